@@ -1,0 +1,49 @@
+# The project's build functions. Everything links the shared libMLIR and
+# libLLVM: mixing them with the static archives registers options and type ids
+# twice, so the choice is made here and nowhere else.
+
+# MLIR's headers dominate compile time; one precompiled header serves every
+# library that needs them.
+add_library(BlockScalePCH OBJECT ${CMAKE_CURRENT_LIST_DIR}/Precompiled.cpp)
+target_precompile_headers(BlockScalePCH PRIVATE
+  ${CMAKE_CURRENT_LIST_DIR}/Precompiled.h)
+
+# blockscale_add_library(Name SOURCES... [NO_MLIR] [DEPENDS ...] [LINK_LIBS ...])
+function(blockscale_add_library name)
+  cmake_parse_arguments(ARG "NO_MLIR" "" "DEPENDS;LINK_LIBS" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
+  if(NOT ARG_NO_MLIR)
+    target_link_libraries(${name} PUBLIC MLIR LLVM)
+    target_precompile_headers(${name} REUSE_FROM BlockScalePCH)
+  endif()
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+# blockscale_add_tool(name SOURCES... LINK_LIBS ...)
+function(blockscale_add_tool name)
+  cmake_parse_arguments(ARG "NO_MLIR" "" "LINK_LIBS" ${ARGN})
+  add_llvm_executable(${name} ${ARG_UNPARSED_ARGUMENTS}
+                      DISABLE_LLVM_LINK_LLVM_DYLIB)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
+  if(NOT ARG_NO_MLIR)
+    target_link_libraries(${name} PRIVATE MLIR LLVM)
+  endif()
+endfunction()
+
+# blockscale_add_unittest(name SOURCES... LINK_LIBS ...)
+function(blockscale_add_unittest name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} GTest::gtest_main)
+  # LLVM builds without RTTI-free assumptions differ from GoogleTest's needs:
+  # exceptions stay on in test binaries only.
+  target_compile_options(${name} PRIVATE -fexceptions)
+  target_compile_definitions(${name} PRIVATE
+    BLOCKSCALE_TEST_DATA="${PROJECT_SOURCE_DIR}/test/Data")
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unittests)
+  add_dependencies(BlockScaleUnitTests ${name})
+endfunction()

@@ -1,0 +1,56 @@
+//===- Passes.td - Lowerings to targets --------------------*- tablegen -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_CONVERSION_PASSES_TD
+#define BLOCKSCALE_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LowerKernelsToCPU
+    : Pass<"blockscale-lower-kernels-to-cpu", "::mlir::ModuleOp"> {
+  let summary = "Turn kernels on memrefs into functions of vector loops";
+  let description = [{
+    Every `blockscale.kernel` becomes a private function that computes a range
+    of rows, and a call of it for all rows, marked `blockscale.parallel`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
+def ParallelizeCalls
+    : Pass<"blockscale-parallelize-calls", "::mlir::ModuleOp"> {
+  let summary = "Give calls marked blockscale.parallel to the host's threads";
+  let description = [{
+    Works on the LLVM dialect. The last two arguments of a marked call are the
+    begin and end of an iteration range; it becomes a call of
+    `blockscale_parallel_for`, which splits the range over threads.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def LowerKernelsToGPU
+    : Pass<"blockscale-lower-kernels-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Turn kernels on memrefs into gpu.func and gpu.launch_func";
+  let description = [{
+    Every `blockscale.kernel` becomes a `gpu.func` in the module's
+    `gpu.module`, with the target attribute of the chip, and a launch of it. A
+    kernel that the chip cannot run is an error that names the missing feature.
+  }];
+  let dependentDialects = [
+    "::blockscale::BlockScaleDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
+           "GPU to generate code for">
+  ];
+}
+
+#endif // BLOCKSCALE_CONVERSION_PASSES_TD

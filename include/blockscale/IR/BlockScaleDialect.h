@@ -1,0 +1,39 @@
+//===- BlockScaleDialect.h - Dialect, attributes, ops -----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_IR_BLOCKSCALEDIALECT_H
+#define BLOCKSCALE_IR_BLOCKSCALEDIALECT_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/GPU/IR/CompilationInterfaces.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "blockscale/IR/BlockScaleDialect.h.inc"
+#include "blockscale/IR/BlockScaleEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "blockscale/IR/BlockScaleAttributes.h.inc"
+
+#define GET_OP_CLASSES
+#include "blockscale/IR/BlockScaleOps.h.inc"
+
+namespace blockscale {
+
+/// Attaches the bufferization model of `blockscale.kernel`.
+void registerBufferizableOpInterfaceExternalModels(
+    mlir::DialectRegistry &registry);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_IR_BLOCKSCALEDIALECT_H

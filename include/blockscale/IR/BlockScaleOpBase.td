@@ -1,0 +1,33 @@
+//===- BlockScaleOpBase.td - Op classes and operand types --*- tablegen -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_IR_BLOCKSCALEOPBASE_TD
+#define BLOCKSCALE_IR_BLOCKSCALEOPBASE_TD
+
+include "blockscale/IR/BlockScaleAttributes.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class BlockScale_Op<string mnemonic, list<Trait> traits = []>
+    : Op<BlockScale_Dialect, mnemonic, traits>;
+
+/// A value-semantic op on logical tensors, with shapes that can be reified.
+class BlockScale_TensorOp<string mnemonic, list<Trait> traits = []>
+    : BlockScale_Op<mnemonic, traits # [Pure,
+        DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
+          ["reifyResultShapes"]>]>;
+
+/// What a quantizer reads. f16 is refused: no recipe defines it.
+def BlockScale_InputTensor : RankedTensorOf<[BF16, F32]>;
+def BlockScale_DataTensor : RankedTensorOf<[F4E2M1FN, F8E4M3FN, F8E5M2]>;
+def BlockScale_ScaleTensor : RankedTensorOf<[F8E4M3FN, F8E8M0FNU]>;
+def BlockScale_ResultTensor : RankedTensorOf<[F32, BF16, F16]>;
+/// One value per tensor (scalar or 0-d) or per batch element.
+def BlockScale_GlobalValue : AnyTypeOf<[F32, RankedTensorOf<[F32]>]>;
+
+#endif // BLOCKSCALE_IR_BLOCKSCALEOPBASE_TD

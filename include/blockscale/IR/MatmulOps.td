@@ -1,0 +1,147 @@
+//===- MatmulOps.td - Scaled and grouped matmul ------------*- tablegen -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_IR_MATMULOPS_TD
+#define BLOCKSCALE_IR_MATMULOPS_TD
+
+include "blockscale/IR/BlockScaleOpBase.td"
+
+def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
+    [AttrSizedOperandSegments]> {
+  let summary = "Matrix product of two block-scaled tensors";
+  let description = [{
+    ```text
+    y[m, n] = global_a * global_b * sum_k (a[m,k] * sa[m,k/B]) * (b[n,k] * sb[n,k/B]) + bias[n]
+    ```
+
+    with f32 accumulation in any order: a result differs from the exact sum by
+    at most 1e-6 * max(1, K/256) * sum_k |a sa b sb|, plus its own final
+    rounding. Both operands run along K, so B is given transposed, [N, K]. The
+    product of the global scales multiplies the sum in f32 and the bias is added
+    in f32 before the rounding to the result type. Either operand may have its
+    own data type (E4M3 by E2M1, say) within one scale type. Each scale operand
+    may be linear or swizzled.
+
+    Constraints:
+    - `scaled_mm_c1`: `a`, `b` and the result have the same rank, at least 2,
+      equal leading dimensions and no encoding.
+    - `scaled_mm_c2`: the last dimensions of `a` and `b` (K) are equal.
+    - `scaled_mm_c3`: block, data and scale element types are those of a format,
+      the same for both operands.
+    - `scaled_mm_c4`: each scale shape is its operand's with K divided by the
+      block.
+    - `scaled_mm_c5`: K is a multiple of the block.
+    - `scaled_mm_c6`: the result is [.., M, N].
+    - `scaled_mm_c7`: global scales only in NVFP4; each is a scalar, has rank 0,
+      or the leading dimensions.
+    - `scaled_mm_c8`: the bias is [N].
+    - `scaled_mm_c9`: scale encodings are absent or ungrouped layouts.
+
+    Example:
+
+    ```mlir
+    %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+        global_scale_a(%ga : tensor<f32>)
+        : tensor<48x256xf4E2M1FN>, tensor<40x256xf4E2M1FN>,
+          tensor<48x16xf8E4M3FN>, tensor<40x16xf8E4M3FN> -> tensor<48x40xbf16>
+    ```
+  }];
+  let arguments = (ins
+    BlockScale_DataTensor:$a,
+    BlockScale_DataTensor:$b,
+    BlockScale_ScaleTensor:$scale_a,
+    BlockScale_ScaleTensor:$scale_b,
+    Optional<BlockScale_GlobalValue>:$global_scale_a,
+    Optional<BlockScale_GlobalValue>:$global_scale_b,
+    Optional<RankedTensorOf<[F32, BF16, F16]>>:$bias,
+    DenseI64ArrayAttr:$block);
+  let results = (outs BlockScale_ResultTensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b `scales` `(` $scale_a `,` $scale_b `)` `block` $block
+    (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
+    (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
+    (`bias` `(` $bias^ `:` type($bias) `)`)?
+    attr-dict `:` type($a) `,` type($b) `,` type($scale_a) `,` type($scale_b)
+    `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    int64_t getBlockSize() { return getBlock().back(); }
+  }];
+}
+
+def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
+    [AttrSizedOperandSegments]> {
+  let summary = "Matrix products of G groups bounded by device-side offsets";
+  let description = [{
+    `offsets[g]` is the end of group g (its start is the end of group g-1, or 0);
+    empty groups are legal. Two forms, told by the rank of `b`:
+
+    ```text
+    2d-3d  a[M, K], b[G, N, K]:  y[m, n]    = sum_k a[m, k] b[g(m), n, k]      groups of rows m
+    2d-2d  a[M, K], b[N, K]:     y[g, m, n] = sum_{k in group g} a[m, k] b[n, k]   groups of k
+    ```
+
+    with block scales, global scales and the accuracy of `scaled_mm`. Rows of a
+    2d-3d result that no group covers are zero; in the 2d-2d form an empty
+    group's product is zero. Offsets that are negative, descend or end beyond
+    the dimension are clamped into [previous end, extent]; 2d-2d offsets must be
+    multiples of the block, other offsets are rounded down.
+
+    Constraints:
+    - `scaled_grouped_mm_c1`: `a` has rank 2, `b` rank 3 or 2; no encodings.
+    - `scaled_grouped_mm_c2`: the last dimensions of `a` and `b` (K) are equal.
+    - `scaled_grouped_mm_c3`: block, data and scale element types are those of a
+      format, the same for both operands.
+    - `scaled_grouped_mm_c4`: each scale shape is its operand's with K divided by
+      the block.
+    - `scaled_grouped_mm_c5`: K is a multiple of the block.
+    - `scaled_grouped_mm_c6`: the result is [M, N] (2d-3d) or [G, M, N] (2d-2d),
+      G being the size of `offsets` and, in 2d-3d, the first dimension of `b`.
+    - `scaled_grouped_mm_c7`: global scales only in NVFP4; each is a scalar, has
+      rank 0, or shape [G].
+    - `scaled_grouped_mm_c8`: scale encodings are absent, an ungrouped layout, or
+      a layout grouped G times along the dimension that the offsets bound: rows
+      of `scale_a` in 2d-3d, columns of both scales in 2d-2d.
+
+    Example:
+
+    ```mlir
+    %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]
+        : tensor<96x64xf8E4M3FN>, tensor<3x48x64xf8E4M3FN>, tensor<3xi32>,
+          tensor<96x2xf8E8M0FNU>, tensor<3x48x2xf8E8M0FNU> -> tensor<96x48xbf16>
+    ```
+  }];
+  let arguments = (ins
+    BlockScale_DataTensor:$a,
+    BlockScale_DataTensor:$b,
+    RankedTensorOf<[I32]>:$offsets,
+    BlockScale_ScaleTensor:$scale_a,
+    BlockScale_ScaleTensor:$scale_b,
+    Optional<BlockScale_GlobalValue>:$global_scale_a,
+    Optional<BlockScale_GlobalValue>:$global_scale_b,
+    DenseI64ArrayAttr:$block);
+  let results = (outs BlockScale_ResultTensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b `offsets` `(` $offsets `)` `scales` `(` $scale_a `,` $scale_b `)`
+    `block` $block
+    (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
+    (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
+    attr-dict `:` type($a) `,` type($b) `,` type($offsets) `,` type($scale_a) `,`
+    type($scale_b) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+  let extraClassDeclaration = [{
+    int64_t getBlockSize() { return getBlock().back(); }
+    /// Groups along K (2d-2d) rather than along M (2d-3d).
+    bool isKGrouped();
+  }];
+}
+
+#endif // BLOCKSCALE_IR_MATMULOPS_TD

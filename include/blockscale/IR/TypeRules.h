@@ -1,0 +1,77 @@
+//===- TypeRules.h - Shapes, formats and storage of types -------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rules that verifiers, shape inference and lowerings share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_IR_TYPERULES_H
+#define BLOCKSCALE_IR_TYPERULES_H
+
+#include "blockscale/IR/BlockScaleDialect.h"
+
+namespace blockscale {
+
+//===----------------------------------------------------------------------===//
+// Formats and recipes
+//===----------------------------------------------------------------------===//
+
+/// Whether the scale element type makes the format NVFP4 (E4M3 scales) rather
+/// than MX (E8M0 scales).
+bool isNvfp4ScaleType(mlir::Type scaleElement);
+
+/// Elements along the last dimension that share one scale: 16 for E4M3 scales,
+/// 32 for E8M0.
+int64_t getFormatBlockSize(mlir::Type scaleElement);
+
+/// `recipe`, or the default of the format: torchao for NVFP4, rceil for MX.
+Recipe getRecipeOrDefault(std::optional<Recipe> recipe, bool isNvfp4);
+
+bool isNvfp4Recipe(Recipe recipe);
+
+/// Whether the recipe defines a last block shorter than the block size.
+bool acceptsTails(Recipe recipe);
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+/// Shape of the scales of data with shape `dataShape` [.., M, K]:
+/// [.., M, K ceildiv block].
+llvm::SmallVector<int64_t> getScaleShape(llvm::ArrayRef<int64_t> dataShape,
+                                         int64_t block);
+
+/// The same as values, for reification.
+llvm::SmallVector<mlir::OpFoldResult>
+getScaleSizes(mlir::OpBuilder &builder, mlir::Location loc,
+              llvm::ArrayRef<mlir::OpFoldResult> dataSizes, int64_t block);
+
+//===----------------------------------------------------------------------===//
+// Storage
+//===----------------------------------------------------------------------===//
+
+/// The blockscale layout of a tensor type, or null.
+LayoutAttr getLayout(mlir::Type type);
+
+/// Whether memory holds the type in another form: f4 elements (packed) or a
+/// scale layout (tiled).
+bool needsStorageForm(mlir::Type type);
+
+/// What memory holds for a logical type: f4 data [.., K] becomes i8
+/// [.., K ceildiv 2], an encoded scale tensor its tiles. Other types are
+/// returned as they are.
+mlir::Type getStorageType(mlir::Type type);
+
+/// Storage sizes of a tensor type whose logical sizes are `sizes`.
+llvm::SmallVector<mlir::OpFoldResult>
+getStorageSizes(mlir::OpBuilder &builder, mlir::Location loc,
+                mlir::RankedTensorType type,
+                llvm::ArrayRef<mlir::OpFoldResult> sizes);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_IR_TYPERULES_H

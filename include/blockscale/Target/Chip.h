@@ -1,0 +1,47 @@
+//===- Chip.h - What each GPU can do ----------------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_TARGET_CHIP_H
+#define BLOCKSCALE_TARGET_CHIP_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace blockscale::target {
+
+/// Instructions and limits of one chip. Passes ask for features by name and
+/// never compare chip numbers.
+struct Chip {
+  std::string_view name;
+  /// Features for LLVM's NVPTX backend: the least PTX version that has every
+  /// instruction the project emits for the chip.
+  std::string_view backendFeatures;
+  /// `cvt.rn.satfinite.e2m1x2.f32` and `cvt.rp.ue8m0x2.f32`.
+  bool fp4Cvt;
+  /// `cvt.rn.satfinite.e4m3x2.f32`.
+  bool fp8Cvt;
+  /// `ld.global.v8.b32` and `st.global.v8.b32`.
+  bool wideGlobalAccess;
+  /// `tcgen05.mma.block_scale`.
+  bool blockScaledMma;
+
+  bool hasFp4Cvt() const { return fp4Cvt; }
+  bool hasFp8Cvt() const { return fp8Cvt; }
+  bool hasWideGlobalAccess() const { return wideGlobalAccess; }
+  bool hasBlockScaledMma() const { return blockScaledMma; }
+};
+
+/// The chip called `name` (for example "sm_100a"), or null.
+const Chip *findChip(std::string_view name);
+
+/// The known names, separated by ", ".
+std::string listChips();
+
+} // namespace blockscale::target
+
+#endif // BLOCKSCALE_TARGET_CHIP_H

@@ -1,0 +1,62 @@
+//===- Passes.td - Target-independent passes ---------------*- tablegen -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_TRANSFORMS_PASSES_TD
+#define BLOCKSCALE_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def VerifyLayout : Pass<"blockscale-verify-layout", "::mlir::ModuleOp"> {
+  let summary = "Refuse uses of block-scaled values that other dialects would accept";
+  let description = [{
+    Upstream ops accept any tensor encoding and element type, so an elementwise
+    op on swizzled scales, or a linear tensor passed off as a swizzled one,
+    verifies. This pass, first in each pipeline, reports every op outside the
+    dialect that would compute on a scale layout or on packed data, and every
+    constant that no recipe defines (a global scale that is not positive and
+    finite, a scale byte with its sign set).
+  }];
+}
+
+def MaterializeGlobalScale
+    : Pass<"blockscale-materialize-global-scale"> {
+  let summary = "Make an absent NVFP4 global scale the operand 1.0";
+  let description = [{
+    The inverse of the canonicalization that drops a constant 1.0, for consumers
+    that want the operand. The bytes are the same in every recipe.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def FormKernels : InterfacePass<"blockscale-form-kernels",
+                                "::mlir::FunctionOpInterface"> {
+  let summary = "Wrap the ops that run as one kernel in blockscale.kernel";
+  let description = [{
+    Every op of the dialect becomes one `blockscale.kernel` with its operands as
+    inputs and empty tensors of its result types as outputs.
+  }];
+  let dependentDialects = [
+    "::blockscale::BlockScaleDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def MaterializeStorage
+    : Pass<"blockscale-materialize-storage", "::mlir::ModuleOp"> {
+  let summary = "Give packed and swizzled tensors the shape that memory has";
+  let description = [{
+    Rewrites `tensor<MxKxf4E2M1FN>` to `tensor<Mx(K/2)xi8>` and
+    `tensor<RxCxT, #swizzled>` to its tiles
+    `tensor<(R/128)x(C/4)x32x4x4xT>`, through functions, calls, scf, slices,
+    casts, select and constants. Kernel bodies keep logical types. Any other op
+    on such a type is an error.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+#endif // BLOCKSCALE_TRANSFORMS_PASSES_TD

@@ -1,0 +1,89 @@
+//===- BlockScaleDialect.cpp - Dialect registration -----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/IR/BlockScaleDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/OpImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "blockscale/IR/BlockScaleDialect.cpp.inc"
+#include "blockscale/IR/BlockScaleEnums.cpp.inc"
+
+/// `, groups = G, dim = d` of a layout; absent when not grouped.
+static ParseResult parseLayoutGroups(AsmParser &parser,
+                                     int64_t &groups, int64_t &dim) {
+  groups = 0;
+  dim = 0;
+  if (failed(parser.parseOptionalComma()))
+    return success();
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword("groups") || parser.parseEqual() ||
+      parser.parseInteger(groups) || parser.parseComma() ||
+      parser.parseKeyword("dim") || parser.parseEqual() ||
+      parser.parseInteger(dim))
+    return failure();
+  if (groups == 0)
+    return parser.emitError(loc, "expected groups to be positive, but got 0");
+  return success();
+}
+
+static void printLayoutGroups(AsmPrinter &printer, int64_t groups,
+                              int64_t dim) {
+  if (groups != 0)
+    printer << ", groups = " << groups << ", dim = " << dim;
+}
+
+#define GET_ATTRDEF_CLASSES
+#include "blockscale/IR/BlockScaleAttributes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "blockscale/IR/BlockScaleOps.cpp.inc"
+
+namespace {
+
+/// Short names for layouts, which stand in most types of a module.
+struct AliasInterface : public OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Attribute attr, raw_ostream &os) const override {
+    auto layout = dyn_cast<blockscale::LayoutAttr>(attr);
+    if (!layout)
+      return AliasResult::NoAlias;
+    os << (layout.isGrouped() ? "swizzled_groups" : "swizzled");
+    return AliasResult::FinalAlias;
+  }
+};
+
+} // namespace
+
+namespace blockscale {
+
+void BlockScaleDialect::initialize() {
+  addInterfaces<AliasInterface>();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "blockscale/IR/BlockScaleAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "blockscale/IR/BlockScaleOps.cpp.inc"
+      >();
+}
+
+Operation *BlockScaleDialect::materializeConstant(OpBuilder &builder,
+                                                  Attribute value, Type type,
+                                                  Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
+} // namespace blockscale

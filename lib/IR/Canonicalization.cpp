@@ -1,0 +1,116 @@
+//===- Canonicalization.cpp - Rewrites to normal form ---------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/IR/TypeRules.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace blockscale;
+
+/// Whether `value` is a constant whose every element is exactly 1.0.
+static bool isConstantOne(Value value) {
+  Attribute constant;
+  if (!value || !matchPattern(value, m_Constant(&constant)))
+    return false;
+  if (auto scalar = dyn_cast<FloatAttr>(constant))
+    return scalar.getValue().isExactlyValue(1.0);
+  auto splat = dyn_cast<SplatElementsAttr>(constant);
+  return splat && splat.getSplatValue<APFloat>().isExactlyValue(1.0);
+}
+
+namespace {
+
+/// An absent global scale means 1.0, and absence is the normal form.
+///
+///   %one = arith.constant dense<1.0> : tensor<f32>
+///   blockscale.quantize %x block [1, 16] global_scale(%one : tensor<f32>)
+/// becomes
+///   blockscale.quantize %x block [1, 16]
+///
+/// A global_amax of 1.0 is a different number and stays.
+template <typename OpTy>
+struct DropUnitGlobalScale : public OpRewritePattern<OpTy> {
+  DropUnitGlobalScale(MLIRContext *context,
+                      MutableOperandRange (OpTy::*operand)())
+      : OpRewritePattern<OpTy>(context), operand(operand) {}
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    MutableOperandRange range = (op.*operand)();
+    if (range.empty())
+      return rewriter.notifyMatchFailure(op, "the global scale is absent");
+    if (!isConstantOne(range[0].get()))
+      return rewriter.notifyMatchFailure(op, "not the constant 1.0");
+    rewriter.modifyOpInPlace(op, [&] { range.clear(); });
+    return success();
+  }
+
+  MutableOperandRange (OpTy::*operand)();
+};
+
+/// A quantizer writes its scales in any layout at no cost.
+///
+///   %q, %s = blockscale.quantize %x : ... -> tensor<f4>, tensor<f8>
+///   %t = blockscale.swizzle %s : tensor<f8> -> tensor<f8, #swizzled>
+/// becomes
+///   %q, %t = blockscale.quantize %x : ... -> tensor<f4>, tensor<f8, #swizzled>
+///
+/// where %s has no other use. A grouped layout needs offsets, which quantize
+/// does not have, and stays.
+struct FoldSwizzleIntoQuantize : public OpRewritePattern<QuantizeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(QuantizeOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getScale().hasOneUse())
+      return rewriter.notifyMatchFailure(op, "the scales have other uses");
+    auto swizzle = dyn_cast<SwizzleOp>(*op.getScale().user_begin());
+    if (!swizzle)
+      return rewriter.notifyMatchFailure(op, "the user is not a swizzle");
+    if (swizzle.getOffsets())
+      return rewriter.notifyMatchFailure(op, "the layout is grouped");
+    auto type = swizzle.getResult().getType();
+    if (type.getShape() != op.getScale().getType().getShape())
+      return rewriter.notifyMatchFailure(op, "the static shapes differ");
+    rewriter.modifyOpInPlace(op, [&] { op.getScale().setType(type); });
+    rewriter.replaceOp(swizzle, op.getScale());
+    return success();
+  }
+};
+
+} // namespace
+
+void QuantizeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                             MLIRContext *context) {
+  patterns.add<DropUnitGlobalScale<QuantizeOp>>(
+      context, &QuantizeOp::getGlobalScaleMutable);
+  patterns.add<FoldSwizzleIntoQuantize>(context);
+}
+
+void DequantizeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                               MLIRContext *context) {
+  patterns.add<DropUnitGlobalScale<DequantizeOp>>(
+      context, &DequantizeOp::getGlobalScaleMutable);
+}
+
+void ScaledMMOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                             MLIRContext *context) {
+  patterns.add<DropUnitGlobalScale<ScaledMMOp>>(
+      context, &ScaledMMOp::getGlobalScaleAMutable);
+  patterns.add<DropUnitGlobalScale<ScaledMMOp>>(
+      context, &ScaledMMOp::getGlobalScaleBMutable);
+}
+
+void ScaledGroupedMMOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                    MLIRContext *context) {
+  patterns.add<DropUnitGlobalScale<ScaledGroupedMMOp>>(
+      context, &ScaledGroupedMMOp::getGlobalScaleAMutable);
+  patterns.add<DropUnitGlobalScale<ScaledGroupedMMOp>>(
+      context, &ScaledGroupedMMOp::getGlobalScaleBMutable);
+}

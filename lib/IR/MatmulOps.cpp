@@ -1,0 +1,183 @@
+//===- MatmulOps.cpp - Scaled and grouped matmul --------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Verification.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace blockscale;
+using namespace blockscale::verification;
+
+/// A format for each operand, and the same scale type for both.
+template <typename OpTy>
+static LogicalResult verifyFormats(OpTy op) {
+  Type scaleA = op.getScaleA().getType().getElementType();
+  Type scaleB = op.getScaleB().getType().getElementType();
+  if (scaleA != scaleB)
+    return op.emitOpError()
+           << "expected both operands to have the same scale element type, "
+              "but got "
+           << scaleA << " and " << scaleB;
+  for (Type data : {op.getA().getType().getElementType(),
+                    op.getB().getType().getElementType()})
+    if (failed(verifyFormat(op, op.getBlock(), data, scaleA)))
+      return failure();
+  return success();
+}
+
+/// Equal contraction sizes, a multiple of the block, and one scale a block.
+template <typename OpTy>
+static LogicalResult verifyContraction(OpTy op) {
+  RankedTensorType a = op.getA().getType(), b = op.getB().getType();
+  int64_t ka = a.getShape().back(), kb = b.getShape().back();
+  if (!ShapedType::isDynamic(ka) && !ShapedType::isDynamic(kb) && ka != kb)
+    return op.emitOpError() << "expected the last dimension of b to be that of "
+                               "a, "
+                            << ka << ", but got " << kb;
+  int64_t block = op.getBlockSize();
+  if (failed(verifyShape(op, "scale_a", getScaleShape(a.getShape(), block),
+                         op.getScaleA().getType().getShape())) ||
+      failed(verifyShape(op, "scale_b", getScaleShape(b.getShape(), block),
+                         op.getScaleB().getType().getShape())))
+    return failure();
+  if (failed(verifyBlockMultiple(op, "a", ka, block)))
+    return failure();
+  return verifyBlockMultiple(op, "b", kb, block);
+}
+
+template <typename OpTy>
+static LogicalResult verifyGlobals(OpTy op, ArrayRef<int64_t> perElement) {
+  bool isNvfp4 = isNvfp4ScaleType(op.getScaleA().getType().getElementType());
+  if (failed(verifyGlobalOperand(op, "global_scale_a", op.getGlobalScaleA(),
+                                 isNvfp4, perElement)))
+    return failure();
+  return verifyGlobalOperand(op, "global_scale_b", op.getGlobalScaleB(),
+                             isNvfp4, perElement);
+}
+
+//===----------------------------------------------------------------------===//
+// scaled_mm
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScaledMMOp::verify() {
+  RankedTensorType a = getA().getType(), b = getB().getType();
+  RankedTensorType result = getResult().getType();
+  // scaled_mm_c1: same rank and leading dimensions, no encodings.
+  if (failed(verifyPlainMatrix(*this, "a", a)) ||
+      failed(verifyPlainMatrix(*this, "b", b)) ||
+      failed(verifyPlainMatrix(*this, "the result", result)))
+    return failure();
+  ArrayRef<int64_t> batch = a.getShape().drop_back(2);
+  if (failed(verifyShape(*this, "the leading dimensions of b", batch,
+                         b.getShape().drop_back(2))))
+    return failure();
+  // scaled_mm_c3: formats.
+  if (failed(verifyFormats(*this)))
+    return failure();
+  // scaled_mm_c2, scaled_mm_c4, scaled_mm_c5: contraction sizes and scales.
+  if (failed(verifyContraction(*this)))
+    return failure();
+  // scaled_mm_c6: [.., M, N].
+  SmallVector<int64_t> expected(a.getShape().drop_back());
+  int64_t n = b.getDimSize(b.getRank() - 2);
+  expected.push_back(n);
+  if (failed(verifyShape(*this, "the result", expected, result.getShape())))
+    return failure();
+  // scaled_mm_c7: global scales.
+  if (failed(verifyGlobals(*this, batch)))
+    return failure();
+  // scaled_mm_c8: bias [N].
+  if (getBias() && failed(verifyShape(*this, "bias", {n},
+                                      getBias().getType().getShape())))
+    return failure();
+  // scaled_mm_c9: no grouped layouts.
+  if (failed(verifyScaleLayout(*this, "scale_a", getScaleA().getType())))
+    return failure();
+  return verifyScaleLayout(*this, "scale_b", getScaleB().getType());
+}
+
+LogicalResult
+ScaledMMOp::reifyResultShapes(OpBuilder &builder,
+                              ReifiedRankedShapedTypeDims &shapes) {
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(builder, getLoc(), getA());
+  sizes.back() = tensor::getMixedSize(builder, getLoc(), getB(),
+                                      getB().getType().getRank() - 2);
+  shapes.push_back(sizes);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// scaled_grouped_mm
+//===----------------------------------------------------------------------===//
+
+bool ScaledGroupedMMOp::isKGrouped() { return getB().getType().getRank() == 2; }
+
+LogicalResult ScaledGroupedMMOp::verify() {
+  RankedTensorType a = getA().getType(), b = getB().getType();
+  RankedTensorType offsets = getOffsets().getType();
+  RankedTensorType result = getResult().getType();
+  // scaled_grouped_mm_c1: 2d-3d or 2d-2d, no encodings.
+  if (failed(verifyPlainMatrix(*this, "a", a)) ||
+      failed(verifyPlainMatrix(*this, "b", b)) ||
+      failed(verifyPlainMatrix(*this, "the result", result)))
+    return failure();
+  if (a.getRank() != 2)
+    return emitOpError() << "expected a to have rank 2, but got rank "
+                         << a.getRank();
+  if (b.getRank() > 3)
+    return emitOpError() << "expected b to have rank 2 or 3, but got rank "
+                         << b.getRank();
+  // scaled_grouped_mm_c3: formats.
+  if (failed(verifyFormats(*this)))
+    return failure();
+  // scaled_grouped_mm_c2, _c4, _c5: contraction sizes and scales.
+  if (failed(verifyContraction(*this)))
+    return failure();
+  // scaled_grouped_mm_c6: offsets and result shapes.
+  if (offsets.getRank() != 1)
+    return emitOpError() << "expected offsets to have rank 1, but got rank "
+                         << offsets.getRank();
+  int64_t groups = offsets.getDimSize(0);
+  int64_t m = a.getDimSize(0), n = b.getDimSize(b.getRank() - 2);
+  SmallVector<int64_t> expected;
+  if (isKGrouped()) {
+    expected = {groups, m, n};
+  } else {
+    if (failed(verifyShape(*this, "offsets", {b.getDimSize(0)}, {groups})))
+      return failure();
+    expected = {m, n};
+  }
+  if (failed(verifyShape(*this, "the result", expected, result.getShape())))
+    return failure();
+  // scaled_grouped_mm_c7: global scales.
+  if (failed(verifyGlobals(*this, {groups})))
+    return failure();
+  // scaled_grouped_mm_c8: layouts.
+  int64_t dim = isKGrouped() ? 1 : 0;
+  if (failed(verifyScaleLayout(*this, "scale_a", getScaleA().getType(), groups,
+                               dim)))
+    return failure();
+  return verifyScaleLayout(*this, "scale_b", getScaleB().getType(),
+                           isKGrouped() ? groups : 0, dim);
+}
+
+LogicalResult
+ScaledGroupedMMOp::reifyResultShapes(OpBuilder &builder,
+                                     ReifiedRankedShapedTypeDims &shapes) {
+  SmallVector<OpFoldResult> sizes;
+  if (isKGrouped())
+    sizes.push_back(tensor::getMixedSize(builder, getLoc(), getOffsets(), 0));
+  sizes.push_back(tensor::getMixedSize(builder, getLoc(), getA(), 0));
+  sizes.push_back(tensor::getMixedSize(builder, getLoc(), getB(),
+                                       getB().getType().getRank() - 2));
+  shapes.push_back(sizes);
+  return success();
+}

@@ -1,0 +1,165 @@
+//===- TypeRules.cpp - Shapes, formats and storage of types ---------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/IR/TypeRules.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+bool isNvfp4ScaleType(Type scaleElement) {
+  return isa<Float8E4M3FNType>(scaleElement);
+}
+
+int64_t getFormatBlockSize(Type scaleElement) {
+  return isNvfp4ScaleType(scaleElement) ? 16 : 32;
+}
+
+Recipe getRecipeOrDefault(std::optional<Recipe> recipe, bool isNvfp4) {
+  if (recipe)
+    return *recipe;
+  return isNvfp4 ? Recipe::Torchao : Recipe::Rceil;
+}
+
+bool isNvfp4Recipe(Recipe recipe) {
+  switch (recipe) {
+  case Recipe::Torchao:
+  case Recipe::Mslk:
+  case Recipe::Te:
+  case Recipe::Modelopt:
+    return true;
+  case Recipe::Floor:
+  case Recipe::Rceil:
+  case Recipe::RceilSat:
+  case Recipe::Ceil:
+  case Recipe::Even:
+    return false;
+  }
+  return false;
+}
+
+bool acceptsTails(Recipe recipe) {
+  return recipe == Recipe::Te || recipe == Recipe::Modelopt;
+}
+
+static int64_t ceilDivDim(int64_t dim, int64_t divisor) {
+  return ShapedType::isDynamic(dim) ? dim : llvm::divideCeil(dim, divisor);
+}
+
+SmallVector<int64_t> getScaleShape(ArrayRef<int64_t> dataShape, int64_t block) {
+  SmallVector<int64_t> shape(dataShape);
+  shape.back() = ceilDivDim(shape.back(), block);
+  return shape;
+}
+
+static OpFoldResult apply(OpBuilder &builder, Location loc, AffineExpr expr,
+                          ArrayRef<OpFoldResult> operands) {
+  auto map = AffineMap::get(0, operands.size(), expr);
+  return affine::makeComposedFoldedAffineApply(builder, loc, map, operands);
+}
+
+SmallVector<OpFoldResult> getScaleSizes(OpBuilder &builder, Location loc,
+                                        ArrayRef<OpFoldResult> dataSizes,
+                                        int64_t block) {
+  SmallVector<OpFoldResult> sizes(dataSizes);
+  AffineExpr s0 = builder.getAffineSymbolExpr(0);
+  sizes.back() = apply(builder, loc, s0.ceilDiv(block), {sizes.back()});
+  return sizes;
+}
+
+LayoutAttr getLayout(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_if_present<LayoutAttr>(tensor.getEncoding())
+                : LayoutAttr();
+}
+
+static bool isPacked(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() > 0 &&
+         isa<Float4E2M1FNType>(tensor.getElementType());
+}
+
+bool needsStorageForm(Type type) {
+  return getLayout(type) || isPacked(type);
+}
+
+/// Tiles of a grouped matrix of `rows` x `cols` scales, for any offsets: a
+/// group wastes at most one tile less one row (column) in the grouped
+/// dimension.
+template <typename T>
+static T getGroupedTiles(LayoutAttr layout, T rows, T cols) {
+  int64_t groups = layout.getGroups();
+  if (layout.getDim() == 0)
+    return (rows + 127 * groups).floorDiv(128) * cols.ceilDiv(4);
+  return rows.ceilDiv(128) * (cols + 3 * groups).floorDiv(4);
+}
+
+Type getStorageType(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return type;
+  if (isPacked(type)) {
+    SmallVector<int64_t> shape(tensor.getShape());
+    shape.back() = ceilDivDim(shape.back(), 2);
+    return RankedTensorType::get(shape, IntegerType::get(type.getContext(), 8));
+  }
+  LayoutAttr layout = getLayout(type);
+  if (!layout)
+    return type;
+  SmallVector<int64_t> shape(tensor.getShape().drop_back(2));
+  int64_t rows = tensor.getDimSize(tensor.getRank() - 2);
+  int64_t cols = tensor.getDimSize(tensor.getRank() - 1);
+  if (layout.isGrouped()) {
+    MLIRContext *context = type.getContext();
+    int64_t tiles = ShapedType::kDynamic;
+    if (!ShapedType::isDynamic(rows) && !ShapedType::isDynamic(cols))
+      tiles = cast<AffineConstantExpr>(
+                  getGroupedTiles(layout, getAffineConstantExpr(rows, context),
+                                  getAffineConstantExpr(cols, context)))
+                  .getValue();
+    shape.push_back(tiles);
+  } else {
+    shape.push_back(ceilDivDim(rows, 128));
+    shape.push_back(ceilDivDim(cols, 4));
+  }
+  shape.append({32, 4, 4});
+  return RankedTensorType::get(shape, tensor.getElementType());
+}
+
+SmallVector<OpFoldResult> getStorageSizes(OpBuilder &builder, Location loc,
+                                          RankedTensorType type,
+                                          ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> result(sizes);
+  AffineExpr s0 = builder.getAffineSymbolExpr(0);
+  AffineExpr s1 = builder.getAffineSymbolExpr(1);
+  if (isPacked(type)) {
+    result.back() = apply(builder, loc, s0.ceilDiv(2), {result.back()});
+    return result;
+  }
+  LayoutAttr layout = getLayout(type);
+  if (!layout)
+    return result;
+  OpFoldResult cols = result.pop_back_val();
+  OpFoldResult rows = result.pop_back_val();
+  if (layout.isGrouped()) {
+    result.push_back(
+        apply(builder, loc, getGroupedTiles(layout, s0, s1), {rows, cols}));
+  } else {
+    result.push_back(apply(builder, loc, s0.ceilDiv(128), {rows}));
+    result.push_back(apply(builder, loc, s0.ceilDiv(4), {cols}));
+  }
+  for (int64_t size : {32, 4, 4})
+    result.push_back(builder.getIndexAttr(size));
+  return result;
+}
+
+} // namespace blockscale
