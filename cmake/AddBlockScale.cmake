@@ -31,6 +31,7 @@ function(blockscale_add_tool name)
   if(NOT ARG_NO_MLIR)
     target_link_libraries(${name} PRIVATE MLIR LLVM)
   endif()
+  set_property(GLOBAL APPEND PROPERTY BLOCKSCALE_TOOLS ${name})
 endfunction()
 
 # blockscale_add_unittest(name SOURCES... LINK_LIBS ...)

@@ -1,0 +1,52 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Sourced by the other scripts: the project's root, plain messages, timed steps.
+
+# A fixed locale: a minimal machine has no other, and decimal points matter to
+# the arithmetic on times below.
+export LC_ALL=C.UTF-8
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '   %s\n' "$*"; }
+
+die() {
+  printf '\nerror: %s\n' "$1" >&2
+  shift
+  if [ $# -gt 0 ]; then printf '       %s\n' "$@" >&2; fi
+  exit 1
+}
+
+# seconds_since T: T is an earlier $EPOCHREALTIME.
+seconds_since() {
+  local tenths=$(((${EPOCHREALTIME/./} - ${1/./}) / 100000))
+  printf '%d.%d s' $((tenths / 10)) $((tenths % 10))
+}
+
+# step NAME CMD...: runs CMD under a heading and tells how long it took.
+step() {
+  local name=$1 start=$EPOCHREALTIME status=0
+  shift
+  printf '\n== %s\n' "$name"
+  "$@" || status=$?
+  if [ "$status" -eq 0 ]; then
+    say "$name: done in $(seconds_since "$start")"
+  else
+    say "$name: failed after $(seconds_since "$start") (exit status $status)"
+  fi
+  return "$status"
+}
+
+# logged LOG CMD...: runs CMD with its output in LOG; shows the log's end if it fails.
+logged() {
+  local log=$1 status=0
+  shift
+  mkdir -p "$(dirname "$log")"
+  "$@" >"$log" 2>&1 || status=$?
+  if [ "$status" -ne 0 ]; then
+    printf '   the last lines of %s:\n' "$log" >&2
+    tail -n 20 "$log" | sed 's/^/   | /' >&2
+  fi
+  return "$status"
+}

@@ -1,0 +1,36 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What every lint needs: the project's files and their text.
+
+A lint is a module with `check(root)`, which yields one line per finding,
+`path:line: message` or `path: message`, and a docstring whose first line says
+what it checks.
+"""
+
+import os
+from pathlib import Path
+
+SKIPPED_FOLDERS = {".git", ".venv", ".cache", "__pycache__", "Data"}
+
+
+def files(root, *suffixes):
+    """Paths of the project's own files, relative to `root`, sorted; with
+    `suffixes`, only names that end in one of them."""
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [
+            name for name in folders
+            if name not in SKIPPED_FOLDERS and name.split("-")[0] != "build"
+        ]
+        found += [
+            (Path(folder) / name).relative_to(root)
+            for name in names
+            if not suffixes or name.endswith(suffixes)
+        ]
+    return sorted(found)
+
+
+def lines(root, path):
+    """The lines of a text file, numbered from 1."""
+    text = (root / path).read_text(encoding="utf-8")
+    return enumerate(text.splitlines(), start=1)

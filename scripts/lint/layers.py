@@ -1,0 +1,57 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A folder includes only from the layers before it.
+
+    Numerics, Target -> IR -> Analysis -> Transforms -> Conversion -> Emit
+    -> Pipelines -> tools
+
+Runtime stands alone; Numerics, Target and Runtime include no MLIR header,
+Numerics no LLVM header either.
+"""
+
+import re
+
+from common import files, lines
+
+LAYERS = [["Numerics", "Target"], ["IR"], ["Analysis"], ["Transforms"],
+          ["Conversion"], ["Emit"], ["Pipelines"]]
+ALONE = ["Runtime"]
+FOREIGN = {"Numerics": ("mlir", "mlir-c", "llvm", "llvm-c"),
+           "Target": ("mlir", "mlir-c"), "Runtime": ("mlir", "mlir-c")}
+INCLUDE = re.compile(r'\s*#?\s*include\s*[<"]([^/">]+)/([^/">]+)')  # C++, TableGen
+
+
+def allowed(layer):
+    """The layers that `layer` may include from, itself among them."""
+    if layer in ALONE:
+        return {layer}
+    before = set()
+    for peers in LAYERS:
+        if layer in peers:
+            return before | {layer}
+        before.update(peers)
+    return None
+
+
+def check(root):
+    for path in files(root, ".h", ".cpp", ".td", ".inc"):
+        if path.parts[0] == "lib":
+            layer = path.parts[1]
+        elif path.parts[:2] == ("include", "blockscale") and len(path.parts) > 3:
+            layer = path.parts[2]
+        else:
+            continue
+        reachable = allowed(layer)
+        if reachable is None:
+            yield f"{path}: folder {layer} is in no layer; known are {LAYERS + [ALONE]}"
+            continue
+        for number, line in lines(root, path):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            project, folder = match.groups()
+            if project == "blockscale" and folder not in reachable:
+                yield (f"{path}:{number}: {layer} may include from "
+                       f"{', '.join(sorted(reachable))}, but includes {folder}")
+            if project in FOREIGN.get(layer, ()):
+                yield f"{path}:{number}: {layer} includes no {project} header"

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs the test suites of a finished build and adds up their counts.
+
+Suites: lint, unit (GoogleTest), python (unittest), lit, conformance. Each runs
+with its output in BUILD/logs/SUITE.log, shown where something fails. A suite
+that crashes or runs no test counts as one failure. The last line is
+`N passed, N failed`, with `, N skipped` where some were.
+"""
+
+import argparse
+import filecmp
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIT = "/usr/lib/llvm-22/bin/lit"
+SHOWN_LINES = 80
+
+
+@dataclass
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other):
+        return Counts(self.passed + other.passed, self.failed + other.failed,
+                      self.skipped + other.skipped)
+
+    def __str__(self):
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        return f"{self.passed} passed, {self.failed} failed{skipped}"
+
+
+class Suites:
+    """One method per suite; each writes to a log and returns its Counts."""
+
+    def __init__(self, build, timeout):
+        self.build = build
+        self.timeout = timeout
+        self.environment = dict(os.environ, BLOCKSCALE_BUILD_DIR=str(build))
+
+    def run(self, log, *command):
+        """Runs a command to its end or the time limit; returns its exit status
+        and its output, which is logged."""
+        process = subprocess.Popen(
+            [str(word) for word in command], cwd=ROOT, env=self.environment, text=True,
+            errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=True)
+        try:
+            text, _ = process.communicate(timeout=self.timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            text, _ = process.communicate()
+            text += f"\n{command[0]}: no end after {self.timeout} s\n"
+        log.write(text)
+        return process.returncode, text
+
+    def lint(self, log):
+        status, text = self.run(log, sys.executable, "scripts/lint/run.py")
+        return counted(status, re.findall(r"^(\d+) passed, (\d+) failed$", text, re.M))
+
+    def unit(self, log):
+        binaries = sorted(path for path in (self.build / "unittests").glob("*")
+                          if path.is_file() and os.access(path, os.X_OK))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return sum(pool.map(lambda path: self.unit_binary(log, path), binaries),
+                       Counts())
+
+    def unit_binary(self, log, binary):
+        report = self.build / f"logs/{binary.name}.json"
+        report.unlink(missing_ok=True)
+        status, _ = self.run(log, binary, "--gtest_brief=1", f"--gtest_output=json:{report}")
+        if not report.exists():
+            log.write(f"{binary}: no report, exit status {status}\n")
+            return Counts(failed=1)
+        outcomes = ["FAILED" if "failures" in test else test["result"]
+                    for suite in json.loads(report.read_text())["testsuites"]
+                    for test in suite["testsuite"]]
+        return counted(status, [(outcomes.count("COMPLETED"), outcomes.count("FAILED"),
+                                 outcomes.count("SKIPPED"))])
+
+    def python(self, log):
+        return sum((self.python_folder(log, folder)
+                    for folder in ("test/Python", "test/Conformance")), Counts())
+
+    def python_folder(self, log, folder):
+        status, text = self.run(log, sys.executable, "-m", "unittest", "discover", "-s",
+                                folder)
+        ran = re.findall(r"^Ran (\d+) tests? in", text, re.M)
+        ends = re.findall(r"^(?:OK|FAILED)(?: \((.*)\))?$", text, re.M)
+        if len(ran) != 1 or len(ends) != 1:
+            return Counts(failed=1)
+        numbers = {kind: int(number) for kind, number in
+                   re.findall(r"(failures|errors|skipped|unexpected successes)=(\d+)", ends[0])}
+        skipped = numbers.pop("skipped", 0)
+        failed = sum(numbers.values())
+        return counted(status, [(max(0, int(ran[0]) - failed - skipped), failed, skipped)])
+
+    def lit(self, log):
+        report = self.build / "logs/lit.json"
+        report.unlink(missing_ok=True)
+        status, _ = self.run(log, LIT, "-v", "--output", report, self.build / "test")
+        if not report.exists():
+            return Counts(failed=1)
+        codes = [test["code"] for test in json.loads(report.read_text())["tests"]]
+        passed = sum(codes.count(code) for code in ("PASS", "FLAKYPASS", "XFAIL"))
+        skipped = sum(codes.count(code) for code in ("UNSUPPORTED", "SKIPPED", "EXCLUDED"))
+        return counted(status, [(passed, len(codes) - passed - skipped, skipped)])
+
+    def conformance(self, log):
+        return sum((self.conformance_folder(log, cases) for cases in case_folders()),
+                   Counts())
+
+    def conformance_folder(self, log, cases):
+        status, text = self.run(log, sys.executable, "test/Conformance/run.py", "--cases",
+                                cases, "--on", "cpu")
+        return counted(status, re.findall(
+            r"^arrays equal (\d+), mismatching (\d+), unsupported (\d+)$", text, re.M))
+
+
+NAMES = ["lint", "unit", "python", "lit", "conformance"]
+
+
+def counted(status, rows):
+    """Counts of a run that printed one row of numbers. No row, no test, or an
+    exit status that its numbers do not explain is a failure of its own."""
+    if len(rows) != 1:
+        return Counts(failed=1)
+    counts = Counts(*map(int, rows[0]))
+    if counts.passed + counts.failed == 0 or (status != 0 and counts.failed == 0):
+        counts.failed += 1
+    return counts
+
+
+def case_folders():
+    """The project's vectors, and a folder of newer ones beside the checkout
+    where that holds a case that the project's does not."""
+    own = ROOT / "test/Data/golden"
+    beside = ROOT.parent / "shared/golden"
+    cases = [path.name for path in beside.glob("*.npz")]
+    same, _, _ = filecmp.cmpfiles(own, beside, cases, shallow=False)
+    return [own] + ([beside] if len(same) != len(cases) else [])
+
+
+def run_suite(suites, name):
+    print(f"\n== Tests: {name}", flush=True)
+    start = time.monotonic()
+    path = suites.build / "logs" / f"{name}.log"
+    with open(path, "w", encoding="utf-8") as log:
+        try:
+            counts = getattr(suites, name)(log)
+        except Exception as error:  # The other suites still run and count.
+            log.write(f"{name}: {type(error).__name__}: {error}\n")
+            counts = Counts(failed=1)
+    if counts.passed + counts.failed == 0:
+        counts.failed = 1
+    if counts.failed:
+        # The log's end, where each runner puts its failures.
+        text = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        for line in text[-SHOWN_LINES:]:
+            print(f"   | {line}")
+        print(f"   all of it: {path}")
+    seconds = time.monotonic() - start
+    print(f"   {name}: {counts} ({seconds:.1f} s)", flush=True)
+    return counts, seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, default=ROOT / "build",
+                        help="the build tree (default: build)")
+    parser.add_argument("--only", action="append", choices=NAMES, metavar="SUITE",
+                        help="run this suite; may be given several times")
+    parser.add_argument("--timeout", type=float, default=900, metavar="SECONDS",
+                        help="limit for each command of a suite (default: 900)")
+    arguments = parser.parse_args()
+    suites = Suites(arguments.build.resolve(), arguments.timeout)
+    (suites.build / "logs").mkdir(parents=True, exist_ok=True)
+
+    rows = [(name, *run_suite(suites, name)) for name in arguments.only or NAMES]
+    total = sum((counts for _, counts, _ in rows), Counts())
+    print("\n   suite         passed  failed  skipped  seconds")
+    for name, counts, seconds in rows:
+        print(f"   {name:<12} {counts.passed:>7} {counts.failed:>7} "
+              f"{counts.skipped:>8} {seconds:>8.1f}")
+    print(f"\n{total}")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Each lint finds what it is for, and passes what it must."""
+
+import importlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+LINTS = Path(__file__).resolve().parents[2] / "scripts/lint"
+sys.path.insert(0, str(LINTS))
+
+LICENCE = (
+    "// Part of the BlockScale project, under the Apache License v2.0 with LLVM\n"
+    "// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
+)
+
+
+class LintTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+
+    def write(self, path, text=""):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode())
+
+    def findings(self, lint):
+        return list(importlib.import_module(lint).check(self.root))
+
+    def assert_finds(self, lint, *parts):
+        """Exactly one finding, which holds all the parts."""
+        findings = self.findings(lint)
+        self.assertEqual(len(findings), 1, findings)
+        for part in parts:
+            self.assertIn(part, findings[0])
+
+
+class LayersTest(LintTest):
+    def test_leftward_include_passes(self):
+        self.write("lib/Transforms/A.cpp", '#include "blockscale/IR/Dialect.h"\n'
+                   "#include <mlir/IR/Value.h>\n")
+        self.assertEqual(self.findings("layers"), [])
+
+    def test_rightward_include(self):
+        self.write("lib/IR/A.cpp", '\n#include "blockscale/Transforms/Passes.h"\n')
+        self.assert_finds("layers", "lib/IR/A.cpp:2:", "includes Transforms")
+
+    def test_rightward_include_in_tablegen(self):
+        self.write("include/blockscale/IR/A.td", 'include "blockscale/Emit/B.td"\n')
+        self.assert_finds("layers", "include/blockscale/IR/A.td:1:", "includes Emit")
+
+    def test_peers_stay_apart(self):
+        self.write("include/blockscale/Target/A.h", '#include "blockscale/Numerics/B.h"\n')
+        self.assert_finds("layers", "includes Numerics")
+
+    def test_nobody_reaches_runtime_from_the_chain(self):
+        self.write("lib/Emit/A.cpp", '#include "blockscale/Runtime/Npy.h"\n')
+        self.assert_finds("layers", "includes Runtime")
+
+    def test_no_mlir_in_the_free_layers(self):
+        for layer in ("Numerics", "Target", "Runtime"):
+            with self.subTest(layer):
+                path = f"include/blockscale/{layer}/A.h"
+                self.write(path, "#  include <mlir/IR/Value.h>\n")
+                self.assert_finds("layers", f"{path}:1:", "no mlir header")
+                (self.root / path).unlink()
+
+    def test_llvm_is_for_target_but_not_for_numerics(self):
+        self.write("include/blockscale/Target/A.h", '#include "llvm/ADT/StringRef.h"\n')
+        self.write("include/blockscale/Numerics/A.h", '#include "llvm/ADT/APInt.h"\n')
+        self.assert_finds("layers", "Numerics/A.h:1:", "no llvm header")
+
+    def test_unknown_folder(self):
+        self.write("lib/Elsewhere/A.cpp")
+        self.assert_finds("layers", "Elsewhere is in no layer")
+
+
+class LengthTest(LintTest):
+    def test_at_the_limit_passes(self):
+        self.write("lib/A.cpp", "\n" * 500)
+        self.write("include/A.td", "\n" * 400)
+        self.assertEqual(self.findings("length"), [])
+
+    def test_over_the_limit(self):
+        self.write("include/A.td", "\n" * 401)
+        self.assert_finds("length", "include/A.td", "at most 400", "got 401")
+
+    def test_reason_makes_it_pass(self):
+        self.write("lib/A.cpp", "\n" * 501)
+        self.write("scripts/lint/long-files.txt", "# why\nlib/A.cpp: one table\n")
+        self.assertEqual(self.findings("length"), [])
+
+    def test_entry_without_reason(self):
+        self.write("lib/A.cpp", "\n" * 501)
+        self.write("scripts/lint/long-files.txt", "lib/A.cpp:\n")
+        self.assert_finds("length", "got 501")
+
+    def test_stale_entry(self):
+        self.write("lib/A.cpp", "\n")
+        self.write("scripts/lint/long-files.txt", "lib/A.cpp: one table\n")
+        self.assert_finds("length", "lib/A.cpp is not over its limit")
+
+
+class LicenceTest(LintTest):
+    HEADER = "//===- A.h - A thing -*- C++ -*-===//\n//\n"
+
+    def test_wrapped_licence_passes(self):
+        self.write("lib/A.h", self.HEADER + LICENCE)
+        self.write("scripts/a.sh", "#!/bin/sh\n" + LICENCE.replace("//", "#"))
+        self.assertEqual(self.findings("licence"), [])
+
+    def test_no_licence(self):
+        self.write("lib/A.h", self.HEADER)
+        self.assert_finds("licence", "lib/A.h", "SPDX")
+
+    def test_header_names_another_file(self):
+        self.write("lib/B.h", self.HEADER + LICENCE)
+        self.assert_finds("licence", "lib/B.h:1:", "//===- B.h - ")
+
+    def test_python_without_licence(self):
+        self.write("a.py", '"""A thing."""\n')
+        self.assert_finds("licence", "a.py")
+
+
+class MirrorTest(LintTest):
+    def test_either_kind_of_test_passes(self):
+        for path in ("lib/IR/A.cpp", "include/blockscale/IR/A.h", "unittests/IR/A.cpp"):
+            self.write(path)
+        self.assertEqual(self.findings("mirror"), [])
+
+    def test_no_tests(self):
+        self.write("lib/IR/A.cpp")
+        self.write("include/blockscale/IR/A.h")
+        self.assert_finds("mirror", "test/IR or unittests/IR")
+
+    def test_no_headers(self):
+        self.write("lib/IR/A.cpp")
+        self.write("test/IR/a.mlir")
+        self.assert_finds("mirror", "include/blockscale/IR")
+
+
+class TextTest(LintTest):
+    def test_clean_text_passes(self):
+        self.write("a.md", "one\n\ntwo\n")
+        self.assertEqual(self.findings("text"), [])
+
+    def test_each_blemish(self):
+        blemishes = {"a \n": "trailing", "a\r\n": "carriage return", "\ta\n": "tab",
+                     "a": "newline", "a\n\n": "newline",
+                     "// TO" "DO: more\n": "write an issue"}
+        for text, message in blemishes.items():
+            with self.subTest(text):
+                self.write("a.txt", text)
+                self.assert_finds("text", "a.txt", message)
+
+    def test_build_trees_and_data_are_not_ours(self):
+        for path in ("build-asan/a.txt", "build/a.txt", "test/Data/a.txt", ".venv/a.txt"):
+            self.write(path, "a ")
+        self.assertEqual(self.findings("text"), [])
+
+
+class FormatTest(LintTest):
+    def setUp(self):
+        super().setUp()
+        self.write(".clang-format", "BasedOnStyle: LLVM\n")
+
+    def test_laid_out_passes(self):
+        self.write("a.cpp", "int f() { return 1; }\n")
+        self.assertEqual(self.findings("format"), [])
+
+    def test_not_laid_out(self):
+        self.write("a.cpp", "int  f(){return 1;}\n")
+        self.assert_finds("format", "a.cpp", "places differ")
+
+
+class RunnerTest(LintTest):
+    def run_lints(self, *lints):
+        return subprocess.run([sys.executable, LINTS / "run.py", "--root", self.root, *lints],
+                              capture_output=True, text=True)
+
+    def test_counts_and_exit_status(self):
+        self.write("a.md", "a \n")
+        run = self.run_lints("text", "length")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("FAIL text", run.stdout)
+        self.assertIn("     a.md:1: trailing whitespace", run.stdout)
+        self.assertEqual(run.stdout.splitlines()[-1], "1 passed, 1 failed")
+
+    def test_all_pass(self):
+        run = self.run_lints("length")
+        self.assertEqual((run.returncode, run.stdout.splitlines()[-1]),
+                         (0, "1 passed, 0 failed"))
+
+    def test_unknown_lint(self):
+        run = self.run_lints("spelling")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("no lint named spelling", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

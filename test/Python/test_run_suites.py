@@ -1,0 +1,109 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The suite runner counts what ran, and a crash or an empty suite as a failure."""
+
+import contextlib
+import io
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+import run_suites
+from run_suites import Counts, Suites, counted
+
+REPORT = """{"testsuites": [{"testsuite": [
+  {"name": "a", "result": "COMPLETED"},
+  {"name": "b", "result": "COMPLETED", "failures": [{}]},
+  {"name": "c", "result": "SKIPPED"}]}]}"""
+
+
+class CountedTest(unittest.TestCase):
+    def test_one_row(self):
+        self.assertEqual(counted(1, [("3", "2", "1")]), Counts(3, 2, 1))
+
+    def test_no_row_is_a_failure(self):
+        self.assertEqual(counted(0, []), Counts(0, 1, 0))
+
+    def test_unexplained_exit_status_is_a_failure(self):
+        self.assertEqual(counted(139, [(3, 0)]), Counts(3, 1, 0))
+
+    def test_no_test_is_a_failure(self):
+        self.assertEqual(counted(0, [(0, 0, 4)]), Counts(0, 1, 4))
+
+
+class SuitesTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.build = Path(folder.name)
+        (self.build / "logs").mkdir()
+        self.log = io.StringIO()
+        self.suites = Suites(self.build, timeout=60)
+
+    def unit_binary(self, body):
+        path = self.build / "unittests/ATests"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("#!/bin/bash\nreport=${2#--gtest_output=json:}\n" + body)
+        path.chmod(0o755)
+
+    def test_unit_counts_by_the_report(self):
+        self.unit_binary(f"cat > $report <<'END'\n{REPORT}\nEND\nexit 1\n")
+        self.assertEqual(self.suites.unit(self.log), Counts(1, 1, 1))
+
+    def test_unit_crash(self):
+        self.unit_binary("kill -SEGV $$\n")
+        self.assertEqual(self.suites.unit(self.log), Counts(failed=1))
+        self.assertIn("exit status -11", self.log.getvalue())
+
+    def test_unit_that_hangs(self):
+        self.suites.timeout = 0.2
+        self.unit_binary("sleep 60\n")
+        self.assertEqual(self.suites.unit(self.log), Counts(failed=1))
+        self.assertIn("no end after 0.2 s", self.log.getvalue())
+
+    def test_python_counts(self):
+        (self.build / "test_a.py").write_text(
+            "import unittest\n"
+            "class T(unittest.TestCase):\n"
+            "    def test_a(self): pass\n"
+            "    def test_b(self): self.fail()\n"
+            "    def test_c(self): raise ValueError\n"
+            "    @unittest.skip('no')\n"
+            "    def test_d(self): pass\n")
+        self.assertEqual(self.suites.python_folder(self.log, self.build), Counts(1, 2, 1))
+
+    def test_python_folder_without_tests(self):
+        self.assertEqual(self.suites.python_folder(self.log, self.build), Counts(failed=1))
+
+    def main(self, **suites):
+        """Runs main over stand-ins for suites; returns its status and last line."""
+        for name, counts in suites.items():
+            setattr(self.suites, name, mock.Mock(**counts))
+        only = [word for name in suites for word in ("--only", name)]
+        output = io.StringIO()
+        with mock.patch.object(run_suites, "Suites", return_value=self.suites), \
+                mock.patch.object(sys, "argv", ["run_suites.py", *only]), \
+                contextlib.redirect_stdout(output):
+            return run_suites.main(), output.getvalue().splitlines()[-1]
+
+    def test_last_line_is_the_sum(self):
+        self.assertEqual(self.main(lint={"return_value": Counts(6)},
+                                   unit={"return_value": Counts(10, 0, 2)}),
+                         (0, "16 passed, 0 failed, 2 skipped"))
+
+    def test_a_suite_that_raises_fails(self):
+        self.assertEqual(self.main(lint={"return_value": Counts(6)},
+                                   lit={"side_effect": FileNotFoundError("lit")}),
+                         (1, "6 passed, 1 failed"))
+
+    def test_an_empty_suite_fails(self):
+        self.assertEqual(self.main(unit={"return_value": Counts()}),
+                         (1, "0 passed, 1 failed"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,53 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The lit suite: every .mlir file below test/, and .test files for the tools.
+
+Substitutions beside the tools' names:
+  %python    the project's interpreter, with numpy and ml_dtypes
+  %examples  the examples folder
+  %data      test/Data
+Features: `ptxas` where one of CUDA 13 or later is found, `no-ptxas` where none
+is; `asan`, `tsan` in a build with that sanitizer.
+"""
+
+import os
+import subprocess
+import sys
+
+import lit.formats
+from lit.llvm import llvm_config
+
+source = config.blockscale_source_dir
+
+config.name = "BlockScale"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Conformance", "Data", "Inputs", "Python"]
+config.test_source_root = os.path.join(source, "test")
+config.test_exec_root = os.path.join(config.blockscale_build_dir, "test")
+
+for name in ("BLOCKSCALE_PTXAS", "CUDA_ROOT", "CUDA_HOME", "CUDA_PATH"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+python = os.path.join(source, ".venv/bin/python")
+# Before lit's own: the first of two equal keys counts, and lit has a %python.
+config.substitutions += [
+    ("%python", python if os.path.exists(python) else sys.executable),
+    ("%examples", os.path.join(source, "examples")),
+    ("%data", os.path.join(source, "test/Data")),
+]
+llvm_config.use_default_substitutions()
+llvm_config.with_environment(
+    "PATH", [config.blockscale_tools_dir, config.llvm_tools_dir], append_path=True)
+llvm_config.add_tool_substitutions(
+    ["blockscale-opt", "blockscale-compile", "blockscale-run", "blockscale-reduce",
+     "blockscale-lsp-server", "mlir-opt", "split-file"],
+    [config.blockscale_tools_dir, config.llvm_tools_dir])
+
+ptxas = subprocess.run([os.path.join(source, "scripts/find-ptxas.sh")],
+                       stdout=subprocess.DEVNULL)
+config.available_features.add("ptxas" if ptxas.returncode == 0 else "no-ptxas")
+for sanitizer, feature in (("Address", "asan"), ("Thread", "tsan")):
+    if sanitizer in config.blockscale_sanitizer:
+        config.available_features.add(feature)
