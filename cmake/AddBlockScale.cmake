@@ -30,6 +30,8 @@ function(blockscale_add_tool name)
   add_llvm_executable(${name} ${ARG_UNPARSED_ARGUMENTS}
                       DISABLE_LLVM_LINK_LLVM_DYLIB)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
+  target_compile_definitions(${name} PRIVATE
+    BLOCKSCALE_VERSION="${PROJECT_VERSION}")
   if(NOT ARG_NO_MLIR)
     target_link_libraries(${name} PRIVATE MLIR LLVM)
   endif()

@@ -64,8 +64,6 @@ LogicalResult GlobalScaleOp::verify() {
 LogicalResult
 GlobalScaleOp::reifyResultShapes(OpBuilder &builder,
                                  ReifiedRankedShapedTypeDims &shapes) {
-  if (!isa<RankedTensorType>(getAmax().getType()))
-    return failure();
   shapes.push_back(getSizes(builder, getAmax()));
   return success();
 }

@@ -5,20 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Pipelines/Pipelines.h"
 
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
-  mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  registry.insert<blockscale::BlockScaleDialect>();
-  blockscale::registerBufferizableOpInterfaceExternalModels(registry);
   mlir::registerAllPasses();
+  blockscale::registerAllPasses();
+  mlir::DialectRegistry registry;
+  blockscale::registerAllDialects(registry);
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "BlockScale optimizer driver\n", registry));
 }

@@ -34,6 +34,18 @@ def ParallelizeCalls
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def DefineSerialRuntime
+    : Pass<"blockscale-define-serial-runtime", "::mlir::ModuleOp"> {
+  let summary = "Define weak, serial versions of the runtime functions";
+  let description = [{
+    Gives `blockscale_parallel_for` and `blockscale_report_error`, where the
+    module declares them, weak definitions that need libc only: the range in one
+    call, and a message on standard error followed by `abort`. An embedder that
+    defines them strongly replaces them.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def LowerKernelsToGPU
     : Pass<"blockscale-lower-kernels-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Turn kernels on memrefs into gpu.func and gpu.launch_func";

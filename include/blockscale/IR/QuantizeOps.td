@@ -66,9 +66,9 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
     ```
   }];
   let arguments = (ins
-    BlockScale_GlobalValue:$amax,
+    RankedTensorOf<[F32]>:$amax,
     OptionalAttr<BlockScale_RecipeAttr>:$recipe);
-  let results = (outs BlockScale_GlobalValue:$scale);
+  let results = (outs RankedTensorOf<[F32]>:$scale);
   let assemblyFormat = [{
     $amax (`recipe` `` $recipe^)? attr-dict `:` type($amax)
   }];

@@ -59,4 +59,20 @@ def MaterializeStorage
     "::mlir::tensor::TensorDialect"];
 }
 
+def ResultsToOutParams
+    : Pass<"blockscale-results-to-out-params", "::mlir::ModuleOp"> {
+  let summary = "Let the caller allocate the results of public functions";
+  let description = [{
+    Each tensor result of a public function becomes a trailing memref argument
+    that the result is materialized in. Where a result has dynamic sizes, a
+    function `@NAME__result_sizes` with the same leading arguments is added: it
+    writes the dynamic sizes of all results, in order, to its last argument.
+    Runs on storage types, before bufferization.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 #endif // BLOCKSCALE_TRANSFORMS_PASSES_TD

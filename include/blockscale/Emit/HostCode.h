@@ -1,0 +1,44 @@
+//===- HostCode.h - LLVM IR and objects for the CPU -------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_EMIT_HOSTCODE_H
+#define BLOCKSCALE_EMIT_HOSTCODE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+
+namespace llvm {
+class TargetMachine;
+} // namespace llvm
+
+namespace blockscale {
+
+/// The CPU to generate code for. `cpu` is a name of LLVM's, or "host" for this
+/// machine with all its features; `features` is added to it ("+avx512f,...").
+struct HostTarget {
+  std::string cpu = "x86-64";
+  std::string features;
+};
+
+/// A target machine for the host's triple. Fails on an unknown CPU, naming it.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createHostTargetMachine(const HostTarget &target);
+
+/// LLVM IR text of a module of the LLVM dialect, optimized for `target`.
+llvm::Expected<std::string> emitLLVMText(mlir::ModuleOp module,
+                                         const HostTarget &target);
+
+/// A relocatable object of a module of the LLVM dialect.
+llvm::Expected<std::string> emitObject(mlir::ModuleOp module,
+                                       const HostTarget &target);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_EMIT_HOSTCODE_H

@@ -1,0 +1,65 @@
+//===- Pipelines.h - From a module to a target ------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A pipeline is a list of named stages. Each stage's output is valid IR, so a
+// dump after any of them can be edited and fed to the next.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_PIPELINES_PIPELINES_H
+#define BLOCKSCALE_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace blockscale {
+
+/// One step of a pipeline, on a builtin module.
+struct Stage {
+  std::string name;
+  std::function<void(mlir::OpPassManager &)> build;
+};
+
+struct ToCPUOptions : public mlir::PassPipelineOptions<ToCPUOptions> {
+  Option<bool> hostRuntime{
+      *this, "host-runtime",
+      llvm::cl::desc("Call the embedder's blockscale_parallel_for and "
+                     "blockscale_report_error; otherwise define serial, weak "
+                     "ones in the module"),
+      llvm::cl::init(true)};
+};
+
+struct ToSM100Options : public mlir::PassPipelineOptions<ToSM100Options> {
+  Option<std::string> chip{*this, "chip",
+                           llvm::cl::desc("GPU to generate code for"),
+                           llvm::cl::init("sm_100a")};
+};
+
+/// Tensors to storage-form tensors in kernels: verify-layout, canonicalize,
+/// form-kernels, materialize-storage, results-to-out-params.
+std::vector<Stage> getCommonStages();
+
+/// A module of the dialect to the LLVM dialect for the host.
+std::vector<Stage> getToCPUStages(const ToCPUOptions &options);
+
+/// A module of the dialect to gpu.launch_func and a gpu.module of NVVM.
+std::vector<Stage> getToSM100Stages(const ToSM100Options &options);
+
+/// Registers the project's passes and the pipelines `blockscale-to-cpu` and
+/// `blockscale-to-sm100`.
+void registerAllPasses();
+
+/// Every dialect and interface that the pipelines need, on top of upstream's.
+void registerAllDialects(mlir::DialectRegistry &registry);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_PIPELINES_PIPELINES_H

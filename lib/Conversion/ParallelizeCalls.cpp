@@ -1,0 +1,121 @@
+//===- ParallelizeCalls.cpp - Row ranges over the host's threads ----------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Conversion/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_PARALLELIZECALLS
+#include "blockscale/Conversion/Passes.h.inc"
+
+static constexpr StringLiteral kParallelFor = "blockscale_parallel_for";
+
+static LLVM::LLVMFuncOp getParallelFor(ModuleOp module) {
+  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(kParallelFor))
+    return function;
+  auto builder = OpBuilder::atBlockBegin(module.getBody());
+  Type i64 = builder.getI64Type();
+  Type ptr = LLVM::LLVMPointerType::get(module.getContext());
+  auto type = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(module.getContext()), {i64, ptr, ptr});
+  return LLVM::LLVMFuncOp::create(builder, module.getLoc(), kParallelFor, type);
+}
+
+/// The arguments of `call` that every range shares, as one struct.
+static LLVM::LLVMStructType getContextType(LLVM::CallOp call) {
+  SmallVector<Type> types(call.getArgOperands().drop_back(2).getTypes());
+  return LLVM::LLVMStructType::getLiteral(call.getContext(), types);
+}
+
+/// `void @CALLEE__range(ptr context, i64 begin, i64 end)`, which unpacks the
+/// context and calls the callee.
+static LLVM::LLVMFuncOp getRangeFunction(LLVM::CallOp call, ModuleOp module) {
+  std::string name = (*call.getCallee() + "__range").str();
+  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return function;
+  OpBuilder builder(call->getParentOfType<LLVM::LLVMFuncOp>());
+  Location loc = call.getLoc();
+  Type i64 = builder.getI64Type();
+  Type ptr = LLVM::LLVMPointerType::get(module.getContext());
+  auto type = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(module.getContext()), {ptr, i64, i64});
+  auto function = LLVM::LLVMFuncOp::create(builder, loc, name, type,
+                                           LLVM::Linkage::Internal);
+  Block *entry = function.addEntryBlock(builder);
+  builder.setInsertionPointToStart(entry);
+  LLVM::LLVMStructType contextType = getContextType(call);
+  Value context =
+      LLVM::LoadOp::create(builder, loc, contextType, entry->getArgument(0));
+  SmallVector<Value> arguments;
+  for (int64_t i = 0, e = contextType.getBody().size(); i < e; ++i)
+    arguments.push_back(LLVM::ExtractValueOp::create(builder, loc, context, i));
+  arguments.push_back(entry->getArgument(1));
+  arguments.push_back(entry->getArgument(2));
+  LLVM::CallOp::create(builder, loc, TypeRange(), *call.getCallee(), arguments);
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+  return function;
+}
+
+/// Splits a marked call over threads:
+///
+///   llvm.call @kernel(%x, %q, %zero, %n) {blockscale.parallel}
+/// becomes
+///   llvm.store {%x, %q}, %context
+///   llvm.call @blockscale_parallel_for(%n, @kernel__range, %context)
+static void parallelize(LLVM::CallOp call, ModuleOp module) {
+  LLVM::LLVMFuncOp parallelFor = getParallelFor(module);
+  LLVM::LLVMFuncOp range = getRangeFunction(call, module);
+  Location loc = call.getLoc();
+  Type ptr = LLVM::LLVMPointerType::get(module.getContext());
+  LLVM::LLVMStructType contextType = getContextType(call);
+  // In the entry block, so that a call in a loop does not grow the stack.
+  auto builder = OpBuilder::atBlockBegin(
+      &call->getParentOfType<LLVM::LLVMFuncOp>().getBody().front());
+  Value one = LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), 1);
+  Value slot = LLVM::AllocaOp::create(builder, loc, ptr, contextType, one);
+  builder.setInsertionPoint(call);
+  Value context = LLVM::PoisonOp::create(builder, loc, contextType);
+  for (auto [i, argument] :
+       llvm::enumerate(call.getArgOperands().drop_back(2)))
+    context = LLVM::InsertValueOp::create(builder, loc, context, argument, i);
+  LLVM::StoreOp::create(builder, loc, context, slot);
+  Value body = LLVM::AddressOfOp::create(builder, loc, range);
+  LLVM::CallOp::create(builder, loc, parallelFor,
+                       ValueRange{call.getArgOperands().back(), body, slot});
+  call.erase();
+}
+
+namespace {
+
+struct ParallelizeCallsPass
+    : public impl::ParallelizeCallsBase<ParallelizeCallsPass> {
+  void runOnOperation() override {
+    SmallVector<LLVM::CallOp> calls;
+    getOperation()->walk([&](LLVM::CallOp call) {
+      if (call->hasAttr("blockscale.parallel"))
+        calls.push_back(call);
+    });
+    for (LLVM::CallOp call : calls) {
+      // The range always starts at 0: `blockscale_parallel_for` splits [0, n).
+      if (!call.getCallee() || call.getArgOperands().size() < 2) {
+        call.emitOpError("expected a blockscale.parallel call to name its "
+                         "callee and end with begin and end");
+        return signalPassFailure();
+      }
+      parallelize(call, getOperation());
+    }
+  }
+};
+
+} // namespace
+} // namespace blockscale

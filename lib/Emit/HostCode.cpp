@@ -1,0 +1,111 @@
+//===- HostCode.cpp - LLVM IR and objects for the CPU ---------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Emit/HostCode.h"
+
+#include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createHostTargetMachine(const HostTarget &target) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
+  std::string message;
+  const llvm::Target *registered =
+      llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!registered)
+    return makeError(message);
+  std::string cpu = target.cpu;
+  llvm::SubtargetFeatures features(target.features);
+  if (cpu == "host") {
+    cpu = llvm::sys::getHostCPUName().str();
+    for (const auto &feature : llvm::sys::getHostCPUFeatures())
+      features.AddFeature(feature.first(), feature.second);
+  }
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
+      registered->createMCSubtargetInfo(triple, "", ""));
+  if (!subtarget->isCPUStringValid(cpu))
+    return makeError("expected --cpu to be host or a CPU of " + triple.str() +
+                     " (x86-64, x86-64-v3, ...), but got '" + cpu + "'");
+  std::unique_ptr<llvm::TargetMachine> machine(registered->createTargetMachine(
+      triple, cpu, features.getString(), llvm::TargetOptions(),
+      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return machine;
+}
+
+/// Translates and optimizes `module`.
+static llvm::Expected<std::unique_ptr<llvm::Module>>
+translate(ModuleOp module, llvm::LLVMContext &context,
+          llvm::TargetMachine &machine) {
+  std::unique_ptr<llvm::Module> llvmModule =
+      translateModuleToLLVMIR(module, context);
+  if (!llvmModule)
+    return makeError("the module could not be translated to LLVM IR");
+  llvmModule->setTargetTriple(machine.getTargetTriple());
+  llvmModule->setDataLayout(machine.createDataLayout());
+  auto optimize = makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0,
+                                            &machine);
+  if (llvm::Error error = optimize(llvmModule.get()))
+    return error;
+  return llvmModule;
+}
+
+llvm::Expected<std::string> emitLLVMText(ModuleOp module,
+                                         const HostTarget &target) {
+  auto machine = createHostTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  auto llvmModule = translate(module, context, **machine);
+  if (!llvmModule)
+    return llvmModule.takeError();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  (*llvmModule)->print(os, nullptr);
+  return text;
+}
+
+llvm::Expected<std::string> emitObject(ModuleOp module,
+                                       const HostTarget &target) {
+  auto machine = createHostTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  auto llvmModule = translate(module, context, **machine);
+  if (!llvmModule)
+    return llvmModule.takeError();
+  llvm::SmallString<0> object;
+  llvm::raw_svector_ostream os(object);
+  llvm::legacy::PassManager passes;
+  if ((*machine)->addPassesToEmitFile(passes, os, nullptr,
+                                      llvm::CodeGenFileType::ObjectFile))
+    return makeError("the host target cannot emit object files");
+  passes.run(**llvmModule);
+  return object.str().str();
+}
+
+} // namespace blockscale

@@ -1,0 +1,57 @@
+//===- Jit.cpp - Compile for this machine and call ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Emit/Jit.h"
+#include "blockscale/Emit/HostCode.h"
+
+#include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include "mlir/ExecutionEngine/OptUtils.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+Jit::Jit(std::unique_ptr<ExecutionEngine> engine) : engine(std::move(engine)) {}
+Jit::~Jit() = default;
+Jit::Jit(Jit &&) = default;
+
+llvm::Expected<Jit> Jit::create(ModuleOp module, ArrayRef<Symbol> symbols) {
+  HostTarget host;
+  host.cpu = "host";
+  auto machine = createHostTargetMachine(host);
+  if (!machine)
+    return machine.takeError();
+  // The engine takes one machine; the optimizer needs its own meanwhile.
+  auto optimizerMachine = createHostTargetMachine(host);
+  if (!optimizerMachine)
+    return optimizerMachine.takeError();
+  auto optimize = makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0,
+                                            optimizerMachine->get());
+  ExecutionEngineOptions options;
+  options.transformer = optimize;
+  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Aggressive;
+  auto engine = ExecutionEngine::create(module, options, std::move(*machine));
+  if (!engine)
+    return engine.takeError();
+  (*engine)->registerSymbols([&](llvm::orc::MangleAndInterner interner) {
+    llvm::orc::SymbolMap map;
+    for (const Symbol &symbol : symbols)
+      map[interner(symbol.name)] = {
+          llvm::orc::ExecutorAddr::fromPtr(symbol.address),
+          llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+    return map;
+  });
+  (*engine)->initialize();
+  return Jit(std::move(*engine));
+}
+
+llvm::Error Jit::call(StringRef function, MutableArrayRef<void *> arguments) {
+  return engine->invokePacked(("_mlir_ciface_" + function).str(), arguments);
+}
+
+} // namespace blockscale

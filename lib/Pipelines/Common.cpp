@@ -1,0 +1,58 @@
+//===- Common.cpp - Stages that every target shares -----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Pipelines/Pipelines.h"
+#include "blockscale/Transforms/Passes.h"
+
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+static void buildBufferize(OpPassManager &pm) {
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  bufferization::OneShotBufferizePassOptions options;
+  options.bufferizeFunctionBoundaries = true;
+  options.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  pm.addPass(bufferization::createOneShotBufferizePass(options));
+  pm.addPass(bufferization::createDropEquivalentBufferResultsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+std::vector<Stage> getCommonStages() {
+  return {
+      {"verify-layout",
+       [](OpPassManager &pm) { pm.addPass(createVerifyLayout()); }},
+      {"canonicalize",
+       [](OpPassManager &pm) {
+         pm.addPass(createCanonicalizerPass());
+         pm.addPass(createCSEPass());
+       }},
+      {"form-kernels",
+       [](OpPassManager &pm) {
+         pm.addNestedPass<func::FuncOp>(createFormKernels());
+       }},
+      {"materialize-storage",
+       [](OpPassManager &pm) {
+         pm.addPass(createMaterializeStorage());
+         pm.addPass(createResultsToOutParams());
+         pm.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
+         pm.addPass(createCanonicalizerPass());
+         pm.addPass(createCSEPass());
+       }},
+      {"bufferize", buildBufferize},
+  };
+}
+
+} // namespace blockscale

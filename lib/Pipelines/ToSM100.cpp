@@ -1,0 +1,29 @@
+//===- ToSM100.cpp - Pipeline blockscale-to-sm100 -------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Conversion/Passes.h"
+#include "blockscale/Pipelines/Pipelines.h"
+
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+std::vector<Stage> getToSM100Stages(const ToSM100Options &options) {
+  std::vector<Stage> stages = getCommonStages();
+  LowerKernelsToGPUOptions lower;
+  lower.chip = options.chip;
+  stages.push_back({"lower-kernels", [lower](OpPassManager &pm) {
+                      pm.addPass(createLowerKernelsToGPU(lower));
+                      pm.addPass(createCanonicalizerPass());
+                      pm.addPass(createCSEPass());
+                    }});
+  return stages;
+}
+
+} // namespace blockscale

@@ -1,0 +1,129 @@
+//===- ResultsToOutParams.cpp - Caller-allocated results ------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Transforms/Passes.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_RESULTSTOOUTPARAMS
+#include "blockscale/Transforms/Passes.h.inc"
+
+/// The return op of a function of one block.
+static FailureOr<func::ReturnOp> getOnlyReturn(func::FuncOp function) {
+  if (function.getBody().hasOneBlock())
+    return cast<func::ReturnOp>(function.getBody().front().getTerminator());
+  return function.emitOpError("expected a public function with results to have "
+                              "one block, but got more");
+}
+
+/// Adds `@NAME__result_sizes`: a copy of the function that stores the dynamic
+/// sizes of its results. The computation is dead in it and folds away.
+static void addResultSizes(func::FuncOp function) {
+  auto dynamicDims = [](Type type) {
+    return cast<RankedTensorType>(type).getNumDynamicDims();
+  };
+  int64_t count = 0;
+  for (Type type : function.getResultTypes())
+    count += dynamicDims(type);
+  if (count == 0)
+    return;
+  Location loc = function.getLoc();
+  OpBuilder builder(function);
+  auto copy = cast<func::FuncOp>(builder.clone(*function));
+  copy.setName((function.getName() + "__result_sizes").str());
+  auto ret = cast<func::ReturnOp>(copy.getBody().front().getTerminator());
+  Value sizes = copy.getBody().front().addArgument(
+      MemRefType::get({count}, builder.getI64Type()), loc);
+  builder.setInsertionPoint(ret);
+  int64_t index = 0;
+  for (Value result : ret.getOperands()) {
+    auto type = cast<RankedTensorType>(result.getType());
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      if (!type.isDynamicDim(dim))
+        continue;
+      Value size = tensor::DimOp::create(builder, loc, result, dim);
+      size = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), size);
+      Value position = arith::ConstantIndexOp::create(builder, loc, index++);
+      memref::StoreOp::create(builder, loc, size, sizes, position);
+    }
+  }
+  ret.getOperandsMutable().clear();
+  copy.setFunctionType(builder.getFunctionType(
+      copy.getBody().front().getArgumentTypes(), {}));
+  copy.setResAttrsAttr({});
+}
+
+/// Moves results to trailing arguments:
+///
+///   func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { ... return %y }
+/// becomes
+///   func.func @f(%x: tensor<4xf32>, %out: memref<4xf32>) {
+///     ...
+///     bufferization.materialize_in_destination %y in restrict writable %out
+///     return
+///   }
+static LogicalResult moveResults(func::FuncOp function) {
+  FailureOr<func::ReturnOp> ret = getOnlyReturn(function);
+  if (failed(ret))
+    return failure();
+  for (Type type : function.getResultTypes())
+    if (!isa<RankedTensorType>(type))
+      return function.emitOpError()
+             << "expected ranked tensor results of a public function, but got "
+             << type;
+  addResultSizes(function);
+  OpBuilder builder(*ret);
+  Block &entry = function.getBody().front();
+  for (Value result : (*ret).getOperands()) {
+    auto type = cast<RankedTensorType>(result.getType());
+    Value out = entry.addArgument(
+        MemRefType::get(type.getShape(), type.getElementType()),
+        function.getLoc());
+    auto op = bufferization::MaterializeInDestinationOp::create(
+        builder, result.getLoc(), result, out);
+    op.setRestrict(true);
+    op.setWritable(true);
+  }
+  (*ret).getOperandsMutable().clear();
+  function.setFunctionType(
+      builder.getFunctionType(entry.getArgumentTypes(), {}));
+  function.setArgAttrsAttr({});
+  function.setResAttrsAttr({});
+  return success();
+}
+
+namespace {
+
+struct ResultsToOutParamsPass
+    : public impl::ResultsToOutParamsBase<ResultsToOutParamsPass> {
+  void runOnOperation() override {
+    SymbolTableCollection tables;
+    SymbolUserMap users(tables, getOperation());
+    for (auto function :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      if (function.isPrivate() || function.isExternal() ||
+          function.getNumResults() == 0)
+        continue;
+      if (!users.useEmpty(function)) {
+        function.emitOpError("expected a public function with results not to "
+                             "be called in the module; make the callee private");
+        return signalPassFailure();
+      }
+      if (failed(moveResults(function)))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace blockscale

@@ -1,0 +1,174 @@
+//===- Signature.cpp - What an entry function takes and gives -------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Signature.h"
+
+#include "blockscale/IR/TypeRules.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using blockscale::runtime::NpyType;
+using blockscale::runtime::Result;
+using blockscale::runtime::Status;
+
+namespace blockscale::run {
+
+static std::string toString(Type type) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << type;
+  return text;
+}
+
+Result<func::FuncOp> findEntry(ModuleOp module, const std::string &entry) {
+  std::vector<std::string> names;
+  func::FuncOp found;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isPrivate() || function.isExternal())
+      continue;
+    names.push_back(function.getName().str());
+    if (entry.empty() || function.getName() == entry)
+      found = function;
+  }
+  std::string list = names.empty() ? "none" : llvm::join(names, ", ");
+  if (entry.empty() && names.size() > 1)
+    return Status::failure("expected --entry to name one of the public "
+                           "functions " +
+                           list + ", but it is absent");
+  if (!found)
+    return Status::failure("expected --entry to name a public function (" +
+                           list + "), but got '" + entry + "'");
+  return found;
+}
+
+/// The .npy element type that holds `element` in storage form.
+static std::optional<NpyType> getNpyType(Type element) {
+  if (isa<Float8E4M3FNType, Float8E5M2Type, Float8E8M0FNUType>(element))
+    return NpyType::UInt8;
+  if (element.isBF16())
+    return NpyType::UInt16;
+  if (element.isF16())
+    return NpyType::Float16;
+  if (element.isF32())
+    return NpyType::Float32;
+  if (element.isF64())
+    return NpyType::Float64;
+  if (element.isIndex())
+    return NpyType::Int64;
+  auto integer = dyn_cast<IntegerType>(element);
+  if (!integer)
+    return std::nullopt;
+  switch (integer.getWidth()) {
+  case 8:
+    return NpyType::UInt8;
+  case 16:
+    return NpyType::Int16;
+  case 32:
+    return NpyType::Int32;
+  case 64:
+    return NpyType::Int64;
+  default:
+    return std::nullopt;
+  }
+}
+
+static Result<Slot> getSlot(Type type) {
+  Type storage = getStorageType(type);
+  auto tensor = dyn_cast<RankedTensorType>(storage);
+  std::optional<NpyType> npyType =
+      getNpyType(tensor ? tensor.getElementType() : storage);
+  if (!npyType || (tensor && tensor.getEncoding()))
+    return Status::failure("expected a ranked tensor or scalar of f4E2M1FN, "
+                           "f8, bf16, f16, f32, f64, index or i8 to i64, but "
+                           "got " +
+                           toString(type));
+  Slot slot;
+  slot.logicalType = toString(type);
+  slot.type = *npyType;
+  slot.isScalar = !tensor;
+  if (tensor)
+    slot.shape.assign(tensor.getShape().begin(), tensor.getShape().end());
+  return slot;
+}
+
+/// Whether a scale operand of some op is `value`.
+static bool isUsedAsScale(Value value) {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Value used = use.get();
+    if (auto op = dyn_cast<DequantizeOp>(use.getOwner()))
+      return op.getScale() == used;
+    if (auto op = dyn_cast<ScaledMMOp>(use.getOwner()))
+      return op.getScaleA() == used || op.getScaleB() == used;
+    if (auto op = dyn_cast<ScaledGroupedMMOp>(use.getOwner()))
+      return op.getScaleA() == used || op.getScaleB() == used;
+    if (auto op = dyn_cast<SwizzleOp>(use.getOwner()))
+      return op.getSource() == used && isUsedAsScale(op.getResult());
+    return false;
+  });
+}
+
+Result<Signature> getSignature(func::FuncOp function) {
+  Signature signature;
+  signature.name = function.getName().str();
+  for (BlockArgument argument : function.getArguments()) {
+    Result<Slot> slot = getSlot(argument.getType());
+    if (!slot.ok())
+      return Status::failure("argument " +
+                             std::to_string(argument.getArgNumber()) + " of @" +
+                             signature.name + ": " + slot.message());
+    slot->isE4M3Scale =
+        isa<Float8E4M3FNType>(getElementTypeOrSelf(argument.getType())) &&
+        isUsedAsScale(argument);
+    signature.arguments.push_back(*slot);
+  }
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    Result<Slot> slot = getSlot(type);
+    if (!slot.ok())
+      return Status::failure("result " + std::to_string(i) + " of @" +
+                             signature.name + ": " + slot.message());
+    signature.results.push_back(*slot);
+  }
+  return signature;
+}
+
+static std::string formatShape(const std::vector<int64_t> &shape) {
+  std::string text = "(";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    text += i ? ", " : "";
+    text += ShapedType::isDynamic(shape[i]) ? "?" : std::to_string(shape[i]);
+  }
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+Status checkArgument(const Slot &slot, const runtime::NpyArray &array) {
+  if (array.type != slot.type)
+    return Status::failure("expected dtype " +
+                           std::string(getNpyTypeName(slot.type)) + " for " +
+                           slot.logicalType + ", but got " +
+                           std::string(getNpyTypeName(array.type)));
+  bool matches = array.shape.size() == slot.shape.size();
+  for (size_t i = 0; matches && i < slot.shape.size(); ++i)
+    matches = ShapedType::isDynamic(slot.shape[i]) ||
+              slot.shape[i] == array.shape[i];
+  if (!matches)
+    return Status::failure("expected storage shape " + formatShape(slot.shape) +
+                           " for " + slot.logicalType + ", but got " +
+                           formatShape(array.shape));
+  if (!slot.isE4M3Scale)
+    return Status::success();
+  for (size_t i = 0; i < array.data.size(); ++i)
+    if (array.data.data()[i] & 0x80)
+      return Status::failure(
+          "expected E4M3 scale bytes without sign, but got 0x" +
+          llvm::utohexstr(array.data.data()[i]) + " at byte " +
+          std::to_string(i));
+  return Status::success();
+}
+
+} // namespace blockscale::run

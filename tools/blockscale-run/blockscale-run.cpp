@@ -1,0 +1,175 @@
+//===- blockscale-run.cpp - Run a function of a module on .npy files ------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Execute.h"
+
+#include "blockscale/Pipelines/Pipelines.h"
+#include "blockscale/Runtime/FileOutput.h"
+
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/WithColor.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace blockscale;
+using blockscale::run::Signature;
+using blockscale::runtime::NpyArray;
+using blockscale::runtime::Result;
+using blockscale::runtime::Status;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("blockscale-run options");
+static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
+                                      cl::desc("<module.mlir>"),
+                                      cl::cat(category));
+enum class Device { CPU };
+static cl::opt<Device> device("on", cl::desc("Where to run"),
+                              cl::values(clEnumValN(Device::CPU, "cpu",
+                                                    "this CPU, in process")),
+                              cl::init(Device::CPU), cl::cat(category));
+static cl::opt<std::string>
+    entry("entry", cl::desc("Function to call (default: the only public one)"),
+          cl::value_desc("name"), cl::cat(category));
+static cl::list<std::string>
+    inputs("in", cl::desc("One .npy file for each argument, in order"),
+           cl::value_desc("file"), cl::cat(category));
+static cl::list<std::string>
+    outputs("out", cl::desc("One .npy file for each result, in order"),
+            cl::value_desc("file"), cl::cat(category));
+static cl::opt<int> repeat("repeat", cl::desc("Calls to make (default 1)"),
+                           cl::value_desc("n"), cl::init(1),
+                           cl::cat(category));
+static cl::opt<bool>
+    printTime("time", cl::desc("Print the seconds of the fastest call"),
+              cl::cat(category));
+
+static constexpr const char *kOverview =
+    "Compiles a module of the blockscale dialect for this CPU and calls one of "
+    "its functions\n\n"
+    "Arrays are in storage form: f4E2M1FN as uint8 with two elements a byte "
+    "(the even one\nin the low nibble), f8 types and scales as uint8, bf16 as "
+    "uint16, scalars with rank 0.\nSwizzled scales have shape [.., R/128, C/4, "
+    "32, 4, 4], both rounded up. Files are\nwritten when everything succeeded, "
+    "or not at all.\n\n"
+    "  blockscale-run q.mlir --entry=quantize --in x.npy --out q.npy --out "
+    "s.npy\n\n"
+    "Exit status: 0 success, 1 an error in the module, its arguments or the "
+    "run.\n";
+
+static Status checkCounts(const Signature &signature) {
+  auto check = [&](const char *option, size_t found, size_t expected,
+                   const char *what) {
+    if (found == expected)
+      return Status::success();
+    return Status::failure("expected " + std::to_string(expected) + " --" +
+                           option + " for the " + what + " of @" +
+                           signature.name + ", but got " +
+                           std::to_string(found));
+  };
+  Status in = check("in", inputs.size(), signature.arguments.size(),
+                    "arguments");
+  if (!in.ok())
+    return in;
+  return check("out", outputs.size(), signature.results.size(), "results");
+}
+
+/// Refuses an output that is an input, the module or another output.
+static Status checkPaths() {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    for (const std::string &input : inputs)
+      if (runtime::sameFile(outputs[i], input))
+        return Status::failure("expected --out to be another file than --in, "
+                               "but got '" +
+                               outputs[i] + "' for both");
+    if (runtime::sameFile(outputs[i], inputFile))
+      return Status::failure("expected --out to be another file than the "
+                             "module, but got '" +
+                             outputs[i] + "'");
+    for (size_t j = 0; j < i; ++j)
+      if (runtime::sameFile(outputs[i], outputs[j]))
+        return Status::failure("expected each --out to be another file, but "
+                               "got '" +
+                               outputs[i] + "' twice");
+  }
+  return Status::success();
+}
+
+static Result<std::vector<NpyArray>>
+readArguments(const Signature &signature) {
+  std::vector<NpyArray> arguments;
+  for (auto [i, slot] : llvm::enumerate(signature.arguments)) {
+    Result<NpyArray> array = runtime::readNpy(inputs[i]);
+    if (!array.ok())
+      return array.status();
+    Status checked = run::checkArgument(slot, *array);
+    if (!checked.ok())
+      return Status::failure("argument " + std::to_string(i) + " of @" +
+                             signature.name + " ('" + inputs[i] +
+                             "'): " + checked.message());
+    arguments.push_back(std::move(*array));
+  }
+  return arguments;
+}
+
+static Status runModule(ModuleOp module) {
+  Result<func::FuncOp> function = run::findEntry(module, entry);
+  if (!function.ok())
+    return function.status();
+  Result<Signature> signature = run::getSignature(*function);
+  if (!signature.ok())
+    return signature.status();
+  if (repeat < 1)
+    return Status::failure("expected --repeat to be positive, but got " +
+                           std::to_string(repeat));
+  for (Status status : {checkCounts(*signature), checkPaths()})
+    if (!status.ok())
+      return status;
+  Result<std::vector<NpyArray>> arguments = readArguments(*signature);
+  if (!arguments.ok())
+    return arguments.status();
+  double seconds = 0;
+  Result<std::vector<NpyArray>> results =
+      run::executeOnCPU(module, *signature, *arguments, repeat, seconds);
+  if (!results.ok())
+    return results.status();
+  std::vector<runtime::NpyOutput> files;
+  for (auto [path, result] : llvm::zip_equal(outputs, *results))
+    files.push_back({path, &result});
+  Status written = runtime::writeNpyFiles(files);
+  if (written.ok() && printTime)
+    llvm::outs() << "seconds " << llvm::format("%.9f", seconds) << "\n";
+  return written;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "blockscale-run " << BLOCKSCALE_VERSION << "\n";
+  });
+  cl::ParseCommandLineOptions(argc, argv, kOverview);
+
+  DialectRegistry registry;
+  blockscale::registerAllDialects(registry);
+  MLIRContext context(registry);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  OwningOpRef<ModuleOp> module =
+      parseSourceFile<ModuleOp>(inputFile, sources, &context);
+  if (!module)
+    return 1;
+  Status status = runModule(*module);
+  if (status.ok())
+    return 0;
+  llvm::WithColor::error(llvm::errs(), "blockscale-run")
+      << status.message() << "\n";
+  return 1;
+}
