@@ -1,0 +1,164 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Builds the one-function modules that blockscale-run executes.
+
+Types are logical; `Tensor.storage` gives the form their .npy files have.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+ENTRY = "conformance"
+DTYPES = {"f32": "float32", "bf16": "uint16", "i32": "int32"}
+
+
+def _ceildiv(a, b):
+    return -(-a // b)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """#blockscale.layout; groups = 0 where not grouped."""
+
+    groups: int = 0
+    dim: int = 0
+
+    def __str__(self):
+        groups = f", groups = {self.groups}, dim = {self.dim}" if self.groups else ""
+        return f"#blockscale.layout<swizzle_128x4{groups}>"
+
+    def tiles(self, rows, cols):
+        """The leading storage dimensions, before those of a 32x4x4 tile."""
+        if not self.groups:
+            return (_ceildiv(rows, 128), _ceildiv(cols, 4))
+        if self.dim == 0:
+            return ((rows + 127 * self.groups) // 128 * _ceildiv(cols, 4),)
+        return (_ceildiv(rows, 128) * ((cols + 3 * self.groups) // 4),)
+
+
+SWIZZLED = Layout()
+
+
+@dataclass(frozen=True)
+class Tensor:
+    shape: tuple
+    element: str
+    layout: Layout = None
+
+    def __str__(self):
+        dims = "".join(f"{d}x" for d in self.shape)
+        encoding = f", {self.layout}" if self.layout else ""
+        return f"tensor<{dims}{self.element}{encoding}>"
+
+    def storage(self):
+        """dtype and shape in memory: f4 packed, swizzled scales in tiles."""
+        dtype = np.dtype(DTYPES.get(self.element, "uint8"))
+        if self.layout:
+            *batch, rows, cols = self.shape
+            return dtype, (*batch, *self.layout.tiles(rows, cols), 32, 4, 4)
+        if self.element == "f4E2M1FN":
+            return dtype, (*self.shape[:-1], _ceildiv(self.shape[-1], 2))
+        return dtype, self.shape
+
+
+@dataclass(frozen=True)
+class Format:
+    block: int
+    scale: str
+    data: str
+    largest: float
+
+
+NVFP4 = Format(16, "f8E4M3FN", "f4E2M1FN", 6.0)
+MXFP8 = Format(32, "f8E8M0FNU", "f8E4M3FN", 448.0)
+MXFP8_E5M2 = Format(32, "f8E8M0FNU", "f8E5M2", 57344.0)
+MXFP4 = Format(32, "f8E8M0FNU", "f4E2M1FN", 6.0)
+
+
+@dataclass(frozen=True)
+class Value:
+    name: str
+    type: Tensor
+
+
+class Function:
+    """A func.func under construction; every method appends one operation."""
+
+    def __init__(self):
+        self.arguments, self.results, self._lines = [], [], []
+
+    def argument(self, type):
+        self.arguments.append(Value(f"%arg{len(self.arguments)}", type))
+        return self.arguments[-1]
+
+    def _op(self, text, operands, types):
+        first = len(self._lines)
+        values = [Value(f"%v{first}_{i}", t) for i, t in enumerate(types)]
+        names = ", ".join(v.name for v in values)
+        signature = ", ".join(str(o.type) for o in operands)
+        produced = ", ".join(map(str, types))
+        self._lines.append(f"{names} = blockscale.{text} : {signature} -> {produced}")
+        return values
+
+    def amax(self, x):
+        return self._op(f"amax {x.name}", [x], [Tensor(x.type.shape[:-2], "f32")])[0]
+
+    def global_scale(self, amax, recipe):
+        name = f"%v{len(self._lines)}_0"
+        text = f"blockscale.global_scale {amax.name} recipe {recipe} : {amax.type}"
+        self._lines.append(f"{name} = {text}")
+        return Value(name, amax.type)
+
+    def quantize(self, x, format, recipe, layout=None, **globals):
+        """`globals`: global_scale or global_amax."""
+        *batch, k = x.type.shape
+        scale = Tensor((*batch, _ceildiv(k, format.block)), format.scale, layout)
+        text = f"quantize {x.name} block [1, {format.block}] recipe {recipe}"
+        text += _globals(globals)
+        return self._op(text, [x], [Tensor(x.type.shape, format.data), scale])
+
+    def dequantize(self, data, scale, format, element, recipe=None, **globals):
+        text = f"dequantize {data.name}, {scale.name} block [1, {format.block}]"
+        text += f" recipe {recipe}" if recipe else ""
+        text += _globals(globals)
+        return self._op(text, [data, scale], [Tensor(data.type.shape, element)])[0]
+
+    def swizzle(self, source, layout, offsets=None):
+        text = f"swizzle {source.name}"
+        text += f" offsets({offsets.name} : {offsets.type})" if offsets else ""
+        type = Tensor(source.type.shape, source.type.element, layout)
+        return self._op(text, [source], [type])[0]
+
+    def scaled_mm(self, a, b, scales, block, element, **globals):
+        """`globals`: global_scale_a and global_scale_b."""
+        text = f"scaled_mm {a.name}, {b.name} {_scales(scales)} block [1, {block}]"
+        text += _globals(globals)
+        shape = (*a.type.shape[:-1], b.type.shape[-2])
+        return self._op(text, [a, b, *scales], [Tensor(shape, element)])[0]
+
+    def scaled_grouped_mm(self, a, b, offsets, scales, block, element):
+        text = f"scaled_grouped_mm {a.name}, {b.name} offsets({offsets.name})"
+        text += f" {_scales(scales)} block [1, {block}]"
+        shape = (a.type.shape[0], b.type.shape[-2])
+        if len(b.type.shape) == 2:
+            shape = (*offsets.type.shape, *shape)
+        return self._op(text, [a, b, offsets, *scales], [Tensor(shape, element)])[0]
+
+    def module(self):
+        arguments = ", ".join(f"{a.name}: {a.type}" for a in self.arguments)
+        types = ", ".join(str(r.type) for r in self.results)
+        names = ", ".join(r.name for r in self.results)
+        body = "\n".join("  " + line for line in self._lines)
+        return (
+            f"func.func @{ENTRY}({arguments})\n    -> ({types}) {{\n"
+            f"{body}\n  return {names} : {types}\n}}\n"
+        )
+
+
+def _scales(scales):
+    return f"scales({scales[0].name}, {scales[1].name})"
+
+
+def _globals(values):
+    return "".join(f" {k}({v.name} : {v.type})" for k, v in values.items())

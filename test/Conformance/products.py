@@ -1,0 +1,135 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matmuls with linear, swizzled and grouped scales, in f32 and bf16."""
+
+import numpy as np
+
+from cases import floats
+from contract import compare_product, product_bound
+from ir import MXFP8, NVFP4, SWIZZLED, Layout, Tensor
+from jobs import Check, Job, reshaped
+
+# Other people's emulations of the same product: the result element, and their
+# own distance from the exact sum as a multiple of absdot beside an f32 sum's.
+EMULATIONS = {
+    "ao_y_f32": ("f32", 0.0),
+    "te_y_f32": ("f32", 0.0),
+    "ao_emulated_bf16": ("bf16", 2.0**-7),
+}
+
+
+def _format(case):
+    return NVFP4 if case.operation.startswith("nvfp4") else MXFP8
+
+
+def _operand(job, case, name):
+    bits, format = case.inputs[name + "_q"], _format(case)
+    k = bits.shape[-1] * (2 if format is NVFP4 else 1)
+    return job.input(Tensor((*bits.shape[:-1], k), format.data), bits)
+
+
+def _scale(job, case, name, layout=None, stored=None):
+    """The scale argument of operand `name`; group buffers are cut or zero-filled
+    to the upper bound that the layout has."""
+    linear = case.inputs[name + "_scale"]
+    type = Tensor(linear.shape, _format(case).scale, layout)
+    if layout is None:
+        return job.input(type, linear)
+    size = int(np.prod(type.storage()[1]))
+    stored = stored.ravel()[:size]
+    return job.input(type, np.pad(stored, (0, size - stored.size)))
+
+
+def _checks(case, element, route, written):
+    exact = floats(case.expected["y_f32"]).astype(np.float64)
+    absdot = floats(case.expected["absdot_f32"])
+    k = case.meta["shape"][1]
+    bound = product_bound(exact, absdot, k, element == "bf16")
+
+    def check(array, reference, bound):
+        want = case.expected[array]
+        return Check(
+            array,
+            want,
+            reshaped(want),
+            lambda got: compare_product(floats(got), reference, bound),
+            route,
+            written,
+        )
+
+    if f"y_{element}" in case.expected:
+        yield check(f"y_{element}", exact, bound)
+    for array, (of, extra) in EMULATIONS.items():
+        if of == element and array in case.expected:
+            slack = product_bound(exact, absdot, k, False) + extra * absdot
+            yield check(array, floats(case.expected[array]), bound + slack)
+
+
+def _multiply(job, case, route, multiply):
+    for element in ("f32", "bf16"):
+        checks = list(_checks(case, element, route, route == "linear"))
+        job.output(multiply(element), checks)
+
+
+def mm_jobs(case):
+    job = Job(f"{case.name}.scaled_mm")
+    a, b = _operand(job, case, "a"), _operand(job, case, "b")
+    globals = {
+        f"global_scale_{name}": job.input(Tensor((), "f32"), case.inputs[array])
+        for name in "ab"
+        if (array := f"{name}_per_tensor_scale") in case.inputs
+    }
+    block = _format(case).block
+    routes = {"linear": [_scale(job, case, name) for name in "ab"]}
+    if "a_scale_blocked" in case.inputs:
+        routes["swizzled"] = [
+            _scale(job, case, name, SWIZZLED, case.inputs[name + "_scale_blocked"])
+            for name in "ab"
+        ]
+    for route, scales in routes.items():
+        _multiply(
+            job,
+            case,
+            route,
+            lambda element: job.function.scaled_mm(
+                a, b, scales, block, element, **globals
+            ),
+        )
+    yield job
+
+
+def gmm_jobs(case):
+    job = Job(f"{case.name}.scaled_grouped_mm")
+    a, b = _operand(job, case, "a"), _operand(job, case, "b")
+    ends = case.inputs["offs"]
+    offsets = job.input(Tensor(ends.shape, "i32"), ends)
+    block = _format(case).block
+    routes = {"linear": [_scale(job, case, name) for name in "ab"]}
+    routes.update(_grouped_scales(job, case, len(ends)))
+    for route, scales in routes.items():
+        _multiply(
+            job,
+            case,
+            route,
+            lambda element: job.function.scaled_grouped_mm(
+                a, b, offsets, scales, block, element
+            ),
+        )
+    yield job
+
+
+def _grouped_scales(job, case, groups):
+    """The same scales in the layouts that kernels read, where the case has them."""
+    buffers = case.inputs
+    if "a_scale_kgroups_blocked" in buffers:
+        layout = Layout(groups, dim=1)
+        yield "grouped", [
+            _scale(job, case, name, layout, buffers[name + "_scale_kgroups_blocked"])
+            for name in "ab"
+        ]
+    if "b_scale_blocked" in buffers:
+        b = _scale(job, case, "b", SWIZZLED, buffers["b_scale_blocked"])
+        for name in ("a_scale_groups_blocked", "a_scale_mgroups_blocked"):
+            if name in buffers:
+                layout = Layout(groups, dim=0)
+                yield name, [_scale(job, case, "a", layout, buffers[name]), b]

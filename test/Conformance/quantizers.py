@@ -1,0 +1,82 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Quantize by every route that must give the same bytes; dequantize."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cases import swizzled
+from ir import SWIZZLED, Tensor
+from jobs import Job, bits_check
+
+INPUT_ELEMENTS = {np.dtype("uint16"): "bf16", np.dtype("uint32"): "f32"}
+
+
+@dataclass
+class Expected:
+    """One expected array and the masks of what is not compared in it."""
+
+    array: str
+    want: np.ndarray
+    uncompared: dict = field(default_factory=dict)
+    written: bool = True
+
+    def swizzled(self, array=None, want=None):
+        """The same scales in tiles; checked where no array has them, too."""
+        tiles = swizzled(self.want) if want is None else want
+        masks = {reason: swizzled(mask) for reason, mask in self.uncompared.items()}
+        return Expected(array or self.array, tiles, masks, want is not None)
+
+
+def input_tensor(job, bits):
+    return job.input(Tensor(bits.shape, INPUT_ELEMENTS[bits.dtype]), bits)
+
+
+def _checks(expected, element, route, written=False):
+    return [
+        bits_check(
+            e.array,
+            e.want,
+            element,
+            e.uncompared,
+            route=route,
+            written=written and e.written,
+        )
+        for e in expected
+    ]
+
+
+def quantize(job, x, format, recipe, routes, data, scales, tiles):
+    """Each route (its name to its global operands) with linear scales, then the
+    first with swizzled ones; `data`, `scales`, `tiles` list what to expect."""
+    first = True
+    for route, operands in routes.items():
+        q, s = job.function.quantize(x, format, recipe, **operands)
+        job.output(q, _checks(data, format.data, route, first))
+        job.output(s, _checks(scales, format.scale, route, first))
+        if first:
+            t = job.function.swizzle(s, SWIZZLED)
+            job.output(t, _checks(tiles, format.scale, "swizzle", True))
+        first = False
+    operands = next(iter(routes.values()))
+    q, t = job.function.quantize(x, format, recipe, SWIZZLED, **operands)
+    job.output(q, _checks(data, format.data, "swizzled result"))
+    job.output(t, _checks(tiles, format.scale, "swizzled result"))
+
+
+def dequantize_job(case, prefix, format, data, scale, recipe=None, global_scale=None):
+    """Dequantizes expected codes, so that it is judged alone."""
+    job = Job(f"{case.name}.{prefix}dequantize")
+    shape = case.inputs["x"].shape
+    q = job.input(Tensor(shape, format.data), data)
+    s = job.input(Tensor(scale.shape, format.scale), scale)
+    operands = {}
+    if global_scale is not None:
+        operands["global_scale"] = job.input(Tensor(shape[:-2], "f32"), global_scale)
+    for element in ("f32", "bf16"):
+        array = f"{prefix}dequant_{element}"
+        if array in case.expected:
+            value = job.function.dequantize(q, s, format, element, recipe, **operands)
+            job.output(value, [bits_check(array, case.expected[array], element)])
+    return job

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs the cases of a folder through blockscale-run and compares every array.
+
+A case is an .npz with inputs (in_*), expected arrays (out_*) and meta. Each
+recipe of a case becomes a module, is executed, and each expected array is
+reported as equal or mismatching, with the first mismatch. Arrays that nothing
+computes are listed: unsupported, superseded (another array of the case states
+the contract) or reference (an ingredient of the comparison, not a result).
+
+Exit status: 0 no mismatch, 1 some array mismatches or its run failed, 2 usage.
+"""
+
+import argparse
+import os
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from cases import case_names, load_case, selected
+from contract import failure
+from plan import plan
+from runner import RunError, execute
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("BLOCKSCALE_BUILD_DIR", os.path.join(ROOT, "build"))
+
+
+def parse_arguments(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cases", required=True, metavar="DIR", help="folder of .npz")
+    parser.add_argument("--on", required=True, choices=["cpu"], help="where to run")
+    parser.add_argument(
+        "--only", default="*", metavar="GLOB", help="cases, or case.array with a dot"
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", help="write computed arrays as DIR/<case>/<array>.npy"
+    )
+    parser.add_argument(
+        "--tool",
+        default=os.path.join(BUILD, "bin", "blockscale-run"),
+        metavar="PATH",
+        help="blockscale-run (default: that of BLOCKSCALE_BUILD_DIR or build)",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=2, metavar="N", help="processes at a time"
+    )
+    arguments = parser.parse_args(argv)
+    if not os.path.isdir(arguments.cases):
+        parser.error(f"--cases: no such folder: {arguments.cases}")
+    if not os.access(arguments.tool, os.X_OK):
+        parser.error(f"--tool: not an executable: {arguments.tool}")
+    return arguments
+
+
+def judge(job, stored):
+    """(check, computed array or None, verdict) of each check of an executed job.
+
+    `stored` is the list of results or the RunError that took their place.
+    """
+    results = iter(() if isinstance(stored, RunError) else stored)
+    for count, checks in job.outputs:
+        values = [value for _, value in zip(range(count), results)]
+        for check in checks:
+            if isinstance(stored, RunError):
+                yield check, None, failure(0, str(stored))
+            else:
+                computed = check.form(*values)
+                yield check, computed, check.judge(computed)
+
+
+class Report:
+    """Prints a line for each array and counts them by category."""
+
+    def __init__(self):
+        self.counts = Counter()
+        self.mismatches = []
+
+    def judged(self, case, array, outcomes):
+        """`outcomes` are the (route, verdict) of one array."""
+        bad = [(route, v) for route, v in outcomes if not v.equal]
+        self.counts["mismatching" if bad else "equal"] += 1
+        if not bad:
+            route, verdict = outcomes[0]
+            ways = f", {len(outcomes)} ways" if len(outcomes) > 1 else ""
+            notes = "".join(f"; {note}" for note in verdict.notes)
+            print(f"equal {case}.{array}: {verdict.total} elements{ways}{notes}")
+        for route, verdict in bad:
+            way = f" [{route}]" if route else ""
+            size = f"{verdict.mismatches} of {verdict.total}, first " * bool(verdict.total)
+            self.mismatches.append(f"{case}.{array}{way}: {size}{verdict.first}")
+            print("MISMATCH", self.mismatches[-1])
+
+    def aside(self, case, array, aside):
+        self.counts[aside.category] += 1
+        print(f"{aside.category} {case}.{array}: {aside.reason}")
+
+    def summary(self):
+        """The mismatches again, together, and the counts."""
+        counts = self.counts
+        if self.mismatches:
+            print("mismatching:", *self.mismatches, sep="\n  ")
+        print(
+            f"not counted: superseded {counts['superseded']}, "
+            f"reference {counts['reference']}"
+        )
+        print(
+            f"arrays equal {counts['equal']}, mismatching {counts['mismatching']}, "
+            f"unsupported {counts['unsupported']}"
+        )
+
+
+def write(folder, case, array, computed):
+    """In the expected array's shape; of a map, its other upper bound's."""
+    want = case.expected[array]
+    if computed.shape != want.shape:
+        fitted = np.full(want.size, -1, want.dtype)
+        size = min(computed.size, want.size)
+        fitted[:size] = computed[:size]
+        computed = fitted.reshape(want.shape)
+    os.makedirs(os.path.join(folder, case.name), exist_ok=True)
+    np.save(os.path.join(folder, case.name, array + ".npy"), computed)
+
+
+def run_case(case, arguments, pool, report):
+    def wanted(array):
+        return selected(arguments.only, case.name, array)
+
+    jobs, aside = plan(case)
+    jobs = [job for job in jobs if any(wanted(c.array) for c in job.checks())]
+
+    def run(job):
+        try:
+            return execute(arguments.tool, arguments.on, job)
+        except RunError as error:
+            return error
+
+    outcomes = {}
+    for job, stored in zip(jobs, pool.map(run, jobs)):
+        for check, computed, verdict in judge(job, stored):
+            if not wanted(check.array):
+                continue
+            outcomes.setdefault(check.array, []).append((check.route, verdict))
+            if arguments.out and check.written and computed is not None:
+                write(arguments.out, case, check.array, computed)
+    for array in filter(wanted, case.expected):
+        if array in aside:
+            report.aside(case.name, array, aside[array])
+        else:
+            report.judged(case.name, array, outcomes[array])
+
+
+def usage_error(message):
+    print(f"error: {message}", file=sys.stderr)
+    return 2
+
+
+def main(argv=None):
+    arguments = parse_arguments(argv)
+    names = [n for n in case_names(arguments.cases) if selected(arguments.only, n)]
+    if not names:
+        return usage_error(f"no case in {arguments.cases} matches {arguments.only}")
+    report = Report()
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for name in names:
+            try:
+                case = load_case(os.path.join(arguments.cases, name + ".npz"))
+            except ValueError as error:
+                return usage_error(f"{name}: unreadable case: {error}")
+            run_case(case, arguments, pool, report)
+    report.summary()
+    return 1 if report.counts["mismatching"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
