@@ -72,7 +72,8 @@ def _quantize_job(case, format, rule, matches):
         if part == "qdata":
             if format.data == "f4E2M1FN":
                 masks["NaN scale"] = IS_NAN[format.scale](scale)
-            masks = {r: per_element(m, format.block, x.type.shape[-1]) for r, m in masks.items()}
+            k = x.type.shape[-1]
+            masks = {r: per_element(m, format.block, k) for r, m in masks.items()}
             parts[part].append(Expected(array, want, masks))
         elif part == "scale":
             parts[part].append(Expected(array, want, masks))

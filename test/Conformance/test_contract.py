@@ -131,7 +131,8 @@ class BitsTest(unittest.TestCase):
         )
         self.assertTrue(verdict.equal)
         self.assertEqual(verdict.notes, ["2 not compared (reason), of which 1 differ"])
-        self.assertEqual(mismatches([1, 2, 4], [0, 2, 3], "f4E2M1FN", uncompared={"r": mask}), 1)
+        masked = dict(uncompared={"reason": mask})
+        self.assertEqual(mismatches([1, 2, 4], [0, 2, 3], "f4E2M1FN", **masked), 1)
 
     def test_packed_codes_count_each_nibble(self):
         want = bytes_of(0x21, 0x43).reshape(1, 2)

@@ -26,7 +26,8 @@ ZEROS = (
 
 
 def zeros_like_results(tool, target, job):
-    return [np.zeros(v.type.storage()[1], v.type.storage()[0]) for v in job.function.results]
+    stored = [value.type.storage() for value in job.function.results]
+    return [np.zeros(shape, dtype) for dtype, shape in stored]
 
 
 class RunTest(unittest.TestCase):
