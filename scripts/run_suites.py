@@ -24,7 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIT = "/usr/lib/llvm-22/bin/lit"
-SHOWN_LINES = 80
+SHOWN_LINES = 200
 
 
 @dataclass
@@ -110,7 +110,7 @@ class Suites:
     def lit(self, log):
         report = self.build / "logs/lit.json"
         report.unlink(missing_ok=True)
-        status, _ = self.run(log, LIT, "-v", "--output", report, self.build / "test")
+        status, _ = self.run(log, LIT, "-sv", "--output", report, self.build / "test")
         if not report.exists():
             return Counts(failed=1)
         codes = [test["code"] for test in json.loads(report.read_text())["tests"]]

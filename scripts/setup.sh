@@ -52,13 +52,15 @@ apt_get() {
 }
 
 refuse_without_candidate() {
-  local package absent=() advice failures
+  local package absent=() advice failures=()
   for package in "$@"; do
     [[ $(apt-cache policy "$package") == *"Candidate: "[0-9]* ]] || absent+=("$package")
   done
   if [ ${#absent[@]} -eq 0 ]; then return; fi
-  if failures=$(grep -m 3 -E '^[EW]: ' "$logs/apt-update.log"); then
-    die "apt-get update could not fetch its lists, so these have no candidate: ${absent[*]}" "$failures"
+  mapfile -t failures < <(grep -m 3 -E '^[EW]: ' "$logs/apt-update.log")
+  if [ ${#failures[@]} -gt 0 ]; then
+    die "apt-get update could not fetch its lists; without them there is no candidate for: ${absent[*]}" \
+      "${failures[@]}"
   fi
   . /etc/os-release
   if [ "${VERSION_CODENAME:-}" = bookworm ]; then
