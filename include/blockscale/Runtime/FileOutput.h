@@ -1,0 +1,46 @@
+//===- FileOutput.h - Output files, whole or not at all ---------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_RUNTIME_FILEOUTPUT_H
+#define BLOCKSCALE_RUNTIME_FILEOUTPUT_H
+
+#include "blockscale/Runtime/Result.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace blockscale::runtime {
+
+/// A file to write: its contents are the parts, one after the other.
+struct FileOutput {
+  std::string path;
+  std::vector<std::string_view> parts;
+};
+
+/// Writes every file, or none: all contents go to temporary files beside their
+/// destinations, and only when all are complete are they renamed. A failure
+/// removes the temporaries, puts replaced files back, and names the path and
+/// the system's reason.
+///
+/// A symbolic link is followed and a replaced file keeps its permissions. What
+/// is not a regular file (`/dev/null`, a pipe, `/dev/stdout`) is written in
+/// place, after the temporaries and before the renames. Two outputs with one
+/// destination are refused.
+Status writeFilesAtomically(const std::vector<FileOutput> &outputs);
+
+/// The same for one file.
+Status writeFileAtomically(const std::string &path, std::string_view bytes);
+
+/// Whether writing to one path would replace what the other names: the same
+/// device and inode where both exist, otherwise the same path once symbolic
+/// links and dots are resolved.
+bool sameFile(const std::string &a, const std::string &b);
+
+} // namespace blockscale::runtime
+
+#endif // BLOCKSCALE_RUNTIME_FILEOUTPUT_H

@@ -1,0 +1,194 @@
+//===- ThreadPool.cpp - Persistent worker threads -------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Runtime/ThreadPool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+using namespace blockscale::runtime;
+
+/// More ranges than threads, so that one slow thread (a shared core, a page
+/// fault) does not hold up the loop.
+static constexpr int64_t kRangesPerThread = 4;
+
+/// Whether this thread is inside a body that runs in parallel.
+static thread_local bool insideParallelBody = false;
+
+/// A running loop. It lives on the stack of its caller, who leaves only when
+/// all ranges are claimed and no worker is inside.
+struct ThreadPool::Job {
+  Body body;
+  void *ctx;
+  int64_t n;
+  int64_t numRanges;
+  std::atomic<int64_t> nextRange{0};
+  /// Workers that hold a pointer to this job; guarded by the pool's mutex.
+  int numWorkers = 0;
+  std::condition_variable workersLeft;
+
+  /// Runs ranges until none is unclaimed.
+  void run() {
+    insideParallelBody = true;
+    int64_t size = n / numRanges;
+    int64_t numLonger = n % numRanges;
+    for (int64_t i; (i = nextRange.fetch_add(1)) < numRanges;) {
+      int64_t begin = i * size + std::min(i, numLonger);
+      body(ctx, begin, begin + size + (i < numLonger));
+    }
+    insideParallelBody = false;
+  }
+};
+
+ThreadPool::ThreadPool(int numThreads) {
+  int numWorkers = std::clamp(numThreads, 1, kMaxThreads) - 1;
+  workers.reserve(numWorkers);
+  for (int i = 0; i < numWorkers; ++i) {
+    // Not std::thread, whose failure is an exception.
+    pthread_t worker;
+    if (pthread_create(&worker, nullptr, runWorker, this) != 0)
+      break;
+    workers.push_back(worker);
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    stopping = true;
+  }
+  jobAvailable.notify_all();
+  for (pthread_t worker : workers)
+    pthread_join(worker, nullptr);
+}
+
+void *ThreadPool::runWorker(void *pool) {
+  static_cast<ThreadPool *>(pool)->work();
+  return nullptr;
+}
+
+void ThreadPool::work() {
+  std::unique_lock<std::mutex> lock(mutex);
+  while (true) {
+    jobAvailable.wait(lock, [this] { return stopping || !queue.empty(); });
+    if (stopping)
+      return;
+    Job *job = queue.front();
+    ++job->numWorkers;
+    lock.unlock();
+    job->run();
+    lock.lock();
+    removeFromQueue(job);
+    // Under the lock: the caller destroys the job as soon as it sees zero.
+    if (--job->numWorkers == 0)
+      job->workersLeft.notify_one();
+  }
+}
+
+void ThreadPool::removeFromQueue(Job *job) {
+  for (auto it = queue.begin(); it != queue.end(); ++it)
+    if (*it == job) {
+      queue.erase(it);
+      return;
+    }
+}
+
+void ThreadPool::parallelFor(int64_t n, Body body, void *ctx) {
+  if (n <= 0)
+    return;
+  if (n == 1 || workers.empty() || insideParallelBody) {
+    body(ctx, 0, n);
+    return;
+  }
+
+  Job job;
+  job.body = body;
+  job.ctx = ctx;
+  job.n = n;
+  job.numRanges = std::min<int64_t>(n, getNumThreads() * kRangesPerThread);
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    queue.push_back(&job);
+  }
+  jobAvailable.notify_all();
+  job.run();
+
+  std::unique_lock<std::mutex> lock(mutex);
+  removeFromQueue(&job);
+  job.workersLeft.wait(lock, [&job] { return job.numWorkers == 0; });
+}
+
+Result<int> blockscale::runtime::getDefaultNumThreads() {
+  const char *text = std::getenv("BLOCKSCALE_NUM_THREADS");
+  if (!text || !*text)
+    return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1,
+                      ThreadPool::kMaxThreads);
+  int value = 0;
+  const char *end = text + std::strlen(text);
+  auto [parsed, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || parsed != end || value < 1 ||
+      value > ThreadPool::kMaxThreads)
+    return Status::failure(
+        "expected BLOCKSCALE_NUM_THREADS to be an integer from 1 to " +
+        std::to_string(ThreadPool::kMaxThreads) + ", but got '" + text + "'");
+  return value;
+}
+
+namespace {
+/// The pool behind blockscale_parallel_for. A loop holds its own reference, so
+/// that setNumThreads can replace the pool at any time.
+struct ProcessPool {
+  std::mutex mutex;
+  std::shared_ptr<ThreadPool> pool;
+};
+} // namespace
+
+/// Never destroyed: joining workers at exit would hang in a forked child, which
+/// has none, and while another thread is inside a loop.
+static ProcessPool &getProcessPool() {
+  static auto *processPool = new ProcessPool;
+  return *processPool;
+}
+
+static int chooseNumThreads(int requested) {
+  if (requested > 0)
+    return requested;
+  Result<int> fromEnvironment = getDefaultNumThreads();
+  return fromEnvironment.ok()
+             ? *fromEnvironment
+             : static_cast<int>(std::thread::hardware_concurrency());
+}
+
+static std::shared_ptr<ThreadPool> acquirePool() {
+  ProcessPool &process = getProcessPool();
+  std::lock_guard<std::mutex> lock(process.mutex);
+  if (!process.pool)
+    process.pool = std::make_shared<ThreadPool>(chooseNumThreads(0));
+  return process.pool;
+}
+
+void blockscale::runtime::setNumThreads(int numThreads) {
+  auto pool = std::make_shared<ThreadPool>(chooseNumThreads(numThreads));
+  ProcessPool &process = getProcessPool();
+  std::lock_guard<std::mutex> lock(process.mutex);
+  // Swapped, so that the old pool's workers are joined outside the lock.
+  process.pool.swap(pool);
+}
+
+int blockscale::runtime::getNumThreads() {
+  return acquirePool()->getNumThreads();
+}
+
+void blockscale::runtime::parallelFor(int64_t n, ThreadPool::Body body,
+                                      void *ctx) {
+  acquirePool()->parallelFor(n, body, ctx);
+}
