@@ -1,0 +1,24 @@
+# ===- __init__.py - Reference quantizers in numpy ------------------------===#
+#
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""An independent numpy transcription of the quantizers, layouts and products.
+
+It shares nothing with the C++ implementation: it is written from the formulas
+in docs/Numerics.md and tested against arrays that other software computed
+(test/Data/golden), so agreement between the two means something.
+
+Arrays hold values as f32 and codes as uint8: E2M1 one code an element (see
+`pack`), scales in the form of the matrix (see `swizzle`).
+"""
+
+from .bits import from_bf16, to_bf16
+from .codecs import E2M1, E4M3, E5M2, decode_e8m0
+from .dequantize import dequantize_mx, dequantize_nvfp4
+from .layout import swizzle, swizzle_groups, unswizzle
+from .matmul import Product, scaled_grouped_matmul, scaled_matmul
+from .mx import quantize_mx
+from .nvfp4 import global_scale, quantize_nvfp4
+from .packing import pack, unpack

@@ -1,0 +1,71 @@
+# ===- mx.py - MX quantizers ----------------------------------------------===#
+#
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""MX: E4M3, E5M2 or E2M1 data, one E8M0 scale (a power of two) for each 32
+elements of a row.
+
+The rules say how the block's amax becomes an exponent. They read its f32 bits:
+with E the exponent field, the scale byte of amax / 2^pow rounded down is E - pow.
+"""
+
+import numpy as np
+
+from .codecs import E2M1, E4M3, E5M2, decode_e8m0
+
+BLOCK = 32
+RULES = ("floor", "rceil", "rceil_sat", "ceil", "even")
+
+_POW = {E4M3: 8, E5M2: 15, E2M1: 2}  # exponent of the largest element value
+_INFINITY = 0x7F800000
+_NAN_BYTE = 255
+
+
+def quantize_mx(x, element=E4M3, rule="rceil"):
+    """Codes [.., M, K] and scale bytes [.., M, K / 32] of f32 x [.., M, K]."""
+    x = np.asarray(x, np.float32)
+    if x.shape[-1] % BLOCK:
+        raise ValueError(f"expected K to be a multiple of 32, but got {x.shape[-1]}")
+    blocks = x.reshape(*x.shape[:-1], -1, BLOCK)
+    amax = np.abs(blocks).max(axis=-1)
+    with np.errstate(all="ignore"):
+        if rule in ("rceil", "rceil_sat"):
+            scale = _rceil(amax, element, saturate=rule == "rceil_sat")
+        else:
+            scale = _shifted(amax, element, rule)
+        scaled = blocks * _reciprocal(scale)[..., None]
+    return element.encode(scaled).reshape(x.shape), scale
+
+
+def _rceil(amax, element, saturate):
+    """The power of two at or above amax / largest, with the quotient as a product."""
+    ratio = amax * (np.float32(1) / element.largest)
+    bits = ratio.view(np.uint32)
+    exponent, mantissa = bits >> 23, bits & 0x7FFFFF
+    # Byte 0 is 2^-127, half the smallest normal: subnormals up to it stay there.
+    up = np.where(exponent == 0, mantissa > 0x400000, mantissa != 0)
+    byte = np.minimum(exponent + up, _NAN_BYTE).astype(np.uint8)
+    if saturate:
+        return np.where(np.isnan(ratio), _NAN_BYTE, np.minimum(byte, 254))
+    return np.where(np.isfinite(ratio), byte, _NAN_BYTE).astype(np.uint8)
+
+
+def _shifted(amax, element, rule):
+    """The exponent of amax, rounded down, up or to nearest, less the element's."""
+    bits = amax.view(np.uint32).astype(np.int64)
+    if rule == "even":
+        # Half of the last mantissa bit that the element keeps.
+        half = 1 << (22 - element.mantissa_bits)
+        bits = np.where(np.isnan(amax), bits, (bits + half) & 0xFF800000)
+    exponent = bits >> 23
+    if rule == "ceil":
+        exponent = exponent + ((bits & 0x7FFFFF) != 0)
+    byte = np.clip(exponent - _POW[element], 0, 255)
+    return np.where(bits >= _INFINITY, _NAN_BYTE, byte).astype(np.uint8)
+
+
+def _reciprocal(scale):
+    """2^(127 - byte), exact: byte 254 gives a subnormal, 255 NaN."""
+    return np.where(scale == _NAN_BYTE, np.float32(np.nan), decode_e8m0(254 - scale))
