@@ -1,0 +1,147 @@
+# ===- main.py - A real transformer, quantized and multiplied -------------===#
+#
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Quantizes the weights and activations of all-MiniLM-L6-v2 and multiplies them.
+
+Sentences run through the encoder in numpy. What each layer multiplies is then
+quantized and multiplied again by compiled modules, in NVFP4 with a global scale,
+NVFP4 without and MXFP8. Every quantized byte is compared with a numpy reference
+of its own, every product with the exact one. Last, the quantizers are compiled
+for sm_100a.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.join(ROOT, "python")]
+
+import job  # noqa: E402
+import numpy as np  # noqa: E402
+import report  # noqa: E402
+import sm100  # noqa: E402
+import weights  # noqa: E402
+from blockscale_reference import to_bf16  # noqa: E402
+from encoder import PROJECTIONS, Encoder  # noqa: E402
+from formats import FORMATS  # noqa: E402
+from tokenizer import Tokenizer  # noqa: E402
+from tools import ToolError, Tools  # noqa: E402
+
+SENTENCES = (
+    "The weather is lovely today.",
+    "It's so sunny outside!",
+    "He drove to the stadium.",
+    "A block of sixteen numbers shares one scale, and the scale has eight bits.",
+    "Quantization trades precision for memory, bandwidth and energy.",
+    "The quick brown fox jumps over the lazy dog near the bank of the river.",
+    "In 1969, 3 astronauts travelled 384,400 km to the Moon.",
+    "Matrix multiplication is associative; floating-point addition is not.",
+    "Could you tell me the way to the nearest underground station, please?",
+    "Crème brûlée, jalapeños and smörgåsbord are words borrowed by English.",
+    "She sells sea shells by the sea shore, and the shells she sells are sea shells.",
+    "No!",
+)
+
+# Cosines of the first three sentences' embeddings, as the documentation of the
+# sentence-transformers library prints them for this model.
+DOCUMENTED_COSINES = {(0, 1): 0.6660, (0, 2): 0.1046, (1, 2): 0.1411}
+
+
+class ActivationError(Exception):
+    """The numpy encoder is not the model."""
+
+
+def main():
+    options = parse_options()
+    start = time.perf_counter()
+    try:
+        model = weights.load(options.cache)
+        with tempfile.TemporaryDirectory() as temporary:
+            correct = run(model, Tools(options.build, options.keep or temporary))
+    except (weights.WeightsError, ToolError, ActivationError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"total: {time.perf_counter() - start:.1f} s")
+    return 0 if correct else 1
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = os.path.join(ROOT, "build")
+    parser.add_argument("--build", default=default, help="build folder of the tools")
+    default = os.path.join(ROOT, ".cache", "minilm")
+    parser.add_argument("--cache", default=default, help="where the weights are kept")
+    parser.add_argument("--keep", metavar="DIR", help="where the last files stay")
+    return parser.parse_args()
+
+
+def run(model, tools):
+    """Prints every table; whether all bytes and products were right."""
+    encoder = Encoder(model)
+    tokens = [Tokenizer(model.vocabulary).encode(s) for s in SENTENCES]
+    embeddings, inputs = zip(*map(encoder.run, tokens))
+    check_embeddings(embeddings)
+    print(
+        f"{model.package}: {encoder.layers} layers, {len(SENTENCES)} sentences, "
+        f"{sum(map(len, tokens))} tokens; embeddings as documented\n"
+    )
+
+    outcomes = {}
+    for format in FORMATS:
+        for layer in range(encoder.layers):
+            for projection in PROJECTIONS:
+                x = np.concatenate([seen[layer][projection] for seen in inputs])
+                w = encoder.weight(layer, projection)
+                outcome = job.dense(tools, format, to_bf16(x), to_bf16(w))
+                outcomes[f"layer {layer} {projection}", format.name] = outcome
+        outcomes["grouped up", format.name] = group_layers(
+            tools, format, encoder, inputs
+        )
+
+    report.print_products(outcomes)
+    report.print_formats(outcomes)
+    k = model.config["hidden_size"]
+    report.print_kernels(
+        {f.name: sm100.compile_quantizer(tools, f, k) for f in FORMATS}
+    )
+    wrong = {key: o for key, o in outcomes.items() if not o.correct}
+    for (product, format), outcome in wrong.items():
+        reason = (
+            outcome.first_difference or f"{outcome.outside_bound} results out of bound"
+        )
+        print(f"wrong: {product}, {format}: {reason}", file=sys.stderr)
+    return not wrong
+
+
+def check_embeddings(embeddings):
+    for (i, j), documented in DOCUMENTED_COSINES.items():
+        cosine = float(embeddings[i] @ embeddings[j])
+        if abs(cosine - documented) > 1e-4:
+            raise ActivationError(
+                f"expected sentences {i} and {j} to have a cosine of {documented}, "
+                f"but got {cosine:.4f}"
+            )
+
+
+def group_layers(tools, format, encoder, inputs):
+    """The layers' up projections as experts; layer i is given sentences i and up."""
+    groups = [
+        np.concatenate([seen[layer]["up"] for seen in inputs[layer:]])
+        for layer in range(encoder.layers)
+    ]
+    w = np.stack([encoder.weight(layer, "up") for layer in range(encoder.layers)])
+    ends = np.cumsum([len(group) for group in groups]).tolist()
+    return job.grouped(tools, format, to_bf16(np.concatenate(groups)), to_bf16(w), ends)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+# ===- tools.py - The compiler's tools as processes -----------------------===#
+#
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Runs blockscale-run, blockscale-compile and ptxas; arrays travel as .npy."""
+
+import os
+import subprocess
+import time
+
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CHIP = "sm_100a"
+
+
+class ToolError(Exception):
+    """A tool is missing or failed; the message holds its diagnostics."""
+
+
+class Tools:
+    """The tools of a build folder; their files go to the folder `work`."""
+
+    def __init__(self, build, work):
+        self.bin, self.work = os.path.join(build, "bin"), work
+        os.makedirs(work, exist_ok=True)
+        for tool in ("blockscale-run", "blockscale-compile"):
+            if not os.access(os.path.join(self.bin, tool), os.X_OK):
+                raise ToolError(f"no {tool} in {self.bin}: build the project first")
+
+    def run(self, module, entry, inputs, outputs):
+        """Runs @entry of the module's text on the CPU.
+
+        `inputs` maps argument names to arrays in storage form; `outputs` names
+        the results. Returns the results by name and the seconds it took, start,
+        compilation and files included.
+        """
+        command = [os.path.join(self.bin, "blockscale-run"), self._module(module)]
+        command += ["--on=cpu", f"--entry={entry}"]
+        for name, array in inputs.items():
+            np.save(self._path(f"{name}.npy"), array)
+            command += ["--in", self._path(f"{name}.npy")]
+        for name in outputs:
+            command += ["--out", self._path(f"{name}.npy")]
+        start = time.perf_counter()
+        _check(command)
+        seconds = time.perf_counter() - start
+        results = {name: np.load(self._path(f"{name}.npy")) for name in outputs}
+        return results, seconds
+
+    def compile(self, module, form, name):
+        """Compiles the module's text for the chip; the path of its `form`."""
+        path = self._path(f"{name}.{form}")
+        command = [os.path.join(self.bin, "blockscale-compile"), self._module(module)]
+        _check([*command, f"--target={CHIP}", f"--emit={form}", "-o", path])
+        return path
+
+    def assemble(self, ptx):
+        """What ptxas -v says of a PTX file; None where there is no ptxas."""
+        ptxas = self.find_ptxas()
+        if ptxas is None:
+            return None
+        return _check([ptxas, f"-arch={CHIP}", "-v", ptx, "-o", ptx + ".cubin"])
+
+    @staticmethod
+    def find_ptxas():
+        script = os.path.join(ROOT, "scripts", "find-ptxas.sh")
+        found = subprocess.run([script], capture_output=True, text=True)
+        return found.stdout.strip() or None if found.returncode == 0 else None
+
+    def _module(self, text):
+        path = self._path("module.mlir")
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def _path(self, name):
+        return os.path.join(self.work, name)
+
+
+def _check(command):
+    """Runs a command; its standard error, or an exception that quotes it."""
+    try:
+        result = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        raise ToolError(f"{command[0]}: {error.strerror}") from error
+    if result.returncode:
+        quoted = " ".join(command)
+        raise ToolError(f"{quoted}\nexit status {result.returncode}\n{result.stderr}")
+    return result.stderr
