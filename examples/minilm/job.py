@@ -18,7 +18,7 @@ class Outcome:
     """Of one product y = x W^T of [M, K] by [N, K] (or [E, N, K])."""
 
     shape: tuple  # M, N, K
-    seconds: float
+    seconds: tuple  # tools.Seconds
     bytes_differing: int = 0
     first_difference: str = ""
     outside_bound: int = 0  # elements of y

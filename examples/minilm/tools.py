@@ -7,8 +7,10 @@
 """Runs blockscale-run, blockscale-compile and ptxas; arrays travel as .npy."""
 
 import os
+import re
 import subprocess
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +20,13 @@ CHIP = "sm_100a"
 
 class ToolError(Exception):
     """A tool is missing or failed; the message holds its diagnostics."""
+
+
+class Seconds(NamedTuple):
+    """Of a run: the whole process, and the function's call in it."""
+
+    process: float
+    call: float
 
 
 class Tools:
@@ -34,21 +43,23 @@ class Tools:
         """Runs @entry of the module's text on the CPU.
 
         `inputs` maps argument names to arrays in storage form; `outputs` names
-        the results. Returns the results by name and the seconds it took, start,
-        compilation and files included.
+        the results. Returns the results by name and the `Seconds` it took.
         """
         command = [os.path.join(self.bin, "blockscale-run"), self._module(module)]
-        command += ["--on=cpu", f"--entry={entry}"]
+        command += ["--on=cpu", f"--entry={entry}", "--time"]
         for name, array in inputs.items():
             np.save(self._path(f"{name}.npy"), array)
             command += ["--in", self._path(f"{name}.npy")]
         for name in outputs:
             command += ["--out", self._path(f"{name}.npy")]
         start = time.perf_counter()
-        _check(command)
-        seconds = time.perf_counter() - start
+        printed = _check(command).stdout
+        process = time.perf_counter() - start
+        call = re.fullmatch(r"seconds (\S+)\s*", printed)
+        if not call:
+            raise ToolError(f"{command[0]}: expected seconds, but got {printed!r}")
         results = {name: np.load(self._path(f"{name}.npy")) for name in outputs}
-        return results, seconds
+        return results, Seconds(process, float(call[1]))
 
     def compile(self, module, form, name):
         """Compiles the module's text for the chip; the path of its `form`."""
@@ -62,7 +73,7 @@ class Tools:
         ptxas = self.find_ptxas()
         if ptxas is None:
             return None
-        return _check([ptxas, f"-arch={CHIP}", "-v", ptx, "-o", ptx + ".cubin"])
+        return _check([ptxas, f"-arch={CHIP}", "-v", ptx, "-o", ptx + ".cubin"]).stderr
 
     @staticmethod
     def find_ptxas():
@@ -81,7 +92,7 @@ class Tools:
 
 
 def _check(command):
-    """Runs a command; its standard error, or an exception that quotes it."""
+    """Runs a command; its output, or an exception that quotes it."""
     try:
         result = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:
@@ -89,4 +100,4 @@ def _check(command):
     if result.returncode:
         quoted = " ".join(command)
         raise ToolError(f"{quoted}\nexit status {result.returncode}\n{result.stderr}")
-    return result.stderr
+    return result

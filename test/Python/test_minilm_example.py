@@ -60,7 +60,7 @@ class ReferenceTools:
         results = {name: np.array(results[name]) for name in outputs}
         if self.spoil:
             self.spoil(results)
-        return results, 0.25
+        return results, tools.Seconds(0.25, 0.125)
 
 
 def operands(seed=0):
@@ -152,7 +152,9 @@ class ReportTest(unittest.TestCase):
         self.assertRegex(
             lines[2], r"^layer 0 +70 +40 +64 +\d+\.\d\d +\d+\.\d\d +\d+\.\d\d$"
         )
-        self.assertRegex(lines[-2], r"^MXFP8 +2 +16,128 +0 +0 +28,160 +42\.7% +0\.50$")
+        self.assertRegex(
+            lines[-2], r"^MXFP8 +2 +16,128 +0 +0 +28,160 +42\.7% +0\.50 +0\.25$"
+        )
 
     def test_kernels_without_ptxas(self):
         kernels = [sm100.Kernel("quantize", 40, 0, 1024)]
@@ -237,18 +239,26 @@ class FailureTest(unittest.TestCase):
         with self.assertRaisesRegex(tools.ToolError, "no blockscale-run in .*: build"):
             tools.Tools("/nonexistent", tempfile.gettempdir())
 
-    def test_tool_that_fails(self):
+    def run_with(self, script):
+        """A dense product by tools that are this shell script."""
         with tempfile.TemporaryDirectory() as build:
             os.mkdir(os.path.join(build, "bin"))
             for tool in ("blockscale-run", "blockscale-compile"):
                 path = os.path.join(build, "bin", tool)
                 with open(path, "w") as file:
-                    file.write("#!/bin/sh\necho expected this >&2\nexit 3\n")
+                    file.write("#!/bin/sh\n" + script)
                 os.chmod(path, 0o755)
-            broken = tools.Tools(build, os.path.join(build, "work"))
             x, w = operands()
-            with self.assertRaisesRegex(tools.ToolError, "status 3\nexpected this"):
-                job.dense(broken, FORMATS[0], x, w[0])
+            scripted = tools.Tools(build, os.path.join(build, "work"))
+            job.dense(scripted, FORMATS[0], x, w[0])
+
+    def test_tool_that_fails(self):
+        with self.assertRaisesRegex(tools.ToolError, "status 3\nexpected this"):
+            self.run_with("echo expected this >&2\nexit 3\n")
+
+    def test_tool_that_prints_no_time(self):
+        with self.assertRaisesRegex(tools.ToolError, "expected seconds, but got 'fast"):
+            self.run_with("echo fast\n")
 
 
 if __name__ == "__main__":
