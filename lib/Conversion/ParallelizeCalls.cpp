@@ -85,8 +85,7 @@ static void parallelize(LLVM::CallOp call, ModuleOp module) {
   Value slot = LLVM::AllocaOp::create(builder, loc, ptr, contextType, one);
   builder.setInsertionPoint(call);
   Value context = LLVM::PoisonOp::create(builder, loc, contextType);
-  for (auto [i, argument] :
-       llvm::enumerate(call.getArgOperands().drop_back(2)))
+  for (auto [i, argument] : llvm::enumerate(call.getArgOperands().drop_back(2)))
     context = LLVM::InsertValueOp::create(builder, loc, context, argument, i);
   LLVM::StoreOp::create(builder, loc, context, slot);
   Value body = LLVM::AddressOfOp::create(builder, loc, range);

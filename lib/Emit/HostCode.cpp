@@ -25,10 +25,6 @@ using namespace mlir;
 
 namespace blockscale {
 
-static llvm::Error makeError(const llvm::Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createHostTargetMachine(const HostTarget &target) {
   llvm::InitializeNativeTarget();
@@ -38,7 +34,7 @@ createHostTargetMachine(const HostTarget &target) {
   const llvm::Target *registered =
       llvm::TargetRegistry::lookupTarget(triple, message);
   if (!registered)
-    return makeError(message);
+    return llvm::createStringError(message);
   std::string cpu = target.cpu;
   llvm::SubtargetFeatures features(target.features);
   if (cpu == "host") {
@@ -49,8 +45,9 @@ createHostTargetMachine(const HostTarget &target) {
   std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
       registered->createMCSubtargetInfo(triple, "", ""));
   if (!subtarget->isCPUStringValid(cpu))
-    return makeError("expected --cpu to be host or a CPU of " + triple.str() +
-                     " (x86-64, x86-64-v3, ...), but got '" + cpu + "'");
+    return llvm::createStringError(
+        "expected --cpu to be host or a CPU of " + triple.str() +
+        " (x86-64, x86-64-v3, ...), but got '" + cpu + "'");
   std::unique_ptr<llvm::TargetMachine> machine(registered->createTargetMachine(
       triple, cpu, features.getString(), llvm::TargetOptions(),
       llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
@@ -64,11 +61,12 @@ translate(ModuleOp module, llvm::LLVMContext &context,
   std::unique_ptr<llvm::Module> llvmModule =
       translateModuleToLLVMIR(module, context);
   if (!llvmModule)
-    return makeError("the module could not be translated to LLVM IR");
+    return llvm::createStringError(
+        "the module could not be translated to LLVM IR");
   llvmModule->setTargetTriple(machine.getTargetTriple());
   llvmModule->setDataLayout(machine.createDataLayout());
-  auto optimize = makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0,
-                                            &machine);
+  auto optimize =
+      makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0, &machine);
   if (llvm::Error error = optimize(llvmModule.get()))
     return error;
   return llvmModule;
@@ -103,7 +101,7 @@ llvm::Expected<std::string> emitObject(ModuleOp module,
   llvm::legacy::PassManager passes;
   if ((*machine)->addPassesToEmitFile(passes, os, nullptr,
                                       llvm::CodeGenFileType::ObjectFile))
-    return makeError("the host target cannot emit object files");
+    return llvm::createStringError("the host target cannot emit object files");
   passes.run(**llvmModule);
   return object.str().str();
 }

@@ -20,8 +20,8 @@ using namespace mlir;
 #include "blockscale/IR/BlockScaleEnums.cpp.inc"
 
 /// `, groups = G, dim = d` of a layout; absent when not grouped.
-static ParseResult parseLayoutGroups(AsmParser &parser,
-                                     int64_t &groups, int64_t &dim) {
+static ParseResult parseLayoutGroups(AsmParser &parser, int64_t &groups,
+                                     int64_t &dim) {
   groups = 0;
   dim = 0;
   if (failed(parser.parseOptionalComma()))

@@ -26,7 +26,9 @@ struct KernelModel
     if (kernel.isDpsInput(&operand))
       return true;
     // An output is read only where the body uses its old content.
-    return !kernel.getBody().getArgument(operand.getOperandNumber()).use_empty();
+    return !kernel.getBody()
+                .getArgument(operand.getOperandNumber())
+                .use_empty();
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,

@@ -37,8 +37,8 @@ static bool isStorageOf(Type found, Type logical) {
 
 LogicalResult KernelOp::verify() {
   // kernel_c4: all tensors with a result each, or all memrefs.
-  bool tensors = llvm::all_of(getOutputs().getTypes(),
-                              llvm::IsaPred<RankedTensorType>);
+  bool tensors =
+      llvm::all_of(getOutputs().getTypes(), llvm::IsaPred<RankedTensorType>);
   bool memrefs =
       llvm::all_of(getOutputs().getTypes(), llvm::IsaPred<MemRefType>);
   if (!tensors && !memrefs)
@@ -73,14 +73,14 @@ LogicalResult KernelOp::verifyRegions() {
     return emitOpError("expected the body to end with blockscale.yield");
   auto outputs = block.getArguments().drop_front(getInputs().size());
   if (yield.getNumOperands() != outputs.size())
-    return yield.emitOpError() << "expected one value for each of the "
-                               << outputs.size() << " outputs, but got "
-                               << yield.getNumOperands();
+    return yield.emitOpError()
+           << "expected one value for each of the " << outputs.size()
+           << " outputs, but got " << yield.getNumOperands();
   for (auto [value, output] : llvm::zip_equal(yield.getValues(), outputs))
     if (value.getType() != output.getType())
-      return yield.emitOpError() << "expected a value of the output's type "
-                                 << output.getType() << ", but got "
-                                 << value.getType();
+      return yield.emitOpError()
+             << "expected a value of the output's type " << output.getType()
+             << ", but got " << value.getType();
   return success();
 }
 

@@ -27,9 +27,9 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 // layout_c1: a layout encodes tensors of f8E4M3FN or f8E8M0FNU.
 // layout_c2: the rank is at least 2, and exactly 2 when grouped.
-LogicalResult LayoutAttr::verifyEncoding(
-    ArrayRef<int64_t> shape, Type elementType,
-    function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult
+LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                           function_ref<InFlightDiagnostic()> emitError) const {
   if (!isa<Float8E4M3FNType, Float8E8M0FNUType>(elementType))
     return emitError() << "expected a scale layout to encode f8E4M3FN or "
                           "f8E8M0FNU elements, but got "

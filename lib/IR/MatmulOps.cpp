@@ -94,8 +94,8 @@ LogicalResult ScaledMMOp::verify() {
   if (failed(verifyGlobals(*this, batch)))
     return failure();
   // scaled_mm_c8: bias [N].
-  if (getBias() && failed(verifyShape(*this, "bias", {n},
-                                      getBias().getType().getShape())))
+  if (getBias() &&
+      failed(verifyShape(*this, "bias", {n}, getBias().getType().getShape())))
     return failure();
   // scaled_mm_c9: no grouped layouts.
   if (failed(verifyScaleLayout(*this, "scale_a", getScaleA().getType())))

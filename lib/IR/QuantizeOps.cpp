@@ -103,8 +103,8 @@ LogicalResult QuantizeOp::verify() {
     return failure();
   // quantize_c6: no tails, except in recipes that take them.
   if (!acceptsTails(recipe) &&
-      failed(verifyBlockMultiple(*this, "x", x.getShape().back(),
-                                 getBlockSize())))
+      failed(
+          verifyBlockMultiple(*this, "x", x.getShape().back(), getBlockSize())))
     return failure();
   // quantize_c7, quantize_c8: at most one global operand, of a legal shape.
   if (getGlobalScale() && getGlobalAmax())
@@ -154,8 +154,8 @@ LogicalResult DequantizeOp::verify() {
     return failure();
   // dequantize_c4: the result has the data shape and no encoding.
   if (failed(verifyPlainMatrix(*this, "the result", result)) ||
-      failed(verifyShape(*this, "the result", data.getShape(),
-                         result.getShape())))
+      failed(
+          verifyShape(*this, "the result", data.getShape(), result.getShape())))
     return failure();
   // dequantize_c5: one scale a block.
   if (failed(verifyShape(*this, "scale",
@@ -188,7 +188,8 @@ DequantizeOp::reifyResultShapes(OpBuilder &builder,
 //===----------------------------------------------------------------------===//
 
 LogicalResult SwizzleOp::verify() {
-  RankedTensorType source = getSource().getType(), result = getResult().getType();
+  RankedTensorType source = getSource().getType(),
+                   result = getResult().getType();
   LayoutAttr from = getLayout(source), to = getLayout(result);
   // swizzle_c1: same logical shape and element type.
   if (source.getElementType() != result.getElementType())

@@ -31,10 +31,10 @@ static gpu::TargetAttrInterface getNVVMTarget(TargetAttr target) {
   StringRef features = target.getFeatures();
   if (features.empty())
     features = target::findChip(target.getChip())->backendFeatures;
-  auto attr = NVVM::NVVMTargetAttr::get(
-      target.getContext(), target.getO(), "nvptx64-nvidia-cuda",
-      target.getChip(), features, /*targetFlags=*/nullptr,
-      /*linkFiles=*/nullptr);
+  auto attr = NVVM::NVVMTargetAttr::get(target.getContext(), target.getO(),
+                                        "nvptx64-nvidia-cuda", target.getChip(),
+                                        features, /*targetFlags=*/nullptr,
+                                        /*linkFiles=*/nullptr);
   return cast<gpu::TargetAttrInterface>(static_cast<Attribute>(attr));
 }
 

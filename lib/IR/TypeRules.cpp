@@ -88,9 +88,7 @@ static bool isPacked(Type type) {
          isa<Float4E2M1FNType>(tensor.getElementType());
 }
 
-bool needsStorageForm(Type type) {
-  return getLayout(type) || isPacked(type);
-}
+bool needsStorageForm(Type type) { return getLayout(type) || isPacked(type); }
 
 /// Tiles of a grouped matrix of `rows` x `cols` scales, for any offsets: a
 /// group wastes at most one tile less one row (column) in the grouped

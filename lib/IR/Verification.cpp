@@ -38,9 +38,9 @@ LogicalResult verifyPlainMatrix(Operation *op, StringRef name,
            << "expected " << name << " to have rank 2 or more, but got rank "
            << type.getRank();
   if (type.getEncoding())
-    return op->emitOpError() << "expected " << name
-                             << " to have no encoding, but got "
-                             << type.getEncoding();
+    return op->emitOpError()
+           << "expected " << name << " to have no encoding, but got "
+           << type.getEncoding();
   return success();
 }
 
@@ -61,9 +61,9 @@ LogicalResult verifyFormat(Operation *op, ArrayRef<int64_t> block,
   bool isNvfp4 = isNvfp4ScaleType(scaleElement);
   int64_t expected = getFormatBlockSize(scaleElement);
   if (block.size() != 2 || block[0] != 1 || block[1] != expected) {
-    InFlightDiagnostic diag =
-        op->emitOpError() << "expected block [1, " << expected << "] with "
-                          << scaleElement << " scales, but got [";
+    InFlightDiagnostic diag = op->emitOpError()
+                              << "expected block [1, " << expected << "] with "
+                              << scaleElement << " scales, but got [";
     llvm::interleaveComma(block, diag);
     return diag << "]";
   }
@@ -109,9 +109,9 @@ LogicalResult verifyScaleLayout(Operation *op, StringRef name,
   if (!layout.isGrouped())
     return success();
   if (groups == 0)
-    return op->emitOpError() << "expected " << name
-                             << " to have no grouped layout, but got "
-                             << layout;
+    return op->emitOpError()
+           << "expected " << name << " to have no grouped layout, but got "
+           << layout;
   bool sameGroups =
       ShapedType::isDynamic(groups) || layout.getGroups() == groups;
   if (sameGroups && layout.getDim() == groupedDim)

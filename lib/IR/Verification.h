@@ -16,8 +16,7 @@ namespace blockscale::verification {
 std::string formatShape(llvm::ArrayRef<int64_t> shape);
 
 /// `name` has rank 2 or more and no encoding.
-llvm::LogicalResult verifyPlainMatrix(mlir::Operation *op,
-                                      llvm::StringRef name,
+llvm::LogicalResult verifyPlainMatrix(mlir::Operation *op, llvm::StringRef name,
                                       mlir::RankedTensorType type);
 
 /// `name` has the expected shape; a dynamic size agrees with any.
@@ -42,8 +41,7 @@ llvm::LogicalResult verifyBlockMultiple(mlir::Operation *op,
 
 /// A scale tensor's encoding is absent or a layout; a grouped one has `groups`
 /// groups along `groupedDim` (`groups` 0: no grouped layout is allowed).
-llvm::LogicalResult verifyScaleLayout(mlir::Operation *op,
-                                      llvm::StringRef name,
+llvm::LogicalResult verifyScaleLayout(mlir::Operation *op, llvm::StringRef name,
                                       mlir::RankedTensorType type,
                                       int64_t groups = 0,
                                       int64_t groupedDim = 0);

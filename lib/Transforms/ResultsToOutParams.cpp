@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -52,14 +53,15 @@ static void addResultSizes(func::FuncOp function) {
       if (!type.isDynamicDim(dim))
         continue;
       Value size = tensor::DimOp::create(builder, loc, result, dim);
-      size = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), size);
+      size =
+          arith::IndexCastOp::create(builder, loc, builder.getI64Type(), size);
       Value position = arith::ConstantIndexOp::create(builder, loc, index++);
       memref::StoreOp::create(builder, loc, size, sizes, position);
     }
   }
   ret.getOperandsMutable().clear();
-  copy.setFunctionType(builder.getFunctionType(
-      copy.getBody().front().getArgumentTypes(), {}));
+  copy.setFunctionType(
+      builder.getFunctionType(copy.getBody().front().getArgumentTypes(), {}));
   copy.setResAttrsAttr({});
 }
 
@@ -111,12 +113,16 @@ struct ResultsToOutParamsPass
     SymbolUserMap users(tables, getOperation());
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      if (function.isPrivate() || function.isExternal() ||
-          function.getNumResults() == 0)
+      if (function.isPrivate() || function.isExternal())
+        continue;
+      function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
+                        UnitAttr::get(&getContext()));
+      if (function.getNumResults() == 0)
         continue;
       if (!users.useEmpty(function)) {
-        function.emitOpError("expected a public function with results not to "
-                             "be called in the module; make the callee private");
+        function.emitOpError(
+            "expected a public function with results not to "
+            "be called in the module; make the callee private");
         return signalPassFailure();
       }
       if (failed(moveResults(function)))

@@ -154,8 +154,8 @@ Status checkArgument(const Slot &slot, const runtime::NpyArray &array) {
                            std::string(getNpyTypeName(array.type)));
   bool matches = array.shape.size() == slot.shape.size();
   for (size_t i = 0; matches && i < slot.shape.size(); ++i)
-    matches = ShapedType::isDynamic(slot.shape[i]) ||
-              slot.shape[i] == array.shape[i];
+    matches =
+        ShapedType::isDynamic(slot.shape[i]) || slot.shape[i] == array.shape[i];
   if (!matches)
     return Status::failure("expected storage shape " + formatShape(slot.shape) +
                            " for " + slot.logicalType + ", but got " +

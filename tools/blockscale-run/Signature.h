@@ -45,8 +45,7 @@ runtime::Result<mlir::func::FuncOp> findEntry(mlir::ModuleOp module,
 runtime::Result<Signature> getSignature(mlir::func::FuncOp function);
 
 /// Whether `array` can be passed as `slot`; the message says what differs.
-runtime::Status checkArgument(const Slot &slot,
-                              const runtime::NpyArray &array);
+runtime::Status checkArgument(const Slot &slot, const runtime::NpyArray &array);
 
 } // namespace blockscale::run
 

@@ -31,10 +31,10 @@ static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
                                       cl::desc("<module.mlir>"),
                                       cl::cat(category));
 enum class Device { CPU };
-static cl::opt<Device> device("on", cl::desc("Where to run"),
-                              cl::values(clEnumValN(Device::CPU, "cpu",
-                                                    "this CPU, in process")),
-                              cl::init(Device::CPU), cl::cat(category));
+static cl::opt<Device>
+    device("on", cl::desc("Where to run"),
+           cl::values(clEnumValN(Device::CPU, "cpu", "this CPU, in process")),
+           cl::init(Device::CPU), cl::cat(category));
 static cl::opt<std::string>
     entry("entry", cl::desc("Function to call (default: the only public one)"),
           cl::value_desc("name"), cl::cat(category));
@@ -45,8 +45,7 @@ static cl::list<std::string>
     outputs("out", cl::desc("One .npy file for each result, in order"),
             cl::value_desc("file"), cl::cat(category));
 static cl::opt<int> repeat("repeat", cl::desc("Calls to make (default 1)"),
-                           cl::value_desc("n"), cl::init(1),
-                           cl::cat(category));
+                           cl::value_desc("n"), cl::init(1), cl::cat(category));
 static cl::opt<bool>
     printTime("time", cl::desc("Print the seconds of the fastest call"),
               cl::cat(category));
@@ -69,13 +68,12 @@ static Status checkCounts(const Signature &signature) {
                    const char *what) {
     if (found == expected)
       return Status::success();
-    return Status::failure("expected " + std::to_string(expected) + " --" +
-                           option + " for the " + what + " of @" +
-                           signature.name + ", but got " +
-                           std::to_string(found));
+    return Status::failure(
+        "expected " + std::to_string(expected) + " --" + option + " for the " +
+        what + " of @" + signature.name + ", but got " + std::to_string(found));
   };
-  Status in = check("in", inputs.size(), signature.arguments.size(),
-                    "arguments");
+  Status in =
+      check("in", inputs.size(), signature.arguments.size(), "arguments");
   if (!in.ok())
     return in;
   return check("out", outputs.size(), signature.results.size(), "results");
@@ -102,8 +100,7 @@ static Status checkPaths() {
   return Status::success();
 }
 
-static Result<std::vector<NpyArray>>
-readArguments(const Signature &signature) {
+static Result<std::vector<NpyArray>> readArguments(const Signature &signature) {
   std::vector<NpyArray> arguments;
   for (auto [i, slot] : llvm::enumerate(signature.arguments)) {
     Result<NpyArray> array = runtime::readNpy(inputs[i]);

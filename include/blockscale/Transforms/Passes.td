@@ -67,12 +67,26 @@ def ResultsToOutParams
     that the result is materialized in. Where a result has dynamic sizes, a
     function `@NAME__result_sizes` with the same leading arguments is added: it
     writes the dynamic sizes of all results, in order, to its last argument.
-    Runs on storage types, before bufferization.
+    Public functions also get a C interface (`_mlir_ciface_NAME`, descriptors by
+    pointer). Runs on storage types, before bufferization.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
     "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
     "::mlir::tensor::TensorDialect"];
+}
+
+def BufferizeKernels
+    : Pass<"blockscale-bufferize", "::mlir::ModuleOp"> {
+  let summary = "One-shot-bufferize everything but the bodies of kernels";
+  let description = [{
+    Runs upstream's module bufferization with identity layouts at function
+    boundaries. A kernel bufferizes as a whole, in place; the logical tensors of
+    its body are a description and stay.
+  }];
+  let dependentDialects = [
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::memref::MemRefDialect"];
 }
 
 #endif // BLOCKSCALE_TRANSFORMS_PASSES_TD

@@ -1,0 +1,57 @@
+//===- Storage.h - From logical to storage types ----------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The parts of blockscale-materialize-storage, for pipelines of other projects:
+// check the rules, resolve sizes, then convert with the patterns.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_TRANSFORMS_STORAGE_H
+#define BLOCKSCALE_TRANSFORMS_STORAGE_H
+
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace blockscale {
+
+/// Maps a packed or swizzled tensor type to its storage type (getStorageType)
+/// and every other type to itself.
+class StorageTypeConverter : public mlir::TypeConverter {
+public:
+  StorageTypeConverter();
+};
+
+/// Checks that `op` may take and produce packed and swizzled tensors as it does:
+/// it is an op of the dialect, or one that moves whole storage elements. Emits
+/// an error at `op` otherwise. Regions are not entered.
+llvm::LogicalResult verifyStorageRules(mlir::Operation *op);
+
+/// Replaces each `tensor.dim` of a packed or swizzled tensor below `root` whose
+/// size is static or known from the op that makes the tensor. Memory does not
+/// hold these sizes, so what remains afterwards is a size that storage has, or
+/// an error of verifyStorageRules.
+void resolveLogicalSizes(mlir::Operation *root);
+
+/// Everything outside kernel bodies is legal once its types are storage types.
+void configureStorageLegality(const mlir::TypeConverter &converter,
+                              mlir::ConversionTarget &target);
+
+/// Functions, calls, branches, scf, select, cast, empty, dim and kernels.
+void populateStorageStructuralPatterns(const mlir::TypeConverter &converter,
+                                       mlir::RewritePatternSet &patterns);
+
+/// extract_slice, insert_slice and parallel_insert_slice that
+/// verifyStorageRules accepts.
+void populateStorageSlicePatterns(const mlir::TypeConverter &converter,
+                                  mlir::RewritePatternSet &patterns);
+
+/// arith.constant: packs codes and permutes scales into zero-padded tiles.
+void populateStorageConstantPatterns(const mlir::TypeConverter &converter,
+                                     mlir::RewritePatternSet &patterns);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_TRANSFORMS_STORAGE_H

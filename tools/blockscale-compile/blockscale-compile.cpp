@@ -1,0 +1,183 @@
+//===- blockscale-compile.cpp - Compile a module for a target -------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Stages.h"
+
+#include "blockscale/Emit/HostCode.h"
+#include "blockscale/Pipelines/Pipelines.h"
+#include "blockscale/Runtime/FileOutput.h"
+#include "blockscale/Target/Chip.h"
+
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/WithColor.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace blockscale;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("blockscale-compile options");
+static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
+                                      cl::desc("<module.mlir>"),
+                                      cl::cat(category));
+static cl::opt<std::string>
+    targetName("target", cl::Required,
+               cl::desc("What to compile for: cpu, or a GPU such as sm_100a"),
+               cl::value_desc("name"), cl::cat(category));
+enum class Emit { MLIR, LLVM, PTX, Cubin, Object };
+static cl::opt<Emit> emit(
+    "emit", cl::Required, cl::desc("What to write:"),
+    cl::values(clEnumValN(Emit::MLIR, "mlir", "the module after the pipeline"),
+               clEnumValN(Emit::LLVM, "llvm", "LLVM IR (cpu)"),
+               clEnumValN(Emit::PTX, "ptx", "PTX of the kernels (GPU)"),
+               clEnumValN(Emit::Cubin, "cubin",
+                          "machine code of the kernels; needs ptxas (GPU)"),
+               clEnumValN(Emit::Object, "object", "relocatable object (cpu)")),
+    cl::cat(category));
+static cl::opt<std::string> outputFile("o", cl::Required,
+                                       cl::desc("Output file, - for standard "
+                                                "output"),
+                                       cl::value_desc("file"),
+                                       cl::cat(category));
+static cl::opt<std::string>
+    dumpStages("dump-stages",
+               cl::desc("Write the IR after each stage of the pipeline to "
+                        "this folder"),
+               cl::value_desc("folder"), cl::cat(category));
+static cl::opt<std::string>
+    cpu("cpu",
+        cl::desc("CPU of --target=cpu: host, x86-64 (default), "
+                 "x86-64-v3, ..."),
+        cl::value_desc("name"), cl::init("x86-64"), cl::cat(category));
+static cl::opt<std::string> features("features", cl::desc("Added CPU features"),
+                                     cl::value_desc("+f,-g"),
+                                     cl::cat(category));
+
+static constexpr const char *kOverview =
+    "Compiles a module of the blockscale dialect\n\n"
+    "  blockscale-compile q.mlir --target=sm_100a --emit=ptx -o q.ptx\n"
+    "  blockscale-compile q.mlir --target=cpu --emit=object --cpu=x86-64-v3 "
+    "-o q.o\n\n"
+    "The output is written when everything succeeded, or not at all. Exit "
+    "status: 0\nsuccess, 1 an error in the module, the options or the "
+    "target.\n";
+
+static StringRef getEmitName() {
+  switch (emit) {
+  case Emit::MLIR:
+    return "mlir";
+  case Emit::LLVM:
+    return "llvm";
+  case Emit::PTX:
+    return "ptx";
+  case Emit::Cubin:
+    return "cubin";
+  case Emit::Object:
+    return "object";
+  }
+  return "";
+}
+
+static std::string printModule(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  os << "\n";
+  return text;
+}
+
+static llvm::Error unsupportedEmit(StringRef expected) {
+  return llvm::createStringError("expected --emit to be " + expected +
+                                 " with --target=" + targetName + ", but got " +
+                                 getEmitName());
+}
+
+static llvm::Expected<std::string> compileForCPU(ModuleOp module) {
+  if (emit == Emit::PTX || emit == Emit::Cubin)
+    return unsupportedEmit("mlir, llvm or object");
+  HostTarget host{cpu, features};
+  // Before the work: a misspelt CPU is told at once.
+  auto machine = createHostTargetMachine(host);
+  if (!machine)
+    return machine.takeError();
+  ToCPUOptions options;
+  options.hostRuntime = false;
+  if (llvm::Error error =
+          compile::runStages(module, getToCPUStages(options), dumpStages))
+    return error;
+  switch (emit) {
+  case Emit::LLVM:
+    return emitLLVMText(module, host);
+  case Emit::Object:
+    return emitObject(module, host);
+  default:
+    return printModule(module);
+  }
+}
+
+static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
+  if (emit == Emit::LLVM || emit == Emit::Object)
+    return unsupportedEmit("mlir, ptx or cubin");
+  ToSM100Options options;
+  options.chip = targetName;
+  if (llvm::Error error =
+          compile::runStages(module, getToSM100Stages(options), dumpStages))
+    return error;
+  return printModule(module);
+}
+
+static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
+  bool isCPU = targetName == "cpu";
+  if (!isCPU && !target::findChip(targetName.getValue()))
+    return llvm::createStringError("expected --target to be cpu, " +
+                                   target::listChips() + ", but got '" +
+                                   targetName + "'");
+  if (outputFile != "-" && runtime::sameFile(outputFile, inputFile))
+    return llvm::createStringError("expected -o to be another file than the "
+                                   "input, but got '" +
+                                   outputFile + "' for both");
+  OwningOpRef<ModuleOp> module =
+      parseSourceFile<ModuleOp>(inputFile, sources, &context);
+  if (!module)
+    return llvm::createStringError("'" + inputFile + "' could not be read");
+  llvm::Expected<std::string> output =
+      isCPU ? compileForCPU(*module) : compileForGPU(*module);
+  if (!output)
+    return output.takeError();
+  if (outputFile == "-") {
+    llvm::outs() << *output;
+    return llvm::Error::success();
+  }
+  runtime::Status written = runtime::writeFileAtomically(outputFile, *output);
+  if (!written.ok())
+    return llvm::createStringError(written.message());
+  return llvm::Error::success();
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "blockscale-compile " << BLOCKSCALE_VERSION << "\n";
+  });
+  cl::ParseCommandLineOptions(argc, argv, kOverview);
+
+  DialectRegistry registry;
+  blockscale::registerAllDialects(registry);
+  MLIRContext context(registry);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  llvm::Error error = run(context, sources);
+  if (!error)
+    return 0;
+  llvm::WithColor::error(llvm::errs(), "blockscale-compile")
+      << llvm::toString(std::move(error)) << "\n";
+  return 1;
+}
