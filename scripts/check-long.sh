@@ -45,7 +45,7 @@ run_part() {
 }
 
 "$root/scripts/setup.sh" --long
-mkdir -p "$output"
+mkdir -p "$output" "$(dirname "$log")"
 chosen=("${@/#/$root/scripts/long/}")
 if [ $# -eq 0 ]; then chosen=("$root"/scripts/long/*); fi
 for part in "${chosen[@]}"; do
