@@ -24,9 +24,9 @@ public:
   StorageTypeConverter();
 };
 
-/// Checks that `op` may take and produce packed and swizzled tensors as it does:
-/// it is an op of the dialect, or one that moves whole storage elements. Emits
-/// an error at `op` otherwise. Regions are not entered.
+/// Checks that `op` may take and produce packed and swizzled tensors as it
+/// does: it is an op of the dialect, or one that moves whole storage elements.
+/// Emits an error at `op` otherwise. Regions are not entered.
 llvm::LogicalResult verifyStorageRules(mlir::Operation *op);
 
 /// Replaces each `tensor.dim` of a packed or swizzled tensor below `root` whose

@@ -1,0 +1,27 @@
+//===- ConstantBytes.h - Raw bytes of tensor constants ----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_TRANSFORMS_CONSTANTBYTES_H
+#define BLOCKSCALE_LIB_TRANSFORMS_CONSTANTBYTES_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+
+namespace blockscale {
+
+/// The bytes of dense elements, which are one element where `isSplat`, or of a
+/// resource. Elements narrower than a byte take one. Nothing where `constant`
+/// is null or of another kind.
+struct ConstantBytes {
+  explicit ConstantBytes(mlir::Attribute constant);
+
+  llvm::ArrayRef<char> bytes;
+  bool isSplat = false;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_TRANSFORMS_CONSTANTBYTES_H

@@ -1,0 +1,184 @@
+//===- ConstantRules.cpp - Constants that have a meaning ------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConstantRules.h"
+#include "ConstantBytes.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace blockscale;
+
+/// The value of `value` where it is constant, looking through casts and the ops
+/// that make a tensor of one scalar; null otherwise.
+static Attribute findConstant(Value value) {
+  Attribute constant;
+  while (value) {
+    if (matchPattern(value, m_Constant(&constant)))
+      return constant;
+    Operation *op = value.getDefiningOp();
+    if (auto cast = dyn_cast_if_present<tensor::CastOp>(op))
+      value = cast.getSource();
+    else if (auto splat = dyn_cast_if_present<tensor::SplatOp>(op))
+      value = splat.getInput();
+    else if (auto elements = dyn_cast_if_present<tensor::FromElementsOp>(op);
+             elements && elements.getElements().size() == 1)
+      value = elements.getElements().front();
+    else
+      return {};
+  }
+  return {};
+}
+
+/// The elements of a constant of elements `T`; a splat has one.
+template <typename T>
+static SmallVector<T> getElements(Attribute constant) {
+  ConstantBytes raw(constant);
+  SmallVector<T> elements(raw.bytes.size() / sizeof(T));
+  std::memcpy(elements.data(), raw.bytes.data(), elements.size() * sizeof(T));
+  return elements;
+}
+
+static SmallVector<float> getFloats(Value value) {
+  Attribute constant = value ? findConstant(value) : Attribute();
+  if (auto scalar = dyn_cast_if_present<FloatAttr>(constant))
+    return {scalar.getValue().convertToFloat()};
+  return getElements<float>(constant);
+}
+
+/// Shortest decimal form of a number, NaN or Inf.
+static std::string formatFloat(float value) {
+  SmallString<16> text;
+  APFloat(value).toString(text);
+  return std::string(text);
+}
+
+static LogicalResult verifyGlobalScale(Operation *op, StringRef name,
+                                       Value value) {
+  for (float found : getFloats(value))
+    if (!(found > 0) || std::isinf(found))
+      return op->emitOpError()
+             << "expected a constant " << name
+             << " to be positive and finite, but got " << formatFloat(found);
+  return success();
+}
+
+static LogicalResult verifyAmax(Operation *op, StringRef name, Value value) {
+  for (float found : getFloats(value))
+    if (found < 0)
+      return op->emitOpError()
+             << "expected a constant " << name << " to be 0 or more, but got "
+             << formatFloat(found);
+  return success();
+}
+
+static LogicalResult verifyScaleBytes(Operation *op, StringRef name,
+                                      TypedValue<RankedTensorType> value) {
+  if (!isNvfp4ScaleType(value.getType().getElementType()))
+    return success();
+  for (auto [index, byte] :
+       llvm::enumerate(getElements<uint8_t>(findConstant(value))))
+    if (byte & 0x80)
+      return op->emitOpError()
+             << "expected constant block scales of " << name
+             << " to have no sign, but got byte 0x"
+             << llvm::utohexstr(byte, /*LowerCase=*/false, /*Width=*/2)
+             << " at element " << index;
+  return success();
+}
+
+/// `extent` is the size that the offsets divide, in their own unit; `block` is
+/// what they must be multiples of.
+static LogicalResult verifyOffsets(Operation *op, Value offsets, int64_t extent,
+                                   int64_t block) {
+  auto fail = [&](size_t group, const Twine &expected, int64_t found) {
+    return op->emitOpError() << "expected constant offset " << group
+                             << " to be " << expected << ", but got " << found;
+  };
+  Attribute constant = offsets ? findConstant(offsets) : Attribute();
+  if (!constant)
+    return success();
+  SmallVector<int32_t> ends = getElements<int32_t>(constant);
+  // A splat stands for equal offsets.
+  int64_t previous = 0;
+  for (auto [group, end] : llvm::enumerate(ends)) {
+    if (end < previous)
+      return fail(group,
+                  group == 0
+                      ? Twine("0 or more")
+                      : "at least the offset before it, " + Twine(previous),
+                  end);
+    if (!ShapedType::isDynamic(extent) && end > extent)
+      return fail(group, "at most the extent " + Twine(extent), end);
+    if (end % block != 0)
+      return fail(group, "a multiple of the block " + Twine(block), end);
+    previous = end;
+  }
+  return success();
+}
+
+static LogicalResult verifyQuantize(QuantizeOp op) {
+  if (failed(verifyGlobalScale(op, "global_scale", op.getGlobalScale())))
+    return failure();
+  return verifyAmax(op, "global_amax", op.getGlobalAmax());
+}
+
+static LogicalResult verifyDequantize(DequantizeOp op) {
+  if (failed(verifyGlobalScale(op, "global_scale", op.getGlobalScale())) ||
+      failed(verifyAmax(op, "global_amax", op.getGlobalAmax())))
+    return failure();
+  return verifyScaleBytes(op, "scale", op.getScale());
+}
+
+template <typename OpTy>
+static LogicalResult verifyMatmul(OpTy op) {
+  if (failed(verifyGlobalScale(op, "global_scale_a", op.getGlobalScaleA())) ||
+      failed(verifyGlobalScale(op, "global_scale_b", op.getGlobalScaleB())) ||
+      failed(verifyScaleBytes(op, "scale_a", op.getScaleA())))
+    return failure();
+  return verifyScaleBytes(op, "scale_b", op.getScaleB());
+}
+
+static LogicalResult verifyGroupedMatmul(ScaledGroupedMMOp op) {
+  if (failed(verifyMatmul(op)))
+    return failure();
+  ArrayRef<int64_t> a = op.getA().getType().getShape();
+  if (op.isKGrouped())
+    return verifyOffsets(op, op.getOffsets(), a[1], op.getBlockSize());
+  return verifyOffsets(op, op.getOffsets(), a[0], /*block=*/1);
+}
+
+static LogicalResult verifySwizzle(SwizzleOp op) {
+  if (failed(verifyScaleBytes(op, "source", op.getSource())))
+    return failure();
+  if (!op.getOffsets())
+    return success();
+  RankedTensorType source = op.getSource().getType();
+  LayoutAttr layout = getLayout(source);
+  if (!layout)
+    layout = getLayout(op.getType());
+  int64_t extent = source.getDimSize(layout.getDim());
+  int64_t block = op.getBlock();
+  if (!ShapedType::isDynamic(extent))
+    extent *= block;
+  return verifyOffsets(op, op.getOffsets(), extent, block);
+}
+
+LogicalResult blockscale::verifyConstantOperands(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<QuantizeOp>(verifyQuantize)
+      .Case<DequantizeOp>(verifyDequantize)
+      .Case<ScaledMMOp>(verifyMatmul<ScaledMMOp>)
+      .Case<ScaledGroupedMMOp>(verifyGroupedMatmul)
+      .Case<SwizzleOp>(verifySwizzle)
+      .Case<GlobalScaleOp>(
+          [](GlobalScaleOp op) { return verifyAmax(op, "amax", op.getAmax()); })
+      .Default([](Operation *) { return success(); });
+}

@@ -1,0 +1,178 @@
+//===- StorageRules.cpp - Which uses storage allows -----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StorageRules.h"
+#include "ConstantBytes.h"
+#include "SliceRules.h"
+#include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/Storage.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+bool isPackedOrSwizzled(Type type) {
+  auto tensor = dyn_cast<TensorType>(type);
+  return tensor &&
+         (isa<Float4E2M1FNType>(tensor.getElementType()) || getLayout(tensor));
+}
+
+Type findType(Operation *op, function_ref<bool(Type)> predicate) {
+  auto search = [&](TypeRange types) {
+    auto found = llvm::find_if(types, predicate);
+    return found == types.end() ? Type() : *found;
+  };
+  if (Type type = search(op->getOperandTypes()))
+    return type;
+  if (Type type = search(op->getResultTypes()))
+    return type;
+  if (auto function = dyn_cast<FunctionOpInterface>(op)) {
+    if (Type type = search(function.getArgumentTypes()))
+      return type;
+    if (Type type = search(function.getResultTypes()))
+      return type;
+  }
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      if (Type type = search(block.getArgumentTypes()))
+        return type;
+  return {};
+}
+
+int64_t getStorageUnit(RankedTensorType type, int64_t dim) {
+  int64_t fromEnd = type.getRank() - dim;
+  if (getLayout(type))
+    return fromEnd == 1 ? 4 : fromEnd == 2 ? 128 : 1;
+  return isPackedOrSwizzled(type) && fromEnd == 1 ? 2 : 1;
+}
+
+bool isStoredDim(RankedTensorType type, int64_t dim) {
+  return getStorageUnit(type, dim) == 1;
+}
+
+/// A cast may change what is static, but not the layout.
+static LogicalResult verifyCast(tensor::CastOp op) {
+  auto getEncoding = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? tensor.getEncoding() : Attribute();
+  };
+  Type source = op.getSource().getType();
+  if (getEncoding(source) == getEncoding(op.getType()))
+    return success();
+  return op.emitOpError() << "expected a cast to keep the layout of " << source
+                          << " (blockscale.swizzle changes it), but got "
+                          << op.getType();
+}
+
+static LogicalResult verifySelect(arith::SelectOp op) {
+  Type condition = op.getCondition().getType();
+  if (condition.isSignlessInteger(1))
+    return success();
+  return op.emitOpError() << "expected a scalar condition to select between "
+                          << op.getType() << ", but got " << condition;
+}
+
+static LogicalResult verifyConstant(arith::ConstantOp op) {
+  Attribute value = op.getValue();
+  if (!isa<DenseElementsAttr, DenseResourceElementsAttr>(value))
+    return op.emitOpError() << "expected dense elements of " << op.getType()
+                            << ", but got " << value;
+  auto type = cast<RankedTensorType>(op.getType());
+  int64_t found = ConstantBytes(value).bytes.size();
+  if (isa<DenseResourceElementsAttr>(value) && found != type.getNumElements())
+    return op.emitOpError()
+           << "expected a resource of one byte an element, "
+           << type.getNumElements() << ", but got " << found << " bytes";
+  LayoutAttr layout = getLayout(type);
+  if (layout && layout.isGrouped())
+    return op.emitOpError()
+           << "expected no constant of a grouped layout, where the place of a "
+              "row depends on the offsets, but got "
+           << type;
+  return success();
+}
+
+/// Whether an op that makes sense only for a last dimension that is a multiple
+/// of the block takes `value`, in or out of a kernel.
+static bool isUsedInWholeBlocks(Value value, Block *block) {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (block && user->getBlock() != block)
+      return false;
+    if (auto kernel = dyn_cast<KernelOp>(user))
+      return isUsedInWholeBlocks(
+          kernel.getBody().getArgument(use.getOperandNumber()),
+          /*block=*/nullptr);
+    if (auto dequantize = dyn_cast<DequantizeOp>(user))
+      return value == dequantize.getData() &&
+             !acceptsTails(dequantize.getEffectiveRecipe());
+    return isa<ScaledMMOp, ScaledGroupedMMOp>(user);
+  });
+}
+
+/// Memory has whole bytes of packed data, so an odd size is known only where
+/// the type or the producer has it. A consumer of whole blocks beside the
+/// question makes the size even.
+static LogicalResult verifyDim(tensor::DimOp op) {
+  auto type = dyn_cast<RankedTensorType>(op.getSource().getType());
+  std::optional<int64_t> dim = op.getConstantIndex();
+  if (!dim)
+    return op.emitOpError() << "expected a constant dimension of "
+                            << op.getSource().getType() << ", but got a value";
+  if (isStoredDim(type, *dim) || !type.isDynamicDim(*dim))
+    return success();
+  if (!getLayout(type) && isUsedInWholeBlocks(op.getSource(), op->getBlock()))
+    return success();
+  return op.emitOpError() << "expected a size that memory holds, but dimension "
+                          << *dim << " of " << type << " is stored in units of "
+                          << getStorageUnit(type, *dim)
+                          << "; use the size of the tensor that was quantized";
+}
+
+LogicalResult verifyStorageRules(Operation *op) {
+  Type type = findType(op, isPackedOrSwizzled);
+  if (!type || isa_and_present<BlockScaleDialect>(op->getDialect()))
+    return success();
+  if (Type formless = findType(op, [](Type type) {
+        return isPackedOrSwizzled(type) && !needsStorageForm(type);
+      }))
+    return op->emitOpError()
+           << "expected f4E2M1FN tensors to be ranked, with rank 1 or more, "
+              "but got "
+           << formless;
+  if (isSlice(op))
+    return verifySlice(op);
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<tensor::CastOp>(verifyCast)
+      .Case<tensor::DimOp>(verifyDim)
+      .Case<arith::SelectOp>(verifySelect)
+      .Case<arith::ConstantOp>(verifyConstant)
+      .Case<func::FuncOp, func::CallOp, func::ReturnOp, cf::BranchOp,
+            cf::CondBranchOp, cf::SwitchOp, scf::ForOp, scf::ForallOp,
+            scf::IfOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp,
+            tensor::EmptyOp>([](Operation *) { return success(); })
+      .Default([&](Operation *op) {
+        return op->emitOpError()
+               << (getLayout(type)
+                       ? "would not keep the padding of swizzled scales zero; "
+                         "expected linear scales (blockscale.swizzle)"
+                       : "does not know that memory holds two f4E2M1FN "
+                         "elements a byte; expected a blockscale op or "
+                         "dequantized data")
+               << ", but got " << type;
+      });
+}
+
+} // namespace blockscale

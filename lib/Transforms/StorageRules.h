@@ -1,0 +1,35 @@
+//===- StorageRules.h - Which uses storage allows ---------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_TRANSFORMS_STORAGERULES_H
+#define BLOCKSCALE_LIB_TRANSFORMS_STORAGERULES_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Operation.h"
+
+namespace blockscale {
+
+/// Whether `type` is a tensor with a scale layout or f4 elements, with or
+/// without a storage form.
+bool isPackedOrSwizzled(mlir::Type type);
+
+/// The first type that `op` takes, produces, declares or gives to a block of
+/// its regions for which `predicate` holds; null where there is none.
+mlir::Type findType(mlir::Operation *op,
+                    llvm::function_ref<bool(mlir::Type)> predicate);
+
+/// Elements along dimension `dim` of `type` that share a storage position: 2
+/// along the last dimension of packed data, 128 and 4 along the rows and
+/// columns of swizzled scales, else 1.
+int64_t getStorageUnit(mlir::RankedTensorType type, int64_t dim);
+
+/// Whether memory still has dimension `dim` of `type` as a dimension.
+bool isStoredDim(mlir::RankedTensorType type, int64_t dim);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_TRANSFORMS_STORAGERULES_H
