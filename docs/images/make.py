@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Draws the pictures of the documentation: writes docs/images/*.svg.
+
+The committed files are this script's output; test/Python/test_docs_images.py
+compares them.
+"""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import bit_formats  # noqa: E402
+import groups  # noqa: E402
+import rounding  # noqa: E402
+import scaled_tensor  # noqa: E402
+import swizzle  # noqa: E402
+
+PICTURES = {
+    "formats.svg": bit_formats.draw,
+    "rounding.svg": rounding.draw,
+    "tensor.svg": scaled_tensor.draw,
+    "tiles.svg": swizzle.draw_tiles,
+    "swizzle.svg": swizzle.draw_tile,
+    "groups.svg": groups.draw,
+}
+
+if __name__ == "__main__":
+    for name, draw in PICTURES.items():
+        (HERE / name).write_text(draw(), encoding="utf-8")

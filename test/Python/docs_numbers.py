@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The numbers of docs/Numerics.md, computed by the numpy reference.
+
+A table or text block below a line `<!-- computed: NAME -->` is the output of the
+function NAME of this file, up to the next empty line. test_docs_numbers.py
+compares; `docs_numbers.py --write` fills the page in.
+"""
+
+import re
+import sys
+
+import numpy as np
+from golden import ROOT, reference
+
+from blockscale_reference import E2M1, E4M3, E5M2, decode_e8m0
+from blockscale_reference.codecs import MiniFloat
+
+PAGE = f"{ROOT}/docs/Numerics.md"
+MARKER = re.compile(r"(?m)^<!-- computed: (\S+) -->\n((?:.+\n)*)")
+
+E2M3 = MiniFloat(3, 0, max_code=0x1F, nan_code=0x1F, sign_bit=0x20)
+E3M2 = MiniFloat(2, -2, max_code=0x1F, nan_code=0x1F, sign_bit=0x20)
+NVFP4 = ("torchao", "mslk", "te", "modelopt")
+RULES = ("floor", "rceil", "rceil_sat", "ceil", "even")
+
+# One row of 32 values: a block of 16 around 1, and one a thousand times smaller.
+BLOCK0 = [0.5, -1.25, 3, 0.0625, -0.75, 2.25, 0, -5.5, 1.5, -0.25, 4, -2, 0.875, -0.375,
+          0.125, 1.75]
+BLOCK1 = [v / 4096 for v in (10, -3, 0, 6, -15, 1, 4, -9, 12, -1, 5, -8, 11, -2, 7, -14)]
+ROW = np.array([BLOCK0 + BLOCK1], np.float32)
+AMAX = np.abs(ROW).max()
+
+
+def number(value):
+    """The shortest decimal that is this f32; powers of two as such when long."""
+    value = np.float32(value)
+    if not np.isfinite(value):
+        return str(value)
+    text = np.format_float_positional(value, unique=True, trim="-")
+    if len(text) > 12:
+        fraction, exponent = np.frexp(value)
+        sign = "-" if value < 0 else ""
+        if abs(fraction) == 0.5:
+            return f"{sign}2^{exponent - 1}"
+        return np.format_float_scientific(value, unique=True, trim="-")
+    return text
+
+
+def table(header, rows):
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(map(str, cells)) + " |\n" for cells in lines)
+
+
+def text(*lines):
+    return "".join(f"{line}\n" for line in ("```text", *lines, "```"))
+
+
+def codes_of(codes):
+    """Different codes of an array in the order they come, for a short cell."""
+    return " ".join(str(code) for code in dict.fromkeys(codes.ravel().tolist()))
+
+
+def e2m1():
+    return table(
+        ["code", "bits", "value", "code", "bits", "value"],
+        [[c, f"`0 {c >> 1:02b} {c & 1}`", number(E2M1.decode(c)),
+          c + 8, f"`1 {c >> 1:02b} {c & 1}`", "-" + number(E2M1.decode(c))]
+         for c in range(8)])
+
+
+def _by_exponent(element, exponents):
+    columns = 1 << element.mantissa_bits
+    header = ["exponent", *(f"{m:0{element.mantissa_bits}b}" for m in range(columns))]
+    digits = (element.sign_bit // columns).bit_length() - 1
+    return table(header, [
+        [f"`{e:0{digits}b}`", *(number(element.decode(e * columns + m))
+                                for m in range(columns))] for e in exponents])
+
+
+def e2m3():
+    return _by_exponent(E2M3, range(4))
+
+
+def e3m2():
+    return _by_exponent(E3M2, range(8))
+
+
+def e4m3():
+    return _by_exponent(E4M3, range(16))
+
+
+def e5m2():
+    return _by_exponent(E5M2, (0, 1, 14, 15, 16, 29, 30, 31))
+
+
+def e8m0():
+    return table(["byte", "value"], [
+        [f"`0x{b:02X}`", number(decode_e8m0(b))]
+        for b in (0, 1, 120, 126, 127, 128, 254, 255)])
+
+
+def _scale(value):
+    return f"{number(E4M3.decode(value))} (0x{value:02X})"
+
+
+def example_scale():
+    (scale, _), = reference.quantize_nvfp4(ROW)[1]
+    quotient, decoded = AMAX / np.float32(6), E4M3.decode(scale)
+    return text(
+        f"amax           = {number(AMAX)}",
+        f"amax / 6       = {number(quotient)}",
+        f"scale          = e4m3({number(quotient)}) = {_scale(scale)}",
+        f"r = 1 / scale  = {number(1 / decoded)}")
+
+
+def example_block():
+    codes, scale = reference.quantize_nvfp4(ROW)
+    back = reference.dequantize_nvfp4(codes, scale)
+    r = np.float32(1) / E4M3.decode(scale[0, 0])
+    return table(
+        ["i", "x", "x * r", "code", "value", "value * scale"],
+        [[i, number(ROW[0, i]), number(ROW[0, i] * r), codes[0, i],
+          number(E2M1.decode(codes[0, i])), number(back[0, i])] for i in range(16)])
+
+
+def example_global():
+    g = reference.global_scale(AMAX)
+    rows = []
+    for name, factors in (("1.0 (absent)", {}), (number(g), {"global_scale": g})):
+        codes, scale = reference.quantize_nvfp4(ROW, **factors)
+        back = reference.dequantize_nvfp4(codes, scale, "torchao", **factors)
+        error = np.abs(back - ROW).reshape(2, 16).max(axis=1)
+        for block in range(2):
+            rows.append([name, block, number(np.abs(ROW[0, block * 16:][:16]).max()),
+                         _scale(scale[0, block]),
+                         " ".join(map(str, codes[0, block * 16:][:16])),
+                         f"{error[block]:.2g}"])
+    return table(["global", "block", "amax", "scale", "codes", "largest error"], rows)
+
+
+def example_mx():
+    codes, scale = reference.quantize_mx(ROW)
+    return text(
+        f"amax * (1/448) = {number(AMAX * (np.float32(1) / np.float32(448)))}",
+        f"scale          = {number(decode_e8m0(scale[0, 0]))} (byte {scale[0, 0]})",
+        f"data[0..3]     = e4m3({', '.join(number(v / decode_e8m0(scale[0, 0])) for v in ROW[0, :4])})",
+        f"               = {', '.join(f'0x{c:02X}' for c in codes[0, :4])}")
+
+
+def example_packed():
+    codes = reference.quantize_nvfp4(ROW)[0]
+    return text(
+        f"codes  {' '.join(f'{c:2d}' for c in codes[0, :8])}",
+        f"bytes  {' '.join(f'0x{b:02X}' for b in reference.pack(codes)[0, :4])}")
+
+
+def disagreement():
+    rows = []
+    for tensor, block in ((6.0, 4.5), (7.0, 5.75)):
+        x = np.zeros((1, 16), np.float32)
+        x[0, 0] = block
+        exact = block / 6 * 2688 / tensor
+        rows.append([number(tensor), number(block), number(exact)] + [
+            _scale(reference.quantize_nvfp4(x, r, global_amax=tensor)[1].item())
+            for r in NVFP4])
+    return table(["tensor amax", "block amax", "exact scale",
+                  *(f"`{r}`" for r in NVFP4)], rows)
+
+
+def reciprocal():
+    x = np.zeros((1, 16), np.float32)
+    x[0, :2] = 6 * E4M3.decode(7), np.float32(0.02392577938735485)
+    rows = []
+    for recipe, how in (("mslk", "x * (1 / s)"), ("modelopt", "x / s")):
+        codes, scale = reference.quantize_nvfp4(x, recipe)
+        s = E4M3.decode(scale[0, 0])
+        scaled = x[0, 1] * (np.float32(1) / s) if recipe == "mslk" else x[0, 1] / s
+        rows.append([f"`{recipe}`", f"`{how}`", _scale(scale[0, 0]), number(scaled),
+                     number(E2M1.decode(codes[0, 1]))])
+    return table(["recipe", "operation", "s", "scaled", "rounded"], rows)
+
+
+def _block(*values, rest=0.0):
+    return np.array([[*values, *[rest] * (16 - len(values))]], np.float32)
+
+
+def _edge_rows(cases, **common):
+    for name, x, factors in cases:
+        cells = []
+        for recipe in NVFP4:
+            codes, scale = reference.quantize_nvfp4(x, recipe, **factors)
+            cells.append(f"0x{scale.item():02X}: {codes_of(codes)}")
+        yield [name, *cells]
+
+
+def edges_one_level():
+    return table(["block", *(f"`{r}`" for r in NVFP4)], _edge_rows([
+        ("all 0", _block(), {}),
+        ("all -0", _block(rest=-0.0), {}),
+        ("all 2^-7", _block(rest=2.0**-7), {}),
+        ("all 2^-126", _block(rest=2.0**-126), {}),
+        ("all 2^-149", _block(rest=2.0**-149), {}),
+        ("6, then 0.25, 0.75, 1.25", _block(6, 0.25, 0.75, 1.25, rest=6), {}),
+        ("3e38, then 1", _block(3e38, rest=1), {}),
+        ("infinity, then 1", _block(np.inf, rest=1), {}),
+        ("NaN, then 1", _block(np.nan, rest=1), {}),
+    ]))
+
+
+def edges_two_levels():
+    def of(amax):
+        return {"global_amax": np.float32(amax)}
+
+    return table(["tensor amax", "block", *(f"`{r}`" for r in NVFP4)], (
+        [amax, *row] for amax, row in zip(
+            ("0", "2^-149", "infinity", "infinity", "NaN"),
+            _edge_rows([
+                ("all 0", _block(), of(0)),
+                ("all 2^-149", _block(rest=2.0**-149), of(2.0**-149)),
+                ("all 1", _block(rest=1), of(np.inf)),
+                ("all infinity", _block(rest=np.inf), of(np.inf)),
+                ("all 1", _block(rest=1), of(np.nan)),
+            ]))))
+
+
+def mx_constants():
+    rows = []
+    for name, element, bits in (("E4M3", E4M3, 8), ("E5M2", E5M2, 15), ("E2M1", E2M1, 2)):
+        rows.append([name, bits, number(element.largest),
+                     number(np.float32(1) / element.largest), element.mantissa_bits])
+    return table(["data", "emax", "largest", "1 / largest, in f32", "mantissa bits"], rows)
+
+
+def mx_bytes():
+    amaxes = (("0", 0.0), ("2^-149", 2.0**-149), ("2^-126", 2.0**-126), ("1", 1.0),
+              ("1.75", 1.75), ("1.8125", 1.8125), ("1.9375", 1.9375), ("448", 448.0),
+              ("449 (f32)", 449.0), ("2^127", 2.0**127), ("1.96875 * 2^127", 1.96875 * 2.0**127),
+              ("infinity", np.inf), ("NaN", np.nan))
+    rows = []
+    for name, amax in amaxes:
+        x = np.zeros((1, 32), np.float32)
+        x[0, 0] = amax
+        rows.append([name, *(reference.quantize_mx(x, E4M3, rule)[1].item()
+                             for rule in RULES)])
+    return table(["amax", *(f"`{r}`" for r in RULES)], rows)
+
+
+def fill(page):
+    """`page` with every computed block as it should be."""
+    return MARKER.sub(
+        lambda m: f"<!-- computed: {m[1]} -->\n{globals()[m[1]]()}", page)
+
+
+if __name__ == "__main__":
+    with open(PAGE, encoding="utf-8") as file:
+        page = file.read()
+    if sys.argv[1:] == ["--write"]:
+        with open(PAGE, "w", encoding="utf-8") as file:
+            file.write(fill(page))
+    else:
+        print(fill(page), end="")

@@ -1,0 +1,53 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pages name files that exist, and no line is too wide to read."""
+
+import re
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+WIDTH = 140
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+# Paths in code spans: with a folder of the project in front.
+PATH = re.compile(r"`((?:docs|examples|include|lib|python|scripts|test|tools|unittests)/"
+                  r"[\w./*-]+)`")
+COMMAND = re.compile(r"(?<![\w/])\./(scripts/[\w.-]+)")
+
+
+class DocsLinksTest(unittest.TestCase):
+    def for_each_page(self, check):
+        self.assertTrue(PAGES)
+        for page in PAGES:
+            with self.subTest(page.name):
+                check(page, page.read_text(encoding="utf-8"))
+
+    def test_links_resolve(self):
+        def check(page, text):
+            for target in LINK.findall(text):
+                if "://" not in target:
+                    self.assertTrue((page.parent / target).exists(), target)
+
+        self.for_each_page(check)
+
+    def test_named_files_exist(self):
+        def check(page, text):
+            for name in [*PATH.findall(text), *COMMAND.findall(text)]:
+                # A log is there after the first run only.
+                if not name.startswith("docs/logs/"):
+                    self.assertTrue(any(ROOT.glob(name)), f"no {name}")
+
+        self.for_each_page(check)
+
+    def test_lines_fit(self):
+        def check(page, text):
+            for number, line in enumerate(text.splitlines(), start=1):
+                self.assertLessEqual(len(line), WIDTH, f"line {number}")
+
+        self.for_each_page(check)
+
+
+if __name__ == "__main__":
+    unittest.main()
