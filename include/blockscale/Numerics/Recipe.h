@@ -1,0 +1,99 @@
+//===- Recipe.h - Named rounding recipes ------------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// "NVFP4" and "MXFP8" are several roundings. A recipe fixes one of them to the
+// last bit: where the scale is divided or multiplied, its floor, and the rules
+// for zero, infinity and NaN.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_NUMERICS_RECIPE_H
+#define BLOCKSCALE_NUMERICS_RECIPE_H
+
+#include "blockscale/Numerics/Format.h"
+
+#include <optional>
+
+namespace blockscale::numerics {
+
+/// The values are those of the dialect's recipe attribute.
+enum class Recipe : uint8_t {
+  // NVFP4
+  Torchao,  ///< torchao 0.18 nvfp4_quantize
+  Mslk,     ///< MSLK Triton kernels (formula only: no oracle runs on a CPU)
+  Te,       ///< TransformerEngine 2.20 NVFP4QuantizerRef
+  Modelopt, ///< ModelOpt 0.47 NVFP4QTensor
+  // MX, after the rule for the E8M0 scale; edge rules of torchao main of
+  // 2026-08-21 (byte 255 and NaN data for a block with infinity or NaN)
+  Floor,    ///< OCP: exponent of amax minus that of the format
+  Rceil,    ///< round amax / largest value up to a power of two
+  RceilSat, ///< the same, but infinity gives 2^127 (as TransformerEngine's
+            ///< MXFP8; formula only, but for E4M3 amaxes that are not NaN,
+            ///< which ModelOpt 0.47 MXFP8QTensor agrees with)
+  Ceil,     ///< floor, plus one where amax is not a power of two
+  Even,     ///< floor of amax rounded to the element's mantissa
+};
+
+struct RecipeInfo {
+  std::string_view name;
+  bool isNvfp4;
+  /// Whether the last block of a row may be shorter than the block size.
+  bool acceptsTails;
+  /// Whether an element scaled to -0 gives the code of -0 and not that of +0.
+  bool keepsNegativeZero;
+};
+
+inline constexpr RecipeInfo kRecipeTable[] = {
+    // name, NVFP4, tails, -0
+    {"torchao", true, false, true},    {"mslk", true, false, true},
+    {"te", true, true, false},         {"modelopt", true, true, false},
+    {"floor", false, false, true},     {"rceil", false, false, true},
+    {"rceil_sat", false, false, true}, {"ceil", false, false, true},
+    {"even", false, false, true},
+};
+
+inline constexpr Recipe kRecipes[] = {
+    Recipe::Torchao,  Recipe::Mslk,  Recipe::Te,
+    Recipe::Modelopt, Recipe::Floor, Recipe::Rceil,
+    Recipe::RceilSat, Recipe::Ceil,  Recipe::Even};
+
+constexpr const RecipeInfo &getRecipeInfo(Recipe recipe) {
+  return kRecipeTable[static_cast<unsigned>(recipe)];
+}
+
+constexpr std::string_view getName(Recipe recipe) {
+  return getRecipeInfo(recipe).name;
+}
+
+/// The recipe called `name`, or nothing.
+constexpr std::optional<Recipe> parseRecipe(std::string_view name) {
+  for (Recipe recipe : kRecipes)
+    if (getName(recipe) == name)
+      return recipe;
+  return std::nullopt;
+}
+
+constexpr bool isNvfp4(Recipe recipe) { return getRecipeInfo(recipe).isNvfp4; }
+
+constexpr bool acceptsTails(Recipe recipe) {
+  return getRecipeInfo(recipe).acceptsTails;
+}
+
+constexpr bool keepsNegativeZero(Recipe recipe) {
+  return getRecipeInfo(recipe).keepsNegativeZero;
+}
+
+constexpr ScaleFormat getScaleFormat(Recipe recipe) {
+  return isNvfp4(recipe) ? ScaleFormat::E4M3 : ScaleFormat::E8M0;
+}
+
+/// Elements that share a scale: 16 in NVFP4, 32 in MX.
+constexpr int getBlockSize(Recipe recipe) { return isNvfp4(recipe) ? 16 : 32; }
+
+} // namespace blockscale::numerics
+
+#endif // BLOCKSCALE_NUMERICS_RECIPE_H

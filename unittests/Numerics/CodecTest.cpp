@@ -1,0 +1,208 @@
+//===- CodecTest.cpp - Element codecs, exhaustively -----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Expected.h"
+
+#include "blockscale/Numerics/Codec.h"
+
+using namespace blockscale::numerics;
+
+namespace {
+
+constexpr ElementFormat kE2M1 = ElementFormat::E2M1;
+constexpr ElementFormat kE4M3 = ElementFormat::E4M3;
+constexpr ElementFormat kE5M2 = ElementFormat::E5M2;
+
+//===----------------------------------------------------------------------===//
+// Ties
+//===----------------------------------------------------------------------===//
+
+static_assert(encode(kE2M1, 0.25f) == 0);
+static_assert(encode(kE2M1, 0.75f) == 2);
+static_assert(encode(kE2M1, 1.25f) == 2);
+static_assert(encode(kE2M1, 1.75f) == 4);
+static_assert(encode(kE2M1, 2.5f) == 4);
+static_assert(encode(kE2M1, 3.5f) == 6);
+static_assert(encode(kE2M1, 5.0f) == 6);
+static_assert(encode(kE2M1, 6.0f) == 7);
+static_assert(encode(kE2M1, kFloatMax) == 7);
+// One ulp off the tie.
+static_assert(encode(kE2M1, 0x1.000002p-2f) == 1);
+static_assert(encode(kE2M1, 0x1.7ffffep-1f) == 1);
+static_assert(encode(kE2M1, 0x1.3ffffep+2f) == 6);
+static_assert(encode(kE2M1, 0x1.400002p+2f) == 7);
+// Signs.
+static_assert(encode(kE2M1, -0.0f) == 8);
+static_assert(encode(kE2M1, -0x1p-149f) == 8);
+static_assert(encode(kE2M1, -5.0f) == 14);
+
+static_assert(encode(kE4M3, 0x1p-10f) == 0);
+static_assert(encode(kE4M3, 0x1.8p-9f) == 2);
+static_assert(encode(kE4M3, kE4M3MinSubnormal) == 0x01);
+static_assert(encode(kE4M3, kE4M3MinNormal) == 0x08);
+static_assert(encode(kE4M3, 464.0f, Overflow::Propagate) == 0x7E);
+static_assert(encode(kE4M3, 464.00003f, Overflow::Propagate) == 0x7F);
+static_assert(encode(kE4M3, 464.00003f) == 0x7E);
+static_assert(encode(kE5M2, 61439.0f, Overflow::Propagate) == 0x7B);
+static_assert(encode(kE5M2, 61440.0f, Overflow::Propagate) == 0x7C);
+static_assert(encode(kE5M2, -61440.0f) == 0xFB);
+
+//===----------------------------------------------------------------------===//
+// Against casts of other software
+//===----------------------------------------------------------------------===//
+
+struct Input {
+  std::string archive;
+  std::vector<float> values;
+};
+
+/// Every bf16 pattern, and f32 values around every rounding boundary.
+std::vector<Input> getInputs() {
+  std::vector<Input> inputs = {{"edge__casts_all_bf16", {}},
+                               {"edge__casts_f32", {}}};
+  for (int i = 0; i < 65536; ++i)
+    inputs[0].values.push_back(decodeBF16(static_cast<uint16_t>(i)));
+  for (uint32_t bits : readExpectedAs<uint32_t>(inputs[1].archive, "in_x"))
+    inputs[1].values.push_back(fromBits(bits));
+  return inputs;
+}
+
+/// Compares codes; `array` need not agree on NaN inputs, ours are checked to be
+/// the format's NaN code.
+void expectCasts(ElementFormat format, const std::string &array,
+                 Overflow overflow, bool dropsNegativeZero = false) {
+  for (const Input &input : getInputs()) {
+    auto want = readExpectedAs<uint8_t>(input.archive, array);
+    ASSERT_EQ(want.size(), input.values.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      float x = input.values[i];
+      uint8_t code = encode(format, x, overflow);
+      if (isNan(x)) {
+        ASSERT_EQ(code, getFormatInfo(format).nanCode);
+        continue;
+      }
+      if (dropsNegativeZero && isNegativeZero(x))
+        code = encode(format, 0.0f, overflow);
+      ASSERT_EQ(code, want[i]) << input.archive << "." << array << " " << i;
+    }
+  }
+}
+
+TEST(Codec, E2M1) {
+  expectCasts(kE2M1, "out_mld_e2m1", Overflow::Saturate);
+  expectCasts(kE2M1, "out_mld_e2m1", Overflow::Propagate);
+  expectCasts(kE2M1, "out_ao_e2m1", Overflow::Saturate);
+  expectCasts(kE2M1, "out_te_e2m1", Overflow::Saturate,
+              /*dropsNegativeZero=*/true);
+  expectCasts(kE2M1, "out_mo_e2m1", Overflow::Saturate,
+              /*dropsNegativeZero=*/true);
+}
+
+TEST(Codec, E2M3) {
+  expectCasts(ElementFormat::E2M3, "out_mld_e2m3", Overflow::Saturate);
+  expectCasts(ElementFormat::E2M3, "out_ao_e2m3", Overflow::Saturate);
+}
+
+TEST(Codec, E3M2) {
+  expectCasts(ElementFormat::E3M2, "out_mld_e3m2", Overflow::Saturate);
+  expectCasts(ElementFormat::E3M2, "out_ao_e3m2", Overflow::Saturate);
+}
+
+TEST(Codec, E4M3Saturating) {
+  expectCasts(kE4M3, "out_torch_e4m3_clamp448", Overflow::Saturate);
+}
+
+TEST(Codec, E4M3Propagating) {
+  expectCasts(kE4M3, "out_mld_e4m3", Overflow::Propagate);
+}
+
+TEST(Codec, E5M2Propagating) {
+  expectCasts(kE5M2, "out_mld_e5m2", Overflow::Propagate);
+  expectCasts(kE5M2, "out_torch_e5m2", Overflow::Propagate);
+}
+
+// No oracle saturates E5M2: it is the propagating cast, infinity replaced.
+TEST(Codec, E5M2Saturating) {
+  for (const Input &input : getInputs()) {
+    for (float x : input.values) {
+      uint8_t code = encode(kE5M2, x, Overflow::Propagate);
+      if ((code & 0x7F) == 0x7C)
+        code = (code & 0x80) | 0x7B;
+      ASSERT_EQ(encode(kE5M2, x), code) << x;
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+static_assert(decode(kE2M1, 1) == 0.5f && decode(kE2M1, 7) == 6.0f);
+static_assert(decode(kE2M1, 0xF) == -6.0f);
+static_assert(toBits(decode(kE2M1, 8)) == kFloatSignMask);
+static_assert(decode(kE5M2, 0x01) == 0x1p-16f);
+
+/// sign * significand * 2^exponent, from the fields of the code, in double.
+double decodeByDefinition(const FormatInfo &info, int code) {
+  int mantissa = code & ((1 << info.mantissaBits) - 1);
+  int exponent = (code >> info.mantissaBits) & ((1 << info.exponentBits) - 1);
+  double scale = 1.0;
+  for (int e = exponent == 0 ? 1 : exponent; e < info.bias; ++e)
+    scale /= 2;
+  for (int e = info.bias; e < exponent; ++e)
+    scale *= 2;
+  double fraction = static_cast<double>(mantissa) / (1 << info.mantissaBits);
+  double value = (exponent == 0 ? fraction : 1 + fraction) * scale;
+  return code >> (info.bits - 1) ? -value : value;
+}
+
+TEST(Codec, DecodesEveryCode) {
+  for (ElementFormat format : kElementFormats) {
+    const FormatInfo &info = getFormatInfo(format);
+    int magnitudeMask = getCodeCount(format) / 2 - 1;
+    for (int code = 0; code < getCodeCount(format); ++code) {
+      float value = decode(format, static_cast<uint8_t>(code));
+      if ((code & magnitudeMask) <= info.maxFiniteCode)
+        EXPECT_EQ(value, decodeByDefinition(info, code));
+      else if (info.hasInfinity && (code & 0x7F) == 0x7C)
+        EXPECT_TRUE(isInfinity(value));
+      else
+        EXPECT_TRUE(isNan(value));
+    }
+  }
+}
+
+TEST(Codec, EveryCodeRoundTrips) {
+  for (ElementFormat format : kElementFormats) {
+    for (int i = 0; i < getCodeCount(format); ++i) {
+      auto code = static_cast<uint8_t>(i);
+      float value = decode(format, code);
+      uint8_t want = isNan(value) ? getFormatInfo(format).nanCode : code;
+      EXPECT_EQ(encode(format, value, Overflow::Propagate), want)
+          << getFormatInfo(format).name << " " << i;
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// bf16
+//===----------------------------------------------------------------------===//
+
+static_assert(encodeBF16(0x1.01p0f) == 0x3F80);
+static_assert(encodeBF16(0x1.010002p0f) == 0x3F81);
+static_assert(encodeBF16(0x1.03p0f) == 0x3F82);
+static_assert(encodeBF16(kFloatMax) == 0x7F80);
+
+TEST(Codec, EveryBF16RoundTrips) {
+  for (int i = 0; i < 65536; ++i) {
+    auto code = static_cast<uint16_t>(i);
+    float value = decodeBF16(code);
+    EXPECT_EQ(encodeBF16(value), isNan(value) ? 0x7FC0 : code);
+  }
+}
+
+} // namespace

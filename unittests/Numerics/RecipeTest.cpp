@@ -1,0 +1,47 @@
+//===- RecipeTest.cpp - Names and traits of recipes -----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Numerics/Recipe.h"
+#include "gtest/gtest.h"
+
+#include <iterator>
+
+using namespace blockscale::numerics;
+
+namespace {
+
+static_assert(std::size(kRecipes) == std::size(kRecipeTable));
+static_assert(parseRecipe("rceil_sat") == Recipe::RceilSat);
+static_assert(!parseRecipe("RCEIL"));
+static_assert(!parseRecipe(""));
+
+TEST(Recipe, NamesRoundTrip) {
+  for (Recipe recipe : kRecipes)
+    EXPECT_EQ(parseRecipe(getName(recipe)), recipe);
+}
+
+TEST(Recipe, ValuesAreTheDialects) {
+  const char *names[] = {"torchao", "mslk",      "te",   "modelopt", "floor",
+                         "rceil",   "rceil_sat", "ceil", "even"};
+  for (unsigned i = 0; i < std::size(names); ++i)
+    EXPECT_EQ(getName(static_cast<Recipe>(i)), names[i]);
+}
+
+TEST(Recipe, Traits) {
+  for (Recipe recipe : kRecipes) {
+    bool isNv = recipe <= Recipe::Modelopt;
+    bool isPadding = recipe == Recipe::Te || recipe == Recipe::Modelopt;
+    EXPECT_EQ(isNvfp4(recipe), isNv);
+    EXPECT_EQ(acceptsTails(recipe), isPadding);
+    EXPECT_EQ(keepsNegativeZero(recipe), !isPadding);
+    EXPECT_EQ(getBlockSize(recipe), isNv ? 16 : 32);
+    EXPECT_EQ(getScaleFormat(recipe),
+              isNv ? ScaleFormat::E4M3 : ScaleFormat::E8M0);
+  }
+}
+
+} // namespace
