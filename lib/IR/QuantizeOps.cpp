@@ -173,7 +173,13 @@ LogicalResult DequantizeOp::verify() {
                                  batch)))
     return failure();
   // dequantize_c8: no grouped layout.
-  return verifyScaleLayout(*this, "scale", scale);
+  if (failed(verifyScaleLayout(*this, "scale", scale)))
+    return failure();
+  // dequantize_c9: no tails, except in recipes that take them.
+  if (acceptsTails(getEffectiveRecipe()))
+    return success();
+  return verifyBlockMultiple(*this, "data", data.getShape().back(),
+                             getBlockSize());
 }
 
 LogicalResult

@@ -173,6 +173,9 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
     - `dequantize_c7`: a global operand is a scalar, has rank 0, or the leading
       dimensions of the data.
     - `dequantize_c8`: the scale encoding is absent or an ungrouped layout.
+    - `dequantize_c9`: the last dimension of the data is a multiple of the block,
+      unless the recipe takes tails (`te`, `modelopt`). Where it is dynamic this
+      is checked at run time.
 
     Example:
 

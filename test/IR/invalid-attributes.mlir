@@ -1,0 +1,61 @@
+// RUN: blockscale-opt %s -split-input-file -verify-diagnostics
+
+// A layout kind that does not exist.
+// expected-error @below {{expected ::blockscale::LayoutKind to be one of: swizzle_128x4}}
+// expected-error @below {{failed to parse}}
+func.func private @kind(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_8x4>>)
+
+// -----
+
+// Absence says "not grouped", not zero.
+// expected-error @below {{expected groups to be positive, but got 0}}
+func.func private @no_groups(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 0, dim = 0>>)
+
+// -----
+
+// expected-error @below {{expected groups to be positive, but got -2}}
+func.func private @negative_groups(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = -2, dim = 0>>)
+
+// -----
+
+// expected-error @below {{expected dim to be 0 (rows) or 1 (columns), but got 2}}
+func.func private @grouped_dim(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 2>>)
+
+// -----
+
+// Groups run along a dimension.
+// expected-error @below {{expected ','}}
+func.func private @missing_dim(tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2>>)
+
+// -----
+
+// expected-error @below {{expected a scale layout to encode f8E4M3FN or f8E8M0FNU elements, but got 'f32'}}
+func.func private @layout_c1(tensor<4x4xf32, #blockscale.layout<swizzle_128x4>>)
+
+// -----
+
+// expected-error @below {{expected a scale layout to encode a tensor of rank 2 or more, but got rank 1}}
+func.func private @layout_c2(tensor<4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>)
+
+// -----
+
+// expected-error @below {{expected a grouped scale layout to encode a tensor of rank 2, but got rank 3}}
+func.func private @layout_c2_grouped(tensor<2x4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>)
+
+// -----
+
+// expected-error @below {{expected ::blockscale::Recipe to be one of: torchao, mslk, te, modelopt, floor, rceil, rceil_sat, ceil, even}}
+// expected-error @below {{failed to parse}}
+func.func private @recipe() attributes {recipe = #blockscale<recipe cublas>}
+
+// -----
+
+// expected-error @below {{expected the chip to be one of sm_100a, sm_103a, sm_110a, but got 'sm_90a'}}
+gpu.module @chip [#blockscale.target<chip = "sm_90a">] {
+}
+
+// -----
+
+// expected-error @below {{expected O to be 0 to 3, but got 4}}
+gpu.module @opt_level [#blockscale.target<chip = "sm_100a", O = 4>] {
+}

@@ -1,0 +1,136 @@
+// RUN: blockscale-opt %s -split-input-file -verify-diagnostics
+
+func.func @kernel_c1(%x: tensor<4x32xf32>, %o: tensor<f32>) {
+  // expected-error @below {{expected one block argument for each of the 2 operands, but got 1}}
+  %0 = blockscale.kernel ins(%x : tensor<4x32xf32>) outs(%o : tensor<f32>) {
+  ^bb0(%lx: tensor<4x32xf32>):
+    %1 = blockscale.amax %lx : tensor<4x32xf32> -> tensor<f32>
+    blockscale.yield %1 : tensor<f32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+// A linear scale passed off as a swizzled one.
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @kernel_c2_layout(%s: tensor<200x5xf8E4M3FN>, %o: tensor<200x5xf8E4M3FN>) {
+  // expected-error @below {{expected operand 0 to be 'tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>', its storage form or a memref of that, but got 'tensor<200x5xf8E4M3FN>'}}
+  %0 = blockscale.kernel ins(%s : tensor<200x5xf8E4M3FN>) outs(%o : tensor<200x5xf8E4M3FN>) {
+  ^bb0(%ls: tensor<200x5xf8E4M3FN, #swizzled>, %lo: tensor<200x5xf8E4M3FN>):
+    %1 = blockscale.swizzle %ls : tensor<200x5xf8E4M3FN, #swizzled> -> tensor<200x5xf8E4M3FN>
+    blockscale.yield %1 : tensor<200x5xf8E4M3FN>
+  } -> tensor<200x5xf8E4M3FN>
+  return
+}
+
+// -----
+
+// A memref of one byte an element does not hold packed data.
+func.func @kernel_c2_memref(%x: memref<4x32xf32>, %q: memref<4x32xi8>, %s: memref<4x2xf8E4M3FN>) {
+  // expected-error @below {{expected operand 1 to be 'tensor<4x32xf4E2M1FN>', its storage form or a memref of that, but got 'memref<4x32xi8>'}}
+  blockscale.kernel ins(%x : memref<4x32xf32>) outs(%q, %s : memref<4x32xi8>, memref<4x2xf8E4M3FN>) {
+  ^bb0(%lx: tensor<4x32xf32>, %lq: tensor<4x32xf4E2M1FN>, %ls: tensor<4x2xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] : tensor<4x32xf32> -> tensor<4x32xf4E2M1FN>, tensor<4x2xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<4x32xf4E2M1FN>, tensor<4x2xf8E4M3FN>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c2_scalar(%x: index, %o: tensor<f32>) {
+  // expected-error @below {{expected operand 0 to be 'i64', its storage form or a memref of that, but got 'index'}}
+  %0 = blockscale.kernel ins(%x : index) outs(%o : tensor<f32>) {
+  ^bb0(%lx: i64, %lo: tensor<f32>):
+    blockscale.yield %lo : tensor<f32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @kernel_c3_count(%o: tensor<f32>) {
+  %0 = blockscale.kernel outs(%o : tensor<f32>) {
+  ^bb0(%lo: tensor<f32>):
+    // expected-error @below {{expected one value for each of the 1 outputs, but got 2}}
+    blockscale.yield %lo, %lo : tensor<f32>, tensor<f32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @kernel_c3_type(%x: tensor<4x32xf32>, %o: tensor<f32>) {
+  %0 = blockscale.kernel ins(%x : tensor<4x32xf32>) outs(%o : tensor<f32>) {
+  ^bb0(%lx: tensor<4x32xf32>, %lo: tensor<f32>):
+    // expected-error @below {{expected a value of the output's type 'tensor<f32>', but got 'tensor<4x32xf32>'}}
+    blockscale.yield %lx : tensor<4x32xf32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @kernel_c3_terminator(%o: tensor<f32>) {
+  // expected-error @below {{expects regions to end with 'blockscale.yield', found 'llvm.unreachable'}}
+  // expected-note @below {{the absence of terminator implies 'blockscale.yield'}}
+  %0 = blockscale.kernel outs(%o : tensor<f32>) {
+  ^bb0(%lo: tensor<f32>):
+    llvm.unreachable
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @kernel_c4_mixture(%o: tensor<f32>, %p: memref<f32>) {
+  // expected-error @below {{expected outputs to be all ranked tensors or all memrefs, but got a mixture}}
+  %0 = blockscale.kernel outs(%o, %p : tensor<f32>, memref<f32>) {
+  ^bb0(%lo: tensor<f32>, %lp: tensor<f32>):
+    blockscale.yield %lo, %lp : tensor<f32>, tensor<f32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @kernel_c4_missing_result(%o: tensor<f32>) {
+  // expected-error @below {{expected one result of the type of each output}}
+  blockscale.kernel outs(%o : tensor<f32>) {
+  ^bb0(%lo: tensor<f32>):
+    blockscale.yield %lo : tensor<f32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c4_excess_result(%o: memref<f32>) {
+  // expected-error @below {{expected no results with memref outputs, but got 1}}
+  %0 = blockscale.kernel outs(%o : memref<f32>) {
+  ^bb0(%lo: tensor<f32>):
+    blockscale.yield %lo : tensor<f32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @yield_parent(%x: tensor<f32>) {
+  // expected-error @below {{expects parent op 'blockscale.kernel'}}
+  blockscale.yield %x : tensor<f32>
+}
+
+// -----
+
+// What the body uses comes in as an operand.
+func.func @isolated(%x: tensor<f32>, %o: tensor<f32>) {
+  // expected-note @below {{required by region isolation constraints}}
+  %0 = blockscale.kernel outs(%o : tensor<f32>) {
+  ^bb0(%lo: tensor<f32>):
+    // expected-error @below {{using value defined outside the region}}
+    blockscale.yield %x : tensor<f32>
+  } -> tensor<f32>
+  return
+}

@@ -1,0 +1,163 @@
+// RUN: blockscale-opt %s -split-input-file -verify-diagnostics
+
+func.func @scaled_grouped_mm_c1_a(%a: tensor<3x8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<3x8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected a to have rank 2, but got rank 3}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<3x8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<3x8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c1_b(%a: tensor<8x64xf8E4M3FN>, %b: tensor<1x3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<1x3x16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected b to have rank 2 or 3, but got rank 4}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<1x3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<1x3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c1_encoding(%a: tensor<8x64xf8E4M3FN, "sparse">, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected a to have no encoding, but got "sparse"}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN, "sparse">, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c2(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x32xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x1xf8E8M0FNU>) {
+  // expected-error @below {{expected the last dimension of b to be that of a, 64, but got 32}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x32xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x1xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c3_scales(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x4xf8E4M3FN>) {
+  // expected-error @below {{expected both operands to have the same scale element type, but got 'f8E8M0FNU' and 'f8E4M3FN'}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c3_block(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected block [1, 32] with 'f8E8M0FNU' scales, but got [1, 16]}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c4(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x2x16xf8E8M0FNU>) {
+  // expected-error @below {{expected scale_b to have shape 3x16x2, but got 3x2x16}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x2x16xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c5(%a: tensor<8x48xf8E4M3FN>, %b: tensor<3x16x48xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected the last dimension of a to be a multiple of 32, but got 48}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x48xf8E4M3FN>, tensor<3x16x48xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c6_offsets_rank(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<i32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected offsets to have rank 1, but got rank 0}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<i32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c6_offsets(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<4xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected offsets to have shape 3, but got 4}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<4xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c6_rows(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected the result to have shape 8x16, but got 3x8x16}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU> -> tensor<3x8x16xf32>
+  return
+}
+
+// -----
+
+// 2d-2d has one product a group.
+func.func @scaled_grouped_mm_c6_columns(%a: tensor<8x64xf8E4M3FN>, %b: tensor<16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected the result to have shape 3x8x16, but got 8x16}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c7_mx(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>, %g: tensor<f32>) {
+  // expected-error @below {{expected global_scale_a only with f8E4M3FN scales (NVFP4), but the scales are f8E8M0FNU}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32] global_scale_a(%g : tensor<f32>)
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c7_shape(%a: tensor<8x64xf4E2M1FN>, %b: tensor<3x16x64xf4E2M1FN>, %o: tensor<3xi32>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<3x16x4xf8E4M3FN>, %g: tensor<2xf32>) {
+  // expected-error @below {{expected global_scale_a to have shape 3, but got 2}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 16] global_scale_a(%g : tensor<2xf32>)
+      : tensor<8x64xf4E2M1FN>, tensor<3x16x64xf4E2M1FN>, tensor<3xi32>, tensor<8x4xf8E4M3FN>, tensor<3x16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c8_count(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>, %sb: tensor<3x16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected a grouped layout of scale_a to have one group an offset along dim = 0, but got #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c8_dim(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>>, %sb: tensor<3x16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected a grouped layout of scale_a to have one group an offset along dim = 0, but got #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// Columns are grouped in 2d-2d.
+func.func @scaled_grouped_mm_c8_columns(%a: tensor<8x64xf8E4M3FN>, %b: tensor<16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<16x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>>) {
+  // expected-error @below {{expected a grouped layout of scale_b to have one group an offset along dim = 1, but got #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<16x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>> -> tensor<3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c8_encoding(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU, "sparse">) {
+  // expected-error @below {{expected scale_b to be linear or have a blockscale layout, but got "sparse"}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU, "sparse"> -> tensor<8x16xf32>
+  return
+}

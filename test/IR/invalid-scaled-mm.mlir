@@ -1,0 +1,162 @@
+// RUN: blockscale-opt %s -split-input-file -verify-diagnostics
+
+func.func @scaled_mm_c1_rank(%a: tensor<64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected a to have rank 2 or more, but got rank 1}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c1_same_rank(%a: tensor<2x8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<2x8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected the leading dimensions of b to have shape 2, but got rank 0}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<2x8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<2x8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<2x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c1_batch(%a: tensor<2x8x64xf4E2M1FN>, %b: tensor<3x16x64xf4E2M1FN>, %sa: tensor<2x8x4xf8E4M3FN>, %sb: tensor<3x16x4xf8E4M3FN>) {
+  // expected-error @below {{expected the leading dimensions of b to have shape 2, but got 3}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<2x8x64xf4E2M1FN>, tensor<3x16x64xf4E2M1FN>, tensor<2x8x4xf8E4M3FN>, tensor<3x16x4xf8E4M3FN> -> tensor<2x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c1_encoding(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN, "sparse">, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected b to have no encoding, but got "sparse"}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN, "sparse">, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c2(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x32xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x2xf8E4M3FN>) {
+  // expected-error @below {{expected the last dimension of b to be that of a, 64, but got 32}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<16x32xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x2xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c3_scales(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected both operands to have the same scale element type, but got 'f8E4M3FN' and 'f8E8M0FNU'}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c3_block(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected block [1, 16] with 'f8E4M3FN' scales, but got [1, 32]}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c3_data(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf8E5M2>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected f4E2M1FN data with f8E4M3FN scales (NVFP4), but got 'f8E5M2'}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf8E5M2>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c4_a(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<4x8xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected scale_a to have shape 8x4, but got 4x8}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<4x8xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c4_b(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x2xf8E4M3FN>) {
+  // expected-error @below {{expected scale_b to have shape 16x4, but got 16x2}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x2xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c5(%a: tensor<8x40xf4E2M1FN>, %b: tensor<16x40xf4E2M1FN>, %sa: tensor<8x3xf8E4M3FN>, %sb: tensor<16x3xf8E4M3FN>) {
+  // expected-error @below {{expected the last dimension of a to be a multiple of 16, but got 40}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x40xf4E2M1FN>, tensor<16x40xf4E2M1FN>, tensor<8x3xf8E4M3FN>, tensor<16x3xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// The static side of a half-static contraction is checked.
+func.func @scaled_mm_c5_dynamic_a(%a: tensor<8x?xf4E2M1FN>, %b: tensor<16x40xf4E2M1FN>, %sa: tensor<8x?xf8E4M3FN>, %sb: tensor<16x3xf8E4M3FN>) {
+  // expected-error @below {{expected the last dimension of b to be a multiple of 16, but got 40}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x?xf4E2M1FN>, tensor<16x40xf4E2M1FN>, tensor<8x?xf8E4M3FN>, tensor<16x3xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c6(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected the result to have shape 8x16, but got 16x8}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c7_mx(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<16x2xf8E8M0FNU>, %g: f32) {
+  // expected-error @below {{expected global_scale_a only with f8E4M3FN scales (NVFP4), but the scales are f8E8M0FNU}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 32] global_scale_a(%g : f32)
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x2xf8E8M0FNU>, tensor<16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c7_shape(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>, %h: tensor<1xf32>) {
+  // expected-error @below {{expected global_scale_b to be a scalar or have rank 0, but got shape 1}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_b(%h : tensor<1xf32>)
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c8(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>, %z: tensor<8xf32>) {
+  // expected-error @below {{expected bias to have shape 16, but got 8}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] bias(%z : tensor<8xf32>)
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c9_grouped(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected scale_a to have no grouped layout, but got #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c9_encoding(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN, "sparse">) {
+  // expected-error @below {{expected scale_b to be linear or have a blockscale layout, but got "sparse"}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN, "sparse"> -> tensor<8x16xf32>
+  return
+}
