@@ -20,15 +20,23 @@ namespace blockscale {
 
 static constexpr StringLiteral kParallelFor = "blockscale_parallel_for";
 
-static LLVM::LLVMFuncOp getParallelFor(ModuleOp module) {
-  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(kParallelFor))
-    return function;
+/// The declaration of the runtime's function. Fails where the module has
+/// something else of that name.
+static FailureOr<LLVM::LLVMFuncOp> getParallelFor(ModuleOp module) {
   auto builder = OpBuilder::atBlockBegin(module.getBody());
   Type i64 = builder.getI64Type();
   Type ptr = LLVM::LLVMPointerType::get(module.getContext());
   auto type = LLVM::LLVMFunctionType::get(
       LLVM::LLVMVoidType::get(module.getContext()), {i64, ptr, ptr});
-  return LLVM::LLVMFuncOp::create(builder, module.getLoc(), kParallelFor, type);
+  Operation *found = module.lookupSymbol(kParallelFor);
+  if (!found)
+    return LLVM::LLVMFuncOp::create(builder, module.getLoc(), kParallelFor,
+                                    type);
+  auto function = dyn_cast<LLVM::LLVMFuncOp>(found);
+  if (function && function.getFunctionType() == type)
+    return function;
+  return found->emitOpError("expected the name ")
+         << kParallelFor << " to be the runtime's, of type " << type;
 }
 
 /// The arguments of `call` that every range shares, as one struct.
@@ -37,20 +45,20 @@ static LLVM::LLVMStructType getContextType(LLVM::CallOp call) {
   return LLVM::LLVMStructType::getLiteral(call.getContext(), types);
 }
 
-/// `void @CALLEE__range(ptr context, i64 begin, i64 end)`, which unpacks the
-/// context and calls the callee.
-static LLVM::LLVMFuncOp getRangeFunction(LLVM::CallOp call, ModuleOp module) {
+/// Makes `void @CALLEE__range(ptr context, i64 begin, i64 end)`, which unpacks
+/// the context and calls the callee.
+static LLVM::LLVMFuncOp createRangeFunction(LLVM::CallOp call,
+                                            SymbolTable &symbols) {
   std::string name = (*call.getCallee() + "__range").str();
-  if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
-    return function;
   OpBuilder builder(call->getParentOfType<LLVM::LLVMFuncOp>());
   Location loc = call.getLoc();
   Type i64 = builder.getI64Type();
-  Type ptr = LLVM::LLVMPointerType::get(module.getContext());
+  Type ptr = LLVM::LLVMPointerType::get(call.getContext());
   auto type = LLVM::LLVMFunctionType::get(
-      LLVM::LLVMVoidType::get(module.getContext()), {ptr, i64, i64});
+      LLVM::LLVMVoidType::get(call.getContext()), {ptr, i64, i64});
   auto function = LLVM::LLVMFuncOp::create(builder, loc, name, type,
                                            LLVM::Linkage::Internal);
+  symbols.insert(function);
   Block *entry = function.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
   LLVM::LLVMStructType contextType = getContextType(call);
@@ -72,11 +80,10 @@ static LLVM::LLVMFuncOp getRangeFunction(LLVM::CallOp call, ModuleOp module) {
 /// becomes
 ///   llvm.store {%x, %q}, %context
 ///   llvm.call @blockscale_parallel_for(%n, @kernel__range, %context)
-static void parallelize(LLVM::CallOp call, ModuleOp module) {
-  LLVM::LLVMFuncOp parallelFor = getParallelFor(module);
-  LLVM::LLVMFuncOp range = getRangeFunction(call, module);
+static void parallelize(LLVM::CallOp call, LLVM::LLVMFuncOp range,
+                        LLVM::LLVMFuncOp parallelFor) {
   Location loc = call.getLoc();
-  Type ptr = LLVM::LLVMPointerType::get(module.getContext());
+  Type ptr = LLVM::LLVMPointerType::get(call.getContext());
   LLVM::LLVMStructType contextType = getContextType(call);
   // In the entry block, so that a call in a loop does not grow the stack.
   auto builder = OpBuilder::atBlockBegin(
@@ -94,6 +101,17 @@ static void parallelize(LLVM::CallOp call, ModuleOp module) {
   call.erase();
 }
 
+/// Whether `call` has the form that `parallelize` takes. Its begin must be 0:
+/// blockscale_parallel_for splits [0, n).
+static bool isRangeCall(LLVM::CallOp call) {
+  auto arguments = call.getArgOperands();
+  return call->getParentOfType<LLVM::LLVMFuncOp>() && call.getCallee() &&
+         call.getNumResults() == 0 && arguments.size() >= 2 &&
+         llvm::all_of(arguments.take_back(2), [](Value argument) {
+           return argument.getType().isInteger(64);
+         });
+}
+
 namespace {
 
 struct ParallelizeCallsPass
@@ -104,14 +122,24 @@ struct ParallelizeCallsPass
       if (call->hasAttr("blockscale.parallel"))
         calls.push_back(call);
     });
+    if (calls.empty())
+      return;
+    FailureOr<LLVM::LLVMFuncOp> parallelFor = getParallelFor(getOperation());
+    if (failed(parallelFor))
+      return signalPassFailure();
+    SymbolTable symbols(getOperation());
+    DenseMap<StringAttr, LLVM::LLVMFuncOp> ranges;
     for (LLVM::CallOp call : calls) {
-      // The range always starts at 0: `blockscale_parallel_for` splits [0, n).
-      if (!call.getCallee() || call.getArgOperands().size() < 2) {
-        call.emitOpError("expected a blockscale.parallel call to name its "
-                         "callee and end with begin and end");
+      if (!isRangeCall(call)) {
+        call.emitOpError("expected a blockscale.parallel call to be in an "
+                         "llvm.func, to name a callee without results and to "
+                         "end with i64 begin and end");
         return signalPassFailure();
       }
-      parallelize(call, getOperation());
+      LLVM::LLVMFuncOp &range = ranges[call.getCalleeAttr().getAttr()];
+      if (!range)
+        range = createRangeFunction(call, symbols);
+      parallelize(call, range, *parallelFor);
     }
   }
 };

@@ -14,30 +14,68 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
 namespace blockscale {
 
-static void addStages(OpPassManager &pm, const std::vector<Stage> &stages) {
-  for (const Stage &stage : stages)
-    stage.build(pm);
+using ErrorHandler = function_ref<LogicalResult(const Twine &)>;
+
+/// Position of the stage that `option` names, or `absent` where it is empty.
+static FailureOr<size_t> findStage(const std::vector<Stage> &stages,
+                                   StringRef option, StringRef name,
+                                   size_t absent, ErrorHandler error) {
+  if (name.empty())
+    return absent;
+  auto stage = llvm::find_if(
+      stages, [&](const Stage &stage) { return stage.name == name; });
+  if (stage != stages.end())
+    return stage - stages.begin();
+  std::string names = llvm::join(
+      llvm::map_range(stages, [](const Stage &stage) { return stage.name; }),
+      ", ");
+  return error("expected option '" + option + "' to be one of " + names +
+               ", but got '" + name + "'");
+}
+
+/// Registers a pipeline with the stages of `getStages`.
+template <typename Options>
+static void
+registerStages(StringRef name, StringRef description,
+               std::vector<Stage> (*getStages)(const Options &options)) {
+  registerPassPipeline(
+      name, description,
+      [=](OpPassManager &pm, StringRef text, ErrorHandler error) {
+        Options options;
+        if (failed(options.parseFromString(text)))
+          return failure();
+        std::vector<Stage> stages = getStages(options);
+        auto from = findStage(stages, "from", options.from, 0, error);
+        if (failed(from))
+          return failure();
+        auto to = findStage(stages, "to", options.to, stages.size() - 1, error);
+        if (failed(to))
+          return failure();
+        for (size_t i = *from; i <= *to; ++i)
+          stages[i].build(pm);
+        return success();
+      },
+      [](function_ref<void(const mlir::detail::PassOptions &)> describe) {
+        describe(Options());
+      });
 }
 
 void registerAllPasses() {
   registerBlockScaleTransformsPasses();
   registerBlockScaleConversionPasses();
-  PassPipelineRegistration<ToCPUOptions>(
+  registerStages<ToCPUOptions>(
       "blockscale-to-cpu", "Lower a module to the LLVM dialect for the host",
-      [](OpPassManager &pm, const ToCPUOptions &options) {
-        addStages(pm, getToCPUStages(options));
-      });
-  PassPipelineRegistration<ToSM100Options>(
+      getToCPUStages);
+  registerStages<ToSM100Options>(
       "blockscale-to-sm100",
       "Lower a module to gpu.launch_func and a gpu.module for SM100",
-      [](OpPassManager &pm, const ToSM100Options &options) {
-        addStages(pm, getToSM100Stages(options));
-      });
+      getToSM100Stages);
 }
 
 void registerAllDialects(DialectRegistry &registry) {

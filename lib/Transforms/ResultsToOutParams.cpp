@@ -27,6 +27,20 @@ static FailureOr<func::ReturnOp> getOnlyReturn(func::FuncOp function) {
                               "one block, but got more");
 }
 
+/// Makes scalar results tensors of rank 0.
+static void wrapScalarResults(func::FuncOp function, func::ReturnOp ret) {
+  OpBuilder builder(ret);
+  for (OpOperand &operand : ret->getOpOperands()) {
+    Type type = operand.get().getType();
+    if (!isa<RankedTensorType>(type))
+      operand.set(tensor::FromElementsOp::create(
+          builder, ret.getLoc(), RankedTensorType::get({}, type),
+          operand.get()));
+  }
+  function.setFunctionType(builder.getFunctionType(function.getArgumentTypes(),
+                                                   ret.getOperandTypes()));
+}
+
 /// Adds `@NAME__result_sizes`: a copy of the function that stores the dynamic
 /// sizes of its results. The computation is dead in it and folds away.
 static void addResultSizes(func::FuncOp function) {
@@ -79,10 +93,12 @@ static LogicalResult moveResults(func::FuncOp function) {
   if (failed(ret))
     return failure();
   for (Type type : function.getResultTypes())
-    if (!isa<RankedTensorType>(type))
+    if (!isa<RankedTensorType>(type) && !type.isIntOrIndexOrFloat())
       return function.emitOpError()
-             << "expected ranked tensor results of a public function, but got "
+             << "expected ranked tensor or scalar results of a public "
+                "function, but got "
              << type;
+  wrapScalarResults(function, *ret);
   addResultSizes(function);
   OpBuilder builder(*ret);
   Block &entry = function.getBody().front();
@@ -104,28 +120,34 @@ static LogicalResult moveResults(func::FuncOp function) {
   return success();
 }
 
+/// Redirects calls of `function` in the module, its own included, to a private
+/// copy: the public signature is for callers outside.
+static void splitFromCallers(func::FuncOp function, ModuleOp module) {
+  SymbolTable table(module);
+  OpBuilder builder(function);
+  auto callee = cast<func::FuncOp>(builder.clone(*function));
+  callee.setPrivate();
+  // Of one name until the table, which knows the first, renames the second.
+  StringAttr name = table.insert(callee);
+  (void)SymbolTable::replaceAllSymbolUses(function, name, module);
+}
+
 namespace {
 
 struct ResultsToOutParamsPass
     : public impl::ResultsToOutParamsBase<ResultsToOutParamsPass> {
   void runOnOperation() override {
-    SymbolTableCollection tables;
-    SymbolUserMap users(tables, getOperation());
+    ModuleOp module = getOperation();
     for (auto function :
-         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+         llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (function.isPrivate() || function.isExternal())
         continue;
+      bool hasResults = function.getNumResults() != 0;
+      if (hasResults && !SymbolTable::symbolKnownUseEmpty(function, module))
+        splitFromCallers(function, module);
       function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
                         UnitAttr::get(&getContext()));
-      if (function.getNumResults() == 0)
-        continue;
-      if (!users.useEmpty(function)) {
-        function.emitOpError(
-            "expected a public function with results not to "
-            "be called in the module; make the callee private");
-        return signalPassFailure();
-      }
-      if (failed(moveResults(function)))
+      if (hasResults && failed(moveResults(function)))
         return signalPassFailure();
     }
   }

@@ -23,6 +23,18 @@ def LowerKernelsToCPU
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
+def InternalizeFunctions
+    : Pass<"blockscale-internalize-functions", "::mlir::ModuleOp"> {
+  let summary = "Keep functions out of the symbol table of the object";
+  let description = [{
+    Gives every `func.func` with a body internal linkage, for convert-func-to-llvm
+    to pass on. What an object then exports are the `_mlir_ciface_NAME` wrappers
+    of public functions: private functions and kernels of two objects do not
+    collide, and a function may have the name of a C function.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def ParallelizeCalls
     : Pass<"blockscale-parallelize-calls", "::mlir::ModuleOp"> {
   let summary = "Give calls marked blockscale.parallel to the host's threads";

@@ -28,7 +28,16 @@ struct Stage {
   std::function<void(mlir::OpPassManager &)> build;
 };
 
-struct ToCPUOptions : public mlir::PassPipelineOptions<ToCPUOptions> {
+/// Which stages run, for IR that a dump wrote; by default all.
+template <typename Derived>
+struct StageRangeOptions : public mlir::PassPipelineOptions<Derived> {
+  using String =
+      typename mlir::PassPipelineOptions<Derived>::template Option<std::string>;
+  String from{*this, "from", llvm::cl::desc("First stage to run")};
+  String to{*this, "to", llvm::cl::desc("Last stage to run")};
+};
+
+struct ToCPUOptions : public StageRangeOptions<ToCPUOptions> {
   Option<bool> hostRuntime{
       *this, "host-runtime",
       llvm::cl::desc("Call the embedder's blockscale_parallel_for and "
@@ -37,7 +46,7 @@ struct ToCPUOptions : public mlir::PassPipelineOptions<ToCPUOptions> {
       llvm::cl::init(true)};
 };
 
-struct ToSM100Options : public mlir::PassPipelineOptions<ToSM100Options> {
+struct ToSM100Options : public StageRangeOptions<ToSM100Options> {
   Option<std::string> chip{*this, "chip",
                            llvm::cl::desc("GPU to generate code for"),
                            llvm::cl::init("sm_100a")};
@@ -54,7 +63,7 @@ std::vector<Stage> getToCPUStages(const ToCPUOptions &options);
 std::vector<Stage> getToSM100Stages(const ToSM100Options &options);
 
 /// Registers the project's passes and the pipelines `blockscale-to-cpu` and
-/// `blockscale-to-sm100`.
+/// `blockscale-to-sm100`, whose options `from` and `to` name stages.
 void registerAllPasses();
 
 /// Every dialect and interface that the pipelines need, on top of upstream's.

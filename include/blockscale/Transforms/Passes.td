@@ -63,8 +63,9 @@ def ResultsToOutParams
     : Pass<"blockscale-results-to-out-params", "::mlir::ModuleOp"> {
   let summary = "Let the caller allocate the results of public functions";
   let description = [{
-    Each tensor result of a public function becomes a trailing memref argument
-    that the result is materialized in. Where a result has dynamic sizes, a
+    Each result of a public function becomes a trailing memref argument, of rank
+    0 for a scalar, that the result is materialized in. Calls in the module go to
+    a private copy that returns its results. Where a result has dynamic sizes, a
     function `@NAME__result_sizes` with the same leading arguments is added: it
     writes the dynamic sizes of all results, in order, to its last argument.
     Public functions also get a C interface (`_mlir_ciface_NAME`, descriptors by

@@ -1,0 +1,62 @@
+// RUN: blockscale-opt %s -blockscale-results-to-out-params | FileCheck %s
+
+// Each result becomes a trailing buffer, in order, and the function gets a C
+// interface.
+// CHECK-LABEL: func.func @two_results(
+// CHECK-SAME:      [[X:%.+]]: tensor<4xf32>, [[Y:%.+]]: tensor<2x8xi8>,
+// CHECK-SAME:      [[OUT0:%.+]]: memref<2x8xi8>, [[OUT1:%.+]]: memref<4xf32>)
+// CHECK-SAME:      attributes {llvm.emit_c_interface} {
+// CHECK:         bufferization.materialize_in_destination [[Y]] in restrict writable [[OUT0]]
+// CHECK:         bufferization.materialize_in_destination [[X]] in restrict writable [[OUT1]]
+// CHECK-NEXT:    return{{$}}
+func.func @two_results(%x: tensor<4xf32>, %y: tensor<2x8xi8>) -> (tensor<2x8xi8>, tensor<4xf32>) {
+  return %y, %x : tensor<2x8xi8>, tensor<4xf32>
+}
+
+// The dynamic sizes of all results, in order, are what the caller must know to
+// allocate them. Static results have none.
+// CHECK-LABEL: func.func @dynamic__result_sizes(
+// CHECK-SAME:      [[X:%.+]]: tensor<?x4xf32>, [[Y:%.+]]: tensor<8x?xi8>, {{%.+}}: tensor<2xf32>,
+// CHECK-SAME:      [[SIZES:%.+]]: memref<2xi64>)
+// CHECK-SAME:      attributes {llvm.emit_c_interface} {
+// CHECK:         [[DIM0:%.+]] = tensor.dim [[X]], {{%.+}} : tensor<?x4xf32>
+// CHECK:         [[SIZE0:%.+]] = arith.index_cast [[DIM0]]
+// CHECK:         [[I0:%.+]] = arith.constant 0 : index
+// CHECK:         memref.store [[SIZE0]], [[SIZES]][[[I0]]]
+// CHECK:         [[DIM1:%.+]] = tensor.dim [[Y]], {{%.+}} : tensor<8x?xi8>
+// CHECK:         [[SIZE1:%.+]] = arith.index_cast [[DIM1]]
+// CHECK:         [[I1:%.+]] = arith.constant 1 : index
+// CHECK:         memref.store [[SIZE1]], [[SIZES]][[[I1]]]
+// CHECK-NEXT:    return{{$}}
+
+// CHECK-LABEL: func.func @dynamic(
+// CHECK-SAME:      memref<?x4xf32>, {{%.+}}: memref<2xf32>, {{%.+}}: memref<8x?xi8>)
+func.func @dynamic(%x: tensor<?x4xf32>, %y: tensor<8x?xi8>, %z: tensor<2xf32>)
+    -> (tensor<?x4xf32>, tensor<2xf32>, tensor<8x?xi8>) {
+  return %x, %z, %y : tensor<?x4xf32>, tensor<2xf32>, tensor<8x?xi8>
+}
+
+// A scalar result is a buffer of rank 0.
+// CHECK-LABEL: func.func @scalar(
+// CHECK-SAME:      [[F:%.+]]: f32, [[OUT:%.+]]: memref<f32>)
+// CHECK:         [[T:%.+]] = tensor.from_elements [[F]] : tensor<f32>
+// CHECK:         bufferization.materialize_in_destination [[T]] in restrict writable [[OUT]]
+func.func @scalar(%f: f32) -> f32 {
+  return %f : f32
+}
+
+// Without results only the C interface is added.
+// CHECK-LABEL: func.func @no_results(
+// CHECK-SAME:      {{%.+}}: tensor<4xf32>) attributes {llvm.emit_c_interface} {
+func.func @no_results(%x: tensor<4xf32>) {
+  return
+}
+
+// Private functions and declarations are not for callers outside.
+// CHECK-LABEL: func.func private @private_function(
+// CHECK-SAME:      tensor<4xf32>) -> tensor<4xf32> {
+func.func private @private_function(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+// CHECK-LABEL: func.func private @declared(tensor<4xf32>) -> tensor<4xf32>{{$}}
+func.func private @declared(tensor<4xf32>) -> tensor<4xf32>
