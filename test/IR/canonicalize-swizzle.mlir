@@ -1,0 +1,68 @@
+// RUN: blockscale-opt %s -canonicalize -split-input-file | FileCheck %s
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// A quantizer writes swizzled scales itself.
+// CHECK-LABEL: func.func @into_quantize
+func.func @into_quantize(%x: tensor<?x80xbf16>) -> (tensor<?x80xf4E2M1FN>, tensor<?x5xf8E4M3FN, #swizzled>) {
+  // CHECK: %[[Q:.+]], %[[S:.+]] = blockscale.quantize {{.+}} -> tensor<?x80xf4E2M1FN>, tensor<?x5xf8E4M3FN, #swizzled>
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<?x80xbf16> -> tensor<?x80xf4E2M1FN>, tensor<?x5xf8E4M3FN>
+  %t = blockscale.swizzle %s : tensor<?x5xf8E4M3FN> -> tensor<?x5xf8E4M3FN, #swizzled>
+  // CHECK-NEXT: return %[[Q]], %[[S]]
+  return %q, %t : tensor<?x80xf4E2M1FN>, tensor<?x5xf8E4M3FN, #swizzled>
+}
+
+// It writes linear ones as well.
+// CHECK-LABEL: func.func @unswizzle_into_quantize
+func.func @unswizzle_into_quantize(%x: tensor<?x80xbf16>, %r: index) -> tensor<?x5xf8E4M3FN> {
+  // CHECK: %[[S:[a-z0-9]+]] = blockscale.quantize {{.+}} -> tensor<?x80xf4E2M1FN>, tensor<?x5xf8E4M3FN>
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<?x80xbf16> -> tensor<?x80xf4E2M1FN>, tensor<?x5xf8E4M3FN, #swizzled>
+  %t = blockscale.swizzle %s sizes(%r) : tensor<?x5xf8E4M3FN, #swizzled> -> tensor<?x5xf8E4M3FN>
+  // CHECK-NEXT: return %[[S]]
+  return %t : tensor<?x5xf8E4M3FN>
+}
+
+// Another reader wants the linear scales.
+// CHECK-LABEL: func.func @two_users
+func.func @two_users(%x: tensor<4x64xbf16>) -> (tensor<4x4xf8E4M3FN>, tensor<4x4xf8E4M3FN, #swizzled>) {
+  // CHECK: %[[S:[a-z0-9]+]] = blockscale.quantize {{.+}} -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  // CHECK: %[[T:.+]] = blockscale.swizzle %[[S]]
+  %t = blockscale.swizzle %s : tensor<4x4xf8E4M3FN> -> tensor<4x4xf8E4M3FN, #swizzled>
+  // CHECK: return %[[S]], %[[T]]
+  return %s, %t : tensor<4x4xf8E4M3FN>, tensor<4x4xf8E4M3FN, #swizzled>
+}
+
+// The reader is not a swizzle.
+// CHECK-LABEL: func.func @other_user
+func.func @other_user(%x: tensor<4x64xbf16>) -> tensor<4x4xf8E4M3FN> {
+  // CHECK: -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  return %s : tensor<4x4xf8E4M3FN>
+}
+
+// -----
+
+// quantize has no offsets to place groups by.
+#grouped = #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>
+// CHECK-LABEL: func.func @grouped
+func.func @grouped(%x: tensor<4x64xbf16>, %ends: tensor<2xi32>) -> tensor<4x4xf8E4M3FN, #grouped> {
+  // CHECK: blockscale.quantize {{.+}} -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  // CHECK: blockscale.swizzle
+  %t = blockscale.swizzle %s offsets(%ends : tensor<2xi32>) : tensor<4x4xf8E4M3FN> -> tensor<4x4xf8E4M3FN, #grouped>
+  return %t : tensor<4x4xf8E4M3FN, #grouped>
+}
+
+// -----
+
+// The swizzle knows more of the shape than the quantizer.
+#swizzled = #blockscale.layout<swizzle_128x4>
+// CHECK-LABEL: func.func @other_shape
+func.func @other_shape(%x: tensor<?x64xbf16>) -> tensor<4x4xf8E4M3FN, #swizzled> {
+  // CHECK: blockscale.quantize {{.+}} tensor<?x4xf8E4M3FN>
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<?x64xbf16> -> tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
+  // CHECK: blockscale.swizzle
+  %t = blockscale.swizzle %s : tensor<?x4xf8E4M3FN> -> tensor<4x4xf8E4M3FN, #swizzled>
+  return %t : tensor<4x4xf8E4M3FN, #swizzled>
+}
