@@ -15,6 +15,7 @@ sys.path.insert(0, str(HERE))
 
 import bit_formats  # noqa: E402
 import groups  # noqa: E402
+import pipeline  # noqa: E402
 import rounding  # noqa: E402
 import scaled_tensor  # noqa: E402
 import swizzle  # noqa: E402
@@ -26,6 +27,7 @@ PICTURES = {
     "tiles.svg": swizzle.draw_tiles,
     "swizzle.svg": swizzle.draw_tile,
     "groups.svg": groups.draw,
+    "pipeline.svg": pipeline.draw,
 }
 
 if __name__ == "__main__":

@@ -1,24 +1,16 @@
 #!/usr/bin/env python3
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The numbers of docs/Numerics.md, computed by the numpy reference.
-
-A table or text block below a line `<!-- computed: NAME -->` is the output of the
-function NAME of this file, up to the next empty line. test_docs_numbers.py
-compares; `docs_numbers.py --write` fills the page in.
-"""
-
-import re
-import sys
+"""The numbers of docs/Numerics.md, computed by the numpy reference (docs_pages.py)."""
 
 import numpy as np
-from golden import ROOT, reference
+from docs_pages import ROOT, main, table, text
+from golden import reference
 
 from blockscale_reference import E2M1, E4M3, E5M2, decode_e8m0
 from blockscale_reference.codecs import MiniFloat
 
-PAGE = f"{ROOT}/docs/Numerics.md"
-MARKER = re.compile(r"(?m)^<!-- computed: (\S+) -->\n((?:.+\n)*)")
+PAGE = ROOT / "docs/Numerics.md"
 
 E2M3 = MiniFloat(3, 0, max_code=0x1F, nan_code=0x1F, sign_bit=0x20)
 E3M2 = MiniFloat(2, -2, max_code=0x1F, nan_code=0x1F, sign_bit=0x20)
@@ -46,15 +38,6 @@ def number(value):
             return f"{sign}2^{exponent - 1}"
         return np.format_float_scientific(value, unique=True, trim="-")
     return text
-
-
-def table(header, rows):
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(map(str, cells)) + " |\n" for cells in lines)
-
-
-def text(*lines):
-    return "".join(f"{line}\n" for line in ("```text", *lines, "```"))
 
 
 def codes_of(codes):
@@ -247,17 +230,5 @@ def mx_bytes():
     return table(["amax", *(f"`{r}`" for r in RULES)], rows)
 
 
-def fill(page):
-    """`page` with every computed block as it should be."""
-    return MARKER.sub(
-        lambda m: f"<!-- computed: {m[1]} -->\n{globals()[m[1]]()}", page)
-
-
 if __name__ == "__main__":
-    with open(PAGE, encoding="utf-8") as file:
-        page = file.read()
-    if sys.argv[1:] == ["--write"]:
-        with open(PAGE, "w", encoding="utf-8") as file:
-            file.write(fill(page))
-    else:
-        print(fill(page), end="")
+    main(PAGE, globals())

@@ -1,0 +1,88 @@
+// RUN: blockscale-opt %s -verify-roundtrip
+
+// The examples of the op and attribute descriptions (include/blockscale/IR/*.td),
+// line by line, in functions that declare their operands.
+// test/Python/test_docs_op_examples.py finds each example in this file.
+
+func.func private @layout(
+    tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>,
+    tensor<70x3xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>>)
+
+module attributes {gpu.container_module} {
+  gpu.module @kernels [#blockscale.target<chip = "sm_100a">] {}
+}
+
+func.func @amax(%x: tensor<64x128xbf16>, %w: tensor<8x64x128xbf16>) {
+  %a = blockscale.amax %x : tensor<64x128xbf16> -> tensor<f32>
+  %e = blockscale.amax %w : tensor<8x64x128xbf16> -> tensor<8xf32>
+  return
+}
+
+func.func @global_scale(%a: tensor<f32>) {
+  %g = blockscale.global_scale %a recipe torchao : tensor<f32>
+  return
+}
+
+func.func @quantize(%x: tensor<200x80xbf16>, %g: tensor<f32>) {
+  %q, %s = blockscale.quantize %x block [1, 16] global_scale(%g : tensor<f32>)
+      : tensor<200x80xbf16>
+     -> tensor<200x80xf4E2M1FN>, tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
+  return
+}
+
+func.func @dequantize(%q: tensor<64x96xf8E4M3FN>, %s: tensor<64x3xf8E8M0FNU>) {
+  %x = blockscale.dequantize %q, %s block [1, 32]
+      : tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU> -> tensor<64x96xbf16>
+  return
+}
+
+func.func @swizzle(%s: tensor<200x5xf8E4M3FN>,
+                   %d: tensor<?x?xf8E4M3FN, #blockscale.layout<swizzle_128x4>>,
+                   %r: index, %c: index) {
+  %t = blockscale.swizzle %s
+      : tensor<200x5xf8E4M3FN> -> tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
+  %u = blockscale.swizzle %d sizes(%r, %c)
+      : tensor<?x?xf8E4M3FN, #blockscale.layout<swizzle_128x4>> -> tensor<?x?xf8E4M3FN>
+  return
+}
+
+func.func @scaled_mm(%a: tensor<48x256xf4E2M1FN>, %b: tensor<40x256xf4E2M1FN>,
+                     %sa: tensor<48x16xf8E4M3FN>, %sb: tensor<40x16xf8E4M3FN>,
+                     %ga: tensor<f32>) {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      global_scale_a(%ga : tensor<f32>)
+      : tensor<48x256xf4E2M1FN>, tensor<40x256xf4E2M1FN>,
+        tensor<48x16xf8E4M3FN>, tensor<40x16xf8E4M3FN> -> tensor<48x40xbf16>
+  return
+}
+
+func.func @scaled_grouped_mm(%a: tensor<96x64xf8E4M3FN>, %b: tensor<3x48x64xf8E4M3FN>,
+                             %ends: tensor<3xi32>, %sa: tensor<96x2xf8E8M0FNU>,
+                             %sb: tensor<3x48x2xf8E8M0FNU>) {
+  %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]
+      : tensor<96x64xf8E4M3FN>, tensor<3x48x64xf8E4M3FN>, tensor<3xi32>,
+        tensor<96x2xf8E8M0FNU>, tensor<3x48x2xf8E8M0FNU> -> tensor<96x48xbf16>
+  return
+}
+
+func.func @kernel(%x: tensor<128x64xbf16>, %qi: tensor<128x64xf4E2M1FN>,
+                  %si: tensor<128x4xf8E4M3FN>) {
+  %q, %s = blockscale.kernel ins(%x : tensor<128x64xbf16>)
+      outs(%qi, %si : tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>) {
+  ^bb0(%lx: tensor<128x64xbf16>, %lq: tensor<128x64xf4E2M1FN>, %ls: tensor<128x4xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16]
+        : tensor<128x64xbf16> -> tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
+  } -> tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
+  return
+}
+
+func.func @yield(%x: tensor<128x64xbf16>, %qi: tensor<128x64xf4E2M1FN>,
+                 %si: tensor<128x4xf8E4M3FN>) {
+  %0, %1 = blockscale.kernel ins(%x : tensor<128x64xbf16>)
+      outs(%qi, %si : tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>) {
+  ^bb0(%lx: tensor<128x64xbf16>, %q: tensor<128x64xf4E2M1FN>, %s: tensor<128x4xf8E4M3FN>):
+    blockscale.yield %q, %s : tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
+  } -> tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
+  return
+}

@@ -1,0 +1,49 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The computed blocks of the pages are what their functions compute."""
+
+import unittest
+
+import docs_constraints
+import docs_numbers
+import docs_pages
+
+MODULES = [docs_numbers, docs_constraints]
+
+
+class DocsComputedTest(unittest.TestCase):
+    maxDiff = None
+
+    def test_pages_are_filled_in(self):
+        for module in MODULES:
+            with self.subTest(module.PAGE.name):
+                page = module.PAGE.read_text(encoding="utf-8")
+                self.assertMultiLineEqual(page, docs_pages.fill(page, vars(module)),
+                                          f"run {module.__name__}.py --write")
+
+    def test_every_marker_has_a_block(self):
+        for module in MODULES:
+            page = module.PAGE.read_text(encoding="utf-8")
+            blocks = [block for _, block in docs_pages.MARKER.findall(page)]
+            self.assertTrue(blocks)
+            self.assertEqual(len(blocks), page.count("<!-- computed: "))
+            self.assertTrue(all(blocks))
+
+    def test_a_wrong_number_is_noticed(self):
+        page = docs_numbers.PAGE.read_text(encoding="utf-8")
+        name, block = docs_pages.MARKER.findall(page)[0]
+        broken = page.replace(block, block.replace("0.5", "0.75"), 1)
+        self.assertNotEqual(broken, page, name)
+        self.assertEqual(docs_pages.fill(broken, vars(docs_numbers)), page)
+
+    def test_every_constraint_has_a_test(self):
+        labels = docs_constraints.labels()
+        self.assertGreater(len(labels), 30)
+        self.assertEqual(len(labels), len(set(labels)))
+        for label in labels:
+            with self.subTest(label):
+                self.assertTrue(docs_constraints.tests_of(label), "no @" + label)
+
+
+if __name__ == "__main__":
+    unittest.main()
