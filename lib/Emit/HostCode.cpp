@@ -25,6 +25,40 @@ using namespace mlir;
 
 namespace blockscale {
 
+/// LLVM warns of an unknown CPU or feature and goes on, and aborts on an x86
+/// CPU without 64-bit mode.
+static llvm::Error checkSubtarget(const llvm::Target &target,
+                                  const llvm::Triple &triple,
+                                  llvm::StringRef cpu,
+                                  const llvm::SubtargetFeatures &features) {
+  std::unique_ptr<llvm::MCSubtargetInfo> known(
+      target.createMCSubtargetInfo(triple, "", ""));
+  if (!known->isCPUStringValid(cpu))
+    return llvm::createStringError(
+        "expected --cpu to be host or a CPU of " + triple.str() +
+        " (x86-64, x86-64-v3, ...), but got '" + cpu + "'");
+  for (llvm::StringRef feature : features.getFeatures()) {
+    auto isFeature = [&](const llvm::SubtargetFeatureKV &known) {
+      return feature.drop_front() == known.Key;
+    };
+    if (!llvm::SubtargetFeatures::hasFlag(feature) ||
+        llvm::none_of(known->getAllProcessorFeatures(), isFeature))
+      return llvm::createStringError("expected --features to be a list such as "
+                                     "+avx2,-fma of features of " +
+                                     triple.str() + ", but got '" + feature +
+                                     "'");
+  }
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
+      target.createMCSubtargetInfo(triple, cpu, features.getString()));
+  if (triple.isX86() &&
+      !subtarget->checkFeatures("+64bit,+64bit-mode,-32bit-mode,-16bit-mode"))
+    return llvm::createStringError("expected --cpu and --features to have "
+                                   "64-bit mode, but got '" +
+                                   cpu + "' and '" + features.getString() +
+                                   "'");
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createHostTargetMachine(const HostTarget &target) {
   llvm::InitializeNativeTarget();
@@ -35,19 +69,17 @@ createHostTargetMachine(const HostTarget &target) {
       llvm::TargetRegistry::lookupTarget(triple, message);
   if (!registered)
     return llvm::createStringError(message);
-  std::string cpu = target.cpu;
-  llvm::SubtargetFeatures features(target.features);
-  if (cpu == "host") {
-    cpu = llvm::sys::getHostCPUName().str();
+  std::string cpu =
+      target.cpu == "host" ? llvm::sys::getHostCPUName().str() : target.cpu;
+  llvm::SubtargetFeatures asked(target.features);
+  if (llvm::Error error = checkSubtarget(*registered, triple, cpu, asked))
+    return error;
+  llvm::SubtargetFeatures features;
+  if (target.cpu == "host")
     for (const auto &feature : llvm::sys::getHostCPUFeatures())
       features.AddFeature(feature.first(), feature.second);
-  }
-  std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
-      registered->createMCSubtargetInfo(triple, "", ""));
-  if (!subtarget->isCPUStringValid(cpu))
-    return llvm::createStringError(
-        "expected --cpu to be host or a CPU of " + triple.str() +
-        " (x86-64, x86-64-v3, ...), but got '" + cpu + "'");
+  // The last of two settings counts.
+  features.addFeaturesVector(asked.getFeatures());
   std::unique_ptr<llvm::TargetMachine> machine(registered->createTargetMachine(
       triple, cpu, features.getString(), llvm::TargetOptions(),
       llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));

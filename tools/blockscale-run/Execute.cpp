@@ -11,6 +11,7 @@
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Runtime/HostRuntime.h"
 
+#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/Error.h"
 
 #include <algorithm>
@@ -55,6 +56,14 @@ private:
 };
 
 } // namespace
+
+/// Leaves of `module` what the entry needs: the rest costs compile time, and
+/// may hold what this target cannot run.
+static void keepOnly(ModuleOp module, const std::string &entry) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.getName() != entry)
+      function.setPrivate();
+}
 
 static Status toStatus(llvm::Error error) {
   return error ? Status::failure(llvm::toString(std::move(error)))
@@ -108,7 +117,9 @@ Result<std::vector<NpyArray>> executeOnCPU(ModuleOp module,
                                            const Signature &signature,
                                            std::vector<NpyArray> &arguments,
                                            int repeat, double &seconds) {
+  keepOnly(module, signature.name);
   PassManager pm(module.getContext());
+  pm.addPass(createSymbolDCEPass());
   for (const Stage &stage : getToCPUStages(ToCPUOptions()))
     stage.build(pm);
   if (failed(pm.run(module)))

@@ -36,7 +36,10 @@ Result<func::FuncOp> findEntry(ModuleOp module, const std::string &entry) {
     if (entry.empty() || function.getName() == entry)
       found = function;
   }
-  std::string list = names.empty() ? "none" : llvm::join(names, ", ");
+  if (names.empty())
+    return Status::failure("expected a public function in the module, but it "
+                           "has none");
+  std::string list = llvm::join(names, ", ");
   if (entry.empty() && names.size() > 1)
     return Status::failure("expected --entry to name one of the public "
                            "functions " +

@@ -9,6 +9,7 @@
 
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Runtime/FileOutput.h"
+#include "blockscale/Runtime/ThreadPool.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
@@ -60,6 +61,8 @@ static constexpr const char *kOverview =
     "or not at all.\n\n"
     "  blockscale-run q.mlir --entry=quantize --in x.npy --out q.npy --out "
     "s.npy\n\n"
+    "BLOCKSCALE_NUM_THREADS in the environment sets the number of threads "
+    "(default: one\nfor each hardware thread).\n\n"
     "Exit status: 0 success, 1 an error in the module, its arguments or the "
     "run.\n";
 
@@ -117,6 +120,9 @@ static Result<std::vector<NpyArray>> readArguments(const Signature &signature) {
 }
 
 static Status runModule(ModuleOp module) {
+  Result<int> threads = runtime::getDefaultNumThreads();
+  if (!threads.ok())
+    return threads.status();
   Result<func::FuncOp> function = run::findEntry(module, entry);
   if (!function.ok())
     return function.status();
