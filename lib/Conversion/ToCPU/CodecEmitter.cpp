@@ -1,0 +1,202 @@
+//===- CodecEmitter.cpp - Code that encodes and decodes -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CodecEmitter.h"
+
+using namespace mlir;
+using namespace blockscale::numerics;
+using arith::CmpFPredicate;
+using arith::CmpIPredicate;
+
+namespace blockscale::cpu {
+
+namespace {
+
+/// A sign-magnitude format narrower than f32, by its fields.
+struct Fields {
+  int mantissaBits;
+  int bias;
+
+  int getShift() const { return kFloatMantissaBits - mantissaBits; }
+  /// Difference of the exponent biases, at the place of the f32 exponent.
+  uint32_t getRebias() const {
+    return static_cast<uint32_t>(kFloatBias - bias) << kFloatMantissaBits;
+  }
+  /// The smallest normal value.
+  float getMinNormal() const { return powerOfTwo(1 - bias); }
+  /// The distance of subnormal values.
+  float getSpacing() const { return powerOfTwo(1 - bias - mantissaBits); }
+};
+
+} // namespace
+
+static constexpr Fields kF16Fields = {10, 15};
+
+static Fields getFields(ElementFormat format) {
+  const FormatInfo &info = getFormatInfo(format);
+  return {info.mantissaBits, info.bias};
+}
+
+static Lanes getMagnitude(Lanes bits) { return bits & kFloatMagnitudeMask; }
+
+//===----------------------------------------------------------------------===//
+// Encoding
+//===----------------------------------------------------------------------===//
+
+/// The code nearest to a magnitude (f32 bits, finite, at most the format's
+/// largest value or a carry beyond it).
+static Lanes encodeMagnitude(const Fields &fields, Lanes bits) {
+  // Normal: round away the low mantissa bits; a carry reaches the exponent.
+  int shift = fields.getShift();
+  Lanes odd = (bits >> shift) & 1;
+  Lanes normal = ((bits + ((1u << (shift - 1)) - 1) + odd) >> shift) -
+                 (fields.getRebias() >> shift);
+  // Subnormal: the sum with a number whose last place is the spacing has the
+  // rounded multiple of it in its low bits.
+  float anchor = powerOfTwo(kFloatMantissaBits) * fields.getSpacing();
+  Lanes subnormal = toBits(toF32(bits) + anchor) - numerics::toBits(anchor);
+  Lanes isSubnormal = compare(CmpIPredicate::ult, bits,
+                              numerics::toBits(fields.getMinNormal()));
+  return select(isSubnormal, subnormal, normal);
+}
+
+/// The sign bit of x, moved to `position`; 0 for NaN and, where dropped, -0.
+static Lanes getSign(Lanes x, int position, NegativeZero negativeZero) {
+  Lanes bits = toBits(x);
+  // As signed integers, the bits of -0 .. -infinity are the smallest numbers,
+  // below those of negative NaNs.
+  Lanes isNegative = negativeZero == NegativeZero::Drop
+                         ? compare(CmpFPredicate::OLT, x, 0.0f)
+                         : compare(CmpIPredicate::slt, bits,
+                                   kFloatSignMask | (kFloatInfinityBits + 1));
+  return select(isNegative, bits.like(1u << position), bits.like(0));
+}
+
+/// E2M1 codes count steps of 1/2 to 2, then of 1 to 4, then of 2; ties to even
+/// hold in each range because the offsets are even. So the code is
+///
+///   min(rint(2 a), rint(a) + 2, rint(a / 2) + 4, 7)
+///
+/// and adding 2^22, whose last place is 1/2, leaves rint(2 a) in the low bits.
+/// The sums are positive, or NaN, so their bits compare as integers and NaN
+/// loses to 7.
+static Lanes encodeE2M1Magnitude(Lanes a) {
+  constexpr float kAnchor = 4194304.0f; // 2^22
+  Lanes halves = toBits(a + kAnchor);
+  Lanes ones = toBits(addExactProduct(a, a.like(0.5f), a.like(kAnchor + 1.0f)));
+  Lanes twos =
+      toBits(addExactProduct(a, a.like(0.25f), a.like(kAnchor + 2.0f)));
+  Lanes largest = halves.like(numerics::toBits(kAnchor + 3.5f));
+  return minUnsigned(minUnsigned(halves, ones), minUnsigned(twos, largest));
+}
+
+Lanes emitEncode(ElementFormat format, Lanes x, NegativeZero negativeZero) {
+  const FormatInfo &info = getFormatInfo(format);
+  Lanes sign = getSign(x, info.bits - 1, negativeZero);
+  Lanes magnitude = getMagnitude(toBits(x));
+  if (format == ElementFormat::E2M1)
+    return encodeE2M1Magnitude(toF32(magnitude)) | sign;
+  Lanes nan = isNan(x);
+  Lanes saturated =
+      minUnsigned(magnitude, magnitude.like(numerics::toBits(info.maxFinite)));
+  Lanes code = encodeMagnitude(getFields(format), saturated);
+  return select(nan, code.like(info.nanCode), code | sign);
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+/// The f32 bits of a finite magnitude.
+static Lanes decodeMagnitude(const Fields &fields, Lanes code) {
+  Lanes normal = (code << fields.getShift()) + fields.getRebias();
+  Lanes subnormal = toBits(convertToF32(code) * fields.getSpacing());
+  Lanes isSubnormal =
+      compare(CmpIPredicate::ult, code, 1u << fields.mantissaBits);
+  return select(isSubnormal, subnormal, normal);
+}
+
+/// decodeMagnitude, with codes from `infinity` on for infinity and NaN.
+static Lanes decodeIEEEMagnitude(const Fields &fields, Lanes code,
+                                 uint32_t infinity) {
+  Lanes finite = decodeMagnitude(fields, code);
+  Lanes special =
+      select(compare(CmpIPredicate::eq, code, infinity),
+             code.like(kFloatInfinityBits), code.like(kFloatNanBits));
+  return select(compare(CmpIPredicate::uge, code, infinity), special, finite);
+}
+
+Lanes emitDecode(ElementFormat format, Lanes code) {
+  const FormatInfo &info = getFormatInfo(format);
+  Fields fields = getFields(format);
+  uint32_t signMask = 1u << (info.bits - 1);
+  Lanes sign = (code & signMask) << (32 - info.bits);
+  Lanes magnitude = code & (signMask - 1);
+  if (info.hasInfinity)
+    return toF32(
+        decodeIEEEMagnitude(fields, magnitude, info.maxFiniteCode + 1u) | sign);
+  Lanes bits = decodeMagnitude(fields, magnitude);
+  if (info.hasNan)
+    bits = select(compare(CmpIPredicate::ugt, magnitude, info.maxFiniteCode),
+                  bits.like(kFloatNanBits), bits);
+  return toF32(bits | sign);
+}
+
+Lanes emitDecodeE8M0(Lanes byte) {
+  Lanes bits = byte << kFloatMantissaBits;
+  bits = select(compare(CmpIPredicate::eq, byte, 0),
+                bits.like(numerics::toBits(decodeE8M0(0))), bits);
+  bits = select(compare(CmpIPredicate::eq, byte, kE8M0Nan),
+                bits.like(kFloatNanBits), bits);
+  return toF32(bits);
+}
+
+Lanes emitDecodeE8M0Reciprocal(Lanes byte) {
+  Lanes isNan = compare(CmpIPredicate::eq, byte, kE8M0Nan);
+  return emitDecodeE8M0(select(isNan, byte, byte.like(254) - byte));
+}
+
+Lanes emitDecodeScale(ScaleFormat format, Lanes byte) {
+  return format == ScaleFormat::E8M0 ? emitDecodeE8M0(byte)
+                                     : emitDecode(ElementFormat::E4M3, byte);
+}
+
+//===----------------------------------------------------------------------===//
+// f32, bf16 and f16
+//===----------------------------------------------------------------------===//
+
+Lanes emitEncodeFloat(Type type, Lanes x) {
+  Lanes bits = toBits(x);
+  if (type.isF32())
+    return bits;
+  if (type.isBF16()) {
+    Lanes rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+    return truncate(select(isNan(x), bits.like(kFloatNanBits >> 16), rounded),
+                    16);
+  }
+  // f16: 65520 and above round to infinity.
+  constexpr uint32_t kInfinity = 0x7C00, kNan = 0x7E00;
+  Lanes magnitude = getMagnitude(bits);
+  Lanes sign = (bits >> 16) & 0x8000;
+  Lanes code = encodeMagnitude(kF16Fields, magnitude);
+  Lanes overflows =
+      compare(CmpIPredicate::uge, magnitude, numerics::toBits(65520.0f));
+  code = select(overflows, code.like(kInfinity), code) | sign;
+  return truncate(select(isNan(x), code.like(kNan), code), 16);
+}
+
+Lanes emitDecodeFloat(Type type, Lanes bits) {
+  if (type.isF32())
+    return toF32(bits);
+  Lanes wide = extend(bits, 32);
+  if (type.isBF16())
+    return toF32(wide << 16);
+  Lanes sign = (wide & 0x8000) << 16;
+  return toF32(decodeIEEEMagnitude(kF16Fields, wide & 0x7FFF, 0x7C00) | sign);
+}
+
+} // namespace blockscale::cpu

@@ -1,0 +1,48 @@
+//===- CodecEmitter.h - Code that encodes and decodes -----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The functions of Numerics/Codec.h as arith ops. Codes are i32 lanes,
+// right-aligned; values are f32 lanes. Upstream's casts of these types round
+// differently and are not used. The f32 environment must be the default one:
+// nearest rounding, subnormals kept.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_CODECEMITTER_H
+#define BLOCKSCALE_LIB_CONVERSION_TOCPU_CODECEMITTER_H
+
+#include "Lanes.h"
+#include "blockscale/Numerics/Codec.h"
+
+namespace blockscale::cpu {
+
+/// What an element that was scaled to -0 encodes as.
+enum class NegativeZero { Keep, Drop };
+
+/// numerics::encode, saturating. NaN gives the format's NaN code. Bits above
+/// the low byte are unspecified.
+Lanes emitEncode(numerics::ElementFormat format, Lanes x,
+                 NegativeZero negativeZero = NegativeZero::Keep);
+
+/// numerics::decode of codes without bits above the format's.
+Lanes emitDecode(numerics::ElementFormat format, Lanes code);
+
+/// numerics::decodeE8M0 and decodeE8M0Reciprocal.
+Lanes emitDecodeE8M0(Lanes byte);
+Lanes emitDecodeE8M0Reciprocal(Lanes byte);
+
+/// numerics::decodeScale.
+Lanes emitDecodeScale(numerics::ScaleFormat format, Lanes byte);
+
+/// f32 lanes as f32, bf16 or f16 bits of the type's width (nearest, ties to
+/// even, overflow to infinity), and back.
+Lanes emitEncodeFloat(mlir::Type type, Lanes x);
+Lanes emitDecodeFloat(mlir::Type type, Lanes bits);
+
+} // namespace blockscale::cpu
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_CODECEMITTER_H

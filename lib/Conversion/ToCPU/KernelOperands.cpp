@@ -1,0 +1,88 @@
+//===- KernelOperands.cpp - Buffers behind logical values -----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelOperands.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace blockscale::cpu {
+
+Value KernelOperands::lookup(Value logical) const {
+  if (!logical)
+    return {};
+  if (auto argument = dyn_cast<BlockArgument>(logical))
+    return operands[argument.getArgNumber()];
+  KernelOp op = kernel;
+  Operation *yield = op.getBody().front().getTerminator();
+  unsigned output = llvm::find(yield->getOperands(), logical).getIndex();
+  return operands[op.getInputs().size() + output];
+}
+
+LogicalResult verifyKernel(KernelOp kernel) {
+  Operation *op = kernel.getSingleOp();
+  if (!op || !isa_and_present<BlockScaleDialect>(op->getDialect()))
+    return kernel.emitOpError("expected one op of the dialect in the body on "
+                              "the CPU, but got another number");
+  ValueRange yielded = kernel.getBody().front().getTerminator()->getOperands();
+  if (yielded.size() != op->getNumResults() ||
+      !llvm::all_of(op->getResults(), [&](OpResult result) {
+        return llvm::is_contained(yielded, result);
+      }))
+    return kernel.emitOpError("expected the body to yield each result of its "
+                              "op once");
+  for (auto [i, type] : llvm::enumerate(kernel.getOperandTypes())) {
+    if (isa<RankedTensorType>(type))
+      return kernel.emitOpError()
+             << "expected operand " << i
+             << " to be bufferized to a memref, but got " << type;
+    auto memref = dyn_cast<MemRefType>(type);
+    if (memref && !memref.isLastDimUnitStride())
+      return kernel.emitOpError()
+             << "expected operand " << i
+             << " to have unit stride in the last dimension, but got " << type;
+  }
+  return success();
+}
+
+RankedTensorType getTensorType(Value logical) {
+  return cast<RankedTensorType>(logical.getType());
+}
+
+numerics::ElementFormat getElementFormat(Value data) {
+  Type element = getElementTypeOrSelf(data);
+  if (isa<Float8E4M3FNType>(element))
+    return numerics::ElementFormat::E4M3;
+  if (isa<Float8E5M2Type>(element))
+    return numerics::ElementFormat::E5M2;
+  return numerics::ElementFormat::E2M1;
+}
+
+numerics::ScaleFormat getScaleFormat(Value scale) {
+  return isNvfp4ScaleType(getElementTypeOrSelf(scale))
+             ? numerics::ScaleFormat::E4M3
+             : numerics::ScaleFormat::E8M0;
+}
+
+numerics::Recipe getNumerics(Recipe recipe) {
+  return static_cast<numerics::Recipe>(recipe);
+}
+
+bool isPerElement(Value global) {
+  auto memref = global ? dyn_cast<MemRefType>(global.getType()) : MemRefType();
+  return memref && memref.getRank() > 0;
+}
+
+Value loadGlobal(ImplicitLocOpBuilder &b, Value global, ValueRange element) {
+  if (!global || !isa<MemRefType>(global.getType()))
+    return global;
+  return memref::LoadOp::create(b, global,
+                                isPerElement(global) ? element : ValueRange());
+}
+
+} // namespace blockscale::cpu

@@ -1,0 +1,59 @@
+//===- Kernels.h - One kernel for each op of the dialect --------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel's work is a number of items that any threads may compute in any
+// order. For each op,
+//
+//   prepareCall   emits, before the call, the checks and the number of items
+//   emitPrologue  emits what must run once before the items
+//   emitItems     emits the computation of the items [begin, end)
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_KERNELS_H
+#define BLOCKSCALE_LIB_CONVERSION_TOCPU_KERNELS_H
+
+#include "CallSite.h"
+
+namespace blockscale::cpu {
+
+/// The function of a kernel while its body is emitted.
+struct ItemRange {
+  mlir::ImplicitLocOpBuilder &b;
+  KernelOperands operands;
+  mlir::Value begin;
+  mlir::Value end;
+
+  mlir::Value lookup(mlir::Value logical) const {
+    return operands.lookup(logical);
+  }
+};
+
+/// Items: rows of x over all batch dimensions; with swizzled scales, bands of
+/// 128 rows, so that a tile of scales has one writer.
+mlir::Value prepareCall(QuantizeOp op, CallSite &site);
+void emitItems(QuantizeOp op, const ItemRange &range);
+
+template <typename OpTy>
+void emitPrologue(OpTy, CallSite &) {}
+
+/// Items: rows of x over all batch dimensions.
+mlir::Value prepareCall(AmaxOp op, CallSite &site);
+void emitPrologue(AmaxOp op, CallSite &site);
+void emitItems(AmaxOp op, const ItemRange &range);
+
+/// Items: elements of the result.
+mlir::Value prepareCall(GlobalScaleOp op, CallSite &site);
+void emitItems(GlobalScaleOp op, const ItemRange &range);
+
+/// Items: rows of the result over all batch dimensions.
+mlir::Value prepareCall(DequantizeOp op, CallSite &site);
+void emitItems(DequantizeOp op, const ItemRange &range);
+
+} // namespace blockscale::cpu
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_KERNELS_H

@@ -1,0 +1,194 @@
+//===- LowerKernelsToCPU.cpp - Kernels to functions of vector loops -------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernels.h"
+#include "blockscale/Conversion/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_LOWERKERNELSTOCPU
+#include "blockscale/Conversion/Passes.h.inc"
+
+namespace {
+
+using cpu::CallSite;
+
+/// Calls of `blockscale_report_error`, with one global for each message.
+class ErrorReporter {
+public:
+  explicit ErrorReporter(ModuleOp module) : module(module), symbols(module) {}
+
+  void emitReport(ImplicitLocOpBuilder &b, const CallSite::Check &check) {
+    Value message = LLVM::AddressOfOp::create(b, getMessage(check.rule));
+    Value found = arith::IndexCastOp::create(b, b.getI64Type(), check.found);
+    LLVM::CallOp::create(b, getFunction(), ValueRange{message, found});
+  }
+
+private:
+  LLVM::LLVMFuncOp getFunction() {
+    constexpr StringLiteral name = "blockscale_report_error";
+    if (auto function = symbols.lookup<LLVM::LLVMFuncOp>(name))
+      return function;
+    MLIRContext *context = module.getContext();
+    auto type = LLVM::LLVMFunctionType::get(
+        LLVM::LLVMVoidType::get(context),
+        {LLVM::LLVMPointerType::get(context), IntegerType::get(context, 64)});
+    auto builder = OpBuilder::atBlockBegin(module.getBody());
+    auto function =
+        LLVM::LLVMFuncOp::create(builder, module.getLoc(), name, type);
+    symbols.insert(function);
+    return function;
+  }
+
+  LLVM::GlobalOp getMessage(StringRef text) {
+    LLVM::GlobalOp &global = messages[text];
+    if (global)
+      return global;
+    auto builder = OpBuilder::atBlockBegin(module.getBody());
+    std::string terminated = text.str();
+    terminated.push_back('\0');
+    auto type =
+        LLVM::LLVMArrayType::get(builder.getI8Type(), terminated.size());
+    global = LLVM::GlobalOp::create(
+        builder, module.getLoc(), type, /*isConstant=*/true,
+        LLVM::Linkage::Internal, "blockscale_message",
+        builder.getStringAttr(terminated));
+    symbols.insert(global);
+    return global;
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  llvm::StringMap<LLVM::GlobalOp> messages;
+};
+
+} // namespace
+
+/// Whether the kernel's op has a lowering is known by its type alone.
+template <typename FnTy>
+static LogicalResult dispatch(KernelOp kernel, FnTy &&fn) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.getSingleOp())
+      .Case<AmaxOp, DequantizeOp, GlobalScaleOp, QuantizeOp>([&](auto op) {
+        fn(op);
+        return success();
+      })
+      .Default([&](Operation *op) {
+        return op->emitOpError("has no lowering to the CPU");
+      });
+}
+
+namespace {
+
+/// Moves kernels of a module to functions:
+///
+///   blockscale.kernel ins(%x) outs(%q, %s) { quantize }
+/// becomes
+///   func.call @f_quantize_0(%x, %q, %s, %c0, %n) {blockscale.parallel}
+/// where the checks hold, and reports what does not.
+class Outliner {
+public:
+  explicit Outliner(ModuleOp module)
+      : module(module), symbols(module), reporter(module) {}
+
+  LogicalResult outline(KernelOp kernel) {
+    if (failed(cpu::verifyKernel(kernel)))
+      return failure();
+    return dispatch(kernel, [&](auto op) { outline(kernel, op); });
+  }
+
+private:
+  template <typename OpTy>
+  void outline(KernelOp kernel, OpTy op) {
+    func::FuncOp function = createFunction(kernel, op);
+    emitBody(kernel, op, function);
+    ImplicitLocOpBuilder b(kernel.getLoc(), kernel);
+    CallSite site(b, cpu::KernelOperands(kernel, kernel.getOperands()),
+                  op->getName().stripDialect());
+    Value items = cpu::prepareCall(op, site);
+    emitGuarded(b, site.getChecks(), [&] {
+      cpu::emitPrologue(op, site);
+      SmallVector<Value> arguments(kernel.getOperands());
+      arguments.push_back(cpu::getIndex(b, 0));
+      arguments.push_back(items);
+      auto call = func::CallOp::create(b, function, arguments);
+      call->setAttr("blockscale.parallel", b.getUnitAttr());
+    });
+    kernel.erase();
+  }
+
+  func::FuncOp createFunction(KernelOp kernel, Operation *op) {
+    auto parent = kernel->getParentOfType<FunctionOpInterface>();
+    OpBuilder builder(kernel.getContext());
+    SmallVector<Type> types(kernel.getOperandTypes());
+    types.append(2, builder.getIndexType());
+    std::string prefix =
+        (parent.getName() + "_" + op->getName().stripDialect() + "_").str();
+    auto function = func::FuncOp::create(
+        builder, kernel.getLoc(), prefix + std::to_string(counts[prefix]++),
+        builder.getFunctionType(types, {}));
+    function.setPrivate();
+    function->setAttr(
+        "llvm.linkage",
+        LLVM::LinkageAttr::get(kernel.getContext(), LLVM::Linkage::Internal));
+    symbols.insert(function, Block::iterator(parent));
+    return function;
+  }
+
+  template <typename OpTy>
+  void emitBody(KernelOp kernel, OpTy op, func::FuncOp function) {
+    Block *entry = function.addEntryBlock();
+    auto b = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), entry);
+    ValueRange operands = entry->getArguments().drop_back(2);
+    cpu::emitItems(op, {b, cpu::KernelOperands(kernel, operands),
+                        entry->getArguments().drop_back().back(),
+                        entry->getArguments().back()});
+    func::ReturnOp::create(b);
+  }
+
+  void emitGuarded(ImplicitLocOpBuilder &b, ArrayRef<CallSite::Check> checks,
+                   function_ref<void()> emitCall) {
+    if (checks.empty())
+      return emitCall();
+    cpu::emitIf(
+        b, checks.front().holds,
+        [&] { emitGuarded(b, checks.drop_front(), emitCall); },
+        [&] { reporter.emitReport(b, checks.front()); });
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  ErrorReporter reporter;
+  llvm::StringMap<int> counts;
+};
+
+struct LowerKernelsToCPUPass
+    : public impl::LowerKernelsToCPUBase<LowerKernelsToCPUPass> {
+  void runOnOperation() override {
+    SmallVector<KernelOp> kernels;
+    getOperation()->walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+    Outliner outliner(getOperation());
+    for (KernelOp kernel : kernels)
+      if (failed(outliner.outline(kernel)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace blockscale
