@@ -110,7 +110,7 @@ ScaledMMOp::reifyResultShapes(OpBuilder &builder,
       tensor::getMixedSizes(builder, getLoc(), getA());
   sizes.back() = tensor::getMixedSize(builder, getLoc(), getB(),
                                       getB().getType().getRank() - 2);
-  shapes.push_back(sizes);
+  shapes.push_back(withStaticSizes(builder, getResult().getType(), sizes));
   return success();
 }
 
@@ -178,6 +178,6 @@ ScaledGroupedMMOp::reifyResultShapes(OpBuilder &builder,
   sizes.push_back(tensor::getMixedSize(builder, getLoc(), getA(), 0));
   sizes.push_back(tensor::getMixedSize(builder, getLoc(), getB(),
                                        getB().getType().getRank() - 2));
-  shapes.push_back(sizes);
+  shapes.push_back(withStaticSizes(builder, getResult().getType(), sizes));
   return success();
 }

@@ -44,7 +44,7 @@ LogicalResult AmaxOp::reifyResultShapes(OpBuilder &builder,
                                         ReifiedRankedShapedTypeDims &shapes) {
   SmallVector<OpFoldResult> sizes = getSizes(builder, getX());
   sizes.resize(getAmax().getType().getRank());
-  shapes.push_back(sizes);
+  shapes.push_back(withStaticSizes(builder, getAmax().getType(), sizes));
   return success();
 }
 
@@ -124,8 +124,10 @@ LogicalResult
 QuantizeOp::reifyResultShapes(OpBuilder &builder,
                               ReifiedRankedShapedTypeDims &shapes) {
   SmallVector<OpFoldResult> sizes = getSizes(builder, getX());
-  shapes.push_back(sizes);
-  shapes.push_back(getScaleSizes(builder, getLoc(), sizes, getBlockSize()));
+  shapes.push_back(withStaticSizes(builder, getData().getType(), sizes));
+  shapes.push_back(
+      withStaticSizes(builder, getScale().getType(),
+                      getScaleSizes(builder, getLoc(), sizes, getBlockSize())));
   return success();
 }
 
@@ -185,7 +187,8 @@ LogicalResult DequantizeOp::verify() {
 LogicalResult
 DequantizeOp::reifyResultShapes(OpBuilder &builder,
                                 ReifiedRankedShapedTypeDims &shapes) {
-  shapes.push_back(getSizes(builder, getData()));
+  shapes.push_back(withStaticSizes(builder, getResult().getType(),
+                                   getSizes(builder, getData())));
   return success();
 }
 
@@ -266,7 +269,8 @@ SwizzleOp::reifyResultShapes(OpBuilder &builder,
                              ReifiedRankedShapedTypeDims &shapes) {
   RankedTensorType result = getResult().getType();
   if (getSizes().empty()) {
-    shapes.push_back(::getSizes(builder, getSource()));
+    shapes.push_back(
+        withStaticSizes(builder, result, ::getSizes(builder, getSource())));
     return success();
   }
   shapes.push_back(getMixedValues(result.getShape(), getSizes(), builder));

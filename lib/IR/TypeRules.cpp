@@ -76,6 +76,15 @@ SmallVector<OpFoldResult> getScaleSizes(OpBuilder &builder, Location loc,
   return sizes;
 }
 
+SmallVector<OpFoldResult> withStaticSizes(OpBuilder &builder,
+                                          RankedTensorType type,
+                                          SmallVector<OpFoldResult> sizes) {
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (!type.isDynamicDim(dim))
+      size = builder.getIndexAttr(type.getDimSize(dim));
+  return sizes;
+}
+
 LayoutAttr getLayout(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? dyn_cast_if_present<LayoutAttr>(tensor.getEncoding())

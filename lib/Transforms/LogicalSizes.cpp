@@ -65,6 +65,9 @@ void blockscale::resolveLogicalSizes(Operation *root) {
     std::optional<int64_t> dim = op.getConstantIndex();
     if (!dim || !isPackedOrSwizzled(op.getSource().getType()))
       return;
+    // Reification leaves questions that nobody asked.
+    if (op->use_empty())
+      return rewriter.eraseOp(op);
     rewriter.setInsertionPoint(op);
     if (OpFoldResult size = findSize(rewriter, op.getSource(), *dim))
       rewriter.replaceOp(

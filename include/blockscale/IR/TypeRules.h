@@ -50,6 +50,12 @@ llvm::SmallVector<mlir::OpFoldResult>
 getScaleSizes(mlir::OpBuilder &builder, mlir::Location loc,
               llvm::ArrayRef<mlir::OpFoldResult> dataSizes, int64_t block);
 
+/// `sizes` of a value of type `type`, with its static sizes as attributes, as
+/// reification of result shapes promises.
+llvm::SmallVector<mlir::OpFoldResult>
+withStaticSizes(mlir::OpBuilder &builder, mlir::RankedTensorType type,
+                llvm::SmallVector<mlir::OpFoldResult> sizes);
+
 //===----------------------------------------------------------------------===//
 // Storage
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,67 @@
+// RUN: blockscale-opt %s -blockscale-verify-layout -split-input-file -verify-diagnostics
+
+// Empty groups, and rows that no group covers, are legal.
+#rows = #blockscale.layout<swizzle_128x4, groups = 4, dim = 0>
+func.func @allowed(%s: tensor<70x3xf8E8M0FNU>, %n: tensor<?x3xf8E8M0FNU>) {
+  %ends = arith.constant dense<[0, 33, 33, 69]> : tensor<4xi32>
+  %0 = blockscale.swizzle %s offsets(%ends : tensor<4xi32>) : tensor<70x3xf8E8M0FNU> -> tensor<70x3xf8E8M0FNU, #rows>
+  %1 = blockscale.swizzle %n offsets(%ends : tensor<4xi32>) : tensor<?x3xf8E8M0FNU> -> tensor<?x3xf8E8M0FNU, #rows>
+  return
+}
+
+// -----
+
+#rows = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
+func.func @swizzle_rows(%s: tensor<70x3xf8E8M0FNU>) {
+  %negative = arith.constant dense<[-1, 33, 70]> : tensor<3xi32>
+  // expected-error @below {{'blockscale.swizzle' op expected constant offset 0 to be 0 or more, but got -1}}
+  %0 = blockscale.swizzle %s offsets(%negative : tensor<3xi32>) : tensor<70x3xf8E8M0FNU> -> tensor<70x3xf8E8M0FNU, #rows>
+  %descending = arith.constant dense<[40, 33, 70]> : tensor<3xi32>
+  // expected-error @below {{expected constant offset 1 to be at least the offset before it, 40, but got 33}}
+  %1 = blockscale.swizzle %s offsets(%descending : tensor<3xi32>) : tensor<70x3xf8E8M0FNU> -> tensor<70x3xf8E8M0FNU, #rows>
+  %beyond = arith.constant dense<71> : tensor<3xi32>
+  // expected-error @below {{expected constant offset 0 to be at most the extent 70, but got 71}}
+  %2 = blockscale.swizzle %s offsets(%beyond : tensor<3xi32>) : tensor<70x3xf8E8M0FNU> -> tensor<70x3xf8E8M0FNU, #rows>
+  return
+}
+
+// -----
+
+// Offsets of columns count elements of the quantized tensor.
+#cols = #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>
+func.func @swizzle_columns(%s: tensor<70x3xf8E8M0FNU>, %t: tensor<70x3xf8E8M0FNU, #cols>) {
+  %ends = arith.constant dense<[32, 96]> : tensor<2xi32>
+  %0 = blockscale.swizzle %s offsets(%ends : tensor<2xi32>) block 32 : tensor<70x3xf8E8M0FNU> -> tensor<70x3xf8E8M0FNU, #cols>
+  %beyond = arith.constant dense<[32, 128]> : tensor<2xi32>
+  // expected-error @below {{expected constant offset 1 to be at most the extent 96, but got 128}}
+  %1 = blockscale.swizzle %t offsets(%beyond : tensor<2xi32>) block 32 : tensor<70x3xf8E8M0FNU, #cols> -> tensor<70x3xf8E8M0FNU>
+  %inside = arith.constant dense<[40, 96]> : tensor<2xi32>
+  // expected-error @below {{expected constant offset 0 to be a multiple of the block 32, but got 40}}
+  %2 = blockscale.swizzle %s offsets(%inside : tensor<2xi32>) block 32 : tensor<70x3xf8E8M0FNU> -> tensor<70x3xf8E8M0FNU, #cols>
+  return
+}
+
+// -----
+
+// 2d-3d: the offsets bound rows.
+func.func @grouped_rows(%a: tensor<96x64xf8E4M3FN>, %b: tensor<2x48x64xf8E4M3FN>, %sa: tensor<96x2xf8E8M0FNU>, %sb: tensor<2x48x2xf8E8M0FNU>) {
+  %ends = arith.constant dense<[5, 96]> : tensor<2xi32>
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]
+      : tensor<96x64xf8E4M3FN>, tensor<2x48x64xf8E4M3FN>, tensor<2xi32>, tensor<96x2xf8E8M0FNU>, tensor<2x48x2xf8E8M0FNU> -> tensor<96x48xf32>
+  %beyond = arith.constant dense<[5, 97]> : tensor<2xi32>
+  // expected-error @below {{'blockscale.scaled_grouped_mm' op expected constant offset 1 to be at most the extent 96, but got 97}}
+  %1 = blockscale.scaled_grouped_mm %a, %b offsets(%beyond) scales(%sa, %sb) block [1, 32]
+      : tensor<96x64xf8E4M3FN>, tensor<2x48x64xf8E4M3FN>, tensor<2xi32>, tensor<96x2xf8E8M0FNU>, tensor<2x48x2xf8E8M0FNU> -> tensor<96x48xf32>
+  return
+}
+
+// -----
+
+// 2d-2d: they bound K, in whole blocks.
+func.func @grouped_columns(%a: tensor<8x64xf8E4M3FN>, %s: tensor<8x2xf8E8M0FNU>) {
+  %inside = arith.constant dense<[16, 64]> : tensor<2xi32>
+  // expected-error @below {{expected constant offset 0 to be a multiple of the block 32, but got 16}}
+  %0 = blockscale.scaled_grouped_mm %a, %a offsets(%inside) scales(%s, %s) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<8x64xf8E4M3FN>, tensor<2xi32>, tensor<8x2xf8E8M0FNU>, tensor<8x2xf8E8M0FNU> -> tensor<2x8x8xf32>
+  return
+}
