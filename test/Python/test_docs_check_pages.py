@@ -20,6 +20,12 @@ class CheckPagesTest(unittest.TestCase):
             with self.subTest(wanted):
                 self.assertIsNone(check_pages.differs(wanted, FOUND))
 
+    def test_a_gap_in_a_line(self):
+        self.assertIsNone(check_pages.differs(["a(...)", "b"], ["a(b, c)", "b"]))
+        self.assertIsNone(check_pages.differs(["...=..."], ["a = b"]))
+        self.assertEqual(check_pages.differs(["a(...) c"], ["a(b, c)"]), 0)
+        self.assertEqual(check_pages.differs(["a.c..."], ["abc"]), 0)
+
     def test_different(self):
         for wanted, at in ((["a"], 0), (["b", "..."], 0), (["a", "...", "c"], 2),
                            (["a", "x", "..."], 0), (["...", "d", "...", "c", "..."], 3),

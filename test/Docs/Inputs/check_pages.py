@@ -4,7 +4,8 @@
 
 A fenced block of language `mlir` is a complete module: blockscale-opt takes it,
 prints and parses it again. One of language `console` is a command, `$ ...`, run
-in the project's folder, and what it prints; a line `...` stands for any lines.
+in the project's folder, and what it prints; a line `...` stands for any lines, and
+`...` in a line for any text.
 Prints a line for each block; the exit status is 1 if one is wrong.
 """
 
@@ -41,27 +42,29 @@ def check_console(text):
     return f"not in its place: {line}\nthe command prints:\n" + "\n".join(found)
 
 
+def matches(wanted, found):
+    """Whether a line is as wanted."""
+    return re.fullmatch(".*".join(map(re.escape, wanted.split("..."))), found) is not None
+
+
 def differs(wanted, found):
     """Index of the first wanted line that is not there, or None."""
-    position, index = 0, 0
+    position = index = 0
     while index < len(wanted):
         # The lines up to the next gap stand together.
         end = wanted.index("...", index) if "..." in wanted[index:] else len(wanted)
-        run_of_lines = wanted[index:end]
-        gap_before = index > 0
-        starts = range(position, len(found) - len(run_of_lines) + 1)
-        if not gap_before:
+        block = wanted[index:end]
+        starts = range(position, len(found) - len(block) + 1)
+        if index == 0:
             starts = starts[:1]
         if end == len(wanted):
             # Nothing follows, so the output ends here too.
-            starts = [s for s in starts if s + len(run_of_lines) == len(found)]
-        for start in starts:
-            if found[start:start + len(run_of_lines)] == run_of_lines:
-                position = start + len(run_of_lines)
-                break
-        else:
+            starts = [start for start in starts if start + len(block) == len(found)]
+        start = next((start for start in starts
+                      if all(map(matches, block, found[start:]))), None)
+        if start is None:
             return index
-        index = end + 1
+        position, index = start + len(block), end + 1
     return None
 
 
