@@ -41,6 +41,19 @@ static void wrapScalarResults(func::FuncOp function, func::ReturnOp ret) {
                                                    ret.getOperandTypes()));
 }
 
+/// Adds a last argument, a buffer.
+static Value addBuffer(func::FuncOp function, MemRefType type) {
+  // Fails only for function types that are not builtin ones.
+  (void)function.insertArgument(function.getNumArguments(), type,
+                                DictionaryAttr::get(function.getContext()),
+                                function.getLoc());
+  return function.getArguments().back();
+}
+
+static void eraseResults(func::FuncOp function) {
+  (void)function.eraseResults(BitVector(function.getNumResults(), true));
+}
+
 /// Adds `@NAME__result_sizes`: a copy of the function that stores the dynamic
 /// sizes of its results. The computation is dead in it and folds away.
 static void addResultSizes(func::FuncOp function) {
@@ -57,8 +70,7 @@ static void addResultSizes(func::FuncOp function) {
   auto copy = cast<func::FuncOp>(builder.clone(*function));
   copy.setName((function.getName() + "__result_sizes").str());
   auto ret = cast<func::ReturnOp>(copy.getBody().front().getTerminator());
-  Value sizes = copy.getBody().front().addArgument(
-      MemRefType::get({count}, builder.getI64Type()), loc);
+  Value sizes = addBuffer(copy, MemRefType::get({count}, builder.getI64Type()));
   builder.setInsertionPoint(ret);
   int64_t index = 0;
   for (Value result : ret.getOperands()) {
@@ -74,9 +86,7 @@ static void addResultSizes(func::FuncOp function) {
     }
   }
   ret.getOperandsMutable().clear();
-  copy.setFunctionType(
-      builder.getFunctionType(copy.getBody().front().getArgumentTypes(), {}));
-  copy.setResAttrsAttr({});
+  eraseResults(copy);
 }
 
 /// Moves results to trailing arguments:
@@ -101,23 +111,29 @@ static LogicalResult moveResults(func::FuncOp function) {
   wrapScalarResults(function, *ret);
   addResultSizes(function);
   OpBuilder builder(*ret);
-  Block &entry = function.getBody().front();
   for (Value result : (*ret).getOperands()) {
     auto type = cast<RankedTensorType>(result.getType());
-    Value out = entry.addArgument(
-        MemRefType::get(type.getShape(), type.getElementType()),
-        function.getLoc());
+    Value out = addBuffer(
+        function, MemRefType::get(type.getShape(), type.getElementType()));
     auto op = bufferization::MaterializeInDestinationOp::create(
         builder, result.getLoc(), result, out);
     op.setRestrict(true);
     op.setWritable(true);
   }
   (*ret).getOperandsMutable().clear();
-  function.setFunctionType(
-      builder.getFunctionType(entry.getArgumentTypes(), {}));
-  function.setArgAttrsAttr({});
-  function.setResAttrsAttr({});
+  eraseResults(function);
   return success();
+}
+
+/// Without this, bufferization takes the buffers of arguments that are dead for
+/// its own values. Callers outside may need them, or have them in read-only
+/// memory.
+static void protectArguments(func::FuncOp function) {
+  StringRef writable = bufferization::BufferizationDialect::kWritableAttrName;
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (isa<TensorType>(type) && !function.getArgAttr(i, writable))
+      function.setArgAttr(i, writable,
+                          BoolAttr::get(function.getContext(), false));
 }
 
 /// Redirects calls of `function` in the module, its own included, to a private
@@ -145,6 +161,7 @@ struct ResultsToOutParamsPass
       bool hasResults = function.getNumResults() != 0;
       if (hasResults && !SymbolTable::symbolKnownUseEmpty(function, module))
         splitFromCallers(function, module);
+      protectArguments(function);
       function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
                         UnitAttr::get(&getContext()));
       if (hasResults && failed(moveResults(function)))

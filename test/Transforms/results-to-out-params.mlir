@@ -3,7 +3,8 @@
 // Each result becomes a trailing buffer, in order, and the function gets a C
 // interface.
 // CHECK-LABEL: func.func @two_results(
-// CHECK-SAME:      [[X:%.+]]: tensor<4xf32>, [[Y:%.+]]: tensor<2x8xi8>,
+// CHECK-SAME:      [[X:%[a-z0-9]+]]: tensor<4xf32> {bufferization.writable = false},
+// CHECK-SAME:      [[Y:%[a-z0-9]+]]: tensor<2x8xi8> {bufferization.writable = false},
 // CHECK-SAME:      [[OUT0:%.+]]: memref<2x8xi8>, [[OUT1:%.+]]: memref<4xf32>)
 // CHECK-SAME:      attributes {llvm.emit_c_interface} {
 // CHECK:         bufferization.materialize_in_destination [[Y]] in restrict writable [[OUT0]]
@@ -16,7 +17,7 @@ func.func @two_results(%x: tensor<4xf32>, %y: tensor<2x8xi8>) -> (tensor<2x8xi8>
 // The dynamic sizes of all results, in order, are what the caller must know to
 // allocate them. Static results have none.
 // CHECK-LABEL: func.func @dynamic__result_sizes(
-// CHECK-SAME:      [[X:%.+]]: tensor<?x4xf32>, [[Y:%.+]]: tensor<8x?xi8>, {{%.+}}: tensor<2xf32>,
+// CHECK-SAME:      [[X:%[a-z0-9]+]]: tensor<?x4xf32> {{.*}}, [[Y:%[a-z0-9]+]]: tensor<8x?xi8> {{.*}}, {{%.+}}: tensor<2xf32>
 // CHECK-SAME:      [[SIZES:%.+]]: memref<2xi64>)
 // CHECK-SAME:      attributes {llvm.emit_c_interface} {
 // CHECK:         [[DIM0:%.+]] = tensor.dim [[X]], {{%.+}} : tensor<?x4xf32>
@@ -47,8 +48,15 @@ func.func @scalar(%f: f32) -> f32 {
 
 // Without results only the C interface is added.
 // CHECK-LABEL: func.func @no_results(
-// CHECK-SAME:      {{%.+}}: tensor<4xf32>) attributes {llvm.emit_c_interface} {
+// CHECK-SAME:      {{%.+}}: tensor<4xf32> {bufferization.writable = false}) attributes {llvm.emit_c_interface} {
 func.func @no_results(%x: tensor<4xf32>) {
+  return
+}
+
+// A caller that gives up an argument's content says so.
+// CHECK-LABEL: func.func @writable(
+// CHECK-SAME:      {{%.+}}: tensor<4xf32> {bufferization.writable = true}) attributes
+func.func @writable(%x: tensor<4xf32> {bufferization.writable = true}) {
   return
 }
 

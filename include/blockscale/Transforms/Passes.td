@@ -69,7 +69,8 @@ def ResultsToOutParams
     function `@NAME__result_sizes` with the same leading arguments is added: it
     writes the dynamic sizes of all results, in order, to its last argument.
     Public functions also get a C interface (`_mlir_ciface_NAME`, descriptors by
-    pointer). Runs on storage types, before bufferization.
+    pointer), and do not write to their arguments unless these are marked
+    `bufferization.writable = true`. Runs on storage types, before bufferization.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
@@ -81,8 +82,9 @@ def BufferizeKernels
     : Pass<"blockscale-bufferize", "::mlir::ModuleOp"> {
   let summary = "One-shot-bufferize everything but the bodies of kernels";
   let description = [{
-    Runs upstream's module bufferization with identity layouts at function
-    boundaries. A kernel bufferizes as a whole, in place; the logical tensors of
+    Runs upstream's empty tensor elimination and module bufferization with
+    identity layouts at function boundaries. Packed and swizzled tensors must be
+    in storage form, and control flow that carries tensors structured. A kernel bufferizes as a whole, in place; the logical tensors of
     its body are a description and stay.
   }];
   let dependentDialects = [
