@@ -63,9 +63,28 @@ def LowerKernelsToGPU
     : Pass<"blockscale-lower-kernels-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Turn kernels on memrefs into gpu.func and gpu.launch_func";
   let description = [{
-    Every `blockscale.kernel` becomes a `gpu.func` in the module's
-    `gpu.module`, with the target attribute of the chip, and a launch of it. A
-    kernel that the chip cannot run is an error that names the missing feature.
+    Every `blockscale.kernel` on memrefs becomes a `gpu.launch_func`, and its
+    code a `gpu.func` in `gpu.module @blockscale_kernels`, whose target is the
+    chip. Kernels that differ in the number of rows only share a function. The
+    host function's memrefs are taken to be device memory.
+
+    Kernels of one `quantize` are supported, with any number of rows. The last
+    dimension must be static and a multiple of the block, and memrefs of
+    identity layout; anything else is an error at the op. Buffers must be aligned
+    to the chip's widest access, 32 bytes.
+
+    A launch passes x, data, scales, the global operand, the rows of a matrix
+    and, where the kernel tells matrices apart, their number. The grid has at
+    least one thread block: kernels check their bounds, so an empty tensor is a
+    launch that stores nothing.
+
+    Example (test/Conversion/ToGPU/launch.mlir):
+
+    ```mlir
+    gpu.launch_func @blockscale_kernels::@quantize_e2m1_torchao_bf16_k4096_swizzled
+        blocks in (%grid, %c1, %c1) threads in (%c128, %c1, %c1)
+        args(%x : !llvm.ptr<1>, %data : !llvm.ptr<1>, %scales : !llvm.ptr<1>, %rows : i64)
+    ```
   }];
   let dependentDialects = [
     "::blockscale::BlockScaleDialect", "::mlir::arith::ArithDialect",

@@ -1,0 +1,100 @@
+//===- BlockElements.cpp - One block in registers -------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockElements.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+static constexpr int64_t kWordBytes = 4;
+
+static int64_t getSize(Value vector) {
+  return cast<VectorType>(vector.getType()).getNumElements();
+}
+
+static VectorType getVector(Value like, Type element, int64_t factor = 1) {
+  return VectorType::get({getSize(like) * factor}, element);
+}
+
+BlockElements BlockElements::load(KernelBuilder &b, Value pointer, Type type,
+                                  int64_t count, int64_t loadBytes) {
+  BlockElements block;
+  block.isBf16 = type.isBF16();
+  auto piece = VectorType::get({loadBytes / kWordBytes}, b.getI32Type());
+  int64_t bytes = count * type.getIntOrFloatBitWidth() / 8;
+  for (int64_t at = 0; at < bytes; at += loadBytes) {
+    Value address = b.offset(pointer, b.getI8Type(), b.i64(at));
+    block.words.push_back(b.load(piece, address, loadBytes));
+  }
+  return block;
+}
+
+/// |x|, called by name: the conversion to NVVM replaces the op by a library
+/// call.
+static Value computeMagnitude(KernelBuilder &b, Value x) {
+  return LLVM::CallIntrinsicOp::create(
+             b, x.getType(), b.getStringAttr("llvm.fabs"), ValueRange(x))
+      .getResult(0);
+}
+
+/// The NaN-propagating maximum of the elements of `vectors` by halving.
+static Value reduceMaximum(KernelBuilder &b, ArrayRef<Value> vectors,
+                           int64_t stopAt) {
+  Value result = vectors.front();
+  for (Value vector : vectors.drop_front())
+    result = arith::MaximumFOp::create(b, result, vector);
+  for (int64_t half = getSize(result) / 2; half >= stopAt; half /= 2)
+    result = arith::MaximumFOp::create(b, b.slice(result, 0, half),
+                                       b.slice(result, half, half));
+  return result;
+}
+
+Value BlockElements::computeAmax(KernelBuilder &b) const {
+  Type element = isBf16 ? b.getBF16Type() : b.getF32Type();
+  SmallVector<Value> magnitudes;
+  for (Value vector : words) {
+    Value x = b.bitcast(getVector(vector, element, isBf16 ? 2 : 1), vector);
+    magnitudes.push_back(computeMagnitude(b, x));
+  }
+  if (!isBf16)
+    return b.extract(reduceMaximum(b, magnitudes, 1), 0);
+  // Two at a time down to one pair, whose maximum is taken in f32: there a
+  // register holds one element.
+  Value pair = reduceMaximum(b, magnitudes, 2);
+  Value bits = b.bitcast(b.getI32Type(), pair);
+  Value low = arith::ShLIOp::create(b, bits, b.i32(16));
+  Value high = arith::AndIOp::create(b, bits, b.i32(0xFFFF0000u));
+  return arith::MaximumFOp::create(b, b.toFloat(low), b.toFloat(high));
+}
+
+SmallVector<Value>
+BlockElements::mapToF32(KernelBuilder &b,
+                        function_ref<Value(Value)> map) const {
+  SmallVector<Value> elements;
+  for (Value vector : words) {
+    VectorType floats = getVector(vector, b.getF32Type());
+    int64_t size = getSize(vector);
+    if (!isBf16) {
+      Value mapped = map(b.bitcast(floats, vector));
+      for (int64_t i = 0; i < size; ++i)
+        elements.push_back(b.extract(mapped, i));
+      continue;
+    }
+    // A bf16 is the high half of its f32: even elements are shifted up, odd
+    // ones masked.
+    Value even = arith::ShLIOp::create(b, vector, b.i32Splat(16, size));
+    Value odd = arith::AndIOp::create(b, vector, b.i32Splat(0xFFFF0000u, size));
+    even = map(b.bitcast(floats, even));
+    odd = map(b.bitcast(floats, odd));
+    for (int64_t i = 0; i < size; ++i)
+      elements.append({b.extract(even, i), b.extract(odd, i)});
+  }
+  return elements;
+}
+
+} // namespace blockscale

@@ -1,0 +1,50 @@
+//===- CvtEmitter.h - Narrow conversions of a chip --------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_CVTEMITTER_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_CVTEMITTER_H
+
+#include "KernelBuilder.h"
+#include "blockscale/Numerics/Codec.h"
+
+namespace blockscale {
+
+/// The conversions that quantizers are made of. They are the only part of a
+/// kernel's arithmetic that depends on the chip. All round to nearest, ties to
+/// even, and saturate, except `encodeE8M0RoundUp`; NaN gives the format's NaN
+/// code (numerics: `encode`).
+class CvtEmitter {
+public:
+  virtual ~CvtEmitter();
+
+  /// Codes of 32 / bits consecutive elements, the first in the low bits: eight
+  /// of E2M1, four of E4M3 or E5M2.
+  virtual mlir::Value encodeWord(KernelBuilder &b,
+                                 numerics::ElementFormat format,
+                                 mlir::ValueRange elements) = 0;
+
+  /// E4M3 bytes of two f32 as an i16, `low` in the low byte.
+  virtual mlir::Value encodeE4M3Pair(KernelBuilder &b, mlir::Value low,
+                                     mlir::Value high) = 0;
+
+  /// The two f32 whose E4M3 bytes `encodeE4M3Pair` gave.
+  virtual std::pair<mlir::Value, mlir::Value>
+  decodeE4M3Pair(KernelBuilder &b, mlir::Value codes) = 0;
+
+  /// E8M0 bytes of two f32 as an i16, rounded up to powers of two (numerics:
+  /// `encodeE8M0RoundUp`).
+  virtual mlir::Value encodeE8M0RoundUpPair(KernelBuilder &b, mlir::Value low,
+                                            mlir::Value high,
+                                            numerics::Overflow overflow) = 0;
+};
+
+/// Conversions by `cvt`, for chips with `hasFp4Cvt` and `hasFp8Cvt`.
+std::unique_ptr<CvtEmitter> createHardwareCvtEmitter();
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_CVTEMITTER_H

@@ -1,0 +1,95 @@
+//===- HardwareCvt.cpp - Conversions by the cvt instruction ---------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CvtEmitter.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+CvtEmitter::~CvtEmitter() = default;
+
+/// Of the two sources of a packed cvt the first goes to the high half, so the
+/// second is the earlier element.
+static constexpr llvm::StringLiteral kEncodeE2M1x8 =
+    "{ .reg .b8 b0, b1, b2, b3; "
+    "cvt.rn.satfinite.e2m1x2.f32 b0, $2, $1; "
+    "cvt.rn.satfinite.e2m1x2.f32 b1, $4, $3; "
+    "cvt.rn.satfinite.e2m1x2.f32 b2, $6, $5; "
+    "cvt.rn.satfinite.e2m1x2.f32 b3, $8, $7; "
+    "mov.b32 $0, {b0, b1, b2, b3}; }";
+
+namespace {
+
+class HardwareCvtEmitter final : public CvtEmitter {
+public:
+  Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
+                   ValueRange elements) override {
+    if (format == numerics::ElementFormat::E2M1)
+      return encodeE2M1(b, elements);
+    Type type = format == numerics::ElementFormat::E4M3
+                    ? static_cast<Type>(b.getType<Float8E4M3FNType>())
+                    : b.getType<Float8E5M2Type>();
+    Value low = encodeFp8Pair(b, type, elements[0], elements[1]);
+    Value high = encodeFp8Pair(b, type, elements[2], elements[3]);
+    return b.bitcast(b.getI32Type(), b.pack({low, high}));
+  }
+
+  Value encodeE4M3Pair(KernelBuilder &b, Value low, Value high) override {
+    return encodeFp8Pair(b, b.getType<Float8E4M3FNType>(), low, high);
+  }
+
+  std::pair<Value, Value> decodeE4M3Pair(KernelBuilder &b,
+                                         Value codes) override {
+    auto bytes = VectorType::get({2}, b.getI8Type());
+    auto halves = VectorType::get({2}, b.getF16Type());
+    Value values = NVVM::ConvertF8x2ToF16x2Op::create(
+        b, halves, b.bitcast(bytes, codes), /*relu=*/false,
+        b.getType<Float8E4M3FNType>());
+    auto extend = [&](int64_t i) -> Value {
+      return arith::ExtFOp::create(b, b.getF32Type(), b.extract(values, i));
+    };
+    return {extend(0), extend(1)};
+  }
+
+  Value encodeE8M0RoundUpPair(KernelBuilder &b, Value low, Value high,
+                              numerics::Overflow overflow) override {
+    auto saturation = overflow == numerics::Overflow::Saturate
+                          ? NVVM::SaturationMode::SATFINITE
+                          : NVVM::SaturationMode::NONE;
+    return NVVM::ConvertF32x2ToF8x2Op::create(
+        b, b.getI16Type(), high, low, NVVM::FPRoundingMode::RP, saturation,
+        /*relu=*/false, b.getType<Float8E8M0FNUType>());
+  }
+
+private:
+  /// One asm statement: `nvvm.convert.f32x2.to.f4x2` would widen and merge
+  /// every byte on its own.
+  static Value encodeE2M1(KernelBuilder &b, ValueRange elements) {
+    return NVVM::InlinePtxOp::create(b, b.getI32Type(), elements,
+                                     /*readWriteArgs=*/ValueRange(),
+                                     kEncodeE2M1x8, /*predicate=*/Value())
+        .getResult(0);
+  }
+
+  static Value encodeFp8Pair(KernelBuilder &b, Type type, Value low,
+                             Value high) {
+    return NVVM::ConvertF32x2ToF8x2Op::create(
+        b, b.getI16Type(), high, low, NVVM::FPRoundingMode::RN,
+        NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<CvtEmitter> createHardwareCvtEmitter() {
+  return std::make_unique<HardwareCvtEmitter>();
+}
+
+} // namespace blockscale

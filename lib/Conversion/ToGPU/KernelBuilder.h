@@ -1,0 +1,65 @@
+//===- KernelBuilder.h - Shorthand for kernel bodies ------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELBUILDER_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELBUILDER_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace blockscale {
+
+/// Builds the arithmetic of a kernel. Floating point ops carry no fast-math
+/// flags: each is one IEEE rounding.
+class KernelBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  using mlir::ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  mlir::Value i32(uint32_t value) {
+    return mlir::arith::ConstantOp::create(
+        *this, getI32IntegerAttr(static_cast<int32_t>(value)));
+  }
+  mlir::Value i64(int64_t value) {
+    return mlir::arith::ConstantOp::create(*this, getI64IntegerAttr(value));
+  }
+  mlir::Value f32(float value) {
+    return mlir::arith::ConstantOp::create(
+        *this, mlir::FloatAttr::get(getF32Type(), llvm::APFloat(value)));
+  }
+  /// `value` in every element of a vector constant of i32.
+  mlir::Value i32Splat(uint32_t value, int64_t size);
+  /// The scalar `value` in every element of a vector.
+  mlir::Value splat(mlir::Value value, int64_t size);
+
+  mlir::Value bitcast(mlir::Type type, mlir::Value value) {
+    return mlir::LLVM::BitcastOp::create(*this, type, value);
+  }
+  mlir::Value toBits(mlir::Value value) { return bitcast(getI32Type(), value); }
+  mlir::Value toFloat(mlir::Value bits) { return bitcast(getF32Type(), bits); }
+  mlir::Value zext32(mlir::Value value) {
+    return mlir::arith::ExtUIOp::create(*this, getI32Type(), value);
+  }
+  mlir::Value zext64(mlir::Value value) {
+    return mlir::arith::ExtUIOp::create(*this, getI64Type(), value);
+  }
+
+  mlir::Value extract(mlir::Value vector, int64_t index);
+  /// A vector of the scalars `values`.
+  mlir::Value pack(mlir::ValueRange values);
+  /// Elements [begin, begin + size) of a vector.
+  mlir::Value slice(mlir::Value vector, int64_t begin, int64_t size);
+
+  /// `pointer` moved by `index` elements of `type`.
+  mlir::Value offset(mlir::Value pointer, mlir::Type type, mlir::Value index);
+  mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
+  void store(mlir::Value value, mlir::Value pointer, unsigned alignment);
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELBUILDER_H

@@ -1,0 +1,103 @@
+//===- KernelOutlining.cpp - Kernels and their launches -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelOutlining.h"
+#include "QuantizeKernel.h"
+#include "ScaleStore.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+gpu::GPUFuncOp getOrCreateQuantizeKernel(gpu::GPUModuleOp module, Location loc,
+                                         const QuantizeSpec &spec,
+                                         const target::Chip &chip) {
+  std::string name = spec.getKernelName();
+  if (auto kernel = module.lookupSymbol<gpu::GPUFuncOp>(name))
+    return kernel;
+  auto b = OpBuilder::atBlockEnd(module.getBody());
+  MLIRContext *context = module.getContext();
+  auto type = b.getFunctionType(getArgumentTypes(context, spec), {});
+  auto kernel = gpu::GPUFuncOp::create(b, loc, name, type);
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  // `known_block_size` would become .maxntid, which only bounds the size.
+  kernel->setAttr("nvvm.reqntid",
+                  b.getDenseI32ArrayAttr({ThreadMapping::kThreads, 1, 1}));
+  emitQuantizeKernel(kernel, spec, chip);
+  return kernel;
+}
+
+/// The aligned pointer of `memref` as a pointer to global memory.
+static Value getGlobalPointer(ImplicitLocOpBuilder &b, Value memref) {
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
+  address = arith::IndexCastOp::create(b, b.getI64Type(), address);
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), /*addressSpace=*/1);
+  return LLVM::IntToPtrOp::create(b, type, address);
+}
+
+/// Product of the sizes of dimensions [begin, end) of a memref.
+static Value getSizeProduct(ImplicitLocOpBuilder &b, Value memref,
+                            int64_t begin, int64_t end) {
+  Value product = arith::ConstantIndexOp::create(b, 1);
+  for (int64_t dim = begin; dim < end; ++dim)
+    product = b.createOrFold<arith::MulIOp>(
+        product, b.createOrFold<memref::DimOp>(memref, dim));
+  return product;
+}
+
+void createQuantizeLaunch(ImplicitLocOpBuilder &b, gpu::GPUFuncOp kernel,
+                          const QuantizeSpec &spec,
+                          const QuantizeOperands &operands) {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, value);
+  };
+  auto ceilDiv = [&](Value value, int64_t divisor) -> Value {
+    return b.createOrFold<arith::CeilDivUIOp>(value, index(divisor));
+  };
+  auto atLeastOne = [&](Value value) -> Value {
+    return b.createOrFold<arith::MaxUIOp>(value, index(1));
+  };
+
+  int64_t rank = cast<MemRefType>(operands.x.getType()).getRank();
+  int64_t firstMatrixDim = spec.batched ? rank - 2 : 0;
+  Value rows = getSizeProduct(b, operands.x, firstMatrixDim, rank - 1);
+  Value matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
+
+  ThreadMapping mapping(spec);
+  Value paddedRows = rows;
+  if (spec.swizzled)
+    paddedRows = b.createOrFold<arith::MulIOp>(ceilDiv(rows, kTileRows),
+                                               index(kTileRows));
+  Value groups = ceilDiv(paddedRows, mapping.rowsPerGroup);
+  gpu::KernelDim3 grid;
+  grid.x = atLeastOne(
+      b.createOrFold<arith::MulIOp>(groups, index(mapping.blocksPerGroup)));
+  grid.y = b.createOrFold<arith::MinUIOp>(atLeastOne(matrices),
+                                          index(ThreadMapping::kMaxGridY));
+  grid.z = atLeastOne(ceilDiv(matrices, ThreadMapping::kMaxGridY));
+  gpu::KernelDim3 block{index(ThreadMapping::kThreads), index(1), index(1)};
+
+  SmallVector<Value> arguments;
+  for (Value memref : {operands.x, operands.data, operands.scale})
+    arguments.push_back(getGlobalPointer(b, memref));
+  if (operands.global)
+    arguments.push_back(spec.globalByValue
+                            ? operands.global
+                            : getGlobalPointer(b, operands.global));
+  auto addSize = [&](Value size) {
+    arguments.push_back(arith::IndexCastOp::create(b, b.getI64Type(), size));
+  };
+  addSize(rows);
+  if (spec.batched)
+    addSize(matrices);
+  gpu::LaunchFuncOp::create(b, kernel, grid, block,
+                            /*dynamicSharedMemorySize=*/Value(), arguments);
+}
+
+} // namespace blockscale

@@ -1,0 +1,96 @@
+//===- LowerKernelsToGPU.cpp - Kernels to gpu.func and launches -----------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelOutlining.h"
+#include "blockscale/Conversion/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_LOWERKERNELSTOGPU
+#include "blockscale/Conversion/Passes.h.inc"
+
+static constexpr StringLiteral kGPUModuleName = "blockscale_kernels";
+
+/// An empty gpu.module for `chip` at the start of `module`.
+static gpu::GPUModuleOp createGPUModule(ModuleOp module,
+                                        const target::Chip &chip) {
+  MLIRContext *context = module.getContext();
+  auto b = OpBuilder::atBlockBegin(module.getBody());
+  auto target = TargetAttr::get(context, StringRef(chip.name), "", 3);
+  module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
+                  b.getUnitAttr());
+  auto created = gpu::GPUModuleOp::create(b, module.getLoc(), kGPUModuleName,
+                                          ArrayRef<Attribute>(target));
+  // Renames it where the module has such a symbol already.
+  SymbolTable(module).insert(created);
+  return created;
+}
+
+/// Replaces a kernel:
+///
+///   blockscale.kernel ins(%x) outs(%q, %s) { ... blockscale.quantize ... }
+/// becomes
+///   gpu.launch_func @blockscale_kernels::@quantize_...
+///       blocks in (...) threads in (128, 1, 1) args(%px, %pq, %ps, %rows)
+static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
+                                 const target::Chip &chip) {
+  QuantizeOperands operands;
+  FailureOr<QuantizeSpec> spec = analyzeQuantizeKernel(kernel, chip, operands);
+  if (failed(spec))
+    return failure();
+  // Rows without elements have neither data nor scales.
+  if (spec->rowElements != 0) {
+    gpu::GPUFuncOp function =
+        getOrCreateQuantizeKernel(module, kernel.getLoc(), *spec, chip);
+    ImplicitLocOpBuilder b(kernel.getLoc(), kernel);
+    createQuantizeLaunch(b, function, *spec, operands);
+  }
+  kernel.erase();
+  return success();
+}
+
+namespace {
+
+struct LowerKernelsToGPUPass
+    : public impl::LowerKernelsToGPUBase<LowerKernelsToGPUPass> {
+  using LowerKernelsToGPUBase::LowerKernelsToGPUBase;
+
+  void runOnOperation() override {
+    const target::Chip *target = target::findChip(chip);
+    if (!target) {
+      getOperation().emitError()
+          << "expected the chip to be one of " << target::listChips()
+          << ", but got '" << chip << "'";
+      return signalPassFailure();
+    }
+    if (!target->hasFp4Cvt() || !target->hasFp8Cvt()) {
+      getOperation().emitError()
+          << "expected a chip with cvt to e2m1 and e4m3, "
+             "but got '"
+          << chip << "'";
+      return signalPassFailure();
+    }
+    SmallVector<KernelOp> kernels;
+    getOperation()->walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+    if (kernels.empty())
+      return;
+    gpu::GPUModuleOp module = createGPUModule(getOperation(), *target);
+    for (KernelOp kernel : kernels)
+      if (failed(lowerKernel(kernel, module, *target)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace blockscale

@@ -1,0 +1,162 @@
+//===- QuantizeSpec.cpp - What a quantize kernel computes -----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "QuantizeSpec.h"
+#include "blockscale/IR/TypeRules.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+std::string QuantizeSpec::getKernelName() const {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  os << "quantize_" << numerics::getFormatInfo(format).name << '_'
+     << numerics::getName(recipe) << '_' << inputType << "_k" << rowElements;
+  if (swizzled)
+    os << "_swizzled";
+  if (batched)
+    os << "_batched";
+  if (globalKind != GlobalKind::Absent)
+    os << (globalKind == GlobalKind::Amax ? "_amax" : "_scaled")
+       << (globalByValue     ? "_by_value"
+           : globalPerMatrix ? "_each"
+                             : "");
+  return name;
+}
+
+/// The quantize that is all of the kernel's body.
+static FailureOr<QuantizeOp> getQuantize(KernelOp kernel,
+                                         const target::Chip &chip) {
+  QuantizeOp quantize;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    auto found = dyn_cast<QuantizeOp>(op);
+    if (!found)
+      return op.emitOpError() << "is not supported on " << chip.name
+                              << " yet: expected only quantize kernels";
+    if (quantize)
+      return op.emitOpError() << "is not supported on " << chip.name
+                              << " yet: expected one quantize in a kernel";
+    quantize = found;
+  }
+  if (!quantize)
+    return kernel.emitOpError("expected a body with one quantize, but it "
+                              "computes nothing");
+  return quantize;
+}
+
+/// Data in dense row-major order from the start of its buffer.
+static LogicalResult verifyMemRef(KernelOp kernel, Value value,
+                                  StringRef name) {
+  auto type = dyn_cast<MemRefType>(value.getType());
+  if (!type)
+    return kernel.emitOpError()
+           << "expected " << name
+           << " to be a memref (run one-shot-bufferize), but got "
+           << value.getType();
+  if (!type.getLayout().isIdentity())
+    return kernel.emitOpError()
+           << "expected " << name
+           << " to be a memref of identity layout on this target, but got "
+           << type;
+  return success();
+}
+
+/// Finds the kernel's operands behind the quantize's operands and results.
+static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
+                                   QuantizeOperands &operands) {
+  auto getOperand = [&](Value argument) -> Value {
+    if (!argument)
+      return {};
+    return kernel.getOperand(cast<BlockArgument>(argument).getArgNumber());
+  };
+  operands.x = getOperand(quantize.getX());
+  operands.global =
+      getOperand(quantize.getGlobalScale() ? quantize.getGlobalScale()
+                                           : quantize.getGlobalAmax());
+  auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
+  for (auto [output, value] :
+       llvm::zip_equal(kernel.getOutputs(), yield.getValues())) {
+    if (value == quantize.getData() && !operands.data)
+      operands.data = output;
+    else if (value == quantize.getScale() && !operands.scale)
+      operands.scale = output;
+    else
+      return yield.emitOpError("expected the data and the scales of the "
+                               "quantize, each once, on this target");
+  }
+  if (!operands.data || !operands.scale)
+    return yield.emitOpError("expected the data and the scales of the "
+                             "quantize, each once, on this target");
+  if (failed(verifyMemRef(kernel, operands.x, "x")) ||
+      failed(verifyMemRef(kernel, operands.data, "the data output")) ||
+      failed(verifyMemRef(kernel, operands.scale, "the scale output")))
+    return failure();
+  if (operands.global && !operands.global.getType().isF32())
+    return verifyMemRef(kernel, operands.global, "the global operand");
+  return success();
+}
+
+static LogicalResult verifyRowElements(QuantizeOp quantize, int64_t k,
+                                       const target::Chip &chip) {
+  if (ShapedType::isDynamic(k))
+    return quantize.emitOpError()
+           << "expected a static last dimension on " << chip.name
+           << ", but got " << quantize.getX().getType();
+  if (k % quantize.getBlockSize() != 0)
+    return quantize.emitOpError()
+           << "expected the last dimension to be a multiple of "
+           << quantize.getBlockSize() << " on " << chip.name << ", but got "
+           << k;
+  // Positions in a row group are 32-bit numbers.
+  if (k > std::numeric_limits<int32_t>::max())
+    return quantize.emitOpError()
+           << "expected the last dimension to be below 2^31 on " << chip.name
+           << ", but got " << k;
+  return success();
+}
+
+static numerics::ElementFormat getFormat(Type element) {
+  if (isa<Float8E4M3FNType>(element))
+    return numerics::ElementFormat::E4M3;
+  if (isa<Float8E5M2Type>(element))
+    return numerics::ElementFormat::E5M2;
+  return numerics::ElementFormat::E2M1;
+}
+
+FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
+                                              const target::Chip &chip,
+                                              QuantizeOperands &operands) {
+  FailureOr<QuantizeOp> quantize = getQuantize(kernel, chip);
+  if (failed(quantize))
+    return failure();
+  auto x = cast<RankedTensorType>(quantize->getX().getType());
+  int64_t rowElements = x.getShape().back();
+  if (failed(matchOperands(kernel, *quantize, operands)) ||
+      failed(verifyRowElements(*quantize, rowElements, chip)))
+    return failure();
+
+  QuantizeSpec spec;
+  spec.recipe = static_cast<numerics::Recipe>(quantize->getEffectiveRecipe());
+  spec.format = getFormat(
+      cast<RankedTensorType>(quantize->getData().getType()).getElementType());
+  spec.inputType = x.getElementType();
+  spec.rowElements = rowElements;
+  spec.swizzled = getLayout(quantize->getScale().getType()) != nullptr;
+  spec.globalKind = !operands.global             ? GlobalKind::Absent
+                    : quantize->getGlobalScale() ? GlobalKind::DecodeScale
+                                                 : GlobalKind::Amax;
+  auto global = operands.global
+                    ? dyn_cast<MemRefType>(operands.global.getType())
+                    : MemRefType();
+  spec.globalByValue = operands.global && !global;
+  spec.globalPerMatrix = global && global.getRank() > 0;
+  spec.batched = x.getRank() > 2 && (spec.swizzled || spec.globalPerMatrix);
+  return spec;
+}
+
+} // namespace blockscale

@@ -1,0 +1,68 @@
+//===- QuantizeSpec.h - What a quantize kernel computes ---------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZESPEC_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZESPEC_H
+
+#include "QuantizeLeaf.h"
+#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Target/Chip.h"
+
+namespace blockscale {
+
+/// Everything that the code of a quantize kernel depends on. The number of rows
+/// and of matrices is given at launch, so kernels of one spec are one kernel.
+struct QuantizeSpec {
+  numerics::Recipe recipe;
+  numerics::ElementFormat format;
+  /// bf16 or f32.
+  mlir::Type inputType;
+  /// Elements of a row, a multiple of the block.
+  int64_t rowElements;
+  /// Scales in 128x4 tiles rather than linear.
+  bool swizzled;
+  /// Whether the kernel tells matrices of a batch apart. Otherwise a batch is
+  /// one matrix of all rows.
+  bool batched;
+  GlobalKind globalKind;
+  /// Whether the global operand is an f32 argument rather than a pointer.
+  bool globalByValue;
+  /// Whether the pointer is to one value for each matrix.
+  bool globalPerMatrix;
+
+  int64_t getBlockElements() const { return numerics::getBlockSize(recipe); }
+  int64_t getBlocksPerRow() const { return rowElements / getBlockElements(); }
+  int64_t getInputBytes() const {
+    return inputType.getIntOrFloatBitWidth() / 8;
+  }
+  int64_t getDataBits() const {
+    return numerics::getFormatInfo(format).storageBits;
+  }
+
+  /// A name that differs wherever the kernels do, for example
+  /// `quantize_e2m1_torchao_bf16_k4096_swizzled_scaled`.
+  std::string getKernelName() const;
+};
+
+/// The operands of a `blockscale.kernel` by their meaning.
+struct QuantizeOperands {
+  mlir::Value x;
+  mlir::Value data;
+  mlir::Value scale;
+  /// Null where absent.
+  mlir::Value global;
+};
+
+/// Reads the spec off a kernel on memrefs. What `chip` cannot run is an error
+/// at the op concerned.
+mlir::FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
+                                                    const target::Chip &chip,
+                                                    QuantizeOperands &operands);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZESPEC_H
