@@ -18,7 +18,6 @@ using namespace mlir;
 namespace blockscale {
 
 static void buildBufferize(OpPassManager &pm) {
-  pm.addPass(bufferization::createEmptyTensorEliminationPass());
   pm.addPass(createBufferizeKernels());
   pm.addPass(bufferization::createDropEquivalentBufferResultsPass());
   pm.addPass(createCanonicalizerPass());

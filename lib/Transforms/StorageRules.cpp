@@ -44,6 +44,8 @@ Type findType(Operation *op, function_ref<bool(Type)> predicate) {
     if (Type type = search(function.getResultTypes()))
       return type;
   }
+  if (isa<KernelOp>(op))
+    return {};
   for (Region &region : op->getRegions())
     for (Block &block : region)
       if (Type type = search(block.getArgumentTypes()))

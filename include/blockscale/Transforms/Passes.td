@@ -83,9 +83,10 @@ def BufferizeKernels
   let summary = "One-shot-bufferize everything but the bodies of kernels";
   let description = [{
     Runs upstream's empty tensor elimination and module bufferization with
-    identity layouts at function boundaries. Packed and swizzled tensors must be
-    in storage form, and control flow that carries tensors structured. A kernel bufferizes as a whole, in place; the logical tensors of
-    its body are a description and stay.
+    identity layouts at function boundaries. A kernel bufferizes as a whole, in
+    place; the logical tensors of its body are a description and stay. Packed and
+    swizzled tensors must be in storage form, and control flow that carries
+    tensors structured.
   }];
   let dependentDialects = [
     "::mlir::bufferization::BufferizationDialect",

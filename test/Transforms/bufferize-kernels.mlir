@@ -1,0 +1,70 @@
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels),blockscale-materialize-storage,canonicalize,cse,blockscale-bufferize,cse,canonicalize)' | FileCheck %s
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Kernels write their buffers in place and read each other's: no copy. Bodies
+// stay logical.
+// CHECK-LABEL: func.func @chain
+// CHECK-SAME: %[[X:.+]]: memref<200x80xbf16>) -> memref<200x80xf32>
+func.func @chain(%x: tensor<200x80xbf16>) -> tensor<200x80xf32> {
+  // CHECK-NOT: memref.copy
+  // CHECK-DAG: %[[Q:.+]] = memref.alloc() {{.*}} : memref<200x40xi8>
+  // CHECK-DAG: %[[S:.+]] = memref.alloc() {{.*}} : memref<2x2x32x4x4xf8E4M3FN>
+  // CHECK: blockscale.kernel ins(%[[X]] : memref<200x80xbf16>) outs(%[[Q]], %[[S]] : memref<200x40xi8>, memref<2x2x32x4x4xf8E4M3FN>) {
+  // CHECK-NEXT: ^bb0(%{{.+}}: tensor<200x80xbf16>, %{{.+}}: tensor<200x80xf4E2M1FN>, %{{.+}}: tensor<200x5xf8E4M3FN, #swizzled>):
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<200x80xbf16> -> tensor<200x80xf4E2M1FN>, tensor<200x5xf8E4M3FN, #swizzled>
+  // CHECK: %[[Y:.+]] = memref.alloc() {{.*}} : memref<200x80xf32>
+  // CHECK: blockscale.kernel ins(%[[Q]], %[[S]] : {{.+}}) outs(%[[Y]] : memref<200x80xf32>) {
+  %y = blockscale.dequantize %q, %s block [1, 16] : tensor<200x80xf4E2M1FN>, tensor<200x5xf8E4M3FN, #swizzled> -> tensor<200x80xf32>
+  // CHECK-NOT: memref.copy
+  // CHECK: return %[[Y]]
+  return %y : tensor<200x80xf32>
+}
+
+// Tiles of storage are written straight to their place in the whole.
+// CHECK-LABEL: func.func @tiles
+// CHECK-SAME: %[[X:.+]]: memref<256x64xf32>
+func.func @tiles(%x: tensor<256x64xf32>) -> tensor<256x2xf8E8M0FNU, #swizzled> {
+  // CHECK-NOT: memref.copy
+  // CHECK: %[[ALL:.+]] = memref.alloc() {{.*}} : memref<2x1x32x4x4xf8E8M0FNU>
+  // CHECK: scf.forall (%[[I:.+]]) = (0) to (256) step (128)
+  %e = tensor.empty() : tensor<256x2xf8E8M0FNU, #swizzled>
+  %r = scf.forall (%i) = (0) to (256) step (128) shared_outs(%o = %e) -> tensor<256x2xf8E8M0FNU, #swizzled> {
+    // CHECK-DAG: %[[XT:.+]] = memref.subview %[[X]][%[[I]], 0] [128, 64] [1, 1]
+    %xt = tensor.extract_slice %x[%i, 0] [128, 64] [1, 1] : tensor<256x64xf32> to tensor<128x64xf32>
+    // CHECK-DAG: %[[ST:.+]] = memref.subview %[[ALL]][%{{.+}}, 0, 0, 0, 0] [1, 1, 32, 4, 4] [1, 1, 1, 1, 1]
+    // CHECK: blockscale.kernel ins(%[[XT]] : {{.+}}) outs(%{{.+}}, %[[ST]] :
+    %q, %s = blockscale.quantize %xt block [1, 32] : tensor<128x64xf32> -> tensor<128x64xf8E4M3FN>, tensor<128x2xf8E8M0FNU, #swizzled>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %s into %o[%i, 0] [128, 2] [1, 1] : tensor<128x2xf8E8M0FNU, #swizzled> into tensor<256x2xf8E8M0FNU, #swizzled>
+    }
+  }
+  // CHECK-NOT: memref.copy
+  // CHECK: return %[[ALL]]
+  return %r : tensor<256x2xf8E8M0FNU, #swizzled>
+}
+
+// An output whose old content the body reads is copied where others use it.
+// CHECK-LABEL: func.func @old_content
+func.func @old_content(%o: tensor<f32> {bufferization.writable = false}) -> tensor<f32> {
+  // CHECK: memref.copy
+  // CHECK: blockscale.kernel outs
+  %r = blockscale.kernel outs(%o : tensor<f32>) {
+  ^bb0(%lo: tensor<f32>):
+    blockscale.yield %lo : tensor<f32>
+  } -> tensor<f32>
+  return %r : tensor<f32>
+}
+
+// A loop whose iterations make new tensors allocates them.
+// CHECK-LABEL: func.func @loop
+func.func @loop(%q: tensor<8x32xf4E2M1FN>, %p: tensor<8x32xf4E2M1FN>, %n: index, %c: i1) -> tensor<8x32xf4E2M1FN> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // CHECK: scf.for {{.+}} -> (memref<8x16xi8>)
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%b = %q) -> tensor<8x32xf4E2M1FN> {
+    %0 = arith.select %c, %b, %p : tensor<8x32xf4E2M1FN>
+    scf.yield %0 : tensor<8x32xf4E2M1FN>
+  }
+  return %r : tensor<8x32xf4E2M1FN>
+}
