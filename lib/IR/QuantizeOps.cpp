@@ -208,6 +208,10 @@ LogicalResult SwizzleOp::verify() {
   if (failed(verifyShape(*this, "the result", source.getShape(),
                          result.getShape())))
     return failure();
+  if (source.getEncoding() == result.getEncoding() && source != result)
+    return emitOpError() << "expected equal types between equal layouts, but "
+                            "got "
+                         << source << " and " << result;
   // swizzle_c2: encodings are absent or layouts; without one the rank is 2 or
   // more, which layouts ask for themselves.
   for (RankedTensorType type : {source, result})

@@ -88,9 +88,16 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
       return WalkResult::advance();
     });
     OpBuilder builder(&getContext());
-    for (Operation *op : ops)
-      if (failed(wrapInKernel(builder, op)))
+    for (Operation *op : ops) {
+      // Nothing to run where the layout stays.
+      auto swizzle = dyn_cast<SwizzleOp>(op);
+      if (swizzle && swizzle.getSource().getType() == swizzle.getType()) {
+        swizzle.replaceAllUsesWith(swizzle.getSource());
+        swizzle.erase();
+      } else if (failed(wrapInKernel(builder, op))) {
         return signalPassFailure();
+      }
+    }
   }
 };
 

@@ -165,12 +165,13 @@ Status checkArgument(const Slot &slot, const runtime::NpyArray &array) {
                            formatShape(array.shape));
   if (!slot.isE4M3Scale)
     return Status::success();
+  // 0xFF is NaN, whose sign means nothing.
+  const uint8_t *bytes = array.data.data();
   for (size_t i = 0; i < array.data.size(); ++i)
-    if (array.data.data()[i] & 0x80)
+    if (bytes[i] >= 0x80 && bytes[i] != 0xFF)
       return Status::failure(
           "expected E4M3 scale bytes without sign, but got 0x" +
-          llvm::utohexstr(array.data.data()[i]) + " at byte " +
-          std::to_string(i));
+          llvm::utohexstr(bytes[i]) + " at byte " + std::to_string(i));
   return Status::success();
 }
 

@@ -223,7 +223,8 @@ def BlockScale_SwizzleOp : BlockScale_TensorOp<"swizzle",
     dynamic dimensions takes one size operand for each.
 
     Constraints:
-    - `swizzle_c1`: source and result have the same shape and element type.
+    - `swizzle_c1`: source and result have the same shape and element type, and
+      are equal where their layouts are.
     - `swizzle_c2`: encodings are absent or layouts.
     - `swizzle_c3`: `sizes` has one operand for each dynamic dimension of a
       linear result of a swizzled source, else none.

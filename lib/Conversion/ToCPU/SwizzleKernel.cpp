@@ -1,0 +1,250 @@
+//===- SwizzleKernel.cpp - Scales from layout to layout -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GroupLoop.h"
+#include "Kernels.h"
+#include "ScaleAddress.h"
+#include "ScaleTiles.h"
+#include "blockscale/Numerics/ScaleLayout.h"
+
+using namespace mlir;
+using blockscale::numerics::kTileCols;
+using blockscale::numerics::kTileRows;
+
+namespace blockscale::cpu {
+
+/// Bytes of a step along a row.
+static constexpr int64_t kBytesPerStep = 32;
+
+/// Neither side is linear only between equal types, which fold away; then the
+/// source's memory is the result's.
+static bool isLinear(Value scale) { return !getLayout(scale.getType()); }
+
+static LayoutAttr getGroupedLayout(SwizzleOp op) {
+  for (Value side : {op.getSource(), op.getResult()})
+    if (LayoutAttr layout = getLayout(side.getType());
+        layout && layout.isGrouped())
+      return layout;
+  return {};
+}
+
+Value prepareCall(SwizzleOp op, CallSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  bool fromLinear = isLinear(op.getSource());
+  Value linear = fromLinear ? op.getSource() : op.getResult();
+  Value other = fromLinear ? op.getResult() : op.getSource();
+  CallSite::Sizes sizes = site.getSizes(linear);
+  site.requireSizes(fromLinear ? "the result" : "source", other, sizes,
+                    fromLinear ? "source" : "the result");
+  if (fromLinear && getGroupedLayout(op))
+    return getDim(b, site.lookup(other), 0);
+  Value rows = toIndex(b, sizes[sizes.size() - 2]);
+  Value items =
+      fromLinear && !isLinear(other) ? ceilDiv(b, rows, kTileRows) : rows;
+  for (OpFoldResult size : ArrayRef<OpFoldResult>(sizes).drop_back(2))
+    items = mul(b, items, toIndex(b, size));
+  return items;
+}
+
+/// Copies `count` bytes along a row.
+static void emitCopyBytes(ImplicitLocOpBuilder &b, Value source,
+                          ValueRange sourceRow, Value target,
+                          ValueRange targetRow, Value count) {
+  emitUnitSteps(b, count, kBytesPerStep, [&](Value first, int64_t bytes) {
+    storeLanes(loadLanes(b, source, append(sourceRow, first), bytes), target,
+               append(targetRow, first));
+  });
+}
+
+/// Items are bands of the source.
+static void emitToTiles(SwizzleOp op, const ItemRange &range) {
+  ImplicitLocOpBuilder &b = range.b;
+  Value source = range.lookup(op.getSource());
+  Value result = range.lookup(op.getResult());
+  int64_t rank = getTensorType(op.getSource()).getRank();
+  Value rows = getDim(b, source, rank - 2), cols = getDim(b, source, rank - 1);
+  Indices bandSizes = getLeadingSizes(b, source, rank - 2);
+  bandSizes.push_back(ceilDiv(b, rows, kTileRows));
+  ScaleBand band(b, cols);
+  emitLoop(b, range.begin, range.end, [&](Value item) {
+    Indices index = delinearize(b, item, bandSizes);
+    ValueRange batch = ValueRange(index).drop_back();
+    Value first = mul(b, index.back(), kTileRows);
+    Value count = min(b, getIndex(b, kTileRows), sub(b, rows, first));
+    emitLoop(b, getIndex(b, 0), count, [&](Value i) {
+      emitCopyBytes(b, source, append(batch, add(b, first, i)),
+                    band.getBuffer(), i, cols);
+    });
+    band.emitClearRows(count);
+    band.emitStoreTiles(result, ceilDiv(b, cols, kTileCols),
+                        [&](Value col) { return append(index, col); });
+  });
+  band.emitFree();
+}
+
+/// Copies scales [firstCol, lastCol) of a row out of `tiles`.
+static void emitCopyFromTiles(ImplicitLocOpBuilder &b, const ScaleMatrix &tiles,
+                              Value row, Value firstCol, Value lastCol,
+                              Value result, ValueRange resultRow) {
+  emitLoop(b, firstCol, lastCol, [&](Value col) {
+    storeBits(loadBits(b, tiles.getMemRef(), tiles.getIndices(row, col)),
+              result, append(resultRow, col));
+  });
+}
+
+/// Items are rows of the result.
+static void emitFromTiles(SwizzleOp op, const ItemRange &range) {
+  ImplicitLocOpBuilder &b = range.b;
+  Value source = range.lookup(op.getSource());
+  Value result = range.lookup(op.getResult());
+  int64_t rank = getTensorType(op.getResult()).getRank();
+  Value cols = getDim(b, result, rank - 1);
+  Indices rowSizes = getLeadingSizes(b, result, rank - 1);
+  emitLoop(b, range.begin, range.end, [&](Value item) {
+    Indices row = delinearize(b, item, rowSizes);
+    ScaleMatrix tiles(b, source, getLayout(op.getSource().getType()),
+                      ValueRange(row).drop_back());
+    emitCopyFromTiles(b, tiles, row.back(), getIndex(b, 0), cols, result, row);
+  });
+}
+
+namespace {
+
+/// The groups of a kernel with a grouped side, and where their tiles are.
+class GroupedSwizzle {
+public:
+  GroupedSwizzle(SwizzleOp op, const ItemRange &range)
+      : b(range.b),
+        linear(range.lookup(isLinear(op.getSource()) ? op.getSource()
+                                                     : op.getResult())),
+        tiles(range.lookup(isLinear(op.getSource()) ? op.getResult()
+                                                    : op.getSource())),
+        offsets(range.lookup(op.getOffsets())), block(op.getBlock()),
+        alongRows(getGroupedLayout(op).getDim() == 0) {
+    rows = getDim(b, linear, 0);
+    cols = getDim(b, linear, 1);
+  }
+
+  /// Stores tile `item`, zero where no group has it.
+  void emitStoreTile(Value item) {
+    emitClearTile(item);
+    emitGroups([&](const Group &group) {
+      Value colTiles = getColTiles(group);
+      Value first = mul(b, group.tilesBefore, getOtherTiles());
+      Value count = mul(b, getRowTiles(group), colTiles);
+      emitIf(b, isIn(item, first, add(b, first, count)), [&] {
+        Value tile = sub(b, item, first);
+        Value rowTile = arith::DivUIOp::create(b, tile, colTiles);
+        Value colTile = arith::RemUIOp::create(b, tile, colTiles);
+        emitFillTile(item,
+                     add(b, getFirstRow(group), mul(b, rowTile, kTileRows)),
+                     getLastRow(group),
+                     add(b, getFirstCol(group), mul(b, colTile, kTileCols)),
+                     getLastCol(group));
+      });
+    });
+  }
+
+  /// Stores row `row` of the linear result, zero where no group has it.
+  void emitLoadRow(Value row) {
+    Lanes zero(b, arith::ConstantOp::create(b, b.getI8IntegerAttr(0)));
+    emitLoop(b, getIndex(b, 0), cols,
+             [&](Value col) { storeBits(zero, linear, {row, col}); });
+    emitGroups([&](const Group &group) {
+      ScaleMatrix matrix = ScaleMatrix::getGroup(
+          b, tiles, mul(b, group.tilesBefore, getOtherTiles()),
+          getColTiles(group), getFirstRow(group), getFirstCol(group));
+      emitIf(b, isIn(row, getFirstRow(group), getLastRow(group)), [&] {
+        emitCopyFromTiles(b, matrix, row, getFirstCol(group), getLastCol(group),
+                          linear, row);
+      });
+    });
+  }
+
+private:
+  void emitGroups(function_ref<void(const Group &)> body) {
+    emitGroupLoop(b,
+                  {offsets, alongRows ? rows : cols, block,
+                   alongRows ? kTileRows : kTileCols},
+                  body);
+  }
+
+  Value isIn(Value x, Value begin, Value end) {
+    Value above = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, x, begin);
+    Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, end);
+    return arith::AndIOp::create(b, above, below);
+  }
+
+  Value getFirstRow(const Group &g) {
+    return alongRows ? g.begin : getIndex(b, 0);
+  }
+  Value getLastRow(const Group &g) { return alongRows ? g.end : rows; }
+  Value getFirstCol(const Group &g) {
+    return alongRows ? getIndex(b, 0) : g.begin;
+  }
+  Value getLastCol(const Group &g) { return alongRows ? cols : g.end; }
+
+  Value getRowTiles(const Group &g) {
+    return ceilDiv(b, sub(b, getLastRow(g), getFirstRow(g)), kTileRows);
+  }
+  Value getColTiles(const Group &g) {
+    return ceilDiv(b, sub(b, getLastCol(g), getFirstCol(g)), kTileCols);
+  }
+  /// Tiles across the grouped dimension, the same for every group.
+  Value getOtherTiles() {
+    return alongRows ? ceilDiv(b, cols, kTileCols)
+                     : ceilDiv(b, rows, kTileRows);
+  }
+
+  void emitClearTile(Value item) {
+    auto type = VectorType::get({kTileCols}, b.getI8Type());
+    Lanes zero(b, arith::ConstantOp::create(b, type, b.getZeroAttr(type)));
+    emitLoop(b, getIndex(b, 0), getIndex(b, 32), [&](Value inner) {
+      for (int64_t group = 0; group < kTileRows / 32; ++group)
+        storeLanes(zero, tiles,
+                   {item, inner, getIndex(b, group), getIndex(b, 0)});
+    });
+  }
+
+  /// Stores the scales of the tile that begins at (firstRow, firstCol).
+  void emitFillTile(Value item, Value firstRow, Value lastRow, Value firstCol,
+                    Value lastCol) {
+    Value endRow = min(b, add(b, firstRow, getIndex(b, kTileRows)), lastRow);
+    Value endCol = min(b, add(b, firstCol, getIndex(b, kTileCols)), lastCol);
+    ScaleMatrix matrix = ScaleMatrix::getGroup(b, tiles, item, getIndex(b, 1),
+                                               firstRow, firstCol);
+    emitLoop(b, firstRow, endRow, [&](Value row) {
+      emitLoop(b, firstCol, endCol, [&](Value col) {
+        storeBits(loadBits(b, linear, {row, col}), tiles,
+                  matrix.getIndices(row, col));
+      });
+    });
+  }
+
+  ImplicitLocOpBuilder &b;
+  Value linear, tiles, offsets;
+  int64_t block;
+  bool alongRows;
+  Value rows, cols;
+};
+
+} // namespace
+
+void emitItems(SwizzleOp op, const ItemRange &range) {
+  bool fromLinear = isLinear(op.getSource());
+  if (!getGroupedLayout(op))
+    return fromLinear ? emitToTiles(op, range) : emitFromTiles(op, range);
+  GroupedSwizzle swizzle(op, range);
+  emitLoop(range.b, range.begin, range.end, [&](Value item) {
+    if (fromLinear)
+      swizzle.emitStoreTile(item);
+    else
+      swizzle.emitLoadRow(item);
+  });
+}
+
+} // namespace blockscale::cpu
