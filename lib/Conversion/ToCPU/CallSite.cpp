@@ -34,6 +34,17 @@ CallSite::Sizes CallSite::getSizes(Value logical) const {
   return sizes;
 }
 
+CallSite::Sizes CallSite::getDataSizes(Value data, Value other) const {
+  Sizes sizes = getSizes(data);
+  auto hidesSize = [](Value value) {
+    RankedTensorType type = getTensorType(value);
+    return type.isDynamicDim(type.getRank() - 1) && needsStorageForm(type);
+  };
+  Value source = hidesSize(data) ? other : data;
+  sizes.back() = getAsOpFoldResult(getDataCols(b, source, operands));
+  return sizes;
+}
+
 void CallSite::require(Value holds, const Twine &rule, Value found) {
   if (matchPattern(holds, m_One()))
     return;

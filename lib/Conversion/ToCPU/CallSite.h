@@ -37,6 +37,10 @@ public:
   /// Sizes of a value whose memory has its logical shape.
   Sizes getSizes(mlir::Value logical) const;
 
+  /// Logical sizes of data, the last one from whichever of `data` and `other`
+  /// tells it best: packed data with a dynamic size hides whether it is odd.
+  Sizes getDataSizes(mlir::Value data, mlir::Value other) const;
+
   /// `size % divisor == 0`, for example "the last dimension of x".
   void requireMultiple(mlir::OpFoldResult size, int64_t divisor,
                        const llvm::Twine &what);

@@ -85,4 +85,22 @@ Value loadGlobal(ImplicitLocOpBuilder &b, Value global, ValueRange element) {
                                 isPerElement(global) ? element : ValueRange());
 }
 
+Value loadGlobalProduct(ImplicitLocOpBuilder &b, Value first, Value second,
+                        ValueRange element) {
+  Value left = loadGlobal(b, first, element);
+  Value right = loadGlobal(b, second, element);
+  if (!left || !right)
+    return left ? left : right;
+  return Lanes(b, left) * Lanes(b, right);
+}
+
+Value getDataCols(ImplicitLocOpBuilder &b, Value data,
+                  const KernelOperands &operands) {
+  RankedTensorType type = getTensorType(data);
+  if (!type.isDynamicDim(type.getRank() - 1))
+    return getIndex(b, type.getShape().back());
+  Value stored = getDim(b, operands.lookup(data), type.getRank() - 1);
+  return needsStorageForm(type) ? mul(b, stored, 2) : stored;
+}
+
 } // namespace blockscale::cpu

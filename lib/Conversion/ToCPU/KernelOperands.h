@@ -47,6 +47,15 @@ bool isPerElement(mlir::Value global);
 mlir::Value loadGlobal(mlir::ImplicitLocOpBuilder &b, mlir::Value global,
                        mlir::ValueRange element);
 
+/// The product of two global operands; null if both are absent.
+mlir::Value loadGlobalProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value first,
+                              mlir::Value second, mlir::ValueRange element);
+
+/// The last logical size of data. Where the type does not tell, that of packed
+/// data is even.
+mlir::Value getDataCols(mlir::ImplicitLocOpBuilder &b, mlir::Value data,
+                        const KernelOperands &operands);
+
 } // namespace blockscale::cpu
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_KERNELOPERANDS_H

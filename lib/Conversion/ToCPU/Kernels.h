@@ -54,6 +54,20 @@ void emitItems(GlobalScaleOp op, const ItemRange &range);
 mlir::Value prepareCall(DequantizeOp op, CallSite &site);
 void emitItems(DequantizeOp op, const ItemRange &range);
 
+/// Items: panels of up to 32 rows of the result, in each batch element.
+mlir::Value prepareCall(ScaledMMOp op, CallSite &site);
+void emitItems(ScaledMMOp op, const ItemRange &range);
+
+/// Items: bands of 128 rows into tiles, rows out of tiles, and tiles into a
+/// grouped layout.
+mlir::Value prepareCall(SwizzleOp op, CallSite &site);
+void emitItems(SwizzleOp op, const ItemRange &range);
+
+/// Items: panels of up to 32 rows of the result, in each group where K is
+/// grouped.
+mlir::Value prepareCall(ScaledGroupedMMOp op, CallSite &site);
+void emitItems(ScaledGroupedMMOp op, const ItemRange &range);
+
 } // namespace blockscale::cpu
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_KERNELS_H

@@ -46,10 +46,12 @@ Lanes Lanes::floatLike(double constant) const {
 }
 
 Lanes Lanes::integerLike(uint64_t constant) const {
-  unsigned width = getElementType().getIntOrFloatBitWidth();
+  Type element = getElementType();
+  unsigned width = element.isIndex() ? IndexType::kInternalStorageBitWidth
+                                     : element.getIntOrFloatBitWidth();
   APInt bits(width, constant, /*isSigned=*/false, /*implicitTrunc=*/true);
   return createConstant(*builder, value.getType(),
-                        builder->getIntegerAttr(getElementType(), bits));
+                        builder->getIntegerAttr(element, bits));
 }
 
 //===----------------------------------------------------------------------===//
@@ -116,12 +118,13 @@ Lanes maxSigned(Lanes a, Lanes b) { return create<arith::MaxSIOp>(a, b); }
 // Conversions
 //===----------------------------------------------------------------------===//
 
-template <typename OpTy>
-static Lanes convert(Lanes x, Type element) {
+template <typename OpTy, typename... Args>
+static Lanes convert(Lanes x, Type element, Args... args) {
   if (x.getElementType() == element)
     return x;
   ImplicitLocOpBuilder &builder = x.getBuilder();
-  return Lanes(builder, builder.createOrFold<OpTy>(x.getTypeWith(element), x));
+  return Lanes(builder, builder.createOrFold<OpTy>(x.getTypeWith(element),
+                                                   Value(x), args...));
 }
 
 Lanes toBits(Lanes x) {
@@ -135,6 +138,15 @@ Lanes toF32(Lanes bits) {
 
 Lanes convertToF32(Lanes x) {
   return convert<arith::SIToFPOp>(x, x.getBuilder().getF32Type());
+}
+
+Lanes extendToF64(Lanes x) {
+  return convert<arith::ExtFOp>(x, x.getBuilder().getF64Type(),
+                                arith::FastMathFlagsAttr());
+}
+
+Lanes roundToF32(Lanes x) {
+  return convert<arith::TruncFOp>(x, x.getBuilder().getF32Type());
 }
 
 Lanes truncate(Lanes x, unsigned width) {

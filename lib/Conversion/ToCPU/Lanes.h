@@ -119,6 +119,10 @@ Lanes toF32(Lanes bits);
 /// i32 to f32; exact for the small numbers it is used for.
 Lanes convertToF32(Lanes x);
 
+/// f32 to f64, exact, and f32 or f64 to the nearest f32.
+Lanes extendToF64(Lanes x);
+Lanes roundToF32(Lanes x);
+
 /// The low `width` bits, and zero extension to `width` bits.
 Lanes truncate(Lanes x, unsigned width);
 Lanes extend(Lanes x, unsigned width);

@@ -103,16 +103,24 @@ void emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, LoopBody body,
   emitInside(b, loop.getBody(), [&] { body(loop.getInductionVar()); });
 }
 
-Value emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, Value init,
-                    function_ref<Value(Value, Value)> body, int64_t step) {
-  auto loop =
-      scf::ForOp::create(b, begin, end, getIndex(b, step), ValueRange{init});
+SmallVector<Value>
+emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, ValueRange inits,
+              function_ref<SmallVector<Value>(Value, ValueRange)> body,
+              int64_t step) {
+  auto loop = scf::ForOp::create(b, begin, end, getIndex(b, step), inits);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value carried =
-      body(loop.getInductionVar(), loop.getRegionIterArgs().front());
-  scf::YieldOp::create(b, carried);
-  return loop.getResult(0);
+  scf::YieldOp::create(
+      b, body(loop.getInductionVar(), ValueRange(loop.getRegionIterArgs())));
+  return SmallVector<Value>(loop.getResults());
+}
+
+Value emitReduction(ImplicitLocOpBuilder &b, Value begin, Value end, Value init,
+                    function_ref<Value(Value, Value)> body, int64_t step) {
+  auto carryOne = [&](Value i, ValueRange carried) {
+    return SmallVector<Value>{body(i, carried.front())};
+  };
+  return emitReduction(b, begin, end, ValueRange(init), carryOne, step).front();
 }
 
 void emitIf(ImplicitLocOpBuilder &b, Value condition,

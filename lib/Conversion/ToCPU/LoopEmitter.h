@@ -58,7 +58,16 @@ using LoopBody = llvm::function_ref<void(mlir::Value)>;
 void emitLoop(mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
               LoopBody body, int64_t step = 1);
 
-/// The same with one value carried from iteration to iteration.
+/// The same with values carried from iteration to iteration.
+llvm::SmallVector<mlir::Value> emitReduction(
+    mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
+    mlir::ValueRange inits,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value i,
+                                                      mlir::ValueRange carried)>
+        body,
+    int64_t step = 1);
+
+/// The same with one value.
 mlir::Value emitReduction(
     mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
     mlir::Value init,

@@ -85,7 +85,8 @@ private:
 template <typename FnTy>
 static LogicalResult dispatch(KernelOp kernel, FnTy &&fn) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.getSingleOp())
-      .Case<AmaxOp, DequantizeOp, GlobalScaleOp, QuantizeOp>([&](auto op) {
+      .Case<AmaxOp, DequantizeOp, GlobalScaleOp, QuantizeOp, ScaledMMOp,
+            ScaledGroupedMMOp, SwizzleOp>([&](auto op) {
         fn(op);
         return success();
       })

@@ -20,8 +20,6 @@ namespace blockscale::cpu {
 /// Bytes of a step along a row.
 static constexpr int64_t kBytesPerStep = 32;
 
-/// Neither side is linear only between equal types, which fold away; then the
-/// source's memory is the result's.
 static bool isLinear(Value scale) { return !getLayout(scale.getType()); }
 
 static LayoutAttr getGroupedLayout(SwizzleOp op) {
@@ -32,8 +30,22 @@ static LayoutAttr getGroupedLayout(SwizzleOp op) {
   return {};
 }
 
+/// Equal types, which folding usually removes.
+static bool isCopy(SwizzleOp op) {
+  return getLayout(op.getSource().getType()) ==
+         getLayout(op.getResult().getType());
+}
+
+/// Sizes of all dimensions of the memory but the last.
+static Indices getCopiedRows(ImplicitLocOpBuilder &b, Value memref) {
+  int64_t rank = cast<MemRefType>(memref.getType()).getRank();
+  return getLeadingSizes(b, memref, rank - 1);
+}
+
 Value prepareCall(SwizzleOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
+  if (isCopy(op))
+    return getProduct(b, getCopiedRows(b, site.lookup(op.getSource())));
   bool fromLinear = isLinear(op.getSource());
   Value linear = fromLinear ? op.getSource() : op.getResult();
   Value other = fromLinear ? op.getResult() : op.getSource();
@@ -43,8 +55,7 @@ Value prepareCall(SwizzleOp op, CallSite &site) {
   if (fromLinear && getGroupedLayout(op))
     return getDim(b, site.lookup(other), 0);
   Value rows = toIndex(b, sizes[sizes.size() - 2]);
-  Value items =
-      fromLinear && !isLinear(other) ? ceilDiv(b, rows, kTileRows) : rows;
+  Value items = fromLinear ? ceilDiv(b, rows, kTileRows) : rows;
   for (OpFoldResult size : ArrayRef<OpFoldResult>(sizes).drop_back(2))
     items = mul(b, items, toIndex(b, size));
   return items;
@@ -57,6 +68,19 @@ static void emitCopyBytes(ImplicitLocOpBuilder &b, Value source,
   emitUnitSteps(b, count, kBytesPerStep, [&](Value first, int64_t bytes) {
     storeLanes(loadLanes(b, source, append(sourceRow, first), bytes), target,
                append(targetRow, first));
+  });
+}
+
+/// Items are rows of memory.
+static void emitCopy(SwizzleOp op, const ItemRange &range) {
+  ImplicitLocOpBuilder &b = range.b;
+  Value source = range.lookup(op.getSource());
+  Value result = range.lookup(op.getResult());
+  Indices rowSizes = getCopiedRows(b, source);
+  Value cols = getDim(b, source, rowSizes.size());
+  emitLoop(b, range.begin, range.end, [&](Value item) {
+    Indices row = delinearize(b, item, rowSizes);
+    emitCopyBytes(b, source, row, result, row, cols);
   });
 }
 
@@ -235,6 +259,8 @@ private:
 } // namespace
 
 void emitItems(SwizzleOp op, const ItemRange &range) {
+  if (isCopy(op))
+    return emitCopy(op, range);
   bool fromLinear = isLinear(op.getSource());
   if (!getGroupedLayout(op))
     return fromLinear ? emitToTiles(op, range) : emitFromTiles(op, range);

@@ -1,0 +1,37 @@
+//===- BlockDecoder.h - Code that reads data and scales ---------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKDECODER_H
+#define BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKDECODER_H
+
+#include "LoopEmitter.h"
+#include "ScaleAddress.h"
+#include "blockscale/Numerics/Format.h"
+
+namespace blockscale::cpu {
+
+/// f32 values of `count` codes of a row, from column `col` on. Packed codes
+/// start at an even column.
+Lanes emitLoadElements(mlir::ImplicitLocOpBuilder &b, mlir::Value data,
+                       numerics::ElementFormat format, mlir::ValueRange row,
+                       mlir::Value col, int64_t count);
+
+/// The f32 value of one code, in any column.
+Lanes emitLoadElement(mlir::ImplicitLocOpBuilder &b, mlir::Value data,
+                      numerics::ElementFormat format, mlir::ValueRange row,
+                      mlir::Value col);
+
+/// values[i] = transform(f32 value of scale (row, first + i)), i < count.
+void emitDecodeScaleRow(mlir::ImplicitLocOpBuilder &b,
+                        const ScaleMatrix &scales, numerics::ScaleFormat format,
+                        mlir::Value row, mlir::Value first, mlir::Value count,
+                        mlir::Value values,
+                        llvm::function_ref<Lanes(Lanes)> transform = nullptr);
+
+} // namespace blockscale::cpu
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKDECODER_H

@@ -1,0 +1,196 @@
+//===- PanelProduct.cpp - Products of panels of rows ----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PanelProduct.h"
+#include "CodecEmitter.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace blockscale::cpu {
+
+/// Rows of B that are decoded at a time.
+static constexpr int64_t kPanelCols = 32;
+
+/// Results of a register tile, rows and columns. Their sums fit in half of the
+/// registers of AVX-512 and in all of those of AVX2.
+static constexpr int64_t kTileSize = 2;
+
+/// Blocks that are decoded in a step.
+static constexpr int64_t kBlocksPerStep = 4;
+
+/// Columns of the result that are stored in a step.
+static constexpr int64_t kColsPerStep = 16;
+
+PanelProduct::PanelProduct(ImplicitLocOpBuilder &b,
+                           numerics::ScaleFormat scaleFormat, Value blocks,
+                           Value cols, Value result, Value bias)
+    : b(b), scaleFormat(scaleFormat), cols(cols), result(result), bias(bias) {
+  bool isNvfp4 = scaleFormat == numerics::ScaleFormat::E4M3;
+  blockSize = isNvfp4 ? 16 : 32;
+  sumType = isNvfp4 ? FloatType(b.getF32Type()) : FloatType(b.getF64Type());
+  lanes = isNvfp4 ? 32 : 16;
+  // Behind the last element there is one step of zeros, part of which the last
+  // step of a sum reads where K is not a multiple of the lanes.
+  Value width = add(b, mul(b, blocks, blockSize), getIndex(b, lanes));
+  constexpr int64_t kDynamic = ShapedType::kDynamic;
+  rowsOfA = allocate(b, {kPanelRows, kDynamic}, sumType, width);
+  rowsOfB = allocate(b, {kPanelCols, kDynamic}, sumType, width);
+  scaleRow = allocate(b, {kDynamic}, b.getF32Type(), blocks);
+  sums = allocate(b, {kPanelRows, kPanelCols}, b.getF32Type());
+}
+
+void PanelProduct::emitFree() {
+  for (Value buffer : {rowsOfA, rowsOfB, scaleRow, sums})
+    memref::DeallocOp::create(b, buffer);
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+static void storeFloats(Lanes lanes, Value memref, ValueRange indices) {
+  storeLanes(toBits(lanes), memref, indices);
+}
+
+/// buffer[bufferRow, k] = code * scale, zeros behind.
+void PanelProduct::emitDecodeRow(const MatmulOperand &operand,
+                                 const PanelTask &task, Value row, Value buffer,
+                                 Value bufferRow) {
+  emitDecodeScaleRow(b, operand.scales, scaleFormat, row, task.firstBlock,
+                     task.blockCount, scaleRow);
+  auto toSumType = [&](Lanes x) {
+    return sumType.isF64() ? extendToF64(x) : x;
+  };
+  Indices dataRow = append(operand.batch, row);
+  emitUnitSteps(
+      b, task.blockCount, kBlocksPerStep, [&](Value block, int64_t count) {
+        Value col = mul(b, add(b, task.firstBlock, block), blockSize);
+        Lanes codes = emitLoadElements(b, operand.data, operand.format, dataRow,
+                                       col, count * blockSize);
+        Lanes scales = toF32(loadLanes(b, scaleRow, block, count));
+        storeFloats(toSumType(codes) *
+                        repeatLanes(toSumType(scales), blockSize),
+                    buffer, {bufferRow, mul(b, block, blockSize)});
+      });
+  auto type = VectorType::get({lanes}, sumType);
+  Lanes zeros(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  storeFloats(zeros, buffer, {bufferRow, mul(b, task.blockCount, blockSize)});
+}
+
+/// Rows [firstRow, firstRow + rowCount), and again the last one until there is
+/// a whole number of tiles, whose results are not stored.
+void PanelProduct::emitDecodeRows(const MatmulOperand &operand,
+                                  const PanelTask &task, Value firstRow,
+                                  Value rowCount, Value buffer) {
+  Value last = sub(b, rowCount, getIndex(b, 1));
+  emitLoop(b, getIndex(b, 0), roundUp(b, rowCount, kTileSize), [&](Value i) {
+    Value row = add(b, firstRow, min(b, i, last));
+    emitDecodeRow(operand, task, row, buffer, i);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+/// The sum of all lanes, halving them.
+static Lanes emitSumOfLanes(Lanes x) {
+  while (x.getCount() > 1) {
+    auto [left, right] = splitHalves(x);
+    x = left + right;
+  }
+  return getFirstLane(x);
+}
+
+/// sums[row + i, col + j] of a register tile.
+void PanelProduct::emitTile(Value row, Value col, Value depth) {
+  auto type = VectorType::get({lanes}, sumType);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  SmallVector<Value> inits(kTileSize * kTileSize, zero);
+  auto load = [&](Value buffer, Value first, int64_t i, Value k) {
+    Indices indices = {add(b, first, getIndex(b, i)), k};
+    return Lanes(b, vector::LoadOp::create(b, type, buffer, indices));
+  };
+  SmallVector<Value> partial = emitReduction(
+      b, getIndex(b, 0), depth, inits,
+      [&](Value k, ValueRange carried) {
+        SmallVector<Lanes> left, right;
+        for (int64_t i = 0; i < kTileSize; ++i) {
+          left.push_back(load(rowsOfA, row, i, k));
+          right.push_back(load(rowsOfB, col, i, k));
+        }
+        SmallVector<Value> next;
+        for (auto [position, sum] : llvm::enumerate(carried))
+          next.push_back(addExactProduct(left[position / kTileSize],
+                                         right[position % kTileSize],
+                                         Lanes(b, sum)));
+        return next;
+      },
+      lanes);
+  for (auto [position, sum] : llvm::enumerate(partial)) {
+    Value i = add(b, row, getIndex(b, position / kTileSize));
+    Value j = add(b, col, getIndex(b, position % kTileSize));
+    storeBits(toBits(roundToF32(emitSumOfLanes(Lanes(b, sum)))), sums, {i, j});
+  }
+}
+
+void PanelProduct::emitSums(Value rowCount, Value colCount, Value depth) {
+  Value zero = getIndex(b, 0);
+  emitLoop(
+      b, zero, rowCount,
+      [&](Value row) {
+        emitLoop(
+            b, zero, colCount, [&](Value col) { emitTile(row, col, depth); },
+            kTileSize);
+      },
+      kTileSize);
+}
+
+//===----------------------------------------------------------------------===//
+// Result
+//===----------------------------------------------------------------------===//
+
+void PanelProduct::emitStoreRow(const PanelTask &task, Value bufferRow,
+                                Value firstCol, Value colCount) {
+  auto getElement = [](Value memref) {
+    return cast<MemRefType>(memref.getType()).getElementType();
+  };
+  Indices row = append(task.resultPrefix, add(b, task.firstRow, bufferRow));
+  emitUnitSteps(b, colCount, kColsPerStep, [&](Value i, int64_t count) {
+    Value col = add(b, firstCol, i);
+    Lanes y = toF32(loadLanes(b, sums, {bufferRow, i}, count));
+    if (task.factor)
+      y = y * broadcast(Lanes(b, task.factor), y);
+    if (bias)
+      y = y + emitDecodeFloat(getElement(bias), loadLanes(b, bias, col, count));
+    storeLanes(emitEncodeFloat(getElement(result), y), result,
+               append(row, col));
+  });
+}
+
+void PanelProduct::emit(const PanelTask &task) {
+  Value zero = getIndex(b, 0);
+  Value depth = mul(b, task.blockCount, blockSize);
+  emitDecodeRows(task.a, task, task.firstRow, task.rowCount, rowsOfA);
+  emitLoop(
+      b, zero, cols,
+      [&](Value firstCol) {
+        Value colCount =
+            min(b, getIndex(b, kPanelCols), sub(b, cols, firstCol));
+        emitDecodeRows(task.b, task, firstCol, colCount, rowsOfB);
+        emitSums(task.rowCount, colCount, depth);
+        emitLoop(b, zero, task.rowCount, [&](Value row) {
+          emitStoreRow(task, row, firstCol, colCount);
+        });
+      },
+      kPanelCols);
+}
+
+} // namespace blockscale::cpu

@@ -1,0 +1,49 @@
+//===- ScaleAddress.cpp - Where the scale of a block is -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScaleAddress.h"
+#include "blockscale/Numerics/ScaleLayout.h"
+
+using namespace mlir;
+using blockscale::numerics::kTileCols;
+using blockscale::numerics::kTileRows;
+
+namespace blockscale::cpu {
+
+ScaleMatrix ScaleMatrix::getGroup(ImplicitLocOpBuilder &b, Value memref,
+                                  Value firstTile, Value colTiles,
+                                  Value firstRow, Value firstCol) {
+  ScaleMatrix matrix(b, memref, LayoutAttr(), {});
+  matrix.isTiled = true;
+  matrix.firstTile = firstTile;
+  matrix.colTiles = colTiles;
+  matrix.firstRow = firstRow;
+  matrix.firstCol = firstCol;
+  return matrix;
+}
+
+Indices ScaleMatrix::getIndices(Value row, Value col) const {
+  if (!isTiled)
+    return append(batch, {row, col});
+  if (firstTile) {
+    row = sub(b, row, firstRow);
+    col = sub(b, col, firstCol);
+  }
+  Value rowTile = div(b, row, kTileRows), colTile = div(b, col, kTileCols);
+  Indices indices = batch;
+  if (firstTile)
+    indices.push_back(
+        add(b, firstTile, add(b, mul(b, rowTile, colTiles), colTile)));
+  else
+    indices.append({rowTile, colTile});
+  Value inTile = rem(b, row, kTileRows);
+  indices.append(
+      {rem(b, inTile, 32), div(b, inTile, 32), rem(b, col, kTileCols)});
+  return indices;
+}
+
+} // namespace blockscale::cpu

@@ -1,0 +1,47 @@
+//===- ScaleAddress.h - Where the scale of a block is -----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_SCALEADDRESS_H
+#define BLOCKSCALE_LIB_CONVERSION_TOCPU_SCALEADDRESS_H
+
+#include "LoopEmitter.h"
+#include "blockscale/IR/BlockScaleDialect.h"
+
+namespace blockscale::cpu {
+
+/// One matrix of scales in memory: linear, in tiles, or one group of a grouped
+/// layout.
+class ScaleMatrix {
+public:
+  /// The matrix `batch` of a linear or ungrouped memref.
+  ScaleMatrix(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+              LayoutAttr layout, mlir::ValueRange batch)
+      : b(b), memref(memref), isTiled(layout != nullptr), batch(batch) {}
+
+  /// The group whose tiles begin at `firstTile` and whose scale (firstRow,
+  /// firstCol) is the first of its first tile.
+  static ScaleMatrix getGroup(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                              mlir::Value firstTile, mlir::Value colTiles,
+                              mlir::Value firstRow, mlir::Value firstCol);
+
+  mlir::Value getMemRef() const { return memref; }
+
+  /// The indices of scale (row, col) of the whole matrix.
+  Indices getIndices(mlir::Value row, mlir::Value col) const;
+
+private:
+  mlir::ImplicitLocOpBuilder &b;
+  mlir::Value memref;
+  bool isTiled;
+  Indices batch;
+  /// Null where not grouped.
+  mlir::Value firstTile, colTiles, firstRow, firstCol;
+};
+
+} // namespace blockscale::cpu
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_SCALEADDRESS_H
