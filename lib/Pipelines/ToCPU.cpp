@@ -41,6 +41,7 @@ static void buildLowerKernels(OpPassManager &pm) {
 
 static void buildToLLVM(OpPassManager &pm, bool hostRuntime) {
   pm.addPass(createInternalizeFunctions());
+  pm.addNestedPass<func::FuncOp>(createExpandCopies());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   pm.addPass(createLowerAffinePass());
   // The default unrolls partly and keeps an alloca in the loop body.

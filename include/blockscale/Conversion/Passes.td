@@ -24,6 +24,16 @@ def LowerKernelsToCPU
     "::mlir::vector::VectorDialect"];
 }
 
+def ExpandCopies : Pass<"blockscale-expand-copies"> {
+  let summary = "Turn strided copies into linalg.generic";
+  let description = [{
+    convert-memref-to-llvm makes a memcpy of a copy between contiguous memrefs,
+    and of any other a call of a library that we do not link. The latter become
+    a `linalg.generic` here, for convert-linalg-to-loops.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
 def InternalizeFunctions
     : Pass<"blockscale-internalize-functions", "::mlir::ModuleOp"> {
   let summary = "Keep functions out of the symbol table of the object";
