@@ -5,14 +5,12 @@
 Usage: run_storage.py MODULE FOLDER
 """
 
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python"))
-
+from execute import check, run as run_entry
 from blockscale_reference.layout import swizzle
 from blockscale_reference.packing import pack
 
@@ -21,20 +19,7 @@ random = np.random.default_rng(7)
 
 
 def run(entry, inputs, results):
-    """The results of `entry`, in storage form."""
-    command = ["blockscale-run", module, "--entry", entry]
-    for index, array in enumerate(inputs):
-        np.save(folder / f"{entry}.in{index}.npy", array)
-        command += ["--in", folder / f"{entry}.in{index}.npy"]
-    outputs = [folder / f"{entry}.out{index}.npy" for index in range(results)]
-    for output in outputs:
-        command += ["--out", output]
-    subprocess.run(command, check=True)
-    return [np.load(output) for output in outputs]
-
-
-def check(name, got, want):
-    np.testing.assert_array_equal(got, want, err_msg=name, strict=True)
+    return run_entry(folder, module, entry, inputs, results)
 
 
 def scales(*shape):
