@@ -8,6 +8,8 @@
 #include "Stages.h"
 
 #include "blockscale/Emit/HostCode.h"
+#include "blockscale/Emit/Ptx.h"
+#include "blockscale/Emit/Ptxas.h"
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Runtime/FileOutput.h"
 #include "blockscale/Target/Chip.h"
@@ -60,6 +62,12 @@ static cl::opt<std::string>
 static cl::opt<std::string> features("features", cl::desc("Added CPU features"),
                                      cl::value_desc("+f,-g"),
                                      cl::cat(category));
+
+static cl::opt<bool>
+    ptxasInfo("ptxas-info",
+              cl::desc("Print what each kernel needs of the chip, for "
+                       "--emit=cubin, on standard error"),
+              cl::cat(category));
 
 static constexpr const char *kOverview =
     "Compiles a module of the blockscale dialect\n\n"
@@ -123,18 +131,52 @@ static llvm::Expected<std::string> compileForCPU(ModuleOp module) {
   }
 }
 
+static void printResources(const KernelResources &kernel) {
+  llvm::errs() << kernel.name << ": " << kernel.registers << " registers, "
+               << kernel.spillStoreBytes << " bytes of spill stores, "
+               << kernel.spillLoadBytes << " bytes of spill loads, "
+               << kernel.stackBytes << " bytes of stack, " << kernel.sharedBytes
+               << " bytes of shared memory\n";
+}
+
+static llvm::Expected<std::string> assemble(StringRef ptxas, StringRef ptx) {
+  llvm::Expected<Assembly> assembly = assemblePtx(ptxas, ptx, targetName);
+  if (!assembly)
+    return assembly.takeError();
+  if (ptxasInfo)
+    llvm::for_each(assembly->kernels, printResources);
+  return std::move(assembly->cubin);
+}
+
 static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
   if (emit == Emit::LLVM || emit == Emit::Object)
     return unsupportedEmit("mlir, ptx or cubin");
+  std::string ptxas;
+  if (emit == Emit::Cubin) {
+    // Before the work: that it is missing is told at once.
+    llvm::Expected<std::string> found = findPtxas();
+    if (!found)
+      return found.takeError();
+    ptxas = *found;
+  }
   ToSM100Options options;
   options.chip = targetName;
   if (llvm::Error error =
           compile::runStages(module, getToSM100Stages(options), dumpStages))
     return error;
-  return printModule(module);
+  if (emit == Emit::MLIR)
+    return printModule(module);
+  FailureOr<std::string> ptx = emitPtx(module);
+  if (failed(ptx))
+    return llvm::createStringError("no PTX could be emitted for the module");
+  return emit == Emit::PTX ? std::move(*ptx) : assemble(ptxas, *ptx);
 }
 
 static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
+  if (ptxasInfo && emit != Emit::Cubin)
+    return llvm::createStringError("expected --ptxas-info with --emit=cubin, "
+                                   "but got --emit=" +
+                                   getEmitName());
   bool isCPU = targetName == "cpu";
   if (!isCPU && !target::findChip(targetName.getValue()))
     return llvm::createStringError("expected --target to be cpu, " +
@@ -173,6 +215,9 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   blockscale::registerAllDialects(registry);
   MLIRContext context(registry);
+  // The source line is shown; the op in generic form, a whole module at times,
+  // would bury the message.
+  context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
   llvm::Error error = run(context, sources);

@@ -163,6 +163,9 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   blockscale::registerAllDialects(registry);
   MLIRContext context(registry);
+  // The source line is shown; the op in generic form, a whole module at times,
+  // would bury the message.
+  context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
   OwningOpRef<ModuleOp> module =
