@@ -163,8 +163,9 @@ LogicalResult verifyStorageRules(Operation *op) {
       .Case<arith::ConstantOp>(verifyConstant)
       .Case<func::FuncOp, func::CallOp, func::ReturnOp, cf::BranchOp,
             cf::CondBranchOp, cf::SwitchOp, scf::ForOp, scf::ForallOp,
-            scf::IfOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp,
-            tensor::EmptyOp>([](Operation *) { return success(); })
+            scf::IfOp, scf::IndexSwitchOp, scf::WhileOp, scf::YieldOp,
+            scf::ConditionOp, tensor::EmptyOp>(
+          [](Operation *) { return success(); })
       .Default([&](Operation *op) {
         return op->emitOpError()
                << (getLayout(type)

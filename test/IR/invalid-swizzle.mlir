@@ -97,3 +97,13 @@ func.func @swizzle_c5_rows(%s: tensor<4x8xf8E4M3FN>, %ends: tensor<2xi32>) {
   %0 = blockscale.swizzle %s offsets(%ends : tensor<2xi32>) block 16 : tensor<4x8xf8E4M3FN> -> tensor<4x8xf8E4M3FN, #grouped>
   return
 }
+
+// -----
+
+// A cast is tensor.cast's business.
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @swizzle_c1_equal_layouts(%s: tensor<4x?xf8E4M3FN, #swizzled>) {
+  // expected-error @below {{expected equal types between equal layouts, but got 'tensor<4x?xf8E4M3FN, #blockscale.layout<swizzle_128x4>>' and 'tensor<4x8xf8E4M3FN, #blockscale.layout<swizzle_128x4>>'}}
+  %0 = blockscale.swizzle %s : tensor<4x?xf8E4M3FN, #swizzled> -> tensor<4x8xf8E4M3FN, #swizzled>
+  return
+}

@@ -50,6 +50,22 @@ func.func @scf_while(%q: tensor<?x32xf4E2M1FN>) -> tensor<?x32xf4E2M1FN> {
 }
 func.func private @more(tensor<?x32xf4E2M1FN>) -> i1
 
+// CHECK-LABEL: func.func @scf_index_switch
+// CHECK-SAME: %[[Q:.+]]: tensor<8x16xi8>, %[[P:.+]]: tensor<8x16xi8>
+func.func @scf_index_switch(%q: tensor<8x32xf4E2M1FN>, %p: tensor<8x32xf4E2M1FN>, %i: index) -> tensor<8x32xf4E2M1FN> {
+  // CHECK: scf.index_switch %{{.+}} -> tensor<8x16xi8>
+  %0 = scf.index_switch %i -> tensor<8x32xf4E2M1FN>
+  case 2 {
+    // CHECK: scf.yield %[[Q]] : tensor<8x16xi8>
+    scf.yield %q : tensor<8x32xf4E2M1FN>
+  }
+  default {
+    // CHECK: scf.yield %[[P]] : tensor<8x16xi8>
+    scf.yield %p : tensor<8x32xf4E2M1FN>
+  }
+  return %0 : tensor<8x32xf4E2M1FN>
+}
+
 // CHECK-LABEL: func.func @branches
 func.func @branches(%q: tensor<8x32xf4E2M1FN>, %c: i1, %i: i32) -> tensor<8x32xf4E2M1FN> {
   // CHECK: cf.br ^bb1(%{{.+}} : tensor<8x16xi8>)

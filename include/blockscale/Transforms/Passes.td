@@ -15,10 +15,24 @@ def VerifyLayout : Pass<"blockscale-verify-layout", "::mlir::ModuleOp"> {
   let description = [{
     Upstream ops accept any tensor encoding and element type, so an elementwise
     op on swizzled scales, or a linear tensor passed off as a swizzled one,
-    verifies. This pass, first in each pipeline, reports every op outside the
-    dialect that would compute on a scale layout or on packed data, and every
-    constant that no recipe defines (a global scale that is not positive and
-    finite, a scale byte with its sign set).
+    verifies. This pass, first in each pipeline, reports
+
+    - an op outside the dialect that takes or makes a tensor with a scale layout
+      or f4E2M1FN elements, unless it only moves the tensor: functions, calls,
+      branches, scf, select, constant, empty, cast, dim and slices;
+    - a cast or slice that changes the layout, and a slice that cuts storage: an
+      offset along rows or columns of swizzled scales that is not a multiple of
+      128 or 4, along packed data of 2, or a size that is not and does not reach
+      the end (test/Transforms/verify-layout-slices.mlir);
+    - a constant that no recipe defines: a global scale that is not positive and
+      finite, a negative amax, a scale byte with its sign set, group offsets that
+      descend, leave the extent or split a block.
+
+    Example (test/Transforms/verify-layout.mlir):
+
+    ```text
+    'math.exp' op would not keep the padding of swizzled scales zero; expected linear scales (blockscale.swizzle), but got 'tensor<4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>'
+    ```
   }];
 }
 
@@ -50,9 +64,25 @@ def MaterializeStorage
   let description = [{
     Rewrites `tensor<MxKxf4E2M1FN>` to `tensor<Mx(K/2)xi8>` and
     `tensor<RxCxT, #swizzled>` to its tiles
-    `tensor<(R/128)x(C/4)x32x4x4xT>`, through functions, calls, scf, slices,
-    casts, select and constants. Kernel bodies keep logical types. Any other op
-    on such a type is an error.
+    `tensor<(R/128)x(C/4)x32x4x4xT>`, sizes rounded up, through functions, calls,
+    branches, scf, slices, casts, select and constants. Kernel bodies keep logical
+    types. Any other op on such a type is an error, as in
+    blockscale-verify-layout.
+
+    Memory does not hold every logical size: `tensor.dim` of a dynamic row or
+    column of swizzled scales, or of a dynamic last dimension of packed data, must
+    be known from the op that made the tensor. The latter is also known, to be
+    twice the bytes, beside a kernel that reads whole blocks.
+
+    Example (test/Transforms/materialize-storage-slices.mlir):
+
+    ```mlir
+    %0 = tensor.extract_slice %s[128, 4] [72, 1] [1, 1]
+        : tensor<200x5xf8E4M3FN, #swizzled> to tensor<72x1xf8E4M3FN, #swizzled>
+    // becomes
+    %0 = tensor.extract_slice %s[1, 1, 0, 0, 0] [1, 1, 32, 4, 4] [1, 1, 1, 1, 1]
+        : tensor<2x2x32x4x4xf8E4M3FN> to tensor<1x1x32x4x4xf8E4M3FN>
+    ```
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
