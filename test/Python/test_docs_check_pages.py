@@ -26,6 +26,10 @@ class CheckPagesTest(unittest.TestCase):
         self.assertEqual(check_pages.differs(["a(...) c"], ["a(b, c)"]), 0)
         self.assertEqual(check_pages.differs(["a.c..."], ["abc"]), 0)
 
+    def test_blanks(self):
+        self.assertIsNone(check_pages.differs(["  a b"], ["\ta  \tb"]))
+        self.assertEqual(check_pages.differs(["ab"], ["a b"]), 0)
+
     def test_different(self):
         for wanted, at in ((["a"], 0), (["b", "..."], 0), (["a", "...", "c"], 2),
                            (["a", "x", "..."], 0), (["...", "d", "...", "c", "..."], 3),

@@ -5,7 +5,7 @@
 A fenced block of language `mlir` is a complete module: blockscale-opt takes it,
 prints and parses it again. One of language `console` is a command, `$ ...`, run
 in the project's folder, and what it prints; a line `...` stands for any lines, and
-`...` in a line for any text.
+`...` in a line for any text. Blanks and tabs count as one blank.
 Prints a line for each block; the exit status is 1 if one is wrong.
 """
 
@@ -34,7 +34,7 @@ def check_console(text):
     if not command.startswith("$ "):
         return "expected the first line to be `$ COMMAND`"
     process = run(command[2:])
-    found = [line.rstrip() for line in (process.stdout + process.stderr).splitlines()]
+    found = (process.stdout + process.stderr).splitlines()
     at = differs(wanted, found)
     if at is None:
         return ""
@@ -44,6 +44,7 @@ def check_console(text):
 
 def matches(wanted, found):
     """Whether a line is as wanted."""
+    wanted, found = (" ".join(line.split()) for line in (wanted, found))
     return re.fullmatch(".*".join(map(re.escape, wanted.split("..."))), found) is not None
 
 
