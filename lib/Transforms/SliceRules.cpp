@@ -71,9 +71,8 @@ static bool reachesEnd(const Slice &slice, int64_t dim, AffineMap sizeMap,
   Bounds::Variable rest(AffineMap::get(2, 0, extent - offset),
                         {Bounds::Variable(slice.whole, dim),
                          Bounds::Variable(slice.offsets[dim])});
-  FailureOr<bool> equal =
-      Bounds::areEqual(Bounds::Variable(sizeMap, sizeOperands), rest);
-  return succeeded(equal) && *equal;
+  return Bounds::areEqual(Bounds::Variable(sizeMap, sizeOperands), rest)
+      .value_or(false);
 }
 
 /// Whether the size along `dim` is a multiple of `unit` or reaches the end. A
