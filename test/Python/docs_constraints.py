@@ -41,13 +41,17 @@ def tests_of(label):
 
 
 def constraints():
-    rows = []
+    """One row for each op; its labels are numbered without gaps."""
+    rows = {}
     for label in labels():
-        tests = tests_of(label)
-        files = dict.fromkeys(file for file, _ in tests)
-        rows.append([f"`{label}`", " ".join(f"`{file}`" for file in files),
-                     " ".join(f"`{name[len(label):] or '@' + label}`" for _, name in tests)])
-    return table(["constraint", "in `test/IR`", "functions that must not verify"], rows)
+        name, number = label.rsplit("_c", 1)
+        count, files = rows.get(name, (0, {}))
+        assert int(number) == count + 1, f"expected {name}_c{count + 1}, but got {label}"
+        rows[name] = int(number), {**files, **dict.fromkeys(f for f, _ in tests_of(label))}
+    return table(["of", "constraints", "in `test/IR`"], [
+        [f"`{name}`", f"`{name}_c1`" + (f" .. `{name}_c{count}`" if count > 1 else ""),
+         ", ".join(f"`{file}`" for file in files)]
+        for name, (count, files) in rows.items()])
 
 
 if __name__ == "__main__":
