@@ -30,10 +30,10 @@ static cl::OptionCategory category("blockscale-compile options");
 static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
                                       cl::desc("<module.mlir>"),
                                       cl::cat(category));
-static cl::opt<std::string>
-    targetName("target", cl::Required,
-               cl::desc("What to compile for: cpu, or a GPU such as sm_100a"),
-               cl::value_desc("name"), cl::cat(category));
+static cl::opt<std::string> targetName(
+    "target", cl::Required,
+    cl::desc("What to compile for: cpu, sm_100a, sm_103a or sm_110a"),
+    cl::value_desc("name"), cl::cat(category));
 enum class Emit { MLIR, LLVM, PTX, Cubin, Object };
 static cl::opt<Emit> emit(
     "emit", cl::Required, cl::desc("What to write:"),
@@ -63,10 +63,13 @@ static cl::opt<std::string> features("features", cl::desc("Added CPU features"),
                                      cl::value_desc("+f,-g"),
                                      cl::cat(category));
 
+static cl::opt<std::string>
+    ptxasFile("ptxas", cl::desc("ptxas to use, instead of a search"),
+              cl::value_desc("file"), cl::cat(category));
 static cl::opt<bool>
     ptxasInfo("ptxas-info",
-              cl::desc("Print what each kernel needs of the chip, for "
-                       "--emit=cubin, on standard error"),
+              cl::desc("Print registers, spills and memory of each kernel on "
+                       "standard error (with --emit=cubin)"),
               cl::cat(category));
 
 static constexpr const char *kOverview =
@@ -74,9 +77,16 @@ static constexpr const char *kOverview =
     "  blockscale-compile q.mlir --target=sm_100a --emit=ptx -o q.ptx\n"
     "  blockscale-compile q.mlir --target=cpu --emit=object --cpu=x86-64-v3 "
     "-o q.o\n\n"
-    "The output is written when everything succeeded, or not at all. Exit "
-    "status: 0\nsuccess, 1 an error in the module, the options or the "
-    "target.\n";
+    "A public function of an object is called as _mlir_ciface_NAME: tensors "
+    "are "
+    "pointers\nto memref descriptors, results are such arguments at the end. "
+    "docs/Lowering.md has\nthe details.\n\n"
+    "A cubin needs ptxas of CUDA 13 or later, the first of $BLOCKSCALE_PTXAS, "
+    "PATH, bin in\n$CUDA_ROOT, $CUDA_HOME and $CUDA_PATH, the project's .venv "
+    "and /usr/local/cuda/bin.\n\n"
+    "The output is written when everything succeeded, or not at all; a dump "
+    "stays, for a\nlook at what failed. Exit status: 0 success, 1 an error in "
+    "the module, the options or\nthe target.\n";
 
 static StringRef getEmitName() {
   switch (emit) {
@@ -154,7 +164,8 @@ static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
   std::string ptxas;
   if (emit == Emit::Cubin) {
     // Before the work: that it is missing is told at once.
-    llvm::Expected<std::string> found = findPtxas();
+    llvm::Expected<std::string> found =
+        ptxasFile.empty() ? findPtxas() : findPtxas({{"--ptxas", ptxasFile}});
     if (!found)
       return found.takeError();
     ptxas = *found;
@@ -172,11 +183,25 @@ static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
   return emit == Emit::PTX ? std::move(*ptx) : assemble(ptxas, *ptx);
 }
 
+/// Refuses options that would not have any effect.
+static llvm::Error checkOptions() {
+  for (const cl::Option *option : {static_cast<cl::Option *>(&ptxasFile),
+                                   static_cast<cl::Option *>(&ptxasInfo)})
+    if (option->getNumOccurrences() && emit != Emit::Cubin)
+      return llvm::createStringError(
+          "expected --" + option->ArgStr +
+          " with --emit=cubin, but got --emit=" + getEmitName());
+  for (const cl::Option *option : {&cpu, &features})
+    if (option->getNumOccurrences() && targetName != "cpu")
+      return llvm::createStringError(
+          "expected --" + option->ArgStr +
+          " with --target=cpu, but got --target=" + targetName);
+  return llvm::Error::success();
+}
+
 static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
-  if (ptxasInfo && emit != Emit::Cubin)
-    return llvm::createStringError("expected --ptxas-info with --emit=cubin, "
-                                   "but got --emit=" +
-                                   getEmitName());
+  if (llvm::Error error = checkOptions())
+    return error;
   bool isCPU = targetName == "cpu";
   if (!isCPU && !target::findChip(targetName.getValue()))
     return llvm::createStringError("expected --target to be cpu, " +
