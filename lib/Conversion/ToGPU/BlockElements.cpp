@@ -48,9 +48,11 @@ static Value reduceMaximum(KernelBuilder &b, ArrayRef<Value> vectors,
   Value result = vectors.front();
   for (Value vector : vectors.drop_front())
     result = arith::MaximumFOp::create(b, result, vector);
-  for (int64_t half = getSize(result) / 2; half >= stopAt; half /= 2)
-    result = arith::MaximumFOp::create(b, b.slice(result, 0, half),
-                                       b.slice(result, half, half));
+  for (int64_t half = getSize(result) / 2; half >= stopAt; half /= 2) {
+    Value low = b.slice(result, 0, half);
+    Value high = b.slice(result, half, half);
+    result = arith::MaximumFOp::create(b, low, high);
+  }
   return result;
 }
 
@@ -67,9 +69,9 @@ Value BlockElements::computeAmax(KernelBuilder &b) const {
   // register holds one element.
   Value pair = reduceMaximum(b, magnitudes, 2);
   Value bits = b.bitcast(b.getI32Type(), pair);
-  Value low = arith::ShLIOp::create(b, bits, b.i32(16));
-  Value high = arith::AndIOp::create(b, bits, b.i32(0xFFFF0000u));
-  return arith::MaximumFOp::create(b, b.toFloat(low), b.toFloat(high));
+  Value low = b.toFloat(arith::ShLIOp::create(b, bits, b.i32(16)));
+  Value high = b.toFloat(arith::AndIOp::create(b, bits, b.i32(0xFFFF0000u)));
+  return arith::MaximumFOp::create(b, low, high);
 }
 
 SmallVector<Value>
@@ -91,8 +93,10 @@ BlockElements::mapToF32(KernelBuilder &b,
     Value odd = arith::AndIOp::create(b, vector, b.i32Splat(0xFFFF0000u, size));
     even = map(b.bitcast(floats, even));
     odd = map(b.bitcast(floats, odd));
-    for (int64_t i = 0; i < size; ++i)
-      elements.append({b.extract(even, i), b.extract(odd, i)});
+    for (int64_t i = 0; i < size; ++i) {
+      elements.push_back(b.extract(even, i));
+      elements.push_back(b.extract(odd, i));
+    }
   }
   return elements;
 }

@@ -55,7 +55,8 @@ public:
     auto extend = [&](int64_t i) -> Value {
       return arith::ExtFOp::create(b, b.getF32Type(), b.extract(values, i));
     };
-    return {extend(0), extend(1)};
+    Value low = extend(0);
+    return {low, extend(1)};
   }
 
   Value encodeE8M0RoundUpPair(KernelBuilder &b, Value low, Value high,

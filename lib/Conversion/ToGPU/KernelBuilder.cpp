@@ -17,6 +17,12 @@ Value KernelBuilder::i32Splat(uint32_t value, int64_t size) {
       *this, DenseElementsAttr::get(type, llvm::APInt(32, value)));
 }
 
+Value KernelBuilder::f32Splat(float value, int64_t size) {
+  auto type = VectorType::get({size}, getF32Type());
+  return arith::ConstantOp::create(
+      *this, DenseElementsAttr::get(type, llvm::APFloat(value)));
+}
+
 Value KernelBuilder::splat(Value value, int64_t size) {
   Value one = pack(value);
   SmallVector<int32_t> zeros(size, 0);

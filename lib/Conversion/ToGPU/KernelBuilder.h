@@ -31,8 +31,9 @@ public:
     return mlir::arith::ConstantOp::create(
         *this, mlir::FloatAttr::get(getF32Type(), llvm::APFloat(value)));
   }
-  /// `value` in every element of a vector constant of i32.
+  /// Vector constants of one value.
   mlir::Value i32Splat(uint32_t value, int64_t size);
+  mlir::Value f32Splat(float value, int64_t size);
   /// The scalar `value` in every element of a vector.
   mlir::Value splat(mlir::Value value, int64_t size);
 

@@ -22,18 +22,18 @@ namespace blockscale {
 
 static constexpr StringLiteral kGPUModuleName = "blockscale_kernels";
 
-/// An empty gpu.module for `chip` at the start of `module`.
+/// An empty gpu.module for `chip` at the start of `module`, renamed where the
+/// module has a symbol of its name.
 static gpu::GPUModuleOp createGPUModule(ModuleOp module,
                                         const target::Chip &chip) {
-  MLIRContext *context = module.getContext();
-  auto b = OpBuilder::atBlockBegin(module.getBody());
-  auto target = TargetAttr::get(context, StringRef(chip.name), "", 3);
+  OpBuilder b(module.getContext());
+  auto target = TargetAttr::get(module.getContext(), StringRef(chip.name),
+                                /*features=*/"", /*O=*/3);
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   b.getUnitAttr());
   auto created = gpu::GPUModuleOp::create(b, module.getLoc(), kGPUModuleName,
                                           ArrayRef<Attribute>(target));
-  // Renames it where the module has such a symbol already.
-  SymbolTable(module).insert(created);
+  SymbolTable(module).insert(created, module.getBody()->begin());
   return created;
 }
 

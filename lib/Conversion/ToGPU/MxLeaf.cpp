@@ -50,9 +50,9 @@ Value MxLeaf::roundUpPair(KernelBuilder &b, Value low, Value high) {
   Value inverse = b.f32(numerics::getInverseMaxFinite(format));
   auto overflow = recipe == Recipe::RceilSat ? numerics::Overflow::Saturate
                                              : numerics::Overflow::Propagate;
-  return cvt.encodeE8M0RoundUpPair(b, arith::MulFOp::create(b, low, inverse),
-                                   arith::MulFOp::create(b, high, inverse),
-                                   overflow);
+  low = arith::MulFOp::create(b, low, inverse);
+  high = arith::MulFOp::create(b, high, inverse);
+  return cvt.encodeE8M0RoundUpPair(b, low, high, overflow);
 }
 
 /// floor, ceil and even: the exponent field of amax, whose mantissa was first
@@ -81,8 +81,9 @@ Value MxLeaf::shiftExponent(KernelBuilder &b, Value amax) {
 }
 
 Value MxLeaf::shiftExponentPair(KernelBuilder &b, Value low, Value high) {
-  Value shifted = arith::ShLIOp::create(b, shiftExponent(b, high), b.i32(8));
-  Value pair = arith::OrIOp::create(b, shiftExponent(b, low), shifted);
+  Value lowByte = shiftExponent(b, low);
+  Value highByte = arith::ShLIOp::create(b, shiftExponent(b, high), b.i32(8));
+  Value pair = arith::OrIOp::create(b, lowByte, highByte);
   return arith::TruncIOp::create(b, b.getI16Type(), pair);
 }
 

@@ -176,7 +176,7 @@ Value Nvfp4Leaf::scale(KernelBuilder &b, Value elements, Value factor) {
   if (numerics::keepsNegativeZero(recipe))
     return scaled;
   // -0 + 0 is +0; every other sum with 0 is exact.
-  return arith::AddFOp::create(b, scaled, b.splat(b.f32(0.0f), size));
+  return arith::AddFOp::create(b, scaled, b.f32Splat(0.0f, size));
 }
 
 std::unique_ptr<QuantizeLeaf> createNvfp4Leaf(CvtEmitter &cvt, Recipe recipe,

@@ -48,8 +48,9 @@ Value getSwizzledScaleAddress(KernelBuilder &b, Value base, Value rowTiles,
     bits = arith::AndIOp::create(b, bits, b.i32(mask));
     return arith::MulIOp::create(b, bits, b.i32(scale));
   };
-  Value byte = arith::OrIOp::create(b, field(row, 0, 31, 16),
-                                    field(row, 5, 3, kTileCols));
+  Value sixteen = field(row, 0, 31, 16);
+  Value four = field(row, 5, 3, kTileCols);
+  Value byte = arith::OrIOp::create(b, sixteen, four);
   byte = arith::OrIOp::create(
       b, byte, field(position.chunk, 0, chunksPerTile - 1, chunkBlocks));
   return b.offset(

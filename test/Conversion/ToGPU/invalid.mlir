@@ -1,0 +1,174 @@
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --split-input-file --verify-diagnostics
+
+// Ops other than quantize.
+func.func @scaled_mm(%a: memref<48x32xi8>, %b: memref<40x32xi8>, %sa: memref<48x4xf8E4M3FN>, %sb: memref<40x4xf8E4M3FN>, %y: memref<48x40xf32>) {
+  blockscale.kernel ins(%a, %b, %sa, %sb : memref<48x32xi8>, memref<40x32xi8>, memref<48x4xf8E4M3FN>, memref<40x4xf8E4M3FN>) outs(%y : memref<48x40xf32>) {
+  ^bb0(%la: tensor<48x64xf4E2M1FN>, %lb: tensor<40x64xf4E2M1FN>, %lsa: tensor<48x4xf8E4M3FN>, %lsb: tensor<40x4xf8E4M3FN>, %ly: tensor<48x40xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op is not supported on sm_100a yet: expected only quantize kernels}}
+    %0 = blockscale.scaled_mm %la, %lb scales(%lsa, %lsb) block [1, 16]
+        : tensor<48x64xf4E2M1FN>, tensor<40x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
+    blockscale.yield %0 : tensor<48x40xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @amax(%x: memref<48x64xbf16>, %a: memref<f32>) {
+  blockscale.kernel ins(%x : memref<48x64xbf16>) outs(%a : memref<f32>) {
+  ^bb0(%lx: tensor<48x64xbf16>, %la: tensor<f32>):
+    // expected-error @below {{'blockscale.amax' op is not supported on sm_100a yet: expected only quantize kernels}}
+    %0 = blockscale.amax %lx : tensor<48x64xbf16> -> tensor<f32>
+    blockscale.yield %0 : tensor<f32>
+  }
+  return
+}
+
+// -----
+
+// Two quantizes in a kernel.
+func.func @two(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x1xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+    // expected-error @below {{'blockscale.quantize' op is not supported on sm_100a yet: expected one quantize in a kernel}}
+    %2, %3 = blockscale.quantize %lx block [1, 32] recipe floor : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+    blockscale.yield %0, %3 : tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+func.func @nothing(%x: memref<4xf32>) {
+  // expected-error @below {{expected a body with one quantize, but it computes nothing}}
+  blockscale.kernel outs(%x : memref<4xf32>) {
+  ^bb0(%lx: tensor<4xf32>):
+    blockscale.yield %lx : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+// The outputs are the data and the scales.
+func.func @old_scales(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x1xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+    // expected-error @below {{expected the data and the scales of the quantize, each once, on this target}}
+    blockscale.yield %0, %ls : tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+func.func @data_only(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>) {
+  blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q : memref<?x32xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+    // expected-error @below {{expected the data and the scales of the quantize, each once, on this target}}
+    blockscale.yield %0 : tensor<?x32xf8E4M3FN>
+  }
+  return
+}
+
+// -----
+
+// Before bufferization.
+func.func @tensors(%x: tensor<?x32xbf16>, %q: tensor<?x32xf8E4M3FN>, %s: tensor<?x1xf8E8M0FNU>) {
+  // expected-error @below {{expected x to be a memref (run one-shot-bufferize), but got 'tensor<?x32xbf16>'}}
+  %0, %1 = blockscale.kernel ins(%x : tensor<?x32xbf16>) outs(%q, %s : tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU>):
+    %2, %3 = blockscale.quantize %lx block [1, 32] : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+    blockscale.yield %2, %3 : tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+  } -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+  return
+}
+
+// -----
+
+// Strided or shifted memrefs: each operand.
+func.func @strided_x(%x: memref<?x32xbf16, strided<[64, 1]>>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1xf8E8M0FNU>) {
+  // expected-error @below {{expected x to be a memref of identity layout on this target, but got 'memref<?x32xbf16, strided<[64, 1]>>'}}
+  blockscale.kernel ins(%x : memref<?x32xbf16, strided<[64, 1]>>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x1xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+func.func @shifted_data(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN, strided<[32, 1], offset: ?>>, %s: memref<?x1xf8E8M0FNU>) {
+  // expected-error @below {{expected the data output to be a memref of identity layout on this target, but got}}
+  blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x32xf8E4M3FN, strided<[32, 1], offset: ?>>, memref<?x1xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+func.func @strided_scales(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1xf8E8M0FNU, strided<[2, 1]>>) {
+  // expected-error @below {{expected the scale output to be a memref of identity layout on this target, but got}}
+  blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x1xf8E8M0FNU, strided<[2, 1]>>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+func.func @shifted_global(%x: memref<?x32xbf16>, %g: memref<f32, strided<[], offset: 3>>, %q: memref<?x16xi8>, %s: memref<?x2xf8E4M3FN>) {
+  // expected-error @below {{expected the global operand to be a memref of identity layout on this target, but got}}
+  blockscale.kernel ins(%x, %g : memref<?x32xbf16>, memref<f32, strided<[], offset: 3>>) outs(%q, %s : memref<?x16xi8>, memref<?x2xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lg: tensor<f32>, %lq: tensor<?x32xf4E2M1FN>, %ls: tensor<?x2xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] global_scale(%lg : tensor<f32>) : tensor<?x32xbf16> -> tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
+  }
+  return
+}
+
+// -----
+
+// The last dimension: static, whole blocks, 32 bits.
+func.func @dynamic_k(%x: memref<4x?xbf16>, %q: memref<4x?xf8E4M3FN>, %s: memref<4x?xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<4x?xbf16>) outs(%q, %s : memref<4x?xf8E4M3FN>, memref<4x?xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<4x?xbf16>, %lq: tensor<4x?xf8E4M3FN>, %ls: tensor<4x?xf8E8M0FNU>):
+    // expected-error @below {{expected a static last dimension on sm_100a, but got 'tensor<4x?xbf16>'}}
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<4x?xbf16> -> tensor<4x?xf8E4M3FN>, tensor<4x?xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<4x?xf8E4M3FN>, tensor<4x?xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+func.func @tail(%x: memref<4x40xbf16>, %q: memref<4x20xi8>, %s: memref<4x3xf8E4M3FN>) {
+  blockscale.kernel ins(%x : memref<4x40xbf16>) outs(%q, %s : memref<4x20xi8>, memref<4x3xf8E4M3FN>) {
+  ^bb0(%lx: tensor<4x40xbf16>, %lq: tensor<4x40xf4E2M1FN>, %ls: tensor<4x3xf8E4M3FN>):
+    // expected-error @below {{expected the last dimension to be a multiple of 16 on sm_100a, but got 40}}
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe te : tensor<4x40xbf16> -> tensor<4x40xf4E2M1FN>, tensor<4x3xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<4x40xf4E2M1FN>, tensor<4x3xf8E4M3FN>
+  }
+  return
+}
+
+// -----
+
+func.func @huge_k(%x: memref<4x2147483648xbf16>, %q: memref<4x2147483648xf8E4M3FN>, %s: memref<4x67108864xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<4x2147483648xbf16>) outs(%q, %s : memref<4x2147483648xf8E4M3FN>, memref<4x67108864xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<4x2147483648xbf16>, %lq: tensor<4x2147483648xf8E4M3FN>, %ls: tensor<4x67108864xf8E8M0FNU>):
+    // expected-error @below {{expected the last dimension to be below 2^31 on sm_100a, but got 2147483648}}
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<4x2147483648xbf16> -> tensor<4x2147483648xf8E4M3FN>, tensor<4x67108864xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<4x2147483648xf8E4M3FN>, tensor<4x67108864xf8E8M0FNU>
+  }
+  return
+}

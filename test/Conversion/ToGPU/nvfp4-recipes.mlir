@@ -1,0 +1,229 @@
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --canonicalize --cse | FileCheck %s
+
+// From the amax of a block to its scale, and from the scale to what elements are
+// multiplied by: the operations of numerics/BlockScale.h, in their order.
+
+// e4m3(max(amax / 6, 2^-6)), 1 / s.
+// CHECK-LABEL: gpu.func @quantize_e2m1_torchao_bf16_k16(
+// CHECK-DAG: %[[SIX:.+]] = arith.constant 6.000000e+00 : f32
+// CHECK-DAG: %[[FLOOR:.+]] = arith.constant 1.562500e-02 : f32
+// CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
+// CHECK: %[[AMAX:.+]] = arith.maximumf %{{.+}}, %{{.+}} : f32
+// CHECK: %[[SIXTH:.+]] = arith.divf %[[AMAX]], %[[SIX]] : f32
+// CHECK: %[[SCALE:.+]] = arith.maximumf %[[SIXTH]], %[[FLOOR]] : f32
+// CHECK: %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 %cst{{.*}}, %[[SCALE]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
+// CHECK: %[[BYTES:.+]] = llvm.bitcast %[[PAIR]] : i16 to vector<2xi8>
+// CHECK: %[[HALVES:.+]] = nvvm.convert.f8x2.to.f16x2 %[[BYTES]] : vector<2xi8>(f8E4M3FN) -> vector<2xf16>
+// CHECK: %[[HALF:.+]] = llvm.extractelement %[[HALVES]][%c0_i32
+// CHECK: %[[S:.+]] = arith.extf %[[HALF]] : f16 to f32
+// CHECK: %[[FACTOR:.+]] = arith.divf %[[ONE]], %[[S]] : f32
+// CHECK: llvm.insertelement %[[FACTOR]]
+func.func @torchao(%x: memref<?x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+  blockscale.kernel ins(%x : memref<?x16xbf16>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe torchao : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  return
+}
+
+// e4m3(max((amax / 6) / g, 2^-6)), (1 / g) / s.
+// CHECK-LABEL: gpu.func @quantize_e2m1_torchao_bf16_k16_scaled(
+// CHECK-DAG: %[[SIX:.+]] = arith.constant 6.000000e+00 : f32
+// CHECK-DAG: %[[FLOOR:.+]] = arith.constant 1.562500e-02 : f32
+// CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
+// CHECK: %[[G:.+]] = llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+// CHECK: %[[INVERSE:.+]] = arith.divf %[[ONE]], %[[G]] : f32
+// CHECK: %[[AMAX:.+]] = arith.maximumf %{{.+}}, %{{.+}} : f32
+// CHECK: %[[SIXTH:.+]] = arith.divf %[[AMAX]], %[[SIX]] : f32
+// CHECK: %[[QUOTIENT:.+]] = arith.divf %[[SIXTH]], %[[G]] : f32
+// CHECK: %[[SCALE:.+]] = arith.maximumf %[[QUOTIENT]], %[[FLOOR]] : f32
+// CHECK: %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 %cst{{.*}}, %[[SCALE]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
+// CHECK: %[[BYTES:.+]] = llvm.bitcast %[[PAIR]] : i16 to vector<2xi8>
+// CHECK: %[[HALVES:.+]] = nvvm.convert.f8x2.to.f16x2 %[[BYTES]] : vector<2xi8>(f8E4M3FN) -> vector<2xf16>
+// CHECK: %[[HALF:.+]] = llvm.extractelement %[[HALVES]][%c0_i32
+// CHECK: %[[S:.+]] = arith.extf %[[HALF]] : f16 to f32
+// CHECK: %[[FACTOR:.+]] = arith.divf %[[INVERSE]], %[[S]] : f32
+// CHECK: llvm.insertelement %[[FACTOR]]
+func.func @torchao_scaled(%x: memref<?x16xbf16>, %g: memref<f32>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %g : memref<?x16xbf16>, memref<f32>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lg: tensor<f32>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe torchao global_scale(%lg : tensor<f32>) : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  return
+}
+
+// With the amax, g = amax / 2688.
+// CHECK-LABEL: gpu.func @quantize_e2m1_torchao_bf16_k16_amax(
+// CHECK-DAG: %[[RANGE:.+]] = arith.constant 2.688000e+03 : f32
+// CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
+// CHECK: %[[G:.+]] = llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+// CHECK: %[[D:.+]] = arith.divf %[[G]], %[[RANGE]] : f32
+// CHECK: %[[INVERSE:.+]] = arith.divf %[[ONE]], %[[D]] : f32
+// CHECK: arith.divf %{{.+}}, %[[D]] : f32
+// CHECK: arith.divf %[[INVERSE]], %{{.+}} : f32
+func.func @torchao_amax(%x: memref<?x16xbf16>, %g: memref<f32>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %g : memref<?x16xbf16>, memref<f32>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lg: tensor<f32>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe torchao global_amax(%lg : tensor<f32>) : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  return
+}
+
+// A scalar global scale is an argument.
+// CHECK-LABEL: gpu.func @quantize_e2m1_torchao_bf16_k16_scaled_by_value(
+// CHECK-SAME: %[[G:[a-z0-9]+]]: f32, %{{[a-z0-9]+}}: i64)
+// CHECK: arith.divf %{{.+}}, %[[G]] : f32
+// CHECK: arith.divf %{{.+}}, %[[G]] : f32
+func.func @torchao_by_value(%x: memref<?x16xbf16>, %g: f32, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %g : memref<?x16xbf16>, f32) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lg: f32, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe torchao global_scale(%lg : f32) : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  return
+}
+
+// S = 2688 / max(amax, 1e-8); e4m3(max((amax / 6) * S, 2^-9)), S / s.
+// CHECK-LABEL: gpu.func @quantize_e2m1_mslk_bf16_k16_amax(
+// CHECK-DAG: %[[SIX:.+]] = arith.constant 6.000000e+00 : f32
+// CHECK-DAG: %[[FLOOR:.+]] = arith.constant 0.001953125 : f32
+// CHECK-DAG: %[[RANGE:.+]] = arith.constant 2.688000e+03 : f32
+// CHECK-DAG: %[[LEAST:.+]] = arith.constant 9.99999993E-9 : f32
+// CHECK: %[[G:.+]] = llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+// CHECK: %[[BOUNDED:.+]] = arith.maximumf %[[G]], %[[LEAST]] : f32
+// CHECK: %[[E:.+]] = arith.divf %[[RANGE]], %[[BOUNDED]] : f32
+// CHECK: %[[AMAX:.+]] = arith.maximumf %{{.+}}, %{{.+}} : f32
+// CHECK: %[[SIXTH:.+]] = arith.divf %[[AMAX]], %[[SIX]] : f32
+// CHECK: %[[PRODUCT:.+]] = arith.mulf %[[SIXTH]], %[[E]] : f32
+// CHECK: %[[SCALE:.+]] = arith.maximumf %[[PRODUCT]], %[[FLOOR]] : f32
+// CHECK: %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 %cst{{.*}}, %[[SCALE]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
+// CHECK: %[[BYTES:.+]] = llvm.bitcast %[[PAIR]] : i16 to vector<2xi8>
+// CHECK: %[[HALVES:.+]] = nvvm.convert.f8x2.to.f16x2 %[[BYTES]] : vector<2xi8>(f8E4M3FN) -> vector<2xf16>
+// CHECK: %[[HALF:.+]] = llvm.extractelement %[[HALVES]][%c0_i32
+// CHECK: %[[S:.+]] = arith.extf %[[HALF]] : f16 to f32
+// CHECK: %[[FACTOR:.+]] = arith.divf %[[E]], %[[S]] : f32
+// CHECK: llvm.insertelement %[[FACTOR]]
+func.func @mslk_amax(%x: memref<?x16xbf16>, %g: memref<f32>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %g : memref<?x16xbf16>, memref<f32>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lg: tensor<f32>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe mslk global_amax(%lg : tensor<f32>) : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  return
+}
+
+// e4m3(amax * (1/6)), min(1 / s, FLT_MAX); -0 becomes +0.
+// CHECK-LABEL: gpu.func @quantize_e2m1_te_bf16_k16(
+// CHECK-DAG: %[[SIXTH:.+]] = arith.constant 0.166666672 : f32
+// CHECK-DAG: %[[LARGEST:.+]] = arith.constant 3.40282347E+38 : f32
+// CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
+// CHECK-DAG: %[[ZEROS:.+]] = arith.constant dense<0.000000e+00> : vector<8xf32>
+// CHECK: %[[AMAX:.+]] = arith.maximumf %{{.+}}, %{{.+}} : f32
+// CHECK: %[[SCALE:.+]] = arith.mulf %[[AMAX]], %[[SIXTH]] : f32
+// CHECK: %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 %cst{{.*}}, %[[SCALE]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
+// CHECK: %[[BYTES:.+]] = llvm.bitcast %[[PAIR]] : i16 to vector<2xi8>
+// CHECK: %[[HALVES:.+]] = nvvm.convert.f8x2.to.f16x2 %[[BYTES]] : vector<2xi8>(f8E4M3FN) -> vector<2xf16>
+// CHECK: %[[HALF:.+]] = llvm.extractelement %[[HALVES]][%c0_i32
+// CHECK: %[[S:.+]] = arith.extf %[[HALF]] : f16 to f32
+// CHECK: %[[INVERSE:.+]] = arith.divf %[[ONE]], %[[S]] : f32
+// CHECK: %[[FACTOR:.+]] = arith.minimumf %[[INVERSE]], %[[LARGEST]] : f32
+// CHECK: %[[SCALED:.+]] = arith.mulf %{{.+}}, %{{.+}} : vector<8xf32>
+// CHECK: arith.addf %[[SCALED]], %[[ZEROS]] : vector<8xf32>
+func.func @te(%x: memref<?x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+  blockscale.kernel ins(%x : memref<?x16xbf16>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe te : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  return
+}
+
+// S = min(2688 / amax, FLT_MAX), 1 where amax or S is 0; e4m3(amax * (S * (1/6))),
+// min(1 / (s * (1 / S)), FLT_MAX).
+// CHECK-LABEL: gpu.func @quantize_e2m1_te_bf16_k16_amax(
+// CHECK-DAG: %[[SIXTH:.+]] = arith.constant 0.166666672 : f32
+// CHECK-DAG: %[[LARGEST:.+]] = arith.constant 3.40282347E+38 : f32
+// CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
+// CHECK-DAG: %[[RANGE:.+]] = arith.constant 2.688000e+03 : f32
+// CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
+// CHECK: %[[G:.+]] = llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+// CHECK: %[[QUOTIENT:.+]] = arith.divf %[[RANGE]], %[[G]] : f32
+// CHECK: %[[BOUNDED:.+]] = arith.minimumf %[[QUOTIENT]], %[[LARGEST]] : f32
+// CHECK: %[[E0:.+]] = arith.cmpf oeq, %[[BOUNDED]], %[[ZERO]] : f32
+// CHECK: %[[NOT0:.+]] = arith.select %[[E0]], %[[ONE]], %[[BOUNDED]] : f32
+// CHECK: %[[G0:.+]] = arith.cmpf oeq, %[[G]], %[[ZERO]] : f32
+// CHECK: %[[E:.+]] = arith.select %[[G0]], %[[ONE]], %[[NOT0]] : f32
+// CHECK: %[[E6:.+]] = arith.mulf %[[E]], %[[SIXTH]] : f32
+// CHECK: %[[D:.+]] = arith.divf %[[ONE]], %[[E]] : f32
+// CHECK: %[[AMAX:.+]] = arith.maximumf %{{.+}}, %{{.+}} : f32
+// CHECK: %[[SCALE:.+]] = arith.mulf %[[AMAX]], %[[E6]] : f32
+// CHECK: %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 %cst{{.*}}, %[[SCALE]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
+// CHECK: %[[BYTES:.+]] = llvm.bitcast %[[PAIR]] : i16 to vector<2xi8>
+// CHECK: %[[HALVES:.+]] = nvvm.convert.f8x2.to.f16x2 %[[BYTES]] : vector<2xi8>(f8E4M3FN) -> vector<2xf16>
+// CHECK: %[[HALF:.+]] = llvm.extractelement %[[HALVES]][%c0_i32
+// CHECK: %[[S:.+]] = arith.extf %[[HALF]] : f16 to f32
+// CHECK: %[[PRODUCT:.+]] = arith.mulf %[[S]], %[[D]] : f32
+// CHECK: %[[INVERSE:.+]] = arith.divf %[[ONE]], %[[PRODUCT]] : f32
+// CHECK: %[[FACTOR:.+]] = arith.minimumf %[[INVERSE]], %[[LARGEST]] : f32
+// CHECK: llvm.insertelement %[[FACTOR]]
+func.func @te_amax(%x: memref<?x16xbf16>, %g: memref<f32>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %g : memref<?x16xbf16>, memref<f32>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lg: tensor<f32>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe te global_amax(%lg : tensor<f32>) : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  return
+}
+
+// From a decode scale, S = min(1 / g, FLT_MAX).
+// CHECK-LABEL: gpu.func @quantize_e2m1_te_bf16_k16_scaled(
+// CHECK-DAG: %[[LARGEST:.+]] = arith.constant 3.40282347E+38 : f32
+// CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
+// CHECK: %[[G:.+]] = llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+// CHECK: %[[QUOTIENT:.+]] = arith.divf %[[ONE]], %[[G]] : f32
+// CHECK: arith.minimumf %[[QUOTIENT]], %[[LARGEST]] : f32
+func.func @te_scaled(%x: memref<?x16xbf16>, %g: memref<f32>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %g : memref<?x16xbf16>, memref<f32>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lg: tensor<f32>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe te global_scale(%lg : tensor<f32>) : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  return
+}
+
+// e4m3(max(amax / (6 * g), 2^-9)), 1 where the quotient is 0; elements are divided
+// by s * g; -0 becomes +0.
+// CHECK-LABEL: gpu.func @quantize_e2m1_modelopt_bf16_k16_scaled(
+// CHECK-DAG: %[[SIX:.+]] = arith.constant 6.000000e+00 : f32
+// CHECK-DAG: %[[FLOOR:.+]] = arith.constant 0.001953125 : f32
+// CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
+// CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
+// CHECK-DAG: %[[ZEROS:.+]] = arith.constant dense<0.000000e+00> : vector<8xf32>
+// CHECK: %[[G:.+]] = llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+// CHECK: %[[AMAX:.+]] = arith.maximumf %{{.+}}, %{{.+}} : f32
+// CHECK: %[[SIXG:.+]] = arith.mulf %[[G]], %[[SIX]] : f32
+// CHECK: %[[QUOTIENT:.+]] = arith.divf %[[AMAX]], %[[SIXG]] : f32
+// CHECK: %[[FLOORED:.+]] = arith.maximumf %[[QUOTIENT]], %[[FLOOR]] : f32
+// CHECK: %[[IS0:.+]] = arith.cmpf oeq, %[[QUOTIENT]], %[[ZERO]] : f32
+// CHECK: %[[SCALE:.+]] = arith.select %[[IS0]], %[[ONE]], %[[FLOORED]] : f32
+// CHECK: %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 %cst{{.*}}, %[[SCALE]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
+// CHECK: %[[BYTES:.+]] = llvm.bitcast %[[PAIR]] : i16 to vector<2xi8>
+// CHECK: %[[HALVES:.+]] = nvvm.convert.f8x2.to.f16x2 %[[BYTES]] : vector<2xi8>(f8E4M3FN) -> vector<2xf16>
+// CHECK: %[[HALF:.+]] = llvm.extractelement %[[HALVES]][%c0_i32
+// CHECK: %[[S:.+]] = arith.extf %[[HALF]] : f16 to f32
+// CHECK: %[[FACTOR:.+]] = arith.mulf %[[S]], %[[G]] : f32
+// CHECK: %[[ONEFACTOR:.+]] = llvm.insertelement %[[FACTOR]]
+// CHECK: %[[FACTORS:.+]] = llvm.shufflevector %[[ONEFACTOR]]
+// CHECK: %[[SCALED:.+]] = arith.divf %{{.+}}, %[[FACTORS]] : vector<8xf32>
+// CHECK: arith.addf %[[SCALED]], %[[ZEROS]] : vector<8xf32>
+func.func @modelopt_scaled(%x: memref<?x16xbf16>, %g: memref<f32>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %g : memref<?x16xbf16>, memref<f32>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lg: tensor<f32>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe modelopt global_scale(%lg : tensor<f32>) : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  return
+}
