@@ -1,0 +1,46 @@
+//===- ChipTest.cpp - What each GPU can do --------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Target/Chip.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+using namespace blockscale::target;
+
+// Features are found by name, and SM100 has what its kernels are made of.
+TEST(Chip, Sm100aHasTheInstructionsOfTheQuantizers) {
+  const Chip *chip = findChip("sm_100a");
+  ASSERT_NE(chip, nullptr);
+  EXPECT_EQ(chip->name, "sm_100a");
+  EXPECT_TRUE(chip->hasFp4Cvt());
+  EXPECT_TRUE(chip->hasFp8Cvt());
+  EXPECT_TRUE(chip->hasWideGlobalAccess());
+  EXPECT_TRUE(chip->hasBlockScaledMma());
+}
+
+// A name is matched whole: the plain and family chips lack the instructions.
+TEST(Chip, UnknownNamesAreNotFound) {
+  for (const char *name :
+       {"", "sm_100", "sm_100f", "sm_100aa", "SM_100A", "cpu"})
+    EXPECT_EQ(findChip(name), nullptr) << name;
+}
+
+// The list for messages names every chip that can be found.
+TEST(Chip, ListNamesEveryChip) {
+  std::string list = listChips();
+  size_t begin = 0;
+  int count = 0;
+  while (begin <= list.size()) {
+    size_t end = std::min(list.find(", ", begin), list.size());
+    EXPECT_NE(findChip(list.substr(begin, end - begin)), nullptr) << list;
+    ++count;
+    begin = end + 2;
+  }
+  EXPECT_GE(count, 3);
+}
