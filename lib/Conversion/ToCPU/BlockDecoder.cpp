@@ -7,6 +7,7 @@
 
 #include "BlockDecoder.h"
 #include "CodecEmitter.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 using namespace mlir;
 
@@ -37,16 +38,28 @@ Lanes emitLoadElement(ImplicitLocOpBuilder &b, Value data,
   return emitDecode(format, select(isOdd, byte >> 4, byte & 0xF));
 }
 
+/// Scales of a linear row that are decoded in a step.
+static constexpr int64_t kScalesPerStep = 16;
+
+Value allocateScaleRow(ImplicitLocOpBuilder &b, Value count) {
+  return allocate(b, {ShapedType::kDynamic}, b.getF32Type(),
+                  roundUp(b, count, numerics::kTileCols));
+}
+
 void emitDecodeScaleRow(ImplicitLocOpBuilder &b, const ScaleMatrix &scales,
                         numerics::ScaleFormat format, Value row, Value first,
                         Value count, Value values,
                         function_ref<Lanes(Lanes)> transform) {
-  emitLoop(b, getIndex(b, 0), count, [&](Value i) {
+  auto emitStep = [&](Value i, int64_t lanes) {
     Indices indices = scales.getIndices(row, add(b, first, i));
-    Lanes byte = extend(loadBits(b, scales.getMemRef(), indices), 32);
-    Lanes scale = emitDecodeScale(format, byte);
-    storeBits(toBits(transform ? transform(scale) : scale), values, i);
-  });
+    Lanes bytes = loadLanes(b, scales.getMemRef(), indices, lanes);
+    Lanes decoded = emitDecodeScale(format, extend(bytes, 32));
+    storeLanes(toBits(transform ? transform(decoded) : decoded), values, i);
+  };
+  if (scales.isLinear())
+    return emitUnitSteps(b, count, kScalesPerStep, emitStep);
+  int64_t step = scales.beginsTile(first) ? numerics::kTileCols : 1;
+  emitLoop(b, getIndex(b, 0), count, [&](Value i) { emitStep(i, step); }, step);
 }
 
 } // namespace blockscale::cpu

@@ -25,7 +25,11 @@ Lanes emitLoadElement(mlir::ImplicitLocOpBuilder &b, mlir::Value data,
                       numerics::ElementFormat format, mlir::ValueRange row,
                       mlir::Value col);
 
-/// values[i] = transform(f32 value of scale (row, first + i)), i < count.
+/// A buffer of f32 for the scales of a row of up to `count`.
+mlir::Value allocateScaleRow(mlir::ImplicitLocOpBuilder &b, mlir::Value count);
+
+/// values[i] = transform(f32 value of scale (row, first + i)), i < count, in a
+/// buffer of allocateScaleRow.
 void emitDecodeScaleRow(mlir::ImplicitLocOpBuilder &b,
                         const ScaleMatrix &scales, numerics::ScaleFormat format,
                         mlir::Value row, mlir::Value first, mlir::Value count,

@@ -58,7 +58,7 @@ public:
     int64_t rank = getTensorType(op.getResult()).getRank();
     cols = getDim(b, result, rank - 1);
     blocks = ceilDiv(b, cols, blockSize);
-    factors = allocate(b, {ShapedType::kDynamic}, b.getF32Type(), blocks);
+    factors = allocateScaleRow(b, blocks);
   }
 
   void emitRow(ValueRange row) {
@@ -68,7 +68,7 @@ public:
     emitDecodeScaleRow(b, scales, getScaleFormat(op.getScale()), row.back(),
                        getIndex(b, 0), blocks, factors, [&](Lanes decoded) {
                          return multipliesScaleByGlobal()
-                                    ? decodeGlobal * decoded
+                                    ? broadcast(decodeGlobal, decoded) * decoded
                                     : decoded;
                        });
     Value whole = div(b, cols, blockSize);

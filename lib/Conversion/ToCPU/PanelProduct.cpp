@@ -16,17 +16,18 @@ using namespace mlir;
 namespace blockscale::cpu {
 
 /// Rows of B that are decoded at a time.
-static constexpr int64_t kPanelCols = 32;
+static constexpr int64_t kPanelCols = 8;
 
 /// Results of a register tile, rows and columns. Their sums fit in half of the
 /// registers of AVX-512 and in all of those of AVX2.
 static constexpr int64_t kTileSize = 2;
 
+/// Bytes of a row of a chunk. The chunk of B and two rows of A, which are in
+/// use together, fit in a first-level cache of 32 KiB.
+static constexpr int64_t kChunkBytes = 3072;
+
 /// Blocks that are decoded in a step.
 static constexpr int64_t kBlocksPerStep = 4;
-
-/// Columns of the result that are stored in a step.
-static constexpr int64_t kColsPerStep = 16;
 
 PanelProduct::PanelProduct(ImplicitLocOpBuilder &b,
                            numerics::ScaleFormat scaleFormat, Value blocks,
@@ -36,14 +37,15 @@ PanelProduct::PanelProduct(ImplicitLocOpBuilder &b,
   blockSize = isNvfp4 ? 16 : 32;
   sumType = isNvfp4 ? FloatType(b.getF32Type()) : FloatType(b.getF64Type());
   lanes = isNvfp4 ? 32 : 16;
+  int64_t elementBytes = sumType.getWidth() / 8;
+  chunkBlocks = kChunkBytes / elementBytes / blockSize;
   // Behind the last element there is one step of zeros, part of which the last
   // step of a sum reads where K is not a multiple of the lanes.
   Value width = add(b, mul(b, blocks, blockSize), getIndex(b, lanes));
-  constexpr int64_t kDynamic = ShapedType::kDynamic;
-  rowsOfA = allocate(b, {kPanelRows, kDynamic}, sumType, width);
-  rowsOfB = allocate(b, {kPanelCols, kDynamic}, sumType, width);
-  scaleRow = allocate(b, {kDynamic}, b.getF32Type(), blocks);
-  sums = allocate(b, {kPanelRows, kPanelCols}, b.getF32Type());
+  rowsOfA = allocate(b, {kPanelRows, ShapedType::kDynamic}, sumType, width);
+  rowsOfB = allocate(b, {kPanelCols, chunkBlocks * blockSize + lanes}, sumType);
+  scaleRow = allocateScaleRow(b, blocks);
+  sums = allocate(b, {kPanelRows, kPanelCols}, sumType);
 }
 
 void PanelProduct::emitFree() {
@@ -61,17 +63,17 @@ static void storeFloats(Lanes lanes, Value memref, ValueRange indices) {
 
 /// buffer[bufferRow, k] = code * scale, zeros behind.
 void PanelProduct::emitDecodeRow(const MatmulOperand &operand,
-                                 const PanelTask &task, Value row, Value buffer,
+                                 const Chunk &chunk, Value row, Value buffer,
                                  Value bufferRow) {
-  emitDecodeScaleRow(b, operand.scales, scaleFormat, row, task.firstBlock,
-                     task.blockCount, scaleRow);
+  emitDecodeScaleRow(b, operand.scales, scaleFormat, row, chunk.firstBlock,
+                     chunk.blockCount, scaleRow);
   auto toSumType = [&](Lanes x) {
     return sumType.isF64() ? extendToF64(x) : x;
   };
   Indices dataRow = append(operand.batch, row);
   emitUnitSteps(
-      b, task.blockCount, kBlocksPerStep, [&](Value block, int64_t count) {
-        Value col = mul(b, add(b, task.firstBlock, block), blockSize);
+      b, chunk.blockCount, kBlocksPerStep, [&](Value block, int64_t count) {
+        Value col = mul(b, add(b, chunk.firstBlock, block), blockSize);
         Lanes codes = emitLoadElements(b, operand.data, operand.format, dataRow,
                                        col, count * blockSize);
         Lanes scales = toF32(loadLanes(b, scaleRow, block, count));
@@ -81,18 +83,18 @@ void PanelProduct::emitDecodeRow(const MatmulOperand &operand,
       });
   auto type = VectorType::get({lanes}, sumType);
   Lanes zeros(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  storeFloats(zeros, buffer, {bufferRow, mul(b, task.blockCount, blockSize)});
+  storeFloats(zeros, buffer, {bufferRow, mul(b, chunk.blockCount, blockSize)});
 }
 
 /// Rows [firstRow, firstRow + rowCount), and again the last one until there is
 /// a whole number of tiles, whose results are not stored.
 void PanelProduct::emitDecodeRows(const MatmulOperand &operand,
-                                  const PanelTask &task, Value firstRow,
+                                  const Chunk &chunk, Value firstRow,
                                   Value rowCount, Value buffer) {
   Value last = sub(b, rowCount, getIndex(b, 1));
   emitLoop(b, getIndex(b, 0), roundUp(b, rowCount, kTileSize), [&](Value i) {
     Value row = add(b, firstRow, min(b, i, last));
-    emitDecodeRow(operand, task, row, buffer, i);
+    emitDecodeRow(operand, chunk, row, buffer, i);
   });
 }
 
@@ -109,8 +111,17 @@ static Lanes emitSumOfLanes(Lanes x) {
   return getFirstLane(x);
 }
 
-/// sums[row + i, col + j] of a register tile.
-void PanelProduct::emitTile(Value row, Value col, Value depth) {
+void PanelProduct::emitClearSums() {
+  auto type = VectorType::get({kPanelCols}, sumType);
+  Lanes zeros(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  Value zero = getIndex(b, 0);
+  emitLoop(b, zero, getIndex(b, kPanelRows),
+           [&](Value row) { storeFloats(zeros, sums, {row, zero}); });
+}
+
+/// sums[row + i, col + j] += the sum over `depth` elements of a chunk, which
+/// begins at firstA in the rows of A.
+void PanelProduct::emitTile(Value row, Value col, Value firstA, Value depth) {
   auto type = VectorType::get({lanes}, sumType);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   SmallVector<Value> inits(kTileSize * kTileSize, zero);
@@ -123,7 +134,7 @@ void PanelProduct::emitTile(Value row, Value col, Value depth) {
       [&](Value k, ValueRange carried) {
         SmallVector<Lanes> left, right;
         for (int64_t i = 0; i < kTileSize; ++i) {
-          left.push_back(load(rowsOfA, row, i, k));
+          left.push_back(load(rowsOfA, row, i, add(b, firstA, k)));
           right.push_back(load(rowsOfB, col, i, k));
         }
         SmallVector<Value> next;
@@ -135,20 +146,29 @@ void PanelProduct::emitTile(Value row, Value col, Value depth) {
       },
       lanes);
   for (auto [position, sum] : llvm::enumerate(partial)) {
-    Value i = add(b, row, getIndex(b, position / kTileSize));
-    Value j = add(b, col, getIndex(b, position % kTileSize));
-    storeBits(toBits(roundToF32(emitSumOfLanes(Lanes(b, sum)))), sums, {i, j});
+    Indices indices = {add(b, row, getIndex(b, position / kTileSize)),
+                       add(b, col, getIndex(b, position % kTileSize))};
+    Lanes before(b, memref::LoadOp::create(b, sums, indices));
+    storeBits(toBits(before + emitSumOfLanes(Lanes(b, sum))), sums, indices);
   }
 }
 
-void PanelProduct::emitSums(Value rowCount, Value colCount, Value depth) {
+/// Adds the chunk from `firstBlock` on, counted within the task.
+void PanelProduct::emitAddChunk(const PanelTask &task, Value firstBlock,
+                                Value firstCol, Value colCount) {
   Value zero = getIndex(b, 0);
+  Value blockCount =
+      min(b, getIndex(b, chunkBlocks), sub(b, task.blockCount, firstBlock));
+  Chunk chunk = {add(b, task.firstBlock, firstBlock), blockCount};
+  emitDecodeRows(task.b, chunk, firstCol, colCount, rowsOfB);
+  Value firstA = mul(b, firstBlock, blockSize);
+  Value depth = mul(b, blockCount, blockSize);
   emitLoop(
-      b, zero, rowCount,
+      b, zero, task.rowCount,
       [&](Value row) {
         emitLoop(
-            b, zero, colCount, [&](Value col) { emitTile(row, col, depth); },
-            kTileSize);
+            b, zero, colCount,
+            [&](Value col) { emitTile(row, col, firstA, depth); }, kTileSize);
       },
       kTileSize);
 }
@@ -163,9 +183,11 @@ void PanelProduct::emitStoreRow(const PanelTask &task, Value bufferRow,
     return cast<MemRefType>(memref.getType()).getElementType();
   };
   Indices row = append(task.resultPrefix, add(b, task.firstRow, bufferRow));
-  emitUnitSteps(b, colCount, kColsPerStep, [&](Value i, int64_t count) {
+  emitUnitSteps(b, colCount, kPanelCols, [&](Value i, int64_t count) {
     Value col = add(b, firstCol, i);
-    Lanes y = toF32(loadLanes(b, sums, {bufferRow, i}, count));
+    auto type = VectorType::get({count}, sumType);
+    Lanes sum(b, vector::LoadOp::create(b, type, sums, {bufferRow, i}));
+    Lanes y = roundToF32(sum);
     if (task.factor)
       y = y * broadcast(Lanes(b, task.factor), y);
     if (bias)
@@ -177,15 +199,20 @@ void PanelProduct::emitStoreRow(const PanelTask &task, Value bufferRow,
 
 void PanelProduct::emit(const PanelTask &task) {
   Value zero = getIndex(b, 0);
-  Value depth = mul(b, task.blockCount, blockSize);
-  emitDecodeRows(task.a, task, task.firstRow, task.rowCount, rowsOfA);
+  emitDecodeRows(task.a, {task.firstBlock, task.blockCount}, task.firstRow,
+                 task.rowCount, rowsOfA);
   emitLoop(
       b, zero, cols,
       [&](Value firstCol) {
         Value colCount =
             min(b, getIndex(b, kPanelCols), sub(b, cols, firstCol));
-        emitDecodeRows(task.b, task, firstCol, colCount, rowsOfB);
-        emitSums(task.rowCount, colCount, depth);
+        emitClearSums();
+        emitLoop(
+            b, zero, task.blockCount,
+            [&](Value firstBlock) {
+              emitAddChunk(task, firstBlock, firstCol, colCount);
+            },
+            chunkBlocks);
         emitLoop(b, zero, task.rowCount, [&](Value row) {
           emitStoreRow(task, row, firstCol, colCount);
         });

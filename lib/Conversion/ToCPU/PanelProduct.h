@@ -6,14 +6,16 @@
 //===----------------------------------------------------------------------===//
 //
 // The engine of both matmul kernels: up to 32 rows of A times all rows of B,
-// over a range of blocks along K. Rows are decoded once into buffers of plain
-// numbers and then multiplied by vectors along K.
+// over a range of blocks along K. Rows are decoded into buffers of plain
+// numbers, B in chunks along K that stay in a cache, and then multiplied by
+// vectors along K.
 //
 // Accuracy. In NVFP4 a code times its scale, and the product of two of these,
-// is exact in f32. A sum has 32 partial sums of K / 32 - 1 roundings each,
-// which are added in a tree of 5; that is below 1e-6 * max(1, K / 256) of the
-// sum of absolute products. E8M0 scales reach beyond the range of f32, so MX
-// products are formed and summed in f64.
+// is exact in f32. The sum over a chunk has 32 partial sums of at most 23
+// roundings each, which are added in a tree of 5, and the chunks' sums are
+// added in turn; that is below 1e-6 * max(1, K / 256) of the sum of absolute
+// products. E8M0 scales reach beyond the range of f32, so MX products are
+// formed and summed in f64.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,14 +61,22 @@ public:
   void emitFree();
 
 private:
-  void emitDecodeRows(const MatmulOperand &operand, const PanelTask &task,
+  /// Blocks along K.
+  struct Chunk {
+    mlir::Value firstBlock, blockCount;
+  };
+
+  void emitDecodeRows(const MatmulOperand &operand, const Chunk &chunk,
                       mlir::Value firstRow, mlir::Value rowCount,
                       mlir::Value buffer);
-  void emitDecodeRow(const MatmulOperand &operand, const PanelTask &task,
+  void emitDecodeRow(const MatmulOperand &operand, const Chunk &chunk,
                      mlir::Value row, mlir::Value buffer,
                      mlir::Value bufferRow);
-  void emitSums(mlir::Value rowCount, mlir::Value colCount, mlir::Value depth);
-  void emitTile(mlir::Value row, mlir::Value col, mlir::Value depth);
+  void emitClearSums();
+  void emitAddChunk(const PanelTask &task, mlir::Value firstBlock,
+                    mlir::Value firstCol, mlir::Value colCount);
+  void emitTile(mlir::Value row, mlir::Value col, mlir::Value firstA,
+                mlir::Value depth);
   void emitStoreRow(const PanelTask &task, mlir::Value bufferRow,
                     mlir::Value firstCol, mlir::Value colCount);
 
@@ -76,6 +86,8 @@ private:
   /// What products are formed and summed in, and its lanes along K.
   mlir::FloatType sumType;
   int64_t lanes;
+  /// Blocks of a row of B in its buffer.
+  int64_t chunkBlocks;
   mlir::Value cols, result, bias;
   mlir::Value rowsOfA, rowsOfB, scaleRow, sums;
 };

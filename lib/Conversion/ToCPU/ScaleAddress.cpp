@@ -8,6 +8,8 @@
 #include "ScaleAddress.h"
 #include "blockscale/Numerics/ScaleLayout.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 using blockscale::numerics::kTileCols;
 using blockscale::numerics::kTileRows;
@@ -44,6 +46,13 @@ Indices ScaleMatrix::getIndices(Value row, Value col) const {
   indices.append(
       {rem(b, inTile, 32), div(b, inTile, 32), rem(b, col, kTileCols)});
   return indices;
+}
+
+bool ScaleMatrix::beginsTile(Value col) const {
+  if (!isTiled)
+    return false;
+  return firstTile ? isEqualConstantIntOrValue(col, firstCol)
+                   : isConstantIntValue(col, 0);
 }
 
 } // namespace blockscale::cpu

@@ -33,6 +33,12 @@ public:
   /// The indices of scale (row, col) of the whole matrix.
   Indices getIndices(mlir::Value row, mlir::Value col) const;
 
+  /// Whether a row of scales is contiguous.
+  bool isLinear() const { return !isTiled; }
+  /// Whether it is known now that column `col` begins a tile, so that it and
+  /// the next three, padding included, are contiguous.
+  bool beginsTile(mlir::Value col) const;
+
 private:
   mlir::ImplicitLocOpBuilder &b;
   mlir::Value memref;
