@@ -57,6 +57,10 @@ registerStages(StringRef name, StringRef description,
         auto to = findStage(stages, "to", options.to, stages.size() - 1, error);
         if (failed(to))
           return failure();
+        if (*from > *to)
+          return error("expected option 'from' to name a stage before 'to', "
+                       "but got '" +
+                       options.from + "' and '" + options.to + "'");
         for (size_t i = *from; i <= *to; ++i)
           stages[i].build(pm);
         return success();

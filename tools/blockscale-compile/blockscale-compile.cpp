@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Stages.h"
+#include "ToolOptions.h"
 
 #include "blockscale/Emit/HostCode.h"
 #include "blockscale/Emit/Ptx.h"
@@ -231,10 +232,8 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  setToolVersion("blockscale-compile");
   cl::HideUnrelatedOptions(category);
-  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
-    os << "blockscale-compile " << BLOCKSCALE_VERSION << "\n";
-  });
   cl::ParseCommandLineOptions(argc, argv, kOverview);
 
   DialectRegistry registry;

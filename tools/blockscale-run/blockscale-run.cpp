@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Execute.h"
+#include "ToolOptions.h"
 
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Runtime/FileOutput.h"
@@ -33,7 +34,7 @@ static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
                                       cl::cat(category));
 enum class Device { CPU };
 static cl::opt<Device>
-    device("on", cl::desc("Where to run"),
+    device("on", cl::desc("Where to run (default: cpu)"),
            cl::values(clEnumValN(Device::CPU, "cpu", "this CPU, in process")),
            cl::init(Device::CPU), cl::cat(category));
 static cl::opt<std::string>
@@ -154,10 +155,8 @@ static Status runModule(ModuleOp module) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  setToolVersion("blockscale-run");
   cl::HideUnrelatedOptions(category);
-  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
-    os << "blockscale-run " << BLOCKSCALE_VERSION << "\n";
-  });
   cl::ParseCommandLineOptions(argc, argv, kOverview);
 
   DialectRegistry registry;
