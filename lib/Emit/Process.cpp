@@ -34,13 +34,13 @@ llvm::Expected<TemporaryFile> TemporaryFile::create(StringRef suffix) {
   return file;
 }
 
-TemporaryFile::TemporaryFile(TemporaryFile &&other)
+TemporaryFile::TemporaryFile(TemporaryFile &&other) noexcept
     : path(std::exchange(other.path, std::string())) {}
 
 TemporaryFile::~TemporaryFile() {
   if (path.empty())
     return;
-  llvm::sys::fs::remove(path);
+  (void)llvm::sys::fs::remove(path);
   llvm::sys::DontRemoveFileOnSignal(path);
 }
 

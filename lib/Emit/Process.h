@@ -20,7 +20,7 @@ namespace blockscale {
 class TemporaryFile {
 public:
   static llvm::Expected<TemporaryFile> create(llvm::StringRef suffix);
-  TemporaryFile(TemporaryFile &&other);
+  TemporaryFile(TemporaryFile &&other) noexcept;
   ~TemporaryFile();
 
   llvm::StringRef getPath() const { return path; }
