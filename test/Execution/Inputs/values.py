@@ -1,0 +1,93 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Seeded inputs that reach the corners of the formats."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python"))
+
+from blockscale_reference import to_bf16  # noqa: E402
+
+BLOCK = 16
+
+
+def normal(random):
+    """Of any magnitude that f32 and bf16 have."""
+    exponent = random.integers(-40, 40)
+    return random.standard_normal(BLOCK) * 2.0**exponent
+
+
+def ties(random):
+    """Halfway between codes: multiples of 1/8 with the largest value 6, or of a
+    power of two of that."""
+    values = random.integers(-48, 49, BLOCK) / 8
+    values[random.integers(BLOCK)] = 6
+    return values * 2.0 ** random.integers(-3, 4)
+
+
+def subnormal(random):
+    return random.integers(-1000, 1000, BLOCK) * 2.0**-149
+
+
+def smallest(random):
+    """About the smallest block scales, where they become zero or subnormal."""
+    return random.uniform(-2, 2, BLOCK) * 2.0 ** random.integers(-20, -5)
+
+
+def zeros(random):
+    return np.zeros(BLOCK)
+
+
+def negative_zeros(random):
+    return np.where(random.random(BLOCK) < 0.5, -0.0, 0.0)
+
+
+def huge(random):
+    return random.uniform(-3.4e38, 3.4e38, BLOCK)
+
+
+def infinite(random):
+    return np.where(random.random(BLOCK) < 0.2, np.inf, random.standard_normal(BLOCK))
+
+
+def nan(random):
+    values = random.standard_normal(BLOCK)
+    values[random.integers(BLOCK)] = np.nan
+    return values
+
+
+TAME = [normal, ties, subnormal, smallest, zeros, negative_zeros]
+WILD = [huge, infinite, nan]
+
+
+def blocks(random, shape, kinds=(*TAME, *WILD)):
+    """f32 of `shape`, each kind of block in turn along the rows."""
+    count = -(-int(np.prod(shape)) // BLOCK)
+    start = random.integers(len(kinds))
+    rows = [kinds[(start + i) % len(kinds)](random) for i in range(count)]
+    flat = np.concatenate([*rows, []]).astype(np.float32)
+    return flat[: int(np.prod(shape))].reshape(shape)
+
+
+def floats(random, shape, dtype, kinds=(*TAME, *WILD)):
+    """In storage form: f32, or bf16 as uint16."""
+    values = blocks(random, shape, kinds)
+    return to_bf16(values) if dtype == np.uint16 else values
+
+
+def codes(random, shape):
+    """E2M1 codes."""
+    return random.integers(0, 16, shape, dtype=np.uint8)
+
+
+def e4m3(random, shape):
+    """Scale bytes, subnormal ones and zero among them; no sign, no NaN."""
+    return random.integers(0, 0x7F, shape, dtype=np.uint8)
+
+
+def e8m0(random, shape):
+    """Scale bytes near 1, whose products f32 holds."""
+    return random.integers(110, 145, shape, dtype=np.uint8)
