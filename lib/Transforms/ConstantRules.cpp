@@ -42,7 +42,8 @@ template <typename T>
 static SmallVector<T> getElements(Attribute constant) {
   ConstantBytes raw(constant);
   SmallVector<T> elements(raw.bytes.size() / sizeof(T));
-  std::memcpy(elements.data(), raw.bytes.data(), elements.size() * sizeof(T));
+  if (!elements.empty())
+    std::memcpy(elements.data(), raw.bytes.data(), elements.size() * sizeof(T));
   return elements;
 }
 

@@ -79,9 +79,11 @@ Value Nvfp4Leaf::oneWhereZero(KernelBuilder &b, Value condition, Value value) {
 
 /// numerics: `getTeEncodeScale`, `getTeEncodeScaleFromDecode`.
 Value Nvfp4Leaf::computeTeEncodeScale(KernelBuilder &b, Value global) {
-  float numerator = kind == GlobalKind::Amax ? numerics::kGlobalRange : 1.0f;
+  bool isAmax = kind == GlobalKind::Amax;
+  float numerator = isAmax ? numerics::kGlobalRange : 1.0f;
   Value encode = min(b, div(b, b.f32(numerator), global), numerics::kFloatMax);
-  encode = oneWhereZero(b, encode, encode);
+  if (isAmax)
+    encode = oneWhereZero(b, encode, encode);
   return oneWhereZero(b, global, encode);
 }
 
