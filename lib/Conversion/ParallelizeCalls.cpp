@@ -20,9 +20,9 @@ namespace blockscale {
 
 static constexpr StringLiteral kParallelFor = "blockscale_parallel_for";
 
-/// The declaration of the runtime's function. Fails where the module has
-/// something else of that name.
-static FailureOr<LLVM::LLVMFuncOp> getParallelFor(ModuleOp module) {
+/// The declaration of the runtime's function; null, with a diagnostic, where
+/// the module has something else of that name.
+static LLVM::LLVMFuncOp getParallelFor(ModuleOp module) {
   auto builder = OpBuilder::atBlockBegin(module.getBody());
   Type i64 = builder.getI64Type();
   Type ptr = LLVM::LLVMPointerType::get(module.getContext());
@@ -35,8 +35,9 @@ static FailureOr<LLVM::LLVMFuncOp> getParallelFor(ModuleOp module) {
   auto function = dyn_cast<LLVM::LLVMFuncOp>(found);
   if (function && function.getFunctionType() == type)
     return function;
-  return found->emitOpError("expected the name ")
-         << kParallelFor << " to be the runtime's, of type " << type;
+  found->emitOpError("expected the name ")
+      << kParallelFor << " to be the runtime's, of type " << type;
+  return nullptr;
 }
 
 /// The arguments of `call` that every range shares, as one struct.
@@ -49,7 +50,8 @@ static LLVM::LLVMStructType getContextType(LLVM::CallOp call) {
 /// the context and calls the callee.
 static LLVM::LLVMFuncOp createRangeFunction(LLVM::CallOp call,
                                             SymbolTable &symbols) {
-  std::string name = (*call.getCallee() + "__range").str();
+  StringRef callee = call.getCalleeAttr().getValue();
+  std::string name = (callee + "__range").str();
   OpBuilder builder(call->getParentOfType<LLVM::LLVMFuncOp>());
   Location loc = call.getLoc();
   Type i64 = builder.getI64Type();
@@ -69,7 +71,7 @@ static LLVM::LLVMFuncOp createRangeFunction(LLVM::CallOp call,
     arguments.push_back(LLVM::ExtractValueOp::create(builder, loc, context, i));
   arguments.push_back(entry->getArgument(1));
   arguments.push_back(entry->getArgument(2));
-  LLVM::CallOp::create(builder, loc, TypeRange(), *call.getCallee(), arguments);
+  LLVM::CallOp::create(builder, loc, TypeRange(), callee, arguments);
   LLVM::ReturnOp::create(builder, loc, ValueRange());
   return function;
 }
@@ -124,8 +126,8 @@ struct ParallelizeCallsPass
     });
     if (calls.empty())
       return;
-    FailureOr<LLVM::LLVMFuncOp> parallelFor = getParallelFor(getOperation());
-    if (failed(parallelFor))
+    LLVM::LLVMFuncOp parallelFor = getParallelFor(getOperation());
+    if (!parallelFor)
       return signalPassFailure();
     SymbolTable symbols(getOperation());
     DenseMap<StringAttr, LLVM::LLVMFuncOp> ranges;
@@ -139,7 +141,7 @@ struct ParallelizeCallsPass
       LLVM::LLVMFuncOp &range = ranges[call.getCalleeAttr().getAttr()];
       if (!range)
         range = createRangeFunction(call, symbols);
-      parallelize(call, range, *parallelFor);
+      parallelize(call, range, parallelFor);
     }
   }
 };

@@ -18,7 +18,7 @@ namespace blockscale {
 
 Jit::Jit(std::unique_ptr<ExecutionEngine> engine) : engine(std::move(engine)) {}
 Jit::~Jit() = default;
-Jit::Jit(Jit &&) = default;
+Jit::Jit(Jit &&) noexcept = default;
 
 llvm::Expected<Jit> Jit::create(ModuleOp module, ArrayRef<Symbol> symbols) {
   HostTarget host;

@@ -20,11 +20,8 @@ namespace blockscale {
 #include "blockscale/Transforms/Passes.h.inc"
 
 /// The return op of a function of one block.
-static FailureOr<func::ReturnOp> getOnlyReturn(func::FuncOp function) {
-  if (function.getBody().hasOneBlock())
-    return cast<func::ReturnOp>(function.getBody().front().getTerminator());
-  return function.emitOpError("expected a public function with results to have "
-                              "one block, but got more");
+static func::ReturnOp getReturn(func::FuncOp function) {
+  return cast<func::ReturnOp>(function.getBody().front().getTerminator());
 }
 
 /// Makes scalar results tensors of rank 0.
@@ -69,7 +66,7 @@ static void addResultSizes(func::FuncOp function) {
   OpBuilder builder(function);
   auto copy = cast<func::FuncOp>(builder.clone(*function));
   copy.setName((function.getName() + "__result_sizes").str());
-  auto ret = cast<func::ReturnOp>(copy.getBody().front().getTerminator());
+  func::ReturnOp ret = getReturn(copy);
   Value sizes = addBuffer(copy, MemRefType::get({count}, builder.getI64Type()));
   builder.setInsertionPoint(ret);
   int64_t index = 0;
@@ -99,19 +96,20 @@ static void addResultSizes(func::FuncOp function) {
 ///     return
 ///   }
 static LogicalResult moveResults(func::FuncOp function) {
-  FailureOr<func::ReturnOp> ret = getOnlyReturn(function);
-  if (failed(ret))
-    return failure();
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError("expected a public function with results to "
+                                "have one block, but got more");
   for (Type type : function.getResultTypes())
     if (!isa<RankedTensorType>(type) && !type.isIntOrIndexOrFloat())
       return function.emitOpError()
              << "expected ranked tensor or scalar results of a public "
                 "function, but got "
              << type;
-  wrapScalarResults(function, *ret);
+  func::ReturnOp ret = getReturn(function);
+  wrapScalarResults(function, ret);
   addResultSizes(function);
-  OpBuilder builder(*ret);
-  for (Value result : (*ret).getOperands()) {
+  OpBuilder builder(ret);
+  for (Value result : ret.getOperands()) {
     auto type = cast<RankedTensorType>(result.getType());
     Value out = addBuffer(
         function, MemRefType::get(type.getShape(), type.getElementType()));
@@ -120,7 +118,7 @@ static LogicalResult moveResults(func::FuncOp function) {
     op.setRestrict(true);
     op.setWritable(true);
   }
-  (*ret).getOperandsMutable().clear();
+  ret.getOperandsMutable().clear();
   eraseResults(function);
   return success();
 }

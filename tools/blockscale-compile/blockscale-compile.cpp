@@ -90,7 +90,7 @@ static constexpr const char *kOverview =
     "the module, the options or\nthe target.\n";
 
 static StringRef getEmitName() {
-  switch (emit) {
+  switch (emit.getValue()) {
   case Emit::MLIR:
     return "mlir";
   case Emit::LLVM:
@@ -178,10 +178,12 @@ static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
     return error;
   if (emit == Emit::MLIR)
     return printModule(module);
-  FailureOr<std::string> ptx = emitPtx(module);
-  if (failed(ptx))
+  std::string ptx = emitPtx(module).value_or("");
+  if (ptx.empty())
     return llvm::createStringError("no PTX could be emitted for the module");
-  return emit == Emit::PTX ? std::move(*ptx) : assemble(ptxas, *ptx);
+  if (emit == Emit::PTX)
+    return ptx;
+  return assemble(ptxas, ptx);
 }
 
 /// Refuses options that would not have any effect.

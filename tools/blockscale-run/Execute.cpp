@@ -35,7 +35,7 @@ public:
     words.resize(3 + 2 * shape.size());
     words[0] = words[1] = reinterpret_cast<int64_t>(data);
     words[2] = 0;
-    std::copy(shape.begin(), shape.end(), words.begin() + 3);
+    llvm::copy(shape, words.begin() + 3);
     int64_t stride = 1;
     for (size_t i = shape.size(); i-- > 0;) {
       words[3 + shape.size() + i] = stride;
@@ -48,7 +48,7 @@ public:
       : words(std::move(other.words)), address(words.data()) {}
 
   /// What a packed call takes: the address of the pointer to the descriptor.
-  void *getArgument() { return &address; }
+  void *getArgument() { return static_cast<void *>(&address); }
 
 private:
   std::vector<int64_t> words;
@@ -138,6 +138,7 @@ Result<std::vector<NpyArray>> executeOnCPU(ModuleOp module,
   std::vector<void *> packed = pack(signature, arguments, descriptors);
 
   std::vector<std::vector<int64_t>> shapes;
+  shapes.reserve(signature.results.size());
   for (const Slot &slot : signature.results)
     shapes.push_back(slot.shape);
   Status sized = resolveResultSizes(*jit, signature, packed, shapes);
@@ -145,6 +146,7 @@ Result<std::vector<NpyArray>> executeOnCPU(ModuleOp module,
     return sized;
 
   std::vector<NpyArray> results;
+  results.reserve(shapes.size());
   for (auto [slot, shape] : llvm::zip_equal(signature.results, shapes)) {
     Result<NpyArray> array = NpyArray::allocate(slot.type, shape);
     if (!array.ok())

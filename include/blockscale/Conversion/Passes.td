@@ -41,7 +41,7 @@ def InternalizeFunctions
     Gives every `func.func` with a body internal linkage, for convert-func-to-llvm
     to pass on. What an object then exports are the `_mlir_ciface_NAME` wrappers
     of public functions: private functions and kernels of two objects do not
-    collide, and a function may have the name of a C function.
+    collide, and a function may be called `main`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

@@ -32,7 +32,7 @@ public:
   static llvm::Expected<Jit> create(mlir::ModuleOp module,
                                     llvm::ArrayRef<Symbol> symbols);
   ~Jit();
-  Jit(Jit &&);
+  Jit(Jit &&) noexcept;
 
   /// Calls `function`, which was emitted with a C interface: each memref
   /// argument is a pointer to its descriptor. `arguments` point to the

@@ -30,11 +30,16 @@ struct Stage {
 
 /// Which stages run, for IR that a dump wrote; by default all.
 template <typename Derived>
-struct StageRangeOptions : public mlir::PassPipelineOptions<Derived> {
+class StageRangeOptions : public mlir::PassPipelineOptions<Derived> {
+public:
   using String =
       typename mlir::PassPipelineOptions<Derived>::template Option<std::string>;
   String from{*this, "from", llvm::cl::desc("First stage to run")};
   String to{*this, "to", llvm::cl::desc("Last stage to run")};
+
+private:
+  StageRangeOptions() = default;
+  friend Derived;
 };
 
 struct ToCPUOptions : public StageRangeOptions<ToCPUOptions> {
