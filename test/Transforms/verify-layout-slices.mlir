@@ -14,6 +14,41 @@ func.func @allowed(%s: tensor<2x200x5xf8E4M3FN, #swizzled>, %q: tensor<8x9xf4E2M
 // -----
 
 #swizzled = #blockscale.layout<swizzle_128x4>
+// What an op keeps of its operands' sizes says where the end is.
+func.func @to_the_end(%x: tensor<?x?xbf16>, %i: index, %j: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rows = tensor.dim %x, %c0 : tensor<?x?xbf16>
+  %k = tensor.dim %x, %c1 : tensor<?x?xbf16>
+  %row = affine.apply affine_map<()[s0] -> (128 * s0)>()[%i]
+  %col = affine.apply affine_map<()[s0] -> (4 * s0)>()[%j]
+  %m = affine.apply affine_map<()[s0, s1] -> (s0 - s1)>()[%rows, %row]
+  %n = affine.apply affine_map<()[s0, s1] -> (s0 ceildiv 16 - s1)>()[%k, %col]
+  %q, %s = blockscale.quantize %x block [1, 16] recipe te
+      : tensor<?x?xbf16> -> tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN, #swizzled>
+  %0 = tensor.extract_slice %s[%row, %col] [%m, %n] [1, 1] : tensor<?x?xf8E4M3FN, #swizzled> to tensor<?x?xf8E4M3FN, #swizzled>
+  %1 = tensor.extract_slice %q[0, 0] [1, %k] [1, 1] : tensor<?x?xf4E2M1FN> to tensor<1x?xf4E2M1FN>
+  %blocks = affine.apply affine_map<()[s0] -> (s0 ceildiv 16)>()[%k]
+  %2 = blockscale.swizzle %s sizes(%rows, %blocks) : tensor<?x?xf8E4M3FN, #swizzled> -> tensor<?x?xf8E4M3FN>
+  %3 = blockscale.swizzle %2 : tensor<?x?xf8E4M3FN> -> tensor<?x?xf8E4M3FN, #swizzled>
+  %4 = tensor.extract_slice %3[%row, %col] [%m, %n] [1, 1] : tensor<?x?xf8E4M3FN, #swizzled> to tensor<?x?xf8E4M3FN, #swizzled>
+  return
+}
+func.func @before_the_end(%x: tensor<?x?xbf16>, %i: index, %j: index) {
+  %c0 = arith.constant 0 : index
+  %rows = tensor.dim %x, %c0 : tensor<?x?xbf16>
+  %row = affine.apply affine_map<()[s0] -> (128 * s0)>()[%i]
+  %m = affine.apply affine_map<()[s0, s1] -> (s0 - s1 - 1)>()[%rows, %row]
+  %q, %s = blockscale.quantize %x block [1, 16] recipe te
+      : tensor<?x?xbf16> -> tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN, #swizzled>
+  // expected-error @below {{expected the size of dimension 0 to be a multiple of 128 or to reach the end, but got a value not known to be one}}
+  %0 = tensor.extract_slice %s[%row, 0] [%m, 4] [1, 1] : tensor<?x?xf8E4M3FN, #swizzled> to tensor<?x4xf8E4M3FN, #swizzled>
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
 func.func @offsets(%s: tensor<256x8xf8E4M3FN, #swizzled>, %q: tensor<4x16xf4E2M1FN>, %i: index) {
   // expected-error @below {{expected the offset of dimension 0 to be a multiple of 128, but got 64}}
   %0 = tensor.extract_slice %s[64, 0] [128, 8] [1, 1] : tensor<256x8xf8E4M3FN, #swizzled> to tensor<128x8xf8E4M3FN, #swizzled>

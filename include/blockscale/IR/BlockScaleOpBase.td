@@ -12,6 +12,7 @@ include "blockscale/IR/BlockScaleAttributes.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ValueBoundsOpInterface.td"
 
 class BlockScale_Op<string mnemonic, list<Trait> traits = []>
     : Op<BlockScale_Dialect, mnemonic, traits>;
@@ -21,6 +22,10 @@ class BlockScale_TensorOp<string mnemonic, list<Trait> traits = []>
     : BlockScale_Op<mnemonic, traits # [Pure,
         DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface,
           ["reifyResultShapes"]>]>;
+
+/// Sizes of results that slices are compared with.
+def BlockScale_ValueBounds : DeclareOpInterfaceMethods<ValueBoundsOpInterface,
+    ["populateBoundsForShapedValueDim"]>;
 
 /// What a quantizer reads. f16 is refused: no recipe defines it.
 def BlockScale_InputTensor : RankedTensorOf<[BF16, F32]>;

@@ -80,7 +80,7 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
 }
 
 def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
-    [AttrSizedOperandSegments]> {
+    [AttrSizedOperandSegments, BlockScale_ValueBounds]> {
   let summary = "Narrow data and block scales of a tensor";
   let description = [{
     For each block b of `block` consecutive elements of the last dimension,
@@ -209,7 +209,7 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
 }
 
 def BlockScale_SwizzleOp : BlockScale_TensorOp<"swizzle",
-    [AttrSizedOperandSegments]> {
+    [AttrSizedOperandSegments, BlockScale_ValueBounds]> {
   let summary = "Change the layout of a scale tensor";
   let description = [{
     The same logical matrix in the layout of the result type: linear to swizzled
