@@ -28,7 +28,7 @@ def quantize_mx(x, element=E4M3, rule="rceil"):
     x = np.asarray(x, np.float32)
     if x.shape[-1] % BLOCK:
         raise ValueError(f"expected K to be a multiple of 32, but got {x.shape[-1]}")
-    blocks = x.reshape(*x.shape[:-1], -1, BLOCK)
+    blocks = x.reshape(*x.shape[:-1], x.shape[-1] // BLOCK, BLOCK)
     amax = np.abs(blocks).max(axis=-1)
     with np.errstate(all="ignore"):
         if rule in ("rceil", "rceil_sat"):

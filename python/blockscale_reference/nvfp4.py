@@ -54,7 +54,8 @@ def quantize_nvfp4(x, recipe="torchao", global_scale=None, global_amax=None):
     codes = E2M1.encode(scaled)
     if recipe in ("te", "modelopt"):
         codes[scaled == 0] = 0  # no negative zero
-    return codes.reshape(*x.shape[:-1], -1)[..., : x.shape[-1]], scale
+    padded = codes.reshape(*x.shape[:-1], blocks.shape[-2] * BLOCK)
+    return padded[..., : x.shape[-1]], scale
 
 
 def _blocks(x, takes_tails):
@@ -62,7 +63,7 @@ def _blocks(x, takes_tails):
     if tail and not takes_tails:
         raise ValueError(f"expected K to be a multiple of 16, but got {x.shape[-1]}")
     padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, tail)])
-    return padded.reshape(*x.shape[:-1], -1, BLOCK)
+    return padded.reshape(*x.shape[:-1], padded.shape[-1] // BLOCK, BLOCK)
 
 
 def _decode_scale(scale, amax):
