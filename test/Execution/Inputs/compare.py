@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import values
+from expect import first_difference
 from module import Module, ModuleError
 
 SEEDS = (1, 2)
@@ -40,22 +41,6 @@ def argument(slot, random):
     if slot.element == "i8":
         return random.integers(0, 256, shape, dtype=np.uint8)
     raise ModuleError(f"no inputs for {slot}")
-
-
-def first_difference(a, b):
-    """Where and how two lists of arrays differ, or None."""
-    for result, (x, y) in enumerate(zip(a, b, strict=True)):
-        if (x.dtype, x.shape) != (y.dtype, y.shape):
-            return f"result {result}: {x.dtype} {x.shape}, then {y.dtype} {y.shape}"
-        width = np.dtype(f"u{x.itemsize}")
-        bits = x.view(width), y.view(width)
-        places = np.argwhere(bits[0] != bits[1])
-        if len(places):
-            at = tuple(places[0].tolist())
-            digits = 2 * x.itemsize
-            return (f"result {result}: {len(places)} of {x.size} elements differ, first at "
-                    f"{at}: 0x{bits[0][at]:0{digits}X}, then 0x{bits[1][at]:0{digits}X}")
-    return None
 
 
 class Comparison:
