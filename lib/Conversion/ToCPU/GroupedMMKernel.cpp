@@ -31,6 +31,7 @@ Value prepareCall(ScaledGroupedMMOp op, CallSite &site) {
     bSizes.front() = groups.front();
 
   site.requireMultiple(a.back(), blockSize, "the last dimension of a");
+  site.requireSizes("a", op.getA(), a, "b");
   site.requireSizes("b", op.getB(), bSizes, "a and offsets");
   site.requireSizes("scale_a", op.getScaleA(),
                     getScaleSizes(b, b.getLoc(), a, blockSize), "a");

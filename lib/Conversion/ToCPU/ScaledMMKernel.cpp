@@ -24,6 +24,7 @@ Value prepareCall(ScaledMMOp op, CallSite &site) {
   result.back() = cols;
 
   site.requireMultiple(a.back(), blockSize, "the last dimension of a");
+  site.requireSizes("a", op.getA(), a, "b");
   site.requireSizes("b", op.getB(), bSizes, "a");
   site.requireSizes("scale_a", op.getScaleA(),
                     getScaleSizes(b, b.getLoc(), a, blockSize), "a");

@@ -1,0 +1,71 @@
+// RUN: blockscale-opt %s -blockscale-lower-kernels-to-cpu -split-input-file -verify-diagnostics
+
+func.func @not_bufferized(%a: tensor<f32>, %g: tensor<f32>) -> tensor<f32> {
+  // expected-error @below {{expected operand 0 to be bufferized to a memref, but got 'tensor<f32>'}}
+  %0 = blockscale.kernel ins(%a : tensor<f32>) outs(%g : tensor<f32>) {
+  ^bb0(%la: tensor<f32>, %lg: tensor<f32>):
+    %1 = blockscale.global_scale %la : tensor<f32>
+    blockscale.yield %1 : tensor<f32>
+  } -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @strided(%x: memref<4x16xbf16, strided<[64, 2]>>, %a: memref<f32>) {
+  // expected-error @below {{expected operand 0 to have unit stride in the last dimension, but got 'memref<4x16xbf16, strided<[64, 2]>>'}}
+  blockscale.kernel ins(%x : memref<4x16xbf16, strided<[64, 2]>>) outs(%a : memref<f32>) {
+  ^bb0(%lx: tensor<4x16xbf16>, %la: tensor<f32>):
+    %0 = blockscale.amax %lx : tensor<4x16xbf16> -> tensor<f32>
+    blockscale.yield %0 : tensor<f32>
+  }
+  return
+}
+
+// -----
+
+func.func @two_ops(%a: memref<f32>, %g: memref<f32>) {
+  // expected-error @below {{expected one op of the dialect in the body on the CPU, but got another number}}
+  blockscale.kernel ins(%a : memref<f32>) outs(%g : memref<f32>) {
+  ^bb0(%la: tensor<f32>, %lg: tensor<f32>):
+    %0 = blockscale.global_scale %la : tensor<f32>
+    %1 = blockscale.global_scale %0 : tensor<f32>
+    blockscale.yield %1 : tensor<f32>
+  }
+  return
+}
+
+// -----
+
+func.func @no_op(%a: memref<f32>, %g: memref<f32>) {
+  // expected-error @below {{expected one op of the dialect in the body on the CPU, but got another number}}
+  blockscale.kernel ins(%a : memref<f32>) outs(%g : memref<f32>) {
+  ^bb0(%la: tensor<f32>, %lg: tensor<f32>):
+    blockscale.yield %la : tensor<f32>
+  }
+  return
+}
+
+// -----
+
+func.func @foreign_op(%a: memref<f32>, %g: memref<f32>) {
+  // expected-error @below {{expected one op of the dialect in the body on the CPU, but got another number}}
+  blockscale.kernel ins(%a : memref<f32>) outs(%g : memref<f32>) {
+  ^bb0(%la: tensor<f32>, %lg: tensor<f32>):
+    %0 = arith.negf %la : tensor<f32>
+    blockscale.yield %0 : tensor<f32>
+  }
+  return
+}
+
+// -----
+
+func.func @other_result(%x: memref<4x16xbf16>, %q: memref<4x8xi8>, %s: memref<4x1xf8E4M3FN>) {
+  // expected-error @below {{expected the body to yield each result of its op once}}
+  blockscale.kernel ins(%x : memref<4x16xbf16>) outs(%q, %s : memref<4x8xi8>, memref<4x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<4x16xbf16>, %lq: tensor<4x16xf4E2M1FN>, %ls: tensor<4x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] : tensor<4x16xbf16> -> tensor<4x16xf4E2M1FN>, tensor<4x1xf8E4M3FN>
+    blockscale.yield %0, %ls : tensor<4x16xf4E2M1FN>, tensor<4x1xf8E4M3FN>
+  }
+  return
+}

@@ -1,0 +1,79 @@
+// RUN: blockscale-opt %s -blockscale-lower-kernels-to-cpu -canonicalize -cse -split-input-file | FileCheck %s
+
+// 2d-3d: the rows that a panel of A shares with a group are multiplied by the
+// group's B; rows behind the last group are zero. Ends are clamped, so that none
+// leads out of the buffers.
+// CHECK-LABEL: func.func private @rows_scaled_grouped_mm_0(
+// CHECK-SAME:      [[A:%.+]]: memref<96x64xf8E4M3FN>, [[B:%.+]]: memref<3x48x64xf8E4M3FN>, [[ENDS:%.+]]: memref<3xi32>, {{%.+}}: memref<96x2xf8E8M0FNU>, [[SB:%.+]]: memref<3x48x2xf8E8M0FNU>, [[Y:%.+]]: memref<96x48xf32>,
+// CHECK-DAG:     [[C0:%.+]] = arith.constant 0 : index
+// CHECK-DAG:     [[C3:%.+]] = arith.constant 3 : index
+// CHECK-DAG:     [[C32:%.+]] = arith.constant 32 : index
+// CHECK-DAG:     [[C96:%.+]] = arith.constant 96 : index
+// CHECK-DAG:     [[ZERO:%.+]] = arith.constant 0.000000e+00 : f32
+// CHECK:         scf.for [[PANEL:%.+]] =
+// CHECK:           [[FIRST:%.+]] = arith.muli [[PANEL]], [[C32]]
+// CHECK:           [[BEHIND:%.+]] = arith.addi [[FIRST]], [[C32]]
+// CHECK:           [[LAST:%.+]] = arith.minsi [[BEHIND]], [[C96]]
+// CHECK:           [[COVERED:%.+]]:2 = scf.for [[GROUP:%.+]] = [[C0]] to [[C3]] {{.*}} iter_args([[BEGIN:%.+]] = [[C0]], {{%.+}} = [[C0]])
+// CHECK:             [[OFFSET:%.+]] = memref.load [[ENDS]][[[GROUP]]]
+// CHECK:             [[INDEX:%.+]] = arith.index_cast [[OFFSET]]
+// CHECK:             [[POSITIVE:%.+]] = arith.maxsi [[INDEX]], [[C0]]
+// CHECK:             [[BEHIND:%.+]] = arith.maxsi [[POSITIVE]], [[BEGIN]]
+// CHECK:             [[END:%.+]] = arith.minsi [[BEHIND]], [[C96]]
+// CHECK:             [[LOW:%.+]] = arith.maxsi [[FIRST]], [[BEGIN]]
+// CHECK:             [[HIGH:%.+]] = arith.minsi [[LAST]], [[END]]
+// CHECK:             [[SHARED:%.+]] = arith.cmpi slt, [[LOW]], [[HIGH]]
+// CHECK:             scf.if [[SHARED]] {
+// CHECK:               vector.load [[SB]][[[GROUP]],
+// CHECK:               vector.load [[B]][[[GROUP]],
+// CHECK:               vector.store {{%.+}}, [[Y]]
+// CHECK:             scf.yield [[END]],
+// CHECK:           [[REST:%.+]] = arith.maxsi [[FIRST]], [[COVERED]]#0
+// CHECK:           scf.for {{%.+}} = [[REST]] to [[LAST]]
+// CHECK:             memref.store [[ZERO]], [[Y]]
+func.func @rows(%a: memref<96x64xf8E4M3FN>, %b: memref<3x48x64xf8E4M3FN>, %ends: memref<3xi32>, %sa: memref<96x2xf8E8M0FNU>, %sb: memref<3x48x2xf8E8M0FNU>, %y: memref<96x48xf32>) {
+  blockscale.kernel ins(%a, %b, %ends, %sa, %sb : memref<96x64xf8E4M3FN>, memref<3x48x64xf8E4M3FN>, memref<3xi32>, memref<96x2xf8E8M0FNU>, memref<3x48x2xf8E8M0FNU>)
+      outs(%y : memref<96x48xf32>) {
+  ^bb0(%la: tensor<96x64xf8E4M3FN>, %lb: tensor<3x48x64xf8E4M3FN>, %lends: tensor<3xi32>, %lsa: tensor<96x2xf8E8M0FNU>, %lsb: tensor<3x48x2xf8E8M0FNU>, %ly: tensor<96x48xf32>):
+    %0 = blockscale.scaled_grouped_mm %la, %lb offsets(%lends) scales(%lsa, %lsb) block [1, 32]
+        : tensor<96x64xf8E4M3FN>, tensor<3x48x64xf8E4M3FN>, tensor<3xi32>, tensor<96x2xf8E8M0FNU>, tensor<3x48x2xf8E8M0FNU> -> tensor<96x48xf32>
+    blockscale.yield %0 : tensor<96x48xf32>
+  }
+  return
+}
+
+// -----
+
+// 2d-2d: an item is a panel of one group's product, whose blocks of K are found
+// from the ends before it. In a grouped layout the group's tiles begin behind
+// those of the groups before, its columns rounded up to tiles each.
+// CHECK-LABEL: func.func private @k_scaled_grouped_mm_0(
+// CHECK-SAME:      {{%.+}}: memref<40x128xi8>, {{%.+}}: memref<48x128xi8>, [[ENDS:%.+]]: memref<3xi32>, [[SA:%.+]]: memref<6x32x4x4xf8E4M3FN>, {{%.+}}: memref<48x16xf8E4M3FN>, [[Y:%.+]]: memref<3x40x48xf32>,
+// CHECK-DAG:     [[C2:%.+]] = arith.constant 2 : index
+// CHECK-DAG:     [[C3:%.+]] = arith.constant 3 : index
+// CHECK-DAG:     [[C4:%.+]] = arith.constant 4 : index
+// CHECK-DAG:     [[C16:%.+]] = arith.constant 16 : index
+// CHECK:         scf.for [[ITEM:%.+]] =
+// CHECK:           [[GROUP:%.+]] = arith.divui [[ITEM]], [[C2]]
+// CHECK:           [[BEFORE:%.+]]:2 = scf.for [[I:%.+]] = {{%.+}} to [[GROUP]]
+// CHECK:             memref.load [[ENDS]][[[I]]]
+// CHECK:             [[BLOCKS:%.+]] = arith.divui {{%.+}}, [[C16]]
+// CHECK:             [[ROUNDED:%.+]] = arith.addi {{%.+}}, [[C3]]
+// CHECK:             [[TILES:%.+]] = arith.divui [[ROUNDED]], [[C4]]
+// CHECK:           memref.load [[ENDS]][[[GROUP]]]
+// CHECK:           vector.load [[SA]]
+// CHECK:           vector.store {{%.+}}, [[Y]][[[GROUP]],
+// CHECK-LABEL: func.func @k(
+// CHECK:         [[ITEMS:%.+]] = arith.constant 6 : index
+// CHECK:         call @k_scaled_grouped_mm_0({{.*}}, [[ITEMS]])
+#grouped = #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>
+func.func @k(%a: memref<40x128xi8>, %b: memref<48x128xi8>, %ends: memref<3xi32>, %sa: memref<6x32x4x4xf8E4M3FN>, %sb: memref<48x16xf8E4M3FN>, %y: memref<3x40x48xf32>) {
+  blockscale.kernel ins(%a, %b, %ends, %sa, %sb : memref<40x128xi8>, memref<48x128xi8>, memref<3xi32>, memref<6x32x4x4xf8E4M3FN>, memref<48x16xf8E4M3FN>)
+      outs(%y : memref<3x40x48xf32>) {
+  ^bb0(%la: tensor<40x256xf4E2M1FN>, %lb: tensor<48x256xf4E2M1FN>, %lends: tensor<3xi32>, %lsa: tensor<40x16xf8E4M3FN, #grouped>, %lsb: tensor<48x16xf8E4M3FN>, %ly: tensor<3x40x48xf32>):
+    %0 = blockscale.scaled_grouped_mm %la, %lb offsets(%lends) scales(%lsa, %lsb) block [1, 16]
+        : tensor<40x256xf4E2M1FN>, tensor<48x256xf4E2M1FN>, tensor<3xi32>, tensor<40x16xf8E4M3FN, #grouped>, tensor<48x16xf8E4M3FN> -> tensor<3x40x48xf32>
+    blockscale.yield %0 : tensor<3x40x48xf32>
+  }
+  return
+}
