@@ -104,8 +104,12 @@ translate(ModuleOp module, llvm::LLVMContext &context,
   return llvmModule;
 }
 
-llvm::Expected<std::string> emitLLVMText(ModuleOp module,
-                                         const HostTarget &target) {
+/// Translates `module` and gives the result to `write`.
+static llvm::Expected<std::string>
+emitTranslated(ModuleOp module, const HostTarget &target,
+               function_ref<llvm::Expected<std::string>(llvm::Module &,
+                                                        llvm::TargetMachine &)>
+                   write) {
   auto machine = createHostTargetMachine(target);
   if (!machine)
     return machine.takeError();
@@ -113,29 +117,37 @@ llvm::Expected<std::string> emitLLVMText(ModuleOp module,
   auto llvmModule = translate(module, context, **machine);
   if (!llvmModule)
     return llvmModule.takeError();
+  return write(**llvmModule, **machine);
+}
+
+static llvm::Expected<std::string> writeText(llvm::Module &module,
+                                             llvm::TargetMachine &) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  (*llvmModule)->print(os, nullptr);
+  module.print(os, nullptr);
   return text;
+}
+
+static llvm::Expected<std::string> writeObject(llvm::Module &module,
+                                               llvm::TargetMachine &machine) {
+  llvm::SmallString<0> object;
+  llvm::raw_svector_ostream os(object);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, os, nullptr,
+                                  llvm::CodeGenFileType::ObjectFile))
+    return llvm::createStringError("the host target cannot emit object files");
+  passes.run(module);
+  return object.str().str();
+}
+
+llvm::Expected<std::string> emitLLVMText(ModuleOp module,
+                                         const HostTarget &target) {
+  return emitTranslated(module, target, writeText);
 }
 
 llvm::Expected<std::string> emitObject(ModuleOp module,
                                        const HostTarget &target) {
-  auto machine = createHostTargetMachine(target);
-  if (!machine)
-    return machine.takeError();
-  llvm::LLVMContext context;
-  auto llvmModule = translate(module, context, **machine);
-  if (!llvmModule)
-    return llvmModule.takeError();
-  llvm::SmallString<0> object;
-  llvm::raw_svector_ostream os(object);
-  llvm::legacy::PassManager passes;
-  if ((*machine)->addPassesToEmitFile(passes, os, nullptr,
-                                      llvm::CodeGenFileType::ObjectFile))
-    return llvm::createStringError("the host target cannot emit object files");
-  passes.run(**llvmModule);
-  return object.str().str();
+  return emitTranslated(module, target, writeObject);
 }
 
 } // namespace blockscale

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ModuleTool.h"
 #include "Stages.h"
-#include "ToolOptions.h"
 
 #include "blockscale/Emit/HostCode.h"
 #include "blockscale/Emit/Ptx.h"
@@ -16,10 +16,6 @@
 #include "blockscale/Target/Chip.h"
 
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -233,23 +229,6 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  setToolVersion("blockscale-compile");
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, kOverview);
-
-  DialectRegistry registry;
-  blockscale::registerAllDialects(registry);
-  MLIRContext context(registry);
-  // The source line is shown; the op in generic form, a whole module at times,
-  // would bury the message.
-  context.printOpOnDiagnostic(false);
-  llvm::SourceMgr sources;
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  llvm::Error error = run(context, sources);
-  if (!error)
-    return 0;
-  llvm::WithColor::error(llvm::errs(), "blockscale-compile")
-      << llvm::toString(std::move(error)) << "\n";
-  return 1;
+  return runModuleTool(argc, argv, "blockscale-compile", kOverview, category,
+                       run);
 }

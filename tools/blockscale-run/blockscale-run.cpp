@@ -6,18 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Execute.h"
-#include "ToolOptions.h"
+#include "ModuleTool.h"
 
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Runtime/FileOutput.h"
 #include "blockscale/Runtime/ThreadPool.h"
 
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -153,28 +149,18 @@ static Status runModule(ModuleOp module) {
   return written;
 }
 
-int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  setToolVersion("blockscale-run");
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, kOverview);
-
-  DialectRegistry registry;
-  blockscale::registerAllDialects(registry);
-  MLIRContext context(registry);
-  // The source line is shown; the op in generic form, a whole module at times,
-  // would bury the message.
-  context.printOpOnDiagnostic(false);
-  llvm::SourceMgr sources;
-  SourceMgrDiagnosticHandler handler(sources, &context);
+static llvm::Error readAndRun(MLIRContext &context, llvm::SourceMgr &sources) {
   OwningOpRef<ModuleOp> module =
       parseSourceFile<ModuleOp>(inputFile, sources, &context);
   if (!module)
-    return 1;
+    return llvm::createStringError("'" + inputFile + "' could not be read");
   Status status = runModule(*module);
-  if (status.ok())
-    return 0;
-  llvm::WithColor::error(llvm::errs(), "blockscale-run")
-      << status.message() << "\n";
-  return 1;
+  if (!status.ok())
+    return llvm::createStringError(status.message());
+  return llvm::Error::success();
+}
+
+int main(int argc, char **argv) {
+  return runModuleTool(argc, argv, "blockscale-run", kOverview, category,
+                       readAndRun);
 }
