@@ -15,7 +15,7 @@ def BlockScale_Dialect : Dialect {
   let cppNamespace = "::blockscale";
   let summary = "Block-scaled tensors: quantize, swizzle and multiply them";
   let description = [{
-    A block-scaled tensor is two tensors: narrow *data* (4, 6 or 8 bits an
+    A block-scaled tensor is two tensors: narrow *data* (4 or 8 bits an
     element) and one *block scale* for every block of 16 or 32 elements, and
     optionally one f32 *global scale*:
 
