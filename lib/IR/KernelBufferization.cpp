@@ -9,26 +9,45 @@
 
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::bufferization;
 
 namespace blockscale {
+
+/// Kernels step through rows by elements. Slices with strides and buffers whose
+/// layout depends on control flow may lie otherwise.
+static bool hasContiguousRows(Value buffer) {
+  auto type = dyn_cast<MemRefType>(buffer.getType());
+  return !type || type.getRank() == 0 || type.isLastDimUnitStride();
+}
+
+static FailureOr<Value> allocateLike(RewriterBase &rewriter, Value buffer,
+                                     const BufferizationOptions &options) {
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim))
+      sizes.push_back(
+          memref::DimOp::create(rewriter, buffer.getLoc(), buffer, dim));
+  return options.createAlloc(
+      rewriter, buffer.getLoc(),
+      MemRefType::get(type.getShape(), type.getElementType(),
+                      MemRefLayoutAttrInterface(), type.getMemorySpace()),
+      sizes);
+}
+
 namespace {
 
-/// A kernel writes its outputs in place. Encoded and 4-bit tensors have no
-/// memref form, so they must be in storage form before.
+/// A kernel writes its outputs in place where their rows are contiguous.
+/// Encoded and 4-bit tensors have no memref form, so they must be in storage
+/// form before.
 struct KernelModel
     : public DstBufferizableOpInterfaceExternalModel<KernelModel, KernelOp> {
-  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
+  bool bufferizesToMemoryRead(Operation *, OpOperand &operand,
                               const AnalysisState &) const {
-    auto kernel = cast<KernelOp>(op);
-    if (kernel.isDpsInput(&operand))
-      return true;
-    // An output is read only where the body uses its old content.
-    return !kernel.getBody()
-                .getArgument(operand.getOperandNumber())
-                .use_empty();
+    return isRead(operand);
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
@@ -43,31 +62,59 @@ struct KernelModel
                << operand.getType();
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPoint(kernel);
-    SmallVector<Value> inputs, outputs;
-    auto toBuffer = [&](Value value, SmallVector<Value> &buffers) {
-      if (!isa<RankedTensorType>(value.getType())) {
-        buffers.push_back(value);
-        return success();
-      }
-      FailureOr<Value> buffer = getBuffer(rewriter, value, options, state);
+    // Where the tensors are, and where the kernel works.
+    SmallVector<Value> buffers, places;
+    for (OpOperand &operand : kernel->getOpOperands()) {
+      FailureOr<Value> buffer = operand.get();
+      if (isa<RankedTensorType>(operand.get().getType()))
+        buffer = getBuffer(rewriter, operand.get(), options, state);
       if (failed(buffer))
         return failure();
+      FailureOr<Value> place = getPlace(rewriter, operand, *buffer, options);
+      if (failed(place))
+        return failure();
       buffers.push_back(*buffer);
-      return success();
-    };
-    for (Value input : kernel.getInputs())
-      if (failed(toBuffer(input, inputs)))
-        return failure();
-    for (Value output : kernel.getOutputs())
-      if (failed(toBuffer(output, outputs)))
-        return failure();
-    auto buffered = KernelOp::create(rewriter, kernel.getLoc(), TypeRange(),
-                                     inputs, outputs);
+      places.push_back(*place);
+    }
+    size_t numInputs = kernel.getInputs().size();
+    auto outputs = ArrayRef(buffers).drop_front(numInputs);
+    auto outputPlaces = ArrayRef(places).drop_front(numInputs);
+    auto buffered =
+        KernelOp::create(rewriter, kernel.getLoc(), TypeRange(),
+                         ArrayRef(places).take_front(numInputs), outputPlaces);
     buffered->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
     rewriter.inlineRegionBefore(kernel.getBody(), buffered.getBody(),
                                 buffered.getBody().begin());
+    for (auto [place, buffer] : llvm::zip_equal(outputPlaces, outputs))
+      if (place != buffer && failed(options.createMemCpy(
+                                 rewriter, kernel.getLoc(), place, buffer)))
+        return failure();
     replaceOpWithBufferizedValues(rewriter, kernel, outputs);
     return success();
+  }
+
+private:
+  static bool isRead(OpOperand &operand) {
+    auto kernel = cast<KernelOp>(operand.getOwner());
+    if (kernel.isDpsInput(&operand))
+      return true;
+    // An output is read only where the body uses its old content.
+    return !kernel.getBody()
+                .getArgument(operand.getOperandNumber())
+                .use_empty();
+  }
+
+  /// The buffer of an operand, or a copy with contiguous rows.
+  static FailureOr<Value> getPlace(RewriterBase &rewriter, OpOperand &operand,
+                                   Value buffer,
+                                   const BufferizationOptions &options) {
+    if (hasContiguousRows(buffer))
+      return buffer;
+    FailureOr<Value> copy = allocateLike(rewriter, buffer, options);
+    if (succeeded(copy) && isRead(operand) &&
+        failed(options.createMemCpy(rewriter, buffer.getLoc(), buffer, *copy)))
+      return failure();
+    return copy;
   }
 };
 

@@ -68,3 +68,23 @@ func.func @loop(%q: tensor<8x32xf4E2M1FN>, %p: tensor<8x32xf4E2M1FN>, %n: index,
   }
   return %r : tensor<8x32xf4E2M1FN>
 }
+
+// Rows with gaps between their elements are copied, on the way in and out.
+// CHECK-LABEL: func.func @strided
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<4x64xf32>, %[[Y:[a-z0-9]+]]: memref<9x80xf32>
+func.func @strided(%x: tensor<4x64xf32>, %y: tensor<9x80xf32> {bufferization.writable = true}) -> tensor<9x80xf32> {
+  // CHECK: %[[XS:.+]] = memref.subview %[[X]][0, 1] [4, 32] [1, 2]
+  %0 = tensor.extract_slice %x[0, 1] [4, 32] [1, 2] : tensor<4x64xf32> to tensor<4x32xf32>
+  // CHECK: %[[XC:.+]] = memref.alloc() {{.*}} : memref<4x32xf32>
+  // CHECK: memref.copy %[[XS]], %[[XC]]
+  // CHECK: blockscale.kernel ins(%[[XC]] : memref<4x32xf32>)
+  %q, %s = blockscale.quantize %0 block [1, 16] : tensor<4x32xf32> -> tensor<4x32xf4E2M1FN>, tensor<4x2xf8E4M3FN>
+  // CHECK: %[[YS:.+]] = memref.subview %{{.+}}[1, 9] [4, 32] [2, 2]
+  // CHECK: %[[YC:.+]] = memref.alloc() {{.*}} : memref<4x32xf32>
+  // CHECK-NOT: memref.copy
+  // CHECK: blockscale.kernel {{.+}} outs(%[[YC]] : memref<4x32xf32>)
+  %1 = blockscale.dequantize %q, %s block [1, 16] : tensor<4x32xf4E2M1FN>, tensor<4x2xf8E4M3FN> -> tensor<4x32xf32>
+  // CHECK: memref.copy %[[YC]], %[[YS]]
+  %2 = tensor.insert_slice %1 into %y[1, 9] [4, 32] [2, 2] : tensor<4x32xf32> into tensor<9x80xf32>
+  return %2 : tensor<9x80xf32>
+}
