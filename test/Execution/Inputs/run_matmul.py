@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels import SCALE_ELEMENTS, SWIZZLED, Call, Kernels, ceildiv, dynamic, main, tensor
+from kernels import SCALE_ELEMENTS, SWIZZLED, Call, Kernels, dynamic, main, tensor
 from blockscale_reference import E2M1, E4M3, E5M2, decode_e8m0, from_bf16, pack
 from blockscale_reference import scaled_grouped_matmul, scaled_matmul, swizzle
 from blockscale_reference import swizzle_groups
@@ -113,7 +113,7 @@ def add_mm(sizes, data, element, layouts=(None, None), batch=(), dims=(), global
 
 
 def add_grouped(form, data, element, m, n, k, offsets, layouts=("", ""), globals=""):
-    """A layout is '', swizzled or grouped; dynamic where M or N is '?' in `form`."""
+    """A layout is '', swizzled or grouped."""
     block = 16 if data == "nvfp4" else 32
     data = ("f4E2M1FN", "f4E2M1FN") if data == "nvfp4" else data
     groups, along_k = len(offsets[0]), form == "2d-2d"
