@@ -45,6 +45,14 @@ namespace {
 /// form before.
 struct KernelModel
     : public DstBufferizableOpInterfaceExternalModel<KernelModel, KernelOp> {
+  /// By its operands alone: the default looks at the arguments of the body, and
+  /// takes a bufferized kernel for one that is not.
+  bool hasTensorSemantics(Operation *op) const {
+    auto isTensor = [](Type type) { return isa<TensorType>(type); };
+    return llvm::any_of(op->getOperandTypes(), isTensor) ||
+           llvm::any_of(op->getResultTypes(), isTensor);
+  }
+
   bool bufferizesToMemoryRead(Operation *, OpOperand &operand,
                               const AnalysisState &) const {
     return isRead(operand);

@@ -1,4 +1,7 @@
 // RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels),blockscale-materialize-storage,canonicalize,cse,blockscale-bufferize,cse,canonicalize)' | FileCheck %s
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels),blockscale-materialize-storage,canonicalize,cse,blockscale-bufferize,blockscale-bufferize,cse,canonicalize)' | FileCheck %s
+
+// The second line runs the pass over kernels that are bufferized already.
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 

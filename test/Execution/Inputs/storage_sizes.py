@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 import values
-from blockscale_reference import pack, quantize_nvfp4, swizzle
 from expect import Expectations
 from module import Module
+from reference import pack, quantize_nvfp4, swizzle
 
 ROWS = (0, 1, 31, 32, 33, 127, 128, 129, 200, 256, 300)
 COLS = (1, 2, 3, 4, 5, 6, 7, 8, 9)

@@ -2,14 +2,9 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Seeded inputs that reach the corners of the formats."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python"))
-
-from blockscale_reference import to_bf16  # noqa: E402
+from reference import to_bf16
 
 BLOCK = 16
 
