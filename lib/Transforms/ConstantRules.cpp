@@ -8,6 +8,7 @@
 #include "ConstantRules.h"
 #include "ConstantBytes.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/Codec.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -86,7 +87,7 @@ static LogicalResult verifyScaleBytes(Operation *op, StringRef name,
     return success();
   for (auto [index, byte] :
        llvm::enumerate(getElements<uint8_t>(findConstant(value))))
-    if (byte & 0x80)
+    if (numerics::isNegativeScale(numerics::ScaleFormat::E4M3, byte))
       return op->emitOpError()
              << "expected constant block scales of " << name
              << " to have no sign, but got byte 0x"

@@ -70,6 +70,9 @@ func.func @scale_bytes(%q: tensor<2x32xf4E2M1FN>, %u: tensor<2x2xf8E4M3FN, #swiz
   %0 = blockscale.dequantize %q, %s block [1, 16] : tensor<2x32xf4E2M1FN>, tensor<2x2xf8E4M3FN> -> tensor<2x32xf32>
   // expected-error @below {{'blockscale.swizzle' op expected constant block scales of source to have no sign, but got byte 0x80 at element 2}}
   %1 = blockscale.swizzle %s : tensor<2x2xf8E4M3FN> -> tensor<2x2xf8E4M3FN, #swizzled>
+  // NaN is legal, whatever its sign.
+  %n = arith.constant dense<0xFF> : tensor<2x2xf8E4M3FN>
+  %3 = blockscale.swizzle %n : tensor<2x2xf8E4M3FN> -> tensor<2x2xf8E4M3FN, #swizzled>
   %t = arith.constant dense<-2.0> : tensor<2x2xf8E4M3FN, #swizzled>
   // expected-error @below {{'blockscale.scaled_mm' op expected constant block scales of scale_b to have no sign, but got byte 0xC0 at element 0}}
   %2 = blockscale.scaled_mm %q, %q scales(%u, %t) block [1, 16]

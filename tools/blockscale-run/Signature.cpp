@@ -8,6 +8,7 @@
 #include "Signature.h"
 
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/Codec.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -165,10 +166,9 @@ Status checkArgument(const Slot &slot, const runtime::NpyArray &array) {
                            formatShape(array.shape));
   if (!slot.isE4M3Scale)
     return Status::success();
-  // 0xFF is NaN, whose sign means nothing.
   const uint8_t *bytes = array.data.data();
   for (size_t i = 0; i < array.data.size(); ++i)
-    if (bytes[i] >= 0x80 && bytes[i] != 0xFF)
+    if (numerics::isNegativeScale(numerics::ScaleFormat::E4M3, bytes[i]))
       return Status::failure(
           "expected E4M3 scale bytes without sign, but got 0x" +
           llvm::utohexstr(bytes[i]) + " at byte " + std::to_string(i));

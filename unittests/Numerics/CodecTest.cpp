@@ -205,4 +205,11 @@ TEST(Codec, EveryBF16RoundTrips) {
   }
 }
 
+// Zero has a sign too; NaN's means nothing, and E8M0 has no sign.
+static_assert(isNegativeScale(ScaleFormat::E4M3, 0x80));
+static_assert(isNegativeScale(ScaleFormat::E4M3, 0xFE));
+static_assert(!isNegativeScale(ScaleFormat::E4M3, 0xFF));
+static_assert(!isNegativeScale(ScaleFormat::E4M3, 0x7F));
+static_assert(!isNegativeScale(ScaleFormat::E8M0, 0x80));
+
 } // namespace

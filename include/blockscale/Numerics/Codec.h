@@ -152,6 +152,13 @@ constexpr bool isNanScale(ScaleFormat format, uint8_t byte) {
   return isNan(decodeScale(format, byte));
 }
 
+/// Whether a scale byte is a negative number. Scales are not: only E4M3 has a
+/// sign bit, and on NaN it means nothing.
+constexpr bool isNegativeScale(ScaleFormat format, uint8_t byte) {
+  return format == ScaleFormat::E4M3 && (byte & 0x80) &&
+         !isNanScale(format, byte);
+}
+
 constexpr float decodeBF16(uint16_t code) {
   return fromBits(static_cast<uint32_t>(code) << 16);
 }
