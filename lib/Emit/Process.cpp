@@ -40,7 +40,8 @@ TemporaryFile::TemporaryFile(TemporaryFile &&other) noexcept
 TemporaryFile::~TemporaryFile() {
   if (path.empty())
     return;
-  (void)llvm::sys::fs::remove(path);
+  // A file that stays is in the system's folder for such files.
+  [[maybe_unused]] std::error_code error = llvm::sys::fs::remove(path);
   llvm::sys::DontRemoveFileOnSignal(path);
 }
 
