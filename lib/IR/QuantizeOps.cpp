@@ -246,11 +246,13 @@ LogicalResult SwizzleOp::verify() {
     return failure();
   // swizzle_c5: block scales the offsets of column groups only.
   bool takesBlock = needsOffsets && grouped.getDim() == 1;
-  if (getBlock() < 1 || (getBlock() != 1 && !takesBlock))
+  // The accessor is unsigned: a negative block would pass for a large one.
+  auto block = static_cast<int64_t>(getBlock());
+  if (block < 1 || (block != 1 && !takesBlock))
     return emitOpError() << "expected block to be "
                          << (takesBlock ? "positive"
                                         : "1 without offsets of columns")
-                         << ", but got " << getBlock();
+                         << ", but got " << block;
   return success();
 }
 

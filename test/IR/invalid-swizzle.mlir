@@ -91,6 +91,16 @@ func.func @swizzle_c5_positive(%s: tensor<4x8xf8E4M3FN>, %ends: tensor<2xi32>) {
 
 // -----
 
+#grouped = #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>
+func.func @swizzle_c5_negative(%s: tensor<4x8xf8E4M3FN>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected block to be positive, but got -16}}
+  %0 = "blockscale.swizzle"(%s, %ends) <{block = -16 : i64, operandSegmentSizes = array<i32: 1, 1, 0>}>
+      : (tensor<4x8xf8E4M3FN>, tensor<2xi32>) -> tensor<4x8xf8E4M3FN, #grouped>
+  return
+}
+
+// -----
+
 #grouped = #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>
 func.func @swizzle_c5_rows(%s: tensor<4x8xf8E4M3FN>, %ends: tensor<2xi32>) {
   // expected-error @below {{expected block to be 1 without offsets of columns, but got 16}}
