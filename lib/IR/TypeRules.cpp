@@ -93,7 +93,7 @@ LayoutAttr getLayout(Type type) {
 
 static bool isPacked(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.getRank() > 0 &&
+  return tensor && tensor.getRank() > 0 && !tensor.getEncoding() &&
          isa<Float4E2M1FNType>(tensor.getElementType());
 }
 

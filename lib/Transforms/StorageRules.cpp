@@ -86,6 +86,36 @@ static LogicalResult verifySelect(arith::SelectOp op) {
                           << op.getType() << ", but got " << condition;
 }
 
+/// Whether tensors of `shape` have more than `limit` elements, however many:
+/// the count itself may overflow.
+static bool hasMoreElements(ArrayRef<int64_t> shape, int64_t limit) {
+  if (llvm::is_contained(shape, 0))
+    return false;
+  for (int64_t size : shape) {
+    if (size > limit)
+      return true;
+    limit /= size;
+  }
+  return false;
+}
+
+/// What any constant tensor needs to become bytes of the program.
+static LogicalResult verifyConstantSize(arith::ConstantOp op) {
+  constexpr int64_t kMaxElements = int64_t(1) << 31;
+  auto type = dyn_cast<RankedTensorType>(op.getType());
+  if (!type)
+    return success();
+  if (hasMoreElements(type.getShape(), kMaxElements))
+    return op.emitOpError() << "expected a constant of at most " << kMaxElements
+                            << " elements, but got " << type;
+  if (isa<DenseResourceElementsAttr>(op.getValue()) &&
+      (type.getRank() == 0 || type.getNumElements() == 0))
+    return op.emitOpError() << "expected dense elements where the rank or the "
+                               "number of elements is 0, but got "
+                            << op.getValue();
+  return success();
+}
+
 static LogicalResult verifyConstant(arith::ConstantOp op) {
   Attribute value = op.getValue();
   if (!isa<DenseElementsAttr, DenseResourceElementsAttr>(value))
@@ -133,6 +163,9 @@ static LogicalResult verifyDim(tensor::DimOp op) {
   if (!dim)
     return op.emitOpError() << "expected a constant dimension of "
                             << op.getSource().getType() << ", but got a value";
+  if (*dim < 0 || *dim >= type.getRank())
+    return op.emitOpError()
+           << "expected a dimension of " << type << ", but got " << *dim;
   if (isStoredDim(type, *dim) || !type.isDynamicDim(*dim))
     return success();
   if (!getLayout(type) && isUsedInWholeBlocks(op.getSource(), op->getBlock()))
@@ -144,6 +177,9 @@ static LogicalResult verifyDim(tensor::DimOp op) {
 }
 
 LogicalResult verifyStorageRules(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op);
+      constant && failed(verifyConstantSize(constant)))
+    return failure();
   Type type = findType(op, isPackedOrSwizzled);
   if (!type || isa_and_present<BlockScaleDialect>(op->getDialect()))
     return success();
@@ -151,8 +187,8 @@ LogicalResult verifyStorageRules(Operation *op) {
         return isPackedOrSwizzled(type) && !needsStorageForm(type);
       }))
     return op->emitOpError()
-           << "expected f4E2M1FN tensors to be ranked, with rank 1 or more, "
-              "but got "
+           << "expected f4E2M1FN tensors to be ranked, with rank 1 or more "
+              "and no encoding, but got "
            << formless;
   if (isSlice(op))
     return verifySlice(op);

@@ -82,3 +82,41 @@ func.func @resource() -> tensor<4x16xf4E2M1FN> {
   return %0 : tensor<4x16xf4E2M1FN>
 }
 {-# dialect_resources: { builtin: { short: "0x0100000001020304" } } #-}
+
+// -----
+
+// The first has no bytes that one could allocate, the second not even a count.
+func.func @huge_constants() {
+  // expected-error @below {{expected a constant of at most 2147483648 elements, but got 'tensor<1099511627776x16xf4E2M1FN>'}}
+  %0 = arith.constant dense<1.0> : tensor<1099511627776x16xf4E2M1FN>
+  // expected-error @below {{expected a constant of at most 2147483648 elements, but got 'tensor<4294967296x4294967296xf32>'}}
+  %1 = arith.constant dense<1.0> : tensor<4294967296x4294967296xf32>
+  // One dimension of 0 makes it empty.
+  %2 = arith.constant dense<1.0> : tensor<4294967296x4294967296x0xf32>
+  return
+}
+
+// -----
+
+// No global of LLVM can be made of these.
+func.func @odd_resources() {
+  // expected-error @below {{expected dense elements where the rank or the number of elements is 0, but got dense_resource<scalar> : tensor<f32>}}
+  %0 = arith.constant dense_resource<scalar> : tensor<f32>
+  // expected-error @below {{expected dense elements where the rank or the number of elements is 0, but got dense_resource<scalar> : tensor<4x0xf4E2M1FN>}}
+  %1 = arith.constant dense_resource<scalar> : tensor<4x0xf4E2M1FN>
+  %2 = arith.constant dense_resource<scalar> : tensor<1xf32>
+  return
+}
+{-# dialect_resources: { builtin: { scalar: "0x040000000000803F" } } #-}
+
+// -----
+
+func.func @dim_out_of_range(%q: tensor<?x?xf4E2M1FN>) -> (index, index) {
+  %c2 = arith.constant 2 : index
+  %cm1 = arith.constant -1 : index
+  // expected-error @below {{expected a dimension of 'tensor<?x?xf4E2M1FN>', but got 2}}
+  %0 = tensor.dim %q, %c2 : tensor<?x?xf4E2M1FN>
+  // expected-error @below {{expected a dimension of 'tensor<?x?xf4E2M1FN>', but got -1}}
+  %1 = tensor.dim %q, %cm1 : tensor<?x?xf4E2M1FN>
+  return %0, %1 : index, index
+}
