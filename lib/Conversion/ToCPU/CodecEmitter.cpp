@@ -47,21 +47,31 @@ static Lanes getMagnitude(Lanes bits) { return bits & kFloatMagnitudeMask; }
 // Encoding
 //===----------------------------------------------------------------------===//
 
-/// The code nearest to a magnitude (f32 bits, finite, at most the format's
-/// largest value or a carry beyond it).
+/// The code nearest to a magnitude (f32 bits), which may be that of any code.
+///
+/// Above the smallest normal value, low mantissa bits are rounded away and a
+/// carry reaches the exponent. Below, the sum with a number whose last place is
+/// the spacing of codes has the rounded multiple of it in its low bits. Each
+/// part sees the magnitude clamped to its range, where both give the same code,
+/// so their sum counts that code twice: no lane needs a selection, which
+/// targets without mask registers do badly where results are narrower than
+/// magnitudes.
 static Lanes encodeMagnitude(const Fields &fields, Lanes bits) {
-  // Normal: round away the low mantissa bits; a carry reaches the exponent.
+  Lanes boundary = bits.like(numerics::toBits(fields.getMinNormal()));
   int shift = fields.getShift();
-  Lanes odd = (bits >> shift) & 1;
-  Lanes normal = ((bits + ((1u << (shift - 1)) - 1) + odd) >> shift) -
-                 (fields.getRebias() >> shift);
-  // Subnormal: the sum with a number whose last place is the spacing has the
-  // rounded multiple of it in its low bits.
+  Lanes upper = maxUnsigned(bits, boundary);
+  Lanes odd = (upper >> shift) & 1;
+  Lanes normal = (upper + ((1u << (shift - 1)) - 1) + odd) >> shift;
   float anchor = powerOfTwo(kFloatMantissaBits) * fields.getSpacing();
-  Lanes subnormal = toBits(toF32(bits) + anchor) - numerics::toBits(anchor);
-  Lanes isSubnormal = compare(CmpIPredicate::ult, bits,
-                              numerics::toBits(fields.getMinNormal()));
-  return select(isSubnormal, subnormal, normal);
+  Lanes subnormal = toBits(toF32(minUnsigned(bits, boundary)) + anchor);
+  return normal + subnormal -
+         ((fields.getRebias() >> shift) + numerics::toBits(anchor) +
+          (1u << fields.mantissaBits));
+}
+
+/// The magnitude that encodeMagnitude gives `code` for.
+static uint32_t getMagnitudeOf(const Fields &fields, uint32_t code) {
+  return (code << fields.getShift()) + fields.getRebias();
 }
 
 /// The sign bit of x, moved to `position`; 0 for NaN and, where dropped, -0.
@@ -100,11 +110,13 @@ Lanes emitEncode(ElementFormat format, Lanes x, NegativeZero negativeZero) {
   Lanes magnitude = getMagnitude(toBits(x));
   if (format == ElementFormat::E2M1)
     return encodeE2M1Magnitude(toF32(magnitude)) | sign;
-  Lanes nan = isNan(x);
+  Fields fields = getFields(format);
   Lanes saturated =
       minUnsigned(magnitude, magnitude.like(numerics::toBits(info.maxFinite)));
-  Lanes code = encodeMagnitude(getFields(format), saturated);
-  return select(nan, code.like(info.nanCode), code | sign);
+  Lanes encoded =
+      select(isNan(x), magnitude.like(getMagnitudeOf(fields, info.nanCode)),
+             saturated);
+  return encodeMagnitude(fields, encoded) | sign;
 }
 
 //===----------------------------------------------------------------------===//
@@ -170,23 +182,20 @@ Lanes emitDecodeScale(ScaleFormat format, Lanes byte) {
 //===----------------------------------------------------------------------===//
 
 Lanes emitEncodeFloat(Type type, Lanes x) {
-  Lanes bits = toBits(x);
   if (type.isF32())
-    return bits;
+    return toBits(x);
   if (type.isBF16()) {
-    Lanes rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-    return truncate(select(isNan(x), bits.like(kFloatNanBits >> 16), rounded),
-                    16);
+    Lanes bits = select(isNan(x), toBits(x).like(kFloatNanBits), toBits(x));
+    return truncate((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16, 16);
   }
-  // f16: 65520 and above round to infinity.
   constexpr uint32_t kInfinity = 0x7C00, kNan = 0x7E00;
-  Lanes magnitude = getMagnitude(bits);
-  Lanes sign = (bits >> 16) & 0x8000;
-  Lanes code = encodeMagnitude(kF16Fields, magnitude);
-  Lanes overflows =
-      compare(CmpIPredicate::uge, magnitude, numerics::toBits(65520.0f));
-  code = select(overflows, code.like(kInfinity), code) | sign;
-  return truncate(select(isNan(x), code.like(kNan), code), 16);
+  Lanes sign = getSign(x, 15, NegativeZero::Keep);
+  Lanes magnitude = getMagnitude(toBits(x));
+  Lanes limited = minUnsigned(
+      magnitude, magnitude.like(getMagnitudeOf(kF16Fields, kInfinity)));
+  Lanes encoded = select(
+      isNan(x), magnitude.like(getMagnitudeOf(kF16Fields, kNan)), limited);
+  return truncate(encodeMagnitude(kF16Fields, encoded) | sign, 16);
 }
 
 Lanes emitDecodeFloat(Type type, Lanes bits) {
