@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConstantRules.h"
+#include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/Storage.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -17,6 +19,22 @@ namespace blockscale {
 
 #define GEN_PASS_DEF_VERIFYLAYOUT
 #include "blockscale/Transforms/Passes.h.inc"
+
+/// Lowering visits the functions of `module`; an op elsewhere, as in a nested
+/// module, would be left out of the program.
+static LogicalResult verifyPlace(Operation *op, ModuleOp module) {
+  if (!isa_and_present<BlockScaleDialect>(op->getDialect()) ||
+      op->getParentOfType<KernelOp>())
+    return success();
+  auto function = op->getParentOfType<func::FuncOp>();
+  if (function && function->getParentOp() == module)
+    return success();
+  Operation *found = function ? function->getParentOp() : op->getParentOp();
+  return op->emitOpError() << "expected to be in a func.func of the outermost "
+                              "module, but got an op in a "
+                           << (function ? "function of a nested '" : "'")
+                           << found->getName() << "'";
+}
 
 namespace {
 
@@ -28,6 +46,7 @@ struct VerifyLayoutPass : public impl::VerifyLayoutBase<VerifyLayoutPass> {
       if (!isa<tensor::DimOp>(op))
         isLegal &= succeeded(verifyStorageRules(op));
       isLegal &= succeeded(verifyConstantOperands(op));
+      isLegal &= succeeded(verifyPlace(op, getOperation()));
     });
     if (!isLegal)
       return signalPassFailure();

@@ -116,3 +116,17 @@ func.func @select(%c: tensor<4x16xi1>, %q: tensor<4x16xf4E2M1FN>) {
   %0 = arith.select %c, %q, %q : tensor<4x16xi1>, tensor<4x16xf4E2M1FN>
   return
 }
+
+// -----
+
+// Lowering does not look into nested modules, nor outside functions.
+module @nested {
+  func.func @f(%x: tensor<16x32xf32>) {
+    // expected-error @below {{'blockscale.amax' op expected to be in a func.func of the outermost module, but got an op in a function of a nested 'builtin.module'}}
+    %0 = blockscale.amax %x : tensor<16x32xf32> -> tensor<f32>
+    return
+  }
+}
+%x = arith.constant dense<1.0> : tensor<16x32xf32>
+// expected-error @below {{'blockscale.amax' op expected to be in a func.func of the outermost module, but got an op in a 'builtin.module'}}
+%0 = blockscale.amax %x : tensor<16x32xf32> -> tensor<f32>
