@@ -15,7 +15,10 @@ def LowerKernelsToCPU
   let summary = "Turn kernels on memrefs into functions of vector loops";
   let description = [{
     Every `blockscale.kernel` becomes a private function that computes a range
-    of rows, and a call of it for all rows, marked `blockscale.parallel`.
+    of its items (rows, bands of 128 rows or panels of 32, by op), and a call of
+    it for all items, marked `blockscale.parallel`. Sizes that types do not tell
+    are checked before the call: where a rule does not hold, the kernel is
+    skipped and `blockscale_report_error` called with the rule and the size.
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",

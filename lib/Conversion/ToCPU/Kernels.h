@@ -33,13 +33,17 @@ struct ItemRange {
   }
 };
 
+template <typename OpTy>
+void emitPrologue(OpTy, CallSite &) {}
+
 /// Items: rows of x over all batch dimensions; with swizzled scales, bands of
 /// 128 rows, so that a tile of scales has one writer.
 mlir::Value prepareCall(QuantizeOp op, CallSite &site);
 void emitItems(QuantizeOp op, const ItemRange &range);
 
-template <typename OpTy>
-void emitPrologue(OpTy, CallSite &) {}
+/// Items: rows of the result over all batch dimensions.
+mlir::Value prepareCall(DequantizeOp op, CallSite &site);
+void emitItems(DequantizeOp op, const ItemRange &range);
 
 /// Items: rows of x over all batch dimensions.
 mlir::Value prepareCall(AmaxOp op, CallSite &site);
@@ -50,18 +54,14 @@ void emitItems(AmaxOp op, const ItemRange &range);
 mlir::Value prepareCall(GlobalScaleOp op, CallSite &site);
 void emitItems(GlobalScaleOp op, const ItemRange &range);
 
-/// Items: rows of the result over all batch dimensions.
-mlir::Value prepareCall(DequantizeOp op, CallSite &site);
-void emitItems(DequantizeOp op, const ItemRange &range);
+/// Items: bands of 128 rows into tiles, rows out of tiles, tiles into a grouped
+/// layout, rows of memory between equal layouts.
+mlir::Value prepareCall(SwizzleOp op, CallSite &site);
+void emitItems(SwizzleOp op, const ItemRange &range);
 
 /// Items: panels of up to 32 rows of the result, in each batch element.
 mlir::Value prepareCall(ScaledMMOp op, CallSite &site);
 void emitItems(ScaledMMOp op, const ItemRange &range);
-
-/// Items: bands of 128 rows into tiles, rows out of tiles, and tiles into a
-/// grouped layout.
-mlir::Value prepareCall(SwizzleOp op, CallSite &site);
-void emitItems(SwizzleOp op, const ItemRange &range);
 
 /// Items: panels of up to 32 rows of the result, in each group where K is
 /// grouped.

@@ -81,7 +81,7 @@ private:
 
 } // namespace
 
-/// Whether the kernel's op has a lowering is known by its type alone.
+/// Calls `fn` with the kernel's op as the class it is.
 template <typename FnTy>
 static LogicalResult dispatch(KernelOp kernel, FnTy &&fn) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.getSingleOp())
