@@ -26,7 +26,8 @@ def dequantize_nvfp4(codes, scale, recipe="torchao", global_scale=None):
 
 def dequantize_mx(codes, scale, element=E4M3):
     """f32 [.., M, K] of codes [.., M, K] and scale bytes [.., M, K / 32]."""
-    return element.decode(codes) * _spread(decode_e8m0(scale), mx.BLOCK, codes)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return element.decode(codes) * _spread(decode_e8m0(scale), mx.BLOCK, codes)
 
 
 def _spread(scale, block, codes):

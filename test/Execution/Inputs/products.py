@@ -1,0 +1,193 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions with one matmul op, their arguments, and the products expected.
+
+A result may differ from the exact one, in f64, by
+1e-6 * max(1, K / 256) * sum |a b|, one rounding in f32 for the global scales and
+one for the bias, and the rounding to its own type.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import values
+from reference import (E2M1, E4M3, E5M2, decode_e8m0, from_bf16, pack,
+                       scaled_grouped_matmul, scaled_matmul, swizzle, swizzle_groups, to_bf16)
+
+BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}  # by type of the scales
+CODECS = {"f4E2M1FN": E2M1, "f8E4M3FN": E4M3, "f8E5M2": E5M2}
+F32_ROUNDING = 2.0**-24
+# Relative rounding, half of the smallest step, and what rounds to infinity.
+RESULTS = {"f32": (2.0**-24, 2.0**-150, 2.0**128 * (1 - 2.0**-25)),
+           "bf16": (2.0**-8, 2.0**-134, 2.0**128 * (1 - 2.0**-9)),
+           "f16": (2.0**-11, 2.0**-25, 65520.0)}
+
+
+@dataclass
+class Op:
+    """One op. Layouts: linear, swizzled or grouped. Global scales: '', scalar,
+    rank_0 or each (batch element or group). `dynamic` has the letters of dynamic
+    dimensions: B (batch), M, N, K, G (groups)."""
+
+    name: str
+    kind: str = "mm"  # rows (2d-3d), columns (2d-2d)
+    scale: str = "f8E4M3FN"
+    a: str = "f4E2M1FN"
+    b: str = "f4E2M1FN"
+    result: str = "f32"
+    layout_a: str = "linear"
+    layout_b: str = "linear"
+    global_a: str = ""
+    global_b: str = ""
+    bias: str = ""
+    batch: int = 0  # number of batch dimensions
+    dynamic: str = "BMNK"
+    shape: dict = field(default_factory=dict)  # letters to sizes, batch a tuple
+
+    @property
+    def block(self):
+        return BLOCKS[self.scale]
+
+    def dims(self, letters):
+        """Sizes of dimensions: letters, C for the columns of scales."""
+        for letter in letters:
+            size = self.shape["K"] // self.block if letter == "C" else self.shape[letter]
+            is_dynamic = ("K" if letter == "C" else letter) in self.dynamic
+            for one in size if letter == "B" else (size,):
+                yield "?" if is_dynamic else str(one)
+
+    def tensor(self, letters, element, layout="linear"):
+        dims = "".join(f"{size}x" for size in self.dims(letters))
+        groups, dim = self.shape.get("G"), int(self.kind == "columns")
+        encoding = {"linear": "", "swizzled": ", #blockscale.layout<swizzle_128x4>",
+                    "grouped": f", #blockscale.layout<swizzle_128x4, groups = {groups}, dim = {dim}>"}
+        return f"tensor<{dims}{element}{encoding[layout]}>"
+
+    def global_type(self, form):
+        each = self.tensor("B" if self.kind == "mm" else "G", "f32")
+        return {"scalar": "f32", "rank_0": "tensor<f32>", "each": each}[form]
+
+    def text(self):
+        """The function."""
+        lead, of_b = {"mm": ("B", "B"), "rows": ("", "G"), "columns": ("", "")}[self.kind]
+        types = {"a": self.tensor(f"{lead}MK", self.a), "b": self.tensor(f"{of_b}NK", self.b)}
+        attributes = ""
+        if self.kind != "mm":
+            types["ends"] = self.tensor("G", "i32")
+            attributes += " offsets(%ends)"
+        types["sa"] = self.tensor(f"{lead}MC", self.scale, self.layout_a)
+        types["sb"] = self.tensor(f"{of_b}NC", self.scale, self.layout_b)
+        result = self.tensor("GMN" if self.kind == "columns" else f"{lead}MN", self.result)
+        operands = ", ".join(types.values())
+        attributes += f" scales(%sa, %sb) block [1, {self.block}]"
+        for side, form in (("a", self.global_a), ("b", self.global_b)):
+            if form:
+                types[f"g{side}"] = self.global_type(form)
+                attributes += f" global_scale_{side}(%g{side} : {types[f'g{side}']})"
+        if self.bias:
+            types["bias"] = self.tensor("N", self.bias)
+            attributes += f" bias(%bias : {types['bias']})"
+        arguments = ", ".join(f"%{name}: {type}" for name, type in types.items())
+        op = "scaled_mm" if self.kind == "mm" else "scaled_grouped_mm"
+        return (f"func.func @{self.name}({arguments}) -> {result} {{\n"
+                f"  %y = blockscale.{op} %a, %b{attributes}\n      : {operands} -> {result}\n"
+                f"  return %y : {result}\n}}\n")
+
+
+def legal_ends(ends, extent, unit):
+    """Ends moved to the nearest legal ones, in units."""
+    legal = []
+    for end in ends:
+        end = max(0, int(end)) // unit
+        legal.append(min(max([end, *legal[-1:]]), extent // unit))
+    return legal
+
+
+def data(random, element, shape):
+    """Codes without infinity and NaN."""
+    limit = CODECS[element].max_code
+    sign = CODECS[element].sign_bit * random.integers(0, 2, shape)
+    return (random.integers(0, limit + 1, shape) + sign).astype(np.uint8)
+
+
+def scales(random, element, shape):
+    return values.e4m3(random, shape) if element == "f8E4M3FN" else values.e8m0(random, shape)
+
+
+class Case:
+    """Arguments of a function, and its exact product."""
+
+    def __init__(self, op, random, ends=(), a=None, sa=None):
+        """`a` and `sa` replace random codes and scale bytes."""
+        s = op.shape
+        lead = s.get("B", ()) if op.kind == "mm" else ()
+        of_b = {"mm": lead, "rows": (len(ends),), "columns": ()}[op.kind]
+        cols = s["K"] // op.block
+        self.op = op
+        a = data(random, op.a, (*lead, s["M"], s["K"])) if a is None else a
+        b = data(random, op.b, (*of_b, s["N"], s["K"]))
+        sa = scales(random, op.scale, (*lead, s["M"], cols)) if sa is None else sa
+        sb = scales(random, op.scale, (*of_b, s["N"], cols))
+        count = (len(ends),) if op.kind != "mm" else lead
+        factors = [random.uniform(0.5, 2, count if form == "each" else ()).astype(np.float32)
+                   for form in (op.global_a, op.global_b) if form]
+        bias = random.standard_normal(s["N"]) * 2.0 ** random.integers(-4, 12)
+        bias = to_bf16(bias) if op.bias == "bf16" else bias.astype(op.bias.replace("f", "float")
+                                                                   or np.float32)
+        extent, unit = (s["M"], 1) if op.kind == "rows" else (s["K"], op.block)
+        legal = legal_ends(ends, extent, unit)
+        stored = [self._stored_data(a, op.a), self._stored_data(b, op.b)]
+        stored += [np.array(ends, np.int32)] if op.kind != "mm" else []
+        stored += [self._stored_scale(sa, op.layout_a, legal),
+                   self._stored_scale(sb, op.layout_b, legal)]
+        self.arguments = stored + factors + ([bias] if op.bias else [])
+        factor = np.ones(count)
+        for one in factors:
+            factor = factor * one.astype(np.float64)
+        self.product = self._product(self._values(a, sa, op.a), self._values(b, sb, op.b),
+                                     [end * unit for end in legal], factor)
+        self.bias = 0.0
+        if op.bias:
+            self.bias = (from_bf16(bias) if op.bias == "bf16" else bias).astype(np.float64)
+
+    def _stored_data(self, codes, element):
+        return pack(codes) if element == "f4E2M1FN" else codes
+
+    def _stored_scale(self, scale, layout, ends):
+        if layout == "grouped":
+            return swizzle_groups(scale, ends, int(self.op.kind == "columns"))
+        return swizzle(scale) if layout == "swizzled" else scale
+
+    def _values(self, codes, scale, element):
+        decoded = E4M3.decode(scale) if self.op.block == 16 else decode_e8m0(scale)
+        wide = np.repeat(decoded.astype(np.float64), self.op.block, axis=-1)
+        return CODECS[element].decode(codes) * wide
+
+    def _product(self, a, b, ends, factor):
+        with np.errstate(invalid="ignore"):
+            if self.op.kind == "mm":
+                return scaled_matmul(a, b, factor[..., None, None])
+            return scaled_grouped_matmul(a, b, ends, factor)
+
+    def problem(self, got):
+        """What is wrong with a result, or None."""
+        rounding, smallest, infinite = RESULTS[self.op.result]
+        got = (from_bf16(got) if self.op.result == "bf16" else got).astype(np.float64)
+        value = self.product.value
+        want = np.broadcast_to(value + self.bias, value.shape)
+        if got.shape != want.shape:
+            return f"expected shape {want.shape}, but got {got.shape}"
+        with np.errstate(invalid="ignore"):
+            bound = (self.product.bound() + 2 * F32_ROUNDING * np.abs(value)
+                     + F32_ROUNDING * np.abs(want))
+            allowed = bound + rounding * (np.abs(want) + bound) + smallest
+            good = np.abs(got - want) <= allowed
+            # Near the largest value, infinity and a finite value are both right.
+            good |= np.isinf(got) & (got * want > 0) & (np.abs(want) + bound >= infinite)
+        good |= np.isnan(want) & np.isnan(got)
+        if good.all():
+            return None
+        at = tuple(np.argwhere(~good)[0].tolist())
+        return (f"{(~good).sum()} of {good.size} elements differ, first at {at}: expected "
+                f"{want[at]!r} within {allowed[at]!r}, but got {got[at]!r}")
