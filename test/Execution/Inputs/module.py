@@ -18,6 +18,7 @@ import numpy as np
 
 faulthandler.enable()
 
+CLANG = "/usr/lib/llvm-22/bin/clang"
 DTYPES = {"i1": "bool", "i8": "uint8", "f8E4M3FN": "uint8", "f8E5M2": "uint8",
           "f8E8M0FNU": "uint8", "bf16": "uint16", "f16": "float16", "f32": "float32",
           "f64": "float64", "i32": "int32", "i64": "int64", "index": "int64"}
@@ -61,7 +62,7 @@ class Module:
         _call("blockscale-opt", passed, f"--blockscale-to-cpu={stages}", "-o", stored)
         _call("blockscale-compile", stored, "--target=cpu", f"--cpu={cpu}",
               "--emit=object", "-o", stem.with_suffix(".o"))
-        _call("clang", "-O1", "-shared", "-fPIC", "-Wl,--wrap=malloc,--wrap=free",
+        _call(CLANG, "-O1", "-shared", "-fPIC", "-fuse-ld=lld", "-Wl,--wrap=malloc,--wrap=free",
               Path(__file__).with_name("host.cpp"), stem.with_suffix(".o"), "-o", library)
         self.text = passed.read_text()
         self._library = ctypes.CDLL(str(library))
@@ -80,7 +81,6 @@ class Module:
         slots = self.arguments(name)
         results = [slot for slot in self.functions[name] if slot.kind == "memref"]
         arguments = [self._argument(*pair) for pair in zip(slots, arguments, strict=True)]
-        live = ctypes.c_int64.in_dll(self._library, "hostLive")
         ctypes.c_int64.in_dll(self._library, "hostRangeSize").value = range_size
         dynamic = sum(size is None for slot in results for size in slot.shape)
         sizes = iter(())
@@ -90,11 +90,8 @@ class Module:
             sizes = iter(sizes.tolist())
         shapes = [tuple(next(sizes) if s is None else s for s in slot.shape)
                   for slot in results]
-        arrays = self._invoke(name, slots, arguments,
-                              [(shape, slot.dtype) for shape, slot in zip(shapes, results)])
-        if live.value:
-            raise ModuleError(f"@{name}: {live.value} allocations were not freed")
-        return arrays
+        return self._invoke(name, slots, arguments,
+                            [(shape, slot.dtype) for shape, slot in zip(shapes, results)])
 
     def _argument(self, slot, argument):
         array = np.asarray(argument)
@@ -125,6 +122,9 @@ class Module:
         for memory in places + results:
             memory.free()
         report = self._library.hostTakeReport()
+        live = ctypes.c_int64.in_dll(self._library, "hostLive")
+        if live.value:
+            raise ModuleError(f"@{name}: {live.value} allocations were not freed")
         if report:
             raise ModuleError(f"@{name}: {report.decode()}")
         return arrays

@@ -12,7 +12,7 @@ import numpy as np
 
 import values
 from expect import Expectations
-from module import Module
+from module import Module, ModuleError
 from reference import pack, quantize_nvfp4, swizzle
 
 ROWS = (0, 1, 31, 32, 33, 127, 128, 129, 200, 256, 300)
@@ -68,6 +68,17 @@ def check_casts(module):
     expect.equal("forget", module.call("forget", q, s), [q, s])
 
 
+def check_wrong_sizes(module):
+    """Sizes of other tiles than those given are an error."""
+    for rows, cols in ((129, 5), (0, 5), (33, 9), (33, 4)):
+        try:
+            module.call("unswizzle", swizzle(scales(33, 5)), rows, cols)
+            problem = "no error"
+        except ModuleError as error:
+            problem = None if "swizzle: expected dimension" in str(error) else str(error)
+        expect.record(f"unswizzle tiles of 33 x 5 to {rows} x {cols}", problem)
+
+
 def check_static(folder):
     text = "#swizzled = #blockscale.layout<swizzle_128x4>\n"
     for rows, cols in STATIC:
@@ -94,5 +105,6 @@ for rows in ROWS:
         check_slices(module, rows, cols)
         check_quantize(module, rows, cols)
 check_casts(module)
+check_wrong_sizes(module)
 check_static(sys.argv[2])
 expect.finish()
