@@ -77,6 +77,7 @@ void *hostAllocate(size_t size, size_t alignment) {
 void hostFree(void *pointer) {
   if (!pointer)
     return;
+  --hostLive;
   auto *memory = static_cast<unsigned char *>(pointer);
   Header header;
   memcpy(&header, memory - sizeof(Header), sizeof(Header));
@@ -93,7 +94,6 @@ void hostFree(void *pointer) {
   check(header.base, memory - sizeof(Header));
   check(memory + header.size, header.base + header.mapped - kPage);
   munmap(header.base, header.mapped);
-  --hostLive;
 }
 
 void *__wrap_malloc(size_t size) { return hostAllocate(size, 16); }
