@@ -13,6 +13,17 @@
 
 namespace cl = llvm::cl;
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+/// LLVM's arenas poison what they have not handed out, from code that is
+/// instrumented; libMLIR's is not and takes it without unpoisoning.
+extern "C" const char *__asan_default_options();
+extern "C" const char *__asan_default_options() {
+  return "allow_user_poisoning=0";
+}
+#endif
+#endif
+
 namespace blockscale {
 
 void setToolVersion(const char *toolName) {
