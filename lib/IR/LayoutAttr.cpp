@@ -30,6 +30,9 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                            function_ref<InFlightDiagnostic()> emitError) const {
+  // The parser asks even where it has reported the element type.
+  if (!elementType)
+    return failure();
   if (!isa<Float8E4M3FNType, Float8E8M0FNUType>(elementType))
     return emitError() << "expected a scale layout to encode f8E4M3FN or "
                           "f8E8M0FNU elements, but got "

@@ -34,6 +34,12 @@ func.func private @layout_c1(tensor<4x4xf32, #blockscale.layout<swizzle_128x4>>)
 
 // -----
 
+// The parser asks the layout about an element type that is none.
+// expected-error @below {{expected '<'}}
+func.func private @no_element_type(tensor<4x4xtensor, #blockscale.layout<swizzle_128x4>>)
+
+// -----
+
 // expected-error @below {{expected a scale layout to encode a tensor of rank 2 or more, but got rank 1}}
 func.func private @layout_c2(tensor<4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>)
 
