@@ -84,6 +84,74 @@ struct FoldSwizzleIntoQuantize : public OpRewritePattern<QuantizeOp> {
   }
 };
 
+/// The scales of square blocks are expanded as they are written.
+///
+///   %q, %s = blockscale.quantize %x block [32, 32]
+///   %e = blockscale.expand_scale %s block [32, 32] scale_dim k
+/// becomes
+///   %q, %e = blockscale.quantize %x block [32, 32] scale_dim k
+///
+/// where %s has no other use and the expanded size is that of x.
+struct FoldExpandIntoQuantize : public OpRewritePattern<ExpandScaleOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ExpandScaleOp op,
+                                PatternRewriter &rewriter) const override {
+    auto quantize = op.getSource().getDefiningOp<QuantizeOp>();
+    if (!quantize)
+      return rewriter.notifyMatchFailure(op,
+                                         "the scales are not a quantizer's");
+    if (!op.getSource().hasOneUse())
+      return rewriter.notifyMatchFailure(op, "the scales have other uses");
+    if (quantize.getTransposed() || quantize.getOffsets())
+      return rewriter.notifyMatchFailure(op, "the scales are transposed or "
+                                             "grouped");
+    auto type = op.getResult().getType();
+    if (type.getShape() !=
+        ArrayRef<int64_t>(getScaleShape(
+            quantize.getX().getType().getShape(),
+            getExpandedForm(quantize.getBlockSize(), op.getScaleDim()))))
+      return rewriter.notifyMatchFailure(op, "the static sizes are not x's");
+    if (op.getSize())
+      return rewriter.notifyMatchFailure(op, "the size may not be x's");
+    rewriter.modifyOpInPlace(quantize, [&] {
+      quantize.setScaleDim(op.getScaleDim());
+      quantize.getScale().setType(type);
+    });
+    rewriter.replaceOp(op, quantize.getScale());
+    return success();
+  }
+};
+
+/// Expanded scales are written in any layout at no cost.
+///
+///   %e = blockscale.expand_scale %s ... -> tensor<f8>
+///   %t = blockscale.swizzle %e : tensor<f8> -> tensor<f8, #swizzled>
+/// becomes
+///   %t = blockscale.expand_scale %s ... -> tensor<f8, #swizzled>
+///
+/// where %e has no other use.
+struct FoldSwizzleIntoExpand : public OpRewritePattern<ExpandScaleOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ExpandScaleOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getResult().hasOneUse())
+      return rewriter.notifyMatchFailure(op, "the scales have other uses");
+    auto swizzle = dyn_cast<SwizzleOp>(*op.getResult().user_begin());
+    if (!swizzle)
+      return rewriter.notifyMatchFailure(op, "the user is not a swizzle");
+    if (swizzle.getOffsets())
+      return rewriter.notifyMatchFailure(op, "the layout is grouped");
+    auto type = swizzle.getResult().getType();
+    if (type.getShape() != op.getResult().getType().getShape())
+      return rewriter.notifyMatchFailure(op, "the static shapes differ");
+    rewriter.modifyOpInPlace(op, [&] { op.getResult().setType(type); });
+    rewriter.replaceOp(swizzle, op.getResult());
+    return success();
+  }
+};
+
 } // namespace
 
 void QuantizeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
@@ -97,6 +165,11 @@ void DequantizeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                MLIRContext *context) {
   patterns.add<DropUnitGlobalScale<DequantizeOp>>(
       context, &DequantizeOp::getGlobalScaleMutable);
+}
+
+void ExpandScaleOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                MLIRContext *context) {
+  patterns.add<FoldExpandIntoQuantize, FoldSwizzleIntoExpand>(context);
 }
 
 void ScaledMMOp::getCanonicalizationPatterns(RewritePatternSet &patterns,

@@ -27,7 +27,7 @@ static LogicalResult verifyFormats(OpTy op) {
            << scaleA << " and " << scaleB;
   for (Type data : {op.getA().getType().getElementType(),
                     op.getB().getType().getElementType()})
-    if (failed(verifyFormat(op, op.getBlock(), data, scaleA)))
+    if (failed(verifyRowFormat(op, op.getBlock(), data, scaleA)))
       return failure();
   return success();
 }
@@ -52,14 +52,17 @@ static LogicalResult verifyContraction(OpTy op) {
   return verifyBlockMultiple(op, "b", kb, block);
 }
 
+using Shapes = SmallVector<SmallVector<int64_t>>;
+
 template <typename OpTy>
-static LogicalResult verifyGlobals(OpTy op, ArrayRef<int64_t> perElement) {
+static LogicalResult verifyGlobals(OpTy op, const Shapes &shapesA,
+                                   const Shapes &shapesB) {
   bool isNvfp4 = isNvfp4ScaleType(op.getScaleA().getType().getElementType());
   if (failed(verifyGlobalOperand(op, "global_scale_a", op.getGlobalScaleA(),
-                                 isNvfp4, perElement)))
+                                 isNvfp4, shapesA)))
     return failure();
   return verifyGlobalOperand(op, "global_scale_b", op.getGlobalScaleB(),
-                             isNvfp4, perElement);
+                             isNvfp4, shapesB);
 }
 
 //===----------------------------------------------------------------------===//
@@ -91,7 +94,8 @@ LogicalResult ScaledMMOp::verify() {
   if (failed(verifyShape(*this, "the result", expected, result.getShape())))
     return failure();
   // scaled_mm_c7: global scales.
-  if (failed(verifyGlobals(*this, batch)))
+  if (failed(verifyGlobals(*this, getGlobalShapes(a.getShape()),
+                           getGlobalShapes(b.getShape()))))
     return failure();
   // scaled_mm_c8: bias [N].
   if (getBias() &&
@@ -158,15 +162,25 @@ LogicalResult ScaledGroupedMMOp::verify() {
   if (failed(verifyShape(*this, "the result", expected, result.getShape())))
     return failure();
   // scaled_grouped_mm_c7: global scales.
-  if (failed(verifyGlobals(*this, {groups})))
+  Shapes perGroup = {{groups}};
+  if (failed(verifyGlobals(*this, perGroup, perGroup)))
     return failure();
   // scaled_grouped_mm_c8: layouts.
   int64_t dim = isKGrouped() ? 1 : 0;
   if (failed(verifyScaleLayout(*this, "scale_a", getScaleA().getType(), groups,
                                dim)))
     return failure();
-  return verifyScaleLayout(*this, "scale_b", getScaleB().getType(),
-                           isKGrouped() ? groups : 0, dim);
+  if (failed(verifyScaleLayout(*this, "scale_b", getScaleB().getType(),
+                               isKGrouped() ? groups : 0, dim)))
+    return failure();
+  // scaled_grouped_mm_c9: bias [N] or [G, N].
+  if (!getBias())
+    return success();
+  RankedTensorType bias = getBias().getType();
+  return verifyShape(*this, "bias",
+                     bias.getRank() == 2 ? ArrayRef<int64_t>({groups, n})
+                                         : ArrayRef<int64_t>(n),
+                     bias.getShape());
 }
 
 LogicalResult

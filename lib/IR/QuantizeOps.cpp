@@ -1,4 +1,4 @@
-//===- QuantizeOps.cpp - amax, quantize, dequantize, swizzle --------------===//
+//===- QuantizeOps.cpp - hadamard, quantize, dequantize -------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,49 +22,48 @@ static SmallVector<OpFoldResult> getSizes(OpBuilder &builder, Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// amax
+// hadamard
 //===----------------------------------------------------------------------===//
 
-// amax_c1: x has rank 2 or more and no encoding.
-// amax_c2: the result is a scalar, or one value a leading dimension.
-LogicalResult AmaxOp::verify() {
-  RankedTensorType x = getX().getType(), amax = getAmax().getType();
+/// Elements that are transformed together.
+static constexpr int64_t kHadamardGroup = 16;
+
+LogicalResult HadamardOp::verify() {
+  RankedTensorType x = getX().getType();
+  auto dim = static_cast<int64_t>(getDim());
+  auto mask = static_cast<int64_t>(getSignMask());
+  // hadamard_c1: x has rank 2 or more and no encoding.
   if (failed(verifyPlainMatrix(*this, "x", x)))
     return failure();
-  if (amax.getEncoding())
-    return emitOpError() << "expected the result to have no encoding, but got "
-                         << amax.getEncoding();
-  if (amax.getRank() == 0)
-    return success();
-  return verifyShape(*this, "the result", x.getShape().drop_back(2),
-                     amax.getShape());
-}
-
-LogicalResult AmaxOp::reifyResultShapes(OpBuilder &builder,
-                                        ReifiedRankedShapedTypeDims &shapes) {
-  SmallVector<OpFoldResult> sizes = getSizes(builder, getX());
-  sizes.resize(getAmax().getType().getRank());
-  shapes.push_back(withStaticSizes(builder, getAmax().getType(), sizes));
+  // hadamard_c2: bf16.
+  if (!x.getElementType().isBF16())
+    return emitOpError() << "expected x to be bf16, for which the transform is "
+                            "defined, but got "
+                         << x.getElementType();
+  // hadamard_c3: a dimension of the matrix.
+  if (dim != 0 && dim != 1)
+    return emitOpError() << "expected dim to be 0 (down columns) or 1 (along "
+                            "rows), but got "
+                         << dim;
+  // hadamard_c4: whole groups.
+  int64_t size = x.getShape().take_back(2)[dim];
+  if (!ShapedType::isDynamic(size) && size % kHadamardGroup != 0)
+    return emitOpError() << "expected the transformed dimension of x to be a "
+                            "multiple of "
+                         << kHadamardGroup << ", but got " << size
+                         << " in shape " << formatShape(x.getShape());
+  // hadamard_c5: one sign an element of a group.
+  if (mask < 0 || mask >= int64_t(1) << kHadamardGroup)
+    return emitOpError() << "expected sign_mask to be 0 .. 65535, but got "
+                         << mask;
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// global_scale
-//===----------------------------------------------------------------------===//
-
-Recipe GlobalScaleOp::getEffectiveRecipe() {
-  return getRecipeOrDefault(getRecipe(), /*isNvfp4=*/true);
-}
-
-// global_scale_c1: the recipe is an NVFP4 recipe.
-LogicalResult GlobalScaleOp::verify() {
-  return verifyRecipe(*this, getEffectiveRecipe(), /*isNvfp4=*/true);
-}
-
 LogicalResult
-GlobalScaleOp::reifyResultShapes(OpBuilder &builder,
-                                 ReifiedRankedShapedTypeDims &shapes) {
-  shapes.push_back(getSizes(builder, getAmax()));
+HadamardOp::reifyResultShapes(OpBuilder &builder,
+                              ReifiedRankedShapedTypeDims &shapes) {
+  shapes.push_back(withStaticSizes(builder, getResult().getType(),
+                                   getSizes(builder, getX())));
   return success();
 }
 
@@ -75,6 +74,99 @@ GlobalScaleOp::reifyResultShapes(OpBuilder &builder,
 Recipe QuantizeOp::getEffectiveRecipe() {
   return getRecipeOrDefault(
       getRecipe(), isNvfp4ScaleType(getScale().getType().getElementType()));
+}
+
+ScaleForm QuantizeOp::getScaleForm() {
+  if (std::optional<ScaleDim> dim = getScaleDim())
+    return getExpandedForm(getBlockSize(), *dim);
+  ScaleForm form = getCompactForm(getBlock());
+  if (getTransposed())
+    std::swap(form[0], form[1]);
+  return form;
+}
+
+bool QuantizeOp::hasRowGlobals() {
+  return !getOffsets() && hasRowValues({getGlobalScale(), getGlobalAmax()},
+                                       getX().getType().getRank());
+}
+
+/// Shape of the data of x with shape `shape`.
+template <typename T>
+static SmallVector<T> transposeIf(bool transposed, ArrayRef<T> shape) {
+  SmallVector<T> result(shape);
+  if (transposed)
+    std::swap(result.end()[-2], result.end()[-1]);
+  return result;
+}
+
+/// quantize_c7, quantize_c8, quantize_c12: at most one global operand, of a
+/// legal shape.
+static LogicalResult verifyGlobals(QuantizeOp op, bool isNvfp4) {
+  if (op.getGlobalScale() && op.getGlobalAmax())
+    return op.emitOpError() << "expected at most one of global_scale and "
+                               "global_amax, but got both";
+  SmallVector<SmallVector<int64_t>> shapes =
+      getGlobalShapes(op.getX().getType().getShape());
+  if (op.getOffsets())
+    shapes.assign(1,
+                  SmallVector<int64_t>(op.getOffsets().getType().getShape()));
+  if (failed(verifyGlobalOperand(op, "global_scale", op.getGlobalScale(),
+                                 isNvfp4, shapes)) ||
+      failed(verifyGlobalOperand(op, "global_amax", op.getGlobalAmax(), isNvfp4,
+                                 shapes)))
+    return failure();
+  if (!op.hasRowGlobals())
+    return success();
+  StringRef found = op.getBlock()[0] != 1 ? "blocks of several rows"
+                    : op.getRng()         ? "rng"
+                    : isFourOverSix(op.getEffectiveRecipe()) ? "a 4over6 recipe"
+                                                             : "";
+  if (found.empty())
+    return success();
+  return op.emitOpError() << "expected blocks of one row, no rng and no 4over6 "
+                             "recipe with a global value a row, but got "
+                          << found;
+}
+
+/// quantize_c9: linear, or a layout of one scale row for each row of the data.
+static LogicalResult verifyLayout(QuantizeOp op) {
+  ScaleForm form = op.getScaleForm();
+  RankedTensorType scale = op.getScale().getType();
+  if (scale.getEncoding() && form[0].divisor != 1)
+    return op.emitOpError()
+           << "expected linear scales, or transposed or expanded ones "
+              "(scale_dim), of blocks of several rows, but got "
+           << scale.getEncoding();
+  int64_t groups = 0;
+  if (op.getOffsets())
+    groups = op.getOffsets().getType().getDimSize(0);
+  int64_t dim = form[0].dim == static_cast<unsigned>(op.getGroupDim()) ? 0 : 1;
+  return verifyScaleLayout(op, "scale", scale, groups, dim);
+}
+
+/// quantize_c13, quantize_c14: the optional operands of a block.
+static LogicalResult verifyBlockOperands(QuantizeOp op, bool isNvfp4) {
+  bool isFourOverSixRecipe = isFourOverSix(op.getEffectiveRecipe());
+  if (op.getBlockAmax()) {
+    if (!isNvfp4 || op.getBlock()[0] != 1 || isFourOverSixRecipe)
+      return op.emitOpError()
+             << "expected block [1, 16] and no 4over6 recipe with block_amax";
+    if (failed(verifyShape(
+            op, "block_amax",
+            getScaleShape(op.getX().getType().getShape(), op.getBlockSize()),
+            op.getBlockAmax().getType().getShape())))
+      return failure();
+  }
+  if (!op.getRng())
+    return success();
+  Type element = op.getData().getType().getElementType();
+  if (!isa<Float4E2M1FNType>(element))
+    return op.emitOpError()
+           << "expected f4E2M1FN data with rng, but got " << element;
+  if (isFourOverSixRecipe)
+    return op.emitOpError() << "expected no 4over6 recipe with rng, but got "
+                            << stringifyRecipe(op.getEffectiveRecipe());
+  return verifyShape(op, "rng", {2}, op.getRng().getType().getShape());
 }
 
 LogicalResult QuantizeOp::verify() {
@@ -89,45 +181,61 @@ LogicalResult QuantizeOp::verify() {
   if (failed(verifyFormat(*this, getBlock(), data.getElementType(),
                           scale.getElementType())))
     return failure();
+  bool isSquare = getBlock()[0] == getBlock()[1];
+  if (isNvfp4 && getBlock()[1] == 1 && !getTransposed())
+    return emitOpError() << "expected transposed results with block [16, 1]";
   // quantize_c3: the recipe belongs to the format.
   if (failed(verifyRecipe(*this, recipe, isNvfp4)))
     return failure();
-  // quantize_c4: data has the shape of x and no encoding.
+  if (isFourOverSix(recipe) && isSquare)
+    return emitOpError() << "expected blocks of one row or column with recipe "
+                         << stringifyRecipe(recipe) << ", but got ["
+                         << getBlock()[0] << ", " << getBlock()[1] << "]";
+  // quantize_c10: blocks that run down columns.
+  if (getTransposed() && getBlock()[0] == 1)
+    return emitOpError() << "expected blocks of several rows with transposed "
+                            "results, but got [1, "
+                         << getBlock()[1] << "]";
+  // quantize_c11: only a square block's scale serves two dimensions.
+  if (getScaleDim() && !isSquare)
+    return emitOpError() << "expected square blocks with scale_dim, but got ["
+                         << getBlock()[0] << ", " << getBlock()[1] << "]";
+  // quantize_c4: data has the shape of x, or its transpose, and no encoding.
   if (failed(verifyPlainMatrix(*this, "data", data)) ||
-      failed(verifyShape(*this, "data", x.getShape(), data.getShape())))
+      failed(verifyShape(*this, "data",
+                         transposeIf(getTransposed(), x.getShape()),
+                         data.getShape())))
     return failure();
-  // quantize_c5: one scale a block.
+  // quantize_c5: the scale shape.
   if (failed(verifyShape(*this, "scale",
-                         getScaleShape(x.getShape(), getBlockSize()),
+                         getScaleShape(x.getShape(), getScaleForm()),
                          scale.getShape())))
     return failure();
   // quantize_c6: no tails, except in recipes that take them.
   if (!acceptsTails(recipe) &&
-      failed(
-          verifyBlockMultiple(*this, "x", x.getShape().back(), getBlockSize())))
+      failed(verifyBlockMultiples(*this, "x", x.getShape(), getBlock())))
     return failure();
-  // quantize_c7, quantize_c8: at most one global operand, of a legal shape.
-  if (getGlobalScale() && getGlobalAmax())
-    return emitOpError() << "expected at most one of global_scale and "
-                            "global_amax, but got both";
-  ArrayRef<int64_t> batch = x.getShape().drop_back(2);
-  if (failed(verifyGlobalOperand(*this, "global_scale", getGlobalScale(),
-                                 isNvfp4, batch)) ||
-      failed(verifyGlobalOperand(*this, "global_amax", getGlobalAmax(), isNvfp4,
-                                 batch)))
+  // quantize_c15: groups of a matrix.
+  if (failed(verifyGroupDim(*this, static_cast<int64_t>(getGroupDim()),
+                            getOffsets())) ||
+      (getOffsets() &&
+       failed(verifyGroupedMatrix(*this, "x", x, getOffsets().getType()))))
     return failure();
-  // quantize_c9: no grouped layout.
-  return verifyScaleLayout(*this, "scale", scale);
+  if (failed(verifyGlobals(*this, isNvfp4)) || failed(verifyLayout(*this)))
+    return failure();
+  return verifyBlockOperands(*this, isNvfp4);
 }
 
 LogicalResult
 QuantizeOp::reifyResultShapes(OpBuilder &builder,
                               ReifiedRankedShapedTypeDims &shapes) {
   SmallVector<OpFoldResult> sizes = getSizes(builder, getX());
-  shapes.push_back(withStaticSizes(builder, getData().getType(), sizes));
+  shapes.push_back(withStaticSizes(
+      builder, getData().getType(),
+      transposeIf(getTransposed(), ArrayRef<OpFoldResult>(sizes))));
   shapes.push_back(
       withStaticSizes(builder, getScale().getType(),
-                      getScaleSizes(builder, getLoc(), sizes, getBlockSize())));
+                      getScaleSizes(builder, getLoc(), sizes, getScaleForm())));
   return success();
 }
 
@@ -138,6 +246,13 @@ QuantizeOp::reifyResultShapes(OpBuilder &builder,
 Recipe DequantizeOp::getEffectiveRecipe() {
   return getRecipeOrDefault(
       getRecipe(), isNvfp4ScaleType(getScale().getType().getElementType()));
+}
+
+ScaleForm DequantizeOp::getScaleForm() { return getCompactForm(getBlock()); }
+
+bool DequantizeOp::hasRowGlobals() {
+  return hasRowValues({getGlobalScale(), getGlobalAmax()},
+                      getData().getType().getRank());
 }
 
 LogicalResult DequantizeOp::verify() {
@@ -161,27 +276,34 @@ LogicalResult DequantizeOp::verify() {
     return failure();
   // dequantize_c5: one scale a block.
   if (failed(verifyShape(*this, "scale",
-                         getScaleShape(data.getShape(), getBlockSize()),
+                         getScaleShape(data.getShape(), getScaleForm()),
                          scale.getShape())))
     return failure();
   // dequantize_c6, dequantize_c7: at most one global operand, of a legal shape.
   if (getGlobalScale() && getGlobalAmax())
     return emitOpError() << "expected at most one of global_scale and "
                             "global_amax, but got both";
-  ArrayRef<int64_t> batch = data.getShape().drop_back(2);
+  SmallVector<SmallVector<int64_t>> shapes = getGlobalShapes(data.getShape());
   if (failed(verifyGlobalOperand(*this, "global_scale", getGlobalScale(),
-                                 isNvfp4, batch)) ||
+                                 isNvfp4, shapes)) ||
       failed(verifyGlobalOperand(*this, "global_amax", getGlobalAmax(), isNvfp4,
-                                 batch)))
+                                 shapes)))
     return failure();
-  // dequantize_c8: no grouped layout.
+  if (hasRowGlobals() && getBlock()[0] != 1)
+    return emitOpError() << "expected blocks of one row with a global value a "
+                            "row, but got ["
+                         << getBlock()[0] << ", " << getBlock()[1] << "]";
+  // dequantize_c8: linear, or an ungrouped layout of blocks of one row.
+  if (scale.getEncoding() && getBlock()[0] != 1)
+    return emitOpError() << "expected linear scales of blocks of several rows, "
+                            "but got "
+                         << scale.getEncoding();
   if (failed(verifyScaleLayout(*this, "scale", scale)))
     return failure();
   // dequantize_c9: no tails, except in recipes that take them.
   if (acceptsTails(getEffectiveRecipe()))
     return success();
-  return verifyBlockMultiple(*this, "data", data.getShape().back(),
-                             getBlockSize());
+  return verifyBlockMultiples(*this, "data", data.getShape(), getBlock());
 }
 
 LogicalResult
@@ -189,96 +311,5 @@ DequantizeOp::reifyResultShapes(OpBuilder &builder,
                                 ReifiedRankedShapedTypeDims &shapes) {
   shapes.push_back(withStaticSizes(builder, getResult().getType(),
                                    getSizes(builder, getData())));
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// swizzle
-//===----------------------------------------------------------------------===//
-
-LogicalResult SwizzleOp::verify() {
-  RankedTensorType source = getSource().getType(),
-                   result = getResult().getType();
-  LayoutAttr from = getLayout(source), to = getLayout(result);
-  // swizzle_c1: same logical shape and element type.
-  if (source.getElementType() != result.getElementType())
-    return emitOpError() << "expected the result element type to be "
-                         << source.getElementType() << ", but got "
-                         << result.getElementType();
-  if (failed(verifyShape(*this, "the result", source.getShape(),
-                         result.getShape())))
-    return failure();
-  if (source.getEncoding() == result.getEncoding() && source != result)
-    return emitOpError() << "expected equal types between equal layouts, but "
-                            "got "
-                         << source << " and " << result;
-  // swizzle_c2: encodings are absent or layouts; without one the rank is 2 or
-  // more, which layouts ask for themselves.
-  for (RankedTensorType type : {source, result})
-    if (type.getEncoding() && !getLayout(type))
-      return emitOpError() << "expected an absent encoding or a blockscale "
-                              "layout, but got "
-                           << type.getEncoding();
-  // swizzle_c3: sizes of what a swizzled source does not store.
-  int64_t expected = from && !to ? result.getNumDynamicDims() : 0;
-  if (static_cast<int64_t>(getSizes().size()) != expected)
-    return emitOpError() << "expected one size operand for each dynamic "
-                            "dimension of a linear result of a swizzled "
-                            "source, "
-                         << expected << ", but got " << getSizes().size();
-  // swizzle_c4: offsets where, and only where, one side is grouped.
-  LayoutAttr grouped = from && from.isGrouped() ? from
-                       : to && to.isGrouped()   ? to
-                                                : LayoutAttr();
-  if (grouped && from && to && from != to)
-    return emitOpError() << "expected the other side of a grouped layout to be "
-                            "linear, but got "
-                         << (grouped == from ? to : from);
-  bool needsOffsets = grouped && from != to;
-  if (needsOffsets != static_cast<bool>(getOffsets()))
-    return emitOpError() << "expected offsets "
-                         << (needsOffsets ? "with" : "only with")
-                         << " a grouped layout on one side, but got "
-                         << (getOffsets() ? "offsets" : "none");
-  if (getOffsets() &&
-      failed(verifyShape(*this, "offsets", {grouped.getGroups()},
-                         getOffsets().getType().getShape())))
-    return failure();
-  // swizzle_c5: block scales the offsets of column groups only.
-  bool takesBlock = needsOffsets && grouped.getDim() == 1;
-  // The accessor is unsigned: a negative block would pass for a large one.
-  auto block = static_cast<int64_t>(getBlock());
-  if (block < 1 || (block != 1 && !takesBlock))
-    return emitOpError() << "expected block to be "
-                         << (takesBlock ? "positive"
-                                        : "1 without offsets of columns")
-                         << ", but got " << block;
-  return success();
-}
-
-/// swizzle(x) -> x between equal types, and from there and back:
-///   swizzle(swizzle(x : A -> B) : B -> A) -> x
-/// Grouped layouts do not keep rows (columns) that no group covers, so only
-/// ungrouped pairs cancel.
-OpFoldResult SwizzleOp::fold(FoldAdaptor) {
-  if (getSource().getType() == getResult().getType())
-    return getSource();
-  auto inner = getSource().getDefiningOp<SwizzleOp>();
-  if (inner && !inner.getOffsets() && !getOffsets() &&
-      inner.getSource().getType() == getResult().getType())
-    return inner.getSource();
-  return {};
-}
-
-LogicalResult
-SwizzleOp::reifyResultShapes(OpBuilder &builder,
-                             ReifiedRankedShapedTypeDims &shapes) {
-  RankedTensorType result = getResult().getType();
-  if (getSizes().empty()) {
-    shapes.push_back(
-        withStaticSizes(builder, result, ::getSizes(builder, getSource())));
-    return success();
-  }
-  shapes.push_back(getMixedValues(result.getShape(), getSizes(), builder));
   return success();
 }

@@ -36,6 +36,8 @@ bool isNvfp4Recipe(Recipe recipe) {
   case Recipe::Mslk:
   case Recipe::Te:
   case Recipe::Modelopt:
+  case Recipe::Te4over6Mae:
+  case Recipe::Te4over6Mse:
     return true;
   case Recipe::Floor:
   case Recipe::Rceil:
@@ -47,18 +49,40 @@ bool isNvfp4Recipe(Recipe recipe) {
   return false;
 }
 
+bool isFourOverSix(Recipe recipe) {
+  return recipe == Recipe::Te4over6Mae || recipe == Recipe::Te4over6Mse;
+}
+
 bool acceptsTails(Recipe recipe) {
-  return recipe == Recipe::Te || recipe == Recipe::Modelopt;
+  return recipe == Recipe::Te || recipe == Recipe::Modelopt ||
+         isFourOverSix(recipe);
 }
 
 static int64_t ceilDivDim(int64_t dim, int64_t divisor) {
   return ShapedType::isDynamic(dim) ? dim : llvm::divideCeil(dim, divisor);
 }
 
-SmallVector<int64_t> getScaleShape(ArrayRef<int64_t> dataShape, int64_t block) {
-  SmallVector<int64_t> shape(dataShape);
-  shape.back() = ceilDivDim(shape.back(), block);
-  return shape;
+ScaleForm getCompactForm(ArrayRef<int64_t> block) {
+  return {{{0, block[0]}, {1, block[1]}}};
+}
+
+ScaleForm getExpandedForm(int64_t blockSize, ScaleDim dim) {
+  if (dim == ScaleDim::K)
+    return {{{0, 1}, {1, blockSize}}};
+  return {{{1, 1}, {0, blockSize}}};
+}
+
+SmallVector<int64_t> getScaleShape(ArrayRef<int64_t> shape,
+                                   const ScaleForm &form) {
+  SmallVector<int64_t> result(shape.drop_back(2));
+  for (const ScaleExtent &extent : form)
+    result.push_back(
+        ceilDivDim(shape.take_back(2)[extent.dim], extent.divisor));
+  return result;
+}
+
+SmallVector<int64_t> getScaleShape(ArrayRef<int64_t> shape, int64_t block) {
+  return getScaleShape(shape, getCompactForm({1, block}));
 }
 
 static OpFoldResult apply(OpBuilder &builder, Location loc, AffineExpr expr,
@@ -68,12 +92,20 @@ static OpFoldResult apply(OpBuilder &builder, Location loc, AffineExpr expr,
 }
 
 SmallVector<OpFoldResult> getScaleSizes(OpBuilder &builder, Location loc,
-                                        ArrayRef<OpFoldResult> dataSizes,
-                                        int64_t block) {
-  SmallVector<OpFoldResult> sizes(dataSizes);
+                                        ArrayRef<OpFoldResult> sizes,
+                                        const ScaleForm &form) {
+  SmallVector<OpFoldResult> result(sizes.drop_back(2));
   AffineExpr s0 = builder.getAffineSymbolExpr(0);
-  sizes.back() = apply(builder, loc, s0.ceilDiv(block), {sizes.back()});
-  return sizes;
+  for (const ScaleExtent &extent : form)
+    result.push_back(apply(builder, loc, s0.ceilDiv(extent.divisor),
+                           {sizes.take_back(2)[extent.dim]}));
+  return result;
+}
+
+SmallVector<OpFoldResult> getScaleSizes(OpBuilder &builder, Location loc,
+                                        ArrayRef<OpFoldResult> sizes,
+                                        int64_t block) {
+  return getScaleSizes(builder, loc, sizes, getCompactForm({1, block}));
 }
 
 SmallVector<OpFoldResult> withStaticSizes(OpBuilder &builder,
@@ -97,7 +129,15 @@ static bool isPacked(Type type) {
          isa<Float4E2M1FNType>(tensor.getElementType());
 }
 
-bool needsStorageForm(Type type) { return getLayout(type) || isPacked(type); }
+static bool isSixBit(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && !tensor.getEncoding() &&
+         isa<Float6E2M3FNType, Float6E3M2FNType>(tensor.getElementType());
+}
+
+bool needsStorageForm(Type type) {
+  return getLayout(type) || isPacked(type) || isSixBit(type);
+}
 
 /// Tiles of a grouped matrix of `rows` x `cols` scales, for any offsets: a
 /// group wastes at most one tile less one row (column) in the grouped
@@ -119,6 +159,8 @@ Type getStorageType(Type type) {
     shape.back() = ceilDivDim(shape.back(), 2);
     return RankedTensorType::get(shape, IntegerType::get(type.getContext(), 8));
   }
+  if (isSixBit(type))
+    return tensor.clone(IntegerType::get(type.getContext(), 8));
   LayoutAttr layout = getLayout(type);
   if (!layout)
     return type;

@@ -16,10 +16,19 @@ using namespace blockscale;
 
 void QuantizeOp::populateBoundsForShapedValueDim(
     Value value, int64_t dim, ValueBoundsConstraintSet &bounds) {
-  AffineExpr size = bounds.getExpr(getX(), dim);
-  bool isBlocks =
-      value == getScale() && dim == getScale().getType().getRank() - 1;
-  bounds.bound(value)[dim] == (isBlocks ? size.ceilDiv(getBlockSize()) : size);
+  int64_t batch = getX().getType().getRank() - 2;
+  if (dim < batch) {
+    bounds.bound(value)[dim] == bounds.getExpr(getX(), dim);
+    return;
+  }
+  ScaleForm form = {{{0, 1}, {1, 1}}};
+  if (value == getScale())
+    form = getScaleForm();
+  else if (getTransposed())
+    std::swap(form[0], form[1]);
+  ScaleExtent extent = form[dim - batch];
+  bounds.bound(value)[dim] ==
+      bounds.getExpr(getX(), batch + extent.dim).ceilDiv(extent.divisor);
 }
 
 void SwizzleOp::populateBoundsForShapedValueDim(

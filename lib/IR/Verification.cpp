@@ -56,22 +56,49 @@ LogicalResult verifyShape(Operation *op, StringRef name,
                            << formatShape(found);
 }
 
-LogicalResult verifyFormat(Operation *op, ArrayRef<int64_t> block,
-                           Type dataElement, Type scaleElement) {
-  bool isNvfp4 = isNvfp4ScaleType(scaleElement);
-  int64_t expected = getFormatBlockSize(scaleElement);
-  if (block.size() != 2 || block[0] != 1 || block[1] != expected) {
-    InFlightDiagnostic diag = op->emitOpError()
-                              << "expected block [1, " << expected << "] with "
-                              << scaleElement << " scales, but got [";
-    llvm::interleaveComma(block, diag);
-    return diag << "]";
+static void printBlock(InFlightDiagnostic &diag, ArrayRef<int64_t> block) {
+  diag << "[";
+  llvm::interleaveComma(block, diag);
+  diag << "]";
+}
+
+static LogicalResult
+verifyElementsAndBlock(Operation *op, ArrayRef<int64_t> block, Type dataElement,
+                       Type scaleElement,
+                       ArrayRef<std::array<int64_t, 2>> legal) {
+  if (!llvm::is_contained(
+          llvm::map_range(legal,
+                          [](const std::array<int64_t, 2> &shape) {
+                            return ArrayRef<int64_t>(shape);
+                          }),
+          block)) {
+    InFlightDiagnostic diag = op->emitOpError() << "expected block ";
+    for (auto [i, shape] : llvm::enumerate(legal)) {
+      diag << (i == 0 ? "" : i + 1 == legal.size() ? " or " : ", ");
+      printBlock(diag, shape);
+    }
+    diag << " with " << scaleElement << " scales, but got ";
+    printBlock(diag, block);
+    return diag;
   }
-  if (isNvfp4 && !isa<Float4E2M1FNType>(dataElement))
+  if (isNvfp4ScaleType(scaleElement) && !isa<Float4E2M1FNType>(dataElement))
     return op->emitOpError()
            << "expected f4E2M1FN data with f8E4M3FN scales (NVFP4), but got "
            << dataElement;
   return success();
+}
+
+LogicalResult verifyFormat(Operation *op, ArrayRef<int64_t> block,
+                           Type dataElement, Type scaleElement) {
+  int64_t size = getFormatBlockSize(scaleElement);
+  return verifyElementsAndBlock(op, block, dataElement, scaleElement,
+                                {{1, size}, {size, 1}, {size, size}});
+}
+
+LogicalResult verifyRowFormat(Operation *op, ArrayRef<int64_t> block,
+                              Type dataElement, Type scaleElement) {
+  return verifyElementsAndBlock(op, block, dataElement, scaleElement,
+                                {{1, getFormatBlockSize(scaleElement)}});
 }
 
 LogicalResult verifyRecipe(Operation *op, Recipe recipe, bool isNvfp4) {
@@ -79,11 +106,23 @@ LogicalResult verifyRecipe(Operation *op, Recipe recipe, bool isNvfp4) {
     return success();
   return op->emitOpError() << "expected "
                            << (isNvfp4 ? "an NVFP4 recipe (torchao, mslk, te, "
-                                         "modelopt) with f8E4M3FN scales"
+                                         "modelopt, te_4over6_mae, "
+                                         "te_4over6_mse) with f8E4M3FN scales"
                                        : "an MX recipe (floor, rceil, "
                                          "rceil_sat, ceil, even) with "
                                          "f8E8M0FNU scales")
                            << ", but got " << stringifyRecipe(recipe);
+}
+
+LogicalResult verifyBlockMultiples(Operation *op, StringRef name,
+                                   ArrayRef<int64_t> shape,
+                                   ArrayRef<int64_t> block) {
+  int64_t rows = shape.take_back(2).front();
+  if (!ShapedType::isDynamic(rows) && rows % block[0] != 0)
+    return op->emitOpError()
+           << "expected the second-to-last dimension of " << name
+           << " to be a multiple of " << block[0] << ", but got " << rows;
+  return verifyBlockMultiple(op, name, shape.back(), block[1]);
 }
 
 LogicalResult verifyBlockMultiple(Operation *op, StringRef name, int64_t size,
@@ -122,7 +161,8 @@ LogicalResult verifyScaleLayout(Operation *op, StringRef name,
 }
 
 LogicalResult verifyGlobalOperand(Operation *op, StringRef name, Value operand,
-                                  bool isNvfp4, ArrayRef<int64_t> perElement) {
+                                  bool isNvfp4,
+                                  ArrayRef<SmallVector<int64_t>> shapes) {
   if (!operand)
     return success();
   if (!isNvfp4)
@@ -132,11 +172,53 @@ LogicalResult verifyGlobalOperand(Operation *op, StringRef name, Value operand,
   auto type = dyn_cast<RankedTensorType>(operand.getType());
   if (!type || type.getRank() == 0)
     return success();
-  if (!perElement.empty())
-    return verifyShape(op, name, perElement, type.getShape());
-  return op->emitOpError() << "expected " << name
-                           << " to be a scalar or have rank 0, but got shape "
-                           << formatShape(type.getShape());
+  for (ArrayRef<int64_t> shape : shapes)
+    if (static_cast<int64_t>(shape.size()) == type.getRank())
+      return verifyShape(op, name, shape, type.getShape());
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "expected " << name << " to be a scalar";
+  for (ArrayRef<int64_t> shape : shapes)
+    diag << ", have shape " << formatShape(shape);
+  return diag << " or have rank 0, but got shape "
+              << formatShape(type.getShape());
+}
+
+SmallVector<SmallVector<int64_t>> getGlobalShapes(ArrayRef<int64_t> shape) {
+  SmallVector<SmallVector<int64_t>> shapes;
+  if (shape.size() > 2)
+    shapes.emplace_back(shape.drop_back(2));
+  shapes.emplace_back(shape.drop_back());
+  return shapes;
+}
+
+bool hasRowValues(ValueRange operands, int64_t rank) {
+  return llvm::any_of(operands, [&](Value operand) {
+    auto type = operand ? dyn_cast<RankedTensorType>(operand.getType())
+                        : RankedTensorType();
+    return type && type.getRank() == rank - 1;
+  });
+}
+
+LogicalResult verifyGroupDim(Operation *op, int64_t groupDim, Value offsets) {
+  if (groupDim == 0 || (groupDim == 1 && offsets))
+    return success();
+  return op->emitOpError() << "expected group_dim to be "
+                           << (offsets ? "0 (rows) or 1 (columns)"
+                                       : "0 without offsets")
+                           << ", but got " << groupDim;
+}
+
+LogicalResult verifyGroupedMatrix(Operation *op, StringRef name,
+                                  RankedTensorType type,
+                                  RankedTensorType offsets) {
+  if (type.getRank() != 2)
+    return op->emitOpError()
+           << "expected " << name
+           << " to have rank 2 with offsets, but got rank " << type.getRank();
+  if (offsets.getRank() == 1)
+    return success();
+  return op->emitOpError() << "expected offsets to have rank 1, but got rank "
+                           << offsets.getRank();
 }
 
 } // namespace blockscale::verification

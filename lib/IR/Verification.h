@@ -24,15 +24,26 @@ llvm::LogicalResult verifyShape(mlir::Operation *op, llvm::StringRef name,
                                 llvm::ArrayRef<int64_t> expected,
                                 llvm::ArrayRef<int64_t> found);
 
-/// Block, data and scale element types form NVFP4 or MX.
+/// Block, data and scale element types form NVFP4 or MX: blocks of a quantizer,
+/// or blocks [1, B] of an operand of a product.
 llvm::LogicalResult verifyFormat(mlir::Operation *op,
                                  llvm::ArrayRef<int64_t> block,
                                  mlir::Type dataElement,
                                  mlir::Type scaleElement);
+llvm::LogicalResult verifyRowFormat(mlir::Operation *op,
+                                    llvm::ArrayRef<int64_t> block,
+                                    mlir::Type dataElement,
+                                    mlir::Type scaleElement);
 
 /// The recipe belongs to the format of the scale element type.
 llvm::LogicalResult verifyRecipe(mlir::Operation *op, Recipe recipe,
                                  bool isNvfp4);
+
+/// The static matrix dimensions of `name` are multiples of the block's.
+llvm::LogicalResult verifyBlockMultiples(mlir::Operation *op,
+                                         llvm::StringRef name,
+                                         llvm::ArrayRef<int64_t> shape,
+                                         llvm::ArrayRef<int64_t> block);
 
 /// A static last dimension of `name` is a multiple of the block.
 llvm::LogicalResult verifyBlockMultiple(mlir::Operation *op,
@@ -46,11 +57,31 @@ llvm::LogicalResult verifyScaleLayout(mlir::Operation *op, llvm::StringRef name,
                                       int64_t groups = 0,
                                       int64_t groupedDim = 0);
 
-/// A global operand is f32, tensor<f32>, or has shape `perElement`.
-llvm::LogicalResult verifyGlobalOperand(mlir::Operation *op,
+/// A global operand is f32, tensor<f32>, or has one of `shapes`, which differ
+/// in rank and are not empty.
+llvm::LogicalResult
+verifyGlobalOperand(mlir::Operation *op, llvm::StringRef name,
+                    mlir::Value operand, bool isNvfp4,
+                    llvm::ArrayRef<llvm::SmallVector<int64_t>> shapes);
+
+/// Shapes of global operands of a tensor with shape `shape` [.., M, K]: one
+/// value a batch element, or one a row.
+llvm::SmallVector<llvm::SmallVector<int64_t>>
+getGlobalShapes(llvm::ArrayRef<int64_t> shape);
+
+/// Whether one of the operands, which may be null, has one value a row of a
+/// tensor of rank `rank`.
+bool hasRowValues(mlir::ValueRange operands, int64_t rank);
+
+/// `group_dim` is 0 or 1, and 0 where `offsets` is null.
+llvm::LogicalResult verifyGroupDim(mlir::Operation *op, int64_t groupDim,
+                                   mlir::Value offsets);
+
+/// `name` has rank 2 and its offsets rank 1.
+llvm::LogicalResult verifyGroupedMatrix(mlir::Operation *op,
                                         llvm::StringRef name,
-                                        mlir::Value operand, bool isNvfp4,
-                                        llvm::ArrayRef<int64_t> perElement);
+                                        mlir::RankedTensorType type,
+                                        mlir::RankedTensorType offsets);
 
 } // namespace blockscale::verification
 

@@ -94,8 +94,11 @@ struct ConvertConstant : public StoragePattern<arith::ConstantOp> {
     if (!logical)
       return rewriter.notifyMatchFailure(op, "not one byte an element");
     int64_t count = storage.getNumElements();
-    SmallVector<uint8_t> bytes = layout ? swizzleScales(*logical, type, count)
-                                        : packCodes(*logical, type, count);
+    SmallVector<uint8_t> bytes = std::move(*logical);
+    if (layout)
+      bytes = swizzleScales(bytes, type, count);
+    else if (isa<Float4E2M1FNType>(type.getElementType()))
+      bytes = packCodes(bytes, type, count);
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(
         op, getStorageElements(bytes, storage, op.getValue()));
     return success();

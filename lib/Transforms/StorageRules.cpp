@@ -25,8 +25,9 @@ namespace blockscale {
 
 bool isPackedOrSwizzled(Type type) {
   auto tensor = dyn_cast<TensorType>(type);
-  return tensor &&
-         (isa<Float4E2M1FNType>(tensor.getElementType()) || getLayout(tensor));
+  return tensor && (isa<Float4E2M1FNType, Float6E2M3FNType, Float6E3M2FNType>(
+                        tensor.getElementType()) ||
+                    getLayout(tensor));
 }
 
 Type findType(Operation *op, function_ref<bool(Type)> predicate) {
@@ -57,7 +58,7 @@ int64_t getStorageUnit(RankedTensorType type, int64_t dim) {
   int64_t fromEnd = type.getRank() - dim;
   if (getLayout(type))
     return fromEnd == 1 ? 4 : fromEnd == 2 ? 128 : 1;
-  return isPackedOrSwizzled(type) && fromEnd == 1 ? 2 : 1;
+  return isa<Float4E2M1FNType>(type.getElementType()) && fromEnd == 1 ? 2 : 1;
 }
 
 bool isStoredDim(RankedTensorType type, int64_t dim) {

@@ -26,7 +26,9 @@ def BlockScale_Recipe : I32EnumAttr<"Recipe", "named rounding recipe", [
     I32EnumAttrCase<"Rceil", 5, "rceil">,
     I32EnumAttrCase<"RceilSat", 6, "rceil_sat">,
     I32EnumAttrCase<"Ceil", 7, "ceil">,
-    I32EnumAttrCase<"Even", 8, "even">]> {
+    I32EnumAttrCase<"Even", 8, "even">,
+    I32EnumAttrCase<"Te4over6Mae", 9, "te_4over6_mae">,
+    I32EnumAttrCase<"Te4over6Mse", 10, "te_4over6_mse">]> {
   let cppNamespace = "::blockscale";
   let genSpecializedAttr = 0;
 }
@@ -37,9 +39,70 @@ def BlockScale_RecipeAttr
   let description = [{
     "NVFP4" is several roundings. A recipe names one of them, to the last bit:
     where the scale is divided or multiplied, its floor, and the rules for zero
-    and NaN. `torchao`, `mslk`, `te` and `modelopt` are NVFP4 recipes; `floor`,
-    `rceil`, `rceil_sat`, `ceil` and `even` choose the E8M0 scale of MX formats.
-    The defaults are `torchao` and `rceil`.
+    and NaN. `torchao`, `mslk`, `te` and `modelopt` are NVFP4 recipes, and so are
+    `te_4over6_mae` and `te_4over6_mse`, which choose between two scales for each
+    block by its error; `floor`, `rceil`, `rceil_sat`, `ceil` and `even` choose
+    the E8M0 scale of MX formats. The defaults are `torchao` and `rceil`.
+  }];
+  let assemblyFormat = "$value";
+}
+
+//===----------------------------------------------------------------------===//
+// Scale dimension
+//===----------------------------------------------------------------------===//
+
+def BlockScale_ScaleDim : I32EnumAttr<"ScaleDim", "dimension that blocks run along", [
+    I32EnumAttrCase<"N", 0, "n">,
+    I32EnumAttrCase<"K", 1, "k">]> {
+  let cppNamespace = "::blockscale";
+  let genSpecializedAttr = 0;
+}
+
+def BlockScale_ScaleDimAttr
+    : EnumAttr<BlockScale_Dialect, BlockScale_ScaleDim, "scale_dim"> {
+  let summary = "The dimension of [N, K] that a product with replicated scales runs along";
+  let description = [{
+    The scales of square blocks serve products along either dimension. `k`, the
+    last one, gives each row of the matrix a scale for every block of columns:
+    (N, K/B). `n` gives each column one for every block of rows: (K, N/B).
+
+    Example:
+
+    ```mlir
+    %w, %t = blockscale.quantize %y block [32, 32] scale_dim k
+        : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+    ```
+  }];
+  let assemblyFormat = "$value";
+}
+
+def BlockScale_GlobalScaling : I32EnumAttr<"GlobalScaling", "place of the global scales in a product", [
+    I32EnumAttrCase<"BeforeRounding", 0, "before_rounding">,
+    I32EnumAttrCase<"AfterRounding", 1, "after_rounding">]> {
+  let cppNamespace = "::blockscale";
+  let genSpecializedAttr = 0;
+}
+
+def BlockScale_GlobalScalingAttr
+    : EnumAttr<BlockScale_Dialect, BlockScale_GlobalScaling, "global_scaling"> {
+  let summary = "Whether a product is multiplied by its global scales before or after rounding";
+  let description = [{
+    `before_rounding` (the default) multiplies the f32 sum by the product of the
+    global scales, adds the bias, and rounds once to the result type, as GEMM
+    epilogues do. `after_rounding` is what torchao does: the sum is rounded to the
+    result type, multiplied by the product of the global scales rounded to that
+    type, and rounded; then the bias is added and the sum rounded. Where there is
+    no global scale and the result is not f32, the bias is added in f32 before the
+    one rounding.
+
+    Example:
+
+    ```mlir
+    %z = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+        global_scale_a(%ga : tensor<f32>) global_scaling after_rounding
+        : tensor<48x256xf4E2M1FN>, tensor<40x256xf4E2M1FN>,
+          tensor<48x16xf8E4M3FN>, tensor<40x16xf8E4M3FN> -> tensor<48x40xbf16>
+    ```
   }];
   let assemblyFormat = "$value";
 }

@@ -22,6 +22,7 @@
 
 #include "blockscale/IR/BlockScaleDialect.h.inc"
 #include "blockscale/IR/BlockScaleEnums.h.inc"
+#include "blockscale/IR/ScaleForm.h"
 
 #define GET_ATTRDEF_CLASSES
 #include "blockscale/IR/BlockScaleAttributes.h.inc"

@@ -29,10 +29,13 @@ def BlockScale_ValueBounds : DeclareOpInterfaceMethods<ValueBoundsOpInterface,
 
 /// What a quantizer reads. f16 is refused: no recipe defines it.
 def BlockScale_InputTensor : RankedTensorOf<[BF16, F32]>;
-def BlockScale_DataTensor : RankedTensorOf<[F4E2M1FN, F8E4M3FN, F8E5M2]>;
+def BlockScale_DataTensor
+    : RankedTensorOf<[F4E2M1FN, F6E2M3FN, F6E3M2FN, F8E4M3FN, F8E5M2]>;
 def BlockScale_ScaleTensor : RankedTensorOf<[F8E4M3FN, F8E8M0FNU]>;
 def BlockScale_ResultTensor : RankedTensorOf<[F32, BF16, F16]>;
-/// One value per tensor (scalar or 0-d) or per batch element.
+/// Ends of groups, on device.
+def BlockScale_OffsetsTensor : RankedTensorOf<[I32]>;
+/// One value per tensor (scalar or 0-d), batch element, row or group.
 def BlockScale_GlobalValue : AnyTypeOf<[F32, RankedTensorOf<[F32]>]>;
 
 #endif // BLOCKSCALE_IR_BLOCKSCALEOPBASE_TD

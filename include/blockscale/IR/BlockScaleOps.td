@@ -8,8 +8,10 @@
 #ifndef BLOCKSCALE_IR_BLOCKSCALEOPS_TD
 #define BLOCKSCALE_IR_BLOCKSCALEOPS_TD
 
+include "blockscale/IR/AmaxOps.td"
 include "blockscale/IR/KernelOps.td"
 include "blockscale/IR/MatmulOps.td"
 include "blockscale/IR/QuantizeOps.td"
+include "blockscale/IR/ScaleOps.td"
 
 #endif // BLOCKSCALE_IR_BLOCKSCALEOPS_TD

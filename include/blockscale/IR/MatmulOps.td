@@ -22,9 +22,10 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     at most 1e-6 * max(1, K/256) * sum_k |a sa b sb|, plus its own final
     rounding. Both operands run along K, so B is given transposed, [N, K]. The
     product of the global scales multiplies the sum in f32 and the bias is added
-    in f32 before the rounding to the result type. Either operand may have its
-    own data type (E4M3 by E2M1, say) within one scale type. Each scale operand
-    may be linear or swizzled.
+    in f32 before the rounding to the result type; `global_scaling after_rounding`
+    does both in the result type instead. Either operand may have its own data
+    type (E4M3 by E2M1, say) within one scale type. Each scale operand may be
+    linear or swizzled. Scales of square blocks enter expanded (`expand_scale`).
 
     Constraints:
     - `scaled_mm_c1`: `a`, `b` and the result have the same rank, at least 2,
@@ -37,7 +38,7 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     - `scaled_mm_c5`: K is a multiple of the block.
     - `scaled_mm_c6`: the result is [.., M, N].
     - `scaled_mm_c7`: global scales only in NVFP4; each is a scalar, has rank 0,
-      or the leading dimensions.
+      the leading dimensions, or these and the rows of its operand (M or N).
     - `scaled_mm_c8`: the bias is [N].
     - `scaled_mm_c9`: scale encodings are absent or ungrouped layouts.
 
@@ -57,13 +58,15 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     BlockScale_ScaleTensor:$scale_b,
     Optional<BlockScale_GlobalValue>:$global_scale_a,
     Optional<BlockScale_GlobalValue>:$global_scale_b,
-    Optional<RankedTensorOf<[F32, BF16, F16]>>:$bias,
-    DenseI64ArrayAttr:$block);
+    Optional<BlockScale_ResultTensor>:$bias,
+    DenseI64ArrayAttr:$block,
+    OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling);
   let results = (outs BlockScale_ResultTensor:$result);
   let assemblyFormat = [{
     $a `,` $b `scales` `(` $scale_a `,` $scale_b `)` `block` $block
     (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
+    (`global_scaling` `` $global_scaling^)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
     attr-dict `:` type($a) `,` type($b) `,` type($scale_a) `,` type($scale_b)
     `->` type($result)
@@ -87,9 +90,9 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     2d-2d  a[M, K], b[N, K]:     y[g, m, n] = sum_{k in group g} a[m, k] b[n, k]   groups of k
     ```
 
-    with block scales, global scales and the accuracy of `scaled_mm`. Rows of a
-    2d-3d result that no group covers are zero; in the 2d-2d form an empty
-    group's product is zero. Offsets that are negative, descend or end beyond
+    with block scales, global scales, bias and the accuracy of `scaled_mm`. Rows
+    of a 2d-3d result that no group covers are zero; in the 2d-2d form an empty
+    group's sum is zero. Offsets that are negative, descend or end beyond
     the dimension are clamped into [previous end, extent]; 2d-2d offsets must be
     multiples of the block, other offsets are rounded down.
 
@@ -108,6 +111,7 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     - `scaled_grouped_mm_c8`: scale encodings are absent, an ungrouped layout, or
       a layout grouped G times along the dimension that the offsets bound: rows
       of `scale_a` in 2d-3d, columns of both scales in 2d-2d.
+    - `scaled_grouped_mm_c9`: the bias is [N] or [G, N].
 
     Example:
 
@@ -120,18 +124,22 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
   let arguments = (ins
     BlockScale_DataTensor:$a,
     BlockScale_DataTensor:$b,
-    RankedTensorOf<[I32]>:$offsets,
+    BlockScale_OffsetsTensor:$offsets,
     BlockScale_ScaleTensor:$scale_a,
     BlockScale_ScaleTensor:$scale_b,
     Optional<BlockScale_GlobalValue>:$global_scale_a,
     Optional<BlockScale_GlobalValue>:$global_scale_b,
-    DenseI64ArrayAttr:$block);
+    Optional<BlockScale_ResultTensor>:$bias,
+    DenseI64ArrayAttr:$block,
+    OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling);
   let results = (outs BlockScale_ResultTensor:$result);
   let assemblyFormat = [{
     $a `,` $b `offsets` `(` $offsets `)` `scales` `(` $scale_a `,` $scale_b `)`
     `block` $block
     (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
+    (`global_scaling` `` $global_scaling^)?
+    (`bias` `(` $bias^ `:` type($bias) `)`)?
     attr-dict `:` type($a) `,` type($b) `,` type($offsets) `,` type($scale_a) `,`
     type($scale_b) `->` type($result)
   }];

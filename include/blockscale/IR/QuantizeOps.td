@@ -1,4 +1,4 @@
-//===- QuantizeOps.td - amax, quantize, dequantize, swizzle -*- tablegen -*-===//
+//===- QuantizeOps.td - hadamard, quantize, dequantize -----*- tablegen -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,81 +10,54 @@
 
 include "blockscale/IR/BlockScaleOpBase.td"
 
-def BlockScale_AmaxOp : BlockScale_TensorOp<"amax"> {
-  let summary = "Largest absolute value of a tensor or of each batch element";
-  let description = [{
-    ```text
-    amax = max |x[.., m, k]|
-    ```
-
-    over the whole tensor (result `tensor<f32>`) or over each matrix of a
-    batched tensor (result shape = the leading dimensions). NaN propagates; an
-    empty range gives 0.
-
-    Constraints:
-    - `amax_c1`: `x` has rank at least 2 and no encoding.
-    - `amax_c2`: the result shape is empty or equals the leading dimensions of
-      `x`, without encoding.
-
-    Example:
-
-    ```mlir
-    %a = blockscale.amax %x : tensor<64x128xbf16> -> tensor<f32>
-    %e = blockscale.amax %w : tensor<8x64x128xbf16> -> tensor<8xf32>
-    ```
-  }];
-  let arguments = (ins BlockScale_InputTensor:$x);
-  let results = (outs RankedTensorOf<[F32]>:$amax);
-  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($amax)";
-  let hasVerifier = 1;
-}
-
-def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
+def BlockScale_HadamardOp : BlockScale_TensorOp<"hadamard",
     [SameOperandsAndResultType]> {
-  let summary = "Decode scale of a tensor from its amax";
+  let summary = "Random Hadamard transform (RHT) of groups of 16 elements";
   let description = [{
-    The largest block scale times the largest code is 448 * 6 = 2688, so the
-    decode scale that maps the tensor's amax onto it is
+    Each group v of 16 consecutive elements along dimension `dim` of the matrix
+    (0: down a column, 1: along a row) becomes
 
-    | recipe | global scale |
-    | --- | --- |
-    | `torchao`, `modelopt` | `amax / 2688` |
-    | `mslk` | `1 / (2688 / max(amax, 1e-8))` |
-    | `te` | `1 / S`, `S = min(2688 / amax, FLT_MAX)`, 1 where amax or S is 0 |
+    ```text
+    v * diag(d) * H / 4,   H[i][j] = (-1)^popcount(i & j),   d[i] = -1 where bit i of sign_mask is set
+    ```
 
-    in f32, one rounding an operation. For `te` and `mslk` the encode scale S is
-    what the recipe computes with, and 1/(1/S) is not S to the last bit: give
-    `quantize` the amax (`global_amax`) where their exact bytes matter.
+    summed in f32 and rounded once to bf16. The default mask 0xD7E8 = 55272 is
+    TransformerEngine's and torchao's; mask 0 is the plain transform. Two operands
+    transformed along their contracted dimension keep their product, since the
+    matrix is orthogonal. The order of the sum is that of Numerics/Hadamard.h.
 
     Constraints:
-    - `global_scale_c1`: the recipe is an NVFP4 recipe.
+    - `hadamard_c1`: `x` has rank at least 2 and no encoding.
+    - `hadamard_c2`: `x` is bf16, for which the transform is defined.
+    - `hadamard_c3`: `dim` is 0 or 1.
+    - `hadamard_c4`: the transformed dimension is a multiple of 16. Where it is
+      dynamic this is checked at run time.
+    - `hadamard_c5`: `sign_mask` has 16 bits.
 
     Example:
 
     ```mlir
-    %g = blockscale.global_scale %a recipe torchao : tensor<f32>
+    %y = blockscale.hadamard %x dim 0 : tensor<64x128xbf16>
+    %z = blockscale.hadamard %x dim 1 sign_mask 0 : tensor<64x128xbf16>
     ```
   }];
   let arguments = (ins
-    RankedTensorOf<[F32]>:$amax,
-    OptionalAttr<BlockScale_RecipeAttr>:$recipe);
-  let results = (outs RankedTensorOf<[F32]>:$scale);
+    BlockScale_InputTensor:$x,
+    I64Attr:$dim,
+    DefaultValuedOptionalAttr<I64Attr, "0xD7E8">:$sign_mask);
+  let results = (outs BlockScale_InputTensor:$result);
   let assemblyFormat = [{
-    $amax (`recipe` `` $recipe^)? attr-dict `:` type($amax)
+    $x `dim` $dim (`sign_mask` $sign_mask^)? attr-dict `:` type($x)
   }];
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// The recipe, or the format's default where the attribute is absent.
-    Recipe getEffectiveRecipe();
-  }];
 }
 
 def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     [AttrSizedOperandSegments, BlockScale_ValueBounds]> {
   let summary = "Narrow data and block scales of a tensor";
   let description = [{
-    For each block b of `block` consecutive elements of the last dimension,
-    with the recipe's arithmetic,
+    For each block b of `block` = [rows, columns] of the matrix, the last two
+    dimensions of `x`, with the recipe's arithmetic,
 
     ```text
     scale[b] = cast(amax(x[b]) / largest(data type) / global)   in E4M3 or E8M0
@@ -93,28 +66,61 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
 
     The exact operations, their order and the rules for zero, infinity and NaN
     are the recipe's (docs/Numerics.md). An absent global scale means 1.0 in
-    every recipe. `global_amax` gives the recipe the tensor's amax instead, from
-    which it derives its own constants. With an encoded scale result the scales
-    are written in that layout, padding as zero bytes.
+    every recipe. `global_amax` gives the recipe the amax instead, from which it
+    derives its own constants; `block_amax` replaces the amax of each block, as
+    `scale_sweep` chooses it. With `rng` (seed, offset) data are rounded
+    stochastically, with the same bits whatever computes them.
 
-    Formats: NVFP4 is block `[1, 16]`, f8E4M3FN scales, f4E2M1FN data; MX is
-    block `[1, 32]`, f8E8M0FNU scales, f8E4M3FN, f8E5M2 or f4E2M1FN data.
+    Results for x [.., M, K], with blocks m x k:
+
+    | attribute | data | scale |
+    | --- | --- | --- |
+    | none | [.., M, K] | [.., M/m, K/k] |
+    | `transposed` | [.., K, M] | [.., K/k, M/m] |
+    | `scale_dim k` (square blocks) | as above | [.., M, K/k], a scale in each row of its block |
+    | `scale_dim n` (square blocks) | as above | [.., K, M/m], a scale in each column of its block |
+
+    with quotients rounded up. With an encoded scale result the scales are written
+    in that layout, padding as zero bytes.
+
+    `offsets` are the ends of G groups of rows (`group_dim` 0) or columns (1) of a
+    matrix, on device: global operands may then have one value a group, and the
+    scales a layout grouped along that dimension. Offsets that are negative,
+    descend or end beyond the dimension are clamped into [previous end, extent],
+    and rounded down to whole blocks. Elements that no group covers give zero
+    codes and zero scale bytes.
+
+    Formats: NVFP4 is blocks [1, 16], [16, 16] or (transposed) [16, 1], f8E4M3FN
+    scales, f4E2M1FN data; MX is blocks [1, 32], [32, 1] or [32, 32], f8E8M0FNU
+    scales, f8E4M3FN, f8E5M2, f6E2M3FN, f6E3M2FN or f4E2M1FN data.
 
     Constraints:
     - `quantize_c1`: `x` has rank at least 2 and no encoding.
     - `quantize_c2`: block, data and scale element types are those of a format.
-    - `quantize_c3`: the recipe belongs to the format.
-    - `quantize_c4`: the data shape is the shape of `x`, without encoding.
-    - `quantize_c5`: the scale shape is that of `x` with the last dimension
-      divided by the block, rounded up.
-    - `quantize_c6`: the last dimension of `x` is a multiple of the block, unless
-      the recipe takes tails (`te`, `modelopt`). Where it is dynamic this is
-      checked at run time.
+    - `quantize_c3`: the recipe belongs to the format; 4over6 recipes take blocks
+      of one row or column.
+    - `quantize_c4`: the data shape is that of the table, without encoding.
+    - `quantize_c5`: the scale shape is that of the table.
+    - `quantize_c6`: both matrix dimensions of `x` are multiples of the block,
+      unless the recipe takes tails (`te`, `modelopt`, `te_4over6_*`). Where they
+      are dynamic this is checked at run time.
     - `quantize_c7`: at most one of `global_scale` and `global_amax`, and only
       in NVFP4.
-    - `quantize_c8`: a global operand is a scalar, has rank 0, or the leading
-      dimensions of `x`.
-    - `quantize_c9`: the scale encoding is absent or an ungrouped layout.
+    - `quantize_c8`: a global operand is a scalar, has rank 0, the leading
+      dimensions of `x`, or these and its rows; with `offsets`, rank 0 or [G].
+    - `quantize_c9`: the scale encoding is absent or a layout, which scales of
+      more than one row of `x` take only as `transposed` or with `scale_dim`; a
+      grouped one has a group an offset, along `group_dim`.
+    - `quantize_c10`: `transposed` needs blocks of more than one row.
+    - `quantize_c11`: `scale_dim` needs square blocks.
+    - `quantize_c12`: a global operand with one value a row needs blocks [1, 16]
+      and no `rng`, no `transposed` and no 4over6 recipe.
+    - `quantize_c13`: `block_amax` needs blocks [1, 16], no 4over6 recipe, and has
+      one value a block.
+    - `quantize_c14`: `rng` needs f4E2M1FN data and no 4over6 recipe, and has
+      shape 2.
+    - `quantize_c15`: with `offsets`, `x` has rank 2, `offsets` rank 1, and
+      `group_dim` is 0 or 1; without, it is 0.
 
     Example:
 
@@ -122,19 +128,31 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     %q, %s = blockscale.quantize %x block [1, 16] global_scale(%g : tensor<f32>)
         : tensor<200x80xbf16>
        -> tensor<200x80xf4E2M1FN>, tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
+    %w, %t = blockscale.quantize %y block [32, 32] scale_dim k
+        : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
     ```
   }];
   let arguments = (ins
     BlockScale_InputTensor:$x,
     Optional<BlockScale_GlobalValue>:$global_scale,
     Optional<BlockScale_GlobalValue>:$global_amax,
+    Optional<RankedTensorOf<[F32]>>:$block_amax,
+    Optional<RankedTensorOf<[I64]>>:$rng,
+    Optional<BlockScale_OffsetsTensor>:$offsets,
     DenseI64ArrayAttr:$block,
-    OptionalAttr<BlockScale_RecipeAttr>:$recipe);
+    UnitAttr:$transposed,
+    OptionalAttr<BlockScale_ScaleDimAttr>:$scale_dim,
+    OptionalAttr<BlockScale_RecipeAttr>:$recipe,
+    DefaultValuedOptionalAttr<I64Attr, "0">:$group_dim);
   let results = (outs BlockScale_DataTensor:$data, BlockScale_ScaleTensor:$scale);
   let assemblyFormat = [{
-    $x `block` $block (`recipe` `` $recipe^)?
+    $x `block` $block (`transposed` $transposed^)? (`scale_dim` `` $scale_dim^)?
+    (`recipe` `` $recipe^)?
     (`global_scale` `(` $global_scale^ `:` type($global_scale) `)`)?
     (`global_amax` `(` $global_amax^ `:` type($global_amax) `)`)?
+    (`block_amax` `(` $block_amax^ `:` type($block_amax) `)`)?
+    (`rng` `(` $rng^ `:` type($rng) `)`)?
+    (`offsets` `(` $offsets^ `:` type($offsets) `)`)? (`group_dim` $group_dim^)?
     attr-dict `:` type($x) `->` type($data) `,` type($scale)
   }];
   let hasVerifier = 1;
@@ -142,8 +160,12 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
   let extraClassDeclaration = [{
     /// The recipe, or the format's default where the attribute is absent.
     Recipe getEffectiveRecipe();
-    /// Elements of the last dimension that share a scale.
-    int64_t getBlockSize() { return getBlock().back(); }
+    /// The longer side of a block: 16 or 32.
+    int64_t getBlockSize() { return std::max(getBlock().front(), getBlock().back()); }
+    /// What the scale result's matrix dimensions count.
+    ScaleForm getScaleForm();
+    /// Whether a global operand has one value a row of `x`.
+    bool hasRowGlobals();
   }];
 }
 
@@ -152,12 +174,13 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
   let summary = "Values that narrow data and block scales stand for";
   let description = [{
     ```text
-    torchao, mslk, te:  x[i] = f32(data[i]) * (global * f32(scale[b]))
+    torchao, mslk, te*: x[i] = f32(data[i]) * (global * f32(scale[b]))
     modelopt:           x[i] = f32(data[i]) * f32(scale[b]) * global     left to right
     MX:                 x[i] = f32(data[i]) * 2^(scale[b] - 127)
     ```
 
-    in f32, rounded to the result type at the end. `global_amax` stands for the
+    in f32, rounded to the result type at the end, for each block b of `block` =
+    [rows, columns]. `global_amax` stands for the
     decode scale that the recipe's `global_scale` gives. A NaN scale makes its
     block NaN. This is not the inverse of `quantize`, and never folded as one.
 
@@ -166,16 +189,17 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
     - `dequantize_c2`: block, data and scale element types are those of a format.
     - `dequantize_c3`: the recipe belongs to the format.
     - `dequantize_c4`: the result shape is the data shape, without encoding.
-    - `dequantize_c5`: the scale shape is the data shape with the last dimension
-      divided by the block, rounded up.
+    - `dequantize_c5`: the scale shape is the data shape with the last two
+      dimensions divided by the block, rounded up.
     - `dequantize_c6`: at most one of `global_scale` and `global_amax`, and only
       in NVFP4.
-    - `dequantize_c7`: a global operand is a scalar, has rank 0, or the leading
-      dimensions of the data.
-    - `dequantize_c8`: the scale encoding is absent or an ungrouped layout.
-    - `dequantize_c9`: the last dimension of the data is a multiple of the block,
-      unless the recipe takes tails (`te`, `modelopt`). Where it is dynamic this
-      is checked at run time.
+    - `dequantize_c7`: a global operand is a scalar, has rank 0, the leading
+      dimensions of the data, or these and its rows, with blocks [1, 16].
+    - `dequantize_c8`: the scale encoding is absent or, for blocks of one row, an
+      ungrouped layout.
+    - `dequantize_c9`: both matrix dimensions of the data are multiples of the
+      block, unless the recipe takes tails (`te`, `modelopt`, `te_4over6_*`).
+      Where they are dynamic this is checked at run time.
 
     Example:
 
@@ -203,58 +227,13 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
   let extraClassDeclaration = [{
     /// The recipe, or the format's default where the attribute is absent.
     Recipe getEffectiveRecipe();
-    /// Elements of the last dimension that share a scale.
-    int64_t getBlockSize() { return getBlock().back(); }
+    /// The longer side of a block: 16 or 32.
+    int64_t getBlockSize() { return std::max(getBlock().front(), getBlock().back()); }
+    /// What the scale operand's matrix dimensions count.
+    ScaleForm getScaleForm();
+    /// Whether a global operand has one value a row of the data.
+    bool hasRowGlobals();
   }];
-}
-
-def BlockScale_SwizzleOp : BlockScale_TensorOp<"swizzle",
-    [AttrSizedOperandSegments, BlockScale_ValueBounds]> {
-  let summary = "Change the layout of a scale tensor";
-  let description = [{
-    The same logical matrix in the layout of the result type: linear to swizzled
-    or back. Padding is written as zero bytes. Between equal types it is a no-op.
-
-    A grouped layout needs `offsets`: the end of each group in elements of the
-    quantized tensor, on device. `block` is the number of those elements a row
-    (`dim = 0`: 1) or column (`dim = 1`: the block size) of the scale stands for.
-
-    A swizzled tensor does not store its logical size, so a linear result with
-    dynamic dimensions takes one size operand for each.
-
-    Constraints:
-    - `swizzle_c1`: source and result have the same shape and element type, and
-      are equal where their layouts are.
-    - `swizzle_c2`: encodings are absent or layouts.
-    - `swizzle_c3`: `sizes` has one operand for each dynamic dimension of a
-      linear result of a swizzled source, else none.
-    - `swizzle_c4`: `offsets` is present exactly where one side is grouped, with
-      one end offset a group; then the other side is linear.
-    - `swizzle_c5`: `block` is positive, and 1 unless the layout is grouped
-      along `dim = 1`.
-
-    Example:
-
-    ```mlir
-    %t = blockscale.swizzle %s
-        : tensor<200x5xf8E4M3FN> -> tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
-    %u = blockscale.swizzle %d sizes(%r, %c)
-        : tensor<?x?xf8E4M3FN, #blockscale.layout<swizzle_128x4>> -> tensor<?x?xf8E4M3FN>
-    ```
-  }];
-  let arguments = (ins
-    BlockScale_ScaleTensor:$source,
-    Optional<RankedTensorOf<[I32]>>:$offsets,
-    Variadic<Index>:$sizes,
-    DefaultValuedOptionalAttr<I64Attr, "1">:$block);
-  let results = (outs BlockScale_ScaleTensor:$result);
-  let assemblyFormat = [{
-    $source (`offsets` `(` $offsets^ `:` type($offsets) `)`)?
-    (`sizes` `(` $sizes^ `)`)? (`block` $block^)?
-    attr-dict `:` type($source) `->` type($result)
-  }];
-  let hasVerifier = 1;
-  let hasFolder = 1;
 }
 
 #endif // BLOCKSCALE_IR_QUANTIZEOPS_TD

@@ -33,6 +33,9 @@ Recipe getRecipeOrDefault(std::optional<Recipe> recipe, bool isNvfp4);
 
 bool isNvfp4Recipe(Recipe recipe);
 
+/// Whether the recipe chooses between two scales for a block.
+bool isFourOverSix(Recipe recipe);
+
 /// Whether the recipe defines a last block shorter than the block size.
 bool acceptsTails(Recipe recipe);
 
@@ -40,15 +43,27 @@ bool acceptsTails(Recipe recipe);
 // Shapes
 //===----------------------------------------------------------------------===//
 
-/// Shape of the scales of data with shape `dataShape` [.., M, K]:
-/// [.., M, K ceildiv block].
-llvm::SmallVector<int64_t> getScaleShape(llvm::ArrayRef<int64_t> dataShape,
-                                         int64_t block);
+/// One scale a block of rows x columns.
+ScaleForm getCompactForm(llvm::ArrayRef<int64_t> block);
+
+/// Scales of square blocks, replicated for a product along `dim`.
+ScaleForm getExpandedForm(int64_t blockSize, ScaleDim dim);
+
+/// Shape of the scales of a tensor with shape `shape` [.., M, K].
+llvm::SmallVector<int64_t> getScaleShape(llvm::ArrayRef<int64_t> shape,
+                                         const ScaleForm &form);
 
 /// The same as values, for reification.
 llvm::SmallVector<mlir::OpFoldResult>
 getScaleSizes(mlir::OpBuilder &builder, mlir::Location loc,
-              llvm::ArrayRef<mlir::OpFoldResult> dataSizes, int64_t block);
+              llvm::ArrayRef<mlir::OpFoldResult> sizes, const ScaleForm &form);
+
+/// Both for blocks of `block` elements of a row: [.., M, K ceildiv block].
+llvm::SmallVector<int64_t> getScaleShape(llvm::ArrayRef<int64_t> shape,
+                                         int64_t block);
+llvm::SmallVector<mlir::OpFoldResult>
+getScaleSizes(mlir::OpBuilder &builder, mlir::Location loc,
+              llvm::ArrayRef<mlir::OpFoldResult> sizes, int64_t block);
 
 /// `sizes` of a value of type `type`, with its static sizes as attributes, as
 /// reification of result shapes promises.
@@ -63,13 +78,13 @@ withStaticSizes(mlir::OpBuilder &builder, mlir::RankedTensorType type,
 /// The blockscale layout of a tensor type, or null.
 LayoutAttr getLayout(mlir::Type type);
 
-/// Whether memory holds the type in another form: f4 elements (packed) or a
-/// scale layout (tiled).
+/// Whether memory holds the type in another form: f4 elements (packed), f6
+/// elements (bytes) or a scale layout (tiled).
 bool needsStorageForm(mlir::Type type);
 
 /// What memory holds for a logical type: f4 data [.., K] becomes i8
-/// [.., K ceildiv 2], an encoded scale tensor its tiles. Other types are
-/// returned as they are.
+/// [.., K ceildiv 2], f6 data i8 (a code in the low bits of each byte), an
+/// encoded scale tensor its tiles. Other types are returned as they are.
 mlir::Type getStorageType(mlir::Type type);
 
 /// Storage sizes of a tensor type whose logical sizes are `sizes`.

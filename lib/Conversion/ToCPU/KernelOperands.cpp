@@ -60,6 +60,10 @@ numerics::ElementFormat getElementFormat(Value data) {
     return numerics::ElementFormat::E4M3;
   if (isa<Float8E5M2Type>(element))
     return numerics::ElementFormat::E5M2;
+  if (isa<Float6E2M3FNType>(element))
+    return numerics::ElementFormat::E2M3;
+  if (isa<Float6E3M2FNType>(element))
+    return numerics::ElementFormat::E3M2;
   return numerics::ElementFormat::E2M1;
 }
 

@@ -81,6 +81,31 @@ private:
 
 } // namespace
 
+/// What the emitters do not compute.
+static LogicalResult verifyForm(Operation *op) {
+  auto refuse = [&] { return op->emitOpError("has no lowering to the CPU"); };
+  if (auto quantize = dyn_cast<QuantizeOp>(op)) {
+    if (quantize.getBlock()[0] != 1 || quantize.getBlockAmax() ||
+        quantize.getRng() || quantize.getOffsets() ||
+        quantize.hasRowGlobals() ||
+        isFourOverSix(quantize.getEffectiveRecipe()))
+      return refuse();
+  } else if (auto dequantize = dyn_cast<DequantizeOp>(op)) {
+    if (dequantize.getBlock()[0] != 1 || dequantize.hasRowGlobals())
+      return refuse();
+  } else if (auto amax = dyn_cast<AmaxOp>(op)) {
+    if (amax.getOffsets() || amax.isPerRow())
+      return refuse();
+  } else if (auto mm = dyn_cast<ScaledMMOp>(op)) {
+    if (mm.getGlobalScaling())
+      return refuse();
+  } else if (auto mm = dyn_cast<ScaledGroupedMMOp>(op)) {
+    if (mm.getGlobalScaling() || mm.getBias())
+      return refuse();
+  }
+  return success();
+}
+
 /// Calls `fn` with the kernel's op as the class it is.
 template <typename FnTy>
 static LogicalResult dispatch(KernelOp kernel, FnTy &&fn) {
@@ -109,7 +134,8 @@ public:
       : module(module), symbols(module), reporter(module) {}
 
   LogicalResult outline(KernelOp kernel) {
-    if (failed(cpu::verifyKernel(kernel)))
+    if (failed(cpu::verifyKernel(kernel)) ||
+        failed(verifyForm(kernel.getSingleOp())))
       return failure();
     return dispatch(kernel, [&](auto op) { outline(kernel, op); });
   }

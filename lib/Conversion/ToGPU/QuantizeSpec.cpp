@@ -120,6 +120,27 @@ static LogicalResult verifyRowElements(QuantizeOp quantize, int64_t k,
   return success();
 }
 
+/// Forms of quantize that these kernels do not compute.
+static LogicalResult verifyFeatures(QuantizeOp quantize,
+                                    const target::Chip &chip) {
+  auto refuse = [&](const Twine &what) {
+    return quantize.emitOpError()
+           << "is not supported on " << chip.name << " yet: " << what;
+  };
+  if (quantize.getBlock()[0] != 1)
+    return refuse("expected blocks of one row");
+  if (isFourOverSix(quantize.getEffectiveRecipe()))
+    return refuse("expected no 4over6 recipe");
+  if (quantize.getBlockAmax() || quantize.getRng() || quantize.getOffsets())
+    return refuse("expected no block_amax, rng or offsets");
+  if (quantize.hasRowGlobals())
+    return refuse("expected no global value a row");
+  if (isa<Float6E2M3FNType, Float6E3M2FNType>(
+          quantize.getData().getType().getElementType()))
+    return refuse("expected data of 4 or 8 bits");
+  return success();
+}
+
 static numerics::ElementFormat getFormat(Type element) {
   if (isa<Float8E4M3FNType>(element))
     return numerics::ElementFormat::E4M3;
@@ -136,7 +157,8 @@ FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
     return failure();
   auto x = cast<RankedTensorType>(quantize->getX().getType());
   int64_t rowElements = x.getShape().back();
-  if (failed(matchOperands(kernel, *quantize, operands)) ||
+  if (failed(verifyFeatures(*quantize, chip)) ||
+      failed(matchOperands(kernel, *quantize, operands)) ||
       failed(verifyRowElements(*quantize, rowElements, chip)))
     return failure();
 

@@ -1,0 +1,156 @@
+//===- AmaxOps.td - amax, global_scale, scale_sweep --------*- tablegen -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_IR_AMAXOPS_TD
+#define BLOCKSCALE_IR_AMAXOPS_TD
+
+include "blockscale/IR/BlockScaleOpBase.td"
+
+def BlockScale_AmaxOp : BlockScale_TensorOp<"amax"> {
+  let summary = "Largest absolute value of a tensor, batch element, row or group";
+  let description = [{
+    ```text
+    amax = max |x[.., m, k]|
+    ```
+
+    over the whole tensor (result `tensor<f32>`), each matrix of a batched tensor
+    (result shape = the leading dimensions), each row (the leading dimensions and
+    M), or each group of rows (`group_dim` 0) or columns (1) of a matrix, which
+    end at the elements of `offsets` (result `[G]`). NaN propagates; an empty
+    range gives 0. Offsets that are negative, descend or end beyond the dimension
+    are clamped into [previous end, extent].
+
+    Constraints:
+    - `amax_c1`: `x` has rank at least 2 and no encoding.
+    - `amax_c2`: without `offsets` the result is empty, the leading dimensions of
+      `x`, or these and its rows; without encoding.
+    - `amax_c3`: with `offsets`, `x` has rank 2, `offsets` rank 1, and the result
+      its size.
+    - `amax_c4`: `group_dim` is 0 or 1, and 0 without `offsets`.
+
+    Example:
+
+    ```mlir
+    %a = blockscale.amax %x : tensor<64x128xbf16> -> tensor<f32>
+    %r = blockscale.amax %x : tensor<64x128xbf16> -> tensor<64xf32>
+    %e = blockscale.amax %w : tensor<8x64x128xbf16> -> tensor<8xf32>
+    %g = blockscale.amax %x offsets(%ends : tensor<3xi32>) : tensor<64x128xbf16> -> tensor<3xf32>
+    ```
+  }];
+  let arguments = (ins
+    BlockScale_InputTensor:$x,
+    Optional<BlockScale_OffsetsTensor>:$offsets,
+    DefaultValuedOptionalAttr<I64Attr, "0">:$group_dim);
+  let results = (outs RankedTensorOf<[F32]>:$amax);
+  let assemblyFormat = [{
+    $x (`offsets` `(` $offsets^ `:` type($offsets) `)`)? (`group_dim` $group_dim^)?
+    attr-dict `:` type($x) `->` type($amax)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether the result has one value a row of the last two dimensions.
+    bool isPerRow();
+  }];
+}
+
+def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
+    [SameOperandsAndResultType]> {
+  let summary = "Decode scale of a tensor from its amax";
+  let description = [{
+    The largest block scale times the largest code is 448 * 6 = 2688, so the
+    decode scale that maps the tensor's amax onto it is
+
+    | recipe | global scale |
+    | --- | --- |
+    | `torchao`, `modelopt` | `amax / 2688` |
+    | `mslk` | `1 / (2688 / max(amax, 1e-8))` |
+    | `te` | `1 / S`, `S = min(2688 / amax, FLT_MAX)`, 1 where amax or S is 0 |
+    | `te_4over6_mae`, `te_4over6_mse` | the same with 256 * 6 = 1536 |
+
+    in f32, one rounding an operation, for each element of `amax`. For `te` and
+    `mslk` the encode scale S is what the recipe computes with, and 1/(1/S) is not
+    S to the last bit: give `quantize` the amax (`global_amax`) where their exact
+    bytes matter.
+
+    Constraints:
+    - `global_scale_c1`: the recipe is an NVFP4 recipe.
+
+    Example:
+
+    ```mlir
+    %g = blockscale.global_scale %a recipe torchao : tensor<f32>
+    ```
+  }];
+  let arguments = (ins
+    RankedTensorOf<[F32]>:$amax,
+    OptionalAttr<BlockScale_RecipeAttr>:$recipe);
+  let results = (outs RankedTensorOf<[F32]>:$scale);
+  let assemblyFormat = [{
+    $amax (`recipe` `` $recipe^)? attr-dict `:` type($amax)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The recipe, or the format's default where the attribute is absent.
+    Recipe getEffectiveRecipe();
+  }];
+}
+
+def BlockScale_ScaleSweepOp : BlockScale_TensorOp<"scale_sweep",
+    [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "Block amax with the least squared error of 126 E4M3 candidates";
+  let description = [{
+    For each block w of 16 elements of a row, with G the global amax and v_1 ..
+    v_126 the positive finite E4M3 values in ascending order, in f32:
+
+    ```text
+    c_k    = v_k / 448
+    s_k    = c_k * G / 6, left to right; 1 where that is 0
+    loss_k = sum_i (|w_i| - e2m1(|w_i| / s_k) * s_k)^2
+    result = G * c_k of the first k with the least loss
+    ```
+
+    Quantization with recipe `modelopt`, `global_amax` G and the result as
+    `block_amax` gives these blocks the scale byte v_k. With `hessian`, one 16x16
+    matrix H for each block of columns, the loss is d^T H d with d the signed
+    errors. (ModelOpt NVFP4MSECalibrator and its Hessian-weighted form.)
+
+    Constraints:
+    - `scale_sweep_c1`: `x` has rank at least 2 and no encoding.
+    - `scale_sweep_c2`: the last dimension of `x` is a multiple of 16. Where it
+      is dynamic this is checked at run time.
+    - `scale_sweep_c3`: `global_amax` is a scalar, has rank 0, or the leading
+      dimensions of `x`.
+    - `scale_sweep_c4`: the result is the shape of `x` with the last dimension
+      divided by 16, without encoding.
+    - `scale_sweep_c5`: `hessian` is [K / 16, 16, 16].
+
+    Example:
+
+    ```mlir
+    %b = blockscale.scale_sweep %x global_amax(%a : tensor<f32>)
+        : tensor<64x128xbf16> -> tensor<64x8xf32>
+    ```
+  }];
+  let arguments = (ins
+    BlockScale_InputTensor:$x,
+    BlockScale_GlobalValue:$global_amax,
+    Optional<RankedTensorOf<[F32]>>:$hessian);
+  let results = (outs RankedTensorOf<[F32]>:$block_amax);
+  let assemblyFormat = [{
+    $x `global_amax` `(` $global_amax `:` type($global_amax) `)`
+    (`hessian` `(` $hessian^ `:` type($hessian) `)`)?
+    attr-dict `:` type($x) `->` type($block_amax)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// A dynamic and a static size agree.
+    static bool isCompatibleReturnTypes(::mlir::TypeRange inferred,
+                                        ::mlir::TypeRange found);
+  }];
+}
+
+#endif // BLOCKSCALE_IR_AMAXOPS_TD

@@ -1,0 +1,155 @@
+//===- AmaxOps.cpp - amax, global_scale, scale_sweep ----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Verification.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace blockscale;
+using namespace blockscale::verification;
+
+/// Sizes of `value` as the result of its defining op where they can be reified,
+/// so that `tensor.dim` of an encoded tensor is not asked for.
+static SmallVector<OpFoldResult> getSizes(OpBuilder &builder, Value value) {
+  return tensor::getMixedSizes(builder, value.getLoc(), value);
+}
+
+//===----------------------------------------------------------------------===//
+// amax
+//===----------------------------------------------------------------------===//
+
+bool AmaxOp::isPerRow() {
+  return !getOffsets() &&
+         getAmax().getType().getRank() == getX().getType().getRank() - 1;
+}
+
+LogicalResult AmaxOp::verify() {
+  RankedTensorType x = getX().getType(), amax = getAmax().getType();
+  auto groupDim = static_cast<int64_t>(getGroupDim());
+  // amax_c1: x has rank 2 or more and no encoding.
+  if (failed(verifyPlainMatrix(*this, "x", x)))
+    return failure();
+  // amax_c4: the grouped dimension.
+  if (failed(verifyGroupDim(*this, groupDim, getOffsets())))
+    return failure();
+  if (amax.getEncoding())
+    return emitOpError() << "expected the result to have no encoding, but got "
+                         << amax.getEncoding();
+  // amax_c3: one value a group.
+  if (TypedValue<RankedTensorType> offsets = getOffsets()) {
+    if (failed(verifyGroupedMatrix(*this, "x", x, offsets.getType())))
+      return failure();
+    return verifyShape(*this, "the result", offsets.getType().getShape(),
+                       amax.getShape());
+  }
+  // amax_c2: one value, one a batch element, or one a row.
+  if (amax.getRank() == 0)
+    return success();
+  return verifyShape(*this, "the result",
+                     x.getShape().drop_back(isPerRow() ? 1 : 2),
+                     amax.getShape());
+}
+
+LogicalResult AmaxOp::reifyResultShapes(OpBuilder &builder,
+                                        ReifiedRankedShapedTypeDims &shapes) {
+  SmallVector<OpFoldResult> sizes =
+      getSizes(builder, getOffsets() ? Value(getOffsets()) : Value(getX()));
+  sizes.resize(getAmax().getType().getRank());
+  shapes.push_back(withStaticSizes(builder, getAmax().getType(), sizes));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// global_scale
+//===----------------------------------------------------------------------===//
+
+Recipe GlobalScaleOp::getEffectiveRecipe() {
+  return getRecipeOrDefault(getRecipe(), /*isNvfp4=*/true);
+}
+
+// global_scale_c1: the recipe is an NVFP4 recipe.
+LogicalResult GlobalScaleOp::verify() {
+  return verifyRecipe(*this, getEffectiveRecipe(), /*isNvfp4=*/true);
+}
+
+LogicalResult
+GlobalScaleOp::reifyResultShapes(OpBuilder &builder,
+                                 ReifiedRankedShapedTypeDims &shapes) {
+  shapes.push_back(getSizes(builder, getAmax()));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// scale_sweep
+//===----------------------------------------------------------------------===//
+
+/// Elements of a block of the sweep.
+static constexpr int64_t kSweepBlock = 16;
+
+LogicalResult ScaleSweepOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> location, ValueRange operands,
+    DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+    SmallVectorImpl<Type> &types) {
+  auto x = operands.empty() ? RankedTensorType()
+                            : dyn_cast<RankedTensorType>(operands[0].getType());
+  if (!x || x.getRank() < 1)
+    return emitOptionalError(location,
+                             "expected x to be a ranked tensor of rank 2 or "
+                             "more");
+  SmallVector<int64_t> shape(x.getShape());
+  if (!ShapedType::isDynamic(shape.back()))
+    shape.back() = llvm::divideCeil(shape.back(), kSweepBlock);
+  types.push_back(RankedTensorType::get(shape, Float32Type::get(context)));
+  return success();
+}
+
+bool ScaleSweepOp::isCompatibleReturnTypes(TypeRange inferred,
+                                           TypeRange found) {
+  return succeeded(verifyCompatibleShapes(inferred, found));
+}
+
+LogicalResult ScaleSweepOp::verify() {
+  RankedTensorType x = getX().getType(), blocks = getBlockAmax().getType();
+  // scale_sweep_c1: x has rank 2 or more and no encoding.
+  if (failed(verifyPlainMatrix(*this, "x", x)))
+    return failure();
+  // scale_sweep_c2: whole blocks.
+  if (failed(verifyBlockMultiple(*this, "x", x.getShape().back(), kSweepBlock)))
+    return failure();
+  // scale_sweep_c3: the global amax.
+  SmallVector<SmallVector<int64_t>> perBatch = getGlobalShapes(x.getShape());
+  perBatch.pop_back();
+  if (failed(verifyGlobalOperand(*this, "global_amax", getGlobalAmax(),
+                                 /*isNvfp4=*/true, perBatch)))
+    return failure();
+  // scale_sweep_c4: one value a block.
+  if (failed(verifyPlainMatrix(*this, "the result", blocks)) ||
+      failed(verifyShape(*this, "the result",
+                         getScaleShape(x.getShape(), kSweepBlock),
+                         blocks.getShape())))
+    return failure();
+  // scale_sweep_c5: one matrix for each block of columns.
+  if (!getHessian())
+    return success();
+  return verifyShape(*this, "hessian",
+                     {getScaleShape(x.getShape(), kSweepBlock).back(),
+                      kSweepBlock, kSweepBlock},
+                     getHessian().getType().getShape());
+}
+
+LogicalResult
+ScaleSweepOp::reifyResultShapes(OpBuilder &builder,
+                                ReifiedRankedShapedTypeDims &shapes) {
+  shapes.push_back(
+      withStaticSizes(builder, getBlockAmax().getType(),
+                      getScaleSizes(builder, getLoc(),
+                                    getSizes(builder, getX()), kSweepBlock)));
+  return success();
+}
