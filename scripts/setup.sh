@@ -8,6 +8,7 @@
 #
 #   scripts/setup.sh          what the build and `check` need
 #   scripts/setup.sh --long   what `check-long` needs too (sanitizers, clang-tidy)
+#   scripts/setup.sh --bench  what the benchmarks need too (Google Benchmark)
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -20,7 +21,8 @@ ptxas_package=nvidia-cuda-nvcc==13.5.37
 case "${1:-}" in
   "") ;;
   --long) packages+=(libclang-rt-22-dev clang-tidy-22) ;;
-  *) die "unknown option $1" "usage: scripts/setup.sh [--long]" ;;
+  --bench) packages+=(libbenchmark-dev) ;;
+  *) die "unknown option $1" "usage: scripts/setup.sh [--long|--bench]" ;;
 esac
 
 logs=$root/.cache/logs

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Emit/Jit.h"
-#include "blockscale/Emit/HostCode.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
@@ -20,14 +19,13 @@ Jit::Jit(std::unique_ptr<ExecutionEngine> engine) : engine(std::move(engine)) {}
 Jit::~Jit() = default;
 Jit::Jit(Jit &&) noexcept = default;
 
-llvm::Expected<Jit> Jit::create(ModuleOp module, ArrayRef<Symbol> symbols) {
-  HostTarget host;
-  host.cpu = "host";
-  auto machine = createHostTargetMachine(host);
+llvm::Expected<Jit> Jit::create(ModuleOp module, ArrayRef<Symbol> symbols,
+                                const HostTarget &target) {
+  auto machine = createHostTargetMachine(target);
   if (!machine)
     return machine.takeError();
   // The engine takes one machine; the optimizer needs its own meanwhile.
-  auto optimizerMachine = createHostTargetMachine(host);
+  auto optimizerMachine = createHostTargetMachine(target);
   if (!optimizerMachine)
     return optimizerMachine.takeError();
   auto optimize = makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0,

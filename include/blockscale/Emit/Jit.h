@@ -8,6 +8,8 @@
 #ifndef BLOCKSCALE_EMIT_JIT_H
 #define BLOCKSCALE_EMIT_JIT_H
 
+#include "blockscale/Emit/HostCode.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -29,8 +31,10 @@ public:
     void *address;
   };
 
+  /// Compiles for `target`, which this machine must be able to run.
   static llvm::Expected<Jit> create(mlir::ModuleOp module,
-                                    llvm::ArrayRef<Symbol> symbols);
+                                    llvm::ArrayRef<Symbol> symbols,
+                                    const HostTarget &target = {"host", ""});
   ~Jit();
   Jit(Jit &&) noexcept;
 

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled functions beside torchao, torch.compile and numpy, in one run.
+
+One thread on both sides, the same data. Each round times everything of a group
+in turn: the fastest of a few calls, a call or two for what takes seconds. The
+figures are medians over the rounds; ratios are medians of the ratios within a
+round. Results are compared bit by bit before. Writes JSON.
+
+Peers whose package is missing are left out, and the notes say so.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import tempfile
+import time
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import ml_dtypes
+import numpy as np
+
+from compiled import ROOT, Compiled, read_cases
+from sweep_reference import sweep
+
+try:
+    import torch
+    from torchao.prototype.mx_formats.config import ScaleCalculationMode
+    from torchao.prototype.mx_formats.mx_tensor import to_mx
+    from torchao.prototype.mx_formats.nvfp4_tensor import nvfp4_quantize
+    from torchao.prototype.mx_formats.utils import to_blocked
+    torch.set_num_threads(1)
+except ImportError:
+    torch = None
+
+SIZE = 4096
+CPUS = {"host": "", "x86-64-v3": " AVX2", "x86-64": " baseline"}
+
+
+def measure(call):
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def time_round(call, budget=0.1, calls=5):
+    """Seconds of the fastest of at most `calls` calls."""
+    first = measure(call)
+    more = min(calls - 1, int(budget / first))
+    return min([first] + [measure(call) for _ in range(more)])
+
+
+def time_group(candidates, rounds):
+    """Milliseconds of each candidate, a list over the rounds."""
+    for call in candidates.values():
+        call()
+    times = {name: [] for name in candidates}
+    for _ in range(rounds):
+        for name, call in candidates.items():
+            times[name].append(1000 * time_round(call))
+    return times
+
+
+def make_memcpy(num_bytes):
+    """A copy that reads and writes `num_bytes` in all."""
+    source = np.ones(num_bytes // 2, np.uint8)
+    target = np.empty_like(source)
+    return lambda: np.copyto(target, source)
+
+
+def byte_view(tensor):
+    return tensor.view(torch.uint8).numpy().reshape(-1)
+
+
+class Report:
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = folder
+        self.cases = read_cases()
+        self.notes = {}
+        self.groups = {}
+
+    def compile(self, name, arrays):
+        """The function for each CPU; empty, with a note, where it fails."""
+        compiled = {}
+        for cpu in CPUS:
+            try:
+                compiled[cpu] = Compiled(self.options.tool, self.folder, name,
+                                         self.cases[name], cpu, arrays)
+            except Exception as error:
+                self.notes[f"{name} {cpu}"] = f"FAILED: {error}"
+        return compiled
+
+    def add_compiled_torch(self, candidates, name, function):
+        """torch.compile of `function`, or a note saying why not."""
+        try:
+            compiled = torch.compile(function, fullgraph=True)
+            seconds = measure(compiled)
+            self.notes[name] = f"first call {seconds:.1f} s"
+            candidates[name] = compiled
+        except Exception as error:
+            self.notes[name] = "fails: " + str(error).strip().splitlines()[0][:160]
+
+    def check(self, name, equal):
+        self.notes[name] = "same bytes" if equal else "FAILED: other bytes"
+
+    def time(self, group, num_bytes, candidates, rounds=None):
+        if num_bytes:
+            candidates = {"memcpy": make_memcpy(num_bytes), **candidates}
+        times = time_group(candidates, rounds or self.options.rounds)
+        self.groups[group] = {"bytes": num_bytes, "ms": times}
+
+
+def quantize_mxfp8(report, x):
+    data = np.zeros((SIZE, SIZE), np.uint8)
+    scales = np.zeros((SIZE, SIZE // 32), np.uint8)
+    arrays = [x, data, scales]
+    ours = report.compile("quantize_mxfp8_1x32_rceil", arrays)
+    candidates = {f"blockscale{CPUS[cpu]}": call for cpu, call in ours.items()}
+    if torch:
+        tensor = torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
+
+        def peer():
+            return to_mx(tensor, torch.float8_e4m3fn, 32, ScaleCalculationMode.RCEIL)
+
+        expected_scales, expected = peer()
+        for cpu, call in ours.items():
+            call()
+            report.check(f"MXFP8 {cpu} against torchao",
+                         (byte_view(expected) == data.reshape(-1)).all()
+                         and (byte_view(expected_scales) == scales.reshape(-1)).all())
+        candidates["torchao eager"] = peer
+        report.add_compiled_torch(candidates, "torch.compile", peer)
+    report.time("MXFP8 1x32 rceil", sum(a.nbytes for a in arrays), candidates)
+
+
+def quantize_nvfp4(report, x):
+    decode = np.array(np.abs(x.view(ml_dtypes.bfloat16).astype(np.float32)).max() / 2688,
+                      np.float32)
+    data = np.zeros((SIZE, SIZE // 2), np.uint8)
+    scales = np.zeros((SIZE // 128, SIZE // 64, 32, 4, 4), np.uint8)
+    arrays = [x, decode, data, scales]
+    ours = report.compile("quantize_nvfp4_1x16_torchao_swizzled", arrays)
+    candidates = {f"blockscale{CPUS[cpu]}": call for cpu, call in ours.items()}
+    if torch:
+        tensor = torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
+        scale = torch.tensor(float(decode))
+
+        def peer():
+            block_scales, codes = nvfp4_quantize(tensor, 16, scale)
+            return to_blocked(block_scales), codes
+
+        expected_scales, expected = peer()
+        for cpu, call in ours.items():
+            call()
+            report.check(f"NVFP4 {cpu} against torchao",
+                         (byte_view(expected) == data.reshape(-1)).all()
+                         and (byte_view(expected_scales) == scales.reshape(-1)).all())
+        candidates["torchao eager"] = peer
+        report.add_compiled_torch(candidates, "torch.compile NVFP4", peer)
+    report.time("NVFP4 1x16, global scale, swizzled", sum(a.nbytes for a in arrays),
+                candidates)
+
+
+def scale_sweep(report, x):
+    """On part of the data: a reference takes seconds for it."""
+    size = 1024
+    x = np.ascontiguousarray(x[:size, :size])
+    blocks = x.view(ml_dtypes.bfloat16).astype(np.float32).reshape(-1, 16)
+    amax = np.array(np.abs(blocks).max(), np.float32)
+    best = np.zeros((size, size // 16), np.float32)
+    ours = report.compile("scale_sweep_1024", [x, amax, best])
+    candidates = {f"blockscale{CPUS[cpu]}": call for cpu, call in ours.items()}
+    expected, _ = sweep(np, blocks, amax)
+    for cpu, call in ours.items():
+        call()
+        other = int((best.reshape(-1) != expected).sum())
+        report.notes[f"sweep {cpu}"] = f"{other} of {expected.size} winners differ"
+    candidates["numpy, 126 passes"] = lambda: sweep(np, blocks, amax)
+    if torch:
+        tensor, scalar = torch.from_numpy(blocks), torch.tensor(float(amax))
+        candidates["torch, 126 passes"] = lambda: sweep(torch, tensor, scalar)
+    report.time("scale sweep, 1024x1024", None, candidates, min(report.options.rounds, 3))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tool", default=ROOT / "build/bin/blockscale-compile")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    options = parser.parse_args()
+
+    random = np.random.default_rng(1)
+    x = random.standard_normal((SIZE, SIZE), dtype=np.float32)
+    x = x.astype(ml_dtypes.bfloat16).view(np.uint16)
+    with tempfile.TemporaryDirectory() as folder:
+        report = Report(options, folder)
+        report.notes["torch"] = torch.__version__ if torch else \
+            "missing: scripts/bench.sh --peers installs it"
+        for run in (quantize_mxfp8, quantize_nvfp4, scale_sweep):
+            run(report, x)
+    options.out.write_text(json.dumps(
+        {"load": os.getloadavg(), "groups": report.groups, "notes": report.notes}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
