@@ -11,9 +11,9 @@
 
 #include "blockscale/Numerics/Dequantize.h"
 #include "blockscale/Numerics/Pack.h"
-#include "blockscale/Numerics/ScaleLayout.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace blockscale::numerics {
 
@@ -25,36 +25,33 @@ Matrix Matrix::transposed() const {
   return result;
 }
 
-Matrix readInput(const std::string &archive) {
+std::vector<Matrix> readInputs(const std::string &archive) {
   ExpectedArray array = readExpected(archive, "in_x");
-  if (array.shape.size() != 2) {
-    ADD_FAILURE() << archive << ": expected a matrix";
+  if (array.shape.size() != 2 && array.shape.size() != 3) {
+    ADD_FAILURE() << archive << ": expected matrices";
     return {};
   }
-  Matrix matrix{array.shape[0], array.shape[1], {}};
+  std::vector<float> values;
   if (array.itemSize == sizeof(uint16_t))
     for (uint16_t bits : array.getAs<uint16_t>())
-      matrix.values.push_back(decodeBF16(bits));
+      values.push_back(decodeBF16(bits));
   else
     for (uint32_t bits : array.getAs<uint32_t>())
-      matrix.values.push_back(fromBits(bits));
-  return matrix;
+      values.push_back(fromBits(bits));
+  int64_t cols = array.shape.back();
+  int64_t rows = array.shape[array.shape.size() - 2];
+  std::vector<Matrix> matrices;
+  for (auto at = values.begin(); at != values.end(); at += rows * cols)
+    matrices.push_back({rows, cols, std::vector<float>(at, at + rows * cols)});
+  return matrices;
 }
 
-/// Quantizes a tile that is neither one row nor one column.
-static uint8_t quantizeTile(Recipe recipe, ElementFormat format,
-                            const GlobalFactors &global, const float *x,
-                            BlockShape tile, int64_t stride, uint8_t *codes) {
-  float amax = 0.0f;
-  for (int64_t r = 0; r < tile.rows; ++r)
-    amax = maxMagnitude(amax, computeAmax(x + r * stride, tile.cols));
-  uint8_t scale = getScaleByte(recipe, format, amax, global);
-  ElementScaling scaling = getElementScaling(recipe, scale, global);
-  for (int64_t r = 0; r < tile.rows; ++r)
-    for (int64_t c = 0; c < tile.cols; ++c)
-      codes[r * stride + c] =
-          quantizeElement(recipe, format, x[r * stride + c], scaling);
-  return scale;
+Matrix readInput(const std::string &archive) {
+  std::vector<Matrix> matrices = readInputs(archive);
+  if (matrices.size() == 1)
+    return matrices[0];
+  ADD_FAILURE() << archive << ": expected one matrix";
+  return {};
 }
 
 static bool isScaledToNan(float x, const ElementScaling &scaling) {
@@ -79,16 +76,9 @@ QuantizedMatrix quantizeMatrix(Recipe recipe, ElementFormat format,
       int64_t start = row * x.cols + col;
       const float *from = &x.values[start];
       uint8_t *to = &result.codes[start];
-      BlockShape tile{std::min(block.rows, x.rows - row),
-                      std::min(block.cols, x.cols - col)};
-      uint8_t scale = 0;
-      if (block.rows == 1)
-        scale = quantizeBlock(recipe, format, factors, from, tile.cols, to);
-      else if (block.cols == 1)
-        scale =
-            quantizeBlock(recipe, format, factors, from, tile.rows, to, x.cols);
-      else
-        scale = quantizeTile(recipe, format, factors, from, tile, x.cols, to);
+      Tile tile{std::min(block.rows, x.rows - row),
+                std::min(block.cols, x.cols - col), x.cols, 1};
+      uint8_t scale = quantizeTile(recipe, format, factors, from, tile, to);
       result.scales.push_back(scale);
       ElementScaling scaling = getElementScaling(recipe, scale, factors);
       for (int64_t r = 0; r < tile.rows; ++r)
@@ -98,6 +88,44 @@ QuantizedMatrix quantizeMatrix(Recipe recipe, ElementFormat format,
     }
   }
   return result;
+}
+
+QuantizedMatrix stack(const std::vector<QuantizedMatrix> &matrices) {
+  QuantizedMatrix result = matrices[0];
+  for (size_t i = 1; i < matrices.size(); ++i) {
+    const QuantizedMatrix &next = matrices[i];
+    result.rows += next.rows;
+    result.scaleRows += next.scaleRows;
+    result.codes.insert(result.codes.end(), next.codes.begin(),
+                        next.codes.end());
+    result.nanBorn.insert(result.nanBorn.end(), next.nanBorn.begin(),
+                          next.nanBorn.end());
+    result.scales.insert(result.scales.end(), next.scales.begin(),
+                         next.scales.end());
+  }
+  return result;
+}
+
+QuantizedMatrix expandScales(QuantizedMatrix quantized, ScaleDim dim,
+                             int64_t blockSize) {
+  std::vector<uint8_t> compact = quantized.scales;
+  int64_t compactRows = quantized.scaleRows, compactCols = quantized.scaleCols;
+  quantized.scaleRows = dim == ScaleDim::K ? quantized.rows : quantized.cols;
+  quantized.scaleCols = dim == ScaleDim::K ? compactCols : compactRows;
+  quantized.scales.clear();
+  for (int64_t r = 0; r < quantized.scaleRows; ++r) {
+    for (int64_t c = 0; c < quantized.scaleCols; ++c) {
+      ScaleIndex index = getCompactIndex(dim, blockSize, r, c);
+      quantized.scales.push_back(
+          compact[getLinearOffset(index.row, index.col, compactCols)]);
+    }
+  }
+  return quantized;
+}
+
+QuantizedMatrix transposeScales(QuantizedMatrix quantized) {
+  // Column r of the compact scales is row r of the result.
+  return expandScales(std::move(quantized), ScaleDim::N, 1);
 }
 
 std::vector<uint8_t> swizzle(const std::vector<uint8_t> &scales, int64_t rows,

@@ -9,6 +9,7 @@
 #define BLOCKSCALE_UNITTESTS_NUMERICS_MATRIX_H
 
 #include "blockscale/Numerics/Quantize.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 #include <string>
 #include <vector>
@@ -27,7 +28,10 @@ struct Matrix {
   }
 };
 
-/// The bf16 or f32 input `in_x` of an archive.
+/// The bf16 or f32 input `in_x` of an archive, of rank 2 or 3.
+std::vector<Matrix> readInputs(const std::string &archive);
+
+/// The input of an archive with one matrix.
 Matrix readInput(const std::string &archive);
 
 /// Codes are one to a byte; `nanBorn` marks elements whose scaled value is NaN.
@@ -53,6 +57,16 @@ struct BlockShape {
 QuantizedMatrix quantizeMatrix(Recipe recipe, ElementFormat format,
                                const std::vector<GlobalFactors> &global,
                                const Matrix &x, BlockShape block);
+
+/// One matrix under the other.
+QuantizedMatrix stack(const std::vector<QuantizedMatrix> &matrices);
+
+/// The scales of square blocks as a product takes them.
+QuantizedMatrix expandScales(QuantizedMatrix quantized, ScaleDim dim,
+                             int64_t blockSize);
+
+/// The scales of a column of blocks, one row for each column of the matrix.
+QuantizedMatrix transposeScales(QuantizedMatrix quantized);
 
 /// The matrix in the 128x4 layout.
 std::vector<uint8_t> swizzle(const std::vector<uint8_t> &scales, int64_t rows,

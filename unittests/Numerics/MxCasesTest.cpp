@@ -84,6 +84,22 @@ TEST_P(MxColumns, Blocks) { expectRecipes(kCommonRecipes, {32, 1}, "32x1"); }
 
 TEST_P(MxColumns, Tiles) { expectRecipes(kCommonRecipes, {32, 32}, "32x32"); }
 
+TEST_P(MxColumns, SwizzledScales) {
+  for (Recipe recipe : kCommonRecipes) {
+    std::string name = std::string(getName(recipe)) + "_";
+    auto expect = [&](const std::string &array,
+                      const QuantizedMatrix &quantized) {
+      expectScales(
+          archive, select("", name + array), ScaleFormat::E8M0,
+          swizzle(quantized.scales, quantized.scaleRows, quantized.scaleCols));
+    };
+    expect("32x1_scale_blocked", transposeScales(quantize(recipe, {32, 1})));
+    QuantizedMatrix tiles = quantize(recipe, {32, 32});
+    expect("32x32_scale_blocked_KxN32", expandScales(tiles, ScaleDim::N, 32));
+    expect("32x32_scale_blocked_NxK32", expandScales(tiles, ScaleDim::K, 32));
+  }
+}
+
 TEST_P(MxFull, CeilAndEven) {
   expectRecipes(kOtherRecipes, {1, 32}, "1x32");
   expectRecipes(kOtherRecipes, {32, 1}, "32x1");

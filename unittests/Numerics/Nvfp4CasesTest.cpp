@@ -52,18 +52,17 @@ protected:
 class Torchao : public Nvfp4Cases {};
 class TorchaoGivenScales : public Nvfp4Cases {};
 class TransformerEngine : public Nvfp4Cases {};
+class TransformerEngineFourOverSix : public Nvfp4Cases {};
 class ModelOpt : public Nvfp4Cases {};
 
-/// Scales of tiles as the reference stores them: repeated for their 16 rows.
-QuantizedMatrix repeatScales(QuantizedMatrix quantized) {
-  std::vector<uint8_t> rows;
-  for (int64_t r = 0; r < quantized.scaleRows * kTileBlock.rows; ++r) {
-    auto row =
-        quantized.scales.begin() + r / kTileBlock.rows * quantized.scaleCols;
-    rows.insert(rows.end(), row, row + quantized.scaleCols);
-  }
-  quantized.scales = rows;
-  return quantized;
+/// Scales of tiles as the reference stores them: repeated for their 16 rows,
+/// those beyond the matrix included.
+QuantizedMatrix repeatScales(const QuantizedMatrix &quantized) {
+  QuantizedMatrix padded = quantized;
+  padded.rows = quantized.scaleRows * kTileBlock.rows;
+  padded = expandScales(padded, ScaleDim::K, kTileBlock.rows);
+  padded.rows = quantized.rows;
+  return padded;
 }
 
 TEST_P(Torchao, OneLevel) {
@@ -123,6 +122,12 @@ TEST_P(TransformerEngine, Tiles) {
                                                   x.transposed(), kTileBlock)));
 }
 
+TEST_P(TransformerEngineFourOverSix, Rows) {
+  GlobalScale global = GlobalScale::fromAmax(x.amax());
+  expectQuantized("te46mae", quantize(Recipe::Te4over6Mae, global, x));
+  expectQuantized("te46mse", quantize(Recipe::Te4over6Mse, global, x));
+}
+
 TEST_P(TransformerEngine, AmaxPerRow) {
   std::vector<GlobalFactors> perRow;
   perRow.reserve(x.rows);
@@ -148,12 +153,17 @@ std::string getCaseName(const testing::TestParamInfo<const char *> &info) {
 }
 
 // The archives have what the oracle of a recipe takes: torchao no tails,
-// TransformerEngine no odd sizes, and given scales not for constant inputs.
+// TransformerEngine no odd sizes, its 4over6 no NaN, and given scales not for
+// constant inputs.
 constexpr const char *kPlainCases[] = {
     "grid_64x128_bf16",   "huge_32x64_bf16",     "loguniform_32x128_f32",
     "normal_100x80_bf16", "normal_128x256_bf16", "outlier_128x128_bf16",
     "sparse_32x64_bf16",  "special_64x64_bf16",  "tiny_32x64_bf16",
     "weight_96x192_f32"};
+constexpr const char *kFiniteCases[] = {
+    "grid_64x128_bf16",   "huge_32x64_bf16",     "loguniform_32x128_f32",
+    "normal_100x80_bf16", "normal_128x256_bf16", "outlier_128x128_bf16",
+    "sparse_32x64_bf16",  "tiny_32x64_bf16",     "weight_96x192_f32"};
 constexpr const char *kOddCases[] = {"normal_3x48_f32"};
 constexpr const char *kTailCases[] = {"normal_16x40_bf16"};
 constexpr const char *kConstantCases[] = {
@@ -176,6 +186,13 @@ INSTANTIATE_TEST_SUITE_P(Plain, TransformerEngine,
 INSTANTIATE_TEST_SUITE_P(Tail, TransformerEngine, testing::ValuesIn(kTailCases),
                          getCaseName);
 INSTANTIATE_TEST_SUITE_P(Constant, TransformerEngine,
+                         testing::ValuesIn(kConstantCases), getCaseName);
+
+INSTANTIATE_TEST_SUITE_P(Plain, TransformerEngineFourOverSix,
+                         testing::ValuesIn(kFiniteCases), getCaseName);
+INSTANTIATE_TEST_SUITE_P(Tail, TransformerEngineFourOverSix,
+                         testing::ValuesIn(kTailCases), getCaseName);
+INSTANTIATE_TEST_SUITE_P(Constant, TransformerEngineFourOverSix,
                          testing::ValuesIn(kConstantCases), getCaseName);
 
 INSTANTIATE_TEST_SUITE_P(Plain, ModelOpt, testing::ValuesIn(kPlainCases),

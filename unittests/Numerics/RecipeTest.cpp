@@ -25,16 +25,21 @@ TEST(Recipe, NamesRoundTrip) {
 }
 
 TEST(Recipe, ValuesAreTheDialects) {
-  const char *names[] = {"torchao", "mslk",      "te",   "modelopt", "floor",
-                         "rceil",   "rceil_sat", "ceil", "even"};
+  const char *names[] = {"torchao", "mslk",          "te",           "modelopt",
+                         "floor",   "rceil",         "rceil_sat",    "ceil",
+                         "even",    "te_4over6_mae", "te_4over6_mse"};
   for (unsigned i = 0; i < std::size(names); ++i)
     EXPECT_EQ(getName(static_cast<Recipe>(i)), names[i]);
 }
 
 TEST(Recipe, Traits) {
   for (Recipe recipe : kRecipes) {
-    bool isNv = recipe <= Recipe::Modelopt;
-    bool isPadding = recipe == Recipe::Te || recipe == Recipe::Modelopt;
+    bool isChoice =
+        recipe == Recipe::Te4over6Mae || recipe == Recipe::Te4over6Mse;
+    bool isNv = recipe <= Recipe::Modelopt || isChoice;
+    bool isPadding =
+        recipe == Recipe::Te || recipe == Recipe::Modelopt || isChoice;
+    EXPECT_EQ(isFourOverSix(recipe), isChoice);
     EXPECT_EQ(isNvfp4(recipe), isNv);
     EXPECT_EQ(acceptsTails(recipe), isPadding);
     EXPECT_EQ(keepsNegativeZero(recipe), !isPadding);

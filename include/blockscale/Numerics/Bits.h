@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // What the rest of Numerics stands on: every operation here and in the headers
-// above is a single f32 product or quotient, a comparison, or integer
-// arithmetic. There is no sum of a product anywhere, so no contraction setting
-// can change a bit. The caller's thread must not flush subnormals (FTZ, DAZ).
+// above is a single f32 operation, a comparison, or integer arithmetic. A
+// product that is added to is a `roundedProduct`, which no contraction setting
+// fuses. The caller's thread must not flush subnormals (FTZ, DAZ).
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +20,13 @@
 
 #ifdef __FAST_MATH__
 #error "blockscale/Numerics needs IEEE arithmetic: build without -ffast-math"
+#endif
+
+// Where the target has fused operations, GCC contracts across statements unless
+// it is told to follow ISO C++ (-std=c++17, not gnu++17).
+#if defined(__GNUC__) && !defined(__clang__) && defined(__FP_FAST_FMAF) &&     \
+    !defined(__STRICT_ANSI__)
+#error "blockscale/Numerics needs -std=c++17: gnu++17 fuses products and sums"
 #endif
 
 namespace blockscale::numerics {
@@ -57,6 +64,17 @@ constexpr float powerOfTwo(int exponent) {
   return fromBits(static_cast<uint32_t>(exponent + kFloatBias)
                   << kFloatMantissaBits);
 }
+
+/// a * b, rounded to f32 also where the caller adds to it.
+constexpr float roundedProduct(float a, float b) {
+#ifdef __clang__
+#pragma clang fp contract(off)
+#endif
+  return a * b;
+}
+
+/// |x|; of NaN too.
+constexpr float magnitudeOf(float x) { return fromBits(magnitudeBits(x)); }
 
 /// The larger of `amax` (not negative) and |x|. NaN propagates.
 constexpr float maxMagnitude(float amax, float x) {

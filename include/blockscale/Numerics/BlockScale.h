@@ -37,6 +37,7 @@ inline constexpr float kModeloptZeroBlockScale = 1.0f;
 ///   mslk      e4m3(clamp((amax / 6) * S, 2^-9, 448))
 ///   te        e4m3(min(amax * (S * (1/6)), 448))
 ///   modelopt  e4m3(clamp(amax / (6 * g), 2^-9, 448)), 1.0 for a zero quotient
+///   4over6    the first of the two candidates of FourOverSix.h
 constexpr uint8_t getE4M3ScaleByte(Recipe recipe, float amax,
                                    const GlobalFactors &global) {
   float scale = 0.0f;
@@ -47,6 +48,10 @@ constexpr uint8_t getE4M3ScaleByte(Recipe recipe, float amax,
     break;
   case Recipe::Te:
     scale = minKeepNan(amax * (global.encode * kInverseE2M1Max), kE4M3Max);
+    break;
+  case Recipe::Te4over6Mae:
+  case Recipe::Te4over6Mse:
+    scale = minKeepNan((amax / kE2M1Max) * global.encode, kE4M3Max);
     break;
   case Recipe::Modelopt:
     scale = amax / (kE2M1Max * global.decode);
@@ -59,6 +64,25 @@ constexpr uint8_t getE4M3ScaleByte(Recipe recipe, float amax,
     break;
   }
   return encode(ElementFormat::E4M3, scale);
+}
+
+/// E4M3 byte of a block whose amax was not computed but given, as scale_sweep
+/// gives it. Only modelopt differs, which exports such blocks by the formula
+///
+///   e4m3(clamp((t * 448) / (G / 6), 2^-9, 448)),  t = amax / 6, 1.0 for t = 0
+///
+/// with G the tensor's amax (ModelOpt
+/// get_weights_scaling_factor_from_quantizer).
+constexpr uint8_t getE4M3ScaleByteOfGivenAmax(Recipe recipe, float amax,
+                                              const GlobalFactors &global) {
+  if (recipe != Recipe::Modelopt)
+    return getE4M3ScaleByte(recipe, amax, global);
+  float scale = amax / kE2M1Max;
+  if (scale == 0.0f)
+    scale = kModeloptZeroBlockScale;
+  scale = (scale * kE4M3Max) / (global.amax / kE2M1Max);
+  return encode(ElementFormat::E4M3,
+                clampKeepNan(scale, kModeloptScaleFloor, kE4M3Max));
 }
 
 /// E8M0 byte of a block in an MX recipe. With E and m the exponent field and
@@ -113,7 +137,7 @@ struct ElementScaling {
 ///
 ///   torchao   x * ((1 / g) / s)
 ///   mslk      x * (S / s)
-///   te        x * min(1 / (s * (1 / S)), FLT_MAX)
+///   te        x * min(1 / (s * (1 / S)), FLT_MAX); 4over6 too
 ///   modelopt  x / (s * g)
 ///   MX        x * 2^(127 - byte), NaN for byte 255
 constexpr ElementScaling getElementScaling(Recipe recipe, uint8_t scaleByte,
@@ -123,6 +147,8 @@ constexpr ElementScaling getElementScaling(Recipe recipe, uint8_t scaleByte,
   float scale = decode(ElementFormat::E4M3, scaleByte);
   switch (recipe) {
   case Recipe::Te:
+  case Recipe::Te4over6Mae:
+  case Recipe::Te4over6Mse:
     return {minKeepNan(1.0f / (scale * (1.0f / global.encode)), kFloatMax),
             false};
   case Recipe::Modelopt:
@@ -130,6 +156,22 @@ constexpr ElementScaling getElementScaling(Recipe recipe, uint8_t scaleByte,
   default:
     return {global.encode / scale, false};
   }
+}
+
+/// The element that is rounded to a code.
+constexpr float scaleElement(Recipe recipe, float x,
+                             const ElementScaling &scaling) {
+  float scaled = scaling.divide ? x / scaling.factor : x * scaling.factor;
+  if (isNegativeZero(scaled) && !keepsNegativeZero(recipe))
+    return 0.0f;
+  return scaled;
+}
+
+/// The code of one element: scaled, then saturated to the format. A scaled
+/// value of NaN gives the format's NaN code.
+constexpr uint8_t quantizeElement(Recipe recipe, ElementFormat format, float x,
+                                  const ElementScaling &scaling) {
+  return encode(format, scaleElement(recipe, x, scaling));
 }
 
 } // namespace blockscale::numerics

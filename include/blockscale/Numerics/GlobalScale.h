@@ -23,6 +23,16 @@ namespace blockscale::numerics {
 /// Largest block scale times largest code.
 inline constexpr float kGlobalRange = 2688.0f; // 448 * 6
 
+/// The 4over6 recipes leave room above the largest block scale that they aim
+/// at, so that 1.5 times it is an E4M3 value too.
+inline constexpr float kFourOverSixRange = 1536.0f; // 256 * 6
+
+/// What the amax of a tensor is mapped to: largest block scale times largest
+/// code.
+constexpr float getGlobalRange(Recipe recipe) {
+  return isFourOverSix(recipe) ? kFourOverSixRange : kGlobalRange;
+}
+
 /// MSLK takes no tensor amax below this.
 inline constexpr float kMslkAmaxFloor = 1e-8f;
 
@@ -37,12 +47,12 @@ constexpr float getMslkEncodeScale(float amax) {
   return kGlobalRange / maxKeepNan(amax, kMslkAmaxFloor);
 }
 
-/// S = min(2688 / amax, FLT_MAX), 1 where amax or S is 0
+/// S = min(range / amax, FLT_MAX), 1 where amax or S is 0
 /// (TransformerEngine NVFP4QuantizerRef).
-constexpr float getTeEncodeScale(float amax) {
+constexpr float getTeEncodeScale(float amax, float range = kGlobalRange) {
   if (amax == 0.0f)
     return 1.0f;
-  float encode = minKeepNan(kGlobalRange / amax, kFloatMax);
+  float encode = minKeepNan(range / amax, kFloatMax);
   return encode == 0.0f ? 1.0f : encode;
 }
 
@@ -53,8 +63,8 @@ constexpr float getTeEncodeScaleFromDecode(float decode) {
 }
 
 /// The decode scale of a tensor from its amax (op `global_scale`): amax / 2688
-/// for torchao and modelopt, 1 / S for mslk and te. MX recipes have no global
-/// scale and give 1.
+/// for torchao and modelopt, 1 / S for mslk, te and 4over6. MX recipes have no
+/// global scale and give 1.
 constexpr float getDecodeScale(Recipe recipe, float amax) {
   switch (recipe) {
   case Recipe::Torchao:
@@ -63,7 +73,9 @@ constexpr float getDecodeScale(Recipe recipe, float amax) {
   case Recipe::Mslk:
     return 1.0f / getMslkEncodeScale(amax);
   case Recipe::Te:
-    return 1.0f / getTeEncodeScale(amax);
+  case Recipe::Te4over6Mae:
+  case Recipe::Te4over6Mse:
+    return 1.0f / getTeEncodeScale(amax, getGlobalRange(recipe));
   default:
     return 1.0f;
   }
@@ -96,29 +108,38 @@ private:
 
 /// The constants a recipe derives once per tensor.
 struct GlobalFactors {
-  /// S. What mslk and te compute scales and elements with; 1 / g in torchao,
-  /// which uses it for elements only; unused in modelopt.
+  /// S. What mslk, te and 4over6 compute scales and elements with; 1 / g in
+  /// torchao, which uses it for elements only; unused in modelopt.
   float encode = 1.0f;
   /// g. What torchao and modelopt compute scales with, and what every recipe
   /// dequantizes with.
   float decode = 1.0f;
+  /// The tensor's amax, range * g where only g is known. What 4over6 measures
+  /// errors with, and modelopt a given block amax.
+  float amax = kGlobalRange;
 };
 
 constexpr GlobalFactors getGlobalFactors(Recipe recipe, GlobalScale global) {
-  if (!isNvfp4(recipe) || global.getKind() == GlobalScale::Kind::Absent)
+  if (!isNvfp4(recipe))
     return {};
+  if (global.getKind() == GlobalScale::Kind::Absent)
+    return {1.0f, 1.0f, getGlobalRange(recipe)};
   float value = global.getValue();
   bool fromAmax = global.getKind() == GlobalScale::Kind::Amax;
   float decode = fromAmax ? getDecodeScale(recipe, value) : value;
+  float range = getGlobalRange(recipe);
+  float amax = fromAmax ? value : range * value;
   switch (recipe) {
   case Recipe::Te:
-    return {fromAmax ? getTeEncodeScale(value)
+  case Recipe::Te4over6Mae:
+  case Recipe::Te4over6Mse:
+    return {fromAmax ? getTeEncodeScale(value, range)
                      : getTeEncodeScaleFromDecode(value),
-            decode};
+            decode, amax};
   case Recipe::Mslk:
-    return {fromAmax ? getMslkEncodeScale(value) : 1.0f / value, decode};
+    return {fromAmax ? getMslkEncodeScale(value) : 1.0f / value, decode, amax};
   default:
-    return {1.0f / decode, decode};
+    return {1.0f / decode, decode, amax};
   }
 }
 

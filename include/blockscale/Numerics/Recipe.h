@@ -36,6 +36,10 @@ enum class Recipe : uint8_t {
             ///< which ModelOpt 0.47 MXFP8QTensor agrees with)
   Ceil,     ///< floor, plus one where amax is not a power of two
   Even,     ///< floor of amax rounded to the element's mantissa
+  // NVFP4 with a choice between two scales for each block, by the error that
+  // they leave; TransformerEngine 2.20 NVFP4QuantizerRef with "4over6"
+  Te4over6Mae, ///< sum of absolute errors
+  Te4over6Mse, ///< sum of squared errors
 };
 
 struct RecipeInfo {
@@ -49,17 +53,23 @@ struct RecipeInfo {
 
 inline constexpr RecipeInfo kRecipeTable[] = {
     // name, NVFP4, tails, -0
-    {"torchao", true, false, true},    {"mslk", true, false, true},
-    {"te", true, true, false},         {"modelopt", true, true, false},
-    {"floor", false, false, true},     {"rceil", false, false, true},
-    {"rceil_sat", false, false, true}, {"ceil", false, false, true},
+    {"torchao", true, false, true},
+    {"mslk", true, false, true},
+    {"te", true, true, false},
+    {"modelopt", true, true, false},
+    {"floor", false, false, true},
+    {"rceil", false, false, true},
+    {"rceil_sat", false, false, true},
+    {"ceil", false, false, true},
     {"even", false, false, true},
+    {"te_4over6_mae", true, true, false},
+    {"te_4over6_mse", true, true, false},
 };
 
 inline constexpr Recipe kRecipes[] = {
-    Recipe::Torchao,  Recipe::Mslk,  Recipe::Te,
-    Recipe::Modelopt, Recipe::Floor, Recipe::Rceil,
-    Recipe::RceilSat, Recipe::Ceil,  Recipe::Even};
+    Recipe::Torchao, Recipe::Mslk,        Recipe::Te,         Recipe::Modelopt,
+    Recipe::Floor,   Recipe::Rceil,       Recipe::RceilSat,   Recipe::Ceil,
+    Recipe::Even,    Recipe::Te4over6Mae, Recipe::Te4over6Mse};
 
 constexpr const RecipeInfo &getRecipeInfo(Recipe recipe) {
   return kRecipeTable[static_cast<unsigned>(recipe)];
@@ -85,6 +95,11 @@ constexpr bool acceptsTails(Recipe recipe) {
 
 constexpr bool keepsNegativeZero(Recipe recipe) {
   return getRecipeInfo(recipe).keepsNegativeZero;
+}
+
+/// Whether a block's scale is one of two candidates, chosen by their errors.
+constexpr bool isFourOverSix(Recipe recipe) {
+  return recipe == Recipe::Te4over6Mae || recipe == Recipe::Te4over6Mse;
 }
 
 constexpr ScaleFormat getScaleFormat(Recipe recipe) {

@@ -84,6 +84,23 @@ constexpr ScaleIndex getSwizzledIndex(int64_t offset, int64_t cols) {
 }
 
 //===----------------------------------------------------------------------===//
+// Scales of square blocks
+//===----------------------------------------------------------------------===//
+
+/// What a product sums over, in terms of the quantized matrix [.., N, K]: its
+/// columns (forward) or its rows (the gradient of the other operand).
+enum class ScaleDim : uint8_t { K = 0, N = 1 };
+
+/// Which compact scale of B x B blocks stands at (row, col) of the scales that
+/// a product takes, where every scale is repeated for the B rows it covers: K
+/// gives a matrix [N, ceil(K / B)], N one [K, ceil(N / B)].
+constexpr ScaleIndex getCompactIndex(ScaleDim dim, int64_t blockSize,
+                                     int64_t row, int64_t col) {
+  return dim == ScaleDim::K ? ScaleIndex{row / blockSize, col}
+                            : ScaleIndex{col, row / blockSize};
+}
+
+//===----------------------------------------------------------------------===//
 // Groups
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,72 @@
+//===- Hadamard.h - The random Hadamard transform ---------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Of 16 bf16 values v, with the signs d of a mask (bit i set: d_i = -1),
+//
+//   y_j = 1/4 * sum_i d_i v_i (-1)^popcount(i & j)
+//
+// rounded to bf16 once (TransformerEngine NVFP4QuantizerRef; torchao
+// get_rht_matrix). With the same mask on both operands of a product along the
+// transformed dimension the transform cancels.
+//
+// The order of the f32 sums is part of the contract. d_i v_i / 4 is exact; then
+// four rounds of sums and differences of values that are 1, 2, 4 and 8 apart:
+//
+//   (a_i, a_i+h)  ->  (a_i + a_i+h, a_i - a_i+h)        where i & h is 0
+//
+// A NaN makes all 16 results NaN, and so do two infinities wherever their signs
+// meet as opposites; elsewhere infinities give infinities.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_NUMERICS_HADAMARD_H
+#define BLOCKSCALE_NUMERICS_HADAMARD_H
+
+#include "blockscale/Numerics/Codec.h"
+
+namespace blockscale::numerics {
+
+inline constexpr int kHadamardSize = 16;
+
+/// TransformerEngine's signs: + + + - + - - - - - - + - + - -.
+inline constexpr uint16_t kHadamardSignMask = 0xD7E8;
+
+/// The scale of the transform: 1 / sqrt(16).
+inline constexpr float kHadamardScale = 0.25f;
+
+/// Transforms x[0], x[stride], .. in place, without the last rounding.
+constexpr void transformHadamard(float *x, uint16_t signMask,
+                                 int64_t stride = 1) {
+  for (int i = 0; i < kHadamardSize; ++i) {
+    bool isNegative = (signMask >> i) & 1;
+    x[i * stride] *= isNegative ? -kHadamardScale : kHadamardScale;
+  }
+  for (int span = 1; span < kHadamardSize; span *= 2) {
+    for (int i = 0; i < kHadamardSize; ++i) {
+      if ((i & span) != 0)
+        continue;
+      float left = x[i * stride], right = x[(i + span) * stride];
+      x[i * stride] = left + right;
+      x[(i + span) * stride] = left - right;
+    }
+  }
+}
+
+/// Transforms a group of bf16 codes in place.
+constexpr void transformHadamardBF16(uint16_t *codes, uint16_t signMask,
+                                     int64_t stride = 1) {
+  float x[kHadamardSize] = {};
+  for (int i = 0; i < kHadamardSize; ++i)
+    x[i] = decodeBF16(codes[i * stride]);
+  transformHadamard(x, signMask);
+  for (int i = 0; i < kHadamardSize; ++i)
+    codes[i * stride] = encodeBF16(x[i]);
+}
+
+} // namespace blockscale::numerics
+
+#endif // BLOCKSCALE_NUMERICS_HADAMARD_H
