@@ -13,22 +13,21 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
-/// f32 bits of the even and of the odd elements. Two neighbours end up in one
-/// byte or half word, so they travel in two vectors; bf16 pairs come apart
-/// without moving lanes.
-static std::pair<Lanes, Lanes> splitPairs(Lanes x) {
+ElementPairs splitPairs(Lanes x) {
   ImplicitLocOpBuilder &b = x.getBuilder();
-  if (x.getElementType().isInteger(32))
-    return deinterleave(x);
+  if (x.getElementType().isInteger(32)) {
+    auto [even, odd] = deinterleave(x);
+    return {even, odd};
+  }
   Lanes words = bitcastLanes(x, b.getI32Type());
   return {words << 16, words & 0xFFFF0000u};
 }
 
-/// The amax of each block. Magnitude bits order as the magnitudes do, NaN on
-/// top, so that NaN propagates.
-static Lanes emitBlockAmax(Lanes even, Lanes odd, int64_t blocks) {
+/// Magnitude bits order as the magnitudes do, NaN on top, so that NaN
+/// propagates.
+Lanes emitBlockAmax(const ElementPairs &x, int64_t blocks) {
   uint32_t mask = numerics::kFloatMagnitudeMask;
-  Lanes amax = maxUnsigned(even & mask, odd & mask);
+  Lanes amax = maxUnsigned(x.even & mask, x.odd & mask);
   while (amax.getCount() > blocks) {
     auto [left, right] = deinterleave(amax);
     amax = maxUnsigned(left, right);
@@ -36,7 +35,28 @@ static Lanes emitBlockAmax(Lanes even, Lanes odd, int64_t blocks) {
   return toF32(amax);
 }
 
-static Lanes pack(const BlockFormat &format, Lanes even, Lanes odd) {
+BlockScales emitBlockScales(const BlockFormat &format,
+                            const GlobalFactors &global, Lanes amax) {
+  Lanes bytes = emitScaleByte(format.recipe, format.format, amax, global);
+  return {bytes, emitElementScaling(format.recipe, bytes, global)};
+}
+
+ElementScaling repeatScaling(const ElementScaling &scaling, int64_t times) {
+  return {repeatLanes(scaling.factor, times), scaling.divide};
+}
+
+Lanes emitEncodeElements(const BlockFormat &format, Lanes bits,
+                         const ElementScaling &scaling) {
+  NegativeZero negativeZero = numerics::keepsNegativeZero(format.recipe)
+                                  ? NegativeZero::Keep
+                                  : NegativeZero::Drop;
+  Lanes element = toF32(bits);
+  Lanes scaled =
+      scaling.divide ? element / scaling.factor : element * scaling.factor;
+  return emitEncode(format.format, scaled, negativeZero);
+}
+
+Lanes packPairs(const BlockFormat &format, Lanes even, Lanes odd) {
   if (format.getCodesPerByte() == 2)
     return truncate(even | (odd << 4), 8);
   Lanes pairs = truncate(even | (odd << 8), 16);
@@ -46,21 +66,13 @@ static Lanes pack(const BlockFormat &format, Lanes even, Lanes odd) {
 QuantizedBlocks emitQuantizeBlocks(const BlockFormat &format,
                                    const GlobalFactors &global, Lanes x) {
   int64_t blockSize = format.getBlockSize();
-  auto [even, odd] = splitPairs(x);
-  Lanes amax = emitBlockAmax(even, odd, x.getCount() / blockSize);
-  Lanes scaleByte = emitScaleByte(format.recipe, format.format, amax, global);
-  ElementScaling scaling = emitElementScaling(format.recipe, scaleByte, global);
-  Lanes factor = repeatLanes(scaling.factor, blockSize / 2);
-  NegativeZero negativeZero = numerics::keepsNegativeZero(format.recipe)
-                                  ? NegativeZero::Keep
-                                  : NegativeZero::Drop;
-  auto encode = [&](Lanes bits) {
-    Lanes element = toF32(bits);
-    Lanes scaled = scaling.divide ? element / factor : element * factor;
-    return emitEncode(format.format, scaled, negativeZero);
-  };
-  Lanes evenCodes = encode(even), oddCodes = encode(odd);
-  return {pack(format, evenCodes, oddCodes), truncate(scaleByte, 8)};
+  ElementPairs pairs = splitPairs(x);
+  Lanes amax = emitBlockAmax(pairs, x.getCount() / blockSize);
+  BlockScales scales = emitBlockScales(format, global, amax);
+  ElementScaling scaling = repeatScaling(scales.scaling, blockSize / 2);
+  Lanes even = emitEncodeElements(format, pairs.even, scaling);
+  Lanes odd = emitEncodeElements(format, pairs.odd, scaling);
+  return {packPairs(format, even, odd), truncate(scales.bytes, 8)};
 }
 
 } // namespace blockscale::cpu

@@ -4,6 +4,11 @@
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The steps of a quantization, for any order of walking over a matrix: amaxes,
+// scales from amaxes, codes of elements under factors, bytes of codes.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKQUANTIZER_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKQUANTIZER_H
@@ -24,14 +29,49 @@ struct BlockFormat {
   }
 };
 
+/// f32 bits of the even and of the odd elements. Two neighbours end up in one
+/// byte or half word, so they travel in two vectors; bf16 pairs come apart
+/// without moving lanes.
+struct ElementPairs {
+  Lanes even;
+  Lanes odd;
+};
+
+/// From i16 lanes of bf16 bits or i32 lanes of f32 bits.
+ElementPairs splitPairs(Lanes x);
+
+/// The amax of each of `blocks` runs of neighbours, f32.
+Lanes emitBlockAmax(const ElementPairs &x, int64_t blocks);
+
+/// Scale bytes (i32) and what elements are scaled by, a lane for each block.
+struct BlockScales {
+  Lanes bytes;
+  ElementScaling scaling;
+};
+
+/// The scales of blocks with the given amaxes.
+BlockScales emitBlockScales(const BlockFormat &format,
+                            const GlobalFactors &global, Lanes amax);
+
+/// The scaling of `times` neighbours that share each factor.
+ElementScaling repeatScaling(const ElementScaling &scaling, int64_t times);
+
+/// Codes of elements (f32 bits), in the low byte of i32 lanes, each under its
+/// own factor.
+Lanes emitEncodeElements(const BlockFormat &format, Lanes bits,
+                         const ElementScaling &scaling);
+
+/// Codes as memory holds them, i8 lanes.
+Lanes packPairs(const BlockFormat &format, Lanes even, Lanes odd);
+
 /// i8 lanes: data as memory holds it, and one scale byte a block.
 struct QuantizedBlocks {
   Lanes data;
   Lanes scales;
 };
 
-/// Quantizes whole blocks, neighbours in a row. `x` has their elements, as i16
-/// lanes of bf16 bits or i32 lanes of f32 bits.
+/// Quantizes whole blocks, neighbours in a row. `x` has their elements, as
+/// splitPairs takes them.
 QuantizedBlocks emitQuantizeBlocks(const BlockFormat &format,
                                    const GlobalFactors &global, Lanes x);
 

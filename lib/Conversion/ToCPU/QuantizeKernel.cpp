@@ -1,28 +1,16 @@
-//===- QuantizeKernel.cpp - Quantization of rows --------------------------===//
+//===- QuantizeKernel.cpp - Quantization ----------------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "BlockQuantizer.h"
 #include "Kernels.h"
-#include "ScaleTiles.h"
-#include "blockscale/Numerics/ScaleLayout.h"
-
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "RowQuantizer.h"
 
 using namespace mlir;
-using blockscale::numerics::GlobalScale;
-using blockscale::numerics::kTileCols;
-using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
-
-/// Elements of a step. 16 blocks of 16 fill a vector register with scales,
-/// which amortizes the divisions of NVFP4; more elements do not stay in
-/// registers.
-static constexpr int64_t kElementsPerStep = 256;
 
 Value prepareCall(QuantizeOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
@@ -37,178 +25,14 @@ Value prepareCall(QuantizeOp op, CallSite &site) {
   site.requireGlobalSizes("global_scale", op.getGlobalScale(), batch, "x");
   site.requireGlobalSizes("global_amax", op.getGlobalAmax(), batch, "x");
 
-  Value rows = toIndex(b, sizes[sizes.size() - 2]);
-  Value items =
-      getLayout(op.getScale().getType()) ? ceilDiv(b, rows, kTileRows) : rows;
+  Value items = countRowItems(op, b, toIndex(b, sizes[sizes.size() - 2]));
   for (OpFoldResult size : batch)
     items = mul(b, items, toIndex(b, size));
   return items;
 }
 
-namespace {
-
-/// Emits the quantization of rows of one kernel.
-class RowQuantizer {
-public:
-  RowQuantizer(QuantizeOp op, const ItemRange &range)
-      : b(range.b), x(range.lookup(op.getX())),
-        data(range.lookup(op.getData())),
-        format{getNumerics(op.getEffectiveRecipe()),
-               getElementFormat(op.getData())},
-        acceptsTails(numerics::acceptsTails(format.recipe)) {
-    int64_t rank = getTensorType(op.getX()).getRank();
-    cols = getDim(b, x, rank - 1);
-    wholeBlocks = div(b, cols, format.getBlockSize());
-    tail = rem(b, cols, format.getBlockSize());
-    if (!hasTail())
-      return;
-    tailX = createTailBuffer(format.getBlockSize(),
-                             cast<MemRefType>(x.getType()).getElementType());
-    tailData = createTailBuffer(
-        format.getBlockSize() / format.getCodesPerByte(), b.getI8Type());
-  }
-
-  /// Scales of row `row` go to scales[scaleRow, ..].
-  void emitRow(ValueRange row, Value scales, ValueRange scaleRow,
-               const GlobalFactors &global) {
-    int64_t blockSize = format.getBlockSize();
-    emitUnitSteps(b, wholeBlocks, kElementsPerStep / blockSize,
-                  [&](Value block, int64_t count) {
-                    Value col = mul(b, block, blockSize);
-                    Lanes elements =
-                        loadLanes(b, x, append(row, col), count * blockSize);
-                    QuantizedBlocks blocks =
-                        emitQuantizeBlocks(format, global, elements);
-                    storeLanes(blocks.data, data, append(row, getByte(col)));
-                    storeLanes(blocks.scales, scales, append(scaleRow, block));
-                  });
-    if (!hasTail())
-      return;
-    Value isPresent = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, tail,
-                                            getIndex(b, 0));
-    emitIf(b, isPresent, [&] { emitTail(row, scales, scaleRow, global); });
-  }
-
-private:
-  bool hasTail() const { return acceptsTails && !matchPattern(tail, m_Zero()); }
-
-  Value createTailBuffer(int64_t size, Type element) {
-    return memref::AllocaOp::create(b, MemRefType::get({size}, element));
-  }
-
-  /// Where in a row the code of an even column is.
-  Value getByte(Value col) { return div(b, col, format.getCodesPerByte()); }
-
-  /// The last block of a row, from a copy padded with zeros. Only E2M1 has
-  /// tails. The codes of the padding are not stored: they are not zero where
-  /// the block's factor is NaN or infinity.
-  void emitTail(ValueRange row, Value scales, ValueRange scaleRow,
-                const GlobalFactors &global) {
-    int64_t blockSize = format.getBlockSize();
-    Value zero = getIndex(b, 0), one = getIndex(b, 1);
-    Value col = mul(b, wholeBlocks, blockSize);
-    Lanes padded = loadLanes(b, tailX, zero, blockSize);
-    storeLanes(padded.like(0), tailX, zero);
-    emitLoop(b, zero, tail, [&](Value i) {
-      storeBits(loadBits(b, x, append(row, add(b, col, i))), tailX, i);
-    });
-    padded = loadLanes(b, tailX, zero, blockSize);
-    QuantizedBlocks blocks = emitQuantizeBlocks(format, global, padded);
-    storeLanes(blocks.data, tailData, zero);
-    storeLanes(blocks.scales, scales, append(scaleRow, wholeBlocks));
-    emitLoop(b, zero, ceilDiv(b, tail, 2), [&](Value i) {
-      Lanes byte = loadBits(b, tailData, i);
-      Lanes hasOdd(b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                            add(b, mul(b, i, 2), one), tail));
-      storeBits(select(hasOdd, byte, byte & 0xF), data,
-                append(row, add(b, getByte(col), i)));
-    });
-  }
-
-  ImplicitLocOpBuilder &b;
-  Value x, data;
-  BlockFormat format;
-  bool acceptsTails;
-  Value cols, wholeBlocks, tail;
-  Value tailX, tailData;
-};
-
-/// The global factors of a batch element, computed once where all share them.
-class GlobalFactorsSource {
-public:
-  GlobalFactorsSource(QuantizeOp op, const ItemRange &range)
-      : b(range.b), recipe(getNumerics(op.getEffectiveRecipe())),
-        kind(op.getGlobalScale()  ? GlobalScale::Kind::DecodeScale
-             : op.getGlobalAmax() ? GlobalScale::Kind::Amax
-                                  : GlobalScale::Kind::Absent),
-        global(range.lookup(op.getGlobalScale() ? op.getGlobalScale()
-                                                : op.getGlobalAmax())) {
-    if (!isPerElement(global))
-      shared = emitGlobalFactors(b, recipe, kind, loadGlobal(b, global, {}));
-  }
-
-  GlobalFactors get(ValueRange element) {
-    if (shared)
-      return *shared;
-    return emitGlobalFactors(b, recipe, kind, loadGlobal(b, global, element));
-  }
-
-private:
-  ImplicitLocOpBuilder &b;
-  numerics::Recipe recipe;
-  GlobalScale::Kind kind;
-  Value global;
-  std::optional<GlobalFactors> shared;
-};
-
-} // namespace
-
-static void emitLinear(QuantizeOp op, const ItemRange &range) {
-  ImplicitLocOpBuilder &b = range.b;
-  Value x = range.lookup(op.getX()), scale = range.lookup(op.getScale());
-  int64_t rank = getTensorType(op.getX()).getRank();
-  Indices rowSizes = getLeadingSizes(b, x, rank - 1);
-  RowQuantizer quantizer(op, range);
-  GlobalFactorsSource factors(op, range);
-  emitLoop(b, range.begin, range.end, [&](Value item) {
-    Indices row = delinearize(b, item, rowSizes);
-    GlobalFactors global = factors.get(ValueRange(row).drop_back());
-    quantizer.emitRow(row, scale, row, global);
-  });
-}
-
-static void emitSwizzled(QuantizeOp op, const ItemRange &range) {
-  ImplicitLocOpBuilder &b = range.b;
-  Value x = range.lookup(op.getX()), scale = range.lookup(op.getScale());
-  int64_t rank = getTensorType(op.getX()).getRank();
-  Value rows = getDim(b, x, rank - 2);
-  Value scaleCols = ceilDiv(b, getDim(b, x, rank - 1), op.getBlockSize());
-  Indices bandSizes = getLeadingSizes(b, x, rank - 2);
-  bandSizes.push_back(ceilDiv(b, rows, kTileRows));
-  RowQuantizer quantizer(op, range);
-  GlobalFactorsSource factors(op, range);
-  ScaleBand band(b, scaleCols);
-  emitLoop(b, range.begin, range.end, [&](Value item) {
-    Indices bandIndex = delinearize(b, item, bandSizes);
-    ValueRange batch = ValueRange(bandIndex).drop_back();
-    GlobalFactors global = factors.get(batch);
-    Value first = mul(b, bandIndex.back(), kTileRows);
-    Value count = min(b, getIndex(b, kTileRows), sub(b, rows, first));
-    emitLoop(b, getIndex(b, 0), count, [&](Value i) {
-      quantizer.emitRow(append(batch, add(b, first, i)), band.getBuffer(), i,
-                        global);
-    });
-    band.emitClearRows(count);
-    band.emitStoreTiles(scale, ceilDiv(b, scaleCols, kTileCols),
-                        [&](Value col) { return append(bandIndex, col); });
-  });
-  band.emitFree();
-}
-
 void emitItems(QuantizeOp op, const ItemRange &range) {
-  if (getLayout(op.getScale().getType()))
-    return emitSwizzled(op, range);
-  emitLinear(op, range);
+  emitRowItems(op, range);
 }
 
 } // namespace blockscale::cpu

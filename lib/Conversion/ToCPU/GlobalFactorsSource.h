@@ -1,0 +1,60 @@
+//===- GlobalFactorsSource.h - Global factors of a kernel -------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_GLOBALFACTORSSOURCE_H
+#define BLOCKSCALE_LIB_CONVERSION_TOCPU_GLOBALFACTORSSOURCE_H
+
+#include "Kernels.h"
+#include "RecipeEmitter.h"
+
+#include <optional>
+
+namespace blockscale::cpu {
+
+/// The global factors of an op with `global_scale` or `global_amax`, computed
+/// once where all elements share them.
+class GlobalFactorsSource {
+public:
+  template <typename OpTy>
+  GlobalFactorsSource(OpTy op, const ItemRange &range)
+      : b(range.b), recipe(getNumerics(op.getEffectiveRecipe())) {
+    if (op.getGlobalScale()) {
+      kind = numerics::GlobalScale::Kind::DecodeScale;
+      global = range.lookup(op.getGlobalScale());
+    } else if (op.getGlobalAmax()) {
+      kind = numerics::GlobalScale::Kind::Amax;
+      global = range.lookup(op.getGlobalAmax());
+    }
+    if (!isPerElement(global))
+      shared = emitGlobalFactors(b, recipe, kind, loadGlobal(b, global, {}));
+  }
+
+  /// Whether the op has a global operand.
+  bool isPresent() const { return static_cast<bool>(global); }
+
+  /// The factors at `indices`, of which the operand takes as many as it has
+  /// dimensions: those of the batch element, and the row.
+  GlobalFactors get(mlir::ValueRange indices) const {
+    if (shared)
+      return *shared;
+    auto type = mlir::cast<mlir::MemRefType>(global.getType());
+    return emitGlobalFactors(
+        b, recipe, kind,
+        loadGlobal(b, global, indices.take_front(type.getRank())));
+  }
+
+private:
+  mlir::ImplicitLocOpBuilder &b;
+  numerics::Recipe recipe;
+  numerics::GlobalScale::Kind kind = numerics::GlobalScale::Kind::Absent;
+  mlir::Value global;
+  std::optional<GlobalFactors> shared;
+};
+
+} // namespace blockscale::cpu
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_GLOBALFACTORSSOURCE_H
