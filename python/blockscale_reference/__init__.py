@@ -14,11 +14,17 @@ Arrays hold values as f32 and codes as uint8: E2M1 one code an element (see
 `pack`), scales in the form of the matrix (see `swizzle`).
 """
 
+from .amax import amax, group_amax
 from .bits import from_bf16, to_bf16
-from .codecs import E2M1, E4M3, E5M2, decode_e8m0
+from .blocks import expand_scale
+from .codecs import E2M1, E2M3, E3M2, E4M3, E5M2, decode_e8m0
 from .dequantize import dequantize_mx, dequantize_nvfp4
+from .groups import group_bounds, quantize_groups
+from .hadamard import hadamard
 from .layout import swizzle, swizzle_groups, unswizzle
 from .matmul import Product, scaled_grouped_matmul, scaled_matmul
 from .mx import quantize_mx
 from .nvfp4 import global_scale, quantize_nvfp4
 from .packing import pack, unpack
+from .stochastic import encode_stochastic, philox4x32, random_bytes
+from .sweep import scale_sweep

@@ -4,7 +4,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""E2M1, E4M3 and E5M2 element codes, and E8M0 scale bytes."""
+"""Codes of the narrow formats, and E8M0 scale bytes."""
 
 from dataclasses import dataclass
 
@@ -63,8 +63,11 @@ class MiniFloat:
         return np.where(infinite, np.float32(np.inf), np.float32(np.nan))
 
 
-# E2M1 has no NaN: by convention a NaN becomes the largest value, as in PTX.
+# The first three have no NaN: by convention a NaN becomes the largest value, as
+# in PTX.
 E2M1 = MiniFloat(1, 0, max_code=0x7, nan_code=0x7, sign_bit=0x8)
+E2M3 = MiniFloat(3, 0, max_code=0x1F, nan_code=0x1F, sign_bit=0x20)
+E3M2 = MiniFloat(2, -2, max_code=0x1F, nan_code=0x1F, sign_bit=0x20)
 E4M3 = MiniFloat(3, -6, max_code=0x7E, nan_code=0x7F, sign_bit=0x80)
 E5M2 = MiniFloat(2, -14, max_code=0x7B, nan_code=0x7F, sign_bit=0x80)
 

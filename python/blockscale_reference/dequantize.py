@@ -9,27 +9,28 @@
 import numpy as np
 
 from . import mx, nvfp4
+from .blocks import spread
 from .codecs import E2M1, E4M3, decode_e8m0
 
 
-def dequantize_nvfp4(codes, scale, recipe="torchao", global_scale=None):
-    """f32 [.., M, K] of codes [.., M, K] and scale bytes [.., M, ceil(K / 16)]."""
+def dequantize_nvfp4(
+    codes, scale, recipe="torchao", global_scale=None, block=(1, nvfp4.BLOCK)
+):
+    """f32 [.., M, K] of codes and scale bytes [.., ceil(M / bm), ceil(K / bk)].
+
+    `global_scale` is a scalar, one value a batch element or one a row [.., M].
+    """
     values = E2M1.decode(codes)
-    scale = E4M3.decode(scale)
-    factor = np.float32(1) if global_scale is None else global_scale
-    factor = np.asarray(factor, np.float32)[..., None, None]
+    scale = spread(E4M3.decode(scale), block, codes.shape)
+    factor = nvfp4.against_elements(1 if global_scale is None else global_scale, codes)
     with np.errstate(all="ignore"):
         if recipe == "modelopt":
-            return values * _spread(scale, nvfp4.BLOCK, codes) * factor
-        return values * _spread(factor * scale, nvfp4.BLOCK, codes)
+            return values * scale * factor
+        return values * (factor * scale)
 
 
-def dequantize_mx(codes, scale, element=E4M3):
-    """f32 [.., M, K] of codes [.., M, K] and scale bytes [.., M, K / 32]."""
+def dequantize_mx(codes, scale, element=E4M3, block=(1, mx.BLOCK)):
+    """f32 [.., M, K] of codes [.., M, K] and scale bytes [.., M / bm, K / bk]."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return element.decode(codes) * _spread(decode_e8m0(scale), mx.BLOCK, codes)
-
-
-def _spread(scale, block, codes):
-    """One scale for each element; the last block may be a tail."""
-    return np.repeat(scale, block, axis=-1)[..., : codes.shape[-1]]
+        scale = spread(decode_e8m0(scale), block, codes.shape)
+        return element.decode(codes) * scale

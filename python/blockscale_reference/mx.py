@@ -4,8 +4,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""MX: E4M3, E5M2 or E2M1 data, one E8M0 scale (a power of two) for each 32
-elements of a row.
+"""MX: E4M3, E5M2, E2M3, E3M2 or E2M1 data, one E8M0 scale (a power of two) for
+each block: 32 elements of a row or column, or a tile of 32 x 32.
 
 The rules say how the block's amax becomes an exponent. They read its f32 bits:
 with E the exponent field, the scale byte of amax / 2^pow rounded down is E - pow.
@@ -13,30 +13,43 @@ with E the exponent field, the scale byte of amax / 2^pow rounded down is E - po
 
 import numpy as np
 
-from .codecs import E2M1, E4M3, E5M2, decode_e8m0
+from .blocks import cut, join
+from .codecs import E2M1, E2M3, E3M2, E4M3, E5M2, decode_e8m0
+from .stochastic import encode_stochastic, random_bytes
 
 BLOCK = 32
 RULES = ("floor", "rceil", "rceil_sat", "ceil", "even")
 
-_POW = {E4M3: 8, E5M2: 15, E2M1: 2}  # exponent of the largest element value
+# Exponent of the largest element value.
+_POW = {E4M3: 8, E5M2: 15, E2M1: 2, E2M3: 2, E3M2: 4}
 _INFINITY = 0x7F800000
 _NAN_BYTE = 255
 
 
-def quantize_mx(x, element=E4M3, rule="rceil"):
-    """Codes [.., M, K] and scale bytes [.., M, K / 32] of f32 x [.., M, K]."""
+def quantize_mx(
+    x, element=E4M3, rule="rceil", block=(1, BLOCK), transposed=False, rng=None
+):
+    """Codes [.., M, K] and scale bytes [.., M / bm, K / bk] of f32 x [.., M, K].
+
+    `transposed` gives both transposed. `rng` = (seed, offset) rounds E2M1 data
+    stochastically.
+    """
     x = np.asarray(x, np.float32)
-    if x.shape[-1] % BLOCK:
-        raise ValueError(f"expected K to be a multiple of 32, but got {x.shape[-1]}")
-    blocks = x.reshape(*x.shape[:-1], x.shape[-1] // BLOCK, BLOCK)
-    amax = np.abs(blocks).max(axis=-1)
+    blocks = cut(x, block, takes_tails=False)
+    amax = np.abs(blocks).max(axis=(-2, -1))
     with np.errstate(all="ignore"):
         if rule in ("rceil", "rceil_sat"):
             scale = _rceil(amax, element, saturate=rule == "rceil_sat")
         else:
             scale = _shifted(amax, element, rule)
-        scaled = blocks * _reciprocal(scale)[..., None]
-    return element.encode(scaled).reshape(x.shape), scale
+        scaled = join(blocks * _reciprocal(scale)[..., None, None], *x.shape[-2:])
+    if rng is None:
+        codes = element.encode(scaled)
+    else:
+        codes = encode_stochastic(scaled, random_bytes(x.shape, *rng))
+    if transposed:
+        codes, scale = codes.swapaxes(-2, -1), scale.swapaxes(-2, -1)
+    return np.ascontiguousarray(codes), np.ascontiguousarray(scale)
 
 
 def _rceil(amax, element, saturate):

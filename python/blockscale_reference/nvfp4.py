@@ -4,8 +4,9 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""NVFP4: E2M1 data, one E4M3 scale for each 16 elements of a row, and an optional
-f32 global scale g (decode: x ~ code * scale * g).
+"""NVFP4: E2M1 data, one E4M3 scale for each block (16 elements of a row or column,
+or a tile of 16 x 16), and an optional f32 global scale g (decode: x ~ code *
+scale * g).
 
 The recipes are those of four packages; they differ in rounding, in the smallest
 scale and at zero. Each operation below is one f32 rounding.
@@ -13,13 +14,16 @@ scale and at zero. Each operation below is one f32 rounding.
 
 import numpy as np
 
+from . import four_over_six
+from .blocks import cut, join
 from .codecs import E2M1, E4M3
+from .stochastic import encode_stochastic, random_bytes
 
 BLOCK = 16
+PADDING_RECIPES = ("te", "modelopt", "te_4over6_mae", "te_4over6_mse")
 
 _ONE, _SIX = np.float32(1), np.float32(6)
 _E4M3_MAX = np.float32(448)
-_LARGEST = _E4M3_MAX * _SIX
 _FLT_MAX = np.finfo(np.float32).max
 
 
@@ -28,57 +32,98 @@ def global_scale(amax, recipe="torchao"):
     amax = np.asarray(amax, np.float32)
     with np.errstate(all="ignore"):
         if recipe in ("torchao", "modelopt"):
-            return amax / _LARGEST
+            return amax / _range(recipe)
         return _ONE / _encode_scale(recipe, None, amax)
 
 
-def quantize_nvfp4(x, recipe="torchao", global_scale=None, global_amax=None):
-    """Codes [.., M, K] and scale bytes [.., M, ceil(K / 16)] of f32 x [.., M, K].
+def quantize_nvfp4(
+    x,
+    recipe="torchao",
+    global_scale=None,
+    global_amax=None,
+    block=(1, BLOCK),
+    transposed=False,
+    block_amax=None,
+    rng=None,
+):
+    """Codes [.., M, K] and scale bytes [.., ceil(M / bm), ceil(K / bk)] of f32 x.
 
-    At most one of `global_scale` (decode) and `global_amax`, each a scalar or one
-    value for each batch element; without either the global scale is 1. Recipes te
-    and modelopt take K % 16 != 0, as if padded with zeros.
+    At most one of `global_scale` (decode) and `global_amax`: a scalar, one value
+    for each batch element, or one for each row [.., M]; without either the global
+    scale is 1. `block_amax`, of the scales' shape, replaces the blocks' own.
+    `transposed` gives both results transposed: the quantization of x^T. `rng` =
+    (seed, offset) rounds stochastically. Recipes te, modelopt and te_4over6_*
+    take tails, as if padded with zeros.
     """
     x = np.asarray(x, np.float32)
-    blocks = _blocks(x, takes_tails=recipe in ("te", "modelopt"))
-    amax = np.abs(blocks).max(axis=-1)
-    quantize = {"torchao": _torchao, "mslk": _mslk, "te": _te, "modelopt": _modelopt}
+    if transposed:
+        x, block = x.swapaxes(-2, -1), block[::-1]
+    takes_tails = recipe in PADDING_RECIPES
+    blocks = cut(x, block, takes_tails)
+    given = block_amax is not None
+    amax = block_amax if given else np.abs(blocks).max(axis=(-2, -1))
+    amax = np.asarray(amax, np.float32)[..., None, None]
     with np.errstate(all="ignore"):
-        if recipe in ("torchao", "modelopt"):
-            factor = _decode_scale(global_scale, global_amax)
+        decode = _decode_scale(recipe, global_scale, global_amax)
+        encode = _encode_scale(recipe, global_scale, global_amax)
+        total = _range(recipe) * decode if global_amax is None else global_amax
+        decode, encode, total = (against_blocks(v, x) for v in (decode, encode, total))
+        if recipe == "torchao":
+            scale, scaled = _torchao(blocks, amax, decode)
+        elif recipe == "mslk":
+            scale, scaled = _mslk(blocks, amax, encode)
+        elif recipe == "te":
+            scale, scaled = _te(blocks, amax, encode)
+        elif recipe == "modelopt":
+            scale, scaled = _modelopt(blocks, amax, decode, total if given else None)
         else:
-            factor = _encode_scale(recipe, global_scale, global_amax)
-        # One factor for each matrix, against amax [.., M, blocks].
-        factor = np.asarray(factor, np.float32)[..., None, None]
-        scale, scaled = quantize[recipe](blocks, amax, factor)
-    codes = E2M1.encode(scaled)
-    if recipe in ("te", "modelopt"):
+            squared = {"te_4over6_mae": False, "te_4over6_mse": True}[recipe]
+            scale, scaled = four_over_six.choose(blocks, amax, encode, total, squared)
+    scaled = join(scaled, *x.shape[-2:])
+    if rng is None:
+        codes = E2M1.encode(scaled)
+    elif transposed:
+        bits = random_bytes(x.swapaxes(-2, -1).shape, *rng)
+        codes = encode_stochastic(scaled, bits.swapaxes(-2, -1))
+    else:
+        codes = encode_stochastic(scaled, random_bytes(x.shape, *rng))
+    if takes_tails:
         codes[scaled == 0] = 0  # no negative zero
-    padded = codes.reshape(*x.shape[:-1], blocks.shape[-2] * BLOCK)
-    return padded[..., : x.shape[-1]], scale
+    return codes, scale[..., 0, 0]
 
 
-def _blocks(x, takes_tails):
-    tail = -x.shape[-1] % BLOCK
-    if tail and not takes_tails:
-        raise ValueError(f"expected K to be a multiple of 16, but got {x.shape[-1]}")
-    padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, tail)])
-    return padded.reshape(*x.shape[:-1], padded.shape[-1] // BLOCK, BLOCK)
+def against_elements(factor, x):
+    """A global factor of any form, to meet elements [.., M, K]."""
+    factor = np.asarray(factor, np.float32)
+    if factor.ndim and factor.ndim == x.ndim - 1:
+        return factor[..., None]
+    return factor[..., None, None]
 
 
-def _decode_scale(scale, amax):
+def against_blocks(factor, x):
+    """The same, to meet blocks [.., M / bm, K / bk, bm, bk]."""
+    return against_elements(factor, x)[..., None, None]
+
+
+def _range(recipe):
+    """What the largest magnitude of a tensor is mapped to."""
+    scale = four_over_six.LARGEST_SCALE if "4over6" in recipe else _E4M3_MAX
+    return scale * _SIX
+
+
+def _decode_scale(recipe, scale, amax):
     if amax is not None:
-        return global_scale(amax)
-    return _ONE if scale is None else scale
+        return global_scale(amax, recipe)
+    return _ONE if scale is None else np.asarray(scale, np.float32)
 
 
 def _encode_scale(recipe, scale, amax):
-    """The factor S of te and mslk, from g or from the amax it stands for."""
+    """The factor S of te, its 4over6 and mslk, from g or the amax it stands for."""
     if amax is not None:
         amax = np.asarray(amax, np.float32)
         if recipe == "mslk":
-            return _LARGEST / np.maximum(amax, np.float32(1e-8))
-        encode = np.minimum(_LARGEST / amax, _FLT_MAX)
+            return _range(recipe) / np.maximum(amax, np.float32(1e-8))
+        encode = np.minimum(_range(recipe) / amax, _FLT_MAX)
         return np.where((amax == 0) | (encode == 0), _ONE, encode)
     if scale is None:
         return _ONE
@@ -95,21 +140,25 @@ def _floored(scale, floor):
 
 def _torchao(blocks, amax, g):
     scale = _floored((amax / _SIX) / g, 2.0**-6)
-    return scale, blocks * ((_ONE / g) / E4M3.decode(scale))[..., None]
+    return scale, blocks * ((_ONE / g) / E4M3.decode(scale))
 
 
 def _mslk(blocks, amax, encode):
     scale = _floored((amax / _SIX) * encode, 2.0**-9)
-    return scale, blocks * (encode / E4M3.decode(scale))[..., None]
+    return scale, blocks * (encode / E4M3.decode(scale))
 
 
 def _te(blocks, amax, encode):
     scale = E4M3.encode(np.minimum(amax * (encode * (_ONE / _SIX)), _E4M3_MAX))
     factor = _ONE / (E4M3.decode(scale) * (_ONE / encode))
-    return scale, blocks * np.minimum(factor, _FLT_MAX)[..., None]
+    return scale, blocks * np.minimum(factor, _FLT_MAX)
 
 
-def _modelopt(blocks, amax, g):
-    ratio = amax / (_SIX * g)
-    scale = _floored(np.where(ratio == 0, _ONE, ratio), 2.0**-9)
-    return scale, blocks / (E4M3.decode(scale) * g)[..., None]
+def _modelopt(blocks, amax, g, total):
+    """`total` is the tensor's amax where block amaxes were given, else None."""
+    ratio = amax / (_SIX * g if total is None else _SIX)
+    ratio = np.where(ratio == 0, _ONE, ratio)
+    if total is not None:
+        ratio = (ratio * _E4M3_MAX) / (total / _SIX)
+    scale = _floored(ratio, 2.0**-9)
+    return scale, blocks / (E4M3.decode(scale) * g)

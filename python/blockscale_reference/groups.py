@@ -1,0 +1,49 @@
+# ===- groups.py - Groups of rows or columns ------------------------------===#
+#
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Quantizing the groups of a matrix, whose ends are data."""
+
+import numpy as np
+
+
+def group_bounds(offsets, extent, multiple=1):
+    """(begin, end) of each group of a dimension of `extent` elements.
+
+    An end is held between the end before it and the extent, and rounded down to a
+    multiple of the block along the dimension.
+    """
+    bounds, begin = [], 0
+    for offset in np.asarray(offsets).tolist():
+        end = min(max(offset, begin), extent) // multiple * multiple
+        end = max(end, begin)
+        bounds.append((begin, end))
+        begin = end
+    return bounds
+
+
+def quantize_groups(quantize, x, offsets, dim, block, transposed=False, values=None):
+    """Codes and linear scales of [M, K], each group quantized alone.
+
+    `quantize` is called as quantize(rows or columns of x, value) for each group
+    that is not empty, with the group's entry of `values` (its global scale or
+    amax) or None. Codes and scale bytes that no group covers are 0.
+    """
+    shape = np.array(x.shape)
+    scale_shape = -(-shape // block)
+    if transposed:
+        shape, scale_shape = shape[::-1], scale_shape[::-1]
+    codes, scale = np.zeros(shape, np.uint8), np.zeros(scale_shape, np.uint8)
+    axis = 1 - dim if transposed else dim
+    for g, (i, j) in enumerate(group_bounds(offsets, x.shape[dim], block[dim])):
+        if i == j:
+            continue
+        part = x[i:j] if dim == 0 else x[:, i:j]
+        got = quantize(part, None if values is None else values[g])
+        for result, piece, step in zip((codes, scale), got, (1, block[dim])):
+            window = [slice(None), slice(None)]
+            window[axis] = slice(i // step, -(-j // step))
+            result[tuple(window)] = piece
+    return codes, scale
