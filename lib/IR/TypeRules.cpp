@@ -24,6 +24,22 @@ int64_t getFormatBlockSize(Type scaleElement) {
   return isNvfp4ScaleType(scaleElement) ? 16 : 32;
 }
 
+numerics::ElementFormat getElementFormat(Type dataElement) {
+  if (isa<Float8E4M3FNType>(dataElement))
+    return numerics::ElementFormat::E4M3;
+  if (isa<Float8E5M2Type>(dataElement))
+    return numerics::ElementFormat::E5M2;
+  if (isa<Float6E2M3FNType>(dataElement))
+    return numerics::ElementFormat::E2M3;
+  if (isa<Float6E3M2FNType>(dataElement))
+    return numerics::ElementFormat::E3M2;
+  return numerics::ElementFormat::E2M1;
+}
+
+numerics::Recipe getNumerics(Recipe recipe) {
+  return static_cast<numerics::Recipe>(recipe);
+}
+
 Recipe getRecipeOrDefault(std::optional<Recipe> recipe, bool isNvfp4) {
   if (recipe)
     return *recipe;

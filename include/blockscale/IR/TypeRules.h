@@ -13,6 +13,7 @@
 #define BLOCKSCALE_IR_TYPERULES_H
 
 #include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Numerics/Recipe.h"
 
 namespace blockscale {
 
@@ -27,6 +28,10 @@ bool isNvfp4ScaleType(mlir::Type scaleElement);
 /// Elements along the last dimension that share one scale: 16 for E4M3 scales,
 /// 32 for E8M0.
 int64_t getFormatBlockSize(mlir::Type scaleElement);
+
+/// The arithmetic of a data element type and of a recipe.
+numerics::ElementFormat getElementFormat(mlir::Type dataElement);
+numerics::Recipe getNumerics(Recipe recipe);
 
 /// `recipe`, or the default of the format: torchao for NVFP4, rceil for MX.
 Recipe getRecipeOrDefault(std::optional<Recipe> recipe, bool isNvfp4);

@@ -46,6 +46,34 @@ def MaterializeGlobalScale
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def FoldConstants : Pass<"blockscale-fold-constants"> {
+  let summary = "Quantize and swizzle constants at compile time";
+  let description = [{
+    Replaces amax, global_scale, hadamard, scale_sweep, quantize, expand_scale
+    and swizzle of constants by their results, which are the bytes that the
+    kernels compute. Results of more than 1 KiB are resources, not printed text.
+
+    Kept are ops with an operand or result of more than `max-elements` elements,
+    with a remark, and those with groups or random bits; `dequantize` and
+    products, whose results are larger than their operands.
+
+    Example (test/Transforms/fold-constants.mlir):
+
+    ```mlir
+    %w = arith.constant dense<1.5> : tensor<1x16xbf16>
+    %q, %s = blockscale.quantize %w block [1, 16]
+        : tensor<1x16xbf16> -> tensor<1x16xf4E2M1FN>, tensor<1x1xf8E4M3FN>
+    // becomes
+    %q = arith.constant dense<6.0> : tensor<1x16xf4E2M1FN>
+    %s = arith.constant dense<2.5e-01> : tensor<1x1xf8E4M3FN>
+    ```
+  }];
+  let options = [
+    Option<"maxElements", "max-elements", "int64_t", "67108864",
+           "Most elements of an operand or result of an op that is evaluated">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def FormKernels : InterfacePass<"blockscale-form-kernels",
                                 "::mlir::FunctionOpInterface"> {
   let summary = "Wrap the ops that run as one kernel in blockscale.kernel";

@@ -55,26 +55,13 @@ RankedTensorType getTensorType(Value logical) {
 }
 
 numerics::ElementFormat getElementFormat(Value data) {
-  Type element = getElementTypeOrSelf(data);
-  if (isa<Float8E4M3FNType>(element))
-    return numerics::ElementFormat::E4M3;
-  if (isa<Float8E5M2Type>(element))
-    return numerics::ElementFormat::E5M2;
-  if (isa<Float6E2M3FNType>(element))
-    return numerics::ElementFormat::E2M3;
-  if (isa<Float6E3M2FNType>(element))
-    return numerics::ElementFormat::E3M2;
-  return numerics::ElementFormat::E2M1;
+  return blockscale::getElementFormat(getElementTypeOrSelf(data));
 }
 
 numerics::ScaleFormat getScaleFormat(Value scale) {
   return isNvfp4ScaleType(getElementTypeOrSelf(scale))
              ? numerics::ScaleFormat::E4M3
              : numerics::ScaleFormat::E8M0;
-}
-
-numerics::Recipe getNumerics(Recipe recipe) {
-  return static_cast<numerics::Recipe>(recipe);
 }
 
 bool isPerElement(Value global) {

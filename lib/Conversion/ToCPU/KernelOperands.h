@@ -38,7 +38,6 @@ mlir::RankedTensorType getTensorType(mlir::Value logical);
 
 numerics::ElementFormat getElementFormat(mlir::Value data);
 numerics::ScaleFormat getScaleFormat(mlir::Value scale);
-numerics::Recipe getNumerics(Recipe recipe);
 
 /// Whether a global operand has one value a batch element (or group).
 bool isPerElement(mlir::Value global);

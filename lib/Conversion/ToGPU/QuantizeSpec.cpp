@@ -141,14 +141,6 @@ static LogicalResult verifyFeatures(QuantizeOp quantize,
   return success();
 }
 
-static numerics::ElementFormat getFormat(Type element) {
-  if (isa<Float8E4M3FNType>(element))
-    return numerics::ElementFormat::E4M3;
-  if (isa<Float8E5M2Type>(element))
-    return numerics::ElementFormat::E5M2;
-  return numerics::ElementFormat::E2M1;
-}
-
 FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
                                               const target::Chip &chip,
                                               QuantizeOperands &operands) {
@@ -163,8 +155,8 @@ FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
     return failure();
 
   QuantizeSpec spec;
-  spec.recipe = static_cast<numerics::Recipe>(quantize->getEffectiveRecipe());
-  spec.format = getFormat(
+  spec.recipe = getNumerics(quantize->getEffectiveRecipe());
+  spec.format = getElementFormat(
       cast<RankedTensorType>(quantize->getData().getType()).getElementType());
   spec.inputType = x.getElementType();
   spec.rowElements = rowElements;

@@ -1,0 +1,23 @@
+//===- FoldConstants.h - Evaluation of constant operands --------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_TRANSFORMS_FOLDCONSTANTS_H
+#define BLOCKSCALE_TRANSFORMS_FOLDCONSTANTS_H
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace blockscale {
+
+/// Evaluates amax, global_scale, hadamard, scale_sweep, quantize, expand_scale
+/// and swizzle of constants. An op whose largest operand has more than
+/// `maxElements` elements is kept, with a remark.
+void populateFoldConstantPatterns(mlir::RewritePatternSet &patterns,
+                                  int64_t maxElements);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_TRANSFORMS_FOLDCONSTANTS_H

@@ -1,0 +1,33 @@
+//===- ConstantEvaluation.h - Ops of the dialect on constants ---*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The arithmetic is Numerics'; rows are computed on the context's threads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_TRANSFORMS_CONSTANTEVALUATION_H
+#define BLOCKSCALE_LIB_TRANSFORMS_CONSTANTEVALUATION_H
+
+#include "blockscale/IR/BlockScaleDialect.h"
+
+namespace blockscale {
+
+using ConstantResults = llvm::SmallVector<mlir::TypedAttr, 2>;
+
+/// The results of an op with static types, or nothing where an operand is no
+/// constant or the form is not evaluated (groups, random bits).
+std::optional<ConstantResults> evaluate(AmaxOp op);
+std::optional<ConstantResults> evaluate(GlobalScaleOp op);
+std::optional<ConstantResults> evaluate(ScaleSweepOp op);
+std::optional<ConstantResults> evaluate(HadamardOp op);
+std::optional<ConstantResults> evaluate(QuantizeOp op);
+std::optional<ConstantResults> evaluate(ExpandScaleOp op);
+std::optional<ConstantResults> evaluate(SwizzleOp op);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_TRANSFORMS_CONSTANTEVALUATION_H

@@ -1,0 +1,96 @@
+//===- FoldConstants.cpp - Evaluation of constant operands ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Transforms/FoldConstants.h"
+#include "ConstantEvaluation.h"
+#include "blockscale/Transforms/Passes.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_FOLDCONSTANTS
+#include "blockscale/Transforms/Passes.h.inc"
+
+namespace {
+
+/// A weight that the program knows is quantized before it runs:
+///
+///   %w = arith.constant dense_resource<w> : tensor<4096x4096xbf16>
+///   %q, %s = blockscale.quantize %w block [1, 16] : ...
+/// becomes
+///   %q = arith.constant dense_resource<q> : tensor<4096x4096xf4E2M1FN>
+///   %s = arith.constant dense_resource<s> : tensor<4096x256xf8E4M3FN>
+template <typename OpTy>
+struct FoldConstantOp : public OpRewritePattern<OpTy> {
+  FoldConstantOp(MLIRContext *context, int64_t maxElements)
+      : OpRewritePattern<OpTy>(context), maxElements(maxElements) {}
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (op->template getParentOfType<KernelOp>())
+      return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
+    for (Value operand : op->getOperands())
+      if (!matchPattern(operand, m_Constant()))
+        return rewriter.notifyMatchFailure(op, "an operand is not constant");
+    if (failed(verifySize(op)))
+      return rewriter.notifyMatchFailure(op, "more elements than the limit");
+    std::optional<ConstantResults> results = evaluate(op);
+    if (!results)
+      return rewriter.notifyMatchFailure(op, "not evaluated in this form");
+    SmallVector<Value> constants;
+    for (TypedAttr result : *results)
+      constants.push_back(
+          arith::ConstantOp::create(rewriter, op.getLoc(), result));
+    rewriter.replaceOp(op, constants);
+    return success();
+  }
+
+private:
+  LogicalResult verifySize(OpTy op) const {
+    for (Type type :
+         llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
+                                  SmallVector<Type>(op->getResultTypes()))) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || !tensor.hasStaticShape() ||
+          tensor.getNumElements() <= maxElements)
+        continue;
+      op.emitRemark() << "is not evaluated at compile time: expected at most "
+                      << maxElements << " elements (max-elements), but got "
+                      << tensor;
+      return failure();
+    }
+    return success();
+  }
+
+  int64_t maxElements;
+};
+
+struct FoldConstantsPass : public impl::FoldConstantsBase<FoldConstantsPass> {
+  using FoldConstantsBase::FoldConstantsBase;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateFoldConstantPatterns(patterns, maxElements);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace
+
+void populateFoldConstantPatterns(RewritePatternSet &patterns,
+                                  int64_t maxElements) {
+  patterns.add<FoldConstantOp<AmaxOp>, FoldConstantOp<GlobalScaleOp>,
+               FoldConstantOp<HadamardOp>, FoldConstantOp<ScaleSweepOp>,
+               FoldConstantOp<QuantizeOp>, FoldConstantOp<ExpandScaleOp>,
+               FoldConstantOp<SwizzleOp>>(patterns.getContext(), maxElements);
+}
+
+} // namespace blockscale
