@@ -22,11 +22,17 @@ from golden import (
     reference,
 )
 
-from blockscale_reference import E2M1, E4M3, E5M2
+from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2
 
 
 class MxTest(GoldenTest):
-    FORMATS = {"": (E4M3, "e4m3"), "e5m2_": (E5M2, "e5m2"), "fp4_": (E2M1, "none")}
+    FORMATS = {
+        "": (E4M3, "e4m3"),
+        "e5m2_": (E5M2, "e5m2"),
+        "fp4_": (E2M1, "none"),
+        "fp6e2m3_": (E2M3, "none"),
+        "fp6e3m2_": (E3M2, "none"),
+    }
 
     def test_rules(self):
         for name, case in cases("mx__*"):
@@ -44,13 +50,54 @@ class MxTest(GoldenTest):
                         if element is E2M1:
                             want = reference.unpack(want)
                         known = (
-                            np.repeat(scale != 255, 32, -1) if element is E2M1 else None
+                            np.repeat(scale != 255, 32, -1) if nan == "none" else None
                         )
                         self.assertCodes(codes, want, nan, known)
                         if not prefix:
                             want = newest(case, prefix, key + "scale_blocked")
                             got = reference.swizzle(scale).ravel()
                             self.assertCodes(got, want, "e8m0")
+
+    def check_blocks(self, case, x, rule, blocks):
+        block = {"32x1": (32, 1), "32x32": (32, 32)}[blocks]
+        codes, scale = reference.quantize_mx(x, E4M3, rule, block)
+        key = f"{rule}_{blocks}_"
+        self.assertCodes(codes, newest(case, "", key + "qdata"), "e4m3")
+        self.assertCodes(scale, newest(case, "", key + "scale"), "e8m0")
+        turned = reference.quantize_mx(x, E4M3, rule, block, transposed=True)
+        np.testing.assert_array_equal(turned[0], codes.swapaxes(-2, -1))
+        np.testing.assert_array_equal(turned[1], scale.swapaxes(-2, -1))
+        if blocks == "32x1":
+            forms = {"": turned[1]}
+        elif x.ndim == 3:
+            forms = {"": reference.expand_scale(scale, 32, "n")}
+        else:
+            forms = {
+                "_KxN32": reference.expand_scale(scale, 32, "n"),
+                "_NxK32": reference.expand_scale(scale, 32, "k"),
+            }
+        for form, expanded in forms.items():
+            want = newest(case, "", f"{key}scale_blocked{form}")
+            got = reference.swizzle(expanded).reshape(want.shape)
+            self.assertCodes(got, want, "e8m0")
+
+    def test_columns_and_tiles(self):
+        checked = 0
+        for name, case in cases("mx__*"):
+            for rule in ("floor", "rceil", "ceil", "even"):
+                for blocks in ("32x1", "32x32"):
+                    if f"out_ao018_{rule}_{blocks}_scale" in case:
+                        with self.subTest(f"{name} {rule} {blocks}"):
+                            self.check_blocks(case, floats(case["in_x"]), rule, blocks)
+                            checked += 1
+        self.assertGreater(checked, 40)
+
+    def test_batches(self):
+        for name, case in cases("mx3d__*"):
+            for rule in ("floor", "rceil"):
+                for blocks in ("32x1", "32x32"):
+                    with self.subTest(f"{name} {rule} {blocks}"):
+                        self.check_blocks(case, floats(case["in_x"]), rule, blocks)
 
     def test_dequantize(self):
         for name, case in cases("mx__*"):
@@ -64,9 +111,22 @@ class MxTest(GoldenTest):
                     want = floats(case["out_ao018_floor_1x32_dequant_f32"])
                     np.testing.assert_array_equal(got, want)
 
+    def test_dequantize_blocks(self):
+        case = load("mx__normal_128x256_bf16")
+        x = floats(case["in_x"])
+        for block in ((32, 1), (32, 32)):
+            codes, scale = reference.quantize_mx(x, E4M3, "rceil", block)
+            got = reference.dequantize_mx(codes, scale, E4M3, block)
+            turned = np.ascontiguousarray(codes.T), np.ascontiguousarray(scale.T)
+            want = reference.dequantize_mx(*turned, E4M3, block[::-1]).T
+            np.testing.assert_array_equal(got, want)
+            self.assertLess(np.abs(got - x).max(), np.abs(x).max() / 16)
+
     def test_rejects_tails(self):
-        with self.assertRaisesRegex(ValueError, "multiple of 32, but got 48"):
+        with self.assertRaisesRegex(ValueError, "K to be a multiple of 32, but got 48"):
             reference.quantize_mx(np.ones((2, 48)))
+        with self.assertRaisesRegex(ValueError, "M to be a multiple of 32, but got 33"):
+            reference.quantize_mx(np.ones((33, 64)), block=(32, 32))
 
     def test_every_pattern(self):
         golden = load("edge__block_amax_all_bf16")

@@ -112,6 +112,81 @@ class Nvfp4Test(GoldenTest):
 
         self.for_each_case("te", check)
 
+    def check_blocks(self, case, array, recipe="te", **options):
+        """Codes and scales of one amax for the whole tensor."""
+        x = floats(case["in_x"])
+        options.setdefault("global_amax", reference.amax(x))
+        codes, scale = reference.quantize_nvfp4(x, recipe, **options)
+        if options.get("block") == (16, 16):
+            scale = reference.expand_scale(scale, 16, "k")
+        self.assertCodes(scale, case[f"out_{array}_scale"], "e4m3")
+        want = reference.unpack(case[f"out_{array}_qdata"])
+        known = np.repeat(~IS_NAN["e4m3"](scale), 16, -1)[: len(codes)]
+        self.assertCodes(codes, want, where=known[:, : codes.shape[1]])
+
+    def test_te_blocks(self):
+        forms = {
+            "te_t": {"block": (16, 1), "transposed": True},
+            "te2d": {"block": (16, 16)},
+            "te2d_t": {"block": (16, 16), "transposed": True},
+        }
+        for array, options in forms.items():
+            self.for_each_case(
+                array, lambda case: self.check_blocks(case, array, **options)
+            )
+
+    def test_te_amax_for_each_row(self):
+        def check(case):
+            amax = reference.amax(floats(case["in_x"]), of="row")
+            np.testing.assert_array_equal(amax, floats(case["out_terow_amax"]))
+            self.check_blocks(case, "terow", global_amax=amax)
+
+        self.for_each_case("terow", check)
+
+    def test_te_4over6(self):
+        for error in ("mae", "mse"):
+            self.for_each_case(
+                f"te46{error}",
+                lambda case: self.check_blocks(
+                    case, f"te46{error}", f"te_4over6_{error}"
+                ),
+            )
+
+    def test_te_4over6_of_tiles(self):
+        # 4.5 is 3 * 1.5; the tile's 16 rows share the scale of that choice.
+        x = np.zeros((16, 16), np.float32)
+        x[0, 0], x[15, 15] = 6, 4.5
+        for recipe in ("te_4over6_mae", "te_4over6_mse"):
+            for transposed in (False, True):
+                codes, scale = reference.quantize_nvfp4(
+                    x, recipe, global_amax=1536, block=(16, 16), transposed=transposed
+                )
+                self.assertEqual(scale.tolist(), [[0x3C]])
+                self.assertEqual((codes[0, 0], codes[15, 15]), (6, 5))
+
+    def test_te_4over6_decode_scale_stands_for_an_amax(self):
+        x = floats(load("nvfp4__normal_128x256_bf16")["in_x"])
+        for recipe in ("te_4over6_mae", "te_4over6_mse"):
+            g = np.float32(2.0**-7)
+            np.testing.assert_equal(
+                reference.quantize_nvfp4(x, recipe, global_scale=g),
+                reference.quantize_nvfp4(x, recipe, global_amax=1536 * g),
+            )
+
+    def test_dequantize_rows_and_tiles(self):
+        rng = np.random.default_rng(1)
+        codes = rng.integers(0, 16, (32, 48), np.uint8)
+        rows = rng.random(32, np.float32)
+        scale = rng.integers(1, 127, (32, 3), np.uint8)
+        got = reference.dequantize_nvfp4(codes, scale, "te", rows)
+        for i in range(32):
+            one = codes[i : i + 1], scale[i : i + 1]
+            want = reference.dequantize_nvfp4(*one, "te", rows[i])
+            np.testing.assert_array_equal(got[i : i + 1], want)
+        got = reference.dequantize_nvfp4(codes, scale[:2], "te", block=(16, 16))
+        want = reference.dequantize_nvfp4(codes, np.repeat(scale[:2], 16, 0), "te")
+        np.testing.assert_array_equal(got, want)
+
     def test_modelopt(self):
         def check(case):
             g = reference.global_scale(np.abs(floats(case["in_x"])).max(), "modelopt")
