@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -98,6 +99,37 @@ static bool hasMoreElements(ArrayRef<int64_t> shape, int64_t limit) {
     limit /= size;
   }
   return false;
+}
+
+/// Whether the strides and the size in bytes of `type`, padding included, fit
+/// in an int64_t. A dynamic size, of which nothing is known, counts as 1, and
+/// so does 0, since strides are computed for empty tensors too.
+static bool hasAddressableSize(RankedTensorType type) {
+  Type element = type.getElementType();
+  int64_t bytes = element.isIntOrFloat()
+                      ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8)
+                      : sizeof(int64_t);
+  LayoutAttr layout = getLayout(type);
+  int64_t groups = layout ? std::max<int64_t>(layout.getGroups(), 1) : 0;
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    int64_t extent = 0;
+    if (llvm::MulOverflow(groups, getStorageUnit(type, dim) - 1, extent) ||
+        llvm::AddOverflow(std::max<int64_t>(size, 1), extent, extent) ||
+        llvm::MulOverflow(bytes, extent, bytes))
+      return false;
+  }
+  return true;
+}
+
+LogicalResult verifyAddressable(Operation *op) {
+  Type type = findType(op, [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && !hasAddressableSize(tensor);
+  });
+  if (!type)
+    return success();
+  return op->emitOpError()
+         << "expected tensors of less than 2^63 bytes, but got " << type;
 }
 
 /// What any constant tensor needs to become bytes of the program.

@@ -30,6 +30,10 @@ int64_t getStorageUnit(mlir::RankedTensorType type, int64_t dim);
 /// Whether memory still has dimension `dim` of `type` as a dimension.
 bool isStoredDim(mlir::RankedTensorType type, int64_t dim);
 
+/// Refuses tensors whose size in bytes does not fit in 63 bits: memory has no
+/// place for them, and their strides would wrap.
+llvm::LogicalResult verifyAddressable(mlir::Operation *op);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_LIB_TRANSFORMS_STORAGERULES_H

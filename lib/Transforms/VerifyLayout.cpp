@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConstantRules.h"
+#include "StorageRules.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/Storage.h"
@@ -42,6 +43,11 @@ struct VerifyLayoutPass : public impl::VerifyLayoutBase<VerifyLayoutPass> {
   void runOnOperation() override {
     bool isLegal = true;
     getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      // What follows multiplies sizes.
+      if (failed(verifyAddressable(op))) {
+        isLegal = false;
+        return;
+      }
       // A size that memory does not hold may still fold away.
       if (!isa<tensor::DimOp>(op))
         isLegal &= succeeded(verifyStorageRules(op));
