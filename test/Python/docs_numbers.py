@@ -7,14 +7,12 @@ import numpy as np
 from docs_pages import ROOT, main, table, text
 from golden import reference
 
-from blockscale_reference import E2M1, E4M3, E5M2, decode_e8m0
-from blockscale_reference.codecs import MiniFloat
+from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, decode_e8m0
 
 PAGE = ROOT / "docs/Numerics.md"
 
-E2M3 = MiniFloat(3, 0, max_code=0x1F, nan_code=0x1F, sign_bit=0x20)
-E3M2 = MiniFloat(2, -2, max_code=0x1F, nan_code=0x1F, sign_bit=0x20)
 NVFP4 = ("torchao", "mslk", "te", "modelopt")
+FOUR_OVER_SIX = ("te_4over6_mae", "te_4over6_mse")
 RULES = ("floor", "rceil", "rceil_sat", "ceil", "even")
 
 # One row of 32 values: a block of 16 around 1, and one a thousand times smaller.
@@ -172,14 +170,21 @@ def _block(*values, rest=0.0):
 def _edge_rows(cases, **common):
     for name, x, factors in cases:
         cells = []
-        for recipe in NVFP4:
+        # Both 4over6 recipes share a column: in these blocks they do not differ.
+        both = [reference.quantize_nvfp4(x, r, **factors) for r in FOUR_OVER_SIX]
+        np.testing.assert_equal(*both)
+        for recipe in (*NVFP4, FOUR_OVER_SIX[0]):
             codes, scale = reference.quantize_nvfp4(x, recipe, **factors)
             cells.append(f"0x{scale.item():02X}: {codes_of(codes)}")
         yield [name, *cells]
 
 
+def _edge_header(*columns):
+    return [*columns, *(f"`{r}`" for r in NVFP4), "`te_4over6_*`"]
+
+
 def edges_one_level():
-    return table(["block", *(f"`{r}`" for r in NVFP4)], _edge_rows([
+    return table(_edge_header("block"), _edge_rows([
         ("all 0", _block(), {}),
         ("all -0", _block(rest=-0.0), {}),
         ("all 2^-7", _block(rest=2.0**-7), {}),
@@ -196,7 +201,7 @@ def edges_two_levels():
     def of(amax):
         return {"global_amax": np.float32(amax)}
 
-    return table(["tensor amax", "block", *(f"`{r}`" for r in NVFP4)], (
+    return table(_edge_header("tensor amax", "block"), (
         [amax, *row] for amax, row in zip(
             ("0", "2^-149", "infinity", "infinity", "NaN"),
             _edge_rows([
@@ -210,7 +215,9 @@ def edges_two_levels():
 
 def mx_constants():
     rows = []
-    for name, element, bits in (("E4M3", E4M3, 8), ("E5M2", E5M2, 15), ("E2M1", E2M1, 2)):
+    formats = (("E4M3", E4M3, 8), ("E5M2", E5M2, 15), ("E3M2", E3M2, 4), ("E2M3", E2M3, 2),
+               ("E2M1", E2M1, 2))
+    for name, element, bits in formats:
         rows.append([name, bits, number(element.largest),
                      number(np.float32(1) / element.largest), element.mantissa_bits])
     return table(["data", "emax", "largest", "1 / largest, in f32", "mantissa bits"], rows)
@@ -228,6 +235,32 @@ def mx_bytes():
         rows.append([name, *(reference.quantize_mx(x, E4M3, rule)[1].item()
                              for rule in RULES)])
     return table(["amax", *(f"`{r}`" for r in RULES)], rows)
+
+
+def four_over_six():
+    rows = []
+    for values in ((6, 4.5), (6, 4), (6, 5, 1, 1, 1), (6, 2.25, 0.75)):
+        cells = []
+        for recipe in FOUR_OVER_SIX:
+            codes, scale = reference.quantize_nvfp4(_block(*values), recipe, global_amax=1536)
+            shown = " ".join(map(str, codes[0, : len(values)]))
+            cells.append(f"{_scale(scale.item())}: {shown}")
+        rows.append([", ".join(map(str, values)) + ", then 0", *cells])
+    return table(["block", *(f"`{r}`: scale, codes" for r in FOUR_OVER_SIX)], rows)
+
+
+def random_bits():
+    seed, offset = 42, 7
+    words = reference.philox4x32((0, 0, offset, 0), (seed, 0))
+    bits = reference.random_bytes((1, 16), seed, offset)[0]
+    x = np.full(8, 0.7, np.float32)
+    codes = reference.encode_stochastic(x, bits[:8])
+    return text(
+        f"seed {seed}, offset {offset}, row 0, columns 0 to 15",
+        f"words       {' '.join(f'{int(w):08x}' for w in words)}",
+        f"bits        {' '.join(f'{b:02x}' for b in bits)}",
+        f"e2m1(0.7)   {' '.join(number(E2M1.decode(c)) for c in codes)}"
+        "    columns 0 to 7, upwards from r = 154")
 
 
 if __name__ == "__main__":
