@@ -5,24 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ConstantOne.h"
 #include "blockscale/IR/TypeRules.h"
 
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace blockscale;
-
-/// Whether `value` is a constant whose every element is exactly 1.0.
-static bool isConstantOne(Value value) {
-  Attribute constant;
-  if (!value || !matchPattern(value, m_Constant(&constant)))
-    return false;
-  if (auto scalar = dyn_cast<FloatAttr>(constant))
-    return scalar.getValue().isExactlyValue(1.0);
-  auto splat = dyn_cast<SplatElementsAttr>(constant);
-  return splat && splat.getSplatValue<APFloat>().isExactlyValue(1.0);
-}
 
 namespace {
 
@@ -170,20 +159,4 @@ void DequantizeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 void ExpandScaleOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                 MLIRContext *context) {
   patterns.add<FoldExpandIntoQuantize, FoldSwizzleIntoExpand>(context);
-}
-
-void ScaledMMOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
-                                             MLIRContext *context) {
-  patterns.add<DropUnitGlobalScale<ScaledMMOp>>(
-      context, &ScaledMMOp::getGlobalScaleAMutable);
-  patterns.add<DropUnitGlobalScale<ScaledMMOp>>(
-      context, &ScaledMMOp::getGlobalScaleBMutable);
-}
-
-void ScaledGroupedMMOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
-                                                    MLIRContext *context) {
-  patterns.add<DropUnitGlobalScale<ScaledGroupedMMOp>>(
-      context, &ScaledGroupedMMOp::getGlobalScaleAMutable);
-  patterns.add<DropUnitGlobalScale<ScaledGroupedMMOp>>(
-      context, &ScaledGroupedMMOp::getGlobalScaleBMutable);
 }

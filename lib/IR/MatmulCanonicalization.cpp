@@ -1,0 +1,109 @@
+//===- MatmulCanonicalization.cpp - Normal form of products ---------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConstantOne.h"
+#include "blockscale/IR/BlockScaleDialect.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace blockscale;
+
+template <typename OpTy>
+static bool hasF32Result(OpTy op) {
+  return op.getResult().getType().getElementType().isF32();
+}
+
+/// Whether the bias is added to the rounded product where there is a global
+/// scale, and to the sum before its rounding where there is none.
+template <typename OpTy>
+static bool globalScaleMovesBias(OpTy op) {
+  return op.getGlobalScaling() == GlobalScaling::AfterRounding &&
+         op.getBias() && !hasF32Result(op);
+}
+
+namespace {
+
+/// An absent global scale means 1.0, and absence is the normal form. Each
+/// operand's is dropped on its own.
+///
+///   %one = arith.constant dense<1.0> : tensor<f32>
+///   blockscale.scaled_mm .. global_scale_a(%one : tensor<f32>)
+/// becomes
+///   blockscale.scaled_mm ..
+///
+/// except for the last one where it says when the bias is added.
+template <typename OpTy>
+struct DropUnitGlobalScale : public OpRewritePattern<OpTy> {
+  using Operand = MutableOperandRange (OpTy::*)();
+
+  DropUnitGlobalScale(MLIRContext *context, Operand operand, Operand other)
+      : OpRewritePattern<OpTy>(context), operand(operand), other(other) {}
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    MutableOperandRange range = (op.*operand)();
+    if (range.empty())
+      return rewriter.notifyMatchFailure(op, "the global scale is absent");
+    if (!isConstantOne(range[0].get()))
+      return rewriter.notifyMatchFailure(op, "not the constant 1.0");
+    if ((op.*other)().empty() && globalScaleMovesBias(op))
+      return rewriter.notifyMatchFailure(
+          op, "without it the bias would be added before the rounding");
+    rewriter.modifyOpInPlace(op, [&] { range.clear(); });
+    return success();
+  }
+
+  Operand operand, other;
+};
+
+/// Both places of the global scales give the same bytes where there is none and
+/// where rounding to the result type is nothing.
+///
+///   blockscale.scaled_mm .. global_scaling after_rounding .. ->
+///   tensor<8x8xf32>
+/// becomes
+///   blockscale.scaled_mm .. -> tensor<8x8xf32>
+///
+/// and `before_rounding` is dropped everywhere, as it is the default.
+template <typename OpTy>
+struct DropGlobalScaling : public OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    std::optional<GlobalScaling> place = op.getGlobalScaling();
+    if (!place)
+      return rewriter.notifyMatchFailure(op, "the place is the default");
+    if (*place == GlobalScaling::AfterRounding && !hasF32Result(op) &&
+        (op.getGlobalScaleA() || op.getGlobalScaleB()))
+      return rewriter.notifyMatchFailure(op, "a rounded sum is scaled");
+    rewriter.modifyOpInPlace(op, [&] { op.removeGlobalScalingAttr(); });
+    return success();
+  }
+};
+
+} // namespace
+
+template <typename OpTy>
+static void addPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<DropUnitGlobalScale<OpTy>>(
+      context, &OpTy::getGlobalScaleAMutable, &OpTy::getGlobalScaleBMutable);
+  patterns.add<DropUnitGlobalScale<OpTy>>(
+      context, &OpTy::getGlobalScaleBMutable, &OpTy::getGlobalScaleAMutable);
+  patterns.add<DropGlobalScaling<OpTy>>(context);
+}
+
+void ScaledMMOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                             MLIRContext *context) {
+  addPatterns<ScaledMMOp>(patterns, context);
+}
+
+void ScaledGroupedMMOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                    MLIRContext *context) {
+  addPatterns<ScaledGroupedMMOp>(patterns, context);
+}
