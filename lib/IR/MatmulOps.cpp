@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace blockscale;
@@ -32,6 +33,57 @@ static LogicalResult verifyFormats(OpTy op) {
   return success();
 }
 
+/// What scales of a shape that is not that of blocks along K are, and what
+/// makes the right ones; empty where there is no telling.
+static StringRef getScaleShapeHint(ArrayRef<int64_t> data,
+                                   ArrayRef<int64_t> scale, int64_t block) {
+  auto isShapeOf = [&](const ScaleForm &form) {
+    return scale == ArrayRef<int64_t>(getScaleShape(data, form));
+  };
+  if (isShapeOf(getCompactForm({block, block})))
+    return ", the compact scales of square blocks (blockscale.expand_scale "
+           "with scale_dim k makes it)";
+  if (isShapeOf(getExpandedForm(block, ScaleDim::N)))
+    return ", that of scale_dim n (scale_dim k makes it)";
+  if (isShapeOf(getCompactForm({block, 1})))
+    return ", the scales of blocks along the other dimension";
+  return "";
+}
+
+static LogicalResult verifyScaleShape(Operation *op, StringRef name,
+                                      RankedTensorType data,
+                                      RankedTensorType scale, int64_t block) {
+  SmallVector<int64_t> expected = getScaleShape(data.getShape(), block);
+  if (succeeded(verifyCompatibleShape(expected, scale.getShape())))
+    return success();
+  return op->emitOpError() << "expected " << name << " to have shape "
+                           << formatShape(expected) << ", but got "
+                           << formatShape(scale.getShape())
+                           << getScaleShapeHint(data.getShape(),
+                                                scale.getShape(), block);
+}
+
+/// Scales are linear, swizzled or, where `groups` is not 0, in that many groups
+/// along `dim`.
+static LogicalResult verifyScaleOrder(Operation *op, StringRef name,
+                                      RankedTensorType scale,
+                                      int64_t groups = 0, int64_t dim = 0) {
+  LayoutAttr layout = getLayout(scale);
+  if (!layout || !layout.isGrouped())
+    return verifyScaleLayout(op, name, scale);
+  if (groups != 0 && layout.getDim() == dim &&
+      (ShapedType::isDynamic(groups) || layout.getGroups() == groups))
+    return success();
+  InFlightDiagnostic diag = op->emitOpError() << "expected " << name;
+  if (groups == 0)
+    diag << " to be linear or swizzled without groups";
+  else
+    diag << " to be linear, swizzled or grouped with one group an offset along "
+            "dim = "
+         << dim;
+  return diag << ", but got " << layout << " (blockscale.swizzle makes it)";
+}
+
 /// Equal contraction sizes, a multiple of the block, and one scale a block.
 template <typename OpTy>
 static LogicalResult verifyContraction(OpTy op) {
@@ -42,10 +94,10 @@ static LogicalResult verifyContraction(OpTy op) {
                                "a, "
                             << ka << ", but got " << kb;
   int64_t block = op.getBlockSize();
-  if (failed(verifyShape(op, "scale_a", getScaleShape(a.getShape(), block),
-                         op.getScaleA().getType().getShape())) ||
-      failed(verifyShape(op, "scale_b", getScaleShape(b.getShape(), block),
-                         op.getScaleB().getType().getShape())))
+  if (failed(verifyScaleShape(op, "scale_a", a, op.getScaleA().getType(),
+                              block)) ||
+      failed(
+          verifyScaleShape(op, "scale_b", b, op.getScaleB().getType(), block)))
     return failure();
   if (failed(verifyBlockMultiple(op, "a", ka, block)))
     return failure();
@@ -102,9 +154,9 @@ LogicalResult ScaledMMOp::verify() {
       failed(verifyShape(*this, "bias", {n}, getBias().getType().getShape())))
     return failure();
   // scaled_mm_c9: no grouped layouts.
-  if (failed(verifyScaleLayout(*this, "scale_a", getScaleA().getType())))
+  if (failed(verifyScaleOrder(*this, "scale_a", getScaleA().getType())))
     return failure();
-  return verifyScaleLayout(*this, "scale_b", getScaleB().getType());
+  return verifyScaleOrder(*this, "scale_b", getScaleB().getType());
 }
 
 LogicalResult
@@ -167,11 +219,11 @@ LogicalResult ScaledGroupedMMOp::verify() {
     return failure();
   // scaled_grouped_mm_c8: layouts.
   int64_t dim = isKGrouped() ? 1 : 0;
-  if (failed(verifyScaleLayout(*this, "scale_a", getScaleA().getType(), groups,
-                               dim)))
+  if (failed(verifyScaleOrder(*this, "scale_a", getScaleA().getType(), groups,
+                              dim)))
     return failure();
-  if (failed(verifyScaleLayout(*this, "scale_b", getScaleB().getType(),
-                               isKGrouped() ? groups : 0, dim)))
+  if (failed(verifyScaleOrder(*this, "scale_b", getScaleB().getType(),
+                              isKGrouped() ? groups : 0, dim)))
     return failure();
   // scaled_grouped_mm_c9: bias [N] or [G, N].
   if (!getBias())

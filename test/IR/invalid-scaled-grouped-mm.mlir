@@ -63,6 +63,16 @@ func.func @scaled_grouped_mm_c4(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8
 
 // -----
 
+// Each expert's square blocks have fewer scales than a product takes.
+func.func @scaled_grouped_mm_c4_compact(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x96x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x3x2xf8E8M0FNU>) {
+  // expected-error @below {{expected scale_b to have shape 3x96x2, but got 3x3x2, the compact scales of square blocks (blockscale.expand_scale with scale_dim k makes it)}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<3x96x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x3x2xf8E8M0FNU> -> tensor<8x96xf32>
+  return
+}
+
+// -----
+
 func.func @scaled_grouped_mm_c5(%a: tensor<8x48xf8E4M3FN>, %b: tensor<3x16x48xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>) {
   // expected-error @below {{expected the last dimension of a to be a multiple of 32, but got 48}}
   %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
@@ -128,7 +138,7 @@ func.func @scaled_grouped_mm_c7_shape(%a: tensor<8x64xf4E2M1FN>, %b: tensor<3x16
 // -----
 
 func.func @scaled_grouped_mm_c8_count(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>, %sb: tensor<3x16x2xf8E8M0FNU>) {
-  // expected-error @below {{expected a grouped layout of scale_a to have one group an offset along dim = 0, but got #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>}}
+  // expected-error @below {{expected scale_a to be linear, swizzled or grouped with one group an offset along dim = 0, but got #blockscale.layout<swizzle_128x4, groups = 2, dim = 0> (blockscale.swizzle makes it)}}
   %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
       : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
   return
@@ -137,7 +147,7 @@ func.func @scaled_grouped_mm_c8_count(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16
 // -----
 
 func.func @scaled_grouped_mm_c8_dim(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>>, %sb: tensor<3x16x2xf8E8M0FNU>) {
-  // expected-error @below {{expected a grouped layout of scale_a to have one group an offset along dim = 0, but got #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>}}
+  // expected-error @below {{expected scale_a to be linear, swizzled or grouped with one group an offset along dim = 0, but got #blockscale.layout<swizzle_128x4, groups = 3, dim = 1> (blockscale.swizzle makes it)}}
   %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
       : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
   return
@@ -147,7 +157,7 @@ func.func @scaled_grouped_mm_c8_dim(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x6
 
 // Columns are grouped in 2d-2d.
 func.func @scaled_grouped_mm_c8_columns(%a: tensor<8x64xf8E4M3FN>, %b: tensor<16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<16x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>>) {
-  // expected-error @below {{expected a grouped layout of scale_b to have one group an offset along dim = 1, but got #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>}}
+  // expected-error @below {{expected scale_b to be linear, swizzled or grouped with one group an offset along dim = 1, but got #blockscale.layout<swizzle_128x4, groups = 3, dim = 0> (blockscale.swizzle makes it)}}
   %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
       : tensor<8x64xf8E4M3FN>, tensor<16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<16x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>> -> tensor<3x8x16xf32>
   return
@@ -159,5 +169,24 @@ func.func @scaled_grouped_mm_c8_encoding(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3
   // expected-error @below {{expected scale_b to be linear or have a blockscale layout, but got "sparse"}}
   %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
       : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU, "sparse"> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_grouped_mm_c9(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>, %z: tensor<3xf32>) {
+  // expected-error @below {{expected bias to have shape 16, but got 3}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32] bias(%z : tensor<3xf32>)
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// A bias of rank 2 has one row a group, also where b has none.
+func.func @scaled_grouped_mm_c9_groups(%a: tensor<8x64xf8E4M3FN>, %b: tensor<16x64xf8E4M3FN>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<16x2xf8E8M0FNU>, %z: tensor<8x16xbf16>) {
+  // expected-error @below {{expected bias to have shape 3x16, but got 8x16}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32] bias(%z : tensor<8x16xbf16>)
+      : tensor<8x64xf8E4M3FN>, tensor<16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<16x2xf8E8M0FNU> -> tensor<3x8x16xf32>
   return
 }

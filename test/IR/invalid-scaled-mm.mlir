@@ -90,6 +90,34 @@ func.func @scaled_mm_c4_b(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>,
 
 // -----
 
+// Square blocks have fewer scales than a product takes.
+func.func @scaled_mm_c4_compact(%a: tensor<8x64xf4E2M1FN>, %b: tensor<96x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<6x4xf8E4M3FN>) {
+  // expected-error @below {{expected scale_b to have shape 96x4, but got 6x4, the compact scales of square blocks (blockscale.expand_scale with scale_dim k makes it)}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<96x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<6x4xf8E4M3FN> -> tensor<8x96xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c4_scale_dim_n(%a: tensor<8x64xf8E4M3FN>, %b: tensor<96x64xf8E4M3FN>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<64x3xf8E8M0FNU>) {
+  // expected-error @below {{expected scale_b to have shape 96x2, but got 64x3, that of scale_dim n (scale_dim k makes it)}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<96x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU>, tensor<64x3xf8E8M0FNU> -> tensor<8x96xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c4_columns(%a: tensor<2x64x96xf8E4M3FN>, %b: tensor<2x8x96xf8E4M3FN>, %sa: tensor<2x2x96xf8E8M0FNU>, %sb: tensor<2x8x3xf8E8M0FNU>) {
+  // expected-error @below {{expected scale_a to have shape 2x64x3, but got 2x2x96, the scales of blocks along the other dimension}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 32]
+      : tensor<2x64x96xf8E4M3FN>, tensor<2x8x96xf8E4M3FN>, tensor<2x2x96xf8E8M0FNU>, tensor<2x8x3xf8E8M0FNU> -> tensor<2x64x8xf32>
+  return
+}
+
+// -----
+
 func.func @scaled_mm_c5(%a: tensor<8x40xf4E2M1FN>, %b: tensor<16x40xf4E2M1FN>, %sa: tensor<8x3xf8E4M3FN>, %sb: tensor<16x3xf8E4M3FN>) {
   // expected-error @below {{expected the last dimension of a to be a multiple of 16, but got 40}}
   %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
@@ -128,8 +156,27 @@ func.func @scaled_mm_c7_mx(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>
 // -----
 
 func.func @scaled_mm_c7_shape(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>, %h: tensor<1xf32>) {
-  // expected-error @below {{expected global_scale_b to be a scalar or have rank 0, but got shape 1}}
+  // expected-error @below {{expected global_scale_b to have shape 16, but got 1}}
   %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_b(%h : tensor<1xf32>)
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+// One value a row is one for each row of b, not of a.
+func.func @scaled_mm_c7_rows(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>, %h: tensor<8xf32>) {
+  // expected-error @below {{expected global_scale_b to have shape 16, but got 8}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_b(%h : tensor<8xf32>)
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c7_rank(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>, %g: tensor<8x1xf32>) {
+  // expected-error @below {{expected global_scale_a to be a scalar, have shape 8, or have rank 0, but got shape 8x1}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_a(%g : tensor<8x1xf32>)
       : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
   return
 }
@@ -146,7 +193,7 @@ func.func @scaled_mm_c8(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %
 // -----
 
 func.func @scaled_mm_c9_grouped(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>, %sb: tensor<16x4xf8E4M3FN>) {
-  // expected-error @below {{expected scale_a to have no grouped layout, but got #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>}}
+  // expected-error @below {{expected scale_a to be linear or swizzled without groups, but got #blockscale.layout<swizzle_128x4, groups = 2, dim = 0> (blockscale.swizzle makes it)}}
   %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
       : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN, #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
   return
