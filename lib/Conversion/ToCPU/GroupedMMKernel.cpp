@@ -42,8 +42,15 @@ Value prepareCall(ScaledGroupedMMOp op, CallSite &site) {
        {std::pair("global_scale_a", op.getGlobalScaleA()),
         std::pair("global_scale_b", op.getGlobalScaleB())})
     site.requireGlobalSizes(name, global, groups, "offsets");
+  if (op.getBias()) {
+    CallSite::Sizes bias = {cols};
+    if (getTensorType(op.getBias()).getRank() == 2)
+      bias.insert(bias.begin(), groups.front());
+    site.requireSizes("bias", op.getBias(), bias, "b and offsets");
+  }
 
-  Value items = ceilDiv(b, toIndex(b, rows), kPanelRows);
+  Value items = mul(b, ceilDiv(b, toIndex(b, rows), kPanelRows),
+                    ceilDiv(b, toIndex(b, cols), kPanelCols));
   if (op.isKGrouped())
     items = mul(b, items, toIndex(b, groups.front()));
   return items;
@@ -61,27 +68,20 @@ public:
                     getTensorType(op.getB()).getRank() - 2)),
         blocks(div(b, getDataCols(b, op.getA(), range.operands),
                    op.getBlockSize())),
-        product(b, getScaleFormat(op.getScaleA()), blocks, cols, result,
-                /*bias=*/Value()) {}
+        product(b, getScaleFormat(op.getScaleA()), blocks,
+                {result,
+                 {range.lookup(op.getGlobalScaleA())},
+                 {range.lookup(op.getGlobalScaleB())},
+                 range.lookup(op.getBias()),
+                 op.getGlobalScaling() == GlobalScaling::AfterRounding}) {}
 
   void emitRowGroups();
   void emitKGroups();
   void emitFree() { product.emitFree(); }
 
 private:
-  /// Rows of A and of the result.
-  struct Panel {
-    Value begin, end;
-  };
-
-  Panel getPanel(Value index) {
-    Value begin = mul(b, index, kPanelRows);
-    return {begin, min(b, add(b, begin, getIndex(b, kPanelRows)), rows)};
-  }
-
-  Value loadFactor(Value group) {
-    return loadGlobalProduct(b, range.lookup(op.getGlobalScaleA()),
-                             range.lookup(op.getGlobalScaleB()), group);
+  Indices getPanelCounts() {
+    return {ceilDiv(b, rows, kPanelRows), ceilDiv(b, cols, kPanelCols)};
   }
 
   MatmulOperand getOperand(Value data, ValueRange batch,
@@ -120,7 +120,7 @@ private:
                                  group.begin, getIndex(b, 0));
   }
 
-  void emitZeroRows(Value begin, Value end);
+  void emitZeroRows(Value begin, Value end, const Span &cols);
 
   ImplicitLocOpBuilder &b;
   ScaledGroupedMMOp op;
@@ -131,11 +131,11 @@ private:
 
 } // namespace
 
-void GroupedProduct::emitZeroRows(Value begin, Value end) {
+void GroupedProduct::emitZeroRows(Value begin, Value end, const Span &cols) {
   Type element = cast<MemRefType>(result.getType()).getElementType();
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(element));
   emitLoop(b, begin, end, [&](Value row) {
-    emitLoop(b, getIndex(b, 0), cols, [&](Value col) {
+    emitLoop(b, cols.first, add(b, cols.first, cols.count), [&](Value col) {
       storeBits(toBits(Lanes(b, zero)), result, {row, col});
     });
   });
@@ -144,39 +144,48 @@ void GroupedProduct::emitZeroRows(Value begin, Value end) {
 /// A panel may hold rows of several groups, and behind the last of no group.
 void GroupedProduct::emitRowGroups() {
   GroupedDim dim = {range.lookup(op.getOffsets()), rows, /*unit=*/1, kTileRows};
+  Indices sizes = getPanelCounts();
   emitLoop(b, range.begin, range.end, [&](Value item) {
-    Panel panel = getPanel(item);
+    Indices position = delinearize(b, item, sizes);
+    Span panel = getPanel(b, position[0], kPanelRows, rows);
+    Span panelCols = getPanel(b, position[1], kPanelCols, cols);
+    Value panelEnd = add(b, panel.first, panel.count);
     Value covered = emitGroupLoop(b, dim, [&](const Group &group) {
-      Value begin = max(b, panel.begin, group.begin);
-      Value end = min(b, panel.end, group.end);
+      Value begin = max(b, panel.first, group.begin);
+      Value end = min(b, panelEnd, group.end);
       Value isCovered =
           arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
       emitIf(b, isCovered, [&] {
         product.emit({getOperand(op.getA(), {}, getRows(op.getScaleA(), group)),
                       getOperand(op.getB(), group.index,
                                  getWhole(op.getScaleB(), group.index)),
-                      begin, sub(b, end, begin), getIndex(b, 0), blocks,
-                      Indices(), loadFactor(group.index)});
+                      {begin, sub(b, end, begin)},
+                      panelCols,
+                      {getIndex(b, 0), blocks},
+                      Indices(),
+                      Indices{group.index}});
       });
     });
-    emitZeroRows(max(b, panel.begin, covered), panel.end);
+    emitZeroRows(max(b, panel.first, covered), panelEnd, panelCols);
   });
 }
 
 void GroupedProduct::emitKGroups() {
   GroupedDim dim = {range.lookup(op.getOffsets()), blocks, op.getBlockSize(),
                     kTileCols};
-  Indices sizes = {getDim(b, dim.offsets, 0), ceilDiv(b, rows, kPanelRows)};
+  Indices sizes = getPanelCounts();
+  sizes.insert(sizes.begin(), getDim(b, dim.offsets, 0));
   emitLoop(b, range.begin, range.end, [&](Value item) {
     Indices position = delinearize(b, item, sizes);
-    Panel panel = getPanel(position.back());
-    Group group = emitFindGroup(b, dim, position.front());
+    Group group = emitFindGroup(b, dim, position[0]);
     product.emit(
         {getOperand(op.getA(), {}, getColumns(op.getScaleA(), rows, group)),
          getOperand(op.getB(), {}, getColumns(op.getScaleB(), cols, group)),
-         panel.begin, sub(b, panel.end, panel.begin), group.begin,
-         sub(b, group.end, group.begin), Indices{group.index},
-         loadFactor(group.index)});
+         getPanel(b, position[1], kPanelRows, rows),
+         getPanel(b, position[2], kPanelCols, cols),
+         {group.begin, sub(b, group.end, group.begin)},
+         Indices{group.index},
+         Indices{group.index}});
   });
 }
 

@@ -91,7 +91,8 @@ Value getDataCols(ImplicitLocOpBuilder &b, Value data,
   if (!type.isDynamicDim(type.getRank() - 1))
     return getIndex(b, type.getShape().back());
   Value stored = getDim(b, operands.lookup(data), type.getRank() - 1);
-  return needsStorageForm(type) ? mul(b, stored, 2) : stored;
+  return isa<Float4E2M1FNType>(type.getElementType()) ? mul(b, stored, 2)
+                                                      : stored;
 }
 
 } // namespace blockscale::cpu

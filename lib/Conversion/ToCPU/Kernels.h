@@ -59,12 +59,13 @@ void emitItems(GlobalScaleOp op, const ItemRange &range);
 mlir::Value prepareCall(SwizzleOp op, CallSite &site);
 void emitItems(SwizzleOp op, const ItemRange &range);
 
-/// Items: panels of up to 32 rows of the result, in each batch element.
+/// Items: panels of up to 32 rows and 128 columns of the result, in each batch
+/// element.
 mlir::Value prepareCall(ScaledMMOp op, CallSite &site);
 void emitItems(ScaledMMOp op, const ItemRange &range);
 
-/// Items: panels of up to 32 rows of the result, in each group where K is
-/// grouped.
+/// Items: panels of up to 32 rows and 128 columns of the result, in each group
+/// where K is grouped.
 mlir::Value prepareCall(ScaledGroupedMMOp op, CallSite &site);
 void emitItems(ScaledGroupedMMOp op, const ItemRange &range);
 

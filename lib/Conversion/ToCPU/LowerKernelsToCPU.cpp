@@ -96,12 +96,6 @@ static LogicalResult verifyForm(Operation *op) {
   } else if (auto amax = dyn_cast<AmaxOp>(op)) {
     if (amax.getOffsets() || amax.isPerRow())
       return refuse();
-  } else if (auto mm = dyn_cast<ScaledMMOp>(op)) {
-    if (mm.getGlobalScaling())
-      return refuse();
-  } else if (auto mm = dyn_cast<ScaledGroupedMMOp>(op)) {
-    if (mm.getGlobalScaling() || mm.getBias())
-      return refuse();
   }
   return success();
 }

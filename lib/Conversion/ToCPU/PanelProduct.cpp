@@ -16,7 +16,7 @@ using namespace mlir;
 namespace blockscale::cpu {
 
 /// Rows of B that are decoded at a time.
-static constexpr int64_t kPanelCols = 8;
+static constexpr int64_t kStepCols = 8;
 
 /// Results of a register tile, rows and columns. Their sums fit in half of the
 /// registers of AVX-512 and in all of those of AVX2.
@@ -29,10 +29,16 @@ static constexpr int64_t kChunkBytes = 3072;
 /// Blocks that are decoded in a step.
 static constexpr int64_t kBlocksPerStep = 4;
 
+Span getPanel(ImplicitLocOpBuilder &b, Value index, int64_t panelSize,
+              Value size) {
+  Value first = mul(b, index, panelSize);
+  return {first, min(b, getIndex(b, panelSize), sub(b, size, first))};
+}
+
 PanelProduct::PanelProduct(ImplicitLocOpBuilder &b,
                            numerics::ScaleFormat scaleFormat, Value blocks,
-                           Value cols, Value result, Value bias)
-    : b(b), scaleFormat(scaleFormat), cols(cols), result(result), bias(bias) {
+                           ProductEpilogue epilogue)
+    : b(b), scaleFormat(scaleFormat), epilogue(std::move(epilogue)) {
   bool isNvfp4 = scaleFormat == numerics::ScaleFormat::E4M3;
   blockSize = isNvfp4 ? 16 : 32;
   sumType = isNvfp4 ? FloatType(b.getF32Type()) : FloatType(b.getF64Type());
@@ -43,9 +49,9 @@ PanelProduct::PanelProduct(ImplicitLocOpBuilder &b,
   // step of a sum reads where K is not a multiple of the lanes.
   Value width = add(b, mul(b, blocks, blockSize), getIndex(b, lanes));
   rowsOfA = allocate(b, {kPanelRows, ShapedType::kDynamic}, sumType, width);
-  rowsOfB = allocate(b, {kPanelCols, chunkBlocks * blockSize + lanes}, sumType);
+  rowsOfB = allocate(b, {kStepCols, chunkBlocks * blockSize + lanes}, sumType);
   scaleRow = allocateScaleRow(b, blocks);
-  sums = allocate(b, {kPanelRows, kPanelCols}, sumType);
+  sums = allocate(b, {kPanelRows, kStepCols}, sumType);
 }
 
 void PanelProduct::emitFree() {
@@ -62,18 +68,18 @@ static void storeFloats(Lanes lanes, Value memref, ValueRange indices) {
 }
 
 /// buffer[bufferRow, k] = code * scale, zeros behind.
-void PanelProduct::emitDecodeRow(const MatmulOperand &operand,
-                                 const Chunk &chunk, Value row, Value buffer,
+void PanelProduct::emitDecodeRow(const MatmulOperand &operand, Value row,
+                                 const Span &blocks, Value buffer,
                                  Value bufferRow) {
-  emitDecodeScaleRow(b, operand.scales, scaleFormat, row, chunk.firstBlock,
-                     chunk.blockCount, scaleRow);
+  emitDecodeScaleRow(b, operand.scales, scaleFormat, row, blocks.first,
+                     blocks.count, scaleRow);
   auto toSumType = [&](Lanes x) {
     return sumType.isF64() ? extendToF64(x) : x;
   };
   Indices dataRow = append(operand.batch, row);
   emitUnitSteps(
-      b, chunk.blockCount, kBlocksPerStep, [&](Value block, int64_t count) {
-        Value col = mul(b, add(b, chunk.firstBlock, block), blockSize);
+      b, blocks.count, kBlocksPerStep, [&](Value block, int64_t count) {
+        Value col = mul(b, add(b, blocks.first, block), blockSize);
         Lanes codes = emitLoadElements(b, operand.data, operand.format, dataRow,
                                        col, count * blockSize);
         Lanes scales = toF32(loadLanes(b, scaleRow, block, count));
@@ -83,18 +89,18 @@ void PanelProduct::emitDecodeRow(const MatmulOperand &operand,
       });
   auto type = VectorType::get({lanes}, sumType);
   Lanes zeros(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  storeFloats(zeros, buffer, {bufferRow, mul(b, chunk.blockCount, blockSize)});
+  storeFloats(zeros, buffer, {bufferRow, mul(b, blocks.count, blockSize)});
 }
 
-/// Rows [firstRow, firstRow + rowCount), and again the last one until there is
-/// a whole number of tiles, whose results are not stored.
+/// `rows`, and again the last one until there is a whole number of tiles, whose
+/// results are not stored.
 void PanelProduct::emitDecodeRows(const MatmulOperand &operand,
-                                  const Chunk &chunk, Value firstRow,
-                                  Value rowCount, Value buffer) {
-  Value last = sub(b, rowCount, getIndex(b, 1));
-  emitLoop(b, getIndex(b, 0), roundUp(b, rowCount, kTileSize), [&](Value i) {
-    Value row = add(b, firstRow, min(b, i, last));
-    emitDecodeRow(operand, chunk, row, buffer, i);
+                                  const Span &rows, const Span &blocks,
+                                  Value buffer) {
+  Value last = sub(b, rows.count, getIndex(b, 1));
+  emitLoop(b, getIndex(b, 0), roundUp(b, rows.count, kTileSize), [&](Value i) {
+    Value row = add(b, rows.first, min(b, i, last));
+    emitDecodeRow(operand, row, blocks, buffer, i);
   });
 }
 
@@ -112,7 +118,7 @@ static Lanes emitSumOfLanes(Lanes x) {
 }
 
 void PanelProduct::emitClearSums() {
-  auto type = VectorType::get({kPanelCols}, sumType);
+  auto type = VectorType::get({kStepCols}, sumType);
   Lanes zeros(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
   Value zero = getIndex(b, 0);
   emitLoop(b, zero, getIndex(b, kPanelRows),
@@ -155,19 +161,19 @@ void PanelProduct::emitTile(Value row, Value col, Value firstA, Value depth) {
 
 /// Adds the chunk from `firstBlock` on, counted within the task.
 void PanelProduct::emitAddChunk(const PanelTask &task, Value firstBlock,
-                                Value firstCol, Value colCount) {
+                                const Span &cols) {
   Value zero = getIndex(b, 0);
   Value blockCount =
-      min(b, getIndex(b, chunkBlocks), sub(b, task.blockCount, firstBlock));
-  Chunk chunk = {add(b, task.firstBlock, firstBlock), blockCount};
-  emitDecodeRows(task.b, chunk, firstCol, colCount, rowsOfB);
+      min(b, getIndex(b, chunkBlocks), sub(b, task.blocks.count, firstBlock));
+  Span chunk = {add(b, task.blocks.first, firstBlock), blockCount};
+  emitDecodeRows(task.b, cols, chunk, rowsOfB);
   Value firstA = mul(b, firstBlock, blockSize);
   Value depth = mul(b, blockCount, blockSize);
   emitLoop(
-      b, zero, task.rowCount,
+      b, zero, task.rows.count,
       [&](Value row) {
         emitLoop(
-            b, zero, colCount,
+            b, zero, cols.count,
             [&](Value col) { emitTile(row, col, firstA, depth); }, kTileSize);
       },
       kTileSize);
@@ -178,46 +184,33 @@ void PanelProduct::emitAddChunk(const PanelTask &task, Value firstBlock,
 //===----------------------------------------------------------------------===//
 
 void PanelProduct::emitStoreRow(const PanelTask &task, Value bufferRow,
-                                Value firstCol, Value colCount) {
-  auto getElement = [](Value memref) {
-    return cast<MemRefType>(memref.getType()).getElementType();
-  };
-  Indices row = append(task.resultPrefix, add(b, task.firstRow, bufferRow));
-  emitUnitSteps(b, colCount, kPanelCols, [&](Value i, int64_t count) {
-    Value col = add(b, firstCol, i);
+                                const Span &cols) {
+  Value row = add(b, task.rows.first, bufferRow);
+  emitUnitSteps(b, cols.count, kStepCols, [&](Value i, int64_t count) {
     auto type = VectorType::get({count}, sumType);
     Lanes sum(b, vector::LoadOp::create(b, type, sums, {bufferRow, i}));
-    Lanes y = roundToF32(sum);
-    if (task.factor)
-      y = y * broadcast(Lanes(b, task.factor), y);
-    if (bias)
-      y = y + emitDecodeFloat(getElement(bias), loadLanes(b, bias, col, count));
-    storeLanes(emitEncodeFloat(getElement(result), y), result,
-               append(row, col));
+    emitStoreResults(
+        b, epilogue, roundToF32(sum),
+        {task.resultPrefix, task.element, row, add(b, cols.first, i)});
   });
 }
 
 void PanelProduct::emit(const PanelTask &task) {
   Value zero = getIndex(b, 0);
-  emitDecodeRows(task.a, {task.firstBlock, task.blockCount}, task.firstRow,
-                 task.rowCount, rowsOfA);
-  emitLoop(
-      b, zero, cols,
-      [&](Value firstCol) {
-        Value colCount =
-            min(b, getIndex(b, kPanelCols), sub(b, cols, firstCol));
-        emitClearSums();
-        emitLoop(
-            b, zero, task.blockCount,
-            [&](Value firstBlock) {
-              emitAddChunk(task, firstBlock, firstCol, colCount);
-            },
-            chunkBlocks);
-        emitLoop(b, zero, task.rowCount, [&](Value row) {
-          emitStoreRow(task, row, firstCol, colCount);
-        });
-      },
-      kPanelCols);
+  emitDecodeRows(task.a, task.rows, task.blocks, rowsOfA);
+  auto emitCols = [&](Value firstCol) {
+    Span cols = {
+        add(b, task.cols.first, firstCol),
+        min(b, getIndex(b, kStepCols), sub(b, task.cols.count, firstCol))};
+    emitClearSums();
+    emitLoop(
+        b, zero, task.blocks.count,
+        [&](Value firstBlock) { emitAddChunk(task, firstBlock, cols); },
+        chunkBlocks);
+    emitLoop(b, zero, task.rows.count,
+             [&](Value row) { emitStoreRow(task, row, cols); });
+  };
+  emitLoop(b, zero, task.cols.count, emitCols, kStepCols);
 }
 
 } // namespace blockscale::cpu

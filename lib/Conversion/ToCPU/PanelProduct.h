@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The engine of both matmul kernels: up to 32 rows of A times all rows of B,
-// over a range of blocks along K. Rows are decoded into buffers of plain
+// The engine of both matmul kernels: up to 32 rows of A times rows of B, over a
+// range of blocks along K. Rows are decoded into buffers of plain
 // numbers, B in chunks along K that stay in a cache, and then multiplied by
 // vectors along K.
 //
@@ -23,11 +23,24 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_PANELPRODUCT_H
 
 #include "BlockDecoder.h"
+#include "ProductEpilogue.h"
 
 namespace blockscale::cpu {
 
-/// Rows of A in a panel: the unit of work, and what the decoding of B pays for.
+/// Rows of A in a panel, what the decoding of B pays for, and rows of B, what
+/// that of A does. Together they are the unit of work: few enough columns that
+/// a product with one panel of rows has work for many threads.
 inline constexpr int64_t kPanelRows = 32;
+inline constexpr int64_t kPanelCols = 128;
+
+/// The indices [first, first + count).
+struct Span {
+  mlir::Value first, count;
+};
+
+/// The panel `index` of `size` rows or columns.
+Span getPanel(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
+              int64_t panelSize, mlir::Value size);
 
 /// A matrix of rows along K; row r is data[batch, r, ..].
 struct MatmulOperand {
@@ -37,48 +50,39 @@ struct MatmulOperand {
   ScaleMatrix scales;
 };
 
-/// result[prefix, m, n] for m in [firstRow, firstRow + rowCount) and all n,
-/// over the blocks [firstBlock, firstBlock + blockCount) of K.
+/// result[prefix, m, n] for m in `rows` and n in `cols`, over `blocks` of K.
 struct PanelTask {
   MatmulOperand a, b;
-  mlir::Value firstRow, rowCount;
-  mlir::Value firstBlock, blockCount;
+  Span rows, cols, blocks;
+  /// The indices of the result in front of m.
   Indices resultPrefix;
-  /// An f32 to multiply the sum by; null for none.
-  mlir::Value factor;
+  /// The batch element or group, of which there may be a global scale and bias.
+  Indices element;
 };
 
 class PanelProduct {
 public:
   /// Allocates buffers for sums over up to `blocks` blocks, where b stands.
-  /// `bias` may be null.
   PanelProduct(mlir::ImplicitLocOpBuilder &b, numerics::ScaleFormat scaleFormat,
-               mlir::Value blocks, mlir::Value cols, mlir::Value result,
-               mlir::Value bias);
+               mlir::Value blocks, ProductEpilogue epilogue);
 
   void emit(const PanelTask &task);
 
   void emitFree();
 
 private:
-  /// Blocks along K.
-  struct Chunk {
-    mlir::Value firstBlock, blockCount;
-  };
-
-  void emitDecodeRows(const MatmulOperand &operand, const Chunk &chunk,
-                      mlir::Value firstRow, mlir::Value rowCount,
-                      mlir::Value buffer);
-  void emitDecodeRow(const MatmulOperand &operand, const Chunk &chunk,
-                     mlir::Value row, mlir::Value buffer,
+  void emitDecodeRows(const MatmulOperand &operand, const Span &rows,
+                      const Span &blocks, mlir::Value buffer);
+  void emitDecodeRow(const MatmulOperand &operand, mlir::Value row,
+                     const Span &blocks, mlir::Value buffer,
                      mlir::Value bufferRow);
   void emitClearSums();
   void emitAddChunk(const PanelTask &task, mlir::Value firstBlock,
-                    mlir::Value firstCol, mlir::Value colCount);
+                    const Span &cols);
   void emitTile(mlir::Value row, mlir::Value col, mlir::Value firstA,
                 mlir::Value depth);
   void emitStoreRow(const PanelTask &task, mlir::Value bufferRow,
-                    mlir::Value firstCol, mlir::Value colCount);
+                    const Span &cols);
 
   mlir::ImplicitLocOpBuilder &b;
   numerics::ScaleFormat scaleFormat;
@@ -88,7 +92,7 @@ private:
   int64_t lanes;
   /// Blocks of a row of B in its buffer.
   int64_t chunkBlocks;
-  mlir::Value cols, result, bias;
+  ProductEpilogue epilogue;
   mlir::Value rowsOfA, rowsOfB, scaleRow, sums;
 };
 

@@ -12,6 +12,13 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
+/// Whether a global scale has one value a row of its operand.
+static bool isPerRow(ScaledMMOp op, Value global) {
+  auto type = global ? dyn_cast<RankedTensorType>(global.getType())
+                     : RankedTensorType();
+  return type && type.getRank() == op.getResult().getType().getRank() - 1;
+}
+
 Value prepareCall(ScaledMMOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   int64_t blockSize = op.getBlockSize();
@@ -32,10 +39,18 @@ Value prepareCall(ScaledMMOp op, CallSite &site) {
                     getScaleSizes(b, b.getLoc(), bSizes, blockSize), "b");
   site.requireSizes("bias", op.getBias(), cols, "b");
   site.requireSizes("the result", op.getResult(), result, "a and b");
-  site.requireGlobalSizes("global_scale_a", op.getGlobalScaleA(), batch, "a");
-  site.requireGlobalSizes("global_scale_b", op.getGlobalScaleB(), batch, "a");
+  auto requireGlobal = [&](StringRef name, Value global,
+                           ArrayRef<OpFoldResult> sizes, StringRef source) {
+    if (isPerRow(op, global))
+      site.requireSizes(name, global, sizes.drop_back(), source);
+    else
+      site.requireGlobalSizes(name, global, batch, "a");
+  };
+  requireGlobal("global_scale_a", op.getGlobalScaleA(), a, "a");
+  requireGlobal("global_scale_b", op.getGlobalScaleB(), bSizes, "b");
 
-  Value items = ceilDiv(b, toIndex(b, rows), kPanelRows);
+  Value items = mul(b, ceilDiv(b, toIndex(b, rows), kPanelRows),
+                    ceilDiv(b, toIndex(b, cols), kPanelCols));
   for (OpFoldResult size : batch)
     items = mul(b, items, toIndex(b, size));
   return items;
@@ -48,27 +63,32 @@ void emitItems(ScaledMMOp op, const ItemRange &range) {
   Value rows = getDim(b, result, rank - 2), cols = getDim(b, result, rank - 1);
   Value blocks =
       div(b, getDataCols(b, op.getA(), range.operands), op.getBlockSize());
-  Indices panelSizes = getLeadingSizes(b, result, rank - 2);
-  panelSizes.push_back(ceilDiv(b, rows, kPanelRows));
+  Indices sizes = getLeadingSizes(b, result, rank - 2);
+  sizes.append({ceilDiv(b, rows, kPanelRows), ceilDiv(b, cols, kPanelCols)});
 
-  PanelProduct product(b, getScaleFormat(op.getScaleA()), blocks, cols, result,
-                       range.lookup(op.getBias()));
+  auto getFactor = [&](Value global) {
+    return GlobalFactor{range.lookup(global), isPerRow(op, global)};
+  };
+  PanelProduct product(b, getScaleFormat(op.getScaleA()), blocks,
+                       {result, getFactor(op.getGlobalScaleA()),
+                        getFactor(op.getGlobalScaleB()),
+                        range.lookup(op.getBias()),
+                        op.getGlobalScaling() == GlobalScaling::AfterRounding});
   auto getOperand = [&](Value data, Value scale, ValueRange batch) {
     return MatmulOperand{
         range.lookup(data), getElementFormat(data), Indices(batch),
         ScaleMatrix(b, range.lookup(scale), getLayout(scale.getType()), batch)};
   };
   emitLoop(b, range.begin, range.end, [&](Value item) {
-    Indices panel = delinearize(b, item, panelSizes);
-    ValueRange batch = ValueRange(panel).drop_back();
-    Value firstRow = mul(b, panel.back(), kPanelRows);
-    Value rowCount = min(b, getIndex(b, kPanelRows), sub(b, rows, firstRow));
-    product.emit(
-        {getOperand(op.getA(), op.getScaleA(), batch),
-         getOperand(op.getB(), op.getScaleB(), batch), firstRow, rowCount,
-         getIndex(b, 0), blocks, Indices(batch),
-         loadGlobalProduct(b, range.lookup(op.getGlobalScaleA()),
-                           range.lookup(op.getGlobalScaleB()), batch)});
+    Indices position = delinearize(b, item, sizes);
+    Value col = position.pop_back_val(), row = position.pop_back_val();
+    product.emit({getOperand(op.getA(), op.getScaleA(), position),
+                  getOperand(op.getB(), op.getScaleB(), position),
+                  getPanel(b, row, kPanelRows, rows),
+                  getPanel(b, col, kPanelCols, cols),
+                  {getIndex(b, 0), blocks},
+                  position,
+                  position});
   });
   product.emitFree();
 }

@@ -12,8 +12,9 @@
 // CHECK-DAG:     [[ZERO:%.+]] = arith.constant 0.000000e+00 : f32
 // CHECK:         scf.for [[PANEL:%.+]] =
 // CHECK:           [[FIRST:%.+]] = arith.muli [[PANEL]], [[C32]]
-// CHECK:           [[BEHIND:%.+]] = arith.addi [[FIRST]], [[C32]]
-// CHECK:           [[LAST:%.+]] = arith.minsi [[BEHIND]], [[C96]]
+// CHECK:           [[REMAINING:%.+]] = arith.subi [[C96]], [[FIRST]]
+// CHECK:           [[COUNT:%.+]] = arith.minsi [[REMAINING]], [[C32]]
+// CHECK:           [[LAST:%.+]] = arith.addi [[FIRST]], [[COUNT]]
 // CHECK:           [[COVERED:%.+]]:2 = scf.for [[GROUP:%.+]] = [[C0]] to [[C3]] {{.*}} iter_args([[BEGIN:%.+]] = [[C0]], {{%.+}} = [[C0]])
 // CHECK:             [[OFFSET:%.+]] = memref.load [[ENDS]][[[GROUP]]]
 // CHECK:             [[INDEX:%.+]] = arith.index_cast [[OFFSET]]
@@ -74,6 +75,34 @@ func.func @k(%a: memref<40x128xi8>, %b: memref<48x128xi8>, %ends: memref<3xi32>,
     %0 = blockscale.scaled_grouped_mm %la, %lb offsets(%lends) scales(%lsa, %lsb) block [1, 16]
         : tensor<40x256xf4E2M1FN>, tensor<48x256xf4E2M1FN>, tensor<3xi32>, tensor<40x16xf8E4M3FN, #grouped>, tensor<48x16xf8E4M3FN> -> tensor<3x40x48xf32>
     blockscale.yield %0 : tensor<3x40x48xf32>
+  }
+  return
+}
+
+// -----
+
+// Each group has its own global scales and its own bias. They belong to the group
+// of a row, whichever panel it is in; rows of no group are zero without a bias.
+// CHECK-LABEL: func.func private @bias_scaled_grouped_mm_0(
+// CHECK-SAME:      [[GA:%[^:]+]]: memref<2xf32>, [[Z:%[^:]+]]: memref<2x16xbf16>, [[Y:%[^:]+]]: memref<8x16xf32>,
+// CHECK:         scf.for {{%.+}} =
+// CHECK:           scf.for [[GROUP:%[a-z0-9]+]] =
+// CHECK:             [[FACTOR:%.+]] = memref.load [[GA]][[[GROUP]]]
+// CHECK:             [[LANES:%.+]] = vector.broadcast [[FACTOR]]
+// CHECK:             [[SCALED:%.+]] = arith.mulf {{%.+}}, [[LANES]]
+// CHECK:             vector.load [[Z]][[[GROUP]],
+// CHECK:             arith.addf [[SCALED]],
+// CHECK:             vector.store {{%.+}}, [[Y]]
+// CHECK-NOT:       memref.load [[Z]]
+// CHECK:           memref.store {{%.+}}, [[Y]]
+func.func @bias(%a: memref<8x8xi8>, %b: memref<2x16x8xi8>, %ends: memref<2xi32>, %sa: memref<8x1xf8E4M3FN>, %sb: memref<2x16x1xf8E4M3FN>, %ga: memref<2xf32>, %z: memref<2x16xbf16>, %y: memref<8x16xf32>) {
+  blockscale.kernel ins(%a, %b, %ends, %sa, %sb, %ga, %z : memref<8x8xi8>, memref<2x16x8xi8>, memref<2xi32>, memref<8x1xf8E4M3FN>, memref<2x16x1xf8E4M3FN>, memref<2xf32>, memref<2x16xbf16>)
+      outs(%y : memref<8x16xf32>) {
+  ^bb0(%la: tensor<8x16xf4E2M1FN>, %lb: tensor<2x16x16xf4E2M1FN>, %lends: tensor<2xi32>, %lsa: tensor<8x1xf8E4M3FN>, %lsb: tensor<2x16x1xf8E4M3FN>, %lga: tensor<2xf32>, %lz: tensor<2x16xbf16>, %ly: tensor<8x16xf32>):
+    %0 = blockscale.scaled_grouped_mm %la, %lb offsets(%lends) scales(%lsa, %lsb) block [1, 16]
+        global_scale_a(%lga : tensor<2xf32>) bias(%lz : tensor<2x16xbf16>)
+        : tensor<8x16xf4E2M1FN>, tensor<2x16x16xf4E2M1FN>, tensor<2xi32>, tensor<8x1xf8E4M3FN>, tensor<2x16x1xf8E4M3FN> -> tensor<8x16xf32>
+    blockscale.yield %0 : tensor<8x16xf32>
   }
   return
 }

@@ -112,3 +112,85 @@ func.func @dynamic(%a: memref<4x?xi8>, %b: memref<4x?xf8E4M3FN>, %sa: memref<4x?
   }
   return
 }
+
+// -----
+
+// An item is 128 columns of a panel of rows: one panel of rows is work for several
+// threads.
+// CHECK-LABEL: func.func private @wide_scaled_mm_0(
+// CHECK-SAME:      [[B:%[^:]+]]: memref<300x8xi8>, {{.*}}, [[Y:%[^:]+]]: memref<1x300xf32>,
+// CHECK-DAG:     [[C128:%.+]] = arith.constant 128 : index
+// CHECK-DAG:     [[C300:%.+]] = arith.constant 300 : index
+// CHECK:         scf.for [[ITEM:%.+]] =
+// CHECK:           [[COL:%.+]] = arith.remui [[ITEM]],
+// CHECK:           [[FIRST:%.+]] = arith.muli [[COL]], [[C128]]
+// CHECK:           [[REST:%.+]] = arith.subi [[C300]], [[FIRST]]
+// CHECK:           [[COUNT:%.+]] = arith.minsi [[REST]], [[C128]]
+// CHECK:           scf.for {{%.+}} = {{%.+}} to [[COUNT]] step
+// CHECK:             vector.load [[B]]
+// CHECK:             vector.store {{%.+}}, [[Y]]
+// CHECK-LABEL: func.func @wide(
+// CHECK:         [[ITEMS:%.+]] = arith.constant 3 : index
+// CHECK:         call @wide_scaled_mm_0({{.*}}, [[ITEMS]])
+func.func @wide(%a: memref<1x8xi8>, %b: memref<300x8xi8>, %sa: memref<1x1xf8E4M3FN>, %sb: memref<300x1xf8E4M3FN>, %y: memref<1x300xf32>) {
+  blockscale.kernel ins(%a, %b, %sa, %sb : memref<1x8xi8>, memref<300x8xi8>, memref<1x1xf8E4M3FN>, memref<300x1xf8E4M3FN>)
+      outs(%y : memref<1x300xf32>) {
+  ^bb0(%la: tensor<1x16xf4E2M1FN>, %lb: tensor<300x16xf4E2M1FN>, %lsa: tensor<1x1xf8E4M3FN>, %lsb: tensor<300x1xf8E4M3FN>, %ly: tensor<1x300xf32>):
+    %0 = blockscale.scaled_mm %la, %lb scales(%lsa, %lsb) block [1, 16]
+        : tensor<1x16xf4E2M1FN>, tensor<300x16xf4E2M1FN>, tensor<1x1xf8E4M3FN>, tensor<300x1xf8E4M3FN> -> tensor<1x300xf32>
+    blockscale.yield %0 : tensor<1x300xf32>
+  }
+  return
+}
+
+// -----
+
+// One global scale for each row of A and one for each row of B, in each batch
+// element: a row of results has one of the first and a vector of the second.
+// CHECK-LABEL: func.func private @rows_scaled_mm_0(
+// CHECK-SAME:      [[GA:%[^:]+]]: memref<2x4xf32>, [[GB:%[^:]+]]: memref<2x8xf32>, [[Y:%[^:]+]]: memref<2x4x8xf32>,
+// CHECK:         scf.for [[BATCH:%.+]] =
+// CHECK:         [[LEFT:%.+]] = memref.load [[GA]][[[BATCH]], [[ROW:%.+]]]
+// CHECK:         [[RIGHT:%.+]] = vector.load [[GB]][[[BATCH]], [[COL:%.+]]] : memref<2x8xf32>, vector<8xf32>
+// CHECK:         [[LANES:%.+]] = vector.broadcast [[LEFT]] : f32 to vector<8xf32>
+// CHECK:         [[FACTOR:%.+]] = arith.mulf [[LANES]], [[RIGHT]] : vector<8xf32>
+// CHECK:         [[SCALED:%.+]] = arith.mulf {{%.+}}, [[FACTOR]] : vector<8xf32>
+// CHECK:         vector.store [[SCALED]], [[Y]][[[BATCH]], [[ROW]], [[COL]]]
+func.func @rows(%a: memref<2x4x8xi8>, %b: memref<2x8x8xi8>, %sa: memref<2x4x1xf8E4M3FN>, %sb: memref<2x8x1xf8E4M3FN>, %ga: memref<2x4xf32>, %gb: memref<2x8xf32>, %y: memref<2x4x8xf32>) {
+  blockscale.kernel ins(%a, %b, %sa, %sb, %ga, %gb : memref<2x4x8xi8>, memref<2x8x8xi8>, memref<2x4x1xf8E4M3FN>, memref<2x8x1xf8E4M3FN>, memref<2x4xf32>, memref<2x8xf32>)
+      outs(%y : memref<2x4x8xf32>) {
+  ^bb0(%la: tensor<2x4x16xf4E2M1FN>, %lb: tensor<2x8x16xf4E2M1FN>, %lsa: tensor<2x4x1xf8E4M3FN>, %lsb: tensor<2x8x1xf8E4M3FN>, %lga: tensor<2x4xf32>, %lgb: tensor<2x8xf32>, %ly: tensor<2x4x8xf32>):
+    %0 = blockscale.scaled_mm %la, %lb scales(%lsa, %lsb) block [1, 16]
+        global_scale_a(%lga : tensor<2x4xf32>) global_scale_b(%lgb : tensor<2x8xf32>)
+        : tensor<2x4x16xf4E2M1FN>, tensor<2x8x16xf4E2M1FN>, tensor<2x4x1xf8E4M3FN>, tensor<2x8x1xf8E4M3FN> -> tensor<2x4x8xf32>
+    blockscale.yield %0 : tensor<2x4x8xf32>
+  }
+  return
+}
+
+// -----
+
+// `after_rounding` rounds the sum, the factor, their product and the sum with the
+// bias: four times to bf16.
+// CHECK-LABEL: func.func private @after_scaled_mm_0(
+// CHECK-SAME:      [[G:%[^:]+]]: f32, [[Z:%[^:]+]]: memref<8xf32>, [[Y:%[^:]+]]: memref<4x8xbf16>,
+// CHECK:         arith.trunci {{%.+}} : vector<8xi32> to vector<8xi16>
+// CHECK:         vector.broadcast [[G]] : f32 to vector<8xf32>
+// CHECK:         arith.trunci {{%.+}} : vector<8xi32> to vector<8xi16>
+// CHECK:         arith.mulf {{%.+}} : vector<8xf32>
+// CHECK:         arith.trunci {{%.+}} : vector<8xi32> to vector<8xi16>
+// CHECK:         [[BIAS:%.+]] = vector.load [[Z]]
+// CHECK:         arith.addf {{%.+}}, [[BIAS]] : vector<8xf32>
+// CHECK:         arith.trunci {{%.+}} : vector<8xi32> to vector<8xi16>
+// CHECK:         vector.store {{%.+}}, [[Y]]
+func.func @after(%a: memref<4x8xi8>, %b: memref<8x8xi8>, %sa: memref<4x1xf8E4M3FN>, %sb: memref<8x1xf8E4M3FN>, %g: f32, %z: memref<8xf32>, %y: memref<4x8xbf16>) {
+  blockscale.kernel ins(%a, %b, %sa, %sb, %g, %z : memref<4x8xi8>, memref<8x8xi8>, memref<4x1xf8E4M3FN>, memref<8x1xf8E4M3FN>, f32, memref<8xf32>)
+      outs(%y : memref<4x8xbf16>) {
+  ^bb0(%la: tensor<4x16xf4E2M1FN>, %lb: tensor<8x16xf4E2M1FN>, %lsa: tensor<4x1xf8E4M3FN>, %lsb: tensor<8x1xf8E4M3FN>, %lg: f32, %lz: tensor<8xf32>, %ly: tensor<4x8xbf16>):
+    %0 = blockscale.scaled_mm %la, %lb scales(%lsa, %lsb) block [1, 16]
+        global_scale_a(%lg : f32) global_scaling after_rounding bias(%lz : tensor<8xf32>)
+        : tensor<4x16xf4E2M1FN>, tensor<8x16xf4E2M1FN>, tensor<4x1xf8E4M3FN>, tensor<8x1xf8E4M3FN> -> tensor<4x8xbf16>
+    blockscale.yield %0 : tensor<4x8xbf16>
+  }
+  return
+}
