@@ -124,6 +124,12 @@ TEST(ScaleSweep, RoundsAsTheCodec) {
   expect(fromBits(kFloatInfinityBits));
 }
 
+// Fused, the difference would be that of the unrounded product: 2^-24.
+TEST(ScaleSweep, ProductsAreRounded) {
+  volatile float factor = 1.0f + 0x1p-12f, sum = -(1.0f + 0x1p-11f);
+  EXPECT_EQ(roundedProduct(factor, factor) + sum, 0.0f);
+}
+
 TEST(ScaleSweep, TieIsTheFirst) {
   float zero[kSweepBlock] = {};
   EXPECT_EQ(findBestScale(zero, getSweepScales(3.0f)), 0);

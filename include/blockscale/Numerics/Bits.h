@@ -7,8 +7,9 @@
 //
 // What the rest of Numerics stands on: every operation here and in the headers
 // above is a single f32 operation, a comparison, or integer arithmetic. A
-// product that is added to is a `roundedProduct`, which no contraction setting
-// fuses. The caller's thread must not flush subnormals (FTZ, DAZ).
+// product that is added to is a `roundedProduct`, which Clang's default does
+// not fuse with the sum; -ffp-contract=fast would. The caller's thread must not
+// flush subnormals (FTZ, DAZ).
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +23,12 @@
 #error "blockscale/Numerics needs IEEE arithmetic: build without -ffast-math"
 #endif
 
-// Where the target has fused operations, GCC contracts across statements unless
-// it is told to follow ISO C++ (-std=c++17, not gnu++17).
+// Where the target has fused operations, GCC contracts across statements by
+// default, and cannot be told otherwise from here.
 #if defined(__GNUC__) && !defined(__clang__) && defined(__FP_FAST_FMAF) &&     \
-    !defined(__STRICT_ANSI__)
-#error "blockscale/Numerics needs -std=c++17: gnu++17 fuses products and sums"
+    !defined(BLOCKSCALE_NO_FP_CONTRACT)
+#error                                                                         \
+    "blockscale/Numerics: build with -ffp-contract=off -DBLOCKSCALE_NO_FP_CONTRACT"
 #endif
 
 namespace blockscale::numerics {
