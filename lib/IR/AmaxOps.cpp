@@ -50,11 +50,8 @@ LogicalResult AmaxOp::verify() {
                        amax.getShape());
   }
   // amax_c2: one value, one a batch element, or one a row.
-  if (amax.getRank() == 0)
-    return success();
-  return verifyShape(*this, "the result",
-                     x.getShape().drop_back(isPerRow() ? 1 : 2),
-                     amax.getShape());
+  return verifyShapeAmong(*this, "the result", amax.getShape(),
+                          getGlobalShapes(x.getShape()));
 }
 
 LogicalResult AmaxOp::reifyResultShapes(OpBuilder &builder,

@@ -148,9 +148,14 @@ static LogicalResult verifyLayout(QuantizeOp op) {
 static LogicalResult verifyBlockOperands(QuantizeOp op, bool isNvfp4) {
   bool isFourOverSixRecipe = isFourOverSix(op.getEffectiveRecipe());
   if (op.getBlockAmax()) {
-    if (!isNvfp4 || op.getBlock()[0] != 1 || isFourOverSixRecipe)
+    if (!isNvfp4 || op.getBlock()[0] != 1)
       return op.emitOpError()
-             << "expected block [1, 16] and no 4over6 recipe with block_amax";
+             << "expected block [1, 16] with block_amax, but got ["
+             << op.getBlock()[0] << ", " << op.getBlock()[1] << "]";
+    if (isFourOverSixRecipe)
+      return op.emitOpError()
+             << "expected no 4over6 recipe with block_amax, but got "
+             << stringifyRecipe(op.getEffectiveRecipe());
     if (failed(verifyShape(
             op, "block_amax",
             getScaleShape(op.getX().getType().getShape(), op.getBlockSize()),
@@ -183,7 +188,8 @@ LogicalResult QuantizeOp::verify() {
     return failure();
   bool isSquare = getBlock()[0] == getBlock()[1];
   if (isNvfp4 && getBlock()[1] == 1 && !getTransposed())
-    return emitOpError() << "expected transposed results with block [16, 1]";
+    return emitOpError() << "expected transposed results with block [16, 1] of "
+                            "f8E4M3FN scales, but got results as x lies";
   // quantize_c3: the recipe belongs to the format.
   if (failed(verifyRecipe(*this, recipe, isNvfp4)))
     return failure();

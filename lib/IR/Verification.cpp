@@ -51,9 +51,26 @@ LogicalResult verifyShape(Operation *op, StringRef name,
         return ShapedType::isDynamic(e) || ShapedType::isDynamic(f) || e == f;
       }))
     return success();
-  return op->emitOpError() << "expected " << name << " to have shape "
+  return op->emitOpError() << "expected " << name << " to have "
+                           << (expected.empty() ? "" : "shape ")
                            << formatShape(expected) << ", but got "
                            << formatShape(found);
+}
+
+LogicalResult verifyShapeAmong(Operation *op, StringRef name,
+                               ArrayRef<int64_t> found,
+                               ArrayRef<SmallVector<int64_t>> shapes,
+                               StringRef alternative) {
+  if (found.empty())
+    return success();
+  for (ArrayRef<int64_t> shape : shapes)
+    if (shape.size() == found.size())
+      return verifyShape(op, name, shape, found);
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "expected " << name << " to " << alternative;
+  for (ArrayRef<int64_t> shape : shapes)
+    diag << "have shape " << formatShape(shape) << ", ";
+  return diag << "or have rank 0, but got shape " << formatShape(found);
 }
 
 static void printBlock(InFlightDiagnostic &diag, ArrayRef<int64_t> block) {
@@ -170,17 +187,9 @@ LogicalResult verifyGlobalOperand(Operation *op, StringRef name, Value operand,
                              << " only with f8E4M3FN scales (NVFP4), but the "
                                 "scales are f8E8M0FNU";
   auto type = dyn_cast<RankedTensorType>(operand.getType());
-  if (!type || type.getRank() == 0)
+  if (!type)
     return success();
-  for (ArrayRef<int64_t> shape : shapes)
-    if (static_cast<int64_t>(shape.size()) == type.getRank())
-      return verifyShape(op, name, shape, type.getShape());
-  InFlightDiagnostic diag = op->emitOpError()
-                            << "expected " << name << " to be a scalar";
-  for (ArrayRef<int64_t> shape : shapes)
-    diag << ", have shape " << formatShape(shape);
-  return diag << " or have rank 0, but got shape "
-              << formatShape(type.getShape());
+  return verifyShapeAmong(op, name, type.getShape(), shapes, "be a scalar, ");
 }
 
 SmallVector<SmallVector<int64_t>> getGlobalShapes(ArrayRef<int64_t> shape) {

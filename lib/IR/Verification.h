@@ -24,6 +24,14 @@ llvm::LogicalResult verifyShape(mlir::Operation *op, llvm::StringRef name,
                                 llvm::ArrayRef<int64_t> expected,
                                 llvm::ArrayRef<int64_t> found);
 
+/// `name` has rank 0 or one of `shapes`, which differ in rank and are not
+/// empty. `alternative` is what else it may be, for the message.
+llvm::LogicalResult
+verifyShapeAmong(mlir::Operation *op, llvm::StringRef name,
+                 llvm::ArrayRef<int64_t> found,
+                 llvm::ArrayRef<llvm::SmallVector<int64_t>> shapes,
+                 llvm::StringRef alternative = "");
+
 /// Block, data and scale element types form NVFP4 or MX: blocks of a quantizer,
 /// or blocks [1, B] of an operand of a product.
 llvm::LogicalResult verifyFormat(mlir::Operation *op,

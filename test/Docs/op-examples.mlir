@@ -12,9 +12,27 @@ module attributes {gpu.container_module} {
   gpu.module @kernels [#blockscale.target<chip = "sm_100a">] {}
 }
 
-func.func @amax(%x: tensor<64x128xbf16>, %w: tensor<8x64x128xbf16>) {
+func.func @scale_dim(%y: tensor<64x96xbf16>) {
+  %w, %t = blockscale.quantize %y block [32, 32] scale_dim k
+      : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  return
+}
+
+func.func @global_scaling(%a: tensor<48x256xf4E2M1FN>, %b: tensor<40x256xf4E2M1FN>,
+                          %sa: tensor<48x16xf8E4M3FN>, %sb: tensor<40x16xf8E4M3FN>,
+                          %ga: tensor<f32>) {
+  %z = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      global_scale_a(%ga : tensor<f32>) global_scaling after_rounding
+      : tensor<48x256xf4E2M1FN>, tensor<40x256xf4E2M1FN>,
+        tensor<48x16xf8E4M3FN>, tensor<40x16xf8E4M3FN> -> tensor<48x40xbf16>
+  return
+}
+
+func.func @amax(%x: tensor<64x128xbf16>, %w: tensor<8x64x128xbf16>, %ends: tensor<3xi32>) {
   %a = blockscale.amax %x : tensor<64x128xbf16> -> tensor<f32>
+  %r = blockscale.amax %x : tensor<64x128xbf16> -> tensor<64xf32>
   %e = blockscale.amax %w : tensor<8x64x128xbf16> -> tensor<8xf32>
+  %g = blockscale.amax %x offsets(%ends : tensor<3xi32>) : tensor<64x128xbf16> -> tensor<3xf32>
   return
 }
 
@@ -23,10 +41,24 @@ func.func @global_scale(%a: tensor<f32>) {
   return
 }
 
-func.func @quantize(%x: tensor<200x80xbf16>, %g: tensor<f32>) {
+func.func @scale_sweep(%x: tensor<64x128xbf16>, %a: tensor<f32>) {
+  %b = blockscale.scale_sweep %x global_amax(%a : tensor<f32>)
+      : tensor<64x128xbf16> -> tensor<64x8xf32>
+  return
+}
+
+func.func @hadamard(%x: tensor<64x128xbf16>) {
+  %y = blockscale.hadamard %x dim 0 : tensor<64x128xbf16>
+  %z = blockscale.hadamard %x dim 1 sign_mask 0 : tensor<64x128xbf16>
+  return
+}
+
+func.func @quantize(%x: tensor<200x80xbf16>, %g: tensor<f32>, %y: tensor<64x96xbf16>) {
   %q, %s = blockscale.quantize %x block [1, 16] global_scale(%g : tensor<f32>)
       : tensor<200x80xbf16>
      -> tensor<200x80xf4E2M1FN>, tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
+  %w, %t = blockscale.quantize %y block [32, 32] scale_dim k
+      : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
   return
 }
 
@@ -43,6 +75,12 @@ func.func @swizzle(%s: tensor<200x5xf8E4M3FN>,
       : tensor<200x5xf8E4M3FN> -> tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
   %u = blockscale.swizzle %d sizes(%r, %c)
       : tensor<?x?xf8E4M3FN, #blockscale.layout<swizzle_128x4>> -> tensor<?x?xf8E4M3FN>
+  return
+}
+
+func.func @expand_scale(%s: tensor<8x4xf8E8M0FNU>) {
+  %e = blockscale.expand_scale %s block [32, 32] scale_dim k
+      : tensor<8x4xf8E8M0FNU> -> tensor<256x4xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>
   return
 }
 

@@ -16,9 +16,25 @@ func.func @amax_c1_encoding(%x: tensor<4x64xbf16, "sparse">) {
 
 // -----
 
-func.func @amax_c2_shape(%x: tensor<3x4x64xbf16>) {
+func.func @amax_c2_batch(%x: tensor<3x4x64xbf16>) {
   // expected-error @below {{expected the result to have shape 3, but got 4}}
   %0 = blockscale.amax %x : tensor<3x4x64xbf16> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @amax_c2_rows(%x: tensor<3x4x64xbf16>) {
+  // expected-error @below {{expected the result to have shape 3x4, but got 3x64}}
+  %0 = blockscale.amax %x : tensor<3x4x64xbf16> -> tensor<3x64xf32>
+  return
+}
+
+// -----
+
+func.func @amax_c2_rank(%x: tensor<3x4x64xbf16>) {
+  // expected-error @below {{expected the result to have shape 3, have shape 3x4, or have rank 0, but got shape 3x4x1}}
+  %0 = blockscale.amax %x : tensor<3x4x64xbf16> -> tensor<3x4x1xf32>
   return
 }
 
@@ -27,6 +43,55 @@ func.func @amax_c2_shape(%x: tensor<3x4x64xbf16>) {
 func.func @amax_c2_encoding(%x: tensor<3x4x64xbf16>) {
   // expected-error @below {{expected the result to have no encoding, but got "sparse"}}
   %0 = blockscale.amax %x : tensor<3x4x64xbf16> -> tensor<3xf32, "sparse">
+  return
+}
+
+// -----
+
+func.func @amax_c3_batch(%x: tensor<3x4x64xbf16>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected x to have rank 2 with offsets, but got rank 3}}
+  %0 = blockscale.amax %x offsets(%ends : tensor<2xi32>) : tensor<3x4x64xbf16> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @amax_c3_offsets(%x: tensor<4x64xbf16>, %ends: tensor<2x1xi32>) {
+  // expected-error @below {{expected offsets to have rank 1, but got rank 2}}
+  %0 = blockscale.amax %x offsets(%ends : tensor<2x1xi32>) : tensor<4x64xbf16> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// With groups one value is a group's, not a row's.
+func.func @amax_c3_result(%x: tensor<4x64xbf16>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected the result to have shape 2, but got 4}}
+  %0 = blockscale.amax %x offsets(%ends : tensor<2xi32>) : tensor<4x64xbf16> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @amax_c3_result_rank(%x: tensor<4x64xbf16>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected the result to have shape 2, but got rank 0}}
+  %0 = blockscale.amax %x offsets(%ends : tensor<2xi32>) : tensor<4x64xbf16> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @amax_c4_dim(%x: tensor<4x64xbf16>, %ends: tensor<2xi32>) {
+  // expected-error @below {{expected group_dim to be 0 (rows) or 1 (columns), but got 2}}
+  %0 = blockscale.amax %x offsets(%ends : tensor<2xi32>) group_dim 2 : tensor<4x64xbf16> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @amax_c4_no_offsets(%x: tensor<4x64xbf16>) {
+  // expected-error @below {{expected group_dim to be 0 without offsets, but got 1}}
+  %0 = blockscale.amax %x group_dim 1 : tensor<4x64xbf16> -> tensor<f32>
   return
 }
 
