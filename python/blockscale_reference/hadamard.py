@@ -28,10 +28,10 @@ def hadamard(x, dim=1, sign_mask=SIGN_MASK):
         )
     moved = np.moveaxis(x, axis, -1)
     signs = [-1 if sign_mask >> i & 1 else 1 for i in range(16)]
-    v = moved.reshape(-1, 16) * np.array(signs, np.float32) * np.float32(0.25)
-    # One axis for each bit of the index, the lowest last.
-    v = v.reshape(-1, 2, 2, 2, 2)
     with np.errstate(all="ignore"):
+        v = moved.reshape(-1, 16) * np.array(signs, np.float32) * np.float32(0.25)
+        # One axis for each bit of the index, the lowest last.
+        v = v.reshape(-1, 2, 2, 2, 2)
         for bit in (4, 3, 2, 1):
             low, high = np.take(v, 0, bit), np.take(v, 1, bit)
             v = np.stack([low + high, low - high], axis=bit)
