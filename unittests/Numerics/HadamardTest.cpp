@@ -137,7 +137,7 @@ TEST(Hadamard, Stride) {
     dense[i] = spread[3 * i] = encodeBF16(static_cast<float>(i) - 3.5f);
   transformHadamardBF16(dense, kHadamardSignMask);
   transformHadamardBF16(spread, kHadamardSignMask, 3);
-  for (int64_t i = 0; i < 3 * kHadamardSize; ++i)
+  for (int64_t i = 0; i < int64_t(3) * kHadamardSize; ++i)
     EXPECT_EQ(spread[i], i % 3 == 0 ? dense[i / 3] : 0);
 }
 
