@@ -63,6 +63,13 @@ Lanes packPairs(const BlockFormat &format, Lanes even, Lanes odd) {
   return bitcastLanes(pairs, pairs.getBuilder().getI8Type());
 }
 
+Lanes packRows(const ElementPairs &upper, const ElementPairs &lower) {
+  Lanes even = (upper.even | (lower.even << 4)) & 0xFF;
+  Lanes odd = upper.odd | (lower.odd << 4);
+  Lanes pairs = truncate(even | (odd << 8), 16);
+  return bitcastLanes(pairs, pairs.getBuilder().getI8Type());
+}
+
 QuantizedBlocks emitQuantizeBlocks(const BlockFormat &format,
                                    const GlobalFactors &global, Lanes x) {
   int64_t blockSize = format.getBlockSize();

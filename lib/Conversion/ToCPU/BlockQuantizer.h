@@ -29,9 +29,9 @@ struct BlockFormat {
   }
 };
 
-/// f32 bits of the even and of the odd elements. Two neighbours end up in one
-/// byte or half word, so they travel in two vectors; bf16 pairs come apart
-/// without moving lanes.
+/// f32 bits, or codes, of the even and of the odd elements. Two neighbours end
+/// up in one byte or half word, so they travel in two vectors; bf16 pairs come
+/// apart without moving lanes.
 struct ElementPairs {
   Lanes even;
   Lanes odd;
@@ -63,6 +63,10 @@ Lanes emitEncodeElements(const BlockFormat &format, Lanes bits,
 
 /// Codes as memory holds them, i8 lanes.
 Lanes packPairs(const BlockFormat &format, Lanes even, Lanes odd);
+
+/// The same of E2M1 codes that are neighbours in a column: a byte has a code of
+/// the upper and, above it, the code of the lower row.
+Lanes packRows(const ElementPairs &upper, const ElementPairs &lower);
 
 /// i8 lanes: data as memory holds it, and one scale byte a block.
 struct QuantizedBlocks {

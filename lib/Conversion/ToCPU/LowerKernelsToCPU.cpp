@@ -85,8 +85,7 @@ private:
 static LogicalResult verifyForm(Operation *op) {
   auto refuse = [&] { return op->emitOpError("has no lowering to the CPU"); };
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
-    if (quantize.getBlock()[0] != 1 || quantize.getBlockAmax() ||
-        quantize.getRng() || quantize.getOffsets() ||
+    if (quantize.getBlockAmax() || quantize.getRng() || quantize.getOffsets() ||
         quantize.hasRowGlobals() ||
         isFourOverSix(quantize.getEffectiveRecipe()))
       return refuse();

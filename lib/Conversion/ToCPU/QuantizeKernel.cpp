@@ -5,34 +5,59 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Kernels.h"
+#include "PatchQuantizer.h"
 #include "RowQuantizer.h"
 
 using namespace mlir;
 
 namespace blockscale::cpu {
 
+/// The sizes of the data of an x of sizes `sizes`.
+static CallSite::Sizes getDataSizes(QuantizeOp op, CallSite::Sizes sizes) {
+  if (op.getTransposed())
+    std::swap(sizes.end()[-2], sizes.end()[-1]);
+  return sizes;
+}
+
+static bool hasBlocksOfOneRow(QuantizeOp op) { return op.getBlock()[0] == 1; }
+
 Value prepareCall(QuantizeOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   CallSite::Sizes sizes = site.getSizes(op.getX());
   ArrayRef<OpFoldResult> batch = ArrayRef<OpFoldResult>(sizes).drop_back(2);
-  int64_t blockSize = op.getBlockSize();
-  if (!acceptsTails(op.getEffectiveRecipe()))
-    site.requireMultiple(sizes.back(), blockSize, "the last dimension of x");
-  site.requireSizes("data", op.getData(), sizes, "x");
+  ArrayRef<OpFoldResult> leading =
+      ArrayRef<OpFoldResult>(sizes).drop_back(op.hasRowGlobals() ? 1 : 2);
+  OpFoldResult rows = sizes.end()[-2], cols = sizes.end()[-1];
+  if (!acceptsTails(op.getEffectiveRecipe())) {
+    site.requireMultiple(rows, op.getBlock()[0],
+                         "the second-to-last dimension of x");
+    site.requireMultiple(cols, op.getBlock()[1], "the last dimension of x");
+  }
+  site.requireSizes("data", op.getData(), getDataSizes(op, sizes), "x");
   site.requireSizes("scale", op.getScale(),
-                    getScaleSizes(b, b.getLoc(), sizes, blockSize), "x");
-  site.requireGlobalSizes("global_scale", op.getGlobalScale(), batch, "x");
-  site.requireGlobalSizes("global_amax", op.getGlobalAmax(), batch, "x");
+                    getScaleSizes(b, b.getLoc(), sizes, op.getScaleForm()),
+                    "x");
+  site.requireGlobalSizes("global_scale", op.getGlobalScale(), leading, "x");
+  site.requireGlobalSizes("global_amax", op.getGlobalAmax(), leading, "x");
+  site.requireSizes("block_amax", op.getBlockAmax(),
+                    getScaleSizes(b, b.getLoc(), sizes, op.getScaleForm()),
+                    "x");
+  site.requireSizes("rng", op.getRng(), {b.getIndexAttr(2)},
+                    "a seed and an offset");
 
-  Value items = countRowItems(op, b, toIndex(b, sizes[sizes.size() - 2]));
+  Value items = hasBlocksOfOneRow(op)
+                    ? countRowItems(op, b, toIndex(b, rows))
+                    : countPatchItems(b, toIndex(b, rows), toIndex(b, cols));
   for (OpFoldResult size : batch)
     items = mul(b, items, toIndex(b, size));
   return items;
 }
 
 void emitItems(QuantizeOp op, const ItemRange &range) {
-  emitRowItems(op, range);
+  if (hasBlocksOfOneRow(op))
+    emitRowItems(op, range);
+  else
+    emitPatchItems(op, range);
 }
 
 } // namespace blockscale::cpu

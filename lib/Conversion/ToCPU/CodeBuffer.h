@@ -1,0 +1,53 @@
+//===- CodeBuffer.h - Codes on their way to memory --------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Codes of a patch lie in the order of x, padding included, until they are
+// stored without it: rows as they are, a band at a time, or transposed, all at
+// once, so that what a row of the result gets is contiguous.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_CODEBUFFER_H
+#define BLOCKSCALE_LIB_CONVERSION_TOCPU_CODEBUFFER_H
+
+#include "BandQuantizer.h"
+#include "Patch.h"
+
+namespace blockscale::cpu {
+
+class CodeBuffer {
+public:
+  /// `data` has the elements of x, or their transpose.
+  CodeBuffer(mlir::ImplicitLocOpBuilder &b, mlir::Value data,
+             const BandForm &form, bool transposed);
+
+  /// Where the codes of the band from row `first` of the patch on go.
+  BufferRow getBand(mlir::Value first) const;
+
+  /// The codes of `rows` rows of a band, from row `first` of the patch on, are
+  /// complete.
+  void emitBandDone(const Patch &patch, mlir::Value first, mlir::Value rows);
+  /// All codes of the patch are.
+  void emitPatchDone(const Patch &patch);
+
+  void emitFree();
+
+private:
+  void emitTransposeRows(mlir::Value firstCol, mlir::Value rows);
+
+  mlir::ImplicitLocOpBuilder &b;
+  mlir::Value data;
+  BandForm form;
+  bool transposed;
+  mlir::Value buffer;
+  /// A few rows of the transposed buffer.
+  mlir::Value columns;
+};
+
+} // namespace blockscale::cpu
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_CODEBUFFER_H

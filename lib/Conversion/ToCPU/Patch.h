@@ -1,0 +1,49 @@
+//===- Patch.h - A piece of a matrix with its blocks ------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Blocks of several rows are quantized patch by patch. A patch begins at a
+// multiple of its size, and its size is such that whatever becomes of it has
+// one writer: whole blocks, whole bytes of packed codes in either direction,
+// and whole tiles of scales, whatever their form.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_PATCH_H
+#define BLOCKSCALE_LIB_CONVERSION_TOCPU_PATCH_H
+
+#include "LoopEmitter.h"
+
+namespace blockscale::cpu {
+
+/// Elements of a patch. A band of it, as many rows as a block has, stays in the
+/// first cache.
+inline constexpr int64_t kPatchRows = 128;
+inline constexpr int64_t kPatchCols = 256;
+
+/// The rows [firstRow, firstRow + rows) and columns [firstCol, firstCol + cols)
+/// of a matrix, which is the element `batch` of a tensor.
+struct Patch {
+  Indices batch;
+  mlir::Value firstRow;
+  mlir::Value firstCol;
+  mlir::Value rows;
+  mlir::Value cols;
+};
+
+/// What is left of `size` from `first` on, at most `limit`: a constant where
+/// pieces of `limit` are known to divide it.
+mlir::Value getExtent(mlir::ImplicitLocOpBuilder &b, mlir::Value size,
+                      mlir::Value first, int64_t limit);
+
+/// Emits `body` where `extent` is less than `whole`, unless that is known not
+/// to happen.
+void emitIfLess(mlir::ImplicitLocOpBuilder &b, mlir::Value extent,
+                int64_t whole, llvm::function_ref<void()> body);
+
+} // namespace blockscale::cpu
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_PATCH_H

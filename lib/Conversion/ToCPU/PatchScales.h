@@ -1,0 +1,68 @@
+//===- PatchScales.h - Scales of a patch on their way to memory -*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The scales of a patch are collected a band a row, and then stored in the form
+// that the result has: as they are, with rows repeated, or transposed; linear
+// or in tiles, which get their padding here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_PATCHSCALES_H
+#define BLOCKSCALE_LIB_CONVERSION_TOCPU_PATCHSCALES_H
+
+#include "BandQuantizer.h"
+#include "Patch.h"
+#include "ScaleAddress.h"
+#include "blockscale/IR/ScaleForm.h"
+
+namespace blockscale::cpu {
+
+class PatchScales {
+public:
+  /// For a result of form `scaleForm` of blocks of `blockRows` rows.
+  PatchScales(mlir::ImplicitLocOpBuilder &b, const ScaleForm &scaleForm,
+              int64_t blockRows);
+
+  /// Columns of x that have a scale byte of their own here.
+  static int64_t getScaleCols(const ScaleForm &scaleForm);
+
+  /// Where the scales of band `band` of the patch go.
+  BufferRow getBand(mlir::Value band) const { return {buffer, band}; }
+
+  /// All scales of the patch are complete: stores them to `scales`.
+  void emitPatchDone(const Patch &patch, const ScaleMatrix &scales);
+
+  void emitFree();
+
+private:
+  /// Rows and columns of the scale result.
+  struct Extents {
+    mlir::Value rows;
+    mlir::Value cols;
+  };
+
+  void emitClearPadding(const Patch &patch);
+  void emitTranspose();
+  /// `count` scales of a row of the result, from those of the patch.
+  Lanes emitLoad(mlir::Value row, mlir::Value col, int64_t count) const;
+  void emitStoreLinear(const ScaleMatrix &scales, const Extents &first,
+                       const Extents &extents);
+  void emitStoreTiles(const ScaleMatrix &scales, const Extents &first,
+                      const Extents &extents);
+
+  mlir::ImplicitLocOpBuilder &b;
+  ScaleForm form;
+  /// Sizes of the buffer, and the rows of the result for each of its rows.
+  int64_t bands, width, repeats;
+  mlir::Value buffer;
+  /// The same, a column after the other, where the result needs it.
+  mlir::Value transposed;
+};
+
+} // namespace blockscale::cpu
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_PATCHSCALES_H
