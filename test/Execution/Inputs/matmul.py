@@ -10,7 +10,7 @@ from expect import Expectations
 from module import Module
 from products import Case, Op
 
-MX_DATA = ("f8E4M3FN", "f8E5M2", "f4E2M1FN")
+MX_DATA = ("f8E4M3FN", "f8E5M2", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN")
 RANGE_SIZES = (0, 1, 2)  # of parallel loops
 
 
@@ -22,6 +22,7 @@ def draw_op(random, name, kind):
     is_nvfp4 = random.random() < 0.4
     block = 16 if is_nvfp4 else 32
     form = ("", "scalar", "rank_0", "each") if is_nvfp4 else ("",)
+    form += ("row",) * (is_nvfp4 and kind == "mm")
     layouts = ("linear", "swizzled") + ("grouped",) * (kind != "mm")
     op = Op(name, kind, scale="f8E4M3FN" if is_nvfp4 else "f8E8M0FNU",
             a="f4E2M1FN" if is_nvfp4 else pick(*MX_DATA),
@@ -29,7 +30,8 @@ def draw_op(random, name, kind):
             result=pick("f32", "bf16", "f16"), layout_a=pick(*layouts),
             layout_b=pick(*(layouts if kind == "columns" else layouts[:2])),
             global_a=pick(*form), global_b=pick(*form),
-            bias=pick("", "f32", "bf16", "f16") if kind == "mm" else "",
+            bias=pick("", "f32", "bf16", "f16"),
+            has_bias_each=bool(kind != "mm" and random.random() < 0.5),
             batch=pick(0, 0, 1, 2) if kind == "mm" else 0,
             dynamic="".join(letter for letter in "BMNK" if random.random() < 0.7))
     op.shape = draw_shape(random, op, block, groups=int(random.integers(1, 5)))

@@ -24,11 +24,14 @@ QUANTIZERS = [
     quantizers.Op("floor", "floor", "f8E4M3FN", batch=1, layout="swizzled"),
 ]
 PRODUCTS = [
-    products.Op(f"{kind}_{i}", kind, batch=int(kind == "mm"), bias="f32" * (kind == "mm"),
+    products.Op(f"{kind}_{i}", kind, batch=int(kind == "mm"), bias="f32",
                 dynamic="BMNKG", **{"global_a": "each", **options})
     for kind in ("mm", "rows", "columns")
     for i, options in enumerate(({}, {"layout_a": "swizzled", "layout_b": "swizzled"}, MX))
 ]
+PRODUCTS += [products.Op("mm_rows", batch=1, global_a="row", global_b="row", dynamic="BMNK")]
+PRODUCTS += [products.Op(f"{kind}_bias", kind, bias="f32", has_bias_each=True, dynamic="MNKG")
+             for kind in ("rows", "columns")]
 
 random = np.random.default_rng(41)
 expect = Expectations()

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import values
-from reference import (E2M1, E4M3, E5M2, decode_e8m0, from_bf16, pack,
+from reference import (E2M1, E2M3, E3M2, E4M3, E5M2, decode_e8m0, from_bf16, pack,
                        scaled_grouped_matmul, scaled_matmul, swizzle, swizzle_groups, to_bf16)
 
 BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}  # by type of the scales
-CODECS = {"f4E2M1FN": E2M1, "f8E4M3FN": E4M3, "f8E5M2": E5M2}
+CODECS = {"f4E2M1FN": E2M1, "f6E2M3FN": E2M3, "f6E3M2FN": E3M2, "f8E4M3FN": E4M3,
+          "f8E5M2": E5M2}
 F32_ROUNDING = 2.0**-24
 # Relative rounding, half of the smallest step, and what rounds to infinity.
 RESULTS = {"f32": (2.0**-24, 2.0**-150, 2.0**128 * (1 - 2.0**-25)),
@@ -27,8 +28,8 @@ RESULTS = {"f32": (2.0**-24, 2.0**-150, 2.0**128 * (1 - 2.0**-25)),
 @dataclass
 class Op:
     """One op. Layouts: linear, swizzled or grouped. Global scales: '', scalar,
-    rank_0 or each (batch element or group). `dynamic` has the letters of dynamic
-    dimensions: B (batch), M, N, K, G (groups)."""
+    rank_0, each (batch element or group) or row (of A or B). `bias` is its type.
+    `dynamic` has the letters of dynamic dimensions: B (batch), M, N, K, G (groups)."""
 
     name: str
     kind: str = "mm"  # rows (2d-3d), columns (2d-2d)
@@ -41,6 +42,9 @@ class Op:
     global_a: str = ""
     global_b: str = ""
     bias: str = ""
+    has_bias_each: bool = False  # one row of bias a group
+    scaling: str = ""  # global_scaling: before_rounding or after_rounding
+    are_units: bool = False  # global scales are constants of 1.0
     batch: int = 0  # number of batch dimensions
     dynamic: str = "BMNK"
     shape: dict = field(default_factory=dict)  # letters to sizes, batch a tuple
@@ -64,9 +68,11 @@ class Op:
                     "grouped": f", #blockscale.layout<swizzle_128x4, groups = {groups}, dim = {dim}>"}
         return f"tensor<{dims}{element}{encoding[layout]}>"
 
-    def global_type(self, form):
-        each = self.tensor("B" if self.kind == "mm" else "G", "f32")
-        return {"scalar": "f32", "rank_0": "tensor<f32>", "each": each}[form]
+    def global_type(self, form, rows):
+        """`rows` is the letter of the operand's rows."""
+        each = "B" if self.kind == "mm" else "G"
+        return {"scalar": "f32", "rank_0": "tensor<f32>", "each": self.tensor(each, "f32"),
+                "row": self.tensor(f"B{rows}", "f32")}[form]
 
     def text(self):
         """The function."""
@@ -81,16 +87,25 @@ class Op:
         result = self.tensor("GMN" if self.kind == "columns" else f"{lead}MN", self.result)
         operands = ", ".join(types.values())
         attributes += f" scales(%sa, %sb) block [1, {self.block}]"
-        for side, form in (("a", self.global_a), ("b", self.global_b)):
-            if form:
-                types[f"g{side}"] = self.global_type(form)
-                attributes += f" global_scale_{side}(%g{side} : {types[f'g{side}']})"
+        constants = ""
+        for side, form, rows in (("a", self.global_a, "M"), ("b", self.global_b, "N")):
+            if not form:
+                continue
+            type = self.global_type(form, rows)
+            attributes += f" global_scale_{side}(%g{side} : {type})"
+            if self.are_units:
+                one = "1.0" if form == "scalar" else "dense<1.0>"
+                constants += f"  %g{side} = arith.constant {one} : {type}\n"
+            else:
+                types[f"g{side}"] = type
+        if self.scaling:
+            attributes += f" global_scaling {self.scaling}"
         if self.bias:
-            types["bias"] = self.tensor("N", self.bias)
+            types["bias"] = self.tensor("GN" if self.has_bias_each else "N", self.bias)
             attributes += f" bias(%bias : {types['bias']})"
         arguments = ", ".join(f"%{name}: {type}" for name, type in types.items())
         op = "scaled_mm" if self.kind == "mm" else "scaled_grouped_mm"
-        return (f"func.func @{self.name}({arguments}) -> {result} {{\n"
+        return (f"func.func @{self.name}({arguments}) -> {result} {{\n{constants}"
                 f"  %y = blockscale.{op} %a, %b{attributes}\n      : {operands} -> {result}\n"
                 f"  return %y : {result}\n}}\n")
 
@@ -130,9 +145,10 @@ class Case:
         sa = scales(random, op.scale, (*lead, s["M"], cols)) if sa is None else sa
         sb = scales(random, op.scale, (*of_b, s["N"], cols))
         count = (len(ends),) if op.kind != "mm" else lead
-        factors = [random.uniform(0.5, 2, count if form == "each" else ()).astype(np.float32)
-                   for form in (op.global_a, op.global_b) if form]
-        bias = random.standard_normal(s["N"]) * 2.0 ** random.integers(-4, 12)
+        self.factors = [self._factor(random, op.global_a, count, s["M"]),
+                        self._factor(random, op.global_b, count, s["N"])]
+        shape = (*count, s["N"]) if op.has_bias_each else (s["N"],)
+        bias = random.standard_normal(shape) * 2.0 ** random.integers(-4, 12)
         bias = to_bf16(bias) if op.bias == "bf16" else bias.astype(op.bias.replace("f", "float")
                                                                    or np.float32)
         extent, unit = (s["M"], 1) if op.kind == "rows" else (s["K"], op.block)
@@ -141,15 +157,30 @@ class Case:
         stored += [np.array(ends, np.int32)] if op.kind != "mm" else []
         stored += [self._stored_scale(sa, op.layout_a, legal),
                    self._stored_scale(sb, op.layout_b, legal)]
-        self.arguments = stored + factors + ([bias] if op.bias else [])
-        factor = np.ones(count)
-        for one in factors:
-            factor = factor * one.astype(np.float64)
+        passed = [] if op.are_units else [f for f in self.factors if f is not None]
+        self.arguments = stored + passed + ([bias] if op.bias else [])
         self.product = self._product(self._values(a, sa, op.a), self._values(b, sb, op.b),
-                                     [end * unit for end in legal], factor)
-        self.bias = 0.0
+                                     [end * unit for end in legal], count)
+        # Of each result; 0 in rows that no group covers.
+        self.bias = np.zeros(self.product.value.shape)
         if op.bias:
-            self.bias = (from_bf16(bias) if op.bias == "bf16" else bias).astype(np.float64)
+            wide = (from_bf16(bias) if op.bias == "bf16" else bias).astype(np.float64)
+            wide = wide[:, None, :] if op.has_bias_each else wide
+            if op.kind == "rows":
+                wide = np.broadcast_to(wide, (len(ends), 1, s["N"]))
+                for start, end, row in zip([0, *legal], legal, wide):
+                    self.bias[start:end] = row
+            else:
+                self.bias[...] = wide
+        self.legal = legal
+
+    def _factor(self, random, form, count, rows):
+        """None where absent."""
+        if not form:
+            return None
+        shape = {"each": count, "row": (*count, rows)}.get(form, ())
+        drawn = np.ones(shape) if self.op.are_units else random.uniform(0.5, 2, shape)
+        return np.asarray(drawn, np.float32)
 
     def _stored_data(self, codes, element):
         return pack(codes) if element == "f4E2M1FN" else codes
@@ -164,18 +195,22 @@ class Case:
         wide = np.repeat(decoded.astype(np.float64), self.op.block, axis=-1)
         return CODECS[element].decode(codes) * wide
 
-    def _product(self, a, b, ends, factor):
+    def _product(self, a, b, ends, count):
+        wide_a, wide_b = (np.ones(()) if f is None else f.astype(np.float64) for f in self.factors)
         with np.errstate(invalid="ignore"):
-            if self.op.kind == "mm":
-                return scaled_matmul(a, b, factor[..., None, None])
-            return scaled_grouped_matmul(a, b, ends, factor)
+            if self.op.kind != "mm":
+                return scaled_grouped_matmul(a, b, ends, np.ones(count) * wide_a * wide_b)
+            # [.., M, 1] and [.., 1, N], or one value for each matrix.
+            wide_a = wide_a[..., None] if self.op.global_a == "row" else wide_a[..., None, None]
+            wide_b = wide_b[..., None, :] if self.op.global_b == "row" else wide_b[..., None, None]
+            return scaled_matmul(a, b, wide_a * wide_b)
 
     def problem(self, got):
         """What is wrong with a result, or None."""
         rounding, smallest, infinite = RESULTS[self.op.result]
         got = (from_bf16(got) if self.op.result == "bf16" else got).astype(np.float64)
         value = self.product.value
-        want = np.broadcast_to(value + self.bias, value.shape)
+        want = value + self.bias
         if got.shape != want.shape:
             return f"expected shape {want.shape}, but got {got.shape}"
         with np.errstate(invalid="ignore"):
