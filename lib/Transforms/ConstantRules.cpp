@@ -127,9 +127,22 @@ static LogicalResult verifyOffsets(Operation *op, Value offsets, int64_t extent,
 }
 
 static LogicalResult verifyQuantize(QuantizeOp op) {
-  if (failed(verifyGlobalScale(op, "global_scale", op.getGlobalScale())))
+  if (failed(verifyGlobalScale(op, "global_scale", op.getGlobalScale())) ||
+      failed(verifyAmax(op, "global_amax", op.getGlobalAmax())) ||
+      failed(verifyAmax(op, "block_amax", op.getBlockAmax())))
     return failure();
-  return verifyAmax(op, "global_amax", op.getGlobalAmax());
+  // Without offsets there is nothing to check.
+  auto dim = static_cast<int64_t>(op.getGroupDim());
+  return verifyOffsets(op, op.getOffsets(),
+                       op.getX().getType().getShape().take_back(2)[dim],
+                       op.getBlock()[dim]);
+}
+
+static LogicalResult verifyAmaxOp(AmaxOp op) {
+  auto dim = static_cast<int64_t>(op.getGroupDim());
+  return verifyOffsets(op, op.getOffsets(),
+                       op.getX().getType().getShape().take_back(2)[dim],
+                       /*block=*/1);
 }
 
 static LogicalResult verifyDequantize(DequantizeOp op) {
@@ -180,6 +193,13 @@ LogicalResult blockscale::verifyConstantOperands(Operation *op) {
       .Case<ScaledMMOp>(verifyMatmul<ScaledMMOp>)
       .Case<ScaledGroupedMMOp>(verifyGroupedMatmul)
       .Case<SwizzleOp>(verifySwizzle)
+      .Case<AmaxOp>(verifyAmaxOp)
+      .Case<ScaleSweepOp>([](ScaleSweepOp op) {
+        return verifyAmax(op, "global_amax", op.getGlobalAmax());
+      })
+      .Case<ExpandScaleOp>([](ExpandScaleOp op) {
+        return verifyScaleBytes(op, "source", op.getSource());
+      })
       .Case<GlobalScaleOp>(
           [](GlobalScaleOp op) { return verifyAmax(op, "amax", op.getAmax()); })
       .Default([](Operation *) { return success(); });

@@ -16,7 +16,7 @@ namespace blockscale {
 /// - a global scale is positive and finite, an amax not negative;
 /// - a scale byte of f8E4M3FN has no sign;
 /// - group offsets do not descend, stay in the extent and are multiples of the
-///   block where they bound columns.
+///   block along the dimension that they bound.
 llvm::LogicalResult verifyConstantOperands(mlir::Operation *op);
 
 } // namespace blockscale

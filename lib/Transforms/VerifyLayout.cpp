@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConstantRules.h"
+#include "OriginRules.h"
 #include "StorageRules.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Transforms/Passes.h"
@@ -52,6 +53,7 @@ struct VerifyLayoutPass : public impl::VerifyLayoutBase<VerifyLayoutPass> {
       if (!isa<tensor::DimOp>(op))
         isLegal &= succeeded(verifyStorageRules(op));
       isLegal &= succeeded(verifyConstantOperands(op));
+      isLegal &= succeeded(verifyOrigins(op));
       isLegal &= succeeded(verifyPlace(op, getOperation()));
     });
     if (!isLegal)

@@ -89,3 +89,31 @@ func.func @signed_data(%x: tensor<2x32xf32>) {
   %0 = blockscale.dequantize %q, %s block [1, 32] : tensor<2x32xf8E4M3FN>, tensor<2x1xf8E8M0FNU> -> tensor<2x32xf32>
   return
 }
+
+// -----
+
+// Amaxes of blocks and rows; any seed and offset.
+func.func @operands_of_quantize(%x: tensor<2x32xbf16>) {
+  %blocks = arith.constant dense<[[0.0, 1.0], [2.0, -3.0]]> : tensor<2x2xf32>
+  // expected-error @below {{'blockscale.quantize' op expected a constant block_amax to be 0 or more, but got -3}}
+  %0:2 = blockscale.quantize %x block [1, 16] recipe modelopt block_amax(%blocks : tensor<2x2xf32>) : tensor<2x32xbf16> -> tensor<2x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+  %rows = arith.constant dense<[1.0, 0.0]> : tensor<2xf32>
+  // expected-error @below {{'blockscale.quantize' op expected a constant global_scale to be positive and finite, but got 0}}
+  %1:2 = blockscale.quantize %x block [1, 16] global_scale(%rows : tensor<2xf32>) : tensor<2x32xbf16> -> tensor<2x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+  %2:2 = blockscale.quantize %x block [1, 16] recipe te global_amax(%rows : tensor<2xf32>) : tensor<2x32xbf16> -> tensor<2x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+  %rng = arith.constant dense<[-1, 0]> : tensor<2xi64>
+  %3:2 = blockscale.quantize %x block [1, 16] rng(%rng : tensor<2xi64>) : tensor<2x32xbf16> -> tensor<2x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+  return
+}
+func.func @scale_sweep(%x: tensor<2x32xbf16>) {
+  %amax = arith.constant -1.0 : f32
+  // expected-error @below {{'blockscale.scale_sweep' op expected a constant global_amax to be 0 or more, but got -1}}
+  %0 = blockscale.scale_sweep %x global_amax(%amax : f32) : tensor<2x32xbf16> -> tensor<2x2xf32>
+  return
+}
+func.func @expand_scale() {
+  %s = arith.constant dense<[[0x38], [0x80]]> : tensor<2x1xf8E4M3FN>
+  // expected-error @below {{'blockscale.expand_scale' op expected constant block scales of source to have no sign, but got byte 0x80 at element 1}}
+  %0 = blockscale.expand_scale %s block [16, 16] scale_dim k : tensor<2x1xf8E4M3FN> -> tensor<32x1xf8E4M3FN>
+  return
+}

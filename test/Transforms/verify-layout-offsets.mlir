@@ -65,3 +65,33 @@ func.func @grouped_columns(%a: tensor<8x64xf8E4M3FN>, %s: tensor<8x2xf8E8M0FNU>)
       : tensor<8x64xf8E4M3FN>, tensor<8x64xf8E4M3FN>, tensor<2xi32>, tensor<8x2xf8E8M0FNU>, tensor<8x2xf8E8M0FNU> -> tensor<2x8x8xf32>
   return
 }
+
+// -----
+
+// quantize and amax divide rows or columns of x; whole blocks of quantize.
+func.func @quantize(%x: tensor<64x96xbf16>) {
+  %ends = arith.constant dense<[32, 64]> : tensor<2xi32>
+  %rows = arith.constant dense<[33, 64]> : tensor<2xi32>
+  %columns = arith.constant dense<[32, 96]> : tensor<2xi32>
+  %0:2 = blockscale.quantize %x block [1, 32] offsets(%rows : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  %1:2 = blockscale.quantize %x block [1, 32] offsets(%columns : tensor<2xi32>) group_dim 1 : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  %2:2 = blockscale.quantize %x block [32, 1] offsets(%ends : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
+  %3:2 = blockscale.quantize %x block [32, 1] offsets(%rows : tensor<2xi32>) group_dim 1 : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
+  // expected-error @below {{'blockscale.quantize' op expected constant offset 0 to be a multiple of the block 32, but got 33}}
+  %4:2 = blockscale.quantize %x block [32, 1] offsets(%rows : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
+  // expected-error @below {{'blockscale.quantize' op expected constant offset 0 to be a multiple of the block 32, but got 33}}
+  %5:2 = blockscale.quantize %x block [32, 32] offsets(%rows : tensor<2xi32>) group_dim 1 : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<2x3xf8E8M0FNU>
+  // expected-error @below {{'blockscale.quantize' op expected constant offset 1 to be at most the extent 64, but got 96}}
+  %6:2 = blockscale.quantize %x block [1, 32] offsets(%columns : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  return
+}
+func.func @amax(%x: tensor<64x96xbf16>) {
+  %ends = arith.constant dense<[33, 96]> : tensor<2xi32>
+  %0 = blockscale.amax %x offsets(%ends : tensor<2xi32>) group_dim 1 : tensor<64x96xbf16> -> tensor<2xf32>
+  // expected-error @below {{'blockscale.amax' op expected constant offset 1 to be at most the extent 64, but got 96}}
+  %1 = blockscale.amax %x offsets(%ends : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<2xf32>
+  %descending = arith.constant dense<[33, 32]> : tensor<2xi32>
+  // expected-error @below {{'blockscale.amax' op expected constant offset 1 to be at least the offset before it, 33, but got 32}}
+  %2 = blockscale.amax %x offsets(%descending : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<2xf32>
+  return
+}

@@ -1,0 +1,161 @@
+//===- OriginRules.cpp - Operands that belong together --------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OriginRules.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace blockscale;
+
+/// What `value` was before casts, which change no element.
+static Value skipCasts(Value value) {
+  while (auto cast = value.getDefiningOp<tensor::CastOp>())
+    value = cast.getSource();
+  return value;
+}
+
+template <typename OpTy>
+static OpTy getDefiningOp(Value value) {
+  return value ? skipCasts(value).getDefiningOp<OpTy>() : OpTy();
+}
+
+//===----------------------------------------------------------------------===//
+// quantize of a transformed tensor
+//===----------------------------------------------------------------------===//
+
+/// The tensor whose amax a global operand is, or comes from.
+static Value getAmaxSource(Value global) {
+  if (auto scale = getDefiningOp<GlobalScaleOp>(global))
+    global = scale.getAmax();
+  auto amax = getDefiningOp<AmaxOp>(global);
+  return amax ? skipCasts(amax.getX()) : Value();
+}
+
+/// The transform, where there is one, that makes `value` of `source`.
+static HadamardOp getTransform(Value value, Value source) {
+  auto hadamard = getDefiningOp<HadamardOp>(value);
+  return hadamard && skipCasts(hadamard.getX()) == source ? hadamard
+                                                          : HadamardOp();
+}
+
+static LogicalResult verifyAmaxOfX(QuantizeOp op, StringRef name,
+                                   Value global) {
+  Value source = getAmaxSource(global);
+  if (!source)
+    return success();
+  HadamardOp before = getTransform(op.getX(), source);
+  HadamardOp after = getTransform(source, skipCasts(op.getX()));
+  if (!before && !after)
+    return success();
+  InFlightDiagnostic diag =
+      op.emitOpError() << "expected " << name << " to come from the amax of "
+                       << (before ? "the transformed tensor" : "x")
+                       << ", but got that of "
+                       << (before ? "the tensor before 'blockscale.hadamard'"
+                                  : "its transform");
+  diag.attachNote((before ? before : after).getLoc()) << "transformed here";
+  return diag;
+}
+
+static LogicalResult verifyQuantize(QuantizeOp op) {
+  auto hadamard = getDefiningOp<HadamardOp>(op.getX());
+  Recipe recipe = op.getEffectiveRecipe();
+  bool isFourOverSixRecipe = isFourOverSix(recipe);
+  if (hadamard && (op.hasRowGlobals() || isFourOverSixRecipe)) {
+    InFlightDiagnostic diag = op.emitOpError()
+                              << "expected x not to be transformed with ";
+    if (isFourOverSixRecipe)
+      diag << "recipe " << stringifyRecipe(recipe);
+    else
+      diag << "a global value a row";
+    diag << ", but got the result of 'blockscale.hadamard'";
+    diag.attachNote(hadamard.getLoc()) << "transformed here";
+    return diag;
+  }
+  if (failed(verifyAmaxOfX(op, "global_scale", op.getGlobalScale())))
+    return failure();
+  return verifyAmaxOfX(op, "global_amax", op.getGlobalAmax());
+}
+
+//===----------------------------------------------------------------------===//
+// Scales of other rows
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What the rows of data or scales are: a dimension of a quantized matrix.
+struct RowOrigin {
+  Value x;
+  unsigned dim;
+};
+
+} // namespace
+
+static std::optional<RowOrigin> getDataOrigin(Value data) {
+  auto quantize = getDefiningOp<QuantizeOp>(data);
+  if (!quantize)
+    return std::nullopt;
+  return RowOrigin{skipCasts(quantize.getX()),
+                   quantize.getTransposed() ? 1U : 0U};
+}
+
+static std::optional<RowOrigin> getScaleOrigin(Value scale) {
+  // A layout keeps the logical rows.
+  while (auto swizzle = getDefiningOp<SwizzleOp>(scale))
+    scale = swizzle.getSource();
+  if (auto quantize = getDefiningOp<QuantizeOp>(scale))
+    return RowOrigin{skipCasts(quantize.getX()),
+                     quantize.getScaleForm()[0].dim};
+  auto expand = getDefiningOp<ExpandScaleOp>(scale);
+  if (!expand)
+    return std::nullopt;
+  std::optional<RowOrigin> origin = getScaleOrigin(expand.getSource());
+  if (origin && expand.getScaleDim() == ScaleDim::N)
+    origin->dim = 1 - origin->dim;
+  return origin;
+}
+
+static LogicalResult verifyRows(Operation *op, StringRef dataName, Value data,
+                                StringRef scaleName, Value scale) {
+  std::optional<RowOrigin> rows = getDataOrigin(data);
+  std::optional<RowOrigin> found = getScaleOrigin(scale);
+  if (!rows || !found || rows->x != found->x || rows->dim == found->dim)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "expected the rows of " << scaleName
+                            << " to be those of " << dataName << ", dimension "
+                            << rows->dim
+                            << " of the quantized matrix, but got dimension "
+                            << found->dim
+                            << " (scale_dim goes with transposed: k without, n "
+                               "with)";
+  diag.attachNote(rows->x.getLoc()) << "the quantized tensor";
+  return diag;
+}
+
+template <typename OpTy>
+static LogicalResult verifyMatmul(OpTy op) {
+  if (failed(verifyRows(op, "a", op.getA(), "scale_a", op.getScaleA())))
+    return failure();
+  return verifyRows(op, "b", op.getB(), "scale_b", op.getScaleB());
+}
+
+static LogicalResult verifyDequantize(DequantizeOp op) {
+  return verifyRows(op, "data", op.getData(), "scale", op.getScale());
+}
+
+LogicalResult blockscale::verifyOrigins(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<QuantizeOp>(verifyQuantize)
+      .Case<DequantizeOp>(verifyDequantize)
+      .Case<ScaledMMOp>(verifyMatmul<ScaledMMOp>)
+      .Case<ScaledGroupedMMOp>(verifyMatmul<ScaledGroupedMMOp>)
+      .Default([](Operation *) { return success(); });
+}
