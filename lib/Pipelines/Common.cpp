@@ -24,12 +24,14 @@ static void buildBufferize(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-std::vector<Stage> getCommonStages() {
+std::vector<Stage> getCommonStages(int64_t maxConstantElements) {
   return {
       {"verify-layout",
        [](OpPassManager &pm) { pm.addPass(createVerifyLayout()); }},
       {"canonicalize",
-       [](OpPassManager &pm) {
+       [maxConstantElements](OpPassManager &pm) {
+         pm.addPass(createCanonicalizerPass());
+         pm.addPass(createFoldConstants({maxConstantElements}));
          pm.addPass(createCanonicalizerPass());
          pm.addPass(createCSEPass());
        }},

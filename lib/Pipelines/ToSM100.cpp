@@ -15,7 +15,7 @@ using namespace mlir;
 namespace blockscale {
 
 std::vector<Stage> getToSM100Stages(const ToSM100Options &options) {
-  std::vector<Stage> stages = getCommonStages();
+  std::vector<Stage> stages = getCommonStages(options.maxConstantElements);
   LowerKernelsToGPUOptions lower;
   lower.chip = options.chip;
   stages.push_back({"lower-kernels", [lower](OpPassManager &pm) {

@@ -13,6 +13,8 @@
 #ifndef BLOCKSCALE_PIPELINES_PIPELINES_H
 #define BLOCKSCALE_PIPELINES_PIPELINES_H
 
+#include "blockscale/Transforms/FoldConstants.h"
+
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
@@ -28,21 +30,29 @@ struct Stage {
   std::function<void(mlir::OpPassManager &)> build;
 };
 
-/// Which stages run, for IR that a dump wrote; by default all.
+/// Options of every pipeline. `from` and `to` are for IR that a dump wrote; by
+/// default all stages run.
 template <typename Derived>
-class StageRangeOptions : public mlir::PassPipelineOptions<Derived> {
+class CommonOptions : public mlir::PassPipelineOptions<Derived> {
+  template <typename T>
+  using Option =
+      typename mlir::PassPipelineOptions<Derived>::template Option<T>;
+
 public:
-  using String =
-      typename mlir::PassPipelineOptions<Derived>::template Option<std::string>;
-  String from{*this, "from", llvm::cl::desc("First stage to run")};
-  String to{*this, "to", llvm::cl::desc("Last stage to run")};
+  Option<std::string> from{*this, "from", llvm::cl::desc("First stage to run")};
+  Option<std::string> to{*this, "to", llvm::cl::desc("Last stage to run")};
+  Option<int64_t> maxConstantElements{
+      *this, "max-constant-elements",
+      llvm::cl::desc("Most elements of a constant that is quantized at compile "
+                     "time"),
+      llvm::cl::init(kMaxConstantElements)};
 
 private:
-  StageRangeOptions() = default;
+  CommonOptions() = default;
   friend Derived;
 };
 
-struct ToCPUOptions : public StageRangeOptions<ToCPUOptions> {
+struct ToCPUOptions : public CommonOptions<ToCPUOptions> {
   Option<bool> hostRuntime{
       *this, "host-runtime",
       llvm::cl::desc("Call the embedder's blockscale_parallel_for and "
@@ -51,15 +61,15 @@ struct ToCPUOptions : public StageRangeOptions<ToCPUOptions> {
       llvm::cl::init(true)};
 };
 
-struct ToSM100Options : public StageRangeOptions<ToSM100Options> {
+struct ToSM100Options : public CommonOptions<ToSM100Options> {
   Option<std::string> chip{*this, "chip",
                            llvm::cl::desc("GPU to generate code for"),
                            llvm::cl::init("sm_100a")};
 };
 
 /// Tensors to storage-form tensors in kernels: verify-layout, canonicalize,
-/// form-kernels, materialize-storage, results-to-out-params.
-std::vector<Stage> getCommonStages();
+/// form-kernels, materialize-storage, bufferize.
+std::vector<Stage> getCommonStages(int64_t maxConstantElements);
 
 /// A module of the dialect to the LLVM dialect for the host.
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options);

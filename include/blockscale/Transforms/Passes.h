@@ -9,6 +9,7 @@
 #define BLOCKSCALE_TRANSFORMS_PASSES_H
 
 #include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Transforms/FoldConstants.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -26,7 +26,12 @@ def VerifyLayout : Pass<"blockscale-verify-layout", "::mlir::ModuleOp"> {
       the end (test/Transforms/verify-layout-slices.mlir);
     - a constant that no recipe defines: a global scale that is not positive and
       finite, a negative amax, a scale byte with its sign set, group offsets that
-      descend, leave the extent or split a block.
+      descend, leave the extent or split a block;
+    - operands that do not belong together, which no type tells: a transformed x
+      (`hadamard`) with a global value a row or a 4over6 recipe; a global operand
+      that comes from the amax of x before its transform, or after where x is
+      not transformed; scales whose rows are the columns of their data
+      (test/Transforms/verify-layout-origins.mlir).
 
     Example (test/Transforms/verify-layout.mlir):
 
@@ -69,7 +74,7 @@ def FoldConstants : Pass<"blockscale-fold-constants"> {
     ```
   }];
   let options = [
-    Option<"maxElements", "max-elements", "int64_t", "67108864",
+    Option<"maxElements", "max-elements", "int64_t", "kMaxConstantElements",
            "Most elements of an operand or result of an op that is evaluated">];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
