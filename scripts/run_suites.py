@@ -3,8 +3,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the test suites of a finished build and adds up their counts.
 
-Suites: lint, unit (GoogleTest), python (unittest), lit, conformance. Each runs
-with its output in BUILD/logs/SUITE.log, shown where something fails. A suite
+Suites: lint, unit (GoogleTest), python (unittest), lit, conformance, fuzz. Each
+runs with its output in BUILD/logs/SUITE.log, shown where something fails. A suite
 that crashes or runs no test counts as one failure. The last line is
 `N passed, N failed`, with `, N skipped` where some were.
 """
@@ -22,9 +22,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import fuzz_seeds
+
 ROOT = Path(__file__).resolve().parents[1]
 LIT = "/usr/lib/llvm-22/bin/lit"
 SHOWN_LINES = 200
+FUZZ_SECONDS = 60
 
 
 @dataclass
@@ -128,8 +131,21 @@ class Suites:
         return counted(status, re.findall(
             r"^arrays equal (\d+), mismatching (\d+), unsupported (\d+)$", text, re.M))
 
+    def fuzz(self, log):
+        """Two tests: no input ends the process, and the generated modules are not
+        so wrong that the verifiers refuse most of them."""
+        folder = self.build / "fuzz"
+        fuzz_seeds.write_seeds(folder / "seeds")
+        status, text = self.run(
+            log, self.build / "bin/blockscale-fuzz", f"-max_total_time={FUZZ_SECONDS}",
+            f"-artifact_prefix={folder}/", ROOT / "test/Fuzz/corpus", folder / "seeds")
+        rows = re.findall(r"^generated (\d+), lowered to cpu (\d+)", text, re.M)
+        are_useful = [int(lowered) * 5 >= int(generated) for generated, lowered in rows]
+        return counted(status, [(1 + useful, 1 - useful) for useful in are_useful])
 
-NAMES = ["lint", "unit", "python", "lit", "conformance"]
+
+
+NAMES = ["lint", "unit", "python", "lit", "conformance", "fuzz"]
 
 
 def counted(status, rows):

@@ -1,0 +1,160 @@
+//===- ReplayMain.cpp - The fuzzer in builds without libFuzzer ------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs the stored inputs, then random ones for the rest of the time. It takes
+// libFuzzer's spelling of options, so that scripts call either alike. No
+// coverage leads it. An input that crashes or hangs is left in the file that
+// was written before it ran.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FuzzTarget.h"
+#include "TextMutator.h"
+#include "ToolOptions.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+#include <unistd.h>
+
+using namespace llvm;
+using namespace blockscale;
+
+static cl::OptionCategory category("blockscale-fuzz options");
+static cl::list<std::string> paths(cl::Positional,
+                                   cl::desc("<files and folders of inputs>"),
+                                   cl::cat(category));
+static cl::opt<unsigned>
+    maxTotalTime("max_total_time", cl::cat(category),
+                 cl::desc("Seconds in all; 0 runs the given inputs only"));
+static cl::opt<unsigned> seed("seed", cl::init(1), cl::cat(category),
+                              cl::desc("Seed of the random inputs"));
+static cl::opt<unsigned> timeout("timeout", cl::init(60), cl::cat(category),
+                                 cl::desc("Seconds that an input may take"));
+static cl::opt<std::string>
+    artifactPrefix("artifact_prefix", cl::cat(category),
+                   cl::desc("Prefix of the file that a bad input is kept in"));
+static cl::opt<bool>
+    printModules("print", cl::cat(category),
+                 cl::desc("Print the inputs' modules instead"));
+
+/// The bytes of each file; a folder stands for its files, in order.
+static Expected<std::vector<std::string>> readInputs() {
+  std::vector<std::string> files, inputs;
+  for (const std::string &path : paths) {
+    if (!sys::fs::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    size_t first = files.size();
+    std::error_code error;
+    for (sys::fs::directory_iterator it(path, error), end; it != end && !error;
+         it.increment(error))
+      files.push_back(it->path());
+    if (error)
+      return createFileError(path, error);
+    std::sort(files.begin() + first, files.end());
+  }
+  for (const std::string &file : files) {
+    auto buffer = MemoryBuffer::getFile(file);
+    if (!buffer)
+      return createFileError(file, buffer.getError());
+    inputs.push_back((*buffer)->getBuffer().str());
+  }
+  return inputs;
+}
+
+/// A new description, or a stored input with a few mutations.
+static std::string makeInput(ArrayRef<std::string> stored,
+                             std::minstd_rand &random) {
+  if (stored.empty() || random() % 2) {
+    std::string input(1, '\x80');
+    for (size_t i = 16 + random() % 240; i > 0; --i)
+      input += static_cast<char>(random() >> 8);
+    return input;
+  }
+  std::string input = stored[random() % stored.size()];
+  for (size_t i = 1 + random() % 4; i > 0; --i)
+    input = isDescription(input) ? mutateBytes(input, random)
+                                 : mutateText(input, random);
+  return input;
+}
+
+/// Runs `input`, which stays in the file `artifact` where the process ends.
+static Error runKept(StringRef input, StringRef artifact, FuzzCounts &counts) {
+  // The signal's default action ends the process, even one that hangs while it
+  // reports a crash.
+  alarm(timeout);
+  std::error_code error;
+  {
+    raw_fd_ostream os(artifact, error);
+    if (error)
+      return createFileError(artifact, error);
+    os << input;
+  }
+  runFuzzInput(input, counts);
+  return Error::success();
+}
+
+static Error runAll() {
+  Expected<std::vector<std::string>> stored = readInputs();
+  if (!stored)
+    return stored.takeError();
+  if (printModules) {
+    for (const std::string &input : *stored)
+      outs() << getModuleText(input) << "\n// -----\n";
+    return Error::success();
+  }
+
+  using Clock = std::chrono::steady_clock;
+  auto start = Clock::now();
+  auto end = start + std::chrono::seconds(maxTotalTime);
+  std::string artifact = artifactPrefix + "last-input";
+  FuzzCounts counts;
+  std::minstd_rand random(seed);
+  unsigned numRuns = 0;
+  for (const std::string &input : *stored) {
+    if (Error error = runKept(input, artifact, counts))
+      return error;
+    ++numRuns;
+  }
+  for (; Clock::now() < end; ++numRuns)
+    if (Error error = runKept(makeInput(*stored, random), artifact, counts))
+      return error;
+  alarm(0);
+  sys::fs::remove(artifact);
+  outs() << formatv("generated {0}, lowered to cpu {1}, to sm100 {2}\n",
+                    counts.generated, counts.toCPU, counts.toSM100)
+         << formatv("Done {0} runs in {1} second(s)\n", numRuns,
+                    std::chrono::duration_cast<std::chrono::seconds>(
+                        Clock::now() - start)
+                        .count());
+  return Error::success();
+}
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t *, size_t size, size_t) {
+  return size;
+}
+
+int main(int argc, char **argv) {
+  InitLLVM init(argc, argv);
+  setToolVersion("blockscale-fuzz");
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "Parses, verifies and lowers random modules; reports crashes only\n");
+  ExitOnError exitOnError("blockscale-fuzz: ");
+  exitOnError(runAll());
+  return 0;
+}

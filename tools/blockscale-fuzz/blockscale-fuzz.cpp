@@ -1,0 +1,46 @@
+//===- blockscale-fuzz.cpp - Entry points of libFuzzer --------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Parses, verifies and lowers random modules. libFuzzer's main, or that of
+// ReplayMain.cpp where the build has no libFuzzer, calls these.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FuzzTarget.h"
+#include "TextMutator.h"
+#include "ToolOptions.h"
+
+#include <cstring>
+
+using namespace blockscale;
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
+
+/// Also links the sanitizers' options, which are beside setToolVersion.
+extern "C" int LLVMFuzzerInitialize(int *, char ***) {
+  setToolVersion("blockscale-fuzz");
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static FuzzCounts counts;
+  runFuzzInput({reinterpret_cast<const char *>(data), size}, counts);
+  return 0;
+}
+
+/// Text is mutated by tokens half of the time, descriptions by bytes.
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
+                                          size_t maxSize, unsigned seed) {
+  std::minstd_rand random(seed);
+  llvm::StringRef input(reinterpret_cast<const char *>(data), size);
+  if (size == 0 || isDescription(input) || random() % 2)
+    return LLVMFuzzerMutate(data, size, maxSize);
+  std::string mutated = mutateText(input, random);
+  mutated.resize(std::min(mutated.size(), maxSize));
+  std::memcpy(data, mutated.data(), mutated.size());
+  return mutated.size();
+}
