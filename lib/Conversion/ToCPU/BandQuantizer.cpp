@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "BandQuantizer.h"
+#include "FourOverSixEmitter.h"
 #include "Patch.h"
+#include "blockscale/Numerics/Philox.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -21,18 +23,27 @@ static constexpr int64_t kColsPerStep = 64;
 static constexpr int64_t kElementsPerCopy = 32;
 
 BandQuantizer::BandQuantizer(ImplicitLocOpBuilder &b, const BandForm &form,
-                             Type element)
-    : b(b), form(form),
-      buffer(allocate(b, {form.getRows(), kPatchCols}, element)) {}
+                             Value x, Value rng)
+    : b(b), form(form), x(x) {
+  auto type = cast<MemRefType>(x.getType());
+  buffer = allocate(b, {form.getRows(), kPatchCols}, type.getElementType());
+  if (rng)
+    randomBytes.emplace(b, rng, getDim(b, x, type.getRank() - 1),
+                        form.getRows(),
+                        getIndex(b, kPatchCols + numerics::kRandomGroup));
+}
 
-void BandQuantizer::emitFree() { memref::DeallocOp::create(b, buffer); }
+void BandQuantizer::emitFree() {
+  memref::DeallocOp::create(b, buffer);
+  if (randomBytes)
+    randomBytes->emitFree();
+}
 
 //===----------------------------------------------------------------------===//
 // Loading
 //===----------------------------------------------------------------------===//
 
-void BandQuantizer::emitLoad(Value x, ValueRange first, Value rows,
-                             Value cols) {
+void BandQuantizer::emitLoad(ValueRange first, Value rows, Value cols) {
   Value zero = getIndex(b, 0), height = getIndex(b, form.getRows());
   auto clear = [&](Value firstRow, Value firstCol) {
     emitLoop(b, firstRow, height, [&](Value row) {
@@ -57,6 +68,21 @@ void BandQuantizer::emitLoad(Value x, ValueRange first, Value rows,
       from.back() = add(b, from.back(), col);
       storeLanes(loadLanes(b, x, from, count), buffer, {row, col});
     });
+  });
+  if (randomBytes)
+    emitDraw(first, rows, cols);
+}
+
+/// Whole groups of random bits, the first of which may begin before the band.
+void BandQuantizer::emitDraw(ValueRange first, Value rows, Value cols) {
+  firstRandomCol = rem(b, first.back(), numerics::kRandomGroup);
+  Value firstCol = sub(b, first.back(), firstRandomCol);
+  ValueRange firstRow = first.drop_back();
+  Value position =
+      linearize(b, firstRow, getLeadingSizes(b, x, firstRow.size()));
+  emitLoop(b, getIndex(b, 0), rows, [&](Value row) {
+    randomBytes->emitDraw(row, add(b, position, row), firstCol,
+                          add(b, firstRandomCol, cols));
   });
 }
 
@@ -88,21 +114,51 @@ static Lanes toFloats(Lanes bits) {
   return toF32(bits);
 }
 
+/// The scales of the columns of a step, which are blocks, under a 4over6
+/// recipe.
+BlockScales BandQuantizer::emitChosenScales(Value col, Lanes amax,
+                                            const GlobalFactors &global) {
+  numerics::Recipe recipe = form.format.recipe;
+  ScaleCandidates candidates = emitScaleCandidates(recipe, amax, global);
+  Value none = amax.like(0.0f);
+  SmallVector<Value> errors = emitReduction(
+      b, getIndex(b, 0), getIndex(b, form.getRows()), ValueRange{none, none},
+      [&](Value row, ValueRange sums) -> SmallVector<Value> {
+        Lanes x = toFloats(loadLanes(b, buffer, {row, col}, kColsPerStep));
+        auto addError = [&](Value sum, const ScaleCandidate &candidate) {
+          return Lanes(b, sum) + emitElementError(recipe, x, candidate, global);
+        };
+        return {addError(sums[0], candidates.six),
+                addError(sums[1], candidates.four)};
+      });
+  Lanes bytes =
+      emitChooseScale(candidates, Lanes(b, errors[0]), Lanes(b, errors[1]));
+  return {bytes, emitElementScaling(recipe, bytes, global)};
+}
+
+/// The scales of the blocks of a step.
+BlockScales BandQuantizer::emitScales(Value col, const GlobalFactors &global) {
+  Lanes magnitudes = emitColumnMagnitudes(col);
+  if (form.blockCols != 1)
+    return emitBlockScales(
+        form.format, global,
+        emitBlockAmax(splitPairs(magnitudes), kColsPerStep / form.blockCols));
+  Lanes amax = toFloats(magnitudes);
+  return numerics::isFourOverSix(form.format.recipe)
+             ? emitChosenScales(col, amax, global)
+             : emitBlockScales(form.format, global, amax);
+}
+
 void BandQuantizer::emitQuantize(const GlobalFactors &global, Value cols,
                                  const BufferRow &codes,
                                  const BufferRow &scales) {
   auto emitStep = [&](Value col) {
-    Lanes magnitudes = emitColumnMagnitudes(col);
-    bool isColumn = form.blockCols == 1;
-    Lanes amax = isColumn ? toFloats(magnitudes)
-                          : emitBlockAmax(splitPairs(magnitudes),
-                                          kColsPerStep / form.blockCols);
-    BlockScales blocks = emitBlockScales(form.format, global, amax);
+    BlockScales blocks = emitScales(col, global);
     Lanes bytes = truncate(blocks.bytes, 8);
     if (form.scaleCols < form.blockCols)
       bytes = repeatLanes(bytes, form.blockCols);
     storeLanes(bytes, scales.buffer, {scales.row, div(b, col, form.scaleCols)});
-    if (isColumn) {
+    if (form.blockCols == 1) {
       auto [even, odd] = deinterleave(blocks.scaling.factor);
       bool divide = blocks.scaling.divide;
       emitCodes(col, {even, divide}, {odd, divide}, codes);
@@ -124,8 +180,12 @@ void BandQuantizer::emitCodes(Value col, const ElementScaling &even,
                               const BufferRow &codes) {
   auto encode = [&](Value row) -> ElementPairs {
     ElementPairs x = splitPairs(loadLanes(b, buffer, {row, col}, kColsPerStep));
-    return {emitEncodeElements(form.format, x.even, even),
-            emitEncodeElements(form.format, x.odd, odd)};
+    std::optional<Lanes> randomEven, randomOdd;
+    if (randomBytes)
+      std::tie(randomEven, randomOdd) = deinterleave(
+          randomBytes->load(row, add(b, firstRandomCol, col), kColsPerStep));
+    return {emitEncodeElements(form.format, x.even, even, randomEven),
+            emitEncodeElements(form.format, x.odd, odd, randomOdd)};
   };
   auto emitRow = [&](Value row) {
     ElementPairs upper = encode(row);

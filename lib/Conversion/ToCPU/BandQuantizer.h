@@ -14,7 +14,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_BANDQUANTIZER_H
 
 #include "BlockQuantizer.h"
-#include "LoopEmitter.h"
+#include "PhiloxEmitter.h"
 
 namespace blockscale::cpu {
 
@@ -48,14 +48,14 @@ struct BandForm {
 /// Emits the quantization of bands of up to kPatchCols columns.
 class BandQuantizer {
 public:
-  /// Allocates the buffer of elements of type `element`.
+  /// Allocates the buffers for elements of x, whose random bits are those of
+  /// `rng` unless that is null.
   BandQuantizer(mlir::ImplicitLocOpBuilder &b, const BandForm &form,
-                mlir::Type element);
+                mlir::Value x, mlir::Value rng);
 
-  /// Copies rows x cols elements, from x[first] on, to the buffer and fills the
-  /// band with zeros.
-  void emitLoad(mlir::Value x, mlir::ValueRange first, mlir::Value rows,
-                mlir::Value cols);
+  /// Copies rows x cols elements, from x[first] on, to the buffer, fills the
+  /// band with zeros and draws the random bits of the elements.
+  void emitLoad(mlir::ValueRange first, mlir::Value rows, mlir::Value cols);
 
   /// Quantizes what was loaded. Codes go to the rows of a buffer from `codes`
   /// on, scales to the row `scales` of another; whole steps are stored, padding
@@ -66,13 +66,20 @@ public:
   void emitFree();
 
 private:
+  void emitDraw(mlir::ValueRange first, mlir::Value rows, mlir::Value cols);
   Lanes emitColumnMagnitudes(mlir::Value col);
+  BlockScales emitScales(mlir::Value col, const GlobalFactors &global);
+  BlockScales emitChosenScales(mlir::Value col, Lanes amax,
+                               const GlobalFactors &global);
   void emitCodes(mlir::Value col, const ElementScaling &even,
                  const ElementScaling &odd, const BufferRow &codes);
 
   mlir::ImplicitLocOpBuilder &b;
   BandForm form;
-  mlir::Value buffer;
+  mlir::Value x, buffer;
+  std::optional<RandomBytes> randomBytes;
+  /// Where the buffer of random bits has those of the first column.
+  mlir::Value firstRandomCol;
 };
 
 } // namespace blockscale::cpu

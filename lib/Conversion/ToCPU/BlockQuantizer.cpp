@@ -7,6 +7,7 @@
 
 #include "BlockQuantizer.h"
 #include "CodecEmitter.h"
+#include "FourOverSixEmitter.h"
 #include "blockscale/Numerics/Bits.h"
 
 using namespace mlir;
@@ -41,18 +42,63 @@ BlockScales emitBlockScales(const BlockFormat &format,
   return {bytes, emitElementScaling(format.recipe, bytes, global)};
 }
 
+BlockScales emitGivenBlockScales(const BlockFormat &format,
+                                 const GlobalFactors &global, Lanes amax) {
+  Lanes bytes = emitScaleByteOfGivenAmax(format.recipe, amax, global);
+  return {bytes, emitElementScaling(format.recipe, bytes, global)};
+}
+
+/// Lanes 0, 1, .. of each run of `length` lanes.
+static SmallVector<Lanes> splitRuns(Lanes x, int64_t length) {
+  if (length == 1)
+    return {x};
+  auto [even, odd] = deinterleave(x);
+  SmallVector<Lanes> lanes;
+  for (auto [left, right] :
+       llvm::zip_equal(splitRuns(even, length / 2), splitRuns(odd, length / 2)))
+    lanes.append({left, right});
+  return lanes;
+}
+
+/// The scales that a 4over6 recipe chooses for blocks of neighbours.
+static BlockScales emitChosenScales(const BlockFormat &format,
+                                    const GlobalFactors &global, Lanes amax,
+                                    const ElementPairs &x) {
+  int64_t pairs = format.getBlockSize() / 2;
+  ScaleCandidates candidates = emitScaleCandidates(format.recipe, amax, global);
+  auto emitError = [&](const ScaleCandidate &ofBlocks) {
+    ScaleCandidate candidate = repeatCandidate(ofBlocks, pairs);
+    auto split = [&](Lanes bits) {
+      return splitRuns(
+          emitElementError(format.recipe, toF32(bits), candidate, global),
+          pairs);
+    };
+    SmallVector<Lanes> even = split(x.even), odd = split(x.odd);
+    Lanes sum = even[0] + odd[0];
+    for (int64_t i = 1; i < pairs; ++i)
+      sum = (sum + even[i]) + odd[i];
+    return sum;
+  };
+  Lanes six = emitError(candidates.six), four = emitError(candidates.four);
+  Lanes bytes = emitChooseScale(candidates, six, four);
+  return {bytes, emitElementScaling(format.recipe, bytes, global)};
+}
+
 ElementScaling repeatScaling(const ElementScaling &scaling, int64_t times) {
   return {repeatLanes(scaling.factor, times), scaling.divide};
 }
 
 Lanes emitEncodeElements(const BlockFormat &format, Lanes bits,
-                         const ElementScaling &scaling) {
+                         const ElementScaling &scaling,
+                         const std::optional<Lanes> &randomBytes) {
   NegativeZero negativeZero = numerics::keepsNegativeZero(format.recipe)
                                   ? NegativeZero::Keep
                                   : NegativeZero::Drop;
   Lanes element = toF32(bits);
   Lanes scaled =
       scaling.divide ? element / scaling.factor : element * scaling.factor;
+  if (randomBytes)
+    return emitEncodeStochastic(scaled, extend(*randomBytes, 32), negativeZero);
   return emitEncode(format.format, scaled, negativeZero);
 }
 
@@ -71,14 +117,25 @@ Lanes packRows(const ElementPairs &upper, const ElementPairs &lower) {
 }
 
 QuantizedBlocks emitQuantizeBlocks(const BlockFormat &format,
-                                   const GlobalFactors &global, Lanes x) {
+                                   const GlobalFactors &global, Lanes x,
+                                   const BlockOperands &operands) {
   int64_t blockSize = format.getBlockSize();
   ElementPairs pairs = splitPairs(x);
-  Lanes amax = emitBlockAmax(pairs, x.getCount() / blockSize);
-  BlockScales scales = emitBlockScales(format, global, amax);
+  auto getScales = [&] {
+    if (operands.amax)
+      return emitGivenBlockScales(format, global, *operands.amax);
+    Lanes amax = emitBlockAmax(pairs, x.getCount() / blockSize);
+    return numerics::isFourOverSix(format.recipe)
+               ? emitChosenScales(format, global, amax, pairs)
+               : emitBlockScales(format, global, amax);
+  };
+  BlockScales scales = getScales();
   ElementScaling scaling = repeatScaling(scales.scaling, blockSize / 2);
-  Lanes even = emitEncodeElements(format, pairs.even, scaling);
-  Lanes odd = emitEncodeElements(format, pairs.odd, scaling);
+  std::optional<Lanes> randomEven, randomOdd;
+  if (operands.randomBytes)
+    std::tie(randomEven, randomOdd) = deinterleave(*operands.randomBytes);
+  Lanes even = emitEncodeElements(format, pairs.even, scaling, randomEven);
+  Lanes odd = emitEncodeElements(format, pairs.odd, scaling, randomOdd);
   return {packPairs(format, even, odd), truncate(scales.bytes, 8)};
 }
 

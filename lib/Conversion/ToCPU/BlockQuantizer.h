@@ -15,6 +15,8 @@
 
 #include "RecipeEmitter.h"
 
+#include <optional>
+
 namespace blockscale::cpu {
 
 /// What decides the arithmetic of a block.
@@ -53,13 +55,18 @@ struct BlockScales {
 BlockScales emitBlockScales(const BlockFormat &format,
                             const GlobalFactors &global, Lanes amax);
 
+/// The scales of blocks whose amaxes are an operand.
+BlockScales emitGivenBlockScales(const BlockFormat &format,
+                                 const GlobalFactors &global, Lanes amax);
+
 /// The scaling of `times` neighbours that share each factor.
 ElementScaling repeatScaling(const ElementScaling &scaling, int64_t times);
 
 /// Codes of elements (f32 bits), in the low byte of i32 lanes, each under its
-/// own factor.
+/// own factor and, where they are rounded stochastically, random byte (i8).
 Lanes emitEncodeElements(const BlockFormat &format, Lanes bits,
-                         const ElementScaling &scaling);
+                         const ElementScaling &scaling,
+                         const std::optional<Lanes> &randomBytes = {});
 
 /// Codes as memory holds them, i8 lanes.
 Lanes packPairs(const BlockFormat &format, Lanes even, Lanes odd);
@@ -74,10 +81,19 @@ struct QuantizedBlocks {
   Lanes scales;
 };
 
+/// What operands tell of blocks and of elements, where the op has them.
+struct BlockOperands {
+  /// f32, in place of the amaxes of the elements.
+  std::optional<Lanes> amax;
+  /// i8, one for each element.
+  std::optional<Lanes> randomBytes;
+};
+
 /// Quantizes whole blocks, neighbours in a row. `x` has their elements, as
 /// splitPairs takes them.
 QuantizedBlocks emitQuantizeBlocks(const BlockFormat &format,
-                                   const GlobalFactors &global, Lanes x);
+                                   const GlobalFactors &global, Lanes x,
+                                   const BlockOperands &operands = {});
 
 } // namespace blockscale::cpu
 

@@ -119,6 +119,26 @@ Lanes emitEncode(ElementFormat format, Lanes x, NegativeZero negativeZero) {
   return encodeMagnitude(fields, encoded) | sign;
 }
 
+/// In units of 1/512, codes are 256 apart to 1024, then 512 to 2048, then 1024.
+/// So the code below a magnitude, which stays below 4096, is
+///
+///   min(units / 256, units / 512 + 2, units / 1024 + 4)
+Lanes emitEncodeStochastic(Lanes x, Lanes randomBits,
+                           NegativeZero negativeZero) {
+  constexpr uint32_t kTwo = 1024, kFour = 2048;
+  Lanes sign = getSign(x, 3, negativeZero);
+  // NaN becomes 6, whose code is NaN's too.
+  Lanes magnitude = minUnsigned(getMagnitude(toBits(x)),
+                                toBits(x).like(numerics::toBits(kE2M1Max)));
+  Lanes units = truncateToI32(toF32(magnitude) * 512.0f);
+  Lanes gain = select(compare(CmpIPredicate::ult, units, kFour),
+                      randomBits << 1, randomBits << 2);
+  gain = select(compare(CmpIPredicate::ult, units, kTwo), randomBits, gain);
+  units = units + gain;
+  Lanes code = minUnsigned(units >> 8, (units >> 9) + 2);
+  return minUnsigned(code, (units >> 10) + 4) | sign;
+}
+
 //===----------------------------------------------------------------------===//
 // Decoding
 //===----------------------------------------------------------------------===//

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The functions of Numerics/Codec.h as arith ops. Codes are i32 lanes,
-// right-aligned; values are f32 lanes. Upstream's casts of these types round
-// differently and are not used. The f32 environment must be the default one:
-// nearest rounding, subnormals kept.
+// The functions of Numerics/Codec.h and StochasticRounding.h as arith ops.
+// Codes are i32 lanes, right-aligned; values are f32 lanes. Upstream's casts of
+// these types round differently and are not used. The f32 environment must be
+// the default one: nearest rounding, subnormals kept.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +27,11 @@ enum class NegativeZero { Keep, Drop };
 /// the low byte are unspecified.
 Lanes emitEncode(numerics::ElementFormat format, Lanes x,
                  NegativeZero negativeZero = NegativeZero::Keep);
+
+/// numerics::encodeE2M1Stochastic under the random bits of i32 lanes below 256.
+/// Bits above the low byte are zero.
+Lanes emitEncodeStochastic(Lanes x, Lanes randomBits,
+                           NegativeZero negativeZero = NegativeZero::Keep);
 
 /// numerics::decode of codes without bits above the format's.
 Lanes emitDecode(numerics::ElementFormat format, Lanes code);

@@ -79,6 +79,7 @@ Lanes operator*(Lanes a, Lanes b) {
 Lanes operator/(Lanes a, Lanes b) { return create<arith::DivFOp>(a, b); }
 Lanes operator&(Lanes a, Lanes b) { return create<arith::AndIOp>(a, b); }
 Lanes operator|(Lanes a, Lanes b) { return create<arith::OrIOp>(a, b); }
+Lanes operator^(Lanes a, Lanes b) { return create<arith::XOrIOp>(a, b); }
 Lanes operator<<(Lanes a, Lanes b) { return create<arith::ShLIOp>(a, b); }
 Lanes operator>>(Lanes a, Lanes b) { return create<arith::ShRUIOp>(a, b); }
 
@@ -138,6 +139,10 @@ Lanes toF32(Lanes bits) {
 
 Lanes convertToF32(Lanes x) {
   return convert<arith::SIToFPOp>(x, x.getBuilder().getF32Type());
+}
+
+Lanes truncateToI32(Lanes x) {
+  return convert<arith::FPToSIOp>(x, x.getBuilder().getI32Type());
 }
 
 Lanes extendToF64(Lanes x) {

@@ -65,6 +65,7 @@ Lanes operator*(Lanes a, Lanes b);
 Lanes operator/(Lanes a, Lanes b);
 Lanes operator&(Lanes a, Lanes b);
 Lanes operator|(Lanes a, Lanes b);
+Lanes operator^(Lanes a, Lanes b);
 Lanes operator<<(Lanes a, Lanes b);
 Lanes operator>>(Lanes a, Lanes b);
 
@@ -118,6 +119,9 @@ Lanes toF32(Lanes bits);
 
 /// i32 to f32; exact for the small numbers it is used for.
 Lanes convertToF32(Lanes x);
+
+/// f32 to i32, towards zero; of numbers that i32 holds.
+Lanes truncateToI32(Lanes x);
 
 /// f32 to f64, exact, and f32 or f64 to the nearest f32.
 Lanes extendToF64(Lanes x);

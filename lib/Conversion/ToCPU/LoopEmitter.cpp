@@ -85,6 +85,13 @@ Indices delinearize(ImplicitLocOpBuilder &b, Value item, ValueRange sizes) {
   return indices;
 }
 
+Value linearize(ImplicitLocOpBuilder &b, ValueRange indices, ValueRange sizes) {
+  Value item = getIndex(b, 0);
+  for (auto [index, size] : llvm::zip_equal(indices, sizes))
+    item = add(b, mul(b, item, size), index);
+  return item;
+}
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//

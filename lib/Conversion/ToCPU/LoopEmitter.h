@@ -48,6 +48,10 @@ mlir::Value getProduct(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sizes);
 Indices delinearize(mlir::ImplicitLocOpBuilder &b, mlir::Value item,
                     mlir::ValueRange sizes);
 
+/// The inverse.
+mlir::Value linearize(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange indices,
+                      mlir::ValueRange sizes);
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//

@@ -25,8 +25,8 @@ static BandForm getBandForm(QuantizeOp op) {
 }
 
 PatchQuantizer::PatchQuantizer(QuantizeOp op, const ItemRange &range)
-    : b(range.b), x(range.lookup(op.getX())), form(getBandForm(op)),
-      band(b, form, cast<MemRefType>(x.getType()).getElementType()),
+    : b(range.b), form(getBandForm(op)),
+      band(b, form, range.lookup(op.getX()), range.lookup(op.getRng())),
       codes(b, range.lookup(op.getData()), form, op.getTransposed()),
       scales(b, op.getScaleForm(), form.getRows()) {}
 
@@ -40,7 +40,7 @@ void PatchQuantizer::emitPatch(const Patch &patch,
         Value rows = getExtent(b, patch.rows, row, height);
         Indices first =
             append(patch.batch, {add(b, patch.firstRow, row), patch.firstCol});
-        band.emitLoad(x, first, rows, patch.cols);
+        band.emitLoad(first, rows, patch.cols);
         band.emitQuantize(global, patch.cols, codes.getBand(row),
                           scales.getBand(div(b, row, height)));
         codes.emitBandDone(patch, row, rows);

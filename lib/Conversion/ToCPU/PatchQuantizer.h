@@ -37,7 +37,6 @@ public:
 
 private:
   mlir::ImplicitLocOpBuilder &b;
-  mlir::Value x;
   BandForm form;
   BandQuantizer band;
   CodeBuffer codes;

@@ -47,8 +47,9 @@ static Lanes oneWhere(Lanes isOne, Lanes encode) {
   return select(isOne, encode.like(1.0f), encode);
 }
 
-static Lanes emitTeEncodeScale(Lanes amax) {
-  Lanes encode = minKeepNan(amax.like(kGlobalRange) / amax, kFloatMax);
+static Lanes emitTeEncodeScale(Recipe recipe, Lanes amax) {
+  Lanes encode =
+      minKeepNan(amax.like(getGlobalRange(recipe)) / amax, kFloatMax);
   encode = oneWhere(compare(CmpFPredicate::OEQ, encode, 0.0f), encode);
   return oneWhere(compare(CmpFPredicate::OEQ, amax, 0.0f), encode);
 }
@@ -63,7 +64,9 @@ Lanes emitDecodeScaleOfAmax(Recipe recipe, Lanes amax) {
   case Recipe::Mslk:
     return getReciprocal(emitMslkEncodeScale(amax));
   case Recipe::Te:
-    return getReciprocal(emitTeEncodeScale(amax));
+  case Recipe::Te4over6Mae:
+  case Recipe::Te4over6Mse:
+    return getReciprocal(emitTeEncodeScale(recipe, amax));
   default:
     return amax / kGlobalRange;
   }
@@ -73,27 +76,40 @@ GlobalFactors emitGlobalFactors(ImplicitLocOpBuilder &b, Recipe recipe,
                                 GlobalScale::Kind kind, Value value) {
   if (!isNvfp4(recipe) || kind == GlobalScale::Kind::Absent) {
     Lanes one(b, arith::ConstantOp::create(b, b.getF32FloatAttr(1.0f)));
-    return {one, one};
+    return {one, one, one.like(getGlobalRange(recipe))};
   }
   Lanes known(b, value);
   bool fromAmax = kind == GlobalScale::Kind::Amax;
   Lanes decode = fromAmax ? emitDecodeScaleOfAmax(recipe, known) : known;
+  Lanes amax = fromAmax ? known : known * getGlobalRange(recipe);
   switch (recipe) {
   case Recipe::Te:
-    return {fromAmax ? emitTeEncodeScale(known)
+  case Recipe::Te4over6Mae:
+  case Recipe::Te4over6Mse:
+    return {fromAmax ? emitTeEncodeScale(recipe, known)
                      : emitTeEncodeScaleFromDecode(known),
-            decode};
+            decode, amax};
   case Recipe::Mslk:
     return {fromAmax ? emitMslkEncodeScale(known) : getReciprocal(known),
-            decode};
+            decode, amax};
   default:
-    return {getReciprocal(decode), decode};
+    return {getReciprocal(decode), decode, amax};
   }
 }
 
 //===----------------------------------------------------------------------===//
 // Scale bytes
 //===----------------------------------------------------------------------===//
+
+static Lanes encodeScale(Lanes scale) {
+  return emitEncode(ElementFormat::E4M3, scale) & 0xFF;
+}
+
+/// `scale`, 1 where it is 0.
+static Lanes emitModeloptNonZero(Lanes scale) {
+  Lanes isZero = compare(CmpFPredicate::OEQ, scale, 0.0f);
+  return select(isZero, scale.like(kModeloptZeroBlockScale), scale);
+}
 
 static Lanes emitE4M3ScaleByte(Recipe recipe, Lanes amax,
                                const GlobalFactors &global) {
@@ -108,19 +124,31 @@ static Lanes emitE4M3ScaleByte(Recipe recipe, Lanes amax,
     scale =
         minKeepNan(amax * broadcast(encode * kInverseE2M1Max, amax), kE4M3Max);
     break;
-  case Recipe::Modelopt: {
-    scale = amax / broadcast(decode * kE2M1Max, amax);
-    Lanes isZero = compare(CmpFPredicate::OEQ, scale, 0.0f);
-    scale = select(isZero, scale.like(kModeloptZeroBlockScale),
-                   clampKeepNan(scale, kModeloptScaleFloor, kE4M3Max));
+  case Recipe::Te4over6Mae:
+  case Recipe::Te4over6Mse:
+    scale = minKeepNan((amax / kE2M1Max) * broadcast(encode, amax), kE4M3Max);
     break;
-  }
+  case Recipe::Modelopt:
+    scale = clampKeepNan(
+        emitModeloptNonZero(amax / broadcast(decode * kE2M1Max, amax)),
+        kModeloptScaleFloor, kE4M3Max);
+    break;
   default:
     scale = clampKeepNan((amax / kE2M1Max) / broadcast(decode, amax),
                          kTorchaoScaleFloor, kE4M3Max);
     break;
   }
-  return emitEncode(ElementFormat::E4M3, scale) & 0xFF;
+  return encodeScale(scale);
+}
+
+Lanes emitScaleByteOfGivenAmax(Recipe recipe, Lanes amax,
+                               const GlobalFactors &global) {
+  if (recipe != Recipe::Modelopt)
+    return emitE4M3ScaleByte(recipe, amax, global);
+  Lanes scale = emitModeloptNonZero(amax / kE2M1Max) * kE4M3Max;
+  Lanes whole = global.amax / kE2M1Max;
+  return encodeScale(clampKeepNan(scale / broadcast(whole, scale),
+                                  kModeloptScaleFloor, kE4M3Max));
 }
 
 /// numerics::encodeE8M0RoundUp of a non-negative x.
@@ -173,7 +201,9 @@ ElementScaling emitElementScaling(Recipe recipe, Lanes scaleByte,
     return {emitDecodeE8M0Reciprocal(scaleByte), false};
   Lanes scale = emitDecode(ElementFormat::E4M3, scaleByte);
   switch (recipe) {
-  case Recipe::Te: {
+  case Recipe::Te:
+  case Recipe::Te4over6Mae:
+  case Recipe::Te4over6Mse: {
     Lanes inverse = broadcast(getReciprocal(global.encode), scale);
     return {minKeepNan(getReciprocal(scale * inverse), kFloatMax), false};
   }

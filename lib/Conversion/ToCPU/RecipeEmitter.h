@@ -22,6 +22,7 @@ namespace blockscale::cpu {
 struct GlobalFactors {
   Lanes encode;
   Lanes decode;
+  Lanes amax;
 };
 
 /// numerics::getGlobalFactors. `value` is null for an absent global scale.
@@ -36,6 +37,10 @@ Lanes emitDecodeScaleOfAmax(numerics::Recipe recipe, Lanes amax);
 /// numerics::getScaleByte, as i32.
 Lanes emitScaleByte(numerics::Recipe recipe, numerics::ElementFormat format,
                     Lanes amax, const GlobalFactors &global);
+
+/// numerics::getE4M3ScaleByteOfGivenAmax, as i32.
+Lanes emitScaleByteOfGivenAmax(numerics::Recipe recipe, Lanes amax,
+                               const GlobalFactors &global);
 
 /// numerics::ElementScaling.
 struct ElementScaling {

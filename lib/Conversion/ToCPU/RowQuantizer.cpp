@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowQuantizer.h"
-#include "BlockQuantizer.h"
 #include "GlobalFactorsSource.h"
 #include "ScaleTiles.h"
 #include "blockscale/Numerics/ScaleLayout.h"
@@ -29,95 +28,122 @@ Value countRowItems(QuantizeOp op, ImplicitLocOpBuilder &b, Value rows) {
                                             : rows;
 }
 
-namespace {
+static Value createTailBuffer(ImplicitLocOpBuilder &b, int64_t size,
+                              Type element) {
+  return memref::AllocaOp::create(b, MemRefType::get({size}, element));
+}
 
-/// Emits the quantization of rows of one kernel.
-class RowQuantizer {
-public:
-  RowQuantizer(QuantizeOp op, const ItemRange &range)
-      : b(range.b), x(range.lookup(op.getX())),
-        data(range.lookup(op.getData())),
-        format{getNumerics(op.getEffectiveRecipe()),
-               getElementFormat(op.getData())},
-        acceptsTails(numerics::acceptsTails(format.recipe)) {
-    int64_t rank = getTensorType(op.getX()).getRank();
-    cols = getDim(b, x, rank - 1);
-    wholeBlocks = div(b, cols, format.getBlockSize());
-    tail = rem(b, cols, format.getBlockSize());
-    if (!hasTail())
-      return;
-    tailX = createTailBuffer(format.getBlockSize(),
-                             cast<MemRefType>(x.getType()).getElementType());
-    tailData = createTailBuffer(
-        format.getBlockSize() / format.getCodesPerByte(), b.getI8Type());
-  }
+RowQuantizer::RowQuantizer(QuantizeOp op, const ItemRange &range)
+    : b(range.b), x(range.lookup(op.getX())), data(range.lookup(op.getData())),
+      blockAmax(range.lookup(op.getBlockAmax())),
+      format{getNumerics(op.getEffectiveRecipe()),
+             getElementFormat(op.getData())} {
+  int64_t rank = getTensorType(op.getX()).getRank();
+  cols = getDim(b, x, rank - 1);
+  wholeBlocks = div(b, cols, format.getBlockSize());
+  tail = rem(b, cols, format.getBlockSize());
+  if (op.getRng())
+    randomBytes.emplace(b, range.lookup(op.getRng()), cols, /*rows=*/1,
+                        roundUp(b, cols, format.getBlockSize()));
+  if (!hasTail())
+    return;
+  tailX = createTailBuffer(b, format.getBlockSize(),
+                           cast<MemRefType>(x.getType()).getElementType());
+  tailData = createTailBuffer(
+      b, format.getBlockSize() / format.getCodesPerByte(), b.getI8Type());
+}
 
-  /// Scales of row `row` go to scales[scaleRow, ..].
-  void emitRow(ValueRange row, Value scales, ValueRange scaleRow,
-               const GlobalFactors &global) {
-    int64_t blockSize = format.getBlockSize();
-    emitUnitSteps(b, wholeBlocks, kElementsPerStep / blockSize,
-                  [&](Value block, int64_t count) {
-                    Value col = mul(b, block, blockSize);
-                    Lanes elements =
-                        loadLanes(b, x, append(row, col), count * blockSize);
-                    QuantizedBlocks blocks =
-                        emitQuantizeBlocks(format, global, elements);
-                    storeLanes(blocks.data, data, append(row, getByte(col)));
-                    storeLanes(blocks.scales, scales, append(scaleRow, block));
-                  });
-    if (!hasTail())
-      return;
-    Value isPresent = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, tail,
-                                            getIndex(b, 0));
-    emitIf(b, isPresent, [&] { emitTail(row, scales, scaleRow, global); });
-  }
+void RowQuantizer::emitFree() {
+  if (randomBytes)
+    randomBytes->emitFree();
+}
 
-private:
-  bool hasTail() const { return acceptsTails && !matchPattern(tail, m_Zero()); }
+bool RowQuantizer::hasTail() const {
+  return numerics::acceptsTails(format.recipe) && !matchPattern(tail, m_Zero());
+}
 
-  Value createTailBuffer(int64_t size, Type element) {
-    return memref::AllocaOp::create(b, MemRefType::get({size}, element));
-  }
+/// Where in a row the code of an even column is.
+Value RowQuantizer::getByte(Value col) {
+  return div(b, col, format.getCodesPerByte());
+}
 
-  /// Where in a row the code of an even column is.
-  Value getByte(Value col) { return div(b, col, format.getCodesPerByte()); }
+void RowQuantizer::emitRow(ValueRange row, Value scales, ValueRange scaleRow,
+                           const GlobalFactors &global) {
+  Value zero = getIndex(b, 0);
+  ScaleRow target = {scales, Indices(scaleRow), zero};
+  emitBeginRow(row);
+  emitBlocks(row, zero, wholeBlocks, target, global);
+  if (!hasTail())
+    return;
+  Value isPresent =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, tail, zero);
+  emitIf(b, isPresent, [&] { emitTail(row, target, global); });
+}
 
-  /// The last block of a row, from a copy padded with zeros. Only E2M1 has
-  /// tails. The codes of the padding are not stored: they are not zero where
-  /// the block's factor is NaN or infinity.
-  void emitTail(ValueRange row, Value scales, ValueRange scaleRow,
-                const GlobalFactors &global) {
-    int64_t blockSize = format.getBlockSize();
-    Value zero = getIndex(b, 0), one = getIndex(b, 1);
-    Value col = mul(b, wholeBlocks, blockSize);
-    Lanes padded = loadLanes(b, tailX, zero, blockSize);
-    storeLanes(padded.like(0), tailX, zero);
-    emitLoop(b, zero, tail, [&](Value i) {
-      storeBits(loadBits(b, x, append(row, add(b, col, i))), tailX, i);
-    });
-    padded = loadLanes(b, tailX, zero, blockSize);
-    QuantizedBlocks blocks = emitQuantizeBlocks(format, global, padded);
-    storeLanes(blocks.data, tailData, zero);
-    storeLanes(blocks.scales, scales, append(scaleRow, wholeBlocks));
-    emitLoop(b, zero, ceilDiv(b, tail, 2), [&](Value i) {
-      Lanes byte = loadBits(b, tailData, i);
-      Lanes hasOdd(b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                            add(b, mul(b, i, 2), one), tail));
-      storeBits(select(hasOdd, byte, byte & 0xF), data,
-                append(row, add(b, getByte(col), i)));
-    });
-  }
+void RowQuantizer::emitBeginRow(ValueRange row) {
+  if (!randomBytes)
+    return;
+  Value position = linearize(b, row, getLeadingSizes(b, x, row.size()));
+  Value zero = getIndex(b, 0);
+  randomBytes->emitDraw(zero, position, zero, cols);
+}
 
-  ImplicitLocOpBuilder &b;
-  Value x, data;
-  BlockFormat format;
-  bool acceptsTails;
-  Value cols, wholeBlocks, tail;
-  Value tailX, tailData;
-};
+BlockOperands RowQuantizer::loadOperands(ValueRange row, Value block,
+                                         int64_t count) {
+  BlockOperands operands;
+  if (blockAmax)
+    operands.amax = toF32(loadLanes(b, blockAmax, append(row, block), count));
+  int64_t blockSize = format.getBlockSize();
+  if (randomBytes)
+    operands.randomBytes = randomBytes->load(
+        getIndex(b, 0), mul(b, block, blockSize), count * blockSize);
+  return operands;
+}
 
-} // namespace
+void RowQuantizer::emitBlocks(ValueRange row, Value first, Value count,
+                              const ScaleRow &scales,
+                              const GlobalFactors &global) {
+  int64_t blockSize = format.getBlockSize();
+  emitUnitSteps(
+      b, count, kElementsPerStep / blockSize, [&](Value step, int64_t blocks) {
+        Value block = add(b, first, step);
+        Value col = mul(b, block, blockSize);
+        Lanes elements = loadLanes(b, x, append(row, col), blocks * blockSize);
+        QuantizedBlocks quantized = emitQuantizeBlocks(
+            format, global, elements, loadOperands(row, block, blocks));
+        storeLanes(quantized.data, data, append(row, getByte(col)));
+        storeLanes(quantized.scales, scales.memref,
+                   append(scales.row, add(b, scales.firstCol, step)));
+      });
+}
+
+/// The last block of a row, from a copy padded with zeros. Only E2M1 has tails.
+/// The codes of the padding are not stored: they are not zero where the block's
+/// factor is NaN or infinity.
+void RowQuantizer::emitTail(ValueRange row, const ScaleRow &scales,
+                            const GlobalFactors &global) {
+  int64_t blockSize = format.getBlockSize();
+  Value zero = getIndex(b, 0), one = getIndex(b, 1);
+  Value col = mul(b, wholeBlocks, blockSize);
+  Lanes padded = loadLanes(b, tailX, zero, blockSize);
+  storeLanes(padded.like(0), tailX, zero);
+  emitLoop(b, zero, tail, [&](Value i) {
+    storeBits(loadBits(b, x, append(row, add(b, col, i))), tailX, i);
+  });
+  padded = loadLanes(b, tailX, zero, blockSize);
+  QuantizedBlocks blocks = emitQuantizeBlocks(
+      format, global, padded, loadOperands(row, wholeBlocks, 1));
+  storeLanes(blocks.data, tailData, zero);
+  storeLanes(blocks.scales, scales.memref,
+             append(scales.row, add(b, scales.firstCol, wholeBlocks)));
+  emitLoop(b, zero, ceilDiv(b, tail, 2), [&](Value i) {
+    Lanes byte = loadBits(b, tailData, i);
+    Lanes hasOdd(b, arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                          add(b, mul(b, i, 2), one), tail));
+    storeBits(select(hasOdd, byte, byte & 0xF), data,
+              append(row, add(b, getByte(col), i)));
+  });
+}
 
 static void emitLinear(QuantizeOp op, const ItemRange &range) {
   ImplicitLocOpBuilder &b = range.b;
@@ -131,6 +157,7 @@ static void emitLinear(QuantizeOp op, const ItemRange &range) {
     GlobalFactors global = factors.get(row);
     quantizer.emitRow(row, scale, row, global);
   });
+  quantizer.emitFree();
 }
 
 static void emitSwizzled(QuantizeOp op, const ItemRange &range) {
@@ -147,18 +174,22 @@ static void emitSwizzled(QuantizeOp op, const ItemRange &range) {
   emitLoop(b, range.begin, range.end, [&](Value item) {
     Indices bandIndex = delinearize(b, item, bandSizes);
     ValueRange batch = ValueRange(bandIndex).drop_back();
-    GlobalFactors global = factors.get(batch);
+    std::optional<GlobalFactors> global;
+    if (!op.hasRowGlobals())
+      global = factors.get(batch);
     Value first = mul(b, bandIndex.back(), kTileRows);
     Value count = min(b, getIndex(b, kTileRows), sub(b, rows, first));
     emitLoop(b, getIndex(b, 0), count, [&](Value i) {
-      quantizer.emitRow(append(batch, add(b, first, i)), band.getBuffer(), i,
-                        global);
+      Indices row = append(batch, add(b, first, i));
+      quantizer.emitRow(row, band.getBuffer(), i,
+                        global ? *global : factors.get(row));
     });
     band.emitClearRows(count);
     band.emitStoreTiles(scale, ceilDiv(b, scaleCols, kTileCols),
                         [&](Value col) { return append(bandIndex, col); });
   });
   band.emitFree();
+  quantizer.emitFree();
 }
 
 void emitRowItems(QuantizeOp op, const ItemRange &range) {

@@ -13,7 +13,9 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_ROWQUANTIZER_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_ROWQUANTIZER_H
 
+#include "BlockQuantizer.h"
 #include "Kernels.h"
+#include "PhiloxEmitter.h"
 
 namespace blockscale::cpu {
 
@@ -22,6 +24,48 @@ mlir::Value countRowItems(QuantizeOp op, mlir::ImplicitLocOpBuilder &b,
                           mlir::Value rows);
 
 void emitRowItems(QuantizeOp op, const ItemRange &range);
+
+/// Where the scales of blocks of a row go: memref[row.., firstCol + block].
+struct ScaleRow {
+  mlir::Value memref;
+  Indices row;
+  mlir::Value firstCol;
+};
+
+/// Emits the quantization of rows of one kernel.
+class RowQuantizer {
+public:
+  /// Allocates the buffers.
+  RowQuantizer(QuantizeOp op, const ItemRange &range);
+
+  /// Quantizes a row, its last block included where that is a tail.
+  void emitRow(mlir::ValueRange row, mlir::Value scales,
+               mlir::ValueRange scaleRow, const GlobalFactors &global);
+
+  /// Draws the random bits of a row, where the op takes any: before its blocks.
+  void emitBeginRow(mlir::ValueRange row);
+
+  /// Quantizes `count` whole blocks of a row, from block `first` on.
+  void emitBlocks(mlir::ValueRange row, mlir::Value first, mlir::Value count,
+                  const ScaleRow &scales, const GlobalFactors &global);
+
+  void emitFree();
+
+private:
+  bool hasTail() const;
+  mlir::Value getByte(mlir::Value col);
+  void emitTail(mlir::ValueRange row, const ScaleRow &scales,
+                const GlobalFactors &global);
+  BlockOperands loadOperands(mlir::ValueRange row, mlir::Value block,
+                             int64_t count);
+
+  mlir::ImplicitLocOpBuilder &b;
+  mlir::Value x, data, blockAmax;
+  BlockFormat format;
+  mlir::Value cols, wholeBlocks, tail;
+  mlir::Value tailX, tailData;
+  std::optional<RandomBytes> randomBytes;
+};
 
 } // namespace blockscale::cpu
 
