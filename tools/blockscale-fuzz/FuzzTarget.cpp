@@ -27,7 +27,7 @@ namespace blockscale {
 
 /// More would be spent on inputs than on what they reach.
 static constexpr size_t kMaxTextSize = 1 << 16;
-static constexpr int64_t kMaxConstantElements = 1 << 20;
+static constexpr int64_t kMaxFuzzedConstant = 1 << 20;
 
 /// Ends the process as a crash does, so that the fuzzer keeps the input.
 [[noreturn]] static void fail(const Twine &what) {
@@ -75,7 +75,7 @@ private:
 static bool hasLargeConstant(ModuleOp module) {
   return module
       ->walk([](arith::ConstantOp op) {
-        int64_t limit = kMaxConstantElements;
+        int64_t limit = kMaxFuzzedConstant;
         auto type = dyn_cast<ShapedType>(op.getType());
         if (!type || !type.hasStaticShape() ||
             llvm::is_contained(type.getShape(), 0))

@@ -133,7 +133,8 @@ static Error runAll() {
     if (Error error = runKept(makeInput(*stored, random), artifact, counts))
       return error;
   alarm(0);
-  sys::fs::remove(artifact);
+  if (std::error_code error = sys::fs::remove(artifact))
+    return createFileError(artifact, error);
   outs() << formatv("generated {0}, lowered to cpu {1}, to sm100 {2}\n",
                     counts.generated, counts.toCPU, counts.toSM100)
          << formatv("Done {0} runs in {1} second(s)\n", numRuns,
@@ -143,6 +144,7 @@ static Error runAll() {
   return Error::success();
 }
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name.
 extern "C" size_t LLVMFuzzerMutate(uint8_t *, size_t size, size_t) {
   return size;
 }

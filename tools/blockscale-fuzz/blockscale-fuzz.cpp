@@ -14,10 +14,12 @@
 #include "TextMutator.h"
 #include "ToolOptions.h"
 
-#include <cstring>
+#include "llvm/ADT/STLExtras.h"
 
 using namespace blockscale;
 
+// The names are libFuzzer's.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
 
 /// Also links the sanitizers' options, which are beside setToolVersion.
@@ -41,6 +43,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
     return LLVMFuzzerMutate(data, size, maxSize);
   std::string mutated = mutateText(input, random);
   mutated.resize(std::min(mutated.size(), maxSize));
-  std::memcpy(data, mutated.data(), mutated.size());
+  llvm::copy(mutated, data);
   return mutated.size();
 }
+// NOLINTEND(readability-identifier-naming)
