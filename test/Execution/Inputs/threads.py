@@ -29,6 +29,8 @@ QUANTIZERS = [
 ]
 PRODUCTS = [
     products.Op("mm", batch=1, layout_a="swizzled", bias="f32"),
+    # One panel of rows.
+    products.Op("narrow", global_a="row", global_b="row"),
     products.Op("rows", "rows", **MX, layout_a="grouped"),
     products.Op("columns", "columns", **MX, layout_a="grouped", layout_b="grouped"),
 ]
@@ -61,6 +63,8 @@ for op in QUANTIZERS:
                      case.comparable(case.results))
 for op in PRODUCTS:
     op.shape = SHAPE if op.kind == "mm" else {**SHAPE, "B": (), "G": 3}
+    if op.name == "narrow":
+        op.shape = {"B": (), "M": 5, "N": 700, "K": 544}
     case = products.Case(op, RANDOM, () if op.kind == "mm" else (96, 96, 288))
     results = [run(op, case.arguments, 1, threads) for threads in THREADS]
     expect.record(f"@{op.name}", case.problem(results[0][0]))
