@@ -36,12 +36,18 @@ struct ItemRange {
 template <typename OpTy>
 void emitPrologue(OpTy, CallSite &) {}
 
+/// Items: rows of x over all batch dimensions, or bands of 16 rows where groups
+/// run down the columns.
+mlir::Value prepareCall(HadamardOp op, CallSite &site);
+void emitItems(HadamardOp op, const ItemRange &range);
+
 /// Items: rows of x over all batch dimensions; with swizzled scales, bands of
 /// 128 rows, so that a tile of scales has one writer.
 mlir::Value prepareCall(QuantizeOp op, CallSite &site);
 void emitItems(QuantizeOp op, const ItemRange &range);
 
-/// Items: rows of the result over all batch dimensions.
+/// Items: bands of as many rows of the result as a block has, over all batch
+/// dimensions.
 mlir::Value prepareCall(DequantizeOp op, CallSite &site);
 void emitItems(DequantizeOp op, const ItemRange &range);
 
@@ -49,6 +55,10 @@ void emitItems(DequantizeOp op, const ItemRange &range);
 mlir::Value prepareCall(AmaxOp op, CallSite &site);
 void emitPrologue(AmaxOp op, CallSite &site);
 void emitItems(AmaxOp op, const ItemRange &range);
+
+/// Items: rows of x over all batch dimensions.
+mlir::Value prepareCall(ScaleSweepOp op, CallSite &site);
+void emitItems(ScaleSweepOp op, const ItemRange &range);
 
 /// Items: elements of the result.
 mlir::Value prepareCall(GlobalScaleOp op, CallSite &site);
@@ -58,6 +68,11 @@ void emitItems(GlobalScaleOp op, const ItemRange &range);
 /// layout, rows of memory between equal layouts.
 mlir::Value prepareCall(SwizzleOp op, CallSite &site);
 void emitItems(SwizzleOp op, const ItemRange &range);
+
+/// Items: bands of 128 rows into tiles, of as many rows as a block has into
+/// linear scales.
+mlir::Value prepareCall(ExpandScaleOp op, CallSite &site);
+void emitItems(ExpandScaleOp op, const ItemRange &range);
 
 /// Items: panels of up to 32 rows and 128 columns of the result, in each batch
 /// element.

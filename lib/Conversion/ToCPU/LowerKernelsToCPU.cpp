@@ -85,13 +85,9 @@ private:
 static LogicalResult verifyForm(Operation *op) {
   auto refuse = [&] { return op->emitOpError("has no lowering to the CPU"); };
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
-    if (quantize.getOffsets())
-      return refuse();
-  } else if (auto dequantize = dyn_cast<DequantizeOp>(op)) {
-    if (dequantize.getBlock()[0] != 1 || dequantize.hasRowGlobals())
-      return refuse();
-  } else if (auto amax = dyn_cast<AmaxOp>(op)) {
-    if (amax.getOffsets() || amax.isPerRow())
+    LayoutAttr layout = getLayout(quantize.getScale().getType());
+    if (quantize.getOffsets() && quantize.getBlock()[0] != 1 && layout &&
+        !layout.isGrouped())
       return refuse();
   }
   return success();
@@ -101,11 +97,12 @@ static LogicalResult verifyForm(Operation *op) {
 template <typename FnTy>
 static LogicalResult dispatch(KernelOp kernel, FnTy &&fn) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.getSingleOp())
-      .Case<AmaxOp, DequantizeOp, GlobalScaleOp, QuantizeOp, ScaledMMOp,
-            ScaledGroupedMMOp, SwizzleOp>([&](auto op) {
-        fn(op);
-        return success();
-      })
+      .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
+            QuantizeOp, ScaledMMOp, ScaledGroupedMMOp, ScaleSweepOp, SwizzleOp>(
+          [&](auto op) {
+            fn(op);
+            return success();
+          })
       .Default([&](Operation *op) {
         return op->emitOpError("has no lowering to the CPU");
       });
