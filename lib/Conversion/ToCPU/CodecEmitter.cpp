@@ -47,26 +47,27 @@ static Lanes getMagnitude(Lanes bits) { return bits & kFloatMagnitudeMask; }
 // Encoding
 //===----------------------------------------------------------------------===//
 
+/// The smaller one; `b` where one is NaN. Written as what vector units have.
+static Lanes minOrSecond(Lanes a, Lanes b) {
+  return select(compare(CmpFPredicate::OLT, a, b), a, b);
+}
+
 /// The code nearest to a magnitude (f32 bits), which may be that of any code.
 ///
-/// Above the smallest normal value, low mantissa bits are rounded away and a
-/// carry reaches the exponent. Below, the sum with a number whose last place is
-/// the spacing of codes has the rounded multiple of it in its low bits. Each
-/// part sees the magnitude clamped to its range, where both give the same code,
-/// so their sum counts that code twice: no lane needs a selection, which
-/// targets without mask registers do badly where results are narrower than
-/// magnitudes.
+/// The power of two of a magnitude, but at least the smallest normal value, is
+/// 2^mantissaBits times the spacing of codes around it. Adding this power
+/// moved up by `shift` rounds to a multiple of the spacing, which the low bits
+/// of the sum count; its exponent counts the codes below.
 static Lanes encodeMagnitude(const Fields &fields, Lanes bits) {
-  Lanes boundary = bits.like(numerics::toBits(fields.getMinNormal()));
   int shift = fields.getShift();
-  Lanes upper = maxUnsigned(bits, boundary);
-  Lanes odd = (upper >> shift) & 1;
-  Lanes normal = (upper + ((1u << (shift - 1)) - 1) + odd) >> shift;
-  float anchor = powerOfTwo(kFloatMantissaBits) * fields.getSpacing();
-  Lanes subnormal = toBits(toF32(minUnsigned(bits, boundary)) + anchor);
-  return normal + subnormal -
-         ((fields.getRebias() >> shift) + numerics::toBits(anchor) +
-          (1u << fields.mantissaBits));
+  Lanes power = toF32(bits & kFloatInfinityBits);
+  Lanes smallest = power.like(fields.getMinNormal());
+  power = toBits(
+      select(compare(CmpFPredicate::OGT, power, smallest), power, smallest));
+  uint32_t move = static_cast<uint32_t>(shift) << kFloatMantissaBits;
+  Lanes sum = toBits(toF32(bits) + toF32(power + move));
+  uint32_t base = numerics::toBits(fields.getMinNormal()) >> shift;
+  return (sum - power) + (power >> shift) - (move + base);
 }
 
 /// The magnitude that encodeMagnitude gives `code` for.
@@ -92,31 +93,34 @@ static Lanes getSign(Lanes x, int position, NegativeZero negativeZero) {
 ///   min(rint(2 a), rint(a) + 2, rint(a / 2) + 4, 7)
 ///
 /// and adding 2^22, whose last place is 1/2, leaves rint(2 a) in the low bits.
-/// The sums are positive, or NaN, so their bits compare as integers and NaN
-/// loses to 7.
+/// NaN loses to 7.
 static Lanes encodeE2M1Magnitude(Lanes a) {
   constexpr float kAnchor = 4194304.0f; // 2^22
-  Lanes halves = toBits(a + kAnchor);
-  Lanes ones = toBits(addExactProduct(a, a.like(0.5f), a.like(kAnchor + 1.0f)));
-  Lanes twos =
-      toBits(addExactProduct(a, a.like(0.25f), a.like(kAnchor + 2.0f)));
-  Lanes largest = halves.like(numerics::toBits(kAnchor + 3.5f));
-  return minUnsigned(minUnsigned(halves, ones), minUnsigned(twos, largest));
+  Lanes halves = a + kAnchor;
+  Lanes ones = addExactProduct(a, a.like(0.5f), a.like(kAnchor + 1.0f));
+  Lanes twos = addExactProduct(a, a.like(0.25f), a.like(kAnchor + 2.0f));
+  Lanes smallest = minOrSecond(minOrSecond(halves, ones), twos);
+  Lanes limited = minOrSecond(smallest, a.like(kAnchor + 3.5f));
+  return toBits(limited) - numerics::toBits(kAnchor);
 }
 
-Lanes emitEncode(ElementFormat format, Lanes x, NegativeZero negativeZero) {
+Lanes emitEncodeLimit(ElementFormat format, Lanes x) {
   const FormatInfo &info = getFormatInfo(format);
-  Lanes sign = getSign(x, info.bits - 1, negativeZero);
-  Lanes magnitude = getMagnitude(toBits(x));
+  uint32_t nan = getMagnitudeOf(getFields(format), info.nanCode);
+  return select(isNan(x), toF32(toBits(x).like(nan)), x.like(info.maxFinite));
+}
+
+Lanes emitEncode(ElementFormat format, Lanes x, NegativeZero negativeZero,
+                 std::optional<Lanes> limit) {
+  Lanes sign = getSign(x, getFormatInfo(format).bits - 1, negativeZero);
+  Lanes magnitude = toF32(getMagnitude(toBits(x)));
+  // Sums rather than unions: they merge with what else is added to codes.
   if (format == ElementFormat::E2M1)
-    return encodeE2M1Magnitude(toF32(magnitude)) | sign;
-  Fields fields = getFields(format);
-  Lanes saturated =
-      minUnsigned(magnitude, magnitude.like(numerics::toBits(info.maxFinite)));
-  Lanes encoded =
-      select(isNan(x), magnitude.like(getMagnitudeOf(fields, info.nanCode)),
-             saturated);
-  return encodeMagnitude(fields, encoded) | sign;
+    return encodeE2M1Magnitude(magnitude) + sign;
+  if (!limit)
+    limit = emitEncodeLimit(format, x);
+  Lanes limited = toBits(minOrSecond(magnitude, *limit));
+  return encodeMagnitude(getFields(format), limited) + sign;
 }
 
 /// In units of 1/512, codes are 256 apart to 1024, then 512 to 2048, then 1024.

@@ -18,15 +18,23 @@
 #include "Lanes.h"
 #include "blockscale/Numerics/Codec.h"
 
+#include <optional>
+
 namespace blockscale::cpu {
 
 /// What an element that was scaled to -0 encodes as.
 enum class NegativeZero { Keep, Drop };
 
-/// numerics::encode, saturating. NaN gives the format's NaN code. Bits above
-/// the low byte are unspecified.
+/// What the magnitudes of numbers are limited to before they are encoded: the
+/// largest of the format, or where a lane of `x` is NaN, what has its NaN code.
+/// E2M1 needs none.
+Lanes emitEncodeLimit(numerics::ElementFormat format, Lanes x);
+
+/// numerics::encode, saturating. NaN gives the format's NaN code. `limit` is
+/// emitEncodeLimit of `x`, if it is known from something else.
 Lanes emitEncode(numerics::ElementFormat format, Lanes x,
-                 NegativeZero negativeZero = NegativeZero::Keep);
+                 NegativeZero negativeZero = NegativeZero::Keep,
+                 std::optional<Lanes> limit = std::nullopt);
 
 /// numerics::encodeE2M1Stochastic under the random bits of i32 lanes below 256.
 /// Bits above the low byte are zero.

@@ -207,6 +207,23 @@ Lanes repeatLanes(Lanes x, int64_t times) {
   return shuffle(x, mask);
 }
 
+Lanes slice(Lanes x, int64_t first, int64_t count) {
+  if (count == x.getCount())
+    return x;
+  return shuffle(x, llvm::to_vector(llvm::seq(first, first + count)));
+}
+
+Lanes concatenate(ArrayRef<Lanes> parts) {
+  if (parts.size() == 1)
+    return parts.front();
+  Lanes left = concatenate(parts.take_front(parts.size() / 2));
+  Lanes right = concatenate(parts.drop_front(parts.size() / 2));
+  ImplicitLocOpBuilder &builder = left.getBuilder();
+  auto mask = llvm::to_vector(
+      llvm::seq<int64_t>(0, left.getCount() + right.getCount()));
+  return Lanes(builder, vector::ShuffleOp::create(builder, left, right, mask));
+}
+
 std::pair<Lanes, Lanes> splitHalves(Lanes x) {
   auto lanes = llvm::to_vector(llvm::seq<int64_t>(0, x.getCount()));
   auto half = ArrayRef<int64_t>(lanes).take_front(lanes.size() / 2);

@@ -148,6 +148,10 @@ Lanes interleave(Lanes even, Lanes odd);
 /// Every lane `times` times: 0, 0, .., 1, 1, ..
 Lanes repeatLanes(Lanes x, int64_t times);
 
+/// `count` lanes from `first` on, and the lanes of all `parts`.
+Lanes slice(Lanes x, int64_t first, int64_t count);
+Lanes concatenate(llvm::ArrayRef<Lanes> parts);
+
 /// The first and the second half of the lanes.
 std::pair<Lanes, Lanes> splitHalves(Lanes x);
 

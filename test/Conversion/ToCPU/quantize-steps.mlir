@@ -1,7 +1,8 @@
 // RUN: blockscale-opt %s -blockscale-lower-kernels-to-cpu -canonicalize -cse -split-input-file | FileCheck %s
 
-// 256 elements a step: 16 blocks of 16, whose scales are one vector. Two bf16
-// elements lie in one 32-bit lane; their codes meet in one byte.
+// 256 elements a step: 16 blocks of 16, whose scales are one vector. They are
+// encoded 128 at a time: 64 words of two bf16 elements come apart into four
+// vectors, so that the eight codes of equal lanes meet in one word of the data.
 // CHECK-LABEL: func.func private @nvfp4_quantize_0(
 // CHECK-SAME:      [[X:%.+]]: memref<4x512xbf16>, [[Q:%.+]]: memref<4x256xi8>, [[S:%.+]]: memref<4x32xf8E4M3FN>,
 // CHECK-DAG:     [[C16:%.+]] = arith.constant 16 : index
@@ -12,8 +13,15 @@
 // CHECK:             [[COL:%.+]] = arith.muli [[BLOCK]], [[C16]]
 // CHECK:             vector.load [[X]][[[ROW]], [[COL]]] : memref<4x512xbf16>, vector<256xbf16>
 // CHECK:             vector.bitcast {{%.+}} : vector<256xi16> to vector<128xi32>
-// CHECK-COUNT-3:     vector.deinterleave
-// CHECK:             [[CODES:%.+]] = arith.trunci {{%.+}} : vector<128xi32> to vector<128xi8>
+// CHECK:             vector.deinterleave {{%.+}} : vector<64xi32> -> vector<32xi32>
+// CHECK-COUNT-2:     vector.deinterleave {{%.+}} : vector<32xi32> -> vector<16xi32>
+// CHECK:             vector.deinterleave {{%.+}} : vector<64xi32> -> vector<32xi32>
+// CHECK-COUNT-2:     vector.deinterleave {{%.+}} : vector<32xi32> -> vector<16xi32>
+// CHECK:             vector.deinterleave {{%.+}} : vector<32xi32> -> vector<16xi32>
+// CHECK-NOT:         vector.deinterleave
+// CHECK-COUNT-16:    arith.mulf {{%.+}}, {{%.+}} : vector<16xf32>
+// CHECK:             [[WORDS:%.+]] = vector.shuffle {{.*}} : vector<16xi32>, vector<16xi32>
+// CHECK:             [[CODES:%.+]] = vector.bitcast [[WORDS]] : vector<32xi32> to vector<128xi8>
 // CHECK:             [[SCALES:%.+]] = arith.trunci {{%.+}} : vector<16xi32> to vector<16xi8>
 // CHECK:             vector.store [[CODES]], [[Q]][[[ROW]], {{%.+}}] : memref<4x256xi8>, vector<128xi8>
 // CHECK:             [[BYTES:%.+]] = arith.bitcast [[SCALES]] : vector<16xi8> to vector<16xf8E4M3FN>
@@ -31,14 +39,14 @@ func.func @nvfp4(%x: memref<4x512xbf16>, %q: memref<4x256xi8>, %s: memref<4x32xf
 
 // -----
 
-// f32 elements come apart by a shuffle; FP8 codes meet in a half word. 8 blocks
-// of 32 are a step.
+// Four f32 elements, 64 at a time, have their FP8 codes in one word. 8 blocks of
+// 32 are a step.
 // CHECK-LABEL: func.func private @mxfp8_quantize_0(
 // CHECK-SAME:      [[X:%.+]]: memref<4x512xf32>, [[Q:%.+]]: memref<4x512xf8E5M2>, [[S:%.+]]: memref<4x16xf8E8M0FNU>,
 // CHECK:         vector.load [[X]]{{.*}} : memref<4x512xf32>, vector<256xf32>
-// CHECK:         vector.deinterleave {{%.+}} : vector<256xi32> -> vector<128xi32>
-// CHECK:         [[PAIRS:%.+]] = arith.trunci {{%.+}} : vector<128xi32> to vector<128xi16>
-// CHECK:         vector.bitcast [[PAIRS]] : vector<128xi16> to vector<256xi8>
+// CHECK:         vector.deinterleave {{%.+}} : vector<64xi32> -> vector<32xi32>
+// CHECK-COUNT-2: vector.deinterleave {{%.+}} : vector<32xi32> -> vector<16xi32>
+// CHECK:         vector.bitcast {{%.+}} : vector<64xi32> to vector<256xi8>
 // CHECK:         vector.store {{%.+}}, [[Q]]{{.*}} : memref<4x512xf8E5M2>, vector<256xf8E5M2>
 // CHECK:         vector.store {{%.+}}, [[S]]{{.*}} : memref<4x16xf8E8M0FNU>, vector<8xf8E8M0FNU>
 func.func @mxfp8(%x: memref<4x512xf32>, %q: memref<4x512xf8E5M2>, %s: memref<4x16xf8E8M0FNU>) {
