@@ -43,6 +43,12 @@ Value emitGroupLoop(ImplicitLocOpBuilder &b, const GroupedDim &dim,
   return emitLoopOver(b, dim, getDim(b, dim.offsets, 0), body).front();
 }
 
+Group emitBehindGroups(ImplicitLocOpBuilder &b, const GroupedDim &dim) {
+  Value count = getDim(b, dim.offsets, 0);
+  SmallVector<Value> before = emitLoopOver(b, dim, count, [](const Group &) {});
+  return {count, before[0], before[0], before[1]};
+}
+
 Group emitFindGroup(ImplicitLocOpBuilder &b, const GroupedDim &dim,
                     Value index) {
   SmallVector<Value> before = emitLoopOver(b, dim, index, [](const Group &) {});

@@ -41,6 +41,9 @@ struct Group {
 mlir::Value emitGroupLoop(mlir::ImplicitLocOpBuilder &b, const GroupedDim &dim,
                           llvm::function_ref<void(const Group &)> body);
 
+/// An empty group behind the last one.
+Group emitBehindGroups(mlir::ImplicitLocOpBuilder &b, const GroupedDim &dim);
+
 /// The group `index`.
 Group emitFindGroup(mlir::ImplicitLocOpBuilder &b, const GroupedDim &dim,
                     mlir::Value index);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GroupedQuantizer.h"
 #include "PatchQuantizer.h"
 #include "RowQuantizer.h"
 
@@ -25,8 +26,11 @@ Value prepareCall(QuantizeOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   CallSite::Sizes sizes = site.getSizes(op.getX());
   ArrayRef<OpFoldResult> batch = ArrayRef<OpFoldResult>(sizes).drop_back(2);
-  ArrayRef<OpFoldResult> leading =
-      ArrayRef<OpFoldResult>(sizes).drop_back(op.hasRowGlobals() ? 1 : 2);
+  CallSite::Sizes globals(batch);
+  if (op.hasRowGlobals())
+    globals.push_back(sizes.end()[-2]);
+  if (op.getOffsets())
+    globals = site.getSizes(op.getOffsets());
   OpFoldResult rows = sizes.end()[-2], cols = sizes.end()[-1];
   if (!acceptsTails(op.getEffectiveRecipe())) {
     site.requireMultiple(rows, op.getBlock()[0],
@@ -37,14 +41,23 @@ Value prepareCall(QuantizeOp op, CallSite &site) {
   site.requireSizes("scale", op.getScale(),
                     getScaleSizes(b, b.getLoc(), sizes, op.getScaleForm()),
                     "x");
-  site.requireGlobalSizes("global_scale", op.getGlobalScale(), leading, "x");
-  site.requireGlobalSizes("global_amax", op.getGlobalAmax(), leading, "x");
+  StringRef source = op.getOffsets() ? "offsets" : "x";
+  site.requireGlobalSizes("global_scale", op.getGlobalScale(), globals, source);
+  site.requireGlobalSizes("global_amax", op.getGlobalAmax(), globals, source);
   site.requireSizes("block_amax", op.getBlockAmax(),
                     getScaleSizes(b, b.getLoc(), sizes, op.getScaleForm()),
                     "x");
   site.requireSizes("rng", op.getRng(), {b.getIndexAttr(2)},
                     "a seed and an offset");
 
+  if (op.getOffsets()) {
+    LayoutAttr layout = getLayout(op.getScale().getType());
+    if (layout && layout.isGrouped())
+      site.requireSizes("offsets", op.getOffsets(),
+                        {b.getIndexAttr(layout.getGroups())},
+                        "the layout of scale");
+    return countGroupedItems(op, site);
+  }
   Value items = hasBlocksOfOneRow(op)
                     ? countRowItems(op, b, toIndex(b, rows))
                     : countPatchItems(b, toIndex(b, rows), toIndex(b, cols));
@@ -54,7 +67,9 @@ Value prepareCall(QuantizeOp op, CallSite &site) {
 }
 
 void emitItems(QuantizeOp op, const ItemRange &range) {
-  if (hasBlocksOfOneRow(op))
+  if (op.getOffsets())
+    emitGroupedItems(op, range);
+  else if (hasBlocksOfOneRow(op))
     emitRowItems(op, range);
   else
     emitPatchItems(op, range);

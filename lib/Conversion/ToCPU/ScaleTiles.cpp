@@ -39,8 +39,14 @@ void ScaleBand::emitClearRows(Value rows) {
 
 void ScaleBand::emitStoreTiles(Value tiles, Value colTiles,
                                function_ref<Indices(Value)> getTile) {
+  emitStoreTiles(tiles, getIndex(b, 0), colTiles, getTile);
+}
+
+void ScaleBand::emitStoreTiles(Value tiles, Value firstColTile,
+                               Value lastColTile,
+                               function_ref<Indices(Value)> getTile) {
   Value zero = getIndex(b, 0);
-  emitLoop(b, zero, colTiles, [&](Value tile) {
+  emitLoop(b, firstColTile, lastColTile, [&](Value tile) {
     Indices prefix = getTile(tile);
     Value col = mul(b, tile, kTileCols);
     emitLoop(b, zero, getIndex(b, kTileRowGroup), [&](Value inner) {

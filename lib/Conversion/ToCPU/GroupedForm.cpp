@@ -1,0 +1,65 @@
+//===- GroupedForm.cpp - Where groups and their scales lie ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GroupedForm.h"
+#include "blockscale/Numerics/ScaleLayout.h"
+
+using namespace mlir;
+using blockscale::numerics::kTileCols;
+using blockscale::numerics::kTileRows;
+
+namespace blockscale::cpu {
+
+GroupedForm::GroupedForm(ImplicitLocOpBuilder &b, QuantizeOp op,
+                         function_ref<Value(Value)> lookup, int64_t pieceSize)
+    : b(b), form(op.getScaleForm()), layout(getLayout(op.getScale().getType())),
+      groupDim(op.getGroupDim()), transposed(op.getTransposed()) {
+  Indices sizes = getLeadingSizes(b, lookup(op.getX()), 2);
+  int64_t unit = op.getBlock()[groupDim];
+  across = sizes[1 - groupDim];
+  scaleRows = ceilDiv(b, sizes[form[0].dim], form[0].divisor);
+  scaleCols = ceilDiv(b, sizes[form[1].dim], form[1].divisor);
+  if (isGroupedLayout())
+    pieceSize = alongScaleRows() ? kTileRows * form[0].divisor
+                                 : kTileCols * form[1].divisor;
+  dim = {lookup(op.getOffsets()), div(b, sizes[groupDim], unit), unit,
+         pieceSize / unit};
+}
+
+Value GroupedForm::toElements(Value blocks) const {
+  return mul(b, blocks, dim.unit);
+}
+
+Value GroupedForm::toScales(Value blocks) const {
+  return mul(b, blocks, dim.unit / form[alongScaleRows() ? 0 : 1].divisor);
+}
+
+Value GroupedForm::getPieceCount() const {
+  Value groups = cpu::getDim(b, dim.offsets, 0);
+  return div(b, add(b, dim.extent, mul(b, groups, dim.tileSize - 1)),
+             dim.tileSize);
+}
+
+Value GroupedForm::getTilesAcross() const {
+  return alongScaleRows() ? ceilDiv(b, scaleCols, kTileCols)
+                          : ceilDiv(b, scaleRows, kTileRows);
+}
+
+ScaleMatrix GroupedForm::getScales(Value scale, const Group &group) const {
+  if (!isGroupedLayout())
+    return ScaleMatrix(b, scale, layout, {});
+  Value zero = getIndex(b, 0), first = toScales(group.begin);
+  Value firstTile = mul(b, group.tilesBefore, getTilesAcross());
+  if (alongScaleRows())
+    return ScaleMatrix::getGroup(b, scale, firstTile, getTilesAcross(), first,
+                                 zero);
+  Value cols = sub(b, toScales(group.end), first);
+  return ScaleMatrix::getGroup(b, scale, firstTile, ceilDiv(b, cols, kTileCols),
+                               zero, first);
+}
+
+} // namespace blockscale::cpu

@@ -1,0 +1,332 @@
+//===- GroupedQuantizer.cpp - Quantization of groups ----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GroupedQuantizer.h"
+#include "GlobalFactorsSource.h"
+#include "GroupedClear.h"
+#include "PatchQuantizer.h"
+#include "RowQuantizer.h"
+#include "ScaleTiles.h"
+#include "blockscale/Numerics/ScaleLayout.h"
+
+using namespace mlir;
+using blockscale::numerics::kTileCols;
+using blockscale::numerics::kTileRows;
+
+namespace blockscale::cpu {
+
+/// How the matrix is walked over.
+enum class GroupedWalk {
+  /// Bands of rows of x, with all groups that they have.
+  Bands,
+  /// Pieces of groups, row by row.
+  RowPieces,
+  /// Pieces of groups, cut across the groups in patches.
+  Patches
+};
+
+static GroupedWalk getWalk(QuantizeOp op) {
+  if (op.getBlock()[0] != 1)
+    return GroupedWalk::Patches;
+  LayoutAttr layout = getLayout(op.getScale().getType());
+  return layout && layout.isGrouped() && op.getGroupDim() == 0
+             ? GroupedWalk::RowPieces
+             : GroupedWalk::Bands;
+}
+
+/// Rows of a band: those of a tile, fewer where scales are linear.
+static int64_t getBandRows(QuantizeOp op) {
+  return getLayout(op.getScale().getType()) ? kTileRows : 16;
+}
+
+static int64_t getPieceSize(QuantizeOp op) {
+  return op.getGroupDim() == 0 ? kPatchRows : kPatchCols;
+}
+
+/// Elements of a patch across the groups.
+static int64_t getPatchSizeAcross(QuantizeOp op) {
+  return op.getGroupDim() == 0 ? kPatchCols : kPatchRows;
+}
+
+/// Whether all groups have the same factors and linear scales, so that their
+/// blocks are quantized alike. Then what they cover is one group, whose pieces
+/// begin at whole bytes.
+static bool isOneGroup(QuantizeOp op, const ItemRange &range) {
+  return !getLayout(op.getScale().getType()) &&
+         !isPerElement(range.lookup(op.getGlobalScale())) &&
+         !isPerElement(range.lookup(op.getGlobalAmax()));
+}
+
+namespace {
+
+class GroupedQuantizer {
+public:
+  GroupedQuantizer(QuantizeOp op, const ItemRange &range)
+      : b(range.b), op(op), scale(range.lookup(op.getScale())),
+        form(
+            b, op, [&](Value logical) { return range.lookup(logical); },
+            getPieceSize(op)),
+        factors(op, range), isOne(isOneGroup(op, range)),
+        rows(getDim(b, range.lookup(op.getX()), 0)) {}
+
+  void emitBands(const ItemRange &range, Value begin, Value end);
+  void emitRowPieces(const ItemRange &range, Value begin, Value end);
+  void emitPatches(const ItemRange &range, Value begin, Value end);
+
+  const GroupedForm &getForm() const { return form; }
+
+private:
+  using PieceBody =
+      function_ref<void(const Group &group, Value first, Value size)>;
+
+  void emitPiece(Value item, PieceBody body);
+  void emitRowGroups(RowQuantizer &quantizer, Value first, Value last,
+                     ScaleBand *band);
+  void emitColGroups(RowQuantizer &quantizer, Value first, Value last,
+                     ScaleBand *band);
+
+  Value getScaleCols() const { return form.getScaleCols(); }
+  GlobalFactors getFactors(const Group &group) const {
+    return factors.get(group.index);
+  }
+  /// Clears the band's rows from `count` on and stores it to the row of tiles
+  /// `rowTile` of scales without groups.
+  void emitStoreBand(ScaleBand &band, Value count, Value rowTile);
+
+  ImplicitLocOpBuilder &b;
+  QuantizeOp op;
+  Value scale;
+  GroupedForm form;
+  GlobalFactorsSource factors;
+  bool isOne;
+  Value rows;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Bands
+//===----------------------------------------------------------------------===//
+
+void GroupedQuantizer::emitStoreBand(ScaleBand &band, Value count,
+                                     Value rowTile) {
+  band.emitClearRows(count);
+  band.emitStoreTiles(scale, ceilDiv(b, getScaleCols(), kTileCols),
+                      [&](Value col) { return Indices{rowTile, col}; });
+}
+
+/// Rows [first, last) of x, which may be rows of several groups, and behind the
+/// last of no group.
+void GroupedQuantizer::emitRowGroups(RowQuantizer &quantizer, Value first,
+                                     Value last, ScaleBand *band) {
+  Value covered = emitGroupLoop(b, form.getDim(), [&](const Group &group) {
+    GlobalFactors global = getFactors(group);
+    emitLoop(b, max(b, first, group.begin), min(b, last, group.end),
+             [&](Value row) {
+               if (band)
+                 quantizer.emitRow(row, band->getBuffer(), sub(b, row, first),
+                                   global);
+               else
+                 quantizer.emitRow(row, scale, row, global);
+             });
+  });
+  if (band)
+    emitStoreBand(*band, sub(b, min(b, max(b, covered, first), last), first),
+                  div(b, first, kTileRows));
+}
+
+/// Rows [first, last) of x, whose columns are those of groups. In the band a
+/// group of a grouped layout begins with a tile.
+void GroupedQuantizer::emitColGroups(RowQuantizer &quantizer, Value first,
+                                     Value last, ScaleBand *band) {
+  bool isGrouped = form.isGroupedLayout();
+  emitLoop(b, first, last, [&](Value row) {
+    quantizer.emitBeginRow(row);
+    emitGroupLoop(b, form.getDim(), [&](const Group &group) {
+      Value firstCol =
+          isGrouped ? mul(b, group.tilesBefore, kTileCols) : group.begin;
+      ScaleRow target =
+          band ? ScaleRow{band->getBuffer(), {sub(b, row, first)}, firstCol}
+               : ScaleRow{scale, {row}, firstCol};
+      quantizer.emitBlocks(row, group.begin, sub(b, group.end, group.begin),
+                           target, getFactors(group));
+    });
+  });
+  if (!band)
+    return;
+  Value count = sub(b, last, first), rowTile = div(b, first, kTileRows);
+  if (!isGrouped)
+    return emitStoreBand(*band, count, rowTile);
+  band->emitClearRows(count);
+  emitGroupLoop(b, form.getDim(), [&](const Group &group) {
+    Value before = group.tilesBefore;
+    Value tiles = ceilDiv(b, sub(b, group.end, group.begin), kTileCols);
+    Value firstTile =
+        add(b, mul(b, before, form.getTilesAcross()), mul(b, rowTile, tiles));
+    band->emitStoreTiles(scale, before, add(b, before, tiles), [&](Value col) {
+      return Indices{add(b, firstTile, sub(b, col, before))};
+    });
+  });
+}
+
+void GroupedQuantizer::emitBands(const ItemRange &range, Value begin,
+                                 Value end) {
+  int64_t bandRows = getBandRows(op);
+  RowQuantizer quantizer(op, range);
+  std::optional<ScaleBand> band;
+  if (getLayout(op.getScale().getType()))
+    band.emplace(b, form.isGroupedLayout()
+                        ? mul(b, form.getPieceCount(), kTileCols)
+                        : getScaleCols());
+  emitLoop(b, begin, end, [&](Value item) {
+    Value first = mul(b, item, bandRows);
+    Value last = min(b, add(b, first, getIndex(b, bandRows)), rows);
+    ScaleBand *target = band ? &*band : nullptr;
+    if (form.alongRows())
+      return emitRowGroups(quantizer, first, last, target);
+    emitColGroups(quantizer, first, last, target);
+  });
+  if (band)
+    band->emitFree();
+  quantizer.emitFree();
+}
+
+//===----------------------------------------------------------------------===//
+// Pieces
+//===----------------------------------------------------------------------===//
+
+/// Emits `body` for the piece `item` of the group that has it: blocks from
+/// `first` on, `size` elements.
+void GroupedQuantizer::emitPiece(Value item, PieceBody body) {
+  const GroupedDim &dim = form.getDim();
+  auto emitIn = [&](const Group &group) {
+    Value tiles = ceilDiv(b, sub(b, group.end, group.begin), dim.tileSize);
+    Value isLater = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, item,
+                                          group.tilesBefore);
+    Value isEarlier = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item,
+                                            add(b, group.tilesBefore, tiles));
+    emitIf(b, arith::AndIOp::create(b, isLater, isEarlier), [&] {
+      Value first = add(b, group.begin,
+                        mul(b, sub(b, item, group.tilesBefore), dim.tileSize));
+      Value blocks =
+          min(b, sub(b, group.end, first), getIndex(b, dim.tileSize));
+      body(group, first, form.toElements(blocks));
+    });
+  };
+  if (!isOne) {
+    emitGroupLoop(b, dim, emitIn);
+    return;
+  }
+  Value zero = getIndex(b, 0);
+  emitIn({zero, zero, emitBehindGroups(b, dim).begin, zero});
+}
+
+void GroupedQuantizer::emitRowPieces(const ItemRange &range, Value begin,
+                                     Value end) {
+  RowQuantizer quantizer(op, range);
+  ScaleBand band(b, getScaleCols());
+  Value colTiles = form.getTilesAcross();
+  emitLoop(b, begin, end, [&](Value item) {
+    emitPiece(item, [&](const Group &group, Value first, Value size) {
+      GlobalFactors global = getFactors(group);
+      emitLoop(b, getIndex(b, 0), size, [&](Value i) {
+        quantizer.emitRow(add(b, first, i), band.getBuffer(), i, global);
+      });
+      band.emitClearRows(size);
+      Value firstTile = mul(b, item, colTiles);
+      band.emitStoreTiles(scale, colTiles, [&](Value col) {
+        return Indices{add(b, firstTile, col)};
+      });
+    });
+  });
+  band.emitFree();
+  quantizer.emitFree();
+}
+
+void GroupedQuantizer::emitPatches(const ItemRange &range, Value begin,
+                                   Value end) {
+  int64_t sizeAcross = getPatchSizeAcross(op);
+  Value across = form.getAcross();
+  Indices sizes = {form.getPieceCount(), ceilDiv(b, across, sizeAcross)};
+  PatchQuantizer quantizer(op, range);
+  emitLoop(b, begin, end, [&](Value item) {
+    Indices index = delinearize(b, item, sizes);
+    emitPiece(index[0], [&](const Group &group, Value first, Value size) {
+      Value firstAlong = form.toElements(first);
+      Value firstAcross = mul(b, index[1], sizeAcross);
+      Value rest = getExtent(b, across, firstAcross, sizeAcross);
+      Patch patch = form.alongRows()
+                        ? Patch{{}, firstAlong, firstAcross, size, rest}
+                        : Patch{{}, firstAcross, firstAlong, rest, size};
+      quantizer.emitPatch(patch, form.getScales(scale, group),
+                          getFactors(group));
+    });
+  });
+  quantizer.emitFree();
+}
+
+//===----------------------------------------------------------------------===//
+// Items
+//===----------------------------------------------------------------------===//
+
+/// Items of the groups, before those of what they leave.
+static Value countItemsOfGroups(ImplicitLocOpBuilder &b, QuantizeOp op,
+                                const GroupedForm &form, Value rows) {
+  switch (getWalk(op)) {
+  case GroupedWalk::Bands:
+    return ceilDiv(b, rows, getBandRows(op));
+  case GroupedWalk::RowPieces:
+    return form.getPieceCount();
+  case GroupedWalk::Patches:
+    break;
+  }
+  return mul(b, form.getPieceCount(),
+             ceilDiv(b, form.getAcross(), getPatchSizeAcross(op)));
+}
+
+static GroupedClear getClear(ImplicitLocOpBuilder &b, QuantizeOp op,
+                             const GroupedForm &form,
+                             function_ref<Value(Value)> lookup) {
+  bool isPacked = isa<Float4E2M1FNType>(getElementTypeOrSelf(op.getData()));
+  return GroupedClear(b, form, lookup(op.getData()), lookup(op.getScale()),
+                      isPacked ? 2 : 1);
+}
+
+Value countGroupedItems(QuantizeOp op, CallSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  auto lookup = [&](Value logical) { return site.lookup(logical); };
+  GroupedForm form(b, op, lookup, getPieceSize(op));
+  Value rows = getDim(b, lookup(op.getX()), 0);
+  return add(b, countItemsOfGroups(b, op, form, rows),
+             getClear(b, op, form, lookup).getItemCount());
+}
+
+void emitGroupedItems(QuantizeOp op, const ItemRange &range) {
+  ImplicitLocOpBuilder &b = range.b;
+  GroupedQuantizer quantizer(op, range);
+  const GroupedForm &form = quantizer.getForm();
+  Value first =
+      countItemsOfGroups(b, op, form, getDim(b, range.lookup(op.getX()), 0));
+  Value end = min(b, range.end, first);
+  switch (getWalk(op)) {
+  case GroupedWalk::Bands:
+    quantizer.emitBands(range, range.begin, end);
+    break;
+  case GroupedWalk::RowPieces:
+    quantizer.emitRowPieces(range, range.begin, end);
+    break;
+  case GroupedWalk::Patches:
+    quantizer.emitPatches(range, range.begin, end);
+    break;
+  }
+  GroupedClear clear =
+      getClear(b, op, form, [&](Value value) { return range.lookup(value); });
+  emitLoop(b, max(b, range.begin, first), range.end,
+           [&](Value item) { clear.emitItem(sub(b, item, first)); });
+}
+
+} // namespace blockscale::cpu
