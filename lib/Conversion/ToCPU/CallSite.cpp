@@ -91,4 +91,15 @@ void CallSite::requireGlobalSizes(const Twine &name, Value logical,
     requireSizes(name, logical, batch, source);
 }
 
+Value CallSite::countItems(ArrayRef<OpFoldResult> sizes,
+                           Value perMatrix) const {
+  Value items = perMatrix;
+  for (OpFoldResult size : sizes.drop_back(2))
+    items = mul(b, items, toIndex(b, size));
+  Value zero = getIndex(b, 0);
+  Value isEmpty = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
+                                                toIndex(b, sizes.back()), zero);
+  return b.createOrFold<arith::SelectOp>(isEmpty, zero, items);
+}
+
 } // namespace blockscale::cpu

@@ -57,6 +57,11 @@ public:
                           llvm::ArrayRef<mlir::OpFoldResult> batch,
                           const llvm::Twine &source);
 
+  /// `perMatrix` items for each matrix of a tensor of sizes `sizes`; none where
+  /// its rows are empty, however many there are.
+  mlir::Value countItems(llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                         mlir::Value perMatrix) const;
+
   llvm::ArrayRef<Check> getChecks() const { return checks; }
 
   mlir::ImplicitLocOpBuilder &b;

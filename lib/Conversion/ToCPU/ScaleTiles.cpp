@@ -19,6 +19,17 @@ namespace blockscale::cpu {
 /// Rows of a tile lie in groups of 32, 16 bytes apart within a group.
 static constexpr int64_t kTileRowGroup = 32;
 
+/// Bytes of a step along a row.
+static constexpr int64_t kBytesPerStep = 32;
+
+void emitCopyBytes(ImplicitLocOpBuilder &b, Value source, ValueRange sourceRow,
+                   Value target, ValueRange targetRow, Value count) {
+  emitUnitSteps(b, count, kBytesPerStep, [&](Value first, int64_t bytes) {
+    storeLanes(loadLanes(b, source, append(sourceRow, first), bytes), target,
+               append(targetRow, first));
+  });
+}
+
 ScaleBand::ScaleBand(ImplicitLocOpBuilder &b, Value cols)
     : b(b), paddedCols(roundUp(b, cols, kTileCols)) {
   buffer =

@@ -18,6 +18,11 @@
 
 namespace blockscale::cpu {
 
+/// Copies `count` bytes along a row, none of which is in both rows.
+void emitCopyBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
+                   mlir::ValueRange sourceRow, mlir::Value target,
+                   mlir::ValueRange targetRow, mlir::Value count);
+
 class ScaleBand {
 public:
   /// Allocates the buffer for `cols` scales a row, all zero, where b stands.

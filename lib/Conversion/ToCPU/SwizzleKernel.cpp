@@ -11,14 +11,13 @@
 #include "ScaleTiles.h"
 #include "blockscale/Numerics/ScaleLayout.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 using namespace mlir;
 using blockscale::numerics::kTileCols;
 using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
-
-/// Bytes of a step along a row.
-static constexpr int64_t kBytesPerStep = 32;
 
 static bool isLinear(Value scale) { return !getLayout(scale.getType()); }
 
@@ -44,8 +43,12 @@ static Indices getCopiedRows(ImplicitLocOpBuilder &b, Value memref) {
 
 Value prepareCall(SwizzleOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
-  if (isCopy(op))
-    return getProduct(b, getCopiedRows(b, site.lookup(op.getSource())));
+  if (isCopy(op)) {
+    Value source = site.lookup(op.getSource());
+    int64_t rank = cast<MemRefType>(source.getType()).getRank();
+    CallSite::Sizes sizes = getAsOpFoldResult(getLeadingSizes(b, source, rank));
+    return site.countItems(sizes, toIndex(b, sizes.end()[-2]));
+  }
   bool fromLinear = isLinear(op.getSource());
   Value linear = fromLinear ? op.getSource() : op.getResult();
   Value other = fromLinear ? op.getResult() : op.getSource();
@@ -54,21 +57,9 @@ Value prepareCall(SwizzleOp op, CallSite &site) {
                     fromLinear ? "source" : "the result");
   if (fromLinear && getGroupedLayout(op))
     return getDim(b, site.lookup(other), 0);
-  Value rows = toIndex(b, sizes[sizes.size() - 2]);
-  Value items = fromLinear ? ceilDiv(b, rows, kTileRows) : rows;
-  for (OpFoldResult size : ArrayRef<OpFoldResult>(sizes).drop_back(2))
-    items = mul(b, items, toIndex(b, size));
-  return items;
-}
-
-/// Copies `count` bytes along a row.
-static void emitCopyBytes(ImplicitLocOpBuilder &b, Value source,
-                          ValueRange sourceRow, Value target,
-                          ValueRange targetRow, Value count) {
-  emitUnitSteps(b, count, kBytesPerStep, [&](Value first, int64_t bytes) {
-    storeLanes(loadLanes(b, source, append(sourceRow, first), bytes), target,
-               append(targetRow, first));
-  });
+  Value rows = toIndex(b, sizes.end()[-2]);
+  return site.countItems(sizes,
+                         fromLinear ? ceilDiv(b, rows, kTileRows) : rows);
 }
 
 /// Items are rows of memory.

@@ -1,0 +1,148 @@
+//===- ExpandScaleKernel.cpp - Scales of square blocks, replicated --------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernels.h"
+#include "ScaleTiles.h"
+#include "blockscale/Numerics/ScaleLayout.h"
+
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+
+using namespace mlir;
+using blockscale::numerics::kTileCols;
+using blockscale::numerics::kTileRows;
+
+namespace blockscale::cpu {
+
+static bool isAlongK(ExpandScaleOp op) {
+  return op.getScaleDim() == ScaleDim::K;
+}
+
+/// The rows of the result, of which tiles do not tell.
+static OpFoldResult getExpandedSize(ImplicitLocOpBuilder &b, ExpandScaleOp op,
+                                    Value size) {
+  ArrayRef<int64_t> shape = op.getResult().getType().getShape();
+  return size ? OpFoldResult(size) : b.getIndexAttr(shape[shape.size() - 2]);
+}
+
+Value prepareCall(ExpandScaleOp op, CallSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  int64_t blockRows = op.getBlock()[0];
+  OpFoldResult expanded = getExpandedSize(b, op, site.lookup(op.getSize()));
+  Value rows = toIndex(b, expanded);
+  OpFoldResult blocks = getAsOpFoldResult(ceilDiv(b, rows, blockRows));
+  CallSite::Sizes source = site.getSizes(op.getSource());
+  CallSite::Sizes result = source;
+  if (!isAlongK(op))
+    std::swap(result.end()[-2], result.end()[-1]);
+  result.end()[-2] = expanded;
+  (isAlongK(op) ? source.end()[-2] : source.end()[-1]) = blocks;
+  site.requireSizes("source", op.getSource(), source, "the result");
+  site.requireSizes("the result", op.getResult(), result, "source");
+  bool toTiles = getLayout(op.getResult().getType()) != nullptr;
+  return site.countItems(result,
+                         ceilDiv(b, rows, toTiles ? kTileRows : blockRows));
+}
+
+namespace {
+
+/// Emits the rows of the result of one kernel.
+class ScaleExpander {
+public:
+  ScaleExpander(ExpandScaleOp op, const ItemRange &range)
+      : b(range.b), source(range.lookup(op.getSource())), alongK(isAlongK(op)),
+        blockRows(op.getBlock()[0]) {
+    int64_t rank = getTensorType(op.getSource()).getRank();
+    cols = getDim(b, source, alongK ? rank - 1 : rank - 2);
+  }
+
+  int64_t getBlockRows() const { return blockRows; }
+  Value getCols() const { return cols; }
+
+  /// Writes `count` equal rows, of the blocks `block`, to target[prefix,
+  /// first], and the rows behind it.
+  void emitRows(ValueRange batch, Value block, Value target, ValueRange prefix,
+                Value first, Value count) {
+    Indices firstRow = append(prefix, first);
+    if (alongK)
+      emitCopyBytes(b, source, append(batch, block), target, firstRow, cols);
+    else
+      emitLoop(b, getIndex(b, 0), cols, [&](Value col) {
+        storeBits(loadBits(b, source, append(batch, {col, block})), target,
+                  append(firstRow, col));
+      });
+    emitLoop(b, getIndex(b, 1), count, [&](Value i) {
+      emitCopyBytes(b, target, firstRow, target,
+                    append(prefix, add(b, first, i)), cols);
+    });
+  }
+
+private:
+  ImplicitLocOpBuilder &b;
+  Value source;
+  bool alongK;
+  int64_t blockRows;
+  Value cols;
+};
+
+} // namespace
+
+/// Items are bands of as many rows as a block has.
+static void emitLinear(ExpandScaleOp op, const ItemRange &range) {
+  ImplicitLocOpBuilder &b = range.b;
+  Value result = range.lookup(op.getResult());
+  int64_t rank = getTensorType(op.getResult()).getRank();
+  ScaleExpander expander(op, range);
+  int64_t blockRows = expander.getBlockRows();
+  Value rows = getDim(b, result, rank - 2);
+  Indices bandSizes = getLeadingSizes(b, result, rank - 2);
+  bandSizes.push_back(ceilDiv(b, rows, blockRows));
+  emitLoop(b, range.begin, range.end, [&](Value item) {
+    Indices index = delinearize(b, item, bandSizes);
+    ValueRange batch = ValueRange(index).drop_back();
+    Value first = mul(b, index.back(), blockRows);
+    Value count = min(b, getIndex(b, blockRows), sub(b, rows, first));
+    expander.emitRows(batch, index.back(), result, batch, first, count);
+  });
+}
+
+/// Items are bands of 128 rows.
+static void emitTiles(ExpandScaleOp op, const ItemRange &range) {
+  ImplicitLocOpBuilder &b = range.b;
+  Value result = range.lookup(op.getResult());
+  int64_t rank = getTensorType(op.getResult()).getRank();
+  ScaleExpander expander(op, range);
+  int64_t blockRows = expander.getBlockRows();
+  Value rows = toIndex(b, getExpandedSize(b, op, range.lookup(op.getSize())));
+  Indices bandSizes = getLeadingSizes(b, result, rank - 2);
+  bandSizes.push_back(ceilDiv(b, rows, kTileRows));
+  ScaleBand band(b, expander.getCols());
+  emitLoop(b, range.begin, range.end, [&](Value item) {
+    Indices index = delinearize(b, item, bandSizes);
+    ValueRange batch = ValueRange(index).drop_back();
+    Value firstBlock = mul(b, index.back(), kTileRows / blockRows);
+    Value count = min(b, getIndex(b, kTileRows),
+                      sub(b, rows, mul(b, index.back(), kTileRows)));
+    emitLoop(b, getIndex(b, 0), ceilDiv(b, count, blockRows), [&](Value i) {
+      Value first = mul(b, i, blockRows);
+      expander.emitRows(batch, add(b, firstBlock, i), band.getBuffer(), {},
+                        first,
+                        min(b, getIndex(b, blockRows), sub(b, count, first)));
+    });
+    band.emitClearRows(count);
+    band.emitStoreTiles(result, ceilDiv(b, expander.getCols(), kTileCols),
+                        [&](Value col) { return append(index, col); });
+  });
+  band.emitFree();
+}
+
+void emitItems(ExpandScaleOp op, const ItemRange &range) {
+  if (getLayout(op.getResult().getType()))
+    return emitTiles(op, range);
+  emitLinear(op, range);
+}
+
+} // namespace blockscale::cpu
