@@ -1,0 +1,133 @@
+//===- HadamardKernel.cpp - Random Hadamard transform ---------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CodecEmitter.h"
+#include "Kernels.h"
+#include "blockscale/Numerics/Hadamard.h"
+
+using namespace mlir;
+using blockscale::numerics::kHadamardScale;
+using blockscale::numerics::kHadamardSize;
+
+namespace blockscale::cpu {
+
+/// Groups that are transformed side by side, one a lane.
+static constexpr int64_t kGroupsPerStep = 16;
+
+Value prepareCall(HadamardOp op, CallSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  CallSite::Sizes sizes = site.getSizes(op.getX());
+  bool alongRows = op.getDim() == 1;
+  site.requireMultiple(alongRows ? sizes.back() : sizes.end()[-2],
+                       kHadamardSize, "the transformed dimension of x");
+  site.requireSizes("the result", op.getResult(), sizes, "x");
+  Value rows = toIndex(b, sizes.end()[-2]);
+  return site.countItems(sizes, alongRows ? rows : div(b, rows, kHadamardSize));
+}
+
+/// numerics::transformHadamard of a group in each lane, element i of which is
+/// in x[i].
+static void emitTransform(MutableArrayRef<Lanes> x, uint64_t signMask) {
+  for (int64_t i = 0; i < kHadamardSize; ++i)
+    x[i] = x[i] * ((signMask >> i) & 1 ? -kHadamardScale : kHadamardScale);
+  for (int64_t span = 1; span < kHadamardSize; span *= 2) {
+    for (int64_t i = 0; i < kHadamardSize; ++i) {
+      if ((i & span) != 0)
+        continue;
+      Lanes left = x[i], right = x[i + span];
+      x[i] = left + right;
+      x[i + span] = left - right;
+    }
+  }
+}
+
+/// The same of bf16 bits, rounded once.
+static void emitTransformBits(MutableArrayRef<Lanes> bits, uint64_t signMask) {
+  Type bf16 = bits.front().getBuilder().getBF16Type();
+  SmallVector<Lanes> x;
+  for (Lanes &element : bits)
+    x.push_back(emitDecodeFloat(bf16, element));
+  emitTransform(x, signMask);
+  for (auto [element, value] : llvm::zip_equal(bits, x))
+    element = emitEncodeFloat(bf16, value);
+}
+
+/// Elements i, i + count, i + 2 * count, .. of `x`, for each i < count: by
+/// halves, so that the even ones are those of even i.
+static SmallVector<Lanes> splitByResidue(Lanes x, int64_t count) {
+  if (count == 1)
+    return {x};
+  auto [even, odd] = deinterleave(x);
+  SmallVector<Lanes> evens = splitByResidue(even, count / 2);
+  SmallVector<Lanes> odds = splitByResidue(odd, count / 2);
+  SmallVector<Lanes> parts;
+  for (auto [e, o] : llvm::zip_equal(evens, odds))
+    parts.append({e, o});
+  return parts;
+}
+
+/// The inverse.
+static Lanes joinByResidue(ArrayRef<Lanes> parts) {
+  if (parts.size() == 1)
+    return parts.front();
+  SmallVector<Lanes> evens, odds;
+  for (auto [i, part] : llvm::enumerate(parts))
+    (i % 2 == 0 ? evens : odds).push_back(part);
+  return interleave(joinByResidue(evens), joinByResidue(odds));
+}
+
+/// Groups along a row: lanes are groups, so elements change places.
+static void emitRow(HadamardOp op, const ItemRange &range, ValueRange row) {
+  ImplicitLocOpBuilder &b = range.b;
+  Value x = range.lookup(op.getX()), result = range.lookup(op.getResult());
+  Value groups = div(b, getDim(b, x, row.size()), kHadamardSize);
+  emitUnitSteps(b, groups, kGroupsPerStep, [&](Value group, int64_t count) {
+    Indices first = append(row, mul(b, group, kHadamardSize));
+    Lanes step = loadLanes(b, x, first, count * kHadamardSize);
+    SmallVector<Lanes> elements = splitByResidue(step, kHadamardSize);
+    emitTransformBits(elements, op.getSignMask());
+    storeLanes(joinByResidue(elements), result, first);
+  });
+}
+
+/// Groups down the columns of 16 rows: lanes are columns.
+static void emitBand(HadamardOp op, const ItemRange &range, ValueRange batch,
+                     Value firstRow) {
+  ImplicitLocOpBuilder &b = range.b;
+  Value x = range.lookup(op.getX()), result = range.lookup(op.getResult());
+  Value cols = getDim(b, x, batch.size() + 1);
+  SmallVector<Indices> rows;
+  for (int64_t i = 0; i < kHadamardSize; ++i)
+    rows.push_back(append(batch, add(b, firstRow, getIndex(b, i))));
+  emitUnitSteps(b, cols, kGroupsPerStep, [&](Value col, int64_t count) {
+    SmallVector<Lanes> elements;
+    for (const Indices &row : rows)
+      elements.push_back(loadLanes(b, x, append(row, col), count));
+    emitTransformBits(elements, op.getSignMask());
+    for (auto [element, row] : llvm::zip_equal(elements, rows))
+      storeLanes(element, result, append(row, col));
+  });
+}
+
+void emitItems(HadamardOp op, const ItemRange &range) {
+  ImplicitLocOpBuilder &b = range.b;
+  Value x = range.lookup(op.getX());
+  int64_t rank = getTensorType(op.getX()).getRank();
+  bool alongRows = op.getDim() == 1;
+  Indices sizes = getLeadingSizes(b, x, rank - 1);
+  if (!alongRows)
+    sizes.back() = div(b, sizes.back(), kHadamardSize);
+  emitLoop(b, range.begin, range.end, [&](Value item) {
+    Indices index = delinearize(b, item, sizes);
+    if (alongRows)
+      return emitRow(op, range, index);
+    Value firstRow = mul(b, index.back(), kHadamardSize);
+    emitBand(op, range, ValueRange(index).drop_back(), firstRow);
+  });
+}
+
+} // namespace blockscale::cpu
