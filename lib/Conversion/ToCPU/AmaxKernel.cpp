@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GroupLoop.h"
 #include "Kernels.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -20,16 +21,28 @@ static constexpr int64_t kElementsPerStep = 64;
 Value prepareCall(AmaxOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   CallSite::Sizes sizes = site.getSizes(op.getX());
-  ArrayRef<OpFoldResult> batch = ArrayRef<OpFoldResult>(sizes).drop_back(2);
-  site.requireGlobalSizes("the result", op.getAmax(), batch, "x");
-  Value items = toIndex(b, sizes[sizes.size() - 2]);
-  for (OpFoldResult size : batch)
+  ArrayRef<OpFoldResult> leading =
+      ArrayRef<OpFoldResult>(sizes).drop_back(op.isPerRow() ? 1 : 2);
+  Value rows = toIndex(b, sizes.end()[-2]);
+  if (Value offsets = op.getOffsets()) {
+    site.requireSizes("the result", op.getAmax(), site.getSizes(offsets),
+                      "offsets");
+    return site.countItems(sizes, rows);
+  }
+  site.requireGlobalSizes("the result", op.getAmax(), leading, "x");
+  if (!op.isPerRow())
+    return site.countItems(sizes, rows);
+  // Rows without elements have a result too.
+  Value items = getIndex(b, 1);
+  for (OpFoldResult size : leading)
     items = mul(b, items, toIndex(b, size));
   return items;
 }
 
-/// Ranges of rows raise the result from 0.
+/// Ranges of rows raise the result from 0, unless each row has its own.
 void emitPrologue(AmaxOp op, CallSite &site) {
+  if (op.isPerRow())
+    return;
   ImplicitLocOpBuilder &b = site.b;
   Value amax = site.lookup(op.getAmax());
   Indices sizes =
@@ -47,49 +60,126 @@ static Lanes emitMagnitude(Lanes bits) {
   return bits & ((uint64_t(1) << (width - 1)) - 1);
 }
 
-/// Magnitude bits of the amax of one row.
-static Lanes emitRowAmax(ImplicitLocOpBuilder &b, Value x, ValueRange row,
-                         Value cols) {
-  Value zero = getIndex(b, 0);
-  Value whole = mul(b, div(b, cols, kElementsPerStep), kElementsPerStep);
-  auto integer =
-      b.getIntegerType(cast<MemRefType>(x.getType()).getElementTypeBitWidth());
-  auto lanesType = VectorType::get(kElementsPerStep, integer);
+/// The larger one of `amax` and the magnitude bits of the elements [begin, end)
+/// of a row.
+static Lanes emitRaise(Lanes amax, Value x, ValueRange row, Value begin,
+                       Value end) {
+  ImplicitLocOpBuilder &b = amax.getBuilder();
+  Value whole =
+      mul(b, div(b, sub(b, end, begin), kElementsPerStep), kElementsPerStep);
+  Value wholeEnd = add(b, begin, whole);
+  auto lanesType = VectorType::get(kElementsPerStep, amax.getElementType());
   Value init = arith::ConstantOp::create(b, b.getZeroAttr(lanesType));
   Value lanes = emitReduction(
-      b, zero, whole, init,
+      b, begin, wholeEnd, init,
       [&](Value col, Value carried) -> Value {
         Lanes step = loadLanes(b, x, append(row, col), kElementsPerStep);
         return maxUnsigned(Lanes(b, carried), emitMagnitude(step));
       },
       kElementsPerStep);
-  Value amax =
-      vector::ReductionOp::create(b, vector::CombiningKind::MAXUI, lanes);
-  amax = emitReduction(
-      b, whole, cols, amax, [&](Value col, Value carried) -> Value {
-        Lanes bits = loadBits(b, x, append(row, col));
-        return maxUnsigned(Lanes(b, carried), emitMagnitude(bits));
+  Lanes largest(
+      b, vector::ReductionOp::create(b, vector::CombiningKind::MAXUI, lanes));
+  Value result = emitReduction(b, wholeEnd, end, maxUnsigned(amax, largest),
+                               [&](Value col, Value carried) -> Value {
+                                 Lanes bits = loadBits(b, x, append(row, col));
+                                 return maxUnsigned(Lanes(b, carried),
+                                                    emitMagnitude(bits));
+                               });
+  return Lanes(b, result);
+}
+
+namespace {
+
+/// Emits the amaxes of parts of one kernel's rows.
+class AmaxEmitter {
+public:
+  AmaxEmitter(AmaxOp op, const ItemRange &range)
+      : b(range.b), x(range.lookup(op.getX())),
+        amax(range.lookup(op.getAmax())) {
+    auto type = cast<MemRefType>(x.getType());
+    cols = getDim(b, x, type.getRank() - 1);
+    integer = b.getIntegerType(type.getElementTypeBitWidth());
+  }
+
+  Value getX() const { return x; }
+  Value getCols() const { return cols; }
+
+  Lanes getZero() const {
+    return Lanes(b, arith::ConstantOp::create(b, b.getZeroAttr(integer)));
+  }
+
+  /// Magnitude bits of a row.
+  Lanes emitRow(ValueRange row) {
+    return emitRaise(getZero(), x, row, getIndex(b, 0), cols);
+  }
+
+  /// Magnitude bits of rows and columns of a matrix.
+  Lanes emitRectangle(Value firstRow, Value lastRow, Value firstCol,
+                      Value lastCol) {
+    Value bits = emitReduction(b, firstRow, lastRow, getZero(),
+                               [&](Value row, Value carried) -> Value {
+                                 return emitRaise(Lanes(b, carried), x, row,
+                                                  firstCol, lastCol);
+                               });
+    return Lanes(b, bits);
+  }
+
+  void emitStore(Lanes bits, ValueRange position) {
+    storeBits(toF32Bits(bits), amax, position);
+  }
+
+  /// For a result that several threads have rows of.
+  void emitRaiseResult(Lanes bits, ValueRange position) {
+    memref::AtomicRMWOp::create(b, arith::AtomicRMWKind::maximumf,
+                                toF32(toF32Bits(bits)), amax, position);
+  }
+
+private:
+  static Lanes toF32Bits(Lanes bits) {
+    return bits.getElementType().isInteger(16) ? extend(bits, 32) << 16 : bits;
+  }
+
+  ImplicitLocOpBuilder &b;
+  Value x, amax, cols;
+  Type integer;
+};
+
+} // namespace
+
+/// The part of each group that lies in the rows of the range.
+static void emitGroups(AmaxOp op, const ItemRange &range) {
+  ImplicitLocOpBuilder &b = range.b;
+  AmaxEmitter emitter(op, range);
+  bool alongRows = op.getGroupDim() == 0;
+  Value extent = alongRows ? getDim(b, emitter.getX(), 0) : emitter.getCols();
+  emitGroupLoop(
+      b, {range.lookup(op.getOffsets()), extent, /*unit=*/1, /*tileSize=*/1},
+      [&](const Group &group) {
+        Lanes bits =
+            alongRows ? emitter.emitRectangle(max(b, group.begin, range.begin),
+                                              min(b, group.end, range.end),
+                                              getIndex(b, 0), emitter.getCols())
+                      : emitter.emitRectangle(range.begin, range.end,
+                                              group.begin, group.end);
+        emitter.emitRaiseResult(bits, group.index);
       });
-  return Lanes(b, amax);
 }
 
 void emitItems(AmaxOp op, const ItemRange &range) {
+  if (op.getOffsets())
+    return emitGroups(op, range);
   ImplicitLocOpBuilder &b = range.b;
-  Value x = range.lookup(op.getX()), amax = range.lookup(op.getAmax());
-  int64_t rank = getTensorType(op.getX()).getRank();
-  Indices rowSizes = getLeadingSizes(b, x, rank - 1);
-  Value cols = getDim(b, x, rank - 1);
-  bool perElement = isPerElement(amax);
+  AmaxEmitter emitter(op, range);
+  Indices rowSizes = getLeadingSizes(b, emitter.getX(),
+                                     getTensorType(op.getX()).getRank() - 1);
+  bool perElement = isPerElement(range.lookup(op.getAmax()));
   emitLoop(b, range.begin, range.end, [&](Value item) {
     Indices row = delinearize(b, item, rowSizes);
-    Lanes bits = emitRowAmax(b, x, row, cols);
-    if (bits.getElementType().isInteger(16))
-      bits = extend(bits, 32) << 16;
-    ValueRange element =
-        perElement ? ValueRange(row).drop_back() : ValueRange();
-    // Several threads may hold rows of one matrix.
-    memref::AtomicRMWOp::create(b, arith::AtomicRMWKind::maximumf, toF32(bits),
-                                amax, element);
+    Lanes bits = emitter.emitRow(row);
+    if (op.isPerRow())
+      return emitter.emitStore(bits, row);
+    emitter.emitRaiseResult(bits, perElement ? ValueRange(row).drop_back()
+                                             : ValueRange());
   });
 }
 
