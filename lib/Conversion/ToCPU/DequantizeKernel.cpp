@@ -7,38 +7,42 @@
 
 #include "BlockDecoder.h"
 #include "CodecEmitter.h"
+#include "GlobalFactorsSource.h"
 #include "Kernels.h"
-#include "RecipeEmitter.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
-using blockscale::numerics::GlobalScale;
 
 namespace blockscale::cpu {
 
-/// Blocks of a step: enough elements to hide latencies in few registers.
+/// Blocks of a step along a row, or elements where a block is one column wide:
+/// enough to hide latencies in few registers.
 static constexpr int64_t kBlocksPerStep = 4;
+static constexpr int64_t kElementsPerStep = 64;
 
 Value prepareCall(DequantizeOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   CallSite::Sizes sizes = site.getSizes(op.getResult());
-  ArrayRef<OpFoldResult> batch = ArrayRef<OpFoldResult>(sizes).drop_back(2);
-  if (!acceptsTails(op.getEffectiveRecipe()))
-    site.requireMultiple(sizes.back(), op.getBlockSize(),
+  ArrayRef<int64_t> block = op.getBlock();
+  if (!acceptsTails(op.getEffectiveRecipe())) {
+    site.requireMultiple(sizes.end()[-2], block[0],
+                         "the second-to-last dimension of the result");
+    site.requireMultiple(sizes.back(), block[1],
                          "the last dimension of the result");
+  }
   site.requireSizes("data", op.getData(), sizes, "the result");
   site.requireSizes("scale", op.getScale(),
-                    getScaleSizes(b, b.getLoc(), sizes, op.getBlockSize()),
+                    getScaleSizes(b, b.getLoc(), sizes, op.getScaleForm()),
                     "the result");
-  site.requireGlobalSizes("global_scale", op.getGlobalScale(), batch,
+  ArrayRef<OpFoldResult> leading =
+      ArrayRef<OpFoldResult>(sizes).drop_back(op.hasRowGlobals() ? 1 : 2);
+  site.requireGlobalSizes("global_scale", op.getGlobalScale(), leading,
                           "the result");
-  site.requireGlobalSizes("global_amax", op.getGlobalAmax(), batch,
+  site.requireGlobalSizes("global_amax", op.getGlobalAmax(), leading,
                           "the result");
-  Value items = getIndex(b, 1);
-  for (OpFoldResult size : ArrayRef<OpFoldResult>(sizes).drop_back())
-    items = mul(b, items, toIndex(b, size));
-  return items;
+  return site.countItems(sizes,
+                         ceilDiv(b, toIndex(b, sizes.end()[-2]), block[0]));
 }
 
 namespace {
@@ -49,77 +53,80 @@ public:
   RowDequantizer(DequantizeOp op, const ItemRange &range)
       : b(range.b), op(op), data(range.lookup(op.getData())),
         scale(range.lookup(op.getScale())),
-        result(range.lookup(op.getResult())),
-        global(range.lookup(op.getGlobalScale() ? op.getGlobalScale()
-                                                : op.getGlobalAmax())),
+        result(range.lookup(op.getResult())), globals(op, range),
         format(getElementFormat(op.getData())),
         recipe(getNumerics(op.getEffectiveRecipe())),
-        blockSize(op.getBlockSize()) {
+        blockCols(op.getBlock()[1]) {
     int64_t rank = getTensorType(op.getResult()).getRank();
     cols = getDim(b, result, rank - 1);
-    blocks = ceilDiv(b, cols, blockSize);
+    blocks = ceilDiv(b, cols, blockCols);
     factors = allocateScaleRow(b, blocks);
   }
 
-  void emitRow(ValueRange row) {
-    Lanes decodeGlobal = emitDecodeGlobal(row.drop_back());
+  /// Decodes a row of scales, which the rows of its blocks share.
+  void emitFactors(ValueRange scaleRow) {
+    // Rows with global scales of their own have scales of their own.
+    global = globals.get(scaleRow).decode;
     ScaleMatrix scales(b, scale, getLayout(op.getScale().getType()),
-                       row.drop_back());
-    emitDecodeScaleRow(b, scales, getScaleFormat(op.getScale()), row.back(),
-                       getIndex(b, 0), blocks, factors, [&](Lanes decoded) {
+                       scaleRow.drop_back());
+    emitDecodeScaleRow(b, scales, getScaleFormat(op.getScale()),
+                       scaleRow.back(), getIndex(b, 0), blocks, factors,
+                       [&](Lanes decoded) {
                          return multipliesScaleByGlobal()
-                                    ? broadcast(decodeGlobal, decoded) * decoded
+                                    ? broadcast(*global, decoded) * decoded
                                     : decoded;
                        });
-    Value whole = div(b, cols, blockSize);
-    emitUnitSteps(b, whole, kBlocksPerStep, [&](Value block, int64_t count) {
-      Lanes perBlock = toF32(loadLanes(b, factors, block, count));
-      Value col = mul(b, block, blockSize);
+  }
+
+  /// Packed codes are read by pairs, which may be more than a block.
+  void emitRow(ValueRange row) {
+    int64_t unit = std::max<int64_t>(
+        blockCols, 8 / numerics::getFormatInfo(format).storageBits);
+    int64_t unitsPerStep =
+        blockCols == 1 ? kElementsPerStep / unit : kBlocksPerStep;
+    Value whole = div(b, cols, unit);
+    emitUnitSteps(b, whole, unitsPerStep, [&](Value first, int64_t count) {
+      Value col = mul(b, first, unit);
+      Lanes perBlock =
+          toF32(loadLanes(b, factors, mul(b, first, unit / blockCols),
+                          count * unit / blockCols));
       Lanes elements =
-          emitLoadElements(b, data, format, row, col, count * blockSize);
-      storeLanes(
-          emitResult(elements, repeatLanes(perBlock, blockSize), decodeGlobal),
-          result, append(row, col));
+          emitLoadElements(b, data, format, row, col, count * unit);
+      storeLanes(emitResult(elements, repeatLanes(perBlock, blockCols)), result,
+                 append(row, col));
     });
-    // The last block of a row that the recipe lets end early.
-    emitLoop(b, mul(b, whole, blockSize), cols, [&](Value col) {
-      Lanes factor = toF32(loadBits(b, factors, div(b, col, blockSize)));
+    // The last block of a row that the recipe lets end early, or half a pair.
+    emitLoop(b, mul(b, whole, unit), cols, [&](Value col) {
+      Lanes factor = toF32(loadBits(b, factors, div(b, col, blockCols)));
       Lanes element = emitLoadElement(b, data, format, row, col);
-      storeBits(emitResult(element, factor, decodeGlobal), result,
-                append(row, col));
+      storeBits(emitResult(element, factor), result, append(row, col));
     });
   }
 
   void emitFree() { memref::DeallocOp::create(b, factors); }
 
 private:
-  Lanes emitDecodeGlobal(ValueRange element) {
-    auto kind = op.getGlobalScale()  ? GlobalScale::Kind::DecodeScale
-                : op.getGlobalAmax() ? GlobalScale::Kind::Amax
-                                     : GlobalScale::Kind::Absent;
-    return emitGlobalFactors(b, recipe, kind, loadGlobal(b, global, element))
-        .decode;
-  }
-
   /// ModelOpt multiplies left to right: code, block scale, global scale.
   bool multipliesScaleByGlobal() const {
-    return global && recipe != numerics::Recipe::Modelopt;
+    return globals.isPresent() && recipe != numerics::Recipe::Modelopt;
   }
 
-  Lanes emitResult(Lanes elements, Lanes factor, Lanes decodeGlobal) {
+  Lanes emitResult(Lanes elements, Lanes factor) {
     Lanes x = elements * factor;
-    if (global && !multipliesScaleByGlobal())
-      x = x * broadcast(decodeGlobal, x);
+    if (globals.isPresent() && !multipliesScaleByGlobal())
+      x = x * broadcast(*global, x);
     return emitEncodeFloat(op.getResult().getType().getElementType(), x);
   }
 
   ImplicitLocOpBuilder &b;
   DequantizeOp op;
-  Value data, scale, result, global;
+  Value data, scale, result;
+  GlobalFactorsSource globals;
   numerics::ElementFormat format;
   numerics::Recipe recipe;
-  int64_t blockSize;
+  int64_t blockCols;
   Value cols, blocks, factors;
+  std::optional<Lanes> global;
 };
 
 } // namespace
@@ -128,10 +135,21 @@ void emitItems(DequantizeOp op, const ItemRange &range) {
   ImplicitLocOpBuilder &b = range.b;
   Value result = range.lookup(op.getResult());
   int64_t rank = getTensorType(op.getResult()).getRank();
-  Indices rowSizes = getLeadingSizes(b, result, rank - 1);
+  int64_t blockRows = op.getBlock()[0];
+  Value rows = getDim(b, result, rank - 2);
+  Indices bandSizes = getLeadingSizes(b, result, rank - 2);
+  bandSizes.push_back(ceilDiv(b, rows, blockRows));
   RowDequantizer dequantizer(op, range);
   emitLoop(b, range.begin, range.end, [&](Value item) {
-    dequantizer.emitRow(delinearize(b, item, rowSizes));
+    Indices band = delinearize(b, item, bandSizes);
+    dequantizer.emitFactors(band);
+    if (blockRows == 1)
+      return dequantizer.emitRow(band);
+    ValueRange batch = ValueRange(band).drop_back();
+    Value first = mul(b, band.back(), blockRows);
+    Value last = min(b, add(b, first, getIndex(b, blockRows)), rows);
+    emitLoop(b, first, last,
+             [&](Value row) { dequantizer.emitRow(append(batch, row)); });
   });
   dequantizer.emitFree();
 }
