@@ -26,7 +26,10 @@ BandQuantizer::BandQuantizer(ImplicitLocOpBuilder &b, const BandForm &form,
                              Value x, Value rng)
     : b(b), form(form), x(x) {
   auto type = cast<MemRefType>(x.getType());
-  buffer = allocate(b, {form.getRows(), kPatchCols}, type.getElementType());
+  elements = allocate(b, {form.getRows(), kPatchCols}, type.getElementType());
+  amaxes = allocate(b, {kPatchCols},
+                    b.getIntegerType(type.getElementTypeBitWidth()));
+  factors = allocate(b, {2, kPatchCols / 2}, b.getF32Type());
   if (rng)
     randomBytes.emplace(b, rng, getDim(b, x, type.getRank() - 1),
                         form.getRows(),
@@ -34,39 +37,42 @@ BandQuantizer::BandQuantizer(ImplicitLocOpBuilder &b, const BandForm &form,
 }
 
 void BandQuantizer::emitFree() {
-  memref::DeallocOp::create(b, buffer);
+  for (Value buffer : {elements, amaxes, factors})
+    memref::DeallocOp::create(b, buffer);
   if (randomBytes)
     randomBytes->emitFree();
 }
 
+/// for col in [0, cols) step kColsPerStep, the last step beyond `cols`.
+static void emitColSteps(ImplicitLocOpBuilder &b, Value cols, LoopBody body) {
+  emitLoop(b, getIndex(b, 0), cols, body, kColsPerStep);
+}
+
 //===----------------------------------------------------------------------===//
-// Loading
+// Elements and amaxes
 //===----------------------------------------------------------------------===//
 
+/// Magnitude bits. As signed numbers, which every target has maxima of, they
+/// are ordered as the magnitudes, NaN on top.
+static Lanes emitMagnitude(Lanes bits) {
+  unsigned width = bits.getElementType().getIntOrFloatBitWidth();
+  return bits & ((uint64_t(1) << (width - 1)) - 1);
+}
+
 void BandQuantizer::emitLoad(ValueRange first, Value rows, Value cols) {
-  Value zero = getIndex(b, 0), height = getIndex(b, form.getRows());
-  auto clear = [&](Value firstRow, Value firstCol) {
-    emitLoop(b, firstRow, height, [&](Value row) {
-      emitLoop(
-          b, firstCol, getIndex(b, kPatchCols),
-          [&](Value col) {
-            Lanes lanes = loadLanes(b, buffer, {row, col}, kElementsPerCopy);
-            storeLanes(lanes.like(0), buffer, {row, col});
-          },
-          kElementsPerCopy);
-    });
-  };
-  emitIfLess(b, rows, form.getRows(), [&] { clear(rows, zero); });
-  emitIfLess(b, cols, kPatchCols, [&] {
-    clear(zero, mul(b, div(b, cols, kElementsPerCopy), kElementsPerCopy));
+  emitColSteps(b, cols, [&](Value col) {
+    Lanes amax = loadLanes(b, amaxes, col, kColsPerStep);
+    storeLanes(amax.like(0), amaxes, col);
   });
-  emitLoop(b, zero, rows, [&](Value row) {
-    Indices source(first);
-    source.end()[-2] = add(b, source.end()[-2], row);
+  emitLoop(b, getIndex(b, 0), rows, [&](Value row) {
     emitUnitSteps(b, cols, kElementsPerCopy, [&](Value col, int64_t count) {
-      Indices from = source;
-      from.back() = add(b, from.back(), col);
-      storeLanes(loadLanes(b, x, from, count), buffer, {row, col});
+      Indices source(first.drop_back(2));
+      source.append(
+          {add(b, first[first.size() - 2], row), add(b, first.back(), col)});
+      Lanes bits = loadLanes(b, x, source, count);
+      storeLanes(bits, elements, {row, col});
+      Lanes amax = loadLanes(b, amaxes, col, count);
+      storeLanes(maxSigned(amax, emitMagnitude(bits)), amaxes, col);
     });
   });
   if (randomBytes)
@@ -90,23 +96,6 @@ void BandQuantizer::emitDraw(ValueRange first, Value rows, Value cols) {
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// Magnitude bits of the largest element of each column of a step. As signed
-/// numbers, which targets without unsigned maxima have, they are ordered as the
-/// magnitudes, NaN on top.
-Lanes BandQuantizer::emitColumnMagnitudes(Value col) {
-  auto load = [&](Value row) {
-    Lanes x = loadLanes(b, buffer, {row, col}, kColsPerStep);
-    unsigned width = x.getElementType().getIntOrFloatBitWidth();
-    return x & ((uint64_t(1) << (width - 1)) - 1);
-  };
-  Lanes first = load(getIndex(b, 0));
-  Value amax = emitReduction(b, getIndex(b, 1), getIndex(b, form.getRows()),
-                             first, [&](Value row, Value carried) -> Value {
-                               return maxSigned(Lanes(b, carried), load(row));
-                             });
-  return Lanes(b, amax);
-}
-
 /// f32 lanes of magnitude bits, in their order.
 static Lanes toFloats(Lanes bits) {
   if (bits.getElementType().isInteger(16))
@@ -116,15 +105,15 @@ static Lanes toFloats(Lanes bits) {
 
 /// The scales of the columns of a step, which are blocks, under a 4over6
 /// recipe.
-BlockScales BandQuantizer::emitChosenScales(Value col, Lanes amax,
+BlockScales BandQuantizer::emitChosenScales(Value col, Value rows, Lanes amax,
                                             const GlobalFactors &global) {
   numerics::Recipe recipe = form.format.recipe;
   ScaleCandidates candidates = emitScaleCandidates(recipe, amax, global);
   Value none = amax.like(0.0f);
   SmallVector<Value> errors = emitReduction(
-      b, getIndex(b, 0), getIndex(b, form.getRows()), ValueRange{none, none},
+      b, getIndex(b, 0), rows, ValueRange{none, none},
       [&](Value row, ValueRange sums) -> SmallVector<Value> {
-        Lanes x = toFloats(loadLanes(b, buffer, {row, col}, kColsPerStep));
+        Lanes x = toFloats(loadLanes(b, elements, {row, col}, kColsPerStep));
         auto addError = [&](Value sum, const ScaleCandidate &candidate) {
           return Lanes(b, sum) + emitElementError(recipe, x, candidate, global);
         };
@@ -137,67 +126,81 @@ BlockScales BandQuantizer::emitChosenScales(Value col, Lanes amax,
 }
 
 /// The scales of the blocks of a step.
-BlockScales BandQuantizer::emitScales(Value col, const GlobalFactors &global) {
-  Lanes magnitudes = emitColumnMagnitudes(col);
+BlockScales BandQuantizer::emitBlocks(Value col, Value rows,
+                                      const GlobalFactors &global) {
+  Lanes magnitudes = loadLanes(b, amaxes, col, kColsPerStep);
   if (form.blockCols != 1)
     return emitBlockScales(
         form.format, global,
         emitBlockAmax(splitPairs(magnitudes), kColsPerStep / form.blockCols));
   Lanes amax = toFloats(magnitudes);
   return numerics::isFourOverSix(form.format.recipe)
-             ? emitChosenScales(col, amax, global)
+             ? emitChosenScales(col, rows, amax, global)
              : emitBlockScales(form.format, global, amax);
 }
 
-void BandQuantizer::emitQuantize(const GlobalFactors &global, Value cols,
-                                 const BufferRow &codes,
-                                 const BufferRow &scales) {
-  auto emitStep = [&](Value col) {
-    BlockScales blocks = emitScales(col, global);
+void BandQuantizer::emitScales(const GlobalFactors &global, Value rows,
+                               Value cols, const BufferRow &scales) {
+  emitColSteps(b, cols, [&](Value col) {
+    BlockScales blocks = emitBlocks(col, rows, global);
     Lanes bytes = truncate(blocks.bytes, 8);
     if (form.scaleCols < form.blockCols)
       bytes = repeatLanes(bytes, form.blockCols);
     storeLanes(bytes, scales.buffer, {scales.row, div(b, col, form.scaleCols)});
-    if (form.blockCols == 1) {
-      auto [even, odd] = deinterleave(blocks.scaling.factor);
-      bool divide = blocks.scaling.divide;
-      emitCodes(col, {even, divide}, {odd, divide}, codes);
-    } else {
-      ElementScaling scaling =
-          repeatScaling(blocks.scaling, form.blockCols / 2);
-      emitCodes(col, scaling, scaling, codes);
-    }
+    emitFactors(col, blocks);
+  });
+}
+
+/// Where the factors of a step lie.
+static Indices getFactorIndices(ImplicitLocOpBuilder &b, bool isOdd,
+                                Value col) {
+  return {getIndex(b, isOdd), div(b, col, 2)};
+}
+
+void BandQuantizer::emitFactors(Value col, const BlockScales &blocks) {
+  auto store = [&](Lanes even, Lanes odd) {
+    storeLanes(toBits(even), factors, getFactorIndices(b, false, col));
+    storeLanes(toBits(odd), factors, getFactorIndices(b, true, col));
   };
-  emitLoop(b, getIndex(b, 0), cols, emitStep, kColsPerStep);
+  if (form.blockCols == 1) {
+    auto [even, odd] = deinterleave(blocks.scaling.factor);
+    return store(even, odd);
+  }
+  Lanes factor = repeatLanes(blocks.scaling.factor, form.blockCols / 2);
+  store(factor, factor);
 }
 
 //===----------------------------------------------------------------------===//
 // Codes
 //===----------------------------------------------------------------------===//
 
-void BandQuantizer::emitCodes(Value col, const ElementScaling &even,
-                              const ElementScaling &odd,
-                              const BufferRow &codes) {
-  auto encode = [&](Value row) -> ElementPairs {
-    ElementPairs x = splitPairs(loadLanes(b, buffer, {row, col}, kColsPerStep));
-    std::optional<Lanes> randomEven, randomOdd;
-    if (randomBytes)
-      std::tie(randomEven, randomOdd) = deinterleave(
-          randomBytes->load(row, add(b, firstRandomCol, col), kColsPerStep));
-    return {emitEncodeElements(form.format, x.even, even, randomEven),
-            emitEncodeElements(form.format, x.odd, odd, randomOdd)};
+ElementPairs BandQuantizer::emitEncode(Value row, Value col) {
+  ElementPairs x = splitPairs(loadLanes(b, elements, {row, col}, kColsPerStep));
+  // ModelOpt alone divides.
+  bool divide = form.format.recipe == numerics::Recipe::Modelopt;
+  std::optional<Lanes> randomEven, randomOdd;
+  if (randomBytes)
+    std::tie(randomEven, randomOdd) = deinterleave(
+        randomBytes->load(row, add(b, firstRandomCol, col), kColsPerStep));
+  auto encode = [&](Lanes bits, bool isOdd) {
+    Lanes factor = toF32(loadLanes(b, factors, getFactorIndices(b, isOdd, col),
+                                   kColsPerStep / 2));
+    return emitEncodeElements(form.format, bits, {factor, divide},
+                              isOdd ? randomOdd : randomEven);
   };
-  auto emitRow = [&](Value row) {
-    ElementPairs upper = encode(row);
-    Lanes bytes = form.pairsRows
-                      ? packRows(upper, encode(add(b, row, getIndex(b, 1))))
-                      : packPairs(form.format, upper.even, upper.odd);
+  return {encode(x.even, false), encode(x.odd, true)};
+}
+
+void BandQuantizer::emitCodes(Value row, Value cols, const BufferRow &codes) {
+  emitColSteps(b, cols, [&](Value col) {
+    ElementPairs upper = emitEncode(row, col);
+    Lanes bytes =
+        form.pairsRows
+            ? packRows(upper, emitEncode(add(b, row, getIndex(b, 1)), col))
+            : packPairs(form.format, upper.even, upper.odd);
     storeLanes(bytes, codes.buffer,
-               {add(b, codes.row, div(b, row, form.getByteRows())),
-                div(b, col, form.getByteCols())});
-  };
-  emitLoop(b, getIndex(b, 0), getIndex(b, form.getRows()), emitRow,
-           form.getByteRows());
+               {codes.row, div(b, col, form.getByteCols())});
+  });
 }
 
 } // namespace blockscale::cpu

@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Blocks of several rows, one below the other columns of which are the lanes of
-// vectors. A block is one column, or as many as it has rows.
+// Blocks of several rows, whose columns are the lanes of vectors. A block is
+// one column, or as many as it has rows. Everything goes along the rows of x,
+// since memory is read and written best that way: the amaxes of all columns
+// first, then their scales, then the codes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,30 +55,36 @@ public:
   BandQuantizer(mlir::ImplicitLocOpBuilder &b, const BandForm &form,
                 mlir::Value x, mlir::Value rng);
 
-  /// Copies rows x cols elements, from x[first] on, to the buffer, fills the
-  /// band with zeros and draws the random bits of the elements.
+  /// Copies rows x cols elements, from x[first] on, which become the band, and
+  /// draws their random bits.
   void emitLoad(mlir::ValueRange first, mlir::Value rows, mlir::Value cols);
 
-  /// Quantizes what was loaded. Codes go to the rows of a buffer from `codes`
-  /// on, scales to the row `scales` of another; whole steps are stored, padding
-  /// of the band included.
-  void emitQuantize(const GlobalFactors &global, mlir::Value cols,
-                    const BufferRow &codes, const BufferRow &scales);
+  /// Stores the scales of the band to a row of a buffer, and keeps what they
+  /// scale elements by. Scales of columns from `cols` on are unspecified.
+  void emitScales(const GlobalFactors &global, mlir::Value rows,
+                  mlir::Value cols, const BufferRow &scales);
+
+  /// Stores the codes of row `row`, or of the rows that share bytes from it on,
+  /// to a row of a buffer. Codes of columns from `cols` on are unspecified.
+  void emitCodes(mlir::Value row, mlir::Value cols, const BufferRow &codes);
 
   void emitFree();
 
 private:
   void emitDraw(mlir::ValueRange first, mlir::Value rows, mlir::Value cols);
-  Lanes emitColumnMagnitudes(mlir::Value col);
-  BlockScales emitScales(mlir::Value col, const GlobalFactors &global);
-  BlockScales emitChosenScales(mlir::Value col, Lanes amax,
+  BlockScales emitBlocks(mlir::Value col, mlir::Value rows,
+                         const GlobalFactors &global);
+  BlockScales emitChosenScales(mlir::Value col, mlir::Value rows, Lanes amax,
                                const GlobalFactors &global);
-  void emitCodes(mlir::Value col, const ElementScaling &even,
-                 const ElementScaling &odd, const BufferRow &codes);
+  void emitFactors(mlir::Value col, const BlockScales &blocks);
+  ElementPairs emitEncode(mlir::Value row, mlir::Value col);
 
   mlir::ImplicitLocOpBuilder &b;
   BandForm form;
-  mlir::Value x, buffer;
+  mlir::Value x;
+  /// The elements, magnitude bits of the amaxes of columns, and the factors of
+  /// even and of odd columns.
+  mlir::Value elements, amaxes, factors;
   std::optional<RandomBytes> randomBytes;
   /// Where the buffer of random bits has those of the first column.
   mlir::Value firstRandomCol;

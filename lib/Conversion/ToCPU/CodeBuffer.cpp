@@ -24,8 +24,7 @@ static constexpr int64_t kTransposed = 16;
 CodeBuffer::CodeBuffer(ImplicitLocOpBuilder &b, Value data,
                        const BandForm &form, bool transposed)
     : b(b), data(data), form(form), transposed(transposed) {
-  int64_t height =
-      (transposed ? kPatchRows : form.getRows()) / form.getByteRows();
+  int64_t height = transposed ? kPatchRows / form.getByteRows() : 1;
   int64_t width = kPatchCols / form.getByteCols();
   buffer = allocate(b, {height, width}, b.getI8Type());
   if (transposed)
@@ -38,42 +37,47 @@ void CodeBuffer::emitFree() {
     memref::DeallocOp::create(b, columns);
 }
 
-BufferRow CodeBuffer::getBand(Value first) const {
+BufferRow CodeBuffer::getRow(Value row) const {
   return {buffer,
-          transposed ? div(b, first, form.getByteRows()) : getIndex(b, 0)};
+          transposed ? div(b, row, form.getByteRows()) : getIndex(b, 0)};
 }
 
-/// Zeros the upper codes of `count` bytes where `size` codes are odd: they
-/// belong to padding, whose code is not zero where the factor is NaN.
-static void emitDropPadding(ImplicitLocOpBuilder &b, Value size,
-                            function_ref<void()> drop) {
+/// Drops the upper code of the last of `bytes` bytes where `size` codes are
+/// odd: it is not an element's.
+static void emitDropPadding(ImplicitLocOpBuilder &b, Value size, Value buffer,
+                            Value row, Value bytes) {
   std::optional<int64_t> known = getConstantIntValue(size);
   if (known && *known % 2 == 0)
     return;
-  emitIf(b,
-         arith::CmpIOp::create(b, arith::CmpIPredicate::ne, rem(b, size, 2),
-                               getIndex(b, 0)),
-         drop);
+  Value isOdd = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                      rem(b, size, 2), getIndex(b, 0));
+  emitIf(b, isOdd, [&] {
+    Value last = sub(b, bytes, getIndex(b, 1));
+    storeBits(loadBits(b, buffer, {row, last}) & 0xF, buffer, {row, last});
+  });
 }
 
-void CodeBuffer::emitBandDone(const Patch &patch, Value first, Value rows) {
+/// target[first + i] = buffer[row, i], i < bytes
+static void emitStoreRow(ImplicitLocOpBuilder &b, Value buffer, Value row,
+                         Value bytes, Value target, ValueRange first) {
+  emitUnitSteps(b, bytes, kBytesPerStore, [&](Value byte, int64_t count) {
+    Indices indices(first);
+    indices.back() = add(b, indices.back(), byte);
+    storeLanes(loadLanes(b, buffer, {row, byte}, count), target, indices);
+  });
+}
+
+void CodeBuffer::emitRowDone(const Patch &patch, Value row) {
   if (transposed)
     return;
+  Value zero = getIndex(b, 0);
   Value bytes = ceilDiv(b, patch.cols, form.getByteCols());
-  Value firstByte = div(b, patch.firstCol, form.getByteCols());
-  Value firstRow = add(b, patch.firstRow, first);
-  emitLoop(b, getIndex(b, 0), rows, [&](Value row) {
-    if (form.getByteCols() == 2)
-      emitDropPadding(b, patch.cols, [&] {
-        Value last = sub(b, bytes, getIndex(b, 1));
-        storeBits(loadBits(b, buffer, {row, last}) & 0xF, buffer, {row, last});
-      });
-    emitUnitSteps(b, bytes, kBytesPerStore, [&](Value byte, int64_t count) {
-      storeLanes(loadLanes(b, buffer, {row, byte}, count), data,
-                 append(patch.batch,
-                        {add(b, firstRow, row), add(b, firstByte, byte)}));
-    });
-  });
+  if (form.getByteCols() == 2)
+    emitDropPadding(b, patch.cols, buffer, zero, bytes);
+  Indices first =
+      append(patch.batch, {add(b, patch.firstRow, row),
+                           div(b, patch.firstCol, form.getByteCols())});
+  emitStoreRow(b, buffer, zero, bytes, data, first);
 }
 
 /// columns[i, ..] = column firstCol + i of the first `rows` rows of the buffer.
@@ -95,25 +99,19 @@ void CodeBuffer::emitPatchDone(const Patch &patch) {
   Value zero = getIndex(b, 0);
   Value bytes = ceilDiv(b, patch.rows, form.getByteRows());
   Value firstByte = div(b, patch.firstRow, form.getByteRows());
+  auto emitColumn = [&](Value col, Value i) {
+    if (form.getByteRows() == 2)
+      emitDropPadding(b, patch.rows, columns, i, bytes);
+    Value row = add(b, patch.firstCol, add(b, col, i));
+    emitStoreRow(b, columns, i, bytes, data,
+                 append(patch.batch, {row, firstByte}));
+  };
   emitLoop(
       b, zero, patch.cols,
-      [&](Value group) {
-        emitTransposeRows(group, bytes);
-        Value count = getExtent(b, patch.cols, group, kTransposed);
-        emitLoop(b, zero, count, [&](Value i) {
-          if (form.getByteRows() == 2)
-            emitDropPadding(b, patch.rows, [&] {
-              Value last = sub(b, bytes, getIndex(b, 1));
-              storeBits(loadBits(b, columns, {i, last}) & 0xF, columns,
-                        {i, last});
-            });
-          Value row = add(b, patch.firstCol, add(b, group, i));
-          emitUnitSteps(
-              b, bytes, kBytesPerStore, [&](Value byte, int64_t count) {
-                storeLanes(loadLanes(b, columns, {i, byte}, count), data,
-                           append(patch.batch, {row, add(b, firstByte, byte)}));
-              });
-        });
+      [&](Value col) {
+        emitTransposeRows(col, bytes);
+        emitLoop(b, zero, getExtent(b, patch.cols, col, kTransposed),
+                 [&](Value i) { emitColumn(col, i); });
       },
       kTransposed);
 }

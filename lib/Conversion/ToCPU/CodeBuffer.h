@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Codes of a patch lie in the order of x, padding included, until they are
-// stored without it: rows as they are, a band at a time, or transposed, all at
-// once, so that what a row of the result gets is contiguous.
+// Codes lie in the order of x, padding included, until they are stored without
+// it: rows as they are, one at a time, or transposed, all of a patch at once,
+// so that what a row of the result gets is contiguous.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,12 +25,12 @@ public:
   CodeBuffer(mlir::ImplicitLocOpBuilder &b, mlir::Value data,
              const BandForm &form, bool transposed);
 
-  /// Where the codes of the band from row `first` of the patch on go.
-  BufferRow getBand(mlir::Value first) const;
+  /// Where the codes of row `row` of the patch go, with those of the rows that
+  /// share bytes with it.
+  BufferRow getRow(mlir::Value row) const;
 
-  /// The codes of `rows` rows of a band, from row `first` of the patch on, are
-  /// complete.
-  void emitBandDone(const Patch &patch, mlir::Value first, mlir::Value rows);
+  /// The codes of row `row` of the patch are complete.
+  void emitRowDone(const Patch &patch, mlir::Value row);
   /// All codes of the patch are.
   void emitPatchDone(const Patch &patch);
 

@@ -19,10 +19,10 @@
 
 namespace blockscale::cpu {
 
-/// Elements of a patch. A band of it, as many rows as a block has, stays in the
-/// first cache.
+/// Elements of a patch. Its rows are long, so that memory is read in order, and
+/// a band of it, as many rows as a block has, stays in the second cache.
 inline constexpr int64_t kPatchRows = 128;
-inline constexpr int64_t kPatchCols = 256;
+inline constexpr int64_t kPatchCols = 2048;
 
 /// The rows [firstRow, firstRow + rows) and columns [firstCol, firstCol + cols)
 /// of a matrix, which is the element `batch` of a tensor.

@@ -41,9 +41,16 @@ void PatchQuantizer::emitPatch(const Patch &patch,
         Indices first =
             append(patch.batch, {add(b, patch.firstRow, row), patch.firstCol});
         band.emitLoad(first, rows, patch.cols);
-        band.emitQuantize(global, patch.cols, codes.getBand(row),
-                          scales.getBand(div(b, row, height)));
-        codes.emitBandDone(patch, row, rows);
+        band.emitScales(global, rows, patch.cols,
+                        scales.getBand(div(b, row, height)));
+        emitLoop(
+            b, getIndex(b, 0), rows,
+            [&](Value i) {
+              Value inPatch = add(b, row, i);
+              band.emitCodes(i, patch.cols, codes.getRow(inPatch));
+              codes.emitRowDone(patch, inPatch);
+            },
+            form.getByteRows());
       },
       height);
   codes.emitPatchDone(patch);
