@@ -58,12 +58,10 @@ Value prepareCall(QuantizeOp op, CallSite &site) {
                         "the layout of scale");
     return countGroupedItems(op, site);
   }
-  Value items = hasBlocksOfOneRow(op)
-                    ? countRowItems(op, b, toIndex(b, rows))
-                    : countPatchItems(b, toIndex(b, rows), toIndex(b, cols));
-  for (OpFoldResult size : batch)
-    items = mul(b, items, toIndex(b, size));
-  return items;
+  return site.countItems(
+      sizes, hasBlocksOfOneRow(op)
+                 ? countRowItems(op, b, toIndex(b, rows))
+                 : countPatchItems(b, toIndex(b, rows), toIndex(b, cols)));
 }
 
 void emitItems(QuantizeOp op, const ItemRange &range) {
