@@ -133,8 +133,8 @@ def scales(random, element, shape):
 class Case:
     """Arguments of a function, and its exact product."""
 
-    def __init__(self, op, random, ends=(), a=None, sa=None):
-        """`a` and `sa` replace random codes and scale bytes."""
+    def __init__(self, op, random, ends=(), a=None, sa=None, sb=None):
+        """`a`, `sa` and `sb` replace random codes and scale bytes."""
         s = op.shape
         lead = s.get("B", ()) if op.kind == "mm" else ()
         of_b = {"mm": lead, "rows": (len(ends),), "columns": ()}[op.kind]
@@ -143,7 +143,7 @@ class Case:
         a = data(random, op.a, (*lead, s["M"], s["K"])) if a is None else a
         b = data(random, op.b, (*of_b, s["N"], s["K"]))
         sa = scales(random, op.scale, (*lead, s["M"], cols)) if sa is None else sa
-        sb = scales(random, op.scale, (*of_b, s["N"], cols))
+        sb = scales(random, op.scale, (*of_b, s["N"], cols)) if sb is None else sb
         count = (len(ends),) if op.kind != "mm" else lead
         self.factors = [self._factor(random, op.global_a, count, s["M"]),
                         self._factor(random, op.global_b, count, s["N"])]

@@ -1,0 +1,88 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs products of chosen sizes and scales: one row and column, parts of panels,
+long sums, nothing, NaN and any E8M0 scales on both sides, any ends of groups; on
+the baseline CPU and on this one, with parallel ranges of several sizes.
+
+Usage: matmul_sizes.py FOLDER
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from expect import Expectations
+from module import Module
+from ops import CPUS, RANGE_SIZES
+from products import Case, Op, scales
+
+E4M3_PAIR = {"scale": "f8E8M0FNU", "a": "f8E4M3FN", "b": "f8E4M3FN"}
+MIXED = {"scale": "f8E8M0FNU", "a": "f8E5M2", "b": "f4E2M1FN"}
+MIXED_BACK = {"scale": "f8E8M0FNU", "a": "f4E2M1FN", "b": "f8E5M2"}
+
+random = np.random.default_rng(13)
+expect = Expectations()
+calls = []  # ops, and the (sizes, options of the case) to call them with
+
+
+def add(kind, sizes, cases=({},), batch=(), **options):
+    """Of each of the sizes (M, N, K), with the options of each case."""
+    op = Op(f"f{len(calls)}", kind, batch=len(batch), **options)
+    shapes = [{"B": batch, **dict(zip("MNK", size))} for size in sizes]
+    if kind != "mm":
+        shapes = [{**shape, "G": len(cases[0]["ends"])} for shape in shapes]
+    op.shape = shapes[0]
+    calls.append((op, [(shape, case) for shape in shapes for case in cases]))
+
+
+def with_nan(shape, scale):
+    """Random scale bytes, but for the last one."""
+    array = scales(random, scale, shape)
+    array[..., -1, -1] = 0x7F if scale == "f8E4M3FN" else 0xFF
+    return array
+
+
+def of_any_size(shape):
+    """E8M0 scales whose products may leave f32."""
+    return random.integers(0, 255, shape, dtype=np.uint8)
+
+
+def ends(*groups):
+    return [{"ends": group} for group in groups]
+
+
+few_rows = [(1, 1, 96), (33, 17, 96), (70, 40, 96), (0, 3, 96), (3, 0, 96)]
+add("mm", few_rows, layout_a="swizzled", dynamic="MN")
+add("mm", [(5, 9, 1600)], batch=(2, 3), result="bf16", layout_b="swizzled", global_a="each",
+    global_b="each", bias="f32", dynamic="")
+add("mm", [(3, 11, 16)], result="f16", global_a="scalar", bias="bf16", dynamic="")
+add("mm", [(4, 4, 48)], [{"sa": with_nan((4, 3), "f8E4M3FN")}], dynamic="")
+add("mm", [(33, 17, 32), (40, 9, 416), (2, 3, 800), (3, 2, 0)], **E4M3_PAIR, layout_b="swizzled",
+    bias="f16")
+add("mm", [(17, 33, 96)], [{"sa": with_nan((3, 17, 3), "f8E8M0FNU")}], (3,), **MIXED,
+    result="bf16", layout_a="swizzled", layout_b="swizzled", dynamic="")
+add("mm", [(40, 40, 64)], [{"sa": of_any_size((40, 2)), "sb": of_any_size((40, 2))}], **MIXED_BACK,
+    dynamic="")
+rows = ends((20, 20, 75), (0, 75, 75), (30, 10, 50), (-5, 99, 80))
+add("rows", [(75, 20, 80)], rows, layout_a="grouped", layout_b="swizzled", global_a="each", dynamic="")
+add("rows", [(75, 7, 64)], rows, **E4M3_PAIR, result="bf16", dynamic="")
+add("rows", [(140, 9, 96)], ends((128, 139)), **MIXED, result="f16", layout_a="grouped", dynamic="")
+columns = ends((64, 64, 320), (16, 48, 320), (40, 30, 999), (0, 0, 0))
+add("columns", [(35, 20, 320)], columns, layout_a="grouped", layout_b="grouped", global_b="each",
+    dynamic="")
+add("columns", [(5, 130, 320)], columns, result="bf16", layout_a="swizzled", dynamic="")
+add("columns", [(130, 9, 160)], ends((32, 160)), **E4M3_PAIR, layout_b="grouped", dynamic="")
+
+for cpu in CPUS:
+    folder = Path(sys.argv[1]) / cpu
+    folder.mkdir(parents=True, exist_ok=True)
+    module = Module("".join(op.text() for op, _ in calls), folder, cpu=cpu)
+    for op, cases in calls:
+        for shape, options in cases:
+            op.shape = shape
+            case = Case(op, random, **options)
+            for range_size in RANGE_SIZES:
+                [got] = module.call(op.name, *case.arguments, range_size=range_size)
+                expect.record(f"{cpu}: {op}, {range_size} items a range", case.problem(got))
+expect.finish()
