@@ -37,8 +37,8 @@ Span getPanel(ImplicitLocOpBuilder &b, Value index, int64_t panelSize,
 
 PanelProduct::PanelProduct(ImplicitLocOpBuilder &b,
                            numerics::ScaleFormat scaleFormat, Value blocks,
-                           ProductEpilogue epilogue)
-    : b(b), scaleFormat(scaleFormat), epilogue(std::move(epilogue)) {
+                           const ProductEpilogue &epilogue)
+    : b(b), scaleFormat(scaleFormat), epilogue(epilogue) {
   bool isNvfp4 = scaleFormat == numerics::ScaleFormat::E4M3;
   blockSize = isNvfp4 ? 16 : 32;
   sumType = isNvfp4 ? FloatType(b.getF32Type()) : FloatType(b.getF64Type());

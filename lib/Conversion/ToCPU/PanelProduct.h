@@ -64,7 +64,7 @@ class PanelProduct {
 public:
   /// Allocates buffers for sums over up to `blocks` blocks, where b stands.
   PanelProduct(mlir::ImplicitLocOpBuilder &b, numerics::ScaleFormat scaleFormat,
-               mlir::Value blocks, ProductEpilogue epilogue);
+               mlir::Value blocks, const ProductEpilogue &epilogue);
 
   void emit(const PanelTask &task);
 
