@@ -16,17 +16,17 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
-/// Columns of a step: two blocks of 32, whose factors stay in registers.
-static constexpr int64_t kColsPerStep = 64;
+static constexpr int64_t kColsPerStep = kBandColsPerStep;
 
-/// Elements that are copied at a time.
-static constexpr int64_t kElementsPerCopy = 32;
+/// Elements whose magnitudes are compared at a time.
+static constexpr int64_t kElementsPerLoad = 32;
 
 BandQuantizer::BandQuantizer(ImplicitLocOpBuilder &b, const BandForm &form,
                              Value x, Value rng)
     : b(b), form(form), x(x) {
   auto type = cast<MemRefType>(x.getType());
-  elements = allocate(b, {form.getRows(), kPatchCols}, type.getElementType());
+  if (!form.readsInPlace)
+    elements = allocate(b, {form.getRows(), kPatchCols}, type.getElementType());
   amaxes = allocate(b, {kPatchCols},
                     b.getIntegerType(type.getElementTypeBitWidth()));
   factors = allocate(b, {2, kPatchCols / 2}, b.getF32Type());
@@ -38,7 +38,8 @@ BandQuantizer::BandQuantizer(ImplicitLocOpBuilder &b, const BandForm &form,
 
 void BandQuantizer::emitFree() {
   for (Value buffer : {elements, amaxes, factors})
-    memref::DeallocOp::create(b, buffer);
+    if (buffer)
+      memref::DeallocOp::create(b, buffer);
   if (randomBytes)
     randomBytes->emitFree();
 }
@@ -59,24 +60,39 @@ static Lanes emitMagnitude(Lanes bits) {
   return bits & ((uint64_t(1) << (width - 1)) - 1);
 }
 
+/// Indices of an element of a matrix, from those of its first one.
+static Indices offsetBy(ImplicitLocOpBuilder &b, ValueRange first, Value row,
+                        Value col) {
+  Indices indices(first);
+  indices.end()[-2] = add(b, indices.end()[-2], row);
+  indices.end()[-1] = add(b, indices.end()[-1], col);
+  return indices;
+}
+
 void BandQuantizer::emitLoad(ValueRange first, Value rows, Value cols) {
+  origin = Indices(first);
   emitColSteps(b, cols, [&](Value col) {
     Lanes amax = loadLanes(b, amaxes, col, kColsPerStep);
     storeLanes(amax.like(0), amaxes, col);
   });
   emitLoop(b, getIndex(b, 0), rows, [&](Value row) {
-    emitUnitSteps(b, cols, kElementsPerCopy, [&](Value col, int64_t count) {
-      Indices source(first.drop_back(2));
-      source.append(
-          {add(b, first[first.size() - 2], row), add(b, first.back(), col)});
-      Lanes bits = loadLanes(b, x, source, count);
-      storeLanes(bits, elements, {row, col});
+    emitUnitSteps(b, cols, kElementsPerLoad, [&](Value col, int64_t count) {
+      Lanes bits = loadLanes(b, x, offsetBy(b, first, row, col), count);
+      if (elements)
+        storeLanes(bits, elements, {row, col});
       Lanes amax = loadLanes(b, amaxes, col, count);
       storeLanes(maxSigned(amax, emitMagnitude(bits)), amaxes, col);
     });
   });
   if (randomBytes)
     emitDraw(first, rows, cols);
+}
+
+/// The elements of a step of a row.
+Lanes BandQuantizer::emitLoadStep(Value row, Value col) {
+  if (elements)
+    return loadLanes(b, elements, {row, col}, kColsPerStep);
+  return loadLanes(b, x, offsetBy(b, origin, row, col), kColsPerStep);
 }
 
 /// Whole groups of random bits, the first of which may begin before the band.
@@ -113,7 +129,7 @@ BlockScales BandQuantizer::emitChosenScales(Value col, Value rows, Lanes amax,
   SmallVector<Value> errors = emitReduction(
       b, getIndex(b, 0), rows, ValueRange{none, none},
       [&](Value row, ValueRange sums) -> SmallVector<Value> {
-        Lanes x = toFloats(loadLanes(b, elements, {row, col}, kColsPerStep));
+        Lanes x = toFloats(emitLoadStep(row, col));
         auto addError = [&](Value sum, const ScaleCandidate &candidate) {
           return Lanes(b, sum) + emitElementError(recipe, x, candidate, global);
         };
@@ -175,7 +191,7 @@ void BandQuantizer::emitFactors(Value col, const BlockScales &blocks) {
 //===----------------------------------------------------------------------===//
 
 ElementPairs BandQuantizer::emitEncode(Value row, Value col) {
-  ElementPairs x = splitPairs(loadLanes(b, elements, {row, col}, kColsPerStep));
+  ElementPairs x = splitPairs(emitLoadStep(row, col));
   // ModelOpt alone divides.
   bool divide = form.format.recipe == numerics::Recipe::Modelopt;
   std::optional<Lanes> randomEven, randomOdd;

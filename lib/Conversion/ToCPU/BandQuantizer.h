@@ -36,6 +36,9 @@ struct BandForm {
   int64_t scaleCols;
   /// Whether packed codes are neighbours in a column.
   bool pairsRows;
+  /// Whether whole steps of whole bands are known to lie within x, so that no
+  /// copy is needed.
+  bool readsInPlace;
 
   int64_t getRows() const { return format.getBlockSize(); }
   /// Elements of a byte along a row and down a column.
@@ -47,6 +50,9 @@ struct BandForm {
   }
 };
 
+/// Columns of a step: two blocks of 32, whose factors stay in registers.
+inline constexpr int64_t kBandColsPerStep = 64;
+
 /// Emits the quantization of bands of up to kPatchCols columns.
 class BandQuantizer {
 public:
@@ -55,8 +61,8 @@ public:
   BandQuantizer(mlir::ImplicitLocOpBuilder &b, const BandForm &form,
                 mlir::Value x, mlir::Value rng);
 
-  /// Copies rows x cols elements, from x[first] on, which become the band, and
-  /// draws their random bits.
+  /// Makes rows x cols elements, from x[first] on, the band: finds the amaxes
+  /// of its columns and draws its random bits.
   void emitLoad(mlir::ValueRange first, mlir::Value rows, mlir::Value cols);
 
   /// Stores the scales of the band to a row of a buffer, and keeps what they
@@ -76,14 +82,17 @@ private:
                          const GlobalFactors &global);
   BlockScales emitChosenScales(mlir::Value col, mlir::Value rows, Lanes amax,
                                const GlobalFactors &global);
+  Lanes emitLoadStep(mlir::Value row, mlir::Value col);
   void emitFactors(mlir::Value col, const BlockScales &blocks);
   ElementPairs emitEncode(mlir::Value row, mlir::Value col);
 
   mlir::ImplicitLocOpBuilder &b;
   BandForm form;
   mlir::Value x;
-  /// The elements, magnitude bits of the amaxes of columns, and the factors of
-  /// even and of odd columns.
+  /// The first element of the band in x.
+  Indices origin;
+  /// A copy of the elements unless they are read in place, magnitude bits of
+  /// the amaxes of columns, and the factors of even and of odd columns.
   mlir::Value elements, amaxes, factors;
   std::optional<RandomBytes> randomBytes;
   /// Where the buffer of random bits has those of the first column.

@@ -42,7 +42,7 @@ mlir::Value prepareCall(HadamardOp op, CallSite &site);
 void emitItems(HadamardOp op, const ItemRange &range);
 
 /// Items: rows of x over all batch dimensions; with swizzled scales, bands of
-/// 128 rows, so that a tile of scales has one writer; patches of 128 x 2048
+/// 128 rows, so that a tile of scales has one writer; patches of 128 x 512
 /// elements where blocks have several rows.
 mlir::Value prepareCall(QuantizeOp op, CallSite &site);
 void emitItems(QuantizeOp op, const ItemRange &range);

@@ -19,10 +19,11 @@
 
 namespace blockscale::cpu {
 
-/// Elements of a patch. Its rows are long, so that memory is read in order, and
-/// a band of it, as many rows as a block has, stays in the second cache.
+/// Elements of a patch. Its rows are long, for memory is read best in order,
+/// but a band of it, as many rows as a block has, is still near when its codes
+/// are computed.
 inline constexpr int64_t kPatchRows = 128;
-inline constexpr int64_t kPatchCols = 2048;
+inline constexpr int64_t kPatchCols = 512;
 
 /// The rows [firstRow, firstRow + rows) and columns [firstCol, firstCol + cols)
 /// of a matrix, which is the element `batch` of a tensor.

@@ -16,12 +16,22 @@ Value countPatchItems(ImplicitLocOpBuilder &b, Value rows, Value cols) {
   return mul(b, ceilDiv(b, rows, kPatchRows), ceilDiv(b, cols, kPatchCols));
 }
 
+/// Whether the steps of all patches end where a row does or before, and rows
+/// that share bytes exist. Groups may end anywhere.
+static bool canReadInPlace(QuantizeOp op) {
+  ArrayRef<int64_t> shape = op.getX().getType().getShape();
+  int64_t rows = shape.end()[-2], cols = shape.end()[-1];
+  return !op.getOffsets() && !ShapedType::isDynamic(rows) && rows % 2 == 0 &&
+         !ShapedType::isDynamic(cols) && cols % kBandColsPerStep == 0;
+}
+
 static BandForm getBandForm(QuantizeOp op) {
   BlockFormat format{getNumerics(op.getEffectiveRecipe()),
                      getElementFormat(op.getData())};
+  bool pairsRows = op.getTransposed() && format.getCodesPerByte() == 2;
   return {format, op.getBlock()[1],
-          PatchScales::getScaleCols(op.getScaleForm()),
-          op.getTransposed() && format.getCodesPerByte() == 2};
+          PatchScales::getScaleCols(op.getScaleForm()), pairsRows,
+          canReadInPlace(op)};
 }
 
 PatchQuantizer::PatchQuantizer(QuantizeOp op, const ItemRange &range)

@@ -1,16 +1,16 @@
 // RUN: blockscale-opt %s -blockscale-lower-kernels-to-cpu -canonicalize -cse -split-input-file | FileCheck %s
 
-// An item is a patch of 128 x 2048 elements, here the only one. Bands of 32 rows
+// An item is a patch of 128 x 512 elements, here the only one. Bands of 32 rows
 // are copied, row by row, with the largest magnitudes of their columns; then the
 // scales and factors of all columns are computed, 64 at a time; then the codes of
 // one row after the other.
 // CHECK-LABEL: func.func private @linear_quantize_0(
 // CHECK-SAME:      [[X:%.+]]: memref<64x96xbf16>, [[Q:%.+]]: memref<64x96xf8E4M3FN>, [[S:%.+]]: memref<2x96xf8E8M0FNU>,
-// CHECK-DAG:     [[BAND:%.+]] = memref.alloc() {{.*}} : memref<32x2048xbf16>
-// CHECK-DAG:     [[AMAX:%.+]] = memref.alloc() {{.*}} : memref<2048xi16>
-// CHECK-DAG:     [[FACTORS:%.+]] = memref.alloc() {{.*}} : memref<2x1024xf32>
-// CHECK-DAG:     [[CODES:%.+]] = memref.alloc() {{.*}} : memref<1x2048xi8>
-// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<4x2048xi8>
+// CHECK-DAG:     [[BAND:%.+]] = memref.alloc() {{.*}} : memref<32x512xbf16>
+// CHECK-DAG:     [[AMAX:%.+]] = memref.alloc() {{.*}} : memref<512xi16>
+// CHECK-DAG:     [[FACTORS:%.+]] = memref.alloc() {{.*}} : memref<2x256xf32>
+// CHECK-DAG:     [[CODES:%.+]] = memref.alloc() {{.*}} : memref<1x512xi8>
+// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<4x512xi8>
 // CHECK:         vector.load [[X]]{{.*}} vector<32xbf16>
 // CHECK:         vector.store {{%.+}}, [[BAND]]
 // CHECK:         arith.maxsi {{.*}} vector<32xi16>
@@ -46,10 +46,10 @@ func.func @linear(%x: memref<64x96xbf16>, %q: memref<64x96xf8E4M3FN>, %s: memref
 // CHECK-SAME:      [[X:%.+]]: memref<80x80xf32>, [[Q:%.+]]: memref<80x40xi8>, [[S:%.+]]: memref<1x2x32x4x4xf8E4M3FN>,
 // CHECK-DAG:     [[C5:%.+]] = arith.constant 5 : index
 // CHECK-DAG:     [[C80:%.+]] = arith.constant 80 : index
-// CHECK-DAG:     [[CODES:%.+]] = memref.alloc() {{.*}} : memref<64x2048xi8>
+// CHECK-DAG:     [[CODES:%.+]] = memref.alloc() {{.*}} : memref<64x512xi8>
 // CHECK-DAG:     [[COLUMNS:%.+]] = memref.alloc() {{.*}} : memref<16x64xi8>
-// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<8x2048xi8>
-// CHECK-DAG:     [[SCALE_COLUMNS:%.+]] = memref.alloc() {{.*}} : memref<16384xi8>
+// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<8x512xi8>
+// CHECK-DAG:     [[SCALE_COLUMNS:%.+]] = memref.alloc() {{.*}} : memref<4096xi8>
 // CHECK:         vector.store {{%.+}}, [[CODES]]{{.*}} vector<64xi8>
 // CHECK-COUNT-16: vector.load [[CODES]]{{.*}} vector<16xi8>
 // CHECK:         vector.interleave
@@ -76,16 +76,34 @@ func.func @transposed(%x: memref<80x80xf32>, %q: memref<80x40xi8>, %s: memref<1x
 
 // -----
 
-// 320 x 5000 elements of 2 matrices are 2 x 3 x 3 patches.
+// 320 x 5000 elements of 2 matrices are 2 x 3 x 10 patches.
 // CHECK-LABEL: func.func @patches(
 // CHECK-DAG:     [[BEGIN:%.+]] = arith.constant 0 : index
-// CHECK-DAG:     [[ITEMS:%.+]] = arith.constant 18 : index
+// CHECK-DAG:     [[ITEMS:%.+]] = arith.constant 60 : index
 // CHECK:         call @patches_quantize_0({{.*}}, [[BEGIN]], [[ITEMS]])
 func.func @patches(%x: memref<2x320x5000xf32>, %q: memref<2x320x5000xf8E5M2>, %s: memref<2x10x5000xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<2x320x5000xf32>) outs(%q, %s : memref<2x320x5000xf8E5M2>, memref<2x10x5000xf8E8M0FNU>) {
   ^bb0(%lx: tensor<2x320x5000xf32>, %lq: tensor<2x320x5000xf8E5M2>, %ls: tensor<2x10x5000xf8E8M0FNU>):
     %0, %1 = blockscale.quantize %lx block [32, 1] : tensor<2x320x5000xf32> -> tensor<2x320x5000xf8E5M2>, tensor<2x10x5000xf8E8M0FNU>
     blockscale.yield %0, %1 : tensor<2x320x5000xf8E5M2>, tensor<2x10x5000xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+// Where rows are known to be whole steps, nothing is copied.
+// CHECK-LABEL: func.func private @in_place_quantize_0(
+// CHECK-SAME:      [[X:%.+]]: memref<64x128xbf16>,
+// CHECK:         vector.load [[X]]{{.*}} vector<32xbf16>
+// CHECK-NOT:     vector.store {{.*}}xbf16>
+// CHECK:         vector.load [[X]]{{.*}} vector<64xbf16>
+// CHECK:         return
+func.func @in_place(%x: memref<64x128xbf16>, %q: memref<64x128xf8E4M3FN>, %s: memref<2x128xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x128xbf16>) outs(%q, %s : memref<64x128xf8E4M3FN>, memref<2x128xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x128xbf16>, %lq: tensor<64x128xf8E4M3FN>, %ls: tensor<2x128xf8E8M0FNU>):
+    %0, %1 = blockscale.quantize %lx block [32, 1] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<2x128xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<64x128xf8E4M3FN>, tensor<2x128xf8E8M0FNU>
   }
   return
 }

@@ -3,8 +3,8 @@
 // 64 columns are two blocks of 32, each with one scale byte and one factor for its
 // 16 even and 16 odd columns.
 // CHECK-LABEL: func.func private @compact_quantize_0(
-// CHECK-DAG:     [[AMAX:%.+]] = memref.alloc() {{.*}} : memref<2048xi16>
-// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<4x64xi8>
+// CHECK-DAG:     [[AMAX:%.+]] = memref.alloc() {{.*}} : memref<512xi16>
+// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<4x16xi8>
 // CHECK:         vector.load [[AMAX]]{{.*}} vector<64xi16>
 // CHECK-COUNT-4: vector.deinterleave
 // CHECK:         [[BYTES:%.+]] = arith.trunci {{%.+}} : vector<2xi32> to vector<2xi8>
@@ -15,15 +15,15 @@
 // CHECK-LABEL: func.func private @k_quantize_0(
 // CHECK-SAME:      {{%.+}}: memref<64x96xbf16>, [[Q:%.+]]: memref<64x96xf8E4M3FN>, [[S:%.+]]: memref<1x1x32x4x4xf8E8M0FNU>,
 // CHECK-DAG:     [[C32:%.+]] = arith.constant 32 : index
-// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<4x64xi8>
+// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<4x16xi8>
 // CHECK:         vector.store {{%.+}}, [[Q]]
 // CHECK:         [[BAND:%.+]] = arith.divui {{%.+}}, [[C32]]
-// CHECK:         vector.load [[SCALES]][[[BAND]], {{%.+}}] : memref<4x64xi8>, vector<4xi8>
+// CHECK:         vector.load [[SCALES]][[[BAND]], {{%.+}}] : memref<4x16xi8>, vector<4xi8>
 // CHECK:         vector.store {{%.+}}, [[S]]
 
 // Along N: a byte for each of 32 columns, which become rows.
 // CHECK-LABEL: func.func private @n_quantize_0(
-// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<4x2048xi8>
+// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<4x512xi8>
 // CHECK:         [[BYTES:%.+]] = arith.trunci {{%.+}} : vector<2xi32> to vector<2xi8>
 // CHECK:         [[REPEATED:%.+]] = vector.shuffle [[BYTES]], [[BYTES]] {{.*}} : vector<2xi8>, vector<2xi8>
 // CHECK:         vector.store [[REPEATED]], [[SCALES]]{{.*}} vector<64xi8>
