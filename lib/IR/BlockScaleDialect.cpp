@@ -43,6 +43,33 @@ static void printLayoutGroups(AsmPrinter &printer, int64_t groups,
     printer << ", groups = " << groups << ", dim = " << dim;
 }
 
+/// A kernel's body and `-> types`. What comes before the body may name values
+/// of it, which the parser connects; where parsing fails, these uses go before
+/// the body does. A region of the generated format would leave them dangling.
+static ParseResult parseBodyAndResults(OpAsmParser &parser, Region &body,
+                                       SmallVectorImpl<Type> &results) {
+  Location loc = parser.getEncodedSourceLoc(parser.getCurrentLocation());
+  if (!parser.parseRegion(body) &&
+      (failed(parser.parseOptionalArrow()) || !parser.parseTypeList(results))) {
+    blockscale::KernelOp::ensureTerminator(body, parser.getBuilder(), loc);
+    return success();
+  }
+  for (Block &block : body)
+    block.dropAllDefinedValueUses();
+  return failure();
+}
+
+static void printBodyAndResults(OpAsmPrinter &printer, blockscale::KernelOp,
+                                Region &body, TypeRange results) {
+  Operation *yield = body.empty() ? nullptr : body.front().getTerminator();
+  bool isYieldImplied = yield && yield->getNumOperands() == 0 &&
+                        yield->getAttrDictionary().empty();
+  printer.printRegion(body, /*printEntryBlockArgs=*/true,
+                      /*printBlockTerminators=*/!isYieldImplied);
+  if (!results.empty())
+    printer << " -> " << results;
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "blockscale/IR/BlockScaleAttributes.cpp.inc"
 

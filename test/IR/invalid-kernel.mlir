@@ -134,3 +134,18 @@ func.func @isolated(%x: tensor<f32>, %o: tensor<f32>) {
   } -> tensor<f32>
   return
 }
+
+// -----
+
+// A use before the body of a value that the body defines, when the rest of the
+// kernel does not parse.
+func.func @use_of_body(%x: tensor<4x4xf32>) {
+  %u = arith.addf %0, %0 : tensor<4x4xf32>
+  blockscale.kernel ins(%x : tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) {
+  ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>):
+    %0 = arith.addf %a, %b : tensor<4x4xf32>
+    blockscale.yield %0 : tensor<4x4xf32>
+  // expected-error @below {{expected non-function type}}
+  } -> none_type
+  return
+}

@@ -56,7 +56,7 @@ def BlockScale_KernelOp : BlockScale_Op<"kernel", [
   let assemblyFormat = [{
     (`ins` `(` $inputs^ `:` type($inputs) `)`)?
     `outs` `(` $outputs `:` type($outputs) `)` attr-dict-with-keyword
-    $body (`->` type($results)^)?
+    custom<BodyAndResults>($body, type($results))
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
