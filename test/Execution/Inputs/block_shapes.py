@@ -114,8 +114,10 @@ def draw_shape(random, op_block, recipe, batch):
         return count if recipe in TAKES_TAILS else -(-count // step) * step
 
     limit = 600 if random.random() < 0.3 else 150
-    return (*(int(random.integers(1, 4)) for _ in range(batch)),
-            *(size(step, limit) for step in op_block))
+    m, k = (size(step, limit) for step in op_block)
+    # Kernels read rows of whole steps in place.
+    k = -(-k // 64) * 64 if random.random() < 0.3 else k
+    return (*(int(random.integers(1, 4)) for _ in range(batch)), m, k)
 
 
 def draw_ops(random, repeat):
