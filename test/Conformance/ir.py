@@ -74,6 +74,35 @@ NVFP4 = Format(16, "f8E4M3FN", "f4E2M1FN", 6.0)
 MXFP8 = Format(32, "f8E8M0FNU", "f8E4M3FN", 448.0)
 MXFP8_E5M2 = Format(32, "f8E8M0FNU", "f8E5M2", 57344.0)
 MXFP4 = Format(32, "f8E8M0FNU", "f4E2M1FN", 6.0)
+MXFP6_E2M3 = Format(32, "f8E8M0FNU", "f6E2M3FN", 7.5)
+MXFP6_E3M2 = Format(32, "f8E8M0FNU", "f6E3M2FN", 28.0)
+
+
+@dataclass(frozen=True)
+class Form:
+    """How quantize cuts x into blocks, and which way its results lie."""
+
+    block: tuple
+    transposed: bool = False
+    scale_dim: str = None  # k or n: the dimension that the scales are expanded for
+
+    def __str__(self):
+        transposed = " transposed" if self.transposed else ""
+        scale_dim = f" scale_dim {self.scale_dim}" if self.scale_dim else ""
+        return f"block {list(self.block)}{transposed}{scale_dim}"
+
+    def shapes(self, x):
+        """Of data and scales."""
+        *batch, m, k = x
+        scales = (_ceildiv(m, self.block[0]), _ceildiv(k, self.block[1]))
+        if self.scale_dim == "k":
+            scales = (m, scales[1])
+        elif self.scale_dim == "n":
+            scales = (k, scales[0])
+        elif self.transposed:
+            scales = scales[::-1]
+        data = (k, m) if self.transposed else (m, k)
+        return (*batch, *data), (*batch, *scales)
 
 
 @dataclass(frozen=True)
@@ -101,8 +130,27 @@ class Function:
         self._lines.append(f"{names} = blockscale.{text} : {signature} -> {produced}")
         return values
 
-    def amax(self, x):
-        return self._op(f"amax {x.name}", [x], [Tensor(x.type.shape[:-2], "f32")])[0]
+    def amax(self, x, of="matrix"):
+        """`of` matrix or row."""
+        shape = x.type.shape[: -1 if of == "row" else -2]
+        return self._op(f"amax {x.name}", [x], [Tensor(shape, "f32")])[0]
+
+    def hadamard(self, x, dim, sign_mask=None):
+        mask = "" if sign_mask is None else f" sign_mask {sign_mask}"
+        name = f"%v{len(self._lines)}_0"
+        text = f"blockscale.hadamard {x.name} dim {dim}{mask} : {x.type}"
+        self._lines.append(f"{name} = {text}")
+        return Value(name, x.type)
+
+    def scale_sweep(self, x, global_amax):
+        *batch, k = x.type.shape
+        text = f"scale_sweep {x.name}{_operands(global_amax=global_amax)}"
+        return self._op(text, [x], [Tensor((*batch, k // 16), "f32")])[0]
+
+    def expand_scale(self, scale, block, scale_dim, shape, layout=None):
+        text = f"expand_scale {scale.name} block [{block}, {block}]"
+        type = Tensor(shape, scale.type.element, layout)
+        return self._op(f"{text} scale_dim {scale_dim}", [scale], [type])[0]
 
     def global_scale(self, amax, recipe):
         name = f"%v{len(self._lines)}_0"
@@ -110,30 +158,33 @@ class Function:
         self._lines.append(f"{name} = {text}")
         return Value(name, amax.type)
 
-    def quantize(self, x, format, recipe, layout=None, **globals):
-        """`globals`: global_scale or global_amax."""
-        *batch, k = x.type.shape
-        scale = Tensor((*batch, _ceildiv(k, format.block)), format.scale, layout)
-        text = f"quantize {x.name} block [1, {format.block}] recipe {recipe}"
-        text += _globals(globals)
-        return self._op(text, [x], [Tensor(x.type.shape, format.data), scale])
+    def quantize(self, x, format, recipe, layout=None, form=None, **operands):
+        """`operands`: global_scale, global_amax, block_amax, offsets; group_dim is
+        a number. Without a form, blocks lie along rows."""
+        form = form or Form((1, format.block))
+        data, scale = form.shapes(x.type.shape)
+        group_dim = operands.pop("group_dim", 0)
+        text = f"quantize {x.name} {form} recipe {recipe}{_operands(**operands)}"
+        text += f" group_dim {group_dim}" if group_dim else ""
+        types = [Tensor(data, format.data), Tensor(scale, format.scale, layout)]
+        return self._op(text, [x], types)
 
     def dequantize(self, data, scale, format, element, recipe=None, **globals):
         text = f"dequantize {data.name}, {scale.name} block [1, {format.block}]"
         text += f" recipe {recipe}" if recipe else ""
-        text += _globals(globals)
+        text += _operands(**globals)
         return self._op(text, [data, scale], [Tensor(data.type.shape, element)])[0]
 
     def swizzle(self, source, layout, offsets=None):
         text = f"swizzle {source.name}"
-        text += f" offsets({offsets.name} : {offsets.type})" if offsets else ""
+        text += _operands(offsets=offsets) if offsets else ""
         type = Tensor(source.type.shape, source.type.element, layout)
         return self._op(text, [source], [type])[0]
 
     def scaled_mm(self, a, b, scales, block, element, **globals):
         """`globals`: global_scale_a and global_scale_b."""
         text = f"scaled_mm {a.name}, {b.name} {_scales(scales)} block [1, {block}]"
-        text += _globals(globals)
+        text += _operands(**globals)
         shape = (*a.type.shape[:-1], b.type.shape[-2])
         return self._op(text, [a, b, *scales], [Tensor(shape, element)])[0]
 
@@ -160,5 +211,5 @@ def _scales(scales):
     return f"scales({scales[0].name}, {scales[1].name})"
 
 
-def _globals(values):
+def _operands(**values):
     return "".join(f" {k}({v.name} : {v.type})" for k, v in values.items())

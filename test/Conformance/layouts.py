@@ -79,5 +79,28 @@ def _group_job(case, array, want, match):
     codes = [job.input(source, code) for code in _split(index)]
     offsets = job.input(Tensor(ends.shape, "i32"), ends)
     tiled = [job.function.swizzle(value, layout, offsets) for value in codes]
-    job.output(tiled, [_map_check(array, want)])
+    job.output(tiled, [_map_check(array, want), _starts_check(case, match, shape)])
     return job
+
+
+def _starts_check(case, match, shape):
+    """Where each group starts: at the tile that holds its first byte, and one of no
+    bytes where the next does; the last entry is where the buffer's bytes end."""
+    group, along = match.groups()
+    along_rows = along == "m"
+    array = group + ("_start_rows" if along_rows else "_start_cols")
+    want = case.expected[array]
+    ends = case.inputs[group + "_offs"]
+    other = -(-shape[1] // 4) if along_rows else -(-shape[0] // 128)
+
+    def form(low, high):
+        place = {code: at for at, code in enumerate(_joined()(low, high))}
+        last = max(at for code, at in place.items() if code >= 0)
+        starts = [last // 512 + 1]
+        for start, end in reversed(list(zip([0, *ends], ends))):
+            first = start * shape[1] if along_rows else start
+            starts.append(place[first] // 512 if end > start else starts[-1])
+        tiles = np.array(starts[::-1]) // other
+        return (tiles * (128 if along_rows else 4)).astype(want.dtype)
+
+    return Check(array, want, form, lambda got: compare_bits(got, want, "i32"))

@@ -4,15 +4,23 @@
 
 import re
 
-from contract import IS_NAN, per_element, edge_blocks
-from ir import MXFP4, MXFP8, MXFP8_E5M2
+from contract import IS_NAN, NO_NAN, edge_blocks, per_element
+from ir import MXFP4, MXFP6_E2M3, MXFP6_E3M2, MXFP8, MXFP8_E5M2, SWIZZLED, Form
 from jobs import Job
-from quantizers import Expected, dequantize_job, input_tensor, quantize
+from quantizers import Expected, dequantize_job, expand, input_tensor, quantize
 
-FORMATS = {"": MXFP8, "e5m2_": MXFP8_E5M2, "fp4_": MXFP4}
+FORMATS = {
+    "": MXFP8,
+    "e5m2_": MXFP8_E5M2,
+    "fp4_": MXFP4,
+    "fp6e2m3_": MXFP6_E2M3,
+    "fp6e3m2_": MXFP6_E3M2,
+}
+BLOCKS = {"1x32": (1, 32), "32x1": (32, 1), "32x32": (32, 32)}
 NAME = re.compile(
-    r"(?P<prefix>(?P<data>e5m2_|fp4_|)(?P<source>ao018|aoaug26|mo)"
-    r"_(?P<rule>floor|rceil|ceil|even)_1x32_)(?P<part>qdata|scale|scale_blocked)"
+    rf"(?P<prefix>(?P<data>{'|'.join(FORMATS)})(?P<source>ao018|aoaug26|mo)"
+    rf"_(?P<rule>floor|rceil|ceil|even)_(?P<block>{'|'.join(BLOCKS)})_)"
+    r"(?P<part>qdata|scale|scale_blocked(_KxN32|_NxK32|))"
 )
 
 
@@ -37,11 +45,12 @@ def chosen(case, name):
     return case.expected[newer if newer in case.expected else older]
 
 
-def undefined(case, x, name, scale, rule, format):
+def undefined(case, x, name, scale, rule, format, block=(1, 32)):
     """Masks over blocks: for the codes and for the scales of array `name`."""
     if states_main(case, name):
         return {}
-    return {"edge rules of the source": edge_blocks(x, scale, rule, format.largest)}
+    edges = edge_blocks(x, block, scale, rule, format.largest)
+    return {"edge rules of the source": edges}
 
 
 def mx_jobs(case):
@@ -49,37 +58,94 @@ def mx_jobs(case):
     for array in case.expected:
         match = NAME.fullmatch(array)
         if match and not superseded(case, array):
-            groups.setdefault((match["data"], match["rule"]), []).append(match)
-    for (data, rule), matches in groups.items():
-        yield _quantize_job(case, FORMATS[data], rule, matches)
-        prefix = f"{data}ao018_{rule}_1x32_"
+            key = (match["data"], match["rule"], match["block"])
+            groups.setdefault(key, []).append(match)
+    for (data, rule, block), matches in groups.items():
+        job = Job(f"{case.name}.{data}{rule}_{block}_quantize")
+        x = input_tensor(job, case.inputs["x"])
+        parts = _expected(case, FORMATS[data], rule, BLOCKS[block], matches)
+        QUANTIZERS[block](job, x, FORMATS[data], rule, parts)
+        yield job
+        prefix = f"{data}ao018_{rule}_{block}_"
         if prefix + "dequant_f32" in case.expected:
             codes, scale = chosen(case, prefix + "qdata"), chosen(case, prefix + "scale")
             yield dequantize_job(case, prefix, FORMATS[data], codes, scale)
 
 
-def _quantize_job(case, format, rule, matches):
-    """One job checks every source of this rule; ModelOpt's is judged as rceil."""
-    job = Job(f"{case.name}.{matches[0]['data']}{rule}_quantize")
+def _expected(case, format, rule, block, matches):
+    """Of each part, what every source of this rule has; ModelOpt's is judged as
+    rceil. Parts in tiles are (array, want), and none where superseded."""
     bits = case.inputs["x"]
-    x = input_tensor(job, bits)
-    parts = {"qdata": [], "scale": [], "scale_blocked": []}
+    parts = {}
     for match in matches:
         array, part = match[0], match["part"]
         want = case.expected[array]
         scale = chosen(case, match["prefix"] + "scale")
-        masks = undefined(case, bits, array, scale, rule, format)
+        masks = undefined(case, bits, array, scale, rule, format, block)
         if part == "qdata":
-            if format.data == "f4E2M1FN":
+            if format.data in NO_NAN:
                 masks["NaN scale"] = IS_NAN[format.scale](scale)
-            k = x.type.shape[-1]
-            masks = {r: per_element(m, format.block, k) for r, m in masks.items()}
-            parts[part].append(Expected(array, want, masks))
+            masks = {r: per_element(m, block, bits.shape) for r, m in masks.items()}
+            want = Expected(array, want, masks)
         elif part == "scale":
-            parts[part].append(Expected(array, want, masks))
+            want = Expected(array, want, masks)
         else:
-            parts[part].append(Expected("", scale, masks).swizzled(array, want))
-    if not parts["scale_blocked"]:
-        parts["scale_blocked"] = [e.swizzled() for e in parts["scale"]]
-    quantize(job, x, format, rule, {"": {}}, *parts.values())
-    return job
+            want = (Expected("", scale, masks), array, want)
+        parts.setdefault(part, []).append(want)
+    return parts
+
+
+def _tiles(parts, part, form, linear=()):
+    """The arrays in tiles; else `linear` ones in that layout. `form` makes of the
+    compact scales the matrix that the tiles hold."""
+    held = [form(e).swizzled(array, want) for e, array, want in parts.get(part, ())]
+    return held or [e.swizzled() for e in linear]
+
+
+def _rows(job, x, format, rule, parts):
+    scales = parts.get("scale", [])
+    tiles = _tiles(parts, "scale_blocked", lambda e: e, scales)
+    quantize(job, x, format, rule, {"": {}}, parts.get("qdata", []), scales, tiles)
+
+
+def _columns(job, x, format, rule, parts):
+    """Scales are the array's as the blocks lie, and the tiles' transposed."""
+    data, scales = parts.get("qdata", []), parts.get("scale", [])
+    down = Form((32, 1))
+    quantize(job, x, format, rule, {"": {}}, data, scales, [], down)
+    turned = [[e.transposed() for e in part] for part in (data, scales)]
+    tiles = _tiles(parts, "scale_blocked", Expected.transposed, turned[1])
+    across = Form((32, 1), transposed=True)
+    quantize(job, x, format, rule, {"transposed": {}}, *turned, tiles, across)
+
+
+def _squares(job, x, format, rule, parts):
+    """Compact scales, and expanded ones along both dimensions; case kinds differ
+    in how they call the latter."""
+    data, scales = parts.get("qdata", []), parts.get("scale", [])
+    compact = quantize(
+        job, x, format, rule, {"": {}}, data, scales, [], Form((32, 32))
+    )
+    turned = [[e.transposed() for e in part] for part in (data, scales)]
+    form = Form((32, 32), transposed=True)
+    quantize(job, x, format, rule, {"transposed": {}}, *turned, [], form)
+    *batch, n, k = x.type.shape
+    for dim, rows, names in (
+        ("n", k, ("scale_blocked", "scale_blocked_KxN32")),
+        ("k", n, ("scale_blocked_NxK32",)),
+    ):
+        def expanded(e, dim=dim, rows=rows):
+            return e.expanded(32, dim, rows)
+
+        linear = [expanded(e) for e in scales]
+        tiles = [t for name in names for t in _tiles(parts, name, expanded)]
+        tiles = tiles or [e.swizzled() for e in linear]
+        form = Form((32, 32), scale_dim=dim)
+        route = f"scale_dim {dim}"
+        quantize(job, x, format, rule, {route: {}}, data, linear, tiles, form)
+        shape = form.shapes(x.type.shape)[1]
+        for e in tiles:
+            expand(job, compact, 32, dim, shape, e, SWIZZLED)
+
+
+QUANTIZERS = {"1x32": _rows, "32x1": _columns, "32x32": _squares}

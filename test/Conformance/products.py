@@ -129,7 +129,17 @@ def _grouped_scales(job, case, groups):
         ]
     if "b_scale_blocked" in buffers:
         b = _scale(job, case, "b", SWIZZLED, buffers["b_scale_blocked"])
+        if "b_scale_32x32" in buffers:
+            yield "32x32", [_scale(job, case, "a"), _expanded_scale(job, case)]
         for name in ("a_scale_groups_blocked", "a_scale_mgroups_blocked"):
             if name in buffers:
                 layout = Layout(groups, dim=0)
                 yield name, [_scale(job, case, "a", layout, buffers[name]), b]
+
+
+def _expanded_scale(job, case):
+    """The scale of a B in squares, as a product along K takes it."""
+    compact = case.inputs["b_scale_32x32"]
+    scale = job.input(Tensor(compact.shape, _format(case).scale), compact)
+    shape = case.inputs["b_scale"].shape
+    return job.function.expand_scale(scale, 32, "k", shape)

@@ -28,6 +28,24 @@ class Expected:
         masks = {reason: swizzled(mask) for reason, mask in self.uncompared.items()}
         return Expected(array or self.array, tiles, masks, want is not None)
 
+    def transposed(self):
+        """The same matrices on their sides, which no array has."""
+        masks = {r: mask.swapaxes(-2, -1) for r, mask in self.uncompared.items()}
+        return Expected(self.array, self.want.swapaxes(-2, -1), masks, False)
+
+    def expanded(self, block, dim, size):
+        """Compact scales of square blocks, replicated for a product along k or n."""
+        masks = {
+            r: _expanded(mask, block, dim, size) for r, mask in self.uncompared.items()
+        }
+        want = _expanded(self.want, block, dim, size)
+        return Expected(self.array, want, masks, False)
+
+
+def _expanded(scale, block, dim, size):
+    turned = scale if dim == "k" else scale.swapaxes(-2, -1)
+    return np.repeat(turned, block, axis=-2)[..., :size, :]
+
 
 def input_tensor(job, bits):
     return job.input(Tensor(bits.shape, INPUT_ELEMENTS[bits.dtype]), bits)
@@ -47,22 +65,33 @@ def _checks(expected, element, route, written=False):
     ]
 
 
-def quantize(job, x, format, recipe, routes, data, scales, tiles):
-    """Each route (its name to its global operands) with linear scales, then the
-    first with swizzled ones; `data`, `scales`, `tiles` list what to expect."""
-    first = True
+def quantize(job, x, format, recipe, routes, data, scales, tiles, form=None):
+    """Each route (its name to its operands) with linear scales, then the first with
+    swizzled ones, where the form has them; `data`, `scales`, `tiles` list what to
+    expect. Returns the linear scales of the first route."""
+    linear = None
     for route, operands in routes.items():
-        q, s = job.function.quantize(x, format, recipe, **operands)
+        q, s = job.function.quantize(x, format, recipe, form=form, **operands)
+        first = linear is None
+        linear = linear or s
         job.output(q, _checks(data, format.data, route, first))
         job.output(s, _checks(scales, format.scale, route, first))
-        if first:
-            t = job.function.swizzle(s, SWIZZLED)
-            job.output(t, _checks(tiles, format.scale, "swizzle", True))
-        first = False
-    operands = next(iter(routes.values()))
-    q, t = job.function.quantize(x, format, recipe, SWIZZLED, **operands)
-    job.output(q, _checks(data, format.data, "swizzled result"))
-    job.output(t, _checks(tiles, format.scale, "swizzled result"))
+    if tiles:
+        t = job.function.swizzle(linear, SWIZZLED)
+        job.output(t, _checks(tiles, format.scale, "swizzle", True))
+        operands = next(iter(routes.values()))
+        q, t = job.function.quantize(x, format, recipe, SWIZZLED, form, **operands)
+        job.output(q, _checks(data, format.data, "swizzled result"))
+        job.output(t, _checks(tiles, format.scale, "swizzled result"))
+    return linear
+
+
+def expand(job, scale, block, dim, shape, expected, layout=None):
+    """Compact scales of square blocks, expanded to `shape` for a product along k
+    or n of what they are the scales of."""
+    value = job.function.expand_scale(scale, block, dim, shape, layout)
+    element = scale.type.element
+    job.output(value, _checks([expected], element, "expand_scale", True))
 
 
 def dequantize_job(case, prefix, format, data, scale, recipe=None, global_scale=None):

@@ -148,7 +148,8 @@ def run_case(case, arguments, pool, report):
             outcomes.setdefault(check.array, []).append((check.route, verdict))
             if arguments.out and check.written and computed is not None:
                 write(arguments.out, case, check.array, computed)
-    for array in filter(wanted, case.expected):
+    inputs = sorted(set(outcomes) - set(case.expected))
+    for array in [*filter(wanted, case.expected), *inputs]:
         if array in aside:
             report.aside(case.name, array, aside[array])
         else:
