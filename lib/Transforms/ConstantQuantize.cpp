@@ -49,7 +49,7 @@ public:
 private:
   numerics::GlobalFactors getFactors(int64_t element, int64_t row) {
     if (!global)
-      return {};
+      return numerics::getGlobalFactors(recipe, {});
     int64_t index = op.hasRowGlobals()        ? element * rows + row
                     : global->getCount() == 1 ? 0
                                               : element;

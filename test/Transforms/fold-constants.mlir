@@ -18,6 +18,20 @@ func.func @quantize() -> (tensor<1x16xf4E2M1FN>, tensor<1x1xf8E4M3FN>) {
   return %q, %s : tensor<1x16xf4E2M1FN>, tensor<1x1xf8E4M3FN>
 }
 
+// Errors of a 4over6 recipe are those of the values that the codes stand for,
+// without a global scale too: 4.5 is 3 under the scale 1.5, but no code under 1.
+// CHECK-LABEL: @four_over_six
+// CHECK-DAG:     %[[Q:.+]] = arith.constant dense<{{\[\[}}4.000000e+00, 3.000000e+00, 0.000000e+00, {{.+}}]]> : tensor<1x16xf4E2M1FN>
+// CHECK-DAG:     %[[S:.+]] = arith.constant dense<1.500000e+00> : tensor<1x1xf8E4M3FN>
+// CHECK:         return %[[Q]], %[[S]]
+func.func @four_over_six() -> (tensor<1x16xf4E2M1FN>, tensor<1x1xf8E4M3FN>) {
+  %w = arith.constant dense<[[6.0, 4.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+                              0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]> : tensor<1x16xbf16>
+  %q, %s = blockscale.quantize %w block [1, 16] recipe te_4over6_mse
+      : tensor<1x16xbf16> -> tensor<1x16xf4E2M1FN>, tensor<1x1xf8E4M3FN>
+  return %q, %s : tensor<1x16xf4E2M1FN>, tensor<1x1xf8E4M3FN>
+}
+
 // A chain: the amax gives the global scale, that the block scales, and these get
 // their layout. A constant with a layout shows its logical elements.
 // CHECK-LABEL: @chain
