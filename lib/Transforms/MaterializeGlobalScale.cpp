@@ -55,7 +55,12 @@ struct MaterializeInQuantizer : public OpRewritePattern<OpTy> {
   }
 };
 
-/// The same for each of the two global scales of a matmul.
+/// The same for each of the two global scales of a matmul. Without either the
+/// place of the scaling says nothing, with one it says when the bias is added,
+///
+///   blockscale.scaled_mm .. global_scaling after_rounding bias(%bias : ..)
+///   ->  blockscale.scaled_mm .. global_scale_a(%one : ..)
+///           global_scale_b(%one : ..) bias(%bias : ..)
 template <typename OpTy>
 struct MaterializeInMatmul : public OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
@@ -70,6 +75,8 @@ struct MaterializeInMatmul : public OpRewritePattern<OpTy> {
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     Value one = createOne(rewriter, op.getLoc());
     rewriter.modifyOpInPlace(op, [&] {
+      if (!op.getGlobalScaleA() && !op.getGlobalScaleB())
+        op.removeGlobalScalingAttr();
       if (!op.getGlobalScaleA())
         op.getGlobalScaleAMutable().assign(one);
       if (!op.getGlobalScaleB())

@@ -3,7 +3,7 @@
 // Inputs/compare.py for the meaning of the names.
 //
 // RUN: %python %S/Inputs/compare.py %s %t --passes=--blockscale-materialize-global-scale | FileCheck %s
-// CHECK: 56 equal, 7 different as they must be, 0 wrong
+// CHECK: 63 equal, 8 different as they must be, 0 wrong
 
 // Batched products without global scales.
 func.func @mm.absent(%a: tensor<2x24x64xf4E2M1FN>, %b: tensor<2x20x64xf4E2M1FN>,
@@ -229,4 +229,28 @@ func.func @columns.other_element(%a: tensor<24x112xf4E2M1FN>, %b: tensor<20x112x
       global_scale_a(%g : tensor<3xf32>)
       : tensor<24x112xf4E2M1FN>, tensor<20x112xf4E2M1FN>, tensor<3xi32>, tensor<24x7xf8E4M3FN>, tensor<20x7xf8E4M3FN> -> tensor<3x24x20xf32>
   return %y : tensor<3x24x20xf32>
+}
+
+// Scaling after the rounding, where there is nothing to scale: the bias is added
+// before the rounding. With a global scale of 1.0 it is added after it.
+func.func @bias.absent(%a: tensor<24x64xf4E2M1FN>, %b: tensor<20x64xf4E2M1FN>,
+    %sa: tensor<24x4xf8E4M3FN>, %sb: tensor<20x4xf8E4M3FN>, %bias: tensor<20xbf16>) -> tensor<24x20xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      global_scaling after_rounding bias(%bias : tensor<20xbf16>)
+      : tensor<24x64xf4E2M1FN>, tensor<20x64xf4E2M1FN>, tensor<24x4xf8E4M3FN>, tensor<20x4xf8E4M3FN> -> tensor<24x20xbf16>
+  return %y : tensor<24x20xbf16>
+}
+func.func @bias.same_before(%a: tensor<24x64xf4E2M1FN>, %b: tensor<20x64xf4E2M1FN>,
+    %sa: tensor<24x4xf8E4M3FN>, %sb: tensor<20x4xf8E4M3FN>, %bias: tensor<20xbf16>) -> tensor<24x20xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      global_scaling before_rounding bias(%bias : tensor<20xbf16>)
+      : tensor<24x64xf4E2M1FN>, tensor<20x64xf4E2M1FN>, tensor<24x4xf8E4M3FN>, tensor<20x4xf8E4M3FN> -> tensor<24x20xbf16>
+  return %y : tensor<24x20xbf16>
+}
+func.func @bias.other_scaled(%a: tensor<24x64xf4E2M1FN>, %b: tensor<20x64xf4E2M1FN>,
+    %sa: tensor<24x4xf8E4M3FN>, %sb: tensor<20x4xf8E4M3FN>, %bias: tensor<20xbf16>, %g: f32) -> tensor<24x20xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      global_scale_a(%g : f32) global_scaling after_rounding bias(%bias : tensor<20xbf16>)
+      : tensor<24x64xf4E2M1FN>, tensor<20x64xf4E2M1FN>, tensor<24x4xf8E4M3FN>, tensor<20x4xf8E4M3FN> -> tensor<24x20xbf16>
+  return %y : tensor<24x20xbf16>
 }

@@ -50,6 +50,26 @@ func.func @scaled_grouped_mm(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN
 
 // -----
 
+// The place of a scaling that there was not would say when the bias is added; with
+// one global scale it says what it said.
+// CHECK-LABEL: func.func @after_rounding
+// BACK-LABEL: func.func @after_rounding
+func.func @after_rounding(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: tensor<16x64xf4E2M1FN>,
+    %sb: tensor<16x4xf8E4M3FN>, %g: f32, %bias: tensor<16xbf16>) -> (tensor<8x16xbf16>, tensor<8x16xbf16>) {
+  // CHECK-NOT: after_rounding
+  // CHECK: scaled_mm {{.+}} global_scale_a(%{{.+}} : tensor<f32>) global_scale_b(%{{.+}} : tensor<f32>) bias(%{{.+}} : tensor<16xbf16>) :
+  // BACK: scaled_mm {{.+}} block [1, 16] bias(%{{.+}} : tensor<16xbf16>) :
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scaling after_rounding bias(%bias : tensor<16xbf16>)
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xbf16>
+  // CHECK: scaled_mm {{.+}} global_scale_a(%{{.+}} : f32) global_scale_b(%{{.+}} : tensor<f32>) global_scaling after_rounding bias(%{{.+}} : tensor<16xbf16>) :
+  // BACK: scaled_mm {{.+}} block [1, 16] global_scale_a(%{{.+}} : f32) global_scaling after_rounding bias(%{{.+}} : tensor<16xbf16>) :
+  %z = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_a(%g : f32) global_scaling after_rounding bias(%bias : tensor<16xbf16>)
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xbf16>
+  return %y, %z : tensor<8x16xbf16>, tensor<8x16xbf16>
+}
+
+// -----
+
 // What has a global scale, an amax instead or none by format is left alone.
 // CHECK-LABEL: func.func @untouched
 // CHECK-NOT: arith.constant
