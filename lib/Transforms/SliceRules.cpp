@@ -60,41 +60,38 @@ bool blockscale::isSlice(Operation *op) {
              tensor::ParallelInsertSliceOp>(op);
 }
 
-/// Whether the slice surely ends where the tensor does if it has size
-/// `sizeMap(sizeOperands)` along `dim`.
-static bool reachesEnd(const Slice &slice, int64_t dim, AffineMap sizeMap,
-                       ValueRange sizeOperands) {
+/// Whether a part of `whole` that begins at `offset` along `dim` surely ends
+/// where the tensor does if it has size `sizeMap(sizeOperands)`.
+static bool reachesEnd(Value whole, int64_t dim, OpFoldResult offset,
+                       AffineMap sizeMap, ValueRange sizeOperands) {
   using Bounds = ValueBoundsConstraintSet;
-  MLIRContext *context = slice.wholeType.getContext();
-  AffineExpr extent = getAffineDimExpr(0, context);
-  AffineExpr offset = getAffineDimExpr(1, context);
-  Bounds::Variable rest(AffineMap::get(2, 0, extent - offset),
-                        {Bounds::Variable(slice.whole, dim),
-                         Bounds::Variable(slice.offsets[dim])});
+  MLIRContext *context = whole.getContext();
+  Bounds::Variable rest(
+      AffineMap::get(
+          2, 0, getAffineDimExpr(0, context) - getAffineDimExpr(1, context)),
+      {Bounds::Variable(whole, dim), Bounds::Variable(offset)});
   return Bounds::areEqual(Bounds::Variable(sizeMap, sizeOperands), rest)
       .value_or(false);
 }
 
-/// Whether the size along `dim` is a multiple of `unit` or reaches the end. A
-/// tile size like affine.min(128, rows - offset) is one of both.
-static bool isWholeSize(const Slice &slice, int64_t dim, int64_t unit) {
-  OpFoldResult size = slice.sizes[dim];
+bool blockscale::isWholeSize(Value whole, int64_t dim, OpFoldResult offset,
+                             OpFoldResult size, int64_t unit) {
   if (isKnownMultiple(size, unit))
     return true;
-  MLIRContext *context = slice.wholeType.getContext();
+  MLIRContext *context = whole.getContext();
   if (std::optional<int64_t> constant = getConstantIntValue(size))
-    return reachesEnd(slice, dim, AffineMap::getConstantMap(*constant, context),
-                      {});
+    return reachesEnd(whole, dim, offset,
+                      AffineMap::getConstantMap(*constant, context), {});
   auto value = cast<Value>(size);
   auto min = value.getDefiningOp<affine::AffineMinOp>();
   if (!min)
-    return reachesEnd(slice, dim, AffineMap::getMultiDimIdentityMap(1, context),
-                      value);
+    return reachesEnd(whole, dim, offset,
+                      AffineMap::getMultiDimIdentityMap(1, context), value);
   AffineMap map = min.getMap();
   return llvm::all_of(llvm::seq(map.getNumResults()), [&](unsigned i) {
     AffineMap result = map.getSubMap({i});
     return result.getResult(0).isMultipleOf(unit) ||
-           reachesEnd(slice, dim, result, min.getOperands());
+           reachesEnd(whole, dim, offset, result, min.getOperands());
   });
 }
 
@@ -124,7 +121,8 @@ static LogicalResult verifySlicedDim(Operation *op, const Slice &slice,
                           << " to be a multiple of " << unit << ", but got ";
     return diag << slice.offsets[dim];
   }
-  if (!isWholeSize(slice, dim, unit)) {
+  if (!isWholeSize(slice.whole, dim, slice.offsets[dim], slice.sizes[dim],
+                   unit)) {
     InFlightDiagnostic diag = op->emitOpError()
                               << "expected the size of dimension " << dim
                               << " to be a multiple of " << unit
@@ -151,5 +149,29 @@ LogicalResult blockscale::verifySlice(Operation *op) {
         failed(verifySlicedDim(op, slice, dim,
                                getStorageUnit(slice.wholeType, dim))))
       return failure();
+  return success();
+}
+
+LogicalResult blockscale::verifyConcat(tensor::ConcatOp op) {
+  RankedTensorType type = op.getResultType();
+  // Upstream infers and casts the types of a concatenation without encodings.
+  for (Type found : op->getOperandTypes())
+    if (getLayout(found) || getLayout(type))
+      return op.emitOpError()
+             << "expected a concatenation of linear scales "
+                "(tensor.insert_slice joins whole tiles, and "
+                "blockscale.swizzle takes the result), but got "
+             << (getLayout(found) ? found : Type(type));
+  auto dim = static_cast<int64_t>(op.getDim());
+  int64_t unit = getStorageUnit(type, dim);
+  for (Type piece : op.getInputs().drop_back().getTypes()) {
+    int64_t size = cast<RankedTensorType>(piece).getDimSize(dim);
+    if (unit == 1 || (!ShapedType::isDynamic(size) && size % unit == 0))
+      continue;
+    return op.emitOpError()
+           << "expected the size of dimension " << dim
+           << " of each piece but the last to be a multiple of " << unit
+           << ", but got " << piece;
+  }
   return success();
 }

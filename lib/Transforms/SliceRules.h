@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_TRANSFORMS_SLICERULES_H
 #define BLOCKSCALE_LIB_TRANSFORMS_SLICERULES_H
 
-#include "mlir/IR/Operation.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace blockscale {
 
@@ -21,6 +21,18 @@ bool isSlice(mlir::Operation *op);
 /// - along such a dimension the offset is a multiple of the unit, and the size
 ///   is one or reaches the end of the tensor.
 llvm::LogicalResult verifySlice(mlir::Operation *op);
+
+/// Checks a concatenation of packed or swizzled tensors, emitting an error:
+/// - no scales have a layout, which upstream's canonicalization of the op
+/// drops;
+/// - each piece of packed data but the last ends at a whole byte.
+llvm::LogicalResult verifyConcat(mlir::tensor::ConcatOp op);
+
+/// Whether `size` along `dim` of a part of `whole` that begins at `offset` is
+/// surely a multiple of `unit` or reaches the end. A tile size like
+/// affine.min(128, rows - offset) is one of both.
+bool isWholeSize(mlir::Value whole, int64_t dim, mlir::OpFoldResult offset,
+                 mlir::OpFoldResult size, int64_t unit);
 
 } // namespace blockscale
 

@@ -228,6 +228,7 @@ LogicalResult verifyStorageRules(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<tensor::CastOp>(verifyCast)
       .Case<tensor::DimOp>(verifyDim)
+      .Case<tensor::ConcatOp>(verifyConcat)
       .Case<arith::SelectOp>(verifySelect)
       .Case<arith::ConstantOp>(verifyConstant)
       .Case<func::FuncOp, func::CallOp, func::ReturnOp, cf::BranchOp,

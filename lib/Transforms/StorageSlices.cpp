@@ -119,13 +119,28 @@ struct ConvertParallelInsertSlice
   }
 };
 
+/// tensor.concat dim(1) %a, %b
+///     : (tensor<4x6xf4>, tensor<4x3xf4>) -> tensor<4x9xf4>
+///   ->  tensor.concat dim(1) %a', %b'
+///           : (tensor<4x3xi8>, tensor<4x2xi8>) -> tensor<4x5xi8>
+struct ConvertConcat : public StoragePattern<tensor::ConcatOp> {
+  using StoragePattern::StoragePattern;
+
+  LogicalResult convert(tensor::ConcatOp op, OpAdaptor adaptor,
+                        ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<tensor::ConcatOp>(
+        op, getStorage(op.getResultType()), op.getDim(), adaptor.getInputs());
+    return success();
+  }
+};
+
 } // namespace
 
 void populateStorageSlicePatterns(const TypeConverter &converter,
                                   RewritePatternSet &patterns) {
-  patterns
-      .add<ConvertExtractSlice, ConvertInsertSlice, ConvertParallelInsertSlice>(
-          converter, patterns.getContext());
+  patterns.add<ConvertExtractSlice, ConvertInsertSlice,
+               ConvertParallelInsertSlice, ConvertConcat>(
+      converter, patterns.getContext());
 }
 
 } // namespace blockscale

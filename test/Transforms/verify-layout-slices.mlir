@@ -121,3 +121,25 @@ func.func @parallel_insert(%s: tensor<256x8xf8E4M3FN, #swizzled>, %t: tensor<64x
   }
   return %0 : tensor<256x8xf8E4M3FN, #swizzled>
 }
+
+// -----
+
+// Rows of transposed and of expanded scales are columns of x.
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @to_the_end_of_columns(%x: tensor<?x?xbf16>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = tensor.dim %x, %c0 : tensor<?x?xbf16>
+  %k = tensor.dim %x, %c1 : tensor<?x?xbf16>
+  %row = affine.apply affine_map<()[s0] -> (128 * s0)>()[%i]
+  %rows = affine.apply affine_map<()[s0, s1] -> (s0 - s1)>()[%k, %row]
+  %cols = affine.apply affine_map<()[s0] -> (s0 ceildiv 32)>()[%m]
+  %q, %s = blockscale.quantize %x block [32, 1] transposed : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU, #swizzled>
+  %0 = tensor.extract_slice %s[%row, 0] [%rows, %cols] [1, 1] : tensor<?x?xf8E8M0FNU, #swizzled> to tensor<?x?xf8E8M0FNU, #swizzled>
+  %r, %t = blockscale.quantize %x block [32, 32] scale_dim n : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU, #swizzled>
+  %1 = tensor.extract_slice %t[%row, 0] [%rows, %cols] [1, 1] : tensor<?x?xf8E8M0FNU, #swizzled> to tensor<?x?xf8E8M0FNU, #swizzled>
+  %p, %u = blockscale.quantize %x block [32, 32] scale_dim k : tensor<?x?xbf16> -> tensor<?x?xf8E4M3FN>, tensor<?x?xf8E8M0FNU, #swizzled>
+  // expected-error @below {{expected the size of dimension 0 to be a multiple of 128 or to reach the end, but got a value not known to be one}}
+  %2 = tensor.extract_slice %u[%row, 0] [%rows, %cols] [1, 1] : tensor<?x?xf8E8M0FNU, #swizzled> to tensor<?x?xf8E8M0FNU, #swizzled>
+  return
+}
