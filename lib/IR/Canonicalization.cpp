@@ -50,8 +50,8 @@ struct DropUnitGlobalScale : public OpRewritePattern<OpTy> {
 /// becomes
 ///   %q, %t = blockscale.quantize %x : ... -> tensor<f4>, tensor<f8, #swizzled>
 ///
-/// where %s has no other use. A grouped layout needs offsets, which quantize
-/// does not have, and stays.
+/// where %s has no other use. So with a grouped layout, where both ops have the
+/// same offsets and count them alike.
 struct FoldSwizzleIntoQuantize : public OpRewritePattern<QuantizeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -62,14 +62,35 @@ struct FoldSwizzleIntoQuantize : public OpRewritePattern<QuantizeOp> {
     auto swizzle = dyn_cast<SwizzleOp>(*op.getScale().user_begin());
     if (!swizzle)
       return rewriter.notifyMatchFailure(op, "the user is not a swizzle");
-    if (swizzle.getOffsets())
-      return rewriter.notifyMatchFailure(op, "the layout is grouped");
     auto type = swizzle.getResult().getType();
     if (type.getShape() != op.getScale().getType().getShape())
       return rewriter.notifyMatchFailure(op, "the static shapes differ");
+    if (type.getEncoding() && op.getScaleForm()[0].divisor != 1)
+      return rewriter.notifyMatchFailure(
+          op, "one scale for blocks of several rows has no layout");
+    if (swizzle.getOffsets() && !hasSameGroups(op, swizzle))
+      return rewriter.notifyMatchFailure(op, "the groups are not quantize's");
     rewriter.modifyOpInPlace(op, [&] { op.getScale().setType(type); });
     rewriter.replaceOp(swizzle, op.getScale());
     return success();
+  }
+
+private:
+  /// Whether the scales that quantize gives each group are those that the
+  /// grouped side of `swizzle` has.
+  static bool hasSameGroups(QuantizeOp op, SwizzleOp swizzle) {
+    LayoutAttr layout = getLayout(swizzle.getSource().getType());
+    if (!layout)
+      layout = getLayout(swizzle.getResult().getType());
+    ScaleExtent extent = op.getScaleForm()[layout.getDim()];
+    if (swizzle.getOffsets() != op.getOffsets() ||
+        extent.dim != op.getGroupDim() ||
+        extent.divisor != static_cast<int64_t>(swizzle.getBlock()))
+      return false;
+    // An offset beyond x ends a short last block for swizzle alone.
+    int64_t size = op.getX().getType().getDimSize(extent.dim);
+    return extent.divisor == 1 || !acceptsTails(op.getEffectiveRecipe()) ||
+           (!ShapedType::isDynamic(size) && size % extent.divisor == 0);
   }
 };
 
@@ -92,19 +113,24 @@ struct FoldExpandIntoQuantize : public OpRewritePattern<ExpandScaleOp> {
                                          "the scales are not a quantizer's");
     if (!op.getSource().hasOneUse())
       return rewriter.notifyMatchFailure(op, "the scales have other uses");
-    if (quantize.getTransposed() || quantize.getOffsets())
-      return rewriter.notifyMatchFailure(op, "the scales are transposed or "
-                                             "grouped");
+    if (quantize.getOffsets())
+      return rewriter.notifyMatchFailure(op, "the scales are grouped");
+    if (quantize.getBlock() != op.getBlock() || quantize.getScaleDim())
+      return rewriter.notifyMatchFailure(op, "the scales are not compact ones "
+                                             "of these blocks");
+    // Rows of transposed scales are columns of x.
+    ScaleDim dim = op.getScaleDim();
+    if (quantize.getTransposed())
+      dim = dim == ScaleDim::K ? ScaleDim::N : ScaleDim::K;
     auto type = op.getResult().getType();
-    if (type.getShape() !=
-        ArrayRef<int64_t>(getScaleShape(
-            quantize.getX().getType().getShape(),
-            getExpandedForm(quantize.getBlockSize(), op.getScaleDim()))))
+    if (type.getShape() != ArrayRef<int64_t>(getScaleShape(
+                               quantize.getX().getType().getShape(),
+                               getExpandedForm(quantize.getBlockSize(), dim))))
       return rewriter.notifyMatchFailure(op, "the static sizes are not x's");
     if (op.getSize())
       return rewriter.notifyMatchFailure(op, "the size may not be x's");
     rewriter.modifyOpInPlace(quantize, [&] {
-      quantize.setScaleDim(op.getScaleDim());
+      quantize.setScaleDim(dim);
       quantize.getScale().setType(type);
     });
     rewriter.replaceOp(op, quantize.getScale());

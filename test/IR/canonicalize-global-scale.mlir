@@ -64,3 +64,23 @@ func.func @scaled_grouped_mm(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN
       : tensor<8x64xf4E2M1FN>, tensor<2x16x64xf4E2M1FN>, tensor<2xi32>, tensor<8x4xf8E4M3FN>, tensor<2x16x4xf8E4M3FN> -> tensor<8x16xf32>
   return %0 : tensor<8x16xf32>
 }
+
+// -----
+
+// One 1.0 a row, or a group.
+// CHECK-LABEL: func.func @rows_and_groups
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<4x64xbf16>, %[[ENDS:[a-z0-9]+]]: tensor<2xi32>
+func.func @rows_and_groups(%x: tensor<4x64xbf16>, %ends: tensor<2xi32>) -> (tensor<4x64xf4E2M1FN>, tensor<4x64xf4E2M1FN>, tensor<4x64xf32>) {
+  %rows = arith.constant dense<[1.0, 1.0, 1.0, 1.0]> : tensor<4xf32>
+  %groups = arith.constant dense<1.0> : tensor<2xf32>
+  // CHECK: blockscale.quantize %[[X]] block [1, 16] :
+  %0, %1 = blockscale.quantize %x block [1, 16] global_scale(%rows : tensor<4xf32>)
+      : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  // CHECK: blockscale.quantize %[[X]] block [1, 16] offsets(%[[ENDS]] : tensor<2xi32>) :
+  %2, %3 = blockscale.quantize %x block [1, 16] global_scale(%groups : tensor<2xf32>) offsets(%ends : tensor<2xi32>)
+      : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
+  // CHECK: blockscale.dequantize %{{.+}}, %{{.+}} block [1, 16] :
+  %4 = blockscale.dequantize %0, %1 block [1, 16] global_scale(%rows : tensor<4xf32>)
+      : tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN> -> tensor<4x64xf32>
+  return %0, %2, %4 : tensor<4x64xf4E2M1FN>, tensor<4x64xf4E2M1FN>, tensor<4x64xf32>
+}

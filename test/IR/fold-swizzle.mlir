@@ -53,3 +53,91 @@ func.func @grouped_pair(%s: tensor<40x5xf8E4M3FN>, %ends: tensor<2xi32>) -> tens
   %1 = blockscale.swizzle %0 offsets(%ends : tensor<2xi32>) : tensor<40x5xf8E4M3FN, #grouped> -> tensor<40x5xf8E4M3FN>
   return %1 : tensor<40x5xf8E4M3FN>
 }
+
+// -----
+
+// The groups are those of the quantizer, which places them itself. Back to
+// linear scales too.
+#rows = #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>
+// CHECK-LABEL: func.func @same_groups
+// CHECK-SAME: %[[ENDS:[a-z0-9]+]]: tensor<2xi32>)
+func.func @same_groups(%x: tensor<70x64xbf16>, %ends: tensor<2xi32>) -> (tensor<70x4xf8E4M3FN, #rows>, tensor<70x4xf8E4M3FN>) {
+  // CHECK: %[[S:[a-z0-9]+]] = blockscale.quantize {{.+}} offsets(%[[ENDS]] : tensor<2xi32>) : {{.+}} tensor<70x4xf8E4M3FN, #swizzled_groups>
+  %q, %s = blockscale.quantize %x block [1, 16] offsets(%ends : tensor<2xi32>) : tensor<70x64xbf16> -> tensor<70x64xf4E2M1FN>, tensor<70x4xf8E4M3FN>
+  %t = blockscale.swizzle %s offsets(%ends : tensor<2xi32>) : tensor<70x4xf8E4M3FN> -> tensor<70x4xf8E4M3FN, #rows>
+  // CHECK: %[[U:[a-z0-9_]+]] = blockscale.quantize {{.+}} recipe te offsets(%[[ENDS]] : tensor<2xi32>) : {{.+}} tensor<70x4xf8E4M3FN>
+  %r, %u = blockscale.quantize %x block [1, 16] recipe te offsets(%ends : tensor<2xi32>) : tensor<70x64xbf16> -> tensor<70x64xf4E2M1FN>, tensor<70x4xf8E4M3FN, #rows>
+  %v = blockscale.swizzle %u offsets(%ends : tensor<2xi32>) : tensor<70x4xf8E4M3FN, #rows> -> tensor<70x4xf8E4M3FN>
+  // CHECK-NOT: blockscale.swizzle
+  // CHECK: return %[[S]], %[[U]]
+  return %t, %v : tensor<70x4xf8E4M3FN, #rows>, tensor<70x4xf8E4M3FN>
+}
+
+// -----
+
+// Columns in units of the block; rows of x are columns of transposed scales.
+#columns = #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>
+// CHECK-LABEL: func.func @same_columns
+func.func @same_columns(%x: tensor<64x96xbf16>, %ends: tensor<2xi32>) -> (tensor<64x3xf8E8M0FNU, #columns>, tensor<96x2xf8E8M0FNU, #columns>) {
+  // CHECK-COUNT-2: blockscale.quantize {{.+}} #swizzled_groups>
+  // CHECK-NOT: blockscale.swizzle
+  %q, %s = blockscale.quantize %x block [1, 32] offsets(%ends : tensor<2xi32>) group_dim 1 : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  %t = blockscale.swizzle %s offsets(%ends : tensor<2xi32>) block 32 : tensor<64x3xf8E8M0FNU> -> tensor<64x3xf8E8M0FNU, #columns>
+  %r, %u = blockscale.quantize %x block [32, 1] transposed offsets(%ends : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<96x64xf8E4M3FN>, tensor<96x2xf8E8M0FNU>
+  %v = blockscale.swizzle %u offsets(%ends : tensor<2xi32>) block 32 : tensor<96x2xf8E8M0FNU> -> tensor<96x2xf8E8M0FNU, #columns>
+  return %t, %v : tensor<64x3xf8E8M0FNU, #columns>, tensor<96x2xf8E8M0FNU, #columns>
+}
+
+// -----
+
+// Rows are no blocks that could be short: their number may be dynamic.
+#rows = #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>
+// CHECK-LABEL: func.func @same_dynamic_rows
+func.func @same_dynamic_rows(%x: tensor<?x64xbf16>, %ends: tensor<2xi32>) -> tensor<?x4xf8E4M3FN, #rows> {
+  // CHECK: blockscale.quantize {{.+}} #swizzled_groups>
+  // CHECK-NOT: blockscale.swizzle
+  %q, %s = blockscale.quantize %x block [1, 16] recipe te offsets(%ends : tensor<2xi32>) : tensor<?x64xbf16> -> tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
+  %t = blockscale.swizzle %s offsets(%ends : tensor<2xi32>) : tensor<?x4xf8E4M3FN> -> tensor<?x4xf8E4M3FN, #rows>
+  return %t : tensor<?x4xf8E4M3FN, #rows>
+}
+
+// -----
+
+// Other offsets, another dimension, another unit, or a short last block.
+#rows = #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>
+#columns = #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>
+// CHECK-LABEL: func.func @other_groups
+func.func @other_groups(%x: tensor<64x96xbf16>, %y: tensor<64x40xbf16>, %ends: tensor<2xi32>, %other: tensor<2xi32>) {
+  // CHECK: blockscale.quantize
+  // CHECK: blockscale.swizzle
+  %q, %s = blockscale.quantize %x block [1, 32] offsets(%ends : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  %t = blockscale.swizzle %s offsets(%other : tensor<2xi32>) : tensor<64x3xf8E8M0FNU> -> tensor<64x3xf8E8M0FNU, #rows>
+  // CHECK: blockscale.quantize
+  // CHECK: blockscale.swizzle
+  %r, %u = blockscale.quantize %x block [1, 32] offsets(%ends : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  %v = blockscale.swizzle %u offsets(%ends : tensor<2xi32>) block 32 : tensor<64x3xf8E8M0FNU> -> tensor<64x3xf8E8M0FNU, #columns>
+  // CHECK: blockscale.quantize
+  // CHECK: blockscale.swizzle
+  %p, %w = blockscale.quantize %x block [1, 32] offsets(%ends : tensor<2xi32>) group_dim 1 : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  %z = blockscale.swizzle %w offsets(%ends : tensor<2xi32>) block 16 : tensor<64x3xf8E8M0FNU> -> tensor<64x3xf8E8M0FNU, #columns>
+  // CHECK: blockscale.quantize
+  // CHECK: blockscale.swizzle
+  %o, %a = blockscale.quantize %y block [1, 16] recipe te offsets(%ends : tensor<2xi32>) group_dim 1 : tensor<64x40xbf16> -> tensor<64x40xf4E2M1FN>, tensor<64x3xf8E4M3FN>
+  %b = blockscale.swizzle %a offsets(%ends : tensor<2xi32>) block 16 : tensor<64x3xf8E4M3FN> -> tensor<64x3xf8E4M3FN, #columns>
+  call @keep(%t, %v, %z, %b) : (tensor<64x3xf8E8M0FNU, #rows>, tensor<64x3xf8E8M0FNU, #columns>, tensor<64x3xf8E8M0FNU, #columns>, tensor<64x3xf8E4M3FN, #columns>) -> ()
+  return
+}
+func.func private @keep(tensor<64x3xf8E8M0FNU, #rows>, tensor<64x3xf8E8M0FNU, #columns>, tensor<64x3xf8E8M0FNU, #columns>, tensor<64x3xf8E4M3FN, #columns>)
+
+// -----
+
+// One scale for a square of rows has no layout.
+#swizzled = #blockscale.layout<swizzle_128x4>
+// CHECK-LABEL: func.func @square
+func.func @square(%x: tensor<64x96xbf16>) -> tensor<2x3xf8E8M0FNU, #swizzled> {
+  // CHECK: blockscale.quantize {{.+}} tensor<2x3xf8E8M0FNU>
+  // CHECK: blockscale.swizzle
+  %q, %s = blockscale.quantize %x block [32, 32] : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<2x3xf8E8M0FNU>
+  %t = blockscale.swizzle %s : tensor<2x3xf8E8M0FNU> -> tensor<2x3xf8E8M0FNU, #swizzled>
+  return %t : tensor<2x3xf8E8M0FNU, #swizzled>
+}

@@ -57,6 +57,7 @@ def BlockScale_SwizzleOp : BlockScale_TensorOp<"swizzle",
   }];
   let hasVerifier = 1;
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def BlockScale_ExpandScaleOp : BlockScale_TensorOp<"expand_scale"> {

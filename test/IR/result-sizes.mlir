@@ -1,0 +1,97 @@
+// RUN: blockscale-opt %s -resolve-shaped-type-result-dims -canonicalize -cse | FileCheck %s
+
+// Sizes of results from sizes of operands.
+
+// CHECK-DAG: #[[UP16:.+]] = affine_map<()[s0] -> (s0 ceildiv 16)>
+// CHECK-DAG: #[[UP32:.+]] = affine_map<()[s0] -> (s0 ceildiv 32)>
+
+// Transposed data, and scales in units of either side of a block.
+// CHECK-LABEL: func.func @quantize
+// CHECK-SAME: %[[X:.+]]: tensor<?x?x?xbf16>
+func.func @quantize(%x: tensor<?x?x?xbf16>) -> (index, index, index, index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %q, %s = blockscale.quantize %x block [32, 1] transposed : tensor<?x?x?xbf16> -> tensor<?x?x?xf8E4M3FN>, tensor<?x?x?xf8E8M0FNU>
+  %0 = tensor.dim %q, %c0 : tensor<?x?x?xf8E4M3FN>
+  %1 = tensor.dim %q, %c1 : tensor<?x?x?xf8E4M3FN>
+  %2 = tensor.dim %q, %c2 : tensor<?x?x?xf8E4M3FN>
+  %3 = tensor.dim %s, %c0 : tensor<?x?x?xf8E8M0FNU>
+  %4 = tensor.dim %s, %c1 : tensor<?x?x?xf8E8M0FNU>
+  %5 = tensor.dim %s, %c2 : tensor<?x?x?xf8E8M0FNU>
+  // CHECK-DAG: %[[B:.+]] = tensor.dim %[[X]], %c0
+  // CHECK-DAG: %[[M:.+]] = tensor.dim %[[X]], %c1
+  // CHECK-DAG: %[[K:.+]] = tensor.dim %[[X]], %c2
+  // CHECK-DAG: %[[R:.+]] = affine.apply #[[UP32]]()[%[[M]]]
+  // CHECK: return %[[B]], %[[K]], %[[M]], %[[B]], %[[K]], %[[R]]
+  return %0, %1, %2, %3, %4, %5 : index, index, index, index, index, index
+}
+
+// CHECK-LABEL: func.func @expanded
+// CHECK-SAME: %[[X:.+]]: tensor<?x?xbf16>
+func.func @expanded(%x: tensor<?x?xbf16>) -> (index, index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %q, %k = blockscale.quantize %x block [16, 16] scale_dim k recipe te : tensor<?x?xbf16> -> tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>
+  %r, %n = blockscale.quantize %x block [16, 16] scale_dim n recipe te : tensor<?x?xbf16> -> tensor<?x?xf4E2M1FN>, tensor<?x?xf8E4M3FN>
+  %0 = tensor.dim %k, %c0 : tensor<?x?xf8E4M3FN>
+  %1 = tensor.dim %k, %c1 : tensor<?x?xf8E4M3FN>
+  %2 = tensor.dim %n, %c0 : tensor<?x?xf8E4M3FN>
+  %3 = tensor.dim %n, %c1 : tensor<?x?xf8E4M3FN>
+  // CHECK-DAG: %[[M:.+]] = tensor.dim %[[X]], %c0
+  // CHECK-DAG: %[[K:.+]] = tensor.dim %[[X]], %c1
+  // CHECK-DAG: %[[KB:.+]] = affine.apply #[[UP16]]()[%[[K]]]
+  // CHECK-DAG: %[[MB:.+]] = affine.apply #[[UP16]]()[%[[M]]]
+  // CHECK: return %[[M]], %[[KB]], %[[K]], %[[MB]]
+  return %0, %1, %2, %3 : index, index, index, index
+}
+
+// CHECK-LABEL: func.func @expand_scale
+// CHECK-SAME: %[[S:[a-z0-9]+]]: tensor<?x?xf8E8M0FNU>, %[[N:[a-z0-9]+]]: index
+func.func @expand_scale(%s: tensor<?x?xf8E8M0FNU>, %n: index) -> (index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %e = blockscale.expand_scale %s block [32, 32] scale_dim n sizes(%n) : tensor<?x?xf8E8M0FNU> -> tensor<?x?xf8E8M0FNU>
+  %f = blockscale.expand_scale %s block [32, 32] scale_dim k : tensor<?x?xf8E8M0FNU> -> tensor<64x?xf8E8M0FNU>
+  %0 = tensor.dim %e, %c0 : tensor<?x?xf8E8M0FNU>
+  %1 = tensor.dim %e, %c1 : tensor<?x?xf8E8M0FNU>
+  %2 = tensor.dim %f, %c1 : tensor<64x?xf8E8M0FNU>
+  // CHECK-DAG: %[[R:.+]] = tensor.dim %[[S]], %c0
+  // CHECK-DAG: %[[C:.+]] = tensor.dim %[[S]], %c1
+  // CHECK: return %[[N]], %[[R]], %[[C]]
+  return %0, %1, %2 : index, index, index
+}
+
+// CHECK-LABEL: func.func @amax
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x?x?xf32>, %[[Y:[a-z0-9]+]]: tensor<?x?xf32>, %[[ENDS:[a-z0-9]+]]: tensor<?xi32>
+func.func @amax(%x: tensor<?x?x?xf32>, %y: tensor<?x?xf32>, %ends: tensor<?xi32>) -> (index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = blockscale.amax %x : tensor<?x?x?xf32> -> tensor<?x?xf32>
+  %g = blockscale.amax %y offsets(%ends : tensor<?xi32>) group_dim 1 : tensor<?x?xf32> -> tensor<?xf32>
+  %0 = tensor.dim %r, %c0 : tensor<?x?xf32>
+  %1 = tensor.dim %r, %c1 : tensor<?x?xf32>
+  %2 = tensor.dim %g, %c0 : tensor<?xf32>
+  // CHECK-DAG: %[[B:.+]] = tensor.dim %[[X]], %c0
+  // CHECK-DAG: %[[M:.+]] = tensor.dim %[[X]], %c1
+  // CHECK-DAG: %[[G:.+]] = tensor.dim %[[ENDS]], %c0
+  // CHECK: return %[[B]], %[[M]], %[[G]]
+  return %0, %1, %2 : index, index, index
+}
+
+// CHECK-LABEL: func.func @others
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x?xbf16>, %[[A:[a-z0-9]+]]: f32
+func.func @others(%x: tensor<?x?xbf16>, %a: f32) -> (index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %h = blockscale.hadamard %x dim 0 : tensor<?x?xbf16>
+  %b = blockscale.scale_sweep %h global_amax(%a : f32) : tensor<?x?xbf16> -> tensor<?x?xf32>
+  %0 = tensor.dim %h, %c0 : tensor<?x?xbf16>
+  %1 = tensor.dim %b, %c0 : tensor<?x?xf32>
+  %2 = tensor.dim %b, %c1 : tensor<?x?xf32>
+  // CHECK-DAG: %[[M:.+]] = tensor.dim %[[X]], %c0
+  // CHECK-DAG: %[[K:.+]] = tensor.dim %[[X]], %c1
+  // CHECK-DAG: %[[KB:.+]] = affine.apply #[[UP16]]()[%[[K]]]
+  // CHECK: return %[[M]], %[[M]], %[[KB]]
+  return %0, %1, %2 : index, index, index
+}
