@@ -81,6 +81,16 @@ static LogicalResult verifyAmax(Operation *op, StringRef name, Value value) {
   return success();
 }
 
+/// A block amax is not computed from x, so that no NaN of x is behind one here.
+static LogicalResult verifyBlockAmax(QuantizeOp op) {
+  for (float found : getFloats(op.getBlockAmax()))
+    if (!(found >= 0))
+      return op.emitOpError()
+             << "expected a constant block_amax to be 0 or more, but got "
+             << formatFloat(found);
+  return success();
+}
+
 static LogicalResult verifyScaleBytes(Operation *op, StringRef name,
                                       TypedValue<RankedTensorType> value) {
   if (!isNvfp4ScaleType(value.getType().getElementType()))
@@ -129,7 +139,7 @@ static LogicalResult verifyOffsets(Operation *op, Value offsets, int64_t extent,
 static LogicalResult verifyQuantize(QuantizeOp op) {
   if (failed(verifyGlobalScale(op, "global_scale", op.getGlobalScale())) ||
       failed(verifyAmax(op, "global_amax", op.getGlobalAmax())) ||
-      failed(verifyAmax(op, "block_amax", op.getBlockAmax())))
+      failed(verifyBlockAmax(op)))
     return failure();
   // Without offsets there is nothing to check.
   auto dim = static_cast<int64_t>(op.getGroupDim());

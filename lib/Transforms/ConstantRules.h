@@ -13,7 +13,8 @@
 namespace blockscale {
 
 /// Checks the constant operands of an op of the dialect, emitting an error:
-/// - a global scale is positive and finite, an amax not negative;
+/// - a global scale is positive and finite, an amax not negative, a block amax
+///   not NaN either;
 /// - a scale byte of f8E4M3FN has no sign;
 /// - group offsets do not descend, stay in the extent and are multiples of the
 ///   block along the dimension that they bound.

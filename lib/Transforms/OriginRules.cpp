@@ -27,7 +27,7 @@ static OpTy getDefiningOp(Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// quantize of a transformed tensor
+// A transformed tensor
 //===----------------------------------------------------------------------===//
 
 /// The tensor whose amax a global operand is, or comes from.
@@ -45,8 +45,8 @@ static HadamardOp getTransform(Value value, Value source) {
                                                           : HadamardOp();
 }
 
-static LogicalResult verifyAmaxOfX(QuantizeOp op, StringRef name,
-                                   Value global) {
+template <typename OpTy>
+static LogicalResult verifyAmaxOfX(OpTy op, StringRef name, Value global) {
   Value source = getAmaxSource(global);
   if (!source)
     return success();
@@ -154,6 +154,9 @@ static LogicalResult verifyDequantize(DequantizeOp op) {
 LogicalResult blockscale::verifyOrigins(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<QuantizeOp>(verifyQuantize)
+      .Case<ScaleSweepOp>([](ScaleSweepOp op) {
+        return verifyAmaxOfX(op, "global_amax", op.getGlobalAmax());
+      })
       .Case<DequantizeOp>(verifyDequantize)
       .Case<ScaledMMOp>(verifyMatmul<ScaledMMOp>)
       .Case<ScaledGroupedMMOp>(verifyMatmul<ScaledGroupedMMOp>)

@@ -97,6 +97,11 @@ func.func @operands_of_quantize(%x: tensor<2x32xbf16>) {
   %blocks = arith.constant dense<[[0.0, 1.0], [2.0, -3.0]]> : tensor<2x2xf32>
   // expected-error @below {{'blockscale.quantize' op expected a constant block_amax to be 0 or more, but got -3}}
   %0:2 = blockscale.quantize %x block [1, 16] recipe modelopt block_amax(%blocks : tensor<2x2xf32>) : tensor<2x32xbf16> -> tensor<2x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+  %nan = arith.constant dense<[[0.0, 1.0], [0x7FC00000, 3.0]]> : tensor<2x2xf32>
+  // expected-error @below {{'blockscale.quantize' op expected a constant block_amax to be 0 or more, but got NaN}}
+  %4:2 = blockscale.quantize %x block [1, 16] recipe modelopt block_amax(%nan : tensor<2x2xf32>) : tensor<2x32xbf16> -> tensor<2x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
+  %allowed = arith.constant dense<[[0.0, 1.0], [2.0, 3.0]]> : tensor<2x2xf32>
+  %5:2 = blockscale.quantize %x block [1, 16] recipe modelopt block_amax(%allowed : tensor<2x2xf32>) : tensor<2x32xbf16> -> tensor<2x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>
   %rows = arith.constant dense<[1.0, 0.0]> : tensor<2xf32>
   // expected-error @below {{'blockscale.quantize' op expected a constant global_scale to be positive and finite, but got 0}}
   %1:2 = blockscale.quantize %x block [1, 16] global_scale(%rows : tensor<2xf32>) : tensor<2x32xbf16> -> tensor<2x32xf4E2M1FN>, tensor<2x2xf8E4M3FN>

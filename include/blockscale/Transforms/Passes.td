@@ -19,19 +19,19 @@ def VerifyLayout : Pass<"blockscale-verify-layout", "::mlir::ModuleOp"> {
 
     - an op outside the dialect that takes or makes a tensor with a scale layout
       or f4E2M1FN elements, unless it only moves the tensor: functions, calls,
-      branches, scf, select, constant, empty, cast, dim and slices;
+      branches, scf, select, constant, empty, cast, dim, slices and, of data, concat;
     - a cast or slice that changes the layout, and a slice that cuts storage: an
       offset along rows or columns of swizzled scales that is not a multiple of
       128 or 4, along packed data of 2, or a size that is not and does not reach
       the end (test/Transforms/verify-layout-slices.mlir);
     - a constant that no recipe defines: a global scale that is not positive and
-      finite, a negative amax, a scale byte with its sign set, group offsets that
+      finite, a negative amax, a block amax of NaN, a scale byte with its sign set, group offsets that
       descend, leave the extent or split a block;
     - operands that do not belong together, which no type tells: a transformed x
       (`hadamard`) with a global value a row or a 4over6 recipe; a global operand
       that comes from the amax of x before its transform, or after where x is
       not transformed; scales whose rows are the columns of their data
-      (test/Transforms/verify-layout-origins.mlir).
+      (test/Transforms/verify-layout-origin.mlir).
 
     Example (test/Transforms/verify-layout.mlir):
 

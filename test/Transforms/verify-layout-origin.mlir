@@ -2,8 +2,8 @@
 
 // Operands that no type tells apart.
 
-// Each tensor with its own amax; a transform between two tensors that have
-// nothing to do with each other.
+// Each tensor with its own amax, a transformed one with that of the transform
+// (C11); a transform between two tensors that have nothing to do with each other.
 func.func @allowed(%x: tensor<64x64xbf16>, %y: tensor<64x64xbf16>) {
   %t = blockscale.hadamard %x dim 0 : tensor<64x64xbf16>
   %xa = blockscale.amax %x : tensor<64x64xbf16> -> tensor<f32>
@@ -34,7 +34,7 @@ func.func @amax_before_transform(%x: tensor<64x64xbf16>) {
 
 // -----
 
-// Behind casts and the decode scale too.
+// Behind casts and the decode scale too (C11).
 func.func @global_scale_before_transform(%x: tensor<64x64xbf16>) {
   %a = blockscale.amax %x : tensor<64x64xbf16> -> tensor<f32>
   %g = blockscale.global_scale %a : tensor<f32>
@@ -50,6 +50,21 @@ func.func @global_scale_before_transform(%x: tensor<64x64xbf16>) {
 
 // -----
 
+// The sweep of a transformed tensor is relative to its amax too (C11).
+func.func @sweep_before_transform(%x: tensor<64x64xbf16>) {
+  %a = blockscale.amax %x : tensor<64x64xbf16> -> tensor<f32>
+  // expected-note @below {{transformed here}}
+  %t = blockscale.hadamard %x dim 1 : tensor<64x64xbf16>
+  %b = blockscale.amax %t : tensor<64x64xbf16> -> tensor<f32>
+  %0 = blockscale.scale_sweep %t global_amax(%b : tensor<f32>) : tensor<64x64xbf16> -> tensor<64x4xf32>
+  // expected-error @below {{'blockscale.scale_sweep' op expected global_amax to come from the amax of the transformed tensor, but got that of the tensor before 'blockscale.hadamard'}}
+  %1 = blockscale.scale_sweep %t global_amax(%a : tensor<f32>) : tensor<64x64xbf16> -> tensor<64x4xf32>
+  return
+}
+
+// -----
+
+// The other way round: x itself is quantized (C11).
 func.func @amax_after_transform(%x: tensor<64x64xbf16>) {
   // expected-note @below {{transformed here}}
   %t = blockscale.hadamard %x dim 0 : tensor<64x64xbf16>
@@ -62,7 +77,7 @@ func.func @amax_after_transform(%x: tensor<64x64xbf16>) {
 
 // -----
 
-// Modes that exclude the transform (C15).
+// A global value a row excludes the transform (C15).
 func.func @transformed_rows(%x: tensor<64x64xbf16>) {
   // expected-note @below {{transformed here}}
   %t = blockscale.hadamard %x dim 1 : tensor<64x64xbf16>
@@ -72,6 +87,10 @@ func.func @transformed_rows(%x: tensor<64x64xbf16>) {
       : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
   return
 }
+
+// -----
+
+// 4over6 excludes it, with casts between too (C15).
 func.func @transformed_4over6(%x: tensor<?x64xbf16>) {
   // expected-note @below {{transformed here}}
   %t = blockscale.hadamard %x dim 0 : tensor<?x64xbf16>
@@ -84,7 +103,20 @@ func.func @transformed_4over6(%x: tensor<?x64xbf16>) {
 
 // -----
 
-// Two blocks of groups have an amax each: no row of x is transformed.
+// Both modes take x itself (C15).
+func.func @untransformed(%x: tensor<64x64xbf16>) {
+  %t = blockscale.hadamard %x dim 1 : tensor<64x64xbf16>
+  %a = blockscale.amax %x : tensor<64x64xbf16> -> tensor<64xf32>
+  %0:2 = blockscale.quantize %x block [1, 16] recipe te global_amax(%a : tensor<64xf32>)
+      : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  %1:2 = blockscale.quantize %x block [1, 16] recipe te_4over6_mae
+      : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  return
+}
+
+// -----
+
+// As many groups as rows: one value a group is not one a row (C15).
 func.func @transformed_groups(%x: tensor<64x64xbf16>, %ends: tensor<64xi32>) {
   %t = blockscale.hadamard %x dim 1 : tensor<64x64xbf16>
   %a = blockscale.amax %t offsets(%ends : tensor<64xi32>) : tensor<64x64xbf16> -> tensor<64xf32>
