@@ -5,7 +5,7 @@
 import numpy as np
 
 from cases import floats
-from contract import compare_bits, compare_winners
+from contract import compare_winners
 from ir import NVFP4, Tensor
 from jobs import Check, Job, bits_check
 from quantizers import Expected, input_tensor, quantize
