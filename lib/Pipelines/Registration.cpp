@@ -9,6 +9,7 @@
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Transforms/Passes.h"
+#include "blockscale/Transforms/Tiling.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -88,6 +89,7 @@ void registerAllDialects(DialectRegistry &registry) {
   mlir::registerAllToLLVMIRTranslations(registry);
   registry.insert<BlockScaleDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
+  registerTilingInterfaceExternalModels(registry);
 }
 
 } // namespace blockscale
