@@ -38,11 +38,27 @@ static Value getAmaxSource(Value global) {
   return amax ? skipCasts(amax.getX()) : Value();
 }
 
-/// The transform, where there is one, that makes `value` of `source`.
-static HadamardOp getTransform(Value value, Value source) {
-  auto hadamard = getDefiningOp<HadamardOp>(value);
-  return hadamard && skipCasts(hadamard.getX()) == source ? hadamard
-                                                          : HadamardOp();
+namespace {
+
+/// A tensor that is transformed any number of times, last transform first.
+struct Transformed {
+  Value root;
+  SmallVector<HadamardOp> transforms;
+};
+
+} // namespace
+
+static Transformed getTransformed(Value value) {
+  Transformed found{skipCasts(value), {}};
+  while (auto hadamard = found.root.getDefiningOp<HadamardOp>()) {
+    found.transforms.push_back(hadamard);
+    found.root = skipCasts(hadamard.getX());
+  }
+  return found;
+}
+
+static bool areEqual(HadamardOp a, HadamardOp b) {
+  return a.getDim() == b.getDim() && a.getSignMask() == b.getSignMask();
 }
 
 template <typename OpTy>
@@ -50,17 +66,22 @@ static LogicalResult verifyAmaxOfX(OpTy op, StringRef name, Value global) {
   Value source = getAmaxSource(global);
   if (!source)
     return success();
-  HadamardOp before = getTransform(op.getX(), source);
-  HadamardOp after = getTransform(source, skipCasts(op.getX()));
-  if (!before && !after)
+  Transformed x = getTransformed(op.getX());
+  Transformed found = getTransformed(source);
+  if (x.root != found.root ||
+      llvm::equal(x.transforms, found.transforms, areEqual))
     return success();
-  InFlightDiagnostic diag =
-      op.emitOpError() << "expected " << name << " to come from the amax of "
-                       << (before ? "the transformed tensor" : "x")
-                       << ", but got that of "
-                       << (before ? "the tensor before 'blockscale.hadamard'"
-                                  : "its transform");
-  diag.attachNote((before ? before : after).getLoc()) << "transformed here";
+  InFlightDiagnostic diag = op.emitOpError() << "expected " << name
+                                             << " to come from the amax of ";
+  if (found.transforms.empty())
+    diag << "the transformed tensor, but got that of the tensor before "
+            "'blockscale.hadamard'";
+  else if (x.transforms.empty())
+    diag << "x, but got that of its transform";
+  else
+    diag << "x, but got that of another transform of the same tensor";
+  HadamardOp transform = (x.transforms.empty() ? found : x).transforms.front();
+  diag.attachNote(transform.getLoc()) << "transformed here";
   return diag;
 }
 

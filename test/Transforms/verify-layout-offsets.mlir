@@ -52,6 +52,10 @@ func.func @grouped_rows(%a: tensor<96x64xf8E4M3FN>, %b: tensor<2x48x64xf8E4M3FN>
   // expected-error @below {{'blockscale.scaled_grouped_mm' op expected constant offset 1 to be at most the extent 96, but got 97}}
   %1 = blockscale.scaled_grouped_mm %a, %b offsets(%beyond) scales(%sa, %sb) block [1, 32]
       : tensor<96x64xf8E4M3FN>, tensor<2x48x64xf8E4M3FN>, tensor<2xi32>, tensor<96x2xf8E8M0FNU>, tensor<2x48x2xf8E8M0FNU> -> tensor<96x48xf32>
+  %descending = arith.constant dense<[96, 5]> : tensor<2xi32>
+  // expected-error @below {{'blockscale.scaled_grouped_mm' op expected constant offset 1 to be at least the offset before it, 96, but got 5}}
+  %2 = blockscale.scaled_grouped_mm %a, %b offsets(%descending) scales(%sa, %sb) block [1, 32]
+      : tensor<96x64xf8E4M3FN>, tensor<2x48x64xf8E4M3FN>, tensor<2xi32>, tensor<96x2xf8E8M0FNU>, tensor<2x48x2xf8E8M0FNU> -> tensor<96x48xf32>
   return
 }
 
@@ -83,6 +87,12 @@ func.func @quantize(%x: tensor<64x96xbf16>) {
   %5:2 = blockscale.quantize %x block [32, 32] offsets(%rows : tensor<2xi32>) group_dim 1 : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<2x3xf8E8M0FNU>
   // expected-error @below {{'blockscale.quantize' op expected constant offset 1 to be at most the extent 64, but got 96}}
   %6:2 = blockscale.quantize %x block [1, 32] offsets(%columns : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  %negative = arith.constant dense<-32> : tensor<2xi32>
+  // expected-error @below {{'blockscale.quantize' op expected constant offset 0 to be 0 or more, but got -32}}
+  %7:2 = blockscale.quantize %x block [1, 32] offsets(%negative : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  %descending = arith.constant dense<[64, 32]> : tensor<2xi32>
+  // expected-error @below {{'blockscale.quantize' op expected constant offset 1 to be at least the offset before it, 64, but got 32}}
+  %8:2 = blockscale.quantize %x block [1, 32] offsets(%descending : tensor<2xi32>) group_dim 1 : tensor<64x96xbf16> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
   return
 }
 func.func @amax(%x: tensor<64x96xbf16>) {

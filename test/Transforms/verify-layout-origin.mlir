@@ -77,6 +77,37 @@ func.func @amax_after_transform(%x: tensor<64x64xbf16>) {
 
 // -----
 
+// The amax of another transform: of other signs, or once more (C11).
+func.func @amax_of_other_transform(%x: tensor<64x64xbf16>) {
+  // expected-note @below {{transformed here}}
+  %t = blockscale.hadamard %x dim 0 : tensor<64x64xbf16>
+  %u = blockscale.hadamard %x dim 0 sign_mask 3 : tensor<64x64xbf16>
+  %a = blockscale.amax %u : tensor<64x64xbf16> -> tensor<f32>
+  // expected-error @below {{expected global_amax to come from the amax of x, but got that of another transform of the same tensor}}
+  %0:2 = blockscale.quantize %t block [1, 16] recipe te global_amax(%a : tensor<f32>)
+      : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  // expected-note @below {{transformed here}}
+  %v = blockscale.hadamard %u dim 1 : tensor<64x64xbf16>
+  // expected-error @below {{expected global_amax to come from the amax of x, but got that of another transform of the same tensor}}
+  %1:2 = blockscale.quantize %v block [1, 16] recipe te global_amax(%a : tensor<f32>)
+      : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  return
+}
+
+// -----
+
+// The same transform, written twice, has the same amax (C11).
+func.func @amax_of_same_transform(%x: tensor<64x64xbf16>) {
+  %t = blockscale.hadamard %x dim 0 sign_mask 3 : tensor<64x64xbf16>
+  %u = blockscale.hadamard %x dim 0 sign_mask 3 : tensor<64x64xbf16>
+  %a = blockscale.amax %u : tensor<64x64xbf16> -> tensor<f32>
+  %0:2 = blockscale.quantize %t block [1, 16] recipe te global_amax(%a : tensor<f32>)
+      : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  return
+}
+
+// -----
+
 // A global value a row excludes the transform (C15).
 func.func @transformed_rows(%x: tensor<64x64xbf16>) {
   // expected-note @below {{transformed here}}

@@ -29,8 +29,8 @@ def VerifyLayout : Pass<"blockscale-verify-layout", "::mlir::ModuleOp"> {
       descend, leave the extent or split a block;
     - operands that do not belong together, which no type tells: a transformed x
       (`hadamard`) with a global value a row or a 4over6 recipe; a global operand
-      that comes from the amax of x before its transform, or after where x is
-      not transformed; scales whose rows are the columns of their data
+      that comes from the amax of x before its transform, or of another transform
+      of the same tensor; scales whose rows are the columns of their data
       (test/Transforms/verify-layout-origin.mlir).
 
     Example (test/Transforms/verify-layout.mlir):
