@@ -87,6 +87,7 @@ static LogicalResult verifyWholeBlocks(Operation *op, Value value,
   return success();
 }
 
+/// Upstream's loops make destinations without an encoding.
 static LogicalResult verifyLinear(Operation *op, RankedTensorType scale) {
   if (!scale.getEncoding())
     return success();

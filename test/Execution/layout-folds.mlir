@@ -95,6 +95,13 @@ func.func @expand.same_direct(%x: tensor<70x96xf32>) -> (tensor<70x96xf4E2M1FN>,
   %q, %s = blockscale.quantize %x block [16, 16] scale_dim k recipe te : tensor<70x96xf32> -> tensor<70x96xf4E2M1FN>, tensor<70x6xf8E4M3FN, #swizzled>
   return %q, %s : tensor<70x96xf4E2M1FN>, tensor<70x6xf8E4M3FN, #swizzled>
 }
+func.func @expand_argument(%s: tensor<5x6xf8E4M3FN>) -> (tensor<70x6xf8E4M3FN, #swizzled>, tensor<90x5xf8E4M3FN>) {
+  %k = blockscale.expand_scale %s block [16, 16] scale_dim k : tensor<5x6xf8E4M3FN> -> tensor<70x6xf8E4M3FN>
+  %t = blockscale.swizzle %k : tensor<70x6xf8E4M3FN> -> tensor<70x6xf8E4M3FN, #swizzled>
+  %n = blockscale.expand_scale %s block [16, 16] scale_dim n : tensor<5x6xf8E4M3FN> -> tensor<90x5xf8E4M3FN, #swizzled>
+  %u = blockscale.swizzle %n : tensor<90x5xf8E4M3FN, #swizzled> -> tensor<90x5xf8E4M3FN>
+  return %t, %u : tensor<70x6xf8E4M3FN, #swizzled>, tensor<90x5xf8E4M3FN>
+}
 func.func @transposed.n(%x: tensor<64x96xbf16>) -> (tensor<96x64xf8E4M3FN>, tensor<96x2xf8E8M0FNU>) {
   %q, %s = blockscale.quantize %x block [32, 32] transposed : tensor<64x96xbf16> -> tensor<96x64xf8E4M3FN>, tensor<3x2xf8E8M0FNU>
   %e = blockscale.expand_scale %s block [32, 32] scale_dim k : tensor<3x2xf8E8M0FNU> -> tensor<96x2xf8E8M0FNU>

@@ -153,6 +153,29 @@ func.func @insert_into_argument(%s: tensor<128x8xf8E4M3FN>, %r: tensor<256x8xf8E
   return %1 : tensor<256x8xf8E4M3FN, #swizzled>
 }
 
+// What is inserted ends inside what would be a tile, or the whole has another
+// user.
+// CHECK-LABEL: func.func @insert_in_a_tile
+func.func @insert_in_a_tile(%s: tensor<64x4xf8E4M3FN, #swizzled>, %r: tensor<300x9xf8E4M3FN, #swizzled>) -> tensor<300x9xf8E4M3FN> {
+  // CHECK-COUNT-2: blockscale.swizzle
+  // CHECK: tensor.insert_slice
+  // CHECK-NOT: blockscale.swizzle
+  %0 = blockscale.swizzle %s : tensor<64x4xf8E4M3FN, #swizzled> -> tensor<64x4xf8E4M3FN>
+  %1 = blockscale.swizzle %r : tensor<300x9xf8E4M3FN, #swizzled> -> tensor<300x9xf8E4M3FN>
+  %2 = tensor.insert_slice %0 into %1[128, 4] [64, 4] [1, 1] : tensor<64x4xf8E4M3FN> into tensor<300x9xf8E4M3FN>
+  return %2 : tensor<300x9xf8E4M3FN>
+}
+// CHECK-LABEL: func.func @insert_with_two_users
+func.func @insert_with_two_users(%s: tensor<128x4xf8E4M3FN>, %r: tensor<300x9xf8E4M3FN>) -> (tensor<300x9xf8E4M3FN, #swizzled>, tensor<300x9xf8E4M3FN, #swizzled>) {
+  // CHECK-COUNT-2: blockscale.swizzle
+  // CHECK: tensor.insert_slice {{.+}} : tensor<128x4xf8E4M3FN, #swizzled>
+  // CHECK-NOT: blockscale.swizzle
+  %0 = blockscale.swizzle %s : tensor<128x4xf8E4M3FN> -> tensor<128x4xf8E4M3FN, #swizzled>
+  %1 = blockscale.swizzle %r : tensor<300x9xf8E4M3FN> -> tensor<300x9xf8E4M3FN, #swizzled>
+  %2 = tensor.insert_slice %0 into %1[128, 4] [128, 4] [1, 1] : tensor<128x4xf8E4M3FN, #swizzled> into tensor<300x9xf8E4M3FN, #swizzled>
+  return %1, %2 : tensor<300x9xf8E4M3FN, #swizzled>, tensor<300x9xf8E4M3FN, #swizzled>
+}
+
 // The first piece ends in a tile.
 // CHECK-LABEL: func.func @ragged_piece
 func.func @ragged_piece(%a: tensor<72x4xf8E4M3FN, #swizzled>, %b: tensor<128x4xf8E4M3FN, #swizzled>) -> tensor<200x4xf8E4M3FN, #swizzled> {

@@ -89,3 +89,21 @@ func.func @grouped(%x: tensor<64x96xbf16>, %ends: tensor<2xi32>) -> tensor<64x3x
   %e = blockscale.expand_scale %s block [32, 32] scale_dim k : tensor<2x3xf8E8M0FNU> -> tensor<64x3xf8E8M0FNU>
   return %e : tensor<64x3xf8E8M0FNU>
 }
+
+// -----
+
+// The linear expanded scales have another reader, or the swizzle has groups.
+#swizzled = #blockscale.layout<swizzle_128x4>
+#grouped = #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>
+// CHECK-LABEL: func.func @swizzle_kept
+func.func @swizzle_kept(%s: tensor<2x3xf8E8M0FNU>, %ends: tensor<2xi32>) -> (tensor<40x3xf8E8M0FNU>, tensor<40x3xf8E8M0FNU, #swizzled>, tensor<40x3xf8E8M0FNU, #grouped>) {
+  // CHECK: blockscale.expand_scale {{.+}} -> tensor<40x3xf8E8M0FNU>
+  // CHECK: blockscale.swizzle
+  %e = blockscale.expand_scale %s block [32, 32] scale_dim k : tensor<2x3xf8E8M0FNU> -> tensor<40x3xf8E8M0FNU>
+  %t = blockscale.swizzle %e : tensor<40x3xf8E8M0FNU> -> tensor<40x3xf8E8M0FNU, #swizzled>
+  // CHECK: blockscale.expand_scale {{.+}} -> tensor<40x3xf8E8M0FNU>
+  // CHECK: blockscale.swizzle
+  %f = blockscale.expand_scale %s block [32, 32] scale_dim k : tensor<2x3xf8E8M0FNU> -> tensor<40x3xf8E8M0FNU>
+  %u = blockscale.swizzle %f offsets(%ends : tensor<2xi32>) : tensor<40x3xf8E8M0FNU> -> tensor<40x3xf8E8M0FNU, #grouped>
+  return %e, %t, %u : tensor<40x3xf8E8M0FNU>, tensor<40x3xf8E8M0FNU, #swizzled>, tensor<40x3xf8E8M0FNU, #grouped>
+}
