@@ -3,8 +3,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Thousands of random shapes of every op against numpy, bytes and bounds.
 
-Runs test/Execution/Inputs/quantize.py and matmul.py with many seeds, for this CPU
-and for the x86-64 baseline. A process that crashes counts as one failure; its
+Runs test/Execution/Inputs/quantize.py, block_shapes.py and matmul.py with many
+seeds, for this CPU and for the x86-64 baseline. A process that crashes counts as one failure; its
 seed is in the output. The last line is `N passed, N failed`.
 
   scripts/long/random-shapes.py [SEEDS [FIRST]]
@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 INPUTS = ROOT / "test/Execution/Inputs"
 PYTHON = ROOT / ".venv/bin/python"
-OPTIONS = {"quantize.py": ["--shapes", "10"], "matmul.py": ["--functions", "32", "--shapes", "10"]}
+OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],
+           "matmul.py": ["--functions", "32", "--shapes", "10"]}
 
 
 def run(job):

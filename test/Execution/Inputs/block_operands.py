@@ -1,7 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Quantizes with what decides more than the elements of a block do: 4over6 recipes,
-given block amaxes, one global scale a row, random bits.
+given block amaxes, one global scale a row, random bits. Layouts, leading dimensions
+and element types are drawn at random for each function.
 
 Usage: block_operands.py FOLDER
 """
@@ -50,12 +51,13 @@ def factors(shape, operand):
 
 
 def add(recipe, shapes, is_dynamic, make, block=(1, 16), transposed=False, scale_dim="",
-        layout=None):
+        any_layout=True):
     """A function of x with operands. `make` gives, for a shape, arrays by operand;
     what stands for an operand in the op and as an argument of the reference is its
     name. The dimensions of the first of `shapes` are those of the types, unless
     dynamic."""
     element = pick("f32", "bf16")
+    layout = pick(None, SWIZZLED) if any_layout else None
     dims = range(len(shapes[0])) if is_dynamic else ()
     cases, first = [], None
     for shape in shapes:
@@ -96,15 +98,14 @@ def rng_of(shape):
 
 
 # 4over6 recipes, whose scale is one of two, along rows and columns.
-for recipe, source, (block, transposed), layout in itertools.product(
+for recipe, source, (block, transposed) in itertools.product(
         FOUR_OVER_SIX, ("", "global_scale", "global_amax"),
-        (((1, 16), False), ((16, 1), True)), (None, SWIZZLED)):
+        (((1, 16), False), ((16, 1), True))):
     lead = pick(*LEADS)
     is_dynamic = pick(True, False)
     make = (lambda shape, source=source: {source: factors(shape[:-2], source)} if source else {})
     shapes = shapes_for(recipe, lead, block)
-    add(recipe, shapes if is_dynamic else shapes[:1], is_dynamic, make, block, transposed,
-        layout=layout)
+    add(recipe, shapes if is_dynamic else shapes[:1], is_dynamic, make, block, transposed)
 
 # What a 4over6 recipe quantized to, as numbers.
 for recipe, source in itertools.product(FOUR_OVER_SIX, ("global_scale", "global_amax")):
@@ -120,8 +121,7 @@ for recipe, source in itertools.product(FOUR_OVER_SIX, ("global_scale", "global_
                   [([pack(codes), scale, factor], [wanted])])
 
 # Given block amaxes, which may be those of no element.
-for recipe, source, layout in itertools.product(NVFP4, ("", "global_scale", "global_amax"),
-                                                (None, SWIZZLED)):
+for recipe, source in itertools.product(NVFP4, ("", "global_scale", "global_amax")):
     lead = pick(*LEADS)
 
     def make(shape, source=source):
@@ -131,28 +131,24 @@ for recipe, source, layout in itertools.product(NVFP4, ("", "global_scale", "glo
 
     is_dynamic = pick(True, False)
     shapes = shapes_for(recipe, lead, (1, 16))
-    add(recipe, shapes if is_dynamic else shapes[:1], is_dynamic, make, layout=layout)
+    add(recipe, shapes if is_dynamic else shapes[:1], is_dynamic, make)
 
 # One global scale or amax a row.
-for recipe, source, layout, lead in itertools.product(
-        NVFP4, ("global_scale", "global_amax"), (None, SWIZZLED), LEADS):
+for recipe, source, lead in itertools.product(NVFP4, ("global_scale", "global_amax"), LEADS):
     is_dynamic = pick(True, False)
     make = (lambda shape, source=source: {source: factors(shape[:-1], source)})
     shapes = shapes_for(recipe, lead, (1, 16))
-    add(recipe, shapes if is_dynamic else shapes[:1], is_dynamic, make, layout=layout)
+    add(recipe, shapes if is_dynamic else shapes[:1], is_dynamic, make)
 
 # Random bits, in blocks of every shape: an element has its bits wherever it goes.
-for recipe, (kind, transposed, scale_dim), layout in itertools.product(
-        (*NVFP4, *MX), RANDOM_FORMS, (None, SWIZZLED)):
+for recipe, (kind, transposed, scale_dim) in itertools.product((*NVFP4, *MX), RANDOM_FORMS):
     size = 32 if recipe in MX else 16
     block = {"row": (1, size), "column": (size, 1), "square": (size, size)}[kind]
     if kind == "column" and not transposed and recipe in NVFP4:
         continue
-    if layout and kind != "row" and not scale_dim and (kind, transposed) != ("column", True):
-        continue
     is_dynamic = pick(True, False)
     shapes = shapes_for(recipe, pick(*LEADS), block)
     add(recipe, shapes if is_dynamic else shapes[:1], is_dynamic, rng_of, block, transposed,
-        scale_dim, layout)
+        scale_dim, any_layout=kind == "row" or bool(scale_dim) or (kind == "column" and transposed))
 
-functions.check(sys.argv[1])
+functions.check(sys.argv[1], divided=True)

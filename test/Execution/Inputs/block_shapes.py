@@ -120,17 +120,24 @@ def draw_shape(random, op_block, recipe, batch):
     return (*(int(random.integers(1, 4)) for _ in range(batch)), m, k)
 
 
-def draw_ops(random, repeat):
-    """Each form with each recipe, and all else at random."""
+def kinds():
+    """Form, recipe and data type: every pair of two of them."""
+    for form in NVFP4_FORMS:
+        for recipe in NVFP4_RECIPES:
+            yield form, recipe, "f4E2M1FN"
+    data_types = tuple(CODECS)
+    for i, form in enumerate(MX_FORMS):
+        for j, recipe in enumerate(MX_RECIPES):
+            yield form, recipe, data_types[(i + j) % len(data_types)]
+
+
+def draw_ops(random, fraction):
+    """A fraction of the kinds, and all else at random."""
     def pick(*choices):
         return choices[random.integers(len(choices))]
 
-    kinds = [(form, recipe, data)
-             for forms, recipes, data_types in ((NVFP4_FORMS, NVFP4_RECIPES, ("f4E2M1FN",)),
-                                                (MX_FORMS, MX_RECIPES, tuple(CODECS)))
-             for form in forms for recipe in recipes for data in data_types]
-    for i, ((block, transposed, scale_dim, any_layout), recipe, data) in enumerate(kinds * repeat):
-        if recipe in MX_RECIPES and random.random() < 0.6:
+    for i, ((block, transposed, scale_dim, any_layout), recipe, data) in enumerate(kinds()):
+        if random.random() >= fraction:
             continue
         batch = pick(0, 0, 1, 2)
         source = pick("", "global_scale", "global_amax") if recipe in NVFP4_RECIPES else ""
@@ -144,13 +151,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", help="where to compile")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--repeat", type=int, default=1, help="functions of each kind")
+    parser.add_argument("--fraction", type=float, default=1.0, help="of the kinds, at random")
     parser.add_argument("--shapes", type=int, default=4, help="of each function")
     parser.add_argument("--cpu", default="host")
     options = parser.parse_args()
     random = np.random.default_rng(options.seed)
     expect = Expectations()
-    ops = list(draw_ops(random, options.repeat))
+    ops = list(draw_ops(random, options.fraction))
     module = Module("".join(op.text() for op in ops), options.folder, cpu=options.cpu)
     for op in ops:
         for _ in range(options.shapes):

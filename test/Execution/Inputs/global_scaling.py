@@ -43,18 +43,20 @@ def case_of(op):
 
 
 def states():
-    """Every pair of forms, in both places or, in grouped products, one in turn; each
-    row of the truth table: with and without scales, f32 or not, with and without
-    bias."""
+    """Every pair of forms, of groups of rows and of columns in turn, each form in
+    both places; each row of the truth table: with and without scales, f32 or not,
+    with and without bias."""
     def pick(choices):
         return choices[random.integers(len(choices))]
 
     for kind, forms in FORMS.items():
-        for i, (global_a, global_b) in enumerate(itertools.product(forms, forms)):
-            for place in PLACES if kind == "mm" else [PLACES[i % 2]]:
-                yield replace(base(kind), global_a=global_a, global_b=global_b, scaling=place,
-                              result=pick(RESULTS), bias=pick(BIASES),
-                              has_bias_each=kind != "mm" and random.random() < 0.5)
+        for (i, global_a), (j, global_b) in itertools.product(enumerate(forms), repeat=2):
+            if kind != "mm" and (i + j) % 2 != (kind == "columns"):
+                continue
+            place = PLACES[(i + j if kind == "mm" else i // 2 + j // 2) % 2]
+            yield replace(base(kind), global_a=global_a, global_b=global_b, scaling=place,
+                          result=pick(RESULTS), bias=pick(BIASES),
+                          has_bias_each=kind != "mm" and random.random() < 0.5)
     for global_a, result, bias, place in itertools.product(("", "rank_0"), RESULTS, ("", "bf16"),
                                                            PLACES):
         yield replace(base("mm"), global_a=global_a, scaling=place, result=result, bias=bias)

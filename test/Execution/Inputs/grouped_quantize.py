@@ -176,4 +176,4 @@ functions.add(f"quantize {{0}} block [1, 32] offsets({{1}} : {types[1]}) : {type
                 "expected dimension 0 of offsets to fit the shape of the layout of scale, "
                 "but got 3")])
 
-functions.check(sys.argv[1])
+functions.check(sys.argv[1], divided=True)

@@ -3,7 +3,8 @@
 """Functions of one op each, and the results expected of them.
 
 They are compiled together, for the baseline CPU, where vectors are short, and for
-this one, and called with parallel ranges of several sizes.
+this one, and called with parallel ranges of several sizes. Many functions may be
+divided between the two.
 """
 
 from pathlib import Path
@@ -51,15 +52,20 @@ class Functions:
         those expected as results, or a message expected of a failed check."""
         self._functions.append((f"f{len(self._functions)}", op, arguments, results, cases))
 
-    def check(self, folder):
-        """Compiles and calls all functions, prints what is wrong, and exits."""
+    def check(self, folder, divided=False):
+        """Compiles and calls all functions, prints what is wrong, and exits. Where
+        `divided`, each is for one CPU, drawn at random, so that no order of the
+        functions decides."""
         expect = Expectations()
-        text = "".join(_text(*function[:4]) for function in self._functions)
-        for cpu in CPUS:
+        drawn = np.random.default_rng(1).integers(len(CPUS), size=len(self._functions))
+        for i, cpu in enumerate(CPUS):
             place = Path(folder) / cpu
             place.mkdir(parents=True, exist_ok=True)
-            module = Module(text, place, cpu=cpu)
-            for name, op, _, results, cases in self._functions:
+            functions = [function for function, one in zip(self._functions, drawn)
+                         if one == i or not divided]
+            module = Module("".join(_text(*function[:4]) for function in functions), place,
+                            cpu=cpu)
+            for name, op, _, results, cases in functions:
                 for arguments, wanted in cases:
                     shapes = [np.shape(array) for array in arguments]
                     for size in RANGE_SIZES:

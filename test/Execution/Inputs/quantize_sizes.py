@@ -1,8 +1,9 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs quantize and dequantize, every recipe and data type, on chosen sizes: one
-block, tails, more than a step of a row and more than a tile of scales, nothing; on
-the baseline CPU and on this one, with parallel ranges of several sizes.
+"""Runs quantize and dequantize, every recipe and two data types of each of MX, on
+chosen sizes: one block, tails, more than a step of a row and more than a tile of
+scales, nothing; on the baseline CPU and on this one, with parallel ranges of
+several sizes.
 
 Usage: quantize_sizes.py FOLDER
 """
@@ -40,11 +41,11 @@ for recipe, tails in TAILS.items():
     add(recipe, [((), 37, 272 + tails[0])], x="bf16", dynamic="", source="amax", form="scalar",
         factors=(2.5, 0.0))
 for i, recipe in enumerate(MX_RECIPES):
-    for j, data in enumerate(CODECS):
-        sizes = [((), m, 32 * blocks) for m, blocks in ((1, 1), (131, 3), (9, 8), (3, 19), (0, 1))]
-        add(recipe, sizes, data, x=("bf16", "f32")[i % 2], layout=("linear", "swizzled")[(i + j) % 2])
-    add(recipe, [((2,), 129, 288)], list(CODECS)[i % len(CODECS)], x=("f32", "bf16")[i % 2],
-        layout="swizzled", batch=1, dynamic="")
+    data, other = (list(CODECS)[j % len(CODECS)] for j in (i, i + 1))
+    sizes = [((), m, 32 * blocks) for m, blocks in ((1, 1), (131, 3), (9, 8), (3, 19), (0, 1))]
+    add(recipe, sizes, data, x=("bf16", "f32")[i % 2], layout=("linear", "swizzled")[i // 2 % 2])
+    add(recipe, [((2,), 129, 288)], other, x=("f32", "bf16")[i % 2], layout="swizzled", batch=1,
+        dynamic="")
 
 for cpu in CPUS:
     folder = Path(sys.argv[1]) / cpu
