@@ -85,6 +85,8 @@ struct MoveSwizzleBelowExtractSlice
     SwizzleOp swizzle = getMovableSwizzle(op.getSource());
     if (!swizzle)
       return rewriter.notifyMatchFailure(op, "no swizzle to move");
+    if (op.getType().getEncoding() != op.getSourceType().getEncoding())
+      return rewriter.notifyMatchFailure(op, "the slice drops the layout");
     if (!takesWholeTiles(op, op.getSourceType()))
       return rewriter.notifyMatchFailure(op, "the slice may cut a tile");
     Value source = swizzle.getSource();
@@ -165,8 +167,9 @@ struct PlaceSwizzledPieces : public OpRewritePattern<SwizzleOp> {
     if (!concat || !concat->hasOneUse())
       return rewriter.notifyMatchFailure(op, "no concatenation to replace");
     RankedTensorType type = op.getResult().getType();
-    if (!type.getEncoding() || op.getOffsets())
-      return rewriter.notifyMatchFailure(op, "the result is not of tiles");
+    if (!type.getEncoding() || concat.getResultType().getEncoding() ||
+        op.getOffsets())
+      return rewriter.notifyMatchFailure(op, "not from linear to tiles");
     if (!type.hasStaticShape())
       return rewriter.notifyMatchFailure(op, "the result has dynamic sizes");
     auto dim = static_cast<int64_t>(concat.getDim());

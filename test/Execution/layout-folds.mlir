@@ -144,6 +144,13 @@ func.func @grouped_transposed(%x: tensor<352x200xbf16>) -> tensor<200x11xf8E8M0F
   %t = blockscale.swizzle %s offsets(%ends : tensor<2xi32>) block 32 : tensor<200x11xf8E8M0FNU> -> tensor<200x11xf8E8M0FNU, #columns>
   return %t : tensor<200x11xf8E8M0FNU, #columns>
 }
+// One layout for all groups.
+func.func @groups_in_one_layout(%x: tensor<300x64xbf16>) -> (tensor<300x64xf4E2M1FN>, tensor<300x4xf8E4M3FN, #swizzled>) {
+  %ends = arith.constant dense<[130, 130, 290]> : tensor<3xi32>
+  %q, %s = blockscale.quantize %x block [1, 16] offsets(%ends : tensor<3xi32>) : tensor<300x64xbf16> -> tensor<300x64xf4E2M1FN>, tensor<300x4xf8E4M3FN>
+  %t = blockscale.swizzle %s : tensor<300x4xf8E4M3FN> -> tensor<300x4xf8E4M3FN, #swizzled>
+  return %q, %t : tensor<300x64xf4E2M1FN>, tensor<300x4xf8E4M3FN, #swizzled>
+}
 // Ends inside blocks, descending and beyond x, which only the run tells.
 func.func @grouped_odd(%x: tensor<200x352xbf16>, %one: tensor<f32>) -> tensor<200x11xf8E8M0FNU, #columns> {
   %f = tensor.extract %one[] : tensor<f32>

@@ -119,6 +119,21 @@ func.func @cut_tiles(%s: tensor<300x9xf8E4M3FN, #swizzled>, %i: index)
   return %1, %3, %5, %7, %9, %11 : tensor<128x4xf8E4M3FN>, tensor<100x4xf8E4M3FN>, tensor<128x4xf8E4M3FN>, tensor<128x4xf8E4M3FN>, tensor<?x4xf8E4M3FN>, tensor<9xf8E4M3FN>
 }
 
+// Types that verify-layout is to refuse stay as they are.
+// CHECK-LABEL: func.func @dropped_layout
+func.func @dropped_layout(%s: tensor<256x8xf8E4M3FN>, %a: tensor<128x8xf8E4M3FN, #swizzled>, %b: tensor<72x8xf8E4M3FN, #swizzled>) -> (tensor<128x8xf8E4M3FN>, tensor<200x8xf8E4M3FN, #swizzled>) {
+  // CHECK: %[[T:.+]] = blockscale.swizzle
+  // CHECK: tensor.extract_slice %[[T]]{{.+}} : tensor<256x8xf8E4M3FN, #swizzled> to tensor<128x8xf8E4M3FN>
+  %0 = blockscale.swizzle %s : tensor<256x8xf8E4M3FN> -> tensor<256x8xf8E4M3FN, #swizzled>
+  %1 = tensor.extract_slice %0[128, 0] [128, 8] [1, 1] : tensor<256x8xf8E4M3FN, #swizzled> to tensor<128x8xf8E4M3FN>
+  // CHECK: tensor.concat
+  %2 = blockscale.swizzle %a : tensor<128x8xf8E4M3FN, #swizzled> -> tensor<128x8xf8E4M3FN>
+  %3 = blockscale.swizzle %b : tensor<72x8xf8E4M3FN, #swizzled> -> tensor<72x8xf8E4M3FN>
+  %4 = tensor.concat dim(0) %2, %3 : (tensor<128x8xf8E4M3FN>, tensor<72x8xf8E4M3FN>) -> tensor<200x8xf8E4M3FN, #swizzled>
+  %5 = blockscale.swizzle %4 : tensor<200x8xf8E4M3FN, #swizzled> -> tensor<200x8xf8E4M3FN, #swizzled>
+  return %1, %5 : tensor<128x8xf8E4M3FN>, tensor<200x8xf8E4M3FN, #swizzled>
+}
+
 // The whole is swizzled for another user anyway.
 // CHECK-LABEL: func.func @two_users
 // CHECK-SAME: %[[S:.+]]: tensor<256x8xf8E4M3FN>
