@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockQuantizer.h"
-#include "BlockStreams.h"
 #include "CodecEmitter.h"
 #include "FourOverSixEmitter.h"
 #include "blockscale/Numerics/Bits.h"
@@ -120,8 +119,6 @@ Lanes packRows(const ElementPairs &upper, const ElementPairs &lower) {
 QuantizedBlocks emitQuantizeBlocks(const BlockFormat &format,
                                    const GlobalFactors &global, Lanes x,
                                    const BlockOperands &operands) {
-  if (!operands.amax && !operands.randomBytes && !isFourOverSix(format.recipe))
-    return emitQuantizeStreams(format, global, x);
   int64_t blockSize = format.getBlockSize();
   ElementPairs pairs = splitPairs(x);
   auto getScales = [&] {

@@ -10,11 +10,18 @@
 // needs anyway, share the lanes of the factors, and their codes come together
 // without moving a lane.
 //
+// From an amax to a factor it is a long way of dependent operations. So the
+// scales of a chunk of blocks are computed before the codes of any, in a loop
+// whose iterations overlap.
+//
 //===----------------------------------------------------------------------===//
 
 #include "BlockStreams.h"
 #include "CodecEmitter.h"
 #include "blockscale/Numerics/Bits.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 
@@ -23,6 +30,9 @@ namespace blockscale::cpu {
 /// Lanes of the data that are computed at once: few enough that an element
 /// stays in a register from its load to its code.
 static constexpr int64_t kLanesAtOnce = 16;
+
+/// Elements of a chunk, whose words stay in the first cache.
+static constexpr int64_t kElementsPerChunk = 2048;
 
 /// A run of elements, split so that the codes of those in equal lanes are
 /// neighbours in memory and fill an i32: vector i has the elements i, i + n, ..
@@ -73,86 +83,198 @@ static Lanes emitBlockAmax(Lanes amax, int64_t blocks, bool isPaired) {
   return toF32(isPaired ? amax << 16 : amax);
 }
 
-/// What every element of a block shares, a lane for each of its i32 of data.
-struct LaneScaling {
-  ElementScaling scaling;
-  std::optional<Lanes> limit;
-};
+//===----------------------------------------------------------------------===//
+// Codes of one vector of i32 of the data
+//===----------------------------------------------------------------------===//
 
-static LaneScaling repeatForLanes(const BlockFormat &format,
-                                  const ElementScaling &scaling,
-                                  int64_t times) {
-  LaneScaling repeated = {repeatScaling(scaling, times), std::nullopt};
-  // A scaled element of an MX block is NaN where the amax is NaN, and so is the
-  // factor; E2M1 is limited without.
-  if (format.format != numerics::ElementFormat::E2M1)
-    repeated.limit =
-        repeatLanes(emitEncodeLimit(format.format, scaling.factor), times);
-  return repeated;
+/// The elements of the streams, f32, or their magnitudes where `mask` says so,
+/// in the order of their codes.
+static SmallVector<Lanes> getElements(const Streams &streams, bool isPaired,
+                                      uint32_t mask) {
+  SmallVector<Lanes> elements;
+  for (Lanes stream : streams) {
+    if (!isPaired) {
+      elements.push_back(toF32(stream & mask));
+      continue;
+    }
+    elements.push_back(toF32((stream << 16) & mask));
+    elements.push_back(toF32(stream & (mask & 0xFFFF0000u)));
+  }
+  return elements;
 }
 
-/// The data of one group of lanes.
-static Lanes encodeStreams(const BlockFormat &format, const Streams &streams,
-                           bool isPaired, const LaneScaling &shared) {
+static Lanes scale(Lanes element, const ElementScaling &scaling) {
+  return scaling.divide ? element / scaling.factor : element * scaling.factor;
+}
+
+/// Packed codes of E2M1.
+static Lanes encodePairs(const BlockFormat &format, const Streams &streams,
+                         bool isPaired, const ElementScaling &scaling) {
   NegativeZero negativeZero = numerics::keepsNegativeZero(format.recipe)
                                   ? NegativeZero::Keep
                                   : NegativeZero::Drop;
-  int64_t codeBits = 8 / format.getCodesPerByte(), shift = 0;
   std::optional<Lanes> data;
-  auto append = [&](Lanes bits) {
-    Lanes element = toF32(bits), factor = shared.scaling.factor;
-    Lanes scaled = shared.scaling.divide ? element / factor : element * factor;
-    Lanes code = emitEncode(format.format, scaled, negativeZero, shared.limit)
-                 << shift;
-    // Sums merge with the constants that codes of 6 and 8 bits end with; E2M1
-    // has none, and unions merge with each other.
-    if (data)
-      code = codeBits == 4 ? *data | code : *data + code;
-    data = code;
-    shift += codeBits;
-  };
-  for (Lanes stream : streams) {
-    append(isPaired ? stream << 16 : stream);
-    if (isPaired)
-      append(stream & 0xFFFF0000u);
+  int64_t shift = 0;
+  for (Lanes element : getElements(streams, isPaired, ~0u)) {
+    Lanes code =
+        emitEncode(format.format, scale(element, scaling), negativeZero)
+        << shift;
+    data = data ? *data | code : code;
+    shift += 4;
   }
   return *data;
 }
 
-QuantizedBlocks emitQuantizeStreams(const BlockFormat &format,
-                                    const GlobalFactors &global, Lanes x) {
-  ImplicitLocOpBuilder &b = x.getBuilder();
-  bool isPaired = x.getElementType().isInteger(16);
-  int64_t blocks = x.getCount() / format.getBlockSize();
-  Lanes words = bitcastLanes(x, b.getI32Type());
-  int64_t lanes = x.getCount() / (4 * format.getCodesPerByte());
-  int64_t lanesAtOnce = std::min(lanes, kLanesAtOnce);
-  int64_t perLane = words.getCount() / lanes;
+/// Codes of a byte, without signs, of numbers.
+static Lanes encodeBytes(const BlockFormat &format, const Streams &streams,
+                         bool isPaired, const ElementScaling &scaling) {
+  SmallVector<Lanes> codes;
+  for (Lanes magnitude :
+       getElements(streams, isPaired, numerics::kFloatMagnitudeMask)) {
+    Lanes scaled = scale(magnitude, scaling);
+    // A scale that is rounded up leaves nothing above the largest value.
+    if (format.recipe != numerics::Recipe::Rceil)
+      scaled = emitLimitMagnitude(format.format, scaled);
+    codes.push_back(emitEncodeMagnitude(format.format, scaled));
+  }
+  Lanes low = (codes[0] | (codes[1] << 8)) & 0xFFFF;
+  return low | ((codes[2] << 16) | (codes[3] << 24));
+}
 
-  SmallVector<Streams> groups;
+/// `data` with the signs of the elements `x` (bits), in the order of the codes.
+/// Of an MX block either all elements are NaN, and its factor is, or none.
+static Lanes addSigns(const BlockFormat &format, Lanes data, Lanes x,
+                      Lanes isNan) {
+  const numerics::FormatInfo &info = numerics::getFormatInfo(format.format);
+  ImplicitLocOpBuilder &b = data.getBuilder();
+  Lanes bytes = bitcastLanes(data, b.getI8Type());
+  Lanes isNegative = compare(arith::CmpIPredicate::slt, x, 0);
+  bytes = bytes |
+          select(isNegative, bytes.like(1u << (info.bits - 1)), bytes.like(0));
+  data = bitcastLanes(bytes, b.getI32Type());
+  return select(isNan, data.like(0x01010101u * info.nanCode), data);
+}
+
+//===----------------------------------------------------------------------===//
+// Runs of blocks
+//===----------------------------------------------------------------------===//
+
+static int64_t getGroupElements(const BlockFormat &format) {
+  return BlockStreams::kBlocks * format.getBlockSize();
+}
+
+static int64_t getGroupsPerChunk(const BlockFormat &format) {
+  return kElementsPerChunk / getGroupElements(format);
+}
+
+/// Words of x whose elements' codes share an i32.
+static int64_t getWordsPerLane(const BlockFormat &format, bool isPaired) {
+  return 4 * format.getCodesPerByte() / (isPaired ? 2 : 1);
+}
+
+BlockStreams::BlockStreams(ImplicitLocOpBuilder &b, const BlockFormat &format,
+                           Type element)
+    : b(b), format(format), isPaired(element.getIntOrFloatBitWidth() == 16) {
+  int64_t groups = getGroupsPerChunk(format);
+  words = allocate(b, {groups, getGroupElements(format) / (isPaired ? 2 : 1)},
+                   b.getI32Type());
+  factors = allocate(b, {groups, kBlocks}, b.getF32Type());
+}
+
+void BlockStreams::emitFree() {
+  memref::DeallocOp::create(b, words);
+  memref::DeallocOp::create(b, factors);
+}
+
+static Indices offsetBy(ImplicitLocOpBuilder &b, const Indices &first,
+                        Value offset) {
+  Indices indices(first);
+  indices.back() = add(b, indices.back(), offset);
+  return indices;
+}
+
+void BlockStreams::emitAmaxes(const BlockRun &run, Value block, Value group,
+                              const GlobalFactors &global) {
+  Lanes x = loadLanes(
+      b, run.x,
+      offsetBy(b, run.firstElement, mul(b, block, format.getBlockSize())),
+      getGroupElements(format));
+  Lanes all = bitcastLanes(x, b.getI32Type());
+  int64_t perLane = getWordsPerLane(format, isPaired);
+  int64_t step = kLanesAtOnce * perLane;
   SmallVector<Lanes> amaxes;
-  for (int64_t lane = 0; lane < lanes; lane += lanesAtOnce) {
-    groups.push_back(deinterleave(
-        slice(words, lane * perLane, lanesAtOnce * perLane), perLane));
-    amaxes.push_back(emitLaneAmax(groups.back(), isPaired));
+  for (int64_t word = 0; word < all.getCount(); word += step) {
+    Streams streams = deinterleave(slice(all, word, step), perLane);
+    for (auto [i, stream] : llvm::enumerate(streams))
+      storeLanes(stream, words, {group, getIndex(b, word + i * kLanesAtOnce)});
+    amaxes.push_back(emitLaneAmax(streams, isPaired));
   }
-  Lanes amax = emitBlockAmax(concatenate(amaxes), blocks, isPaired);
+  Lanes amax = emitBlockAmax(concatenate(amaxes), kBlocks, isPaired);
   BlockScales scales = emitBlockScales(format, global, amax);
-  LaneScaling scaling = repeatForLanes(format, scales.scaling, lanes / blocks);
+  storeLanes(truncate(scales.bytes, 8), run.scales,
+             offsetBy(b, run.firstScale, block));
+  storeLanes(toBits(scales.scaling.factor), factors, {group, getIndex(b, 0)});
+}
 
-  SmallVector<Lanes> data;
-  for (auto [index, streams] : llvm::enumerate(groups)) {
-    auto ofGroup = [&, first = index * lanesAtOnce](Lanes all) {
-      return slice(all, first, lanesAtOnce);
+/// The codes of a group, a vector of data at a time.
+void BlockStreams::emitCodes(const BlockRun &run, Value block, Value group) {
+  int64_t perLane = getWordsPerLane(format, isPaired);
+  int64_t elements = kLanesAtOnce * perLane * (isPaired ? 2 : 1);
+  int64_t blocks = elements / format.getBlockSize();
+  bool divide = format.recipe == numerics::Recipe::Modelopt;
+  Value firstElement = mul(b, block, format.getBlockSize());
+  auto emitVector = [&](Value vector) {
+    Value word = mul(b, vector, perLane * kLanesAtOnce);
+    Streams streams;
+    for (int64_t i = 0; i < perLane; ++i)
+      streams.push_back(loadLanes(
+          b, words, {group, add(b, word, getIndex(b, i * kLanesAtOnce))},
+          kLanesAtOnce));
+    Lanes factor =
+        toF32(loadLanes(b, factors, {group, mul(b, vector, blocks)}, blocks));
+    ElementScaling scaling = {repeatLanes(factor, kLanesAtOnce / blocks),
+                              divide};
+    Value element = add(b, firstElement, mul(b, vector, elements));
+    auto getData = [&] {
+      if (format.getCodesPerByte() == 2)
+        return encodePairs(format, streams, isPaired, scaling);
+      Lanes x =
+          loadLanes(b, run.x, offsetBy(b, run.firstElement, element), elements);
+      return addSigns(format, encodeBytes(format, streams, isPaired, scaling),
+                      x, isNan(scaling.factor));
     };
-    LaneScaling shared = scaling;
-    shared.scaling.factor = ofGroup(scaling.scaling.factor);
-    if (scaling.limit)
-      shared.limit = ofGroup(*scaling.limit);
-    data.push_back(encodeStreams(format, streams, isPaired, shared));
-  }
-  return {bitcastLanes(concatenate(data), b.getI8Type()),
-          truncate(scales.bytes, 8)};
+    storeLanes(
+        bitcastLanes(getData(), b.getI8Type()), run.data,
+        offsetBy(b, run.firstByte, div(b, element, format.getCodesPerByte())));
+  };
+  emitLoop(b, getIndex(b, 0), getIndex(b, kBlocks / blocks), emitVector);
+}
+
+/// The last group starts early enough to be a whole one.
+void BlockStreams::emitRun(const BlockRun &run, Value count,
+                           const GlobalFactors &global) {
+  Value zero = getIndex(b, 0), last = sub(b, count, getIndex(b, kBlocks));
+  Value groups = ceilDiv(b, count, kBlocks);
+  int64_t perChunk = getGroupsPerChunk(format);
+  auto isMultiple = [](Value value, int64_t unit) {
+    std::optional<int64_t> known = getConstantIntValue(value);
+    return known && *known % unit == 0;
+  };
+  auto emitChunk = [&](Value firstGroup) {
+    Value end = getIndex(b, perChunk);
+    if (!isMultiple(groups, perChunk))
+      end = min(b, end, sub(b, groups, firstGroup));
+    auto getBlock = [&](Value group) {
+      Value block = mul(b, add(b, firstGroup, group), kBlocks);
+      return isMultiple(count, kBlocks) ? block : min(b, block, last);
+    };
+    emitLoop(b, zero, end, [&](Value group) {
+      emitAmaxes(run, getBlock(group), group, global);
+    });
+    emitLoop(b, zero, end,
+             [&](Value group) { emitCodes(run, getBlock(group), group); });
+  };
+  emitLoop(b, zero, groups, emitChunk, perChunk);
 }
 
 } // namespace blockscale::cpu

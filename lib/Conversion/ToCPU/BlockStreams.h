@@ -9,13 +9,47 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKSTREAMS_H
 
 #include "BlockQuantizer.h"
+#include "LoopEmitter.h"
 
 namespace blockscale::cpu {
 
-/// emitQuantizeBlocks of blocks whose scales follow from their amaxes, rounded
-/// to nearest: the case that all others are compared with for speed.
-QuantizedBlocks emitQuantizeStreams(const BlockFormat &format,
-                                    const GlobalFactors &global, Lanes x);
+/// Where the elements, codes and scale bytes of a run of blocks are: indices of
+/// the first one of each.
+struct BlockRun {
+  mlir::Value x, data, scales;
+  Indices firstElement, firstByte, firstScale;
+};
+
+/// Emits emitQuantizeBlocks of long rows of blocks whose scales follow from
+/// their amaxes, rounded to nearest: the case that all others are compared with
+/// for speed.
+class BlockStreams {
+public:
+  /// Allocates buffers. `element` is x's, bf16 or f32.
+  BlockStreams(mlir::ImplicitLocOpBuilder &b, const BlockFormat &format,
+               mlir::Type element);
+
+  /// Blocks of a group; a run has at least as many.
+  static constexpr int64_t kBlocks = 16;
+
+  /// Quantizes `count` blocks.
+  void emitRun(const BlockRun &run, mlir::Value count,
+               const GlobalFactors &global);
+
+  void emitFree();
+
+private:
+  void emitAmaxes(const BlockRun &run, mlir::Value block, mlir::Value group,
+                  const GlobalFactors &global);
+  void emitCodes(const BlockRun &run, mlir::Value block, mlir::Value group);
+
+  mlir::ImplicitLocOpBuilder &b;
+  BlockFormat format;
+  bool isPaired;
+  /// Words of x in the order of the streams, and factors of blocks, of the
+  /// groups of a chunk.
+  mlir::Value words, factors;
+};
 
 } // namespace blockscale::cpu
 

@@ -52,22 +52,22 @@ static Lanes minOrSecond(Lanes a, Lanes b) {
   return select(compare(CmpFPredicate::OLT, a, b), a, b);
 }
 
-/// The code nearest to a magnitude (f32 bits), which may be that of any code.
+/// The code nearest to a magnitude, in the low 23 bits.
 ///
 /// The power of two of a magnitude, but at least the smallest normal value, is
 /// 2^mantissaBits times the spacing of codes around it. Adding this power
 /// moved up by `shift` rounds to a multiple of the spacing, which the low bits
-/// of the sum count; its exponent counts the codes below.
-static Lanes encodeMagnitude(const Fields &fields, Lanes bits) {
+/// of the sum count. They start with the number of the codes below, so that
+/// they end as the code.
+static Lanes encodeMagnitude(const Fields &fields, Lanes magnitude) {
   int shift = fields.getShift();
-  Lanes power = toF32(bits & kFloatInfinityBits);
-  Lanes smallest = power.like(fields.getMinNormal());
-  power = toBits(
-      select(compare(CmpFPredicate::OGT, power, smallest), power, smallest));
+  Lanes smallest = magnitude.like(fields.getMinNormal());
+  Lanes power = toBits(select(compare(CmpFPredicate::OGT, magnitude, smallest),
+                              magnitude, smallest)) &
+                kFloatInfinityBits;
   uint32_t move = static_cast<uint32_t>(shift) << kFloatMantissaBits;
-  Lanes sum = toBits(toF32(bits) + toF32(power + move));
-  uint32_t base = numerics::toBits(fields.getMinNormal()) >> shift;
-  return (sum - power) + (power >> shift) - (move + base);
+  uint32_t below = numerics::toBits(fields.getMinNormal()) >> shift;
+  return toBits(magnitude + toF32((power + (power >> shift)) + (move - below)));
 }
 
 /// The magnitude that encodeMagnitude gives `code` for.
@@ -104,23 +104,27 @@ static Lanes encodeE2M1Magnitude(Lanes a) {
   return toBits(limited) - numerics::toBits(kAnchor);
 }
 
-Lanes emitEncodeLimit(ElementFormat format, Lanes x) {
-  const FormatInfo &info = getFormatInfo(format);
-  uint32_t nan = getMagnitudeOf(getFields(format), info.nanCode);
-  return select(isNan(x), toF32(toBits(x).like(nan)), x.like(info.maxFinite));
+Lanes emitEncodeMagnitude(ElementFormat format, Lanes magnitude) {
+  return encodeMagnitude(getFields(format), magnitude);
 }
 
-Lanes emitEncode(ElementFormat format, Lanes x, NegativeZero negativeZero,
-                 std::optional<Lanes> limit) {
-  Lanes sign = getSign(x, getFormatInfo(format).bits - 1, negativeZero);
+Lanes emitLimitMagnitude(ElementFormat format, Lanes magnitude) {
+  return minOrSecond(magnitude,
+                     magnitude.like(getFormatInfo(format).maxFinite));
+}
+
+Lanes emitEncode(ElementFormat format, Lanes x, NegativeZero negativeZero) {
+  const FormatInfo &info = getFormatInfo(format);
+  Lanes sign = getSign(x, info.bits - 1, negativeZero);
   Lanes magnitude = toF32(getMagnitude(toBits(x)));
-  // Sums rather than unions: they merge with what else is added to codes.
+  // A sum rather than a union: it merges with what else is added to codes.
   if (format == ElementFormat::E2M1)
     return encodeE2M1Magnitude(magnitude) + sign;
-  if (!limit)
-    limit = emitEncodeLimit(format, x);
-  Lanes limited = toBits(minOrSecond(magnitude, *limit));
-  return encodeMagnitude(getFields(format), limited) + sign;
+  Fields fields = getFields(format);
+  Lanes limit =
+      select(isNan(x), toF32(sign.like(getMagnitudeOf(fields, info.nanCode))),
+             x.like(info.maxFinite));
+  return encodeMagnitude(fields, minOrSecond(magnitude, limit)) | sign;
 }
 
 /// In units of 1/512, codes are 256 apart to 1024, then 512 to 2048, then 1024.
@@ -219,7 +223,7 @@ Lanes emitEncodeFloat(Type type, Lanes x) {
       magnitude, magnitude.like(getMagnitudeOf(kF16Fields, kInfinity)));
   Lanes encoded = select(
       isNan(x), magnitude.like(getMagnitudeOf(kF16Fields, kNan)), limited);
-  return truncate(encodeMagnitude(kF16Fields, encoded) | sign, 16);
+  return truncate(encodeMagnitude(kF16Fields, toF32(encoded)) | sign, 16);
 }
 
 Lanes emitDecodeFloat(Type type, Lanes bits) {

@@ -18,23 +18,20 @@
 #include "Lanes.h"
 #include "blockscale/Numerics/Codec.h"
 
-#include <optional>
-
 namespace blockscale::cpu {
 
 /// What an element that was scaled to -0 encodes as.
 enum class NegativeZero { Keep, Drop };
 
-/// What the magnitudes of numbers are limited to before they are encoded: the
-/// largest of the format, or where a lane of `x` is NaN, what has its NaN code.
-/// E2M1 needs none.
-Lanes emitEncodeLimit(numerics::ElementFormat format, Lanes x);
-
-/// numerics::encode, saturating. NaN gives the format's NaN code. `limit` is
-/// emitEncodeLimit of `x`, if it is known from something else.
+/// numerics::encode, saturating, in the low 16 bits of i32 lanes; those above
+/// are undefined. NaN gives the format's NaN code.
 Lanes emitEncode(numerics::ElementFormat format, Lanes x,
-                 NegativeZero negativeZero = NegativeZero::Keep,
-                 std::optional<Lanes> limit = std::nullopt);
+                 NegativeZero negativeZero = NegativeZero::Keep);
+
+/// The same of magnitudes that are at most the largest of the format, which is
+/// not E2M1, and the smaller one of a magnitude and this largest.
+Lanes emitEncodeMagnitude(numerics::ElementFormat format, Lanes magnitude);
+Lanes emitLimitMagnitude(numerics::ElementFormat format, Lanes magnitude);
 
 /// numerics::encodeE2M1Stochastic under the random bits of i32 lanes below 256.
 /// Bits above the low byte are zero.

@@ -11,6 +11,7 @@
 #include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using blockscale::numerics::kTileCols;
@@ -42,6 +43,9 @@ RowQuantizer::RowQuantizer(QuantizeOp op, const ItemRange &range)
   cols = getDim(b, x, rank - 1);
   wholeBlocks = div(b, cols, format.getBlockSize());
   tail = rem(b, cols, format.getBlockSize());
+  if (!op.getRng() && !op.getBlockAmax() &&
+      !numerics::isFourOverSix(format.recipe))
+    streams.emplace(b, format, cast<MemRefType>(x.getType()).getElementType());
   if (op.getRng())
     randomBytes.emplace(b, range.lookup(op.getRng()), cols, /*rows=*/1,
                         roundUp(b, cols, format.getBlockSize()));
@@ -54,6 +58,8 @@ RowQuantizer::RowQuantizer(QuantizeOp op, const ItemRange &range)
 }
 
 void RowQuantizer::emitFree() {
+  if (streams)
+    streams->emitFree();
   if (randomBytes)
     randomBytes->emitFree();
 }
@@ -104,17 +110,39 @@ void RowQuantizer::emitBlocks(ValueRange row, Value first, Value count,
                               const ScaleRow &scales,
                               const GlobalFactors &global) {
   int64_t blockSize = format.getBlockSize();
-  emitUnitSteps(
-      b, count, kElementsPerStep / blockSize, [&](Value step, int64_t blocks) {
-        Value block = add(b, first, step);
-        Value col = mul(b, block, blockSize);
-        Lanes elements = loadLanes(b, x, append(row, col), blocks * blockSize);
-        QuantizedBlocks quantized = emitQuantizeBlocks(
-            format, global, elements, loadOperands(row, block, blocks));
-        storeLanes(quantized.data, data, append(row, getByte(col)));
-        storeLanes(quantized.scales, scales.memref,
-                   append(scales.row, add(b, scales.firstCol, step)));
-      });
+  auto emitStep = [&](Value step, int64_t blocks) {
+    Value block = add(b, first, step);
+    Value col = mul(b, block, blockSize);
+    Lanes elements = loadLanes(b, x, append(row, col), blocks * blockSize);
+    QuantizedBlocks quantized = emitQuantizeBlocks(
+        format, global, elements, loadOperands(row, block, blocks));
+    storeLanes(quantized.data, data, append(row, getByte(col)));
+    storeLanes(quantized.scales, scales.memref,
+               append(scales.row, add(b, scales.firstCol, step)));
+  };
+  constexpr int64_t kMany = BlockStreams::kBlocks;
+  std::optional<int64_t> known = getConstantIntValue(count);
+  if (!streams || (known && *known < kMany)) {
+    emitUnitSteps(b, count, kElementsPerStep / blockSize, emitStep);
+    return;
+  }
+  Value col = mul(b, first, blockSize);
+  BlockRun run = {x,
+                  data,
+                  scales.memref,
+                  append(row, col),
+                  append(row, getByte(col)),
+                  append(scales.row, scales.firstCol)};
+  auto emitRun = [&] { streams->emitRun(run, count, global); };
+  if (known) {
+    emitRun();
+    return;
+  }
+  Value isMany = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, count,
+                                       getIndex(b, kMany));
+  emitIf(b, isMany, emitRun, [&] {
+    emitLoop(b, getIndex(b, 0), count, [&](Value step) { emitStep(step, 1); });
+  });
 }
 
 /// The last block of a row, from a copy padded with zeros. Only E2M1 has tails.

@@ -14,6 +14,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_ROWQUANTIZER_H
 
 #include "BlockQuantizer.h"
+#include "BlockStreams.h"
 #include "Kernels.h"
 #include "PhiloxEmitter.h"
 
@@ -65,6 +66,7 @@ private:
   mlir::Value cols, wholeBlocks, tail;
   mlir::Value tailX, tailData;
   std::optional<RandomBytes> randomBytes;
+  std::optional<BlockStreams> streams;
 };
 
 } // namespace blockscale::cpu

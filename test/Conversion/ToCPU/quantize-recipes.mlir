@@ -3,10 +3,10 @@
 // Elements are multiplied by a factor of the block, except in modelopt, which
 // divides each of them.
 // CHECK-LABEL: func.func private @torchao_quantize_0(
-// CHECK:         arith.mulf {{%.+}}, {{%.+}} : vector<2xf32>
-// CHECK-NOT:     arith.divf {{%.+}}, {{%.+}} : vector<2xf32>
+// CHECK:         arith.mulf {{%.+}}, {{%.+}} : vector<8xf32>
+// CHECK-NOT:     arith.divf {{%.+}}, {{%.+}} : vector<8xf32>
 // CHECK-LABEL: func.func private @modelopt_quantize_0(
-// CHECK:         arith.divf {{%.+}}, {{%.+}} : vector<2xf32>
+// CHECK:         arith.divf {{%.+}}, {{%.+}} : vector<8xf32>
 // CHECK:         return
 func.func @torchao(%x: memref<4x16xbf16>, %q: memref<4x8xi8>, %s: memref<4x1xf8E4M3FN>) {
   blockscale.kernel ins(%x : memref<4x16xbf16>) outs(%q, %s : memref<4x8xi8>, memref<4x1xf8E4M3FN>) {
@@ -30,11 +30,11 @@ func.func @modelopt(%x: memref<4x16xbf16>, %q: memref<4x8xi8>, %s: memref<4x1xf8
 // te drops the sign of a zero, and torchao keeps it: the sign of the code is that
 // of x < 0, or of bits up to those of -infinity.
 // CHECK-LABEL: func.func private @te_quantize_0(
-// CHECK:         arith.cmpf olt, {{%.+}}, {{%.+}} : vector<2xf32>
-// CHECK-NOT:     arith.cmpi slt, {{%.+}}, {{%.+}} : vector<2xi32>
+// CHECK:         arith.cmpf olt, {{%.+}}, {{%.+}} : vector<8xf32>
+// CHECK-NOT:     arith.cmpi slt, {{%.+}}, {{%.+}} : vector<8xi32>
 // CHECK-LABEL: func.func private @mslk_quantize_0(
-// CHECK-DAG:     [[BOUND:%.+]] = arith.constant dense<-8388607> : vector<2xi32>
-// CHECK:         arith.cmpi slt, {{%.+}}, [[BOUND]] : vector<2xi32>
+// CHECK-DAG:     [[BOUND:%.+]] = arith.constant dense<-8388607> : vector<8xi32>
+// CHECK:         arith.cmpi slt, {{%.+}}, [[BOUND]] : vector<8xi32>
 // CHECK:         return
 func.func @te(%x: memref<4x16xf32>, %q: memref<4x8xi8>, %s: memref<4x1xf8E4M3FN>) {
   blockscale.kernel ins(%x : memref<4x16xf32>) outs(%q, %s : memref<4x8xi8>, memref<4x1xf8E4M3FN>) {

@@ -1,31 +1,42 @@
 // RUN: blockscale-opt %s -blockscale-lower-kernels-to-cpu -canonicalize -cse -split-input-file | FileCheck %s
 
-// 256 elements a step: 16 blocks of 16, whose scales are one vector. They are
-// encoded 128 at a time: 64 words of two bf16 elements come apart into four
-// vectors, so that the eight codes of equal lanes meet in one word of the data.
+// 16 blocks are a group: their 256 elements come apart, 64 words of two at a
+// time, into vectors whose equal lanes have the eight codes of a word of the
+// data. A first loop stores these vectors, the scales and the factors of the
+// groups of a chunk, a second one encodes them.
 // CHECK-LABEL: func.func private @nvfp4_quantize_0(
 // CHECK-SAME:      [[X:%.+]]: memref<4x512xbf16>, [[Q:%.+]]: memref<4x256xi8>, [[S:%.+]]: memref<4x32xf8E4M3FN>,
+// CHECK-DAG:     [[C2:%.+]] = arith.constant 2 : index
 // CHECK-DAG:     [[C16:%.+]] = arith.constant 16 : index
-// CHECK-DAG:     [[C32:%.+]] = arith.constant 32 : index
+// CHECK-DAG:     [[C256:%.+]] = arith.constant 256 : index
+// CHECK:         [[WORDS:%.+]] = memref.alloc() {{.*}} : memref<8x128xi32>
+// CHECK:         [[FACTORS:%.+]] = memref.alloc() {{.*}} : memref<8x16xf32>
 // CHECK:         scf.for [[ROW:%.+]] =
-// CHECK-NEXT:      scf.for [[BLOCK:%.+]] = {{%.+}} to [[C32]] step [[C16]] {
+// CHECK-NEXT:      scf.for [[GROUP:%.+]] = {{%.+}} to [[C2]] step {{%.+}} {
 // CHECK-NOT:         arith.minsi
-// CHECK:             [[COL:%.+]] = arith.muli [[BLOCK]], [[C16]]
+// CHECK:             [[BLOCK:%.+]] = arith.muli [[GROUP]], [[C16]]
+// CHECK:             [[COL:%.+]] = arith.muli [[GROUP]], [[C256]]
 // CHECK:             vector.load [[X]][[[ROW]], [[COL]]] : memref<4x512xbf16>, vector<256xbf16>
 // CHECK:             vector.bitcast {{%.+}} : vector<256xi16> to vector<128xi32>
 // CHECK:             vector.deinterleave {{%.+}} : vector<64xi32> -> vector<32xi32>
 // CHECK-COUNT-2:     vector.deinterleave {{%.+}} : vector<32xi32> -> vector<16xi32>
+// CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<16xi32>
 // CHECK:             vector.deinterleave {{%.+}} : vector<64xi32> -> vector<32xi32>
 // CHECK-COUNT-2:     vector.deinterleave {{%.+}} : vector<32xi32> -> vector<16xi32>
+// CHECK-COUNT-4:     vector.store {{%.+}}, [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<16xi32>
 // CHECK:             vector.deinterleave {{%.+}} : vector<32xi32> -> vector<16xi32>
 // CHECK-NOT:         vector.deinterleave
-// CHECK-COUNT-16:    arith.mulf {{%.+}}, {{%.+}} : vector<16xf32>
-// CHECK:             [[WORDS:%.+]] = vector.shuffle {{.*}} : vector<16xi32>, vector<16xi32>
-// CHECK:             [[CODES:%.+]] = vector.bitcast [[WORDS]] : vector<32xi32> to vector<128xi8>
-// CHECK:             [[SCALES:%.+]] = arith.trunci {{%.+}} : vector<16xi32> to vector<16xi8>
-// CHECK:             vector.store [[CODES]], [[Q]][[[ROW]], {{%.+}}] : memref<4x256xi8>, vector<128xi8>
-// CHECK:             [[BYTES:%.+]] = arith.bitcast [[SCALES]] : vector<16xi8> to vector<16xf8E4M3FN>
+// CHECK-COUNT-2:     arith.divf {{%.+}}, {{%.+}} : vector<16xf32>
+// CHECK:             [[BYTES:%.+]] = arith.bitcast {{%.+}} : vector<16xi8> to vector<16xf8E4M3FN>
 // CHECK:             vector.store [[BYTES]], [[S]][[[ROW]], [[BLOCK]]] : memref<4x32xf8E4M3FN>, vector<16xf8E4M3FN>
+// CHECK:             vector.store {{%.+}}, [[FACTORS]][[[GROUP]], {{%.+}}] : memref<8x16xf32>, vector<16xf32>
+// CHECK:           scf.for [[GROUP:%.+]] = {{%.+}} to [[C2]] step {{%.+}} {
+// CHECK:             scf.for [[VECTOR:%.+]] = {{%.+}} to [[C2]] step {{%.+}} {
+// CHECK-COUNT-4:       vector.load [[WORDS]][[[GROUP]], {{%.+}}] : memref<8x128xi32>, vector<16xi32>
+// CHECK:               vector.load [[FACTORS]][[[GROUP]], {{%.+}}] : memref<8x16xf32>, vector<8xf32>
+// CHECK-COUNT-8:       arith.mulf {{%.+}}, {{%.+}} : vector<16xf32>{{$}}
+// CHECK:               [[CODES:%.+]] = vector.bitcast {{%.+}} : vector<16xi32> to vector<64xi8>
+// CHECK:               vector.store [[CODES]], [[Q]][[[ROW]], {{%.+}}] : memref<4x256xi8>, vector<64xi8>
 // CHECK-NOT:     vector.load
 // CHECK:         return
 func.func @nvfp4(%x: memref<4x512xbf16>, %q: memref<4x256xi8>, %s: memref<4x32xf8E4M3FN>) {
@@ -39,16 +50,22 @@ func.func @nvfp4(%x: memref<4x512xbf16>, %q: memref<4x256xi8>, %s: memref<4x32xf
 
 // -----
 
-// Four f32 elements, 64 at a time, have their FP8 codes in one word. 8 blocks of
-// 32 are a step.
+// Four f32 elements have their FP8 codes in one word. Signs join them from x, and
+// where the factor is NaN all codes are.
 // CHECK-LABEL: func.func private @mxfp8_quantize_0(
 // CHECK-SAME:      [[X:%.+]]: memref<4x512xf32>, [[Q:%.+]]: memref<4x512xf8E5M2>, [[S:%.+]]: memref<4x16xf8E8M0FNU>,
-// CHECK:         vector.load [[X]]{{.*}} : memref<4x512xf32>, vector<256xf32>
+// CHECK-DAG:     [[NAN:%.+]] = arith.constant dense<2139062143> : vector<16xi32>
+// CHECK:         vector.load [[X]]{{.*}} : memref<4x512xf32>, vector<512xf32>
 // CHECK:         vector.deinterleave {{%.+}} : vector<64xi32> -> vector<32xi32>
 // CHECK-COUNT-2: vector.deinterleave {{%.+}} : vector<32xi32> -> vector<16xi32>
-// CHECK:         vector.bitcast {{%.+}} : vector<64xi32> to vector<256xi8>
-// CHECK:         vector.store {{%.+}}, [[Q]]{{.*}} : memref<4x512xf8E5M2>, vector<256xf8E5M2>
-// CHECK:         vector.store {{%.+}}, [[S]]{{.*}} : memref<4x16xf8E8M0FNU>, vector<8xf8E8M0FNU>
+// CHECK:         vector.store {{%.+}}, [[S]]{{.*}} : memref<4x16xf8E8M0FNU>, vector<16xf8E8M0FNU>
+// CHECK:         vector.load [[X]]{{.*}} : memref<4x512xf32>, vector<64xf32>
+// CHECK:         [[IS_NAN:%.+]] = arith.cmpf uno, [[FACTOR:%.+]], [[FACTOR]] : vector<16xf32>
+// CHECK:         [[IS_NEGATIVE:%.+]] = arith.cmpi slt, {{%.+}}, {{%.+}} : vector<64xi32>
+// CHECK:         arith.select [[IS_NEGATIVE]], {{%.+}}, {{%.+}} : vector<64xi1>, vector<64xi8>
+// CHECK:         [[WORDS:%.+]] = arith.select [[IS_NAN]], [[NAN]], {{%.+}} : vector<16xi1>, vector<16xi32>
+// CHECK:         vector.bitcast [[WORDS]] : vector<16xi32> to vector<64xi8>
+// CHECK:         vector.store {{%.+}}, [[Q]]{{.*}} : memref<4x512xf8E5M2>, vector<64xf8E5M2>
 func.func @mxfp8(%x: memref<4x512xf32>, %q: memref<4x512xf8E5M2>, %s: memref<4x16xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<4x512xf32>) outs(%q, %s : memref<4x512xf8E5M2>, memref<4x16xf8E8M0FNU>) {
   ^bb0(%lx: tensor<4x512xf32>, %lq: tensor<4x512xf8E5M2>, %ls: tensor<4x16xf8E8M0FNU>):
@@ -82,19 +99,27 @@ func.func @overlap(%x: memref<4x80xbf16>, %q: memref<4x40xi8>, %s: memref<4x5xf8
 
 // -----
 
-// A dynamic number of blocks is covered by steps of 16 where there are as many,
-// else of one.
+// A dynamic number of blocks is covered by groups of 16 where there are as many,
+// the last one early enough to be whole, else by single blocks. 8 groups are a
+// chunk.
 // CHECK-LABEL: func.func private @dynamic_quantize_0(
 // CHECK-SAME:      [[X:%.+]]: memref<?x?xbf16>,
+// CHECK-DAG:     [[C8:%.+]] = arith.constant 8 : index
 // CHECK-DAG:     [[C16:%.+]] = arith.constant 16 : index
 // CHECK:         [[K:%.+]] = memref.dim [[X]],
 // CHECK:         [[BLOCKS:%.+]] = arith.divui [[K]], [[C16]]
 // CHECK:         [[FITS:%.+]] = arith.cmpi uge, [[BLOCKS]], [[C16]]
 // CHECK:         scf.if [[FITS]] {
 // CHECK:           [[LAST:%.+]] = arith.subi [[BLOCKS]], [[C16]]
-// CHECK:           scf.for [[STEP:%.+]] = {{%.+}} to [[BLOCKS]] step [[C16]] {
-// CHECK:             arith.minsi [[STEP]], [[LAST]]
-// CHECK:             vector.load {{.*}} vector<256xbf16>
+// CHECK:           scf.for [[CHUNK:%.+]] = {{%.+}} to {{%.+}} step [[C8]] {
+// CHECK:             [[END:%.+]] = arith.minsi {{%.+}}, [[C8]]
+// CHECK:             scf.for [[GROUP:%.+]] = {{%.+}} to [[END]] step
+// CHECK:               [[SUM:%.+]] = arith.addi [[CHUNK]], [[GROUP]]
+// CHECK:               [[BLOCK:%.+]] = arith.muli [[SUM]], [[C16]]
+// CHECK:               arith.minsi [[BLOCK]], [[LAST]]
+// CHECK:               vector.load {{.*}} vector<256xbf16>
+// CHECK:             scf.for [[GROUP:%.+]] = {{%.+}} to [[END]] step
+// CHECK:               arith.minsi {{%.+}}, [[LAST]]
 // CHECK:         } else {
 // CHECK:           scf.for {{%.+}} = {{%.+}} to [[BLOCKS]] step
 // CHECK:             vector.load {{.*}} vector<16xbf16>
