@@ -17,7 +17,7 @@ MX, NV = "quantize_mxfp8_1x32_rceil", "quantize_nvfp4_1x16_torchao_swizzled"
 MEMCPY_BARS = [(MX, "host", 0.4), (NV, "host", 0.3), (MX, "x86-64-v3", 0.2),
                (NV, "x86-64-v3", 0.2), (MX, "x86-64", 0.1), (NV, "x86-64", 0.1)]
 SHAPE_BARS = [(f"quantize_mxfp8_{shape}_rceil", 1.3)
-              for shape in ("32x1", "32x1_transposed", "32x32")]
+              for shape in ("32x1", "32x32")]
 PEER_BARS = [("MXFP8 1x32 rceil", "torchao eager", 15),
              ("NVFP4 1x16, global scale, swizzled", "torchao eager", 80),
              ("NVFP4 1x16, global scale, swizzled", "torch.compile NVFP4", 30),

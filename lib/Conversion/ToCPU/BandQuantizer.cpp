@@ -30,6 +30,8 @@ BandQuantizer::BandQuantizer(ImplicitLocOpBuilder &b, const BandForm &form,
   amaxes = allocate(b, {kPatchCols},
                     b.getIntegerType(type.getElementTypeBitWidth()));
   factors = allocate(b, {2, kPatchCols / 2}, b.getF32Type());
+  if (form.format.getCodesPerByte() == 1)
+    nanCodes = allocate(b, {kPatchCols}, b.getI8Type());
   if (rng)
     randomBytes.emplace(b, rng, getDim(b, x, type.getRank() - 1),
                         form.getRows(),
@@ -37,7 +39,7 @@ BandQuantizer::BandQuantizer(ImplicitLocOpBuilder &b, const BandForm &form,
 }
 
 void BandQuantizer::emitFree() {
-  for (Value buffer : {elements, amaxes, factors})
+  for (Value buffer : {elements, amaxes, factors, nanCodes})
     if (buffer)
       memref::DeallocOp::create(b, buffer);
   if (randomBytes)
@@ -173,7 +175,17 @@ static Indices getFactorIndices(ImplicitLocOpBuilder &b, bool isOdd,
   return {getIndex(b, isOdd), div(b, col, 2)};
 }
 
+void BandQuantizer::emitNanCodes(Value col, Lanes factor) {
+  Lanes none(b, arith::ConstantOp::create(
+                    b, b.getZeroAttr(factor.getTypeWith(b.getI8Type()))));
+  Lanes nan = none.like(numerics::getFormatInfo(form.format.format).nanCode);
+  storeLanes(repeatLanes(select(isNan(factor), nan, none), form.blockCols),
+             nanCodes, col);
+}
+
 void BandQuantizer::emitFactors(Value col, const BlockScales &blocks) {
+  if (nanCodes)
+    emitNanCodes(col, blocks.scaling.factor);
   auto store = [&](Lanes even, Lanes odd) {
     storeLanes(toBits(even), factors, getFactorIndices(b, false, col));
     storeLanes(toBits(odd), factors, getFactorIndices(b, true, col));
@@ -190,7 +202,13 @@ void BandQuantizer::emitFactors(Value col, const BlockScales &blocks) {
 // Codes
 //===----------------------------------------------------------------------===//
 
-ElementPairs BandQuantizer::emitEncode(Value row, Value col) {
+Lanes BandQuantizer::loadFactor(bool isOdd, Value col) {
+  return toF32(
+      loadLanes(b, factors, getFactorIndices(b, isOdd, col), kColsPerStep / 2));
+}
+
+/// Codes of E2M1.
+ElementPairs BandQuantizer::emitEncodePairs(Value row, Value col) {
   ElementPairs x = splitPairs(emitLoadStep(row, col));
   // ModelOpt alone divides.
   bool divide = form.format.recipe == numerics::Recipe::Modelopt;
@@ -199,22 +217,40 @@ ElementPairs BandQuantizer::emitEncode(Value row, Value col) {
     std::tie(randomEven, randomOdd) = deinterleave(
         randomBytes->load(row, add(b, firstRandomCol, col), kColsPerStep));
   auto encode = [&](Lanes bits, bool isOdd) {
-    Lanes factor = toF32(loadLanes(b, factors, getFactorIndices(b, isOdd, col),
-                                   kColsPerStep / 2));
-    return emitEncodeElements(form.format, bits, {factor, divide},
+    return emitEncodeElements(form.format, bits,
+                              {loadFactor(isOdd, col), divide},
                               isOdd ? randomOdd : randomEven);
   };
   return {encode(x.even, false), encode(x.odd, true)};
 }
 
+/// Codes of other formats as memory holds them.
+Lanes BandQuantizer::emitEncodeBytes(Value row, Value col) {
+  Lanes bits = emitLoadStep(row, col);
+  ElementPairs x = splitPairs(bits);
+  auto encode = [&](Lanes elements, bool isOdd) {
+    return emitEncodeMagnitudes(form.format, elements,
+                                {loadFactor(isOdd, col), /*divide=*/false});
+  };
+  Lanes codes =
+      packPairs(form.format, encode(x.even, false), encode(x.odd, true));
+  Lanes nan = loadLanes(b, nanCodes, col, kColsPerStep);
+  return select(compare(arith::CmpIPredicate::eq, nan, 0),
+                addSigns(form.format, codes, bits), nan);
+}
+
 void BandQuantizer::emitCodes(Value row, Value cols, const BufferRow &codes) {
+  auto encode = [&](Value col) {
+    if (nanCodes)
+      return emitEncodeBytes(row, col);
+    ElementPairs upper = emitEncodePairs(row, col);
+    return form.pairsRows
+               ? packRows(upper,
+                          emitEncodePairs(add(b, row, getIndex(b, 1)), col))
+               : packPairs(form.format, upper.even, upper.odd);
+  };
   emitColSteps(b, cols, [&](Value col) {
-    ElementPairs upper = emitEncode(row, col);
-    Lanes bytes =
-        form.pairsRows
-            ? packRows(upper, emitEncode(add(b, row, getIndex(b, 1)), col))
-            : packPairs(form.format, upper.even, upper.odd);
-    storeLanes(bytes, codes.buffer,
+    storeLanes(encode(col), codes.buffer,
                {codes.row, div(b, col, form.getByteCols())});
   });
 }

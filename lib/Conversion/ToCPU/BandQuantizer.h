@@ -83,8 +83,11 @@ private:
   BlockScales emitChosenScales(mlir::Value col, mlir::Value rows, Lanes amax,
                                const GlobalFactors &global);
   Lanes emitLoadStep(mlir::Value row, mlir::Value col);
+  void emitNanCodes(mlir::Value col, Lanes factor);
   void emitFactors(mlir::Value col, const BlockScales &blocks);
-  ElementPairs emitEncode(mlir::Value row, mlir::Value col);
+  Lanes loadFactor(bool isOdd, mlir::Value col);
+  ElementPairs emitEncodePairs(mlir::Value row, mlir::Value col);
+  Lanes emitEncodeBytes(mlir::Value row, mlir::Value col);
 
   mlir::ImplicitLocOpBuilder &b;
   BandForm form;
@@ -94,6 +97,9 @@ private:
   /// A copy of the elements unless they are read in place, magnitude bits of
   /// the amaxes of columns, and the factors of even and of odd columns.
   mlir::Value elements, amaxes, factors;
+  /// Where codes fill bytes, the NaN code of columns whose factor is NaN, and 0
+  /// of others.
+  mlir::Value nanCodes;
   std::optional<RandomBytes> randomBytes;
   /// Where the buffer of random bits has those of the first column.
   mlir::Value firstRandomCol;

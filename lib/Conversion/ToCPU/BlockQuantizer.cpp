@@ -102,6 +102,22 @@ Lanes emitEncodeElements(const BlockFormat &format, Lanes bits,
   return emitEncode(format.format, scaled, negativeZero);
 }
 
+Lanes emitEncodeMagnitudes(const BlockFormat &format, Lanes bits,
+                           const ElementScaling &scaling) {
+  Lanes scaled = toF32(bits & numerics::kFloatMagnitudeMask) * scaling.factor;
+  // A scale that is rounded up leaves nothing above the largest value.
+  if (format.recipe != numerics::Recipe::Rceil)
+    scaled = emitLimitMagnitude(format.format, scaled);
+  return emitEncodeMagnitude(format.format, scaled);
+}
+
+Lanes addSigns(const BlockFormat &format, Lanes codes, Lanes x) {
+  unsigned bits = numerics::getFormatInfo(format.format).bits;
+  Lanes isNegative = compare(arith::CmpIPredicate::slt, x, 0);
+  return codes |
+         select(isNegative, codes.like(1u << (bits - 1)), codes.like(0));
+}
+
 Lanes packPairs(const BlockFormat &format, Lanes even, Lanes odd) {
   if (format.getCodesPerByte() == 2)
     return truncate(even | (odd << 4), 8);

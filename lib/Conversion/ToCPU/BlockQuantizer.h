@@ -68,6 +68,14 @@ Lanes emitEncodeElements(const BlockFormat &format, Lanes bits,
                          const ElementScaling &scaling,
                          const std::optional<Lanes> &randomBytes = {});
 
+/// Codes, which fill bytes, of the magnitudes of elements (f32 bits), in the
+/// low 16 bits of i32 lanes. They are undefined where the factor is NaN.
+Lanes emitEncodeMagnitudes(const BlockFormat &format, Lanes bits,
+                           const ElementScaling &scaling);
+
+/// The same codes (i8) with the signs of the elements `x`, their bits.
+Lanes addSigns(const BlockFormat &format, Lanes codes, Lanes x);
+
 /// Codes as memory holds them, i8 lanes.
 Lanes packPairs(const BlockFormat &format, Lanes even, Lanes odd);
 

@@ -17,7 +17,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockStreams.h"
-#include "CodecEmitter.h"
 #include "blockscale/Numerics/Bits.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -87,72 +86,46 @@ static Lanes emitBlockAmax(Lanes amax, int64_t blocks, bool isPaired) {
 // Codes of one vector of i32 of the data
 //===----------------------------------------------------------------------===//
 
-/// The elements of the streams, f32, or their magnitudes where `mask` says so,
-/// in the order of their codes.
-static SmallVector<Lanes> getElements(const Streams &streams, bool isPaired,
-                                      uint32_t mask) {
+/// The elements of the streams (f32 bits) in the order of their codes.
+static SmallVector<Lanes> getElements(const Streams &streams, bool isPaired) {
+  if (!isPaired)
+    return streams;
   SmallVector<Lanes> elements;
-  for (Lanes stream : streams) {
-    if (!isPaired) {
-      elements.push_back(toF32(stream & mask));
-      continue;
-    }
-    elements.push_back(toF32((stream << 16) & mask));
-    elements.push_back(toF32(stream & (mask & 0xFFFF0000u)));
-  }
+  for (Lanes stream : streams)
+    elements.append({stream << 16, stream & 0xFFFF0000u});
   return elements;
 }
 
-static Lanes scale(Lanes element, const ElementScaling &scaling) {
-  return scaling.divide ? element / scaling.factor : element * scaling.factor;
-}
-
 /// Packed codes of E2M1.
-static Lanes encodePairs(const BlockFormat &format, const Streams &streams,
-                         bool isPaired, const ElementScaling &scaling) {
-  NegativeZero negativeZero = numerics::keepsNegativeZero(format.recipe)
-                                  ? NegativeZero::Keep
-                                  : NegativeZero::Drop;
+static Lanes encodeNibbles(const BlockFormat &format, ArrayRef<Lanes> elements,
+                           const ElementScaling &scaling) {
   std::optional<Lanes> data;
-  int64_t shift = 0;
-  for (Lanes element : getElements(streams, isPaired, ~0u)) {
-    Lanes code =
-        emitEncode(format.format, scale(element, scaling), negativeZero)
-        << shift;
+  for (auto [i, bits] : llvm::enumerate(elements)) {
+    Lanes code = emitEncodeElements(format, bits, scaling) << 4 * i;
     data = data ? *data | code : code;
-    shift += 4;
   }
   return *data;
 }
 
-/// Codes of a byte, without signs, of numbers.
-static Lanes encodeBytes(const BlockFormat &format, const Streams &streams,
-                         bool isPaired, const ElementScaling &scaling) {
-  SmallVector<Lanes> codes;
-  for (Lanes magnitude :
-       getElements(streams, isPaired, numerics::kFloatMagnitudeMask)) {
-    Lanes scaled = scale(magnitude, scaling);
-    // A scale that is rounded up leaves nothing above the largest value.
-    if (format.recipe != numerics::Recipe::Rceil)
-      scaled = emitLimitMagnitude(format.format, scaled);
-    codes.push_back(emitEncodeMagnitude(format.format, scaled));
-  }
-  Lanes low = (codes[0] | (codes[1] << 8)) & 0xFFFF;
-  return low | ((codes[2] << 16) | (codes[3] << 24));
+/// Codes of other formats, without signs, in the order of memory.
+static Lanes encodeBytes(const BlockFormat &format, ArrayRef<Lanes> elements,
+                         const ElementScaling &scaling) {
+  auto encode = [&](int64_t i) {
+    return emitEncodeMagnitudes(format, elements[i], scaling);
+  };
+  Lanes low = (encode(0) | (encode(1) << 8)) & 0xFFFF;
+  return low | ((encode(2) << 16) | (encode(3) << 24));
 }
 
-/// `data` with the signs of the elements `x` (bits), in the order of the codes.
-/// Of an MX block either all elements are NaN, and its factor is, or none.
-static Lanes addSigns(const BlockFormat &format, Lanes data, Lanes x,
-                      Lanes isNan) {
-  const numerics::FormatInfo &info = numerics::getFormatInfo(format.format);
-  ImplicitLocOpBuilder &b = data.getBuilder();
-  Lanes bytes = bitcastLanes(data, b.getI8Type());
-  Lanes isNegative = compare(arith::CmpIPredicate::slt, x, 0);
-  bytes = bytes |
-          select(isNegative, bytes.like(1u << (info.bits - 1)), bytes.like(0));
-  data = bitcastLanes(bytes, b.getI32Type());
-  return select(isNan, data.like(0x01010101u * info.nanCode), data);
+/// Codes of numbers, with the signs of the elements `x`, or NaN codes: of an MX
+/// block either all elements are NaN, and the factor is, or none.
+static Lanes finishBytes(const BlockFormat &format, Lanes codes, Lanes x,
+                         Lanes factor) {
+  ImplicitLocOpBuilder &b = codes.getBuilder();
+  Lanes bytes = addSigns(format, bitcastLanes(codes, b.getI8Type()), x);
+  uint32_t nan = numerics::getFormatInfo(format.format).nanCode * 0x01010101u;
+  return select(isNan(factor), codes.like(nan),
+                bitcastLanes(bytes, b.getI32Type()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -235,13 +208,14 @@ void BlockStreams::emitCodes(const BlockRun &run, Value block, Value group) {
     ElementScaling scaling = {repeatLanes(factor, kLanesAtOnce / blocks),
                               divide};
     Value element = add(b, firstElement, mul(b, vector, elements));
+    SmallVector<Lanes> ordered = getElements(streams, isPaired);
     auto getData = [&] {
       if (format.getCodesPerByte() == 2)
-        return encodePairs(format, streams, isPaired, scaling);
+        return encodeNibbles(format, ordered, scaling);
       Lanes x =
           loadLanes(b, run.x, offsetBy(b, run.firstElement, element), elements);
-      return addSigns(format, encodeBytes(format, streams, isPaired, scaling),
-                      x, isNan(scaling.factor));
+      return finishBytes(format, encodeBytes(format, ordered, scaling), x,
+                         scaling.factor);
     };
     storeLanes(
         bitcastLanes(getData(), b.getI8Type()), run.data,

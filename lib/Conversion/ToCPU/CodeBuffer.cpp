@@ -21,12 +21,17 @@ static constexpr int64_t kBytesPerStore = 64;
 /// Rows and columns of bytes that are transposed in registers.
 static constexpr int64_t kTransposed = 16;
 
+/// Bytes between rows that are read down their columns, so that a column is not
+/// in a few sets of the first cache alone.
+static constexpr int64_t kRowPadding = 64;
+
 CodeBuffer::CodeBuffer(ImplicitLocOpBuilder &b, Value data,
                        const BandForm &form, bool transposed)
     : b(b), data(data), form(form), transposed(transposed) {
   int64_t height = transposed ? kPatchRows / form.getByteRows() : 1;
   int64_t width = kPatchCols / form.getByteCols();
-  buffer = allocate(b, {height, width}, b.getI8Type());
+  buffer = allocate(b, {height, transposed ? width + kRowPadding : width},
+                    b.getI8Type());
   if (transposed)
     columns = allocate(b, {kTransposed, height}, b.getI8Type());
 }

@@ -2,13 +2,14 @@
 
 // An item is a patch of 128 x 512 elements, here the only one. Bands of 32 rows
 // are copied, row by row, with the largest magnitudes of their columns; then the
-// scales and factors of all columns are computed, 64 at a time; then the codes of
-// one row after the other.
+// scales and factors of all columns are computed, 64 at a time, and the codes of
+// those that are NaN; then the codes of one row after the other.
 // CHECK-LABEL: func.func private @linear_quantize_0(
 // CHECK-SAME:      [[X:%.+]]: memref<64x96xbf16>, [[Q:%.+]]: memref<64x96xf8E4M3FN>, [[S:%.+]]: memref<2x96xf8E8M0FNU>,
 // CHECK-DAG:     [[BAND:%.+]] = memref.alloc() {{.*}} : memref<32x512xbf16>
 // CHECK-DAG:     [[AMAX:%.+]] = memref.alloc() {{.*}} : memref<512xi16>
 // CHECK-DAG:     [[FACTORS:%.+]] = memref.alloc() {{.*}} : memref<2x256xf32>
+// CHECK-DAG:     [[NANS:%.+]] = memref.alloc() {{.*}} : memref<512xi8>
 // CHECK-DAG:     [[CODES:%.+]] = memref.alloc() {{.*}} : memref<1x512xi8>
 // CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<4x512xi8>
 // CHECK:         vector.load [[X]]{{.*}} vector<32xbf16>
@@ -17,8 +18,10 @@
 // CHECK:         vector.store {{%.+}}, [[AMAX]]
 // CHECK:         vector.load [[AMAX]]{{.*}} vector<64xi16>
 // CHECK:         vector.store {{%.+}}, [[SCALES]]{{.*}} vector<64xi8>
+// CHECK:         vector.store {{%.+}}, [[NANS]]{{.*}} vector<64xi8>
 // CHECK-COUNT-2: vector.store {{%.+}}, [[FACTORS]]{{.*}} vector<32xf32>
 // CHECK:         vector.load [[BAND]]{{.*}} vector<64xbf16>
+// CHECK:         vector.load [[NANS]]{{.*}} vector<64xi8>
 // CHECK:         vector.store {{%.+}}, [[CODES]]{{.*}} vector<64xi8>
 // CHECK:         vector.load [[CODES]]
 // CHECK:         vector.store {{%.+}}, [[Q]]
@@ -46,7 +49,7 @@ func.func @linear(%x: memref<64x96xbf16>, %q: memref<64x96xf8E4M3FN>, %s: memref
 // CHECK-SAME:      [[X:%.+]]: memref<80x80xf32>, [[Q:%.+]]: memref<80x40xi8>, [[S:%.+]]: memref<1x2x32x4x4xf8E4M3FN>,
 // CHECK-DAG:     [[C5:%.+]] = arith.constant 5 : index
 // CHECK-DAG:     [[C80:%.+]] = arith.constant 80 : index
-// CHECK-DAG:     [[CODES:%.+]] = memref.alloc() {{.*}} : memref<64x512xi8>
+// CHECK-DAG:     [[CODES:%.+]] = memref.alloc() {{.*}} : memref<64x576xi8>
 // CHECK-DAG:     [[COLUMNS:%.+]] = memref.alloc() {{.*}} : memref<16x64xi8>
 // CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {{.*}} : memref<8x512xi8>
 // CHECK-DAG:     [[SCALE_COLUMNS:%.+]] = memref.alloc() {{.*}} : memref<4096xi8>

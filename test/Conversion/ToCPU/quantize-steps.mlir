@@ -60,9 +60,9 @@ func.func @nvfp4(%x: memref<4x512xbf16>, %q: memref<4x256xi8>, %s: memref<4x32xf
 // CHECK-COUNT-2: vector.deinterleave {{%.+}} : vector<32xi32> -> vector<16xi32>
 // CHECK:         vector.store {{%.+}}, [[S]]{{.*}} : memref<4x16xf8E8M0FNU>, vector<16xf8E8M0FNU>
 // CHECK:         vector.load [[X]]{{.*}} : memref<4x512xf32>, vector<64xf32>
-// CHECK:         [[IS_NAN:%.+]] = arith.cmpf uno, [[FACTOR:%.+]], [[FACTOR]] : vector<16xf32>
 // CHECK:         [[IS_NEGATIVE:%.+]] = arith.cmpi slt, {{%.+}}, {{%.+}} : vector<64xi32>
 // CHECK:         arith.select [[IS_NEGATIVE]], {{%.+}}, {{%.+}} : vector<64xi1>, vector<64xi8>
+// CHECK:         [[IS_NAN:%.+]] = arith.cmpf uno, [[FACTOR:%.+]], [[FACTOR]] : vector<16xf32>
 // CHECK:         [[WORDS:%.+]] = arith.select [[IS_NAN]], [[NAN]], {{%.+}} : vector<16xi1>, vector<16xi32>
 // CHECK:         vector.bitcast [[WORDS]] : vector<16xi32> to vector<64xi8>
 // CHECK:         vector.store {{%.+}}, [[Q]]{{.*}} : memref<4x512xf8E5M2>, vector<64xf8E5M2>
