@@ -21,6 +21,10 @@ static constexpr int64_t kColsPerStep = kBandColsPerStep;
 /// Elements whose magnitudes are compared at a time.
 static constexpr int64_t kElementsPerLoad = 32;
 
+/// How many rows ahead elements are asked for: hardware does not know that the
+/// row ends with the band.
+static constexpr int64_t kRowsAhead = 4;
+
 BandQuantizer::BandQuantizer(ImplicitLocOpBuilder &b, const BandForm &form,
                              Value x, Value rng)
     : b(b), form(form), x(x) {
@@ -79,6 +83,9 @@ void BandQuantizer::emitLoad(ValueRange first, Value rows, Value cols) {
   });
   emitLoop(b, getIndex(b, 0), rows, [&](Value row) {
     emitUnitSteps(b, cols, kElementsPerLoad, [&](Value col, int64_t count) {
+      emitPrefetch(
+          b, x, offsetBy(b, first, add(b, row, getIndex(b, kRowsAhead)), col),
+          count);
       Lanes bits = loadLanes(b, x, offsetBy(b, first, row, col), count);
       if (elements)
         storeLanes(bits, elements, {row, col});

@@ -33,6 +33,10 @@ static constexpr int64_t kLanesAtOnce = 16;
 /// Elements of a chunk, whose words stay in the first cache.
 static constexpr int64_t kElementsPerChunk = 2048;
 
+/// How far ahead elements are asked for: hardware does not look beyond a page,
+/// which is a row or less.
+static constexpr int64_t kElementsAhead = 2048;
+
 /// A run of elements, split so that the codes of those in equal lanes are
 /// neighbours in memory and fill an i32: vector i has the elements i, i + n, ..
 /// as f32 bits, or of bf16 the elements 2 i and 2 i + 1 and so on, paired in a
@@ -168,10 +172,12 @@ static Indices offsetBy(ImplicitLocOpBuilder &b, const Indices &first,
 
 void BlockStreams::emitAmaxes(const BlockRun &run, Value block, Value group,
                               const GlobalFactors &global) {
-  Lanes x = loadLanes(
-      b, run.x,
-      offsetBy(b, run.firstElement, mul(b, block, format.getBlockSize())),
-      getGroupElements(format));
+  Indices first =
+      offsetBy(b, run.firstElement, mul(b, block, format.getBlockSize()));
+  int64_t elements = getGroupElements(format);
+  emitPrefetch(b, run.x, offsetBy(b, first, getIndex(b, kElementsAhead)),
+               elements);
+  Lanes x = loadLanes(b, run.x, first, elements);
   Lanes all = bitcastLanes(x, b.getI32Type());
   int64_t perLane = getWordsPerLane(format, isPaired);
   int64_t step = kLanesAtOnce * perLane;

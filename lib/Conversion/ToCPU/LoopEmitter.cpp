@@ -203,6 +203,18 @@ void storeBits(Lanes bits, Value memref, ValueRange indices) {
                           indices);
 }
 
+void emitPrefetch(ImplicitLocOpBuilder &b, Value memref, ValueRange indices,
+                  int64_t count) {
+  constexpr int64_t kLineBits = 512;
+  int64_t perLine = kLineBits / getElementType(memref).getIntOrFloatBitWidth();
+  Indices line(indices);
+  for (int64_t i = 0; i < count; i += perLine) {
+    line.back() = add(b, indices.back(), getIndex(b, i));
+    memref::PrefetchOp::create(b, memref, line, /*isWrite=*/false,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+  }
+}
+
 Indices append(ValueRange indices, ValueRange more) {
   Indices result(indices);
   result.append(more.begin(), more.end());

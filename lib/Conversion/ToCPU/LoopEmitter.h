@@ -108,6 +108,11 @@ Lanes loadBits(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                mlir::ValueRange indices);
 void storeBits(Lanes bits, mlir::Value memref, mlir::ValueRange indices);
 
+/// Asks for `count` elements along the last dimension, which are read soon.
+/// They may lie outside of `memref`.
+void emitPrefetch(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                  mlir::ValueRange indices, int64_t count);
+
 /// `indices` with more behind them.
 Indices append(mlir::ValueRange indices, mlir::ValueRange more);
 

@@ -3,12 +3,14 @@
 // 16 blocks are a group: their 256 elements come apart, 64 words of two at a
 // time, into vectors whose equal lanes have the eight codes of a word of the
 // data. A first loop stores these vectors, the scales and the factors of the
-// groups of a chunk, a second one encodes them.
+// groups of a chunk, a second one encodes them. What comes 2048 elements later is
+// asked for.
 // CHECK-LABEL: func.func private @nvfp4_quantize_0(
 // CHECK-SAME:      [[X:%.+]]: memref<4x512xbf16>, [[Q:%.+]]: memref<4x256xi8>, [[S:%.+]]: memref<4x32xf8E4M3FN>,
 // CHECK-DAG:     [[C2:%.+]] = arith.constant 2 : index
 // CHECK-DAG:     [[C16:%.+]] = arith.constant 16 : index
 // CHECK-DAG:     [[C256:%.+]] = arith.constant 256 : index
+// CHECK-DAG:     [[C2048:%.+]] = arith.constant 2048 : index
 // CHECK:         [[WORDS:%.+]] = memref.alloc() {{.*}} : memref<8x128xi32>
 // CHECK:         [[FACTORS:%.+]] = memref.alloc() {{.*}} : memref<8x16xf32>
 // CHECK:         scf.for [[ROW:%.+]] =
@@ -16,6 +18,10 @@
 // CHECK-NOT:         arith.minsi
 // CHECK:             [[BLOCK:%.+]] = arith.muli [[GROUP]], [[C16]]
 // CHECK:             [[COL:%.+]] = arith.muli [[GROUP]], [[C256]]
+// CHECK:             [[LATER:%.+]] = arith.addi [[COL]], [[C2048]]
+// CHECK:             memref.prefetch [[X]][[[ROW]], [[LATER]]], read, locality<3>, data : memref<4x512xbf16>
+// CHECK-COUNT-7:     memref.prefetch [[X]]
+// CHECK-NOT:         memref.prefetch
 // CHECK:             vector.load [[X]][[[ROW]], [[COL]]] : memref<4x512xbf16>, vector<256xbf16>
 // CHECK:             vector.bitcast {{%.+}} : vector<256xi16> to vector<128xi32>
 // CHECK:             vector.deinterleave {{%.+}} : vector<64xi32> -> vector<32xi32>
