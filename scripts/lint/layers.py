@@ -5,8 +5,8 @@
     Numerics, Target -> IR -> Analysis -> Transforms -> Conversion -> Emit
     -> Pipelines -> tools
 
-Runtime stands alone; Numerics, Target and Runtime include no MLIR header,
-Numerics no LLVM header either.
+Runtime and Emulator stand alone; Numerics, Target, Runtime and Emulator include
+no MLIR header, Numerics no LLVM header either.
 """
 
 import re
@@ -15,9 +15,10 @@ from common import files, lines
 
 LAYERS = [["Numerics", "Target"], ["IR"], ["Analysis"], ["Transforms"],
           ["Conversion"], ["Emit"], ["Pipelines"]]
-ALONE = ["Runtime"]
+ALONE = ["Runtime", "Emulator"]
 FOREIGN = {"Numerics": ("mlir", "mlir-c", "llvm", "llvm-c"),
-           "Target": ("mlir", "mlir-c"), "Runtime": ("mlir", "mlir-c")}
+           "Target": ("mlir", "mlir-c"), "Runtime": ("mlir", "mlir-c"),
+           "Emulator": ("mlir", "mlir-c")}
 INCLUDE = re.compile(r'\s*#?\s*include\s*[<"]([^/">]+)/([^/">]+)')  # C++, TableGen
 
 
