@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SliceCanonicalization.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -220,4 +221,5 @@ void SwizzleOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                             MLIRContext *context) {
   patterns.add<MoveSwizzleBelowExtractSlice, MoveSwizzleBelowInsertSlice,
                PlaceSwizzledPieces>(context);
+  populateSliceConstantPatterns(patterns);
 }

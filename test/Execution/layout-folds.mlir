@@ -16,6 +16,18 @@ func.func @extract(%s: tensor<2x300x9xf8E4M3FN>) -> tensor<172x5xf8E4M3FN, #swiz
   return %1 : tensor<172x5xf8E4M3FN, #swizzled>
 }
 
+// The scales of one batch element, whose number is a constant operand.
+func.func @element(%s: tensor<3x200x5xf8E8M0FNU>, %r: tensor<3x200x5xf8E8M0FNU>) -> tensor<3x200x5xf8E8M0FNU, #swizzled> {
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c200 = arith.constant 200 : index
+  %0 = blockscale.swizzle %s : tensor<3x200x5xf8E8M0FNU> -> tensor<3x200x5xf8E8M0FNU, #swizzled>
+  %1 = blockscale.swizzle %r : tensor<3x200x5xf8E8M0FNU> -> tensor<3x200x5xf8E8M0FNU, #swizzled>
+  %2 = tensor.extract_slice %0[%c1, 0, 0] [1, %c200, 5] [1, 1, 1] : tensor<3x200x5xf8E8M0FNU, #swizzled> to tensor<?x5xf8E8M0FNU, #swizzled>
+  %3 = tensor.insert_slice %2 into %1[%c2, 0, 0] [1, %c200, 5] [1, 1, 1] : tensor<?x5xf8E8M0FNU, #swizzled> into tensor<3x200x5xf8E8M0FNU, #swizzled>
+  return %3 : tensor<3x200x5xf8E8M0FNU, #swizzled>
+}
+
 // There, sliced, and back: no swizzle stays.
 func.func @extract_pair(%s: tensor<300x9xf8E8M0FNU>) -> tensor<172x4xf8E8M0FNU> {
   %0 = blockscale.swizzle %s : tensor<300x9xf8E8M0FNU> -> tensor<300x9xf8E8M0FNU, #swizzled>
