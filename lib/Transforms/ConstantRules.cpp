@@ -18,24 +18,31 @@ using namespace mlir;
 using namespace blockscale;
 
 /// The value of `value` where it is constant, looking through casts and the ops
-/// that make a tensor of one scalar; null otherwise.
+/// that make a tensor of scalars; null otherwise. A splat is one element.
 static Attribute findConstant(Value value) {
+  if (!value)
+    return {};
+  while (auto cast = value.getDefiningOp<tensor::CastOp>())
+    value = cast.getSource();
   Attribute constant;
-  while (value) {
-    if (matchPattern(value, m_Constant(&constant)))
-      return constant;
-    Operation *op = value.getDefiningOp();
-    if (auto cast = dyn_cast_if_present<tensor::CastOp>(op))
-      value = cast.getSource();
-    else if (auto splat = dyn_cast_if_present<tensor::SplatOp>(op))
-      value = splat.getInput();
-    else if (auto elements = dyn_cast_if_present<tensor::FromElementsOp>(op);
-             elements && elements.getElements().size() == 1)
-      value = elements.getElements().front();
-    else
+  if (matchPattern(value, m_Constant(&constant)))
+    return constant;
+  SmallVector<Value> scalars;
+  if (auto splat = value.getDefiningOp<tensor::SplatOp>())
+    scalars.push_back(splat.getInput());
+  else if (auto list = value.getDefiningOp<tensor::FromElementsOp>())
+    llvm::append_range(scalars, list.getElements());
+  SmallVector<Attribute> elements;
+  for (Value scalar : scalars) {
+    if (!matchPattern(scalar, m_Constant(&constant)))
       return {};
+    elements.push_back(constant);
   }
-  return {};
+  if (elements.empty())
+    return {};
+  auto size = static_cast<int64_t>(elements.size());
+  return DenseElementsAttr::get(
+      RankedTensorType::get(size, scalars.front().getType()), elements);
 }
 
 /// The elements of a constant of elements `T`; a splat has one.

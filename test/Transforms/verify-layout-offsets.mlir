@@ -105,3 +105,23 @@ func.func @amax(%x: tensor<64x96xbf16>) {
   %2 = blockscale.amax %x offsets(%descending : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<2xf32>
   return
 }
+
+// -----
+
+// Constants that a tensor is made of.
+func.func @of_scalars(%x: tensor<64x96xbf16>, %n: i32) {
+  %c32 = arith.constant 32 : i32
+  %c65 = arith.constant 65 : i32
+  %ends = tensor.from_elements %c65, %c32 : tensor<2xi32>
+  // expected-error @below {{'blockscale.amax' op expected constant offset 0 to be at most the extent 64, but got 65}}
+  %0 = blockscale.amax %x offsets(%ends : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<2xf32>
+  // expected-error @below {{'blockscale.amax' op expected constant offset 1 to be at least the offset before it, 65, but got 32}}
+  %1 = blockscale.amax %x offsets(%ends : tensor<2xi32>) group_dim 1 : tensor<64x96xbf16> -> tensor<2xf32>
+  %splat = tensor.splat %c65 : tensor<2xi32>
+  // expected-error @below {{'blockscale.amax' op expected constant offset 0 to be at most the extent 64, but got 65}}
+  %2 = blockscale.amax %x offsets(%splat : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<2xf32>
+  // One that is known at run time leaves the others for then.
+  %some = tensor.from_elements %c65, %n : tensor<2xi32>
+  %3 = blockscale.amax %x offsets(%some : tensor<2xi32>) : tensor<64x96xbf16> -> tensor<2xf32>
+  return
+}
