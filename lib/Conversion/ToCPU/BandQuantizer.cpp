@@ -239,8 +239,11 @@ Lanes BandQuantizer::emitEncodeBytes(Value row, Value col) {
     return emitEncodeMagnitudes(form.format, elements,
                                 {loadFactor(isOdd, col), /*divide=*/false});
   };
-  Lanes codes =
-      packPairs(form.format, encode(x.even, false), encode(x.odd, true));
+  Lanes even = encode(x.even, false), odd = encode(x.odd, true);
+  // Undefined bits of a column must not reach its neighbour of another block.
+  if (form.blockCols == 1)
+    even = even & 0xFF;
+  Lanes codes = packPairs(form.format, even, odd);
   Lanes nan = loadLanes(b, nanCodes, col, kColsPerStep);
   return select(compare(arith::CmpIPredicate::eq, nan, 0),
                 addSigns(form.format, codes, bits), nan);
