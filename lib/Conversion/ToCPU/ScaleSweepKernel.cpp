@@ -122,33 +122,33 @@ private:
     return broadcast(toF32(loadBits(b, memref, indices)), shape);
   }
 
-  /// The first candidate with the smallest loss. Losses are not negative, so
-  /// they are ordered as their bits; NaN counts as infinity, which no candidate
-  /// must be below to win.
+  /// The first candidate with the smallest loss, which a Hessian may make
+  /// negative. NaN is below none, so that no lane holds it.
   Value emitFindBest(Value col) {
     auto type = VectorType::get(kLanes, b.getI32Type());
     SmallVector<int32_t> first(kLanes);
     std::iota(first.begin(), first.end(), 0);
     Value indices = arith::ConstantOp::create(
         b, DenseElementsAttr::get(type, ArrayRef<int32_t>(first)));
-    Value infinity = Lanes(b, indices).like(numerics::kFloatInfinityBits);
+    Value infinity =
+        toF32(Lanes(b, indices).like(numerics::kFloatInfinityBits));
     SmallVector<Value> best = emitReduction(
         b, getIndex(b, 0), getIndex(b, kPaddedCandidates),
         {infinity, indices, indices},
         [&](Value step, ValueRange carried) -> SmallVector<Value> {
-          Lanes loss = toBits(emitLoss(loadStep(scales, step), col));
+          Lanes loss = emitLoss(loadStep(scales, step), col);
           Lanes smallest(b, carried[0]), index(b, carried[1]),
               candidate(b, carried[2]);
-          Lanes isSmaller = compare(arith::CmpIPredicate::ult, loss, smallest);
+          Lanes isSmaller = compare(arith::CmpFPredicate::OLT, loss, smallest);
           return {select(isSmaller, loss, smallest),
                   select(isSmaller, candidate, index), candidate + kLanes};
         },
         kLanes);
     Lanes losses(b, best[0]), index(b, best[1]);
     Lanes smallest(b, vector::ReductionOp::create(
-                          b, vector::CombiningKind::MINUI, losses));
+                          b, vector::CombiningKind::MINIMUMF, losses));
     Lanes wins =
-        compare(arith::CmpIPredicate::eq, losses, broadcast(smallest, losses));
+        compare(arith::CmpFPredicate::OEQ, losses, broadcast(smallest, losses));
     Lanes winner(b, vector::ReductionOp::create(
                         b, vector::CombiningKind::MINUI,
                         select(wins, index, index.like(kPaddedCandidates))));

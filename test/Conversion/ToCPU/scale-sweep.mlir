@@ -17,8 +17,8 @@
 // CHECK-COUNT-16:      arith.divf {{.+}} : vector<16xf32>
 // CHECK-NOT:           arith.divf
 // CHECK-NOT:           fastmath
-// CHECK:               arith.cmpi ult
-// CHECK:             vector.reduction <minui>
+// CHECK:               arith.cmpf olt
+// CHECK:             vector.reduction <minimumf>
 // CHECK:             vector.reduction <minui>
 // CHECK:             memref.store {{.+}}, %[[R]]
 func.func @sweep(%x: tensor<4x64xbf16>, %a: tensor<f32>) -> tensor<4x4xf32> {

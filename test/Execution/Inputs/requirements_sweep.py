@@ -134,6 +134,13 @@ def check_reference():
     corner[0, 0, 0] = 1
     expect.told("D11: one element", module.call("weighed", x, g, corner)[0],
                 scale_sweep(x, g, corner), want)
+    # Losses of exact blocks are sums of -0 where the elements are negative.
+    exact = np.repeat(-VALUES[:, None], 16, axis=1)
+    expect.told("D11: losses of -0", module.call("weighed", exact, f32(448), one)[0],
+                scale_sweep(exact, 448, one), np.full((126, 1), 448 * CANDIDATES[0]))
+    indefinite = random.standard_normal((1, 16, 16)).astype(f32)
+    expect.told("D11: negative losses", module.call("weighed", x, g, indefinite)[0],
+                scale_sweep(x, g, indefinite), want)
 
 
 def check_export():
