@@ -13,7 +13,7 @@
 // CHECK:         scf.for
 // CHECK:           scf.for
 // CHECK:             vector.load %[[X]]{{.+}} : memref<4x64xbf16>, vector<16xbf16>
-// CHECK:             scf.for {{.+}} iter_args({{.+}}) -> (vector<16xi32>, vector<16xi32>, vector<16xi32>)
+// CHECK:             scf.for {{.+}} iter_args({{.+}}) -> (vector<16xf32>, vector<16xi32>, vector<16xi32>)
 // CHECK-COUNT-16:      arith.divf {{.+}} : vector<16xf32>
 // CHECK-NOT:           arith.divf
 // CHECK-NOT:           fastmath
