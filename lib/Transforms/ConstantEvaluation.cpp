@@ -30,6 +30,9 @@ struct Matrices {
       batch *= size;
   }
 
+  /// Rows that hold elements. Without columns any number of rows holds none.
+  int64_t countRows() const { return cols == 0 ? 0 : batch * rows; }
+
   int64_t batch = 1;
   int64_t rows, cols;
 };
@@ -45,7 +48,7 @@ std::optional<ConstantResults> evaluate(AmaxOp op) {
   MutableArrayRef<float> amaxes = result.getElements<float>();
   int64_t elements = amaxes.empty() ? 0 : x->getCount() / amaxes.size();
   // One value may stand for the whole tensor, so its rows are maximized alone.
-  std::vector<float> rowAmaxes(matrices.batch * matrices.rows);
+  std::vector<float> rowAmaxes(matrices.countRows());
   parallelFor(op.getContext(), 0, rowAmaxes.size(), [&](size_t row) {
     SmallVector<float> values(matrices.cols);
     x->getFloats(row * matrices.cols, values);
@@ -109,23 +112,22 @@ std::optional<ConstantResults> evaluate(ScaleSweepOp op) {
   std::vector<float> weights(hessian ? hessian->getCount() : 0);
   if (hessian)
     hessian->getFloats(0, weights);
-  parallelFor(
-      op.getContext(), 0, matrices.batch * matrices.rows, [&](size_t row) {
-        float globalAmax =
-            global->getFloat(global->getCount() == 1 ? 0 : row / matrices.rows);
-        numerics::SweepScales scales = numerics::getSweepScales(globalAmax);
-        SmallVector<float> values(matrices.cols);
-        x->getFloats(row * matrices.cols, values);
-        for (int64_t block = 0; block < rowBlocks; ++block) {
-          const float *w = values.data() + block * kBlock;
-          int best =
-              hessian ? numerics::findBestScale(
-                            w, scales, weights.data() + block * kBlock * kBlock)
-                      : numerics::findBestScale(w, scales);
-          amaxes[row * rowBlocks + block] =
-              numerics::getSweepAmax(best, globalAmax);
-        }
-      });
+  parallelFor(op.getContext(), 0, matrices.countRows(), [&](size_t row) {
+    float globalAmax =
+        global->getFloat(global->getCount() == 1 ? 0 : row / matrices.rows);
+    numerics::SweepScales scales = numerics::getSweepScales(globalAmax);
+    SmallVector<float> values(matrices.cols);
+    x->getFloats(row * matrices.cols, values);
+    for (int64_t block = 0; block < rowBlocks; ++block) {
+      const float *w = values.data() + block * kBlock;
+      int best = hessian
+                     ? numerics::findBestScale(
+                           w, scales, weights.data() + block * kBlock * kBlock)
+                     : numerics::findBestScale(w, scales);
+      amaxes[row * rowBlocks + block] =
+          numerics::getSweepAmax(best, globalAmax);
+    }
+  });
   return ConstantResults{result.takeAttribute()};
 }
 
@@ -138,7 +140,7 @@ std::optional<ConstantResults> evaluate(ExpandScaleOp op) {
   int64_t block = op.getBlock().front();
   ConstantBuilder result(op.getType());
   MutableArrayRef<uint8_t> scales = result.getElements<uint8_t>();
-  parallelFor(op.getContext(), 0, to.batch * to.rows, [&](size_t item) {
+  parallelFor(op.getContext(), 0, to.countRows(), [&](size_t item) {
     int64_t batch = item / to.rows, expanded = item % to.rows / block;
     for (int64_t col = 0; col < to.cols; ++col) {
       int64_t fromRow = alongK ? expanded : col;

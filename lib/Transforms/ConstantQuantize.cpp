@@ -40,7 +40,8 @@ public:
   }
 
   ConstantResults evaluate() {
-    parallelFor(op.getContext(), 0, batch * bands,
+    // Without columns any number of bands holds no block.
+    parallelFor(op.getContext(), 0, bandBlocks == 0 ? 0 : batch * bands,
                 [&](size_t band) { quantizeBand(band / bands, band % bands); });
     writeScales();
     return {data.takeAttribute(), scale.takeAttribute()};

@@ -81,3 +81,22 @@ func.func @expand() -> (tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>) {
       : tensor<2x1xf8E8M0FNU> -> tensor<64x1xf8E8M0FNU>
   return %q, %e : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
 }
+
+// Rows without columns are not visited, however many there are.
+// CHECK-LABEL: @empty
+// CHECK-DAG:     %[[A:.+]] = arith.constant dense<0.000000e+00> : tensor<f32>
+// CHECK-DAG:     %[[B:.+]] = arith.constant dense<> : tensor<4611686018427387x0xf32>
+// CHECK-DAG:     %[[Q:.+]] = arith.constant dense<> : tensor<4611686018427387x0xf8E4M3FN>
+// CHECK-DAG:     %[[S:.+]] = arith.constant dense<> : tensor<4611686018427387x0xf8E8M0FNU>
+// CHECK:         return %[[A]], %[[B]], %[[Q]], %[[S]]
+func.func @empty() -> (tensor<f32>, tensor<4611686018427387x0xf32>, tensor<4611686018427387x0xf8E4M3FN>, tensor<4611686018427387x0xf8E8M0FNU>) {
+  %w = arith.constant dense<> : tensor<4611686018427387x0xf32>
+  %c = arith.constant dense<> : tensor<144115188075856x0xf8E8M0FNU>
+  %a = blockscale.amax %w : tensor<4611686018427387x0xf32> -> tensor<f32>
+  %b = blockscale.scale_sweep %w global_amax(%a : tensor<f32>) : tensor<4611686018427387x0xf32> -> tensor<4611686018427387x0xf32>
+  %q, %s = blockscale.quantize %w block [1, 32]
+      : tensor<4611686018427387x0xf32> -> tensor<4611686018427387x0xf8E4M3FN>, tensor<4611686018427387x0xf8E8M0FNU>
+  %e = blockscale.expand_scale %c block [32, 32] scale_dim k
+      : tensor<144115188075856x0xf8E8M0FNU> -> tensor<4611686018427387x0xf8E8M0FNU>
+  return %a, %b, %q, %e : tensor<f32>, tensor<4611686018427387x0xf32>, tensor<4611686018427387x0xf8E4M3FN>, tensor<4611686018427387x0xf8E8M0FNU>
+}
