@@ -1,0 +1,99 @@
+//===- Memory.h - Named buffers of a state space ----------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The bytes of one state space: global memory of the device, shared memory of a
+// CTA, local memory of a thread, the parameters or constants of a kernel. All
+// of it lies in named buffers; an access must lie inside one of them. Each byte
+// knows whether anything was ever stored in it.
+//
+// Threads of the host may access one Memory at once, as long as none allocates.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_EMULATOR_MEMORY_H
+#define BLOCKSCALE_EMULATOR_MEMORY_H
+
+#include "blockscale/Emulator/AddressWindow.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <string>
+#include <vector>
+
+namespace blockscale::emulator {
+
+struct Buffer {
+  std::string name;
+  /// Its first address in the space.
+  uint64_t base;
+  bool readOnly;
+  std::vector<uint8_t> bytes;
+  /// Per byte, 1 once it was written. A byte each: neighbours may be written by
+  /// several host threads.
+  std::vector<uint8_t> written;
+};
+
+class Memory {
+public:
+  /// Buffers follow each other from `first` with at least `gap` bytes between
+  /// them (none in shared memory, where the addresses are the program's).
+  Memory(StateSpace space, uint64_t first, uint64_t gap = 0)
+      : space(space), next(first), gap(gap) {}
+
+  /// A buffer of uninitialised bytes; `alignment` is a power of two. Returns
+  /// its first address.
+  uint64_t allocate(llvm::StringRef name, uint64_t size, uint64_t alignment);
+
+  /// A buffer with this content.
+  uint64_t allocate(llvm::StringRef name, llvm::ArrayRef<uint8_t> content,
+                    uint64_t alignment, bool readOnly = false);
+
+  /// The buffer of this name, or null.
+  Buffer *find(llvm::StringRef name);
+
+  /// Bytes that an access reads. Empty, and a fault, where it is misaligned or
+  /// not inside one buffer. Uninitialised bytes are a fault too, but are there
+  /// to read.
+  llvm::ArrayRef<uint8_t> read(uint64_t address, uint64_t size,
+                               uint64_t alignment, Faults &faults) const;
+
+  /// Bytes that an access will write, initialised from here on.
+  llvm::MutableArrayRef<uint8_t> write(uint64_t address, uint64_t size,
+                                       uint64_t alignment, Faults &faults);
+
+  /// Bytes that an atomic operation reads and writes.
+  llvm::MutableArrayRef<uint8_t> update(uint64_t address, uint64_t size,
+                                        uint64_t alignment, Faults &faults);
+
+  /// Makes bytes of one buffer uninitialised again; others are left alone.
+  void forget(uint64_t address, uint64_t size);
+
+  StateSpace getSpace() const { return space; }
+  llvm::ArrayRef<Buffer> getBuffers() const { return buffers; }
+
+private:
+  const Buffer *locate(uint64_t address, uint64_t size, uint64_t alignment,
+                       llvm::StringRef verb, Faults &faults) const;
+  void reportOutside(uint64_t address, uint64_t size, llvm::StringRef verb,
+                     Faults &faults) const;
+  void reportUninitialised(const Buffer &buffer, uint64_t address,
+                           uint64_t size, Faults &faults) const;
+
+  StateSpace space;
+  uint64_t next;
+  uint64_t gap;
+  /// By rising address.
+  std::vector<Buffer> buffers;
+};
+
+/// Global memory of a device: buffers are 256 bytes aligned or better, as
+/// cuMemAlloc gives them, and far from each other.
+Memory makeGlobalMemory();
+
+} // namespace blockscale::emulator
+
+#endif // BLOCKSCALE_EMULATOR_MEMORY_H
