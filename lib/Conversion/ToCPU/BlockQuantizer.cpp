@@ -48,18 +48,6 @@ BlockScales emitGivenBlockScales(const BlockFormat &format,
   return {bytes, emitElementScaling(format.recipe, bytes, global)};
 }
 
-/// Lanes 0, 1, .. of each run of `length` lanes.
-static SmallVector<Lanes> splitRuns(Lanes x, int64_t length) {
-  if (length == 1)
-    return {x};
-  auto [even, odd] = deinterleave(x);
-  SmallVector<Lanes> lanes;
-  for (auto [left, right] :
-       llvm::zip_equal(splitRuns(even, length / 2), splitRuns(odd, length / 2)))
-    lanes.append({left, right});
-  return lanes;
-}
-
 /// The scales that a 4over6 recipe chooses for blocks of neighbours.
 static BlockScales emitChosenScales(const BlockFormat &format,
                                     const GlobalFactors &global, Lanes amax,
@@ -69,7 +57,7 @@ static BlockScales emitChosenScales(const BlockFormat &format,
   auto emitError = [&](const ScaleCandidate &ofBlocks) {
     ScaleCandidate candidate = repeatCandidate(ofBlocks, pairs);
     auto split = [&](Lanes bits) {
-      return splitRuns(
+      return splitByResidue(
           emitElementError(format.recipe, toF32(bits), candidate, global),
           pairs);
     };

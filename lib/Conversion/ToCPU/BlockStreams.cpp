@@ -43,19 +43,6 @@ static constexpr int64_t kElementsAhead = 2048;
 /// word.
 using Streams = SmallVector<Lanes>;
 
-/// Vector i of the result has the lanes i, i + count, ..
-static Streams deinterleave(Lanes x, int64_t count) {
-  if (count == 1)
-    return {x};
-  auto [even, odd] = deinterleave(x);
-  Streams evens = deinterleave(even, count / 2);
-  Streams odds = deinterleave(odd, count / 2);
-  Streams streams;
-  for (auto [left, right] : llvm::zip_equal(evens, odds))
-    streams.append({left, right});
-  return streams;
-}
-
 /// The largest magnitudes of each lane, as i16 pairs or f32 bits. Magnitude
 /// bits order as the magnitudes do, NaN on top, so that NaN propagates.
 static Lanes maxMagnitude(Lanes a, Lanes b, bool isPaired) {
@@ -183,7 +170,7 @@ void BlockStreams::emitAmaxes(const BlockRun &run, Value block, Value group,
   int64_t step = kLanesAtOnce * perLane;
   SmallVector<Lanes> amaxes;
   for (int64_t word = 0; word < all.getCount(); word += step) {
-    Streams streams = deinterleave(slice(all, word, step), perLane);
+    Streams streams = splitByResidue(slice(all, word, step), perLane);
     for (auto [i, stream] : llvm::enumerate(streams))
       storeLanes(stream, words, {group, getIndex(b, word + i * kLanesAtOnce)});
     amaxes.push_back(emitLaneAmax(streams, isPaired));

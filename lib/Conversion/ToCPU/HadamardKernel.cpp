@@ -56,21 +56,7 @@ static void emitTransformBits(MutableArrayRef<Lanes> bits, uint64_t signMask) {
     element = emitEncodeFloat(bf16, value);
 }
 
-/// Elements i, i + count, i + 2 * count, .. of `x`, for each i < count: by
-/// halves, so that the even ones are those of even i.
-static SmallVector<Lanes> splitByResidue(Lanes x, int64_t count) {
-  if (count == 1)
-    return {x};
-  auto [even, odd] = deinterleave(x);
-  SmallVector<Lanes> evens = splitByResidue(even, count / 2);
-  SmallVector<Lanes> odds = splitByResidue(odd, count / 2);
-  SmallVector<Lanes> parts;
-  for (auto [e, o] : llvm::zip_equal(evens, odds))
-    parts.append({e, o});
-  return parts;
-}
-
-/// The inverse.
+/// The inverse of splitByResidue.
 static Lanes joinByResidue(ArrayRef<Lanes> parts) {
   if (parts.size() == 1)
     return parts.front();

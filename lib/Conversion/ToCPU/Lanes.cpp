@@ -195,6 +195,17 @@ Lanes interleave(Lanes even, Lanes odd) {
   return Lanes(builder, vector::InterleaveOp::create(builder, even, odd));
 }
 
+SmallVector<Lanes> splitByResidue(Lanes x, int64_t count) {
+  if (count == 1)
+    return {x};
+  auto [even, odd] = deinterleave(x);
+  SmallVector<Lanes> lanes;
+  for (auto [left, right] : llvm::zip_equal(splitByResidue(even, count / 2),
+                                            splitByResidue(odd, count / 2)))
+    lanes.append({left, right});
+  return lanes;
+}
+
 static Lanes shuffle(Lanes x, ArrayRef<int64_t> mask) {
   ImplicitLocOpBuilder &builder = x.getBuilder();
   return Lanes(builder, vector::ShuffleOp::create(builder, x, x, mask));

@@ -145,6 +145,10 @@ Lanes bitcastLanes(Lanes x, mlir::Type element);
 std::pair<Lanes, Lanes> deinterleave(Lanes x);
 Lanes interleave(Lanes even, Lanes odd);
 
+/// Vector i of the result has the lanes i, i + count, i + 2 * count, ..; the
+/// count is a power of two.
+llvm::SmallVector<Lanes> splitByResidue(Lanes x, int64_t count);
+
 /// Every lane `times` times: 0, 0, .., 1, 1, ..
 Lanes repeatLanes(Lanes x, int64_t times);
 
