@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CodecEmitter.h"
 #include "GroupLoop.h"
 #include "Kernels.h"
 
@@ -53,13 +54,6 @@ void emitPrologue(AmaxOp op, CallSite &site) {
   });
 }
 
-/// Magnitude bits of floats; as unsigned numbers they are ordered as the
-/// magnitudes, NaN above infinity.
-static Lanes emitMagnitude(Lanes bits) {
-  unsigned width = bits.getElementType().getIntOrFloatBitWidth();
-  return bits & ((uint64_t(1) << (width - 1)) - 1);
-}
-
 /// The larger one of `amax` and the magnitude bits of the elements [begin, end)
 /// of a row.
 static Lanes emitRaise(Lanes amax, Value x, ValueRange row, Value begin,
@@ -74,7 +68,7 @@ static Lanes emitRaise(Lanes amax, Value x, ValueRange row, Value begin,
       b, begin, wholeEnd, init,
       [&](Value col, Value carried) -> Value {
         Lanes step = loadLanes(b, x, append(row, col), kElementsPerStep);
-        return maxUnsigned(Lanes(b, carried), emitMagnitude(step));
+        return maxUnsigned(Lanes(b, carried), emitMagnitudeBits(step));
       },
       kElementsPerStep);
   Lanes largest(
@@ -83,7 +77,7 @@ static Lanes emitRaise(Lanes amax, Value x, ValueRange row, Value begin,
                                [&](Value col, Value carried) -> Value {
                                  Lanes bits = loadBits(b, x, append(row, col));
                                  return maxUnsigned(Lanes(b, carried),
-                                                    emitMagnitude(bits));
+                                                    emitMagnitudeBits(bits));
                                });
   return Lanes(b, result);
 }
@@ -98,14 +92,17 @@ public:
         amax(range.lookup(op.getAmax())) {
     auto type = cast<MemRefType>(x.getType());
     cols = getDim(b, x, type.getRank() - 1);
-    integer = b.getIntegerType(type.getElementTypeBitWidth());
+    element = type.getElementType();
   }
 
   Value getX() const { return x; }
   Value getCols() const { return cols; }
 
   Lanes getZero() const {
-    return Lanes(b, arith::ConstantOp::create(b, b.getZeroAttr(integer)));
+    return Lanes(
+        b, arith::ConstantOp::create(
+               b, b.getIntegerAttr(
+                      b.getIntegerType(element.getIntOrFloatBitWidth()), 0)));
   }
 
   /// Magnitude bits of a row.
@@ -125,23 +122,19 @@ public:
   }
 
   void emitStore(Lanes bits, ValueRange position) {
-    storeBits(toF32Bits(bits), amax, position);
+    storeBits(toBits(emitDecodeFloat(element, bits)), amax, position);
   }
 
   /// For a result that several threads have rows of.
   void emitRaiseResult(Lanes bits, ValueRange position) {
     memref::AtomicRMWOp::create(b, arith::AtomicRMWKind::maximumf,
-                                toF32(toF32Bits(bits)), amax, position);
+                                emitDecodeFloat(element, bits), amax, position);
   }
 
 private:
-  static Lanes toF32Bits(Lanes bits) {
-    return bits.getElementType().isInteger(16) ? extend(bits, 32) << 16 : bits;
-  }
-
   ImplicitLocOpBuilder &b;
   Value x, amax, cols;
-  Type integer;
+  Type element;
 };
 
 } // namespace

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BandQuantizer.h"
+#include "CodecEmitter.h"
 #include "FourOverSixEmitter.h"
 #include "Patch.h"
 #include "blockscale/Numerics/Philox.h"
@@ -29,8 +30,9 @@ BandQuantizer::BandQuantizer(ImplicitLocOpBuilder &b, const BandForm &form,
                              Value x, Value rng)
     : b(b), form(form), x(x) {
   auto type = cast<MemRefType>(x.getType());
+  element = type.getElementType();
   if (!form.readsInPlace)
-    elements = allocate(b, {form.getRows(), kPatchCols}, type.getElementType());
+    elements = allocate(b, {form.getRows(), kPatchCols}, element);
   amaxes = allocate(b, {kPatchCols},
                     b.getIntegerType(type.getElementTypeBitWidth()));
   factors = allocate(b, {2, kPatchCols / 2}, b.getF32Type());
@@ -59,13 +61,6 @@ static void emitColSteps(ImplicitLocOpBuilder &b, Value cols, LoopBody body) {
 // Elements and amaxes
 //===----------------------------------------------------------------------===//
 
-/// Magnitude bits. As signed numbers, which every target has maxima of, they
-/// are ordered as the magnitudes, NaN on top.
-static Lanes emitMagnitude(Lanes bits) {
-  unsigned width = bits.getElementType().getIntOrFloatBitWidth();
-  return bits & ((uint64_t(1) << (width - 1)) - 1);
-}
-
 /// Indices of an element of a matrix, from those of its first one.
 static Indices offsetBy(ImplicitLocOpBuilder &b, ValueRange first, Value row,
                         Value col) {
@@ -90,7 +85,7 @@ void BandQuantizer::emitLoad(ValueRange first, Value rows, Value cols) {
       if (elements)
         storeLanes(bits, elements, {row, col});
       Lanes amax = loadLanes(b, amaxes, col, count);
-      storeLanes(maxSigned(amax, emitMagnitude(bits)), amaxes, col);
+      storeLanes(maxSigned(amax, emitMagnitudeBits(bits)), amaxes, col);
     });
   });
   if (randomBytes)
@@ -121,13 +116,6 @@ void BandQuantizer::emitDraw(ValueRange first, Value rows, Value cols) {
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// f32 lanes of magnitude bits, in their order.
-static Lanes toFloats(Lanes bits) {
-  if (bits.getElementType().isInteger(16))
-    bits = extend(bits, 32) << 16;
-  return toF32(bits);
-}
-
 /// The scales of the columns of a step, which are blocks, under a 4over6
 /// recipe.
 BlockScales BandQuantizer::emitChosenScales(Value col, Value rows, Lanes amax,
@@ -138,7 +126,7 @@ BlockScales BandQuantizer::emitChosenScales(Value col, Value rows, Lanes amax,
   SmallVector<Value> errors = emitReduction(
       b, getIndex(b, 0), rows, ValueRange{none, none},
       [&](Value row, ValueRange sums) -> SmallVector<Value> {
-        Lanes x = toFloats(emitLoadStep(row, col));
+        Lanes x = emitDecodeFloat(element, emitLoadStep(row, col));
         auto addError = [&](Value sum, const ScaleCandidate &candidate) {
           return Lanes(b, sum) + emitElementError(recipe, x, candidate, global);
         };
@@ -158,7 +146,7 @@ BlockScales BandQuantizer::emitBlocks(Value col, Value rows,
     return emitBlockScales(
         form.format, global,
         emitBlockAmax(splitPairs(magnitudes), kColsPerStep / form.blockCols));
-  Lanes amax = toFloats(magnitudes);
+  Lanes amax = emitDecodeFloat(element, magnitudes);
   return numerics::isFourOverSix(form.format.recipe)
              ? emitChosenScales(col, rows, amax, global)
              : emitBlockScales(form.format, global, amax);

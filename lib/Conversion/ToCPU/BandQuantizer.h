@@ -92,6 +92,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   BandForm form;
   mlir::Value x;
+  mlir::Type element;
   /// The first element of the band in x.
   Indices origin;
   /// A copy of the elements unless they are read in place, magnitude bits of

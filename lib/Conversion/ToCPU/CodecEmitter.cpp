@@ -41,8 +41,6 @@ static Fields getFields(ElementFormat format) {
   return {info.mantissaBits, info.bias};
 }
 
-static Lanes getMagnitude(Lanes bits) { return bits & kFloatMagnitudeMask; }
-
 //===----------------------------------------------------------------------===//
 // Encoding
 //===----------------------------------------------------------------------===//
@@ -116,7 +114,7 @@ Lanes emitLimitMagnitude(ElementFormat format, Lanes magnitude) {
 Lanes emitEncode(ElementFormat format, Lanes x, NegativeZero negativeZero) {
   const FormatInfo &info = getFormatInfo(format);
   Lanes sign = getSign(x, info.bits - 1, negativeZero);
-  Lanes magnitude = toF32(getMagnitude(toBits(x)));
+  Lanes magnitude = toF32(emitMagnitudeBits(toBits(x)));
   // A sum rather than a union: it merges with what else is added to codes.
   if (format == ElementFormat::E2M1)
     return encodeE2M1Magnitude(magnitude) + sign;
@@ -136,7 +134,7 @@ Lanes emitEncodeStochastic(Lanes x, Lanes randomBits,
   constexpr uint32_t kTwo = 1024, kFour = 2048;
   Lanes sign = getSign(x, 3, negativeZero);
   // NaN becomes 6, whose code is NaN's too.
-  Lanes magnitude = minUnsigned(getMagnitude(toBits(x)),
+  Lanes magnitude = minUnsigned(emitMagnitudeBits(toBits(x)),
                                 toBits(x).like(numerics::toBits(kE2M1Max)));
   Lanes units = truncateToI32(toF32(magnitude) * 512.0f);
   Lanes gain = select(compare(CmpIPredicate::ult, units, kFour),
@@ -218,7 +216,7 @@ Lanes emitEncodeFloat(Type type, Lanes x) {
   }
   constexpr uint32_t kInfinity = 0x7C00, kNan = 0x7E00;
   Lanes sign = getSign(x, 15, NegativeZero::Keep);
-  Lanes magnitude = getMagnitude(toBits(x));
+  Lanes magnitude = emitMagnitudeBits(toBits(x));
   Lanes limited = minUnsigned(
       magnitude, magnitude.like(getMagnitudeOf(kF16Fields, kInfinity)));
   Lanes encoded = select(
@@ -234,6 +232,11 @@ Lanes emitDecodeFloat(Type type, Lanes bits) {
     return toF32(wide << 16);
   Lanes sign = (wide & 0x8000) << 16;
   return toF32(decodeIEEEMagnitude(kF16Fields, wide & 0x7FFF, 0x7C00) | sign);
+}
+
+Lanes emitMagnitudeBits(Lanes bits) {
+  unsigned width = bits.getElementType().getIntOrFloatBitWidth();
+  return bits & ((uint64_t(1) << (width - 1)) - 1);
 }
 
 } // namespace blockscale::cpu

@@ -24,7 +24,8 @@ namespace blockscale::cpu {
 enum class NegativeZero { Keep, Drop };
 
 /// numerics::encode, saturating, in the low 16 bits of i32 lanes; those above
-/// are undefined. NaN gives the format's NaN code.
+/// are zero in E2M1 and undefined in other formats. NaN gives the format's NaN
+/// code.
 Lanes emitEncode(numerics::ElementFormat format, Lanes x,
                  NegativeZero negativeZero = NegativeZero::Keep);
 
@@ -52,6 +53,10 @@ Lanes emitDecodeScale(numerics::ScaleFormat format, Lanes byte);
 /// even, overflow to infinity), and back.
 Lanes emitEncodeFloat(mlir::Type type, Lanes x);
 Lanes emitDecodeFloat(mlir::Type type, Lanes bits);
+
+/// The magnitude bits of floats of any width, from their bits. They are ordered
+/// as the magnitudes, NaN on top, as signed and as unsigned numbers.
+Lanes emitMagnitudeBits(Lanes bits);
 
 } // namespace blockscale::cpu
 
