@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GroupedClear.h"
+#include "ScaleTiles.h"
 
 using namespace mlir;
 
@@ -30,20 +31,6 @@ static void emitClearRows(ImplicitLocOpBuilder &b, Value memref, Value firstRow,
   });
 }
 
-/// Zeros a tile of a grouped layout.
-static void emitClearTile(ImplicitLocOpBuilder &b, Value tiles, Value tile) {
-  Indices sizes = getLeadingSizes(b, tiles, 4);
-  auto type = VectorType::get(
-      {cast<MemRefType>(tiles.getType()).getShape().back()}, b.getI8Type());
-  Lanes zero(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  Value first = getIndex(b, 0);
-  emitLoop(b, first, sizes[1], [&](Value inner) {
-    emitLoop(b, first, sizes[2], [&](Value quarter) {
-      storeLanes(zero, tiles, {tile, inner, quarter, first});
-    });
-  });
-}
-
 Value GroupedClear::getItemCount() const {
   Value rows = getDim(b, data, 0);
   if (!form.hasLayout())
@@ -55,8 +42,8 @@ void GroupedClear::emitItem(Value item) const {
   Group behind = emitBehindGroups(b, form.getDim());
   Value begin = mul(b, item, kRowsPerItem);
   Value end = add(b, begin, getIndex(b, kRowsPerItem));
-  /// The rows of the item in a matrix whose rows or columns are covered up to
-  /// `covered`, where a byte has `perByte` of the columns.
+  // The rows of the item in a matrix whose rows or columns are covered up to
+  // `covered`, where a byte has `perByte` of the columns.
   auto clear = [&](Value memref, bool alongRows, Value covered,
                    int64_t perByte) {
     Value last = min(b, end, getDim(b, memref, 0));

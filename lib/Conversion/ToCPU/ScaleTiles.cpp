@@ -30,6 +30,16 @@ void emitCopyBytes(ImplicitLocOpBuilder &b, Value source, ValueRange sourceRow,
   });
 }
 
+void emitClearTile(ImplicitLocOpBuilder &b, Value tiles, Value tile) {
+  auto type = VectorType::get({kTileCols}, b.getI8Type());
+  Lanes zero(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  Value first = getIndex(b, 0);
+  emitLoop(b, first, getIndex(b, kTileRowGroup), [&](Value inner) {
+    for (int64_t group = 0; group < kTileRows / kTileRowGroup; ++group)
+      storeLanes(zero, tiles, {tile, inner, getIndex(b, group), first});
+  });
+}
+
 ScaleBand::ScaleBand(ImplicitLocOpBuilder &b, Value cols)
     : b(b), paddedCols(roundUp(b, cols, kTileCols)) {
   buffer =

@@ -23,6 +23,10 @@ void emitCopyBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
                    mlir::ValueRange sourceRow, mlir::Value target,
                    mlir::ValueRange targetRow, mlir::Value count);
 
+/// Zeros tile `tile` of a grouped layout.
+void emitClearTile(mlir::ImplicitLocOpBuilder &b, mlir::Value tiles,
+                   mlir::Value tile);
+
 class ScaleBand {
 public:
   /// Allocates the buffer for `cols` scales a row, all zero, where b stands.

@@ -146,7 +146,7 @@ public:
 
   /// Stores tile `item`, zero where no group has it.
   void emitStoreTile(Value item) {
-    emitClearTile(item);
+    emitClearTile(b, tiles, item);
     emitGroups([&](const Group &group) {
       Value colTiles = getColTiles(group);
       Value first = mul(b, group.tilesBefore, getOtherTiles());
@@ -213,16 +213,6 @@ private:
   Value getOtherTiles() {
     return alongRows ? ceilDiv(b, cols, kTileCols)
                      : ceilDiv(b, rows, kTileRows);
-  }
-
-  void emitClearTile(Value item) {
-    auto type = VectorType::get({kTileCols}, b.getI8Type());
-    Lanes zero(b, arith::ConstantOp::create(b, type, b.getZeroAttr(type)));
-    emitLoop(b, getIndex(b, 0), getIndex(b, 32), [&](Value inner) {
-      for (int64_t group = 0; group < kTileRows / 32; ++group)
-        storeLanes(zero, tiles,
-                   {item, inner, getIndex(b, group), getIndex(b, 0)});
-    });
   }
 
   /// Stores the scales of the tile that begins at (firstRow, firstCol).
