@@ -1,0 +1,118 @@
+//===- TensorMap.h - Tensors as bulk copies see them ------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The 128-byte object that names a tensor of global memory to
+// cp.async.bulk.tensor: what cuTensorMapEncodeTiled makes of a description, and
+// what tensormap.replace edits.
+//
+// The object is opaque in PTX and CUDA, so its bits here are our own; a map of
+// the driver is refused as no map. The rules are those of the header of the
+// driver API (CUDA 13.0, cuTensorMapEncodeTiled) and of PTX ISA, "Tensors" and
+// "tensormap.replace". Only tiled mode is modelled.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_EMULATOR_TENSORMAP_H
+#define BLOCKSCALE_EMULATOR_TENSORMAP_H
+
+#include "blockscale/Emulator/Report.h"
+#include "blockscale/Emulator/Swizzle.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+namespace blockscale::emulator {
+
+/// With the numbers of CUtensorMapDataType.
+enum class TensorElement : uint8_t {
+  U8,
+  U16,
+  U32,
+  S32,
+  U64,
+  S64,
+  F16,
+  F32,
+  F64,
+  BF16,
+  F32Ftz,
+  TF32,
+  TF32Ftz,
+  /// 16 values of 4 bits in 8 bytes: PTX b4x16.
+  U4Align8,
+  /// The same, in shared memory in the first 8 of 16 bytes: b4x16_p64.
+  U4Align16,
+  /// 16 values of 6 bits in 12 bytes, in shared memory in the first 12 of 16
+  /// bytes (b6x16_p32) or, stored from there, in a byte each (b6p2x16).
+  U6Align16,
+};
+
+/// As the driver's names spell it: "UINT8".
+llvm::StringRef getName(TensorElement element);
+/// Bits of one value in global memory.
+unsigned getBits(TensorElement element);
+/// Whether shared memory has gaps that global memory has not.
+inline bool isPadded(TensorElement element) {
+  return element == TensorElement::U4Align16 ||
+         element == TensorElement::U6Align16;
+}
+
+enum class TensorInterleave : uint8_t { None, Bytes16, Bytes32 };
+enum class TensorFill : uint8_t { Zero, Nan };
+
+/// Dimension 0 is the innermost.
+struct TensorMap {
+  TensorElement element = TensorElement::U8;
+  unsigned rank = 0;
+  uint64_t address = 0;
+  /// In values.
+  std::array<uint64_t, 5> dims = {};
+  /// In bytes, of the dimensions from 1 on.
+  std::array<uint64_t, 4> strides = {};
+  /// In values.
+  std::array<uint32_t, 5> box = {};
+  std::array<uint32_t, 5> elementStrides = {1, 1, 1, 1, 1};
+  TensorInterleave interleave = TensorInterleave::None;
+  Swizzle swizzle = Swizzle::None;
+  TensorFill fill = TensorFill::Zero;
+};
+
+/// Whether the driver would make a map of it; a fault for every rule broken.
+bool validate(const TensorMap &map, Faults &faults);
+
+constexpr unsigned kTensorMapBytes = 128;
+
+std::array<uint8_t, kTensorMapBytes> encode(const TensorMap &map);
+
+/// What `encode` made, or tensormap.replace after it. None, and a fault, for
+/// other bytes. The map need not be valid.
+std::optional<TensorMap> decodeTensorMap(llvm::ArrayRef<uint8_t> bytes,
+                                         Faults &faults);
+
+enum class TensorMapField : uint8_t {
+  GlobalAddress,
+  Rank,
+  BoxDim,
+  GlobalDim,
+  GlobalStride,
+  ElementStride,
+  ElementType,
+  InterleaveLayout,
+  SwizzleMode,
+  SwizzleAtomicity,
+  FillMode,
+};
+
+/// tensormap.replace.tile of one field: `value` is the operand as PTX numbers
+/// it (a rank less one, element types by the table of tensormap.replace, which
+/// are not the driver's). False, and a fault, where no map is there or the
+/// value means nothing; that the map is valid is checked when it is used.
+bool replaceField(llvm::MutableArrayRef<uint8_t> bytes, TensorMapField field,
+                  unsigned ordinal, uint64_t value, Faults &faults);
+
+} // namespace blockscale::emulator
+
+#endif // BLOCKSCALE_EMULATOR_TENSORMAP_H
