@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace blockscale;
@@ -198,8 +199,10 @@ static LogicalResult verifySwizzle(SwizzleOp op) {
     layout = getLayout(op.getType());
   int64_t extent = source.getDimSize(layout.getDim());
   int64_t block = op.getBlock();
-  if (!ShapedType::isDynamic(extent))
-    extent *= block;
+  // A product that does not fit bounds no offset.
+  if (!ShapedType::isDynamic(extent) &&
+      llvm::MulOverflow(extent, block, extent))
+    extent = ShapedType::kDynamic;
   return verifyOffsets(op, op.getOffsets(), extent, block);
 }
 

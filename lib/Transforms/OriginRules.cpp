@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OriginRules.h"
+#include "Origins.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -14,27 +15,15 @@
 using namespace mlir;
 using namespace blockscale;
 
-/// What `value` was before casts, which change no element.
-static Value skipCasts(Value value) {
-  while (auto cast = value.getDefiningOp<tensor::CastOp>())
-    value = cast.getSource();
-  return value;
-}
-
-template <typename OpTy>
-static OpTy getDefiningOp(Value value) {
-  return value ? skipCasts(value).getDefiningOp<OpTy>() : OpTy();
-}
-
 //===----------------------------------------------------------------------===//
 // A transformed tensor
 //===----------------------------------------------------------------------===//
 
 /// The tensor whose amax a global operand is, or comes from.
 static Value getAmaxSource(Value global) {
-  if (auto scale = getDefiningOp<GlobalScaleOp>(global))
+  if (auto scale = getOrigin<GlobalScaleOp>(global))
     global = scale.getAmax();
-  auto amax = getDefiningOp<AmaxOp>(global);
+  auto amax = getOrigin<AmaxOp>(global);
   return amax ? skipCasts(amax.getX()) : Value();
 }
 
@@ -86,7 +75,7 @@ static LogicalResult verifyAmaxOfX(OpTy op, StringRef name, Value global) {
 }
 
 static LogicalResult verifyQuantize(QuantizeOp op) {
-  auto hadamard = getDefiningOp<HadamardOp>(op.getX());
+  auto hadamard = getOrigin<HadamardOp>(op.getX());
   Recipe recipe = op.getEffectiveRecipe();
   bool isFourOverSixRecipe = isFourOverSix(recipe);
   if (hadamard && (op.hasRowGlobals() || isFourOverSixRecipe)) {
@@ -120,7 +109,7 @@ struct RowOrigin {
 } // namespace
 
 static std::optional<RowOrigin> getDataOrigin(Value data) {
-  auto quantize = getDefiningOp<QuantizeOp>(data);
+  auto quantize = getOrigin<QuantizeOp>(data);
   if (!quantize)
     return std::nullopt;
   return RowOrigin{skipCasts(quantize.getX()),
@@ -129,12 +118,12 @@ static std::optional<RowOrigin> getDataOrigin(Value data) {
 
 static std::optional<RowOrigin> getScaleOrigin(Value scale) {
   // A layout keeps the logical rows.
-  while (auto swizzle = getDefiningOp<SwizzleOp>(scale))
+  while (auto swizzle = getOrigin<SwizzleOp>(scale))
     scale = swizzle.getSource();
-  if (auto quantize = getDefiningOp<QuantizeOp>(scale))
+  if (auto quantize = getOrigin<QuantizeOp>(scale))
     return RowOrigin{skipCasts(quantize.getX()),
                      quantize.getScaleForm()[0].dim};
-  auto expand = getDefiningOp<ExpandScaleOp>(scale);
+  auto expand = getOrigin<ExpandScaleOp>(scale);
   if (!expand)
     return std::nullopt;
   std::optional<RowOrigin> origin = getScaleOrigin(expand.getSource());
@@ -161,6 +150,56 @@ static LogicalResult verifyRows(Operation *op, StringRef dataName, Value data,
   return diag;
 }
 
+//===----------------------------------------------------------------------===//
+// Scales of other groups
+//===----------------------------------------------------------------------===//
+
+/// The offsets that a grouped layout of `scale` was made with.
+static Value getLayoutOffsets(Value scale) {
+  LayoutAttr layout = getLayout(cast<RankedTensorType>(scale.getType()));
+  if (!layout || !layout.isGrouped())
+    return {};
+  if (auto swizzle = getOrigin<SwizzleOp>(scale))
+    return swizzle.getOffsets();
+  if (auto quantize = getOrigin<QuantizeOp>(scale))
+    return quantize.getOffsets();
+  return {};
+}
+
+/// Whether two values are surely one. Equal ops are not merged yet here.
+static bool areSame(Value a, Value b) {
+  a = skipCasts(a);
+  b = skipCasts(b);
+  if (a == b)
+    return true;
+  auto left = dyn_cast<OpResult>(a), right = dyn_cast<OpResult>(b);
+  return left && right && left.getResultNumber() == right.getResultNumber() &&
+         isPure(left.getOwner()) &&
+         OperationEquivalence::isEquivalentTo(
+             left.getOwner(), right.getOwner(),
+             OperationEquivalence::IgnoreLocations);
+}
+
+static LogicalResult verifyGroups(Operation *op, StringRef name, Value scale,
+                                  Value offsets) {
+  Value made = getLayoutOffsets(scale);
+  if (!made || !offsets || areSame(made, offsets))
+    return success();
+  InFlightDiagnostic diag =
+      op->emitOpError() << "expected offsets to be those that the layout of "
+                        << name << " was made with, but got other ones";
+  diag.attachNote(skipCasts(scale).getLoc()) << "the layout was made here";
+  return diag;
+}
+
+static LogicalResult verifyGroupedMatmul(ScaledGroupedMMOp op) {
+  for (auto [name, scale] : {std::pair("scale_a", Value(op.getScaleA())),
+                             std::pair("scale_b", Value(op.getScaleB()))})
+    if (failed(verifyGroups(op, name, scale, op.getOffsets())))
+      return failure();
+  return success();
+}
+
 template <typename OpTy>
 static LogicalResult verifyMatmul(OpTy op) {
   if (failed(verifyRows(op, "a", op.getA(), "scale_a", op.getScaleA())))
@@ -180,6 +219,11 @@ LogicalResult blockscale::verifyOrigins(Operation *op) {
       })
       .Case<DequantizeOp>(verifyDequantize)
       .Case<ScaledMMOp>(verifyMatmul<ScaledMMOp>)
-      .Case<ScaledGroupedMMOp>(verifyMatmul<ScaledGroupedMMOp>)
+      .Case<ScaledGroupedMMOp>([](ScaledGroupedMMOp op) {
+        return failed(verifyMatmul(op)) ? failure() : verifyGroupedMatmul(op);
+      })
+      .Case<SwizzleOp>([](SwizzleOp op) {
+        return verifyGroups(op, "source", op.getSource(), op.getOffsets());
+      })
       .Default([](Operation *) { return success(); });
 }

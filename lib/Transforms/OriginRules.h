@@ -19,7 +19,8 @@ namespace blockscale {
 /// - the amax behind a global operand is that of x, not of x before or after
 ///   `hadamard`;
 /// - the rows of scales are those of the data that were quantized with them,
-///   which shapes do not tell for a square matrix.
+///   which shapes do not tell for a square matrix;
+/// - a grouped layout is read with the offsets that it was made with.
 llvm::LogicalResult verifyOrigins(mlir::Operation *op);
 
 } // namespace blockscale

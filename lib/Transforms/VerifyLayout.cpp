@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConstantRules.h"
+#include "GlobalRules.h"
 #include "OriginRules.h"
 #include "StorageRules.h"
 #include "blockscale/IR/BlockScaleDialect.h"
@@ -54,6 +55,7 @@ struct VerifyLayoutPass : public impl::VerifyLayoutBase<VerifyLayoutPass> {
         isLegal &= succeeded(verifyStorageRules(op));
       isLegal &= succeeded(verifyConstantOperands(op));
       isLegal &= succeeded(verifyOrigins(op));
+      isLegal &= succeeded(verifyGlobalOrigins(op));
       isLegal &= succeeded(verifyPlace(op, getOperation()));
     });
     if (!isLegal)

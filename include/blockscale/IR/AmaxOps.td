@@ -22,7 +22,9 @@ def BlockScale_AmaxOp : BlockScale_TensorOp<"amax"> {
     M), or each group of rows (`group_dim` 0) or columns (1) of a matrix, which
     end at the elements of `offsets` (result `[G]`). NaN propagates; an empty
     range gives 0. Offsets that are negative, descend or end beyond the dimension
-    are clamped into [previous end, extent].
+    are clamped into [previous end, extent]. They may cut a block of `quantize`,
+    which rounds its own down: the amaxes of groups are those of its groups only
+    where the offsets are multiples of the block.
 
     Constraints:
     - `amax_c1`: `x` has rank at least 2 and no encoding.
@@ -116,7 +118,8 @@ def BlockScale_ScaleSweepOp : BlockScale_TensorOp<"scale_sweep",
     Quantization with recipe `modelopt`, `global_amax` G and the result as
     `block_amax` gives these blocks the scale byte v_k. With `hessian`, one 16x16
     matrix H for each block of columns, the loss is d^T H d with d the signed
-    errors. (ModelOpt NVFP4MSECalibrator and its Hessian-weighted form.)
+    errors. (ModelOpt NVFP4MSECalibrator and its Hessian-weighted form.) Which
+    candidate wins under a negative G is not specified.
 
     Constraints:
     - `scale_sweep_c1`: `x` has rank at least 2 and no encoding.

@@ -26,9 +26,16 @@ Value KernelOperands::lookup(Value logical) const {
 
 LogicalResult verifyKernel(KernelOp kernel) {
   Operation *op = kernel.getSingleOp();
-  if (!op || !isa_and_present<BlockScaleDialect>(op->getDialect()))
-    return kernel.emitOpError("expected one op of the dialect in the body on "
-                              "the CPU, but got another number");
+  if (!op || !isa_and_present<BlockScaleDialect>(op->getDialect())) {
+    InFlightDiagnostic diag =
+        kernel.emitOpError() << "expected one op of the dialect in the body on "
+                                "the CPU, but got ";
+    if (op)
+      return diag << "'" << op->getName() << "'";
+    return diag << llvm::range_size(
+                       kernel.getBody().front().without_terminator())
+                << " ops";
+  }
   ValueRange yielded = kernel.getBody().front().getTerminator()->getOperands();
   if (yielded.size() != op->getNumResults() ||
       !llvm::all_of(op->getResults(), [&](OpResult result) {

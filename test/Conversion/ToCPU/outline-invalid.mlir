@@ -25,7 +25,7 @@ func.func @strided(%x: memref<4x16xbf16, strided<[64, 2]>>, %a: memref<f32>) {
 // -----
 
 func.func @two_ops(%a: memref<f32>, %g: memref<f32>) {
-  // expected-error @below {{expected one op of the dialect in the body on the CPU, but got another number}}
+  // expected-error @below {{expected one op of the dialect in the body on the CPU, but got 2 ops}}
   blockscale.kernel ins(%a : memref<f32>) outs(%g : memref<f32>) {
   ^bb0(%la: tensor<f32>, %lg: tensor<f32>):
     %0 = blockscale.global_scale %la : tensor<f32>
@@ -38,7 +38,7 @@ func.func @two_ops(%a: memref<f32>, %g: memref<f32>) {
 // -----
 
 func.func @no_op(%a: memref<f32>, %g: memref<f32>) {
-  // expected-error @below {{expected one op of the dialect in the body on the CPU, but got another number}}
+  // expected-error @below {{expected one op of the dialect in the body on the CPU, but got 0 ops}}
   blockscale.kernel ins(%a : memref<f32>) outs(%g : memref<f32>) {
   ^bb0(%la: tensor<f32>, %lg: tensor<f32>):
     blockscale.yield %la : tensor<f32>
@@ -49,7 +49,7 @@ func.func @no_op(%a: memref<f32>, %g: memref<f32>) {
 // -----
 
 func.func @foreign_op(%a: memref<f32>, %g: memref<f32>) {
-  // expected-error @below {{expected one op of the dialect in the body on the CPU, but got another number}}
+  // expected-error @below {{expected one op of the dialect in the body on the CPU, but got 'arith.negf'}}
   blockscale.kernel ins(%a : memref<f32>) outs(%g : memref<f32>) {
   ^bb0(%la: tensor<f32>, %lg: tensor<f32>):
     %0 = arith.negf %la : tensor<f32>

@@ -49,8 +49,10 @@ def infinite(random):
 
 
 def nan(random):
+    """One NaN, of any sign and payload, among numbers."""
     values = random.standard_normal(BLOCK)
-    values[random.integers(BLOCK)] = np.nan
+    bits = 0x7FC00000 | int(random.integers(1 << 22)) | int(random.integers(2)) << 31
+    values[random.integers(BLOCK)] = np.uint32(bits).view(np.float32)
     return values
 
 

@@ -1,0 +1,102 @@
+//===- GlobalRules.cpp - Where global operands come from ------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GlobalRules.h"
+#include "Origins.h"
+#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace blockscale;
+
+static LogicalResult verifyIsScale(Operation *op, StringRef name,
+                                   Value global) {
+  auto amax = getOrigin<AmaxOp>(global);
+  if (!amax)
+    return success();
+  InFlightDiagnostic diag =
+      op->emitOpError() << "expected " << name
+                        << " to be a decode scale, which "
+                           "'blockscale.global_scale' makes of an amax, but "
+                           "got an amax";
+  diag.attachNote(amax.getLoc()) << "computed here";
+  return diag;
+}
+
+static LogicalResult verifyIsAmax(Operation *op, Value global) {
+  auto scale = getOrigin<GlobalScaleOp>(global);
+  if (!scale)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "expected global_amax to be an amax, but got a "
+                               "decode scale";
+  diag.attachNote(scale.getLoc()) << "computed here";
+  return diag;
+}
+
+/// 4over6 alone has another range of block scales, 1.75 times smaller.
+static LogicalResult verifyRange(Operation *op, Recipe recipe, StringRef what,
+                                 Operation *origin, Recipe found) {
+  if (isFourOverSix(recipe) == isFourOverSix(found))
+    return success();
+  InFlightDiagnostic diag =
+      op->emitOpError() << "expected " << what
+                        << " to be made for the range of recipe "
+                        << stringifyRecipe(recipe) << ", but got one of recipe "
+                        << stringifyRecipe(found);
+  diag.attachNote(origin->getLoc()) << "made here";
+  return diag;
+}
+
+template <typename OpTy>
+static LogicalResult verifyGlobals(OpTy op, Recipe recipe) {
+  if (failed(verifyIsScale(op, "global_scale", op.getGlobalScale())) ||
+      failed(verifyIsAmax(op, op.getGlobalAmax())))
+    return failure();
+  auto scale = getOrigin<GlobalScaleOp>(op.getGlobalScale());
+  if (!scale)
+    return success();
+  return verifyRange(op, recipe, "global_scale", scale,
+                     scale.getEffectiveRecipe());
+}
+
+static LogicalResult verifyQuantize(QuantizeOp op) {
+  return verifyGlobals(op, op.getEffectiveRecipe());
+}
+
+static LogicalResult verifyDequantize(DequantizeOp op) {
+  // Without an amax the recipe is not asked for.
+  auto quantize = getOrigin<QuantizeOp>(op.getData());
+  Recipe recipe = op.getEffectiveRecipe();
+  if (quantize && op.getGlobalAmax() &&
+      failed(verifyRange(op, recipe, "data", quantize,
+                         quantize.getEffectiveRecipe())))
+    return failure();
+  if (quantize && !op.getGlobalAmax())
+    recipe = quantize.getEffectiveRecipe();
+  return verifyGlobals(op, recipe);
+}
+
+template <typename OpTy>
+static LogicalResult verifyMatmul(OpTy op) {
+  if (failed(verifyIsScale(op, "global_scale_a", op.getGlobalScaleA())))
+    return failure();
+  return verifyIsScale(op, "global_scale_b", op.getGlobalScaleB());
+}
+
+LogicalResult blockscale::verifyGlobalOrigins(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<QuantizeOp>(verifyQuantize)
+      .Case<DequantizeOp>(verifyDequantize)
+      .Case<ScaleSweepOp>(
+          [](ScaleSweepOp op) { return verifyIsAmax(op, op.getGlobalAmax()); })
+      .Case<ScaledMMOp>(verifyMatmul<ScaledMMOp>)
+      .Case<ScaledGroupedMMOp>(verifyMatmul<ScaledGroupedMMOp>)
+      .Default([](Operation *) { return success(); });
+}
