@@ -32,6 +32,9 @@ inline constexpr int64_t kTileRows = 128;
 inline constexpr int64_t kTileCols = 4;
 inline constexpr int64_t kTileBytes = kTileRows * kTileCols;
 
+/// Rows of a tile lie in groups of 32, 16 bytes apart within a group.
+inline constexpr int64_t kTileRowGroup = 32;
+
 /// Padding of every layout.
 inline constexpr uint8_t kScalePadding = 0;
 
@@ -70,8 +73,8 @@ constexpr int64_t getSwizzledSize(int64_t rows, int64_t cols) {
 /// Byte of (row, col) in the 128x4 layout of a matrix with `cols` columns.
 constexpr int64_t getSwizzledOffset(int64_t row, int64_t col, int64_t cols) {
   int64_t tile = row / kTileRows * getColTiles(cols) + col / kTileCols;
-  return tile * kTileBytes + row % 32 * 16 + row % kTileRows / 32 * 4 +
-         col % kTileCols;
+  return tile * kTileBytes + row % kTileRowGroup * 16 +
+         row % kTileRows / kTileRowGroup * 4 + col % kTileCols;
 }
 
 /// The inverse of getSwizzledOffset. Row or column lie beyond the matrix where
@@ -79,7 +82,8 @@ constexpr int64_t getSwizzledOffset(int64_t row, int64_t col, int64_t cols) {
 constexpr ScaleIndex getSwizzledIndex(int64_t offset, int64_t cols) {
   int64_t tile = offset / kTileBytes;
   int64_t byte = offset % kTileBytes;
-  return {tile / getColTiles(cols) * kTileRows + byte % 16 / 4 * 32 + byte / 16,
+  return {tile / getColTiles(cols) * kTileRows + byte % 16 / 4 * kTileRowGroup +
+              byte / 16,
           tile % getColTiles(cols) * kTileCols + byte % 4};
 }
 

@@ -13,15 +13,13 @@
 
 using namespace mlir;
 using blockscale::numerics::kTileCols;
+using blockscale::numerics::kTileRowGroup;
 using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
 
 /// Scales of a band that are transposed, or stored, at a time.
 static constexpr int64_t kScalesPerStep = 32;
-
-/// Rows of a tile lie in groups of 32, 16 bytes apart within a group.
-static constexpr int64_t kTileRowGroup = 32;
 
 /// Whether rows of scales run down the columns of x.
 static bool isTransposed(const ScaleForm &form) { return form[0].dim == 1; }

@@ -12,6 +12,7 @@
 
 using namespace mlir;
 using blockscale::numerics::kTileCols;
+using blockscale::numerics::kTileRowGroup;
 using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
@@ -43,8 +44,8 @@ Indices ScaleMatrix::getIndices(Value row, Value col) const {
   else
     indices.append({rowTile, colTile});
   Value inTile = rem(b, row, kTileRows);
-  indices.append(
-      {rem(b, inTile, 32), div(b, inTile, 32), rem(b, col, kTileCols)});
+  indices.append({rem(b, inTile, kTileRowGroup), div(b, inTile, kTileRowGroup),
+                  rem(b, col, kTileCols)});
   return indices;
 }
 

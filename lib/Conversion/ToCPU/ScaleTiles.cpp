@@ -12,12 +12,10 @@
 
 using namespace mlir;
 using blockscale::numerics::kTileCols;
+using blockscale::numerics::kTileRowGroup;
 using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
-
-/// Rows of a tile lie in groups of 32, 16 bytes apart within a group.
-static constexpr int64_t kTileRowGroup = 32;
 
 /// Bytes of a step along a row.
 static constexpr int64_t kBytesPerStep = 32;
