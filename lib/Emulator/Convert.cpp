@@ -51,6 +51,9 @@ template <typename To, typename From>
 static uint64_t integerToFloat(const uint64_t *sources,
                                const ConvertModifiers &modifiers) {
   auto value = static_cast<From>(sources[0]);
+  if constexpr (std::is_same_v<To, F32>)
+    if (modifiers.rounding == Rounding::NearestEven && !modifiers.sat)
+      return asBits(static_cast<float>(value));
   bool negative = value < From{0};
   uint64_t wide = extend(value);
   uint64_t result = roundToFormat(
@@ -64,20 +67,28 @@ static uint64_t integerToFloat(const uint64_t *sources,
 //===----------------------------------------------------------------------===//
 
 static double roundToIntegral(double value, Rounding rounding) {
+  double magnitude = std::fabs(value);
+  // Beyond, every number is integral; infinity too.
+  if (!(magnitude < 0x1p52))
+    return value;
+  auto result = static_cast<double>(static_cast<int64_t>(value));
   switch (rounding) {
   case Rounding::Zero:
-    return std::trunc(value);
+    break;
   case Rounding::Down:
-    return std::floor(value);
+    result -= result > value;
+    break;
   case Rounding::Up:
-    return std::ceil(value);
-  case Rounding::NearestAway:
-    return std::round(value);
+    result += result < value;
+    break;
   case Rounding::NearestEven:
+  case Rounding::NearestAway:
   case Rounding::Stochastic:
+    // The unit of 2^52 is one.
+    result = (magnitude + 0x1p52) - 0x1p52;
     break;
   }
-  return std::nearbyint(value);
+  return std::copysign(result, value);
 }
 
 /// The source's value; `.ftz` is about f32 alone.

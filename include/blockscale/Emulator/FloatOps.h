@@ -107,7 +107,7 @@ inline uint64_t applyModifiers(uint64_t bits, const FloatModifiers &modifiers) {
   return bits;
 }
 
-/// From the exact value, which decides alone whether `.ftz` flushes it.
+/// The result for an exact value.
 template <typename F>
 inline uint64_t finish(double value, const FloatModifiers &modifiers) {
   if (modifiers.ftz)
@@ -125,8 +125,8 @@ inline uint64_t finishF32(float value, const FloatModifiers &modifiers) {
   return applyModifiers<F32>(bits, modifiers);
 }
 
-/// Whether the host's f32 result is also that of the instruction: to nearest,
-/// and nothing to flush, which the value before its rounding decides.
+/// Whether the host's f32 result to nearest is the instruction's. Where it is
+/// at most the least normal number, `.ftz` needs the exact value to know.
 inline bool isHostResult(float value, const FloatModifiers &modifiers) {
   return !modifiers.ftz || value == 0 ||
          !(std::fabs(value) <= std::numeric_limits<float>::min());

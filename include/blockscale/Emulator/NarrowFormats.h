@@ -44,19 +44,22 @@ inline bool isNarrowNaN(const FloatFormat &format, uint64_t code) {
 /// The value of a code, exact. Bits above the format are ignored.
 inline double decodeNarrow(const FloatFormat &format, uint64_t code) {
   uint64_t magnitude = code & format.magnitude();
-  double sign = code & format.sign() ? -1.0 : 1.0;
+  uint64_t sign = code & format.sign() ? F64::kFormat.sign() : 0;
   if (magnitude > format.maxFinite)
     return magnitude == format.infinity
-               ? sign * std::numeric_limits<double>::infinity()
+               ? asDouble(F64::kFormat.infinity | sign)
                : std::numeric_limits<double>::quiet_NaN();
-  uint64_t field = magnitude >> format.mantissaBits;
   uint64_t mantissa = magnitude & format.mantissa();
-  // The bits of 2^exponent, whose unit in the last place scales the integer.
-  int exponent = (field == 0 ? 1 : static_cast<int>(field)) - format.bias -
-                 static_cast<int>(format.mantissaBits);
-  uint64_t significand = mantissa | (field != 0 ? format.mantissa() + 1 : 0);
-  return sign * static_cast<double>(significand) *
-         asDouble(static_cast<uint64_t>(exponent + 1023) << 52);
+  int field = static_cast<int>(magnitude >> format.mantissaBits);
+  int offset = F64::kFormat.bias - format.bias;
+  if (field != 0)
+    return asDouble(sign | static_cast<uint64_t>(field + offset) << 52 |
+                    mantissa << (52 - format.mantissaBits));
+  // An integer times the least subnormal, a power of two.
+  auto least =
+      static_cast<uint64_t>(1 + offset - static_cast<int>(format.mantissaBits));
+  double value = static_cast<double>(mantissa) * asDouble(least << 52);
+  return asDouble(asBits(value) | sign);
 }
 
 /// The code of a value, `.satfinite`.

@@ -165,18 +165,43 @@ inline uint64_t roundToFormat(const FloatFormat &format,
   return magnitude | (value.negative ? format.sign() : 0);
 }
 
+/// The code of a double but NaN, to nearest even. No branch but the last: most
+/// conversions come here. Formats with more than 51 bits are too wide for it.
+inline uint64_t roundNearest(const FloatFormat &format, double value,
+                             bool satfinite) {
+  uint64_t bits = llvm::bit_cast<uint64_t>(value);
+  uint64_t sign = bits >> 63 ? format.sign() : 0;
+  int exponent = static_cast<int>(bits >> 52 & 0x7FF) - 1023;
+  // Subnormal doubles read as normal: both are far below half of any format's
+  // least magnitude, as is what the shift of 63 stands for.
+  uint64_t significand = (bits & ((uint64_t{1} << 52) - 1)) | uint64_t{1} << 52;
+  int minExponent = 1 - format.bias;
+  int binade = exponent > minExponent ? exponent : minExponent;
+  int distance = binade - exponent + 52 - static_cast<int>(format.mantissaBits);
+  unsigned shift = distance < 63 ? static_cast<unsigned>(distance) : 63;
+  uint64_t half = uint64_t{1} << (shift - 1);
+  uint64_t odd = significand >> shift & 1;
+  uint64_t kept = (significand + half - 1 + odd) >> shift;
+  uint64_t magnitude =
+      (static_cast<uint64_t>(binade - minExponent) << format.mantissaBits) +
+      kept;
+  if (magnitude > format.maxFinite)
+    magnitude = satfinite ? format.maxFinite : format.infinity;
+  return magnitude | sign;
+}
+
 /// The code of any double; `.satfinite` makes infinity the greatest finite.
 inline uint64_t roundToFormat(const FloatFormat &format, double value,
                               Rounding rounding, bool satfinite = false,
                               RandomBits random = {}) {
+  if (value != value)
+    return format.nan;
+  if (rounding == Rounding::NearestEven)
+    return roundNearest(format, value, satfinite);
   uint64_t bits = llvm::bit_cast<uint64_t>(value);
-  uint64_t exponentField = bits >> 52 & 0x7FF;
-  if (exponentField == 0x7FF) {
-    if (value != value)
-      return format.nan;
+  if ((bits >> 52 & 0x7FF) == 0x7FF)
     return (satfinite ? format.maxFinite : format.infinity) |
            (bits >> 63 ? format.sign() : 0);
-  }
   return roundToFormat(format, getExactValue(value), rounding, satfinite,
                        random);
 }
