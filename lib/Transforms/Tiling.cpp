@@ -63,31 +63,36 @@ static Type getTileType(Type type, const Tile &tile) {
                                cast<RankedTensorType>(type).getElementType());
 }
 
-/// Checks that a tile of `value` begins at a whole block and is one of whole
-/// blocks or the last of its dimension, emitting an error.
-static LogicalResult verifyWholeBlocks(Operation *op, Value value,
-                                       const Tile &tile,
-                                       std::array<int64_t, 2> block) {
+/// The first matrix dimension along which a tile of `value` may not begin at a
+/// whole block, or not be one of whole blocks or the last of the dimension.
+static std::optional<int64_t> findCutDim(Value value, const Tile &tile,
+                                         std::array<int64_t, 2> block) {
   int64_t batch = cast<RankedTensorType>(value.getType()).getRank() - 2;
   for (auto [i, unit] : llvm::enumerate(block)) {
     int64_t dim = batch + i;
-    OpFoldResult size = tile.sizes[dim];
-    bool isWhole = isWholeSize(value, dim, tile.offsets[dim], size, unit);
-    if (isWhole && isKnownMultiple(tile.offsets[dim], unit))
-      continue;
-    InFlightDiagnostic diag =
-        op->emitOpError() << "expected tiles of whole blocks, a multiple of "
-                          << unit << " along dimension " << dim << ", but got ";
-    if (isWhole)
-      return diag << "an offset not known to be one";
-    if (std::optional<int64_t> constant = getConstantIntValue(size))
-      return diag << "size " << *constant;
-    return diag << "a size not known to be one";
+    if (!isKnownMultiple(tile.offsets[dim], unit) ||
+        !isWholeSize(value, dim, tile.offsets[dim], tile.sizes[dim], unit))
+      return dim;
   }
-  return success();
+  return std::nullopt;
 }
 
-/// Upstream's loops make destinations without an encoding.
+static LogicalResult verifyWholeBlocks(Operation *op, Value value,
+                                       const Tile &tile,
+                                       std::array<int64_t, 2> block) {
+  std::optional<int64_t> dim = findCutDim(value, tile, block);
+  if (!dim)
+    return success();
+  int64_t batch = cast<RankedTensorType>(value.getType()).getRank() - 2;
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "expected tiles of whole blocks, a multiple of "
+                            << block[*dim - batch] << " along dimension "
+                            << *dim << ", but got ";
+  if (std::optional<int64_t> size = getConstantIntValue(tile.sizes[*dim]))
+    return diag << "size " << *size;
+  return diag << "a size not known to be one";
+}
+
 static LogicalResult verifyLinear(Operation *op, RankedTensorType scale) {
   if (!scale.getEncoding())
     return success();
@@ -241,6 +246,21 @@ struct BlockwiseTiling
     resultOffsets = result.offsets;
     resultSizes = result.sizes;
     return success();
+  }
+
+  /// For fusion into the loops of a user. quantize stays out of them: its users
+  /// take tiles of two results, which would quantize twice. So does an op whose
+  /// blocks the loops cut.
+  FailureOr<TilingResult>
+  generateResultTileValue(Operation *operation, OpBuilder &builder,
+                          unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
+                          ArrayRef<OpFoldResult> sizes) const {
+    auto op = cast<OpTy>(operation);
+    Tile tile{llvm::to_vector(offsets), llvm::to_vector(sizes)};
+    if (operation->getNumResults() != 1 ||
+        findCutDim(getDomain(op), tile, getUnits(op)))
+      return failure();
+    return getTiledImplementation(operation, builder, offsets, sizes);
   }
 };
 

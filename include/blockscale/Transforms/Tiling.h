@@ -15,7 +15,8 @@ namespace blockscale {
 /// Attaches TilingInterface to hadamard, quantize and dequantize: the loops are
 /// the dimensions of x (of the data), all parallel, and a tile is of whole
 /// blocks. Scales are linear. quantize with groups or random bits, which depend
-/// on the place in the whole tensor, is not tiled; an error says so.
+/// on the place in the whole tensor, is not tiled; an error says so. hadamard
+/// and dequantize are fused into the loops of their users.
 void registerTilingInterfaceExternalModels(mlir::DialectRegistry &registry);
 
 } // namespace blockscale
