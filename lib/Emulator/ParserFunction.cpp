@@ -14,6 +14,24 @@ namespace blockscale::emulator {
 /// Deeper scopes are refused, for what walks up from a scope to the body.
 static constexpr uint32_t kMaxScopeDepth = 256;
 
+/// `.reg` parameters are registers of the body.
+static void declareParameterRegisters(Function &function,
+                                      std::vector<Variable> &parameters) {
+  for (Variable &parameter : parameters) {
+    if (!parameter.isRegister)
+      continue;
+    parameter.registerIndex = function.registerCount;
+    RegisterDeclaration declaration;
+    declaration.location = parameter.location;
+    declaration.name = parameter.name;
+    declaration.type = parameter.type;
+    declaration.components = parameter.components;
+    declaration.firstIndex = function.registerCount;
+    function.registerCount += declaration.getCount();
+    function.registers.push_back(declaration);
+  }
+}
+
 /// Everything from the name, or results, of a function on.
 bool Parser::parseFunction(Linkage linkage, bool isEntry) {
   Function function;
@@ -36,6 +54,8 @@ bool Parser::parseFunction(Linkage linkage, bool isEntry) {
     return true;
   if (token.is("(") && parseParameters(function.parameters))
     return true;
+  declareParameterRegisters(function, function.results);
+  declareParameterRegisters(function, function.parameters);
   for (bool parsed = true; parsed;)
     if (parsePerformanceDirective(function, parsed))
       return true;

@@ -183,6 +183,8 @@ struct Variable {
   StateSpace space = StateSpace::Global;
   /// A parameter or result in a register; its space means nothing then.
   bool isRegister = false;
+  /// Of one in a register: its number in the function.
+  uint32_t registerIndex = 0;
   Type type = Type::B8;
   uint32_t components = 1;
   /// Bytes; at least that of the type.
