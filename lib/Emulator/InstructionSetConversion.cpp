@@ -1,0 +1,52 @@
+//===- InstructionSetConversion.cpp - Moves and conversions ---------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InstructionForm.h"
+
+namespace blockscale::emulator {
+
+/// PTX ISA, sections "Data Movement and Conversion: mov, cvt, cvta, mapa".
+static constexpr InstructionEntry kInstructions[] = {
+    {"mov", ".$plain|pred|b128", "d:0 S:0"},
+    {"mov", ".b16|b32|b64|b128", "d:0 k:0"},
+    {"mov", ".b16|b32|b64|b128", "k:0 S:0"},
+
+    {"cvt",
+     "{.$rnd|rni|rzi|rmi|rpi}{.ftz}{.sat}"
+     ".u8|s8|$int|bf16|f16|f32|f64.u8|s8|$int|bf16|f16|f32|f64",
+     "d:0w S:1w"},
+    {"cvt", ".rn|rz{.relu}{.satfinite}.f16|bf16.f32", "d:0 s:1"},
+    {"cvt", ".rn|rz{.relu}{.satfinite}.f16x2|bf16x2.f32", "d:0 s:1 s:1"},
+    {"cvt", ".rs{.relu}{.satfinite}.f16x2|bf16x2.f32", "d:0 s:1 s:1 s:b32"},
+    {"cvt", ".rna{.satfinite}.tf32.f32", "d:0 s:1"},
+    {"cvt", ".rn|rz{.satfinite}{.relu}.tf32.f32", "d:0 s:1"},
+    {"cvt", ".rn.satfinite{.relu}.e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2.f32",
+     "d:0 s:1 s:1"},
+    {"cvt",
+     ".rn.satfinite{.relu}.e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2.f16x2|bf16x2",
+     "d:0 s:1"},
+    {"cvt", ".rn{.relu}.f16x2.e4m3x2|e5m2x2|e2m3x2|e3m2x2|e2m1x2", "d:0 s:1"},
+    {"cvt", ".rs{.relu}.satfinite.e4m3x4|e5m2x4|e2m3x4|e3m2x4|e2m1x4.f32",
+     "d:0 v4:f32 s:b32"},
+    {"cvt", ".rz|rp{.satfinite}.ue8m0x2.f32", "d:0 s:1 s:1"},
+    {"cvt", ".rz|rp{.satfinite}.ue8m0x2.bf16x2", "d:0 s:1"},
+    {"cvt", ".rn.bf16x2.ue8m0x2", "d:0 s:1"},
+    {"cvt.pack", ".sat.u16|s16.s32", "d:b32 s:s32 s:s32"},
+    {"cvt.pack", ".sat.u2|s2|u4|s4|u8|s8.s32.b32", "d:b32 s:s32 s:s32 s:b32"},
+
+    {"cvta", "{.to}.const|global|local|$shared|param|param::entry.u32|u64",
+     "d:0 S:0"},
+    {"isspacep", ".const|global|local|$shared|param|param::entry", "d:pred s"},
+    {"mapa", "{.shared::cluster}.u32|u64", "d:0 S:0 s:u32"},
+    {"getctarank", "{.shared::cluster}.u32|u64", "d:u32 S:0"},
+};
+
+llvm::ArrayRef<InstructionEntry> getConversionInstructions() {
+  return kInstructions;
+}
+
+} // namespace blockscale::emulator

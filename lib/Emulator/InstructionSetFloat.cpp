@@ -1,0 +1,117 @@
+//===- InstructionSetFloat.cpp - Floating-point arithmetic and comparison -===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InstructionForm.h"
+
+namespace blockscale::emulator {
+
+/// PTX ISA, sections "Floating-Point", "Half Precision" and "Mixed Precision"
+/// instructions, and "Comparison and Selection".
+static constexpr InstructionEntry kInstructions[] = {
+    {"add", "{.$rnd}{.ftz}{.sat}.f32", "d:0 s:0 s:0"},
+    {"add", "{.$rnd}{.ftz}.f32x2", "d:0 s:0 s:0"},
+    {"add", "{.$rnd}.f64", "d:0 s:0 s:0"},
+    {"add", "{.rn}{.ftz}{.sat}.f16|f16x2", "d:0 s:0 s:0"},
+    {"add", "{.rn}.bf16|bf16x2", "d:0 s:0 s:0"},
+    {"add", "{.$rnd}{.sat}.f32.f16|bf16", "d:0 s:1 s:0"},
+    {"sub", "{.$rnd}{.ftz}{.sat}.f32", "d:0 s:0 s:0"},
+    {"sub", "{.$rnd}{.ftz}.f32x2", "d:0 s:0 s:0"},
+    {"sub", "{.$rnd}.f64", "d:0 s:0 s:0"},
+    {"sub", "{.rn}{.ftz}{.sat}.f16|f16x2", "d:0 s:0 s:0"},
+    {"sub", "{.rn}.bf16|bf16x2", "d:0 s:0 s:0"},
+    {"sub", "{.$rnd}{.sat}.f32.f16|bf16", "d:0 s:1 s:0"},
+    {"mul", "{.$rnd}{.ftz}{.sat}.f32", "d:0 s:0 s:0"},
+    {"mul", "{.$rnd}{.ftz}.f32x2", "d:0 s:0 s:0"},
+    {"mul", "{.$rnd}.f64", "d:0 s:0 s:0"},
+    {"mul", "{.rn}{.ftz}{.sat}.f16|f16x2", "d:0 s:0 s:0"},
+    {"mul", "{.rn}.bf16|bf16x2", "d:0 s:0 s:0"},
+    {"fma", ".$rnd{.ftz}{.sat}.f32", "d:0 s:0 s:0 s:0"},
+    {"fma", ".$rnd{.ftz}.f32x2", "d:0 s:0 s:0 s:0"},
+    {"fma", ".$rnd.f64", "d:0 s:0 s:0 s:0"},
+    {"fma", ".rn{.ftz}{.sat|relu}.f16|f16x2", "d:0 s:0 s:0 s:0"},
+    {"fma", ".rn{.relu}.bf16|bf16x2", "d:0 s:0 s:0 s:0"},
+    {"fma", ".rn.oob{.relu}.f16|f16x2|bf16|bf16x2", "d:0 s:0 s:0 s:0"},
+    {"fma", ".$rnd{.sat}.f32.f16|bf16", "d:0 s:1 s:1 s:0"},
+    {"mad", ".$rnd{.ftz}{.sat}.f32", "d:0 s:0 s:0 s:0"},
+    {"mad", ".$rnd.f64", "d:0 s:0 s:0 s:0"},
+    {"div", ".approx|full|$rnd{.ftz}.f32", "d:0 s:0 s:0"},
+    {"div", ".$rnd.f64", "d:0 s:0 s:0"},
+    {"abs", "{.ftz}.f32|f16|f16x2", "d:0 s:0"},
+    {"abs", ".f64|bf16|bf16x2", "d:0 s:0"},
+    {"neg", "{.ftz}.f32|f16|f16x2", "d:0 s:0"},
+    {"neg", ".f64|bf16|bf16x2", "d:0 s:0"},
+    {"min", "{.ftz}{.NaN}.f32|f16|f16x2", "d:0 s:0 s:0"},
+    {"min", "{.ftz}{.NaN}.xorsign.abs.f32|f16|f16x2", "d:0 s:0 s:0"},
+    {"min", "{.ftz}{.NaN}{.abs}.f32", "d:0 s:0 s:0 s:0"},
+    {"min", ".f64", "d:0 s:0 s:0"},
+    {"min", "{.NaN}.bf16|bf16x2", "d:0 s:0 s:0"},
+    {"min", "{.NaN}.xorsign.abs.bf16|bf16x2", "d:0 s:0 s:0"},
+    {"max", "{.ftz}{.NaN}.f32|f16|f16x2", "d:0 s:0 s:0"},
+    {"max", "{.ftz}{.NaN}.xorsign.abs.f32|f16|f16x2", "d:0 s:0 s:0"},
+    {"max", "{.ftz}{.NaN}{.abs}.f32", "d:0 s:0 s:0 s:0"},
+    {"max", ".f64", "d:0 s:0 s:0"},
+    {"max", "{.NaN}.bf16|bf16x2", "d:0 s:0 s:0"},
+    {"max", "{.NaN}.xorsign.abs.bf16|bf16x2", "d:0 s:0 s:0"},
+    {"rcp", ".approx|$rnd{.ftz}.f32", "d:0 s:0"},
+    {"rcp", ".$rnd.f64", "d:0 s:0"},
+    {"rcp", ".approx.ftz.f64", "d:0 s:0"},
+    {"sqrt", ".approx|$rnd{.ftz}.f32", "d:0 s:0"},
+    {"sqrt", ".$rnd.f64", "d:0 s:0"},
+    {"rsqrt", ".approx{.ftz}.f32|f64", "d:0 s:0"},
+    {"sin", ".approx{.ftz}.f32", "d:0 s:0"},
+    {"cos", ".approx{.ftz}.f32", "d:0 s:0"},
+    {"lg2", ".approx{.ftz}.f32", "d:0 s:0"},
+    {"ex2", ".approx{.ftz}.f32", "d:0 s:0"},
+    {"ex2", ".approx.f16|f16x2", "d:0 s:0"},
+    {"ex2", ".approx.ftz.bf16|bf16x2", "d:0 s:0"},
+    {"tanh", ".approx.f32|f16|f16x2|bf16|bf16x2", "d:0 s:0"},
+    {"copysign", ".f32|f64", "d:0 s:0 s:0"},
+    {"testp", ".finite|infinite|number|notanumber|normal|subnormal.f32|f64",
+     "d:pred s:0"},
+
+    {"setp", ".eq|ne.b16|b32|b64", "d:pred|pred s:0 s:0"},
+    {"setp", ".$order.s16|s32|s64", "d:pred|pred s:0 s:0"},
+    {"setp", ".$order|lo|ls|hi|hs.u16|u32|u64", "d:pred|pred s:0 s:0"},
+    {"setp", ".$fcmp{.ftz}.f32", "d:pred|pred s:0 s:0"},
+    {"setp", ".$fcmp.f64", "d:pred|pred s:0 s:0"},
+    {"setp", ".$fcmp{.ftz}.f16", "d:pred|pred s:0 s:0"},
+    {"setp", ".$fcmp.bf16", "d:pred|pred s:0 s:0"},
+    {"setp", ".$fcmp{.ftz}.f16x2", "d:pred||pred s:0 s:0"},
+    {"setp", ".$fcmp.bf16x2", "d:pred||pred s:0 s:0"},
+    {"setp", ".eq|ne.$bool.b16|b32|b64", "d:pred|pred s:0 s:0 b:pred"},
+    {"setp", ".$order.$bool.s16|s32|s64", "d:pred|pred s:0 s:0 b:pred"},
+    {"setp", ".$order|lo|ls|hi|hs.$bool.u16|u32|u64",
+     "d:pred|pred s:0 s:0 b:pred"},
+    {"setp", ".$fcmp.$bool{.ftz}.f32", "d:pred|pred s:0 s:0 b:pred"},
+    {"setp", ".$fcmp.$bool.f64", "d:pred|pred s:0 s:0 b:pred"},
+    {"setp", ".$fcmp.$bool{.ftz}.f16", "d:pred|pred s:0 s:0 b:pred"},
+    {"setp", ".$fcmp.$bool.bf16", "d:pred|pred s:0 s:0 b:pred"},
+    {"setp", ".$fcmp.$bool{.ftz}.f16x2", "d:pred||pred s:0 s:0 b:pred"},
+    {"setp", ".$fcmp.$bool.bf16x2", "d:pred||pred s:0 s:0 b:pred"},
+    {"set", ".$order|lo|ls|hi|hs.u32|s32|f32.b16|b32|b64|$int", "d:0 s:1 s:1"},
+    {"set", ".$fcmp{.ftz}.u32|s32|f32.f32|f64", "d:0 s:1 s:1"},
+    {"set", ".$fcmp{.ftz}.f16|u16|s16|u32|s32.f16", "d:0 s:1 s:1"},
+    {"set", ".$fcmp.bf16|u16|s16|u32|s32.bf16", "d:0 s:1 s:1"},
+    {"set", ".$fcmp{.ftz}.f16x2|u32|s32.f16x2", "d:0 s:1 s:1"},
+    {"set", ".$fcmp.bf16x2|u32|s32.bf16x2", "d:0 s:1 s:1"},
+    {"set", ".$order|lo|ls|hi|hs.$bool.u32|s32|f32.b16|b32|b64|$int",
+     "d:0 s:1 s:1 b:pred"},
+    {"set", ".$fcmp.$bool{.ftz}.u32|s32|f32.f32|f64", "d:0 s:1 s:1 b:pred"},
+    {"set", ".$fcmp.$bool{.ftz}.f16|u16|s16|u32|s32.f16", "d:0 s:1 s:1 b:pred"},
+    {"set", ".$fcmp.$bool.bf16|u16|s16|u32|s32.bf16", "d:0 s:1 s:1 b:pred"},
+    {"set", ".$fcmp.$bool{.ftz}.f16x2|u32|s32.f16x2", "d:0 s:1 s:1 b:pred"},
+    {"set", ".$fcmp.$bool.bf16x2|u32|s32.bf16x2", "d:0 s:1 s:1 b:pred"},
+    {"selp", ".$plain", "d:0 s:0 s:0 r:pred"},
+    {"slct", ".$plain.s32", "d:0 s:0 s:0 s:1"},
+    {"slct", "{.ftz}.$plain.f32", "d:0 s:0 s:0 s:1"},
+};
+
+llvm::ArrayRef<InstructionEntry> getFloatInstructions() {
+  return kInstructions;
+}
+
+} // namespace blockscale::emulator
