@@ -9,6 +9,7 @@
 
 #include "blockscale/Emulator/FloatFormats.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <algorithm>
@@ -144,7 +145,7 @@ bool Mma::accumulate(const MmaCta &cta, const MmaMatrix &a,
   UnwrittenCells unwritten;
   std::vector<double> sums(shape.n);
   for (unsigned m = 0; m < getRows(); ++m) {
-    std::fill(sums.begin(), sums.end(), 0.0);
+    llvm::fill(sums, 0.0);
     for (unsigned k = 0; k < shape.k; ++k) {
       double factor = a.row(m)[k];
       const double *column = columns.data() + size_t(k) * shape.n;

@@ -205,7 +205,7 @@ bool replaceField(llvm::MutableArrayRef<uint8_t> bytes, TensorMapField field,
     ++value;
   if (field == TensorMapField::ElementType)
     value = static_cast<uint64_t>(kReplaceElements[value]);
-  uint8_t *to = bytes.data() + info.offset + ordinal * info.bytes;
+  uint8_t *to = bytes.data() + info.offset + size_t(ordinal) * info.bytes;
   for (unsigned i = 0; i < info.bytes; ++i)
     to[i] = value >> (8 * i);
   return true;

@@ -82,7 +82,8 @@ bool TensorMemory::deallocate(uint32_t address, uint32_t columns,
   }
   allocations.erase(it);
   for (unsigned lane = 0; lane < kLanes; ++lane)
-    std::fill_n(written.begin() + lane * kColumns + address, columns, 0);
+    std::fill_n(written.begin() + size_t(lane) * kColumns + address, columns,
+                0);
   return true;
 }
 

@@ -75,8 +75,9 @@ bool copyToTensorMemory(CopyShape shape, uint64_t descriptor,
         return false;
       for (unsigned to : getLanes(shape, row))
         for (unsigned i = 0; i < 4; ++i)
-          memory.set(lane + to, column + byte / 4 + i,
-                     llvm::support::endian::read32le(chunk.data() + 4 * i));
+          memory.set(
+              lane + to, column + byte / 4 + i,
+              llvm::support::endian::read32le(chunk.data() + size_t(4) * i));
     }
   return true;
 }

@@ -92,8 +92,8 @@ TEST_F(MBarrierTest, BytesBeforeExpectation) {
   EXPECT_TRUE(faults.empty());
 }
 
-// PTX says when a phase is complete, and names no operation that would not look:
-// the expectation of bytes that came early completes it as well.
+// PTX says when a phase is complete, and names no operation that would not
+// look: the expectation of bytes that came early completes it as well.
 TEST_F(MBarrierTest, ExpectationCompletes) {
   MBarrier barrier = make(1);
   EXPECT_TRUE(barrier.completeTx(16, faults));
