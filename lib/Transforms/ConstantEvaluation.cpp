@@ -99,19 +99,18 @@ std::optional<ConstantResults> evaluate(ScaleSweepOp op) {
   std::optional<ConstantTensor> x = ConstantTensor::match(op.getX());
   std::optional<ConstantTensor> global =
       ConstantTensor::match(op.getGlobalAmax());
-  std::optional<ConstantTensor> hessian;
-  if (op.getHessian() && !(hessian = ConstantTensor::match(op.getHessian())))
-    return std::nullopt;
-  if (!x || !global || !op.getType().hasStaticShape())
+  FailureOr<std::optional<ConstantTensor>> hessian =
+      ConstantTensor::matchOptional(op.getHessian());
+  if (!x || !global || failed(hessian) || !op.getType().hasStaticShape())
     return std::nullopt;
   constexpr int64_t kBlock = numerics::kSweepBlock;
   Matrices matrices(op.getX().getType());
   int64_t rowBlocks = matrices.cols / kBlock;
   ConstantBuilder result(op.getType());
   MutableArrayRef<float> amaxes = result.getElements<float>();
-  std::vector<float> weights(hessian ? hessian->getCount() : 0);
-  if (hessian)
-    hessian->getFloats(0, weights);
+  std::vector<float> weights(*hessian ? (*hessian)->getCount() : 0);
+  if (*hessian)
+    (*hessian)->getFloats(0, weights);
   parallelFor(op.getContext(), 0, matrices.countRows(), [&](size_t row) {
     float globalAmax =
         global->getFloat(global->getCount() == 1 ? 0 : row / matrices.rows);
@@ -120,7 +119,7 @@ std::optional<ConstantResults> evaluate(ScaleSweepOp op) {
     x->getFloats(row * matrices.cols, values);
     for (int64_t block = 0; block < rowBlocks; ++block) {
       const float *w = values.data() + block * kBlock;
-      int best = hessian
+      int best = *hessian
                      ? numerics::findBestScale(
                            w, scales, weights.data() + block * kBlock * kBlock)
                      : numerics::findBestScale(w, scales);

@@ -134,17 +134,14 @@ std::optional<ConstantResults> evaluate(QuantizeOp op) {
       !op.getScale().getType().hasStaticShape())
     return std::nullopt;
   std::optional<ConstantTensor> x = ConstantTensor::match(op.getX());
-  if (!x)
+  FailureOr<std::optional<ConstantTensor>> global =
+      ConstantTensor::matchOptional(op.getGlobalScale() ? op.getGlobalScale()
+                                                        : op.getGlobalAmax());
+  FailureOr<std::optional<ConstantTensor>> blockAmax =
+      ConstantTensor::matchOptional(op.getBlockAmax());
+  if (!x || failed(global) || failed(blockAmax))
     return std::nullopt;
-  Value globalOperand =
-      op.getGlobalScale() ? op.getGlobalScale() : op.getGlobalAmax();
-  std::optional<ConstantTensor> global, blockAmax;
-  if (globalOperand && !(global = ConstantTensor::match(globalOperand)))
-    return std::nullopt;
-  if (op.getBlockAmax() &&
-      !(blockAmax = ConstantTensor::match(op.getBlockAmax())))
-    return std::nullopt;
-  return ConstantQuantizer(op, *x, global, blockAmax).evaluate();
+  return ConstantQuantizer(op, *x, *global, *blockAmax).evaluate();
 }
 
 } // namespace blockscale

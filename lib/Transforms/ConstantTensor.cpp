@@ -42,6 +42,16 @@ ConstantTensor::ConstantTensor(Attribute constant, Type type)
     count = -1;
 }
 
+FailureOr<std::optional<ConstantTensor>>
+ConstantTensor::matchOptional(Value value) {
+  if (!value)
+    return std::optional<ConstantTensor>();
+  std::optional<ConstantTensor> constant = match(value);
+  if (!constant)
+    return failure();
+  return constant;
+}
+
 std::optional<ConstantTensor> ConstantTensor::match(Value value) {
   Attribute constant;
   if (!matchPattern(value, m_Constant(&constant)))

@@ -24,6 +24,10 @@ public:
   /// Nothing where `value` is no constant with all its elements.
   static std::optional<ConstantTensor> match(mlir::Value value);
 
+  /// The same of an optional operand: success and nothing where it is absent.
+  static mlir::FailureOr<std::optional<ConstantTensor>>
+  matchOptional(mlir::Value value);
+
   int64_t getCount() const { return count; }
 
   /// Element `index` of f32 or bf16 elements.
