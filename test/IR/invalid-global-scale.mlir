@@ -9,7 +9,7 @@ func.func @global_scale_c1(%a: tensor<f32>) {
 // -----
 
 func.func @global_scale_type(%a: tensor<bf16>) {
-  // expected-error @below {{operand #0 must be ranked tensor of 32-bit float values, but got 'tensor<bf16>'}}
+  // expected-error @below {{operand #0 must be ranked tensor of 32-bit float values without encoding, but got 'tensor<bf16>'}}
   %0 = blockscale.global_scale %a : tensor<bf16>
   return
 }

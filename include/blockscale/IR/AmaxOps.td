@@ -88,7 +88,7 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
     ```
   }];
   let arguments = (ins
-    RankedTensorOf<[F32]>:$amax,
+    BlockScale_F32Tensor:$amax,
     OptionalAttr<BlockScale_RecipeAttr>:$recipe);
   let results = (outs RankedTensorOf<[F32]>:$scale);
   let assemblyFormat = [{
@@ -141,7 +141,7 @@ def BlockScale_ScaleSweepOp : BlockScale_TensorOp<"scale_sweep",
   let arguments = (ins
     BlockScale_InputTensor:$x,
     BlockScale_GlobalValue:$global_amax,
-    Optional<RankedTensorOf<[F32]>>:$hessian);
+    Optional<BlockScale_F32Tensor>:$hessian);
   let results = (outs RankedTensorOf<[F32]>:$block_amax);
   let assemblyFormat = [{
     $x `global_amax` `(` $global_amax `:` type($global_amax) `)`

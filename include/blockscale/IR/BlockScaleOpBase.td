@@ -33,9 +33,19 @@ def BlockScale_DataTensor
     : RankedTensorOf<[F4E2M1FN, F6E2M3FN, F6E3M2FN, F8E4M3FN, F8E5M2]>;
 def BlockScale_ScaleTensor : RankedTensorOf<[F8E4M3FN, F8E8M0FNU]>;
 def BlockScale_ResultTensor : RankedTensorOf<[F32, BF16, F16]>;
+
+/// An operand that has no layout: storage would drop the encoding.
+class BlockScale_PlainTensorOf<list<Type> types> : ConfinedType<
+    RankedTensorOf<types>,
+    [CPred<"!::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding()">],
+    RankedTensorOf<types>.summary # " without encoding">;
+def BlockScale_F32Tensor : BlockScale_PlainTensorOf<[F32]>;
+def BlockScale_BiasTensor : BlockScale_PlainTensorOf<[F32, BF16, F16]>;
+/// Seed and offset of random bits.
+def BlockScale_RngTensor : BlockScale_PlainTensorOf<[I64]>;
 /// Ends of groups, on device.
-def BlockScale_OffsetsTensor : RankedTensorOf<[I32]>;
+def BlockScale_OffsetsTensor : BlockScale_PlainTensorOf<[I32]>;
 /// One value per tensor (scalar or 0-d), batch element, row or group.
-def BlockScale_GlobalValue : AnyTypeOf<[F32, RankedTensorOf<[F32]>]>;
+def BlockScale_GlobalValue : AnyTypeOf<[F32, BlockScale_F32Tensor]>;
 
 #endif // BLOCKSCALE_IR_BLOCKSCALEOPBASE_TD

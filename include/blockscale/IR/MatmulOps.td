@@ -58,7 +58,7 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     BlockScale_ScaleTensor:$scale_b,
     Optional<BlockScale_GlobalValue>:$global_scale_a,
     Optional<BlockScale_GlobalValue>:$global_scale_b,
-    Optional<BlockScale_ResultTensor>:$bias,
+    Optional<BlockScale_BiasTensor>:$bias,
     DenseI64ArrayAttr:$block,
     OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling);
   let results = (outs BlockScale_ResultTensor:$result);
@@ -129,7 +129,7 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     BlockScale_ScaleTensor:$scale_b,
     Optional<BlockScale_GlobalValue>:$global_scale_a,
     Optional<BlockScale_GlobalValue>:$global_scale_b,
-    Optional<BlockScale_ResultTensor>:$bias,
+    Optional<BlockScale_BiasTensor>:$bias,
     DenseI64ArrayAttr:$block,
     OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling);
   let results = (outs BlockScale_ResultTensor:$result);
