@@ -16,7 +16,7 @@ namespace blockscale::emulator {
 static constexpr unsigned kMaxThreads = 1024;
 static constexpr Dim3 kMaxBlock = {1024, 1024, 64};
 static constexpr Dim3 kMaxGrid = {0x7FFFFFFF, 0xFFFF, 0xFFFF};
-static constexpr uint64_t kMaxSharedBytes = 227 * 1024;
+static constexpr uint64_t kMaxSharedBytes = 232448; // 227 KB
 static constexpr uint64_t kMaxParameterBytes = 32764;
 
 static uint64_t getProduct(const Dim3 &dim) {

@@ -108,7 +108,8 @@ static bool checkCopy(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
 static RowPart clipRow(const TensorMap &map, const Coordinates &start) {
   RowPart part = {0, 0, map.address};
   for (unsigned i = 1; i < map.rank; ++i) {
-    if (start[i] < 0 || uint64_t(start[i]) >= map.dims[i])
+    // What is negative is beyond every size, too.
+    if (uint64_t(start[i]) >= map.dims[i])
       return part;
     part.address += start[i] * map.strides[i - 1];
   }
@@ -192,19 +193,18 @@ static bool loadRow(const TensorMap &map, const Coordinates &start,
          placeRow(map, row, shared, to, faults);
 }
 
-/// Bytes `first` to `end` of a dense row of shared memory.
+/// The first `size` bytes of a row of shared memory, in the tensor's order.
 static bool collectRow(const TensorMap &map, const Memory &shared,
-                       uint64_t from, uint32_t first, uint32_t end,
+                       uint64_t from, uint32_t size,
                        llvm::SmallVectorImpl<uint8_t> &row, Faults &faults) {
-  unsigned slot = std::min(16u, getAtom(map.swizzle));
-  while (first < end) {
-    uint32_t stop = std::min<uint32_t>(end, first / slot * slot + slot);
-    llvm::ArrayRef<uint8_t> bytes = shared.read(
-        applySwizzle(map.swizzle, from + first), stop - first, 1, faults);
-    if (bytes.size() != stop - first)
+  uint32_t slot = std::min(16u, getAtom(map.swizzle));
+  for (uint32_t i = 0; i < size; i += slot) {
+    uint32_t part = std::min(slot, size - i);
+    llvm::ArrayRef<uint8_t> bytes =
+        shared.read(applySwizzle(map.swizzle, from + i), part, 1, faults);
+    if (bytes.size() != part)
       return false;
     llvm::append_range(row, bytes);
-    first = stop;
   }
   return true;
 }
@@ -221,14 +221,14 @@ static llvm::SmallVector<uint8_t, 256> pack6(llvm::ArrayRef<uint8_t> values) {
 static bool storeRow(const TensorMap &map, const Coordinates &start,
                      const Memory &shared, uint64_t from, Memory &global,
                      Faults &faults) {
+  // Stores have no negative coordinates: the part starts with the row.
   RowPart part = clipRow(map, start);
   if (part.first == part.end)
     return true;
   bool isPacked = map.element == TensorElement::U6Align16;
   unsigned bits = isPacked ? 8 : getBits(map.element);
   llvm::SmallVector<uint8_t, 256> row;
-  if (!collectRow(map, shared, from, part.first * bits / 8, part.end * bits / 8,
-                  row, faults))
+  if (!collectRow(map, shared, from, part.end * bits / 8, row, faults))
     return false;
   if (isPacked)
     row = pack6(row);

@@ -150,10 +150,10 @@ TEST_F(SmemDescriptorTest, MnMajorSwizzle64Bf16) {
 
 // CuTe's atom for 32-byte chunks: 1024 bits by 4, Swizzle<2,5,2>.
 TEST_F(SmemDescriptorTest, MnMajorSwizzle128Atom32) {
-  SmemDescriptor d = make(0, 4096, 512, 1);
+  SmemDescriptor d = make(0, 4096, 8192, 1);
   for (unsigned m = 0; m < 256; m += 4)
     for (unsigned k = 0; k < 8; ++k) {
-      uint32_t linear = m % 128 + m / 128 * 4096 + k % 4 * 128 + k / 4 * 512;
+      uint32_t linear = m % 128 + m / 128 * 4096 + k % 4 * 128 + k / 4 * 8192;
       EXPECT_EQ(locate(d, Major::MN, m, k),
                 linear ^ (((linear >> 7) & 3) << 5));
     }

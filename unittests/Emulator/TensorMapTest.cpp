@@ -223,6 +223,15 @@ TEST_F(TensorMapTest, ModesAndSwizzles) {
                  m.swizzle = Swizzle::Span128Atom64;
                }),
                "no swizzle or one of 128 bytes without flip");
+  expectBroken(with([](TensorMap &m) {
+                 m.element = TensorElement::U6Align16;
+                 m.swizzle = Swizzle::Span128Atom32Flip8;
+               }),
+               "no swizzle or one of 128 bytes without flip");
+  expectValid(with([](TensorMap &m) {
+    m.element = TensorElement::U6Align16;
+    m.swizzle = Swizzle::Span128Atom64;
+  }));
   expectBroken(with([](TensorMap &m) { m.fill = TensorFill::Nan; }),
                "floating-point element type for NaN fill, but got UINT8");
   auto interleaved = [](TensorMap &m) {
@@ -232,6 +241,17 @@ TEST_F(TensorMapTest, ModesAndSwizzles) {
     m.interleave = TensorInterleave::Bytes32;
   };
   expectBroken(with(interleaved), "swizzled within 32 bytes");
+  auto interleavedAt = [&](uint64_t offset, uint64_t stride) {
+    return with([&](TensorMap &m) {
+      interleaved(m);
+      m.swizzle = Swizzle::Span32;
+      m.address += offset;
+      m.strides[1] += stride;
+    });
+  };
+  expectValid(interleavedAt(32, 32));
+  expectBroken(interleavedAt(16, 0), "global address to be a multiple of 32");
+  expectBroken(interleavedAt(0, 16), "multiple of 32 bytes");
   expectBroken(with([&](TensorMap &m) {
                  interleaved(m);
                  m.interleave = TensorInterleave::Bytes16;
