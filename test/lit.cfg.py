@@ -42,7 +42,7 @@ llvm_config.with_environment(
     "PATH", [config.blockscale_tools_dir, config.llvm_tools_dir], append_path=True)
 llvm_config.add_tool_substitutions(
     ["blockscale-opt", "blockscale-compile", "blockscale-run", "blockscale-reduce",
-     "blockscale-lsp-server", "mlir-opt", "split-file"],
+     "blockscale-emulate", "blockscale-lsp-server", "mlir-opt", "split-file"],
     [config.blockscale_tools_dir, config.llvm_tools_dir])
 
 ptxas = subprocess.run([os.path.join(source, "scripts/find-ptxas.sh")],

@@ -17,10 +17,12 @@ namespace blockscale::emulator {
 
 static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> kSets[] = {
     {"int", "u16|u32|u64|s16|s32|s64"},
+    {"any", "u8|s8|u16|u32|u64|s16|s32|s64"},
     {"int32", "u32|u64|s32|s64"},
     {"memory", "b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64"},
     {"plain", "b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64"},
     {"rnd", "rn|rz|rm|rp"},
+    {"sem", "relaxed|acquire|release|acq_rel"},
     {"scope", "cta|cluster|gpu|sys"},
     {"vec", "v2|v4|v8"},
     {"order", "eq|ne|lt|le|gt|ge"},
@@ -79,17 +81,23 @@ void NotationReader::readSet(llvm::StringRef name, ModifierGroup &group) {
 
 void NotationReader::readModifiers(llvm::StringRef text) {
   bool isOptional = false;
+  unsigned links = 0, link = 0;
   while (!text.empty()) {
     if (text.consume_front("{")) {
       isOptional = true;
+      link = text.take_until([](char c) { return c == '}'; }).count('.') > 1
+                 ? ++links
+                 : 0;
     } else if (text.consume_front("}")) {
       isOptional = false;
+      link = 0;
     } else {
       llvm::StringRef item = text.drop_front().take_until(
           [](char c) { return c == '.' || c == '{' || c == '}'; });
       text = text.drop_front(1 + item.size());
       ModifierGroup &group = form.groups.emplace_back();
       group.isOptional = isOptional;
+      group.link = link;
       for (llvm::StringRef choice : llvm::split(item, '|'))
         if (choice.consume_front("$"))
           readSet(choice, group);

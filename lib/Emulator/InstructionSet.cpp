@@ -39,6 +39,13 @@ static llvm::ArrayRef<InstructionForm> findForms(llvm::StringRef opcode) {
   return {begin, end};
 }
 
+/// Types keep their order, which tells the destination's from the source's.
+static bool isTypeName(llvm::StringRef name) {
+  static constexpr llvm::StringLiteral kFragmentTypes[] = {
+      "e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "ue8m0", "ue4m3"};
+  return findType(name) || llvm::is_contained(kFragmentTypes, name);
+}
+
 /// The words of the name in order, then each modifier to the first group that
 /// has it and is free.
 static ModifierMatch matchModifiers(const Instruction &instruction,
@@ -54,19 +61,34 @@ static ModifierMatch matchModifiers(const Instruction &instruction,
     }
     ++match.matched;
   }
+  size_t firstType = 0;
   llvm::SmallVector<bool, 8> isTaken(form.groups.size(), false);
+  auto isLinkTaken = [&](unsigned link) {
+    for (auto [i, group] : llvm::enumerate(form.groups))
+      if (isTaken[i] && link != 0 && group.link == link)
+        return true;
+    return false;
+  };
+  // A type behind which another type already stands.
+  auto isPassed = [&](size_t i) {
+    return i < firstType && isTypeName(form.groups[i].choices.front());
+  };
   auto expectFree = [&](bool isNeeded) {
     for (auto [i, group] : llvm::enumerate(form.groups))
-      if (!isTaken[i] && (!isNeeded || !group.isOptional))
+      if (!isTaken[i] && !isPassed(i) &&
+          (!isNeeded || !group.isOptional || isLinkTaken(group.link)))
         match.expected.append(group.choices.begin(), group.choices.end());
   };
   for (const Modifier &modifier :
        llvm::drop_begin(instruction.modifiers, words)) {
-    bool isFound = false;
-    for (auto [i, group] : llvm::enumerate(form.groups)) {
-      if (isTaken[i] || !llvm::is_contained(group.choices, modifier.text))
+    bool isFound = false, isType = isTypeName(modifier.text);
+    for (size_t i = isType ? firstType : 0; i < form.groups.size(); ++i) {
+      if (isTaken[i] ||
+          !llvm::is_contained(form.groups[i].choices, modifier.text))
         continue;
       isTaken[i] = isFound = true;
+      if (isType)
+        firstType = i + 1;
       break;
     }
     if (!isFound) {

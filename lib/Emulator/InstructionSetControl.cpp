@@ -67,7 +67,6 @@ static constexpr InstructionEntry kInstructions[] = {
     {"fence.proxy",
      ".async::generic.release.sync_restrict::shared::cta.cluster", ""},
     {"membar.proxy", ".alias", ""},
-    {"membar.proxy", ".async{.global|shared::cta|shared::cluster}", ""},
 };
 
 llvm::ArrayRef<InstructionEntry> getControlInstructions() {

@@ -14,7 +14,7 @@ namespace blockscale::emulator {
 static constexpr InstructionEntry kInstructions[] = {
     {"add", ".$int|u16x2|s16x2", "d:0 s:0 s:0"},
     {"add", ".sat.s32", "d:0 s:0 s:0"},
-    {"sub", ".$int|u16x2|s16x2", "d:0 s:0 s:0"},
+    {"sub", ".$int", "d:0 s:0 s:0"},
     {"sub", ".sat.s32", "d:0 s:0 s:0"},
     {"mul", ".lo|hi.$int", "d:0 s:0 s:0"},
     {"mul", ".wide.u16|u32|s16|s32", "d:0+ s:0 s:0"},

@@ -67,7 +67,7 @@ static constexpr InstructionEntry kInstructions[] = {
      "v4:f32 v4:b32 v2:b32 v4:f32 s:b32 v2:b16 s:b32 v2:b16"},
     {"mma",
      ".sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale"
-     ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3|ue8m0",
+     ".scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
      "v4:f32 v4:b32 v2:b32 v4:f32 s:b32 v2:b16 s:b32 v2:b16"},
     {"mma",
      ".sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale"

@@ -14,32 +14,27 @@ namespace blockscale::emulator {
 static constexpr InstructionEntry kInstructions[] = {
     {"ld",
      "{.weak}{.const|global|local|param|param::entry|param::func|$shared}"
-     "{.ca|cg|cs|lu|cv}{.$L1}{.$L2}{.L2::cache_hint}{.$prefetch}{.$vec}"
-     ".$memory",
+     "{.ca|cg|cs|lu|cv|$L1}{.$L2}{.L2::cache_hint}{.$prefetch}{.$vec}.$memory",
      "x:0w a h:b64"},
+    {"ld", ".volatile{.global|$shared}{.$prefetch}{.$vec}.$memory", "x:0w a"},
     {"ld",
-     ".volatile{.const|global|local|param|param::entry|param::func|$shared}"
+     ".relaxed|acquire.$scope{.global|$shared}{.$L1}{.$L2}{.L2::cache_hint}"
      "{.$prefetch}{.$vec}.$memory",
-     "x:0w a"},
-    {"ld",
-     ".relaxed|acquire.$scope{.global|local|param|$shared}{.$L1}{.$L2}"
-     "{.L2::cache_hint}{.$prefetch}{.$vec}.$memory",
      "x:0w a h:b64"},
     {"ld", ".mmio.relaxed.sys{.global}.$memory", "x:0w a"},
     {"ld",
-     ".global.nc{.ca|cg|cs}{.$L1}{.$L2}{.L2::cache_hint}{.$prefetch}{.$vec}"
+     ".global.nc{.ca|cg|cs|$L1}{.$L2}{.L2::cache_hint}{.$prefetch}{.$vec}"
      ".$memory",
      "x:0w a h:b64"},
     {"ldu", "{.global}{.v2|v4}.$memory", "x:0w a"},
     {"st",
-     "{.weak}{.global|local|param|param::func|$shared}{.wb|cg|cs|wt}{.$L1}"
-     "{.$L2}{.L2::cache_hint}{.$vec}.$memory",
-     "a x:0w h:b64"},
-    {"st", ".volatile{.global|local|param|param::func|$shared}{.$vec}.$memory",
-     "a x:0w"},
-    {"st",
-     ".relaxed|release.$scope{.global|local|param|$shared}{.$L1}{.$L2}"
+     "{.weak}{.global|local|param|param::func|$shared}{.wb|cg|cs|wt|$L1}{.$L2}"
      "{.L2::cache_hint}{.$vec}.$memory",
+     "a x:0w h:b64"},
+    {"st", ".volatile{.global|$shared}{.$vec}.$memory", "a x:0w"},
+    {"st",
+     ".relaxed|release.$scope{.global|$shared}{.$L1}{.$L2}{.L2::cache_hint}"
+     "{.$vec}.$memory",
      "a x:0w h:b64"},
     {"st", ".mmio.relaxed.sys{.global}.$memory", "a x:0w"},
     {"st.async",
@@ -66,67 +61,74 @@ static constexpr InstructionEntry kInstructions[] = {
     {"createpolicy.cvt", ".L2.b64", "d:b64 s:b64"},
 
     {"atom",
-     "{.relaxed|acquire|release|acq_rel}{.$scope}{.global|$shared}"
-     ".and|or|xor{.L2::cache_hint}.b32|b64",
+     "{.$sem}{.$scope}{.global|$shared}"
+     ".$bool{.L2::cache_hint}.b32|b64",
      "d:0 a s:0 h:b64"},
     {"atom",
-     "{.relaxed|acquire|release|acq_rel}{.$scope}{.global|$shared}"
-     ".exch{.L2::cache_hint}.b32|b64|b128|u32|u64|s32|s64|f32|f64",
+     "{.$sem}{.$scope}{.global|$shared}"
+     ".exch{.L2::cache_hint}.b32|b64|b128",
      "d:0 a s:0 h:b64"},
     {"atom",
-     "{.relaxed|acquire|release|acq_rel}{.$scope}{.global|$shared}"
-     ".cas{.L2::cache_hint}.b16|b32|b64|b128|u32|u64|s32|s64",
-     "d:0 a s:0 s:0 h:b64"},
-    {"atom",
-     "{.relaxed|acquire|release|acq_rel}{.$scope}{.global|$shared}"
-     ".add{.L2::cache_hint}.u32|u64|s32|s64|f32|f64",
+     "{.$sem}{.$scope}{.global|$shared}"
+     ".add{.L2::cache_hint}.u32|u64|s32|f32|f64",
      "d:0 a s:0 h:b64"},
     {"atom",
-     "{.relaxed|acquire|release|acq_rel}{.$scope}{.global|$shared}"
+     "{.$sem}{.$scope}{.global|$shared}"
      ".inc|dec{.L2::cache_hint}.u32",
      "d:0 a s:0 h:b64"},
     {"atom",
-     "{.relaxed|acquire|release|acq_rel}{.$scope}{.global|$shared}"
+     "{.$sem}{.$scope}{.global|$shared}"
      ".min|max{.L2::cache_hint}.u32|u64|s32|s64",
      "d:0 a s:0 h:b64"},
     {"atom",
-     "{.relaxed|acquire|release|acq_rel}{.$scope}{.global|$shared}"
+     "{.$sem}{.$scope}{.global|$shared}"
      ".add.noftz{.L2::cache_hint}.f16|f16x2|bf16|bf16x2",
      "d:0 a s:0 h:b64"},
+    {"atom", "{.$sem}{.$scope}{.global|$shared}.cas.b16|b32|b64|b128",
+     "d:0 a s:0 s:0"},
     {"atom",
-     "{.relaxed|acquire|release|acq_rel}{.$scope}{.global}"
+     "{.$sem}{.$scope}{.global}"
      ".add{.L2::cache_hint}.v2|v4.f32",
      "x:0 a x:0 h:b64"},
     {"atom",
-     "{.relaxed|acquire|release|acq_rel}{.$scope}{.global}"
-     ".add|min|max.noftz{.L2::cache_hint}.$vec.f16|bf16|f16x2|bf16x2",
+     "{.$sem}{.$scope}{.global}"
+     ".add|min|max.noftz{.L2::cache_hint}.$vec.f16|bf16",
+     "x:0 a x:0 h:b64"},
+    {"atom",
+     "{.$sem}{.$scope}{.global}"
+     ".add|min|max.noftz{.L2::cache_hint}.v2|v4.f16x2|bf16x2",
      "x:0 a x:0 h:b64"},
     {"red",
-     "{.relaxed|release}{.$scope}{.global|$shared}.and|or|xor"
-     "{.L2::cache_hint}.b32|b64",
+     "{.relaxed|release}{.$scope}{.global|$shared}"
+     ".$bool{.L2::cache_hint}.b32|b64",
      "a s:0 h:b64"},
     {"red",
-     "{.relaxed|release}{.$scope}{.global|$shared}.add"
-     "{.L2::cache_hint}.u32|u64|s32|s64|f32|f64",
+     "{.relaxed|release}{.$scope}{.global|$shared}"
+     ".add{.L2::cache_hint}.u32|u64|s32|f32|f64",
      "a s:0 h:b64"},
     {"red",
-     "{.relaxed|release}{.$scope}{.global|$shared}.inc|dec"
-     "{.L2::cache_hint}.u32",
+     "{.relaxed|release}{.$scope}{.global|$shared}"
+     ".inc|dec{.L2::cache_hint}.u32",
      "a s:0 h:b64"},
     {"red",
-     "{.relaxed|release}{.$scope}{.global|$shared}.min|max"
-     "{.L2::cache_hint}.u32|u64|s32|s64",
+     "{.relaxed|release}{.$scope}{.global|$shared}"
+     ".min|max{.L2::cache_hint}.u32|u64|s32|s64",
      "a s:0 h:b64"},
     {"red",
-     "{.relaxed|release}{.$scope}{.global|$shared}.add.noftz"
-     "{.L2::cache_hint}.f16|f16x2|bf16|bf16x2",
+     "{.relaxed|release}{.$scope}{.global|$shared}"
+     ".add.noftz{.L2::cache_hint}.f16|f16x2|bf16|bf16x2",
      "a s:0 h:b64"},
     {"red",
-     "{.relaxed|release}{.$scope}{.global}.add{.L2::cache_hint}.v2|v4.f32",
+     "{.relaxed|release}{.$scope}{.global}"
+     ".add{.L2::cache_hint}.v2|v4.f32",
      "a x:0 h:b64"},
     {"red",
-     "{.relaxed|release}{.$scope}{.global}.add|min|max.noftz"
-     "{.L2::cache_hint}.$vec.f16|bf16|f16x2|bf16x2",
+     "{.relaxed|release}{.$scope}{.global}"
+     ".add|min|max.noftz{.L2::cache_hint}.$vec.f16|bf16",
+     "a x:0 h:b64"},
+    {"red",
+     "{.relaxed|release}{.$scope}{.global}"
+     ".add|min|max.noftz{.L2::cache_hint}.v2|v4.f16x2|bf16x2",
      "a x:0 h:b64"},
     {"red.async",
      ".relaxed.cluster{.shared::cluster}.mbarrier::complete_tx::bytes"

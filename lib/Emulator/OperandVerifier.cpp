@@ -80,6 +80,8 @@ static llvm::StringRef getKindName(const OperandSpec &spec) {
     return "a predicate";
   case 'i':
     return "an integer";
+  case 'o':
+    return "'_'";
   case 'a':
     return "an address";
   case 't':
@@ -123,6 +125,7 @@ private:
                    unsigned count);
   bool matchSplit(const Operand &operand, const OperandSpec &spec);
   bool matchAddress(const Operand &operand, const OperandSpec &spec);
+  bool matchAccess(const Operand &operand, const OperandSpec &spec);
   bool matchAccumulators(const Operand &operand, const OperandSpec &spec);
   bool matchLabel(const Operand &operand, const OperandSpec &spec);
 
@@ -267,7 +270,7 @@ bool Matcher::matchValue(const Operand &operand, const OperandSpec &spec) {
   bool fits = false;
   switch (operand.kind) {
   case OperandKind::Register:
-    fits = spec.kind != 'i';
+    fits = spec.kind != 'i' && spec.kind != 'o';
     break;
   case OperandKind::Special:
     fits = spec.kind == 'S';
@@ -278,14 +281,14 @@ bool Matcher::matchValue(const Operand &operand, const OperandSpec &spec) {
            operand.symbol.kind != SymbolKind::Prototype;
     break;
   case OperandKind::Integer:
-    fits = spec.kind != 'd' && spec.kind != 'r';
+    fits = spec.kind != 'd' && spec.kind != 'r' && spec.kind != 'o';
     break;
   case OperandKind::Single:
   case OperandKind::Double:
     fits = spec.kind == 's' || spec.kind == 'S';
     break;
   case OperandKind::Sink:
-    fits = spec.kind == 'd';
+    fits = spec.kind == 'd' || spec.kind == 'o';
     break;
   default:
     break;
@@ -384,6 +387,16 @@ bool Matcher::matchAddress(const Operand &operand, const OperandSpec &spec) {
   return matchVector(operand.elements[1], coordinate, getCoordinateCount());
 }
 
+/// No access is wider than 32 bytes.
+bool Matcher::matchAccess(const Operand &operand, const OperandSpec &spec) {
+  unsigned count = getVectorSize();
+  std::optional<Type> type = getType(spec);
+  if (type && count * getInfo(*type).bits > 256)
+    return fail(operand, "to have at most 256 bits, but got " +
+                             llvm::Twine(count * getInfo(*type).bits));
+  return matchVector(operand, spec, count);
+}
+
 /// Accumulators of f16 lie in pairs.
 bool Matcher::matchAccumulators(const Operand &operand,
                                 const OperandSpec &spec) {
@@ -411,7 +424,7 @@ bool Matcher::matchOperand(const Operand &operand, const OperandSpec &spec) {
   case 'v':
     return matchVector(operand, spec, spec.count);
   case 'x':
-    return matchVector(operand, spec, getVectorSize());
+    return matchAccess(operand, spec);
   case 'm':
     return matchVector(operand, spec, getMatrixCount());
   case 'z':

@@ -56,7 +56,7 @@ TEST(InstructionSet, NotationIsWhole) {
         EXPECT_FALSE(choice.empty() || choice.contains('$')) << form.name.str();
     }
     for (const OperandSpec &spec : form.operands) {
-      EXPECT_TRUE(llvm::StringRef("dsSrbiatvxkmzglnhMc").contains(spec.kind))
+      EXPECT_TRUE(llvm::StringRef("dosSrbiatvxkmzglnhMc").contains(spec.kind))
           << form.name.str();
       EXPECT_EQ(spec.pair != OperandSpec::NoPair, spec.pairType.has_value())
           << form.name.str();
@@ -113,6 +113,7 @@ TEST(InstructionSet, Known) {
            "fence.proxy.tensormap::generic.acquire.gpu [%d1], 128;",
            "fence.mbarrier_init.release.cluster;",
            "mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [g], 64;",
+           "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];",
            "mbarrier.try_wait.parity.shared.b64 %p1, [g], %r1, 1000;",
            "mbarrier.try_wait.shared.b64 %p1, [g], %d1;",
            "cp.async.cg.shared.global [g], [%d1], 16, %r1;",
@@ -184,6 +185,18 @@ TEST(InstructionSet, UnknownNames) {
   EXPECT_EQ(verify("ex2.approx.bf16 %h1, %h2;"),
             "4:1: error: missing modifier of 'ex2.approx.bf16'; known are "
             ".ftz");
+  // Types keep their order, the rest does not.
+  EXPECT_EQ(verify("cvt.rzi.f32.s32 %f1, %r1;"),
+            "4:12: error: unknown modifier '.s32' of 'cvt.rzi.f32'; known are "
+            ".f32, .ftz, .sat");
+  EXPECT_EQ(verify("cvt.s32.rzi.f32 %r1, %f1;"), "");
+  // `{.a.b}` is both or none.
+  EXPECT_EQ(verify("mbarrier.arrive.release.shared.b64 _, [g];"),
+            "4:1: error: missing modifier of 'mbarrier.arrive.release.shared."
+            "b64'; known are .cluster, .cta");
+  EXPECT_EQ(verify("cvt.f32.s32 %f1, %r1;"),
+            "4:1: error: missing modifier of 'cvt.f32.s32'; known are .rm, "
+            ".rn, .rp, .rz");
   // A word of the name has its place.
   EXPECT_EQ(verify("mbarrier.b64.init [g], 1;"),
             "4:9: error: unknown modifier '.b64' of 'mbarrier'; known are "
@@ -224,6 +237,13 @@ TEST(InstructionSet, OperandKinds) {
   EXPECT_EQ(verify("ld.global.b32 %r1, [%f1];"),
             "4:20: error: expected operand 2 of 'ld.global.b32' to have an "
             "address of 32 or 64 bits, but got '%f1' of type '.f32'");
+  EXPECT_EQ(verify("ld.v8.b64 {%d1, %d1, %d1, %d1, %d1, %d1, %d1, %d1}, "
+                   "[%d1];"),
+            "4:11: error: expected operand 1 of 'ld.v8.b64' to have at most "
+            "256 bits, but got 512");
+  EXPECT_EQ(verify("mbarrier.arrive.shared::cluster.b64 %d1, [%r1];"),
+            "4:37: error: expected operand 1 of 'mbarrier.arrive.shared::"
+            "cluster.b64' to be '_', but got a register");
   EXPECT_EQ(verify("bra f;"), "4:5: error: expected operand 1 of 'bra' to be a "
                               "label, but got a name");
   EXPECT_EQ(verify("elect.sync %r1, -1;"),

@@ -12,18 +12,20 @@
 //    "d:pred a s:u32 s:u32?"}
 //
 // The words of the name stand first and in order. Modifiers behind them may
-// come in any order, as ptxas takes them: `.a|b` is one of them, `{.a|b}` at
-// most one, `.$set` one of a set named in InstructionForm.cpp.
+// come in any order, as ptxas takes them, but types, which keep theirs: `.a|b`
+// is one of them, `{.a|b}` at most one, `{.a.b}` both or none, `.$set` one of a
+// set named in InstructionForm.cpp.
 //
 // Operands are `KIND[:TYPE][?]`:
-//   d  register, or `_`              s  register or integer or float
-//   S  s, special register, address  r  register
-//   b  predicate, perhaps negated    i  integer
+//   d  register, or `_`              o  `_` alone
+//   s  register, integer or float    S  s, special register, address
+//   r  register                      b  predicate, perhaps negated
+//   i  integer                       l  label
 //   a  address `[..]`                t  `[map, {..}]`, coordinates by `.Nd`
 //   v  vector (v4: of 4 elements)    x  vector by `.vN`, else a scalar
 //   k  vector that splits the type   m  vector by `.xN` of ldmatrix
 //   z  vector by shape of tcgen05.ld g  accumulators of wgmma
-//   l  label                         n  list of targets
+//   n  list of targets               c  all operands of a call
 //   h  s, just where `.L2::cache_hint` stands
 //   M  s, just where `.multicast::cluster` stands
 // TYPE is a type, or N for the type that is the modifiers' Nth, or N+ for twice
@@ -52,6 +54,8 @@ struct InstructionEntry {
 struct ModifierGroup {
   llvm::SmallVector<llvm::StringRef, 4> choices;
   bool isOptional = false;
+  /// Groups of one number other than 0 come all together or not at all.
+  unsigned link = 0;
 };
 
 struct OperandSpec {
