@@ -302,6 +302,14 @@ TEST_F(MmaScaledTest, UnusedScaleBytes) {
   mma.blockSize = 32;
   EXPECT_TRUE(runMma(mma, cta.get(), faults));
   expectClean();
+  // With id 2 the bytes that differ in this lane are the ones in use.
+  mma.descriptor = 0x48a00480;
+  cta.setScales(kScaleA, 128, [](unsigned, unsigned) { return 127; });
+  EXPECT_TRUE(runMma(mma, cta.get(), faults));
+  expectClean();
+  cta.tensor.set(64, kScaleA, 0x12347F7F);
+  EXPECT_TRUE(runMma(mma, cta.get(), faults));
+  expectFault(FaultKind::TensorMemory, "lanes 0 and 64 of column 256 differ");
 }
 
 // Scales in one quarter of the lanes only, or not the same in all.

@@ -84,10 +84,19 @@ TEST_F(MmaTest, AccumulatesOrOverwrites) {
 // Row m of 64 is lane m / 16 * 32 + m % 16.
 TEST_F(MmaTest, SixtyFourRows) {
   fillBF16(64, 8);
-  ASSERT_TRUE(run(makeBF16(64, 8)));
+  MmaInstruction mma = makeBF16(64, 8);
+  ASSERT_TRUE(run(mma));
   for (unsigned m = 0; m < 64; ++m)
     EXPECT_EQ(cta.getFloat(m / 16 * 32 + m % 16, 5), product(m, 5));
   EXPECT_FALSE(cta.tensor.isWritten(16, 0));
+  // Another tile fits between these lanes.
+  mma.d = 16 << 16;
+  ASSERT_TRUE(run(mma));
+  for (unsigned m = 0; m < 64; ++m)
+    EXPECT_EQ(cta.getFloat(m / 16 * 32 + m % 16 + 16, 5), product(m, 5));
+  mma.d = 17 << 16;
+  EXPECT_FALSE(run(mma));
+  EXPECT_EQ(faults.pop_back_val().kind, FaultKind::TensorMemory);
   expectClean();
 }
 
