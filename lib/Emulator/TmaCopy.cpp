@@ -197,9 +197,9 @@ static bool loadRow(const TensorMap &map, const Coordinates &start,
 static bool collectRow(const TensorMap &map, const Memory &shared,
                        uint64_t from, uint32_t size,
                        llvm::SmallVectorImpl<uint8_t> &row, Faults &faults) {
-  uint32_t slot = std::min(16u, getAtom(map.swizzle));
-  for (uint32_t i = 0; i < size; i += slot) {
-    uint32_t part = std::min(slot, size - i);
+  // No swizzle of a store moves less than 16 bytes.
+  for (uint32_t i = 0; i < size; i += 16) {
+    uint32_t part = std::min<uint32_t>(16, size - i);
     llvm::ArrayRef<uint8_t> bytes =
         shared.read(applySwizzle(map.swizzle, from + i), part, 1, faults);
     if (bytes.size() != part)

@@ -177,6 +177,12 @@ TEST_F(TensorMemoryAccessTest, Pack) {
   auto registers = load({FragmentShape::L32x32b, 4, true}, 0, 10);
   for (unsigned reg = 0; reg < 4; ++reg)
     EXPECT_EQ(registers[4 * 7 + reg], (10 + 2 * reg) | (11 + 2 * reg) << 16);
+  // The way back clears the high halves, where the lanes stood.
+  EXPECT_TRUE(storeFragment(memory, {FragmentShape::L32x32b, 4, true}, 0, 10,
+                            registers, faults));
+  EXPECT_EQ(memory.get(7, 12), 12u);
+  EXPECT_EQ(memory.get(7, 13), 13u);
+  EXPECT_EQ(memory.get(7, 18), 7u << 16 | 18);
 }
 
 // A warp of another quarter, or lanes across two of them.
