@@ -52,7 +52,7 @@ struct Decoder {
                                      llvm::StringRef operand);
   std::optional<MmaAccumulator> getAccumulator();
   void checkReserved();
-  void checkScaleId(unsigned first, llvm::StringRef operand);
+  bool checkScaleId(unsigned first, llvm::StringRef operand);
   void checkTranspose(const InstructionDescriptor &descriptor);
   bool checkShape(const InstructionDescriptor &descriptor);
 };
@@ -125,14 +125,16 @@ std::optional<MmaAccumulator> Decoder::getAccumulator() {
   return std::nullopt;
 }
 
-void Decoder::checkScaleId(unsigned first, llvm::StringRef operand) {
-  if (get(first, first + 1) % 2 != 0)
-    report(llvm::formatv("expected the scale factor id of {0} of kind::{1} to "
-                         "be 0 or 2, but got {2} in the instruction descriptor "
-                         "{3:x}",
-                         operand, getName(variant.kind), get(first, first + 1),
-                         bits),
-           "each MMA uses two or four bytes of a column");
+bool Decoder::checkScaleId(unsigned first, llvm::StringRef operand) {
+  if (variant.kind < MmaKind::MXF4 || get(first, first + 1) % 2 == 0)
+    return true;
+  report(llvm::formatv("expected the scale factor id of {0} of kind::{1} to be "
+                       "0 or 2, but got {2} in the instruction descriptor "
+                       "{3:x}",
+                       operand, getName(variant.kind), get(first, first + 1),
+                       bits),
+         "each MMA uses two or four bytes of a column");
+  return false;
 }
 
 void Decoder::checkReserved() {
@@ -161,8 +163,6 @@ void Decoder::checkReserved() {
   }
   expectReserved(12, 12);
   expect(15, 16, 0, "transposition, not for packed types");
-  checkScaleId(4, "B");
-  checkScaleId(29, "A");
 }
 
 /// Operands of less than 8 bits have no MN-major form.
@@ -251,7 +251,8 @@ decodeInstructionDescriptor(uint32_t bits, const MmaVariant &variant,
   std::optional<MmaFormat> a = in.getFormat(7, 9, "A");
   std::optional<MmaFormat> b = in.getFormat(10, isPacked ? 11 : 12, "B");
   std::optional<MmaAccumulator> accumulator = in.getAccumulator();
-  if (!a || !b || !accumulator)
+  if (!a || !b || !accumulator || !in.checkScaleId(29, "A") ||
+      !in.checkScaleId(4, "B"))
     return std::nullopt;
   if (*accumulator == MmaAccumulator::F16 &&
       (*a != MmaFormat::F16 || *b != MmaFormat::F16)) {

@@ -128,13 +128,13 @@ template <typename Fn>
 static bool forEachRow(const TensorMap &map,
                        llvm::ArrayRef<int32_t> coordinates, Fn row) {
   std::array<uint32_t, 5> counts = {1, 1, 1, 1, 1};
-  uint32_t total = 1;
+  uint64_t total = 1;
   for (unsigned i = 1; i < map.rank; ++i)
     total *= counts[i] = getRowCount(map, i);
-  for (uint32_t index = 0; index < total; ++index) {
+  for (uint64_t index = 0; index < total; ++index) {
     Coordinates start = {};
     start[0] = coordinates[0];
-    uint32_t rest = index;
+    uint64_t rest = index;
     for (unsigned i = 1; i < map.rank; ++i) {
       start[i] =
           coordinates[i] + int64_t(rest % counts[i]) * map.elementStrides[i];
@@ -261,7 +261,7 @@ std::optional<uint32_t> loadTile(const TensorMap &map,
   if (!checkTile(map, coordinates, Direction::Load, to, faults))
     return std::nullopt;
   bool isDone = forEachRow(
-      map, coordinates, [&](const Coordinates &start, uint32_t offset) {
+      map, coordinates, [&](const Coordinates &start, uint64_t offset) {
         return loadRow(map, start, global, shared, to + offset, faults);
       });
   if (!isDone)
@@ -274,7 +274,7 @@ bool storeTile(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
                Faults &faults) {
   return checkTile(map, coordinates, Direction::Store, from, faults) &&
          forEachRow(map, coordinates,
-                    [&](const Coordinates &start, uint32_t offset) {
+                    [&](const Coordinates &start, uint64_t offset) {
                       return storeRow(map, start, shared, from + offset, global,
                                       faults);
                     });
@@ -309,7 +309,7 @@ std::optional<uint32_t> gatherRows(const TensorMap &map,
                                    const Memory &global, Memory &shared,
                                    uint64_t to, Faults &faults) {
   bool isDone = forFourRows(map, coordinates, Direction::Load, to, faults,
-                            [&](const Coordinates &start, uint32_t offset) {
+                            [&](const Coordinates &start, uint64_t offset) {
                               return loadRow(map, start, global, shared,
                                              to + offset, faults);
                             });
@@ -322,7 +322,7 @@ bool scatterRows(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
                  const Memory &shared, uint64_t from, Memory &global,
                  Faults &faults) {
   return forFourRows(map, coordinates, Direction::Store, from, faults,
-                     [&](const Coordinates &start, uint32_t offset) {
+                     [&](const Coordinates &start, uint64_t offset) {
                        return storeRow(map, start, shared, from + offset,
                                        global, faults);
                      });

@@ -301,6 +301,10 @@ TEST_F(TmaCopyTest, Refused) {
   beyond.dims[1] = 11;
   EXPECT_FALSE(loadTile(beyond, {0, 8}, global, shared, tile, faults));
   expectRefused(FaultKind::OutOfBounds, "past the end of 'tensor'");
+  // More rows than 32 bits count.
+  TensorMap huge = make({16, 1, 1, 1, 1}, {16, 256, 256, 256, 256});
+  EXPECT_FALSE(loadTile(huge, {0, 0, 0, 0, 0}, global, shared, tile, faults));
+  expectRefused(FaultKind::OutOfBounds, "past the end of 'tile'");
   TensorMap broken = map;
   broken.box[1] = 0;
   EXPECT_FALSE(loadTile(broken, {0, 0}, global, shared, tile, faults));

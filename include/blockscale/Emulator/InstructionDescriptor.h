@@ -89,7 +89,7 @@ struct MmaVariant {
 };
 
 /// Reserved bits are faults that leave the descriptor good. None where a type,
-/// or the shape, is not one that sm_100a has.
+/// the shape or a scale factor id is not one that sm_100a has.
 std::optional<InstructionDescriptor>
 decodeInstructionDescriptor(uint32_t bits, const MmaVariant &variant,
                             Faults &faults);

@@ -60,7 +60,7 @@ bool readTensorOperand(const TensorMemory &memory, uint32_t address,
 
 struct ScaleLayout {
   ScaleFormat format;
-  /// The first byte of a column, and how many are used.
+  /// The first byte of a column, and how many are used: 4 together at most.
   unsigned id;
   unsigned blocks;
   /// Rows, and the quarters of the lanes that hold them all alike.
