@@ -28,11 +28,10 @@ struct ModifierMatch {
 /// The forms of an opcode: they stand side by side.
 static llvm::ArrayRef<InstructionForm> findForms(llvm::StringRef opcode) {
   llvm::ArrayRef<InstructionForm> forms = getInstructionForms();
-  auto precedes = [](const InstructionForm &form, llvm::StringRef name) {
-    return form.words.front() < name;
-  };
   const auto *begin =
-      std::lower_bound(forms.begin(), forms.end(), opcode, precedes);
+      llvm::partition_point(forms, [&](const InstructionForm &form) {
+        return form.words.front() < opcode;
+      });
   const auto *end = begin;
   while (end != forms.end() && end->words.front() == opcode)
     ++end;

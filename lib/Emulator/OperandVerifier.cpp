@@ -42,69 +42,6 @@ static bool isCompatible(Type found, Type wanted, bool allowsWider) {
   return allowsWider && foundBits > wantedBits && foundKind != TypeKind::Float;
 }
 
-static llvm::StringRef getKindName(const Operand &operand) {
-  switch (operand.kind) {
-  case OperandKind::Register:
-    return "a register";
-  case OperandKind::Special:
-    return "a special register";
-  case OperandKind::Integer:
-    return "an integer";
-  case OperandKind::Single:
-  case OperandKind::Double:
-    return "a float";
-  case OperandKind::Symbol:
-    return operand.symbol.kind == SymbolKind::Label ? "a label" : "a name";
-  case OperandKind::Sink:
-    return "'_'";
-  case OperandKind::Vector:
-    return "a vector";
-  case OperandKind::Address:
-    return "an address";
-  case OperandKind::Pair:
-    return "a pair";
-  case OperandKind::List:
-    return "a list";
-  }
-  return "an operand";
-}
-
-static llvm::StringRef getKindName(const OperandSpec &spec) {
-  switch (spec.kind) {
-  case 'd':
-    return spec.pair == OperandSpec::MustPair ? "a pair of registers"
-                                              : "a register";
-  case 'r':
-    return "a register";
-  case 'b':
-    return "a predicate";
-  case 'i':
-    return "an integer";
-  case 'o':
-    return "'_'";
-  case 'a':
-    return "an address";
-  case 't':
-    return "an address with coordinates";
-  case 'v':
-  case 'k':
-  case 'm':
-  case 'z':
-  case 'g':
-    return "a vector";
-  case 'x':
-    return "a register or a vector";
-  case 'l':
-    return "a label";
-  case 'n':
-    return "a list of targets";
-  case 'c':
-    return "a function";
-  default:
-    return "a value";
-  }
-}
-
 namespace {
 
 class Matcher {
@@ -387,12 +324,17 @@ bool Matcher::matchAddress(const Operand &operand, const OperandSpec &spec) {
   return matchVector(operand.elements[1], coordinate, getCoordinateCount());
 }
 
-/// No access is wider than 32 bytes.
+/// No access is wider than 32 bytes; what stays in the L2 is told for those.
 bool Matcher::matchAccess(const Operand &operand, const OperandSpec &spec) {
   unsigned count = getVectorSize();
   std::optional<Type> type = getType(spec);
   if (type && count * getInfo(*type).bits > 256)
     return fail(operand, "to have at most 256 bits, but got " +
+                             llvm::Twine(count * getInfo(*type).bits));
+  llvm::StringRef priority = instruction.getModifier(
+      {"L2::evict_normal", "L2::evict_first", "L2::evict_last"});
+  if (type && !priority.empty() && count * getInfo(*type).bits != 256)
+    return fail(operand, "to have 256 bits with '." + priority + "', but got " +
                              llvm::Twine(count * getInfo(*type).bits));
   return matchVector(operand, spec, count);
 }

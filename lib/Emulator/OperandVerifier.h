@@ -21,6 +21,10 @@ struct OperandMismatch {
   unsigned fitness = 0;
 };
 
+/// What messages call an operand, and what they call those that a form takes.
+llvm::StringRef getKindName(const Operand &operand);
+llvm::StringRef getKindName(const OperandSpec &spec);
+
 OperandMismatch matchOperands(const Instruction &instruction,
                               const InstructionForm &form);
 

@@ -46,6 +46,7 @@ static constexpr SpecialRegisterInfo kRegisters[] = {
     {"%reserved_smem_offset_cap", Type::U32, false},
     {"%reserved_smem_offset_0", Type::U32, false},
     {"%reserved_smem_offset_1", Type::U32, false},
+    {"%current_graph_exec", Type::U64, false},
 };
 
 llvm::ArrayRef<SpecialRegisterInfo> getSpecialRegisters() { return kRegisters; }

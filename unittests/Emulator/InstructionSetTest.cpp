@@ -66,6 +66,7 @@ TEST(InstructionSet, NotationIsWhole) {
 
 // One or more of each family, as compilers print them.
 TEST(InstructionSet, Known) {
+  // NOLINTBEGIN(bugprone-suspicious-missing-comma): long instructions.
   for (const std::string &text : std::vector<std::string>{
            "add.u32 %r1, %r2, 0x10U;",
            "add.rn.f32 %r1, %r2, 0f3F800000;",
@@ -91,8 +92,7 @@ TEST(InstructionSet, Known) {
            "cvt.rn.f16x2.e4m3x2 %r1, %h1;",
            "cvt.u64.u32 %d1, %tid.x;",
            "cvta.to.global.u64 %d1, %d2;",
-           "ld.global.nc.L1::no_allocate.L2::256B.v4.b32 {%r1, %r2, %r3, %r4}, "
-           "[%d1+16];",
+           "ld.global.nc.L1::no_allocate.L2::256B.v2.b32 {%r1, %r2}, [%d1+16];",
            "ld.global.v8.b32 " + vector(8) + ", [%d1];",
            "ld.acquire.gpu.global.b32 %r1, [%d1];",
            "ld.global.acquire.gpu.b32 %r1, [%d1];",
@@ -162,6 +162,7 @@ TEST(InstructionSet, Known) {
            "call (x), %d1, (y), p;",
            "L: t: .branchtargets L;\nbrx.idx %r1, t;"})
     EXPECT_EQ(verify(text), "") << text;
+  // NOLINTEND(bugprone-suspicious-missing-comma)
 }
 
 TEST(InstructionSet, UnknownNames) {
@@ -241,6 +242,9 @@ TEST(InstructionSet, OperandKinds) {
                    "[%d1];"),
             "4:11: error: expected operand 1 of 'ld.v8.b64' to have at most "
             "256 bits, but got 512");
+  EXPECT_EQ(verify("st.L2::evict_first.b32 [%d1], %r1;"),
+            "4:31: error: expected operand 2 of 'st.L2::evict_first.b32' to "
+            "have 256 bits with '.L2::evict_first', but got 32");
   EXPECT_EQ(verify("mbarrier.arrive.shared::cluster.b64 %d1, [%r1];"),
             "4:37: error: expected operand 1 of 'mbarrier.arrive.shared::"
             "cluster.b64' to be '_', but got a register");

@@ -11,7 +11,7 @@
 
 using namespace blockscale::emulator;
 
-static const std::string kHeader =
+static constexpr const char *kHeader =
     ".version 8.8\n.target sm_100a, debug\n.address_size 64\n";
 
 static Module parse(const std::string &text) {

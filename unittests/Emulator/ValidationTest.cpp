@@ -10,6 +10,8 @@
 #include "blockscale/Emulator/Parser.h"
 #include "blockscale/Emulator/SpecialRegisters.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <gtest/gtest.h>
 
 using namespace blockscale::emulator;
@@ -205,5 +207,5 @@ TEST(Validation, KeepsTwenty) {
   for (int i = 0; i < 100; ++i)
     text += "bra L;\n";
   std::string error = getBodyError(text);
-  EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 19);
+  EXPECT_EQ(llvm::count(error, '\n'), 19);
 }

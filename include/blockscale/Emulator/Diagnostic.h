@@ -32,6 +32,7 @@ inline bool operator<(Location a, Location b) {
 /// What is wrong at a place: "LINE:COL: error: MESSAGE".
 class Diagnostic : public llvm::ErrorInfo<Diagnostic> {
 public:
+  // NOLINTNEXTLINE(readability-identifier-naming): llvm::ErrorInfo's name.
   static char ID;
 
   Diagnostic(Location location, std::string message)

@@ -52,6 +52,7 @@ enum class SpecialRegister : uint32_t {
   ReservedSmemOffsetCap,
   ReservedSmemOffset0,
   ReservedSmemOffset1,
+  CurrentGraphExec,
 };
 
 struct SpecialRegisterInfo {
