@@ -318,3 +318,24 @@ TEST(InstructionSet, Calls) {
             "4:1: error: expected a call to have the form '(results), "
             "function, (arguments), prototype'");
 }
+
+// Each prefix of a module, and each with a byte replaced, gets through all
+// stages or is refused by one.
+TEST(InstructionSet, SurvivesDamage) {
+  const std::string text =
+      "L: @%p1 tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1, %r2}, [%r1+4];\n"
+      "ld.global.v2.b32 {%r1, _}, [%d1]; elect.sync _|%p1, -1;\n"
+      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d1, {%r1, 1}], "
+      "[g];\n"
+      "call.uni (x), f, (y); t: .branchtargets L; brx.idx %r1, t;\n"
+      "mov.b64 {%r1, %r2}, %d1; mov.u32 %r1, %tid.x;";
+  EXPECT_EQ(verify(text), "");
+  for (size_t i = 0; i < text.size(); ++i) {
+    (void)verify(text.substr(0, i));
+    for (char c : {'{', '}', '.', '%', ',', '9', ';', '_', '|'}) {
+      std::string damaged = text;
+      damaged[i] = c;
+      (void)verify(damaged);
+    }
+  }
+}
