@@ -8,6 +8,7 @@
 #ifndef BLOCKSCALE_UNITTESTS_EMULATOR_MMAFIXTURE_H
 #define BLOCKSCALE_UNITTESTS_EMULATOR_MMAFIXTURE_H
 
+#include "FaultTest.h"
 #include "blockscale/Emulator/Mma.h"
 
 #include <gtest/gtest.h>
@@ -75,9 +76,7 @@ struct MmaTestCta {
   TensorMemory tensor;
 };
 
-struct MmaFixture : testing::Test {
-  llvm::SmallVector<Fault> faults;
-
+struct MmaFixture : FaultTest {
   static constexpr uint32_t kTileA = 0, kTileB = 0x4000;
   /// Descriptors of CUTLASS for a tile of 128-byte rows.
   static constexpr uint64_t kSwizzled = 0x4000404000010000;
@@ -85,14 +84,6 @@ struct MmaFixture : testing::Test {
   void expectClean() {
     for (const Fault &fault : faults)
       ADD_FAILURE() << fault.what;
-    faults.clear();
-  }
-
-  void expectFault(FaultKind kind, llvm::StringRef text) {
-    ASSERT_FALSE(faults.empty()) << text.str();
-    EXPECT_EQ(faults[0].kind, kind);
-    EXPECT_NE(faults[0].what.find(text.str()), std::string::npos)
-        << faults[0].what;
     faults.clear();
   }
 

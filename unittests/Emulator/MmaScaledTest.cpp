@@ -279,14 +279,15 @@ TEST_F(MmaScaledTest, BadScales) {
     EXPECT_EQ(faults.size(), 1u);
     EXPECT_EQ(std::isnan(cta.getFloat(0, 120)), bad != 0x81);
     EXPECT_FALSE(std::isnan(cta.getFloat(0, 119)));
-    expectFault(FaultKind::NanScale, "that of row 120 is");
+    expectFirstFault(FaultKind::NanScale, "that of row 120 is");
   }
   cta.setScales(kScaleA, 128, [](unsigned, unsigned) { return 0xFF; });
   setScales(cta, kScaleB, 4, 0, 128, 0);
   MmaInstruction mma = makeNvfp4(0x08a00480, 0);
   mma.blockSize = 32;
   EXPECT_TRUE(runMma(mma, cta.get(), faults));
-  expectFault(FaultKind::NanScale, "that are numbers, but that of row 0 is");
+  expectFirstFault(FaultKind::NanScale,
+                   "that are numbers, but that of row 0 is");
 }
 
 // Bytes of a column that the MMA does not use may hold anything.
@@ -309,7 +310,8 @@ TEST_F(MmaScaledTest, UnusedScaleBytes) {
   expectClean();
   cta.tensor.set(64, kScaleA, 0x12347F7F);
   EXPECT_TRUE(runMma(mma, cta.get(), faults));
-  expectFault(FaultKind::TensorMemory, "lanes 0 and 64 of column 256 differ");
+  expectFirstFault(FaultKind::TensorMemory,
+                   "lanes 0 and 64 of column 256 differ");
 }
 
 // Scales in one quarter of the lanes only, or not the same in all.
@@ -320,13 +322,15 @@ TEST_F(MmaScaledTest, ScalesOfAllQuarters) {
   for (unsigned row = 0; row < 128; ++row)
     cta.tensor.set(row % 32, kScaleA + row / 32, 0x38383838);
   EXPECT_TRUE(runMma(makeNvfp4(0x08200480, 0), cta.get(), faults));
-  expectFault(FaultKind::Uninitialised,
-              "reads 384 cells of tensor memory that were never written, the "
-              "first at lane 32, column 256");
+  expectFirstFault(
+      FaultKind::Uninitialised,
+      "reads 384 cells of tensor memory that were never written, the "
+      "first at lane 32, column 256");
   setScales(cta, kScaleA, 3, 0, 128, 0);
   cta.tensor.set(3 + 96, kScaleA + 1, 0x01010101);
   EXPECT_TRUE(runMma(makeNvfp4(0x08200480, 0), cta.get(), faults));
-  expectFault(FaultKind::TensorMemory, "lanes 3 and 99 of column 257 differ");
+  expectFirstFault(FaultKind::TensorMemory,
+                   "lanes 3 and 99 of column 257 differ");
 }
 
 // Blocks that the kind does not have, and scales past the allocation.
@@ -336,9 +340,9 @@ TEST_F(MmaScaledTest, Refused) {
   MmaInstruction mma = makeNvfp4(0x08200480, 0);
   mma.blockSize = 32;
   EXPECT_FALSE(runMma(mma, cta.get(), faults));
-  expectFault(FaultKind::Descriptor, "to be UE8M0");
+  expectFirstFault(FaultKind::Descriptor, "to be UE8M0");
   mma = makeNvfp4(0x08200480, 0);
   mma.scaleA = 510;
   EXPECT_FALSE(runMma(mma, cta.get(), faults));
-  expectFault(FaultKind::TensorMemory, "within 128 lanes and 512 columns");
+  expectFirstFault(FaultKind::TensorMemory, "within 128 lanes and 512 columns");
 }

@@ -6,15 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Emulator/SmemDescriptor.h"
+#include "FaultTest.h"
 
 #include <gtest/gtest.h>
 
 using namespace blockscale::emulator;
 
 namespace {
-struct SmemDescriptorTest : testing::Test {
-  llvm::SmallVector<Fault> faults;
-
+struct SmemDescriptorTest : FaultTest {
   /// A good descriptor of these fields, in bytes.
   SmemDescriptor make(uint64_t start, uint64_t leading, uint64_t stride,
                       uint64_t layout) {
@@ -27,11 +26,7 @@ struct SmemDescriptorTest : testing::Test {
   }
 
   void expectFault(llvm::StringRef text) {
-    ASSERT_EQ(faults.size(), 1u) << text.str();
-    EXPECT_EQ(faults[0].kind, FaultKind::Descriptor);
-    EXPECT_NE(faults[0].what.find(text.str()), std::string::npos)
-        << faults[0].what;
-    faults.clear();
+    FaultTest::expectFault(FaultKind::Descriptor, text);
   }
 };
 } // namespace

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Emulator/TensorMemoryAccess.h"
+#include "FaultTest.h"
 
 #include <gtest/gtest.h>
 
@@ -14,9 +15,8 @@
 using namespace blockscale::emulator;
 
 namespace {
-struct TensorMemoryAccessTest : testing::Test {
+struct TensorMemoryAccessTest : FaultTest {
   TensorMemory memory;
-  llvm::SmallVector<Fault> faults;
 
   /// All columns, each cell holding its own address.
   void fill() {
@@ -34,14 +34,6 @@ struct TensorMemoryAccessTest : testing::Test {
     EXPECT_TRUE(
         loadFragment(memory, fragment, warp, address, registers, faults));
     return registers;
-  }
-
-  void expectFault(FaultKind kind, llvm::StringRef text) {
-    ASSERT_EQ(faults.size(), 1u) << text.str();
-    EXPECT_EQ(faults[0].kind, kind);
-    EXPECT_NE(faults[0].what.find(text.str()), std::string::npos)
-        << faults[0].what;
-    faults.clear();
   }
 };
 

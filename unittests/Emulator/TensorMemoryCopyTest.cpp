@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Emulator/TensorMemoryCopy.h"
+#include "FaultTest.h"
 
 #include "llvm/Support/Endian.h"
 
@@ -14,10 +15,9 @@
 using namespace blockscale::emulator;
 
 namespace {
-struct TensorMemoryCopyTest : testing::Test {
+struct TensorMemoryCopyTest : FaultTest {
   Memory shared = Memory(StateSpace::Shared, getSharedBase(1));
   TensorMemory memory;
-  llvm::SmallVector<Fault> faults;
 
   void SetUp() override {
     std::vector<uint8_t> content(8192);
@@ -38,14 +38,6 @@ struct TensorMemoryCopyTest : testing::Test {
   unsigned source(unsigned lane, unsigned column) {
     EXPECT_TRUE(memory.isWritten(lane, column)) << lane << ' ' << column;
     return memory.get(lane, column) - 0x1000;
-  }
-
-  void expectFault(FaultKind kind, llvm::StringRef text) {
-    ASSERT_FALSE(faults.empty()) << text.str();
-    EXPECT_EQ(faults[0].kind, kind);
-    EXPECT_NE(faults[0].what.find(text.str()), std::string::npos)
-        << faults[0].what;
-    faults.clear();
   }
 };
 
@@ -122,17 +114,18 @@ TEST_F(TensorMemoryCopyTest, FourRows) {
 // bytes that nobody wrote.
 TEST_F(TensorMemoryCopyTest, Refused) {
   EXPECT_FALSE(copy(CopyShape::L32x128bAllWarps, kDense | 8192 >> 4, 0));
-  expectFault(FaultKind::OutOfBounds, "past the end of 'matrix'");
+  expectFirstFault(FaultKind::OutOfBounds, "past the end of 'matrix'");
   EXPECT_FALSE(copy(CopyShape::L32x128bAllWarps, kDense, 62));
-  expectFault(FaultKind::TensorMemory, "tcgen05.cp to touch allocated columns");
+  expectFirstFault(FaultKind::TensorMemory,
+                   "tcgen05.cp to touch allocated columns");
   EXPECT_FALSE(copy(CopyShape::L32x128bAllWarps, kDense, 1 << 16));
-  expectFault(FaultKind::TensorMemory, "within 128 lanes");
+  expectFirstFault(FaultKind::TensorMemory, "within 128 lanes");
   EXPECT_FALSE(copy(CopyShape::L128x256b, kDense | uint64_t(1) << 61, 0));
-  expectFault(FaultKind::Descriptor, "K-major layout");
+  expectFirstFault(FaultKind::Descriptor, "K-major layout");
   EXPECT_FALSE(copy(CopyShape::L128x256b, kDense | uint64_t(3) << 61, 0));
-  expectFault(FaultKind::Descriptor, "expected layout");
+  expectFirstFault(FaultKind::Descriptor, "expected layout");
   uint64_t fresh = shared.allocate("fresh", 512, 128);
   EXPECT_TRUE(
       copy(CopyShape::L32x128bAllWarps, kDense | (fresh & 0x3FFFF) >> 4, 0));
-  expectFault(FaultKind::Uninitialised, "'fresh'");
+  expectFirstFault(FaultKind::Uninitialised, "'fresh'");
 }

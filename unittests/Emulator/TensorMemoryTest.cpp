@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Emulator/TensorMemory.h"
+#include "FaultTest.h"
 
 #include <gtest/gtest.h>
 
@@ -14,22 +15,13 @@ using namespace blockscale::emulator;
 namespace {
 using AllocStatus = TensorMemory::AllocStatus;
 
-struct TensorMemoryTest : testing::Test {
+struct TensorMemoryTest : FaultTest {
   TensorMemory memory;
-  llvm::SmallVector<Fault> faults;
 
   uint32_t allocate(uint32_t columns) {
     uint32_t address = ~0u;
     EXPECT_EQ(memory.allocate(columns, address, faults), AllocStatus::Done);
     return address;
-  }
-
-  void expectFault(FaultKind kind, llvm::StringRef text) {
-    ASSERT_EQ(faults.size(), 1u) << text.str();
-    EXPECT_EQ(faults[0].kind, kind);
-    EXPECT_NE(faults[0].what.find(text.str()), std::string::npos)
-        << faults[0].what;
-    faults.clear();
   }
 };
 } // namespace
