@@ -61,15 +61,6 @@ static void emitColSteps(ImplicitLocOpBuilder &b, Value cols, LoopBody body) {
 // Elements and amaxes
 //===----------------------------------------------------------------------===//
 
-/// Indices of an element of a matrix, from those of its first one.
-static Indices offsetBy(ImplicitLocOpBuilder &b, ValueRange first, Value row,
-                        Value col) {
-  Indices indices(first);
-  indices.end()[-2] = add(b, indices.end()[-2], row);
-  indices.end()[-1] = add(b, indices.end()[-1], col);
-  return indices;
-}
-
 void BandQuantizer::emitLoad(ValueRange first, Value rows, Value cols) {
   origin = Indices(first);
   emitColSteps(b, cols, [&](Value col) {
@@ -79,9 +70,9 @@ void BandQuantizer::emitLoad(ValueRange first, Value rows, Value cols) {
   emitLoop(b, getIndex(b, 0), rows, [&](Value row) {
     emitUnitSteps(b, cols, kElementsPerLoad, [&](Value col, int64_t count) {
       emitPrefetch(
-          b, x, offsetBy(b, first, add(b, row, getIndex(b, kRowsAhead)), col),
+          b, x, offsetBy(b, first, {add(b, row, getIndex(b, kRowsAhead)), col}),
           count);
-      Lanes bits = loadLanes(b, x, offsetBy(b, first, row, col), count);
+      Lanes bits = loadLanes(b, x, offsetBy(b, first, {row, col}), count);
       if (elements)
         storeLanes(bits, elements, {row, col});
       Lanes amax = loadLanes(b, amaxes, col, count);
@@ -96,7 +87,7 @@ void BandQuantizer::emitLoad(ValueRange first, Value rows, Value cols) {
 Lanes BandQuantizer::emitLoadStep(Value row, Value col) {
   if (elements)
     return loadLanes(b, elements, {row, col}, kColsPerStep);
-  return loadLanes(b, x, offsetBy(b, origin, row, col), kColsPerStep);
+  return loadLanes(b, x, offsetBy(b, origin, {row, col}), kColsPerStep);
 }
 
 /// Whole groups of random bits, the first of which may begin before the band.
@@ -135,7 +126,7 @@ BlockScales BandQuantizer::emitChosenScales(Value col, Value rows, Lanes amax,
       });
   Lanes bytes =
       emitChooseScale(candidates, Lanes(b, errors[0]), Lanes(b, errors[1]));
-  return {bytes, emitElementScaling(recipe, bytes, global)};
+  return {bytes, emitElementFactor(recipe, bytes, global)};
 }
 
 /// The scales of the blocks of a step.
@@ -180,16 +171,16 @@ void BandQuantizer::emitNanCodes(Value col, Lanes factor) {
 
 void BandQuantizer::emitFactors(Value col, const BlockScales &blocks) {
   if (nanCodes)
-    emitNanCodes(col, blocks.scaling.factor);
+    emitNanCodes(col, blocks.factor);
   auto store = [&](Lanes even, Lanes odd) {
     storeLanes(toBits(even), factors, getFactorIndices(b, false, col));
     storeLanes(toBits(odd), factors, getFactorIndices(b, true, col));
   };
   if (form.blockCols == 1) {
-    auto [even, odd] = deinterleave(blocks.scaling.factor);
+    auto [even, odd] = deinterleave(blocks.factor);
     return store(even, odd);
   }
-  Lanes factor = repeatLanes(blocks.scaling.factor, form.blockCols / 2);
+  Lanes factor = repeatLanes(blocks.factor, form.blockCols / 2);
   store(factor, factor);
 }
 
@@ -205,15 +196,12 @@ Lanes BandQuantizer::loadFactor(bool isOdd, Value col) {
 /// Codes of E2M1.
 ElementPairs BandQuantizer::emitEncodePairs(Value row, Value col) {
   ElementPairs x = splitPairs(emitLoadStep(row, col));
-  // ModelOpt alone divides.
-  bool divide = form.format.recipe == numerics::Recipe::Modelopt;
   std::optional<Lanes> randomEven, randomOdd;
   if (randomBytes)
     std::tie(randomEven, randomOdd) = deinterleave(
         randomBytes->load(row, add(b, firstRandomCol, col), kColsPerStep));
   auto encode = [&](Lanes bits, bool isOdd) {
-    return emitEncodeElements(form.format, bits,
-                              {loadFactor(isOdd, col), divide},
+    return emitEncodeElements(form.format, bits, loadFactor(isOdd, col),
                               isOdd ? randomOdd : randomEven);
   };
   return {encode(x.even, false), encode(x.odd, true)};
@@ -224,8 +212,7 @@ Lanes BandQuantizer::emitEncodeBytes(Value row, Value col) {
   Lanes bits = emitLoadStep(row, col);
   ElementPairs x = splitPairs(bits);
   auto encode = [&](Lanes elements, bool isOdd) {
-    return emitEncodeMagnitudes(form.format, elements,
-                                {loadFactor(isOdd, col), /*divide=*/false});
+    return emitEncodeMagnitudes(form.format, elements, loadFactor(isOdd, col));
   };
   Lanes even = encode(x.even, false), odd = encode(x.odd, true);
   // Undefined bits of a column must not reach its neighbour of another block.

@@ -39,13 +39,13 @@ Lanes emitBlockAmax(const ElementPairs &x, int64_t blocks) {
 BlockScales emitBlockScales(const BlockFormat &format,
                             const GlobalFactors &global, Lanes amax) {
   Lanes bytes = emitScaleByte(format.recipe, format.format, amax, global);
-  return {bytes, emitElementScaling(format.recipe, bytes, global)};
+  return {bytes, emitElementFactor(format.recipe, bytes, global)};
 }
 
 BlockScales emitGivenBlockScales(const BlockFormat &format,
                                  const GlobalFactors &global, Lanes amax) {
   Lanes bytes = emitScaleByteOfGivenAmax(format.recipe, amax, global);
-  return {bytes, emitElementScaling(format.recipe, bytes, global)};
+  return {bytes, emitElementFactor(format.recipe, bytes, global)};
 }
 
 /// The scales that a 4over6 recipe chooses for blocks of neighbours.
@@ -69,30 +69,24 @@ static BlockScales emitChosenScales(const BlockFormat &format,
   };
   Lanes six = emitError(candidates.six), four = emitError(candidates.four);
   Lanes bytes = emitChooseScale(candidates, six, four);
-  return {bytes, emitElementScaling(format.recipe, bytes, global)};
+  return {bytes, emitElementFactor(format.recipe, bytes, global)};
 }
 
-ElementScaling repeatScaling(const ElementScaling &scaling, int64_t times) {
-  return {repeatLanes(scaling.factor, times), scaling.divide};
-}
-
-Lanes emitEncodeElements(const BlockFormat &format, Lanes bits,
-                         const ElementScaling &scaling,
+Lanes emitEncodeElements(const BlockFormat &format, Lanes bits, Lanes factor,
                          const std::optional<Lanes> &randomBytes) {
   NegativeZero negativeZero = numerics::keepsNegativeZero(format.recipe)
                                   ? NegativeZero::Keep
                                   : NegativeZero::Drop;
-  Lanes element = toF32(bits);
-  Lanes scaled =
-      scaling.divide ? element / scaling.factor : element * scaling.factor;
+  Lanes scaled = emitScaleElements(format.recipe, toF32(bits), factor);
   if (randomBytes)
     return emitEncodeStochastic(scaled, extend(*randomBytes, 32), negativeZero);
   return emitEncode(format.format, scaled, negativeZero);
 }
 
 Lanes emitEncodeMagnitudes(const BlockFormat &format, Lanes bits,
-                           const ElementScaling &scaling) {
-  Lanes scaled = toF32(bits & numerics::kFloatMagnitudeMask) * scaling.factor;
+                           Lanes factor) {
+  Lanes scaled = emitScaleElements(
+      format.recipe, toF32(bits & numerics::kFloatMagnitudeMask), factor);
   // A scale that is rounded up leaves nothing above the largest value.
   if (format.recipe != numerics::Recipe::Rceil)
     scaled = emitLimitMagnitude(format.format, scaled);
@@ -134,12 +128,12 @@ QuantizedBlocks emitQuantizeBlocks(const BlockFormat &format,
                : emitBlockScales(format, global, amax);
   };
   BlockScales scales = getScales();
-  ElementScaling scaling = repeatScaling(scales.scaling, blockSize / 2);
+  Lanes factor = repeatLanes(scales.factor, blockSize / 2);
   std::optional<Lanes> randomEven, randomOdd;
   if (operands.randomBytes)
     std::tie(randomEven, randomOdd) = deinterleave(*operands.randomBytes);
-  Lanes even = emitEncodeElements(format, pairs.even, scaling, randomEven);
-  Lanes odd = emitEncodeElements(format, pairs.odd, scaling, randomOdd);
+  Lanes even = emitEncodeElements(format, pairs.even, factor, randomEven);
+  Lanes odd = emitEncodeElements(format, pairs.odd, factor, randomOdd);
   return {packPairs(format, even, odd), truncate(scales.bytes, 8)};
 }
 

@@ -45,10 +45,10 @@ ElementPairs splitPairs(Lanes x);
 /// The amax of each of `blocks` runs of neighbours, f32.
 Lanes emitBlockAmax(const ElementPairs &x, int64_t blocks);
 
-/// Scale bytes (i32) and what elements are scaled by, a lane for each block.
+/// Scale bytes (i32) and factors of elements, a lane for each block.
 struct BlockScales {
   Lanes bytes;
-  ElementScaling scaling;
+  Lanes factor;
 };
 
 /// The scales of blocks with the given amaxes.
@@ -59,19 +59,14 @@ BlockScales emitBlockScales(const BlockFormat &format,
 BlockScales emitGivenBlockScales(const BlockFormat &format,
                                  const GlobalFactors &global, Lanes amax);
 
-/// The scaling of `times` neighbours that share each factor.
-ElementScaling repeatScaling(const ElementScaling &scaling, int64_t times);
-
 /// Codes of elements (f32 bits), in the low byte of i32 lanes, each under its
 /// own factor and, where they are rounded stochastically, random byte (i8).
-Lanes emitEncodeElements(const BlockFormat &format, Lanes bits,
-                         const ElementScaling &scaling,
+Lanes emitEncodeElements(const BlockFormat &format, Lanes bits, Lanes factor,
                          const std::optional<Lanes> &randomBytes = {});
 
 /// Codes, which fill bytes, of the magnitudes of elements (f32 bits), in the
 /// low 16 bits of i32 lanes. They are undefined where the factor is NaN.
-Lanes emitEncodeMagnitudes(const BlockFormat &format, Lanes bits,
-                           const ElementScaling &scaling);
+Lanes emitEncodeMagnitudes(const BlockFormat &format, Lanes bits, Lanes factor);
 
 /// The same codes (i8) with the signs of the elements `x`, their bits.
 Lanes addSigns(const BlockFormat &format, Lanes codes, Lanes x);

@@ -89,10 +89,10 @@ static SmallVector<Lanes> getElements(const Streams &streams, bool isPaired) {
 
 /// Packed codes of E2M1.
 static Lanes encodeNibbles(const BlockFormat &format, ArrayRef<Lanes> elements,
-                           const ElementScaling &scaling) {
+                           Lanes factor) {
   std::optional<Lanes> data;
   for (auto [i, bits] : llvm::enumerate(elements)) {
-    Lanes code = emitEncodeElements(format, bits, scaling) << 4 * i;
+    Lanes code = emitEncodeElements(format, bits, factor) << 4 * i;
     data = data ? *data | code : code;
   }
   return *data;
@@ -100,9 +100,9 @@ static Lanes encodeNibbles(const BlockFormat &format, ArrayRef<Lanes> elements,
 
 /// Codes of other formats, without signs, in the order of memory.
 static Lanes encodeBytes(const BlockFormat &format, ArrayRef<Lanes> elements,
-                         const ElementScaling &scaling) {
+                         Lanes factor) {
   auto encode = [&](int64_t i) {
-    return emitEncodeMagnitudes(format, elements[i], scaling);
+    return emitEncodeMagnitudes(format, elements[i], factor);
   };
   Lanes low = (encode(0) | (encode(1) << 8)) & 0xFFFF;
   return low | ((encode(2) << 16) | (encode(3) << 24));
@@ -150,13 +150,6 @@ void BlockStreams::emitFree() {
   memref::DeallocOp::create(b, factors);
 }
 
-static Indices offsetBy(ImplicitLocOpBuilder &b, const Indices &first,
-                        Value offset) {
-  Indices indices(first);
-  indices.back() = add(b, indices.back(), offset);
-  return indices;
-}
-
 void BlockStreams::emitAmaxes(const BlockRun &run, Value block, Value group,
                               const GlobalFactors &global) {
   Indices first =
@@ -179,7 +172,7 @@ void BlockStreams::emitAmaxes(const BlockRun &run, Value block, Value group,
   BlockScales scales = emitBlockScales(format, global, amax);
   storeLanes(truncate(scales.bytes, 8), run.scales,
              offsetBy(b, run.firstScale, block));
-  storeLanes(toBits(scales.scaling.factor), factors, {group, getIndex(b, 0)});
+  storeLanes(toBits(scales.factor), factors, {group, getIndex(b, 0)});
 }
 
 /// The codes of a group, a vector of data at a time.
@@ -187,7 +180,6 @@ void BlockStreams::emitCodes(const BlockRun &run, Value block, Value group) {
   int64_t perLane = getWordsPerLane(format, isPaired);
   int64_t elements = kLanesAtOnce * perLane * (isPaired ? 2 : 1);
   int64_t blocks = elements / format.getBlockSize();
-  bool divide = format.recipe == numerics::Recipe::Modelopt;
   Value firstElement = mul(b, block, format.getBlockSize());
   auto emitVector = [&](Value vector) {
     Value word = mul(b, vector, perLane * kLanesAtOnce);
@@ -196,19 +188,18 @@ void BlockStreams::emitCodes(const BlockRun &run, Value block, Value group) {
       streams.push_back(loadLanes(
           b, words, {group, add(b, word, getIndex(b, i * kLanesAtOnce))},
           kLanesAtOnce));
-    Lanes factor =
-        toF32(loadLanes(b, factors, {group, mul(b, vector, blocks)}, blocks));
-    ElementScaling scaling = {repeatLanes(factor, kLanesAtOnce / blocks),
-                              divide};
+    Lanes factor = repeatLanes(
+        toF32(loadLanes(b, factors, {group, mul(b, vector, blocks)}, blocks)),
+        kLanesAtOnce / blocks);
     Value element = add(b, firstElement, mul(b, vector, elements));
     SmallVector<Lanes> ordered = getElements(streams, isPaired);
     auto getData = [&] {
       if (format.getCodesPerByte() == 2)
-        return encodeNibbles(format, ordered, scaling);
+        return encodeNibbles(format, ordered, factor);
       Lanes x =
           loadLanes(b, run.x, offsetBy(b, run.firstElement, element), elements);
-      return finishBytes(format, encodeBytes(format, ordered, scaling), x,
-                         scaling.factor);
+      return finishBytes(format, encodeBytes(format, ordered, factor), x,
+                         factor);
     };
     storeLanes(
         bitcastLanes(getData(), b.getI8Type()), run.data,

@@ -66,9 +66,8 @@ static void emitDropPadding(ImplicitLocOpBuilder &b, Value size, Value buffer,
 static void emitStoreRow(ImplicitLocOpBuilder &b, Value buffer, Value row,
                          Value bytes, Value target, ValueRange first) {
   emitUnitSteps(b, bytes, kBytesPerStore, [&](Value byte, int64_t count) {
-    Indices indices(first);
-    indices.back() = add(b, indices.back(), byte);
-    storeLanes(loadLanes(b, buffer, {row, byte}, count), target, indices);
+    storeLanes(loadLanes(b, buffer, {row, byte}, count), target,
+               offsetBy(b, first, byte));
   });
 }
 

@@ -21,7 +21,7 @@ static ScaleCandidate getCandidate(Recipe recipe, Lanes scale,
                          scale.like(kE4M3Max), scale);
   Lanes byte = emitEncode(ElementFormat::E4M3, limited) & 0xFF;
   return {byte, emitDecode(ElementFormat::E4M3, byte),
-          emitElementScaling(recipe, byte, global)};
+          emitElementFactor(recipe, byte, global)};
 }
 
 ScaleCandidates emitScaleCandidates(Recipe recipe, Lanes amax,
@@ -32,15 +32,15 @@ ScaleCandidates emitScaleCandidates(Recipe recipe, Lanes amax,
 }
 
 ScaleCandidate repeatCandidate(const ScaleCandidate &candidate, int64_t times) {
-  return {
-      repeatLanes(candidate.byte, times),
-      repeatLanes(candidate.scale, times),
-      {repeatLanes(candidate.scaling.factor, times), candidate.scaling.divide}};
+  return {repeatLanes(candidate.byte, times),
+          repeatLanes(candidate.scale, times),
+          repeatLanes(candidate.factor, times)};
 }
 
 Lanes emitElementError(Recipe recipe, Lanes x, const ScaleCandidate &candidate,
                        const GlobalFactors &global) {
-  Lanes code = emitEncode(ElementFormat::E2M1, x * candidate.scaling.factor,
+  Lanes code = emitEncode(ElementFormat::E2M1,
+                          emitScaleElements(recipe, x, candidate.factor),
                           NegativeZero::Drop) &
                0xF;
   Lanes value = emitDecode(ElementFormat::E2M1, code) * candidate.scale;

@@ -22,7 +22,7 @@ namespace blockscale::cpu {
 struct ScaleCandidate {
   Lanes byte;
   Lanes scale;
-  ElementScaling scaling;
+  Lanes factor;
 };
 
 struct ScaleCandidates {

@@ -207,12 +207,19 @@ void emitPrefetch(ImplicitLocOpBuilder &b, Value memref, ValueRange indices,
                   int64_t count) {
   constexpr int64_t kLineBits = 512;
   int64_t perLine = kLineBits / getElementType(memref).getIntOrFloatBitWidth();
-  Indices line(indices);
-  for (int64_t i = 0; i < count; i += perLine) {
-    line.back() = add(b, indices.back(), getIndex(b, i));
-    memref::PrefetchOp::create(b, memref, line, /*isWrite=*/false,
-                               /*localityHint=*/3, /*isDataCache=*/true);
-  }
+  for (int64_t i = 0; i < count; i += perLine)
+    memref::PrefetchOp::create(b, memref, offsetBy(b, indices, getIndex(b, i)),
+                               /*isWrite=*/false, /*localityHint=*/3,
+                               /*isDataCache=*/true);
+}
+
+Indices offsetBy(ImplicitLocOpBuilder &b, ValueRange indices,
+                 ValueRange offsets) {
+  Indices result(indices);
+  size_t unmoved = indices.size() - offsets.size();
+  for (auto [i, offset] : llvm::enumerate(offsets))
+    result[unmoved + i] = add(b, result[unmoved + i], offset);
+  return result;
 }
 
 Indices append(ValueRange indices, ValueRange more) {

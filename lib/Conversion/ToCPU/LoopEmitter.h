@@ -113,6 +113,10 @@ void storeBits(Lanes bits, mlir::Value memref, mlir::ValueRange indices);
 void emitPrefetch(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                   mlir::ValueRange indices, int64_t count);
 
+/// `indices`, the last of which are moved by `offsets`.
+Indices offsetBy(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange indices,
+                 mlir::ValueRange offsets);
+
 /// `indices` with more behind them.
 Indices append(mlir::ValueRange indices, mlir::ValueRange more);
 

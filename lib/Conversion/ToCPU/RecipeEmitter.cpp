@@ -195,23 +195,27 @@ Lanes emitScaleByte(Recipe recipe, ElementFormat format, Lanes amax,
 // Element scaling
 //===----------------------------------------------------------------------===//
 
-ElementScaling emitElementScaling(Recipe recipe, Lanes scaleByte,
-                                  const GlobalFactors &global) {
+Lanes emitElementFactor(Recipe recipe, Lanes scaleByte,
+                        const GlobalFactors &global) {
   if (!isNvfp4(recipe))
-    return {emitDecodeE8M0Reciprocal(scaleByte), false};
+    return emitDecodeE8M0Reciprocal(scaleByte);
   Lanes scale = emitDecode(ElementFormat::E4M3, scaleByte);
   switch (recipe) {
   case Recipe::Te:
   case Recipe::Te4over6Mae:
   case Recipe::Te4over6Mse: {
     Lanes inverse = broadcast(getReciprocal(global.encode), scale);
-    return {minKeepNan(getReciprocal(scale * inverse), kFloatMax), false};
+    return minKeepNan(getReciprocal(scale * inverse), kFloatMax);
   }
   case Recipe::Modelopt:
-    return {scale * broadcast(global.decode, scale), true};
+    return scale * broadcast(global.decode, scale);
   default:
-    return {broadcast(global.encode, scale) / scale, false};
+    return broadcast(global.encode, scale) / scale;
   }
+}
+
+Lanes emitScaleElements(Recipe recipe, Lanes x, Lanes factor) {
+  return recipe == Recipe::Modelopt ? x / factor : x * factor;
 }
 
 } // namespace blockscale::cpu

@@ -42,15 +42,13 @@ Lanes emitScaleByte(numerics::Recipe recipe, numerics::ElementFormat format,
 Lanes emitScaleByteOfGivenAmax(numerics::Recipe recipe, Lanes amax,
                                const GlobalFactors &global);
 
-/// numerics::ElementScaling.
-struct ElementScaling {
-  Lanes factor;
-  bool divide;
-};
+/// The factor of numerics::getElementScaling.
+Lanes emitElementFactor(numerics::Recipe recipe, Lanes scaleByte,
+                        const GlobalFactors &global);
 
-/// numerics::getElementScaling.
-ElementScaling emitElementScaling(numerics::Recipe recipe, Lanes scaleByte,
-                                  const GlobalFactors &global);
+/// numerics::scaleElement without its rule for -0: elements (f32), each under
+/// its own factor.
+Lanes emitScaleElements(numerics::Recipe recipe, Lanes x, Lanes factor);
 
 } // namespace blockscale::cpu
 
