@@ -7,6 +7,7 @@
 
 #include "ConstantRules.h"
 #include "ConstantBytes.h"
+#include "Origins.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Codec.h"
 
@@ -23,8 +24,7 @@ using namespace blockscale;
 static Attribute findConstant(Value value) {
   if (!value)
     return {};
-  while (auto cast = value.getDefiningOp<tensor::CastOp>())
-    value = cast.getSource();
+  value = skipCasts(value);
   Attribute constant;
   if (matchPattern(value, m_Constant(&constant)))
     return constant;

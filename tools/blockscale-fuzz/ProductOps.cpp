@@ -20,6 +20,23 @@ FuzzType FunctionWriter::productScale(ArrayRef<int64_t> shape, int64_t block) {
   return spoiled(type);
 }
 
+std::string
+FunctionWriter::productOperands(const FuzzType &a, const FuzzType &b,
+                                const FuzzType *offsets, const FuzzType &scaleA,
+                                const FuzzType &scaleB, int64_t block) {
+  std::string operands = operand(a);
+  operands += ", " + operand(b);
+  if (offsets)
+    operands += " offsets(" + operand(*offsets) + ")";
+  operands += " scales(" + operand(scaleA);
+  operands +=
+      ", " + operand(scaleB) + ") block [1, " + std::to_string(block) + "]";
+  if (rarelyWider(4))
+    operands += bytes.pick<const char *>(
+        {" global_scaling after_rounding", " global_scaling before_rounding"});
+  return operands;
+}
+
 void FunctionWriter::writeScaledMM() {
   int64_t block = bytes.pick<int64_t>({16, 32});
   SmallVector<int64_t, 4> leading = batch();
@@ -35,14 +52,8 @@ void FunctionWriter::writeScaledMM() {
   FuzzType scaleB = productScale(b.shape, block);
   FuzzType result = spoiled(tensor(
       matrix(rows, cols), bytes.pick<const char *>({"bf16", "f32", "f16"})));
-  std::string operands = operand(a);
-  operands += ", " + operand(b);
-  operands += " scales(" + operand(scaleA);
-  operands +=
-      ", " + operand(scaleB) + ") block [1, " + std::to_string(block) + "]";
-  if (rarelyWider(4))
-    operands += bytes.pick<const char *>(
-        {" global_scaling after_rounding", " global_scaling before_rounding"});
+  std::string operands =
+      productOperands(a, b, /*offsets=*/nullptr, scaleA, scaleB, block);
   if (block == 16 && bytes.flag())
     operands += globalOperand("global_scale_a", leading, rows);
   if (block == 16 && bytes.flag())
@@ -78,15 +89,7 @@ void FunctionWriter::writeGroupedMM() {
   if (groups > 0 && isAlongK && bytes.flag())
     scaleB = grouped(scaleB, groups, 1);
   FuzzType offsets = spoiled(tensor({groups}, "i32"));
-  std::string operands = operand(a);
-  operands += ", " + operand(b);
-  operands += " offsets(" + operand(offsets);
-  operands += ") scales(" + operand(scaleA);
-  operands +=
-      ", " + operand(scaleB) + ") block [1, " + std::to_string(block) + "]";
-  if (rarelyWider(4))
-    operands += bytes.pick<const char *>(
-        {" global_scaling after_rounding", " global_scaling before_rounding"});
+  std::string operands = productOperands(a, b, &offsets, scaleA, scaleB, block);
   if (block == 16 && bytes.flag())
     operands += globalOperand("global_scale_a", {groups},
                               isAlongK ? std::nullopt : std::optional(rows));
