@@ -24,10 +24,20 @@ uint64_t Memory::allocate(llvm::StringRef name, uint64_t size,
   if (space == StateSpace::Global)
     alignment = std::max<uint64_t>(alignment, 256);
   uint64_t base = llvm::alignTo(next, alignment);
-  next = base + size + gap;
-  buffers.push_back({name.str(), base, /*readOnly=*/false,
-                     std::vector<uint8_t>(size), std::vector<uint8_t>(size)});
+  allocateAt(name, base, size);
   return base;
+}
+
+void Memory::allocateAt(llvm::StringRef name, uint64_t address, uint64_t size) {
+  next = address + size + gap;
+  buffers.push_back({name.str(), address, /*readOnly=*/false,
+                     std::vector<uint8_t>(size), std::vector<uint8_t>(size)});
+}
+
+void Memory::release(uint64_t address) {
+  while (!buffers.empty() && buffers.back().base >= address)
+    buffers.pop_back();
+  next = address;
 }
 
 uint64_t Memory::allocate(llvm::StringRef name, llvm::ArrayRef<uint8_t> content,

@@ -14,7 +14,7 @@ llvm::StringRef getName(FaultKind kind) {
       "out-of-bounds", "misaligned",    "read-only",        "uninitialised",
       "wrong-space",   "barrier",       "unobserved-phase", "tensor-map",
       "descriptor",    "tensor-memory", "nan-scale",        "hazard",
-      "deadlock",      "limit",
+      "deadlock",      "trap",          "limit",
   };
   static_assert(std::size(kNames) == unsigned(FaultKind::Limit) + 1);
   return kNames[static_cast<unsigned>(kind)];

@@ -52,6 +52,12 @@ public:
   uint64_t allocate(llvm::StringRef name, llvm::ArrayRef<uint8_t> content,
                     uint64_t alignment, bool readOnly = false);
 
+  /// A buffer of uninitialised bytes at an address behind all others.
+  void allocateAt(llvm::StringRef name, uint64_t address, uint64_t size);
+
+  /// Takes away the buffers from an address on; the next one begins there.
+  void release(uint64_t address);
+
   /// The buffer of this name, or null.
   Buffer *find(llvm::StringRef name);
 

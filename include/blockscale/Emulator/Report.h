@@ -45,6 +45,7 @@ enum class FaultKind : uint8_t {
   NanScale,
   Hazard,
   Deadlock,
+  Trap,
   Limit,
 };
 

@@ -1,0 +1,109 @@
+//===- Cluster.h - CTAs that run together -----------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A cluster runs on one thread of the host. Its warps take turns; work that
+// they start for the async proxy is done by the cluster's queue.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_EMULATOR_CLUSTER_H
+#define BLOCKSCALE_EMULATOR_CLUSTER_H
+
+#include "blockscale/Emulator/AsyncQueue.h"
+#include "blockscale/Emulator/Cta.h"
+#include "blockscale/Emulator/Launch.h"
+
+#include <atomic>
+#include <mutex>
+#include <random>
+
+namespace blockscale::emulator {
+
+/// What all clusters of a launch share.
+struct LaunchContext {
+  const Program &program;
+  const ProgramFunction &kernel;
+  Device &device;
+  const LaunchRequest &request;
+  const RunOptions &options;
+  Report &report;
+  /// The kernel's parameters.
+  Memory parameters = Memory(StateSpace::Param, /*first=*/0);
+  /// Held by atomic operations on global memory.
+  std::mutex globalAtomics{};
+  /// Rises whenever a cluster changes what others may wait for.
+  std::atomic<uint64_t> changes{0};
+  /// Set once a launch is to stop: a limit of steps, a trap, a deadlock.
+  std::atomic<bool> isStopped{false};
+  std::atomic<bool> isDeadlock{false};
+  /// Clusters that were started, or whose start was cancelled.
+  std::atomic<uint64_t> nextCluster{0};
+
+  /// The first CTA of the cluster of this number, x fastest.
+  Dim3 getFirstCta(uint64_t cluster) const;
+};
+
+/// How threads of a cluster arrive at and wait for barrier.cluster.
+struct ClusterBarrier {
+  uint32_t arrived = 0;
+  uint64_t rounds = 0;
+};
+
+class Cluster {
+public:
+  /// The cluster whose first CTA is `first`.
+  Cluster(LaunchContext &context, Dim3 first);
+  ~Cluster();
+
+  enum class Turn : uint8_t { Running, Waiting, Done };
+  /// Runs until it is done, has executed about `steps` instructions, or waits:
+  /// for `patience` rounds of its warps nothing has changed.
+  Turn run(uint64_t steps, unsigned patience);
+
+  /// Reports every thread that waits.
+  void reportDeadlock();
+
+  LaunchContext &getContext() { return context; }
+  llvm::MutableArrayRef<std::unique_ptr<Cta>> getCtas() { return ctas; }
+  AsyncQueue &getQueue() { return queue; }
+  std::mt19937_64 &getRandom() { return random; }
+  bool isAdversarial() const {
+    return context.options.schedule == Schedule::Adversarial;
+  }
+  Profile &getProfile() { return profile; }
+  /// Warp instructions so far: the time of what happens in the cluster.
+  uint64_t getTime() const { return profile.warpInstructions; }
+
+  /// To be called when something changes that another thread may wait for.
+  void noteChange() { ++changes; }
+  /// Whether a wait that suspends threads for a time (try_wait) returns now:
+  /// nothing else could go on.
+  bool isTimedOut() const { return timedOut; }
+
+  ClusterBarrier barrier;
+  /// Threads of the cluster that have not exited.
+  uint32_t liveThreads = 0;
+
+private:
+  bool runRound();
+  void finish();
+  void reportLimit(uint64_t limit);
+
+  LaunchContext &context;
+  std::vector<std::unique_ptr<Cta>> ctas;
+  /// Of all CTAs, as they take turns.
+  std::vector<Warp *> order;
+  AsyncQueue queue;
+  std::mt19937_64 random;
+  Profile profile;
+  uint64_t changes = 0;
+  bool timedOut = false;
+};
+
+} // namespace blockscale::emulator
+
+#endif // BLOCKSCALE_EMULATOR_CLUSTER_H

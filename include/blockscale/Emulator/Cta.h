@@ -1,0 +1,66 @@
+//===- Cta.h - A CTA and its shared state -----------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BLOCKSCALE_EMULATOR_CTA_H
+#define BLOCKSCALE_EMULATOR_CTA_H
+
+#include "blockscale/Emulator/LaunchLimits.h"
+#include "blockscale/Emulator/MBarrierTable.h"
+#include "blockscale/Emulator/TensorMemory.h"
+#include "blockscale/Emulator/Warp.h"
+
+namespace blockscale::emulator {
+
+/// One of the sixteen barriers of `bar` and `barrier`. PTX ISA, section "bar":
+/// a barrier counts threads; when all that it expects have arrived, it begins
+/// anew, and those that wait go on.
+struct NamedBarrier {
+  /// Threads that have arrived in this round, and of those the ones whose
+  /// predicate (`.red`) holds.
+  uint32_t count = 0;
+  uint32_t trues = 0;
+  /// That the round expects; none before the first arrival, 0 for all that have
+  /// not exited.
+  std::optional<uint32_t> expected;
+};
+
+class Cta {
+public:
+  Cta(Cluster &cluster, Dim3 id, unsigned rank);
+
+  Cluster &getCluster() { return cluster; }
+  const Dim3 &getId() const { return id; }
+  /// In its cluster.
+  unsigned getRank() const { return rank; }
+  llvm::ArrayRef<std::unique_ptr<Warp>> getWarps() const { return warps; }
+  Memory &getShared() { return shared; }
+  MBarrierTable &getBarriers() { return barriers; }
+  /// Made when first asked for.
+  TensorMemory &getTensorMemory();
+  bool hasTensorMemory() const { return tensor != nullptr; }
+  /// Static and dynamic, and where the dynamic ones begin.
+  uint64_t getSharedBytes() const { return sharedBytes; }
+  uint64_t getDynamicOffset() const { return dynamicOffset; }
+
+  std::array<NamedBarrier, 16> namedBarriers;
+  /// Threads that have not exited.
+  uint32_t liveThreads = 0;
+
+private:
+  Cluster &cluster;
+  Dim3 id;
+  unsigned rank;
+  uint64_t sharedBytes = 0;
+  uint64_t dynamicOffset = 0;
+  Memory shared;
+  MBarrierTable barriers;
+  std::unique_ptr<TensorMemory> tensor;
+  std::vector<std::unique_ptr<Warp>> warps;
+};
+
+} // namespace blockscale::emulator
+
+#endif // BLOCKSCALE_EMULATOR_CTA_H

@@ -1,0 +1,75 @@
+//===- Launch.h - Running a kernel ------------------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BLOCKSCALE_EMULATOR_LAUNCH_H
+#define BLOCKSCALE_EMULATOR_LAUNCH_H
+
+#include "blockscale/Emulator/LaunchLimits.h"
+#include "blockscale/Emulator/Program.h"
+#include "blockscale/Emulator/Report.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace blockscale::emulator {
+
+/// When asynchronous work is done, and in which order threads run.
+enum class Schedule : uint8_t {
+  /// Work is done as it is issued; warps take turns in order.
+  Prompt,
+  /// Work is done when no thread can go on without it, one piece at a time;
+  /// warps, turns and pieces are drawn from the seed.
+  Adversarial,
+};
+
+struct RunOptions {
+  Schedule schedule = Schedule::Prompt;
+  uint64_t seed = 0;
+  /// Warp instructions of a cluster; 0 for no limit.
+  uint64_t maxSteps = 0;
+  /// Host threads; 0 for as many as the machine has.
+  unsigned jobs = 0;
+  /// Every instruction, if not null; runs on one host thread then.
+  llvm::raw_ostream *trace = nullptr;
+  bool profile = false;
+};
+
+struct LaunchRequest {
+  llvm::StringRef kernel;
+  Dim3 grid = {1, 1, 1};
+  Dim3 block = {1, 1, 1};
+  Dim3 cluster = {1, 1, 1};
+  uint64_t dynamicSharedBytes = 0;
+  /// The bytes of each parameter, as long as it is.
+  std::vector<std::vector<uint8_t>> arguments;
+};
+
+/// What a run counted.
+struct Profile {
+  /// Thread instructions in all, and by the op's index in the program.
+  uint64_t threadInstructions = 0;
+  uint64_t warpInstructions = 0;
+  std::vector<uint64_t> byOp;
+  /// Bytes that threads and asynchronous copies read and wrote, by StateSpace.
+  std::array<uint64_t, 5> bytesRead = {};
+  std::array<uint64_t, 5> bytesWritten = {};
+  /// Extra turns that shared accesses of a warp took.
+  uint64_t bankConflicts = 0;
+  /// Tensor core instructions.
+  uint64_t mmas = 0;
+
+  void add(const Profile &other);
+};
+
+/// Runs a kernel to its end. Faults go to `report`, also those of a launch that
+/// breaks a limit, which does not run. The error names an unknown kernel or
+/// arguments of wrong number or size, and what is there.
+llvm::Expected<Profile> runKernel(const Program &program, Device &device,
+                                  const LaunchRequest &request,
+                                  const RunOptions &options, Report &report);
+
+} // namespace blockscale::emulator
+
+#endif // BLOCKSCALE_EMULATOR_LAUNCH_H

@@ -1,0 +1,112 @@
+//===- Program.h - Modules ready for execution ------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A verified module laid out and decoded: every function's instructions in one
+// list of ops, its registers as slots, its parameters, shared and local
+// variables at their offsets, and the module's variables in the memories of a
+// device.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_EMULATOR_PROGRAM_H
+#define BLOCKSCALE_EMULATOR_PROGRAM_H
+
+#include "blockscale/Emulator/Device.h"
+#include "blockscale/Emulator/Op.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <deque>
+
+namespace blockscale::emulator {
+
+/// Where variables of one kind lie, by their index in the function or module.
+struct VariableLayout {
+  std::vector<uint64_t> offsets;
+  uint64_t bytes = 0;
+  uint64_t alignment = 1;
+};
+
+/// A variable of shared memory.
+struct SharedVariable {
+  const Variable *variable;
+  uint64_t offset;
+};
+
+struct ProgramFunction {
+  const Function *function = nullptr;
+  /// Of the program's ops; `entry == end` for a declaration.
+  uint32_t entry = 0;
+  uint32_t end = 0;
+  /// By register index.
+  std::vector<uint32_t> slots;
+  uint32_t slotCount = 0;
+  /// The carry flag's slot.
+  uint32_t carrySlot = 0;
+  /// Parameters, of a kernel in its parameter space, else in the frame.
+  VariableLayout parameters;
+  /// Results and `.param` variables of the body, in the frame behind the
+  /// parameters.
+  VariableLayout results;
+  /// Variables of the body by their index, each in its own space: `.param` in
+  /// the frame, `.local` in the lane's memory, `.shared` in that of the CTA.
+  VariableLayout variables;
+  uint64_t frameBytes = 0;
+  uint64_t localBytes = 0;
+  uint64_t localAlignment = 1;
+  /// Of a kernel: the sized shared variables that it and what it calls use, by
+  /// rising offset, and the bytes up to the end of the last one.
+  std::vector<SharedVariable> shared;
+  uint64_t staticSharedBytes = 0;
+  /// The alignment of its unsized shared arrays, which all lie together behind
+  /// the sized variables.
+  uint64_t dynamicSharedAlignment = 16;
+};
+
+class Program {
+public:
+  /// Lays out and decodes a verified module, whose global and constant
+  /// variables become buffers of `device`. The error joins a Diagnostic for
+  /// each instruction or declaration that execution does not model.
+  static llvm::Expected<std::unique_ptr<Program>> create(Module module,
+                                                         Device &device);
+
+  const Module &getModule() const { return module; }
+  llvm::ArrayRef<Op> getOps() const { return ops; }
+  llvm::ArrayRef<ProgramFunction> getFunctions() const { return functions; }
+  const ProgramFunction &getFunctionOf(uint32_t op) const;
+
+  /// The kernel of this name, or null.
+  const ProgramFunction *findKernel(llvm::StringRef name) const;
+  /// Names of the kernels in the order of the text.
+  llvm::SmallVector<llvm::StringRef> getKernelNames() const;
+
+  const uint64_t *getConstant(uint32_t index) const {
+    return constants[index].data();
+  }
+  /// The constant of this value in all lanes.
+  uint32_t addConstant(uint64_t value);
+
+  /// What a function's name stands for as a value, and back; null for an
+  /// address of no function.
+  static uint64_t getAddress(uint32_t function);
+  const ProgramFunction *findFunction(uint64_t address) const;
+
+private:
+  friend class ProgramBuilder;
+  explicit Program(Module module) : module(std::move(module)) {}
+
+  Module module;
+  std::vector<Op> ops;
+  std::vector<ProgramFunction> functions;
+  std::deque<std::array<uint64_t, kWarpSize>> constants;
+  llvm::DenseMap<uint64_t, uint32_t> constantIndices;
+};
+
+} // namespace blockscale::emulator
+
+#endif // BLOCKSCALE_EMULATOR_PROGRAM_H

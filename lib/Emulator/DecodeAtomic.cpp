@@ -1,0 +1,269 @@
+//===- DecodeAtomic.cpp - atom and red ------------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decoder.h"
+
+#include "blockscale/Emulator/Cluster.h"
+#include "blockscale/Emulator/FloatMinMax.h"
+#include "blockscale/Emulator/FloatOps.h"
+#include "blockscale/Emulator/IntegerOps.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+#include <cstring>
+
+namespace blockscale::emulator {
+
+/// The new value of an element; cas compares with `a` and sets `b`.
+using AtomicFunction = uint64_t (*)(uint64_t old, uint64_t a, uint64_t b);
+
+namespace {
+struct AtomicData : OpData {
+  std::optional<StateSpace> space;
+  AtomicFunction function = nullptr;
+  /// Add of f32 outside shared memory flushes subnormal numbers.
+  AtomicFunction sharedFunction = nullptr;
+  unsigned elementBytes = 0;
+  unsigned elements = 1;
+  bool isWide = false;
+  bool isCas = false;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+template <typename T>
+static AtomicFunction findInteger(llvm::StringRef name) {
+  return llvm::StringSwitch<AtomicFunction>(name)
+      .Case("add", [](uint64_t o, uint64_t a,
+                      uint64_t) { return addInteger<T>(o, a); })
+      .Case("min", [](uint64_t o, uint64_t a,
+                      uint64_t) { return minInteger<T>(o, a); })
+      .Case("max", [](uint64_t o, uint64_t a,
+                      uint64_t) { return maxInteger<T>(o, a); })
+      .Case("and", [](uint64_t o, uint64_t a, uint64_t) { return o & a; })
+      .Case("or", [](uint64_t o, uint64_t a, uint64_t) { return o | a; })
+      .Case("xor", [](uint64_t o, uint64_t a, uint64_t) { return o ^ a; })
+      .Case("exch", [](uint64_t, uint64_t a, uint64_t) { return a; })
+      .Case("inc",
+            [](uint64_t o, uint64_t a, uint64_t) { return o >= a ? 0 : o + 1; })
+      .Case("dec", [](uint64_t o, uint64_t a,
+                      uint64_t) { return o == 0 || o > a ? a : o - 1; })
+      .Case("cas",
+            [](uint64_t o, uint64_t a, uint64_t b) { return o == a ? b : o; })
+      .Default(nullptr);
+}
+
+template <typename F, bool kFtz = false>
+static AtomicFunction findFloat(llvm::StringRef name) {
+  return llvm::StringSwitch<AtomicFunction>(name)
+      .Case("add",
+            [](uint64_t o, uint64_t a, uint64_t) {
+              FloatModifiers modifiers;
+              modifiers.ftz = kFtz;
+              return addFloat<F>(o, a, modifiers);
+            })
+      .Case("min",
+            [](uint64_t o, uint64_t a, uint64_t) {
+              return minFloat<F>(o, a, MinMaxModifiers());
+            })
+      .Case("max",
+            [](uint64_t o, uint64_t a, uint64_t) {
+              return maxFloat<F>(o, a, MinMaxModifiers());
+            })
+      .Default(nullptr);
+}
+
+/// A packed pair is two elements that go together; the operation on one of
+/// them is enough, as nothing between them is observable.
+static AtomicFunction findFunction(llvm::StringRef name, Type type) {
+  switch (type) {
+  case Type::S32:
+    return findInteger<int32_t>(name);
+  case Type::S64:
+    return findInteger<int64_t>(name);
+  case Type::B16:
+    return findInteger<uint16_t>(name);
+  case Type::U32:
+  case Type::B32:
+    return findInteger<uint32_t>(name);
+  case Type::U64:
+  case Type::B64:
+    return findInteger<uint64_t>(name);
+  case Type::F32:
+    return findFloat<F32, /*kFtz=*/true>(name);
+  case Type::F64:
+    return findFloat<F64>(name);
+  case Type::F16:
+  case Type::F16x2:
+    return findFloat<F16>(name);
+  case Type::BF16:
+  case Type::BF16x2:
+    return findFloat<BF16>(name);
+  default:
+    return nullptr;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Execution
+//===----------------------------------------------------------------------===//
+
+/// Registers hold `registerBytes` each; a packed pair is two elements of one.
+static void applyElements(const AtomicData &data, AtomicFunction function,
+                          unsigned registerBytes, unsigned lane,
+                          llvm::ArrayRef<const uint64_t *> sources,
+                          llvm::MutableArrayRef<uint8_t> bytes) {
+  for (unsigned offset = 0; offset < bytes.size();
+       offset += data.elementBytes) {
+    unsigned index = offset / registerBytes;
+    unsigned shift = offset % registerBytes * 8;
+    uint64_t mask = data.elementBytes == 8
+                        ? ~uint64_t(0)
+                        : (uint64_t(1) << data.elementBytes * 8) - 1;
+    auto operand = [&](unsigned i) { return sources[i][lane] >> shift & mask; };
+    uint64_t old = 0;
+    std::memcpy(&old, &bytes[offset], data.elementBytes);
+    uint64_t b = data.isCas ? operand(index + 1) : 0;
+    uint64_t value = function(old, operand(index), b);
+    std::memcpy(&bytes[offset], &value, data.elementBytes);
+  }
+}
+
+/// exch and cas of 16 bytes: two registers an operand.
+static void applyWide(const AtomicData &data, unsigned lane,
+                      llvm::ArrayRef<const uint64_t *> sources,
+                      llvm::MutableArrayRef<uint8_t> bytes) {
+  uint64_t old[2], operand[2] = {sources[0][lane], sources[1][lane]};
+  std::memcpy(old, bytes.data(), sizeof(old));
+  if (!data.isCas) {
+    std::memcpy(bytes.data(), operand, sizeof(operand));
+  } else if (old[0] == operand[0] && old[1] == operand[1]) {
+    uint64_t value[2] = {sources[2][lane], sources[3][lane]};
+    std::memcpy(bytes.data(), value, sizeof(value));
+  }
+}
+
+static Step runAtomic(Warp &warp, const Op &op, LaneMask active) {
+  const auto &data = op.get<AtomicData>();
+  LaneValues addresses, scratch;
+  LaneMask known = warp.readAddresses(op, op.addresses[0], active, addresses);
+  llvm::SmallVector<const uint64_t *, 8> sources;
+  for (const Source &source : op.sources) {
+    known = warp.require(op, source, known, "the operand");
+    sources.push_back(warp.read(source, scratch));
+  }
+  unsigned size = data.elementBytes * data.elements;
+  unsigned registerBytes =
+      data.isWide ? 8 : size * (data.isCas ? 2 : 1) / op.sources.size();
+  LaneMask done = 0;
+  for (unsigned lane : lanesOf(known)) {
+    SpaceAddress where = data.space ? SpaceAddress{*data.space, addresses[lane]}
+                                    : resolveGeneric(addresses[lane]);
+    std::unique_lock<std::mutex> lock(
+        warp.getCluster().getContext().globalAtomics, std::defer_lock);
+    if (where.space == StateSpace::Global)
+      lock.lock();
+    llvm::ArrayRef<uint8_t> old = warp.load(op, lane, where, size, size);
+    if (old.empty())
+      continue;
+    llvm::SmallVector<uint8_t, 32> bytes(old);
+    AtomicFunction function =
+        where.space == StateSpace::Shared ? data.sharedFunction : data.function;
+    if (data.isWide)
+      applyWide(data, lane, sources, bytes);
+    else
+      applyElements(data, function, registerBytes, lane, sources, bytes);
+    done |= LaneMask(1) << lane;
+    for (auto [index, result] : llvm::enumerate(op.results)) {
+      uint64_t value = 0;
+      std::memcpy(&value, old.data() + index * registerBytes, registerBytes);
+      if (!result.isSink)
+        warp.write(result)[lane] = value;
+    }
+    // What stays as it was is no news for those who wait.
+    if (llvm::ArrayRef<uint8_t>(bytes) != old)
+      llvm::copy(bytes, warp.store(op, lane, where, size, size).begin());
+  }
+  for (const Result &result : op.results)
+    warp.define(result, active, done);
+  return Step::Yield;
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+static llvm::Error addSources(Decoder &decoder, Op &op, const Operand &operand,
+                              Type type, bool isWide) {
+  for (const Operand &element : decoder.getElements(operand)) {
+    llvm::Expected<Source> source = decoder.getSource(element, type);
+    if (!source)
+      return source.takeError();
+    op.sources.push_back(*source);
+    if (isWide)
+      op.sources.push_back(decoder.getHigh(*source));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error decodeAtomic(Decoder &decoder, Op &op) {
+  const Instruction &instruction = *op.instruction;
+  auto data = std::make_unique<AtomicData>();
+  Type type = instruction.getTypes()[0];
+  llvm::StringRef name = instruction.getModifier(
+      {"and", "or", "xor", "exch", "add", "inc", "dec", "min", "max", "cas"});
+  data->isCas = name == "cas";
+  data->isWide = type == Type::B128;
+  data->function = findFunction(name, type);
+  data->sharedFunction =
+      type == Type::F32 ? findFloat<F32>(name) : data->function;
+  if (!data->isWide && !data->function)
+    return makeError(instruction.location,
+                     "'" + instruction.getSpelling() + "' is not modelled");
+  if (instruction.has("global"))
+    data->space = StateSpace::Global;
+  else if (!instruction
+                .getModifier({"shared", "shared::cta", "shared::cluster"})
+                .empty())
+    data->space = StateSpace::Shared;
+
+  llvm::ArrayRef<Operand> operands = instruction.operands;
+  if (instruction.form->words.front() == "atom") {
+    for (const Operand &element : decoder.getElements(operands.front())) {
+      llvm::Expected<Result> result = decoder.getResult(element);
+      if (!result)
+        return result.takeError();
+      op.results.push_back(*result);
+      if (data->isWide)
+        op.results.push_back(result->isSink ? *result
+                                            : decoder.getHigh(*result));
+    }
+    operands = operands.drop_front();
+  }
+  llvm::Expected<AddressOperand> address = decoder.getAddress(operands.front());
+  if (!address)
+    return address.takeError();
+  op.addresses.push_back(std::move(*address));
+  operands = operands.drop_front();
+  size_t registers = decoder.getElements(operands.front()).size();
+  for (const Operand &operand : operands.take_front(data->isCas ? 2 : 1))
+    if (llvm::Error error =
+            addSources(decoder, op, operand, type, data->isWide))
+      return error;
+  bool isPair = type == Type::F16x2 || type == Type::BF16x2;
+  data->elementBytes = isPair ? 2 : getBytes(type);
+  data->elements = registers * (isPair ? 2 : 1);
+  op.data = std::move(data);
+  op.handler = runAtomic;
+  return llvm::Error::success();
+}
+
+} // namespace blockscale::emulator
