@@ -110,6 +110,25 @@ static std::string spellFirst(const Instruction &instruction, unsigned count) {
   return spelling;
 }
 
+std::optional<Type> getOperandType(const OperandSpec &spec,
+                                   llvm::ArrayRef<Type> types) {
+  std::optional<Type> type = spec.type;
+  if (spec.typeIndex && *spec.typeIndex < types.size())
+    type = types[*spec.typeIndex];
+  if (!type || !spec.isDoubled)
+    return type;
+  switch (*type) {
+  case Type::U16:
+    return Type::U32;
+  case Type::S16:
+    return Type::S32;
+  case Type::U32:
+    return Type::U64;
+  default:
+    return Type::S64;
+  }
+}
+
 static llvm::Error failUnknownOpcode(const Instruction &instruction) {
   std::set<llvm::StringRef> known;
   for (const InstructionForm &form : getInstructionForms())

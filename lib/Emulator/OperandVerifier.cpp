@@ -101,21 +101,7 @@ bool Matcher::failKind(const Operand &operand, const OperandSpec &spec) {
 }
 
 std::optional<Type> Matcher::getType(const OperandSpec &spec) const {
-  std::optional<Type> type = spec.type;
-  if (spec.typeIndex && *spec.typeIndex < types.size())
-    type = types[*spec.typeIndex];
-  if (!type || !spec.isDoubled)
-    return type;
-  switch (*type) {
-  case Type::U16:
-    return Type::U32;
-  case Type::S16:
-    return Type::S32;
-  case Type::U32:
-    return Type::U64;
-  default:
-    return Type::S64;
-  }
+  return getOperandType(spec, types);
 }
 
 /// The N of `.vN`, else 1.

@@ -83,6 +83,11 @@ struct InstructionForm {
   llvm::SmallVector<OperandSpec, 6> operands;
 };
 
+/// The type of an operand where the instruction's modifiers are `types`; none
+/// where its form leaves it open.
+std::optional<Type> getOperandType(const OperandSpec &spec,
+                                   llvm::ArrayRef<Type> types);
+
 /// All forms, those of one opcode side by side.
 llvm::ArrayRef<InstructionForm> getInstructionForms();
 
