@@ -17,6 +17,9 @@ static constexpr uint64_t kTurn = 256;
 
 Cluster::Cluster(LaunchContext &context, Dim3 first)
     : context(context),
+      hazards(context.hazardRules, context.request.cluster[0] *
+                                       context.request.cluster[1] *
+                                       context.request.cluster[2]),
       random(context.options.seed * 0x9E3779B97F4A7C15 +
              (uint64_t(first[2]) << 40 ^ uint64_t(first[1]) << 20 ^ first[0])) {
   profile.byOp.resize(context.program.getOps().size());
@@ -89,9 +92,19 @@ Cluster::Turn Cluster::run(uint64_t steps, unsigned patience) {
   return turn;
 }
 
+/// Asynchronous work that the program has not waited for.
+void Cluster::reportLeftovers() {
+  for (const HazardLog::Leftover &leftover : hazards.findLeftovers()) {
+    uint32_t thread = getThreadOf(leftover.agent);
+    ctas[getRankOf(leftover.agent)]->getWarps()[thread / kWarpSize]->report(
+        *leftover.op, thread % kWarpSize, leftover.fault);
+  }
+}
+
 void Cluster::finish() {
   while (queue.runOne(random))
     ;
+  reportLeftovers();
   for (const std::unique_ptr<Cta> &cta : ctas) {
     if (!cta->hasTensorMemory())
       continue;

@@ -186,9 +186,12 @@ llvm::ArrayRef<uint8_t> Warp::load(const Op &op, unsigned lane,
   llvm::ArrayRef<uint8_t> bytes =
       memory->read(from.address, size, alignment, faults);
   getCluster().getProfile().bytesRead[unsigned(from.space)] += bytes.size();
-  if (from.space == StateSpace::Shared)
+  if (from.space == StateSpace::Shared) {
     getCluster().getCtas()[getCtaRank(from.address)]->getBarriers().checkAccess(
         from.address, size, faults);
+    if (HazardLog &hazards = getCluster().getHazards(); hazards.isActive())
+      hazards.checkLoad({from.address, size}, faults);
+  }
   if (!faults.empty())
     report(op, lane, faults);
   return bytes;
@@ -205,9 +208,13 @@ llvm::MutableArrayRef<uint8_t> Warp::store(const Op &op, unsigned lane,
       memory->write(to.address, size, alignment, faults);
   getCluster().getProfile().bytesWritten[unsigned(to.space)] += bytes.size();
   getCluster().noteChange();
-  if (to.space == StateSpace::Shared)
+  if (to.space == StateSpace::Shared && !bytes.empty()) {
     getCluster().getCtas()[getCtaRank(to.address)]->getBarriers().checkAccess(
         to.address, size, faults);
+    if (HazardLog &hazards = getCluster().getHazards(); hazards.isActive())
+      hazards.noteStore({to.address, size}, getAgent(lane),
+                        getCluster().getTime(), faults);
+  }
   if (!faults.empty())
     report(op, lane, faults);
   return bytes;
@@ -250,17 +257,20 @@ void Warp::noteBanks(const LaneValues &addresses, LaneMask active,
   cluster.getProfile().bankConflicts += turns - least;
 }
 
+Agent Warp::getAgent(unsigned lane) const {
+  return makeAgent(cta.getRank(), getThread(lane));
+}
+
 void Warp::noteSynchronised(LaneMask lanes) {
+  Cluster &cluster = getCluster();
   for (unsigned lane : lanesOf(lanes))
-    threadOrder[lane].synchronised = getCluster().getTime();
+    cluster.getHazards().noteSync(getAgent(lane), cluster.getTime());
 }
 
 void Warp::noteProxyFence(LaneMask lanes) {
-  for (unsigned lane : lanesOf(lanes)) {
-    ThreadOrder &order = threadOrder[lane];
-    order.fenced = getCluster().getTime();
-    order.fencedBehind = order.synchronised;
-  }
+  Cluster &cluster = getCluster();
+  for (unsigned lane : lanesOf(lanes))
+    cluster.getHazards().noteProxyFence(getAgent(lane), cluster.getTime());
 }
 
 void Warp::writeTrace(llvm::raw_ostream &os, uint32_t place, LaneMask active) {

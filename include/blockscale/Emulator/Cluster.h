@@ -15,6 +15,7 @@
 
 #include "blockscale/Emulator/AsyncQueue.h"
 #include "blockscale/Emulator/Cta.h"
+#include "blockscale/Emulator/HazardLog.h"
 #include "blockscale/Emulator/Launch.h"
 
 #include <atomic>
@@ -42,6 +43,7 @@ struct LaunchContext {
   std::atomic<bool> isDeadlock{false};
   /// Clusters that were started, or whose start was cancelled.
   std::atomic<uint64_t> nextCluster{0};
+  HazardRules hazardRules = HazardRules(program);
 
   /// The first CTA of the cluster of this number, x fastest.
   Dim3 getFirstCta(uint64_t cluster) const;
@@ -75,6 +77,7 @@ public:
     return context.options.schedule == Schedule::Adversarial;
   }
   Profile &getProfile() { return profile; }
+  HazardLog &getHazards() { return hazards; }
   /// Warp instructions so far: the time of what happens in the cluster.
   uint64_t getTime() const { return profile.warpInstructions; }
 
@@ -89,6 +92,7 @@ public:
   uint32_t liveThreads = 0;
 
 private:
+  void reportLeftovers();
   bool runRound();
   void finish();
   void reportLimit(uint64_t limit);
@@ -98,6 +102,7 @@ private:
   /// Of all CTAs, as they take turns.
   std::vector<Warp *> order;
   AsyncQueue queue;
+  HazardLog hazards;
   std::mt19937_64 random;
   Profile profile;
   uint64_t changes = 0;

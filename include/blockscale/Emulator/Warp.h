@@ -18,6 +18,7 @@
 
 #include "blockscale/Emulator/Memory.h"
 #include "blockscale/Emulator/Op.h"
+#include "blockscale/Emulator/SyncLog.h"
 
 #include "llvm/ADT/bit.h"
 
@@ -88,16 +89,6 @@ struct InFlight {
   const Op *op;
   /// What to do before the register is touched.
   llvm::StringLiteral advice;
-};
-
-/// What orders a thread's accesses behind those of others, as times of its
-/// cluster.
-struct ThreadOrder {
-  /// Of its last wait for others that succeeded.
-  uint64_t synchronised = 0;
-  /// Of its last fence.proxy.async, and `synchronised` at that time.
-  uint64_t fenced = 0;
-  uint64_t fencedBehind = 0;
 };
 
 /// What a thread waits for at a barrier.
@@ -198,7 +189,6 @@ public:
   void noteSynchronised(LaneMask lanes);
   /// They have executed fence.proxy.async.
   void noteProxyFence(LaneMask lanes);
-  std::array<ThreadOrder, kWarpSize> threadOrder = {};
   std::array<BarrierTicket, kWarpSize> tickets = {};
 
   /// Reading or writing one of these registers is a fault.
@@ -207,6 +197,8 @@ public:
   Cta &getCta() { return cta; }
   Cluster &getCluster();
   unsigned getIndex() const { return index; }
+  /// A lane among the threads of the cluster.
+  Agent getAgent(unsigned lane) const;
   uint32_t getThread(unsigned lane) const { return index * kWarpSize + lane; }
   /// Lanes that have not exited.
   LaneMask getLive() const { return live; }
