@@ -227,15 +227,16 @@ static Step runClusterArrive(Warp &warp, const Op &op, LaneMask active) {
   Cluster &cluster = warp.getCluster();
   for (unsigned lane : lanesOf(active)) {
     BarrierTicket &ticket = warp.tickets[lane];
-    if (ticket.hasArrived)
+    if (ticket.hasArrived) {
       warp.report(op, lane,
                   Fault{FaultKind::Barrier,
                         "expected a thread to wait between two arrivals at the "
                         "barrier of the cluster",
                         "execute barrier.cluster.wait before it arrives "
                         "again"});
-    else
-      ++cluster.barrier.arrived;
+      continue;
+    }
+    ++cluster.barrier.arrived;
     ticket.hasArrived = true;
     ticket.clusterRound = cluster.barrier.rounds;
   }

@@ -60,6 +60,23 @@ static void setValues(Warp &warp, const Op &op, const AccessData &data,
   }
 }
 
+/// A load at an address that is the same in all lanes, as that of a parameter.
+static Step runUniformLoad(Warp &warp, const Op &op, LaneMask active) {
+  const auto &data = op.get<AccessData>();
+  LaneValues scratch;
+  unsigned first = llvm::countr_zero(active);
+  uint64_t address =
+      warp.read(op.addresses[0].base, scratch)[first] + op.addresses[0].offset;
+  llvm::ArrayRef<uint8_t> bytes = warp.load(op, first, data.getWhere(address),
+                                            data.getBytes(), data.getBytes());
+  if (!bytes.empty())
+    for (unsigned lane : lanesOf(active))
+      setValues(warp, op, data, lane, bytes.data());
+  for (const Result &result : op.results)
+    warp.define(result, active, bytes.empty() ? 0 : kAllLanes);
+  return Step::Next;
+}
+
 static Step runLoad(Warp &warp, const Op &op, LaneMask active) {
   const auto &data = op.get<AccessData>();
   LaneValues addresses;
@@ -232,7 +249,12 @@ static llvm::Error decodeLoad(Decoder &decoder, Op &op) {
   if (llvm::Error error =
           decodeAddress(decoder, op, *data, instruction.operands[1]))
     return error;
-  op.handler = data->frameOffset ? runFrameLoad : runLoad;
+  bool isUniform =
+      !op.addresses.empty() && op.addresses[0].base.kind == Source::Constant &&
+      (data->space == StateSpace::Param || data->space == StateSpace::Const);
+  op.handler = data->frameOffset ? runFrameLoad
+               : isUniform       ? runUniformLoad
+                                 : runLoad;
   op.data = std::move(data);
   return llvm::Error::success();
 }

@@ -255,7 +255,11 @@ Warp::Turn Warp::run(uint64_t steps) {
     if (step == Step::Yield)
       return Turn::Waiting;
   }
-  return Turn::Running;
+  bool couldGoOn =
+      current.lanes || llvm::any_of(groups, [](const LaneGroup &group) {
+        return !group.isBlocked;
+      });
+  return couldGoOn ? Turn::Running : Turn::Waiting;
 }
 
 void Warp::checkInFlight(const Op &op, LaneMask active) {

@@ -1,0 +1,152 @@
+//===- LaunchTest.cpp - Tests of launches ---------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelTest.h"
+
+using namespace blockscale::emulator;
+
+using LaunchTest = KernelTest;
+
+static constexpr const char *kIdentity = R"(
+  .visible .entry identity(.param .u64 out)
+  {
+    .reg .b32 %t, %c, %n, %i;
+    .reg .b64 %o;
+    ld.param.u64 %o, [out];
+    mov.u32 %t, %tid.x;
+    mov.u32 %c, %ctaid.y;
+    mov.u32 %n, %nctaid.x;
+    mov.u32 %i, %ctaid.x;
+    mad.lo.u32 %c, %c, %n, %i;
+    mov.u32 %n, %ntid.x;
+    mad.lo.u32 %t, %c, %n, %t;
+    mad.wide.u32 %o, %t, 4, %o;
+    st.global.b32 [%o], %t;
+    ret;
+  }
+)";
+
+TEST_F(LaunchTest, EveryThreadOfEveryCtaRuns) {
+  ASSERT_EQ(load(kIdentity), "");
+  for (unsigned jobs : {1, 2}) {
+    options.jobs = jobs;
+    device.global = makeGlobalMemory();
+    uint64_t out = addEmpty("out", 4 * 6 * 40);
+    shape.grid = {3, 2, 1};
+    shape.block = {40, 1, 1};
+    ASSERT_EQ(run("identity", out), "");
+    EXPECT_EQ(getFindings(), "");
+    std::vector<uint32_t> values = get<uint32_t>("out");
+    for (unsigned i = 0; i < values.size(); ++i)
+      ASSERT_EQ(values[i], i);
+    EXPECT_EQ(profile.threadInstructions, 6 * 40 * 11u);
+  }
+}
+
+TEST_F(LaunchTest, ErrorsListWhatIsThere) {
+  ASSERT_EQ(load(kIdentity), "");
+  EXPECT_EQ(run("identitie", uint64_t(0)),
+            "no kernel 'identitie'; those of the module are: identity");
+  EXPECT_EQ(run("identity"),
+            "expected 1 arguments for kernel 'identity', but got 0; its "
+            "parameters are: out (.u64, 8 bytes)");
+  EXPECT_EQ(run("identity", uint32_t(0)),
+            "expected the argument for parameter 'out' of kernel 'identity' to "
+            "have 8 bytes, but got 4; its parameters are: out (.u64, 8 bytes)");
+}
+
+TEST_F(LaunchTest, LimitsAreFaultsAndNothingRuns) {
+  ASSERT_EQ(load(kIdentity), "");
+  shape.block = {1025, 1, 1};
+  ASSERT_EQ(run("identity", addEmpty("out", 4)), "");
+  expectFinding(FaultKind::Limit, "to be 1 to 1024, but got 1025");
+  EXPECT_EQ(profile.threadInstructions, 0u);
+  shape.block = {32, 1, 1};
+  shape.dynamicSharedBytes = 232449;
+  ASSERT_EQ(run("identity", uint64_t(0)), "");
+  expectFinding(FaultKind::Limit, "bytes of shared memory in a CTA");
+}
+
+TEST_F(LaunchTest, CtasOfAClusterSeeEachOther) {
+  ASSERT_EQ(load(R"(
+    .visible .entry kernel(.param .u64 out)
+    {
+      .shared .align 4 .b32 mine;
+      .reg .b32 %r<8>;
+      .reg .b64 %o;
+      ld.param.u64 %o, [out];
+      mov.u32 %r0, %cluster_ctarank;
+      mov.u32 %r1, %ctaid.x;
+      mov.u32 %r2, mine;
+      add.u32 %r3, %r1, 100;
+      st.shared.b32 [%r2], %r3;
+      barrier.cluster.arrive;
+      barrier.cluster.wait;
+      xor.b32 %r4, %r0, 1;
+      mapa.shared::cluster.u32 %r5, %r2, %r4;
+      ld.shared::cluster.b32 %r6, [%r5];
+      mad.wide.u32 %o, %r1, 4, %o;
+      st.global.b32 [%o], %r6;
+      barrier.cluster.arrive;
+      barrier.cluster.wait;
+      ret;
+    })"),
+            "");
+  for (Schedule schedule : {Schedule::Prompt, Schedule::Adversarial}) {
+    options.schedule = schedule;
+    device.global = makeGlobalMemory();
+    uint64_t out = addEmpty("out", 16);
+    shape.grid = {4, 1, 1};
+    shape.cluster = {2, 1, 1};
+    ASSERT_EQ(run("kernel", out), "");
+    EXPECT_EQ(getFindings(), "");
+    EXPECT_EQ(get<uint32_t>("out"),
+              std::vector<uint32_t>({101, 100, 103, 102}));
+  }
+}
+
+/// All CTAs of a grid wait for each other in global memory.
+static constexpr const char *kGridBarrier = R"(
+  .visible .entry kernel(.param .u64 counter, .param .u32 expected)
+  {
+    .reg .pred %p;
+    .reg .b32 %n, %e, %x;
+    .reg .b64 %c;
+    ld.param.u64 %c, [counter];
+    ld.param.u32 %e, [expected];
+    red.release.gpu.global.add.u32 [%c], 1;
+  WAIT:
+    ld.acquire.gpu.global.b32 %x, [%c];
+    setp.lt.u32 %p, %x, %e;
+    @%p bra WAIT;
+    ret;
+  }
+)";
+
+TEST_F(LaunchTest, CtasWaitForOnesThatStartLater) {
+  ASSERT_EQ(load(kGridBarrier), "");
+  shape.grid = {20, 1, 1};
+  for (unsigned jobs : {1, 2}) {
+    options.jobs = jobs;
+    device.global = makeGlobalMemory();
+    uint64_t counter = add("counter", std::vector<uint32_t>(1));
+    ASSERT_EQ(run("kernel", counter, uint32_t(20)), "");
+    EXPECT_EQ(getFindings(), "");
+    EXPECT_EQ(get<uint32_t>("counter")[0], 20u);
+  }
+}
+
+TEST_F(LaunchTest, WaitingForACtaThatIsNotThereIsADeadlock) {
+  ASSERT_EQ(load(kGridBarrier), "");
+  shape.grid = {3, 1, 1};
+  for (unsigned jobs : {1, 2}) {
+    options.jobs = jobs;
+    uint64_t counter = add("counter", std::vector<uint32_t>(1));
+    ASSERT_EQ(run("kernel", counter, uint32_t(4)), "");
+    EXPECT_NE(getFindings().find("deadlock"), std::string::npos);
+  }
+}
