@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AsyncIssue.h"
 #include "Decoder.h"
 
 #include "blockscale/Emulator/Cluster.h"
@@ -290,6 +291,17 @@ static Step runProxyFence(Warp &warp, const Op &op, LaneMask active) {
   return Step::Next;
 }
 
+/// fence.proxy.tensormap::generic.acquire of a map that may be edited.
+static Step runMapFence(Warp &warp, const Op &op, LaneMask active) {
+  Cluster &cluster = warp.getCluster();
+  LaneValues maps;
+  for (unsigned lane :
+       lanesOf(warp.readAddresses(op, op.addresses[0], active, maps)))
+    cluster.tensorMaps.noteAcquire(maps[lane], warp.getAgent(lane),
+                                   cluster.getTime());
+  return Step::Next;
+}
+
 llvm::Error decodeBarrier(Decoder &decoder, Op &op) {
   const Instruction &instruction = *op.instruction;
   llvm::StringRef name = instruction.form->name;
@@ -311,6 +323,10 @@ llvm::Error decodeBarrier(Decoder &decoder, Op &op) {
     op.describeWait = describeCluster;
   } else if (name == "fence.proxy" && instruction.has("async")) {
     op.handler = runProxyFence;
+  } else if (name == "fence.proxy" && instruction.has("acquire") &&
+             !instruction.operands.empty()) {
+    op.handler = runMapFence;
+    return addOperands(decoder, op, 0, Type::B32);
   } else {
     op.handler = runFence;
   }

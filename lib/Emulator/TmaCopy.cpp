@@ -47,6 +47,13 @@ uint32_t getTransactionBytes(const TensorMap &map) {
   return bytes;
 }
 
+uint32_t getTileBytes(const TensorMap &map) {
+  uint32_t bytes = getSharedRowBytes(map);
+  for (unsigned i = 1; i < map.rank; ++i)
+    bytes *= getRowCount(map, i);
+  return bytes;
+}
+
 static bool refuse(Faults &faults, FaultKind kind, std::string what,
                    llvm::StringRef advice) {
   faults.push_back({kind, std::move(what), advice.str()});

@@ -14,9 +14,11 @@
 #define BLOCKSCALE_EMULATOR_CLUSTER_H
 
 #include "blockscale/Emulator/AsyncQueue.h"
+#include "blockscale/Emulator/CopyGroups.h"
 #include "blockscale/Emulator/Cta.h"
 #include "blockscale/Emulator/HazardLog.h"
 #include "blockscale/Emulator/Launch.h"
+#include "blockscale/Emulator/TensorMapLog.h"
 
 #include <atomic>
 #include <mutex>
@@ -88,6 +90,12 @@ public:
   bool isTimedOut() const { return timedOut; }
 
   ClusterBarrier barrier;
+  /// Of cp.async and of cp.async.bulk.
+  CopyGroups threadGroups;
+  CopyGroups bulkGroups;
+  TensorMapLog tensorMaps;
+  /// Streams of the queue for cp.async, by Agent / 32.
+  std::map<uint32_t, uint64_t> copyStreams;
   /// Threads of the cluster that have not exited.
   uint32_t liveThreads = 0;
 

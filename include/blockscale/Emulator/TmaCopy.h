@@ -31,6 +31,9 @@ namespace blockscale::emulator {
 /// (CUTLASS expects the bits of the values alone).
 uint32_t getTransactionBytes(const TensorMap &map);
 
+/// Bytes of shared memory that a tile takes, with these gaps.
+uint32_t getTileBytes(const TensorMap &map);
+
 /// Global to shared: the tile at `coordinates` (one of each dimension), to
 /// `to`. Returns the bytes for complete_tx; none, and a fault, where the copy
 /// is refused.

@@ -1,0 +1,149 @@
+//===- AsyncIssue.cpp - Threads that start asynchronous work --------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AsyncIssue.h"
+
+#include "blockscale/Emulator/InstructionSet.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace blockscale::emulator {
+
+llvm::StringRef Issuer::getName() const { return op.instruction->form->name; }
+
+bool Issuer::report(llvm::ArrayRef<Fault> faults) const {
+  warp.report(op, lane, faults);
+  return !faults.empty();
+}
+
+Cta *Issuer::findCta(uint64_t shared) const {
+  auto ctas = getCluster().getCtas();
+  unsigned rank = getCtaRank(shared);
+  if (rank < ctas.size())
+    return ctas[rank].get();
+  report({FaultKind::WrongSpace,
+          llvm::formatv("expected an address of one of the {0} CTAs of the "
+                        "cluster, but {1:x} belongs to rank {2}",
+                        ctas.size(), shared, rank),
+          "take the rank modulo %cluster_nctarank, or launch larger clusters"});
+  return nullptr;
+}
+
+std::optional<uint64_t> Issuer::toShared(uint64_t address,
+                                         bool isGeneric) const {
+  if (!isGeneric)
+    return address & 0xFFFFFFFF;
+  llvm::SmallVector<Fault, 1> faults;
+  std::optional<uint64_t> shared =
+      fromGeneric(StateSpace::Shared, address, faults);
+  report(faults);
+  return shared;
+}
+
+MBarrier *Issuer::findBarrier(uint64_t shared) const {
+  Cta *cta = findCta(shared);
+  if (!cta)
+    return nullptr;
+  llvm::SmallVector<Fault, 1> faults;
+  MBarrier *barrier = cta->getBarriers().find(shared, getName(), faults);
+  report(faults);
+  return barrier;
+}
+
+WorkRef Issuer::begin(AsyncWork::Kind kind, AsyncWork work) const {
+  work.kind = kind;
+  work.op = &op;
+  work.agent = getAgent();
+  llvm::SmallVector<Fault, 1> faults;
+  WorkRef begun = getHazards().begin(std::move(work), faults);
+  report(faults);
+  return begun;
+}
+
+void Issuer::watch(uint64_t barrier, uint64_t phase,
+                   llvm::ArrayRef<WorkRef> works) const {
+  for (const WorkRef &work : works)
+    getHazards().watch(barrier, phase, work);
+  getCluster().noteChange();
+}
+
+void Issuer::completeTx(uint64_t barrier, uint32_t bytes,
+                        const WorkRef &work) const {
+  MBarrier *found = findBarrier(barrier);
+  if (!found)
+    return;
+  llvm::SmallVector<Fault, 1> faults;
+  uint64_t phase = found->getPhase();
+  if (found->completeTx(bytes, faults))
+    watch(barrier, phase, work);
+  report(faults);
+}
+
+void Issuer::arrive(uint64_t barrier, llvm::ArrayRef<WorkRef> works) const {
+  MBarrier *found = findBarrier(barrier);
+  if (!found)
+    return;
+  llvm::SmallVector<Fault, 1> faults;
+  uint64_t phase = found->getPhase();
+  if (found->arrive({}, faults))
+    watch(barrier, phase, works);
+  report(faults);
+}
+
+void Issuer::checkNoBarriers(const SharedRange &range) const {
+  llvm::SmallVector<Fault, 1> faults;
+  if (Cta *cta = findCta(range.address))
+    cta->getBarriers().checkAccess(range.address, range.size, faults);
+  report(faults);
+}
+
+//===----------------------------------------------------------------------===//
+// Decoding
+//===----------------------------------------------------------------------===//
+
+bool isGeneric(const Instruction &instruction) {
+  return instruction
+      .getModifier({"shared", "shared::cta", "shared::cluster", "global"})
+      .empty();
+}
+
+llvm::Error addResult(Decoder &decoder, Op &op, const Operand &operand) {
+  llvm::Expected<Result> result = decoder.getResult(operand);
+  if (!result)
+    return result.takeError();
+  op.results.push_back(*result);
+  return llvm::Error::success();
+}
+
+llvm::Error addOperands(Decoder &decoder, Op &op, size_t first, Type type) {
+  for (const Operand &operand :
+       llvm::drop_begin(op.instruction->operands, first)) {
+    if (operand.kind == OperandKind::Address) {
+      llvm::Expected<AddressOperand> address = decoder.getAddress(operand);
+      if (!address)
+        return address.takeError();
+      op.addresses.push_back(std::move(*address));
+      continue;
+    }
+    for (const Operand &element : decoder.getElements(operand)) {
+      llvm::Expected<Source> source = decoder.getSource(element, type);
+      if (!source)
+        return source.takeError();
+      op.sources.push_back(*source);
+    }
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<uint64_t> getImmediate(const Operand &operand) {
+  if (operand.kind != OperandKind::Integer)
+    return makeError(operand.location, "expected an integer");
+  return operand.value;
+}
+
+} // namespace blockscale::emulator
