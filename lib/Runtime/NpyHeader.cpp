@@ -34,6 +34,14 @@ std::string_view blockscale::runtime::getNpyTypeName(NpyType type) {
   return getInfo(type).name;
 }
 
+std::optional<NpyType> blockscale::runtime::findNpyType(std::string_view name) {
+  for (auto type = NpyType::Bool; type <= NpyType::Float64;
+       type = static_cast<NpyType>(static_cast<int>(type) + 1))
+    if (getNpyTypeName(type) == name)
+      return type;
+  return std::nullopt;
+}
+
 std::string_view blockscale::runtime::getNpyDescr(NpyType type) {
   return getInfo(type).descr;
 }

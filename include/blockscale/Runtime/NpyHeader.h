@@ -37,6 +37,8 @@ enum class NpyType {
 
 /// NumPy's name of the type, as in `uint16`.
 std::string_view getNpyTypeName(NpyType type);
+/// The type of this name, if there is one.
+std::optional<NpyType> findNpyType(std::string_view name);
 /// The `descr` NumPy writes for the type, as in `<u2`.
 std::string_view getNpyDescr(NpyType type);
 /// Bytes of one element.

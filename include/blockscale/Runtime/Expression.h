@@ -1,0 +1,75 @@
+//===- Expression.h - Integer expressions of a plan -------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   expression = term { ( "+" | "-" ) term }
+//   term       = factor { "*" factor }
+//   factor     = INTEGER | DIM | "(" expression ")"
+//              | FUNCTION "(" expression "," expression ")"
+//   FUNCTION   = "ceildiv" | "floordiv" | "mod" | "min" | "max"
+//
+// Values are signed and have 64 bits; what does not fit is an error, as is a
+// divisor below 1. floordiv rounds down, ceildiv up, and mod is not negative.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_RUNTIME_EXPRESSION_H
+#define BLOCKSCALE_RUNTIME_EXPRESSION_H
+
+#include "blockscale/Runtime/Result.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace blockscale::runtime {
+
+class Expression {
+public:
+  Expression(int64_t constant = 0);
+
+  /// Parses `text`, whose dims are numbered as in `dims`.
+  static Result<Expression> parse(std::string_view text,
+                                  const std::vector<std::string> &dims);
+
+  /// Its value where dim i is `values[i]`. A failure names the expression.
+  Result<int64_t> evaluate(const std::vector<int64_t> &values) const;
+
+  const std::string &getText() const { return text; }
+  /// The number of the dim, where the expression is one and nothing else.
+  std::optional<size_t> getDim() const;
+
+  enum class Op : uint8_t {
+    Constant,
+    Dim,
+    Add,
+    Sub,
+    Mul,
+    CeilDiv,
+    FloorDiv,
+    Mod,
+    Min,
+    Max,
+  };
+  /// Of the postfix form: operands come first.
+  struct Node {
+    Op op;
+    /// Of a constant; of a dim, its number.
+    int64_t value = 0;
+  };
+
+private:
+  std::vector<Node> nodes;
+  std::string text;
+};
+
+/// Whether `name` can name a dim: a C identifier that is no function.
+bool isDimName(std::string_view name);
+
+} // namespace blockscale::runtime
+
+#endif // BLOCKSCALE_RUNTIME_EXPRESSION_H

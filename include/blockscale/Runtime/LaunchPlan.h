@@ -1,0 +1,163 @@
+//===- LaunchPlan.h - How functions run on a device -------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A launch plan says, for each function of a module, which buffers there are
+// and which kernels run on them, in order. Sizes are expressions of the dims of
+// its arguments. docs/LaunchPlan.md describes the JSON form.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_RUNTIME_LAUNCHPLAN_H
+#define BLOCKSCALE_RUNTIME_LAUNCHPLAN_H
+
+#include "blockscale/Runtime/Expression.h"
+#include "blockscale/Runtime/NpyHeader.h"
+
+#include <array>
+
+namespace blockscale::runtime {
+
+inline constexpr int64_t kLaunchPlanVersion = 1;
+
+/// What a parameter of a kernel is.
+enum class ParameterKind { Pointer, I32, I64, F32, TensorMap };
+
+struct PlanKernel {
+  std::string name;
+  std::vector<ParameterKind> parameters;
+};
+
+/// Memory of a function: an argument, a result, a constant or a workspace.
+struct PlanBuffer {
+  enum class Role { Argument, Result, Constant, Workspace };
+
+  Role role = Role::Argument;
+  std::string name;
+  /// The type in the module, for messages: `tensor<?x64xf4E2M1FN>`.
+  std::string type;
+  /// What the bytes mean: the element type and layout of `type`.
+  std::string element;
+  std::string layout;
+  /// Storage form.
+  NpyType dtype = NpyType::UInt8;
+  std::vector<Expression> shape;
+  Expression bytes;
+  /// That the device address must have.
+  int64_t alignment = 1;
+  /// An argument passed by value; its shape is empty.
+  bool isScalar = false;
+  /// The content of a constant.
+  std::vector<uint8_t> data;
+};
+
+/// `offset` bytes into a buffer.
+struct PlanAddress {
+  size_t buffer = 0;
+  Expression offset;
+};
+
+/// What cuTensorMapEncodeTiled takes; dimension 0 is the innermost. Numbers of
+/// enumerations are those of the driver.
+struct PlanTensorMap {
+  PlanAddress address;
+  uint32_t element = 0;
+  std::vector<Expression> dims;
+  /// In bytes, of the dimensions from 1 on.
+  std::vector<Expression> strides;
+  std::vector<uint32_t> box;
+  std::vector<uint32_t> elementStrides;
+  uint32_t interleave = 0;
+  uint32_t swizzle = 0;
+  uint32_t l2Promotion = 0;
+  uint32_t fill = 0;
+};
+
+struct PlanParameter {
+  ParameterKind kind = ParameterKind::Pointer;
+  PlanAddress address;
+  /// Of an integer.
+  Expression value;
+  /// Of an f32: an argument, or the bits of a constant.
+  std::optional<size_t> scalar;
+  uint32_t bits = 0;
+  PlanTensorMap map;
+};
+
+using PlanDim3 = std::array<Expression, 3>;
+
+/// A kernel that runs, unless the grid is empty.
+struct PlanLaunch {
+  size_t kernel = 0;
+  PlanDim3 grid = {1, 1, 1};
+  PlanDim3 block = {1, 1, 1};
+  PlanDim3 cluster = {1, 1, 1};
+  Expression sharedBytes;
+  std::vector<PlanParameter> parameters;
+};
+
+struct PlanCopy {
+  PlanAddress from;
+  PlanAddress to;
+  Expression bytes;
+};
+
+/// One of both.
+struct PlanStep {
+  std::optional<PlanLaunch> launch;
+  std::optional<PlanCopy> copy;
+};
+
+enum class Relation { EQ, NE, LT, LE, GT, GE };
+
+/// What must hold before anything runs.
+struct PlanConstraint {
+  Expression left;
+  Relation relation = Relation::EQ;
+  Expression right;
+  /// The rule: "expected ...".
+  std::string message;
+};
+
+struct PlanFunction {
+  std::string name;
+  std::vector<std::string> dims;
+  /// Arguments and results in the order of the call, then constants and
+  /// workspaces.
+  std::vector<PlanBuffer> buffers;
+  std::vector<PlanConstraint> constraints;
+  std::vector<PlanStep> steps;
+
+  /// Numbers of the buffers of a role, in order.
+  std::vector<size_t> getBuffers(PlanBuffer::Role role) const;
+};
+
+struct LaunchPlan {
+  std::string chip;
+  std::vector<PlanKernel> kernels;
+  std::vector<PlanFunction> functions;
+
+  /// The function of this name, or the only one where `name` is empty. Fails
+  /// with the names to choose from.
+  Result<const PlanFunction *> find(const std::string &name) const;
+};
+
+/// Names as plans spell them, in the order of the numbers.
+extern const std::vector<std::string_view> kTensorElementNames;
+extern const std::vector<std::string_view> kSwizzleNames;
+extern const std::vector<std::string_view> kInterleaveNames;
+extern const std::vector<std::string_view> kPromotionNames;
+extern const std::vector<std::string_view> kFillNames;
+extern const std::vector<std::string_view> kRelationNames;
+
+/// Reads and validates the JSON form: unknown and missing members, names that
+/// stand for nothing, parameters that are not the kernel's. A failure begins
+/// with "LINE:COLUMN: ".
+Result<LaunchPlan> parseLaunchPlan(std::string_view text);
+
+} // namespace blockscale::runtime
+
+#endif // BLOCKSCALE_RUNTIME_LAUNCHPLAN_H

@@ -1,0 +1,69 @@
+//===- PlanExecution.h - Runs a resolved function ---------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The steps of a function on a device behind an interface: the emulator, or a
+// driver.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_RUNTIME_PLANEXECUTION_H
+#define BLOCKSCALE_RUNTIME_PLANEXECUTION_H
+
+#include "blockscale/Runtime/PlanResolution.h"
+
+namespace blockscale::runtime {
+
+/// A kernel with everything it needs.
+struct DeviceLaunch {
+  const std::string *kernel = nullptr;
+  ResolvedDim3 grid = {1, 1, 1};
+  ResolvedDim3 block = {1, 1, 1};
+  ResolvedDim3 cluster = {1, 1, 1};
+  uint64_t sharedBytes = 0;
+  /// The bytes of each parameter.
+  std::vector<std::vector<uint8_t>> parameters;
+};
+
+/// Device addresses are numbers; 0 is none. Work is done in the order of the
+/// calls.
+class LaunchDevice {
+public:
+  virtual ~LaunchDevice() = default;
+
+  /// Memory whose content is undefined. `name` is for messages.
+  virtual Result<uint64_t> allocate(const std::string &name, uint64_t bytes,
+                                    uint64_t alignment) = 0;
+  virtual Status upload(uint64_t to, const uint8_t *from, uint64_t bytes) = 0;
+  /// Waits for the work so far.
+  virtual Status download(uint8_t *to, uint64_t from, uint64_t bytes) = 0;
+  virtual Status copy(uint64_t to, uint64_t from, uint64_t bytes) = 0;
+  /// The 128 bytes of a tensor map whose tensor begins at `address`.
+  virtual Result<std::vector<uint8_t>>
+  encodeTensorMap(const PlanTensorMap &plan, const ResolvedTensorMap &map,
+                  uint64_t address) = 0;
+  virtual Status launch(const DeviceLaunch &launch) = 0;
+};
+
+/// Device addresses of a function's buffers, by their numbers; those of scalars
+/// are not read.
+using BufferAddresses = std::vector<uint64_t>;
+
+/// Allocates all buffers, and fills arguments and constants. `arguments` are
+/// those that the function was resolved for.
+Result<BufferAddresses>
+allocateBuffers(const ResolvedFunction &function,
+                const std::vector<PlanArgument> &arguments,
+                LaunchDevice &device);
+
+/// Runs the steps, without any allocation. Fails before the first one where an
+/// address is not aligned as the plan says.
+Status runSteps(const ResolvedFunction &function,
+                const BufferAddresses &addresses, LaunchDevice &device);
+
+} // namespace blockscale::runtime
+
+#endif // BLOCKSCALE_RUNTIME_PLANEXECUTION_H

@@ -1,0 +1,90 @@
+//===- PlanResolution.h - A plan's function in numbers ----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a function of a plan does for arguments of given shapes: every
+// expression evaluated, every limit checked. It can be executed any number of
+// times.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_RUNTIME_PLANRESOLUTION_H
+#define BLOCKSCALE_RUNTIME_PLANRESOLUTION_H
+
+#include "blockscale/Runtime/LaunchPlan.h"
+
+namespace blockscale::runtime {
+
+/// An argument of a call: an array, or a scalar with shape ().
+struct PlanArgument {
+  NpyType dtype = NpyType::UInt8;
+  std::vector<int64_t> shape;
+  const uint8_t *data = nullptr;
+};
+
+struct ResolvedBuffer {
+  /// Empty for a scalar.
+  std::vector<int64_t> shape;
+  uint64_t bytes = 0;
+};
+
+struct ResolvedTensorMap {
+  /// Into the parameter's buffer.
+  uint64_t offset = 0;
+  std::vector<uint64_t> dims;
+  std::vector<uint64_t> strides;
+};
+
+struct ResolvedParameter {
+  const PlanParameter *parameter = nullptr;
+  /// Of a pointer: the offset; else the bits of the value.
+  uint64_t value = 0;
+  ResolvedTensorMap map;
+};
+
+using ResolvedDim3 = std::array<uint32_t, 3>;
+
+struct ResolvedLaunch {
+  ResolvedDim3 grid = {1, 1, 1};
+  ResolvedDim3 block = {1, 1, 1};
+  ResolvedDim3 cluster = {1, 1, 1};
+  uint64_t sharedBytes = 0;
+  std::vector<ResolvedParameter> parameters;
+};
+
+struct ResolvedCopy {
+  uint64_t fromOffset = 0;
+  uint64_t toOffset = 0;
+  uint64_t bytes = 0;
+};
+
+/// Of the plan's step, whichever it is.
+struct ResolvedStep {
+  const PlanStep *step = nullptr;
+  /// A launch of nothing, a copy of nothing.
+  bool isEmpty = false;
+  ResolvedLaunch launch;
+  ResolvedCopy copy;
+};
+
+struct ResolvedFunction {
+  /// These must outlive it.
+  const LaunchPlan *plan = nullptr;
+  const PlanFunction *function = nullptr;
+  /// Of the plan's buffers.
+  std::vector<ResolvedBuffer> buffers;
+  std::vector<ResolvedStep> steps;
+};
+
+/// Fails where the arguments are not of the function's types, where a
+/// constraint does not hold and where a size or launch is out of its limits.
+Result<ResolvedFunction> resolve(const LaunchPlan &plan,
+                                 const PlanFunction &function,
+                                 const std::vector<PlanArgument> &arguments);
+
+} // namespace blockscale::runtime
+
+#endif // BLOCKSCALE_RUNTIME_PLANRESOLUTION_H

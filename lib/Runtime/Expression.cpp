@@ -1,0 +1,270 @@
+//===- Expression.cpp - Integer expressions of a plan ---------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Runtime/Expression.h"
+
+#include <algorithm>
+#include <charconv>
+
+using namespace blockscale::runtime;
+using Op = Expression::Op;
+using Node = Expression::Node;
+
+namespace {
+struct FunctionInfo {
+  std::string_view name;
+  Op op;
+};
+} // namespace
+
+static constexpr FunctionInfo kFunctions[] = {
+    {"ceildiv", Op::CeilDiv}, {"floordiv", Op::FloorDiv}, {"mod", Op::Mod},
+    {"min", Op::Min},         {"max", Op::Max},
+};
+/// Deepest nesting of parentheses that is read.
+static constexpr int kMaxDepth = 64;
+
+static const FunctionInfo *findFunction(std::string_view name) {
+  const auto *found =
+      std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                   [&](const FunctionInfo &info) { return info.name == name; });
+  return found == std::end(kFunctions) ? nullptr : found;
+}
+
+static bool isDigit(char c) { return c >= '0' && c <= '9'; }
+
+static bool isNameStart(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool isNamePart(char c) { return isNameStart(c) || isDigit(c); }
+
+bool blockscale::runtime::isDimName(std::string_view name) {
+  return !name.empty() && isNameStart(name[0]) &&
+         std::all_of(name.begin(), name.end(), isNamePart) &&
+         !findFunction(name);
+}
+
+//===----------------------------------------------------------------------===//
+// Parsing
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class Parser {
+public:
+  Parser(std::string_view text, const std::vector<std::string> &dims,
+         std::vector<Node> &nodes)
+      : text(text), dims(dims), nodes(nodes) {}
+
+  Status parse();
+
+private:
+  Status parseSum(int depth);
+  Status parseProduct(int depth);
+  Status parseFactor(int depth);
+  Status parseName(int depth);
+  Status parseConstant();
+
+  /// The next character that is no blank; 0 at the end.
+  char peek();
+  bool consume(char expected);
+  Status expect(char expected);
+  Status failExpected(const std::string &expected);
+
+  std::string_view text;
+  const std::vector<std::string> &dims;
+  std::vector<Node> &nodes;
+  size_t position = 0;
+};
+
+} // namespace
+
+char Parser::peek() {
+  while (position < text.size() && text[position] == ' ')
+    ++position;
+  return position < text.size() ? text[position] : '\0';
+}
+
+bool Parser::consume(char expected) {
+  if (peek() != expected)
+    return false;
+  ++position;
+  return true;
+}
+
+Status Parser::failExpected(const std::string &expected) {
+  std::string found =
+      peek() ? "'" + std::string(text.substr(position)) + "'" : "the end of it";
+  return Status::failure("expected " + expected + " in the expression '" +
+                         std::string(text) + "', but got " + found);
+}
+
+Status Parser::expect(char expected) {
+  return consume(expected) ? Status::success()
+                           : failExpected("'" + std::string(1, expected) + "'");
+}
+
+Status Parser::parse() {
+  Status status = parseSum(0);
+  if (status.ok() && (peek() || position < text.size()))
+    return failExpected("an operator");
+  return status;
+}
+
+Status Parser::parseSum(int depth) {
+  Status status = parseProduct(depth);
+  while (status.ok() && (peek() == '+' || peek() == '-')) {
+    Op op = text[position++] == '+' ? Op::Add : Op::Sub;
+    status = parseProduct(depth);
+    nodes.push_back({op});
+  }
+  return status;
+}
+
+Status Parser::parseProduct(int depth) {
+  Status status = parseFactor(depth);
+  while (status.ok() && consume('*')) {
+    status = parseFactor(depth);
+    nodes.push_back({Op::Mul});
+  }
+  return status;
+}
+
+Status Parser::parseFactor(int depth) {
+  if (depth > kMaxDepth)
+    return failExpected("at most " + std::to_string(kMaxDepth) +
+                        " levels of parentheses");
+  if (isDigit(peek()))
+    return parseConstant();
+  if (isNameStart(peek()))
+    return parseName(depth);
+  if (!consume('('))
+    return failExpected("an integer, a dim, a function or '('");
+  Status status = parseSum(depth + 1);
+  return status.ok() ? expect(')') : status;
+}
+
+Status Parser::parseConstant() {
+  int64_t value = 0;
+  const char *begin = text.data() + position;
+  auto [stop, error] = std::from_chars(begin, text.data() + text.size(), value);
+  if (error != std::errc())
+    return failExpected("an integer of 64 bits");
+  position += stop - begin;
+  nodes.push_back({Op::Constant, value});
+  return Status::success();
+}
+
+Status Parser::parseName(int depth) {
+  size_t end = position;
+  while (end < text.size() && isNamePart(text[end]))
+    ++end;
+  std::string_view name = text.substr(position, end - position);
+  if (const FunctionInfo *function = findFunction(name)) {
+    position = end;
+    Status status = expect('(');
+    for (char after : {',', ')'}) {
+      if (status.ok())
+        status = parseSum(depth + 1);
+      if (status.ok())
+        status = expect(after);
+    }
+    nodes.push_back({function->op});
+    return status;
+  }
+  auto dim = std::find(dims.begin(), dims.end(), name);
+  if (dim == dims.end()) {
+    std::string known;
+    for (const std::string &each : dims)
+      known += (known.empty() ? "" : ", ") + each;
+    return failExpected("one of the dims (" + known + ")");
+  }
+  position = end;
+  nodes.push_back({Op::Dim, dim - dims.begin()});
+  return Status::success();
+}
+
+Expression::Expression(int64_t constant)
+    : nodes({{Op::Constant, constant}}), text(std::to_string(constant)) {}
+
+Result<Expression> Expression::parse(std::string_view text,
+                                     const std::vector<std::string> &dims) {
+  Expression expression;
+  expression.nodes.clear();
+  expression.text = text;
+  Status status = Parser(text, dims, expression.nodes).parse();
+  if (!status.ok())
+    return status;
+  return expression;
+}
+
+std::optional<size_t> Expression::getDim() const {
+  if (nodes.size() != 1 || nodes[0].op != Op::Dim)
+    return std::nullopt;
+  return nodes[0].value;
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
+
+/// The operation on two values; false where the result has more than 64 bits.
+static bool apply(Op op, int64_t a, int64_t b, int64_t &result) {
+  switch (op) {
+  case Op::Add:
+    return !__builtin_add_overflow(a, b, &result);
+  case Op::Sub:
+    return !__builtin_sub_overflow(a, b, &result);
+  case Op::Mul:
+    return !__builtin_mul_overflow(a, b, &result);
+  // C++ rounds toward zero.
+  case Op::CeilDiv:
+    result = a / b + (a % b > 0);
+    return true;
+  case Op::FloorDiv:
+    result = a / b - (a % b < 0);
+    return true;
+  case Op::Mod:
+    result = a % b + (a % b < 0 ? b : 0);
+    return true;
+  case Op::Min:
+    result = std::min(a, b);
+    return true;
+  case Op::Max:
+    result = std::max(a, b);
+    return true;
+  case Op::Constant:
+  case Op::Dim:
+    break;
+  }
+  return false;
+}
+
+static bool divides(Op op) {
+  return op == Op::CeilDiv || op == Op::FloorDiv || op == Op::Mod;
+}
+
+Result<int64_t> Expression::evaluate(const std::vector<int64_t> &values) const {
+  std::vector<int64_t> stack;
+  for (const Node &node : nodes) {
+    if (node.op == Op::Constant || node.op == Op::Dim) {
+      stack.push_back(node.op == Op::Dim ? values[node.value] : node.value);
+      continue;
+    }
+    int64_t b = stack.back();
+    stack.pop_back();
+    int64_t &a = stack.back();
+    if (divides(node.op) && b < 1)
+      return Status::failure("expected divisors of '" + text +
+                             "' to be positive, but got " + std::to_string(b));
+    if (!apply(node.op, a, b, a))
+      return Status::failure("expected the value of '" + text +
+                             "' to fit into 64 bits");
+  }
+  return stack.back();
+}

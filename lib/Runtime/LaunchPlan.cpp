@@ -1,0 +1,49 @@
+//===- LaunchPlan.cpp - How functions run on a device ---------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Runtime/LaunchPlan.h"
+
+#include "PlanReader.h"
+
+using namespace blockscale::runtime;
+
+const std::vector<std::string_view> blockscale::runtime::kTensorElementNames = {
+    "UINT8",        "UINT16",       "UINT32",        "INT32",
+    "UINT64",       "INT64",        "FLOAT16",       "FLOAT32",
+    "FLOAT64",      "BFLOAT16",     "FLOAT32_FTZ",   "TFLOAT32",
+    "TFLOAT32_FTZ", "16U4_ALIGN8B", "16U4_ALIGN16B", "16U6_ALIGN16B"};
+const std::vector<std::string_view> blockscale::runtime::kSwizzleNames = {
+    "NONE",         "32B",           "64B",
+    "128B",         "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B",
+    "128B_ATOM_64B"};
+const std::vector<std::string_view> blockscale::runtime::kInterleaveNames = {
+    "NONE", "16B", "32B"};
+const std::vector<std::string_view> blockscale::runtime::kFillNames = {"ZERO",
+                                                                       "NAN"};
+const std::vector<std::string_view> blockscale::runtime::kRelationNames = {
+    "==", "!=", "<", "<=", ">", ">="};
+const std::vector<std::string_view> blockscale::runtime::kPromotionNames = {
+    "NONE", "64B", "128B", "256B"};
+
+std::vector<size_t> PlanFunction::getBuffers(PlanBuffer::Role role) const {
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].role == role)
+      numbers.push_back(i);
+  return numbers;
+}
+
+Result<const PlanFunction *> LaunchPlan::find(const std::string &name) const {
+  std::vector<std::string_view> names;
+  for (const PlanFunction &function : functions) {
+    if (function.name == name || (name.empty() && functions.size() == 1))
+      return &function;
+    names.push_back(function.name);
+  }
+  return Status::failure("expected the name of a function of the plan (" +
+                         joinNames(names) + "), but got '" + name + "'");
+}

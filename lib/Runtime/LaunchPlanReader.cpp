@@ -1,0 +1,445 @@
+//===- LaunchPlanReader.cpp - Launch plans from JSON ----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Runtime/LaunchPlan.h"
+
+#include "Base64.h"
+#include "PlanReader.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace blockscale::runtime;
+using Kind = JsonValue::Kind;
+using Role = PlanBuffer::Role;
+
+static const std::vector<std::string_view> kParameterNames = {
+    "pointer", "i32", "i64", "f32", "tensor_map"};
+
+namespace {
+
+/// Reads a plan's objects; `function` is the one being read.
+class LaunchPlanReader : public PlanReader {
+public:
+  LaunchPlan readPlan(const JsonValue &value);
+
+private:
+  PlanKernel readKernel(const JsonValue &value);
+  PlanFunction readFunction(const JsonValue &value);
+  void readDims(const JsonValue &value);
+  PlanBuffer readBuffer(const JsonValue &value, Role role);
+  void readShape(const JsonValue &value, PlanBuffer &buffer);
+  void readData(const JsonValue &value, PlanBuffer &buffer);
+  PlanConstraint readConstraint(const JsonValue &value);
+  PlanStep readStep(const JsonValue &value);
+  PlanLaunch readLaunch(const JsonValue &value);
+  PlanCopy readCopy(const JsonValue &value);
+  PlanParameter readParameter(const JsonValue &value, ParameterKind kind);
+  PlanTensorMap readTensorMap(const JsonValue &value);
+  PlanAddress readAddress(const JsonValue &value);
+  size_t findBuffer(const JsonValue &object, std::string_view key,
+                    bool isScalar);
+  PlanDim3 readDim3(const JsonValue &object, std::string_view key);
+  Expression readExpression(const JsonValue &object, std::string_view key) {
+    return getExpression(object, key, function.dims);
+  }
+  std::vector<Expression> toExpressions(const std::vector<JsonValue> &values);
+  std::vector<uint32_t> toNumbers(const std::vector<JsonValue> &values);
+  void checkDifferent(const JsonValue &at, std::vector<std::string> names,
+                      const std::string &what);
+
+  LaunchPlan plan;
+  PlanFunction function;
+  /// Whether dim i is the size of an argument, or an argument.
+  std::vector<bool> isBound;
+};
+
+} // namespace
+
+void LaunchPlanReader::checkDifferent(const JsonValue &at,
+                                      std::vector<std::string> names,
+                                      const std::string &what) {
+  std::sort(names.begin(), names.end());
+  auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end())
+    fail(at, "expected " + what + " to have different names, but got '" +
+                 *twice + "' twice");
+}
+
+LaunchPlan LaunchPlanReader::readPlan(const JsonValue &value) {
+  if (!checkKind(value, Kind::Object, "a plan"))
+    return plan;
+  // Before the members, which another version may have changed.
+  if (const JsonValue *version = get(value, "version", Kind::Integer))
+    if (version->integer != kLaunchPlanVersion)
+      fail(*version, "expected version " + std::to_string(kLaunchPlanVersion) +
+                         " of launch plans, but got " +
+                         std::to_string(version->integer));
+  checkKeys(value, {"version", "chip", "kernels", "functions"});
+  plan.chip = getString(value, "chip");
+  std::vector<std::string> names;
+  for (const JsonValue &kernel : getElements(value, "kernels")) {
+    plan.kernels.push_back(readKernel(kernel));
+    names.push_back(plan.kernels.back().name);
+  }
+  checkDifferent(value, names, "kernels");
+  names.clear();
+  for (const JsonValue &each : getElements(value, "functions")) {
+    plan.functions.push_back(readFunction(each));
+    names.push_back(plan.functions.back().name);
+  }
+  checkDifferent(value, names, "functions");
+  return std::move(plan);
+}
+
+PlanKernel LaunchPlanReader::readKernel(const JsonValue &value) {
+  PlanKernel kernel;
+  if (!checkKind(value, Kind::Object, "a kernel"))
+    return kernel;
+  checkKeys(value, {"name", "parameters"});
+  kernel.name = getString(value, "name");
+  for (const JsonValue &each : getElements(value, "parameters"))
+    kernel.parameters.push_back(static_cast<ParameterKind>(
+        toChoice(each, "a parameter", kParameterNames)));
+  return kernel;
+}
+
+PlanFunction LaunchPlanReader::readFunction(const JsonValue &value) {
+  function = PlanFunction();
+  if (!checkKind(value, Kind::Object, "a function"))
+    return function;
+  checkKeys(value, {"name", "dims", "arguments", "results", "constants",
+                    "workspaces", "constraints", "steps"});
+  function.name = getString(value, "name");
+  readDims(value);
+  const std::pair<const char *, Role> lists[] = {
+      {"arguments", Role::Argument},
+      {"results", Role::Result},
+      {"constants", Role::Constant},
+      {"workspaces", Role::Workspace}};
+  std::vector<std::string> names;
+  for (auto [key, role] : lists) {
+    for (const JsonValue &each : getElements(value, key)) {
+      function.buffers.push_back(readBuffer(each, role));
+      names.push_back(function.buffers.back().name);
+    }
+  }
+  checkDifferent(value, names, "buffers");
+  for (size_t i = 0; i < isBound.size(); ++i)
+    if (!isBound[i])
+      fail(value, "expected the dim '" + function.dims[i] +
+                      "' to be a size of an argument, or an argument");
+  for (const JsonValue &each : getElements(value, "constraints"))
+    function.constraints.push_back(readConstraint(each));
+  for (const JsonValue &each : getElements(value, "steps"))
+    function.steps.push_back(readStep(each));
+  return std::move(function);
+}
+
+void LaunchPlanReader::readDims(const JsonValue &value) {
+  for (const JsonValue &dim : getElements(value, "dims")) {
+    if (!checkKind(dim, Kind::String, "a dim"))
+      return;
+    if (!isDimName(dim.string))
+      fail(dim, "expected the name of a dim to be a C identifier other than "
+                "the functions of expressions, but got '" +
+                    dim.string + "'");
+    function.dims.push_back(dim.string);
+  }
+  checkDifferent(value, function.dims, "dims");
+  isBound.assign(function.dims.size(), false);
+}
+
+PlanBuffer LaunchPlanReader::readBuffer(const JsonValue &value, Role role) {
+  static const std::vector<std::string_view> dtypes = [] {
+    std::vector<std::string_view> names;
+    for (auto type = NpyType::Bool; type <= NpyType::Float64;
+         type = static_cast<NpyType>(static_cast<int>(type) + 1))
+      names.push_back(getNpyTypeName(type));
+    return names;
+  }();
+  PlanBuffer buffer;
+  buffer.role = role;
+  if (!checkKind(value, Kind::Object, "a buffer"))
+    return buffer;
+  if (role == Role::Argument)
+    if (const JsonValue *scalar = getOptional(value, "scalar", Kind::Boolean))
+      buffer.isScalar = scalar->boolean;
+  if (buffer.isScalar)
+    checkKeys(value, {"name", "type", "dtype", "scalar", "dim"});
+  else if (role == Role::Argument)
+    checkKeys(value, {"name", "type", "element", "layout", "dtype", "shape",
+                      "bytes", "alignment", "scalar"});
+  else if (role == Role::Constant)
+    checkKeys(value, {"name", "type", "element", "layout", "dtype", "shape",
+                      "bytes", "alignment", "data"});
+  else
+    checkKeys(value, {"name", "type", "element", "layout", "dtype", "shape",
+                      "bytes", "alignment"});
+  buffer.name = getString(value, "name");
+  buffer.type = getString(value, "type");
+  buffer.dtype = static_cast<NpyType>(getChoice(value, "dtype", dtypes));
+  if (buffer.isScalar) {
+    buffer.bytes = getNpyByteWidth(buffer.dtype);
+    if (!value.find("dim"))
+      return buffer;
+    if (buffer.dtype != NpyType::Int64 && buffer.dtype != NpyType::Int32)
+      fail(value, "expected a scalar that is a dim to be int32 or int64");
+    buffer.shape.push_back(readExpression(value, "dim"));
+    if (auto dim = buffer.shape.back().getDim())
+      isBound[*dim] = true;
+    else
+      fail(value, "expected 'dim' to be the name of a dim");
+    return buffer;
+  }
+  buffer.element = getString(value, "element");
+  buffer.layout = getString(value, "layout");
+  readShape(value, buffer);
+  buffer.bytes = readExpression(value, "bytes");
+  if (const JsonValue *alignment = get(value, "alignment", Kind::Integer)) {
+    buffer.alignment = alignment->integer;
+    // What allocators of devices give.
+    constexpr int64_t kLargest = 256;
+    if (buffer.alignment < 1 || buffer.alignment > kLargest ||
+        (buffer.alignment & (buffer.alignment - 1)))
+      fail(*alignment, "expected the alignment to be a power of two up to " +
+                           std::to_string(kLargest) + ", but got " +
+                           std::to_string(buffer.alignment));
+  }
+  if (role == Role::Constant)
+    readData(value, buffer);
+  return buffer;
+}
+
+void LaunchPlanReader::readShape(const JsonValue &value, PlanBuffer &buffer) {
+  for (const JsonValue &size : getElements(value, "shape")) {
+    buffer.shape.push_back(toExpression(size, function.dims));
+    if (buffer.role != Role::Argument)
+      continue;
+    if (auto dim = buffer.shape.back().getDim())
+      isBound[*dim] = true;
+    else if (size.kind != Kind::Integer)
+      fail(size, "expected a size of an argument to be an integer or a dim, "
+                 "but got '" +
+                     size.string + "'");
+  }
+}
+
+void LaunchPlanReader::readData(const JsonValue &value, PlanBuffer &buffer) {
+  const JsonValue *data = get(value, "data", Kind::String);
+  if (data && !decodeBase64(data->string, buffer.data))
+    fail(*data, "expected the data to be text of base 64");
+}
+
+PlanConstraint LaunchPlanReader::readConstraint(const JsonValue &value) {
+  PlanConstraint constraint;
+  if (!checkKind(value, Kind::Object, "a constraint"))
+    return constraint;
+  checkKeys(value, {"left", "relation", "right", "message"});
+  constraint.left = readExpression(value, "left");
+  constraint.relation =
+      static_cast<Relation>(getChoice(value, "relation", kRelationNames));
+  constraint.right = readExpression(value, "right");
+  constraint.message = getString(value, "message");
+  return constraint;
+}
+
+PlanStep LaunchPlanReader::readStep(const JsonValue &value) {
+  PlanStep step;
+  if (!checkKind(value, Kind::Object, "a step"))
+    return step;
+  checkKeys(value, {"launch", "copy"});
+  if (value.members.size() != 1)
+    fail(value, "expected a step to be one of launch, copy");
+  if (const JsonValue *launch = getOptional(value, "launch", Kind::Object))
+    step.launch = readLaunch(*launch);
+  if (const JsonValue *copy = getOptional(value, "copy", Kind::Object))
+    step.copy = readCopy(*copy);
+  return step;
+}
+
+PlanDim3 LaunchPlanReader::readDim3(const JsonValue &object,
+                                    std::string_view key) {
+  PlanDim3 dim3 = {1, 1, 1};
+  const std::vector<JsonValue> &values = getElements(object, key);
+  if (values.size() != 3 && ok())
+    fail(object, "expected '" + std::string(key) +
+                     "' to have 3 elements, but got " +
+                     std::to_string(values.size()));
+  for (size_t i = 0; i < std::min<size_t>(values.size(), 3); ++i)
+    dim3[i] = toExpression(values[i], function.dims);
+  return dim3;
+}
+
+PlanLaunch LaunchPlanReader::readLaunch(const JsonValue &value) {
+  PlanLaunch launch;
+  checkKeys(value,
+            {"kernel", "grid", "block", "cluster", "shared", "parameters"});
+  std::vector<std::string_view> names;
+  for (const PlanKernel &kernel : plan.kernels)
+    names.push_back(kernel.name);
+  launch.kernel = getChoice(value, "kernel", names);
+  launch.grid = readDim3(value, "grid");
+  launch.block = readDim3(value, "block");
+  launch.cluster = readDim3(value, "cluster");
+  launch.sharedBytes = readExpression(value, "shared");
+  const std::vector<JsonValue> &parameters = getElements(value, "parameters");
+  if (!ok())
+    return launch;
+  const PlanKernel &kernel = plan.kernels[launch.kernel];
+  if (parameters.size() != kernel.parameters.size())
+    fail(value, "expected " + std::to_string(kernel.parameters.size()) +
+                    " parameters of " + kernel.name + ", but got " +
+                    std::to_string(parameters.size()));
+  for (size_t i = 0; ok() && i < parameters.size(); ++i)
+    launch.parameters.push_back(
+        readParameter(parameters[i], kernel.parameters[i]));
+  return launch;
+}
+
+PlanCopy LaunchPlanReader::readCopy(const JsonValue &value) {
+  PlanCopy copy;
+  checkKeys(value, {"from", "to", "bytes"});
+  if (const JsonValue *from = get(value, "from", Kind::Object))
+    copy.from = readAddress(*from);
+  if (const JsonValue *to = get(value, "to", Kind::Object))
+    copy.to = readAddress(*to);
+  copy.bytes = readExpression(value, "bytes");
+  return copy;
+}
+
+size_t LaunchPlanReader::findBuffer(const JsonValue &object,
+                                    std::string_view key, bool isScalar) {
+  std::vector<std::string_view> names;
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < function.buffers.size(); ++i) {
+    if (function.buffers[i].isScalar != isScalar)
+      continue;
+    names.push_back(function.buffers[i].name);
+    numbers.push_back(i);
+  }
+  size_t found = getChoice(object, key, names);
+  return ok() ? numbers[found] : 0;
+}
+
+PlanAddress LaunchPlanReader::readAddress(const JsonValue &value) {
+  checkKeys(value, {"buffer", "offset"});
+  PlanAddress address;
+  address.buffer = findBuffer(value, "buffer", /*isScalar=*/false);
+  if (value.find("offset"))
+    address.offset = readExpression(value, "offset");
+  return address;
+}
+
+PlanParameter LaunchPlanReader::readParameter(const JsonValue &value,
+                                              ParameterKind kind) {
+  PlanParameter parameter;
+  parameter.kind = kind;
+  if (!checkKind(value, Kind::Object, "a parameter"))
+    return parameter;
+  std::string_view name = kParameterNames[static_cast<size_t>(kind)];
+  std::string_view key = kind == ParameterKind::Pointer ? "buffer" : name;
+  if (!value.find(key)) {
+    fail(value, "expected a parameter that is a " + std::string(name) +
+                    " to have a member '" + std::string(key) + "'");
+    return parameter;
+  }
+  switch (kind) {
+  case ParameterKind::Pointer:
+    parameter.address = readAddress(value);
+    break;
+  case ParameterKind::I32:
+  case ParameterKind::I64:
+    checkKeys(value, {key});
+    parameter.value = readExpression(value, key);
+    break;
+  case ParameterKind::F32: {
+    checkKeys(value, {key});
+    if (const JsonValue *bits = value.find(key); bits->kind == Kind::Integer) {
+      if (bits->integer < 0 ||
+          bits->integer > std::numeric_limits<uint32_t>::max())
+        fail(*bits,
+             "expected 32 bits, but got " + std::to_string(bits->integer));
+      parameter.bits = static_cast<uint32_t>(bits->integer);
+      break;
+    }
+    size_t scalar = findBuffer(value, key, /*isScalar=*/true);
+    parameter.scalar = scalar;
+    if (ok() && function.buffers[scalar].dtype != NpyType::Float32)
+      fail(value, "expected a scalar of float32");
+    break;
+  }
+  case ParameterKind::TensorMap:
+    checkKeys(value, {key});
+    if (const JsonValue *map = get(value, key, Kind::Object))
+      parameter.map = readTensorMap(*map);
+    break;
+  }
+  return parameter;
+}
+
+std::vector<Expression>
+LaunchPlanReader::toExpressions(const std::vector<JsonValue> &values) {
+  std::vector<Expression> expressions;
+  for (const JsonValue &value : values)
+    expressions.push_back(toExpression(value, function.dims));
+  return expressions;
+}
+
+std::vector<uint32_t>
+LaunchPlanReader::toNumbers(const std::vector<JsonValue> &values) {
+  std::vector<uint32_t> numbers;
+  for (const JsonValue &value : values) {
+    if (!checkKind(value, Kind::Integer, "an element"))
+      break;
+    if (value.integer < 1 ||
+        value.integer > std::numeric_limits<uint32_t>::max())
+      fail(value, "expected a positive number of 32 bits, but got " +
+                      std::to_string(value.integer));
+    numbers.push_back(static_cast<uint32_t>(value.integer));
+  }
+  return numbers;
+}
+
+PlanTensorMap LaunchPlanReader::readTensorMap(const JsonValue &value) {
+  PlanTensorMap map;
+  checkKeys(value,
+            {"address", "element", "dims", "strides", "box", "element_strides",
+             "interleave", "swizzle", "l2_promotion", "fill"});
+  if (const JsonValue *address = get(value, "address", Kind::Object))
+    map.address = readAddress(*address);
+  auto choose = [&](std::string_view key,
+                    const std::vector<std::string_view> &names) {
+    return static_cast<uint32_t>(getChoice(value, key, names));
+  };
+  map.element = choose("element", kTensorElementNames);
+  map.interleave = choose("interleave", kInterleaveNames);
+  map.swizzle = choose("swizzle", kSwizzleNames);
+  map.l2Promotion = choose("l2_promotion", kPromotionNames);
+  map.fill = choose("fill", kFillNames);
+  map.dims = toExpressions(getElements(value, "dims"));
+  map.strides = toExpressions(getElements(value, "strides"));
+  map.box = toNumbers(getElements(value, "box"));
+  map.elementStrides = toNumbers(getElements(value, "element_strides"));
+  size_t rank = map.dims.size();
+  if (rank < 1 || rank > 5 || map.strides.size() != rank - 1 ||
+      map.box.size() != rank || map.elementStrides.size() != rank)
+    fail(value, "expected 1 to 5 dims, as many elements of the box and element "
+                "strides, and one stride less");
+  return map;
+}
+
+Result<LaunchPlan> blockscale::runtime::parseLaunchPlan(std::string_view text) {
+  Result<JsonValue> value = parseJson(text);
+  if (!value.ok())
+    return value.status();
+  LaunchPlanReader reader;
+  LaunchPlan plan = reader.readPlan(*value);
+  if (!reader.ok())
+    return reader.getStatus();
+  return plan;
+}

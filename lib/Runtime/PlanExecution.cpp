@@ -1,0 +1,124 @@
+//===- PlanExecution.cpp - Runs a resolved function -----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Runtime/PlanExecution.h"
+
+using namespace blockscale::runtime;
+
+Result<BufferAddresses>
+blockscale::runtime::allocateBuffers(const ResolvedFunction &function,
+                                     const std::vector<PlanArgument> &arguments,
+                                     LaunchDevice &device) {
+  BufferAddresses addresses;
+  for (size_t i = 0; i < function.buffers.size(); ++i) {
+    const PlanBuffer &buffer = function.function->buffers[i];
+    uint64_t bytes = function.buffers[i].bytes;
+    if (buffer.isScalar) {
+      addresses.push_back(0);
+      continue;
+    }
+    Result<uint64_t> address =
+        device.allocate(buffer.name, bytes, buffer.alignment);
+    if (!address.ok())
+      return address.status();
+    addresses.push_back(*address);
+    const uint8_t *content = nullptr;
+    if (buffer.role == PlanBuffer::Role::Argument)
+      content = arguments[i].data; // arguments are the first buffers
+    else if (buffer.role == PlanBuffer::Role::Constant)
+      content = buffer.data.data();
+    if (!content || bytes == 0)
+      continue;
+    Status status = device.upload(*address, content, bytes);
+    if (!status.ok())
+      return status;
+  }
+  return addresses;
+}
+
+static Status checkAlignment(const ResolvedFunction &function,
+                             const BufferAddresses &addresses) {
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const PlanBuffer &buffer = function.function->buffers[i];
+    if (!buffer.isScalar && addresses[i] % buffer.alignment != 0)
+      return Status::failure("@" + function.function->name +
+                             ": expected the address of " + buffer.name +
+                             " to be a multiple of " +
+                             std::to_string(buffer.alignment) + ", but got " +
+                             std::to_string(addresses[i]));
+  }
+  return Status::success();
+}
+
+/// The `size` low bytes of a value.
+static std::vector<uint8_t> toBytes(uint64_t value, size_t size) {
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < size; ++i)
+    bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
+  return bytes;
+}
+
+static Result<std::vector<uint8_t>> encode(const ResolvedParameter &resolved,
+                                           const BufferAddresses &addresses,
+                                           LaunchDevice &device) {
+  const PlanParameter &parameter = *resolved.parameter;
+  switch (parameter.kind) {
+  case ParameterKind::Pointer:
+    return toBytes(addresses[parameter.address.buffer] + resolved.value, 8);
+  case ParameterKind::I64:
+    return toBytes(resolved.value, 8);
+  case ParameterKind::I32:
+  case ParameterKind::F32:
+    return toBytes(resolved.value, 4);
+  case ParameterKind::TensorMap:
+    break;
+  }
+  return device.encodeTensorMap(parameter.map, resolved.map,
+                                addresses[parameter.map.address.buffer] +
+                                    resolved.map.offset);
+}
+
+static Status runLaunch(const ResolvedFunction &function,
+                        const ResolvedStep &step,
+                        const BufferAddresses &addresses,
+                        LaunchDevice &device) {
+  const ResolvedLaunch &resolved = step.launch;
+  DeviceLaunch launch;
+  launch.kernel = &function.plan->kernels[step.step->launch->kernel].name;
+  launch.grid = resolved.grid;
+  launch.block = resolved.block;
+  launch.cluster = resolved.cluster;
+  launch.sharedBytes = resolved.sharedBytes;
+  for (const ResolvedParameter &parameter : resolved.parameters) {
+    Result<std::vector<uint8_t>> bytes = encode(parameter, addresses, device);
+    if (!bytes.ok())
+      return bytes.status();
+    launch.parameters.push_back(std::move(*bytes));
+  }
+  return device.launch(launch);
+}
+
+Status blockscale::runtime::runSteps(const ResolvedFunction &function,
+                                     const BufferAddresses &addresses,
+                                     LaunchDevice &device) {
+  Status status = checkAlignment(function, addresses);
+  for (const ResolvedStep &step : function.steps) {
+    if (!status.ok())
+      break;
+    if (step.isEmpty)
+      continue;
+    if (step.step->launch) {
+      status = runLaunch(function, step, addresses, device);
+      continue;
+    }
+    const PlanCopy &copy = *step.step->copy;
+    status = device.copy(addresses[copy.to.buffer] + step.copy.toOffset,
+                         addresses[copy.from.buffer] + step.copy.fromOffset,
+                         step.copy.bytes);
+  }
+  return status;
+}
