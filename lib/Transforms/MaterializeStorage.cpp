@@ -111,6 +111,7 @@ struct MaterializeStoragePass
     resolveLogicalSizes(getOperation());
     if (failed(verifyRules()))
       return signalPassFailure();
+    recordSignatures();
     StorageTypeConverter converter;
     ConversionTarget target(getContext());
     configureStorageLegality(converter, target);
@@ -124,6 +125,16 @@ struct MaterializeStoragePass
   }
 
 private:
+  /// Types of storage form do not tell what the bytes mean, and callers have to
+  /// know.
+  void recordSignatures() {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isExternal() &&
+          !function->hasAttr(kSignatureAttrName))
+        function->setAttr(kSignatureAttrName,
+                          TypeAttr::get(function.getFunctionType()));
+  }
+
   /// Reports every op that no pattern converts, for reasons a user can act on.
   LogicalResult verifyRules() {
     bool isLegal = true;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Transforms/Passes.h"
+#include "blockscale/Transforms/Storage.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -65,7 +66,8 @@ static void addResultSizes(func::FuncOp function) {
   Location loc = function.getLoc();
   OpBuilder builder(function);
   auto copy = cast<func::FuncOp>(builder.clone(*function));
-  copy.setName((function.getName() + "__result_sizes").str());
+  copy.setName((function.getName() + kResultSizesSuffix).str());
+  copy->removeAttr(kSignatureAttrName);
   func::ReturnOp ret = getReturn(copy);
   Value sizes = addBuffer(copy, MemRefType::get({count}, builder.getI64Type()));
   builder.setInsertionPoint(ret);
@@ -141,6 +143,7 @@ static void splitFromCallers(func::FuncOp function, ModuleOp module) {
   OpBuilder builder(function);
   auto callee = cast<func::FuncOp>(builder.clone(*function));
   callee.setPrivate();
+  callee->removeAttr(kSignatureAttrName);
   // Of one name until the table, which knows the first, renames the second.
   StringAttr name = table.insert(callee);
   (void)SymbolTable::replaceAllSymbolUses(function, name, module);

@@ -9,6 +9,7 @@
 #include "Stages.h"
 
 #include "blockscale/Emit/HostCode.h"
+#include "blockscale/Emit/LaunchPlan.h"
 #include "blockscale/Emit/Ptx.h"
 #include "blockscale/Emit/Ptxas.h"
 #include "blockscale/Pipelines/Pipelines.h"
@@ -31,12 +32,14 @@ static cl::opt<std::string> targetName(
     "target", cl::Required,
     cl::desc("What to compile for: cpu, sm_100a, sm_103a or sm_110a"),
     cl::value_desc("name"), cl::cat(category));
-enum class Emit { MLIR, LLVM, PTX, Cubin, Object };
+enum class Emit { MLIR, LLVM, PTX, Plan, Cubin, Object };
 static cl::opt<Emit> emit(
     "emit", cl::Required, cl::desc("What to write:"),
     cl::values(clEnumValN(Emit::MLIR, "mlir", "the module after the pipeline"),
                clEnumValN(Emit::LLVM, "llvm", "LLVM IR (cpu)"),
                clEnumValN(Emit::PTX, "ptx", "PTX of the kernels (GPU)"),
+               clEnumValN(Emit::Plan, "plan",
+                          "launch plan of the kernels, JSON (GPU)"),
                clEnumValN(Emit::Cubin, "cubin",
                           "machine code of the kernels; needs ptxas (GPU)"),
                clEnumValN(Emit::Object, "object", "relocatable object (cpu)")),
@@ -78,6 +81,9 @@ static constexpr const char *kOverview =
     "are "
     "pointers\nto memref descriptors, results are such arguments at the end. "
     "docs/Lowering.md has\nthe details.\n\n"
+    "The launch plan says how the functions run: buffers, launches, their "
+    "order "
+    "and sizes.\ndocs/LaunchPlan.md describes it.\n\n"
     "A cubin needs ptxas of CUDA 13 or later, the first of $BLOCKSCALE_PTXAS, "
     "PATH, bin in\n$CUDA_ROOT, $CUDA_HOME and $CUDA_PATH, the project's .venv "
     "and /usr/local/cuda/bin.\n\n"
@@ -93,6 +99,8 @@ static StringRef getEmitName() {
     return "llvm";
   case Emit::PTX:
     return "ptx";
+  case Emit::Plan:
+    return "plan";
   case Emit::Cubin:
     return "cubin";
   case Emit::Object:
@@ -116,7 +124,7 @@ static llvm::Error unsupportedEmit(StringRef expected) {
 }
 
 static llvm::Expected<std::string> compileForCPU(ModuleOp module) {
-  if (emit == Emit::PTX || emit == Emit::Cubin)
+  if (emit == Emit::PTX || emit == Emit::Plan || emit == Emit::Cubin)
     return unsupportedEmit("mlir, llvm or object");
   HostTarget host{cpu, features};
   // Before the work: a misspelt CPU is told at once.
@@ -157,7 +165,7 @@ static llvm::Expected<std::string> assemble(StringRef ptxas, StringRef ptx) {
 
 static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
   if (emit == Emit::LLVM || emit == Emit::Object)
-    return unsupportedEmit("mlir, ptx or cubin");
+    return unsupportedEmit("mlir, ptx, plan or cubin");
   std::string ptxas;
   if (emit == Emit::Cubin) {
     // Before the work: that it is missing is told at once.
@@ -174,6 +182,13 @@ static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
     return error;
   if (emit == Emit::MLIR)
     return printModule(module);
+  if (emit == Emit::Plan) {
+    std::string plan = emitLaunchPlan(module, targetName).value_or("");
+    if (plan.empty())
+      return llvm::createStringError(
+          "no launch plan could be made of the module");
+    return plan;
+  }
   std::string ptx = emitPtx(module).value_or("");
   if (ptx.empty())
     return llvm::createStringError("no PTX could be emitted for the module");

@@ -7,6 +7,7 @@
 
 #include "Signature.h"
 
+#include "blockscale/Emit/LaunchPlan.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Codec.h"
 
@@ -53,33 +54,8 @@ Result<func::FuncOp> findEntry(ModuleOp module, const std::string &entry) {
 
 /// The .npy element type that holds `element` in storage form.
 static std::optional<NpyType> getNpyType(Type element) {
-  if (isa<Float8E4M3FNType, Float8E5M2Type, Float8E8M0FNUType>(element))
-    return NpyType::UInt8;
-  if (element.isBF16())
-    return NpyType::UInt16;
-  if (element.isF16())
-    return NpyType::Float16;
-  if (element.isF32())
-    return NpyType::Float32;
-  if (element.isF64())
-    return NpyType::Float64;
-  if (element.isIndex())
-    return NpyType::Int64;
-  auto integer = dyn_cast<IntegerType>(element);
-  if (!integer)
-    return std::nullopt;
-  switch (integer.getWidth()) {
-  case 8:
-    return NpyType::UInt8;
-  case 16:
-    return NpyType::Int16;
-  case 32:
-    return NpyType::Int32;
-  case 64:
-    return NpyType::Int64;
-  default:
-    return std::nullopt;
-  }
+  std::optional<StringRef> name = getStorageDType(element);
+  return name ? runtime::findNpyType(std::string_view(*name)) : std::nullopt;
 }
 
 static Result<Slot> getSlot(Type type) {

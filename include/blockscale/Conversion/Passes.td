@@ -83,13 +83,13 @@ def LowerKernelsToGPU
 
     Kernels of one `quantize` are supported, with any number of rows. The last
     dimension must be static and a multiple of the block, and memrefs of
-    identity layout; anything else is an error at the op. Buffers must be aligned
-    to the chip's widest access, 32 bytes.
+    identity layout; anything else is an error at the op. The alignment that a
+    buffer must have is `llvm.align` of the kernel's argument.
 
     A launch passes x, data, scales, the global operand, the rows of a matrix
-    and, where the kernel tells matrices apart, their number. The grid has at
-    least one thread block: kernels check their bounds, so an empty tensor is a
-    launch that stores nothing.
+    and, where the kernel tells matrices apart, their number. For an empty tensor
+    a size of the grid is 0: nothing is to be launched. Sizes that types do not
+    show to agree are asserted.
 
     Example (test/Conversion/ToGPU/launch.mlir):
 
@@ -101,9 +101,9 @@ def LowerKernelsToGPU
   }];
   let dependentDialects = [
     "::blockscale::BlockScaleDialect", "::mlir::arith::ArithDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::scf::SCFDialect"];
+    "::mlir::cf::ControlFlowDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
            "GPU to generate code for">

@@ -17,6 +17,14 @@
 
 namespace blockscale {
 
+/// On a public function: the type it had before its tensors took their storage
+/// form and its results became arguments.
+inline constexpr llvm::StringLiteral kSignatureAttrName =
+    "blockscale.signature";
+
+/// Ends the name of the function that computes the sizes of another's results.
+inline constexpr llvm::StringLiteral kResultSizesSuffix = "__result_sizes";
+
 /// Maps a packed or swizzled tensor type to its storage type (getStorageType)
 /// and every other type to itself.
 class StorageTypeConverter : public mlir::TypeConverter {

@@ -9,7 +9,9 @@
 #include "QuantizeKernel.h"
 #include "ScaleStore.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -29,6 +31,9 @@ gpu::GPUFuncOp getOrCreateQuantizeKernel(gpu::GPUModuleOp module, Location loc,
   // `known_block_size` would become .maxntid, which only bounds the size.
   kernel->setAttr("nvvm.reqntid",
                   b.getDenseI32ArrayAttr({ThreadMapping::kThreads, 1, 1}));
+  for (auto [i, alignment] : llvm::enumerate(getPointerAlignments(spec, chip)))
+    kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                      b.getI64IntegerAttr(alignment));
   emitQuantizeKernel(kernel, spec, chip);
   return kernel;
 }
@@ -51,6 +56,24 @@ static Value getSizeProduct(ImplicitLocOpBuilder &b, Value memref,
   return product;
 }
 
+/// Asserts that there is a global value for each matrix.
+static void requireGlobalSizes(ImplicitLocOpBuilder &b,
+                               const QuantizeOperands &operands) {
+  auto type = operands.global ? dyn_cast<MemRefType>(operands.global.getType())
+                              : MemRefType();
+  for (int64_t dim = 0, rank = type ? type.getRank() : 0; dim < rank; ++dim) {
+    Value found = b.createOrFold<memref::DimOp>(operands.global, dim);
+    Value expected = b.createOrFold<memref::DimOp>(operands.x, dim);
+    Value holds = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, found,
+                                                expected);
+    if (!matchPattern(holds, m_One()))
+      cf::AssertOp::create(b, holds,
+                           ("expected dimension " + Twine(dim) +
+                            " of the global operand to fit the shape of x")
+                               .str());
+  }
+}
+
 void createQuantizeLaunch(ImplicitLocOpBuilder &b, gpu::GPUFuncOp kernel,
                           const QuantizeSpec &spec,
                           const QuantizeOperands &operands) {
@@ -60,15 +83,13 @@ void createQuantizeLaunch(ImplicitLocOpBuilder &b, gpu::GPUFuncOp kernel,
   auto ceilDiv = [&](Value value, int64_t divisor) -> Value {
     return b.createOrFold<arith::CeilDivUIOp>(value, index(divisor));
   };
-  auto atLeastOne = [&](Value value) -> Value {
-    return b.createOrFold<arith::MaxUIOp>(value, index(1));
-  };
 
   int64_t rank = cast<MemRefType>(operands.x.getType()).getRank();
   int64_t firstMatrixDim = spec.batched ? rank - 2 : 0;
   Value rows = getSizeProduct(b, operands.x, firstMatrixDim, rank - 1);
   Value matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
 
+  requireGlobalSizes(b, operands);
   ThreadMapping mapping(spec);
   Value paddedRows = rows;
   if (spec.swizzled)
@@ -76,11 +97,11 @@ void createQuantizeLaunch(ImplicitLocOpBuilder &b, gpu::GPUFuncOp kernel,
                                                index(kTileRows));
   Value groups = ceilDiv(paddedRows, mapping.rowsPerGroup);
   gpu::KernelDim3 grid;
-  grid.x = atLeastOne(
-      b.createOrFold<arith::MulIOp>(groups, index(mapping.blocksPerGroup)));
-  grid.y = b.createOrFold<arith::MinUIOp>(atLeastOne(matrices),
-                                          index(ThreadMapping::kMaxGridY));
-  grid.z = atLeastOne(ceilDiv(matrices, ThreadMapping::kMaxGridY));
+  // An empty grid is not launched (docs/LaunchPlan.md).
+  grid.x = b.createOrFold<arith::MulIOp>(groups, index(mapping.blocksPerGroup));
+  grid.y =
+      b.createOrFold<arith::MinUIOp>(matrices, index(ThreadMapping::kMaxGridY));
+  grid.z = ceilDiv(matrices, ThreadMapping::kMaxGridY);
   gpu::KernelDim3 block{index(ThreadMapping::kThreads), index(1), index(1)};
 
   SmallVector<Value> arguments;

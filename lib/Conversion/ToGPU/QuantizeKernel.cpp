@@ -44,6 +44,36 @@ SmallVector<Type> getArgumentTypes(MLIRContext *context,
   return types;
 }
 
+/// Bytes of the widest global access.
+static int64_t getAccessBytes(const target::Chip &chip) {
+  return chip.hasWideGlobalAccess() ? 32 : 16;
+}
+
+/// Rows start where their length allows; in a row, chunks are wider than any
+/// access.
+static int64_t getDataStoreBytes(const QuantizeSpec &spec,
+                                 int64_t accessBytes) {
+  return std::gcd(spec.rowElements * spec.getDataBits() / 8, accessBytes);
+}
+
+/// Scale bytes of a chunk that are stored together.
+static int64_t getScaleStoreBytes(const QuantizeSpec &spec,
+                                  int64_t chunkBlocks) {
+  return spec.swizzled ? chunkBlocks
+                       : std::gcd(spec.getBlocksPerRow(), chunkBlocks);
+}
+
+SmallVector<int64_t> getPointerAlignments(const QuantizeSpec &spec,
+                                          const target::Chip &chip) {
+  int64_t accessBytes = getAccessBytes(chip);
+  SmallVector<int64_t> alignments = {
+      accessBytes, getDataStoreBytes(spec, accessBytes),
+      getScaleStoreBytes(spec, ThreadMapping(spec).chunkBlocks)};
+  if (spec.globalKind != GlobalKind::Absent && !spec.globalByValue)
+    alignments.push_back(sizeof(float));
+  return alignments;
+}
+
 namespace {
 
 class QuantizeKernelEmitter {
@@ -92,7 +122,7 @@ QuantizeKernelEmitter::QuantizeKernelEmitter(gpu::GPUFuncOp kernel,
                                              const QuantizeSpec &spec,
                                              const target::Chip &chip)
     : spec(spec), mapping(spec), cvt(createHardwareCvtEmitter()),
-      accessBytes(chip.hasWideGlobalAccess() ? 32 : 16),
+      accessBytes(getAccessBytes(chip)),
       b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.front())) {
   const auto *next = kernel.getArguments().begin();
   x = *next++;
@@ -255,10 +285,7 @@ void QuantizeKernelEmitter::emitChunk(int64_t blocks) {
 }
 
 void QuantizeKernelEmitter::storeData(Value element, ArrayRef<Value> words) {
-  // Rows start where their length allows; in a row, chunks are wider than any
-  // access.
-  int64_t rowBytes = spec.rowElements * spec.getDataBits() / 8;
-  int64_t width = std::gcd(rowBytes, accessBytes);
+  int64_t width = getDataStoreBytes(spec, accessBytes);
   if (spec.getDataBits() == 4)
     element = arith::ShRUIOp::create(b, element, b.i64(1));
   Value pointer = b.offset(data, b.getI8Type(), element);
@@ -282,13 +309,14 @@ void QuantizeKernelEmitter::storeScales(SmallVector<Value, 2> pairs,
     Value address = getLinearScaleAddress(b, scales, rows, position, rowBlocks,
                                           chunkBlocks);
     return storeScaleBytes(b, pairs, address, blocks,
-                           std::gcd(rowBlocks, chunkBlocks));
+                           getScaleStoreBytes(spec, chunkBlocks));
   }
   Value zero = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
   pairs.resize(chunkBlocks / 2, zero);
   Value address = getSwizzledScaleAddress(b, scales, rowTiles, position,
                                           rowBlocks, chunkBlocks);
-  storeScaleBytes(b, pairs, address, chunkBlocks, chunkBlocks);
+  storeScaleBytes(b, pairs, address, chunkBlocks,
+                  getScaleStoreBytes(spec, chunkBlocks));
 }
 
 void QuantizeKernelEmitter::storeZeroScales() { storeScales({}, 0); }

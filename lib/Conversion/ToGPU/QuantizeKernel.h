@@ -54,6 +54,11 @@ struct ThreadMapping {
 llvm::SmallVector<mlir::Type> getArgumentTypes(mlir::MLIRContext *context,
                                                const QuantizeSpec &spec);
 
+/// Bytes that the pointers among them must be multiples of, in order: the
+/// widest access through each.
+llvm::SmallVector<int64_t> getPointerAlignments(const QuantizeSpec &spec,
+                                                const target::Chip &chip);
+
 /// Fills the empty body of `kernel`, a function of those arguments.
 void emitQuantizeKernel(mlir::gpu::GPUFuncOp kernel, const QuantizeSpec &spec,
                         const target::Chip &chip);

@@ -2,11 +2,12 @@
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// One function for each spec: @static and @dynamic differ in rows only.
+// One function for each spec: @static and @dynamic differ in rows only. Pointers
+// have the alignment of the widest access.
 // CHECK: module attributes {gpu.container_module}
 // CHECK: gpu.module @blockscale_kernels [#blockscale.target<chip = "sm_100a">] {
-// CHECK: gpu.func @quantize_e2m1_torchao_bf16_k4096_swizzled(%{{.+}}: !llvm.ptr<1>, %{{.+}}: !llvm.ptr<1>, %{{.+}}: !llvm.ptr<1>, %{{.+}}: i64) kernel attributes {nvvm.reqntid = array<i32: 128, 1, 1>}
-// CHECK: gpu.func @quantize_e4m3_rceil_f32_k96(
+// CHECK: gpu.func @quantize_e2m1_torchao_bf16_k4096_swizzled(%{{.+}}: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: i64) kernel attributes {nvvm.reqntid = array<i32: 128, 1, 1>}
+// CHECK: gpu.func @quantize_e4m3_rceil_f32_k96(%{{.+}}: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 1 : i64}, %{{.+}}: i64)
 // CHECK: gpu.func @quantize_e4m3_rceil_f32_k96_swizzled_batched(
 // CHECK: gpu.func @quantize_e2m1_te_bf16_k64_batched_scaled_each(
 // CHECK-NOT: gpu.func
@@ -39,7 +40,7 @@ func.func @static(%x: memref<200x4096xbf16>, %q: memref<200x2048xi8>, %s: memref
   return
 }
 
-// At least one thread block, also for no rows.
+// No thread block where there are no rows.
 // CHECK-LABEL: func.func @dynamic
 // CHECK-SAME: %[[X:.+]]: memref<?x4096xbf16>,
 func.func @dynamic(%x: memref<?x4096xbf16>, %q: memref<?x2048xi8>, %s: memref<?x64x32x4x4xf8E4M3FN>) {
@@ -47,10 +48,9 @@ func.func @dynamic(%x: memref<?x4096xbf16>, %q: memref<?x2048xi8>, %s: memref<?x
   // CHECK: %[[TILES:.+]] = arith.ceildivui %[[M]], %c128
   // CHECK: %[[PADDED:.+]] = arith.muli %[[TILES]], %c128
   // CHECK: %[[GROUPS:.+]] = arith.ceildivui %[[PADDED]], %c2
-  // CHECK: %[[GRID:.+]] = arith.maxui %[[GROUPS]], %c1
   // CHECK: %[[ROWS:.+]] = arith.index_cast %[[M]] : index to i64
   // CHECK: gpu.launch_func @blockscale_kernels::@quantize_e2m1_torchao_bf16_k4096_swizzled
-  // CHECK-SAME: blocks in (%[[GRID]], %c1, %c1)
+  // CHECK-SAME: blocks in (%[[GROUPS]], %c1, %c1)
   // CHECK-SAME: %[[ROWS]] : i64)
   blockscale.kernel ins(%x : memref<?x4096xbf16>) outs(%q, %s : memref<?x2048xi8>, memref<?x64x32x4x4xf8E4M3FN>) {
   ^bb0(%lx: tensor<?x4096xbf16>, %lq: tensor<?x4096xf4E2M1FN>, %ls: tensor<?x256xf8E4M3FN, #swizzled>):
@@ -93,14 +93,17 @@ func.func @swizzled_batch(%x: memref<5x70000x70x96xf32>, %q: memref<5x70000x70x9
 }
 
 // A global value for each matrix keeps matrices apart, though scales are linear.
+// There must be as many.
 // CHECK-LABEL: func.func @global_each
 // CHECK-SAME: %[[G:[a-z0-9]+]]: memref<?xf32>
 func.func @global_each(%x: memref<?x70x64xbf16>, %g: memref<?xf32>, %q: memref<?x70x32xi8>, %s: memref<?x70x4xf8E4M3FN>) {
   // CHECK: %[[B:.+]] = memref.dim %{{.+}}, %c0
-  // CHECK: %[[ATLEAST1:.+]] = arith.maxui %[[B]], %c1
-  // CHECK: %[[Y:.+]] = arith.minui %[[ATLEAST1]], %c65535
-  // CHECK: %[[CEIL:.+]] = arith.ceildivui %[[B]], %c65535
-  // CHECK: %[[Z:.+]] = arith.maxui %[[CEIL]], %c1
+  // CHECK: %[[COUNT:.+]] = memref.dim %[[G]], %c0
+  // CHECK: %[[BATCH:.+]] = memref.dim %{{.+}}, %c0 : memref<?x70x64xbf16>
+  // CHECK: %[[FITS:.+]] = arith.cmpi eq, %[[COUNT]], %[[BATCH]] : index
+  // CHECK: cf.assert %[[FITS]], "expected dimension 0 of the global operand to fit the shape of x"
+  // CHECK: %[[Y:.+]] = arith.minui %[[B]], %c65535
+  // CHECK: %[[Z:.+]] = arith.ceildivui %[[B]], %c65535
   // CHECK: %[[GI:.+]] = memref.extract_aligned_pointer_as_index %[[G]]
   // CHECK: %[[GA:.+]] = arith.index_cast %[[GI]] : index to i64
   // CHECK: %[[GP:.+]] = llvm.inttoptr %[[GA]] : i64 to !llvm.ptr<1>

@@ -5,7 +5,7 @@
 // Tile (row / 128) * (columns / 4) + chunk / 2, then 16 bytes for row % 32, 4
 // for row / 32 % 4, 2 for the odd chunk.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k256_swizzled(
-// CHECK-SAME: %[[S:[a-z0-9]+]]: !llvm.ptr<1>, %{{[a-z0-9]+}}: i64)
+// CHECK-SAME: %[[S:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 2 : i64}, %{{[a-z0-9]+}}: i64)
 // CHECK: %[[CHUNK:.+]] = arith.remui %{{.+}}, %c4_i32
 // CHECK: %[[ROW:.+]] = arith.addi %{{.+}}, %{{.+}} : i64
 // CHECK: %[[ROWTILE:.+]] = arith.shrui %[[ROW]], %c7_i64
@@ -38,7 +38,7 @@ func.func @swizzled(%x: memref<?x256xbf16>, %q: memref<?x256xf8E4M3FN>, %s: memr
 
 // Byte row * 8 + chunk * 2.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k256(
-// CHECK-SAME: %[[S:[a-z0-9]+]]: !llvm.ptr<1>, %{{[a-z0-9]+}}: i64)
+// CHECK-SAME: %[[S:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 2 : i64}, %{{[a-z0-9]+}}: i64)
 // CHECK: %[[CHUNK:.+]] = arith.remui %{{.+}}, %c4_i32
 // CHECK: %[[ROW:.+]] = arith.addi %{{.+}}, %{{.+}} : i64
 // CHECK: %[[CHUNK64:.+]] = arith.extui %[[CHUNK]]

@@ -5,7 +5,7 @@
 // Linear scales, 6 chunks of 2 blocks: a group is 64 rows in 3 thread blocks.
 // Rows are bounded; every chunk is full.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k384(
-// CHECK-SAME: %{{.+}}: !llvm.ptr<1>, %{{.+}}: !llvm.ptr<1>, %{{.+}}: !llvm.ptr<1>, %[[ROWS:.+]]: i64)
+// CHECK-SAME: %{{.+}}: !llvm.ptr<1> {{.+}}, %{{.+}}: !llvm.ptr<1> {{.+}}, %{{.+}}: !llvm.ptr<1> {{.+}}, %[[ROWS:[a-z0-9]+]]: i64)
 // CHECK: %[[TX:.+]] = gpu.thread_id x upper_bound 128
 // CHECK: %[[T:.+]] = arith.index_castui %[[TX]] : index to i32
 // CHECK: %[[BX:.+]] = gpu.block_id x
@@ -73,7 +73,7 @@ func.func @swizzled(%x: memref<?x160xbf16>, %q: memref<?x160xf8E4M3FN>, %s: memr
 
 // A batch: matrices are bounded, each has its own global value.
 // CHECK-LABEL: gpu.func @quantize_e2m1_torchao_bf16_k64_batched_scaled_each(
-// CHECK-SAME: %[[G:[a-z0-9]+]]: !llvm.ptr<1>, %{{[a-z0-9]+}}: i64, %[[MATRICES:[a-z0-9]+]]: i64)
+// CHECK-SAME: %[[G:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{[a-z0-9]+}}: i64, %[[MATRICES:[a-z0-9]+]]: i64)
 // CHECK: %[[BY:.+]] = gpu.block_id y
 // CHECK: %[[Y32:.+]] = arith.index_castui %[[BY]]
 // CHECK: %[[Y:.+]] = arith.extui %[[Y32]]

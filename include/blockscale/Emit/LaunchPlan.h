@@ -1,0 +1,30 @@
+//===- LaunchPlan.h - The launch plan of a lowered module -------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BLOCKSCALE_EMIT_LAUNCHPLAN_H
+#define BLOCKSCALE_EMIT_LAUNCHPLAN_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <optional>
+#include <string>
+
+namespace blockscale {
+
+/// The launch plan (docs/LaunchPlan.md) of a module that
+/// `blockscale-to-sm100` has lowered for `chip`, before its kernels become PTX:
+/// the public functions, whose bodies are evaluated symbolically. Host code
+/// that a plan does not express is an error at its op.
+mlir::FailureOr<std::string> emitLaunchPlan(mlir::ModuleOp module,
+                                            llvm::StringRef chip);
+
+/// NumPy's name of the type that .npy files and plans hold elements of `type`
+/// as, in storage form; none where there is no such type.
+std::optional<llvm::StringRef> getStorageDType(mlir::Type type);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_EMIT_LAUNCHPLAN_H

@@ -1,0 +1,98 @@
+//===- LaunchPlan.cpp - The launch plan of a lowered module ---------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Emit/LaunchPlan.h"
+
+#include "PlanBuilder.h"
+#include "blockscale/Transforms/Storage.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+std::optional<StringRef> getStorageDType(Type type) {
+  if (isa<Float8E4M3FNType, Float8E5M2Type, Float8E8M0FNUType>(type))
+    return "uint8";
+  if (type.isBF16())
+    return "uint16";
+  if (type.isF16())
+    return "float16";
+  if (type.isF32())
+    return "float32";
+  if (type.isF64())
+    return "float64";
+  if (type.isIndex() || type.isInteger(64))
+    return "int64";
+  if (type.isInteger(32))
+    return "int32";
+  if (type.isInteger(16))
+    return "int16";
+  if (type.isInteger(8))
+    return "uint8";
+  return std::nullopt;
+}
+
+static FailureOr<plan::Kernel> describeKernel(gpu::GPUFuncOp function) {
+  plan::Kernel kernel{function.getName().str(), {}};
+  for (Type type : function.getArgumentTypes()) {
+    std::optional<plan::Parameter::Kind> kind = plan::getParameterKind(type);
+    if (!kind)
+      return function.emitOpError("has a parameter of type ")
+             << type << ", which has no form in a launch plan";
+    kernel.parameters.push_back(*kind);
+  }
+  return kernel;
+}
+
+/// The types of a function before it took its storage form, if it is one that
+/// callers outside call.
+static FailureOr<FunctionType> getSignature(func::FuncOp function) {
+  auto attribute = function->getAttrOfType<TypeAttr>(kSignatureAttrName);
+  auto signature =
+      attribute ? dyn_cast<FunctionType>(attribute.getValue()) : FunctionType();
+  unsigned count = function.getNumArguments();
+  if (signature && function.getNumResults() == 0 &&
+      signature.getNumInputs() + signature.getNumResults() == count)
+    return signature;
+  return function.emitOpError("expected '")
+         << kSignatureAttrName
+         << "', as blockscale-materialize-storage leaves it, with types for "
+         << count << " arguments and no results";
+}
+
+FailureOr<std::string> emitLaunchPlan(ModuleOp module, StringRef chip) {
+  std::vector<plan::Kernel> kernels;
+  std::vector<plan::Function> functions;
+  for (auto gpuModule : module.getOps<gpu::GPUModuleOp>()) {
+    for (auto function : gpuModule.getOps<gpu::GPUFuncOp>()) {
+      if (!function.isKernel())
+        continue;
+      FailureOr<plan::Kernel> kernel = describeKernel(function);
+      if (failed(kernel))
+        return failure();
+      kernels.push_back(std::move(*kernel));
+    }
+  }
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isPrivate() || function.isExternal() ||
+        function.getName().ends_with(kResultSizesSuffix))
+      continue;
+    FailureOr<FunctionType> signature = getSignature(function);
+    if (failed(signature))
+      return failure();
+    FailureOr<plan::Function> built = plan::buildFunction(function, *signature);
+    if (failed(built))
+      return failure();
+    functions.push_back(std::move(*built));
+  }
+  return plan::print(chip, kernels, functions);
+}
+
+} // namespace blockscale

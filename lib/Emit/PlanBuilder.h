@@ -1,0 +1,34 @@
+//===- PlanBuilder.h - Host functions as steps of a plan --------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Evaluates a straight-line function of memrefs symbolically: sizes become
+// expressions of dims, memrefs places in buffers, launches and copies steps.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_EMIT_PLANBUILDER_H
+#define BLOCKSCALE_LIB_EMIT_PLANBUILDER_H
+
+#include "PlanModel.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <optional>
+
+namespace blockscale::plan {
+
+/// The kind of a parameter of this type; none where plans have no such kind.
+std::optional<Parameter::Kind> getParameterKind(mlir::Type type);
+
+/// The plan's function of a public function, of which `signature` are the
+/// tensor types it had.
+mlir::FailureOr<Function> buildFunction(mlir::func::FuncOp function,
+                                        mlir::FunctionType signature);
+
+} // namespace blockscale::plan
+
+#endif // BLOCKSCALE_LIB_EMIT_PLANBUILDER_H
