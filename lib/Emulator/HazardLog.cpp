@@ -279,8 +279,12 @@ WorkRef HazardLog::begin(AsyncWork work, Faults &faults) {
   faults.append(found.begin(), found.end());
   for (const SharedRange &range : work.reads)
     shared[getCtaRank(range.address)].begin(range, Use::Read);
-  for (const SharedRange &range : work.writes)
-    shared[getCtaRank(range.address)].begin(range, Use::Write);
+  for (const SharedRange &range : work.writes) {
+    SharedShadow &shadow = shared[getCtaRank(range.address)];
+    shadow.begin(range, Use::Write);
+    // What the async proxy writes, it can read.
+    shadow.forgetStores(range);
+  }
   forEachCells(work, [&](const CellRange &range, CellUse use) {
     tensor[range.rank].begin(range, use);
   });
@@ -289,7 +293,7 @@ WorkRef HazardLog::begin(AsyncWork work, Faults &faults) {
   return pending.back();
 }
 
-void HazardLog::release(const WorkRef &released, uint64_t time) {
+void HazardLog::release(WorkRef released, uint64_t time) {
   AsyncWork &work = *released;
   if (work.isReleased)
     return;
@@ -309,6 +313,13 @@ void HazardLog::release(const WorkRef &released, uint64_t time) {
   pending.back()->index = work.index;
   std::swap(pending[work.index], pending.back());
   pending.pop_back();
+}
+
+void HazardLog::releaseAll(AsyncWork::Kind kind, Agent agent, uint64_t time) {
+  // Releasing moves the last one to the place of the released one.
+  for (size_t i = pending.size(); i-- > 0;)
+    if (pending[i]->kind == kind && pending[i]->agent / 32 == agent / 32)
+      release(pending[i], time);
 }
 
 void HazardLog::watch(uint64_t barrier, uint64_t phase, WorkRef work) {

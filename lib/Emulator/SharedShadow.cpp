@@ -46,6 +46,13 @@ void SharedShadow::noteStore(const SharedRange &range, Agent agent,
             time << kAgentBits | agent);
 }
 
+void SharedShadow::forgetStores(const SharedRange &range) {
+  Words words(range);
+  words.end = std::min(words.end, stores.size());
+  if (words.first < words.end)
+    std::fill(stores.begin() + words.first, stores.begin() + words.end, 0);
+}
+
 std::optional<SharedShadow::Store>
 SharedShadow::findHiddenStore(const SharedRange &range, const SyncLog &log,
                               Agent issuer) const {

@@ -13,22 +13,17 @@
 
 namespace blockscale::emulator {
 
-namespace {
-struct CopyInfo {
-  unsigned rows;
-  unsigned bytes;
-  /// Lanes from the address on that are written, or passed over.
-  unsigned lanes;
-};
-
 using Lanes = llvm::SmallVector<unsigned, 4>;
-} // namespace
 
 /// In the order of the enumeration.
-static constexpr CopyInfo kCopies[] = {
+static constexpr CopyExtent kCopies[] = {
     {128, 32, 128}, {4, 32, 97},   {128, 16, 128},
     {64, 16, 128},  {64, 16, 128}, {32, 16, 128},
 };
+
+CopyExtent getExtent(CopyShape shape) {
+  return kCopies[static_cast<unsigned>(shape)];
+}
 
 /// The lanes that a row of the matrix goes to.
 static Lanes getLanes(CopyShape shape, unsigned row) {
@@ -52,7 +47,7 @@ bool copyToTensorMemory(CopyShape shape, uint64_t descriptor,
                         const Memory &shared, unsigned rank,
                         TensorMemory &memory, uint32_t address,
                         Faults &faults) {
-  const CopyInfo &info = kCopies[static_cast<unsigned>(shape)];
+  CopyExtent info = getExtent(shape);
   std::optional<SmemDescriptor> matrix =
       decodeSmemDescriptor(descriptor, faults);
   if (!matrix || !memory.checkAccess(address, info.lanes, info.bytes / 4,

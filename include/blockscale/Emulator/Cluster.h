@@ -96,6 +96,10 @@ public:
   TensorMapLog tensorMaps;
   /// Streams of the queue for cp.async, by Agent / 32.
   std::map<uint32_t, uint64_t> copyStreams;
+  /// Of tcgen05.mma and cp: streams by the rank of the pair's even CTA, and
+  /// work that nobody has waited for yet, by Agent / 32.
+  std::map<unsigned, uint64_t> matrixStreams;
+  std::map<uint32_t, std::vector<WorkRef>> matrixWorks;
   /// Threads of the cluster that have not exited.
   uint32_t liveThreads = 0;
 

@@ -90,7 +90,10 @@ public:
   void forgetBarrier(uint64_t barrier) { watches.erase(barrier); }
 
   /// The program has waited for it.
-  void release(const WorkRef &work, uint64_t time);
+  void release(WorkRef work, uint64_t time);
+
+  /// The warp has waited for all its work of this kind.
+  void releaseAll(AsyncWork::Kind kind, Agent agent, uint64_t time);
 
   /// tcgen05.dealloc by `warp`.
   void checkDealloc(const CellRange &range, unsigned warp,

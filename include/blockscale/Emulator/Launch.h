@@ -34,6 +34,9 @@ struct RunOptions {
   /// Every instruction, if not null; runs on one host thread then.
   llvm::raw_ostream *trace = nullptr;
   bool profile = false;
+  /// Report also what PTX forbids but ptxas is known to put right: registers of
+  /// tcgen05.ld used before a wait that follows in the same block.
+  bool strict = false;
 };
 
 struct LaunchRequest {

@@ -30,6 +30,8 @@ public:
 
   void noteStore(const SharedRange &range, Agent agent, uint64_t time);
 
+  void forgetStores(const SharedRange &range);
+
   /// The first store into the range that is not visible to `issuer`.
   std::optional<Store> findHiddenStore(const SharedRange &range,
                                        const SyncLog &log, Agent issuer) const;

@@ -39,6 +39,16 @@ enum class CopyShape : uint8_t {
   L32x128bAllWarps,
 };
 
+/// The matrix that is copied.
+struct CopyExtent {
+  unsigned rows;
+  unsigned bytes;
+  /// Lanes from the address on that are written, or passed over.
+  unsigned lanes;
+};
+
+CopyExtent getExtent(CopyShape shape);
+
 /// Copies the matrix of `descriptor` of the CTA of rank `rank`, whose memories
 /// these are, to `address` on. False, and a fault, where it is refused.
 bool copyToTensorMemory(CopyShape shape, uint64_t descriptor,
