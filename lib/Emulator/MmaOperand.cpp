@@ -45,7 +45,7 @@ static Chunk getChunk(MmaKind kind, MmaFormat format) {
   return {16, 16, 8};
 }
 
-static double decodeValue(MmaFormat format, uint32_t bits) {
+double decodeMmaValue(MmaFormat format, uint32_t bits) {
   switch (format) {
   case MmaFormat::F16:
     return F16::decode(bits);
@@ -101,7 +101,8 @@ static bool readRows(const Memory &shared, uint32_t base,
       if (bytes.empty())
         return false;
       for (unsigned value = 0; value < chunk.values; ++value)
-        *to++ = decodeValue(layout.format, getBits(bytes, chunk.bits, value));
+        *to++ =
+            decodeMmaValue(layout.format, getBits(bytes, chunk.bits, value));
     }
   return true;
 }
@@ -119,7 +120,7 @@ static bool readColumns(const Memory &shared, uint32_t base,
                       size, faults);
       if (bytes.empty())
         return false;
-      *to++ = decodeValue(layout.format, getBits(bytes, 8 * size, 0));
+      *to++ = decodeMmaValue(layout.format, getBits(bytes, 8 * size, 0));
     }
   return true;
 }
@@ -175,15 +176,14 @@ bool readTensorOperand(const TensorMemory &memory, uint32_t address,
     }
     for (unsigned k = 0; k < layout.k; ++k)
       matrix.values.push_back(
-          decodeValue(layout.format, getBits(bytes, chunk.bits, k)));
+          decodeMmaValue(layout.format, getBits(bytes, chunk.bits, k)));
   }
   unwritten.report("tcgen05.mma", faults);
   return true;
 }
 
-/// Told once an operand, for the first row that has it.
-static void reportScale(unsigned row, uint8_t byte, ScaleFormat format,
-                        Faults &faults) {
+void reportBadScale(unsigned row, uint8_t byte, ScaleFormat format,
+                    Faults &faults) {
   bool isSigned = format == ScaleFormat::UE4M3 && (byte & 0x80);
   faults.push_back(
       {FaultKind::NanScale,
@@ -194,11 +194,11 @@ static void reportScale(unsigned row, uint8_t byte, ScaleFormat format,
        "write zeros to the scales of padded rows and columns"});
 }
 
-static bool isBadScale(uint8_t byte, ScaleFormat format) {
+bool isBadScale(uint8_t byte, ScaleFormat format) {
   return format == ScaleFormat::UE4M3 ? byte >= 0x7F : byte == 0xFF;
 }
 
-static double decodeScale(uint8_t byte, ScaleFormat format) {
+double decodeScale(uint8_t byte, ScaleFormat format) {
   return format == ScaleFormat::UE4M3 ? decodeNarrow(kE4M3, byte & 0x7F)
                                       : decodeUE8M0(byte);
 }
@@ -236,7 +236,7 @@ bool readScales(const TensorMemory &memory, uint32_t address,
     for (unsigned block = 0; block < layout.blocks; ++block) {
       uint8_t byte = word >> 8 * (layout.id + block);
       if (isBadScale(byte, layout.format) && !isBadTold) {
-        reportScale(row, byte, layout.format, faults);
+        reportBadScale(row, byte, layout.format, faults);
         isBadTold = true;
       }
       scales.values.push_back(decodeScale(byte, layout.format));

@@ -30,6 +30,10 @@
 
 namespace blockscale::emulator {
 
+/// The number that a code of the format stands for; bits above it are ignored
+/// but those of U8. TF32 lies in the upper bits of 32.
+double decodeMmaValue(MmaFormat format, uint32_t bits);
+
 /// Numbers by row, `k` of each.
 struct MmaMatrix {
   unsigned k = 0;
@@ -57,6 +61,13 @@ bool readSharedOperand(const Memory &shared, unsigned rank, uint64_t descriptor,
 bool readTensorOperand(const TensorMemory &memory, uint32_t address,
                        const MmaOperandLayout &layout, MmaMatrix &matrix,
                        Faults &faults);
+
+/// The number that a scale factor stands for; UE4M3 has no sign.
+double decodeScale(uint8_t byte, ScaleFormat format);
+/// NaN, and UE4M3 with a sign, which is a fault at the row that has it.
+bool isBadScale(uint8_t byte, ScaleFormat format);
+void reportBadScale(unsigned row, uint8_t byte, ScaleFormat format,
+                    Faults &faults);
 
 struct ScaleLayout {
   ScaleFormat format;

@@ -19,6 +19,7 @@
 #include "blockscale/Emulator/Memory.h"
 #include "blockscale/Emulator/Op.h"
 #include "blockscale/Emulator/SyncLog.h"
+#include "blockscale/Emulator/WarpgroupWork.h"
 
 #include "llvm/ADT/bit.h"
 
@@ -193,6 +194,8 @@ public:
 
   /// Reading or writing one of these registers is a fault.
   std::vector<InFlight> inFlight;
+  /// The warp's wgmma.
+  WarpgroupWork warpgroup;
 
   Cta &getCta() { return cta; }
   Cluster &getCluster();
