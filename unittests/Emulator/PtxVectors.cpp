@@ -1,4 +1,5 @@
-//===- PtxVectors.cpp - Arrays of a GPU, and instructions by name ---------===//
+//===- PtxVectors.cpp - Arrays of a GPU, and instructions alone
+//------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +8,9 @@
 
 #include "PtxVectors.h"
 
-#include "blockscale/Emulator/Convert.h"
-#include "blockscale/Emulator/IntegerOps.h"
+#include "KernelTest.h"
+
+#include "blockscale/Emulator/InstructionSet.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -85,63 +87,107 @@ blockscale::emulator::listNumbers(const std::string &archive) {
 // Instructions
 //===----------------------------------------------------------------------===//
 
-static unsigned getBytesOfResult(Type type) {
-  return std::max(getBytes(type), 2u);
+/// An instruction of a mnemonic with nothing but its types.
+static Instruction parseMnemonic(StringRef mnemonic) {
+  Instruction instruction;
+  llvm::SmallVector<StringRef, 6> words;
+  mnemonic.split(words, '.');
+  instruction.opcode = words.front();
+  for (StringRef word : llvm::drop_begin(words))
+    instruction.modifiers.push_back({Location(), word});
+  return instruction;
 }
 
-static Evaluator findPackEvaluator(ArrayRef<StringRef> words) {
-  // cvt.pack.sat.TYPE.s32{.b32}
-  unsigned bits = 0;
-  words[3].drop_front().getAsInteger(10, bits);
-  bool isSigned = words[3][0] == 's', hasThird = words.size() > 5;
-  return [=](const uint64_t *s) {
-    return packSaturated(s[0], s[1], hasThird ? s[2] : 0, bits, isSigned);
-  };
+/// Registers are of 16 bits at least.
+static unsigned getRegisterBits(Type type) {
+  return std::max(getInfo(type).bits, 16u);
 }
 
-Evaluator
-blockscale::emulator::findConvertEvaluator(ArrayRef<StringRef> words) {
-  if (words[1] == "pack")
-    return findPackEvaluator(words);
-  std::optional<Type> from = findType(words.back());
-  std::optional<Type> to = findType(words.drop_back().back());
-  if (!from || !to)
-    return nullptr;
-  ConvertModifiers modifiers;
-  for (StringRef word : words.drop_front().drop_back(2)) {
-    if (word == "ftz")
-      modifiers.ftz = true;
-    else if (word == "sat")
-      modifiers.sat = true;
-    else if (word == "satfinite")
-      modifiers.satfinite = true;
-    else if (word == "relu")
-      modifiers.relu = true;
-    else if (word == "rna")
-      modifiers.rounding = Rounding::NearestAway;
-    else {
-      modifiers.rounding = word[1] == 'n'   ? Rounding::NearestEven
-                           : word[1] == 'z' ? Rounding::Zero
-                           : word[1] == 'm' ? Rounding::Down
-                                            : Rounding::Up;
-      modifiers.integral = word.size() == 3;
+/// The body of a kernel that executes the instruction as a form has it, with
+/// the sources in %x0 to %x2, the last of them for all that follow, and the
+/// result, zero extended, in %d.
+static std::string makeBody(const Instruction &instruction,
+                            const InstructionForm &form) {
+  std::string declarations, before, after, operands;
+  unsigned number = 0, source = 0;
+  llvm::SmallVector<Type, 4> types = instruction.getTypes();
+  for (const OperandSpec &spec : form.operands) {
+    Type type = getOperandType(spec, types).value_or(Type::B64);
+    std::string name = "%o" + std::to_string(number++);
+    std::string bits = std::to_string(getRegisterBits(type));
+    bool isPredicate = type == Type::Pred;
+    declarations +=
+        ".reg ." + (isPredicate ? "pred " : "b" + bits + " ") + name + ";\n";
+    operands += (operands.empty() ? " " : ", ") + name;
+    if (spec.kind == 'd') {
+      after += isPredicate    ? "selp.b64 %d, 1, 0, " + name + ";\n"
+               : bits == "64" ? "mov.b64 %d, " + name + ";\n"
+                              : "cvt.u64.u" + bits + " %d, " + name + ";\n";
+      continue;
     }
+    std::string from = "%x" + std::to_string(std::min(source++, 2u));
+    before += bits == "64"
+                  ? "mov.b64 " + name + ", " + from + ";\n"
+                  : "cvt.u" + bits + ".u64 " + name + ", " + from + ";\n";
   }
-  bool isPair = getInfo(*to).kind == TypeKind::Packed && *from == Type::F32;
-  ConvertFunction function = findConvert(*to, *from, isPair ? 2 : 1);
-  if (!function)
-    return nullptr;
-  uint64_t mask = ~uint64_t{0} >> (64 - 8 * getBytesOfResult(*to));
-  return [=](const uint64_t *s) { return function(s, modifiers) & mask; };
+  return declarations + before + instruction.getSpelling() + operands + ";\n" +
+         after;
 }
 
-Evaluator blockscale::emulator::findEvaluator(StringRef instruction) {
-  llvm::SmallVector<StringRef> words;
-  instruction.split(words, '.');
-  if (words[0] == "cvt")
-    return findConvertEvaluator(words);
-  StringRef last = words.back();
-  if (last == "f16" || last == "bf16" || last == "f32" || last == "f64")
-    return findFloatEvaluator(words);
-  return findIntegerEvaluator(words);
+/// Loads the kernel of the first form that takes the instruction.
+static bool loadInstruction(KernelRunner &runner, StringRef mnemonic) {
+  Instruction instruction = parseMnemonic(mnemonic);
+  for (const InstructionForm &form : getInstructionForms()) {
+    if (form.words.front() != instruction.opcode)
+      continue;
+    std::string text = R"(
+      .entry vectors(.param .b64 from, .param .b64 to, .param .b64 pitch) {
+      .reg .b64 %x<3>, %d, %from, %to, %pitch;
+      .reg .b32 %t, %n, %c;
+      mov.u32 %t, %tid.x;
+      mov.u32 %n, %ntid.x;
+      mov.u32 %c, %ctaid.x;
+      mad.lo.u32 %t, %c, %n, %t;
+      ld.param.b64 %from, [from];
+      ld.param.b64 %to, [to];
+      ld.param.b64 %pitch, [pitch];
+      mad.wide.u32 %from, %t, 8, %from;
+      mad.wide.u32 %to, %t, 8, %to;
+      ld.global.b64 %x0, [%from];
+      add.u64 %from, %from, %pitch;
+      ld.global.b64 %x1, [%from];
+      add.u64 %from, %from, %pitch;
+      ld.global.b64 %x2, [%from];
+    )" + makeBody(instruction, form) +
+                       "st.global.b64 [%to], %d;\nret;\n}";
+    if (runner.load(text).empty())
+      return true;
+  }
+  return false;
+}
+
+std::vector<uint64_t>
+blockscale::emulator::runInstruction(StringRef mnemonic,
+                                     const NpyNumbers &sources) {
+  constexpr size_t kThreads = 256;
+  KernelRunner runner;
+  if (!loadInstruction(runner, mnemonic)) {
+    ADD_FAILURE() << "no form takes " << mnemonic.str();
+    return {};
+  }
+  size_t blocks = (sources.columns + kThreads - 1) / kThreads;
+  size_t columns = blocks * kThreads;
+  std::vector<uint64_t> padded(3 * columns);
+  for (size_t i = 0; i < 3; ++i)
+    for (size_t column = 0; column < sources.columns; ++column)
+      padded[i * columns + column] =
+          sources
+              .values[std::min(i, sources.rows - 1) * sources.columns + column];
+  uint64_t from = runner.add("from", padded);
+  uint64_t to = runner.addEmpty("to", columns * 8);
+  runner.shape.block = {kThreads, 1, 1};
+  runner.shape.grid = {static_cast<uint32_t>(blocks), 1, 1};
+  EXPECT_EQ(runner.run("vectors", from, to, uint64_t(columns * 8)), "");
+  EXPECT_EQ(runner.getFindings(), "") << mnemonic.str();
+  return runner.get<uint64_t>("to");
 }

@@ -13,11 +13,9 @@
 #ifndef BLOCKSCALE_UNITTESTS_EMULATOR_PTXVECTORS_H
 #define BLOCKSCALE_UNITTESTS_EMULATOR_PTXVECTORS_H
 
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,14 +34,11 @@ NpyNumbers readNumbers(const std::string &archive, const std::string &name);
 /// Names of the arrays of an archive.
 std::vector<std::string> listNumbers(const std::string &archive);
 
-using Evaluator = std::function<uint64_t(const uint64_t *sources)>;
-
-/// What the emulator does for an instruction without operands, as
-/// "add.rn.ftz.f32"; null for one it does not know. Families of instructions:
-Evaluator findEvaluator(llvm::StringRef instruction);
-Evaluator findFloatEvaluator(llvm::ArrayRef<llvm::StringRef> words);
-Evaluator findIntegerEvaluator(llvm::ArrayRef<llvm::StringRef> words);
-Evaluator findConvertEvaluator(llvm::ArrayRef<llvm::StringRef> words);
+/// The 64-bit results of a kernel that executes an instruction, given without
+/// operands as "add.rn.ftz.f32", for each column of sources: rows are operands,
+/// the last one those of all that follow. There may be more than the columns.
+std::vector<uint64_t> runInstruction(llvm::StringRef instruction,
+                                     const NpyNumbers &sources);
 
 } // namespace blockscale::emulator
 
