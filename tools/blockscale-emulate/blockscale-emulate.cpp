@@ -1,102 +1,254 @@
-//===- blockscale-emulate.cpp - Emulator of PTX kernels -------------------===//
+//===- blockscale-emulate.cpp - Execute PTX on the CPU --------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
+#include "Arguments.h"
+#include "EmulatorDevice.h"
+#include "Fields.h"
+#include "Statistics.h"
+#include "ToolOptions.h"
+
 #include "blockscale/Emulator/InstructionSet.h"
 #include "blockscale/Emulator/Parser.h"
 #include "blockscale/Emulator/Validation.h"
 
-#include "ToolOptions.h"
-
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/WithColor.h"
-#include "llvm/Support/raw_ostream.h"
-
-#include <map>
 
 namespace cl = llvm::cl;
+using namespace blockscale;
 using namespace blockscale::emulator;
 
 static constexpr const char *kOverview =
-    "Reads PTX and checks it against the instruction set that the emulator "
-    "knows.\nNothing is executed yet: --check is the only thing to ask "
-    "for.\n\n"
+    "Runs a kernel of a PTX file on the CPU, instruction by instruction, and "
+    "reports what\nreal hardware would not\n\n"
+    "  blockscale-emulate k.ptx --kernel=scale --grid=4 --block=128 \\\n"
+    "      --arg=in:x.npy --arg=out:y.npy:float32:4x128 --arg=f32:0.5\n\n"
+    "An --arg is one of\n"
+    "  TYPE:VALUE            a scalar: i8 to i64, u8 to u64, b8 to b64, f32, "
+    "f64\n"
+    "  in:FILE               the address of an array (.npy) that is only read\n"
+    "  inout:FILE:FILE       of one that is changed and written to the second "
+    "file\n"
+    "  out:FILE:DTYPE:SHAPE  of one that the kernel writes, as "
+    "out:y.npy:uint8:4x16\n"
+    "  zero:BYTES            of memory that is zero, or has never been "
+    "written\n"
+    "  uninit:BYTES\n"
+    "  buffer:NAME[+BYTES]   of a --buffer\n"
+    "  map:NAME,FIELD=..,... a tensor map by value, of a --buffer; fields "
+    "(dimension 0 first):\n"
+    "                        type=BFLOAT16,dims=64x32,box=64x8 and, where "
+    "others are wanted,\n"
+    "                        strides=128 (bytes), element_strides=1x1, "
+    "swizzle=128B,\n"
+    "                        interleave=NONE, fill=ZERO, offset=0 (bytes)\n"
+    "  bytes:FILE            the bytes of a struct\n"
+    "Buffers that come from --arg are called arg0, arg1, ... by their "
+    "positions.\n\n"
     "  blockscale-compile q.mlir --target=sm_100a --emit=ptx -o - | "
     "blockscale-emulate - --check\n\n"
-    "Exit status: 0 success, 1 an error\n";
+    "Files are written when the kernel ran to its end without a finding, or "
+    "not at all.\nExit status: 0 success, 1 an error or a finding\n";
 
-/// "FILE:LINE:COL: error: MESSAGE" for each.
+static cl::OptionCategory category("blockscale-emulate options");
+static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
+                                      cl::desc("<k.ptx>"), cl::cat(category));
+static cl::opt<bool>
+    check("check",
+          cl::desc("Parse, look up every instruction, count them; "
+                   "run nothing"),
+          cl::cat(category));
+static cl::opt<std::string> kernelName("kernel", cl::desc("Kernel to run"),
+                                       cl::value_desc("name"),
+                                       cl::cat(category));
+static cl::opt<std::string> gridSize("grid",
+                                     cl::desc("Thread blocks (default 1)"),
+                                     cl::value_desc("x,y,z"), cl::init("1"),
+                                     cl::cat(category));
+static cl::opt<std::string>
+    blockSize("block", cl::desc("Threads of a block (default 1)"),
+              cl::value_desc("x,y,z"), cl::init("1"), cl::cat(category));
+static cl::opt<std::string>
+    clusterSize("cluster", cl::desc("Thread blocks of a cluster (default 1)"),
+                cl::value_desc("x,y,z"), cl::init("1"), cl::cat(category));
+static cl::opt<uint64_t>
+    sharedBytes("shared", cl::desc("Dynamic shared memory (default 0)"),
+                cl::value_desc("bytes"), cl::init(0), cl::cat(category));
+static cl::list<std::string>
+    bufferOptions("buffer", cl::desc("A buffer that arguments refer to"),
+                  cl::value_desc("name=buffer"), cl::cat(category));
+static cl::list<std::string>
+    argumentOptions("arg", cl::desc("The parameters in order, see above"),
+                    cl::value_desc("argument"), cl::cat(category));
+static cl::opt<Schedule> schedule(
+    "schedule", cl::desc("When asynchronous work is done:"),
+    cl::values(clEnumValN(Schedule::Prompt, "prompt",
+                          "as it is issued; threads in order (default)"),
+               clEnumValN(Schedule::Adversarial, "adversarial",
+                          "as late as waits allow; order by the seed")),
+    cl::init(Schedule::Prompt), cl::cat(category));
+static cl::opt<uint64_t> seed("seed", cl::desc("Of the adversarial schedule"),
+                              cl::value_desc("n"), cl::init(0),
+                              cl::cat(category));
+static cl::opt<uint64_t>
+    maxSteps("max-steps",
+             cl::desc("Warp instructions of a cluster after which to give up "
+                      "(default: none)"),
+             cl::value_desc("n"), cl::init(0), cl::cat(category));
+static cl::opt<unsigned>
+    jobs("jobs", cl::desc("Threads of this machine (default: all)"),
+         cl::value_desc("n"), cl::init(0), cl::cat(category));
+static cl::opt<bool> trace("trace",
+                           cl::desc("Print every instruction on standard "
+                                    "error"),
+                           cl::cat(category));
+static cl::opt<bool>
+    profile("profile",
+            cl::desc("Print instructions, bytes, bank conflicts and MMAs"),
+            cl::cat(category));
+
+/// "FILE:LINE:COL: error: MESSAGE" for each error at a place, else as the
+/// tool's.
 static void printErrors(llvm::StringRef file, llvm::Error errors) {
   llvm::handleAllErrors(
-      std::move(errors), [&](const llvm::ErrorInfoBase &error) {
-        llvm::errs() << file << ":" << error.message() << "\n";
+      std::move(errors),
+      [&](const Diagnostic &error) {
+        llvm::errs() << file << ":";
+        error.log(llvm::errs());
+        llvm::errs() << "\n";
+      },
+      [&](const llvm::ErrorInfoBase &error) {
+        llvm::WithColor::error(llvm::errs(), "blockscale-emulate")
+            << error.message() << "\n";
       });
 }
 
-static void printCounts(const Module &module) {
-  size_t kernels = 0, functions = 0, instructions = 0;
-  std::map<std::string, size_t> counts;
-  for (const Function &function : module.functions) {
-    kernels += function.isEntry && function.hasBody;
-    functions += !function.isEntry && function.hasBody;
-    instructions += function.instructions.size();
-    for (const Instruction &instruction : function.instructions)
-      ++counts[instruction.getSpelling()];
+static llvm::Error checkOnly(llvm::StringRef text) {
+  llvm::Expected<Module> module = parseModule(text);
+  if (!module)
+    return module.takeError();
+  if (llvm::Error errors = resolveNames(*module))
+    return errors;
+  if (llvm::Error errors = verifyInstructions(*module))
+    return errors;
+  emulate::printCounts(*module, llvm::outs());
+  return llvm::Error::success();
+}
+
+/// Up to three sizes; those left out are 1.
+static llvm::Error parseSize(const cl::opt<std::string> &option, Dim3 &size) {
+  llvm::Expected<std::vector<uint64_t>> numbers =
+      emulate::parseNumbers(option, "--" + option.ArgStr, ',');
+  if (!numbers)
+    return numbers.takeError();
+  if (numbers->size() > 3)
+    return emulate::unexpected("--" + option.ArgStr + " to be x,y,z", option);
+  size = {1, 1, 1};
+  for (auto [target, number] : llvm::zip(size, *numbers)) {
+    if (number < 1 || number > ~uint32_t(0))
+      return emulate::unexpected(
+          "--" + option.ArgStr + " to be positive numbers of 32 bits", option);
+    target = static_cast<uint32_t>(number);
   }
-  llvm::outs() << "kernels: " << kernels << "\n"
-               << "device functions: " << functions << "\n"
-               << "instructions: " << instructions << "\n";
-  std::vector<std::pair<std::string, size_t>> sorted(counts.begin(),
-                                                     counts.end());
-  llvm::sort(sorted, [](const auto &a, const auto &b) {
-    return a.second != b.second ? a.second > b.second : a.first < b.first;
-  });
-  for (const auto &[spelling, count] : sorted)
-    llvm::outs() << llvm::format_decimal(count, 8) << "  " << spelling << "\n";
+  return llvm::Error::success();
+}
+
+static llvm::Error execute(llvm::StringRef text) {
+  LaunchRequest request;
+  request.kernel = kernelName;
+  request.dynamicSharedBytes = sharedBytes;
+  if (llvm::Error error = parseSize(gridSize, request.grid))
+    return error;
+  if (llvm::Error error = parseSize(blockSize, request.block))
+    return error;
+  if (llvm::Error error = parseSize(clusterSize, request.cluster))
+    return error;
+  Device device;
+  llvm::Expected<std::unique_ptr<Program>> program = loadProgram(text, device);
+  if (!program)
+    return program.takeError();
+  emulate::Arguments arguments(device);
+  for (const std::string &option : bufferOptions)
+    if (llvm::Error error = arguments.addBuffer(option))
+      return error;
+  for (const std::string &option : argumentOptions)
+    if (llvm::Error error = arguments.addArgument(option))
+      return error;
+  request.arguments = arguments.getParameters();
+
+  RunOptions options;
+  options.schedule = schedule;
+  options.seed = seed;
+  options.maxSteps = maxSteps;
+  options.jobs = jobs;
+  options.trace = trace ? &llvm::errs() : nullptr;
+  options.profile = profile;
+  Report report;
+  llvm::Expected<Profile> counted =
+      runKernel(**program, device, request, options, report);
+  if (!counted)
+    return counted.takeError();
+  report.print(llvm::errs());
+  if (profile)
+    emulate::printProfile(**program, *counted, llvm::outs());
+  if (!report.empty())
+    return llvm::createStringError(std::to_string(report.getFindings().size()) +
+                                   " findings; nothing is "
+                                   "written");
+  return arguments.writeOutputs();
+}
+
+/// Refuses options that would not have any effect.
+static llvm::Error checkOptions() {
+  if (!check)
+    return llvm::Error::success();
+  // A cl::list has an operator & of its own.
+  const cl::Option *options[] = {&kernelName,
+                                 &gridSize,
+                                 &blockSize,
+                                 &clusterSize,
+                                 &sharedBytes,
+                                 std::addressof(bufferOptions),
+                                 std::addressof(argumentOptions),
+                                 &schedule,
+                                 &seed,
+                                 &maxSteps,
+                                 &jobs,
+                                 &trace,
+                                 &profile};
+  for (const cl::Option *option : options)
+    if (option->getNumOccurrences())
+      return llvm::createStringError("expected --" + option->ArgStr +
+                                     " without --check, which runs nothing");
+  return llvm::Error::success();
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  blockscale::setToolVersion("blockscale-emulate");
-  blockscale::hideLibraryOptions();
-  cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("<k.ptx>"));
-  cl::opt<bool> check("check",
-                      cl::desc("Parse, look up every instruction, count them"));
+  setToolVersion("blockscale-emulate");
+  cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, kOverview);
 
-  if (!check) {
-    llvm::WithColor::error(llvm::errs(), "blockscale-emulate")
-        << "expected --check: nothing is executed yet\n";
+  if (llvm::Error error = checkOptions()) {
+    printErrors(inputFile, std::move(error));
     return 1;
   }
-  auto file = llvm::MemoryBuffer::getFileOrSTDIN(input);
+  auto file = llvm::MemoryBuffer::getFileOrSTDIN(inputFile);
   if (!file) {
     llvm::WithColor::error(llvm::errs(), "blockscale-emulate")
-        << "cannot read '" << input << "': " << file.getError().message()
+        << "cannot read '" << inputFile << "': " << file.getError().message()
         << "\n";
     return 1;
   }
-  llvm::StringRef name = (*file)->getBufferIdentifier();
-  llvm::Expected<Module> module = parseModule((*file)->getBuffer());
-  if (!module) {
-    printErrors(name, module.takeError());
-    return 1;
-  }
-  if (llvm::Error errors = resolveNames(*module)) {
-    printErrors(name, std::move(errors));
-    return 1;
-  }
-  if (llvm::Error errors = verifyInstructions(*module)) {
-    printErrors(name, std::move(errors));
-    return 1;
-  }
-  printCounts(*module);
-  return 0;
+  llvm::StringRef text = (*file)->getBuffer();
+  llvm::Error error = check ? checkOnly(text) : execute(text);
+  bool failed = static_cast<bool>(error);
+  printErrors((*file)->getBufferIdentifier(), std::move(error));
+  return failed;
 }
