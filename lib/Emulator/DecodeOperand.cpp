@@ -165,6 +165,8 @@ llvm::Expected<AddressOperand> Decoder::getAddress(const Operand &operand) {
   AddressOperand address;
   address.base = *base;
   address.offset = operand.offset;
+  if (base->kind == Source::Register)
+    address.mask >>= 64 - std::min(64u, getInfo(operand.elements[0].type).bits);
   if (operand.elements.size() < 2)
     return address;
   for (const Operand &element : operand.elements[1].elements) {

@@ -15,8 +15,6 @@
 
 namespace blockscale::emulator {
 
-static constexpr size_t kMaxErrors = 20;
-
 /// The family of an opcode; all others compute.
 static DecodeFunction getFamily(llvm::StringRef opcode) {
   return llvm::StringSwitch<DecodeFunction>(opcode)
@@ -30,12 +28,20 @@ static DecodeFunction getFamily(llvm::StringRef opcode) {
       .Cases({"shfl", "vote", "match", "redux"}, decodeWarp)
       .Cases({"elect", "activemask"}, decodeWarp)
       .Cases({"bar", "barrier", "fence", "membar"}, decodeBarrier)
+      .Case("mbarrier", decodeMBarrier)
+      .Cases({"cp", "tensormap", "clusterlaunchcontrol"}, decodeAsync)
+      .Case("tcgen05", decodeTensor)
+      .Cases({"ldmatrix", "stmatrix", "movmatrix"}, decodeMatrix)
+      .Cases({"mma", "wgmma"}, decodeMatrix)
       .Default(decodeScalar);
 }
 
 static llvm::Error decodeFamily(Decoder &decoder, Op &op) {
-  const Instruction &instruction = *op.instruction;
-  return getFamily(instruction.form->words.front())(decoder, op);
+  llvm::StringRef name = op.instruction->form->name;
+  // They complete on a barrier, or in the async proxy.
+  if (name == "st.async" || name == "red.async" || name == "st.bulk")
+    return decodeAsync(decoder, op);
+  return getFamily(op.instruction->form->words.front())(decoder, op);
 }
 
 llvm::Expected<Op> Decoder::decode(const Instruction &instruction) {
@@ -119,31 +125,20 @@ llvm::Expected<std::unique_ptr<Program>> Program::create(Module parsed,
     layOutFunction(function, laidOut);
   layOutShared(module, moduleVariables, program->functions);
 
-  llvm::Error errors = llvm::Error::success();
-  size_t errorCount = 0;
   for (ProgramFunction &function : program->functions) {
     function.entry = program->ops.size();
-    function.end = function.entry + function.function->instructions.size();
-    // A jump past the last instruction returns.
-    if (function.function->hasBody)
-      ++function.end;
     Decoder decoder(*program, function, moduleVariables);
     for (const Instruction &instruction : function.function->instructions) {
       llvm::Expected<Op> op = decoder.decode(instruction);
-      if (op) {
-        program->ops.push_back(std::move(*op));
-      } else if (++errorCount <= kMaxErrors) {
-        errors = llvm::joinErrors(std::move(errors), op.takeError());
-        program->ops.emplace_back();
-      } else {
-        llvm::consumeError(op.takeError());
-      }
+      if (!op)
+        function.notModelled.push_back(llvm::toString(op.takeError()));
+      program->ops.push_back(op ? std::move(*op) : Op());
     }
+    // A jump past the last instruction returns.
     if (function.function->hasBody)
       program->ops.push_back(makeReturn());
+    function.end = program->ops.size();
   }
-  if (errors)
-    return std::move(errors);
   return std::move(program);
 }
 

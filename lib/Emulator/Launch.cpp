@@ -197,6 +197,22 @@ static llvm::Error checkArguments(const Function &kernel,
   return llvm::Error::success();
 }
 
+/// Everything that the kernel may run must be modelled; the first twenty lines
+/// say what is not.
+static llvm::Error checkModelled(const Program &program,
+                                 const ProgramFunction &kernel) {
+  constexpr size_t kMaxLines = 20;
+  std::vector<std::string> lines;
+  for (unsigned function : kernel.reached.set_bits())
+    llvm::append_range(lines, program.getFunctions()[function].notModelled);
+  if (lines.empty())
+    return llvm::Error::success();
+  if (lines.size() > kMaxLines)
+    lines.resize(kMaxLines);
+  return makeLaunchError("kernel '" + kernel.function->name +
+                         "' cannot be executed:\n" + llvm::join(lines, "\n"));
+}
+
 static std::optional<Dim3> getDims(const Function &kernel,
                                    llvm::StringRef directive) {
   const PerformanceDirective *found = kernel.getDirective(directive);
@@ -260,6 +276,8 @@ llvm::Expected<Profile> runKernel(const Program &program, Device &device,
                            "'; those of the module are: " +
                            llvm::join(program.getKernelNames(), ", "));
   if (llvm::Error error = checkArguments(*kernel->function, request))
+    return std::move(error);
+  if (llvm::Error error = checkModelled(program, *kernel))
     return std::move(error);
   if (!checkLimits(*kernel, request, report))
     return Profile();

@@ -8,7 +8,6 @@
 #include "ProgramLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace blockscale::emulator {
@@ -131,40 +130,38 @@ private:
 void layOutShared(const Module &module, VariableLayout &moduleVariables,
                   std::vector<ProgramFunction> &functions) {
   Reach reach(module);
-  struct Kernel {
-    ProgramFunction *function;
-    llvm::SmallBitVector reached;
-  };
-  std::vector<Kernel> kernels;
-  for (auto [index, function] : llvm::enumerate(functions))
-    if (function.function->isEntry)
-      kernels.push_back({&function, reach.getFunctions(index)});
+  std::vector<ProgramFunction *> kernels;
+  for (auto [index, function] : llvm::enumerate(functions)) {
+    if (!function.function->isEntry)
+      continue;
+    function.reached = reach.getFunctions(index);
+    kernels.push_back(&function);
+  }
 
   auto place = [&](const Variable &variable, uint64_t &offset, auto usedBy) {
     if (variable.space != StateSpace::Shared)
       return;
     bool isDynamic = variable.bytes == 0 && !variable.extents.empty();
     uint64_t end = 0;
-    for (const Kernel &kernel : kernels)
-      if (usedBy(kernel))
-        end = std::max(end, kernel.function->staticSharedBytes);
+    for (const ProgramFunction *kernel : kernels)
+      if (usedBy(*kernel))
+        end = std::max(end, kernel->staticSharedBytes);
     offset = isDynamic ? 0 : llvm::alignTo(end, variable.alignment);
-    for (Kernel &kernel : kernels) {
-      if (!usedBy(kernel))
+    for (ProgramFunction *kernel : kernels) {
+      if (!usedBy(*kernel))
         continue;
-      ProgramFunction &function = *kernel.function;
       if (isDynamic) {
-        function.dynamicSharedAlignment =
-            std::max(function.dynamicSharedAlignment, variable.alignment);
+        kernel->dynamicSharedAlignment =
+            std::max(kernel->dynamicSharedAlignment, variable.alignment);
         continue;
       }
-      function.shared.push_back({&variable, offset});
-      function.staticSharedBytes = offset + variable.bytes;
+      kernel->shared.push_back({&variable, offset});
+      kernel->staticSharedBytes = offset + variable.bytes;
     }
   };
   for (auto [index, variable] : llvm::enumerate(module.variables))
     place(variable, moduleVariables.offsets[index],
-          [&, index = index](const Kernel &kernel) {
+          [&, index = index](const ProgramFunction &kernel) {
             return llvm::any_of(kernel.reached.set_bits(), [&](unsigned f) {
               return reach.uses(f, index);
             });
@@ -172,7 +169,7 @@ void layOutShared(const Module &module, VariableLayout &moduleVariables,
   for (auto [owner, function] : llvm::enumerate(functions))
     for (auto [index, variable] : llvm::enumerate(function.function->variables))
       place(variable, function.variables.offsets[index],
-            [owner = owner](const Kernel &kernel) {
+            [owner = owner](const ProgramFunction &kernel) {
               return kernel.reached.test(owner);
             });
 }

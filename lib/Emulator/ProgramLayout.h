@@ -17,7 +17,8 @@ void layOutFunction(const Function &function, ProgramFunction &laidOut);
 
 /// Offsets of shared variables, of the module into `moduleVariables` and of
 /// functions into theirs. A variable that several kernels use has one offset in
-/// all of them; a kernel has room for its own variables alone.
+/// all of them; a kernel has room for its own variables alone. Also notes what
+/// kernels may call.
 void layOutShared(const Module &module, VariableLayout &moduleVariables,
                   std::vector<ProgramFunction> &functions);
 

@@ -141,7 +141,7 @@ LaneMask Warp::readAddresses(const Op &op, const AddressOperand &address,
   active = require(op, address.base, active, "the address");
   const uint64_t *base = read(address.base, scratch);
   for (unsigned lane = 0; lane < kWarpSize; ++lane)
-    addresses[lane] = base[lane] + address.offset;
+    addresses[lane] = (base[lane] + address.offset) & address.mask;
   return active;
 }
 

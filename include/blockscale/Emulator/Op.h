@@ -76,6 +76,8 @@ struct Result {
 struct AddressOperand {
   Source base;
   int64_t offset = 0;
+  /// Of the base: a sum with a register of 32 bits wraps there.
+  uint64_t mask = ~uint64_t(0);
   /// The registers of `[map, {x, y}]`.
   llvm::SmallVector<Source, 5> coordinates;
 };

@@ -19,6 +19,7 @@
 #include "blockscale/Emulator/Op.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 #include <deque>
 
@@ -65,13 +66,19 @@ struct ProgramFunction {
   /// The alignment of its unsized shared arrays, which all lie together behind
   /// the sized variables.
   uint64_t dynamicSharedAlignment = 16;
+  /// Of a kernel: the functions that may run with it, itself among them.
+  llvm::SmallBitVector reached;
+  /// Its instructions that execution does not model, a line each:
+  /// "LINE:COL: error: MESSAGE".
+  std::vector<std::string> notModelled;
 };
 
 class Program {
 public:
   /// Lays out and decodes a verified module, whose global and constant
-  /// variables become buffers of `device`. The error joins a Diagnostic for
-  /// each instruction or declaration that execution does not model.
+  /// variables become buffers of `device`. The error is a Diagnostic at a
+  /// variable that cannot be made; instructions that are not modelled are an
+  /// error of the kernels that may run them.
   static llvm::Expected<std::unique_ptr<Program>> create(Module module,
                                                          Device &device);
 
