@@ -10,6 +10,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <utility>
+
 namespace blockscale::emulator {
 
 /// Instructions that a warp executes before another one has its turn.
@@ -61,7 +63,7 @@ Cluster::Turn Cluster::run(uint64_t steps, unsigned patience) {
   while (!context.isStopped) {
     uint64_t before = changes;
     bool couldGoOn = runRound();
-    timedOut = false;
+    bool wasTimedOut = std::exchange(timedOut, false);
     if (liveThreads == 0) {
       finish();
       turn = Turn::Done;
@@ -81,11 +83,12 @@ Cluster::Turn Cluster::run(uint64_t steps, unsigned patience) {
       noteChange();
       continue;
     }
-    if (++idleRounds > patience) {
+    // Left while its threads are at what they wait for, not on their way round.
+    if (++idleRounds > patience && !wasTimedOut) {
       turn = Turn::Waiting;
       break;
     }
-    timedOut = true;
+    timedOut = !wasTimedOut;
   }
   if (changes != changesBefore)
     ++context.changes;
