@@ -51,6 +51,15 @@ MBarrier *Issuer::findBarrier(uint64_t shared) const {
     return nullptr;
   llvm::SmallVector<Fault, 1> faults;
   MBarrier *barrier = cta->getBarriers().find(shared, getName(), faults);
+  if (barrier && cta != &warp.getCta() &&
+      !getCluster().published.isPublished(shared))
+    faults.push_back(
+        {FaultKind::Hazard,
+         llvm::formatv("{0} names the mbarrier at {1:x} of another CTA, which "
+                       "has not been published since mbarrier.init",
+                       getName(), shared),
+         "execute fence.mbarrier_init.release.cluster behind mbarrier.init, "
+         "before the barrier of the cluster"});
   report(faults);
   return barrier;
 }

@@ -226,6 +226,8 @@ static bool completeCluster(Cluster &cluster) {
 
 static Step runClusterArrive(Warp &warp, const Op &op, LaneMask active) {
   Cluster &cluster = warp.getCluster();
+  if (!op.instruction->has("relaxed"))
+    cluster.published.notePublish(warp.getCta().getRank(), cluster.getTime());
   for (unsigned lane : lanesOf(active)) {
     BarrierTicket &ticket = warp.tickets[lane];
     if (ticket.hasArrived) {
@@ -281,8 +283,12 @@ static Step runWarpBarrier(Warp &warp, const Op &op, LaneMask active) {
   return Step::Next;
 }
 
-/// Memory is sequentially consistent here: only proxies need their fence.
+/// Memory is sequentially consistent here: only proxies and new barriers need
+/// their fence.
 static Step runFence(Warp &warp, const Op &op, LaneMask active) {
+  Cluster &cluster = warp.getCluster();
+  if (!op.instruction->has("cta"))
+    cluster.published.notePublish(warp.getCta().getRank(), cluster.getTime());
   return Step::Next;
 }
 
@@ -321,7 +327,9 @@ llvm::Error decodeBarrier(Decoder &decoder, Op &op) {
   } else if (name == "barrier.cluster.wait") {
     op.handler = runClusterWait;
     op.describeWait = describeCluster;
-  } else if (name == "fence.proxy" && instruction.has("async")) {
+  } else if (name == "fence.proxy" && !instruction.has("global") &&
+             (instruction.has("async") || (instruction.has("async::generic") &&
+                                           instruction.has("release")))) {
     op.handler = runProxyFence;
   } else if (name == "fence.proxy" && instruction.has("acquire") &&
              !instruction.operands.empty()) {

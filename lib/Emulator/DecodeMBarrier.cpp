@@ -65,8 +65,11 @@ static Step runInit(Warp &warp, const Op &op, LaneMask active) {
                  [&](const Issuer &issuer, uint64_t shared, uint64_t count) {
                    llvm::SmallVector<Fault, 1> faults;
                    if (!cta.getShared().write(shared, 8, 8, faults).empty() &&
-                       cta.getBarriers().init(shared, count, faults))
+                       cta.getBarriers().init(shared, count, faults)) {
                      issuer.getHazards().forgetBarrier(shared);
+                     issuer.getCluster().published.noteInit(
+                         shared, issuer.getCluster().getTime());
+                   }
                    issuer.report(faults);
                  });
   warp.getCluster().noteChange();
@@ -189,7 +192,10 @@ static Step runWait(Warp &warp, const Op &op, LaneMask active) {
                    issuer.getHazards().observe(shared, barrier->getPhase(),
                                                cluster.getTime());
                  });
-  if (data.suspends && !complete && !refused && !cluster.isTimedOut())
+  // It may give up at any time: now and then it does.
+  bool givesUp = cluster.isTimedOut() ||
+                 (cluster.isAdversarial() && cluster.getRandom()() % 8 == 0);
+  if (data.suspends && !complete && !refused && !givesUp)
     return Step::Blocked;
   uint64_t *values = warp.write(op.results[0]);
   // A wait that cannot be is over, so that the run goes on.

@@ -18,6 +18,7 @@
 #include "blockscale/Emulator/Cta.h"
 #include "blockscale/Emulator/HazardLog.h"
 #include "blockscale/Emulator/Launch.h"
+#include "blockscale/Emulator/PublishLog.h"
 #include "blockscale/Emulator/TensorMapLog.h"
 
 #include <atomic>
@@ -94,6 +95,7 @@ public:
   CopyGroups threadGroups;
   CopyGroups bulkGroups;
   TensorMapLog tensorMaps;
+  PublishLog published;
   /// Streams of the queue for cp.async, by Agent / 32.
   std::map<uint32_t, uint64_t> copyStreams;
   /// Of tcgen05.mma and cp: streams by the rank of the pair's even CTA, and
