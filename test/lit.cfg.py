@@ -6,8 +6,10 @@ Substitutions beside the tools' names:
   %python    the project's interpreter, with numpy and ml_dtypes
   %examples  the examples folder
   %data      test/Data
+  %reference kernels of others (poc_*.mlir) in ../shared/reference/poc
 Features: `ptxas` where one of CUDA 13 or later is found, `no-ptxas` where none
-is; `asan`, `tsan` in a build with that sanitizer.
+is; `reference-kernels` where that folder is; `asan`, `tsan` in a build with that
+sanitizer.
 """
 
 import os
@@ -31,11 +33,15 @@ for name in ("BLOCKSCALE_PTXAS", "CUDA_ROOT", "CUDA_HOME", "CUDA_PATH"):
         config.environment[name] = os.environ[name]
 
 python = os.path.join(source, ".venv/bin/python")
+reference = os.path.join(os.path.dirname(source), "shared/reference/poc")
+if os.path.isdir(reference):
+    config.available_features.add("reference-kernels")
 # Before lit's own: the first of two equal keys counts, and lit has a %python.
 config.substitutions += [
     ("%python", python if os.path.exists(python) else sys.executable),
     ("%examples", os.path.join(source, "examples")),
     ("%data", os.path.join(source, "test/Data")),
+    ("%reference", reference),
 ]
 llvm_config.use_default_substitutions()
 llvm_config.with_environment(

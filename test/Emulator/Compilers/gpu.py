@@ -74,14 +74,14 @@ class Cuda:
 
     def load(self, ptx):
         # SM90 needs nothing newer, and the driver may know nothing newer.
-        ptx = re.sub(rb"\.version \S+", b".version 8.6", ptx, count=1)
+        ptx = re.sub(rb"\.version \S+", b".version 8.6", ptx, count=1) + b"\0"
         module = ctypes.c_void_p()
         self("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(ptx))
         return module
 
 
 def run(cuda, case):
-    module = cuda.load(cases.read_ptx(case.ptx))
+    module = cuda.load(case.text)
     function = ctypes.c_void_p()
     cuda("cuModuleGetFunction", ctypes.byref(function), module, case.kernel.encode())
     if case.shared > 48 * 1024:

@@ -5,8 +5,10 @@
 compares with numpy and with what a GPU gave.
 
     run.py [--emulate PROGRAM] [--filter TEXT] [--chip N] [--seeds N] [--out FILE.npz]
+           [--reference FOLDER [--mlir-opt PROGRAM]]
 
-Prints a line a case; fails where a result is wrong or the emulator reports
+With --reference, the kernels of a folder of poc_*.mlir instead. Prints a line a
+case; fails where a result is wrong or the emulator reports
 something. --out writes the results of the prompt schedule, as `gpu.py` reads them.
 """
 
@@ -19,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import cases
+from reference_kernels import reference_cases
 
 SWIZZLES = {32: "32B", 64: "64B", 128: "128B"}
 ELEMENTS = {"u8": "UINT8", "bf16": "BFLOAT16"}
@@ -62,8 +65,8 @@ def emulate(program, case, schedule):
     """Results by buffer, or the text of what went wrong."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ptx = folder / case.ptx
-        ptx.write_bytes(cases.read_ptx(case.ptx)[:-1])
+        ptx = folder / "module.ptx"
+        ptx.write_bytes(case.text)
         command = [program, str(ptx), f"--kernel={case.kernel}",
                    "--grid=" + ",".join(map(str, case.grid)), f"--block={case.block}",
                    f"--cluster={case.cluster}", f"--shared={case.shared}", *schedule,
@@ -71,8 +74,15 @@ def emulate(program, case, schedule):
         done = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if done.returncode:
             return done.stderr or f"exit status {done.returncode}"
-        return {buffer.name: np.load(folder / f"{buffer.name}.out.npy").view(buffer.dtype)
-                .reshape(buffer.shape) for buffer in case.buffers if buffer.is_output}
+        results = {}
+        for buffer in case.buffers:
+            path = folder / f"{buffer.name}.out.npy"
+            if not buffer.is_output:
+                continue
+            if not path.exists():
+                return f"{buffer.name}: not written"
+            results[buffer.name] = np.load(path).view(buffer.dtype).reshape(buffer.shape)
+        return results
 
 
 def judge(case, outputs):
@@ -99,11 +109,15 @@ def main():
     parser.add_argument("--chip", type=int, help="only cases for it")
     parser.add_argument("--seeds", type=int, default=2, help="runs of the adversarial schedule")
     parser.add_argument("--out", help="where to write the results")
+    parser.add_argument("--reference", type=Path, help="run the kernels of this folder instead")
+    parser.add_argument("--mlir-opt", default="mlir-opt", help="what compiles them")
     options = parser.parse_args()
+    chosen = (reference_cases(options.reference, options.mlir_opt) if options.reference
+              else cases.all_cases())
     schedules = [["--schedule=prompt"]] + [
         ["--schedule=adversarial", f"--seed={seed}"] for seed in range(options.seeds)]
     results, passed, failed = {}, 0, 0
-    for case in cases.all_cases():
+    for case in chosen:
         if options.filter not in case.name or options.chip not in (None, case.chip):
             continue
         faults = []
