@@ -8,7 +8,6 @@
 #include "Execute.h"
 
 #include "blockscale/Emit/Jit.h"
-#include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Runtime/HostRuntime.h"
 
 #include "mlir/Transforms/Passes.h"
@@ -65,6 +64,18 @@ static void keepOnly(ModuleOp module, const std::string &entry) {
       function.setPrivate();
 }
 
+Status lowerEntry(ModuleOp module, const std::string &entry,
+                  const std::vector<Stage> &stages, const std::string &target) {
+  keepOnly(module, entry);
+  PassManager pm(module.getContext());
+  pm.addPass(createSymbolDCEPass());
+  for (const Stage &stage : stages)
+    stage.build(pm);
+  return succeeded(pm.run(module))
+             ? Status::success()
+             : Status::failure("the module could not be lowered for " + target);
+}
+
 static Status toStatus(llvm::Error error) {
   return error ? Status::failure(llvm::toString(std::move(error)))
                : Status::success();
@@ -117,13 +128,10 @@ Result<std::vector<NpyArray>> executeOnCPU(ModuleOp module,
                                            const Signature &signature,
                                            std::vector<NpyArray> &arguments,
                                            int repeat, double &seconds) {
-  keepOnly(module, signature.name);
-  PassManager pm(module.getContext());
-  pm.addPass(createSymbolDCEPass());
-  for (const Stage &stage : getToCPUStages(ToCPUOptions()))
-    stage.build(pm);
-  if (failed(pm.run(module)))
-    return Status::failure("the module could not be lowered for the CPU");
+  Status lowered = lowerEntry(module, signature.name,
+                              getToCPUStages(ToCPUOptions()), "the CPU");
+  if (!lowered.ok())
+    return lowered;
 
   auto jit = Jit::create(
       module, {{"blockscale_parallel_for",

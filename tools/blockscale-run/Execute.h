@@ -10,7 +10,15 @@
 
 #include "Signature.h"
 
+#include "blockscale/Pipelines/Pipelines.h"
+
 namespace blockscale::run {
+
+/// Runs the stages on what the entry needs of `module`. `target` is for the
+/// message.
+runtime::Status lowerEntry(mlir::ModuleOp module, const std::string &entry,
+                           const std::vector<Stage> &stages,
+                           const std::string &target);
 
 /// Lowers `module` for this CPU, calls the entry `repeat` times and returns
 /// its results. `seconds` receives the time of the fastest call. Diagnostics of

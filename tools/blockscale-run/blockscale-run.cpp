@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Execute.h"
+#include "ExecuteOnEmulator.h"
 #include "ModuleTool.h"
 
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Runtime/FileOutput.h"
 #include "blockscale/Runtime/ThreadPool.h"
+#include "blockscale/Target/Chip.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/Format.h"
@@ -28,11 +30,28 @@ static cl::OptionCategory category("blockscale-run options");
 static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
                                       cl::desc("<module.mlir>"),
                                       cl::cat(category));
-enum class Device { CPU };
+enum class Device { CPU, Emulator };
 static cl::opt<Device>
     device("on", cl::desc("Where to run (default: cpu)"),
-           cl::values(clEnumValN(Device::CPU, "cpu", "this CPU, in process")),
+           cl::values(clEnumValN(Device::CPU, "cpu", "this CPU, in process"),
+                      clEnumValN(Device::Emulator, "emulator",
+                                 "PTX of a GPU, executed by the emulator")),
            cl::init(Device::CPU), cl::cat(category));
+static cl::opt<std::string>
+    chipName("target",
+             cl::desc("GPU of --on=emulator (default: sm_100a), sm_103a or "
+                      "sm_110a"),
+             cl::value_desc("name"), cl::init("sm_100a"), cl::cat(category));
+static cl::opt<emulator::Schedule> schedule(
+    "schedule", cl::desc("When the emulator does asynchronous work:"),
+    cl::values(clEnumValN(emulator::Schedule::Prompt, "prompt",
+                          "as it is issued; threads in order (default)"),
+               clEnumValN(emulator::Schedule::Adversarial, "adversarial",
+                          "as late as waits allow; order by the seed")),
+    cl::init(emulator::Schedule::Prompt), cl::cat(category));
+static cl::opt<uint64_t>
+    seed("seed", cl::desc("Of the emulator's adversarial schedule"),
+         cl::value_desc("n"), cl::init(0), cl::cat(category));
 static cl::opt<std::string>
     entry("entry", cl::desc("Function to call (default: the only public one)"),
           cl::value_desc("name"), cl::cat(category));
@@ -49,8 +68,8 @@ static cl::opt<bool>
               cl::cat(category));
 
 static constexpr const char *kOverview =
-    "Compiles a module of the blockscale dialect for this CPU and calls one of "
-    "its functions\n\n"
+    "Compiles a module of the blockscale dialect and calls one of its "
+    "functions\n\n"
     "Arrays are in storage form: f4E2M1FN as uint8 with two elements a byte "
     "(the even one\nin the low nibble), f8 types and scales as uint8, bf16 as "
     "uint16, scalars with rank 0.\nSwizzled scales have shape [.., R/128, C/4, "
@@ -58,6 +77,8 @@ static constexpr const char *kOverview =
     "or not at all.\n\n"
     "  blockscale-run q.mlir --entry=quantize --in x.npy --out q.npy --out "
     "s.npy\n\n"
+    "--on=emulator compiles for a GPU, and executes the kernels' PTX as the "
+    "launch plan says.\nWhat the emulator finds is an error.\n\n"
     "BLOCKSCALE_NUM_THREADS in the environment sets the number of threads "
     "(default: one\nfor each hardware thread).\n\n"
     "Exit status: 0 success, 1 an error in the module, its arguments or the "
@@ -116,6 +137,36 @@ static Result<std::vector<NpyArray>> readArguments(const Signature &signature) {
   return arguments;
 }
 
+/// Refuses options that would not have any effect.
+static Status checkOptions() {
+  bool onCPU = device == Device::CPU;
+  for (const cl::Option *option :
+       std::initializer_list<const cl::Option *>{&chipName, &schedule, &seed})
+    if (onCPU && option->getNumOccurrences())
+      return Status::failure("expected --" + option->ArgStr.str() +
+                             " with --on=emulator");
+  if (!onCPU && repeat.getNumOccurrences())
+    return Status::failure("expected --repeat with --on=cpu");
+  if (!target::findChip(chipName.getValue()))
+    return Status::failure("expected --target to be " + target::listChips() +
+                           ", but got '" + chipName + "'");
+  return Status::success();
+}
+
+static Result<std::vector<NpyArray>> execute(ModuleOp module,
+                                             const Signature &signature,
+                                             std::vector<NpyArray> &arguments,
+                                             int threads, double &seconds) {
+  if (device == Device::CPU)
+    return run::executeOnCPU(module, signature, arguments, repeat, seconds);
+  emulator::RunOptions options;
+  options.schedule = schedule;
+  options.seed = seed;
+  options.jobs = threads;
+  return run::executeOnEmulator(module, signature, arguments, chipName, options,
+                                seconds);
+}
+
 static Status runModule(ModuleOp module) {
   Result<int> threads = runtime::getDefaultNumThreads();
   if (!threads.ok())
@@ -129,7 +180,7 @@ static Status runModule(ModuleOp module) {
   if (repeat < 1)
     return Status::failure("expected --repeat to be positive, but got " +
                            std::to_string(repeat));
-  for (Status status : {checkCounts(*signature), checkPaths()})
+  for (Status status : {checkOptions(), checkCounts(*signature), checkPaths()})
     if (!status.ok())
       return status;
   Result<std::vector<NpyArray>> arguments = readArguments(*signature);
@@ -137,7 +188,7 @@ static Status runModule(ModuleOp module) {
     return arguments.status();
   double seconds = 0;
   Result<std::vector<NpyArray>> results =
-      run::executeOnCPU(module, *signature, *arguments, repeat, seconds);
+      execute(module, *signature, *arguments, *threads, seconds);
   if (!results.ok())
     return results.status();
   std::vector<runtime::NpyOutput> files;
