@@ -122,12 +122,12 @@ class Suites:
         return counted(status, [(passed, len(codes) - passed - skipped, skipped)])
 
     def conformance(self, log):
-        return sum((self.conformance_folder(log, cases) for cases in case_folders()),
-                   Counts())
+        return sum((self.conformance_folder(log, cases, on) for cases in case_folders()
+                    for on in ("cpu", "emulator")), Counts())
 
-    def conformance_folder(self, log, cases):
+    def conformance_folder(self, log, cases, on):
         status, text = self.run(log, sys.executable, "test/Conformance/run.py", "--cases",
-                                cases, "--on", "cpu")
+                                cases, "--on", on)
         return counted(status, re.findall(
             r"^arrays equal (\d+), mismatching (\d+), unsupported (\d+)$", text, re.M))
 

@@ -5,7 +5,7 @@
 Types are logical; `Tensor.storage` gives the form their .npy files have.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -111,23 +111,61 @@ class Value:
     type: Tensor
 
 
+@dataclass
+class Operation:
+    """One line of a function."""
+
+    name: str
+    text: str
+    operands: list
+    results: list
+    details: dict = field(default_factory=dict)
+
+
 class Function:
     """A func.func under construction; every method appends one operation."""
 
     def __init__(self):
-        self.arguments, self.results, self._lines = [], [], []
+        self.arguments, self.results, self._operations = [], [], []
 
     def argument(self, type):
         self.arguments.append(Value(f"%arg{len(self.arguments)}", type))
         return self.arguments[-1]
 
-    def _op(self, text, operands, types):
-        first = len(self._lines)
+    def operations_of(self, values):
+        """The operations that compute these values, in order."""
+        needed, chosen = {value.name for value in values}, []
+        for operation in reversed(self._operations):
+            if needed.intersection(value.name for value in operation.results):
+                chosen.append(operation)
+                needed.update(value.name for value in operation.operands)
+        return chosen[::-1]
+
+    def reduced(self, results):
+        """The function with these results only, and the same arguments."""
+        function = Function()
+        function.arguments, function.results = self.arguments, results
+        function._operations = self.operations_of(results)
+        return function
+
+    def _op(self, text, operands, types, others=(), signature=None, **details):
+        """`others` are operands whose types the text names already. `signature`
+        is what follows the colon, where that is not both lists of types."""
+        first = len(self._operations)
         values = [Value(f"%v{first}_{i}", t) for i, t in enumerate(types)]
         names = ", ".join(v.name for v in values)
-        signature = ", ".join(str(o.type) for o in operands)
+        taken = ", ".join(str(o.type) for o in operands)
         produced = ", ".join(map(str, types))
-        self._lines.append(f"{names} = blockscale.{text} : {signature} -> {produced}")
+        signature = signature or f"{taken} -> {produced}"
+        self._operations.append(
+            Operation(
+                text.split()[0],
+                f"{names} = blockscale.{text} : {signature}",
+                [*operands, *others],
+                values,
+                details,
+            )
+        )
         return values
 
     def amax(self, x, of="matrix"):
@@ -137,15 +175,14 @@ class Function:
 
     def hadamard(self, x, dim, sign_mask=None):
         mask = "" if sign_mask is None else f" sign_mask {sign_mask}"
-        name = f"%v{len(self._lines)}_0"
-        text = f"blockscale.hadamard {x.name} dim {dim}{mask} : {x.type}"
-        self._lines.append(f"{name} = {text}")
-        return Value(name, x.type)
+        text = f"hadamard {x.name} dim {dim}{mask}"
+        return self._op(text, [x], [x.type], signature=str(x.type))[0]
 
     def scale_sweep(self, x, global_amax):
         *batch, k = x.type.shape
         text = f"scale_sweep {x.name}{_operands(global_amax=global_amax)}"
-        return self._op(text, [x], [Tensor((*batch, k // 16), "f32")])[0]
+        type = Tensor((*batch, k // 16), "f32")
+        return self._op(text, [x], [type], [global_amax])[0]
 
     def expand_scale(self, scale, block, scale_dim, shape, layout=None):
         text = f"expand_scale {scale.name} block [{block}, {block}]"
@@ -153,10 +190,8 @@ class Function:
         return self._op(f"{text} scale_dim {scale_dim}", [scale], [type])[0]
 
     def global_scale(self, amax, recipe):
-        name = f"%v{len(self._lines)}_0"
-        text = f"blockscale.global_scale {amax.name} recipe {recipe} : {amax.type}"
-        self._lines.append(f"{name} = {text}")
-        return Value(name, amax.type)
+        text = f"global_scale {amax.name} recipe {recipe}"
+        return self._op(text, [amax], [amax.type], signature=str(amax.type))[0]
 
     def quantize(self, x, format, recipe, layout=None, form=None, **operands):
         """`operands`: global_scale, global_amax, block_amax, offsets; group_dim is
@@ -167,26 +202,37 @@ class Function:
         text = f"quantize {x.name} {form} recipe {recipe}{_operands(**operands)}"
         text += f" group_dim {group_dim}" if group_dim else ""
         types = [Tensor(data, format.data), Tensor(scale, format.scale, layout)]
-        return self._op(text, [x], types)
+        return self._op(
+            text,
+            [x],
+            types,
+            operands.values(),
+            form=form,
+            format=format,
+            recipe=recipe,
+            given=operands,
+        )
 
     def dequantize(self, data, scale, format, element, recipe=None, **globals):
         text = f"dequantize {data.name}, {scale.name} block [1, {format.block}]"
         text += f" recipe {recipe}" if recipe else ""
         text += _operands(**globals)
-        return self._op(text, [data, scale], [Tensor(data.type.shape, element)])[0]
+        type = Tensor(data.type.shape, element)
+        return self._op(text, [data, scale], [type], globals.values())[0]
 
     def swizzle(self, source, layout, offsets=None):
         text = f"swizzle {source.name}"
         text += _operands(offsets=offsets) if offsets else ""
         type = Tensor(source.type.shape, source.type.element, layout)
-        return self._op(text, [source], [type])[0]
+        return self._op(text, [source], [type], [offsets] if offsets else [])[0]
 
     def scaled_mm(self, a, b, scales, block, element, **globals):
         """`globals`: global_scale_a and global_scale_b."""
         text = f"scaled_mm {a.name}, {b.name} {_scales(scales)} block [1, {block}]"
         text += _operands(**globals)
         shape = (*a.type.shape[:-1], b.type.shape[-2])
-        return self._op(text, [a, b, *scales], [Tensor(shape, element)])[0]
+        type = Tensor(shape, element)
+        return self._op(text, [a, b, *scales], [type], globals.values())[0]
 
     def scaled_grouped_mm(self, a, b, offsets, scales, block, element):
         text = f"scaled_grouped_mm {a.name}, {b.name} offsets({offsets.name})"
@@ -200,7 +246,7 @@ class Function:
         arguments = ", ".join(f"{a.name}: {a.type}" for a in self.arguments)
         types = ", ".join(str(r.type) for r in self.results)
         names = ", ".join(r.name for r in self.results)
-        body = "\n".join("  " + line for line in self._lines)
+        body = "\n".join("  " + each.text for each in self._operations)
         return (
             f"func.func @{ENTRY}({arguments})\n    -> ({types}) {{\n"
             f"{body}\n  return {names} : {types}\n}}\n"

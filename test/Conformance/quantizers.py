@@ -66,9 +66,9 @@ def _checks(expected, element, route, written=False):
 
 
 def quantize(job, x, format, recipe, routes, data, scales, tiles, form=None):
-    """Each route (its name to its operands) with linear scales, then the first with
-    swizzled ones, where the form has them; `data`, `scales`, `tiles` list what to
-    expect. Returns the linear scales of the first route."""
+    """Each route (its name to its operands) with linear scales, then with swizzled
+    ones, where the form has them; `data`, `scales`, `tiles` list what to expect.
+    Returns the linear scales of the first route."""
     linear = None
     for route, operands in routes.items():
         q, s = job.function.quantize(x, format, recipe, form=form, **operands)
@@ -79,10 +79,11 @@ def quantize(job, x, format, recipe, routes, data, scales, tiles, form=None):
     if tiles:
         t = job.function.swizzle(linear, SWIZZLED)
         job.output(t, _checks(tiles, format.scale, "swizzle", True))
-        operands = next(iter(routes.values()))
-        q, t = job.function.quantize(x, format, recipe, SWIZZLED, form, **operands)
-        job.output(q, _checks(data, format.data, "swizzled result"))
-        job.output(t, _checks(tiles, format.scale, "swizzled result"))
+        for route, operands in routes.items():
+            q, t = job.function.quantize(x, format, recipe, SWIZZLED, form, **operands)
+            way = ", ".join(filter(None, (route, "swizzled result")))
+            job.output(q, _checks(data, format.data, way))
+            job.output(t, _checks(tiles, format.scale, way))
     return linear
 
 

@@ -22,11 +22,13 @@ import numpy as np
 
 from cases import case_names, load_case, selected
 from contract import failure
-from plan import plan
+from plan import Aside, plan
 from runner import RunError, execute
+from sm100 import reduce_job
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BLOCKSCALE_BUILD_DIR", os.path.join(ROOT, "build"))
+SCHEDULES = ("prompt", "adversarial")
 
 
 def parse_arguments(argv):
@@ -34,7 +36,15 @@ def parse_arguments(argv):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--cases", required=True, metavar="DIR", help="folder of .npz")
-    parser.add_argument("--on", required=True, choices=["cpu"], help="where to run")
+    parser.add_argument(
+        "--on",
+        required=True,
+        choices=["cpu", "emulator"],
+        help="where to run; the emulator runs what has SM100 kernels, in both schedules",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the adversarial schedule"
+    )
     parser.add_argument(
         "--only", default="*", metavar="GLOB", help="cases, or case.array with a dot"
     )
@@ -127,28 +137,51 @@ def write(folder, case, array, computed):
     np.save(os.path.join(folder, case.name, array + ".npy"), computed)
 
 
+def runs_of(jobs, arguments):
+    """What to run: (job, options of the tool, their name), and reasons why checks
+    cannot be run, by array."""
+    if arguments.on == "cpu":
+        return [(job, ["--on=cpu"], "") for job in jobs], {}
+    runs, reasons = [], {}
+    for job in jobs:
+        job, refused = reduce_job(job)
+        for check, reason in refused:
+            reasons.setdefault(check.array, reason)
+        for schedule in SCHEDULES if job.outputs else ():
+            options = ["--on=emulator", f"--schedule={schedule}"]
+            if schedule == "adversarial":
+                options.append(f"--seed={arguments.seed}")
+            runs.append((job, options, schedule))
+    return runs, reasons
+
+
 def run_case(case, arguments, pool, report):
     def wanted(array):
         return selected(arguments.only, case.name, array)
 
     jobs, aside = plan(case)
     jobs = [job for job in jobs if any(wanted(c.array) for c in job.checks())]
+    runs, reasons = runs_of(jobs, arguments)
 
-    def run(job):
+    def run(each):
+        job, options, _ = each
         try:
-            return execute(arguments.tool, arguments.on, job)
+            return execute(arguments.tool, options, job)
         except RunError as error:
             return error
 
     outcomes = {}
-    for job, stored in zip(jobs, pool.map(run, jobs)):
+    for (job, _, way), stored in zip(runs, pool.map(run, runs)):
         for check, computed, verdict in judge(job, stored):
             if not wanted(check.array):
                 continue
-            outcomes.setdefault(check.array, []).append((check.route, verdict))
+            route = ", ".join(filter(None, (check.route, way)))
+            outcomes.setdefault(check.array, []).append((route, verdict))
             if arguments.out and check.written and computed is not None:
                 write(arguments.out, case, check.array, computed)
-    inputs = sorted(set(outcomes) - set(case.expected))
+    for array in reasons.keys() - outcomes.keys():
+        aside[array] = Aside("unsupported", reasons[array])
+    inputs = sorted(outcomes.keys() - case.expected.keys())
     for array in [*filter(wanted, case.expected), *inputs]:
         if array in aside:
             report.aside(case.name, array, aside[array])

@@ -17,13 +17,14 @@ class RunError(Exception):
     """The tool failed, or its results do not have the storage form."""
 
 
-def execute(tool, target, job):
-    """The stored results of `job`, in the order of its function's results."""
+def execute(tool, options, job):
+    """The stored results of `job`, in the order of its function's results.
+    `options` say where to run it."""
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         module = os.path.join(folder, "module.mlir")
         with open(module, "w") as file:
             file.write(job.function.module())
-        command = [tool, module, f"--on={target}", f"--entry={ENTRY}"]
+        command = [tool, module, *options, f"--entry={ENTRY}"]
         for i, array in enumerate(job.inputs):
             path = os.path.join(folder, f"in{i}.npy")
             np.save(path, array)

@@ -91,6 +91,36 @@ class RunTest(unittest.TestCase):
         self.assertIn("unsupported zeros.ao_single_qdata: cost model", lines)
         self.assertEqual(lines[-1], "arrays equal 0, mismatching 0, unsupported 2")
 
+    def test_the_emulator_runs_what_has_kernels_in_both_schedules(self):
+        self.case(
+            out_te_qdata=np.zeros((2, 8), np.uint8),
+            out_te_scale=np.zeros((2, 1), np.uint8),
+        )
+        ran = []
+
+        def execute(tool, options, job):
+            ran.append((options, len(job.function.results)))
+            return zeros_like_results(tool, options, job)
+
+        status, lines, _ = self.run_main(
+            "--on", "emulator", "--seed", "3", execute=execute
+        )
+        self.assertEqual(status, 0)
+        self.assertIn("unsupported zeros.te_qdata: no kernel for amax", lines)
+        # Linear and swizzled scales with their data.
+        adversarial = ["--on=emulator", "--schedule=adversarial", "--seed=3"]
+        prompt = ["--on=emulator", "--schedule=prompt"]
+        self.assertEqual(sorted(ran), sorted([(prompt, 4), (adversarial, 4)]))
+        self.assertEqual(lines[-1], "arrays equal 2, mismatching 0, unsupported 2")
+
+    def test_a_kernel_that_the_compiler_refuses_is_a_mismatch(self):
+        self.case()
+        status, lines, _ = self.run_main(
+            "--on", "emulator", execute=RunError("is not supported on sm_100a")
+        )
+        self.assertEqual(status, 1)
+        self.assertEqual(lines[-1], "arrays equal 0, mismatching 2, unsupported 0")
+
     def test_only_names_cases_or_arrays(self):
         self.case("first")
         self.case("second")
@@ -134,7 +164,7 @@ class ExecuteTest(unittest.TestCase):
             with open(tool, "w") as file:
                 file.write(f"#!{sys.executable}\n{script}")
             os.chmod(tool, 0o755)
-            return execute(tool, "cpu", job)
+            return execute(tool, ["--on=cpu"], job)
 
     def test_results_are_read(self):
         (amax,) = self.execute(ZEROS.format(shape="()", dtype="float32"))

@@ -1,0 +1,69 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What of a job has SM100 kernels."""
+
+import unittest
+
+import numpy as np
+
+from ir import MXFP6_E2M3, MXFP8, NVFP4, SWIZZLED, Form, Tensor
+from jobs import Job, bits_check
+from sm100 import reduce_job, refusal
+
+
+class RefusalTest(unittest.TestCase):
+    def quantize(self, format=NVFP4, recipe="torchao", k=64, **options):
+        job = Job("job")
+        x = job.input(Tensor((4, k), "bf16"), np.zeros((4, k), np.uint16))
+        operands = options.pop("operands", {})
+        for name, type in operands.items():
+            options[name] = job.function.argument(type)
+        values = job.function.quantize(x, format, recipe, **options)
+        return refusal(job.function.operations_of(values)[-1])
+
+    def test_rows_have_kernels(self):
+        self.assertIsNone(self.quantize())
+        self.assertIsNone(self.quantize(layout=SWIZZLED))
+        self.assertIsNone(self.quantize(MXFP8, "floor"))
+        scalar = {"global_amax": Tensor((), "f32")}
+        self.assertIsNone(self.quantize(recipe="te", operands=scalar))
+
+    def test_other_forms_have_none(self):
+        for reason, options in {
+            "blocks of several rows": dict(form=Form((16, 16))),
+            "4over6 recipes": dict(recipe="te_4over6_mse"),
+            "data of 6 bits": dict(format=MXFP6_E2M3, recipe="floor"),
+            "a global value a row": dict(operands={"global_amax": Tensor((4,), "f32")}),
+            "block_amax": dict(operands={"block_amax": Tensor((4, 4), "f32")}),
+            "rows that end within a block": dict(k=40, recipe="te"),
+        }.items():
+            self.assertEqual(self.quantize(**options), f"no kernel for {reason}")
+
+
+class ReduceTest(unittest.TestCase):
+    def test_a_job_keeps_what_has_kernels(self):
+        job = Job("job")
+        x = job.input(Tensor((4, 64), "bf16"), np.zeros((4, 64), np.uint16))
+        amax = job.function.amax(x)
+        q, s = job.function.quantize(x, NVFP4, "torchao")
+        swizzled = job.function.swizzle(s, SWIZZLED)
+
+        def check(name):
+            return [bits_check(name, np.zeros(1, np.uint8), "f8E4M3FN")]
+
+        for name, value in ("a", amax), ("q", q), ("t", swizzled):
+            job.output(value, check(name))
+        reduced, refused = reduce_job(job)
+        self.assertEqual(reduced.function.results, [q])
+        self.assertEqual([c.array for c in reduced.checks()], ["q"])
+        self.assertEqual(
+            [(c.array, reason) for c, reason in refused],
+            [("a", "no kernel for amax"), ("t", "no kernel for swizzle")],
+        )
+        module = reduced.function.module()
+        self.assertIn("blockscale.quantize", module)
+        self.assertNotIn("blockscale.amax", module)
+
+
+if __name__ == "__main__":
+    unittest.main()
