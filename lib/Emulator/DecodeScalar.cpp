@@ -7,7 +7,6 @@
 
 #include "DecodeScalar.h"
 
-
 #include "llvm/ADT/STLExtras.h"
 
 namespace blockscale::emulator {

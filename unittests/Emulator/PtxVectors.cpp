@@ -1,4 +1,4 @@
-//===- PtxVectors.cpp - Arrays of a GPU, and instructions alone
+//===- PtxVectors.cpp - Arrays of a GPU, and instructions alone -----------===//
 //------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
