@@ -278,10 +278,17 @@ ResolvedParameter Resolver::resolveParameter(const PlanParameter &parameter) {
   return result;
 }
 
+static bool isEmpty(const ResolvedDim3 &grid) {
+  return std::find(grid.begin(), grid.end(), 0) != grid.end();
+}
+
 ResolvedLaunch Resolver::resolveLaunch(const PlanLaunch &launch) {
   const std::string &name = resolved.plan->kernels[launch.kernel].name;
   ResolvedLaunch result;
   result.grid = resolveDim3(launch.grid, "grid of " + name);
+  // Offsets into empty buffers, say, need not be anything.
+  if (isEmpty(result.grid))
+    return result;
   result.block = resolveDim3(launch.block, "block of " + name);
   result.cluster = resolveDim3(launch.cluster, "cluster of " + name);
   result.sharedBytes =
@@ -294,6 +301,8 @@ ResolvedLaunch Resolver::resolveLaunch(const PlanLaunch &launch) {
 ResolvedCopy Resolver::resolveCopy(const PlanCopy &copy) {
   ResolvedCopy result;
   result.bytes = evaluate(copy.bytes, "the bytes of a copy");
+  if (result.bytes == 0)
+    return result;
   result.fromOffset = resolveOffset(copy.from, result.bytes);
   result.toOffset = resolveOffset(copy.to, result.bytes);
   return result;
@@ -304,8 +313,7 @@ ResolvedStep Resolver::resolveStep(const PlanStep &step) {
   result.step = &step;
   if (step.launch) {
     result.launch = resolveLaunch(*step.launch);
-    const ResolvedDim3 &grid = result.launch.grid;
-    result.isEmpty = std::find(grid.begin(), grid.end(), 0) != grid.end();
+    result.isEmpty = isEmpty(result.launch.grid);
   } else if (step.copy) {
     result.copy = resolveCopy(*step.copy);
     result.isEmpty = result.copy.bytes == 0;

@@ -1,0 +1,114 @@
+//===- ExpressionTest.cpp - Integer expressions of a plan -----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Runtime/Expression.h"
+
+#include "gtest/gtest.h"
+
+using namespace blockscale::runtime;
+
+namespace {
+
+const std::vector<std::string> kDims = {"m", "n_2"};
+
+/// The value where m is 7 and n_2 is -3, or the message of a failure.
+std::string evaluate(const std::string &text) {
+  Result<Expression> expression = Expression::parse(text, kDims);
+  if (!expression.ok())
+    return expression.message();
+  Result<int64_t> value = expression->evaluate({7, -3});
+  return value.ok() ? std::to_string(*value) : value.message();
+}
+
+TEST(Expression, Values) {
+  EXPECT_EQ(evaluate("42"), "42");
+  EXPECT_EQ(evaluate("m"), "7");
+  EXPECT_EQ(evaluate(" m+n_2 "), "4");
+  EXPECT_EQ(evaluate("10 - m - 2"), "1");
+  EXPECT_EQ(evaluate("10 - (m - 2)"), "5");
+  EXPECT_EQ(evaluate("1 + m * 2 * 3"), "43");
+  EXPECT_EQ(evaluate("(1 + m) * 2"), "16");
+  EXPECT_EQ(evaluate("min(m, 5)"), "5");
+  EXPECT_EQ(evaluate("max(n_2, 0 - 4)"), "-3");
+  EXPECT_EQ(evaluate("ceildiv(ceildiv(m, 2) * 128, 3)"), "171");
+}
+
+TEST(Expression, DivisionRoundsAsNamed) {
+  EXPECT_EQ(evaluate("ceildiv(m, 2)"), "4");
+  EXPECT_EQ(evaluate("ceildiv(6, 2)"), "3");
+  EXPECT_EQ(evaluate("ceildiv(n_2, 2)"), "-1");
+  EXPECT_EQ(evaluate("floordiv(m, 2)"), "3");
+  EXPECT_EQ(evaluate("floordiv(n_2, 2)"), "-2");
+  EXPECT_EQ(evaluate("floordiv(n_2, 3)"), "-1");
+  EXPECT_EQ(evaluate("mod(m, 4)"), "3");
+  EXPECT_EQ(evaluate("mod(n_2, 2)"), "1");
+  EXPECT_EQ(evaluate("mod(n_2, 3)"), "0");
+  EXPECT_EQ(evaluate("ceildiv(m, n_2)"),
+            "expected divisors of 'ceildiv(m, n_2)' to be positive, but got "
+            "-3");
+  EXPECT_EQ(evaluate("mod(m, 0)"),
+            "expected divisors of 'mod(m, 0)' to be positive, but got 0");
+}
+
+TEST(Expression, ValuesFitInto64Bits) {
+  EXPECT_EQ(evaluate("9223372036854775807"), "9223372036854775807");
+  EXPECT_EQ(evaluate("9223372036854775807 + 1"),
+            "expected the value of '9223372036854775807 + 1' to fit into 64 "
+            "bits");
+  EXPECT_EQ(evaluate("0 - 9223372036854775807 - 2"),
+            "expected the value of '0 - 9223372036854775807 - 2' to fit into "
+            "64 bits");
+  EXPECT_EQ(evaluate("4611686018427387904 * 2 - 1"),
+            "expected the value of '4611686018427387904 * 2 - 1' to fit into "
+            "64 bits");
+  EXPECT_EQ(evaluate("9223372036854775808"),
+            "expected an integer of 64 bits in the expression "
+            "'9223372036854775808', but got '9223372036854775808'");
+}
+
+TEST(Expression, Errors) {
+  EXPECT_EQ(evaluate(""),
+            "expected an integer, a dim, a function or '(' in the expression "
+            "'', but got the end of it");
+  EXPECT_EQ(evaluate("m +"),
+            "expected an integer, a dim, a function or '(' in the expression "
+            "'m +', but got the end of it");
+  EXPECT_EQ(evaluate("m 1"),
+            "expected an operator in the expression 'm 1', but got '1'");
+  EXPECT_EQ(evaluate("k"), "expected one of the dims (m, n_2) in the "
+                           "expression 'k', but got 'k'");
+  EXPECT_EQ(evaluate("(m"),
+            "expected ')' in the expression '(m', but got the end of it");
+  EXPECT_EQ(evaluate("min(m)"),
+            "expected ',' in the expression 'min(m)', but got ')'");
+  EXPECT_EQ(evaluate("min m"),
+            "expected '(' in the expression 'min m', but got 'm'");
+  EXPECT_EQ(evaluate("-1"),
+            "expected an integer, a dim, a function or '(' in the expression "
+            "'-1', but got '-1'");
+  EXPECT_NE(evaluate(std::string("m\0", 2)), "7");
+  EXPECT_EQ(evaluate(std::string(64, '(') + "m" + std::string(64, ')')), "7");
+  EXPECT_NE(evaluate(std::string(100000, '(')).find("at most 64 levels"),
+            std::string::npos);
+}
+
+TEST(Expression, DimAlone) {
+  EXPECT_EQ(Expression::parse("n_2", kDims)->getDim(), 1u);
+  EXPECT_EQ(Expression::parse("(m)", kDims)->getDim(), 0u);
+  EXPECT_EQ(Expression::parse("m + 0", kDims)->getDim(), std::nullopt);
+  EXPECT_EQ(Expression(5).getDim(), std::nullopt);
+  EXPECT_EQ(Expression(5).getText(), "5");
+}
+
+TEST(Expression, DimNames) {
+  for (const char *name : {"m", "_", "arg0_dim1", "Max"})
+    EXPECT_TRUE(isDimName(name)) << name;
+  for (const char *name : {"", "0m", "a-b", "a b", "max", "ceildiv", "\xC3"})
+    EXPECT_FALSE(isDimName(name)) << name;
+}
+
+} // namespace

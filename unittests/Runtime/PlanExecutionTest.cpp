@@ -1,0 +1,252 @@
+//===- PlanExecutionTest.cpp - Resolving and running plans ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Runtime/PlanExecution.h"
+
+#include "gtest/gtest.h"
+
+#include <cstring>
+
+using namespace blockscale::runtime;
+
+namespace {
+
+constexpr const char *kPlan = R"json({
+  "version": 1, "chip": "sm_100a",
+  "kernels": [{"name": "k", "parameters":
+      ["pointer", "pointer", "i32", "i64", "f32", "f32", "tensor_map"]}],
+  "functions": [{
+    "name": "f", "dims": ["m", "n"],
+    "arguments": [
+      {"name": "x", "type": "tensor<?x4xbf16>", "element": "bf16",
+       "layout": "row_major", "dtype": "uint16", "shape": ["m", 4],
+       "bytes": "m * 8", "alignment": 32},
+      {"name": "z", "type": "tensor<?xi8>", "element": "i8",
+       "layout": "row_major", "dtype": "uint8", "shape": ["m"], "bytes": "m",
+       "alignment": 1},
+      {"name": "g", "type": "f32", "scalar": true, "dtype": "float32"},
+      {"name": "n", "type": "i32", "scalar": true, "dtype": "int32",
+       "dim": "n"}],
+    "results": [
+      {"name": "y", "type": "tensor<?xi8>", "element": "i8",
+       "layout": "row_major", "dtype": "uint8", "shape": ["m * 2"],
+       "bytes": "m * 2", "alignment": 16}],
+    "constants": [
+      {"name": "c", "type": "tensor<3xi8>", "element": "i8",
+       "layout": "row_major", "dtype": "uint8", "shape": [3], "bytes": 3,
+       "alignment": 1, "data": "AQID"}],
+    "workspaces": [],
+    "constraints": [{"left": "n", "relation": "<=", "right": "m * 1000",
+                     "message": "expected n to be small"}],
+    "steps": [
+      {"copy": {"from": {"buffer": "c", "offset": 1}, "to": {"buffer": "y"},
+                "bytes": "min(m, 2)"}},
+      {"launch": {"kernel": "k", "grid": ["ceildiv(m, 2)", 2, 1],
+        "block": [32, 1, 1], "cluster": [1, 2, 1], "shared": "m * 16",
+        "parameters": [
+          {"buffer": "x"}, {"buffer": "y", "offset": "m"}, {"i32": "0 - m"},
+          {"i64": "n * m"}, {"f32": "g"}, {"f32": 7},
+          {"tensor_map": {"address": {"buffer": "x", "offset": 16},
+            "element": "UINT16", "dims": [4, "m"], "strides": [8],
+            "box": [4, 1], "element_strides": [1, 1], "interleave": "NONE",
+            "swizzle": "NONE", "l2_promotion": "NONE", "fill": "ZERO"}}]}}]
+  }]
+})json";
+
+/// Records what it is asked for.
+class FakeDevice : public LaunchDevice {
+public:
+  Result<uint64_t> allocate(const std::string &name, uint64_t bytes,
+                            uint64_t alignment) override {
+    log += "allocate " + name + " " + std::to_string(bytes) + " " +
+           std::to_string(alignment) + "\n";
+    return next += 4096;
+  }
+  Status upload(uint64_t to, const uint8_t *from, uint64_t bytes) override {
+    log += "upload " + std::to_string(to) + ":";
+    for (uint64_t i = 0; i < bytes; ++i)
+      log += " " + std::to_string(from[i]);
+    log += "\n";
+    return Status::success();
+  }
+  Status download(uint8_t *, uint64_t, uint64_t) override {
+    return Status::success();
+  }
+  Status copy(uint64_t to, uint64_t from, uint64_t bytes) override {
+    log += "copy " + std::to_string(to) + " " + std::to_string(from) + " " +
+           std::to_string(bytes) + "\n";
+    return Status::success();
+  }
+  Result<std::vector<uint8_t>> encodeTensorMap(const PlanTensorMap &,
+                                               const ResolvedTensorMap &map,
+                                               uint64_t address) override {
+    log += "map " + std::to_string(address);
+    for (uint64_t size : map.dims)
+      log += " " + std::to_string(size);
+    log += ", " + std::to_string(map.strides[0]) + "\n";
+    return std::vector<uint8_t>(128, 9);
+  }
+  Status launch(const DeviceLaunch &launch) override {
+    log += "launch " + *launch.kernel;
+    for (const ResolvedDim3 *dim3 :
+         {&launch.grid, &launch.block, &launch.cluster})
+      for (uint32_t size : *dim3)
+        log += " " + std::to_string(size);
+    log += ", " + std::to_string(launch.sharedBytes) + "\n";
+    parameters = launch.parameters;
+    return Status::success();
+  }
+
+  std::string log;
+  std::vector<std::vector<uint8_t>> parameters;
+
+private:
+  uint64_t next = 0;
+};
+
+/// A call of `f` with m rows.
+class PlanExecution : public testing::Test {
+protected:
+  PlanExecution() {
+    Result<LaunchPlan> parsed = parseLaunchPlan(kPlan);
+    EXPECT_TRUE(parsed.ok()) << parsed.message();
+    plan = std::move(*parsed);
+    setRows(3);
+  }
+
+  void setRows(int64_t m) {
+    x.assign(m * 8, 1);
+    z.assign(m, 2);
+    arguments = {{NpyType::UInt16, {m, 4}, x.data()},
+                 {NpyType::UInt8, {m}, z.data()},
+                 {NpyType::Float32, {}, g},
+                 {NpyType::Int32, {}, reinterpret_cast<uint8_t *>(&n)}};
+  }
+
+  Result<ResolvedFunction> resolveCall() {
+    return resolve(plan, plan.functions[0], arguments);
+  }
+
+  LaunchPlan plan;
+  std::vector<uint8_t> x, z;
+  const uint8_t g[4] = {4, 3, 2, 1};
+  int32_t n = 5;
+  std::vector<PlanArgument> arguments;
+  FakeDevice device;
+};
+
+TEST_F(PlanExecution, RunsStepsInOrder) {
+  Result<ResolvedFunction> call = resolveCall();
+  ASSERT_TRUE(call.ok()) << call.message();
+  Result<BufferAddresses> addresses = allocateBuffers(*call, arguments, device);
+  ASSERT_TRUE(addresses.ok());
+  EXPECT_EQ(device.log,
+            "allocate x 24 32\n"
+            "upload 4096: 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n"
+            "allocate z 3 1\n"
+            "upload 8192: 2 2 2\n"
+            "allocate y 6 16\n"
+            "allocate c 3 1\n"
+            "upload 16384: 1 2 3\n");
+  device.log.clear();
+  Status status = runSteps(*call, *addresses, device);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(device.log, "copy 12288 16385 2\n"
+                        "map 4112 4 3, 8\n"
+                        "launch k 2 2 1 32 1 1 1 2 1, 48\n");
+  using Bytes = std::vector<uint8_t>;
+  ASSERT_EQ(device.parameters.size(), 7u);
+  EXPECT_EQ(device.parameters[0], (Bytes{0, 16, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(device.parameters[1], (Bytes{3, 48, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(device.parameters[2], (Bytes{253, 255, 255, 255}));
+  EXPECT_EQ(device.parameters[3], (Bytes{15, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(device.parameters[4], (Bytes{4, 3, 2, 1}));
+  EXPECT_EQ(device.parameters[5], (Bytes{7, 0, 0, 0}));
+  EXPECT_EQ(device.parameters[6], Bytes(128, 9));
+}
+
+TEST_F(PlanExecution, EmptyLaunchesAndCopiesAreLeftOut) {
+  setRows(0);
+  n = 0;
+  Result<ResolvedFunction> call = resolveCall();
+  ASSERT_TRUE(call.ok()) << call.message();
+  Status status = runSteps(*call, {32, 32, 0, 0, 32, 32}, device);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(device.log, "");
+}
+
+TEST_F(PlanExecution, AddressesMustBeAligned) {
+  Result<ResolvedFunction> call = resolveCall();
+  ASSERT_TRUE(call.ok()) << call.message();
+  Status status = runSteps(*call, {4096 + 16, 1, 0, 0, 32, 32}, device);
+  EXPECT_EQ(status.message(), "@f: expected the address of x to be a multiple "
+                              "of 32, but got 4112");
+  EXPECT_EQ(device.log, "");
+}
+
+TEST_F(PlanExecution, ArgumentsMustFit) {
+  arguments[1].shape = {4};
+  EXPECT_EQ(resolveCall().message(),
+            "@f: expected dimension 0 of z to be 3, as dimension 0 of x is, "
+            "but got 4");
+  arguments[0].shape = {3, 5};
+  EXPECT_EQ(resolveCall().message(),
+            "@f: expected x to have shape (m, 4), but got (3, 5)");
+  arguments[0].shape = {3};
+  EXPECT_EQ(resolveCall().message(),
+            "@f: expected x to have shape (m, 4), but got (3,)");
+  arguments[0].dtype = NpyType::Int16;
+  EXPECT_EQ(resolveCall().message(),
+            "@f: expected x to have dtype uint16 (tensor<?x4xbf16>), but got "
+            "int16");
+  arguments.pop_back();
+  EXPECT_EQ(resolveCall().message(), "@f: expected 4 arguments, but got 3");
+  setRows(3);
+  arguments[2].shape = {1};
+  EXPECT_EQ(resolveCall().message(),
+            "@f: expected g to be a scalar, but got shape (1,)");
+}
+
+TEST_F(PlanExecution, ConstraintsMustHold) {
+  n = 3001;
+  EXPECT_EQ(resolveCall().message(),
+            "@f: expected n to be small (<= 3000), but got 3001");
+}
+
+TEST_F(PlanExecution, GridsHaveLimits) {
+  plan.functions[0].steps[1].launch->grid[1] = 65536;
+  EXPECT_EQ(resolveCall().message(), "@f: expected the grid of k's y (65536) "
+                                     "to be in [0, 65535], but got 65536");
+  plan.functions[0].steps[1].launch->grid[1] = -1;
+  EXPECT_FALSE(resolveCall().ok());
+}
+
+TEST_F(PlanExecution, OffsetsStayInTheirBuffers) {
+  PlanCopy &copy = *plan.functions[0].steps[0].copy;
+  copy.from.offset = 2;
+  EXPECT_EQ(resolveCall().message(),
+            "@f: expected c to have 2 bytes from offset 2, but it has 3 in "
+            "all");
+  copy.from.offset = 4;
+  EXPECT_EQ(resolveCall().message(),
+            "@f: expected an offset into c (4) to be in [0, 3], but got 4");
+}
+
+TEST_F(PlanExecution, BytesAreThoseOfTheShape) {
+  plan.functions[0].buffers[4].bytes = 5;
+  EXPECT_EQ(resolveCall().message(), "@f: expected y to have the 6 bytes of "
+                                     "its shape (6,), but got 5");
+}
+
+TEST_F(PlanExecution, IntegersFitTheirParameters) {
+  plan.functions[0].steps[1].launch->parameters[2].value = int64_t(1) << 31;
+  EXPECT_EQ(resolveCall().message(),
+            "@f: expected '2147483648' to fit into 32 bits, but got "
+            "2147483648");
+}
+
+} // namespace
