@@ -94,9 +94,12 @@ static std::optional<ScaleSelector> getSelector(Warp &warp, const Op &op,
 /// Multiplies a row or column by the factors of its blocks.
 static void scaleRow(const MmaData &data, double *values, unsigned k,
                      uint64_t word, unsigned byte) {
-  for (unsigned i = 0; i < k; ++i)
-    values[i] *=
-        decodeScale(word >> 8 * (byte + i * data.scales / k), data.scaleFormat);
+  unsigned block = k / data.scales;
+  for (unsigned i = 0; i < data.scales; ++i) {
+    double factor = decodeScale(word >> 8 * (byte + i), data.scaleFormat);
+    for (unsigned j = 0; j < block; ++j)
+      *values++ *= factor;
+  }
 }
 
 static bool applyScales(Warp &warp, const Op &op, const MmaSources &sources,
