@@ -24,7 +24,7 @@ static double getValue(const FragmentFormat &format, uint64_t word,
 
 void readFragmentA(FragmentRegisters registers, const FragmentFormat &format,
                    unsigned rows, MmaMatrix &a) {
-  unsigned count = format.getCount();
+  size_t count = format.getCount();
   unsigned perColumn = rows / 8;
   a.k = 4 * count * registers.size() / perColumn;
   a.values.resize(size_t(rows) * a.k);
@@ -32,20 +32,20 @@ void readFragmentA(FragmentRegisters registers, const FragmentFormat &format,
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
       double *to = a.row(lane / 4 + i % perColumn * 8) +
                    count * (lane % 4 + i / perColumn * 4);
-      for (unsigned j = 0; j < count; ++j)
+      for (unsigned j = 0; j < format.getCount(); ++j)
         to[j] = getValue(format, registers[i][lane], j);
     }
 }
 
 void readFragmentB(FragmentRegisters registers, const FragmentFormat &format,
                    MmaMatrix &b) {
-  unsigned count = format.getCount();
+  size_t count = format.getCount();
   b.k = 4 * count * registers.size();
   b.values.resize(size_t(8) * b.k);
   for (unsigned i = 0; i < registers.size(); ++i)
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
       double *to = b.row(lane / 4) + count * (lane % 4 + i * 4);
-      for (unsigned j = 0; j < count; ++j)
+      for (unsigned j = 0; j < format.getCount(); ++j)
         to[j] = getValue(format, registers[i][lane], j);
     }
 }
