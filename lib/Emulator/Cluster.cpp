@@ -161,14 +161,15 @@ void Cluster::reportDeadlock() {
            std::pair<std::string, std::pair<Warp *, unsigned>>>
       waits;
   visitGroups(ctas, [&](Warp &warp, const LaneGroup &group) {
-    const Op &op = ops[group.place];
+    uint32_t place =
+        group.isBlocked ? group.place : group.polled.value_or(group.place);
+    const Op &op = ops[place];
     unsigned lane = llvm::countr_zero(group.lanes);
     std::string reason;
     if (op.describeWait)
       reason =
           warp.inGroup(group, [&] { return op.describeWait(warp, op, lane); });
-    auto &[threads, first] =
-        waits[{group.place, warp.getCta().getId(), reason}];
+    auto &[threads, first] = waits[{place, warp.getCta().getId(), reason}];
     if (threads.empty())
       first = {&warp, lane};
     threads +=

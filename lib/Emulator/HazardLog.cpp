@@ -361,8 +361,9 @@ llvm::SmallVector<HazardLog::Leftover, 0> HazardLog::findLeftovers() const {
     leftovers.push_back(
         {work->op, work->agent,
          Fault{FaultKind::Hazard,
-               "the CTA ends, but nobody has waited for this, which still uses "
-               "its memory",
+               llvm::formatv("when the CTA ends, {0} may still use its memory: "
+                             "nobody has waited for it",
+                             work->op->instruction->form->name),
                getAdvice(*work).str()}});
   }
   return leftovers;

@@ -231,6 +231,9 @@ Step Warp::execute(const Op &op) {
   return step;
 }
 
+/// More instructions than this are not on the way round a loop that waits.
+static constexpr uint64_t kMaxSpin = 4096;
+
 Warp::Turn Warp::run(uint64_t steps) {
   Cluster &cluster = getCluster();
   LaunchContext &context = cluster.getContext();
@@ -242,19 +245,28 @@ Warp::Turn Warp::run(uint64_t steps) {
     group.isBlocked = false;
   if (!isPrompt && !groups.empty())
     preferred = LaneMask(1) << cluster.getRandom()() % kWarpSize;
+  stepsSinceYield += steps;
   for (; steps; --steps) {
     if ((!groups.empty() || !current.lanes) && !selectGroup())
       return live ? Turn::Waiting : Turn::Done;
     hasMovedAll = false;
     ++cluster.getProfile().warpInstructions;
-    Step step = execute(ops[current.place]);
+    uint32_t place = current.place;
+    Step step = execute(ops[place]);
     if (!hasMovedAll && current.lanes && step != Step::Blocked)
       ++current.place;
     if (isPrompt && !queue.empty())
       queue.runAll();
-    if (step == Step::Yield)
+    if (step == Step::Yield) {
+      changesAtYield = cluster.getChanges();
+      current.polled = place;
+      stepsSinceYield = 0;
       return Turn::Waiting;
+    }
   }
+  // On its way round a loop that waits, it could not really go on.
+  if (changesAtYield == cluster.getChanges() && stepsSinceYield < kMaxSpin)
+    return Turn::Waiting;
   bool couldGoOn =
       current.lanes || llvm::any_of(groups, [](const LaneGroup &group) {
         return !group.isBlocked;

@@ -86,6 +86,7 @@ public:
 
   /// To be called when something changes that another thread may wait for.
   void noteChange() { ++changes; }
+  uint64_t getChanges() const { return changes; }
   /// Whether a wait that suspends threads for a time (try_wait) returns now:
   /// nothing else could go on.
   bool isTimedOut() const { return timedOut; }

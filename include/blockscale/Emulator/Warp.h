@@ -27,6 +27,7 @@ namespace blockscale::emulator {
 
 class Cta;
 class Cluster;
+struct RaceAccess;
 struct ProgramFunction;
 
 /// The lanes of a mask, from the lowest: `for (unsigned lane : lanesOf(mask))`.
@@ -79,6 +80,8 @@ struct LaneGroup {
   uint32_t depth = 0;
   /// It could not go on when it was last tried.
   bool isBlocked = false;
+  /// Where it last looked at what others change, in vain.
+  std::optional<uint32_t> polled = std::nullopt;
 };
 
 /// Registers that an asynchronous load will still write.
@@ -239,6 +242,7 @@ private:
   void checkInFlight(const Op &op, LaneMask active);
   void setBlocked(LaneMask lanes);
   Memory *getMemory(const Op &op, unsigned lane, SpaceAddress where);
+  RaceAccess makeRaceAccess(unsigned lane, uint64_t address, uint64_t size);
   void writeTrace(llvm::raw_ostream &os, uint32_t place, LaneMask active);
 
   Cta &cta;
@@ -249,6 +253,10 @@ private:
   llvm::SmallVector<LaneGroup, 2> groups;
   /// Whether the handler moved all lanes of the executing group.
   bool hasMovedAll = false;
+  /// Changes of the cluster when it last looked at what others change, and
+  /// instructions since.
+  uint64_t changesAtYield = ~uint64_t(0);
+  uint64_t stepsSinceYield = 0;
   /// Lanes whose group goes first in this turn.
   LaneMask preferred = 0;
   Frame *frame = nullptr;
@@ -257,6 +265,8 @@ private:
   /// SpecialRegister * 4 + component; those that change are written on reading.
   std::vector<std::array<uint64_t, kWarpSize>> specials;
   LaneValues sink;
+  /// Time of each thread's last wait for others that succeeded.
+  std::array<uint64_t, kWarpSize> synchronised = {};
 };
 
 } // namespace blockscale::emulator
