@@ -1,0 +1,92 @@
+//===- PlanBuilderImpl.h - State of a plan under construction ---*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BLOCKSCALE_LIB_EMIT_PLANBUILDERIMPL_H
+#define BLOCKSCALE_LIB_EMIT_PLANBUILDERIMPL_H
+
+#include "PlanBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+#include <variant>
+
+namespace blockscale::plan {
+
+/// A memref of identity layout: all of a buffer.
+struct View {
+  size_t buffer;
+  Expressions sizes;
+};
+
+/// What a value of the host stands for.
+using Symbolic = std::variant<PlanExpression, View, Pointer, Float, Condition>;
+
+/// Evaluates the ops of one function; PlanOps.cpp has the ops.
+class Builder {
+public:
+  mlir::FailureOr<Function> build(mlir::func::FuncOp function,
+                                  mlir::FunctionType signature);
+
+private:
+  llvm::LogicalResult addArgument(mlir::BlockArgument argument,
+                                  mlir::Type type);
+  llvm::LogicalResult addResult(mlir::BlockArgument argument, mlir::Type type,
+                                unsigned number,
+                                llvm::ArrayRef<PlanExpression> sizes);
+  size_t addBuffer(Buffer buffer, mlir::MemRefType memref);
+  mlir::FailureOr<Expressions> evaluateResultSizes(mlir::func::FuncOp function);
+
+  llvm::LogicalResult evaluate(mlir::Block &block);
+  llvm::LogicalResult evaluate(mlir::Operation *op);
+  llvm::LogicalResult evaluateBinary(mlir::Operation *op,
+                                     PlanExpression::Kind kind);
+  llvm::LogicalResult evaluateAssert(mlir::cf::AssertOp op);
+  llvm::LogicalResult evaluateCompare(mlir::arith::CmpIOp op);
+  llvm::LogicalResult evaluateConstant(mlir::arith::ConstantOp op);
+  llvm::LogicalResult evaluateGlobal(mlir::memref::GetGlobalOp op);
+  llvm::LogicalResult evaluateAlloc(mlir::memref::AllocOp op);
+  llvm::LogicalResult evaluateDim(mlir::memref::DimOp op);
+  llvm::LogicalResult evaluateView(mlir::Operation *op);
+  llvm::LogicalResult evaluateStore(mlir::memref::StoreOp op);
+  llvm::LogicalResult evaluateCopy(mlir::memref::CopyOp op);
+  llvm::LogicalResult evaluateLaunch(mlir::gpu::LaunchFuncOp op);
+  llvm::LogicalResult evaluateCall(mlir::func::CallOp op);
+  llvm::LogicalResult forward(mlir::Operation *op);
+
+  llvm::LogicalResult refuse(mlir::Operation *op,
+                             const llvm::Twine &what = "has no form") {
+    return op->emitOpError() << what << " in a launch plan";
+  }
+  template <typename T>
+  const T *find(mlir::Value value) const {
+    auto found = values.find(value);
+    return found == values.end() ? nullptr : std::get_if<T>(&found->second);
+  }
+  void set(mlir::Value value, Symbolic symbolic) {
+    values.insert_or_assign(value, std::move(symbolic));
+  }
+  /// Those of dynamic dimensions come from `dynamic`, in order.
+  Expressions getSizes(mlir::ShapedType type,
+                       llvm::ArrayRef<PlanExpression> dynamic);
+  llvm::LogicalResult getExpressions(mlir::Operation *op,
+                                     mlir::ValueRange operands,
+                                     Expressions &expressions);
+
+  Function plan;
+  llvm::DenseMap<mlir::Value, Symbolic> values;
+  llvm::StringMap<size_t> constants;
+  /// What @NAME__result_sizes stores, by position.
+  Expressions stored;
+  /// The calls around what is evaluated.
+  llvm::SmallVector<mlir::func::FuncOp> callees;
+};
+
+} // namespace blockscale::plan
+
+#endif // BLOCKSCALE_LIB_EMIT_PLANBUILDERIMPL_H

@@ -1,0 +1,327 @@
+//===- PlanOps.cpp - Ops as steps of a plan -------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanBuilderImpl.h"
+
+#include "blockscale/Emit/LaunchPlan.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using Kind = blockscale::PlanExpression::Kind;
+
+namespace blockscale::plan {
+
+LogicalResult Builder::evaluate(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (failed(evaluate(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult Builder::evaluate(Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<arith::AddIOp>([&](auto) { return evaluateBinary(op, Kind::Add); })
+      .Case<arith::SubIOp>([&](auto) { return evaluateBinary(op, Kind::Sub); })
+      .Case<arith::MulIOp>([&](auto) { return evaluateBinary(op, Kind::Mul); })
+      // Sizes are not negative: signed and unsigned are the same.
+      .Case<arith::CeilDivUIOp, arith::CeilDivSIOp>(
+          [&](auto) { return evaluateBinary(op, Kind::CeilDiv); })
+      .Case<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp>(
+          [&](auto) { return evaluateBinary(op, Kind::FloorDiv); })
+      .Case<arith::RemUIOp, arith::RemSIOp>(
+          [&](auto) { return evaluateBinary(op, Kind::Mod); })
+      .Case<arith::MinUIOp, arith::MinSIOp>(
+          [&](auto) { return evaluateBinary(op, Kind::Min); })
+      .Case<arith::MaxUIOp, arith::MaxSIOp>(
+          [&](auto) { return evaluateBinary(op, Kind::Max); })
+      .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp,
+            arith::ExtUIOp, arith::TruncIOp, LLVM::IntToPtrOp>(
+          [&](auto) { return forward(op); })
+      .Case([&](memref::ExtractAlignedPointerAsIndexOp pointer) {
+        if (const View *view = find<View>(pointer.getSource())) {
+          set(pointer.getResult(), Pointer{view->buffer});
+          return success();
+        }
+        return refuse(op);
+      })
+      .Case([&](affine::AffineApplyOp apply) {
+        Expressions operands;
+        if (failed(getExpressions(op, apply.getMapOperands(), operands)))
+          return failure();
+        AffineMap map = apply.getAffineMap();
+        set(apply.getResult(),
+            PlanExpression::make(map.getResult(0), map.getNumDims(), operands));
+        return success();
+      })
+      .Case([&](arith::ConstantOp o) { return evaluateConstant(o); })
+      .Case([&](arith::CmpIOp o) { return evaluateCompare(o); })
+      .Case([&](cf::AssertOp o) { return evaluateAssert(o); })
+      .Case([&](memref::GetGlobalOp o) { return evaluateGlobal(o); })
+      .Case([&](memref::AllocOp o) { return evaluateAlloc(o); })
+      .Case<memref::DeallocOp>([&](auto) { return success(); })
+      .Case([&](memref::DimOp o) { return evaluateDim(o); })
+      .Case<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp>(
+          [&](auto) { return evaluateView(op); })
+      .Case([&](memref::StoreOp o) { return evaluateStore(o); })
+      .Case([&](memref::CopyOp o) { return evaluateCopy(o); })
+      .Case([&](gpu::LaunchFuncOp o) { return evaluateLaunch(o); })
+      .Case([&](func::CallOp o) { return evaluateCall(o); })
+      .Default([&](auto) { return refuse(op); });
+}
+
+LogicalResult Builder::forward(Operation *op) {
+  auto found = values.find(op->getOperand(0));
+  if (found == values.end())
+    return refuse(op, "has an operand that has no form");
+  set(op->getResult(0), Symbolic(found->second));
+  return success();
+}
+
+LogicalResult Builder::evaluateBinary(Operation *op, Kind kind) {
+  Expressions operands;
+  if (failed(getExpressions(op, op->getOperands(), operands)))
+    return failure();
+  set(op->getResult(0), PlanExpression::make(kind, operands[0], operands[1]));
+  return success();
+}
+
+LogicalResult Builder::evaluateConstant(arith::ConstantOp op) {
+  if (auto integer = dyn_cast<IntegerAttr>(op.getValue())) {
+    // An i1 is true or false; 1 is not -1.
+    bool isFlag = integer.getType().isInteger(1);
+    set(op.getResult(),
+        PlanExpression(isFlag ? integer.getValue().getZExtValue()
+                              : integer.getInt()));
+    return success();
+  }
+  auto number = dyn_cast<FloatAttr>(op.getValue());
+  if (!number || !number.getType().isF32())
+    return refuse(op);
+  uint64_t bits = number.getValue().bitcastToAPInt().getZExtValue();
+  set(op.getResult(), Float{std::nullopt, static_cast<uint32_t>(bits)});
+  return success();
+}
+
+LogicalResult Builder::evaluateCompare(arith::CmpIOp op) {
+  Expressions operands;
+  if (failed(getExpressions(op, op.getOperands(), operands)))
+    return failure();
+  constexpr StringLiteral kRelations[] = {"==", "!=", "<",  "<=", ">",
+                                          ">=", "<",  "<=", ">",  ">="};
+  StringRef relation = kRelations[static_cast<unsigned>(op.getPredicate())];
+  set(op.getResult(), Condition{operands[0], relation, operands[1], ""});
+  return success();
+}
+
+LogicalResult Builder::evaluateAssert(cf::AssertOp op) {
+  const auto *constant = find<PlanExpression>(op.getArg());
+  if (constant && constant->getConstant() == 1)
+    return success();
+  const auto *condition = find<Condition>(op.getArg());
+  if (!condition)
+    return refuse(op, "of other than a comparison has no form");
+  plan.constraints.push_back(*condition);
+  plan.constraints.back().message = op.getMsg().str();
+  return success();
+}
+
+LogicalResult Builder::evaluateGlobal(memref::GetGlobalOp op) {
+  MemRefType type = op.getType();
+  auto [found, isNew] = constants.try_emplace(op.getName(), 0);
+  if (isNew) {
+    auto global = SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(
+        op, op.getNameAttr());
+    auto content = dyn_cast_if_present<ElementsAttr>(
+        global ? global.getConstantInitValue() : Attribute());
+    std::optional<StringRef> dtype = getStorageDType(type.getElementType());
+    if (!content || !dtype || !global.getConstant())
+      return refuse(op);
+    std::string data;
+    if (auto resource = dyn_cast<DenseResourceElementsAttr>(content)) {
+      ArrayRef<char> bytes = resource.getData();
+      data.assign(bytes.begin(), bytes.end());
+    } else if (auto dense = dyn_cast<DenseElementsAttr>(content)) {
+      ArrayRef<char> bytes = dense.getRawData();
+      int64_t copies = dense.isSplat() ? dense.getNumElements() : 1;
+      for (int64_t i = 0; i < copies; ++i)
+        data.append(bytes.begin(), bytes.end());
+    } else {
+      return refuse(op);
+    }
+    Buffer buffer{Buffer::Role::Constant,
+                  "constant" + std::to_string(constants.size() - 1),
+                  RankedTensorType::get(type.getShape(), type.getElementType()),
+                  *dtype, getSizes(type, {})};
+    buffer.data = std::move(data);
+    found->second = addBuffer(std::move(buffer), type);
+  }
+  set(op.getResult(), View{found->second, getSizes(type, {})});
+  return success();
+}
+
+LogicalResult Builder::evaluateAlloc(memref::AllocOp op) {
+  MemRefType type = op.getType();
+  std::optional<StringRef> dtype = getStorageDType(type.getElementType());
+  Expressions dynamic;
+  if (!dtype || !type.getLayout().isIdentity())
+    return refuse(op);
+  if (failed(getExpressions(op, op.getDynamicSizes(), dynamic)))
+    return failure();
+  auto count = llvm::count_if(plan.buffers, [](const Buffer &buffer) {
+    return buffer.role == Buffer::Role::Workspace;
+  });
+  Buffer buffer{Buffer::Role::Workspace, "workspace" + std::to_string(count),
+                RankedTensorType::get(type.getShape(), type.getElementType()),
+                *dtype, getSizes(type, dynamic)};
+  Expressions shape = buffer.shape;
+  set(op.getResult(), View{addBuffer(std::move(buffer), type), shape});
+  return success();
+}
+
+LogicalResult Builder::evaluateDim(memref::DimOp op) {
+  const View *view = find<View>(op.getSource());
+  std::optional<int64_t> dim = op.getConstantIndex();
+  if (!view || !dim || *dim >= static_cast<int64_t>(view->sizes.size()))
+    return refuse(op);
+  set(op.getResult(), PlanExpression(view->sizes[*dim]));
+  return success();
+}
+
+/// Another shape of the same memory.
+LogicalResult Builder::evaluateView(Operation *op) {
+  const View *source = find<View>(op->getOperand(0));
+  auto type = dyn_cast<MemRefType>(op->getResult(0).getType());
+  if (!source || !type || !type.getLayout().isIdentity())
+    return refuse(op);
+  View view{source->buffer, source->sizes};
+  if (auto collapse = dyn_cast<memref::CollapseShapeOp>(op)) {
+    view.sizes.clear();
+    for (const auto &group : collapse.getReassociationIndices()) {
+      Expressions sizes;
+      for (int64_t dim : group)
+        sizes.push_back(source->sizes[dim]);
+      view.sizes.push_back(multiply(sizes));
+    }
+  } else if (auto expand = dyn_cast<memref::ExpandShapeOp>(op)) {
+    Expressions dynamic;
+    if (failed(getExpressions(op, expand.getOutputShape(), dynamic)))
+      return failure();
+    view.sizes = getSizes(type, dynamic);
+  }
+  set(op->getResult(0), std::move(view));
+  return success();
+}
+
+/// Only of sizes, in @NAME__result_sizes.
+LogicalResult Builder::evaluateStore(memref::StoreOp op) {
+  const auto *value = find<PlanExpression>(op.getValueToStore());
+  const auto *index = op.getIndices().size() == 1
+                          ? find<PlanExpression>(op.getIndices()[0])
+                          : nullptr;
+  bool isInBounds = index && index->getConstant() &&
+                    *index->getConstant() >= 0 &&
+                    *index->getConstant() < static_cast<int64_t>(stored.size());
+  if (!value || !isInBounds || find<View>(op.getMemRef()))
+    return refuse(op);
+  stored[*index->getConstant()] = *value;
+  return success();
+}
+
+LogicalResult Builder::evaluateCopy(memref::CopyOp op) {
+  const View *from = find<View>(op.getSource());
+  const View *to = find<View>(op.getTarget());
+  if (!from || !to)
+    return refuse(op);
+  plan.steps.push_back(
+      {std::nullopt,
+       Copy{{from->buffer}, {to->buffer}, plan.buffers[to->buffer].bytes}});
+  return success();
+}
+
+LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
+  if (op.getAsyncToken() || !op.getAsyncDependencies().empty())
+    return refuse(op, "that is asynchronous has no form");
+  auto kernel =
+      SymbolTable::lookupNearestSymbolFrom<gpu::GPUFuncOp>(op, op.getKernel());
+  if (!kernel)
+    return op.emitOpError("expected a kernel of the module, but got ")
+           << op.getKernel();
+  Launch launch;
+  launch.kernel = op.getKernelName().str();
+  Expressions sizes;
+  SmallVector<Value> operands = {op.getGridSizeX(),  op.getGridSizeY(),
+                                 op.getGridSizeZ(),  op.getBlockSizeX(),
+                                 op.getBlockSizeY(), op.getBlockSizeZ()};
+  if (op.hasClusterSize())
+    operands.append(
+        {op.getClusterSizeX(), op.getClusterSizeY(), op.getClusterSizeZ()});
+  if (failed(getExpressions(op, operands, sizes)))
+    return failure();
+  sizes.resize(9, PlanExpression(1));
+  for (size_t i = 0; i < 3; ++i) {
+    launch.grid[i] = sizes[i];
+    launch.block[i] = sizes[3 + i];
+    launch.cluster[i] = sizes[6 + i];
+  }
+  if (Value shared = op.getDynamicSharedMemorySize()) {
+    const auto *bytes = find<PlanExpression>(shared);
+    if (!bytes)
+      return refuse(op, "has an operand that has no form");
+    launch.sharedBytes = *bytes;
+  }
+  for (auto [i, operand] : llvm::enumerate(op.getKernelOperands())) {
+    std::optional<Parameter::Kind> kind = getParameterKind(operand.getType());
+    const auto *value = find<PlanExpression>(operand);
+    const auto *pointer = find<Pointer>(operand);
+    const auto *number = find<Float>(operand);
+    if (!kind || (!value && !pointer && !number))
+      return refuse(op, "has an operand that has no form");
+    Parameter parameter;
+    parameter.kind = *kind;
+    if (value)
+      parameter.value = *value;
+    if (number)
+      parameter.number = *number;
+    if (pointer) {
+      parameter.pointer = *pointer;
+      int64_t &alignment = plan.buffers[pointer->buffer].alignment;
+      if (auto attribute = kernel.getArgAttrOfType<IntegerAttr>(
+              i, LLVM::LLVMDialect::getAlignAttrName()))
+        alignment = std::max(alignment, attribute.getInt());
+    }
+    launch.parameters.push_back(std::move(parameter));
+  }
+  plan.steps.push_back({std::move(launch), std::nullopt});
+  return success();
+}
+
+/// As if the callee's body stood there.
+LogicalResult Builder::evaluateCall(func::CallOp op) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      op, op.getCalleeAttr());
+  if (!callee || callee.isExternal() || !callee.getBody().hasOneBlock() ||
+      llvm::is_contained(callees, callee))
+    return refuse(op);
+  callees.push_back(callee);
+  auto bind = [&](ValueRange from, ValueRange to) {
+    for (auto [source, target] : llvm::zip_equal(from, to))
+      if (auto found = values.find(source); found != values.end())
+        set(target, Symbolic(found->second));
+  };
+  bind(op.getOperands(), callee.getArguments());
+  Block &body = callee.getBody().front();
+  if (failed(evaluate(body)))
+    return failure();
+  bind(body.getTerminator()->getOperands(), op.getResults());
+  callees.pop_back();
+  return success();
+}
+
+} // namespace blockscale::plan
