@@ -111,6 +111,7 @@ static Step runAtomic(Warp &warp, const Op &op, LaneMask active) {
   }
   for (const Result &result : op.results)
     warp.define(result, active, done);
+  warp.noteSynchronised(done);
   return Step::Yield;
 }
 
@@ -178,6 +179,7 @@ llvm::Error decodeAtomic(Decoder &decoder, Op &op) {
   data->elementBytes = isPair ? 2 : getBytes(type);
   data->elements = registers * (isPair ? 2 : 1);
   op.data = std::move(data);
+  op.isStrong = true;
   op.handler = runAtomic;
   return llvm::Error::success();
 }

@@ -41,6 +41,7 @@ static void complete(Cta &cta, unsigned index) {
         ticket.state = BarrierTicket::Passed;
         ticket.trues = barrier.trues;
         ticket.count = barrier.count;
+        ticket.passed = cta.getCluster().getTime();
       }
   barrier = NamedBarrier();
   cta.getCluster().noteChange();
@@ -157,9 +158,10 @@ static Step runBarrier(Warp &warp, const Op &op, LaneMask active) {
       return Step::Blocked;
   }
   setReduction(warp, op, known);
-  for (unsigned lane : lanesOf(known))
+  for (unsigned lane : lanesOf(known)) {
     warp.tickets[lane].state = BarrierTicket::None;
-  warp.noteSynchronised(known);
+    warp.noteSynchronised(lane, warp.tickets[lane].passed);
+  }
   return Step::Next;
 }
 
@@ -220,6 +222,7 @@ static bool completeCluster(Cluster &cluster) {
     return false;
   barrier.arrived = 0;
   ++barrier.rounds;
+  barrier.passed = cluster.getTime();
   cluster.noteChange();
   return true;
 }
@@ -262,9 +265,10 @@ static Step runClusterWait(Warp &warp, const Op &op, LaneMask active) {
     else if (ticket.clusterRound == cluster.barrier.rounds)
       return Step::Blocked;
   }
-  for (unsigned lane : lanesOf(active))
+  for (unsigned lane : lanesOf(active)) {
     warp.tickets[lane].hasArrived = false;
-  warp.noteSynchronised(active);
+    warp.noteSynchronised(lane, cluster.barrier.passed);
+  }
   return Step::Next;
 }
 

@@ -94,7 +94,10 @@ static Step runLoad(Warp &warp, const Op &op, LaneMask active) {
   warp.noteBanks(addresses, known, data.space, data.getBytes());
   for (const Result &result : op.results)
     warp.define(result, active, loaded);
-  return data.isPolling ? Step::Yield : Step::Next;
+  if (!data.isPolling)
+    return Step::Next;
+  warp.noteSynchronised(active);
+  return Step::Yield;
 }
 
 static Step runFrameLoad(Warp &warp, const Op &op, LaneMask active) {
@@ -199,15 +202,19 @@ static std::optional<StateSpace> getSpace(const Instruction &instruction) {
       .Default(std::nullopt);
 }
 
+static bool isStrong(const Instruction &instruction) {
+  return !instruction
+              .getModifier(
+                  {"volatile", "relaxed", "acquire", "release", "mmio"})
+              .empty();
+}
+
 static std::unique_ptr<AccessData> makeAccess(const Instruction &instruction) {
   auto data = std::make_unique<AccessData>();
   Type type = instruction.getTypes()[0];
   data->space = getSpace(instruction);
   data->elementBytes = getBytes(type);
   data->isSigned = getInfo(type).kind == TypeKind::Signed;
-  data->isPolling =
-      !instruction.getModifier({"volatile", "relaxed", "acquire", "mmio"})
-           .empty();
   return data;
 }
 
@@ -235,6 +242,7 @@ static llvm::Error decodeAddress(Decoder &decoder, Op &op, AccessData &data,
 static llvm::Error decodeLoad(Decoder &decoder, Op &op) {
   const Instruction &instruction = *op.instruction;
   std::unique_ptr<AccessData> data = makeAccess(instruction);
+  op.isStrong = data->isPolling = isStrong(instruction);
   llvm::ArrayRef<Operand> elements =
       decoder.getElements(instruction.operands[0]);
   data->elements = elements.size();
@@ -262,6 +270,7 @@ static llvm::Error decodeLoad(Decoder &decoder, Op &op) {
 static llvm::Error decodeStore(Decoder &decoder, Op &op) {
   const Instruction &instruction = *op.instruction;
   std::unique_ptr<AccessData> data = makeAccess(instruction);
+  op.isStrong = isStrong(instruction);
   llvm::ArrayRef<Operand> elements =
       decoder.getElements(instruction.operands[1]);
   data->elements = elements.size();

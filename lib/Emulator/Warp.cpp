@@ -25,6 +25,8 @@ Warp::Warp(Cta &cta, unsigned index, LaneMask lanes)
 
 Cluster &Warp::getCluster() { return cta.getCluster(); }
 
+uint64_t Warp::getTime() { return getCluster().getTime(); }
+
 //===----------------------------------------------------------------------===//
 // Groups
 //===----------------------------------------------------------------------===//

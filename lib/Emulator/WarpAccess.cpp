@@ -191,6 +191,9 @@ llvm::ArrayRef<uint8_t> Warp::load(const Op &op, unsigned lane,
         from.address, size, faults);
     if (HazardLog &hazards = getCluster().getHazards(); hazards.isActive())
       hazards.checkLoad({from.address, size}, faults);
+    if (!op.isStrong && !bytes.empty())
+      getCluster().getCtas()[getCtaRank(from.address)]->getRaces().noteLoad(
+          makeRaceAccess(lane, from.address, size), faults);
   }
   if (!faults.empty())
     report(op, lane, faults);
@@ -214,10 +217,19 @@ llvm::MutableArrayRef<uint8_t> Warp::store(const Op &op, unsigned lane,
     if (HazardLog &hazards = getCluster().getHazards(); hazards.isActive())
       hazards.noteStore({to.address, size}, getAgent(lane),
                         getCluster().getTime(), faults);
+    if (!op.isStrong)
+      getCluster().getCtas()[getCtaRank(to.address)]->getRaces().noteStore(
+          makeRaceAccess(lane, to.address, size), faults);
   }
   if (!faults.empty())
     report(op, lane, faults);
   return bytes;
+}
+
+RaceAccess Warp::makeRaceAccess(unsigned lane, uint64_t address,
+                                uint64_t size) {
+  return {address, size, getAgent(lane), getCluster().getTime(),
+          synchronised[lane]};
 }
 
 void Warp::forget(const Op &op, unsigned lane, SpaceAddress where,
@@ -261,10 +273,9 @@ Agent Warp::getAgent(unsigned lane) const {
   return makeAgent(cta.getRank(), getThread(lane));
 }
 
-void Warp::noteSynchronised(LaneMask lanes) {
-  Cluster &cluster = getCluster();
-  for (unsigned lane : lanesOf(lanes))
-    cluster.getHazards().noteSync(getAgent(lane), cluster.getTime());
+void Warp::noteSynchronised(unsigned lane, uint64_t time) {
+  synchronised[lane] = time;
+  getCluster().getHazards().noteSync(getAgent(lane), time);
 }
 
 void Warp::noteProxyFence(LaneMask lanes) {

@@ -56,6 +56,8 @@ struct LaunchContext {
 struct ClusterBarrier {
   uint32_t arrived = 0;
   uint64_t rounds = 0;
+  /// When the last round was over.
+  uint64_t passed = 0;
 };
 
 class Cluster {

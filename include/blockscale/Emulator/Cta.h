@@ -9,6 +9,7 @@
 
 #include "blockscale/Emulator/LaunchLimits.h"
 #include "blockscale/Emulator/MBarrierTable.h"
+#include "blockscale/Emulator/RaceLog.h"
 #include "blockscale/Emulator/TensorMemory.h"
 #include "blockscale/Emulator/Warp.h"
 
@@ -38,6 +39,7 @@ public:
   llvm::ArrayRef<std::unique_ptr<Warp>> getWarps() const { return warps; }
   Memory &getShared() { return shared; }
   MBarrierTable &getBarriers() { return barriers; }
+  RaceLog &getRaces() { return races; }
   /// Made when first asked for.
   TensorMemory &getTensorMemory();
   bool hasTensorMemory() const { return tensor != nullptr; }
@@ -57,6 +59,7 @@ private:
   uint64_t dynamicOffset = 0;
   Memory shared;
   MBarrierTable barriers;
+  RaceLog races;
   std::unique_ptr<TensorMemory> tensor;
   std::vector<std::unique_ptr<Warp>> warps;
 };

@@ -116,6 +116,8 @@ struct Op {
   Handler handler = nullptr;
   const Instruction *instruction = nullptr;
   Convergence convergence = Convergence::None;
+  /// An access that PTX calls strong: it may meet those of other threads.
+  bool isStrong = false;
   bool isGuarded = false;
   Source guard;
   Source memberMask;

@@ -103,6 +103,8 @@ struct BarrierTicket {
   /// Of `.red`, once passed.
   uint32_t trues = 0;
   uint32_t count = 0;
+  /// When the last thread arrived.
+  uint64_t passed = 0;
   /// barrier.cluster: it has arrived in `clusterRound`, and not waited yet.
   bool hasArrived = false;
   uint64_t clusterRound = 0;
@@ -190,7 +192,13 @@ public:
   void leave(LaneMask lanes);
 
   /// A wait for others that these lanes did has succeeded.
-  void noteSynchronised(LaneMask lanes);
+  void noteSynchronised(LaneMask lanes) {
+    for (unsigned lane : lanesOf(lanes))
+      noteSynchronised(lane, getTime());
+  }
+  /// It was over at a time that may be long ago: what others have done since is
+  /// not ordered before the lane.
+  void noteSynchronised(unsigned lane, uint64_t time);
   /// They have executed fence.proxy.async.
   void noteProxyFence(LaneMask lanes);
   std::array<BarrierTicket, kWarpSize> tickets = {};
@@ -202,6 +210,8 @@ public:
 
   Cta &getCta() { return cta; }
   Cluster &getCluster();
+  /// Of the cluster.
+  uint64_t getTime();
   unsigned getIndex() const { return index; }
   /// A lane among the threads of the cluster.
   Agent getAgent(unsigned lane) const;
