@@ -68,10 +68,6 @@ void TensorShadow::end(const CellRange &range, Use use, unsigned warp,
   });
 }
 
-void TensorShadow::noteFence(unsigned warp, bool isAfter, uint64_t time) {
-  (isAfter ? fences[warp].after : fences[warp].before) = time;
-}
-
 std::optional<TensorShadow::Cell> TensorShadow::findUse(const CellRange &range,
                                                         Use use) const {
   if (inUse[unsigned(use)] == 0)

@@ -58,7 +58,7 @@ public:
   //===--------------------------------------------------------------------===//
 
   void noteSync(Agent agent, uint64_t time) {
-    if (rules.hasAsyncReads)
+    if (rules.hasAsyncWork)
       syncs.noteSync(agent, time);
   }
   void noteProxyFence(Agent agent, uint64_t time) {
@@ -66,7 +66,11 @@ public:
       syncs.noteProxyFence(agent, time);
   }
   void noteTensorFence(Agent agent, bool isAfter, uint64_t time) {
-    tensor[getRankOf(agent)].noteFence(getWarpOf(agent), isAfter, time);
+    TensorShadow &shadow = tensor[getRankOf(agent)];
+    if (isAfter)
+      shadow.noteAfter(getWarpOf(agent), syncs.getLastSync(agent));
+    else
+      shadow.noteBefore(getWarpOf(agent), time);
   }
 
   /// A thread loads from shared memory.

@@ -38,6 +38,8 @@ public:
   /// It went on from a barrier, or saw what another thread had announced.
   void noteSync(Agent agent, uint64_t time) { agents[agent].lastSync = time; }
 
+  uint64_t getLastSync(Agent agent) const { return agents[agent].lastSync; }
+
   /// It executed fence.proxy.async.
   void noteProxyFence(Agent agent, uint64_t time);
 

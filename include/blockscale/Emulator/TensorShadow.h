@@ -19,6 +19,7 @@
 
 #include "blockscale/Emulator/AsyncWork.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
@@ -33,8 +34,12 @@ public:
   /// The program has waited for it at `time`; `warp` is that which started it.
   void end(const CellRange &range, Use use, unsigned warp, uint64_t time);
 
-  /// tcgen05.fence of a thread of the CTA.
-  void noteFence(unsigned warp, bool isAfter, uint64_t time);
+  /// tcgen05.fence::before_thread_sync of a thread of the warp.
+  void noteBefore(unsigned warp, uint64_t time) { fences[warp].before = time; }
+  /// ::after_thread_sync, the last wait before which succeeded at `wait`.
+  void noteAfter(unsigned warp, uint64_t wait) {
+    fences[warp].after = std::max(fences[warp].after, wait);
+  }
 
   struct Cell {
     unsigned lane;
@@ -63,6 +68,7 @@ private:
   };
   struct Fences {
     uint64_t before = 0;
+    /// What came before this time is behind a wait and a fence.
     uint64_t after = 0;
   };
 
