@@ -1,4 +1,4 @@
-//===- AsyncQueue.h - Work that threads start and do not wait for *- C++
+//===- AsyncQueue.h - Work that nobody waits for at once --------*- C++ -*-===//
 //-*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
