@@ -32,7 +32,7 @@ static Response cancelNext(LaunchContext &context) {
   response[0] = 1;
   Dim3 first = context.getFirstCta(next);
   for (unsigned i = 0; i < 3; ++i)
-    llvm::support::endian::write32le(&response[4 * (i + 1)], first[i]);
+    llvm::support::endian::write32le(&response[size_t(4) * (i + 1)], first[i]);
   return response;
 }
 

@@ -70,7 +70,7 @@ static Step runLoad(Warp &warp, const Op &op, LaneMask active) {
   for (auto [i, result] : llvm::enumerate(op.results)) {
     uint64_t *values = warp.write(result);
     for (unsigned lane : lanesOf(active))
-      values[lane] = registers[lane * count + i];
+      values[lane] = registers[size_t(lane) * count + i];
     warp.define(result, active, isLoaded ? kAllLanes : 0);
     if (!result.isSink && (isStrict || !data.isWaitedFor))
       warp.inFlight.push_back({warp.getDepth(), result.slot, active, &op,
@@ -91,7 +91,7 @@ static Step runStore(Warp &warp, const Op &op, LaneMask active) {
     warp.require(op, source, active, "the value stored");
     const uint64_t *values = warp.read(source, scratch);
     for (unsigned lane : lanesOf(active))
-      registers[lane * count + i] = uint32_t(values[lane]);
+      registers[size_t(lane) * count + i] = uint32_t(values[lane]);
   }
   std::optional<uint32_t> address = getAddress(issuer, active);
   if (!address)

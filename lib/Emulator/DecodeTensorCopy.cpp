@@ -79,8 +79,8 @@ static void issueLoad(const Issuer &issuer, const Tile &tile, CopyTarget named,
   if (!checkOwnTarget(issuer, named))
     return;
   bool isByRows = issuer.op.get<TensorCopyData>().isByRows;
-  uint32_t tiles = isByRows ? 4 : 1;
-  uint32_t bytes = tiles * getTransactionBytes(tile.map);
+  uint64_t tiles = isByRows ? 4 : 1;
+  auto bytes = uint32_t(tiles * getTransactionBytes(tile.map));
   for (const CopyTarget &target : getTargets(issuer, named, mask)) {
     Cta *cta = issuer.findCta(target.to);
     if (!cta)
@@ -102,7 +102,7 @@ static void issueStore(const Issuer &issuer, const Tile &tile, uint64_t from) {
     issuer.report(faults);
     return;
   }
-  uint32_t tiles = data.isByRows ? 4 : 1;
+  uint64_t tiles = data.isByRows ? 4 : 1;
   AsyncWork work;
   work.reads = {{from, tiles * getTileBytes(tile.map)}};
   pushStore(issuer, std::move(work), [=, &data](Faults &faults) {

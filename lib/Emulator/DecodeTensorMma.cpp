@@ -56,7 +56,8 @@ static std::vector<WorkRef> &getWorks(const Issuer &issuer) {
 
 /// Does `work` in the pipe's order.
 template <typename Work>
-static void pushMatrix(const Issuer &issuer, AsyncWork footprint, Work work) {
+static void pushMatrix(const Issuer &issuer, AsyncWork footprint,
+                       const Work &work) {
   WorkRef begun = issuer.begin(AsyncWork::Matrix, std::move(footprint));
   std::vector<WorkRef> &works = getWorks(issuer);
   llvm::erase_if(works, [](const WorkRef &old) { return old->isReleased; });

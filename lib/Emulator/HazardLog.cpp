@@ -293,7 +293,7 @@ WorkRef HazardLog::begin(AsyncWork work, Faults &faults) {
   return pending.back();
 }
 
-void HazardLog::release(WorkRef released, uint64_t time) {
+void HazardLog::release(const WorkRef &released, uint64_t time) {
   AsyncWork &work = *released;
   if (work.isReleased)
     return;
@@ -318,8 +318,11 @@ void HazardLog::release(WorkRef released, uint64_t time) {
 void HazardLog::releaseAll(AsyncWork::Kind kind, Agent agent, uint64_t time) {
   // Releasing moves the last one to the place of the released one.
   for (size_t i = pending.size(); i-- > 0;)
-    if (pending[i]->kind == kind && pending[i]->agent / 32 == agent / 32)
-      release(pending[i], time);
+    if (pending[i]->kind == kind && pending[i]->agent / 32 == agent / 32) {
+      // It is taken out of the list on the way.
+      WorkRef work(pending[i]);
+      release(work, time);
+    }
 }
 
 void HazardLog::watch(uint64_t barrier, uint64_t phase, WorkRef work) {

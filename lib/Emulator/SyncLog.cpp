@@ -29,7 +29,7 @@ void SyncLog::noteProxyFence(Agent agent, uint64_t time) {
 bool SyncLog::isVisible(Agent writer, uint64_t time, Agent issuer) const {
   const State &from = agents[writer], &to = agents[issuer];
   bool isSameWarp = writer >> 5 == issuer >> 5;
-  auto fence = llvm::upper_bound(from.fences, time);
+  const uint64_t *fence = llvm::upper_bound(from.fences, time);
   if (fence != from.fences.end()) {
     // One that is forgotten may have been earlier.
     bool isOld = fence == from.fences.begin() && from.hasForgottenFences;

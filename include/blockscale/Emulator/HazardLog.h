@@ -94,7 +94,7 @@ public:
   void forgetBarrier(uint64_t barrier) { watches.erase(barrier); }
 
   /// The program has waited for it.
-  void release(WorkRef work, uint64_t time);
+  void release(const WorkRef &released, uint64_t time);
 
   /// The warp has waited for all its work of this kind.
   void releaseAll(AsyncWork::Kind kind, Agent agent, uint64_t time);
