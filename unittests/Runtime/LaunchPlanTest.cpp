@@ -88,6 +88,22 @@ TEST(LaunchPlan, Content) {
   EXPECT_EQ(map.box, (std::vector<uint32_t>{64, 8}));
 }
 
+/// A damaged text is a plan or a failure; nothing else happens.
+TEST(LaunchPlan, SurvivesDamage) {
+  std::string text = readPlans("accepted.txt")[1].text;
+  size_t refused = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    for (char c : {'\0', '"', '}', ']', '9', '-', 'x', '\xFF'}) {
+      std::string damaged = text;
+      damaged[i] = c;
+      refused += !parseLaunchPlan(damaged).ok();
+    }
+    refused += !parseLaunchPlan(text.substr(0, i)).ok();
+    refused += !parseLaunchPlan(text.substr(0, i) + text.substr(i + 1)).ok();
+  }
+  EXPECT_GT(refused, 5 * text.size());
+}
+
 TEST(LaunchPlan, FailuresNameThePlace) {
   EXPECT_EQ(parseLaunchPlan("{\n  \"version\": 3}").message(),
             "2:14: expected version 1 of launch plans, but got 3");
