@@ -73,11 +73,13 @@ static void addOperand(AsyncWork &work, uint64_t descriptor, bool isTransposed,
           : getMatrixRanges(descriptor, Major::K, rank, rows, kRowBytes));
 }
 
-/// Cells from an address on; `lanes` is of the address's lane 0.
+/// Cells from an address on; `lanes` is of the address's lane 0. None where
+/// there are no such lanes.
 static CellRange getCells(unsigned rank, uint32_t address, uint8_t lanes,
                           unsigned columns) {
-  return {rank, uint8_t(lanes << getLane(address) / 16), getColumn(address),
-          columns};
+  unsigned lane = getLane(address);
+  return {rank, uint8_t(lane < TensorMemory::kLanes ? lanes << lane / 16 : 0),
+          getColumn(address), columns};
 }
 
 AsyncWork getMmaFootprint(const MmaInstruction &instruction,
