@@ -61,13 +61,46 @@ MBarrier *Issuer::findBarrier(uint64_t shared) const {
          "execute fence.mbarrier_init.release.cluster behind mbarrier.init, "
          "before the barrier of the cluster"});
   report(faults);
+  noteShared({shared, 8}, /*isStore=*/false);
   return barrier;
+}
+
+void Issuer::noteShared(const SharedRange &range, bool isStore) const {
+  Cta *cta = findCta(range.address);
+  if (!cta || range.size == 0)
+    return;
+  llvm::SmallVector<Fault, 1> faults;
+  RaceAccess access = warp.makeRaceAccess(lane, range.address, range.size);
+  RaceLog &races = cta->getSharedRaces();
+  isStore ? races.noteStore(access, faults) : races.noteLoad(access, faults);
+  report(faults);
+}
+
+void Issuer::noteCells(const CellRange &range, bool isStore) const {
+  RaceLog &races = getCluster().getCtas()[range.rank]->getTensorRaces();
+  llvm::SmallVector<Fault, 1> faults;
+  for (unsigned group = 0; group < 8; ++group) {
+    if (!(range.lanes >> group & 1))
+      continue;
+    RaceAccess access = warp.makeRaceAccess(
+        lane, uint64_t(group) << 20 | range.column, range.columns);
+    isStore ? races.noteStore(access, faults) : races.noteLoad(access, faults);
+  }
+  report(faults);
 }
 
 WorkRef Issuer::begin(AsyncWork::Kind kind, AsyncWork work) const {
   work.kind = kind;
   work.op = &op;
   work.agent = getAgent();
+  for (const SharedRange &range : work.reads)
+    noteShared(range, /*isStore=*/false);
+  for (const SharedRange &range : work.writes)
+    noteShared(range, /*isStore=*/true);
+  for (const CellRange &range : work.cellReads)
+    noteCells(range, /*isStore=*/false);
+  for (const CellRange &range : work.cellWrites)
+    noteCells(range, /*isStore=*/true);
   llvm::SmallVector<Fault, 1> faults;
   WorkRef begun = getHazards().begin(std::move(work), faults);
   report(faults);

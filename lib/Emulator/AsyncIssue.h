@@ -40,6 +40,11 @@ struct Issuer {
   MBarrier *findBarrier(uint64_t shared) const;
 
   /// Registers work with the hazards, and reports what it conflicts with.
+  /// An access of the thread to shared memory, which other warps must not race
+  /// with.
+  void noteShared(const SharedRange &range, bool isStore) const;
+  void noteCells(const CellRange &range, bool isStore) const;
+
   WorkRef begin(AsyncWork::Kind kind, AsyncWork work) const;
   /// The work is done and completes bytes of a barrier, or arrives there; the
   /// program has waited for it once the phase is seen to be complete.

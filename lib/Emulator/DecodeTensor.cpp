@@ -60,6 +60,7 @@ static Step runAlloc(Warp &warp, const Op &op, LaneMask active) {
     return Step::Blocked;
   if (status == TensorMemory::AllocStatus::Done) {
     issuer.checkNoBarriers({*to, 4});
+    issuer.noteShared({*to, 4}, /*isStore=*/true);
     llvm::MutableArrayRef<uint8_t> bytes =
         cta.getShared().write(*to, 4, 4, faults);
     if (!bytes.empty())

@@ -7,11 +7,15 @@
 
 #include "blockscale/Emulator/RaceLog.h"
 
+#include "blockscale/Emulator/TensorMemory.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace blockscale::emulator {
 
 static constexpr uint64_t kWord = 4;
+static constexpr unsigned kLanes = 16;
 
 /// The warp of an agent, among those of the whole cluster.
 static unsigned getClusterWarp(Agent agent) { return agent / 32; }
@@ -21,14 +25,20 @@ bool RaceLog::races(const Event &event, const RaceAccess &access) {
          getClusterWarp(event.agent) != getClusterWarp(access.agent);
 }
 
-RaceLog::Word *RaceLog::getWords(const RaceAccess &access, size_t &count) {
-  uint64_t offset = access.address & 0xFFFFFF;
-  uint64_t first = offset / kWord;
-  uint64_t last = (offset + access.size - 1) / kWord;
-  if (words.size() <= last)
-    words.resize(last + 1);
-  count = last - first + 1;
-  return &words[first];
+llvm::MutableArrayRef<RaceLog::Word>
+RaceLog::getWords(const RaceAccess &access) {
+  size_t first = 0, count = access.size;
+  if (space == Space::Shared) {
+    uint64_t offset = access.address & 0xFFFFFF;
+    first = offset / kWord;
+    count = (offset + access.size - 1) / kWord - first + 1;
+  } else {
+    first = (access.address >> 16) / kLanes * TensorMemory::kColumns +
+            (access.address & 0xFFFF);
+  }
+  if (words.size() < first + count)
+    words.resize(first + count);
+  return llvm::MutableArrayRef(words).slice(first, count);
 }
 
 /// "warp 3", with its CTA where that is not the one of the access.
@@ -39,25 +49,27 @@ static std::string describeWarp(Agent agent, const RaceAccess &access) {
   return text;
 }
 
-static void report(const RaceAccess &access, size_t word, Agent agent,
-                   llvm::StringRef verb, llvm::StringRef earlier,
-                   Faults &faults) {
-  uint64_t address = (access.address & ~(kWord - 1)) + word * kWord;
+void RaceLog::report(const RaceAccess &access, size_t word, Agent agent,
+                     llvm::StringRef verb, llvm::StringRef earlier,
+                     Faults &faults) const {
+  std::string where =
+      llvm::formatv("lane {0}, column {1} of tensor memory",
+                    access.address >> 16, (access.address & 0xFFFF) + word);
+  if (space == Space::Shared)
+    where = llvm::formatv("byte {0:x} of shared memory",
+                          (access.address & ~(kWord - 1)) + word * kWord);
   faults.push_back(
       {FaultKind::Hazard,
-       llvm::formatv("{0} {1} byte {2:x} of shared memory, which {3} {4}, and "
-                     "has not waited for anything since",
-                     describeWarp(access.agent, access), verb, address,
+       llvm::formatv("{0} {1} {2}, which {3} {4}, and has not waited for "
+                     "anything since",
+                     describeWarp(access.agent, access), verb, where,
                      describeWarp(agent, access), earlier),
        "put a barrier between the accesses of the two warps"});
 }
 
 void RaceLog::noteLoad(const RaceAccess &access, Faults &faults) {
-  size_t count = 0;
-  Word *first = getWords(access, count);
   bool isTold = false;
-  for (size_t i = 0; i < count; ++i) {
-    Word &word = first[i];
+  for (auto [i, word] : llvm::enumerate(getWords(access))) {
     if (!isTold && races(word.store, access)) {
       report(access, i, word.store.agent, "loads", "has stored", faults);
       isTold = true;
@@ -69,11 +81,8 @@ void RaceLog::noteLoad(const RaceAccess &access, Faults &faults) {
 }
 
 void RaceLog::noteStore(const RaceAccess &access, Faults &faults) {
-  size_t count = 0;
-  Word *first = getWords(access, count);
   bool isTold = false;
-  for (size_t i = 0; i < count; ++i) {
-    Word &word = first[i];
+  for (auto [i, word] : llvm::enumerate(getWords(access))) {
     for (const Event &load : word.loads)
       if (!isTold && races(load, access)) {
         report(access, i, load.agent, "stores to", "has loaded", faults);

@@ -192,8 +192,10 @@ llvm::ArrayRef<uint8_t> Warp::load(const Op &op, unsigned lane,
     if (HazardLog &hazards = getCluster().getHazards(); hazards.isActive())
       hazards.checkLoad({from.address, size}, faults);
     if (!op.isStrong && !bytes.empty())
-      getCluster().getCtas()[getCtaRank(from.address)]->getRaces().noteLoad(
-          makeRaceAccess(lane, from.address, size), faults);
+      getCluster()
+          .getCtas()[getCtaRank(from.address)]
+          ->getSharedRaces()
+          .noteLoad(makeRaceAccess(lane, from.address, size), faults);
   }
   if (!faults.empty())
     report(op, lane, faults);
@@ -218,8 +220,10 @@ llvm::MutableArrayRef<uint8_t> Warp::store(const Op &op, unsigned lane,
       hazards.noteStore({to.address, size}, getAgent(lane),
                         getCluster().getTime(), faults);
     if (!op.isStrong)
-      getCluster().getCtas()[getCtaRank(to.address)]->getRaces().noteStore(
-          makeRaceAccess(lane, to.address, size), faults);
+      getCluster()
+          .getCtas()[getCtaRank(to.address)]
+          ->getSharedRaces()
+          .noteStore(makeRaceAccess(lane, to.address, size), faults);
   }
   if (!faults.empty())
     report(op, lane, faults);

@@ -39,7 +39,8 @@ public:
   llvm::ArrayRef<std::unique_ptr<Warp>> getWarps() const { return warps; }
   Memory &getShared() { return shared; }
   MBarrierTable &getBarriers() { return barriers; }
-  RaceLog &getRaces() { return races; }
+  RaceLog &getSharedRaces() { return sharedRaces; }
+  RaceLog &getTensorRaces() { return tensorRaces; }
   /// Made when first asked for.
   TensorMemory &getTensorMemory();
   bool hasTensorMemory() const { return tensor != nullptr; }
@@ -59,7 +60,8 @@ private:
   uint64_t dynamicOffset = 0;
   Memory shared;
   MBarrierTable barriers;
-  RaceLog races;
+  RaceLog sharedRaces = RaceLog(RaceLog::Space::Shared);
+  RaceLog tensorRaces = RaceLog(RaceLog::Space::Tensor);
   std::unique_ptr<TensorMemory> tensor;
   std::vector<std::unique_ptr<Warp>> warps;
 };

@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two warps that access the same bytes of shared memory, one of them storing,
-// must wait for each other in between. Every 4 bytes remember who stored last
-// and who loaded since; a warp that meets the access of another one, and has
+// Two warps that access the same bytes of shared memory, or cells of tensor
+// memory, one of them storing, must wait for each other in between. What a warp
+// starts (a copy, a product) is an access when it is started; whether it has
+// been waited for is not known here. Every word remembers who stored last and
+// who loaded since; a warp that meets the access of another one, and has
 // not waited for anything since that was done, has found a race.
 //
 // It is lenient: any wait that succeeded counts, whoever was waited for; the
@@ -22,11 +24,14 @@
 #include "blockscale/Emulator/Report.h"
 #include "blockscale/Emulator/SyncLog.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 #include <vector>
 
 namespace blockscale::emulator {
 
-/// An access of a CTA's shared memory. Addresses are those of shared::cluster.
+/// An access of a CTA's memory. Addresses are those of shared::cluster, or
+/// lane << 16 | column of tensor memory.
 struct RaceAccess {
   uint64_t address;
   uint64_t size;
@@ -36,9 +41,17 @@ struct RaceAccess {
   uint64_t synchronised;
 };
 
-/// Of one CTA.
+/// Of one memory of a CTA.
 class RaceLog {
 public:
+  enum class Space : uint8_t {
+    /// In words of 4 bytes.
+    Shared,
+    /// In cells of 16 lanes by a column; sizes are in columns.
+    Tensor,
+  };
+  explicit RaceLog(Space space) : space(space) {}
+
   /// A fault for the first word that another warp stored too late.
   void noteLoad(const RaceAccess &access, Faults &faults);
   /// And for one that another warp has loaded.
@@ -56,8 +69,12 @@ private:
     Event loads[2];
   };
   static bool races(const Event &event, const RaceAccess &access);
-  Word *getWords(const RaceAccess &access, size_t &count);
+  llvm::MutableArrayRef<Word> getWords(const RaceAccess &access);
+  void report(const RaceAccess &access, size_t word, Agent agent,
+              llvm::StringRef verb, llvm::StringRef earlier,
+              Faults &faults) const;
 
+  Space space;
   std::vector<Word> words;
 };
 

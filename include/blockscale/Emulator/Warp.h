@@ -172,6 +172,8 @@ public:
                                        SpaceAddress to, uint64_t size,
                                        uint64_t alignment);
 
+  /// An access for the logs of races.
+  RaceAccess makeRaceAccess(unsigned lane, uint64_t address, uint64_t size);
   /// Makes bytes that a lane wrote uninitialised again.
   void forget(const Op &op, unsigned lane, SpaceAddress where, uint64_t size);
 
@@ -252,7 +254,6 @@ private:
   void checkInFlight(const Op &op, LaneMask active);
   void setBlocked(LaneMask lanes);
   Memory *getMemory(const Op &op, unsigned lane, SpaceAddress where);
-  RaceAccess makeRaceAccess(unsigned lane, uint64_t address, uint64_t size);
   void writeTrace(llvm::raw_ostream &os, uint32_t place, LaneMask active);
 
   Cta &cta;
