@@ -211,7 +211,7 @@ _RECIPES = {
     "reduce": _reduce,
     "matmul": lambda rng, meta: dict(_matmul(rng, meta, 256, 128, 192), grid=(2, 1, 1)),
     "matmul_small": lambda rng, meta: dict(_matmul(rng, meta, 64, 32, 96), grid=(2, 1, 1)),
-    "matmul_tma": lambda rng, meta: dict(_matmul(rng, meta, 128, 256, 192, True), grid=(1, 2, 1)),
+    "matmul_tma": lambda rng, meta: dict(_matmul(rng, meta, 128, 256, 384, True), grid=(1, 2, 1)),
     "nvfp4": lambda rng, meta: dict(_scaled(rng, meta, 256, 128, 768, True), grid=(2, 1, 1)),
     "mxfp8": lambda rng, meta: dict(_scaled(rng, meta, 128, 256, 384, False), grid=(1, 2, 1)),
     "nvfp4_tma": lambda rng, meta: dict(_scaled(rng, meta, 128, 256, 768, True, True), grid=(1, 2, 1)),
