@@ -1,4 +1,4 @@
-//===- Decoder.cpp - From instructions to ops
+//===- Decoder.cpp - From instructions to ops -----------------------------===//
 //------------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM

@@ -11,10 +11,11 @@ namespace blockscale::emulator {
 
 llvm::StringRef getName(FaultKind kind) {
   static constexpr llvm::StringLiteral kNames[] = {
-      "out-of-bounds", "misaligned",    "read-only",        "uninitialised",
-      "wrong-space",   "barrier",       "unobserved-phase", "tensor-map",
-      "descriptor",    "tensor-memory", "nan-scale",        "hazard",
-      "deadlock",      "trap",          "limit",
+      "out-of-bounds",    "misaligned",  "read-only",
+      "uninitialised",    "wrong-space", "barrier",
+      "unobserved-phase", "tensor-map",  "descriptor",
+      "tensor-memory",    "nan-scale",   "hazard",
+      "deadlock",         "trap",        "limit",
   };
   static_assert(std::size(kNames) == unsigned(FaultKind::Limit) + 1);
   return kNames[static_cast<unsigned>(kind)];
