@@ -101,6 +101,8 @@ llvm::Error decodeAsync(Decoder &decoder, Op &op) {
     return decodeClusterLaunch(decoder, op);
   if (words.front() == "st" || words.front() == "red")
     return decodeAsyncStore(decoder, op);
+  if (isCopyGroup(instruction))
+    return decodeCopyGroup(op);
   if (words.back() == "tensor")
     return decodeTensorCopy(decoder, op);
   if (llvm::is_contained(words, "bulk"))

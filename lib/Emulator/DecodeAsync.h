@@ -12,9 +12,12 @@
 
 namespace blockscale::emulator {
 
-/// cp.async with its groups.
+/// commit_group, wait_group and wait_all, of cp.async and cp.async.bulk.
+bool isCopyGroup(const Instruction &instruction);
+llvm::Error decodeCopyGroup(Op &op);
+/// cp.async and cp.async.mbarrier.arrive.
 llvm::Error decodeThreadCopy(Decoder &decoder, Op &op);
-/// cp.async.bulk and cp.reduce.async.bulk of bytes, and their groups.
+/// cp.async.bulk and cp.reduce.async.bulk of bytes.
 llvm::Error decodeBulkCopy(Decoder &decoder, Op &op);
 /// cp.async.bulk.tensor and cp.reduce.async.bulk.tensor.
 llvm::Error decodeTensorCopy(Decoder &decoder, Op &op);

@@ -27,10 +27,6 @@ struct BulkCopyData : OpData {
   unsigned elementBytes = 0;
 };
 
-struct GroupData : OpData {
-  uint64_t kept = 0;
-};
-
 /// The operands of one lane.
 struct BulkOperands {
   uint64_t to = 0;
@@ -169,29 +165,6 @@ static Step runCopy(Warp &warp, const Op &op, LaneMask active) {
 }
 
 //===----------------------------------------------------------------------===//
-// Groups
-//===----------------------------------------------------------------------===//
-
-static Step runCommit(Warp &warp, const Op &op, LaneMask active) {
-  for (unsigned lane : lanesOf(active))
-    warp.getCluster().bulkGroups.commit(warp.getAgent(lane));
-  return Step::Next;
-}
-
-/// With .read, too: a copy reads its source and writes its target at once.
-static Step runWait(Warp &warp, const Op &op, LaneMask active) {
-  const auto &data = op.get<GroupData>();
-  Cluster &cluster = warp.getCluster();
-  for (unsigned lane : lanesOf(active))
-    if (!cluster.bulkGroups.areDone(warp.getAgent(lane), data.kept))
-      return Step::Blocked;
-  for (unsigned lane : lanesOf(active))
-    cluster.bulkGroups.release(warp.getAgent(lane), data.kept,
-                               cluster.getHazards(), cluster.getTime());
-  return Step::Next;
-}
-
-//===----------------------------------------------------------------------===//
 // Decoding
 //===----------------------------------------------------------------------===//
 
@@ -209,7 +182,7 @@ static llvm::Error decodeReduction(Op &op, BulkCopyData &data) {
                    "'" + instruction.getSpelling() + "' is not modelled");
 }
 
-static llvm::Error decodeCopy(Decoder &decoder, Op &op) {
+llvm::Error decodeBulkCopy(Decoder &decoder, Op &op) {
   const Instruction &instruction = *op.instruction;
   llvm::StringRef name = instruction.form->name;
   auto data = std::make_unique<BulkCopyData>();
@@ -229,25 +202,6 @@ static llvm::Error decodeCopy(Decoder &decoder, Op &op) {
     op.sources.erase(op.sources.begin() + 1 + data->isMulticast);
   op.handler = runCopy;
   op.data = std::move(data);
-  return llvm::Error::success();
-}
-
-llvm::Error decodeBulkCopy(Decoder &decoder, Op &op) {
-  const Instruction &instruction = *op.instruction;
-  llvm::StringRef name = instruction.form->name;
-  if (name == "cp.async.bulk.commit_group") {
-    op.handler = runCommit;
-    return llvm::Error::success();
-  }
-  if (name != "cp.async.bulk.wait_group")
-    return decodeCopy(decoder, op);
-  auto data = std::make_unique<GroupData>();
-  llvm::Expected<uint64_t> kept = getImmediate(instruction.operands[0]);
-  if (!kept)
-    return kept.takeError();
-  data->kept = *kept;
-  op.data = std::move(data);
-  op.handler = runWait;
   return llvm::Error::success();
 }
 

@@ -25,12 +25,6 @@ struct ThreadCopyData : OpData {
   bool hasIgnore = false;
 };
 
-struct GroupData : OpData {
-  uint64_t kept = 0;
-  /// wait_all: closes the open group before.
-  bool commits = false;
-};
-
 struct ArriveData : OpData {
   bool isGeneric = false;
   bool isCounted = false;
@@ -142,28 +136,8 @@ static Step runCopy(Warp &warp, const Op &op, LaneMask active) {
 }
 
 //===----------------------------------------------------------------------===//
-// Groups
+// Arrivals
 //===----------------------------------------------------------------------===//
-
-static Step runCommit(Warp &warp, const Op &op, LaneMask active) {
-  for (unsigned lane : lanesOf(active))
-    warp.getCluster().threadGroups.commit(warp.getAgent(lane));
-  return Step::Next;
-}
-
-static Step runWait(Warp &warp, const Op &op, LaneMask active) {
-  const auto &data = op.get<GroupData>();
-  Cluster &cluster = warp.getCluster();
-  if (data.commits)
-    runCommit(warp, op, active);
-  for (unsigned lane : lanesOf(active))
-    if (!cluster.threadGroups.areDone(warp.getAgent(lane), data.kept))
-      return Step::Blocked;
-  for (unsigned lane : lanesOf(active))
-    cluster.threadGroups.release(warp.getAgent(lane), data.kept,
-                                 cluster.getHazards(), cluster.getTime());
-  return Step::Next;
-}
 
 /// cp.async.mbarrier.arrive: an arrival behind the thread's copies.
 static Step runArrive(Warp &warp, const Op &op, LaneMask active) {
@@ -238,32 +212,14 @@ static llvm::Error decodeCopy(Decoder &decoder, Op &op) {
 
 llvm::Error decodeThreadCopy(Decoder &decoder, Op &op) {
   const Instruction &instruction = *op.instruction;
-  llvm::StringRef name = instruction.form->name;
-  if (name == "cp.async")
+  if (instruction.form->name == "cp.async")
     return decodeCopy(decoder, op);
-  if (name == "cp.async.mbarrier.arrive") {
-    auto data = std::make_unique<ArriveData>();
-    data->isGeneric = isGeneric(instruction);
-    data->isCounted = !instruction.has("noinc");
-    op.data = std::move(data);
-    op.handler = runArrive;
-    return addOperands(decoder, op, 0, Type::B32);
-  }
-  if (name == "cp.async.commit_group") {
-    op.handler = runCommit;
-    return llvm::Error::success();
-  }
-  auto data = std::make_unique<GroupData>();
-  data->commits = name == "cp.async.wait_all";
-  if (!data->commits) {
-    llvm::Expected<uint64_t> kept = getImmediate(instruction.operands[0]);
-    if (!kept)
-      return kept.takeError();
-    data->kept = *kept;
-  }
+  auto data = std::make_unique<ArriveData>();
+  data->isGeneric = isGeneric(instruction);
+  data->isCounted = !instruction.has("noinc");
   op.data = std::move(data);
-  op.handler = runWait;
-  return llvm::Error::success();
+  op.handler = runArrive;
+  return addOperands(decoder, op, 0, Type::B32);
 }
 
 } // namespace blockscale::emulator
