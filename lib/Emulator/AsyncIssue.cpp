@@ -61,29 +61,29 @@ MBarrier *Issuer::findBarrier(uint64_t shared) const {
          "execute fence.mbarrier_init.release.cluster behind mbarrier.init, "
          "before the barrier of the cluster"});
   report(faults);
-  noteShared({shared, 8}, /*isStore=*/false);
   return barrier;
 }
 
 void Issuer::noteShared(const SharedRange &range, bool isStore) const {
-  Cta *cta = findCta(range.address);
-  if (!cta || range.size == 0)
+  if (!findCta(range.address))
     return;
   llvm::SmallVector<Fault, 1> faults;
-  RaceAccess access = warp.makeRaceAccess(lane, range.address, range.size);
-  RaceLog &races = cta->getSharedRaces();
-  isStore ? races.noteStore(access, faults) : races.noteLoad(access, faults);
+  warp.noteAccess(op, lane, range, isStore, faults);
   report(faults);
 }
 
 void Issuer::noteCells(const CellRange &range, bool isStore) const {
+  const ClockLog &clocks = getCluster().getClocks();
+  if (!clocks.isActive())
+    return;
   RaceLog &races = getCluster().getCtas()[range.rank]->getTensorRaces();
   llvm::SmallVector<Fault, 1> faults;
   for (unsigned group = 0; group < 8; ++group) {
     if (!(range.lanes >> group & 1))
       continue;
-    RaceAccess access = warp.makeRaceAccess(
-        lane, uint64_t(group) << 20 | range.column, range.columns);
+    RaceAccess access = {uint64_t(group) << 20 | range.column, range.columns,
+                         warp.getClusterIndex(),
+                         clocks.get(warp.getClusterIndex())};
     isStore ? races.noteStore(access, faults) : races.noteLoad(access, faults);
   }
   report(faults);
@@ -107,33 +107,39 @@ WorkRef Issuer::begin(AsyncWork::Kind kind, AsyncWork work) const {
   return begun;
 }
 
-void Issuer::watch(uint64_t barrier, uint64_t phase,
-                   llvm::ArrayRef<WorkRef> works) const {
+void Issuer::watch(uint64_t barrier, uint64_t phase, const MBarrier &state,
+                   llvm::ArrayRef<WorkRef> works,
+                   const ClockRef &started) const {
   for (const WorkRef &work : works)
     getHazards().watch(barrier, phase, work);
+  ClockLog &clocks = getCluster().getClocks();
+  clocks.arrive(started, barrier);
+  if (state.getPhase() != phase)
+    clocks.complete(barrier);
   getCluster().noteChange();
 }
 
-void Issuer::completeTx(uint64_t barrier, uint32_t bytes,
-                        const WorkRef &work) const {
+void Issuer::completeTx(uint64_t barrier, uint32_t bytes, const WorkRef &work,
+                        const ClockRef &started) const {
   MBarrier *found = findBarrier(barrier);
   if (!found)
     return;
   llvm::SmallVector<Fault, 1> faults;
   uint64_t phase = found->getPhase();
   if (found->completeTx(bytes, faults))
-    watch(barrier, phase, work);
+    watch(barrier, phase, *found, work, started);
   report(faults);
 }
 
-void Issuer::arrive(uint64_t barrier, llvm::ArrayRef<WorkRef> works) const {
+void Issuer::arrive(uint64_t barrier, llvm::ArrayRef<WorkRef> works,
+                    const ClockRef &started) const {
   MBarrier *found = findBarrier(barrier);
   if (!found)
     return;
   llvm::SmallVector<Fault, 1> faults;
   uint64_t phase = found->getPhase();
   if (found->arrive({}, faults))
-    watch(barrier, phase, works);
+    watch(barrier, phase, *found, works, started);
   report(faults);
 }
 

@@ -38,24 +38,35 @@ struct Issuer {
   std::optional<uint64_t> toShared(uint64_t address, bool isGeneric) const;
   /// The barrier at a shared address; null, and reported, where there is none.
   MBarrier *findBarrier(uint64_t shared) const;
+  /// The thread uses it, or starts work that will.
+  void noteBarrier(uint64_t shared) const {
+    noteShared({shared, 8}, /*isStore=*/false);
+  }
 
-  /// Registers work with the hazards, and reports what it conflicts with.
   /// An access of the thread to shared memory, which other warps must not race
   /// with.
   void noteShared(const SharedRange &range, bool isStore) const;
   void noteCells(const CellRange &range, bool isStore) const;
 
+  /// Registers work with the hazards, and reports what it conflicts with.
   WorkRef begin(AsyncWork::Kind kind, AsyncWork work) const;
+  /// What the thread did before it starts work that is to signal a barrier.
+  ClockRef start() const {
+    return getCluster().getClocks().start(warp.getClusterIndex());
+  }
   /// The work is done and completes bytes of a barrier, or arrives there; the
   /// program has waited for it once the phase is seen to be complete.
-  void completeTx(uint64_t barrier, uint32_t bytes, const WorkRef &work) const;
-  void arrive(uint64_t barrier, llvm::ArrayRef<WorkRef> works) const;
+  void completeTx(uint64_t barrier, uint32_t bytes, const WorkRef &work,
+                  const ClockRef &started) const;
+  void arrive(uint64_t barrier, llvm::ArrayRef<WorkRef> works,
+              const ClockRef &started) const;
   /// Work writes into shared memory: no barrier may be there.
   void checkNoBarriers(const SharedRange &range) const;
 
 private:
-  void watch(uint64_t barrier, uint64_t phase,
-             llvm::ArrayRef<WorkRef> works) const;
+  /// They were counted in a phase, the current one, unless it is over now.
+  void watch(uint64_t barrier, uint64_t phase, const MBarrier &state,
+             llvm::ArrayRef<WorkRef> works, const ClockRef &started) const;
 };
 
 /// Whether the instruction names no state space.

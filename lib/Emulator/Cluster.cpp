@@ -9,6 +9,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <utility>
 
@@ -17,16 +18,33 @@ namespace blockscale::emulator {
 /// Instructions that a warp executes before another one has its turn.
 static constexpr uint64_t kTurn = 256;
 
+/// Threads, CTAs or clusters of a shape.
+static uint64_t getVolume(const Dim3 &shape) {
+  return uint64_t(shape[0]) * shape[1] * shape[2];
+}
+
+unsigned Cluster::getWarpsOfCta() const {
+  return llvm::divideCeil(getVolume(context.request.block), kWarpSize);
+}
+
+/// Warps of a cluster that may race: none where no memory is shared.
+static unsigned countRacingWarps(const LaunchContext &context,
+                                 unsigned warpsOfCta) {
+  bool isShared = context.kernel.staticSharedBytes != 0 ||
+                  context.request.dynamicSharedBytes != 0;
+  return isShared ? warpsOfCta * getVolume(context.request.cluster) : 0;
+}
+
 Cluster::Cluster(LaunchContext &context, Dim3 first)
-    : context(context),
-      hazards(context.hazardRules, context.request.cluster[0] *
-                                       context.request.cluster[1] *
-                                       context.request.cluster[2]),
+    : context(context), clocks(countRacingWarps(context, getWarpsOfCta()),
+                               getVolume(context.request.grid) !=
+                                   getVolume(context.request.cluster)),
+      hazards(context.hazardRules, getVolume(context.request.cluster)),
       random(context.options.seed * 0x9E3779B97F4A7C15 +
              (uint64_t(first[2]) << 40 ^ uint64_t(first[1]) << 20 ^ first[0])) {
   profile.byOp.resize(context.program.getOps().size());
   const Dim3 &shape = context.request.cluster;
-  unsigned size = shape[0] * shape[1] * shape[2];
+  unsigned size = getVolume(shape);
   for (unsigned rank = 0; rank < size; ++rank) {
     Dim3 id = {first[0] + rank % shape[0],
                first[1] + rank / shape[0] % shape[1],

@@ -7,13 +7,16 @@
 
 #include "blockscale/Emulator/Cluster.h"
 
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace blockscale::emulator {
 
 Cta::Cta(Cluster &cluster, Dim3 id, unsigned rank)
     : cluster(cluster), id(id), rank(rank),
-      shared(StateSpace::Shared, getSharedBase(rank)) {
+      shared(StateSpace::Shared, getSharedBase(rank)),
+      sharedRaces(RaceLog::Space::Shared, rank, cluster.getWarpsOfCta()),
+      tensorRaces(RaceLog::Space::Tensor, rank, cluster.getWarpsOfCta()) {
   const LaunchContext &context = cluster.getContext();
   const ProgramFunction &kernel = context.kernel;
   for (const SharedVariable &variable : kernel.shared)
@@ -36,6 +39,35 @@ Cta::Cta(Cluster &cluster, Dim3 id, unsigned rank)
     warps.push_back(
         std::make_unique<Warp>(*this, warp, kAllLanes >> (kWarpSize - lanes)));
   }
+}
+
+unsigned Cta::getFirstWarp() const { return rank * cluster.getWarpsOfCta(); }
+
+void Cta::noteRemoteUse(Warp &warp, const Op &op, unsigned lane,
+                        Faults &faults) {
+  if (liveThreads == 0)
+    faults.push_back(
+        {FaultKind::Hazard,
+         llvm::formatv("uses shared memory of the CTA of rank {0}, all of "
+                       "whose threads have exited",
+                       rank),
+         "let the threads of the CTA wait at a barrier of the cluster before "
+         "they exit"});
+  unsigned index = warp.getClusterIndex();
+  remoteUses[&warp] = {cluster.getClocks().get(index)[index], &op, lane};
+}
+
+void Cta::checkRemoteUses() {
+  for (const auto &[warp, use] : remoteUses)
+    if (use.epoch > exits[warp->getClusterIndex()])
+      warp->report(
+          *use.op, use.lane,
+          Fault{FaultKind::Hazard,
+                llvm::formatv("uses shared memory of the CTA of rank {0}, "
+                              "whose threads exit without a wait for it",
+                              rank),
+                "let the threads of the CTA wait at a barrier of the cluster "
+                "before they exit"});
 }
 
 TensorMemory &Cta::getTensorMemory() {

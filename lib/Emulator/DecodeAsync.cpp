@@ -60,14 +60,16 @@ void pushLoad(const Issuer &issuer, AsyncWork work, CopyTarget target,
   for (const SharedRange &range : work.writes)
     issuer.checkNoBarriers(range);
   WorkRef begun = issuer.begin(AsyncWork::BulkCopy, std::move(work));
+  issuer.noteBarrier(target.barrier);
   AsyncQueue &queue = issuer.getCluster().getQueue();
-  queue.push(queue.makeStream(), [=, copy = std::move(copy)] {
-    llvm::SmallVector<Fault, 1> faults;
-    copy(faults);
-    issuer.report(faults);
-    begun->isDone = true;
-    issuer.completeTx(target.barrier, bytes, begun);
-  });
+  queue.push(queue.makeStream(),
+             [=, copy = std::move(copy), started = issuer.start()] {
+               llvm::SmallVector<Fault, 1> faults;
+               copy(faults);
+               issuer.report(faults);
+               begun->isDone = true;
+               issuer.completeTx(target.barrier, bytes, begun, started);
+             });
 }
 
 void pushStore(const Issuer &issuer, AsyncWork work,

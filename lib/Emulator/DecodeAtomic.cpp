@@ -108,6 +108,8 @@ static Step runAtomic(Warp &warp, const Op &op, LaneMask active) {
     // What stays as it was is no news for those who wait.
     if (llvm::ArrayRef<uint8_t>(bytes) != old)
       llvm::copy(bytes, warp.store(op, lane, where, size, size).begin());
+    else
+      warp.release(where, size);
   }
   for (const Result &result : op.results)
     warp.define(result, active, done);

@@ -35,14 +35,22 @@ static void complete(Cta &cta, unsigned index) {
   uint32_t expected = *barrier.expected ? *barrier.expected : cta.liveThreads;
   if (barrier.count < expected)
     return;
-  for (const std::unique_ptr<Warp> &warp : cta.getWarps())
+  if (!*barrier.expected)
+    barrier.clock.join(cta.exits);
+  for (const std::unique_ptr<Warp> &warp : cta.getWarps()) {
+    bool waits = false;
     for (BarrierTicket &ticket : warp->tickets)
       if (ticket.state == BarrierTicket::Waiting && ticket.barrier == index) {
         ticket.state = BarrierTicket::Passed;
         ticket.trues = barrier.trues;
         ticket.count = barrier.count;
         ticket.passed = cta.getCluster().getTime();
+        waits = true;
       }
+    if (waits)
+      cta.getCluster().getClocks().acquire(warp->getClusterIndex(),
+                                           barrier.clock);
+  }
   barrier = NamedBarrier();
   cta.getCluster().noteChange();
 }
@@ -90,6 +98,7 @@ static bool arrive(Warp &warp, const Op &op, LaneMask lanes, uint64_t index,
     return false;
   NamedBarrier &barrier = warp.getCta().namedBarriers[index];
   barrier.expected = expected;
+  warp.getCluster().getClocks().release(warp.getClusterIndex(), barrier.clock);
   // A count is of whole warps, whether their threads are there or not.
   barrier.count +=
       data.isAligned && data.hasCount ? kWarpSize : llvm::popcount(lanes);
@@ -223,6 +232,9 @@ static bool completeCluster(Cluster &cluster) {
   barrier.arrived = 0;
   ++barrier.rounds;
   barrier.passed = cluster.getTime();
+  for (const std::unique_ptr<Cta> &cta : cluster.getCtas())
+    barrier.pending.join(cta->exits);
+  barrier.completed = std::exchange(barrier.pending, {});
   cluster.noteChange();
   return true;
 }
@@ -246,6 +258,7 @@ static Step runClusterArrive(Warp &warp, const Op &op, LaneMask active) {
     ticket.hasArrived = true;
     ticket.clusterRound = cluster.barrier.rounds;
   }
+  cluster.getClocks().release(warp.getClusterIndex(), cluster.barrier.pending);
   cluster.noteChange();
   completeCluster(cluster);
   return Step::Next;
@@ -269,6 +282,8 @@ static Step runClusterWait(Warp &warp, const Op &op, LaneMask active) {
     warp.tickets[lane].hasArrived = false;
     warp.noteSynchronised(lane, cluster.barrier.passed);
   }
+  cluster.getClocks().acquire(warp.getClusterIndex(),
+                              cluster.barrier.completed);
   return Step::Next;
 }
 

@@ -68,6 +68,7 @@ static Step runInit(Warp &warp, const Op &op, LaneMask active) {
                        cta.getBarriers().init(shared, count, faults)) {
                      issuer.noteShared({shared, 8}, /*isStore=*/true);
                      issuer.getHazards().forgetBarrier(shared);
+                     issuer.getCluster().getClocks().forgetBarrier(shared);
                      issuer.getCluster().published.noteInit(
                          shared, issuer.getCluster().getTime());
                    }
@@ -85,6 +86,7 @@ static Step runInval(Warp &warp, const Op &op, LaneMask active) {
                    if (cta.getBarriers().invalidate(shared, faults)) {
                      issuer.noteShared({shared, 8}, /*isStore=*/true);
                      issuer.getHazards().forgetBarrier(shared);
+                     issuer.getCluster().getClocks().forgetBarrier(shared);
                      cta.getShared().forget(shared, 8);
                    }
                    issuer.report(faults);
@@ -93,13 +95,27 @@ static Step runInval(Warp &warp, const Op &op, LaneMask active) {
   return Step::Next;
 }
 
+/// What the thread did before it was counted in a phase, which may be over now.
+static void noteArrival(const Issuer &issuer, uint64_t shared, uint64_t phase,
+                        const MBarrier &barrier) {
+  ClockLog &clocks = issuer.getCluster().getClocks();
+  clocks.arrive(issuer.warp.getClusterIndex(), shared);
+  if (barrier.getPhase() != phase)
+    clocks.complete(shared);
+}
+
 template <bool (MBarrier::*kChange)(uint32_t, Faults &)>
 static Step runTx(Warp &warp, const Op &op, LaneMask active) {
   forEachBarrier(warp, op, active,
                  [&](const Issuer &issuer, uint64_t shared, uint64_t bytes) {
+                   MBarrier *barrier = issuer.findBarrier(shared);
+                   if (!barrier)
+                     return;
                    llvm::SmallVector<Fault, 1> faults;
-                   if (MBarrier *barrier = issuer.findBarrier(shared))
-                     (barrier->*kChange)(bytes, faults);
+                   issuer.noteBarrier(shared);
+                   uint64_t phase = barrier->getPhase();
+                   if ((barrier->*kChange)(bytes, faults))
+                     noteArrival(issuer, shared, phase, *barrier);
                    issuer.report(faults);
                  });
   warp.getCluster().noteChange();
@@ -121,11 +137,14 @@ static Step runArrival(Warp &warp, const Op &op, LaneMask active,
                    if (!barrier)
                      return;
                    llvm::SmallVector<Fault, 1> faults;
+                   issuer.noteBarrier(shared);
+                   uint64_t phase = barrier->getPhase();
                    std::optional<MBarrier::State> state =
                        arrive(*barrier, value, faults);
                    issuer.report(faults);
                    if (!state)
                      return;
+                   noteArrival(issuer, shared, phase, *barrier);
                    done |= LaneMask(1) << issuer.lane;
                    warp.write(op.results[0])[issuer.lane] = *state;
                  });
@@ -180,6 +199,7 @@ static Step runWait(Warp &warp, const Op &op, LaneMask active) {
                    if (!barrier)
                      return;
                    llvm::SmallVector<Fault, 1> faults;
+                   issuer.noteBarrier(shared);
                    std::optional<bool> isComplete =
                        data.isParity ? barrier->isParityComplete(value, faults)
                                      : barrier->isComplete(value, faults);
@@ -193,6 +213,7 @@ static Step runWait(Warp &warp, const Op &op, LaneMask active) {
                    complete |= lane;
                    issuer.getHazards().observe(shared, barrier->getPhase(),
                                                cluster.getTime());
+                   cluster.getClocks().observe(warp.getClusterIndex(), shared);
                  });
   // It may give up at any time: now and then it does.
   bool givesUp = cluster.isTimedOut() ||

@@ -59,6 +59,8 @@ static Step runAlloc(Warp &warp, const Op &op, LaneMask active) {
   if (status == TensorMemory::AllocStatus::Blocked)
     return Step::Blocked;
   if (status == TensorMemory::AllocStatus::Done) {
+    warp.getCluster().getClocks().acquire(warp.getClusterIndex(),
+                                          cta.deallocations);
     issuer.checkNoBarriers({*to, 4});
     issuer.noteShared({*to, 4}, /*isStore=*/true);
     llvm::MutableArrayRef<uint8_t> bytes =
@@ -91,8 +93,11 @@ static Step runDealloc(Warp &warp, const Op &op, LaneMask active) {
   issuer.getHazards().checkDealloc(
       {cta.getRank(), kAllLaneGroups, *address & 0xFFFF, *columns},
       warp.getIndex(), faults);
-  if (cta.getTensorMemory().deallocate(*address, *columns, faults))
+  if (cta.getTensorMemory().deallocate(*address, *columns, faults)) {
+    warp.getCluster().getClocks().release(warp.getClusterIndex(),
+                                          cta.deallocations);
     warp.getCluster().noteChange();
+  }
   issuer.report(faults);
   return Step::Next;
 }

@@ -184,11 +184,15 @@ static Step runCommit(Warp &warp, const Op &op, LaneMask active) {
         issuer.toShared(addresses[lane], isGeneric(*op.instruction));
     if (!barrier)
       continue;
+    llvm::SmallVector<uint64_t, 2> barriers =
+        getBarriers(issuer, *barrier, masks);
+    for (uint64_t target : barriers)
+      issuer.noteBarrier(target);
     issuer.getCluster().getQueue().push(
-        getPipe(issuer), [issuer, works = getWorks(issuer),
-                          barriers = getBarriers(issuer, *barrier, masks)] {
+        getPipe(issuer),
+        [issuer, works = getWorks(issuer), barriers, started = issuer.start()] {
           for (uint64_t barrier : barriers)
-            issuer.arrive(barrier, works);
+            issuer.arrive(barrier, works, started);
         });
   }
   return Step::Next;

@@ -159,11 +159,12 @@ static Step runArrive(Warp &warp, const Op &op, LaneMask active) {
       issuer.report(faults);
       continue;
     }
+    issuer.noteBarrier(*shared);
     cluster.getQueue().push(
         getStream(warp),
-        [issuer, barrier = *shared,
+        [issuer, barrier = *shared, started = issuer.start(),
          works = cluster.threadGroups.getPending(issuer.getAgent())] {
-          issuer.arrive(barrier, works);
+          issuer.arrive(barrier, works, started);
         });
   }
   return Step::Next;

@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions". What the four
-// warps do together is not checked but for that they are there.
+// PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions". All four warps
+// execute each of them (`.aligned`), and a product is done once the part of
+// each warp is: one that has waited knows that all have. That they execute the
+// same ones is not checked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -239,24 +241,71 @@ static Step executeFence(Warp &warp, const Op &op, LaneMask active) {
 
 static Step executeCommit(Warp &warp, const Op &op, LaneMask active) {
   WarpgroupWork &state = warp.warpgroup;
+  Cluster &cluster = warp.getCluster();
   state.closed.push_back(std::exchange(state.open, {}));
+  ++state.closedCount;
+  state.clocks.push_back(cluster.getClocks().start(warp.getClusterIndex()));
+  cluster.noteChange();
   return Step::Next;
+}
+
+/// The warps of the warpgroup that have not exited.
+static llvm::SmallVector<Warp *, kWarpsOfGroup> getWarpgroup(Warp &warp) {
+  auto warps = warp.getCta().getWarps();
+  size_t first = warp.getIndex() / kWarpsOfGroup * kWarpsOfGroup;
+  llvm::SmallVector<Warp *, kWarpsOfGroup> group;
+  for (size_t i = first; i < std::min(first + kWarpsOfGroup, warps.size()); ++i)
+    if (warps[i]->getLive())
+      group.push_back(warps[i].get());
+  return group;
+}
+
+/// Whether the warp's first `count` groups have happened.
+static bool areDone(const WarpgroupWork &state, uint64_t count) {
+  if (state.closedCount < count)
+    return false;
+  for (uint64_t i = state.releasedCount; i < count; ++i)
+    for (const WarpgroupMma &mma : state.closed[i - state.releasedCount])
+      if (!mma.work->isDone)
+        return false;
+  return true;
+}
+
+static std::string describeWait(Warp &, const Op &, unsigned) {
+  return "other warps of the warpgroup have not closed the same groups";
 }
 
 static Step executeWait(Warp &warp, const Op &op, LaneMask active) {
   uint64_t kept = op.get<WaitData>().kept;
-  auto &closed = warp.warpgroup.closed;
-  auto isDone = [](const WarpgroupMma &mma) { return mma.work->isDone; };
-  for (size_t i = 0; i + kept < closed.size(); ++i)
-    if (!llvm::all_of(closed[i], isDone))
-      return Step::Blocked;
+  WarpgroupWork &state = warp.warpgroup;
+  auto &closed = state.closed;
   if (closed.size() <= kept)
     return Step::Next;
+  uint64_t count = state.closedCount - kept;
   Cluster &cluster = warp.getCluster();
-  while (closed.size() > kept) {
-    for (const WarpgroupMma &mma : closed.front())
-      cluster.getHazards().release(mma.work, cluster.getTime());
-    closed.pop_front();
+  llvm::SmallVector<Warp *, kWarpsOfGroup> warpgroup = getWarpgroup(warp);
+  for (Warp *other : warpgroup)
+    if (!areDone(other->warpgroup, count))
+      return Step::Blocked;
+  for (Warp *other : warpgroup) {
+    const WarpgroupWork &part = other->warpgroup;
+    for (uint64_t i = part.releasedCount; i < count; ++i)
+      for (const WarpgroupMma &mma : part.closed[i - part.releasedCount])
+        cluster.getHazards().release(mma.work, cluster.getTime());
+    cluster.getClocks().acquire(
+        warp.getClusterIndex(),
+        part.clocks[count - 1 - (part.closedCount - part.clocks.size())]);
+  }
+  closed.erase(closed.begin(), closed.end() - kept);
+  state.releasedCount = count;
+  // The clocks that one of the warps may still ask for.
+  uint64_t seen = count;
+  for (Warp *other : warpgroup)
+    seen = std::min(seen, other->warpgroup.releasedCount);
+  for (Warp *other : warpgroup) {
+    WarpgroupWork &part = other->warpgroup;
+    while (part.closedCount - part.clocks.size() < seen)
+      part.clocks.pop_front();
   }
   // The registers that others still use.
   llvm::erase_if(warp.inFlight, [](const InFlight &load) {
@@ -361,6 +410,7 @@ llvm::Error decodeWarpgroup(Decoder &decoder, Op &op) {
     data->kept = *kept;
     op.data = std::move(data);
     op.handler = executeWait;
+    op.describeWait = describeWait;
     return llvm::Error::success();
   }
   op.handler = name == "wgmma.fence" ? executeFence : executeCommit;

@@ -10,6 +10,7 @@
 #include "Decoder.h"
 #include "ProgramLayout.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace blockscale::emulator {

@@ -1,4 +1,4 @@
-//===- RaceLog.cpp - Races of threads in shared memory --------------------===//
+//===- RaceLog.cpp - Races of warps ---------------------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,87 +9,113 @@
 
 #include "blockscale/Emulator/TensorMemory.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
 
 namespace blockscale::emulator {
 
 static constexpr uint64_t kWord = 4;
 static constexpr unsigned kLanes = 16;
 
-/// The warp of an agent, among those of the whole cluster.
-static unsigned getClusterWarp(Agent agent) { return agent / 32; }
-
-bool RaceLog::races(const Event &event, const RaceAccess &access) {
-  return event.time > access.synchronised &&
-         getClusterWarp(event.agent) != getClusterWarp(access.agent);
-}
-
-llvm::MutableArrayRef<RaceLog::Word>
-RaceLog::getWords(const RaceAccess &access) {
-  size_t first = 0, count = access.size;
+RaceLog::Words RaceLog::getWords(const RaceAccess &access) {
+  size_t first = 0, end = 0;
   if (space == Space::Shared) {
     uint64_t offset = access.address & 0xFFFFFF;
     first = offset / kWord;
-    count = (offset + access.size - 1) / kWord - first + 1;
+    end = (offset + access.size - 1) / kWord + 1;
   } else {
     first = (access.address >> 16) / kLanes * TensorMemory::kColumns +
             (access.address & 0xFFFF);
+    end = first + access.size;
   }
-  if (words.size() < first + count)
-    words.resize(first + count);
-  return llvm::MutableArrayRef(words).slice(first, count);
+  if (stores.size() < end) {
+    stores.resize(std::max(end, 2 * stores.size()));
+    loads.resize(stores.size() * warps);
+  }
+  return {first, end};
 }
 
-/// "warp 3", with its CTA where that is not the one of the access.
-static std::string describeWarp(Agent agent, const RaceAccess &access) {
-  std::string text = llvm::formatv("warp {0}", getWarpOf(agent));
-  if (getRankOf(agent) != getRankOf(access.agent))
-    text += llvm::formatv(" of the CTA of rank {0}", getRankOf(agent));
-  return text;
+/// A load of the word by another warp that has not happened before the access.
+std::optional<unsigned> RaceLog::findLoad(const RaceAccess &access,
+                                          size_t word) const {
+  const uint32_t *epochs = &loads[word * warps];
+  const uint32_t *known = access.clock.data() + firstWarp;
+  bool isRace = false;
+  for (unsigned i = 0; i < warps; ++i)
+    isRace |= epochs[i] > known[i];
+  if (isRace)
+    return firstWarp + (std::mismatch(epochs, epochs + warps, known,
+                                      std::less_equal<uint32_t>())
+                            .first -
+                        epochs);
+  if (word < remoteLoads.size())
+    for (const Event &load : remoteLoads[word])
+      if (load.epoch > access.clock[load.warp])
+        return load.warp;
+  return std::nullopt;
 }
 
-void RaceLog::report(const RaceAccess &access, size_t word, Agent agent,
+void RaceLog::report(const RaceAccess &access, size_t word, unsigned warp,
                      llvm::StringRef verb, llvm::StringRef earlier,
                      Faults &faults) const {
+  // With its CTA where that is another one than that of the access.
+  auto describe = [&](unsigned which) -> std::string {
+    std::string text = llvm::formatv("warp {0}", which % warps);
+    if (which / warps != access.warp / warps)
+      text += llvm::formatv(" of the CTA of rank {0}", which / warps);
+    return text;
+  };
   std::string where =
       llvm::formatv("lane {0}, column {1} of tensor memory",
                     access.address >> 16, (access.address & 0xFFFF) + word);
   if (space == Space::Shared)
     where = llvm::formatv("byte {0:x} of shared memory",
                           (access.address & ~(kWord - 1)) + word * kWord);
-  faults.push_back(
-      {FaultKind::Hazard,
-       llvm::formatv("{0} {1} {2}, which {3} {4}, and has not waited for "
-                     "anything since",
-                     describeWarp(access.agent, access), verb, where,
-                     describeWarp(agent, access), earlier),
-       "put a barrier between the accesses of the two warps"});
+  faults.push_back({FaultKind::Hazard,
+                    llvm::formatv("{0} {1} {2}, which {3} {4}, and has not "
+                                  "waited for it since",
+                                  describe(access.warp), verb, where,
+                                  describe(warp), earlier),
+                    "put a barrier between the accesses of the two warps"});
 }
 
 void RaceLog::noteLoad(const RaceAccess &access, Faults &faults) {
+  Words words = getWords(access);
+  uint32_t now = access.clock[access.warp];
   bool isTold = false;
-  for (auto [i, word] : llvm::enumerate(getWords(access))) {
-    if (!isTold && races(word.store, access)) {
-      report(access, i, word.store.agent, "loads", "has stored", faults);
+  for (size_t i = words.first; i < words.end; ++i) {
+    const Event &store = stores[i];
+    if (!isTold && store.epoch > access.clock[store.warp]) {
+      report(access, i - words.first, store.warp, "loads", "has stored",
+             faults);
       isTold = true;
     }
-    if (getClusterWarp(word.loads[0].agent) != getClusterWarp(access.agent))
-      word.loads[1] = word.loads[0];
-    word.loads[0] = {access.time + 1, access.agent};
+    if (isOwn(access.warp)) {
+      loads[i * warps + access.warp - firstWarp] = now;
+      continue;
+    }
+    if (remoteLoads.size() < words.end)
+      remoteLoads.resize(stores.size());
+    auto &[latest, other] = remoteLoads[i];
+    if (latest.warp != access.warp)
+      other = latest;
+    latest = {now, access.warp};
   }
 }
 
 void RaceLog::noteStore(const RaceAccess &access, Faults &faults) {
+  Words words = getWords(access);
+  Event event = {access.clock[access.warp], access.warp};
   bool isTold = false;
-  for (auto [i, word] : llvm::enumerate(getWords(access))) {
-    for (const Event &load : word.loads)
-      if (!isTold && races(load, access)) {
-        report(access, i, load.agent, "stores to", "has loaded", faults);
+  for (size_t i = words.first; i < words.end; ++i) {
+    if (!isTold)
+      if (std::optional<unsigned> warp = findLoad(access, i)) {
+        report(access, i - words.first, *warp, "stores to", "has loaded",
+               faults);
         isTold = true;
       }
-    word.store = {access.time + 1, access.agent};
-    word.loads[0] = word.loads[1] = Event();
+    stores[i] = event;
   }
 }
 

@@ -16,7 +16,8 @@
 namespace blockscale::emulator {
 
 Warp::Warp(Cta &cta, unsigned index, LaneMask lanes)
-    : cta(cta), index(index), live(lanes) {
+    : cta(cta), index(index), clusterIndex(cta.getFirstWarp() + index),
+      live(lanes) {
   const ProgramFunction &kernel = cta.getCluster().getContext().kernel;
   current.depth = ~uint32_t(0);
   setSpecials();
@@ -52,6 +53,9 @@ void Warp::exit(LaneMask lanes) {
   unsigned count = llvm::popcount(lanes);
   cta.liveThreads -= count;
   getCluster().liveThreads -= count;
+  getCluster().getClocks().release(clusterIndex, cta.exits);
+  if (cta.liveThreads == 0)
+    cta.checkRemoteUses();
   getCluster().noteChange();
   // Those that wait for the rest of the warp may have all of it now.
   for (LaneGroup &group : groups)

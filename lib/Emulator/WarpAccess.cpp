@@ -192,11 +192,10 @@ llvm::ArrayRef<uint8_t> Warp::load(const Op &op, unsigned lane,
     if (HazardLog &hazards = getCluster().getHazards(); hazards.isActive())
       hazards.checkLoad({from.address, size}, faults);
     if (!op.isStrong && !bytes.empty())
-      getCluster()
-          .getCtas()[getCtaRank(from.address)]
-          ->getSharedRaces()
-          .noteLoad(makeRaceAccess(lane, from.address, size), faults);
+      noteAccess(op, lane, {from.address, size}, /*isStore=*/false, faults);
   }
+  if (op.isStrong)
+    getCluster().getClocks().acquire(clusterIndex, from, size);
   if (!faults.empty())
     report(op, lane, faults);
   return bytes;
@@ -220,20 +219,31 @@ llvm::MutableArrayRef<uint8_t> Warp::store(const Op &op, unsigned lane,
       hazards.noteStore({to.address, size}, getAgent(lane),
                         getCluster().getTime(), faults);
     if (!op.isStrong)
-      getCluster()
-          .getCtas()[getCtaRank(to.address)]
-          ->getSharedRaces()
-          .noteStore(makeRaceAccess(lane, to.address, size), faults);
+      noteAccess(op, lane, {to.address, size}, /*isStore=*/true, faults);
   }
+  if (op.isStrong)
+    release(to, size);
   if (!faults.empty())
     report(op, lane, faults);
   return bytes;
 }
 
-RaceAccess Warp::makeRaceAccess(unsigned lane, uint64_t address,
-                                uint64_t size) {
-  return {address, size, getAgent(lane), getCluster().getTime(),
-          synchronised[lane]};
+void Warp::noteAccess(const Op &op, unsigned lane, const SharedRange &range,
+                      bool isStore, Faults &faults) {
+  const ClockLog &clocks = getCluster().getClocks();
+  if (!clocks.isActive() || range.size == 0)
+    return;
+  Cta &owner = *getCluster().getCtas()[getCtaRank(range.address)];
+  RaceAccess access = {range.address, range.size, clusterIndex,
+                       clocks.get(clusterIndex)};
+  RaceLog &races = owner.getSharedRaces();
+  isStore ? races.noteStore(access, faults) : races.noteLoad(access, faults);
+  if (&owner != &cta)
+    owner.noteRemoteUse(*this, op, lane, faults);
+}
+
+void Warp::release(SpaceAddress where, uint64_t size) {
+  getCluster().getClocks().release(clusterIndex, where, size);
 }
 
 void Warp::forget(const Op &op, unsigned lane, SpaceAddress where,
@@ -278,7 +288,6 @@ Agent Warp::getAgent(unsigned lane) const {
 }
 
 void Warp::noteSynchronised(unsigned lane, uint64_t time) {
-  synchronised[lane] = time;
   getCluster().getHazards().noteSync(getAgent(lane), time);
 }
 

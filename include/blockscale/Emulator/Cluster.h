@@ -14,6 +14,7 @@
 #define BLOCKSCALE_EMULATOR_CLUSTER_H
 
 #include "blockscale/Emulator/AsyncQueue.h"
+#include "blockscale/Emulator/ClockLog.h"
 #include "blockscale/Emulator/CopyGroups.h"
 #include "blockscale/Emulator/Cta.h"
 #include "blockscale/Emulator/HazardLog.h"
@@ -58,6 +59,9 @@ struct ClusterBarrier {
   uint64_t rounds = 0;
   /// When the last round was over.
   uint64_t passed = 0;
+  /// Of those that have arrived, and of the last round.
+  VectorClock pending;
+  VectorClock completed;
 };
 
 class Cluster {
@@ -83,6 +87,8 @@ public:
   }
   Profile &getProfile() { return profile; }
   HazardLog &getHazards() { return hazards; }
+  ClockLog &getClocks() { return clocks; }
+  unsigned getWarpsOfCta() const;
   /// Warp instructions so far: the time of what happens in the cluster.
   uint64_t getTime() const { return profile.warpInstructions; }
 
@@ -115,6 +121,7 @@ private:
   void reportLimit(uint64_t limit);
 
   LaunchContext &context;
+  ClockLog clocks;
   std::vector<std::unique_ptr<Cta>> ctas;
   /// Of all CTAs, as they take turns.
   std::vector<Warp *> order;

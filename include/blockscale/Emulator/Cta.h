@@ -26,6 +26,8 @@ struct NamedBarrier {
   /// That the round expects; none before the first arrival, 0 for all that have
   /// not exited.
   std::optional<uint32_t> expected;
+  /// Of those that have arrived.
+  VectorClock clock;
 };
 
 class Cta {
@@ -36,9 +38,16 @@ public:
   const Dim3 &getId() const { return id; }
   /// In its cluster.
   unsigned getRank() const { return rank; }
+  /// Number in the cluster of its first warp.
+  unsigned getFirstWarp() const;
   llvm::ArrayRef<std::unique_ptr<Warp>> getWarps() const { return warps; }
   Memory &getShared() { return shared; }
   MBarrierTable &getBarriers() { return barriers; }
+  /// A thread of another CTA of the cluster, or what it starts, uses the shared
+  /// memory, which must still be there: for that, somebody here must wait.
+  void noteRemoteUse(Warp &warp, const Op &op, unsigned lane, Faults &faults);
+  /// All threads have exited.
+  void checkRemoteUses();
   RaceLog &getSharedRaces() { return sharedRaces; }
   RaceLog &getTensorRaces() { return tensorRaces; }
   /// Made when first asked for.
@@ -51,8 +60,16 @@ public:
   std::array<NamedBarrier, 16> namedBarriers;
   /// Threads that have not exited.
   uint32_t liveThreads = 0;
+  /// Of those that have exited, and of those that have freed tensor memory.
+  VectorClock exits;
+  VectorClock deallocations;
 
 private:
+  struct RemoteUse {
+    uint32_t epoch = 0;
+    const Op *op = nullptr;
+    unsigned lane = 0;
+  };
   Cluster &cluster;
   Dim3 id;
   unsigned rank;
@@ -60,8 +77,10 @@ private:
   uint64_t dynamicOffset = 0;
   Memory shared;
   MBarrierTable barriers;
-  RaceLog sharedRaces = RaceLog(RaceLog::Space::Shared);
-  RaceLog tensorRaces = RaceLog(RaceLog::Space::Tensor);
+  RaceLog sharedRaces;
+  RaceLog tensorRaces;
+  /// The latest one of each warp that has used it.
+  std::map<Warp *, RemoteUse> remoteUses;
   std::unique_ptr<TensorMemory> tensor;
   std::vector<std::unique_ptr<Warp>> warps;
 };

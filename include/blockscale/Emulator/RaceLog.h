@@ -1,4 +1,4 @@
-//===- RaceLog.h - Races of threads in shared memory ------------*- C++ -*-===//
+//===- RaceLog.h - Races of warps -------------------------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,13 +8,13 @@
 // Two warps that access the same bytes of shared memory, or cells of tensor
 // memory, one of them storing, must wait for each other in between. What a warp
 // starts (a copy, a product) is an access when it is started; whether it has
-// been waited for is not known here. Every word remembers who stored last and
-// who loaded since; a warp that meets the access of another one, and has
-// not waited for anything since that was done, has found a race.
+// been waited for is not known here. Every word remembers who stored last, and
+// when each warp has loaded; a warp has found a race where it meets the access
+// of another one that has not happened before, by the clocks of ClockLog.
 //
-// It is lenient: any wait that succeeded counts, whoever was waited for; the
-// threads of a warp never race; and what is strong in PTX (atomics, volatile,
-// relaxed, acquire and release accesses) is left out.
+// The threads of a warp never race, two stores do not (they are often the
+// same), and what is strong in PTX (atomics, volatile, relaxed, acquire and
+// release accesses) is left out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,9 @@
 #define BLOCKSCALE_EMULATOR_RACELOG_H
 
 #include "blockscale/Emulator/Report.h"
-#include "blockscale/Emulator/SyncLog.h"
+#include "blockscale/Emulator/VectorClock.h"
 
-#include "llvm/ADT/ArrayRef.h"
-
+#include <array>
 #include <vector>
 
 namespace blockscale::emulator {
@@ -35,10 +34,9 @@ namespace blockscale::emulator {
 struct RaceAccess {
   uint64_t address;
   uint64_t size;
-  Agent agent;
-  uint64_t time;
-  /// Of the last wait of the thread that succeeded.
-  uint64_t synchronised;
+  /// Among those of the cluster, and its clock.
+  unsigned warp;
+  const VectorClock &clock;
 };
 
 /// Of one memory of a CTA.
@@ -50,32 +48,42 @@ public:
     /// In cells of 16 lanes by a column; sizes are in columns.
     Tensor,
   };
-  explicit RaceLog(Space space) : space(space) {}
+  /// Of the CTA of this rank, whose CTAs have as many warps.
+  RaceLog(Space space, unsigned rank, unsigned warps)
+      : space(space), warps(warps), firstWarp(rank * warps) {}
 
-  /// A fault for the first word that another warp stored too late.
+  /// A fault for the first word whose store has not happened before.
   void noteLoad(const RaceAccess &access, Faults &faults);
-  /// And for one that another warp has loaded.
+  /// And for one of whose loads one has not.
   void noteStore(const RaceAccess &access, Faults &faults);
 
 private:
   struct Event {
-    /// Plus one; 0 for none.
-    uint64_t time = 0;
-    Agent agent = 0;
+    /// 0 for none.
+    uint32_t epoch = 0;
+    uint32_t warp = 0;
   };
-  struct Word {
-    Event store;
-    /// The latest load, and the latest of another warp than that.
-    Event loads[2];
+  struct Words {
+    size_t first;
+    size_t end;
   };
-  static bool races(const Event &event, const RaceAccess &access);
-  llvm::MutableArrayRef<Word> getWords(const RaceAccess &access);
-  void report(const RaceAccess &access, size_t word, Agent agent,
+  Words getWords(const RaceAccess &access);
+  bool isOwn(unsigned warp) const { return warp - firstWarp < warps; }
+  std::optional<unsigned> findLoad(const RaceAccess &access, size_t word) const;
+  void report(const RaceAccess &access, size_t word, unsigned warp,
               llvm::StringRef verb, llvm::StringRef earlier,
               Faults &faults) const;
 
   Space space;
-  std::vector<Word> words;
+  /// Of each CTA.
+  unsigned warps;
+  unsigned firstWarp;
+  /// Of each word.
+  std::vector<Event> stores;
+  /// Epochs of each word and warp of the CTA.
+  std::vector<uint32_t> loads;
+  /// Of other CTAs: the latest load, and the latest of another warp than that.
+  std::vector<std::array<Event, 2>> remoteLoads;
 };
 
 } // namespace blockscale::emulator

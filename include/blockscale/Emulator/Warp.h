@@ -27,7 +27,6 @@ namespace blockscale::emulator {
 
 class Cta;
 class Cluster;
-struct RaceAccess;
 struct ProgramFunction;
 
 /// The lanes of a mask, from the lowest: `for (unsigned lane : lanesOf(mask))`.
@@ -172,8 +171,12 @@ public:
                                        SpaceAddress to, uint64_t size,
                                        uint64_t alignment);
 
-  /// An access for the logs of races.
-  RaceAccess makeRaceAccess(unsigned lane, uint64_t address, uint64_t size);
+  /// A plain access of the CTA's memory at a shared address, for the logs of
+  /// races.
+  void noteAccess(const Op &op, unsigned lane, const SharedRange &range,
+                  bool isStore, Faults &faults);
+  /// A strong store, which others that see it come behind.
+  void release(SpaceAddress where, uint64_t size);
   /// Makes bytes that a lane wrote uninitialised again.
   void forget(const Op &op, unsigned lane, SpaceAddress where, uint64_t size);
 
@@ -215,6 +218,8 @@ public:
   /// Of the cluster.
   uint64_t getTime();
   unsigned getIndex() const { return index; }
+  /// Among the warps of the cluster.
+  unsigned getClusterIndex() const { return clusterIndex; }
   /// A lane among the threads of the cluster.
   Agent getAgent(unsigned lane) const;
   uint32_t getThread(unsigned lane) const { return index * kWarpSize + lane; }
@@ -258,6 +263,7 @@ private:
 
   Cta &cta;
   unsigned index;
+  unsigned clusterIndex;
   LaneMask live;
   /// The group that executes, taken out of `groups`.
   LaneGroup current;
@@ -276,8 +282,6 @@ private:
   /// SpecialRegister * 4 + component; those that change are written on reading.
   std::vector<std::array<uint64_t, kWarpSize>> specials;
   LaneValues sink;
-  /// Time of each thread's last wait for others that succeeded.
-  std::array<uint64_t, kWarpSize> synchronised = {};
 };
 
 } // namespace blockscale::emulator

@@ -15,6 +15,7 @@
 #define BLOCKSCALE_EMULATOR_WARPGROUPWORK_H
 
 #include "blockscale/Emulator/AsyncWork.h"
+#include "blockscale/Emulator/VectorClock.h"
 
 #include <deque>
 #include <optional>
@@ -30,12 +31,18 @@ struct WarpgroupMma {
   uint32_t depth;
 };
 
-/// Those of a warp.
+/// Those of a warp. Products are of the warpgroup: a wait is for the part of
+/// each of its warps.
 struct WarpgroupWork {
   /// Since the last commit.
   std::vector<WarpgroupMma> open;
   /// Oldest first.
   std::deque<std::vector<WarpgroupMma>> closed;
+  /// Groups that were closed so far, of which as many have been waited for.
+  uint64_t closedCount = 0;
+  uint64_t releasedCount = 0;
+  /// What had happened before each of the latest groups was closed.
+  std::deque<ClockRef> clocks;
   /// Of the queue.
   std::optional<uint64_t> stream;
   /// A wgmma.fence was executed.
