@@ -113,6 +113,12 @@ static cl::opt<bool>
             cl::desc("Print instructions, bytes, bank conflicts and MMAs"),
             cl::cat(category));
 
+static cl::opt<bool>
+    strict("strict",
+           cl::desc("Report uses of tcgen05.ld's registers before a wait that "
+                    "follows, too"),
+           cl::cat(category));
+
 /// "FILE:LINE:COL: error: MESSAGE" for each error at a place, else as the
 /// tool's.
 static void printErrors(llvm::StringRef file, llvm::Error errors) {
@@ -189,6 +195,7 @@ static llvm::Error execute(llvm::StringRef text) {
   options.jobs = jobs;
   options.trace = trace ? &llvm::errs() : nullptr;
   options.profile = profile;
+  options.strict = strict;
   Report report;
   llvm::Expected<Profile> counted =
       runKernel(**program, device, request, options, report);
@@ -221,7 +228,8 @@ static llvm::Error checkOptions() {
                                  &maxSteps,
                                  &jobs,
                                  &trace,
-                                 &profile};
+                                 &profile,
+                                 &strict};
   for (const cl::Option *option : options)
     if (option->getNumOccurrences())
       return llvm::createStringError("expected --" + option->ArgStr +
