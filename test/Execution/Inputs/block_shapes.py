@@ -11,6 +11,7 @@ import numpy as np
 import values
 from expect import Expectations
 from module import Module
+from ops import function_of
 from reference import (E2M1, E2M3, E3M2, E4M3, E5M2, expand_scale, from_bf16, pack, quantize_mx,
                        quantize_nvfp4, swizzle)
 
@@ -32,8 +33,8 @@ SWIZZLED = ", #blockscale.layout<swizzle_128x4>"
 @dataclass
 class Op:
     """A function that quantizes x [.., M, K]. `source` is the attribute of a global
-    operand, with one value for each batch element where `each` holds; `dynamic`
-    says which dimensions are."""
+    operand, `form` its type: scalar, rank_0 or one value for each batch element (each)
+    or row (row); `dynamic` says which dimensions are."""
 
     name: str
     recipe: str
@@ -44,7 +45,7 @@ class Op:
     swizzled: bool
     x: str
     source: str
-    each: bool
+    form: str
     dynamic: tuple
     shape: tuple
 
@@ -57,32 +58,40 @@ class Op:
             return (*batch, m, cols) if self.scale_dim == "k" else (*batch, k, rows)
         return (*batch, cols, rows) if self.transposed else (*batch, rows, cols)
 
-    def text(self):
-        *batch, m, k = (None if is_dynamic else size
-                        for is_dynamic, size in zip(self.dynamic, self.shape))
-        scale = self.scale_shape((*batch, m, k))
-        x = tensor((*batch, m, k), self.x)
-        data = tensor((*batch, k, m) if self.transposed else (*batch, m, k), self.data)
-        scale = tensor(scale, "f8E4M3FN" if self.recipe in NVFP4_RECIPES else "f8E8M0FNU",
+    def operands(self, shape):
+        """Attribute and type of each argument after x, where x has this shape."""
+        shapes = {"rank_0": (), "each": shape[:-2], "row": shape[:-1]}
+        value = "f32" if self.form == "scalar" else tensor(shapes[self.form], "f32")
+        return [(self.source, value)] if self.source else []
+
+    def signature(self):
+        """The op with {0}, {1}, .. for its arguments, their types, those of its results."""
+        shape = tuple(None if is_dynamic else size
+                      for is_dynamic, size in zip(self.dynamic, self.shape))
+        *batch, m, k = shape
+        x = tensor(shape, self.x)
+        data = tensor((*batch, k, m) if self.transposed else shape, self.data)
+        scale = tensor(self.scale_shape(shape),
+                       "f8E8M0FNU" if self.recipe in MX_RECIPES else "f8E4M3FN",
                        SWIZZLED if self.swizzled else "")
-        arguments, attributes = f"%x: {x}", f"block [{self.block[0]}, {self.block[1]}]"
-        attributes += " transposed" * self.transposed
+        attributes = f"block [{self.block[0]}, {self.block[1]}]" + " transposed" * self.transposed
         attributes += f" scale_dim {self.scale_dim}" if self.scale_dim else ""
         attributes += f" recipe {self.recipe}"
-        if self.source:
-            value = tensor(batch if self.each else (), "f32")
-            arguments += f", %g: {value}"
-            attributes += f" {self.source}(%g : {value})"
-        return (f"func.func @{self.name}({arguments}) -> ({data}, {scale}) {{\n"
-                f"  %q, %s = blockscale.quantize %x {attributes} : {x} -> {data}, {scale}\n"
-                f"  return %q, %s : {data}, {scale}\n}}\n")
+        operands = self.operands(shape)
+        for i, (name, type) in enumerate(operands, 1):
+            attributes += f" {name}({{{i}}} : {type})"
+        return (f"quantize {{0}} {attributes} : {x} -> {data}, {scale}",
+                [x, *(type for _, type in operands)], [data, scale])
+
+    def text(self):
+        return function_of(self.name, *self.signature())
 
     def arguments(self, random, shape):
         x = values.floats(random, shape, np.uint16 if self.x == "bf16" else np.float32)
         if not self.source:
             return [x]
         limits = (-12, 4) if self.source == "global_scale" else (-4, 20)
-        batch = shape[:-2] if self.each else ()
+        batch = shape[:-2] if self.form == "each" else ()
         return [x, np.asarray(np.exp2(random.uniform(*limits, batch)), np.float32)]
 
     def results(self, stored, *factor):
@@ -143,7 +152,7 @@ def draw_ops(random, fraction):
         source = pick("", "global_scale", "global_amax") if recipe in NVFP4_RECIPES else ""
         yield Op(f"f{i}", recipe, data, block, transposed, scale_dim,
                  any_layout and pick(True, True, False), pick("f32", "bf16"), source,
-                 pick(True, False), tuple(random.random(batch + 2) < 0.6),
+                 pick("each", "rank_0"), tuple(random.random(batch + 2) < 0.6),
                  draw_shape(random, block, recipe, batch))
 
 

@@ -63,8 +63,8 @@ class Functions:
             place.mkdir(parents=True, exist_ok=True)
             functions = [function for function, one in zip(self._functions, drawn)
                          if one == i or not divided]
-            module = Module("".join(_text(*function[:4]) for function in functions), place,
-                            cpu=cpu)
+            module = Module("".join(function_of(*function[:4]) for function in functions),
+                            place, cpu=cpu)
             for name, op, _, results, cases in functions:
                 for arguments, wanted in cases:
                     shapes = [np.shape(array) for array in arguments]
@@ -74,7 +74,8 @@ class Functions:
         expect.finish()
 
 
-def _text(name, op, arguments, results):
+def function_of(name, op, arguments, results):
+    """The text of a function that is one op, written as for `Functions.add`."""
     names = [f"%a{i}" for i in range(len(arguments))]
     signature = ", ".join(f"{n}: {t}" for n, t in zip(names, arguments))
     values = ", ".join(f"%r{i}" for i in range(len(results)))

@@ -7,6 +7,9 @@ import numpy as np
 from reference import to_bf16
 
 BLOCK = 16
+# Global values: zero, subnormal, smallest normal, ordinary, largest, infinite, NaN; negative.
+GLOBALS = np.array([0, 1e-45, 1e-39, 2.0**-126, 1e-8, 2.0**-20, 1 / 2688, 1, 1.5, 2688, 2.0**100,
+                    3.4028235e38, np.inf, np.nan, -0.0, -1], np.float32)
 
 
 def normal(random):
