@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Thousands of random shapes of every op against numpy, bytes and bounds.
+"""Thousands of random shapes of every op against numpy, bytes and bounds, and of
+every kind of kernel for SM100, in the emulator, against the CPU.
 
-Runs test/Execution/Inputs/quantize.py, block_shapes.py and matmul.py with many
-seeds, for this CPU and for the x86-64 baseline. A process that crashes counts as one failure; its
-seed is in the output. The last line is `N passed, N failed`.
+Runs test/Execution/Inputs/quantize.py, block_shapes.py, matmul.py and
+sm100_kernels.py with many seeds, for this CPU and for the x86-64 baseline. A process
+that crashes counts as one failure; its seed is in the output. The last line is `N passed, N failed`.
 
   scripts/long/random-shapes.py [SEEDS [FIRST]]
 """
@@ -23,7 +24,7 @@ BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 INPUTS = ROOT / "test/Execution/Inputs"
 PYTHON = ROOT / ".venv/bin/python"
 OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],
-           "matmul.py": ["--functions", "32", "--shapes", "10"]}
+           "matmul.py": ["--functions", "32", "--shapes", "10"], "sm100_kernels.py": []}
 
 
 def run(job):

@@ -1,0 +1,253 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs every kind of kernel for SM100 in the emulator, under both schedules, and
+compares every byte with the CPU. Kinds that have no kernel must be refused with
+their message.
+
+Each kind has two calls, the first under the prompt schedule, the second under the
+adversarial one, on sizes below, or on random ones where there is a seed."""
+
+import argparse
+import bisect
+import itertools
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+import values
+from expect import Expectations, first_difference
+from module import Module
+from ops import function_of
+from sm100_kinds import kinds
+
+# K in blocks of 16 and of 32. A thread has 64 elements, a tile of scales 4 columns:
+# whole ones only; two or three, then less; less than one; one, then padding.
+WIDTHS = ((128, 128), (176, 160), (16, 32), (96, 64))
+# Of the two calls. Kinds that share a kernel have the same.
+WIDTHS_OF_CALLS = ((0, 1), (2, 3), (1, 0), (3, 2))
+# M: one row; some; some of a second tile of scales.
+HEIGHTS = (1, 37, 130)
+CALLS_OF_A_RUN = 48
+MOST_ELEMENTS = 1 << 16  # of a matrix
+FLOATS = {"bf16": np.uint16, "f32": np.float32}
+
+
+def subnormal_bf16(random):
+    return random.integers(-127, 128, values.BLOCK) * 2.0**-133
+
+
+def powers_of_two(random):
+    """Ones, mostly: exact in every format."""
+    return np.where(random.random(values.BLOCK) < 0.7, 1.0, 2.0 ** random.integers(-8, 8))
+
+
+BLOCKS = (*values.TAME, *values.WILD, subnormal_bf16, powers_of_two)
+
+
+@dataclass
+class Call:
+    kind: object
+    arrays: list  # arguments
+    paths: list  # of their files
+    wanted: list = None  # the CPU's results
+
+
+def check_refused(all_kinds, folder, expect):
+    """Whether the compiler says of each kind what it should."""
+    text, lines = [], [0]
+    for i, kind in enumerate(all_kinds):
+        text.append(function_of(f"f{i}", *kind.signature()) + "// -----\n")
+        lines.append(lines[-1] + text[-1].count("\n"))
+    module = folder / "refused.mlir"
+    module.write_text("".join(text))
+    run = subprocess.run(["blockscale-opt", "--split-input-file", "--blockscale-to-sm100", module,
+                          "-o", os.devnull], capture_output=True, text=True)
+    errors = {}
+    for line, message in re.findall(r":(\d+):\d+: error: (.*)", run.stderr):
+        errors.setdefault(bisect.bisect_left(lines, int(line)) - 1, message)
+    for i, kind in enumerate(all_kinds):
+        wanted, got = kind.refusal(), errors.get(i, "no error")
+        expect.record(f"{kind}", None if wanted in got else f"expected '{wanted}', but got {got}")
+
+
+def draw_widths(random, seed):
+    if seed is None:
+        return WIDTHS
+    return [tuple(int(block * random.integers(1, 14 if random.random() < 0.8 else 300))
+                  for block in (16, 32)) for _ in WIDTHS]
+
+
+def draw_shape(random, seed, rank, i, k):
+    """Of the input of call `i`, whose rows have `k` elements."""
+    if seed is None:
+        return *(2,) * (rank - 2), HEIGHTS[i % len(HEIGHTS)], k
+    lead = [int(size) for size in random.integers(1, 4, rank - 2)]
+    m = int(random.integers(0, 8 if random.random() < 0.5 else 300))
+    return *lead, min(m, MOST_ELEMENTS // k), k
+
+
+def draw_factor(random, kind, shape):
+    """A global value: a power of two, any, or an edge."""
+    batch = shape[:-2] if kind.form == "each" else ()
+    low, high = (-12, 4) if kind.source == "global_scale" else (-4, 20)
+    exponents = random.uniform(low, high, batch)
+    choice = random.integers(3)
+    factor = np.exp2(np.round(exponents) if choice else exponents)
+    if choice == 2:
+        factor = random.choice(values.GLOBALS, batch)
+    return np.asarray(factor, np.float32)
+
+
+class Inputs:
+    """Random arguments, which lie in `folder`. Calls share inputs of a shape."""
+
+    def __init__(self, folder, random):
+        self._folder, self._random = folder, random
+        self._inputs, self._count = {}, 0
+
+    def call(self, kind, shape):
+        arrays = [self._input(shape, kind.x)]
+        if kind.source:
+            arrays.append(self._save(draw_factor(self._random, kind, shape)))
+        return Call(replace(kind, shape=shape), *map(list, zip(*arrays)))
+
+    def _input(self, shape, element):
+        if (shape, element) not in self._inputs:
+            array = values.floats(self._random, shape, FLOATS[element], BLOCKS)
+            self._inputs[shape, element] = self._save(array)
+        return self._inputs[shape, element]
+
+    def _save(self, array):
+        self._count += 1
+        path = self._folder / f"in{self._count}.npy"
+        np.save(path, array)
+        return array, path
+
+
+def function_of_calls(calls):
+    """A function of everything that the calls take and give, and its input files."""
+    arguments, body, results = {}, [], []
+    for i, call in enumerate(calls):
+        op, types, given = call.kind.signature()
+        names = [arguments.setdefault((path, type), f"%a{len(arguments)}")
+                 for path, type in zip(call.paths, types, strict=True)]
+        body.append(f"  %q{i}, %s{i} = blockscale.{op.format(*names)}\n")
+        results += given
+    signature = ", ".join(f"{name}: {type}" for (_, type), name in arguments.items())
+    types, names = ", ".join(results), ", ".join(f"%q{i}, %s{i}" for i in range(len(calls)))
+    text = (f"func.func @calls({signature}) -> ({types}) {{\n{''.join(body)}"
+            f"  return {names} : {types}\n}}\n")
+    return text, [path for path, _ in arguments]
+
+
+def emulate(calls, folder, options):
+    """Why there are no results, or None; those of each call."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text, inputs = function_of_calls(calls)
+    module = folder / "module.mlir"
+    module.write_text(text)
+    outputs = [folder / f"out{i}.npy" for i in range(2 * len(calls))]
+    command = ["blockscale-run", module, "--on=emulator", *options]
+    command += itertools.chain.from_iterable(("--in", path) for path in inputs)
+    command += itertools.chain.from_iterable(("--out", path) for path in outputs)
+    run = subprocess.run(command, capture_output=True, text=True,
+                         env={**os.environ, "BLOCKSCALE_NUM_THREADS": "1"})
+    if run.returncode or run.stderr:
+        return f"exit status {run.returncode}: {run.stderr[-2000:]}", []
+    arrays = [np.load(path) for path in outputs]
+    for path in outputs:
+        path.unlink()
+    return None, list(zip(arrays[::2], arrays[1::2]))
+
+
+def matrix_kind(kind):
+    """The quantizer of one matrix of any size."""
+    return replace(kind, shape=kind.shape[-2:], dynamic=(True, True),
+                   form="scalar" if kind.source else "rank_0")
+
+
+def compute_on_cpu(calls, folder, cpu):
+    """Sets the wanted results of calls. Their matrices are computed one by one, by a
+    function for all of a kind: compiling it takes most of the time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    functions, names = {}, []
+    for call in calls:
+        op, arguments, results = matrix_kind(call.kind).signature()
+        function = (f"f{len(functions)}", op, arguments, results)
+        names.append(functions.setdefault(op, function)[0])
+    module = Module("".join(function_of(*f) for f in functions.values()), folder, cpu=cpu)
+    for name, call in zip(names, calls):
+        x, *factors = call.arrays
+        lead = x.shape[:-2]
+        parts = [module.call(name, x[i], *(np.broadcast_to(f, lead)[i] for f in factors))
+                 for i in np.ndindex(lead)]
+        call.wanted = [np.stack(each).reshape(*lead, *each[0].shape) for each in zip(*parts)]
+
+
+def draw_calls(found, folder, seed):
+    """The calls of each kind."""
+    random = np.random.default_rng(seed or 0)
+    inputs, widths, kernels, calls = Inputs(folder, random), draw_widths(random, seed), {}, []
+    for i, kind in enumerate(found):
+        key = (kind.recipe, kind.data, kind.x, kind.swizzled, kind.source, kind.form)
+        turn = kernels.setdefault(key, len(kernels))
+        calls.append([])
+        for number, width in enumerate(WIDTHS_OF_CALLS[(turn + turn // 4) % 4]):
+            k = widths[width][kind.block[1] == 32]
+            shape = draw_shape(random, seed, len(kind.shape), i + number, k)
+            calls[-1].append(inputs.call(kind, shape))
+    return calls
+
+
+def divided(calls, size):
+    return [calls[i:i + size] for i in range(0, len(calls), size)]
+
+
+def run(options, expect):
+    folder = Path(options.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    all_kinds = list(kinds())
+    refused = [kind for kind in all_kinds if kind.refusal()]
+    calls = draw_calls([kind for kind in all_kinds if not kind.refusal()], folder, options.seed)
+    print(f"{len(calls)} kinds of kernels, {len(refused)} kinds refused")
+    schedules = (("--schedule=prompt",), ("--schedule=adversarial", f"--seed={options.seed or 1}"))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        # Long tasks first.
+        on_cpu = [pool.submit(compute_on_cpu, sum(part, []), folder / f"cpu{i}", options.cpu)
+                  for i, part in enumerate(divided(calls, -(-len(calls) // os.cpu_count())))]
+        checked = pool.submit(check_refused, refused, folder, expect)
+        runs = []
+        for schedule, called in zip(schedules, zip(*calls)):
+            # Calls of a kernel follow each other.
+            called = sorted(called, key=lambda call: (call.kind.shape[-1], call.kind.recipe))
+            for batch in divided(called, CALLS_OF_A_RUN):
+                place = folder / f"run{len(runs)}"
+                runs.append((batch, schedule, pool.submit(emulate, batch, place, schedule)))
+        for each in (*on_cpu, checked):
+            each.result()
+        for batch, schedule, future in runs:
+            problem, results = future.result()
+            if problem:
+                expect.record(f"{schedule}: {batch[0].kind} and those after it", problem)
+            for call, got in zip(batch, results):
+                expect.record(f"{schedule}: {call.kind}", first_difference(call.wanted, got))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="where to compile")
+    parser.add_argument("--seed", type=int, help="of sizes at random and of the schedule")
+    parser.add_argument("--cpu", default="host", help="to compare with")
+    expect = Expectations()
+    run(parser.parse_args(), expect)
+    expect.finish()
+
+
+if __name__ == "__main__":
+    main()
