@@ -67,7 +67,8 @@ static FailureOr<FunctionType> getSignature(func::FuncOp function) {
          << count << " arguments and no results";
 }
 
-FailureOr<std::string> emitLaunchPlan(ModuleOp module, StringRef chip) {
+FailureOr<std::string> emitLaunchPlan(ModuleOp module, StringRef chip,
+                                      std::vector<std::string> *blobs) {
   std::vector<plan::Kernel> kernels;
   std::vector<plan::Function> functions;
   for (auto gpuModule : module.getOps<gpu::GPUModuleOp>()) {
@@ -92,7 +93,7 @@ FailureOr<std::string> emitLaunchPlan(ModuleOp module, StringRef chip) {
       return failure();
     functions.push_back(std::move(*built));
   }
-  return plan::print(chip, kernels, functions);
+  return plan::print(chip, kernels, functions, blobs);
 }
 
 } // namespace blockscale

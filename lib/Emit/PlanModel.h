@@ -102,9 +102,10 @@ struct Kernel {
   std::vector<Parameter::Kind> parameters;
 };
 
-/// The JSON text.
+/// The JSON text. Contents of constants are in it, or added to `blobs`.
 std::string print(llvm::StringRef chip, llvm::ArrayRef<Kernel> kernels,
-                  llvm::ArrayRef<Function> functions);
+                  llvm::ArrayRef<Function> functions,
+                  std::vector<std::string> *blobs);
 
 } // namespace blockscale::plan
 

@@ -67,7 +67,8 @@ namespace {
 /// Small arrays and objects stay on one line.
 class Printer {
 public:
-  explicit Printer(llvm::raw_ostream &os) : json(os, /*IndentSize=*/2) {}
+  Printer(llvm::raw_ostream &os, std::vector<std::string> *blobs)
+      : json(os, /*IndentSize=*/2), blobs(blobs) {}
 
   void print(StringRef chip, ArrayRef<Kernel> kernels,
              ArrayRef<Function> functions);
@@ -82,8 +83,10 @@ private:
   void print(ArrayRef<Buffer> buffers, Buffer::Role role, StringRef key);
   void print(const Buffer &buffer);
   void print(const Launch &launch, ArrayRef<Buffer> buffers);
+  void printData(const std::string &data);
 
   json::OStream json;
+  std::vector<std::string> *blobs;
 };
 
 } // namespace
@@ -105,6 +108,23 @@ static json::Object toJson(const Parameter &parameter,
   return json::Object{{kind, static_cast<int64_t>(parameter.number.bits)}};
 }
 
+/// The place of a constant in `blobs`, where equal ones are once.
+static int64_t findOrAdd(std::vector<std::string> &blobs,
+                         const std::string &data) {
+  auto found = llvm::find(blobs, data);
+  int64_t number = found - blobs.begin();
+  if (found == blobs.end())
+    blobs.push_back(data);
+  return number;
+}
+
+void Printer::printData(const std::string &data) {
+  if (blobs)
+    attribute("blob", findOrAdd(*blobs, data));
+  else
+    attribute("data", llvm::encodeBase64(data));
+}
+
 void Printer::print(const Buffer &buffer) {
   json.objectBegin();
   attribute("name", buffer.name);
@@ -123,7 +143,7 @@ void Printer::print(const Buffer &buffer) {
   attribute("bytes", toJson(buffer.bytes));
   attribute("alignment", buffer.alignment);
   if (buffer.role == Buffer::Role::Constant)
-    attribute("data", llvm::encodeBase64(buffer.data));
+    printData(buffer.data);
   json.objectEnd();
 }
 
@@ -210,10 +230,11 @@ void Printer::print(StringRef chip, ArrayRef<Kernel> kernels,
 }
 
 std::string print(StringRef chip, ArrayRef<Kernel> kernels,
-                  ArrayRef<Function> functions) {
+                  ArrayRef<Function> functions,
+                  std::vector<std::string> *blobs) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  Printer(os).print(chip, kernels, functions);
+  Printer(os, blobs).print(chip, kernels, functions);
   os << "\n";
   return text;
 }

@@ -25,6 +25,9 @@ namespace {
 /// Reads a plan's objects; `function` is the one being read.
 class LaunchPlanReader : public PlanReader {
 public:
+  explicit LaunchPlanReader(const std::vector<std::string_view> &blobs)
+      : blobs(blobs) {}
+
   LaunchPlan readPlan(const JsonValue &value);
 
 private:
@@ -52,6 +55,7 @@ private:
   void checkDifferent(const JsonValue &at, std::vector<std::string> names,
                       const std::string &what);
 
+  const std::vector<std::string_view> &blobs;
   LaunchPlan plan;
   PlanFunction function;
   /// Whether dim i is the size of an argument, or an argument.
@@ -176,7 +180,7 @@ PlanBuffer LaunchPlanReader::readBuffer(const JsonValue &value, Role role) {
                       "bytes", "alignment", "scalar"});
   else if (role == Role::Constant)
     checkKeys(value, {"name", "type", "element", "layout", "dtype", "shape",
-                      "bytes", "alignment", "data"});
+                      "bytes", "alignment", "data", "blob"});
   else
     checkKeys(value, {"name", "type", "element", "layout", "dtype", "shape",
                       "bytes", "alignment"});
@@ -230,9 +234,20 @@ void LaunchPlanReader::readShape(const JsonValue &value, PlanBuffer &buffer) {
 }
 
 void LaunchPlanReader::readData(const JsonValue &value, PlanBuffer &buffer) {
-  const JsonValue *data = get(value, "data", Kind::String);
+  if (!value.find("data") == !value.find("blob"))
+    fail(value, "expected a constant to have one of 'data' and 'blob'");
+  const JsonValue *data = getOptional(value, "data", Kind::String);
   if (data && !decodeBase64(data->string, buffer.data))
     fail(*data, "expected the data to be text of base 64");
+  const JsonValue *blob = getOptional(value, "blob", Kind::Integer);
+  if (!blob)
+    return;
+  if (blob->integer < 0 || static_cast<size_t>(blob->integer) >= blobs.size())
+    return fail(*blob, "expected the number of one of the " +
+                           std::to_string(blobs.size()) +
+                           " constants of a bundle, but got " +
+                           std::to_string(blob->integer));
+  buffer.blob = blobs[blob->integer];
 }
 
 PlanConstraint LaunchPlanReader::readConstraint(const JsonValue &value) {
@@ -433,11 +448,12 @@ PlanTensorMap LaunchPlanReader::readTensorMap(const JsonValue &value) {
   return map;
 }
 
-Result<LaunchPlan> blockscale::runtime::parseLaunchPlan(std::string_view text) {
+Result<LaunchPlan> blockscale::runtime::parseLaunchPlan(
+    std::string_view text, const std::vector<std::string_view> &blobs) {
   Result<JsonValue> value = parseJson(text);
   if (!value.ok())
     return value.status();
-  LaunchPlanReader reader;
+  LaunchPlanReader reader(blobs);
   LaunchPlan plan = reader.readPlan(*value);
   if (!reader.ok())
     return reader.getStatus();

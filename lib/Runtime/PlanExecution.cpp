@@ -30,7 +30,7 @@ blockscale::runtime::allocateBuffers(const ResolvedFunction &function,
     if (buffer.role == PlanBuffer::Role::Argument)
       content = arguments[i].data; // arguments are the first buffers
     else if (buffer.role == PlanBuffer::Role::Constant)
-      content = buffer.data.data();
+      content = buffer.getData();
     if (!content || bytes == 0)
       continue;
     Status status = device.upload(*address, content, bytes);
@@ -46,10 +46,11 @@ static Status checkAlignment(const ResolvedFunction &function,
     const PlanBuffer &buffer = function.function->buffers[i];
     if (!buffer.isScalar && addresses[i] % buffer.alignment != 0)
       return Status::failure("@" + function.function->name +
-                             ": expected the address of " + buffer.name +
-                             " to be a multiple of " +
-                             std::to_string(buffer.alignment) + ", but got " +
-                             std::to_string(addresses[i]));
+                                 ": expected the address of " + buffer.name +
+                                 " to be a multiple of " +
+                                 std::to_string(buffer.alignment) +
+                                 ", but got " + std::to_string(addresses[i]),
+                             ErrorKind::Misaligned);
   }
   return Status::success();
 }
@@ -64,7 +65,7 @@ static std::vector<uint8_t> toBytes(uint64_t value, size_t size) {
 
 static Result<std::vector<uint8_t>> encode(const ResolvedParameter &resolved,
                                            const BufferAddresses &addresses,
-                                           LaunchDevice &device) {
+                                           StepDevice &device) {
   const PlanParameter &parameter = *resolved.parameter;
   switch (parameter.kind) {
   case ParameterKind::Pointer:
@@ -84,8 +85,7 @@ static Result<std::vector<uint8_t>> encode(const ResolvedParameter &resolved,
 
 static Status runLaunch(const ResolvedFunction &function,
                         const ResolvedStep &step,
-                        const BufferAddresses &addresses,
-                        LaunchDevice &device) {
+                        const BufferAddresses &addresses, StepDevice &device) {
   const ResolvedLaunch &resolved = step.launch;
   DeviceLaunch launch;
   launch.kernel = &function.plan->kernels[step.step->launch->kernel].name;
@@ -102,9 +102,20 @@ static Status runLaunch(const ResolvedFunction &function,
   return device.launch(launch);
 }
 
+uint64_t blockscale::runtime::placeWorkspaces(const ResolvedFunction &function,
+                                              uint64_t base,
+                                              BufferAddresses &addresses) {
+  uint64_t total = 0;
+  for (size_t i : function.function->getBuffers(PlanBuffer::Role::Workspace)) {
+    addresses[i] = base + total;
+    total += alignWorkspace(function.buffers[i].bytes);
+  }
+  return total;
+}
+
 Status blockscale::runtime::runSteps(const ResolvedFunction &function,
                                      const BufferAddresses &addresses,
-                                     LaunchDevice &device) {
+                                     StepDevice &device) {
   Status status = checkAlignment(function, addresses);
   for (const ResolvedStep &step : function.steps) {
     if (!status.ok())

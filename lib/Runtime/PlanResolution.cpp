@@ -187,6 +187,7 @@ void Resolver::checkConstraints() {
 }
 
 void Resolver::resolveBuffers() {
+  uint64_t workspaceBytes = 0;
   for (const PlanBuffer &buffer : function.buffers) {
     ResolvedBuffer &result = resolved.buffers.emplace_back();
     result.bytes = evaluate(buffer.bytes, "the bytes of " + buffer.name);
@@ -204,9 +205,14 @@ void Resolver::resolveBuffers() {
            formatNpyShape(result.shape) + ", but got " +
            std::to_string(result.bytes));
     if (buffer.role == PlanBuffer::Role::Constant &&
-        buffer.data.size() != result.bytes)
+        buffer.getDataSize() != result.bytes)
       fail("expected " + std::to_string(result.bytes) + " bytes of data for " +
-           buffer.name + ", but got " + std::to_string(buffer.data.size()));
+           buffer.name + ", but got " + std::to_string(buffer.getDataSize()));
+    if (buffer.role != PlanBuffer::Role::Workspace)
+      continue;
+    workspaceBytes += alignWorkspace(result.bytes);
+    if (workspaceBytes > std::numeric_limits<int64_t>::max())
+      return fail("expected all workspaces to have less than 2^63 bytes");
   }
 }
 

@@ -11,15 +11,19 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace blockscale {
 
 /// The launch plan (docs/LaunchPlan.md) of a module that
 /// `blockscale-to-sm100` has lowered for `chip`, before its kernels become PTX:
 /// the public functions, whose bodies are evaluated symbolically. Host code
-/// that a plan does not express is an error at its op.
-mlir::FailureOr<std::string> emitLaunchPlan(mlir::ModuleOp module,
-                                            llvm::StringRef chip);
+/// that a plan does not express is an error at its op. The contents of
+/// constants are in the plan, or for a bundle added to `blobs`, equal ones
+/// once.
+mlir::FailureOr<std::string>
+emitLaunchPlan(mlir::ModuleOp module, llvm::StringRef chip,
+               std::vector<std::string> *blobs = nullptr);
 
 /// NumPy's name of the type that .npy files and plans hold elements of `type`
 /// as, in storage form; none where there is no such type.

@@ -50,8 +50,15 @@ struct PlanBuffer {
   int64_t alignment = 1;
   /// An argument passed by value; its shape is empty.
   bool isScalar = false;
-  /// The content of a constant.
+  /// The content of a constant: its own, or that of a bundle's constant, which
+  /// must outlive the plan.
   std::vector<uint8_t> data;
+  std::optional<std::string_view> blob;
+
+  const uint8_t *getData() const {
+    return blob ? reinterpret_cast<const uint8_t *>(blob->data()) : data.data();
+  }
+  size_t getDataSize() const { return blob ? blob->size() : data.size(); }
 };
 
 /// `offset` bytes into a buffer.
@@ -155,8 +162,11 @@ extern const std::vector<std::string_view> kRelationNames;
 
 /// Reads and validates the JSON form: unknown and missing members, names that
 /// stand for nothing, parameters that are not the kernel's. A failure begins
-/// with "LINE:COLUMN: ".
-Result<LaunchPlan> parseLaunchPlan(std::string_view text);
+/// with "LINE:COLUMN: ". `blobs` are the constants of the bundle that the plan
+/// is in.
+Result<LaunchPlan>
+parseLaunchPlan(std::string_view text,
+                const std::vector<std::string_view> &blobs = {});
 
 } // namespace blockscale::runtime
 

@@ -28,24 +28,29 @@ struct DeviceLaunch {
   std::vector<std::vector<uint8_t>> parameters;
 };
 
-/// Device addresses are numbers; 0 is none. Work is done in the order of the
-/// calls.
-class LaunchDevice {
+/// Does the steps in the order of the calls. Device addresses are numbers; 0 is
+/// none.
+class StepDevice {
 public:
-  virtual ~LaunchDevice() = default;
+  virtual ~StepDevice() = default;
 
-  /// Memory whose content is undefined. `name` is for messages.
-  virtual Result<uint64_t> allocate(const std::string &name, uint64_t bytes,
-                                    uint64_t alignment) = 0;
-  virtual Status upload(uint64_t to, const uint8_t *from, uint64_t bytes) = 0;
-  /// Waits for the work so far.
-  virtual Status download(uint8_t *to, uint64_t from, uint64_t bytes) = 0;
   virtual Status copy(uint64_t to, uint64_t from, uint64_t bytes) = 0;
   /// The 128 bytes of a tensor map whose tensor begins at `address`.
   virtual Result<std::vector<uint8_t>>
   encodeTensorMap(const PlanTensorMap &plan, const ResolvedTensorMap &map,
                   uint64_t address) = 0;
   virtual Status launch(const DeviceLaunch &launch) = 0;
+};
+
+/// The same with memory.
+class LaunchDevice : public StepDevice {
+public:
+  /// Memory whose content is undefined. `name` is for messages.
+  virtual Result<uint64_t> allocate(const std::string &name, uint64_t bytes,
+                                    uint64_t alignment) = 0;
+  virtual Status upload(uint64_t to, const uint8_t *from, uint64_t bytes) = 0;
+  /// Waits for the work so far.
+  virtual Status download(uint8_t *to, uint64_t from, uint64_t bytes) = 0;
 };
 
 /// Device addresses of a function's buffers, by their numbers; those of scalars
@@ -59,10 +64,15 @@ allocateBuffers(const ResolvedFunction &function,
                 const std::vector<PlanArgument> &arguments,
                 LaunchDevice &device);
 
+/// Gives the workspaces addresses in one piece of memory that begins at `base`,
+/// a multiple of 256, and returns the bytes that it must have.
+uint64_t placeWorkspaces(const ResolvedFunction &function, uint64_t base,
+                         BufferAddresses &addresses);
+
 /// Runs the steps, without any allocation. Fails before the first one where an
 /// address is not aligned as the plan says.
 Status runSteps(const ResolvedFunction &function,
-                const BufferAddresses &addresses, LaunchDevice &device);
+                const BufferAddresses &addresses, StepDevice &device);
 
 } // namespace blockscale::runtime
 

@@ -79,6 +79,12 @@ struct ResolvedFunction {
   std::vector<ResolvedStep> steps;
 };
 
+/// Bytes of a workspace up to where the next one begins. Allocators of devices
+/// align to 256 bytes, which is the most that plans ask for.
+constexpr uint64_t alignWorkspace(uint64_t bytes) {
+  return (bytes + 255) / 256 * 256;
+}
+
 /// Fails where the arguments are not of the function's types, where a
 /// constraint does not hold and where a size or launch is out of its limits.
 Result<ResolvedFunction> resolve(const LaunchPlan &plan,

@@ -14,22 +14,44 @@
 
 namespace blockscale::runtime {
 
+/// What went wrong, for callers that act on it.
+enum class ErrorKind {
+  /// What the caller gave is not what is expected.
+  InvalidArgument,
+  InvalidBundle,
+  NotFound,
+  File,
+  NoDriver,
+  DriverTooOld,
+  NoDevice,
+  WrongChip,
+  Misaligned,
+  OutOfMemory,
+  /// Any other error of the driver.
+  Driver,
+};
+
 /// Success, or a message that names the rule, the expected and the found.
 class [[nodiscard]] Status {
 public:
   static Status success() { return Status(); }
-  static Status failure(std::string message) {
+  static Status failure(std::string message,
+                        ErrorKind kind = ErrorKind::InvalidArgument) {
     Status status;
     status.text = std::move(message);
+    status.errorKind = kind;
     return status;
   }
 
   bool ok() const { return !text.has_value(); }
   /// The message of a failure, empty on success.
   std::string message() const { return text.value_or(std::string()); }
+  /// Of a failure.
+  ErrorKind kind() const { return errorKind; }
 
 private:
   std::optional<std::string> text;
+  ErrorKind errorKind = ErrorKind::InvalidArgument;
 };
 
 /// A value, or the failed Status that stands in its place.

@@ -1,0 +1,71 @@
+//===- Bundle.h - A module's plans and PTX in one file ----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All that a machine with a driver needs to run a module: for each chip a
+// launch plan and the kernels' PTX, and the constants that the plans share.
+// docs/LaunchPlan.md describes the bytes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_RUNTIME_BUNDLE_H
+#define BLOCKSCALE_RUNTIME_BUNDLE_H
+
+#include "blockscale/Runtime/LaunchPlan.h"
+
+#include <memory>
+
+namespace blockscale::runtime {
+
+inline constexpr uint32_t kBundleVersion = 1;
+
+/// What a bundle is written from.
+struct BundleContent {
+  struct Target {
+    /// The launch plan, whose chip is the target's.
+    std::string plan;
+    /// Empty where the plan has no kernels.
+    std::string ptx;
+  };
+  std::vector<Target> targets;
+  /// Those that the plans give by number.
+  std::vector<std::string> constants;
+};
+
+std::string writeBundle(const BundleContent &content);
+
+/// A bundle that was read and validated whole. Everything in it lives as long
+/// as it does.
+class Bundle {
+public:
+  struct Target {
+    LaunchPlan plan;
+    /// A NUL follows. Empty where there are no kernels.
+    std::string_view ptx;
+    /// Of the PTX, as in ".version 8.8".
+    std::string ptxVersion;
+  };
+
+  /// Failures name what is damaged, the expected and the found.
+  static Result<std::shared_ptr<const Bundle>> parse(std::string bytes);
+  /// The same of a file; failures begin with its path.
+  static Result<std::shared_ptr<const Bundle>> read(const std::string &path);
+
+  const std::vector<Target> &getTargets() const { return targets; }
+  /// Names of the targets' chips.
+  std::vector<std::string_view> getChips() const;
+
+private:
+  friend class BundleReader;
+  explicit Bundle(std::string bytes) : bytes(std::move(bytes)) {}
+
+  std::string bytes;
+  std::vector<Target> targets;
+};
+
+} // namespace blockscale::runtime
+
+#endif // BLOCKSCALE_RUNTIME_BUNDLE_H

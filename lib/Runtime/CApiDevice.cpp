@@ -1,0 +1,191 @@
+//===- CApiDevice.cpp - Devices and launches, from C ----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CApi.h"
+#include "blockscale/Runtime/CudaModule.h"
+
+using namespace blockscale::runtime;
+using Role = PlanBuffer::Role;
+
+// C names.
+// NOLINTBEGIN(readability-identifier-naming)
+struct blockscale_device {
+  std::shared_ptr<const CudaContext> context;
+};
+
+struct blockscale_module {
+  std::shared_ptr<const CudaModule> module;
+};
+// NOLINTEND(readability-identifier-naming)
+
+blockscale_status blockscale_device_open(int ordinal, const char *driver,
+                                         blockscale_device **device) {
+  Status status = checkNotNull({{"device", device}});
+  if (!status.ok())
+    return report(status);
+  Result<std::shared_ptr<const CudaContext>> context =
+      CudaContext::open(ordinal, driver ? driver : "");
+  if (!context.ok())
+    return report(context.status());
+  *device = new blockscale_device{*context};
+  return BLOCKSCALE_OK;
+}
+
+void blockscale_device_close(blockscale_device *device) { delete device; }
+
+const char *blockscale_device_name(const blockscale_device *device) {
+  return device->context->getName().c_str();
+}
+
+int blockscale_device_capability(const blockscale_device *device) {
+  ComputeCapability capability = device->context->getCapability();
+  return capability.major * 10 + capability.minor;
+}
+
+int blockscale_device_driver_version(const blockscale_device *device) {
+  return device->context->getDriverVersion();
+}
+
+blockscale_status blockscale_device_allocate(const blockscale_device *device,
+                                             uint64_t bytes,
+                                             uint64_t *address) {
+  Status status = checkNotNull({{"device", device}, {"address", address}});
+  if (!status.ok())
+    return report(status);
+  Result<uint64_t> allocated = device->context->allocate(bytes, "the caller");
+  if (!allocated.ok())
+    return report(allocated.status());
+  *address = *allocated;
+  return BLOCKSCALE_OK;
+}
+
+void blockscale_device_free(const blockscale_device *device, uint64_t address) {
+  device->context->release(address);
+}
+
+blockscale_status blockscale_device_upload(const blockscale_device *device,
+                                           uint64_t to, const void *from,
+                                           uint64_t bytes) {
+  Status status = checkNotNull({{"device", device}});
+  if (status.ok() && bytes > 0)
+    status = checkNotNull({{"from", from}});
+  if (status.ok())
+    status =
+        device->context->upload(to, static_cast<const uint8_t *>(from), bytes);
+  return report(status);
+}
+
+blockscale_status blockscale_device_download(const blockscale_device *device,
+                                             void *to, uint64_t from,
+                                             uint64_t bytes) {
+  Status status = checkNotNull({{"device", device}});
+  if (status.ok() && bytes > 0)
+    status = checkNotNull({{"to", to}});
+  if (status.ok())
+    status = device->context->download(static_cast<uint8_t *>(to), from, bytes);
+  return report(status);
+}
+
+blockscale_status blockscale_device_synchronize(const blockscale_device *device,
+                                                void *stream) {
+  Status status = checkNotNull({{"device", device}});
+  return report(status.ok() ? device->context->synchronize(stream) : status);
+}
+
+blockscale_status blockscale_module_load(const blockscale_bundle *bundle,
+                                         const blockscale_device *device,
+                                         blockscale_module **module) {
+  Status status = checkNotNull(
+      {{"bundle", bundle}, {"device", device}, {"module", module}});
+  if (!status.ok())
+    return report(status);
+  Result<std::shared_ptr<const CudaModule>> loaded =
+      CudaModule::load(bundle->bundle, device->context);
+  if (!loaded.ok())
+    return report(loaded.status());
+  *module = new blockscale_module{*loaded};
+  return BLOCKSCALE_OK;
+}
+
+void blockscale_module_unload(blockscale_module *module) { delete module; }
+
+size_t blockscale_module_target(const blockscale_module *module) {
+  return module->module->getTarget();
+}
+
+/// Puts the addresses of a role in their places.
+static Status place(const ResolvedFunction &function, Role role,
+                    const char *what, const uint64_t *given, size_t count,
+                    BufferAddresses &addresses) {
+  std::string name = "@" + function.function->name;
+  std::vector<size_t> numbers = function.function->getBuffers(role);
+  if (count != numbers.size())
+    return Status::failure(name + ": expected the addresses of " +
+                           std::to_string(numbers.size()) + " " + what +
+                           ", but got " + std::to_string(count));
+  if (count > 0 && !given)
+    return Status::failure(name + ": expected the addresses of " + what +
+                           ", but got null");
+  for (size_t i = 0; i < count; ++i) {
+    const PlanBuffer &buffer = function.function->buffers[numbers[i]];
+    uint64_t bytes = function.buffers[numbers[i]].bytes;
+    if (!buffer.isScalar && bytes > 0 && given[i] == 0)
+      return Status::failure(name + ": expected the address of " + buffer.name +
+                             ", which has " + std::to_string(bytes) +
+                             " bytes, but got null");
+    // Of an empty buffer nothing is accessed, so its address may be anything.
+    addresses[numbers[i]] = bytes > 0 ? given[i] : 0;
+  }
+  return Status::success();
+}
+
+static Status placeWorkspace(const ResolvedFunction &function,
+                             uint64_t workspace, BufferAddresses &addresses) {
+  std::string name = "@" + function.function->name;
+  uint64_t bytes = placeWorkspaces(function, workspace, addresses);
+  if (bytes > 0 && workspace == 0)
+    return Status::failure(name + ": expected a workspace of " +
+                           std::to_string(bytes) + " bytes, but got null");
+  if (bytes > 0 && alignWorkspace(workspace) != workspace)
+    return Status::failure(name +
+                               ": expected the address of the workspace to "
+                               "be a multiple of " +
+                               std::to_string(alignWorkspace(1)) +
+                               ", but got " + std::to_string(workspace),
+                           ErrorKind::Misaligned);
+  return Status::success();
+}
+
+blockscale_status blockscale_launch(const blockscale_module *module,
+                                    const blockscale_call *call,
+                                    const uint64_t *arguments,
+                                    size_t argumentCount,
+                                    const uint64_t *results, size_t resultCount,
+                                    uint64_t workspace, void *stream) {
+  Status status = checkNotNull({{"module", module}, {"call", call}});
+  if (!status.ok())
+    return report(status);
+  const ResolvedFunction &function = call->resolved;
+  const CudaModule &loaded = *module->module;
+  if (function.plan != &loaded.getPlan())
+    return report(Status::failure(
+        "@" + function.function->name + ": expected a function of the " +
+        loaded.getPlan().chip + " target that was loaded, but got one of " +
+        (function.plan->chip == loaded.getPlan().chip ? "another bundle"
+                                                      : function.plan->chip)));
+  BufferAddresses addresses = loaded.getConstants(*function.function);
+  status = place(function, Role::Argument, "arguments", arguments,
+                 argumentCount, addresses);
+  if (status.ok())
+    status = place(function, Role::Result, "results", results, resultCount,
+                   addresses);
+  if (status.ok())
+    status = placeWorkspace(function, workspace, addresses);
+  if (status.ok())
+    status = loaded.launch(function, addresses, stream);
+  return report(status);
+}

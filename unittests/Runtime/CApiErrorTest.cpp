@@ -1,0 +1,243 @@
+//===- CApiErrorTest.cpp - What the C interface refuses -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CApiTest.h"
+
+using namespace blockscale::runtime;
+
+namespace {
+
+TEST_F(CApiTest, AddressesAreChecked) {
+  ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
+  takeLog();
+  blockscale_call *call = makeScale(4);
+  auto launch = [&](uint64_t x, uint64_t y, size_t count) {
+    const uint64_t arguments[] = {x, 0};
+    return blockscale_launch(module, call, arguments, count, &y, 1, 0, nullptr);
+  };
+  EXPECT_EQ(launch(0x1008, 0x2000, 2), BLOCKSCALE_MISALIGNED);
+  EXPECT_STREQ(blockscale_last_error(),
+               "@scale: expected the address of x to be a multiple of 16, but "
+               "got 4104");
+  EXPECT_EQ(launch(0x1000, 0, 2), BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(),
+               "@scale: expected the address of y, which has 16 bytes, but got "
+               "null");
+  EXPECT_EQ(launch(0x1000, 0x2000, 1), BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(),
+               "@scale: expected the addresses of 2 arguments, but got 1");
+  EXPECT_EQ(takeLog(), "");
+  blockscale_call_destroy(call);
+}
+
+TEST_F(CApiTest, ArgumentsAreChecked) {
+  openBundle();
+  const int64_t n = 1000001;
+  const int64_t *shape = &n;
+  const float g = 1;
+  blockscale_argument arguments[] = {{BLOCKSCALE_FLOAT32, 1, shape, nullptr},
+                                     {BLOCKSCALE_FLOAT32, 0, nullptr, &g}};
+  blockscale_call *call = nullptr;
+  auto create = [&](size_t count) {
+    EXPECT_EQ(blockscale_call_create(find("scale"), arguments, count, &call),
+              BLOCKSCALE_INVALID_ARGUMENT);
+    EXPECT_EQ(call, nullptr);
+    return std::string(blockscale_last_error());
+  };
+  EXPECT_EQ(create(2), "@scale: expected n to be at most a million (<= "
+                       "1000000), but got 1000001");
+  EXPECT_EQ(create(1), "@scale: expected 2 arguments, but got 1");
+  arguments[0].dtype = BLOCKSCALE_INT32;
+  EXPECT_EQ(create(2), "@scale: expected x to have dtype float32 "
+                       "(tensor<?xf32>), but got int32");
+  arguments[0].dtype = static_cast<blockscale_dtype>(12);
+  EXPECT_EQ(create(2), "@scale: argument 0: expected a dtype, but got 12");
+  arguments[0] = {BLOCKSCALE_FLOAT32, 0, nullptr, nullptr};
+  EXPECT_EQ(create(2), "@scale: expected x to have shape (n,), but got ()");
+  arguments[0].rank = 1;
+  EXPECT_EQ(create(2), "@scale: argument 0: expected a shape, but got null");
+  arguments[0].shape = shape;
+  arguments[1].scalar = nullptr;
+  EXPECT_EQ(create(2), "@scale: argument 1: expected the value of a scalar, "
+                       "but got null");
+  EXPECT_EQ(blockscale_call_create(nullptr, arguments, 2, &call),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected function to be a pointer, but got null");
+}
+
+TEST_F(CApiTest, NamesAreChecked) {
+  openBundle();
+  const blockscale_function *function = nullptr;
+  EXPECT_EQ(blockscale_function_find(bundle, 0, "f", &function),
+            BLOCKSCALE_NOT_FOUND);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected the name of a function of the plan (scale, tile, "
+               "ranks), but got 'f'");
+  EXPECT_EQ(blockscale_function_find(bundle, 1, "f", &function),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_EQ(function, nullptr);
+  EXPECT_STREQ(blockscale_status_name(BLOCKSCALE_NOT_FOUND),
+               "BLOCKSCALE_NOT_FOUND");
+  EXPECT_EQ(blockscale_status_name(static_cast<blockscale_status>(12)),
+            nullptr);
+}
+
+TEST_F(CApiTest, BundlesAreChecked) {
+  EXPECT_EQ(blockscale_bundle_open(path("none").c_str(), &bundle),
+            BLOCKSCALE_FILE);
+  EXPECT_EQ(blockscale_bundle_open(create("bad", "bad").c_str(), &bundle),
+            BLOCKSCALE_INVALID_BUNDLE);
+  EXPECT_EQ(blockscale_bundle_open(nullptr, &bundle),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_EQ(bundle, nullptr);
+}
+
+TEST_F(CApiTest, NoDriver) {
+  EXPECT_EQ(blockscale_device_open(0, "/nowhere/libcuda.so.1", &device),
+            BLOCKSCALE_NO_DRIVER);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected the library of a CUDA driver, but none could be "
+               "loaded: tried /nowhere/libcuda.so.1 (/nowhere/libcuda.so.1: "
+               "cannot open shared object file: No such file or directory)");
+  setenv("BLOCKSCALE_LIBCUDA", "/elsewhere/libcuda.so", 1);
+  EXPECT_EQ(blockscale_device_open(0, nullptr, &device), BLOCKSCALE_NO_DRIVER);
+  unsetenv("BLOCKSCALE_LIBCUDA");
+  EXPECT_NE(std::string(blockscale_last_error()).find("/elsewhere/"),
+            std::string::npos);
+  // A library, but not that one.
+  EXPECT_EQ(blockscale_device_open(0, "libc.so.6", &device),
+            BLOCKSCALE_NO_DRIVER);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected the CUDA driver's library to have cuInit, but it has "
+               "not");
+  EXPECT_EQ(device, nullptr);
+}
+
+TEST_F(CApiTest, NoDevice) {
+  set("devices=0");
+  EXPECT_EQ(openDevice(), BLOCKSCALE_NO_DEVICE);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected the number of a GPU below 0, but got 0");
+  set("cuInit=100");
+  EXPECT_EQ(openDevice(), BLOCKSCALE_NO_DEVICE);
+  EXPECT_STREQ(blockscale_last_error(), "cuInit: error 100");
+}
+
+TEST_F(CApiTest, OtherChips) {
+  set("capability=89");
+  EXPECT_EQ(load(), BLOCKSCALE_WRONG_CHIP);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected a bundle with kernels that Fake GPU (compute "
+               "capability 8.9) runs, but got kernels for sm_90");
+}
+
+/// Of several targets the best is loaded; functions of the others cannot be
+/// launched.
+TEST_F(CApiTest, ChoosesATarget) {
+  content.targets.push_back(
+      {replace(content.targets[0].plan, "sm_90", "sm_80"),
+       replace(content.targets[0].ptx, "target sm_90", "target sm_80")});
+  set("capability=86");
+  ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
+  EXPECT_EQ(blockscale_module_target(module), 1u);
+  blockscale_call *call = makeScale(4);
+  const uint64_t arguments[] = {0x1000, 0};
+  const uint64_t result = 0x2000;
+  EXPECT_EQ(
+      blockscale_launch(module, call, arguments, 2, &result, 1, 0, nullptr),
+      BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(),
+               "@scale: expected a function of the sm_80 target that was "
+               "loaded, but got one of sm_90");
+  blockscale_call_destroy(call);
+}
+
+TEST_F(CApiTest, DriversThatAreTooOld) {
+  set("version=11080,cuModuleLoadDataEx=222");
+  EXPECT_EQ(load(), BLOCKSCALE_DRIVER_TOO_OLD);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected a driver that knows version 8.0 of PTX, which the "
+               "kernels for sm_90 are written in, but got one of CUDA 11.8");
+}
+
+/// A driver without the functions that came last runs what does not need them.
+TEST_F(CApiTest, DriversWithoutFunctions) {
+  openBundle();
+  set("version=11040");
+  ASSERT_EQ(blockscale_device_open(0, BLOCKSCALE_FAKE_CUDA_OLD, &device),
+            BLOCKSCALE_OK)
+      << blockscale_last_error();
+  ASSERT_EQ(blockscale_module_load(bundle, device, &module), BLOCKSCALE_OK)
+      << blockscale_last_error();
+  blockscale_call *call = nullptr;
+  ASSERT_EQ(blockscale_call_create(find("ranks"), nullptr, 0, &call),
+            BLOCKSCALE_OK);
+  const uint64_t results[] = {allocate(32), allocate(5)};
+  EXPECT_EQ(blockscale_launch(module, call, nullptr, 0, results, 2, 0, nullptr),
+            BLOCKSCALE_DRIVER_TOO_OLD);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected a driver of CUDA 11.8 or later for clusters, but got "
+               "one of CUDA 11.4");
+  blockscale_call_destroy(call);
+  for (uint64_t address : results)
+    blockscale_device_free(device, address);
+}
+
+TEST_F(CApiTest, PtxThatIsRefused) {
+  set("cuModuleLoadDataEx=218");
+  EXPECT_EQ(load(), BLOCKSCALE_DRIVER_ERROR);
+  EXPECT_STREQ(blockscale_last_error(),
+               "cannot load the kernels for sm_90 on Fake GPU (compute "
+               "capability 9.0): cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX:\n"
+               "line 7: no such thing");
+}
+
+TEST_F(CApiTest, KernelsThatAreMissing) {
+  content.targets[0].ptx =
+      replace(content.targets[0].ptx, ".entry tile_f32(", ".entry tile(");
+  EXPECT_EQ(load(), BLOCKSCALE_INVALID_BUNDLE);
+  EXPECT_STREQ(blockscale_last_error(), "expected the PTX for sm_90 to have "
+                                        "the kernel tile_f32, but it has not");
+}
+
+TEST_F(CApiTest, MemoryThatIsShort) {
+  set("memory=100");
+  ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
+  uint64_t address = 1;
+  EXPECT_EQ(blockscale_device_allocate(device, 4096, &address),
+            BLOCKSCALE_OUT_OF_MEMORY);
+  EXPECT_EQ(address, 1u);
+  EXPECT_STREQ(blockscale_last_error(),
+               "cannot allocate 4096 bytes for the caller on Fake GPU: "
+               "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
+  EXPECT_EQ(blockscale_device_allocate(device, 0, &address), BLOCKSCALE_OK);
+  EXPECT_EQ(address, 0u);
+  blockscale_module_unload(module);
+  module = nullptr;
+  // Not even the constants.
+  set("memory=4");
+  EXPECT_EQ(blockscale_module_load(bundle, device, &module),
+            BLOCKSCALE_OUT_OF_MEMORY);
+}
+
+TEST_F(CApiTest, ErrorsOfLaunches) {
+  ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
+  blockscale_call *call = makeScale(4);
+  set("cuLaunchKernel=719");
+  const uint64_t arguments[] = {0x1000, 0};
+  const uint64_t result = 0x2000;
+  EXPECT_EQ(
+      blockscale_launch(module, call, arguments, 2, &result, 1, 0, nullptr),
+      BLOCKSCALE_DRIVER_ERROR);
+  EXPECT_STREQ(blockscale_last_error(),
+               "launch of scale_f32 with grid 1x1x1, block 256x1x1, cluster "
+               "1x1x1 and 0 bytes of shared memory: CUDA_ERROR_LAUNCH_FAILED");
+  blockscale_call_destroy(call);
+}
+
+} // namespace

@@ -1,0 +1,390 @@
+//===- FakeCuda.cpp - A driver without a GPU ------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A libcuda for tests of the runtime: the memory of its GPU is the host's, and
+// it knows the kernels of test/Data/cuda by name. $FAKE_CUDA says what is
+// different, NAME=NUMBER with commas between them:
+//
+//   version=12040    of the driver
+//   capability=90    of the GPU
+//   devices=0        their number
+//   memory=4096      bytes that can be allocated in all
+//   CALL=RESULT      what a function of the driver returns instead of working
+//
+// $FAKE_CUDA_LOG is a file to which the calls that matter are added. The two
+// functions that drivers got last are left out of a library that is built with
+// FAKE_CUDA_OLD.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+
+// The driver's names.
+// NOLINTBEGIN(readability-identifier-naming)
+
+namespace {
+
+struct Kernel {
+  std::string name;
+  std::map<int, int> attributes;
+};
+
+struct Module {
+  std::string ptx;
+  std::map<std::string, Kernel> kernels;
+};
+
+struct EncodedMap {
+  uint64_t address;
+  uint64_t bytes;
+};
+
+std::map<uint64_t, size_t> allocations;
+size_t allocatedBytes = 0;
+int contextDepth = 0;
+
+/// A setting of $FAKE_CUDA.
+int getSetting(const std::string &name, int otherwise) {
+  const char *variable = std::getenv("FAKE_CUDA");
+  std::string settings = variable ? "," + std::string(variable) : "";
+  size_t found = settings.find("," + name + "=");
+  return found == std::string::npos
+             ? otherwise
+             : static_cast<int>(std::strtol(
+                   settings.c_str() + found + name.size() + 2, nullptr, 10));
+}
+
+void log(const std::string &line) {
+  const char *path = std::getenv("FAKE_CUDA_LOG");
+  FILE *file = path ? std::fopen(path, "a") : nullptr;
+  if (!file)
+    return;
+  std::fprintf(file, "%s\n", line.c_str());
+  std::fclose(file);
+}
+
+/// The result of a call: what the settings say, or an error where no context
+/// is current.
+int begin(const char *call) {
+  int result = getSetting(call, 0);
+  return result == 0 && contextDepth == 0 ? 201 : result;
+}
+
+template <typename T>
+T getParameter(void **parameters, int number) {
+  T value;
+  std::memcpy(&value, parameters[number], sizeof(T));
+  return value;
+}
+
+template <typename T>
+T *toPointer(uint64_t address) {
+  return reinterpret_cast<T *>(address); // NOLINT(performance-no-int-to-ptr)
+}
+
+void runKernel(const Kernel &kernel, void **parameters, unsigned gridX,
+               unsigned clusterX) {
+  if (kernel.name == "scale_f32") {
+    auto *y = toPointer<float>(getParameter<uint64_t>(parameters, 0));
+    auto *x = toPointer<float>(getParameter<uint64_t>(parameters, 1));
+    auto g = getParameter<float>(parameters, 2);
+    auto n = getParameter<uint64_t>(parameters, 3);
+    for (uint64_t i = 0; i < n; ++i)
+      y[i] = x[i] * g;
+  } else if (kernel.name == "tile_f32") {
+    auto from = getParameter<EncodedMap>(parameters, 0);
+    auto to = getParameter<EncodedMap>(parameters, 1);
+    std::memcpy(toPointer<char>(to.address), toPointer<char>(from.address),
+                from.bytes);
+  } else if (kernel.name == "cluster_rank") {
+    auto *ranks = toPointer<uint32_t>(getParameter<uint64_t>(parameters, 0));
+    for (unsigned i = 0; i < gridX; ++i)
+      ranks[i] = i % clusterX + 16 * clusterX;
+  }
+}
+
+std::string toText(const unsigned *sizes) {
+  return std::to_string(sizes[0]) + "x" + std::to_string(sizes[1]) + "x" +
+         std::to_string(sizes[2]);
+}
+
+int launch(const Kernel &kernel, const unsigned *grid, const unsigned *block,
+           const unsigned *cluster, unsigned shared, void *stream,
+           void **parameters) {
+  constexpr int kMaxDynamicSharedBytes = 8;
+  constexpr unsigned kWithoutAsking = 48 * 1024;
+  auto limit = kernel.attributes.find(kMaxDynamicSharedBytes);
+  unsigned allowed = limit == kernel.attributes.end()
+                         ? kWithoutAsking
+                         : static_cast<unsigned>(limit->second);
+  log("launch " + kernel.name + " grid " + toText(grid) + " block " +
+      toText(block) + " cluster " + toText(cluster) + " shared " +
+      std::to_string(shared) + (stream ? " on a stream" : ""));
+  if (grid[0] * grid[1] * grid[2] == 0 || shared > allowed)
+    return 1;
+  runKernel(kernel, parameters, grid[0], cluster[0]);
+  return 0;
+}
+
+struct LaunchAttribute {
+  int id;
+  char pad[4];
+  unsigned cluster[16];
+};
+
+struct LaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared;
+  void *stream;
+  LaunchAttribute *attributes;
+  unsigned numAttributes;
+};
+
+} // namespace
+
+extern "C" {
+
+int cuInit(unsigned) { return getSetting("cuInit", 0); }
+
+int cuDriverGetVersion(int *version) {
+  *version = getSetting("version", 13000);
+  return 0;
+}
+
+int cuGetErrorName(int result, const char **text) {
+  *text = result == 2     ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : result == 218 ? "CUDA_ERROR_INVALID_PTX"
+          : result == 719 ? "CUDA_ERROR_LAUNCH_FAILED"
+                          : nullptr;
+  return *text ? 0 : 1;
+}
+
+int cuGetErrorString(int result, const char **text) {
+  *text = result == 2 ? "out of memory" : nullptr;
+  return *text ? 0 : 1;
+}
+
+int cuDeviceGetCount(int *count) {
+  *count = getSetting("devices", 1);
+  return 0;
+}
+
+int cuDeviceGet(int *device, int ordinal) {
+  *device = ordinal;
+  return 0;
+}
+
+int cuDeviceGetName(char *name, int size, int) {
+  std::snprintf(name, size, "Fake GPU");
+  return 0;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int) {
+  int capability = getSetting("capability", 90);
+  *value = attribute == 75   ? capability / 10
+           : attribute == 76 ? capability % 10
+           : attribute == 97 ? 232448
+                             : 0;
+  return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int) {
+  static char primary;
+  *context = &primary;
+  return 0;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int) { return 0; }
+
+int cuCtxPushCurrent_v2(void *) {
+  ++contextDepth;
+  return 0;
+}
+
+int cuCtxPopCurrent_v2(void **) {
+  --contextDepth;
+  return 0;
+}
+
+int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
+  if (int result = begin("cuMemAlloc"))
+    return result;
+  log("alloc " + std::to_string(bytes));
+  if (bytes == 0)
+    return 1;
+  if (allocatedBytes + bytes >
+      static_cast<size_t>(getSetting("memory", 1 << 30)))
+    return 2;
+  void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *address = reinterpret_cast<uint64_t>(memory);
+  allocations[*address] = bytes;
+  allocatedBytes += bytes;
+  return 0;
+}
+
+int cuMemFree_v2(uint64_t address) {
+  auto found = allocations.find(address);
+  if (found == allocations.end())
+    return 1;
+  log("free " + std::to_string(found->second));
+  allocatedBytes -= found->second;
+  allocations.erase(found);
+  std::free(toPointer<void>(address));
+  return 0;
+}
+
+int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
+  std::memset(toPointer<void>(address), value, bytes);
+  return begin("cuMemsetD8");
+}
+
+int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
+  std::memcpy(toPointer<void>(to), from, bytes);
+  return begin("cuMemcpyHtoD");
+}
+
+int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
+  std::memcpy(to, toPointer<void>(from), bytes);
+  return begin("cuMemcpyDtoH");
+}
+
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes,
+                         void *stream) {
+  log("copy " + std::to_string(bytes) + (stream ? " on a stream" : ""));
+  std::memcpy(toPointer<void>(to), toPointer<void>(from), bytes);
+  return begin("cuMemcpyDtoDAsync");
+}
+
+int cuModuleLoadDataEx(void **module, const void *image, unsigned count,
+                       const int *options, void **values) {
+  auto *loaded = new Module{static_cast<const char *>(image), {}};
+  log("load " + std::to_string(loaded->ptx.size()) + " bytes of PTX");
+  int result = begin("cuModuleLoadDataEx");
+  if (result == 0) {
+    *module = loaded;
+    return 0;
+  }
+  delete loaded;
+  constexpr int kErrorLog = 5;
+  for (unsigned i = 0; i < count; ++i)
+    if (options[i] == kErrorLog && result == 218)
+      std::strcpy(static_cast<char *>(values[i]), "line 7: no such thing\n");
+  return result;
+}
+
+int cuModuleUnload(void *module) {
+  log("unload");
+  delete static_cast<Module *>(module);
+  return 0;
+}
+
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+  auto &loaded = *static_cast<Module *>(module);
+  if (loaded.ptx.find(".entry " + std::string(name) + "(") == std::string::npos)
+    return 500;
+  Kernel &kernel = loaded.kernels[name];
+  kernel.name = name;
+  *function = &kernel;
+  return begin("cuModuleGetFunction");
+}
+
+int cuFuncGetAttribute(int *value, int, void *) {
+  *value = 16;
+  return begin("cuFuncGetAttribute");
+}
+
+int cuFuncSetAttribute(void *function, int attribute, int value) {
+  auto &kernel = *static_cast<Kernel *>(function);
+  log("attribute " + std::to_string(attribute) + " of " + kernel.name + " = " +
+      std::to_string(value));
+  kernel.attributes[attribute] = value;
+  return begin("cuFuncSetAttribute");
+}
+
+int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY,
+                   unsigned gridZ, unsigned blockX, unsigned blockY,
+                   unsigned blockZ, unsigned shared, void *stream,
+                   void **parameters, void **) {
+  if (int result = begin("cuLaunchKernel"))
+    return result;
+  const unsigned grid[] = {gridX, gridY, gridZ};
+  const unsigned block[] = {blockX, blockY, blockZ};
+  const unsigned cluster[] = {1, 1, 1};
+  return launch(*static_cast<Kernel *>(function), grid, block, cluster, shared,
+                stream, parameters);
+}
+
+#ifndef FAKE_CUDA_OLD
+int cuLaunchKernelEx(const LaunchConfig *config, void *function,
+                     void **parameters, void **) {
+  constexpr int kClusterDimension = 4;
+  if (int result = begin("cuLaunchKernelEx"))
+    return result;
+  if (config->numAttributes != 1 ||
+      config->attributes[0].id != kClusterDimension)
+    return 1;
+  return launch(*static_cast<Kernel *>(function), config->grid, config->block,
+                config->attributes[0].cluster, config->shared, config->stream,
+                parameters);
+}
+
+int cuTensorMapEncodeTiled(void *map, int element, unsigned rank, void *address,
+                           const uint64_t *dims, const uint64_t *strides,
+                           const uint32_t *box, const uint32_t *elementStrides,
+                           int interleave, int swizzle, int, int) {
+  std::string text = "map of element " + std::to_string(element);
+  for (unsigned i = 0; i < rank; ++i)
+    text += (i ? ", " : ": dims ") + std::to_string(dims[i]) + " stride " +
+            std::to_string(i ? strides[i - 1] : 0) + " box " +
+            std::to_string(box[i]) + " step " +
+            std::to_string(elementStrides[i]);
+  log(text + ", interleave " + std::to_string(interleave) + ", swizzle " +
+      std::to_string(swizzle));
+  EncodedMap encoded{reinterpret_cast<uint64_t>(address),
+                     rank > 1 ? dims[rank - 1] * strides[rank - 2] : 0};
+  std::memcpy(map, &encoded, sizeof(encoded));
+  return begin("cuTensorMapEncodeTiled");
+}
+#endif
+
+int cuStreamCreate(void **stream, unsigned) {
+  static char only;
+  *stream = &only;
+  return 0;
+}
+
+int cuStreamDestroy_v2(void *) { return 0; }
+
+int cuStreamSynchronize(void *) {
+  log("synchronize");
+  return begin("cuStreamSynchronize");
+}
+
+int cuEventCreate(void **event, unsigned) {
+  static char only;
+  *event = &only;
+  return 0;
+}
+
+int cuEventDestroy_v2(void *) { return 0; }
+int cuEventRecord(void *, void *) { return 0; }
+int cuEventSynchronize(void *) { return begin("cuEventSynchronize"); }
+
+int cuEventElapsedTime(float *milliseconds, void *, void *) {
+  *milliseconds = 0.25F;
+  return 0;
+}
+
+} // extern "C"
+
+// NOLINTEND(readability-identifier-naming)
