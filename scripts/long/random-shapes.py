@@ -6,7 +6,8 @@ every kind of kernel for SM100, in the emulator, against the CPU.
 
 Runs test/Execution/Inputs/quantize.py, block_shapes.py, matmul.py and
 sm100_kernels.py with many seeds, for this CPU and for the x86-64 baseline. A process
-that crashes counts as one failure; its seed is in the output. The last line is `N passed, N failed`.
+that crashes counts as one failure; its seed is in the output. The last line is
+`N passed, N failed`.
 
   scripts/long/random-shapes.py [SEEDS [FIRST]]
 """
