@@ -64,43 +64,70 @@ MBarrier *Issuer::findBarrier(uint64_t shared) const {
   return barrier;
 }
 
-void Issuer::noteShared(const SharedRange &range, bool isStore) const {
+void Issuer::noteLoad(const SharedRange &range) const {
   if (!findCta(range.address))
     return;
   llvm::SmallVector<Fault, 1> faults;
-  warp.noteAccess(op, lane, range, isStore, faults);
+  warp.noteLoad(op, lane, range, faults);
   report(faults);
 }
 
-void Issuer::noteCells(const CellRange &range, bool isStore) const {
+void Issuer::noteStore(const SharedRange &range, Warp::StoreKind kind) const {
+  if (!findCta(range.address))
+    return;
+  llvm::SmallVector<Fault, 1> faults;
+  warp.noteStore(op, lane, range, kind, faults);
+  report(faults);
+}
+
+void Issuer::noteCells(const CellRange &range, bool isStore,
+                       bool isMatrix) const {
   const ClockLog &clocks = getCluster().getClocks();
   if (!clocks.isActive())
     return;
   RaceLog &races = getCluster().getCtas()[range.rank]->getTensorRaces();
   llvm::SmallVector<Fault, 1> faults;
-  for (unsigned group = 0; group < 8; ++group) {
+  for (unsigned group = 0; group < 8 && faults.empty(); ++group) {
     if (!(range.lanes >> group & 1))
       continue;
     RaceAccess access = {uint64_t(group) << 20 | range.column, range.columns,
                          warp.getClusterIndex(),
                          clocks.get(warp.getClusterIndex())};
-    isStore ? races.noteStore(access, faults) : races.noteLoad(access, faults);
+    if (!isStore) {
+      races.noteLoad(access, faults);
+      continue;
+    }
+    std::vector<DoubleStore> doubles;
+    races.noteStore(access, faults, doubles);
+    // Warps may store the same; what a product or copy stores, it alone does.
+    if (isMatrix && !doubles.empty())
+      races.reportDouble(access, doubles.front(), faults);
   }
   report(faults);
+}
+
+/// How work stores to shared memory: threads may copy the same, and reductions
+/// meet.
+static Warp::StoreKind getStoreKind(AsyncWork::Kind kind, const Op &op) {
+  llvm::StringRef name = op.instruction->form->name;
+  bool isRepeated = kind != AsyncWork::BulkCopy || name == "st.async" ||
+                    name.starts_with("cp.reduce");
+  return isRepeated ? Warp::StoreKind::Repeated : Warp::StoreKind::Exclusive;
 }
 
 WorkRef Issuer::begin(AsyncWork::Kind kind, AsyncWork work) const {
   work.kind = kind;
   work.op = &op;
   work.agent = getAgent();
+  bool isMatrix = kind == AsyncWork::Matrix;
   for (const SharedRange &range : work.reads)
-    noteShared(range, /*isStore=*/false);
+    noteLoad(range);
   for (const SharedRange &range : work.writes)
-    noteShared(range, /*isStore=*/true);
+    noteStore(range, getStoreKind(kind, op));
   for (const CellRange &range : work.cellReads)
-    noteCells(range, /*isStore=*/false);
+    noteCells(range, /*isStore=*/false, isMatrix);
   for (const CellRange &range : work.cellWrites)
-    noteCells(range, /*isStore=*/true);
+    noteCells(range, /*isStore=*/true, isMatrix);
   llvm::SmallVector<Fault, 1> faults;
   WorkRef begun = getHazards().begin(std::move(work), faults);
   report(faults);

@@ -39,14 +39,14 @@ struct Issuer {
   /// The barrier at a shared address; null, and reported, where there is none.
   MBarrier *findBarrier(uint64_t shared) const;
   /// The thread uses it, or starts work that will.
-  void noteBarrier(uint64_t shared) const {
-    noteShared({shared, 8}, /*isStore=*/false);
-  }
+  void noteBarrier(uint64_t shared) const { noteLoad({shared, 8}); }
 
   /// An access of the thread to shared memory, which other warps must not race
   /// with.
-  void noteShared(const SharedRange &range, bool isStore) const;
-  void noteCells(const CellRange &range, bool isStore) const;
+  void noteLoad(const SharedRange &range) const;
+  void noteStore(const SharedRange &range,
+                 Warp::StoreKind kind = Warp::StoreKind::Exclusive) const;
+  void noteCells(const CellRange &range, bool isStore, bool isMatrix) const;
 
   /// Registers work with the hazards, and reports what it conflicts with.
   WorkRef begin(AsyncWork::Kind kind, AsyncWork work) const;

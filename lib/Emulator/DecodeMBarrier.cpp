@@ -66,7 +66,7 @@ static Step runInit(Warp &warp, const Op &op, LaneMask active) {
                    llvm::SmallVector<Fault, 1> faults;
                    if (!cta.getShared().write(shared, 8, 8, faults).empty() &&
                        cta.getBarriers().init(shared, count, faults)) {
-                     issuer.noteShared({shared, 8}, /*isStore=*/true);
+                     issuer.noteStore({shared, 8});
                      issuer.getHazards().forgetBarrier(shared);
                      issuer.getCluster().getClocks().forgetBarrier(shared);
                      issuer.getCluster().published.noteInit(
@@ -84,7 +84,7 @@ static Step runInval(Warp &warp, const Op &op, LaneMask active) {
                  [&](const Issuer &issuer, uint64_t shared, uint64_t) {
                    llvm::SmallVector<Fault, 1> faults;
                    if (cta.getBarriers().invalidate(shared, faults)) {
-                     issuer.noteShared({shared, 8}, /*isStore=*/true);
+                     issuer.noteStore({shared, 8});
                      issuer.getHazards().forgetBarrier(shared);
                      issuer.getCluster().getClocks().forgetBarrier(shared);
                      cta.getShared().forget(shared, 8);

@@ -62,7 +62,7 @@ static Step runAlloc(Warp &warp, const Op &op, LaneMask active) {
     warp.getCluster().getClocks().acquire(warp.getClusterIndex(),
                                           cta.deallocations);
     issuer.checkNoBarriers({*to, 4});
-    issuer.noteShared({*to, 4}, /*isStore=*/true);
+    issuer.noteStore({*to, 4});
     llvm::MutableArrayRef<uint8_t> bytes =
         cta.getShared().write(*to, 4, 4, faults);
     if (!bytes.empty())

@@ -15,15 +15,34 @@
 
 namespace blockscale::emulator {
 
-static constexpr uint64_t kWord = 4;
 static constexpr unsigned kLanes = 16;
+
+template <typename T>
+static void repeatEach(std::vector<T> &values, size_t group) {
+  std::vector<T> twice;
+  twice.reserve(2 * values.size());
+  for (size_t i = 0; i < values.size(); i += group)
+    for (unsigned copy = 0; copy < 2; ++copy)
+      twice.insert(twice.end(), values.begin() + i, values.begin() + i + group);
+  values = std::move(twice);
+}
+
+/// Halves the words.
+void RaceLog::refine() {
+  wordBytes /= 2;
+  repeatEach(stores, 1);
+  repeatEach(loads, warps);
+  repeatEach(remoteLoads, 1);
+}
 
 RaceLog::Words RaceLog::getWords(const RaceAccess &access) {
   size_t first = 0, end = 0;
   if (space == Space::Shared) {
+    while ((access.address | access.size) % wordBytes != 0)
+      refine();
     uint64_t offset = access.address & 0xFFFFFF;
-    first = offset / kWord;
-    end = (offset + access.size - 1) / kWord + 1;
+    first = offset / wordBytes;
+    end = first + access.size / wordBytes;
   } else {
     first = (access.address >> 16) / kLanes * TensorMemory::kColumns +
             (access.address & 0xFFFF);
@@ -34,6 +53,11 @@ RaceLog::Words RaceLog::getWords(const RaceAccess &access) {
     loads.resize(stores.size() * warps);
   }
   return {first, end};
+}
+
+/// Of a word behind the access's first.
+uint64_t RaceLog::getAddress(const RaceAccess &access, size_t word) const {
+  return access.address + word * (space == Space::Shared ? wordBytes : 1);
 }
 
 /// A load of the word by another warp that has not happened before the access.
@@ -56,7 +80,7 @@ std::optional<unsigned> RaceLog::findLoad(const RaceAccess &access,
   return std::nullopt;
 }
 
-void RaceLog::report(const RaceAccess &access, size_t word, unsigned warp,
+void RaceLog::report(const RaceAccess &access, uint64_t address, unsigned warp,
                      llvm::StringRef verb, llvm::StringRef earlier,
                      Faults &faults) const {
   // With its CTA where that is another one than that of the access.
@@ -66,12 +90,10 @@ void RaceLog::report(const RaceAccess &access, size_t word, unsigned warp,
       text += llvm::formatv(" of the CTA of rank {0}", which / warps);
     return text;
   };
-  std::string where =
-      llvm::formatv("lane {0}, column {1} of tensor memory",
-                    access.address >> 16, (access.address & 0xFFFF) + word);
+  std::string where = llvm::formatv("lane {0}, column {1} of tensor memory",
+                                    address >> 16, address & 0xFFFF);
   if (space == Space::Shared)
-    where = llvm::formatv("byte {0:x} of shared memory",
-                          (access.address & ~(kWord - 1)) + word * kWord);
+    where = llvm::formatv("byte {0:x} of shared memory", address);
   faults.push_back({FaultKind::Hazard,
                     llvm::formatv("{0} {1} {2}, which {3} {4}, and has not "
                                   "waited for it since",
@@ -87,8 +109,8 @@ void RaceLog::noteLoad(const RaceAccess &access, Faults &faults) {
   for (size_t i = words.first; i < words.end; ++i) {
     const Event &store = stores[i];
     if (!isTold && store.epoch > access.clock[store.warp]) {
-      report(access, i - words.first, store.warp, "loads", "has stored",
-             faults);
+      report(access, getAddress(access, i - words.first), store.warp, "loads",
+             "has stored", faults);
       isTold = true;
     }
     if (isOwn(access.warp)) {
@@ -104,19 +126,27 @@ void RaceLog::noteLoad(const RaceAccess &access, Faults &faults) {
   }
 }
 
-void RaceLog::noteStore(const RaceAccess &access, Faults &faults) {
+void RaceLog::noteStore(const RaceAccess &access, Faults &faults,
+                        std::vector<DoubleStore> &doubles) {
   Words words = getWords(access);
   Event event = {access.clock[access.warp], access.warp};
   bool isTold = false;
   for (size_t i = words.first; i < words.end; ++i) {
+    uint64_t address = getAddress(access, i - words.first);
     if (!isTold)
       if (std::optional<unsigned> warp = findLoad(access, i)) {
-        report(access, i - words.first, *warp, "stores to", "has loaded",
-               faults);
+        report(access, address, *warp, "stores to", "has loaded", faults);
         isTold = true;
       }
+    if (stores[i].epoch > access.clock[stores[i].warp])
+      doubles.push_back({address, wordBytes, stores[i].warp});
     stores[i] = event;
   }
+}
+
+void RaceLog::reportDouble(const RaceAccess &access, const DoubleStore &store,
+                           Faults &faults) const {
+  report(access, store.address, store.warp, "stores to", "has stored", faults);
 }
 
 } // namespace blockscale::emulator

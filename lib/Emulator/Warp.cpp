@@ -227,6 +227,8 @@ Step Warp::execute(const Op &op) {
   profile.byOp[current.place] += llvm::popcount(active);
   uint32_t place = current.place;
   Step step = op.handler(*this, op, active);
+  if (!openStores.empty())
+    checkOpenStores(op);
   if (llvm::raw_ostream *trace = cluster.getContext().options.trace)
     if (step != Step::Blocked)
       writeTrace(*trace, place, active);

@@ -192,7 +192,7 @@ llvm::ArrayRef<uint8_t> Warp::load(const Op &op, unsigned lane,
     if (HazardLog &hazards = getCluster().getHazards(); hazards.isActive())
       hazards.checkLoad({from.address, size}, faults);
     if (!op.isStrong && !bytes.empty())
-      noteAccess(op, lane, {from.address, size}, /*isStore=*/false, faults);
+      noteLoad(op, lane, {from.address, size}, faults);
   }
   if (op.isStrong)
     getCluster().getClocks().acquire(clusterIndex, from, size);
@@ -219,7 +219,7 @@ llvm::MutableArrayRef<uint8_t> Warp::store(const Op &op, unsigned lane,
       hazards.noteStore({to.address, size}, getAgent(lane),
                         getCluster().getTime(), faults);
     if (!op.isStrong)
-      noteAccess(op, lane, {to.address, size}, /*isStore=*/true, faults);
+      noteStore(op, lane, {to.address, size}, StoreKind::Plain, faults);
   }
   if (op.isStrong)
     release(to, size);
@@ -228,18 +228,68 @@ llvm::MutableArrayRef<uint8_t> Warp::store(const Op &op, unsigned lane,
   return bytes;
 }
 
-void Warp::noteAccess(const Op &op, unsigned lane, const SharedRange &range,
-                      bool isStore, Faults &faults) {
+void Warp::noteLoad(const Op &op, unsigned lane, const SharedRange &range,
+                    Faults &faults) {
+  const ClockLog &clocks = getCluster().getClocks();
+  if (!clocks.isActive() || range.size == 0)
+    return;
+  Cta &owner = *getCluster().getCtas()[getCtaRank(range.address)];
+  owner.getSharedRaces().noteLoad(
+      {range.address, range.size, clusterIndex, clocks.get(clusterIndex)},
+      faults);
+  if (&owner != &cta)
+    owner.noteRemoteUse(*this, op, lane, faults);
+}
+
+/// Up to four bytes; none where they are not initialised.
+static std::optional<uint32_t> readWord(const Memory &memory,
+                                        const DoubleStore &store) {
+  llvm::SmallVector<Fault, 1> faults;
+  llvm::ArrayRef<uint8_t> bytes =
+      memory.read(store.address, store.size, /*alignment=*/1, faults);
+  if (!faults.empty())
+    return std::nullopt;
+  uint32_t value = 0;
+  std::memcpy(&value, bytes.data(), bytes.size());
+  return value;
+}
+
+void Warp::noteStore(const Op &op, unsigned lane, const SharedRange &range,
+                     StoreKind kind, Faults &faults) {
   const ClockLog &clocks = getCluster().getClocks();
   if (!clocks.isActive() || range.size == 0)
     return;
   Cta &owner = *getCluster().getCtas()[getCtaRank(range.address)];
   RaceAccess access = {range.address, range.size, clusterIndex,
                        clocks.get(clusterIndex)};
-  RaceLog &races = owner.getSharedRaces();
-  isStore ? races.noteStore(access, faults) : races.noteLoad(access, faults);
+  std::vector<DoubleStore> doubles;
+  owner.getSharedRaces().noteStore(access, faults, doubles);
+  if (kind == StoreKind::Exclusive && !doubles.empty())
+    owner.getSharedRaces().reportDouble(access, doubles.front(), faults);
+  if (kind == StoreKind::Plain)
+    for (const DoubleStore &store : doubles)
+      openStores.push_back({lane, store, readWord(owner.getShared(), store)});
   if (&owner != &cta)
     owner.noteRemoteUse(*this, op, lane, faults);
+}
+
+/// Stores that another warp has done before without a wait in between must have
+/// changed nothing.
+void Warp::checkOpenStores(const Op &op) {
+  for (const OpenStore &open : openStores) {
+    Cta &owner = *getCluster().getCtas()[getCtaRank(open.store.address)];
+    std::optional<uint32_t> value = readWord(owner.getShared(), open.store);
+    if (!value || !open.value || *value == *open.value)
+      continue;
+    llvm::SmallVector<Fault, 1> faults;
+    owner.getSharedRaces().reportDouble(
+        {open.store.address, open.store.size, clusterIndex,
+         getCluster().getClocks().get(clusterIndex)},
+        open.store, faults);
+    report(op, open.lane, faults);
+    break;
+  }
+  openStores.clear();
 }
 
 void Warp::release(SpaceAddress where, uint64_t size) {

@@ -323,3 +323,67 @@ TEST_P(RaceLogTest, EveryLoadCounts) {
   runBody(make(""), values, true);
   EXPECT_RACE("and has not waited for it since");
 }
+
+//===----------------------------------------------------------------------===//
+// Sizes and values
+//===----------------------------------------------------------------------===//
+
+/// Each warp stores bytes of its own, side by side, and loads them back.
+TEST_P(RaceLogTest, NeighboursOfAWordDoNotRace) {
+  auto make = [](const std::string &type, const std::string &scale) {
+    return R"(
+      .shared .align 16 .b8 data[64];
+      mov.b32 %r1, data;
+      shr.u32 %r4, %t, 5;
+      mad.lo.u32 %r2, %r4, )" +
+           scale + R"(, %r1;
+      setp.eq.u32 %p1, %r4, 0;
+      mov.b64 %q1, 0;
+      @%p1 st.shared.b64 [%r1 + 32], %q1;
+      cvt.u16.u64 %h1, %a;
+      st.shared.)" +
+           type + R"( [%r2], %h1;
+      ld.shared.)" +
+           type + R"( %h2, [%r2];
+      cvt.u64.u16 %d, %h2;
+    )";
+  };
+  EXPECT_EQ(runBody(make("b8", "1"), kThreeWarps), kThreeWarps);
+  EXPECT_EQ(runBody(make("b16", "2"), kThreeWarps), kThreeWarps);
+  runBody(make("b8", "0"), kThreeWarps, true);
+  EXPECT_RACE("byte 0x0 of shared memory");
+}
+
+/// Bytes of words that were stored whole before.
+TEST_P(RaceLogTest, BytesOfStoredWords) {
+  auto make = [](const std::string &barrier) {
+    return R"(
+      .shared .align 16 .b8 data[64];
+      mov.b32 %r1, data;
+      setp.eq.u32 %p1, %t, 0;
+      @%p1 st.shared.b64 [%r1], %a;
+      )" + barrier +
+           R"(
+      ld.shared.b8 %h2, [%r1];
+      cvt.u64.u16 %d, %h2;
+    )";
+  };
+  EXPECT_EQ(runBody(make("bar.sync 0;"), kThreeWarps), kThreeWarps);
+  runBody(make(""), kThreeWarps, true);
+  EXPECT_FALSE(getFindings().empty());
+}
+
+TEST_P(RaceLogTest, StoresOfTheSameValueDoNotRace) {
+  const std::string body = R"(
+    .shared .align 8 .b64 data;
+    mov.b32 %r1, data;
+    st.shared.b64 [%r1], %a;
+    bar.sync 0;
+    ld.shared.b64 %d, [%r1];
+  )";
+  EXPECT_EQ(runBody(body, kThreeWarps), kThreeWarps);
+  std::vector<uint64_t> values = kThreeWarps;
+  std::fill(values.begin() + 64, values.end(), 8);
+  runBody(body, values, true);
+  EXPECT_RACE("has stored, and has not waited for it since");
+}

@@ -12,9 +12,10 @@
 // when each warp has loaded; a warp has found a race where it meets the access
 // of another one that has not happened before, by the clocks of ClockLog.
 //
-// The threads of a warp never race, two stores do not (they are often the
-// same), and what is strong in PTX (atomics, volatile, relaxed, acquire and
-// release accesses) is left out.
+// The threads of a warp never race; two stores of the same value do not, as
+// compilers often have all warps store what each of them knows; and what is
+// strong in PTX (atomics, volatile, relaxed, acquire and release accesses) is
+// left out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,11 +40,19 @@ struct RaceAccess {
   const VectorClock &clock;
 };
 
+/// Bytes that two warps have stored without a wait in between.
+struct DoubleStore {
+  uint64_t address;
+  uint64_t size;
+  /// The earlier one.
+  unsigned warp;
+};
+
 /// Of one memory of a CTA.
 class RaceLog {
 public:
   enum class Space : uint8_t {
-    /// In words of 4 bytes.
+    /// In words of 4 bytes, or fewer once there are smaller accesses.
     Shared,
     /// In cells of 16 lanes by a column; sizes are in columns.
     Tensor,
@@ -54,8 +63,12 @@ public:
 
   /// A fault for the first word whose store has not happened before.
   void noteLoad(const RaceAccess &access, Faults &faults);
-  /// And for one of whose loads one has not.
-  void noteStore(const RaceAccess &access, Faults &faults);
+  /// And for one of whose loads one has not. Stores that have not are added to
+  /// `doubles`.
+  void noteStore(const RaceAccess &access, Faults &faults,
+                 std::vector<DoubleStore> &doubles);
+  void reportDouble(const RaceAccess &access, const DoubleStore &store,
+                    Faults &faults) const;
 
 private:
   struct Event {
@@ -68,9 +81,11 @@ private:
     size_t end;
   };
   Words getWords(const RaceAccess &access);
+  void refine();
+  uint64_t getAddress(const RaceAccess &access, size_t word) const;
   bool isOwn(unsigned warp) const { return warp - firstWarp < warps; }
   std::optional<unsigned> findLoad(const RaceAccess &access, size_t word) const;
-  void report(const RaceAccess &access, size_t word, unsigned warp,
+  void report(const RaceAccess &access, uint64_t address, unsigned warp,
               llvm::StringRef verb, llvm::StringRef earlier,
               Faults &faults) const;
 
@@ -78,6 +93,8 @@ private:
   /// Of each CTA.
   unsigned warps;
   unsigned firstWarp;
+  /// Bytes of a word of shared memory.
+  uint64_t wordBytes = 4;
   /// Of each word.
   std::vector<Event> stores;
   /// Epochs of each word and warp of the CTA.

@@ -18,6 +18,7 @@
 
 #include "blockscale/Emulator/Memory.h"
 #include "blockscale/Emulator/Op.h"
+#include "blockscale/Emulator/RaceLog.h"
 #include "blockscale/Emulator/SyncLog.h"
 #include "blockscale/Emulator/WarpgroupWork.h"
 
@@ -171,10 +172,19 @@ public:
                                        SpaceAddress to, uint64_t size,
                                        uint64_t alignment);
 
-  /// A plain access of the CTA's memory at a shared address, for the logs of
-  /// races.
-  void noteAccess(const Op &op, unsigned lane, const SharedRange &range,
-                  bool isStore, Faults &faults);
+  /// Plain accesses at a shared address, for the logs of races.
+  void noteLoad(const Op &op, unsigned lane, const SharedRange &range,
+                Faults &faults);
+  enum class StoreKind : uint8_t {
+    /// The handler stores next: what is stored may be there already.
+    Plain,
+    /// Nobody else stores the same.
+    Exclusive,
+    /// Others may.
+    Repeated,
+  };
+  void noteStore(const Op &op, unsigned lane, const SharedRange &range,
+                 StoreKind kind, Faults &faults);
   /// A strong store, which others that see it come behind.
   void release(SpaceAddress where, uint64_t size);
   /// Makes bytes that a lane wrote uninitialised again.
@@ -257,6 +267,7 @@ private:
   Step execute(const Op &op);
   LaneMask converge(const Op &op, LaneMask active);
   void checkInFlight(const Op &op, LaneMask active);
+  void checkOpenStores(const Op &op);
   void setBlocked(LaneMask lanes);
   Memory *getMemory(const Op &op, unsigned lane, SpaceAddress where);
   void writeTrace(llvm::raw_ostream &os, uint32_t place, LaneMask active);
@@ -282,6 +293,13 @@ private:
   /// SpecialRegister * 4 + component; those that change are written on reading.
   std::vector<std::array<uint64_t, kWarpSize>> specials;
   LaneValues sink;
+  /// Of the executing instruction, with the values before.
+  struct OpenStore {
+    unsigned lane;
+    DoubleStore store;
+    std::optional<uint32_t> value;
+  };
+  std::vector<OpenStore> openStores;
 };
 
 } // namespace blockscale::emulator
