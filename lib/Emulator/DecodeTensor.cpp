@@ -90,10 +90,12 @@ static Step runDealloc(Warp &warp, const Op &op, LaneMask active) {
   Issuer issuer{warp, op, unsigned(llvm::countr_zero(active))};
   Cta &cta = warp.getCta();
   llvm::SmallVector<Fault, 1> faults;
-  issuer.getHazards().checkDealloc(
-      {cta.getRank(), kAllLaneGroups, *address & 0xFFFF, *columns},
-      warp.getIndex(), faults);
+  CellRange range = {cta.getRank(), kAllLaneGroups, *address & 0xFFFF,
+                     *columns};
+  issuer.getHazards().checkDealloc(range, warp.getIndex(), faults);
   if (cta.getTensorMemory().deallocate(*address, *columns, faults)) {
+    // Who uses them after that would race with the next owner.
+    issuer.noteCells(range, /*isStore=*/true, /*isMatrix=*/false);
     warp.getCluster().getClocks().release(warp.getClusterIndex(),
                                           cta.deallocations);
     warp.getCluster().noteChange();

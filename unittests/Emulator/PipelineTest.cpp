@@ -428,7 +428,7 @@ static const std::string kTensorPipeline = makeBarriers("128") + R"(
     DONE:
     tcgen05.fence::before_thread_sync;
     bar.warp.sync -1;
-    bar.sync 0;
+    bar.sync 0; // all is done
     tcgen05.fence::after_thread_sync;
     @%p2 bra END;
     tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r40, 32;
@@ -444,6 +444,13 @@ TEST_F(AsyncTest, EpilogueOfItsOwnWarps) {
 TEST_F(AsyncTest, AccumulatorNotReleased) {
   runSchedules(kTensorShared,
                replace(kTensorPipeline, wait("FREE", "%r4", "%r6"), ""), 160,
+               count(128), [&] { EXPECT_NE(getFindings(), ""); });
+}
+
+// Columns that are freed while the epilogue may still load them.
+TEST_F(AsyncTest, FreedBeforeTheEpilogue) {
+  runSchedules(kTensorShared,
+               without(kTensorPipeline, "bar.sync 0; // all is done"), 160,
                count(128), [&] { EXPECT_NE(getFindings(), ""); });
 }
 
