@@ -7,6 +7,9 @@ Substitutions beside the tools' names:
   %examples  the examples folder
   %data      test/Data
   %reference kernels of others (poc_*.mlir) in ../shared/reference/poc
+  %include   the project's headers
+  %libraries libBlockScaleRuntime.so is there
+  %fake-cuda a driver without a GPU (unittests/Runtime/FakeCuda.cpp)
 Features: `ptxas` where one of CUDA 13 or later is found, `no-ptxas` where none
 is; `reference-kernels` where that folder is; `asan`, `tsan` in a build with that
 sanitizer.
@@ -42,13 +45,18 @@ config.substitutions += [
     ("%examples", os.path.join(source, "examples")),
     ("%data", os.path.join(source, "test/Data")),
     ("%reference", reference),
+    ("%include", os.path.join(source, "include")),
+    ("%libraries", os.path.join(config.blockscale_build_dir, "lib")),
+    ("%fake-cuda",
+     os.path.join(config.blockscale_build_dir, "lib/fake-cuda/libcuda.so.1")),
 ]
 llvm_config.use_default_substitutions()
 llvm_config.with_environment(
     "PATH", [config.blockscale_tools_dir, config.llvm_tools_dir], append_path=True)
 llvm_config.add_tool_substitutions(
     ["blockscale-opt", "blockscale-compile", "blockscale-run", "blockscale-reduce",
-     "blockscale-emulate", "blockscale-lsp-server", "mlir-opt", "split-file"],
+     "blockscale-emulate", "blockscale-launch", "blockscale-lsp-server", "mlir-opt",
+     "split-file"],
     [config.blockscale_tools_dir, config.llvm_tools_dir])
 
 ptxas = subprocess.run([os.path.join(source, "scripts/find-ptxas.sh")],

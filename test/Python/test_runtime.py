@@ -1,0 +1,193 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs bundles through ctypes and blockscale-launch: with a driver that has no GPU, and on a
+GPU where there is one. The second can be run alone on a machine with a driver:
+
+    BLOCKSCALE_BUILD_DIR=build python3 -m unittest -v test/Python/test_runtime.py
+
+where build/ holds bin/blockscale-launch and lib/libBlockScaleRuntime.so.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+LIBRARY = BUILD / "lib/libBlockScaleRuntime.so"
+FAKE_CUDA = BUILD / "lib/fake-cuda/libcuda.so.1"
+LAUNCH = BUILD / "bin/blockscale-launch"
+
+sys.path.insert(0, str(ROOT / "python"))
+
+import blockscale_bundle  # noqa: E402
+import blockscale_runtime  # noqa: E402
+
+
+def portable():
+    data = ROOT / "test/Data/cuda"
+    return blockscale_bundle.write(
+        [((data / "portable.json").read_text(), (data / "portable.ptx").read_text())],
+        [b"hello"])
+
+
+def why_not_loaded():
+    """Why this process cannot load the library, or None."""
+    if not LIBRARY.exists():
+        return f"{LIBRARY} is not built"
+    if any(name in LIBRARY.read_bytes() for name in (b"__asan_init", b"__tsan_init")):
+        return "a sanitizer's library needs a process that began with the sanitizer"
+    return None
+
+
+def why_no_gpu():
+    reason = why_not_loaded()
+    if reason:
+        return reason
+    try:
+        device = blockscale_runtime.Runtime(LIBRARY).device()
+    except blockscale_runtime.Error as error:
+        return str(error)
+    if device.capability < 90:
+        return f"{device.name} has compute capability {device.capability / 10}, not 9.0"
+    return None
+
+
+class RuntimeTest(unittest.TestCase):
+    """Each function of the bundle, on `driver`."""
+
+    driver = None
+
+    @classmethod
+    def setUpClass(cls):
+        reason = why_no_gpu() if cls.driver is None else why_not_loaded()
+        if reason:
+            print(f"{cls.__name__} is skipped: {reason}", file=sys.stderr)
+            raise unittest.SkipTest(reason)
+        cls.runtime = blockscale_runtime.Runtime(LIBRARY)
+        cls.device = cls.runtime.device(driver=cls.driver)
+        cls.module = cls.device.load(cls.runtime.bundle(portable()))
+        cls.random = np.random.default_rng(1)
+
+    def test_sizes_that_the_plan_does_not_know(self):
+        for n in (0, 1, 255, 256, 257, 100_000):
+            x = self.random.standard_normal(n).astype(np.float32)
+            y, = self.module.run("scale", x, np.float32(0.7))
+            np.testing.assert_array_equal(y, x * np.float32(0.7))
+
+    def test_tensor_maps_and_workspaces(self):
+        for m in (0, 1, 8, 21, 1000):
+            x = self.random.standard_normal((m, 64)).astype(np.float32)
+            y, = self.module.run("tile", x)
+            np.testing.assert_array_equal(y, x)
+
+    def test_clusters_and_constants(self):
+        ranks, text = self.module.run("ranks")
+        np.testing.assert_array_equal(ranks, np.array([32, 33] * 4, np.int32))
+        self.assertEqual(text.tobytes(), b"hello")
+
+    def test_views_that_are_not_aligned(self):
+        x = self.device.allocate(4096)
+        self.addCleanup(self.device.free, x)
+        call = self.module.function("scale").call(("float32", (8,)), np.float32(1))
+        with self.assertRaises(blockscale_runtime.Error) as caught:
+            call.launch(self.module, [x + 8, 0], [x + 2048])
+        self.assertEqual(caught.exception.status, "BLOCKSCALE_MISALIGNED")
+        self.assertIn(f"address of x to be a multiple of 16, but got {x + 8}",
+                      str(caught.exception))
+
+    def test_memory_that_is_short(self):
+        with self.assertRaises(blockscale_runtime.Error) as caught:
+            self.device.allocate(1 << 50)
+        self.assertEqual(caught.exception.status, "BLOCKSCALE_OUT_OF_MEMORY")
+
+    def test_kernels_of_another_chip(self):
+        targets, constants = blockscale_bundle.read(portable())
+        targets = [(plan.replace("sm_90", "sm_123a"), ptx.replace("sm_90", "sm_123a"))
+                   for plan, ptx in targets]
+        bundle = self.runtime.bundle(blockscale_bundle.write(targets, constants))
+        with self.assertRaises(blockscale_runtime.Error) as caught:
+            self.device.load(bundle)
+        self.assertEqual(caught.exception.status, "BLOCKSCALE_WRONG_CHIP")
+        self.assertIn("but got kernels for sm_123a", str(caught.exception))
+
+    def test_launch_tool(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder)
+            (path / "b.bundle").write_bytes(portable())
+            x = self.random.standard_normal((21, 64)).astype(np.float32)
+            np.save(path / "x.npy", x)
+            run = subprocess.run(
+                [LAUNCH, path / "b.bundle", "--entry=tile", f"--in={path}/x.npy",
+                 f"--out={path}/y.npy", "--repeat=5", "--time"]
+                + ([f"--driver={self.driver}"] if self.driver else []),
+                capture_output=True, text=True)
+            self.assertEqual(run.stderr, "")
+            self.assertRegex(run.stdout, r"^seconds 0\.0\d+\nmedian 0\.0\d+\n$")
+            np.testing.assert_array_equal(np.load(path / "y.npy"), x)
+
+
+class FakeDriverTest(RuntimeTest):
+    driver = FAKE_CUDA
+
+    def test_what_a_bundle_holds(self):
+        bundle = self.runtime.bundle(portable())
+        self.assertEqual(bundle.chips, ["sm_90"])
+        self.assertEqual([f.name for f in bundle.functions()], ["scale", "tile", "ranks"])
+        tile = bundle.function("tile")
+        self.assertEqual((tile.dims, tile.arguments[0].sizes), (["m"], ["m", "64"]))
+        self.assertEqual([w.name for w in tile.workspaces], ["spare", "w"])
+        call = tile.call(("float32", (3, 64)))
+        self.assertEqual((call.shapes, call.workspace_bytes), ([(3, 64)], 256 + 768))
+        self.assertEqual(call.bytes(blockscale_runtime.RESULT, 0), 768)
+
+    def test_arguments_that_do_not_fit(self):
+        scale = self.runtime.bundle(portable()).function("scale")
+        with self.assertRaisesRegex(blockscale_runtime.Error, "expected 2 arguments"):
+            scale.call(("float32", (3,)))
+        with self.assertRaisesRegex(TypeError, "expected a dtype of bool, .* but got <U1"):
+            scale.call(("<U1", (3,)), np.float32(1))
+
+
+class GraphTest(unittest.TestCase):
+    """A launch between work of PyTorch, captured into a graph and replayed."""
+
+    def test_capture(self):
+        if reason := why_no_gpu():
+            self.skipTest(reason)
+        try:
+            import torch
+        except ImportError as error:
+            self.skipTest(str(error))
+        runtime = blockscale_runtime.Runtime(LIBRARY)
+        module = runtime.device().load(runtime.bundle(portable()))
+        call = module.function("tile").call(("float32", (100, 64)))
+        x = torch.zeros(100, 64, device="cuda")
+        y = torch.zeros_like(x)
+        workspace = torch.empty(call.workspace_bytes, dtype=torch.uint8, device="cuda")
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            x.add_(1)
+            call.launch(module, [x.data_ptr()], [y.data_ptr()], workspace.data_ptr(),
+                        torch.cuda.current_stream().cuda_stream)
+            y.mul_(2)
+        x.copy_(torch.arange(6400, device="cuda").reshape(100, 64))
+        for step in (1, 2, 3):
+            graph.replay()
+            expected = 2 * (torch.arange(6400.0, device="cuda").reshape(100, 64) + step)
+            self.assertTrue(torch.equal(y, expected))
+
+
+class GpuTest(RuntimeTest):
+    pass
+
+
+del RuntimeTest
+
+if __name__ == "__main__":
+    unittest.main()

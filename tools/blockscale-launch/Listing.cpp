@@ -1,0 +1,57 @@
+//===- Listing.cpp - What a bundle holds, as text -------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Listing.h"
+
+using namespace blockscale::runtime;
+using Role = PlanBuffer::Role;
+
+namespace blockscale::launch {
+
+static std::string listBuffer(const PlanBuffer &buffer) {
+  std::string text =
+      buffer.name + ": " + std::string(getNpyTypeName(buffer.dtype));
+  if (buffer.isScalar)
+    return text + ", scalar " + buffer.type;
+  text += " (";
+  for (size_t i = 0; i < buffer.shape.size(); ++i)
+    text += (i ? ", " : "") + buffer.shape[i].getText();
+  return text + (buffer.shape.size() == 1 ? ",), " : "), ") + buffer.type +
+         ", aligned to " + std::to_string(buffer.alignment);
+}
+
+static std::string listFunction(const PlanFunction &function) {
+  std::string text = "  @" + function.name + "\n";
+  const std::pair<Role, const char *> roles[] = {
+      {Role::Argument, "argument"},
+      {Role::Result, "result"},
+      {Role::Constant, "constant"},
+      {Role::Workspace, "workspace"}};
+  for (auto [role, name] : roles)
+    for (size_t i : function.getBuffers(role))
+      text += "    " + std::string(name) + " " +
+              listBuffer(function.buffers[i]) + "\n";
+  size_t launches = 0;
+  for (const PlanStep &step : function.steps)
+    launches += step.launch.has_value();
+  return text + "    " + std::to_string(launches) + " launches, " +
+         std::to_string(function.steps.size() - launches) + " copies\n";
+}
+
+std::string listBundle(const Bundle &bundle) {
+  std::string text;
+  for (const Bundle::Target &target : bundle.getTargets()) {
+    text += target.plan.chip + ", " +
+            std::to_string(target.plan.kernels.size()) + " kernels" +
+            (target.ptx.empty() ? "" : ", PTX " + target.ptxVersion) + "\n";
+    for (const PlanFunction &function : target.plan.functions)
+      text += listFunction(function);
+  }
+  return text;
+}
+
+} // namespace blockscale::launch
