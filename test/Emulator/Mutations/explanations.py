@@ -1,0 +1,125 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Why a mutant is not caught.
+
+A barrier that is deleted without a report was not needed in this launch: the log of
+races knows of every access who has waited for whom. What stands around the barrier
+says why; the rest is said by rules, of which the first match counts.
+"""
+
+import re
+
+_BARRIER = re.compile(r"(bar|barrier)\.(sync|cta)|barrier\.cluster\.(arrive|wait)")
+_ACCESS = re.compile(r"(ld|st|red|atom)\.(\w+\.)*shared|[ls][td]matrix|mbarrier|cp\.|st\.async|red\.async"
+                     r"|tcgen05\.(?!wait|fence)|wgmma\.(?!fence)|fence\.mbarrier_init")
+# What one thread or warp does; an mbarrier tells others that it is done.
+_OF_ONE = re.compile(r"@!?%\w+ (mbarrier\.(init|inval|arrive)|cp\.async\.bulk\.|tcgen05\.(mma|cp|commit))"
+                     r"|(@!?%\w+ )?tcgen05\.(alloc|relinquish|dealloc)"
+                     r"|cp\.async\.bulk\.(commit|wait)_group|fence\.mbarrier_init")
+_WAIT_LOOP = re.compile(r"mbarrier\.(try|test)_wait")
+_LOCAL_LABEL = re.compile(r"(waitLoop|skipWait|WAIT)\b")
+
+
+def _code(line):
+    return re.sub(r"\s+", " ", line.split("//")[0]).strip()
+
+
+def _unguarded(code):
+    return re.sub(r"^@!?%?\w+ ", "", code)
+
+
+def _forwards(lines, index):
+    """Accesses behind a line, and what ends them: 'barrier', 'ret' or 'branch'."""
+    accesses = []
+    for line in lines[index + 1:]:
+        code = _code(line)
+        bare = _unguarded(code)
+        if _BARRIER.match(bare):
+            return accesses, "barrier"
+        if bare.startswith(("ret", "exit")):
+            return accesses, "ret"
+        if re.match(r"brx?\b|bra\b", bare) and not _LOCAL_LABEL.search(bare):
+            return accesses, "branch"
+        if _ACCESS.match(bare):
+            accesses.append(code)
+    return accesses, "ret"
+
+
+def _backwards(lines, index, seen=()):
+    """The same before a line, from the nearest on, for each way that leads there."""
+    accesses = []
+    for i in range(index - 1, -1, -1):
+        code = _code(lines[i])
+        bare = _unguarded(code)
+        if _BARRIER.match(bare):
+            return [(accesses, "barrier")]
+        if bare.startswith(("ret", "exit", ".entry", ".visible")) or (
+                code.startswith(("bra.uni", "bra ")) and not _LOCAL_LABEL.search(code)):
+            return [(accesses, "start")] if "entry" in code else []
+        if code.startswith("$") and code.endswith(":"):
+            if i in seen:
+                return []
+            name = code[:-1]
+            ways = [way for j, line in enumerate(lines)
+                    if re.search(rf"\bbra(\.uni)? {re.escape(name)};", _code(line))
+                    for way in _backwards(lines, j, (*seen, i))]
+            return [(accesses + more, end) for more, end in ways + _backwards(lines, i, (*seen, i))]
+        if _ACCESS.match(bare):
+            accesses.append(code)
+    return [(accesses, "start")]
+
+
+def _explain_barrier(lines, index):
+    """Why nobody misses a barrier, by what stands before and behind it."""
+    ways = _backwards(lines, index)
+    behind, end = _forwards(lines, index)
+    nearest = [accesses[0] for accesses, _ in ways if accesses]
+    if end == "barrier" and not behind:
+        return "another barrier stands behind it, with no access between"
+    if all(end == "barrier" and not accesses for accesses, end in ways):
+        return "another barrier stands before it, with no access between"
+    if end == "ret" and not behind:
+        return "nothing is accessed behind it"
+    if behind and _WAIT_LOOP.search(behind[0]) or all(map(_WAIT_LOOP.search, nearest)):
+        return "every thread waits for the mbarrier itself"
+    if all(access.startswith("wgmma.wait_group") for access in nearest):
+        return "wgmma.wait_group has waited for the products of all warps of the one warpgroup"
+    if end == "barrier" and all(map(_OF_ONE.match, behind)):
+        return "up to the barrier behind it one thread or warp works alone, and mbarriers tell others when it is done"
+    if all(end == "barrier" and all(map(_OF_ONE.match, accesses)) for accesses, end in ways):
+        return "since the barrier before it one thread or warp works alone, and mbarriers tell others when it is done"
+    return None
+
+
+# Kernel; kind; line as it was, a bar, and the next access; what was changed; verdict; why.
+_RULES = [
+    ("", "descriptor", r"or\.b64 .*, 4611686293305294848;", r"-> 4611686293305360384|-> 4611686293306343424",
+     "benign", "bits of the leading byte offset, which swizzled matrices of major K do not use"),
+    ("", "wait", r"tcgen05\.wait::st", "deleted",
+     "benign", "in this launch another tcgen05.wait::st of the warp comes before its cells are used"),
+    ("", "wait", r"bar\.sync 0; \| @%p\d+ tcgen05\.relinquish", "deleted",
+     "benign", "the slot of the address of tensor memory, loaded before it, is written again behind later barriers"),
+    ("triton_nvfp4_sm_100", "wait", r"bar\.sync 0; \| stmatrix", "deleted",
+     "benign", "what is stored before and behind it lies apart; the loop's other barriers stand before it is loaded"),
+    ("triton_nvfp4_sm_100", "wait", r"bar\.sync 0; \| tcgen05\.ld", "deleted",
+     "benign", "the loop ends with a barrier, since when one thread alone has done mbarrier.inval"),
+    ("triton_nvfp4_sm_100", "wait", r"barrier\.sync 0; \| @%p\d+ tcgen05\.dealloc", "deleted",
+     "benign", "a barrier stands behind the last access to tensor memory already"),
+    ("nvcc_copies", "fence", r"fence\.mbarrier_init", "deleted",
+     "benign", "the threads of its CTA alone use the mbarrier, behind bar.sync"),
+]
+
+
+def explain(kernel, mutation, lines):
+    """'benign' or 'missed' and why; 'unexplained' where no rule speaks of it."""
+    line = _code(lines[mutation.line])
+    if mutation.what == "deleted" and _BARRIER.match(line):
+        if reason := _explain_barrier(lines, mutation.line):
+            return "benign", reason
+    accesses, _ = _forwards(lines, mutation.line)
+    context = f"{line} | {accesses[0] if accesses else ''}"
+    for pattern, kind, text, what, verdict, reason in _RULES:
+        if (re.search(pattern, kernel) and kind == mutation.kind and re.search(text, context)
+                and re.search(what, mutation.what)):
+            return verdict, reason
+    return "unexplained", "no rule of explanations.py speaks of it"

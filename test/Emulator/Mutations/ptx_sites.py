@@ -1,0 +1,189 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Places of a PTX kernel where one small change makes a faulty program: waits,
+fences, announced bytes, commits, constants of descriptors, and the terms that
+swizzle an address. Knows PTX as text, nothing of any kernel.
+"""
+
+import dataclasses
+import re
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutation:
+    """`line` (from 0) replaced by `text`; `what` says how, `kind` which class."""
+    line: int
+    text: str
+    kind: str
+    what: str
+
+
+# What is deleted as it stands.
+_DELETED = [
+    ("wait", r"(bar|barrier)\.(sync|cta|cluster)|bar\.warp\.sync|cp\.async\.bulk\.wait_group"
+             r"|cp\.async\.wait_(group|all)|tcgen05\.wait::(ld|st)|wgmma\.wait_group"),
+    ("fence", r"fence\.|membar|tcgen05\.fence|wgmma\.fence"),
+    ("commit", r"tcgen05\.commit|cp\.async\.(bulk\.)?commit_group|wgmma\.commit_group"
+               r"|cp\.async\.mbarrier\.arrive"),
+]
+_INSTRUCTION = re.compile(r"^(\s*)(@!?%?\w+\s+)?([a-z][\w.:]*)(\s*)(.*?);(.*)$")
+_REGISTER = re.compile(r"%[a-z]+\d+|%\w+")
+_INTEGER = re.compile(r"(?<![\w%$.])-?\d+(?![\w.])")
+# Instructions through which a constant reaches a descriptor or an address.
+_ARITHMETIC = re.compile(r"(mov|or|and|xor|add|sub|shl|shr|mad|mul|bfi|bfe|lop3|shf|prmt|selp|cvt)\b")
+_SHARED = re.compile(r"(ld|st)\.shared|stmatrix|ldmatrix|st\.global\.b8|st\.global\.v?\d?\.?b(8|16|32)")
+
+
+class Kernel:
+    """The lines of one kernel and who defines its registers."""
+
+    def __init__(self, lines, name):
+        self.lines = lines
+        first = next(i for i, line in enumerate(lines)
+                     if ".entry" in line and re.search(rf"\b{re.escape(name)}\b", line))
+        first = next(i for i in range(first, len(lines)) if lines[i].strip() == "{")
+        # Blocks of inline assembly have braces of their own.
+        depth, last = 0, first
+        for last in range(first, len(lines)):
+            code = lines[last].split("//")[0]
+            depth += code.count("{") - code.count("}")
+            if depth == 0:
+                break
+        self.instructions = {}
+        self.definitions = {}
+        for i in range(first, last):
+            if match := _INSTRUCTION.match(lines[i]):
+                if match[3] in ("ret", "exit"):
+                    continue
+                self.instructions[i] = match
+                target = _REGISTER.match(match[5].lstrip("{ "))
+                if target and not match[3].startswith(("st", "bra", "tcgen05.mma", "mbarrier")):
+                    self.definitions.setdefault(target[0], []).append(i)
+
+    def reaching(self, registers, depth):
+        """Lines of arithmetic whose results reach these registers, nearest first."""
+        seen, frontier = {}, list(registers)
+        for _ in range(depth):
+            following = []
+            for register in frontier:
+                for line in self.definitions.get(register, []):
+                    match = self.instructions[line]
+                    if line in seen or not _ARITHMETIC.match(match[3]):
+                        continue
+                    seen[line] = None
+                    following += _REGISTER.findall(match[5])[1:]
+            frontier = following
+        return list(seen)
+
+
+def _replace(match, instruction, operands):
+    return f"{match[1]}{match[2] or ''}{instruction}{match[4]}{operands};{match[6]}"
+
+
+def _constants(kernel, line, kind, changes):
+    """The integers of a line, each altered in each way."""
+    match = kernel.instructions[line]
+    for number in list(_INTEGER.finditer(match[5])):
+        value = int(number[0])
+        for change in changes:
+            altered = change(value)
+            if altered == value:
+                continue
+            operands = match[5][:number.start()] + str(altered) + match[5][number.end():]
+            yield Mutation(line, _replace(match, match[3], operands), kind, f"{value} -> {altered}")
+
+
+def _flip(bit):
+    return lambda value: value ^ (1 << bit)
+
+
+def _waits_and_fences(kernel):
+    for line, match in kernel.instructions.items():
+        opcode = match[3]
+        for kind, pattern in _DELETED:
+            if re.match(pattern, opcode):
+                yield Mutation(line, f"// {kernel.lines[line].strip()}", kind, "deleted")
+        if re.match(r"mbarrier\.(try|test)_wait", opcode):
+            predicate = match[5].split(",")[0]
+            yield Mutation(line, f"{match[1]}mov.pred {predicate}, -1;", "wait", "always true")
+            if "parity" in opcode and (parity := re.search(r", (%\w+)$", match[5])):
+                flipped = (f"{match[1]}{{ .reg .b32 %flipped; xor.b32 %flipped, {parity[1]}, 1; "
+                           + _replace(match, opcode, match[5].replace(parity[0], ", %flipped"))
+                           .strip() + " }")
+                yield Mutation(line, flipped, "wait", "other parity")
+        if "expect_tx" in opcode:
+            yield from _constants(kernel, line, "expect_tx",
+                                  [lambda v: v + 16, lambda v: v - 16, lambda v: 0])
+            yield Mutation(line, f"// {kernel.lines[line].strip()}", "expect_tx", "deleted")
+
+
+def _descriptors(kernel):
+    """Constants that reach the descriptors of products and of copies to tensor
+    memory: single bits of each."""
+    registers, lines = set(), []
+    for match in kernel.instructions.values():
+        if re.match(r"(tcgen05\.(mma|cp)|wgmma\.mma_async)", match[3]):
+            outside = re.sub(r"\{.*?\}|\[.*?\]", "", match[5])
+            registers.update(_REGISTER.findall(outside))
+    for line in kernel.reaching(sorted(registers), 3):
+        if re.match(r"(mov|or|selp|and)\.b(32|64)|add\.s64", kernel.instructions[line][3]):
+            lines.append(line)
+    for line in lines:
+        wide = kernel.instructions[line][3].endswith(("64",))
+        bits = (0, 6, 16, 20, 32, 36, 46, 62) if wide else (4, 7, 10, 13, 17, 23, 24, 29)
+        yield from _constants(kernel, line, "descriptor", [_flip(bit) for bit in bits])
+
+
+def _swizzles(kernel):
+    """Masks, shifts and exclusive ors in the addresses of shared memory, and of
+    narrow stores (scales) to global memory."""
+    registers = set()
+    for match in kernel.instructions.values():
+        if _SHARED.match(match[3]) and (address := re.search(r"\[(.*?)\]", match[5])):
+            registers.update(_REGISTER.findall(address[1]))
+    for line in kernel.reaching(sorted(registers), 4):
+        if re.match(r"(xor|and|shl|shr|bfi|bfe|lop3)", kernel.instructions[line][3]):
+            yield from _constants(kernel, line, "swizzle", [_flip(0), _flip(4), _flip(6)])
+
+
+def probe_value(lines, mutation):
+    """The kernel as it is, with a trap where the mutant's result differs; none for
+    what has no result."""
+    before, after = (_INSTRUCTION.match(text) for text in (lines[mutation.line], mutation.text))
+    if mutation.kind not in ("descriptor", "swizzle") or not before or not after:
+        return None
+    width = re.search(r"(16|32|64)$", before[3])
+    target = _REGISTER.match(before[5])
+    if not width or not target:
+        return None
+    guard = before[2] or ""
+
+    def into(match, register):
+        return f"{guard}{match[3]} {register}{match[5][target.end():]};"
+    text = (f"{{ .reg .pred %differs; .reg .b{width[1]} %asis, %mutant; "
+            f"mov.b{width[1]} %asis, 0; mov.b{width[1]} %mutant, 0; "
+            f"{into(before, '%asis')} {into(after, '%mutant')} "
+            f"setp.ne.b{width[1]} %differs, %asis, %mutant; @%differs trap; "
+            f"{guard}mov.b{width[1]} {target[0]}, %asis; }}")
+    return apply(lines, dataclasses.replace(mutation, text=text))
+
+
+def probe_execution(lines, mutation):
+    """The kernel as it is, with a trap in the place of the instruction."""
+    match = _INSTRUCTION.match(lines[mutation.line])
+    return apply(lines, dataclasses.replace(mutation, text=f"{match[2] or ''}trap;"))
+
+
+def find_mutations(text, name):
+    """All of them, in the order of the text; and the lines they refer to."""
+    lines = text.splitlines()
+    kernel = Kernel(lines, name)
+    found = {}
+    for source in (_waits_and_fences, _descriptors, _swizzles):
+        for mutation in source(kernel):
+            found.setdefault((mutation.line, mutation.text), mutation)
+    return lines, sorted(found.values(), key=lambda m: (m.line, m.what))
+
+
+def apply(lines, mutation):
+    return "\n".join(lines[:mutation.line] + [mutation.text] + lines[mutation.line + 1:]) + "\n"
