@@ -11,6 +11,16 @@ using namespace blockscale::emulator;
 
 using DecodeMove = KernelTest;
 
+// Constants of all bits, and what is near.
+TEST_F(DecodeMove, LargestConstants) {
+  EXPECT_EQ(runBody(R"(
+    xor.b64 %d, %a, -1;
+    xor.b64 %d, %d, -2;
+    xor.b64 %d, %d, 0x7FFFFFFFFFFFFFFF;)",
+                    {5}),
+            (std::vector<uint64_t>{5 ^ 1 ^ (~uint64_t(0) >> 1)}));
+}
+
 // Four parts of 16 bits and back in another order, with a gap.
 TEST_F(DecodeMove, PacksAndUnpacks) {
   EXPECT_EQ(runBody(R"(

@@ -18,10 +18,10 @@
 #include "blockscale/Emulator/Device.h"
 #include "blockscale/Emulator/Op.h"
 
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 #include <deque>
+#include <unordered_map>
 
 namespace blockscale::emulator {
 
@@ -111,7 +111,8 @@ private:
   std::vector<Op> ops;
   std::vector<ProgramFunction> functions;
   std::deque<std::array<uint64_t, kWarpSize>> constants;
-  llvm::DenseMap<uint64_t, uint32_t> constantIndices;
+  /// No DenseMap, which keeps two values for itself.
+  std::unordered_map<uint64_t, uint32_t> constantIndices;
 };
 
 } // namespace blockscale::emulator
