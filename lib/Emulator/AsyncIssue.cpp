@@ -115,10 +115,23 @@ static Warp::StoreKind getStoreKind(AsyncWork::Kind kind, const Op &op) {
   return isRepeated ? Warp::StoreKind::Repeated : Warp::StoreKind::Exclusive;
 }
 
+/// Leaves of a range what is shared memory: an access outside does not happen.
+static void clip(SharedRange &range, Cluster &cluster) {
+  unsigned rank = getCtaRank(range.address);
+  uint64_t end = getSharedBase(rank);
+  if (rank < cluster.getCtas().size())
+    end += cluster.getCtas()[rank]->getSharedBytes();
+  range.size = std::min(range.size, end - std::min(end, range.address));
+}
+
 WorkRef Issuer::begin(AsyncWork::Kind kind, AsyncWork work) const {
   work.kind = kind;
   work.op = &op;
   work.agent = getAgent();
+  for (SharedRange &range : work.reads)
+    clip(range, getCluster());
+  for (SharedRange &range : work.writes)
+    clip(range, getCluster());
   bool isMatrix = kind == AsyncWork::Matrix;
   for (const SharedRange &range : work.reads)
     noteLoad(range);

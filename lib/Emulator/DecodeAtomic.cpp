@@ -98,7 +98,6 @@ static Step runAtomic(Warp &warp, const Op &op, LaneMask active) {
       applyWide(data, lane, sources, bytes);
     else
       applyElements(data, function, registerBytes, lane, sources, bytes);
-    done |= LaneMask(1) << lane;
     for (auto [index, result] : llvm::enumerate(op.results)) {
       uint64_t value = 0;
       std::memcpy(&value, old.data() + index * registerBytes, registerBytes);
@@ -106,10 +105,17 @@ static Step runAtomic(Warp &warp, const Op &op, LaneMask active) {
         warp.write(result)[lane] = value;
     }
     // What stays as it was is no news for those who wait.
-    if (llvm::ArrayRef<uint8_t>(bytes) != old)
-      llvm::copy(bytes, warp.store(op, lane, where, size, size).begin());
-    else
+    if (llvm::ArrayRef<uint8_t>(bytes) == old) {
       warp.release(where, size);
+    } else {
+      llvm::MutableArrayRef<uint8_t> to =
+          warp.store(op, lane, where, size, size);
+      // Constants and parameters can be read only.
+      if (to.empty())
+        continue;
+      llvm::copy(bytes, to.begin());
+    }
+    done |= LaneMask(1) << lane;
   }
   for (const Result &result : op.results)
     warp.define(result, active, done);

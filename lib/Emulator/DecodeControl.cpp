@@ -8,6 +8,7 @@
 #include "Decoder.h"
 
 #include "blockscale/Emulator/Cluster.h"
+#include "blockscale/Emulator/LaunchLimits.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -74,6 +75,8 @@ namespace {
 struct CallValue {
   /// In the frame, else a register or an immediate.
   std::optional<uint64_t> frameOffset;
+  /// Of what is in the frame.
+  uint64_t bytes = 0;
   Source source;
   Result result;
 };
@@ -85,6 +88,22 @@ struct CallData : OpData {
   std::optional<uint32_t> callee;
 };
 } // namespace
+
+/// PTX ISA, "call": what is passed matches what the function takes and returns
+/// in number, and in size where it is in memory.
+static bool matches(const CallData &call, const Function &function) {
+  auto match = [](llvm::ArrayRef<CallValue> values,
+                  llvm::ArrayRef<Variable> variables) {
+    return values.size() == variables.size() &&
+           llvm::all_of(llvm::zip(values, variables), [](const auto &pair) {
+             const auto &[value, variable] = pair;
+             return !value.frameOffset ||
+                    (!variable.isRegister && value.bytes == variable.bytes);
+           });
+  };
+  return match(call.arguments, function.parameters) &&
+         match(call.results, function.results);
+}
 
 static uint8_t *getBytes(Frame &frame, unsigned lane, uint64_t offset) {
   return frame.bytes.data() + lane * frame.bytesPerLane + offset;
@@ -115,6 +134,36 @@ static void passArgument(Warp &warp, const CallValue &argument, Frame &caller,
   }
 }
 
+/// False, and a fault, where one more call would need more local memory than a
+/// thread has: its variables and, of each function, a place for each register.
+static bool checkDepth(Warp &warp, const Op &op,
+                       const ProgramFunction &function, LaneMask lanes) {
+  const Program &program = warp.getCluster().getContext().program;
+  unsigned lane = llvm::countr_zero(lanes);
+  auto getBytes = [](const ProgramFunction &f) {
+    return f.localBytes + f.frameBytes + f.slotCount * sizeof(uint64_t);
+  };
+  uint64_t bytes = getBytes(function);
+  uint32_t place = warp.getPlace();
+  // The kernel's own variables were checked at its launch.
+  for (uint32_t depth = warp.getDepth(); depth > 0; --depth) {
+    bytes += getBytes(program.getFunctionOf(place));
+    place = warp.getFrame(depth).call[lane];
+  }
+  if (bytes <= kMaxLocalBytes)
+    return true;
+  warp.report(op, lane,
+              Fault{FaultKind::Limit,
+                    llvm::formatv("expected the calls of a thread to need at "
+                                  "most {0} bytes of local memory, but {1} of "
+                                  "them need {2}",
+                                  kMaxLocalBytes, warp.getDepth() + 1, bytes),
+                    "bound the depth of the recursion"});
+  warp.getCluster().getContext().isStopped = true;
+  warp.exit(lanes);
+  return false;
+}
+
 static void runCallee(Warp &warp, const Op &op, const ProgramFunction &function,
                       LaneMask lanes) {
   const Function &callee = *function.function;
@@ -131,6 +180,8 @@ static void runCallee(Warp &warp, const Op &op, const ProgramFunction &function,
     warp.exit(lanes);
     return;
   }
+  if (!checkDepth(warp, op, function, lanes))
+    return;
   const CallData &data = op.get<CallData>();
   Frame &caller = warp.getFrame();
   uint32_t depth = warp.getDepth();
@@ -161,7 +212,7 @@ static Step runCall(Warp &warp, const Op &op, LaneMask active) {
     active &= ~together;
     const ProgramFunction *function = program.findFunction(callees[first]);
     bool fits = function && !function->function->isEntry &&
-                function->function->parameters.size() == data.arguments.size();
+                matches(data, *function->function);
     if ((together & known) && fits) {
       runCallee(warp, op, *function, together);
       continue;
@@ -170,8 +221,10 @@ static Step runCall(Warp &warp, const Op &op, LaneMask active) {
       warp.report(op, first,
                   Fault{FaultKind::WrongSpace,
                         llvm::formatv("expected the address of a function with "
-                                      "{0} parameters, but got {1:x}",
-                                      data.arguments.size(), callees[first]),
+                                      "the {0} parameters and {1} results of "
+                                      "the call, but got {2:x}",
+                                      data.arguments.size(),
+                                      data.results.size(), callees[first]),
                         "call an address that came from a function's name"});
     warp.exit(together);
   }
@@ -237,8 +290,10 @@ static llvm::Error decodeCallValue(Decoder &decoder, const Operand &operand,
                                    bool isResult, CallValue &value) {
   if (operand.kind == OperandKind::Symbol) {
     value.frameOffset = decoder.getFrameOffset(operand.symbol);
-    if (value.frameOffset)
+    if (value.frameOffset) {
+      value.bytes = decoder.getVariable(operand.symbol).bytes;
       return llvm::Error::success();
+    }
   }
   if (isResult) {
     llvm::Expected<Result> result = decoder.getResult(operand);
@@ -282,6 +337,14 @@ static llvm::Error decodeCall(Decoder &decoder, Op &op) {
               decodeCallValue(decoder, operand, /*isResult=*/false,
                               data->arguments.emplace_back()))
         return error;
+  const std::vector<Function> &functions =
+      decoder.getProgram().getModule().functions;
+  if (data->callee && functions[*data->callee].hasBody &&
+      !matches(*data, functions[*data->callee]))
+    return makeError(op.instruction->location,
+                     "expected the arguments and results to be as many and as "
+                     "large as those of '" +
+                         functions[*data->callee].name + "'");
   op.data = std::move(data);
   op.handler = runCall;
   return llvm::Error::success();

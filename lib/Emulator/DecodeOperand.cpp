@@ -195,4 +195,11 @@ std::optional<uint64_t> Decoder::getFrameOffset(const Symbol &symbol) const {
   return std::nullopt;
 }
 
+const Variable &Decoder::getVariable(const Symbol &symbol) const {
+  const Function &owner = *function.function;
+  return symbol.kind == SymbolKind::Result      ? owner.results[symbol.index]
+         : symbol.kind == SymbolKind::Parameter ? owner.parameters[symbol.index]
+                                                : owner.variables[symbol.index];
+}
+
 } // namespace blockscale::emulator

@@ -48,6 +48,8 @@ public:
   /// Where a variable of `.param` space lies in the frame of a device function;
   /// none for parameters of kernels, which are in memory.
   std::optional<uint64_t> getFrameOffset(const Symbol &symbol) const;
+  /// A variable, parameter or result of the function.
+  const Variable &getVariable(const Symbol &symbol) const;
 
   /// Decodes one instruction.
   llvm::Expected<Op> decode(const Instruction &instruction);

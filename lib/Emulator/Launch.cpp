@@ -224,7 +224,7 @@ static std::optional<Dim3> getDims(const Function &kernel,
   return dims;
 }
 
-static bool checkLimits(const ProgramFunction &kernel,
+static bool checkLimits(const Program &program, const ProgramFunction &kernel,
                         const LaunchRequest &request, Report &report) {
   LaunchShape shape;
   shape.grid = request.grid;
@@ -234,6 +234,11 @@ static bool checkLimits(const ProgramFunction &kernel,
       llvm::alignTo(kernel.staticSharedBytes, kernel.dynamicSharedAlignment) +
       request.dynamicSharedBytes;
   shape.parameterBytes = kernel.parameters.bytes;
+  for (unsigned index : kernel.reached.set_bits()) {
+    const ProgramFunction &function = program.getFunctions()[index];
+    shape.localBytes =
+        std::max(shape.localBytes, function.localBytes + function.frameBytes);
+  }
   shape.requiredBlock = getDims(*kernel.function, "reqntid");
   shape.maximumBlock = getDims(*kernel.function, "maxntid");
   llvm::SmallVector<Fault, 2> faults;
@@ -279,7 +284,7 @@ llvm::Expected<Profile> runKernel(const Program &program, Device &device,
     return std::move(error);
   if (llvm::Error error = checkModelled(program, *kernel))
     return std::move(error);
-  if (!checkLimits(*kernel, request, report))
+  if (!checkLimits(program, *kernel, request, report))
     return Profile();
 
   LaunchContext context{program, *kernel, device, request, options, report};

@@ -92,6 +92,11 @@ bool checkLaunch(const LaunchShape &shape, Faults &faults) {
                               "got {1}",
                               kMaxParameterBytes, shape.parameterBytes),
                 "pass a pointer to a buffer");
+  if (shape.localBytes > kMaxLocalBytes)
+    limits.fail(llvm::formatv("expected at most {0} bytes of local memory in a "
+                              "thread, but got {1}",
+                              kMaxLocalBytes, shape.localBytes),
+                "put large arrays into global memory");
   return limits.isGood;
 }
 

@@ -50,6 +50,11 @@ uint64_t Memory::allocate(llvm::StringRef name, llvm::ArrayRef<uint8_t> content,
   return base;
 }
 
+void Memory::makeReadOnly() {
+  for (Buffer &buffer : buffers)
+    buffer.readOnly = true;
+}
+
 Buffer *Memory::find(llvm::StringRef name) {
   auto it =
       llvm::find_if(buffers, [&](const Buffer &b) { return b.name == name; });

@@ -12,7 +12,7 @@
 namespace blockscale::emulator {
 
 /// More of these than any program has; they bound what a text can ask for.
-static constexpr uint32_t kMaxRegisters = 1 << 20;
+static constexpr uint32_t kMaxRegisters = 1 << 17;
 static constexpr uint64_t kMaxBytes = uint64_t(1) << 40;
 static constexpr uint64_t kMaxAlignment = 1 << 20;
 static constexpr size_t kMaxDimensions = 8;

@@ -178,6 +178,11 @@ void layOutShared(const Module &module, VariableLayout &moduleVariables,
 // Global and constant memory
 //===----------------------------------------------------------------------===//
 
+/// Of the variables of a module. Constants have one bank of 64 KB and ten more;
+/// the other is what a machine should be able to hold.
+static constexpr uint64_t kMaxConstBytes = 11 << 16;
+static constexpr uint64_t kMaxGlobalBytes = 1 << 30;
+
 static Memory &getMemory(Device &device, const Variable &variable) {
   return variable.space == StateSpace::Global ? device.global : device.constant;
 }
@@ -228,9 +233,19 @@ llvm::Error allocateVariables(const Module &module,
     return variable.space == StateSpace::Global ||
            variable.space == StateSpace::Const;
   };
+  uint64_t constBytes = 0, globalBytes = 0;
   for (auto [index, variable] : llvm::enumerate(module.variables)) {
     if (!isData(variable))
       continue;
+    bool isConst = variable.space == StateSpace::Const;
+    uint64_t &bytes = isConst ? constBytes : globalBytes;
+    uint64_t limit = isConst ? kMaxConstBytes : kMaxGlobalBytes;
+    bytes += variable.bytes;
+    if (bytes > limit)
+      return makeError(variable.location,
+                       "expected the variables in ." + getName(variable.space) +
+                           " memory to have at most " + llvm::Twine(limit) +
+                           " bytes, but got " + llvm::Twine(bytes));
     if (variable.linkage == Linkage::Extern && variable.bytes == 0)
       return makeError(variable.location,
                        "an external array of unknown size is not modelled: '" +
@@ -247,6 +262,7 @@ llvm::Error allocateVariables(const Module &module,
               initialise(module, moduleVariables, variable,
                          moduleVariables.offsets[index], device))
         return error;
+  device.constant.makeReadOnly();
   return llvm::Error::success();
 }
 

@@ -195,6 +195,58 @@ TEST_F(ControlTest, FunctionsAreCalledByAddress) {
             std::vector<uint32_t>({0, 2, 4, 6, 16, 25, 36, 49}));
 }
 
+TEST_F(ControlTest, EndlessRecursionMeetsTheLimit) {
+  ASSERT_EQ(load(R"(
+    .func forever()
+    {
+      .local .b8 lost[1000];
+      call forever;
+    }
+    .entry kernel()
+    {
+      call forever;
+    })"),
+            "");
+  ASSERT_EQ(run("kernel"), "");
+  expectFinding(FaultKind::Limit, "524288 bytes of local memory, but 521 of "
+                                  "them need 525168");
+}
+
+// What lies in memory must be as large as the parameter or result.
+TEST_F(ControlTest, CallsOfOtherSizes) {
+  const std::string callee = R"(
+    .func (.param .b64 d) twice(.param .b64 x)
+    {
+      .reg .b64 %x;
+      ld.param.b64 %x, [x];
+      add.u64 %x, %x, %x;
+      st.param.b64 [d], %x;
+    })";
+  const std::string variables = R"(
+      .param .b32 small;
+      .param .b64 large;
+      .param .b64 result;)";
+  auto getError = [&](const std::string &call) {
+    EXPECT_EQ(load(callee + ".entry kernel() {" + variables + call + "}"), "");
+    return run("kernel");
+  };
+  EXPECT_EQ(getError("call (result), twice, (large);"), "");
+  for (const char *call :
+       {"call (result), twice, (small);", "call (small), twice, (large);"})
+    EXPECT_NE(getError(call).find("expected the arguments and results to be as "
+                                  "many and as large as those of 'twice'"),
+              std::string::npos)
+        << call;
+  EXPECT_EQ(getError(R"(
+      .reg .b64 %f;
+      mov.u64 %f, twice;
+      prototype: .callprototype (.param .b64 _) _ (.param .b32 _);
+      call (result), %f, (small), prototype;)"),
+            "");
+  expectFinding(FaultKind::WrongSpace,
+                "the 1 parameters and 1 results of the call");
+}
+
 TEST_F(ControlTest, LocalMemoryIsTheThreadsOwn) {
   std::vector<uint64_t> d = runBody(R"(
     .local .align 8 .b8 depot[16];

@@ -17,7 +17,7 @@ struct LaunchLimitsTest : testing::Test {
 
   /// A GEMM's launch: 4 warps, pairs of CTAs, all the shared memory.
   LaunchShape shape = {{4, 16, 1}, {128, 1, 1}, {2, 1, 1}, 232448,
-                       32764,      {},          {}};
+                       32764,      524288,      {},        {}};
 
   void expectBroken(const LaunchShape &broken, llvm::StringRef text) {
     EXPECT_FALSE(checkLaunch(broken, faults));
@@ -74,7 +74,7 @@ TEST_F(LaunchLimitsTest, GridAndCluster) {
   expectBroken(other, "at most 16 CTAs in a cluster, but got 32");
 }
 
-// 227 KB of shared memory, and 32764 bytes of parameters.
+// 227 KB of shared memory, 32764 bytes of parameters, 512 KB of local memory.
 TEST_F(LaunchLimitsTest, Memory) {
   LaunchShape other = shape;
   other.sharedBytes = 232449;
@@ -82,4 +82,7 @@ TEST_F(LaunchLimitsTest, Memory) {
   other = shape;
   other.parameterBytes = 32765;
   expectBroken(other, "at most 32764 bytes of parameters");
+  other = shape;
+  other.localBytes = 524289;
+  expectBroken(other, "at most 524288 bytes of local memory in a thread");
 }

@@ -160,6 +160,24 @@ TEST_F(MemoryAccessTest, AtomicsOfEveryKind) {
   EXPECT_EQ(get<uint32_t>("out")[12], 2u);
 }
 
+// A generic address may be one of memory that can be read only.
+TEST_F(MemoryAccessTest, AtomicsCannotChangeConstants) {
+  ASSERT_EQ(load(R"(
+    .const .align 8 .b64 one = 1;
+    .visible .entry kernel()
+    {
+      .reg .b64 %p;
+      .reg .b32 %r;
+      mov.u64 %p, one;
+      cvta.const.u64 %p, %p;
+      atom.add.u32 %r, [%p], 1;
+      ret;
+    })"),
+            "");
+  ASSERT_EQ(run("kernel"), "");
+  expectFinding(FaultKind::ReadOnly, "into read-only 'one'");
+}
+
 TEST_F(MemoryAccessTest, ConstantsAndGlobalsHoldTheirInitialValues) {
   ASSERT_EQ(load(R"(
     .global .align 4 .b32 table[4] = {1, 2, 3};

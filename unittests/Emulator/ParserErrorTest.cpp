@@ -67,10 +67,10 @@ TEST(ParserError, Declarations) {
   EXPECT_EQ(getModuleError(".global .b8 x[0xFFFFFFFF][0xFFFFFFFF];"),
             "2:13: error: expected a variable of at most 1099511627776 bytes");
   EXPECT_EQ(getBodyError(".reg .b32 %r<9999999>;"),
-            "3:14: error: expected a number of registers from 0 to 1048576, "
+            "3:14: error: expected a number of registers from 0 to 131072, "
             "but got '9999999'");
-  EXPECT_EQ(getBodyError(".reg .b32 %r<1048576>, %x;"),
-            "3:24: error: expected at most 1048576 registers in a function");
+  EXPECT_EQ(getBodyError(".reg .b32 %r<131072>, %x;"),
+            "3:23: error: expected at most 131072 registers in a function");
   EXPECT_EQ(getBodyError(".reg .e4m3x2 x;"),
             "3:6: error: expected the type of a declaration, but got "
             "'.e4m3x2'");

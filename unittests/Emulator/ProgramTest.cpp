@@ -113,3 +113,18 @@ TEST_F(ProgramTest, CallingADeclarationAloneStopsTheLaunch) {
   expectFinding(FaultKind::Trap,
                 "calls 'missing', which the module only declares");
 }
+
+// What a text may ask for.
+TEST_F(ProgramTest, LargeVariables) {
+  EXPECT_EQ(load(".const .b8 a[65536]; .const .b8 b[655361];"),
+            "4:33: error: expected the variables in .const memory to have at "
+            "most 720896 bytes, but got 720897");
+  EXPECT_EQ(load(".global .b8 a[0x40000001];"),
+            "4:13: error: expected the variables in .global memory to have at "
+            "most 1073741824 bytes, but got 1073741825");
+  ASSERT_EQ(load(makeKernel("kernel", ".local .b8 large[524289];"
+                                      "mov.u32 %x, 0;")),
+            "");
+  ASSERT_EQ(run("kernel", addEmpty("out", 4)), "");
+  expectFinding(FaultKind::Limit, "524288 bytes of local memory in a thread");
+}

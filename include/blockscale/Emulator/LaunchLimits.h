@@ -20,6 +20,9 @@ namespace blockscale::emulator {
 
 using Dim3 = std::array<uint32_t, 3>;
 
+/// Of a thread.
+constexpr uint64_t kMaxLocalBytes = 512 << 10;
+
 struct LaunchShape {
   Dim3 grid = {1, 1, 1};
   Dim3 block = {1, 1, 1};
@@ -27,6 +30,8 @@ struct LaunchShape {
   /// Static and dynamic, in bytes.
   uint64_t sharedBytes = 0;
   uint64_t parameterBytes = 0;
+  /// What variables of a thread take, in the function that has most of them.
+  uint64_t localBytes = 0;
   /// .reqntid and .maxntid of the kernel, where it has them.
   std::optional<Dim3> requiredBlock;
   std::optional<Dim3> maximumBlock;

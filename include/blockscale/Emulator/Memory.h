@@ -52,6 +52,9 @@ public:
   uint64_t allocate(llvm::StringRef name, llvm::ArrayRef<uint8_t> content,
                     uint64_t alignment, bool readOnly = false);
 
+  /// Lets programs write to none of the buffers there are now.
+  void makeReadOnly();
+
   /// A buffer of uninitialised bytes at an address behind all others.
   void allocateAt(llvm::StringRef name, uint64_t address, uint64_t size);
 
