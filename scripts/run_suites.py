@@ -23,11 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import fuzz_seeds
+import fuzz_seeds_ptx
 
 ROOT = Path(__file__).resolve().parents[1]
 LIT = "/usr/lib/llvm-22/bin/lit"
 SHOWN_LINES = 200
 FUZZ_SECONDS = 60
+FUZZ_PTX_SECONDS = 10
 
 
 @dataclass
@@ -132,15 +134,25 @@ class Suites:
             r"^arrays equal (\d+), mismatching (\d+), unsupported (\d+)$", text, re.M))
 
     def fuzz(self, log):
-        """Two tests: no input ends the process, and the generated modules are not
-        so wrong that the verifiers refuse most of them."""
+        """Two tests for each fuzzer: no input ends the process, and what is
+        generated is not so wrong that most of it is refused."""
         folder = self.build / "fuzz"
         fuzz_seeds.write_seeds(folder / "seeds")
+        modules = self.fuzzer(log, "blockscale-fuzz", FUZZ_SECONDS, folder,
+                              [ROOT / "test/Fuzz/corpus", folder / "seeds"],
+                              r"^generated (\d+), lowered to cpu (\d+)")
+        folder = self.build / "fuzz-ptx"
+        fuzz_seeds_ptx.write_seeds(folder / "seeds", self.build / "bin/blockscale-compile")
+        return modules + self.fuzzer(log, "blockscale-fuzz-ptx", FUZZ_PTX_SECONDS, folder,
+                                     [folder / "seeds"],
+                                     r"^generated (\d+), verified \d+, executed (\d+)")
+
+    def fuzzer(self, log, name, seconds, folder, inputs, pattern):
         status, text = self.run(
-            log, self.build / "bin/blockscale-fuzz", f"-max_total_time={FUZZ_SECONDS}",
-            f"-artifact_prefix={folder}/", ROOT / "test/Fuzz/corpus", folder / "seeds")
-        rows = re.findall(r"^generated (\d+), lowered to cpu (\d+)", text, re.M)
-        are_useful = [int(lowered) * 5 >= int(generated) for generated, lowered in rows]
+            log, self.build / "bin" / name, f"-max_total_time={seconds}",
+            f"-artifact_prefix={folder}/", *inputs)
+        are_useful = [int(useful) * 5 >= int(generated)
+                      for generated, useful in re.findall(pattern, text, re.M)]
         return counted(status, [(1 + useful, 1 - useful) for useful in are_useful])
 
 

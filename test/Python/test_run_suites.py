@@ -79,23 +79,32 @@ class SuitesTest(unittest.TestCase):
     def test_python_folder_without_tests(self):
         self.assertEqual(self.suites.python_folder(self.log, self.build), Counts(failed=1))
 
-    def fuzz(self, body):
-        path = self.build / "bin/blockscale-fuzz"
-        path.parent.mkdir()
-        path.write_text("#!/bin/bash\n" + body)
-        path.chmod(0o755)
+    def fuzz(self, modules="echo generated 10, lowered to cpu 2, to sm100 0",
+             ptx="echo generated 10, verified 9, executed 2"):
+        (self.build / "bin").mkdir()
+        for name, body in (("blockscale-fuzz", modules), ("blockscale-fuzz-ptx", ptx),
+                           ("blockscale-compile", "")):
+            path = self.build / "bin" / name
+            path.write_text("#!/bin/bash\n" + body + "\n")
+            path.chmod(0o755)
         return self.suites.fuzz(self.log)
 
     def test_fuzz_to_its_end(self):
-        self.assertEqual(self.fuzz("echo generated 10, lowered to cpu 2, to sm100 0\n"),
-                         Counts(2))
+        self.assertEqual(self.fuzz(), Counts(4))
 
     def test_fuzz_crash(self):
-        self.assertEqual(self.fuzz("kill -SEGV $$\n"), Counts(failed=1))
+        self.assertEqual(self.fuzz(modules="kill -SEGV $$"), Counts(2, 1))
+
+    def test_fuzz_of_ptx_crash(self):
+        self.assertEqual(self.fuzz(ptx="kill -SEGV $$"), Counts(2, 1))
 
     def test_fuzz_of_refused_modules_fails(self):
-        self.assertEqual(self.fuzz("echo generated 10, lowered to cpu 1, to sm100 0\n"),
-                         Counts(1, 1))
+        self.assertEqual(self.fuzz(modules="echo generated 10, lowered to cpu 1, to sm100 0"),
+                         Counts(3, 1))
+
+    def test_fuzz_of_refused_kernels_fails(self):
+        self.assertEqual(self.fuzz(ptx="echo generated 10, verified 9, executed 1"),
+                         Counts(3, 1))
 
     def main(self, **suites):
         """Runs main over stand-ins for suites; returns its status and last line."""

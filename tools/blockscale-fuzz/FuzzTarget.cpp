@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FuzzTarget.h"
+#include "Fuzzer.h"
 #include "ModuleGenerator.h"
 
 #include "blockscale/IR/BlockScaleDialect.h"
@@ -138,10 +139,6 @@ void Session::run(const std::string &text, bool isGenerated,
   counts.toSM100 += bool(onSM100);
   if (onCPU)
     checkIsLLVM(*onCPU);
-}
-
-bool isDescription(StringRef input) {
-  return !input.empty() && static_cast<unsigned char>(input.front()) >= 0x80;
 }
 
 std::string getModuleText(StringRef input) {

@@ -22,11 +22,8 @@ struct FuzzCounts {
   unsigned toSM100 = 0;
 };
 
-/// An input whose first byte is not ASCII describes a module (ModuleGenerator),
-/// any other is the text of one.
-bool isDescription(llvm::StringRef input);
-
-/// The text of the module that an input stands for.
+/// The text of the module that an input stands for; descriptions are those of
+/// ModuleGenerator.
 std::string getModuleText(llvm::StringRef input);
 
 /// Parses, verifies and lowers the module of `input`. Diagnostics are fine;

@@ -1,49 +1,130 @@
-//===- blockscale-fuzz.cpp - Entry points of libFuzzer --------------------===//
+//===- blockscale-fuzz.cpp - Random modules for the compiler --------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Parses, verifies and lowers random modules. libFuzzer's main, or that of
-// ReplayMain.cpp where the build has no libFuzzer, calls these.
-//
-//===----------------------------------------------------------------------===//
 
 #include "FuzzTarget.h"
-#include "TextMutator.h"
-#include "ToolOptions.h"
+#include "Fuzzer.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
-using namespace blockscale;
+using namespace llvm;
 
-// The names are libFuzzer's.
-// NOLINTBEGIN(readability-identifier-naming)
-extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
+namespace blockscale {
 
-/// Also links the sanitizers' options, which are beside setToolVersion.
-extern "C" int LLVMFuzzerInitialize(int *, char ***) {
-  setToolVersion("blockscale-fuzz");
-  return 0;
+static constexpr StringRef kTokens[] = {"bf16",
+                                        "f32",
+                                        "f16",
+                                        "f4E2M1FN",
+                                        "f8E4M3FN",
+                                        "f8E5M2",
+                                        "f8E8M0FNU",
+                                        "f6E2M3FN",
+                                        "f6E3M2FN",
+                                        "i8",
+                                        "i32",
+                                        "i64",
+                                        "i1",
+                                        "index",
+                                        "?",
+                                        "*",
+                                        "0",
+                                        "1",
+                                        "2",
+                                        "3",
+                                        "15",
+                                        "16",
+                                        "17",
+                                        "32",
+                                        "33",
+                                        "127",
+                                        "128",
+                                        "129",
+                                        "-1",
+                                        "65535",
+                                        "65536",
+                                        "2147483648",
+                                        "4611686018427387904",
+                                        "9223372036854775807",
+                                        "torchao",
+                                        "mslk",
+                                        "te",
+                                        "modelopt",
+                                        "te_4over6_mae",
+                                        "te_4over6_mse",
+                                        "floor",
+                                        "rceil",
+                                        "rceil_sat",
+                                        "ceil",
+                                        "even",
+                                        "k",
+                                        "n",
+                                        "transposed",
+                                        "scale_dim",
+                                        "block",
+                                        "recipe",
+                                        "global_scale",
+                                        "global_amax",
+                                        "block_amax",
+                                        "rng",
+                                        "offsets",
+                                        "group_dim",
+                                        "sizes",
+                                        "sign_mask",
+                                        "hessian",
+                                        "bias",
+                                        "before_rounding",
+                                        "after_rounding",
+                                        "swizzle_128x4",
+                                        "groups",
+                                        "dim",
+                                        "blockscale.quantize",
+                                        "blockscale.dequantize",
+                                        "blockscale.swizzle",
+                                        "blockscale.amax",
+                                        "blockscale.global_scale",
+                                        "blockscale.expand_scale",
+                                        "blockscale.hadamard",
+                                        "blockscale.scale_sweep",
+                                        "blockscale.scaled_mm",
+                                        "blockscale.scaled_grouped_mm",
+                                        "blockscale.kernel",
+                                        "blockscale.yield",
+                                        "tensor",
+                                        "memref",
+                                        "vector",
+                                        "private"};
+
+namespace {
+class ModuleFuzzer : public Fuzzer {
+public:
+  const char *getName() const override { return "blockscale-fuzz"; }
+  const char *getOverview() const override {
+    return "Parses, verifies and lowers random modules; reports crashes only\n";
+  }
+  const Vocabulary &getVocabulary() const override {
+    static const Vocabulary vocabulary = {kTokens, "_."};
+    return vocabulary;
+  }
+  std::string getText(StringRef input) const override {
+    return getModuleText(input);
+  }
+  void run(StringRef input) override { runFuzzInput(input, counts); }
+  std::string getSummary() const override {
+    return formatv("generated {0}, lowered to cpu {1}, to sm100 {2}",
+                   counts.generated, counts.toCPU, counts.toSM100);
+  }
+
+private:
+  FuzzCounts counts;
+};
+} // namespace
+
+Fuzzer &getFuzzer() {
+  static ModuleFuzzer fuzzer;
+  return fuzzer;
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static FuzzCounts counts;
-  runFuzzInput({reinterpret_cast<const char *>(data), size}, counts);
-  return 0;
-}
-
-/// Text is mutated by tokens half of the time, descriptions by bytes.
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
-                                          size_t maxSize, unsigned seed) {
-  std::minstd_rand random(seed);
-  llvm::StringRef input(reinterpret_cast<const char *>(data), size);
-  if (size == 0 || isDescription(input) || random() % 2)
-    return LLVMFuzzerMutate(data, size, maxSize);
-  std::string mutated = mutateText(input, random);
-  mutated.resize(std::min(mutated.size(), maxSize));
-  llvm::copy(mutated, data);
-  return mutated.size();
-}
-// NOLINTEND(readability-identifier-naming)
+} // namespace blockscale

@@ -219,18 +219,26 @@ _RECIPES = {
 }
 
 
+def _triton_case(file, meta, make=None):
+    stem, chip = file.removeprefix("triton_").removesuffix(".ptx").rsplit("_sm_", 1)
+    rng = np.random.default_rng(len(stem))
+    recipe = (make or _RECIPES[stem])(rng, meta)
+    # Two pointers to scratch memory close every list of parameters of Triton.
+    recipe["arguments"] = recipe["arguments"] + [Scalar("u64", 0), Scalar("u64", 0)]
+    return Case(name=file.removesuffix(".ptx"), text=_read_ptx(file), kernel=meta["kernel"],
+                approximate=stem in ("silu", "softmax", "reduce"),
+                chip=int(chip), block=meta["threads"], shared=meta["shared"], **recipe)
+
+
 def triton_cases():
-    cases = []
-    for file, meta in sorted(_launch_data().items()):
-        stem, chip = file.removeprefix("triton_").removesuffix(".ptx").rsplit("_sm_", 1)
-        rng = np.random.default_rng(len(stem))
-        recipe = _RECIPES[stem](rng, meta)
-        # Two pointers to scratch memory close every list of parameters of Triton.
-        recipe["arguments"] = recipe["arguments"] + [Scalar("u64", 0), Scalar("u64", 0)]
-        cases.append(Case(name=file.removesuffix(".ptx"), text=_read_ptx(file), kernel=meta["kernel"],
-                          approximate=stem in ("silu", "softmax", "reduce"),
-                          chip=int(chip), block=meta["threads"], shared=meta["shared"], **recipe))
-    return cases
+    return [_triton_case(file, meta) for file, meta in sorted(_launch_data().items())]
+
+
+def nvfp4_case(stem, m, n, k):
+    """"nvfp4" or "nvfp4_tma" for SM100 at sizes that are multiples of its tiles."""
+    file = f"triton_{stem}_sm_100.ptx"
+    return _triton_case(file, _launch_data()[file], lambda rng, meta: dict(
+        _scaled(rng, meta, m, n, k, True, stem.endswith("_tma")), grid=(m // 128, n // 128, 1)))
 
 
 # 32-bit words in, 32-bit words out: name, grid, block, shared bytes, words of

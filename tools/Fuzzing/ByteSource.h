@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_TOOLS_FUZZ_BYTESOURCE_H
-#define BLOCKSCALE_TOOLS_FUZZ_BYTESOURCE_H
+#ifndef BLOCKSCALE_TOOLS_FUZZING_BYTESOURCE_H
+#define BLOCKSCALE_TOOLS_FUZZING_BYTESOURCE_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -54,4 +54,4 @@ private:
 
 } // namespace blockscale
 
-#endif // BLOCKSCALE_TOOLS_FUZZ_BYTESOURCE_H
+#endif // BLOCKSCALE_TOOLS_FUZZING_BYTESOURCE_H

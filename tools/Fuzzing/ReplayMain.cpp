@@ -12,8 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FuzzTarget.h"
-#include "TextMutator.h"
+#include "Fuzzer.h"
 #include "ToolOptions.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -31,7 +30,7 @@
 using namespace llvm;
 using namespace blockscale;
 
-static cl::OptionCategory category("blockscale-fuzz options");
+static cl::OptionCategory category("options of the fuzzer");
 static cl::list<std::string> paths(cl::Positional,
                                    cl::desc("<files and folders of inputs>"),
                                    cl::cat(category));
@@ -45,9 +44,8 @@ static cl::opt<unsigned> timeout("timeout", cl::init(60), cl::cat(category),
 static cl::opt<std::string>
     artifactPrefix("artifact_prefix", cl::cat(category),
                    cl::desc("Prefix of the file that a bad input is kept in"));
-static cl::opt<bool>
-    printModules("print", cl::cat(category),
-                 cl::desc("Print the inputs' modules instead"));
+static cl::opt<bool> printTexts("print", cl::cat(category),
+                                cl::desc("Print the inputs' texts instead"));
 
 /// The bytes of each file; a folder stands for its files, in order.
 static Expected<std::vector<std::string>> readInputs() {
@@ -86,13 +84,14 @@ static std::string makeInput(ArrayRef<std::string> stored,
   }
   std::string input = stored[random() % stored.size()];
   for (size_t i = 1 + random() % 4; i > 0; --i)
-    input = isDescription(input) ? mutateBytes(input, random)
-                                 : mutateText(input, random);
+    input = isDescription(input)
+                ? mutateBytes(input, random)
+                : mutateText(input, getFuzzer().getVocabulary(), random);
   return input;
 }
 
 /// Runs `input`, which stays in the file `artifact` where the process ends.
-static Error runKept(StringRef input, StringRef artifact, FuzzCounts &counts) {
+static Error runKept(StringRef input, StringRef artifact) {
   // The signal's default action ends the process, even one that hangs while it
   // reports a crash.
   alarm(timeout);
@@ -103,7 +102,7 @@ static Error runKept(StringRef input, StringRef artifact, FuzzCounts &counts) {
       return createFileError(artifact, error);
     os << input;
   }
-  runFuzzInput(input, counts);
+  getFuzzer().run(input);
   return Error::success();
 }
 
@@ -111,9 +110,9 @@ static Error runAll() {
   Expected<std::vector<std::string>> stored = readInputs();
   if (!stored)
     return stored.takeError();
-  if (printModules) {
+  if (printTexts) {
     for (const std::string &input : *stored)
-      outs() << getModuleText(input) << "\n// -----\n";
+      outs() << getFuzzer().getText(input) << "\n// -----\n";
     return Error::success();
   }
 
@@ -121,22 +120,20 @@ static Error runAll() {
   auto start = Clock::now();
   auto end = start + std::chrono::seconds(maxTotalTime);
   std::string artifact = artifactPrefix + "last-input";
-  FuzzCounts counts;
   std::minstd_rand random(seed);
   unsigned numRuns = 0;
   for (const std::string &input : *stored) {
-    if (Error error = runKept(input, artifact, counts))
+    if (Error error = runKept(input, artifact))
       return error;
     ++numRuns;
   }
   for (; Clock::now() < end; ++numRuns)
-    if (Error error = runKept(makeInput(*stored, random), artifact, counts))
+    if (Error error = runKept(makeInput(*stored, random), artifact))
       return error;
   alarm(0);
   if (std::error_code error = sys::fs::remove(artifact))
     return createFileError(artifact, error);
-  outs() << formatv("generated {0}, lowered to cpu {1}, to sm100 {2}\n",
-                    counts.generated, counts.toCPU, counts.toSM100)
+  outs() << getFuzzer().getSummary() << "\n"
          << formatv("Done {0} runs in {1} second(s)\n", numRuns,
                     std::chrono::duration_cast<std::chrono::seconds>(
                         Clock::now() - start)
@@ -144,19 +141,12 @@ static Error runAll() {
   return Error::success();
 }
 
-// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name.
-extern "C" size_t LLVMFuzzerMutate(uint8_t *, size_t size, size_t) {
-  return size;
-}
-
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
-  setToolVersion("blockscale-fuzz");
+  setToolVersion(getFuzzer().getName());
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(
-      argc, argv,
-      "Parses, verifies and lowers random modules; reports crashes only\n");
-  ExitOnError exitOnError("blockscale-fuzz: ");
+  cl::ParseCommandLineOptions(argc, argv, getFuzzer().getOverview());
+  ExitOnError exitOnError(std::string(getFuzzer().getName()) + ": ");
   exitOnError(runAll());
   return 0;
 }
