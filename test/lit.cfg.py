@@ -54,7 +54,8 @@ llvm_config.use_default_substitutions()
 llvm_config.with_environment(
     "PATH", [config.blockscale_tools_dir, config.llvm_tools_dir], append_path=True)
 llvm_config.add_tool_substitutions(
-    ["blockscale-opt", "blockscale-compile", "blockscale-run", "blockscale-reduce",
+    ["blockscale-opt", "blockscale-roofline",
+     "blockscale-compile", "blockscale-run", "blockscale-reduce",
      "blockscale-emulate", "blockscale-launch", "blockscale-lsp-server", "mlir-opt",
      "split-file"],
     [config.blockscale_tools_dir, config.llvm_tools_dir])

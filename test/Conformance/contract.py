@@ -7,6 +7,7 @@ Everything is compared bit by bit, but for what the contract leaves open:
 * codes of 4 and 6 bits of elements whose scaled value is NaN, told by a NaN block
   scale, and codes of tensors whose global scale is NaN, infinite, zero or subnormal;
 * matmuls have the error bound of an f32 accumulation in any order;
+* times of the cost model differ by at most 1e-12 of themselves;
 * a group map compares over the common prefix of two upper-bound buffers;
 * of the sweep, another winner is one where its loss is that of the best.
 Masks name what is left out; a verdict says how many elements that were.
@@ -97,6 +98,15 @@ def compare_map(got, want):
         np.concatenate([got[:common], rest]),
         np.concatenate([want[:common], padding]),
     )
+
+
+def compare_close(got, want, relative):
+    """Numbers of which each is at most `relative` of itself away from `want`."""
+    if got.shape != want.shape:
+        return failure(want.size, _expected_shape(got, want))
+    with np.errstate(invalid="ignore"):
+        close = np.abs(got - want) <= relative * np.abs(want)
+    return _verdict(~close & ~(np.isnan(got) & np.isnan(want)), got, want)
 
 
 def product_bound(exact, absdot, k, bf16_result):

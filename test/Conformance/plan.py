@@ -13,6 +13,7 @@ from mx import mx_jobs, successor, superseded
 from nvfp4 import nvfp4_jobs
 from products import gmm_jobs, mm_jobs
 from rht import rht_jobs
+from roofline import roofline_jobs
 from sweep import sweep_jobs
 
 BUILDERS = [
@@ -23,6 +24,7 @@ BUILDERS = [
     (r"block_amax_all_bf16", edge_jobs),
     (r"cast_.*", cast_jobs),
     (r"swizzle", swizzle_jobs),
+    (r"roofline", roofline_jobs),
     (r"(nvfp4|mxfp8)_scaled_mm", mm_jobs),
     (r"(nvfp4|mxfp8)_scaled_grouped_mm_2d_[23]d", gmm_jobs),
     (r"(nvfp4|mxfp8)_scaled_grouped_mm_2d_[23]d", operand_jobs),
@@ -33,7 +35,6 @@ BUILDERS = [
 UNSUPPORTED = [
     (r"rht_.*", r"rht_t_f32", "the sum before its one rounding to bf16"),
     (r"cast_.*", r".*_e8m0.*", "no recipe rounds an amax to the nearest power of two"),
-    (r"roofline", r".*", "cost model"),
     (r".*", r".*", "unknown array"),
 ]
 REFERENCE = {

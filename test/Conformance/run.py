@@ -23,6 +23,7 @@ import numpy as np
 from cases import case_names, load_case, selected
 from contract import failure
 from plan import Aside, plan
+from roofline import RooflineJob
 from runner import RunError, execute
 from sm100 import reduce_job
 
@@ -144,6 +145,10 @@ def runs_of(jobs, arguments):
         return [(job, ["--on=cpu"], "") for job in jobs], {}
     runs, reasons = [], {}
     for job in jobs:
+        if isinstance(job, RooflineJob):
+            table = {check.array: "no kernel for the cost model" for check in job.checks()}
+            reasons.update(table)
+            continue
         job, refused = reduce_job(job)
         for check, reason in refused:
             reasons.setdefault(check.array, reason)
@@ -166,6 +171,8 @@ def run_case(case, arguments, pool, report):
     def run(each):
         job, options, _ = each
         try:
+            if isinstance(job, RooflineJob):
+                return job.execute(arguments.tool)
             return execute(arguments.tool, options, job)
         except RunError as error:
             return error

@@ -33,12 +33,13 @@ def execute(tool, options, job):
         for i in range(len(job.function.results)):
             outputs.append(os.path.join(folder, f"out{i}.npy"))
             command += ["--out", outputs[-1]]
-        _call(command)
+        call(command)
         types = [value.type for value in job.function.results]
         return [_load(path, type) for path, type in zip(outputs, types)]
 
 
-def _call(command):
+def call(command):
+    """What a tool prints."""
     try:
         done = subprocess.run(
             command,
@@ -53,7 +54,9 @@ def _call(command):
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         detail = next((line for line in lines if "error" in line), "".join(lines[:1]))
-        raise RunError(f"blockscale-run exited with {done.returncode}: {detail}")
+        tool = os.path.basename(command[0])
+        raise RunError(f"{tool} exited with {done.returncode}: {detail}")
+    return done.stdout
 
 
 def _load(path, type):

@@ -23,6 +23,7 @@ from plan import plan
 GOLDEN = os.path.join(os.path.dirname(__file__), "..", "Data", "golden")
 PRODUCTS = ("y_f32", "y_bf16", "ao_y_f32", "te_y_f32", "ao_emulated_bf16")
 WINNERS = ("best_amax", "triton_best_amax", "best_index")
+TIMES = ("table",)
 
 
 def bytes_of(*values):
@@ -59,7 +60,6 @@ class GoldenTest(unittest.TestCase):
                 self.assertTrue(entry.reason, f"{case.name}.{array}")
 
     def test_what_is_unsupported(self):
-        """The roofline, which is no vector of the project, is the only other one."""
         entries = [entry for _, _, aside in self.plans for entry in aside.items()]
         unsupported = {a for a, entry in entries if entry.category == "unsupported"}
         casts = {"torch_e8m0", "torch_e8m0_from_bf16", "mld_e8m0"}
@@ -74,7 +74,7 @@ class GoldenTest(unittest.TestCase):
         """In each array, but where the contract leaves all of it open."""
         random = np.random.default_rng(0)
         for name, check in self.each_check():
-            if check.array in PRODUCTS + WINNERS:
+            if check.array in PRODUCTS + WINNERS + TIMES:
                 continue
             uncompared = check.judge(check.want).notes
             noticed = 0
@@ -94,6 +94,17 @@ class GoldenTest(unittest.TestCase):
             if check.array in WINNERS:
                 verdict = check.judge(np.roll(check.want, 1))
                 self.assertGreater(verdict.mismatches, verdict.total // 2, name)
+
+    def test_a_time_that_is_off_is_noticed(self):
+        for name, check in self.each_check():
+            if check.array in TIMES:
+                known = int(np.isfinite(check.want).sum())
+                zeros = int((check.want == 0).sum())
+                verdict = check.judge(check.want * (1 + 1e-11))
+                self.assertEqual(verdict.mismatches, known - zeros, name)
+                self.assertTrue(check.judge(check.want * (1 + 1e-14)).equal, name)
+                verdict = check.judge(np.zeros(check.want.shape))
+                self.assertEqual(verdict.mismatches, check.want.size - zeros, name)
 
     def test_a_wrong_product_is_noticed(self):
         for name, check in self.each_check():

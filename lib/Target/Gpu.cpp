@@ -1,0 +1,89 @@
+//===- Gpu.cpp - Rates of GPUs --------------------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Target/Gpu.h"
+
+namespace blockscale::target {
+
+// f32 rates follow from bf16's. A multiprocessor has 128 lanes, 256 f32 FLOP a
+// clock; its tensor cores do 4096 bf16 FLOP on Hopper and 8192 on SM100
+// (NVIDIA/cutlass, media/docs/cpp/blackwell_functionality.md: twice Hopper's).
+static constexpr double kHopperF32 = 256.0 / 4096;
+static constexpr double kBlackwellF32 = 256.0 / 8192;
+
+// Shares that torchao takes where it measured none: matrix products of large
+// inputs, and elementwise kernels, both on an H100.
+static constexpr double kFlopsShare = 0.78;
+static constexpr double kBytesShare = 0.92;
+
+// pytorch/ao, torchao/testing/training/roofline_utils.py, unless a comment says
+// otherwise; there from NVIDIA's data sheets, without sparsity.
+static constexpr Gpu kGpus[] = {
+    // The bytes are of the driver's properties: a bus of 7680 bits, twice a
+    // clock of 3.996 GHz.
+    {"B200",
+     {2.25e15 * kBlackwellF32, 2.25e15, 4.5e15, 9.0e15},
+     7680.0 / 8 * 3.996e9 * 2,
+     kFlopsShare,
+     kBytesShare},
+    {"GB200",
+     {2.25e15 * kBlackwellF32, 2.25e15, 4.5e15, 9.0e15},
+     8e12,
+     kFlopsShare,
+     kBytesShare},
+    // Both shares measured.
+    {"B300",
+     {2.25e15 * kBlackwellF32, 2.25e15, 4.5e15, 14e15},
+     8e12,
+     0.82,
+     0.84},
+    // Not the 3.35e12 bytes of the SXM board: a variant with slower memory.
+    {"H100",
+     {989e12 * kHopperF32, 989e12, 1979e12, 0},
+     2.4e12,
+     kFlopsShare,
+     kBytesShare},
+    // Rates of the data sheet. Measured on one: a copy of 4 GiB at 4297 GB/s,
+    // cuBLAS bf16 products of 8192 x 8192 x 8192 at 779e12.
+    {"H200",
+     {989e12 * kHopperF32, 989e12, 1979e12, 0},
+     4.8e12,
+     779.0 / 989,
+     4297.0 / 4800},
+    // f32 from the RTX Blackwell architecture paper, as the others. torchao has
+    // no shares, and writes 1.792e15 for the 1.792e12 bytes of that paper.
+    {"RTX 5090",
+     {104.8e12, 209.5e12, 419e12, 1676e12},
+     1.792e12,
+     kFlopsShare,
+     kBytesShare},
+};
+
+const Gpu *findGpu(std::string_view name) {
+  for (const Gpu &gpu : kGpus)
+    if (gpu.name == name)
+      return &gpu;
+  return nullptr;
+}
+
+static std::string list(bool onlyFp4) {
+  std::string names;
+  for (const Gpu &gpu : kGpus) {
+    if (onlyFp4 && !gpu.has(Unit::Fp4))
+      continue;
+    if (!names.empty())
+      names += ", ";
+    names += gpu.name;
+  }
+  return names;
+}
+
+std::string listGpus() { return list(/*onlyFp4=*/false); }
+
+std::string listFp4Gpus() { return list(/*onlyFp4=*/true); }
+
+} // namespace blockscale::target

@@ -1,0 +1,53 @@
+//===- GpuTest.cpp - Rates of GPUs ----------------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Target/Gpu.h"
+
+#include <gtest/gtest.h>
+
+using namespace blockscale::target;
+
+// The constants of torchao's table, as requirement 1.6 states them.
+TEST(Gpu, ConstantsOfGB200) {
+  const Gpu *gpu = findGpu("GB200");
+  ASSERT_NE(gpu, nullptr);
+  EXPECT_EQ(gpu->getPeakFlops(Unit::Bf16), 2.25e15);
+  EXPECT_EQ(gpu->getPeakFlops(Unit::Fp8), 4.5e15);
+  EXPECT_EQ(gpu->getPeakFlops(Unit::Fp4), 9.0e15);
+  EXPECT_EQ(gpu->peakBytes, 8e12);
+  EXPECT_EQ(gpu->flopsShare, 0.78);
+  EXPECT_EQ(gpu->bytesShare, 0.92);
+  EXPECT_EQ(kLaunchSeconds, 2e-6);
+}
+
+// What the others have that differs.
+TEST(Gpu, ConstantsOfOthers) {
+  EXPECT_EQ(findGpu("B200")->peakBytes, 7.67232e12);
+  EXPECT_EQ(findGpu("B300")->getPeakFlops(Unit::Fp4), 14e15);
+  EXPECT_EQ(findGpu("B300")->flopsShare, 0.82);
+  EXPECT_EQ(findGpu("B300")->bytesShare, 0.84);
+  EXPECT_EQ(findGpu("H100")->peakBytes, 2.4e12);
+  EXPECT_EQ(findGpu("H200")->peakBytes, 4.8e12);
+  EXPECT_EQ(findGpu("RTX 5090")->peakBytes, 1.792e12);
+  EXPECT_EQ(findGpu("RTX 5090")->getPeakFlops(Unit::Fp4), 1676e12);
+}
+
+// Hopper's tensor cores have no operands of 4 bits; every GPU has the rest.
+TEST(Gpu, OperandsOfFourBits) {
+  for (const char *name : {"H100", "H200"}) {
+    EXPECT_FALSE(findGpu(name)->has(Unit::Fp4)) << name;
+    EXPECT_TRUE(findGpu(name)->has(Unit::Fp8)) << name;
+  }
+  EXPECT_EQ(listFp4Gpus(), "B200, GB200, B300, RTX 5090");
+}
+
+// A name is matched whole, and the list for messages names every GPU.
+TEST(Gpu, Names) {
+  for (const char *name : {"", "B2", "b200", "B2000", "sm_100a", "RTX"})
+    EXPECT_EQ(findGpu(name), nullptr) << name;
+  EXPECT_EQ(listGpus(), "B200, GB200, B300, H100, H200, RTX 5090");
+}
