@@ -156,4 +156,38 @@ def BufferizeKernels
     "::mlir::memref::MemRefDialect"];
 }
 
+def PrintRoofline
+    : Pass<"blockscale-print-roofline", "::mlir::ModuleOp"> {
+  let summary = "Print what a module would take on a GPU";
+  let description = [{
+    Prints, to standard error, the bytes, FLOP, launches and least time of every
+    op of the dialect and `blockscale.kernel`, summed for each function and all
+    of them, by the roofline of docs/CostModel.md. Ops in loops count as often as
+    they run; calls count nothing. The IR is left as it is.
+
+    Example (test/Transforms/print-roofline.mlir):
+
+    ```text
+    roofline of B200, model exact
+                                                              bytes               FLOP launches           us  limit
+      @quantize                                           107479044           83886080        1       15.227
+        quantize 8192x5120xbf16                           107479044           83886080        1       15.227  memory
+    module                                                107479044           83886080        1       15.227
+    ```
+  }];
+  let options = [
+    Option<"gpu", "gpu", "std::string", /*default=*/"\"B200\"",
+           "GPU whose rates are taken">,
+    Option<"model", "model", "std::string", /*default=*/"\"exact\"",
+           "How bytes are counted: exact (what memory holds) or torchao (its "
+           "formulas; no other ops than they know)">,
+    ListOption<"dynamicSizes", "dynamic-sizes", "int64_t",
+               "Assumed sizes of the dynamic dimensions of a function's "
+               "arguments, in order; the last one serves all that follow">];
+  // Sizes of results are reified where nothing of them stays.
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 #endif // BLOCKSCALE_TRANSFORMS_PASSES_TD
