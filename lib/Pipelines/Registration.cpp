@@ -8,6 +8,7 @@
 #include "blockscale/Conversion/Passes.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Pipelines/Pipelines.h"
+#include "blockscale/Target/Chip.h"
 #include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/Tiling.h"
 
@@ -40,6 +41,21 @@ static FailureOr<size_t> findStage(const std::vector<Stage> &stages,
                ", but got '" + name + "'");
 }
 
+template <typename Options>
+static LogicalResult checkChip(const Options &, ErrorHandler) {
+  return success();
+}
+
+static LogicalResult checkChip(const ToSM100Options &options,
+                               ErrorHandler error) {
+  const target::Chip *chip = target::findChip(options.chip.getValue());
+  if (chip && chip->hasBlockScaledMma())
+    return success();
+  return error("expected option 'chip' to be one of " +
+               target::listChips(&target::Chip::hasBlockScaledMma) +
+               ", but got '" + options.chip + "'");
+}
+
 /// Registers a pipeline with the stages of `getStages`.
 template <typename Options>
 static void
@@ -49,7 +65,8 @@ registerStages(StringRef name, StringRef description,
       name, description,
       [=](OpPassManager &pm, StringRef text, ErrorHandler error) {
         Options options;
-        if (failed(options.parseFromString(text)))
+        if (failed(options.parseFromString(text)) ||
+            failed(checkChip(options, error)))
           return failure();
         std::vector<Stage> stages = getStages(options);
         auto from = findStage(stages, "from", options.from, 0, error);
@@ -77,6 +94,10 @@ void registerAllPasses() {
   registerStages<ToCPUOptions>(
       "blockscale-to-cpu", "Lower a module to the LLVM dialect for the host",
       getToCPUStages);
+  registerStages<ToGPUOptions>(
+      "blockscale-to-gpu",
+      "Lower a module to gpu.launch_func and a gpu.module for a GPU",
+      getToGPUStages);
   registerStages<ToSM100Options>(
       "blockscale-to-sm100",
       "Lower a module to gpu.launch_func and a gpu.module for SM100",

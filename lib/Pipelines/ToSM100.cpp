@@ -5,25 +5,28 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Conversion/Passes.h"
 #include "blockscale/Pipelines/Pipelines.h"
-
-#include "mlir/Transforms/Passes.h"
-
-using namespace mlir;
+#include "blockscale/Target/Chip.h"
 
 namespace blockscale {
 
 std::vector<Stage> getToSM100Stages(const ToSM100Options &options) {
-  std::vector<Stage> stages = getCommonStages(options.maxConstantElements);
-  LowerKernelsToGPUOptions lower;
-  lower.chip = options.chip;
-  stages.push_back({"lower-kernels", [lower](OpPassManager &pm) {
-                      pm.addPass(createLowerKernelsToGPU(lower));
-                      pm.addPass(createCanonicalizerPass());
-                      pm.addPass(createCSEPass());
-                    }});
-  return stages;
+  ToGPUOptions portable;
+  portable.chip = options.chip;
+  portable.maxConstantElements = options.maxConstantElements;
+  return getToGPUStages(portable);
+}
+
+std::vector<Stage> getStagesOfChip(llvm::StringRef chip) {
+  const target::Chip *found = target::findChip(chip);
+  if (found && found->hasBlockScaledMma()) {
+    ToSM100Options options;
+    options.chip = chip.str();
+    return getToSM100Stages(options);
+  }
+  ToGPUOptions options;
+  options.chip = chip.str();
+  return getToGPUStages(options);
 }
 
 } // namespace blockscale

@@ -9,13 +9,20 @@
 
 namespace blockscale::target {
 
+// LLVM has `cvt` to 8-bit formats from PTX 8.1 on.
 static constexpr Chip kChips[] = {
-    {"sm_100a", "+ptx88", /*fp4Cvt=*/true, /*fp8Cvt=*/true,
-     /*wideGlobalAccess=*/true, /*blockScaledMma=*/true},
-    {"sm_103a", "+ptx88", /*fp4Cvt=*/true, /*fp8Cvt=*/true,
-     /*wideGlobalAccess=*/true, /*blockScaledMma=*/true},
-    {"sm_110a", "+ptx90", /*fp4Cvt=*/true, /*fp8Cvt=*/true,
-     /*wideGlobalAccess=*/true, /*blockScaledMma=*/true},
+    {"sm_80", "+ptx70", /*kernelSuffix=*/"_sm80", /*fp4Cvt=*/false,
+     /*fp8Cvt=*/false, /*wideGlobalAccess=*/false, /*blockScaledMma=*/false},
+    {"sm_89", "+ptx81", /*kernelSuffix=*/"_sm89", /*fp4Cvt=*/false,
+     /*fp8Cvt=*/true, /*wideGlobalAccess=*/false, /*blockScaledMma=*/false},
+    {"sm_90a", "+ptx81", /*kernelSuffix=*/"_sm90", /*fp4Cvt=*/false,
+     /*fp8Cvt=*/true, /*wideGlobalAccess=*/false, /*blockScaledMma=*/false},
+    {"sm_100a", "+ptx88", /*kernelSuffix=*/"", /*fp4Cvt=*/true,
+     /*fp8Cvt=*/true, /*wideGlobalAccess=*/true, /*blockScaledMma=*/true},
+    {"sm_103a", "+ptx88", /*kernelSuffix=*/"", /*fp4Cvt=*/true,
+     /*fp8Cvt=*/true, /*wideGlobalAccess=*/true, /*blockScaledMma=*/true},
+    {"sm_110a", "+ptx90", /*kernelSuffix=*/"", /*fp4Cvt=*/true,
+     /*fp8Cvt=*/true, /*wideGlobalAccess=*/true, /*blockScaledMma=*/true},
 };
 
 const Chip *findChip(std::string_view name) {
@@ -25,9 +32,13 @@ const Chip *findChip(std::string_view name) {
   return nullptr;
 }
 
-std::string listChips() {
+std::string listChips() { return listChips(nullptr); }
+
+std::string listChips(bool (Chip::*hasFeature)() const) {
   std::string names;
   for (const Chip &chip : kChips) {
+    if (hasFeature && !(chip.*hasFeature)())
+      continue;
     if (!names.empty())
       names += ", ";
     names += chip.name;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The golden arrays on the emulator, with many seeds of the adversarial schedule.
+"""The golden arrays on the emulator, with many seeds of the adversarial schedule,
+and with the kernels of every other chip.
 
-The last line is `N passed, N failed`: arrays, each once for each seed.
+The last line is `N passed, N failed`: arrays, each once for each seed and chip.
 
   scripts/long/emulator-seeds.py [SEEDS [FIRST]]
 """
@@ -16,14 +17,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv/bin/python"
+OTHER_CHIPS = ("sm_80", "sm_89", "sm_90a", "sm_103a", "sm_110a")
 
 
-def run(seed):
+def run(*options):
     """Arrays that are equal and that are not; a run without a sum is one failure."""
     process = subprocess.run(
         [PYTHON if PYTHON.exists() else sys.executable, ROOT / "test/Conformance/run.py",
-         "--cases", ROOT / "test/Data/golden", "--on", "emulator", "--seed", str(seed),
-         "--jobs", str(os.cpu_count())],
+         "--cases", ROOT / "test/Data/golden", "--on", "emulator", "--jobs",
+         str(os.cpu_count()), *options],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for line in process.stdout.splitlines():
         if line.startswith("MISMATCH"):
@@ -43,9 +45,10 @@ def main():
             print("0 passed, 1 failed")
             return 1
     passed = failed = 0
-    for seed in range(first, first + seeds):
-        equal, different = run(seed)
-        print(f"seed {seed}: {equal} equal, {different} different", flush=True)
+    runs = [("--seed", str(seed)) for seed in range(first, first + seeds)]
+    for options in runs + [("--target", chip) for chip in OTHER_CHIPS]:
+        equal, different = run(*options)
+        print(f"{' '.join(options)}: {equal} equal, {different} different", flush=True)
         passed, failed = passed + equal, failed + different
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

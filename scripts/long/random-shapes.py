@@ -2,7 +2,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Thousands of random shapes of every op against numpy, bytes and bounds, and of
-every kind of kernel for SM100, in the emulator, against the CPU.
+every kind of kernel for GPUs, in the emulator, against the CPU.
 
 Runs test/Execution/Inputs/quantize.py, block_shapes.py, matmul.py and
 sm100_kernels.py with many seeds, for this CPU and for the x86-64 baseline. A process
@@ -26,16 +26,18 @@ INPUTS = ROOT / "test/Execution/Inputs"
 PYTHON = ROOT / ".venv/bin/python"
 OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],
            "matmul.py": ["--functions", "32", "--shapes", "10"], "sm100_kernels.py": []}
+CHIPS = ("sm_100a", "sm_80", "sm_90a")
 
 
 def run(job):
     """Failures of one process, its counts last."""
     script, seed, cpu = job
+    target = ["--target", CHIPS[seed % 3]] if script == "sm100_kernels.py" else []
     paths = [str(BUILD / "bin"), "/usr/lib/llvm-22/bin", os.environ["PATH"]]
     with tempfile.TemporaryDirectory(prefix="random-shapes-") as folder:
         process = subprocess.run(
             [PYTHON if PYTHON.exists() else sys.executable, INPUTS / script, folder,
-             "--seed", str(seed), "--cpu", cpu, *OPTIONS[script]],
+             "--seed", str(seed), "--cpu", cpu, *OPTIONS[script], *target],
             capture_output=True, text=True, env={**os.environ, "PATH": ":".join(paths)})
     lines = process.stdout.splitlines()
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed", lines[-1] if lines else "")

@@ -22,10 +22,10 @@ import numpy as np
 
 from cases import case_names, load_case, selected
 from contract import failure
+from gpu import reduce_job
 from plan import Aside, plan
 from roofline import RooflineJob
 from runner import RunError, execute
-from sm100 import reduce_job
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BLOCKSCALE_BUILD_DIR", os.path.join(ROOT, "build"))
@@ -41,7 +41,10 @@ def parse_arguments(argv):
         "--on",
         required=True,
         choices=["cpu", "emulator"],
-        help="where to run; the emulator runs what has SM100 kernels, in both schedules",
+        help="where to run; the emulator runs what has kernels, in both schedules",
+    )
+    parser.add_argument(
+        "--target", metavar="CHIP", help="of the kernels (default: blockscale-run's)"
     )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of the adversarial schedule"
@@ -144,6 +147,7 @@ def runs_of(jobs, arguments):
     if arguments.on == "cpu":
         return [(job, ["--on=cpu"], "") for job in jobs], {}
     runs, reasons = [], {}
+    target = [f"--target={arguments.target}"] if arguments.target else []
     for job in jobs:
         if isinstance(job, RooflineJob):
             table = {check.array: "no kernel for the cost model" for check in job.checks()}
@@ -153,7 +157,7 @@ def runs_of(jobs, arguments):
         for check, reason in refused:
             reasons.setdefault(check.array, reason)
         for schedule in SCHEDULES if job.outputs else ():
-            options = ["--on=emulator", f"--schedule={schedule}"]
+            options = ["--on=emulator", *target, f"--schedule={schedule}"]
             if schedule == "adversarial":
                 options.append(f"--seed={arguments.seed}")
             runs.append((job, options, schedule))

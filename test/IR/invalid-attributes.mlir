@@ -56,8 +56,8 @@ func.func private @recipe() attributes {recipe = #blockscale<recipe cublas>}
 
 // -----
 
-// expected-error @below {{expected the chip to be one of sm_100a, sm_103a, sm_110a, but got 'sm_90a'}}
-gpu.module @chip [#blockscale.target<chip = "sm_90a">] {
+// expected-error @below {{expected the chip to be one of sm_80, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, but got 'sm_90'}}
+gpu.module @chip [#blockscale.target<chip = "sm_90">] {
 }
 
 // -----

@@ -1,8 +1,8 @@
 // RUN: blockscale-opt %s --blockscale-to-sm100 | FileCheck %s --check-prefixes=CHECK,SM100
 // RUN: blockscale-opt %s --blockscale-to-sm100=chip=sm_103a | FileCheck %s --check-prefixes=CHECK,SM103
 // RUN: blockscale-opt %s --blockscale-to-sm100=to=bufferize | FileCheck %s --check-prefix=BUFFERS
-// RUN: not blockscale-opt %s --blockscale-to-sm100=chip=sm_90 2>&1 | FileCheck %s --check-prefix=CHIP
-// CHIP: error: {{.*}}sm_90
+// RUN: not blockscale-opt %s --blockscale-to-sm100=chip=sm_90a 2>&1 | FileCheck %s --check-prefix=CHIP
+// CHIP: error: expected option 'chip' to be one of sm_100a, sm_103a, sm_110a, but got 'sm_90a'
 
 // Kernels become a gpu.module for the chip and launches of its functions; the host
 // part stays on memrefs.

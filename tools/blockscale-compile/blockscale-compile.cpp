@@ -30,7 +30,8 @@ static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
                                       cl::cat(category));
 static cl::opt<std::string> targetName(
     "target", cl::Required,
-    cl::desc("What to compile for: cpu, sm_100a, sm_103a or sm_110a"),
+    cl::desc("What to compile for: cpu, sm_80, sm_89, sm_90a, sm_100a, sm_103a "
+             "or sm_110a"),
     cl::value_desc("name"), cl::cat(category));
 enum class Emit { MLIR, LLVM, PTX, Plan, Cubin, Object };
 static cl::opt<Emit> emit(
@@ -175,10 +176,8 @@ static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
       return found.takeError();
     ptxas = *found;
   }
-  ToSM100Options options;
-  options.chip = targetName;
   if (llvm::Error error =
-          compile::runStages(module, getToSM100Stages(options), dumpStages))
+          compile::runStages(module, getStagesOfChip(targetName), dumpStages))
     return error;
   if (emit == Emit::MLIR)
     return printModule(module);

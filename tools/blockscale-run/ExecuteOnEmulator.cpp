@@ -1,4 +1,4 @@
-//===- ExecuteOnEmulator.cpp - Compile for SM100, emulate -----------------===//
+//===- ExecuteOnEmulator.cpp - Compile for a GPU, emulate -----------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,9 +34,7 @@ struct Program {
 
 static runtime::Result<Program>
 compile(ModuleOp module, const std::string &entry, const std::string &chip) {
-  ToSM100Options options;
-  options.chip = chip;
-  Status lowered = lowerEntry(module, entry, getToSM100Stages(options), chip);
+  Status lowered = lowerEntry(module, entry, getStagesOfChip(chip), chip);
   if (!lowered.ok())
     return lowered;
   Program program;

@@ -1,4 +1,4 @@
-//===- ExecuteOnEmulator.h - Compile for SM100, emulate ---------*- C++ -*-===//
+//===- ExecuteOnEmulator.h - Compile for a GPU, emulate ---------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

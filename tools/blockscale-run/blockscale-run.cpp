@@ -39,8 +39,8 @@ static cl::opt<Device>
            cl::init(Device::CPU), cl::cat(category));
 static cl::opt<std::string>
     chipName("target",
-             cl::desc("GPU of --on=emulator (default: sm_100a), sm_103a or "
-                      "sm_110a"),
+             cl::desc("GPU of --on=emulator: sm_80, sm_89, sm_90a, sm_100a "
+                      "(default), sm_103a or sm_110a"),
              cl::value_desc("name"), cl::init("sm_100a"), cl::cat(category));
 static cl::opt<emulator::Schedule> schedule(
     "schedule", cl::desc("When the emulator does asynchronous work:"),

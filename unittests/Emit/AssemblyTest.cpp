@@ -80,13 +80,15 @@ std::string makeFunction(unsigned number, const Format &format, StringRef input,
       format.recipe, use);
 }
 
-class QuantizeKernels : public testing::TestWithParam<int64_t> {};
+class QuantizeKernels
+    : public testing::TestWithParam<std::tuple<const char *, int64_t>> {};
 
 // All recipes, formats, layouts, inputs and kinds of global operand.
 TEST_P(QuantizeKernels, NoSpills) {
   llvm::Expected<std::string> ptxas = findPtxas();
   if (!ptxas)
     GTEST_SKIP() << llvm::toString(ptxas.takeError());
+  auto [chip, rowElements] = GetParam();
   std::string text;
   unsigned count = 0;
   for (const Format &format : kFormats)
@@ -94,7 +96,7 @@ TEST_P(QuantizeKernels, NoSpills) {
       for (bool swizzled : {false, true})
         for (const char *global : {"", "global_scale", "global_amax"})
           if (format.isNvfp4 || *global == 0)
-            text += makeFunction(count++, format, input, GetParam(), swizzled,
+            text += makeFunction(count++, format, input, rowElements, swizzled,
                                  global);
 
   DialectRegistry registry;
@@ -104,11 +106,11 @@ TEST_P(QuantizeKernels, NoSpills) {
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
   ASSERT_TRUE(module);
   PassManager pm(&context);
-  pm.addPass(createLowerKernelsToGPU());
+  pm.addPass(createLowerKernelsToGPU({chip}));
   ASSERT_TRUE(succeeded(pm.run(*module)));
   FailureOr<std::string> ptx = emitPtx(*module);
   ASSERT_TRUE(succeeded(ptx));
-  auto assembly = assemblePtx(*ptxas, *ptx, "sm_100a");
+  auto assembly = assemblePtx(*ptxas, *ptx, chip);
   ASSERT_TRUE(static_cast<bool>(assembly))
       << llvm::toString(assembly.takeError());
   EXPECT_EQ(assembly->kernels.size(), count);
@@ -122,8 +124,13 @@ TEST_P(QuantizeKernels, NoSpills) {
   }
 }
 
-// Rows of full chunks, and rows with a tail and padding.
+// Rows of full chunks, and rows with a tail and padding. Kernels of sm_89 are
+// those of sm_90a.
 INSTANTIATE_TEST_SUITE_P(RowElements, QuantizeKernels,
-                         testing::Values<int64_t>(4096, 160));
+                         testing::Combine(testing::Values("sm_80", "sm_90a",
+                                                          "sm_100a"),
+                                          testing::Values<int64_t>(4096, 160)));
+INSTANTIATE_TEST_SUITE_P(Ada, QuantizeKernels,
+                         testing::Values(std::make_tuple("sm_89", 160)));
 
 } // namespace

@@ -24,10 +24,29 @@ TEST(Chip, Sm100aHasTheInstructionsOfTheQuantizers) {
   EXPECT_TRUE(chip->hasBlockScaledMma());
 }
 
+// Chips before SM100 have cvt to 8 bits from sm_89 on, and none to 4.
+TEST(Chip, PortableChipsLackTheInstructionsOfSm100) {
+  for (const char *name : {"sm_80", "sm_89", "sm_90a"}) {
+    const Chip *chip = findChip(name);
+    ASSERT_NE(chip, nullptr) << name;
+    EXPECT_EQ(chip->hasFp8Cvt(), chip->name != "sm_80") << name;
+    EXPECT_FALSE(chip->hasFp4Cvt()) << name;
+    EXPECT_FALSE(chip->hasWideGlobalAccess()) << name;
+    EXPECT_FALSE(chip->hasBlockScaledMma()) << name;
+  }
+}
+
+// The alternatives of a message are the chips that have the feature.
+TEST(Chip, ListNamesChipsWithAFeature) {
+  EXPECT_EQ(listChips(&Chip::hasFp4Cvt), "sm_100a, sm_103a, sm_110a");
+  EXPECT_EQ(listChips(&Chip::hasFp8Cvt),
+            "sm_89, sm_90a, sm_100a, sm_103a, sm_110a");
+}
+
 // A name is matched whole: the plain and family chips lack the instructions.
 TEST(Chip, UnknownNamesAreNotFound) {
   for (const char *name :
-       {"", "sm_100", "sm_100f", "sm_100aa", "SM_100A", "cpu"})
+       {"", "sm_90", "sm_100", "sm_100f", "sm_100aa", "SM_100A", "cpu"})
     EXPECT_EQ(findChip(name), nullptr) << name;
 }
 

@@ -61,9 +61,15 @@ struct ToCPUOptions : public CommonOptions<ToCPUOptions> {
       llvm::cl::init(true)};
 };
 
-struct ToSM100Options : public CommonOptions<ToSM100Options> {
+struct ToGPUOptions : public CommonOptions<ToGPUOptions> {
   Option<std::string> chip{*this, "chip",
                            llvm::cl::desc("GPU to generate code for"),
+                           llvm::cl::init("sm_90a")};
+};
+
+struct ToSM100Options : public CommonOptions<ToSM100Options> {
+  Option<std::string> chip{*this, "chip",
+                           llvm::cl::desc("SM100 GPU to generate code for"),
                            llvm::cl::init("sm_100a")};
 };
 
@@ -74,11 +80,19 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements);
 /// A module of the dialect to the LLVM dialect for the host.
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options);
 
-/// A module of the dialect to gpu.launch_func and a gpu.module of NVVM.
+/// A module of the dialect to gpu.launch_func and a gpu.module of NVVM, for any
+/// chip of the table.
+std::vector<Stage> getToGPUStages(const ToGPUOptions &options);
+
+/// The same for chips with block-scaled products.
 std::vector<Stage> getToSM100Stages(const ToSM100Options &options);
 
-/// Registers the project's passes and the pipelines `blockscale-to-cpu` and
-/// `blockscale-to-sm100`, whose options `from` and `to` name stages.
+/// The stages of the pipeline that fits `chip` best, with default options.
+std::vector<Stage> getStagesOfChip(llvm::StringRef chip);
+
+/// Registers the project's passes and the pipelines `blockscale-to-cpu`,
+/// `blockscale-to-gpu` and `blockscale-to-sm100`, whose options `from` and `to`
+/// name stages.
 void registerAllPasses();
 
 /// Every dialect and interface that the pipelines need, on top of upstream's.

@@ -21,6 +21,8 @@ struct Chip {
   /// Features for LLVM's NVPTX backend: the least PTX version that has every
   /// instruction the project emits for the chip.
   std::string_view backendFeatures;
+  /// Ends the names of the chip's kernels. Chips of one suffix have one code.
+  std::string_view kernelSuffix;
   /// `cvt.rn.satfinite.e2m1x2.f32` and `cvt.rp.ue8m0x2.f32`.
   bool fp4Cvt;
   /// `cvt.rn.satfinite.e4m3x2.f32`.
@@ -41,6 +43,11 @@ const Chip *findChip(std::string_view name);
 
 /// The known names, separated by ", ".
 std::string listChips();
+
+/// The names of chips with a feature, separated by ", ":
+///
+///   listChips(&Chip::hasFp8Cvt)
+std::string listChips(bool (Chip::*hasFeature)() const);
 
 } // namespace blockscale::target
 

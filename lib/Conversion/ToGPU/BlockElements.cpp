@@ -34,14 +34,6 @@ BlockElements BlockElements::load(KernelBuilder &b, Value pointer, Type type,
   return block;
 }
 
-/// |x|, called by name: the conversion to NVVM replaces the op by a library
-/// call.
-static Value computeMagnitude(KernelBuilder &b, Value x) {
-  return LLVM::CallIntrinsicOp::create(
-             b, x.getType(), b.getStringAttr("llvm.fabs"), ValueRange(x))
-      .getResult(0);
-}
-
 /// The NaN-propagating maximum of the elements of `vectors` by halving.
 static Value reduceMaximum(KernelBuilder &b, ArrayRef<Value> vectors,
                            int64_t stopAt) {
@@ -61,7 +53,7 @@ Value BlockElements::computeAmax(KernelBuilder &b) const {
   SmallVector<Value> magnitudes;
   for (Value vector : words) {
     Value x = b.bitcast(getVector(vector, element, isBf16 ? 2 : 1), vector);
-    magnitudes.push_back(computeMagnitude(b, x));
+    magnitudes.push_back(b.abs(x));
   }
   if (!isBf16)
     return b.extract(reduceMaximum(b, magnitudes, 1), 0);

@@ -10,6 +10,7 @@
 
 #include "KernelBuilder.h"
 #include "blockscale/Numerics/Codec.h"
+#include "blockscale/Target/Chip.h"
 
 namespace blockscale {
 
@@ -42,8 +43,8 @@ public:
                                             numerics::Overflow overflow) = 0;
 };
 
-/// Conversions by `cvt`, for chips with `hasFp4Cvt` and `hasFp8Cvt`.
-std::unique_ptr<CvtEmitter> createHardwareCvtEmitter();
+/// Conversions by those `cvt` that the chip has, and by arithmetic elsewhere.
+std::unique_ptr<CvtEmitter> createCvtEmitter(const target::Chip &chip);
 
 } // namespace blockscale
 

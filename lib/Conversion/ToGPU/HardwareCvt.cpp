@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CvtEmitter.h"
+#include "SoftwareCvt.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -25,14 +25,21 @@ static constexpr llvm::StringLiteral kEncodeE2M1x8 =
     "cvt.rn.satfinite.e2m1x2.f32 b3, $8, $7; "
     "mov.b32 $0, {b0, b1, b2, b3}; }";
 
+static Value encodeFp8Pair(KernelBuilder &b, Type type, Value low, Value high) {
+  return NVVM::ConvertF32x2ToF8x2Op::create(
+      b, b.getI16Type(), high, low, NVVM::FPRoundingMode::RN,
+      NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
+}
+
 namespace {
 
-class HardwareCvtEmitter final : public CvtEmitter {
+/// For chips with `hasFp8Cvt`.
+class Fp8CvtEmitter : public SoftwareCvtEmitter {
 public:
   Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
                    ValueRange elements) override {
     if (format == numerics::ElementFormat::E2M1)
-      return encodeE2M1(b, elements);
+      return SoftwareCvtEmitter::encodeWord(b, format, elements);
     Type type = format == numerics::ElementFormat::E4M3
                     ? static_cast<Type>(b.getType<Float8E4M3FNType>())
                     : b.getType<Float8E5M2Type>();
@@ -58,6 +65,22 @@ public:
     Value low = extend(0);
     return {low, extend(1)};
   }
+};
+
+/// For chips with `hasFp4Cvt` as well.
+class Fp4CvtEmitter final : public Fp8CvtEmitter {
+public:
+  /// One asm statement: `nvvm.convert.f32x2.to.f4x2` would widen and merge
+  /// every byte on its own.
+  Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
+                   ValueRange elements) override {
+    if (format != numerics::ElementFormat::E2M1)
+      return Fp8CvtEmitter::encodeWord(b, format, elements);
+    return NVVM::InlinePtxOp::create(b, b.getI32Type(), elements,
+                                     /*readWriteArgs=*/ValueRange(),
+                                     kEncodeE2M1x8, /*predicate=*/Value())
+        .getResult(0);
+  }
 
   Value encodeE8M0RoundUpPair(KernelBuilder &b, Value low, Value high,
                               numerics::Overflow overflow) override {
@@ -68,29 +91,16 @@ public:
         b, b.getI16Type(), high, low, NVVM::FPRoundingMode::RP, saturation,
         /*relu=*/false, b.getType<Float8E8M0FNUType>());
   }
-
-private:
-  /// One asm statement: `nvvm.convert.f32x2.to.f4x2` would widen and merge
-  /// every byte on its own.
-  static Value encodeE2M1(KernelBuilder &b, ValueRange elements) {
-    return NVVM::InlinePtxOp::create(b, b.getI32Type(), elements,
-                                     /*readWriteArgs=*/ValueRange(),
-                                     kEncodeE2M1x8, /*predicate=*/Value())
-        .getResult(0);
-  }
-
-  static Value encodeFp8Pair(KernelBuilder &b, Type type, Value low,
-                             Value high) {
-    return NVVM::ConvertF32x2ToF8x2Op::create(
-        b, b.getI16Type(), high, low, NVVM::FPRoundingMode::RN,
-        NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
-  }
 };
 
 } // namespace
 
-std::unique_ptr<CvtEmitter> createHardwareCvtEmitter() {
-  return std::make_unique<HardwareCvtEmitter>();
+std::unique_ptr<CvtEmitter> createCvtEmitter(const target::Chip &chip) {
+  if (chip.hasFp4Cvt())
+    return std::make_unique<Fp4CvtEmitter>();
+  if (chip.hasFp8Cvt())
+    return std::make_unique<Fp8CvtEmitter>();
+  return std::make_unique<SoftwareCvtEmitter>();
 }
 
 } // namespace blockscale

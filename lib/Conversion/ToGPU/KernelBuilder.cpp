@@ -29,6 +29,13 @@ Value KernelBuilder::splat(Value value, int64_t size) {
   return LLVM::ShuffleVectorOp::create(*this, one, one, zeros);
 }
 
+Value KernelBuilder::abs(Value x) {
+  // Called by name: the conversion to NVVM replaces the op by a library call.
+  return LLVM::CallIntrinsicOp::create(
+             *this, x.getType(), getStringAttr("llvm.fabs"), ValueRange(x))
+      .getResult(0);
+}
+
 Value KernelBuilder::extract(Value vector, int64_t index) {
   return LLVM::ExtractElementOp::create(*this, vector, i32(index));
 }

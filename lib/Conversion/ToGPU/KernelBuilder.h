@@ -49,6 +49,9 @@ public:
     return mlir::arith::ExtUIOp::create(*this, getI64Type(), value);
   }
 
+  /// |x| of floats, NaN included.
+  mlir::Value abs(mlir::Value x);
+
   mlir::Value extract(mlir::Value vector, int64_t index);
   /// A vector of the scalars `values`.
   mlir::Value pack(mlir::ValueRange values);

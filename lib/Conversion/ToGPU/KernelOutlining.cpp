@@ -20,7 +20,7 @@ namespace blockscale {
 gpu::GPUFuncOp getOrCreateQuantizeKernel(gpu::GPUModuleOp module, Location loc,
                                          const QuantizeSpec &spec,
                                          const target::Chip &chip) {
-  std::string name = spec.getKernelName();
+  std::string name = spec.getKernelName(chip);
   if (auto kernel = module.lookupSymbol<gpu::GPUFuncOp>(name))
     return kernel;
   auto b = OpBuilder::atBlockEnd(module.getBody());

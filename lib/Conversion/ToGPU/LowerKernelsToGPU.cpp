@@ -75,13 +75,6 @@ struct LowerKernelsToGPUPass
           << ", but got '" << chip << "'";
       return signalPassFailure();
     }
-    if (!target->hasFp4Cvt() || !target->hasFp8Cvt()) {
-      getOperation().emitError()
-          << "expected a chip with cvt to e2m1 and e4m3, "
-             "but got '"
-          << chip << "'";
-      return signalPassFailure();
-    }
     SmallVector<KernelOp> kernels;
     getOperation()->walk([&](KernelOp kernel) { kernels.push_back(kernel); });
     if (kernels.empty())

@@ -121,7 +121,7 @@ private:
 QuantizeKernelEmitter::QuantizeKernelEmitter(gpu::GPUFuncOp kernel,
                                              const QuantizeSpec &spec,
                                              const target::Chip &chip)
-    : spec(spec), mapping(spec), cvt(createHardwareCvtEmitter()),
+    : spec(spec), mapping(spec), cvt(createCvtEmitter(chip)),
       accessBytes(getAccessBytes(chip)),
       b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.front())) {
   const auto *next = kernel.getArguments().begin();

@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace blockscale {
 
-std::string QuantizeSpec::getKernelName() const {
+std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
   std::string name;
   llvm::raw_string_ostream os(name);
   os << "quantize_" << numerics::getFormatInfo(format).name << '_'
@@ -26,6 +26,7 @@ std::string QuantizeSpec::getKernelName() const {
        << (globalByValue     ? "_by_value"
            : globalPerMatrix ? "_each"
                              : "");
+  os << chip.kernelSuffix;
   return name;
 }
 
@@ -34,6 +35,11 @@ static FailureOr<QuantizeOp> getQuantize(KernelOp kernel,
                                          const target::Chip &chip) {
   QuantizeOp quantize;
   for (Operation &op : kernel.getBody().front().without_terminator()) {
+    if (isa<ScaledMMOp, ScaledGroupedMMOp>(op) && !chip.hasBlockScaledMma())
+      return op.emitOpError()
+             << "needs tcgen05.mma.block_scale, which " << chip.name
+             << " lacks: expected the CPU, or one of "
+             << target::listChips(&target::Chip::hasBlockScaledMma);
     auto found = dyn_cast<QuantizeOp>(op);
     if (!found)
       return op.emitOpError() << "is not supported on " << chip.name

@@ -44,8 +44,9 @@ struct QuantizeSpec {
   }
 
   /// A name that differs wherever the kernels do, for example
-  /// `quantize_e2m1_torchao_bf16_k4096_swizzled_scaled`.
-  std::string getKernelName() const;
+  /// `quantize_e2m1_torchao_bf16_k4096_swizzled_scaled`, on sm_90a with `_sm90`
+  /// at its end.
+  std::string getKernelName(const target::Chip &chip) const;
 };
 
 /// The operands of a `blockscale.kernel` by their meaning.

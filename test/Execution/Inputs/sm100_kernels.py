@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs every kind of kernel for SM100 in the emulator, under both schedules, and
+"""Runs every kind of kernel for a chip in the emulator, under both schedules, and
 compares every byte with the CPU. Kinds that have no kernel must be refused with
 their message.
 
@@ -57,7 +57,7 @@ class Call:
     wanted: list = None  # the CPU's results
 
 
-def check_refused(all_kinds, folder, expect):
+def check_refused(all_kinds, folder, chip, expect):
     """Whether the compiler says of each kind what it should."""
     text, lines = [], [0]
     for i, kind in enumerate(all_kinds):
@@ -65,13 +65,14 @@ def check_refused(all_kinds, folder, expect):
         lines.append(lines[-1] + text[-1].count("\n"))
     module = folder / "refused.mlir"
     module.write_text("".join(text))
-    run = subprocess.run(["blockscale-opt", "--split-input-file", "--blockscale-to-sm100", module,
-                          "-o", os.devnull], capture_output=True, text=True)
+    run = subprocess.run(["blockscale-opt", "--split-input-file",
+                          f"--blockscale-to-gpu=chip={chip}", module, "-o", os.devnull],
+                         capture_output=True, text=True)
     errors = {}
     for line, message in re.findall(r":(\d+):\d+: error: (.*)", run.stderr):
         errors.setdefault(bisect.bisect_left(lines, int(line)) - 1, message)
     for i, kind in enumerate(all_kinds):
-        wanted, got = kind.refusal(), errors.get(i, "no error")
+        wanted, got = kind.refusal(chip), errors.get(i, "no error")
         expect.record(f"{kind}", None if wanted in got else f"expected '{wanted}', but got {got}")
 
 
@@ -211,16 +212,19 @@ def divided(calls, size):
 def run(options, expect):
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    all_kinds = list(kinds())
-    refused = [kind for kind in all_kinds if kind.refusal()]
-    calls = draw_calls([kind for kind in all_kinds if not kind.refusal()], folder, options.seed)
+    chip = options.target
+    all_kinds = list(kinds())[::options.every]
+    refused = [kind for kind in all_kinds if kind.refusal(chip)]
+    calls = draw_calls([kind for kind in all_kinds if not kind.refusal(chip)], folder, options.seed)
     print(f"{len(calls)} kinds of kernels, {len(refused)} kinds refused")
-    schedules = (("--schedule=prompt",), ("--schedule=adversarial", f"--seed={options.seed or 1}"))
+    target = f"--target={chip}"
+    schedules = ((target, "--schedule=prompt"),
+                 (target, "--schedule=adversarial", f"--seed={options.seed or 1}"))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # Long tasks first.
         on_cpu = [pool.submit(compute_on_cpu, sum(part, []), folder / f"cpu{i}", options.cpu)
                   for i, part in enumerate(divided(calls, -(-len(calls) // os.cpu_count())))]
-        checked = pool.submit(check_refused, refused, folder, expect)
+        checked = pool.submit(check_refused, refused, folder, chip, expect)
         runs = []
         for schedule, called in zip(schedules, zip(*calls)):
             # Calls of a kernel follow each other.
@@ -242,6 +246,8 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="where to compile")
+    parser.add_argument("--target", default="sm_100a", help="the chip")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="run every Nth kind")
     parser.add_argument("--seed", type=int, help="of sizes at random and of the schedule")
     parser.add_argument("--cpu", default="host", help="to compare with")
     expect = Expectations()

@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every kind of quantizer: those that have a kernel on SM100, and those that the
+"""Every kind of quantizer: those that have a kernel on GPUs, and those that the
 compiler refuses there (docs/Lowering.md, section 8)."""
 
 import itertools
@@ -10,7 +10,6 @@ from block_shapes import CODECS, MX_FORMS, MX_RECIPES, NVFP4_FORMS, NVFP4_RECIPE
 
 FOUR_OVER_SIX = ("te_4over6_mae", "te_4over6_mse")
 SHAPES = ((37, 96), (2, 37, 96))  # by rank, until a call has its own
-NOT_YET = "is not supported on sm_100a yet: expected "
 
 
 @dataclass
@@ -25,21 +24,22 @@ class Kind(Op):
         extra = [(self.extra, types[self.extra])] if self.extra else []
         return super().operands(shape) + extra
 
-    def refusal(self):
-        """What the error says where there is no kernel, else None. The first that
-        holds counts."""
+    def refusal(self, chip):
+        """What the error says where there is no kernel for a chip, else None. The first
+        that holds counts."""
         k = self.shape[-1]
+        not_yet = f"is not supported on {chip} yet: expected "
         reasons = (
             (self.x == "f16", "operand #0 must be ranked tensor of bfloat16 type or 32-bit float "
                               "values"),
-            (self.block[0] != 1, f"{NOT_YET}blocks of one row"),
-            (self.recipe in FOUR_OVER_SIX, f"{NOT_YET}no 4over6 recipe"),
-            (self.extra, f"{NOT_YET}no block_amax, rng or offsets"),
-            (self.source and self.form == "row", f"{NOT_YET}no global value a row"),
-            ("f6" in self.data, f"{NOT_YET}data of 4 or 8 bits"),
-            (self.dynamic[-1], "expected a static last dimension on sm_100a"),
+            (self.block[0] != 1, f"{not_yet}blocks of one row"),
+            (self.recipe in FOUR_OVER_SIX, f"{not_yet}no 4over6 recipe"),
+            (self.extra, f"{not_yet}no block_amax, rng or offsets"),
+            (self.source and self.form == "row", f"{not_yet}no global value a row"),
+            ("f6" in self.data, f"{not_yet}data of 4 or 8 bits"),
+            (self.dynamic[-1], f"expected a static last dimension on {chip}"),
             (k % self.block[1], f"expected the last dimension to be a multiple of {self.block[1]} "
-                                f"on sm_100a, but got {k}"))
+                                f"on {chip}, but got {k}"))
         return next((message for holds, message in reasons if holds), None)
 
 

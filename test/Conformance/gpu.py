@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a job is on SM100: its operations that have a kernel there.
+"""What a job is on a GPU: its operations that have a kernel there.
 
 The table of docs/Lowering.md, section 8. An operation that should have a kernel and
 is refused by the compiler is a mismatch, so this cannot hide one.

@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What of a job has SM100 kernels."""
+"""What of a job has GPU kernels."""
 
 import unittest
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ir import MXFP6_E2M3, MXFP8, NVFP4, SWIZZLED, Form, Tensor
 from jobs import Job, bits_check
-from sm100 import reduce_job, refusal
+from gpu import reduce_job, refusal
 
 
 class RefusalTest(unittest.TestCase):

@@ -1,0 +1,174 @@
+//===- SoftwareCvt.cpp - Conversions without cvt --------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SoftwareCvt.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using numerics::ElementFormat;
+using numerics::FormatInfo;
+
+/// Shift that takes the lowest exponent bit of an f32 to the lowest exponent
+/// bit of the format.
+static int getShift(const FormatInfo &info) {
+  return numerics::kFloatMantissaBits - info.mantissaBits;
+}
+
+/// What a power of two is multiplied by to give the number whose last place is
+/// the spacing of the format's codes above the power, and whose low bits are
+/// such that `emitCode` ends with the code.
+static float getAnchor(const FormatInfo &info) {
+  int shift = getShift(info);
+  int minExponent = 1 - info.bias;
+  uint32_t codes = 1u << info.bits;
+  uint32_t below =
+      static_cast<uint32_t>(numerics::kFloatBias + shift + minExponent)
+      << info.mantissaBits;
+  uint32_t lowBits = (0u - below) % codes;
+  return numerics::powerOfTwo(shift) +
+         static_cast<float>(lowBits) * numerics::powerOfTwo(-info.mantissaBits);
+}
+
+/// The code of |x| in the low bits; the bit above the magnitude is set for NaN
+/// alone, whose magnitude bits are all set but the lowest. Bits further up are
+/// undefined.
+///
+/// With p the power of two of |x|, but at least the smallest normal value, the
+/// sum |x| + p * anchor rounds to a multiple of the spacing of codes, ties to
+/// even. Its low bits count the spacings in |x|; moving its exponent down to
+/// the format's adds the codes below p.
+static Value emitCode(KernelBuilder &b, const FormatInfo &info, Value x) {
+  Value magnitude = b.abs(x);
+  // NaN stays and becomes 0x7FFFFFFF in the sum.
+  Value limited =
+      arith::MinimumFOp::create(b, magnitude, b.f32(info.maxFinite));
+  Value power = arith::MaxNumFOp::create(
+      b, limited, b.f32(numerics::powerOfTwo(1 - info.bias)));
+  power = b.toFloat(arith::AndIOp::create(b, b.toBits(power),
+                                          b.i32(numerics::kFloatInfinityBits)));
+  // The product is exact, so that the two may be fused.
+  auto contract = arith::FastMathFlags::contract;
+  Value product =
+      arith::MulFOp::create(b, power, b.f32(getAnchor(info)), contract);
+  Value sum = b.toBits(arith::AddFOp::create(b, product, limited, contract));
+  Value exponent = arith::ShRUIOp::create(b, sum, b.i32(getShift(info)));
+  return arith::AddIOp::create(b, sum, exponent);
+}
+
+/// `pattern` in each field of `bits` bits of a word.
+static uint32_t repeat(uint32_t pattern, int bits) {
+  uint32_t word = 0;
+  for (int at = 0; at < 32; at += bits)
+    word |= pattern << at;
+  return word;
+}
+
+/// Codes of consecutive elements in the low bits of an i32, zeros above.
+static Value emitCodes(KernelBuilder &b, ElementFormat format,
+                       ValueRange elements) {
+  const FormatInfo &info = numerics::getFormatInfo(format);
+  int bits = info.bits;
+  Value width = b.i32(bits);
+  Value codes = b.i32(0), signs = b.i32(0);
+  // Codes come from low bits and are shifted in from the top, signs come from
+  // the top and are shifted in from below.
+  for (Value x : elements)
+    codes = LLVM::FshrOp::create(b, emitCode(b, info, x), codes, width);
+  for (Value x : llvm::reverse(elements))
+    signs = LLVM::FshlOp::create(b, signs, b.toBits(x), width);
+  int unused = 32 - static_cast<int>(elements.size()) * bits;
+  if (unused != 0)
+    codes = arith::ShRUIOp::create(b, codes, b.i32(unused));
+
+  uint32_t signMask = repeat(1u << (bits - 1), bits);
+  Value nan = arith::ShRUIOp::create(b, codes, b.i32(bits - 1));
+  nan = arith::AndIOp::create(b, nan, b.i32(repeat(1, bits)));
+  codes = arith::OrIOp::create(b, codes, nan);
+  // NaN has no sign.
+  Value noSign = arith::OrIOp::create(b, codes, b.i32(~signMask));
+  Value hasSign = arith::XOrIOp::create(b, noSign, b.i32(~0u));
+  signs = arith::AndIOp::create(b, signs, hasSign);
+  codes = arith::AndIOp::create(b, codes, b.i32(~signMask));
+  return arith::OrIOp::create(b, codes, signs);
+}
+
+Value SoftwareCvtEmitter::encodeWord(KernelBuilder &b, ElementFormat format,
+                                     ValueRange elements) {
+  return emitCodes(b, format, elements);
+}
+
+Value SoftwareCvtEmitter::encodeE4M3Pair(KernelBuilder &b, Value low,
+                                         Value high) {
+  Value codes = emitCodes(b, ElementFormat::E4M3, {low, high});
+  return arith::TruncIOp::create(b, b.getI16Type(), codes);
+}
+
+/// The value of the E4M3 code in the low byte. A magnitude at the place of
+/// f32's, subnormal where the code is, is too small by the difference of the
+/// biases.
+static Value emitDecodeE4M3(KernelBuilder &b, Value code) {
+  const FormatInfo &info = numerics::getFormatInfo(ElementFormat::E4M3);
+  Value magnitude = arith::AndIOp::create(b, code, b.i32(0x7F));
+  Value sign = arith::AndIOp::create(b, code, b.i32(0x80));
+  Value bits = arith::OrIOp::create(
+      b, arith::ShLIOp::create(b, magnitude, b.i32(getShift(info))),
+      arith::ShLIOp::create(b, sign, b.i32(24)));
+  float rebias = numerics::powerOfTwo(numerics::kFloatBias - info.bias);
+  Value value = arith::MulFOp::create(b, b.toFloat(bits), b.f32(rebias));
+  Value isNan = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, magnitude,
+                                      b.i32(info.nanCode));
+  Value nan = b.toFloat(b.i32(numerics::kFloatNanBits));
+  return arith::SelectOp::create(b, isNan, nan, value);
+}
+
+std::pair<Value, Value> SoftwareCvtEmitter::decodeE4M3Pair(KernelBuilder &b,
+                                                           Value codes) {
+  Value low = b.zext32(codes);
+  Value high = arith::ShRUIOp::create(b, low, b.i32(8));
+  Value first = emitDecodeE4M3(b, low);
+  return {first, emitDecodeE4M3(b, high)};
+}
+
+/// The byte of a value rounded up: the exponent, and one more where the value
+/// is above the power of two. Below 2^-126 the power is 2^-127, half of the
+/// mantissa's range.
+static Value emitE8M0RoundUp(KernelBuilder &b, Value x,
+                             numerics::Overflow overflow) {
+  using numerics::kFloatMantissaMask;
+  Value magnitude = b.toBits(b.abs(x));
+  auto isBelow = [&](uint32_t bound) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, magnitude,
+                                 b.i32(bound));
+  };
+  Value up = arith::SelectOp::create(b, isBelow(kFloatMantissaMask + 1),
+                                     b.i32(kFloatMantissaMask >> 1),
+                                     b.i32(kFloatMantissaMask));
+  Value byte =
+      arith::ShRUIOp::create(b, arith::AddIOp::create(b, magnitude, up),
+                             b.i32(numerics::kFloatMantissaBits));
+  // The sum of NaN is 255 or 256.
+  Value limit = b.i32(numerics::kE8M0Nan);
+  if (overflow == numerics::Overflow::Saturate)
+    limit = arith::SelectOp::create(
+        b, isBelow(numerics::kFloatInfinityBits + 1),
+        b.i32(numerics::kE8M0MaxFinite), b.i32(numerics::kE8M0Nan));
+  return arith::MinUIOp::create(b, byte, limit);
+}
+
+Value SoftwareCvtEmitter::encodeE8M0RoundUpPair(KernelBuilder &b, Value low,
+                                                Value high,
+                                                numerics::Overflow overflow) {
+  Value lowByte = emitE8M0RoundUp(b, low, overflow);
+  Value highByte = emitE8M0RoundUp(b, high, overflow);
+  highByte = arith::ShLIOp::create(b, highByte, b.i32(8));
+  Value pair = arith::OrIOp::create(b, lowByte, highByte);
+  return arith::TruncIOp::create(b, b.getI16Type(), pair);
+}
+
+} // namespace blockscale

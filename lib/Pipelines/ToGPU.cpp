@@ -1,0 +1,29 @@
+//===- ToGPU.cpp - Pipeline blockscale-to-gpu -----------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Conversion/Passes.h"
+#include "blockscale/Pipelines/Pipelines.h"
+
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
+  std::vector<Stage> stages = getCommonStages(options.maxConstantElements);
+  LowerKernelsToGPUOptions lower;
+  lower.chip = options.chip;
+  stages.push_back({"lower-kernels", [lower](OpPassManager &pm) {
+                      pm.addPass(createLowerKernelsToGPU(lower));
+                      pm.addPass(createCanonicalizerPass());
+                      pm.addPass(createCSEPass());
+                    }});
+  return stages;
+}
+
+} // namespace blockscale
