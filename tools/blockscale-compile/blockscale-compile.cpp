@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BundleBuilder.h"
 #include "ModuleTool.h"
 #include "Stages.h"
 
@@ -17,6 +18,7 @@
 #include "blockscale/Target/Chip.h"
 
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -28,12 +30,12 @@ static cl::OptionCategory category("blockscale-compile options");
 static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
                                       cl::desc("<module.mlir>"),
                                       cl::cat(category));
-static cl::opt<std::string> targetName(
-    "target", cl::Required,
+static cl::list<std::string> targetNames(
+    "target", cl::OneOrMore, cl::CommaSeparated,
     cl::desc("What to compile for: cpu, sm_80, sm_89, sm_90a, sm_100a, sm_103a "
-             "or sm_110a"),
-    cl::value_desc("name"), cl::cat(category));
-enum class Emit { MLIR, LLVM, PTX, Plan, Cubin, Object };
+             "or sm_110a; several for a bundle"),
+    cl::value_desc("name,..."), cl::cat(category));
+enum class Emit { MLIR, LLVM, PTX, Plan, Bundle, Cubin, Object };
 static cl::opt<Emit> emit(
     "emit", cl::Required, cl::desc("What to write:"),
     cl::values(clEnumValN(Emit::MLIR, "mlir", "the module after the pipeline"),
@@ -41,6 +43,9 @@ static cl::opt<Emit> emit(
                clEnumValN(Emit::PTX, "ptx", "PTX of the kernels (GPU)"),
                clEnumValN(Emit::Plan, "plan",
                           "launch plan of the kernels, JSON (GPU)"),
+               clEnumValN(Emit::Bundle, "bundle",
+                          "launch plan and PTX for each target in one file, "
+                          "as blockscale-launch and the runtime take it (GPU)"),
                clEnumValN(Emit::Cubin, "cubin",
                           "machine code of the kernels; needs ptxas (GPU)"),
                clEnumValN(Emit::Object, "object", "relocatable object (cpu)")),
@@ -77,7 +82,9 @@ static constexpr const char *kOverview =
     "Compiles a module of the blockscale dialect\n\n"
     "  blockscale-compile q.mlir --target=sm_100a --emit=ptx -o q.ptx\n"
     "  blockscale-compile q.mlir --target=cpu --emit=object --cpu=x86-64-v3 "
-    "-o q.o\n\n"
+    "-o q.o\n"
+    "  blockscale-compile q.mlir --target=sm_90a,sm_100a --emit=bundle -o "
+    "q.bundle\n\n"
     "A public function of an object is called as _mlir_ciface_NAME: tensors "
     "are "
     "pointers\nto memref descriptors, results are such arguments at the end. "
@@ -102,6 +109,8 @@ static StringRef getEmitName() {
     return "ptx";
   case Emit::Plan:
     return "plan";
+  case Emit::Bundle:
+    return "bundle";
   case Emit::Cubin:
     return "cubin";
   case Emit::Object:
@@ -109,6 +118,9 @@ static StringRef getEmitName() {
   }
   return "";
 }
+
+/// Of all emissions but a bundle there is one.
+static const std::string &getTarget() { return targetNames.front(); }
 
 static std::string printModule(ModuleOp module) {
   std::string text;
@@ -120,12 +132,12 @@ static std::string printModule(ModuleOp module) {
 
 static llvm::Error unsupportedEmit(StringRef expected) {
   return llvm::createStringError("expected --emit to be " + expected +
-                                 " with --target=" + targetName + ", but got " +
-                                 getEmitName());
+                                 " with --target=" + getTarget() +
+                                 ", but got " + getEmitName());
 }
 
 static llvm::Expected<std::string> compileForCPU(ModuleOp module) {
-  if (emit == Emit::PTX || emit == Emit::Plan || emit == Emit::Cubin)
+  if (emit != Emit::MLIR && emit != Emit::LLVM && emit != Emit::Object)
     return unsupportedEmit("mlir, llvm or object");
   HostTarget host{cpu, features};
   // Before the work: a misspelt CPU is told at once.
@@ -156,7 +168,7 @@ static void printResources(const KernelResources &kernel) {
 }
 
 static llvm::Expected<std::string> assemble(StringRef ptxas, StringRef ptx) {
-  llvm::Expected<Assembly> assembly = assemblePtx(ptxas, ptx, targetName);
+  llvm::Expected<Assembly> assembly = assemblePtx(ptxas, ptx, getTarget());
   if (!assembly)
     return assembly.takeError();
   if (ptxasInfo)
@@ -166,7 +178,7 @@ static llvm::Expected<std::string> assemble(StringRef ptxas, StringRef ptx) {
 
 static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
   if (emit == Emit::LLVM || emit == Emit::Object)
-    return unsupportedEmit("mlir, ptx, plan or cubin");
+    return unsupportedEmit("mlir, ptx, plan, bundle or cubin");
   std::string ptxas;
   if (emit == Emit::Cubin) {
     // Before the work: that it is missing is told at once.
@@ -177,12 +189,12 @@ static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
     ptxas = *found;
   }
   if (llvm::Error error =
-          compile::runStages(module, getStagesOfChip(targetName), dumpStages))
+          compile::runStages(module, getStagesOfChip(getTarget()), dumpStages))
     return error;
   if (emit == Emit::MLIR)
     return printModule(module);
   if (emit == Emit::Plan) {
-    std::string plan = emitLaunchPlan(module, targetName).value_or("");
+    std::string plan = emitLaunchPlan(module, getTarget()).value_or("");
     if (plan.empty())
       return llvm::createStringError(
           "no launch plan could be made of the module");
@@ -196,6 +208,45 @@ static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
   return assemble(ptxas, ptx);
 }
 
+static llvm::Expected<std::string> compileBundle(ModuleOp module) {
+  runtime::BundleContent content;
+  for (const std::string &chip : targetNames) {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    if (llvm::Error error =
+            compile::runStages(*copy, getStagesOfChip(chip), dumpStages))
+      return std::move(error);
+    if (llvm::Error error = addTarget(content, *copy, chip))
+      return std::move(error);
+  }
+  return runtime::writeBundle(content);
+}
+
+static llvm::Error checkTargets() {
+  for (const std::string &name : targetNames)
+    if (name != "cpu" && !target::findChip(name))
+      return llvm::createStringError("expected --target to be cpu, " +
+                                     target::listChips() + ", but got '" +
+                                     name + "'");
+  if (targetNames.size() == 1)
+    return llvm::Error::success();
+  std::string names = llvm::join(targetNames, ",");
+  if (emit != Emit::Bundle)
+    return llvm::createStringError("expected one --target with --emit=" +
+                                   getEmitName() + ", but got " + names);
+  if (llvm::is_contained(targetNames, "cpu"))
+    return llvm::createStringError(
+        "expected --target to be chips with --emit=bundle, but got " + names);
+  for (auto [i, name] : llvm::enumerate(targetNames))
+    if (llvm::is_contained(
+            llvm::ArrayRef<std::string>(targetNames).take_front(i), name))
+      return llvm::createStringError(
+          "expected different chips as --target, but got " + names);
+  if (dumpStages.getNumOccurrences())
+    return llvm::createStringError(
+        "expected one --target with --dump-stages, but got " + names);
+  return llvm::Error::success();
+}
+
 /// Refuses options that would not have any effect.
 static llvm::Error checkOptions() {
   for (const cl::Option *option : {static_cast<cl::Option *>(&ptxasFile),
@@ -205,21 +256,18 @@ static llvm::Error checkOptions() {
           "expected --" + option->ArgStr +
           " with --emit=cubin, but got --emit=" + getEmitName());
   for (const cl::Option *option : {&cpu, &features})
-    if (option->getNumOccurrences() && targetName != "cpu")
+    if (option->getNumOccurrences() && getTarget() != "cpu")
       return llvm::createStringError(
           "expected --" + option->ArgStr +
-          " with --target=cpu, but got --target=" + targetName);
+          " with --target=cpu, but got --target=" + getTarget());
   return llvm::Error::success();
 }
 
 static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
   if (llvm::Error error = checkOptions())
     return error;
-  bool isCPU = targetName == "cpu";
-  if (!isCPU && !target::findChip(targetName.getValue()))
-    return llvm::createStringError("expected --target to be cpu, " +
-                                   target::listChips() + ", but got '" +
-                                   targetName + "'");
+  if (llvm::Error error = checkTargets())
+    return error;
   if (outputFile != "-" && runtime::sameFile(outputFile, inputFile))
     return llvm::createStringError("expected -o to be another file than the "
                                    "input, but got '" +
@@ -229,7 +277,9 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
   if (!module)
     return llvm::createStringError("'" + inputFile + "' could not be read");
   llvm::Expected<std::string> output =
-      isCPU ? compileForCPU(*module) : compileForGPU(*module);
+      getTarget() == "cpu"   ? compileForCPU(*module)
+      : emit == Emit::Bundle ? compileBundle(*module)
+                             : compileForGPU(*module);
   if (!output)
     return output.takeError();
   if (outputFile == "-") {

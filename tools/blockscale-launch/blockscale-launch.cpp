@@ -83,6 +83,7 @@ static Status run(const Options &options) {
   if (!results.ok())
     return results.status();
   std::vector<runtime::NpyOutput> files;
+  files.reserve(results->size());
   for (size_t i = 0; i < results->size(); ++i)
     files.push_back({options.outputs[i], &(*results)[i]});
   Status written = runtime::writeNpyFiles(files);

@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Execute.h"
+#include "ExecuteOnCuda.h"
 #include "ExecuteOnEmulator.h"
 #include "ModuleTool.h"
+#include "OutputPaths.h"
 
 #include "blockscale/Pipelines/Pipelines.h"
-#include "blockscale/Runtime/FileOutput.h"
 #include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Target/Chip.h"
 
@@ -30,18 +31,23 @@ static cl::OptionCategory category("blockscale-run options");
 static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
                                       cl::desc("<module.mlir>"),
                                       cl::cat(category));
-enum class Device { CPU, Emulator };
+enum class Device { CPU, Emulator, Cuda };
 static cl::opt<Device>
     device("on", cl::desc("Where to run (default: cpu)"),
            cl::values(clEnumValN(Device::CPU, "cpu", "this CPU, in process"),
                       clEnumValN(Device::Emulator, "emulator",
-                                 "PTX of a GPU, executed by the emulator")),
+                                 "PTX of a GPU, executed by the emulator"),
+                      clEnumValN(Device::Cuda, "cuda",
+                                 "a GPU of this machine, by its driver")),
            cl::init(Device::CPU), cl::cat(category));
 static cl::opt<std::string>
     chipName("target",
-             cl::desc("GPU of --on=emulator: sm_80, sm_89, sm_90a, sm_100a "
-                      "(default), sm_103a or sm_110a"),
+             cl::desc("GPU to compile for: sm_80, sm_89, sm_90a, sm_100a, "
+                      "sm_103a or sm_110a (default: sm_100a with "
+                      "--on=emulator, what suits the GPU with --on=cuda)"),
              cl::value_desc("name"), cl::init("sm_100a"), cl::cat(category));
+static cl::opt<int> gpu("device", cl::desc("GPU of --on=cuda (default 0)"),
+                        cl::value_desc("n"), cl::init(0), cl::cat(category));
 static cl::opt<emulator::Schedule> schedule(
     "schedule", cl::desc("When the emulator does asynchronous work:"),
     cl::values(clEnumValN(emulator::Schedule::Prompt, "prompt",
@@ -78,7 +84,10 @@ static constexpr const char *kOverview =
     "  blockscale-run q.mlir --entry=quantize --in x.npy --out q.npy --out "
     "s.npy\n\n"
     "--on=emulator compiles for a GPU, and executes the kernels' PTX as the "
-    "launch plan says.\nWhat the emulator finds is an error.\n\n"
+    "launch plan says.\nWhat the emulator finds is an error. --on=cuda runs "
+    "them on a GPU of this machine;\n--time is then the time of the device. "
+    "BLOCKSCALE_LIBCUDA in the environment names\nthe library of its driver "
+    "(default: libcuda.so.1).\n\n"
     "BLOCKSCALE_NUM_THREADS in the environment sets the number of threads "
     "(default: one\nfor each hardware thread).\n\n"
     "Exit status: 0 success, 1 an error in the module, its arguments or the "
@@ -100,27 +109,6 @@ static Status checkCounts(const Signature &signature) {
   return check("out", outputs.size(), signature.results.size(), "results");
 }
 
-/// Refuses an output that is an input, the module or another output.
-static Status checkPaths() {
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    for (const std::string &input : inputs)
-      if (runtime::sameFile(outputs[i], input))
-        return Status::failure("expected --out to be another file than --in, "
-                               "but got '" +
-                               outputs[i] + "' for both");
-    if (runtime::sameFile(outputs[i], inputFile))
-      return Status::failure("expected --out to be another file than the "
-                             "module, but got '" +
-                             outputs[i] + "'");
-    for (size_t j = 0; j < i; ++j)
-      if (runtime::sameFile(outputs[i], outputs[j]))
-        return Status::failure("expected each --out to be another file, but "
-                               "got '" +
-                               outputs[i] + "' twice");
-  }
-  return Status::success();
-}
-
 static Result<std::vector<NpyArray>> readArguments(const Signature &signature) {
   std::vector<NpyArray> arguments;
   for (auto [i, slot] : llvm::enumerate(signature.arguments)) {
@@ -137,16 +125,29 @@ static Result<std::vector<NpyArray>> readArguments(const Signature &signature) {
   return arguments;
 }
 
+static Status checkOption(const cl::Option &option, bool hasEffect,
+                          const std::string &where) {
+  if (!option.getNumOccurrences() || hasEffect)
+    return Status::success();
+  return Status::failure("expected --" + option.ArgStr.str() + " with " +
+                         where);
+}
+
 /// Refuses options that would not have any effect.
 static Status checkOptions() {
-  bool onCPU = device == Device::CPU;
-  for (const cl::Option *option :
-       std::initializer_list<const cl::Option *>{&chipName, &schedule, &seed})
-    if (onCPU && option->getNumOccurrences())
-      return Status::failure("expected --" + option->ArgStr.str() +
-                             " with --on=emulator");
-  if (!onCPU && repeat.getNumOccurrences())
-    return Status::failure("expected --repeat with --on=cpu");
+  bool onEmulator = device == Device::Emulator;
+  bool onGpu = device == Device::Cuda;
+  const std::tuple<const cl::Option *, bool, const char *> options[] = {
+      {&chipName, onEmulator || onGpu, "--on=emulator or --on=cuda"},
+      {&schedule, onEmulator, "--on=emulator"},
+      {&seed, onEmulator, "--on=emulator"},
+      {&gpu, onGpu, "--on=cuda"},
+      {&repeat, !onEmulator, "--on=cpu or --on=cuda"}};
+  for (auto [option, hasEffect, where] : options) {
+    Status status = checkOption(*option, hasEffect, where);
+    if (!status.ok())
+      return status;
+  }
   if (!target::findChip(chipName.getValue()))
     return Status::failure("expected --target to be " + target::listChips() +
                            ", but got '" + chipName + "'");
@@ -159,6 +160,11 @@ static Result<std::vector<NpyArray>> execute(ModuleOp module,
                                              int threads, double &seconds) {
   if (device == Device::CPU)
     return run::executeOnCPU(module, signature, arguments, repeat, seconds);
+  if (device == Device::Cuda)
+    return run::executeOnCuda(module, signature, arguments,
+                              chipName.getNumOccurrences() ? chipName.getValue()
+                                                           : "",
+                              gpu, repeat, seconds);
   emulator::RunOptions options;
   options.schedule = schedule;
   options.seed = seed;
@@ -180,7 +186,8 @@ static Status runModule(ModuleOp module) {
   if (repeat < 1)
     return Status::failure("expected --repeat to be positive, but got " +
                            std::to_string(repeat));
-  for (Status status : {checkOptions(), checkCounts(*signature), checkPaths()})
+  for (Status status : {checkOptions(), checkCounts(*signature),
+                        checkOutputPaths(outputs, inputs, inputFile, "module")})
     if (!status.ok())
       return status;
   Result<std::vector<NpyArray>> arguments = readArguments(*signature);
