@@ -76,17 +76,18 @@ def LowerKernelsToGPU
     : Pass<"blockscale-lower-kernels-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Turn kernels on memrefs into gpu.func and gpu.launch_func";
   let description = [{
-    Every `blockscale.kernel` on memrefs becomes a `gpu.launch_func`, and its
-    code a `gpu.func` in `gpu.module @blockscale_kernels`, whose target is the
-    chip. Kernels that differ in the number of rows only share a function. The
-    host function's memrefs are taken to be device memory.
+    Every `blockscale.kernel` on memrefs becomes a `gpu.launch_func` or two, and
+    its code a `gpu.func` in `gpu.module @blockscale_kernels`, whose target is
+    the chip. Kernels that differ in the number of rows only share a function.
+    The host function's memrefs are taken to be device memory.
 
-    Kernels of one `quantize` are supported, with any number of rows. The last
-    dimension must be static and a multiple of the block, and memrefs of
-    identity layout; anything else is an error at the op. The alignment that a
-    buffer must have is `llvm.align` of the kernel's argument.
+    Kernels of one op are supported, on memrefs of identity layout: those of
+    docs/Lowering.md, section 8. Anything else is an error at the op. The last
+    dimension of what `quantize` takes must be static and a multiple of the
+    block. The alignment that a buffer must have is `llvm.align` of the kernel's
+    argument.
 
-    A launch passes x, data, scales, the global operand, the rows of a matrix
+    A launch of `quantize` passes x, data, scales, the global operand, the rows of a matrix
     and, where the kernel tells matrices apart, their number. For an empty tensor
     a size of the grid is 0: nothing is to be launched. Sizes that types do not
     show to agree are asserted.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelOutlining.h"
+#include "LaunchSite.h"
 #include "QuantizeKernel.h"
 #include "ScaleStore.h"
 
@@ -36,14 +37,6 @@ gpu::GPUFuncOp getOrCreateQuantizeKernel(gpu::GPUModuleOp module, Location loc,
                       b.getI64IntegerAttr(alignment));
   emitQuantizeKernel(kernel, spec, chip);
   return kernel;
-}
-
-/// The aligned pointer of `memref` as a pointer to global memory.
-static Value getGlobalPointer(ImplicitLocOpBuilder &b, Value memref) {
-  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
-  address = arith::IndexCastOp::create(b, b.getI64Type(), address);
-  auto type = LLVM::LLVMPointerType::get(b.getContext(), /*addressSpace=*/1);
-  return LLVM::IntToPtrOp::create(b, type, address);
 }
 
 /// Product of the sizes of dimensions [begin, end) of a memref.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelOutlining.h"
+#include "Kernels.h"
 #include "blockscale/Conversion/Passes.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -13,6 +14,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -38,14 +40,8 @@ static gpu::GPUModuleOp createGPUModule(ModuleOp module,
   return created;
 }
 
-/// Replaces a kernel:
-///
-///   blockscale.kernel ins(%x) outs(%q, %s) { ... blockscale.quantize ... }
-/// becomes
-///   gpu.launch_func @blockscale_kernels::@quantize_...
-///       blocks in (...) threads in (128, 1, 1) args(%px, %pq, %ps, %rows)
-static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
-                                 const target::Chip &chip) {
+static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
+                                   const target::Chip &chip) {
   QuantizeOperands operands;
   FailureOr<QuantizeSpec> spec = analyzeQuantizeKernel(kernel, chip, operands);
   if (failed(spec))
@@ -57,8 +53,29 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
     ImplicitLocOpBuilder b(kernel.getLoc(), kernel);
     createQuantizeLaunch(b, function, *spec, operands);
   }
-  kernel.erase();
   return success();
+}
+
+/// Puts launches in the place of a kernel:
+///
+///   blockscale.kernel ins(%x) outs(%q, %s) { ... blockscale.quantize ... }
+/// becomes
+///   gpu.launch_func @blockscale_kernels::@quantize_...
+///       blocks in (...) threads in (128, 1, 1) args(%px, %pq, %ps, %rows)
+static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
+                                 const target::Chip &chip) {
+  Operation *op = kernel.getSingleOp();
+  // Other numbers of ops are refused there.
+  if (!op || isa<QuantizeOp>(op))
+    return lowerQuantize(kernel, module, chip);
+  LaunchSite site(kernel, module, chip);
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<AmaxOp, GlobalScaleOp>([&](auto op) {
+        return failed(site.verify()) ? failure() : lowerKernel(op, site);
+      })
+      .Default([&](Operation *) {
+        return site.refuse("it has a kernel on the CPU only (--target=cpu)");
+      });
 }
 
 namespace {
@@ -83,6 +100,8 @@ struct LowerKernelsToGPUPass
     for (KernelOp kernel : kernels)
       if (failed(lowerKernel(kernel, module, *target)))
         return signalPassFailure();
+    for (KernelOp kernel : kernels)
+      kernel.erase();
   }
 };
 

@@ -1,10 +1,10 @@
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --split-input-file --verify-diagnostics
 
-// Ops other than quantize.
+// Ops without kernels.
 func.func @scaled_mm(%a: memref<48x32xi8>, %b: memref<40x32xi8>, %sa: memref<48x4xf8E4M3FN>, %sb: memref<40x4xf8E4M3FN>, %y: memref<48x40xf32>) {
   blockscale.kernel ins(%a, %b, %sa, %sb : memref<48x32xi8>, memref<40x32xi8>, memref<48x4xf8E4M3FN>, memref<40x4xf8E4M3FN>) outs(%y : memref<48x40xf32>) {
   ^bb0(%la: tensor<48x64xf4E2M1FN>, %lb: tensor<40x64xf4E2M1FN>, %lsa: tensor<48x4xf8E4M3FN>, %lsb: tensor<40x4xf8E4M3FN>, %ly: tensor<48x40xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op is not supported on sm_100a yet: expected only quantize kernels}}
+    // expected-error @below {{'blockscale.scaled_mm' op is not supported on sm_100a yet: it has a kernel on the CPU only (--target=cpu)}}
     %0 = blockscale.scaled_mm %la, %lb scales(%lsa, %lsb) block [1, 16]
         : tensor<48x64xf4E2M1FN>, tensor<40x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
     blockscale.yield %0 : tensor<48x40xf32>
@@ -14,12 +14,38 @@ func.func @scaled_mm(%a: memref<48x32xi8>, %b: memref<40x32xi8>, %sa: memref<48x
 
 // -----
 
-func.func @amax(%x: memref<48x64xbf16>, %a: memref<f32>) {
-  blockscale.kernel ins(%x : memref<48x64xbf16>) outs(%a : memref<f32>) {
+// Buffers that are not dense.
+func.func @amax(%x: memref<48x64xbf16, strided<[128, 1]>>, %a: memref<f32>) {
+  // expected-error @below {{expected operand 0 to be a memref of identity layout on this target, but got 'memref<48x64xbf16, strided<[128, 1]>>'}}
+  blockscale.kernel ins(%x : memref<48x64xbf16, strided<[128, 1]>>) outs(%a : memref<f32>) {
   ^bb0(%lx: tensor<48x64xbf16>, %la: tensor<f32>):
-    // expected-error @below {{'blockscale.amax' op is not supported on sm_100a yet: expected only quantize kernels}}
     %0 = blockscale.amax %lx : tensor<48x64xbf16> -> tensor<f32>
     blockscale.yield %0 : tensor<f32>
+  }
+  return
+}
+
+// -----
+
+func.func @amax_tensor(%x: tensor<48x64xbf16>, %a: tensor<f32>) {
+  // expected-error @below {{expected operand 0 to be a memref (run one-shot-bufferize), but got 'tensor<48x64xbf16>'}}
+  %1 = blockscale.kernel ins(%x : tensor<48x64xbf16>) outs(%a : tensor<f32>) {
+  ^bb0(%lx: tensor<48x64xbf16>, %la: tensor<f32>):
+    %0 = blockscale.amax %lx : tensor<48x64xbf16> -> tensor<f32>
+    blockscale.yield %0 : tensor<f32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+// An output that is not the op's result.
+func.func @amax_twice(%x: memref<48x64xbf16>, %a: memref<f32>, %b: memref<f32>) {
+  // expected-error @below {{expected the body to yield each result of its op once on this target}}
+  blockscale.kernel ins(%x : memref<48x64xbf16>) outs(%a, %b : memref<f32>, memref<f32>) {
+  ^bb0(%lx: tensor<48x64xbf16>, %la: tensor<f32>, %lb: tensor<f32>):
+    %0 = blockscale.amax %lx : tensor<48x64xbf16> -> tensor<f32>
+    blockscale.yield %0, %0 : tensor<f32>, tensor<f32>
   }
   return
 }

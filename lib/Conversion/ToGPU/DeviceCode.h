@@ -1,0 +1,87 @@
+//===- DeviceCode.h - Threads, addresses and groups in kernels --*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_DEVICECODE_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_DEVICECODE_H
+
+#include "../ToCPU/LoopEmitter.h"
+#include "KernelBuilder.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace blockscale {
+
+//===----------------------------------------------------------------------===//
+// Positions, as index values of 64 bits
+//===----------------------------------------------------------------------===//
+
+/// Number of the thread in its block of `threads`.
+mlir::Value emitThreadNumber(KernelBuilder &b, int64_t threads);
+/// Number of the thread block along x.
+mlir::Value emitBlockNumber(KernelBuilder &b);
+/// Number of the thread among those of all blocks along x.
+mlir::Value emitGlobalThreadNumber(KernelBuilder &b, int64_t threads);
+/// Number of the matrix, from the thread block's y and z (LaunchSite::Shape).
+mlir::Value emitMatrixNumber(KernelBuilder &b);
+
+mlir::Value toIndex(KernelBuilder &b, mlir::Value integer);
+
+mlir::Value isBelow(KernelBuilder &b, mlir::Value value, mlir::Value bound);
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// Address of element `index` of those of `type` at `pointer`.
+mlir::Value emitAddress(KernelBuilder &b, mlir::Value pointer, mlir::Type type,
+                        mlir::Value index);
+
+/// One element at `pointer`, as an integer of its width.
+cpu::Lanes emitLoadBits(KernelBuilder &b, mlir::Value pointer, mlir::Type type,
+                        mlir::Value index);
+
+/// Words (i32) of `bytes` bytes at `address`, which is aligned to `access`
+/// bytes: the words are loaded `access` bytes (4, 8 or 16) at a time.
+llvm::SmallVector<cpu::Lanes> emitLoadWords(KernelBuilder &b,
+                                            mlir::Value address, int64_t bytes,
+                                            int64_t access);
+/// The inverse.
+void emitStoreWords(KernelBuilder &b, llvm::ArrayRef<cpu::Lanes> words,
+                    mlir::Value address, int64_t access);
+
+//===----------------------------------------------------------------------===//
+// Groups bounded by offsets in memory
+//===----------------------------------------------------------------------===//
+
+/// The dimension that groups cut, in blocks of `unit` elements.
+struct DeviceGroups {
+  /// Pointer to i32.
+  mlir::Value offsets;
+  mlir::Value count;
+  /// Of the whole dimension, in blocks.
+  mlir::Value extent;
+  int64_t unit = 1;
+  /// Blocks of a tile of scales.
+  int64_t tileSize = 1;
+};
+
+struct DeviceGroup {
+  mlir::Value index;
+  /// Its blocks.
+  mlir::Value begin;
+  mlir::Value end;
+  /// Tiles of the groups before it, along the dimension.
+  mlir::Value tilesBefore;
+};
+
+/// Loops over the groups. An offset is clamped into [previous end, extent].
+void emitGroupLoop(KernelBuilder &b, const DeviceGroups &groups,
+                   llvm::function_ref<void(const DeviceGroup &)> body);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_DEVICECODE_H

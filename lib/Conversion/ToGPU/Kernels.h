@@ -1,0 +1,25 @@
+//===- Kernels.h - One lowering for each op ---------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// `lowerKernel` of an op launches the kernels that compute it. What it does not
+// compute is an error at the op.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELS_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELS_H
+
+#include "LaunchSite.h"
+
+namespace blockscale {
+
+llvm::LogicalResult lowerKernel(AmaxOp op, LaunchSite &site);
+llvm::LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELS_H

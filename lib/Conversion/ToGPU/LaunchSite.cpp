@@ -1,0 +1,122 @@
+//===- LaunchSite.cpp - Where a kernel is launched ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaunchSite.h"
+
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+Value getGlobalPointer(ImplicitLocOpBuilder &b, Value memref) {
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
+  address = arith::IndexCastOp::create(b, b.getI64Type(), address);
+  // NVPTX address space 1 is global memory.
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), /*addressSpace=*/1);
+  return LLVM::IntToPtrOp::create(b, type, address);
+}
+
+Value getCeilDiv(ImplicitLocOpBuilder &b, Value value, int64_t divisor) {
+  return b.createOrFold<arith::CeilDivUIOp>(
+      value, arith::ConstantIndexOp::create(b, divisor));
+}
+
+LaunchSite::LaunchSite(KernelOp kernel, gpu::GPUModuleOp module,
+                       const target::Chip &chip)
+    : b(kernel.getLoc(), kernel),
+      call(b, cpu::KernelOperands(kernel, kernel.getOperands()),
+           kernel.getSingleOp()->getName().stripDialect()),
+      kernel(kernel), module(module), chip(chip) {}
+
+LogicalResult LaunchSite::verify() {
+  Operation *op = kernel.getSingleOp();
+  ValueRange yielded = kernel.getBody().front().getTerminator()->getOperands();
+  if (yielded.size() != op->getNumResults() ||
+      !llvm::all_of(op->getResults(), [&](OpResult result) {
+        return llvm::is_contained(yielded, result);
+      }))
+    return kernel.emitOpError("expected the body to yield each result of its "
+                              "op once on this target");
+  for (auto [i, type] : llvm::enumerate(kernel.getOperandTypes())) {
+    if (isa<RankedTensorType>(type))
+      return kernel.emitOpError()
+             << "expected operand " << i
+             << " to be a memref (run one-shot-bufferize), but got " << type;
+    auto memref = dyn_cast<MemRefType>(type);
+    if (memref && !memref.getLayout().isIdentity())
+      return kernel.emitOpError()
+             << "expected operand " << i
+             << " to be a memref of identity layout on this target, but got "
+             << type;
+  }
+  return success();
+}
+
+LogicalResult LaunchSite::refuse(const Twine &reason) {
+  return kernel.getSingleOp()->emitOpError()
+         << "is not supported on " << chip.name << " yet: " << reason;
+}
+
+void LaunchSite::emitAsserts() {
+  for (const cpu::CallSite::Check &check : call.getChecks())
+    cf::AssertOp::create(b, check.holds, check.rule);
+}
+
+gpu::GPUFuncOp LaunchSite::createFunction(const Twine &name, int64_t threads,
+                                          TypeRange types) {
+  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  auto function = gpu::GPUFuncOp::create(builder, b.getLoc(), name.str(),
+                                         builder.getFunctionType(types, {}));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                    builder.getUnitAttr());
+  // `known_block_size` would become .maxntid, which only bounds the size.
+  function->setAttr("nvvm.reqntid", builder.getDenseI32ArrayAttr(
+                                        {static_cast<int32_t>(threads), 1, 1}));
+  return function;
+}
+
+void LaunchSite::launch(const Twine &name, Shape shape,
+                        ArrayRef<Argument> arguments,
+                        function_ref<void(KernelBuilder &, ValueRange)> body) {
+  SmallVector<Value> operands;
+  for (const Argument &argument : arguments) {
+    Value value = argument.value;
+    if (isa<MemRefType>(value.getType()))
+      value = getGlobalPointer(b, value);
+    else if (value.getType().isIndex())
+      value = arith::IndexCastOp::create(b, b.getI64Type(), value);
+    operands.push_back(value);
+  }
+  auto function = module.lookupSymbol<gpu::GPUFuncOp>(name.str());
+  if (!function) {
+    function = createFunction(name, shape.threads, TypeRange(operands));
+    for (auto [i, argument] : llvm::enumerate(arguments))
+      if (argument.alignment)
+        function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                            b.getI64IntegerAttr(argument.alignment));
+    KernelBuilder inside(b.getLoc(),
+                         OpBuilder::atBlockBegin(&function.front()));
+    body(inside, function.getArguments());
+    gpu::ReturnOp::create(inside);
+  }
+
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  gpu::KernelDim3 grid{shape.blocks ? shape.blocks : one, one, one};
+  if (shape.matrices) {
+    Value most = arith::ConstantIndexOp::create(b, kMaxGridY);
+    grid.y = b.createOrFold<arith::MinUIOp>(shape.matrices, most);
+    grid.z = getCeilDiv(b, shape.matrices, kMaxGridY);
+  }
+  gpu::KernelDim3 block{arith::ConstantIndexOp::create(b, shape.threads), one,
+                        one};
+  gpu::LaunchFuncOp::create(b, function, grid, block,
+                            /*dynamicSharedMemorySize=*/Value(), operands);
+}
+
+} // namespace blockscale

@@ -1,0 +1,85 @@
+//===- LaunchSite.h - Where a kernel is launched ----------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_LAUNCHSITE_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_LAUNCHSITE_H
+
+#include "../ToCPU/CallSite.h"
+#include "KernelBuilder.h"
+#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Target/Chip.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace blockscale {
+
+/// Largest number of thread blocks along y and z (CUDA).
+inline constexpr int64_t kMaxGridY = 65535;
+
+/// The aligned pointer of `memref` as a pointer to global memory.
+mlir::Value getGlobalPointer(mlir::ImplicitLocOpBuilder &b, mlir::Value memref);
+
+/// ceil(value / divisor) of an index.
+mlir::Value getCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                       int64_t divisor);
+
+/// The place of a kernel of one op in host code. Its launches stand there, in
+/// the order of their calls; a launch sees what those before it wrote.
+class LaunchSite {
+public:
+  LaunchSite(KernelOp kernel, mlir::gpu::GPUModuleOp module,
+             const target::Chip &chip);
+
+  /// Whether the kernel's outputs are the op's results, each once, and its
+  /// buffers dense. Emits an error where not.
+  llvm::LogicalResult verify();
+
+  /// An error that says why the op has no kernel.
+  llvm::LogicalResult refuse(const llvm::Twine &reason);
+
+  /// The buffer or scalar of an operand or result of the op; null if absent.
+  mlir::Value lookup(mlir::Value logical) const { return call.lookup(logical); }
+
+  /// Asserts the rules that `call` has collected.
+  void emitAsserts();
+
+  /// What a kernel is given: a memref as a pointer with an alignment, an index
+  /// as i64, an f32 as it is.
+  struct Argument {
+    mlir::Value value;
+    int64_t alignment = 0;
+  };
+
+  struct Shape {
+    /// Threads of a block.
+    int64_t threads;
+    /// Thread blocks along x, and matrices along y and z; one if null.
+    mlir::Value blocks;
+    mlir::Value matrices;
+  };
+
+  /// Launches the function called `name`. Its body is emitted on first use.
+  void launch(const llvm::Twine &name, Shape shape,
+              llvm::ArrayRef<Argument> arguments,
+              llvm::function_ref<void(KernelBuilder &, mlir::ValueRange)> body);
+
+  mlir::ImplicitLocOpBuilder b;
+  /// Sizes of buffers, and rules that they must keep.
+  cpu::CallSite call;
+
+private:
+  mlir::gpu::GPUFuncOp createFunction(const llvm::Twine &name, int64_t threads,
+                                      mlir::TypeRange types);
+
+  KernelOp kernel;
+  mlir::gpu::GPUModuleOp module;
+  const target::Chip &chip;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_LAUNCHSITE_H

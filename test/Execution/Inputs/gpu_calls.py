@@ -1,0 +1,99 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Calls of ops that run in the emulator, under both schedules, and give the bytes
+of the CPU. The calls of a batch are one function, so each place runs one process."""
+
+import itertools
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from expect import Expectations, first_difference
+from ops import with_one_nan
+
+PLACES = (("--on=cpu",), ("--on=emulator", "--schedule=prompt"),
+          ("--on=emulator", "--schedule=adversarial", "--seed=1"))
+CALLS_OF_A_BATCH = 40
+
+
+class Calls:
+    def __init__(self, folder):
+        self._folder, self._calls = Path(folder), []
+
+    def add(self, op, types, results, *arrays):
+        """A call: `op` with {0}, {1}, .. for its operands, their types, the result
+        types, and arrays for the operands. An operand without an array is an index."""
+        self._calls.append((op, types, results, arrays))
+
+    def check(self):
+        """Runs all calls, prints what differs, and exits."""
+        expect = Expectations()
+        batches = [self._calls[i:i + CALLS_OF_A_BATCH]
+                   for i in range(0, len(self._calls), CALLS_OF_A_BATCH)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for calls, runs in zip(batches, [
+                    [pool.submit(_run, calls, self._folder / f"batch{i}-{j}", place)
+                     for j, place in enumerate(PLACES)] for i, calls in enumerate(batches)]):
+                self._compare(expect, calls, [run.result() for run in runs])
+        expect.finish()
+
+    @staticmethod
+    def _compare(expect, calls, runs):
+        problems = [problem for problem, _ in runs if problem]
+        for problem in problems:
+            expect.record(f"{calls[0][0]} and those after it", problem)
+        if problems:
+            return
+        (_, wanted), *others = runs
+        for place, (_, got) in zip(PLACES[1:], others):
+            for (op, types, results, arrays), a, b in zip(calls, wanted, got, strict=True):
+                a, b = ([with_one_nan(array, type) for array, type in zip(each, results)]
+                        for each in (a, b))
+                what = f"{place[-1]}: {op.format(*types)} {[np.shape(x) for x in arrays]}"
+                expect.record(what, first_difference(a, b))
+
+
+def _function(calls):
+    """The text of a function that is all calls, and its arguments' arrays."""
+    arguments, arrays, body, names, types = [], [], [], [], []
+    for op, operand_types, results, given in calls:
+        operands = []
+        for type, array in zip(operand_types, given, strict=True):
+            operands.append(f"%a{len(arrays)}")
+            arguments.append(f"{operands[-1]}: {type}")
+            arrays.append(array)
+        made = [f"%r{len(names) + i}" for i in range(len(results))]
+        body.append(f"  {', '.join(made)} = blockscale.{op.format(*operands)}\n")
+        names += made
+        types += results
+    return (f"func.func @calls({', '.join(arguments)}) -> ({', '.join(types)}) {{\n"
+            f"{''.join(body)}  return {', '.join(names)} : {', '.join(types)}\n}}\n"), arrays
+
+
+def _run(calls, folder, place):
+    """Why there are no results, or None; those of each call."""
+    counts = [len(results) for _, _, results, _ in calls]
+    problem, loaded = run_module(*_function(calls), sum(counts), folder, place)
+    loaded = iter(loaded)
+    return problem, [] if problem else [[next(loaded) for _ in range(n)] for n in counts]
+
+
+def run_module(text, arrays, count, folder, place):
+    """Why the module's function has no results, or None; its `count` results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    module = folder / "module.mlir"
+    module.write_text(text)
+    command = ["blockscale-run", module, *place]
+    for i, array in enumerate(arrays):
+        np.save(folder / f"in{i}.npy", array)
+        command += ["--in", folder / f"in{i}.npy"]
+    outputs = [folder / f"out{i}.npy" for i in range(count)]
+    command += itertools.chain.from_iterable(("--out", path) for path in outputs)
+    run = subprocess.run(command, capture_output=True, text=True,
+                         env={**os.environ, "BLOCKSCALE_NUM_THREADS": "1"})
+    if run.returncode or run.stderr:
+        return f"{place[0]}: exit status {run.returncode}: {run.stderr[-2000:]}", []
+    return None, [np.load(path) for path in outputs]
