@@ -73,6 +73,14 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
       .Case<AmaxOp, GlobalScaleOp>([&](auto op) {
         return failed(site.verify()) ? failure() : lowerKernel(op, site);
       })
+      .Case<ScaledMMOp, ScaledGroupedMMOp>([&](auto op) -> LogicalResult {
+        if (chip.hasBlockScaledMma())
+          return site.refuse("it has a kernel on the CPU only (--target=cpu)");
+        return op.emitOpError()
+               << "needs tcgen05.mma.block_scale, which " << chip.name
+               << " lacks: expected the CPU, or one of "
+               << target::listChips(&target::Chip::hasBlockScaledMma);
+      })
       .Default([&](Operation *) {
         return site.refuse("it has a kernel on the CPU only (--target=cpu)");
       });

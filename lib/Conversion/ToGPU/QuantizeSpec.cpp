@@ -35,11 +35,6 @@ static FailureOr<QuantizeOp> getQuantize(KernelOp kernel,
                                          const target::Chip &chip) {
   QuantizeOp quantize;
   for (Operation &op : kernel.getBody().front().without_terminator()) {
-    if (isa<ScaledMMOp, ScaledGroupedMMOp>(op) && !chip.hasBlockScaledMma())
-      return op.emitOpError()
-             << "needs tcgen05.mma.block_scale, which " << chip.name
-             << " lacks: expected the CPU, or one of "
-             << target::listChips(&target::Chip::hasBlockScaledMma);
     auto found = dyn_cast<QuantizeOp>(op);
     if (!found)
       return op.emitOpError() << "is not supported on " << chip.name
