@@ -265,14 +265,17 @@ class Module(_Handle):
     def function(self, name=None):
         return self.bundle.function(name, self.target)
 
-    def run(self, name, *arguments):
-        """Puts arrays on the GPU, calls the function and brings the results back."""
+    def run(self, name, *arguments, fill=None):
+        """Puts arrays on the GPU, calls the function and brings the results back. These and
+        the workspace hold a byte `fill` before, where there is one."""
         function = self.function(name)
         call = function.call(*arguments)
         addresses = []
 
-        def allocate(size):
+        def allocate(size, fill=None):
             addresses.append(self.device.allocate(size))
+            if fill is not None:
+                self.device.upload(addresses[-1], np.full(size, fill, np.uint8))
             return addresses[-1]
 
         try:
@@ -283,8 +286,8 @@ class Module(_Handle):
                     self.device.upload(given[-1], argument)
             results = [np.empty(shape, buffer.dtype)
                        for shape, buffer in zip(call.shapes, function.results)]
-            outputs = [allocate(result.nbytes) for result in results]
-            call.launch(self, given, outputs, allocate(call.workspace_bytes))
+            outputs = [allocate(result.nbytes, fill) for result in results]
+            call.launch(self, given, outputs, allocate(call.workspace_bytes, fill))
             self.device.synchronize()
             for address, result in zip(outputs, results):
                 self.device.download(address, result)

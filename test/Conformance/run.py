@@ -9,6 +9,12 @@ reported as equal or mismatching, with the first mismatch. Arrays that nothing
 computes are listed: unsupported, superseded (another array of the case states
 the contract) or reference (an ingredient of the comparison, not a result).
 
+On a GPU (--on cuda), modules are compiled and run by blockscale-run; or, where a
+machine has a driver and this folder but no compiler, they come as bundles:
+
+  run.py --cases DIR --target sm_90a --compile-to BUNDLES         # here
+  run.py --cases DIR --on cuda --bundles BUNDLES --runtime SO     # there
+
 Exit status: 0 no mismatch, 1 some array mismatches or its run failed, 2 usage.
 """
 
@@ -20,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from bundles import BundleRunner, compile_bundle
 from cases import case_names, load_case, selected
 from contract import failure
 from gpu import reduce_job
@@ -37,14 +44,23 @@ def parse_arguments(argv):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--cases", required=True, metavar="DIR", help="folder of .npz")
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
         "--on",
-        required=True,
-        choices=["cpu", "emulator"],
-        help="where to run; the emulator runs what has kernels, in both schedules",
+        choices=["cpu", "emulator", "cuda"],
+        help="where to run; GPUs run what has kernels, the emulator in both schedules",
+    )
+    where.add_argument(
+        "--compile-to", metavar="DIR", help="run nothing: write bundles for --bundles"
     )
     parser.add_argument(
         "--target", metavar="CHIP", help="of the kernels (default: blockscale-run's)"
+    )
+    parser.add_argument(
+        "--bundles", metavar="DIR", help="of --on cuda: run these, without compiling"
+    )
+    parser.add_argument(
+        "--runtime", metavar="PATH", help="libBlockScaleRuntime.so, to run --bundles"
     )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of the adversarial schedule"
@@ -57,9 +73,9 @@ def parse_arguments(argv):
     )
     parser.add_argument(
         "--tool",
-        default=os.path.join(BUILD, "bin", "blockscale-run"),
         metavar="PATH",
-        help="blockscale-run (default: that of BLOCKSCALE_BUILD_DIR or build)",
+        help="blockscale-run, or blockscale-compile for --compile-to (default: that "
+        "of BLOCKSCALE_BUILD_DIR or build)",
     )
     parser.add_argument(
         "--jobs", type=int, default=2, metavar="N", help="processes at a time"
@@ -67,6 +83,14 @@ def parse_arguments(argv):
     arguments = parser.parse_args(argv)
     if not os.path.isdir(arguments.cases):
         parser.error(f"--cases: no such folder: {arguments.cases}")
+    if arguments.bundles:
+        if arguments.on != "cuda" or arguments.target:
+            parser.error("--bundles: only with --on cuda, and without --target")
+        return arguments
+    if arguments.compile_to and not arguments.target:
+        parser.error("--compile-to: needs --target")
+    tool = "blockscale-compile" if arguments.compile_to else "blockscale-run"
+    arguments.tool = arguments.tool or os.path.join(BUILD, "bin", tool)
     if not os.access(arguments.tool, os.X_OK):
         parser.error(f"--tool: not an executable: {arguments.tool}")
     return arguments
@@ -156,7 +180,12 @@ def runs_of(jobs, arguments):
         job, refused = reduce_job(job)
         for check, reason in refused:
             reasons.setdefault(check.array, reason)
-        for schedule in SCHEDULES if job.outputs else ():
+        if not job.outputs:
+            continue
+        if arguments.on != "emulator":
+            runs.append((job, ["--on=cuda", *target], ""))
+            continue
+        for schedule in SCHEDULES:
             options = ["--on=emulator", *target, f"--schedule={schedule}"]
             if schedule == "adversarial":
                 options.append(f"--seed={arguments.seed}")
@@ -164,20 +193,52 @@ def runs_of(jobs, arguments):
     return runs, reasons
 
 
-def run_case(case, arguments, pool, report):
+def runner_of(arguments):
+    """What gives the results of a job with options of the tool."""
+    if not arguments.bundles:
+        return lambda job, options: execute(arguments.tool, options, job)
+    bundles = BundleRunner(arguments.bundles, arguments.runtime)
+    print(bundles.describe())
+    return lambda job, _: bundles.execute(job)
+
+
+def runs_of_case(case, arguments):
+    """What to run, and why other arrays are not computed."""
+    jobs, aside = plan(case)
+    jobs = [
+        job
+        for job in jobs
+        if any(selected(arguments.only, case.name, c.array) for c in job.checks())
+    ]
+    runs, reasons = runs_of(jobs, arguments)
+    return runs, reasons, aside
+
+
+def compile_case(case, arguments, pool):
+    """Writes the bundles of a case; returns what failed."""
+
+    def compile(each):
+        try:
+            compile_bundle(arguments.tool, arguments.target, arguments.compile_to, each[0])
+        except RunError as error:
+            return f"{case.name}: {error}"
+
+    runs, _, _ = runs_of_case(case, arguments)
+    return [problem for problem in pool.map(compile, runs) if problem]
+
+
+def run_case(case, arguments, runner, pool, report):
     def wanted(array):
         return selected(arguments.only, case.name, array)
 
-    jobs, aside = plan(case)
-    jobs = [job for job in jobs if any(wanted(c.array) for c in job.checks())]
-    runs, reasons = runs_of(jobs, arguments)
+    runs, reasons, aside = runs_of_case(case, arguments)
 
     def run(each):
         job, options, _ = each
         try:
             if isinstance(job, RooflineJob):
                 return job.execute(arguments.tool)
-            return execute(arguments.tool, options, job)
+            return runner(job, options)
         except RunError as error:
             return error
 
@@ -210,14 +271,24 @@ def main(argv=None):
     names = [n for n in case_names(arguments.cases) if selected(arguments.only, n)]
     if not names:
         return usage_error(f"no case in {arguments.cases} matches {arguments.only}")
-    report = Report()
+    report, problems = Report(), []
     with ThreadPoolExecutor(arguments.jobs) as pool:
+        try:
+            runner = runner_of(arguments)
+        except RunError as error:
+            return usage_error(error)
         for name in names:
             try:
                 case = load_case(os.path.join(arguments.cases, name + ".npz"))
             except ValueError as error:
                 return usage_error(f"{name}: unreadable case: {error}")
-            run_case(case, arguments, pool, report)
+            if arguments.compile_to:
+                problems += compile_case(case, arguments, pool)
+            else:
+                run_case(case, arguments, runner, pool, report)
+    if arguments.compile_to:
+        print(*problems, f"{len(os.listdir(arguments.compile_to))} bundles", sep="\n")
+        return 1 if problems else 0
     report.summary()
     return 1 if report.counts["mismatching"] else 0
 

@@ -64,6 +64,11 @@ def _load(path, type):
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
         raise RunError(f"unreadable result of type {type}: {error}") from None
+    return checked(array, type)
+
+
+def checked(array, type):
+    """The array, which has to have the storage form of its type."""
     dtype, shape = type.storage()
     if (array.dtype, array.shape) != (dtype, tuple(shape)):
         raise RunError(

@@ -50,7 +50,9 @@ class RunTest(unittest.TestCase):
     def run_main(self, *options, tool=sys.executable, execute=zeros_like_results):
         """Exit status, lines of standard output, standard error."""
         out, err = io.StringIO(), io.StringIO()
-        argv = ["--cases", self.cases, "--on", "cpu", "--tool", tool, *options]
+        argv = ["--cases", self.cases, "--tool", tool, *options]
+        if not {"--on", "--compile-to"} & set(options):
+            argv += ["--on", "cpu"]
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             with mock.patch("run.execute", side_effect=execute):
                 try:
@@ -113,6 +115,23 @@ class RunTest(unittest.TestCase):
         self.assertEqual(sorted(ran), sorted([(prompt, 4), (adversarial, 4)]))
         self.assertEqual(lines[-1], "arrays equal 2, mismatching 0, unsupported 2")
 
+    def test_a_gpu_runs_what_has_kernels_once(self):
+        self.case(
+            out_te_qdata=np.zeros((2, 8), np.uint8),
+            out_te_scale=np.zeros((2, 1), np.uint8),
+        )
+        ran = []
+
+        def execute(tool, options, job):
+            ran.append(options)
+            return zeros_like_results(tool, options, job)
+
+        status, lines, _ = self.run_main("--on", "cuda", "--target", "sm_90a", execute=execute)
+        self.assertEqual(status, 0)
+        self.assertEqual(ran, [["--on=cuda", "--target=sm_90a"]])
+        self.assertIn("unsupported zeros.te_qdata: no kernel for amax", lines)
+        self.assertEqual(lines[-1], "arrays equal 2, mismatching 0, unsupported 2")
+
     def test_a_kernel_that_the_compiler_refuses_is_a_mismatch(self):
         self.case()
         status, lines, _ = self.run_main(
@@ -120,6 +139,49 @@ class RunTest(unittest.TestCase):
         )
         self.assertEqual(status, 1)
         self.assertEqual(lines[-1], "arrays equal 0, mismatching 2, unsupported 0")
+
+    def test_bundles_are_compiled_here(self):
+        self.case()
+        bundles = os.path.join(self.folder, "bundles")
+        tool = self.tool(
+            "a = sys.argv\n"
+            "assert a[2:4] == ['--target=sm_80', '--emit=bundle'] and a[4] == '-o', a\n"
+            "assert '[1, 16]' in open(a[1]).read()\n"
+            "open(a[5], 'w').close()\n"
+        )
+        options = ("--compile-to", bundles, "--target", "sm_80")
+        status, lines, _ = self.run_main(*options, tool=tool)
+        self.assertEqual((status, lines), (0, ["1 bundles"]))
+        (name,) = os.listdir(bundles)
+        self.assertRegex(name, r"^[0-9a-f]{20}\.bundle$")
+
+        broken = self.tool("sys.exit('m.mlir:1: error: wrong')")
+        status, lines, _ = self.run_main(*options, tool=broken)
+        self.assertEqual(status, 1)
+        self.assertIn("zeros: tool exited with 1: m.mlir:1: error: wrong", lines)
+
+    def test_bundles_are_run_there(self):
+        self.case()
+
+        class Bundles:
+            def __init__(self, folder, library):
+                assert (folder, library) == ("there", "lib.so")
+
+            def describe(self):
+                return "a GPU"
+
+            def execute(self, job):
+                return zeros_like_results(None, None, job)
+
+        options = ("--on", "cuda", "--bundles", "there", "--runtime", "lib.so")
+        with mock.patch("run.BundleRunner", Bundles):
+            status, lines, _ = self.run_main(*options, tool="absent")
+        self.assertEqual(status, 0)
+        self.assertEqual(lines[0], "a GPU")
+        self.assertEqual(lines[-1], "arrays equal 2, mismatching 0, unsupported 0")
+        status, _, err = self.run_main(*options)
+        self.assertEqual(status, 2)
+        self.assertIn("lib.so", err)
 
     def test_only_names_cases_or_arrays(self):
         self.case("first")
@@ -139,6 +201,14 @@ class RunTest(unittest.TestCase):
         np.testing.assert_array_equal(scale, np.zeros((2, 1), np.uint8))
         self.assertEqual(scale.dtype, np.uint8)
 
+    def tool(self, script):
+        """A stand-in for a tool."""
+        path = os.path.join(self.folder, "tool")
+        with open(path, "w") as file:
+            file.write(f"#!{sys.executable}\nimport sys\n{script}")
+        os.chmod(path, 0o755)
+        return path
+
     def test_usage_errors(self):
         status, _, err = self.run_main()
         self.assertEqual(status, 2)
@@ -150,6 +220,14 @@ class RunTest(unittest.TestCase):
         status, _, err = self.run_main(tool=os.path.join(self.folder, "absent"))
         self.assertEqual(status, 2)
         self.assertIn("not an executable", err)
+        for options, message in {
+            ("--compile-to", "there"): "--compile-to: needs --target",
+            ("--bundles", "there"): "--bundles: only with --on cuda",
+            ("--on", "cpu", "--compile-to", "there"): "not allowed with argument",
+        }.items():
+            status, _, err = self.run_main(*options)
+            self.assertEqual(status, 2)
+            self.assertIn(message, err)
 
 
 class ExecuteTest(unittest.TestCase):

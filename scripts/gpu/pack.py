@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Packs the tests of GPU kernels into a folder, for a machine with a GPU that has its
+driver, Python and NumPy, and nothing else:
+
+  scripts/gpu/pack.py FOLDER [--target CHIP]...        # here
+  python3 FOLDER/run.py                                # there
+
+The tests are the golden arrays (test/Conformance), and every kind of kernel with the
+bytes that the CPU computes (test/Execution/Inputs/sm100_kernels.py).
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+COPIES = ("python/blockscale_runtime.py", "test/Conformance/*.py")
+CALLS_OF_A_BUNDLE = 24
+
+sys.path.insert(0, str(ROOT / "test/Execution/Inputs"))
+os.environ["PATH"] = f"{BUILD / 'bin'}:{os.environ['PATH']}"
+
+import sm100_kernels  # noqa: E402
+
+
+def copy_files(folder, golden):
+    for pattern in COPIES:
+        for path in ROOT.glob(pattern):
+            to = folder / path.relative_to(ROOT)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, to)
+    shutil.copytree(golden, folder / "golden")
+    (folder / "lib").mkdir(exist_ok=True)
+    shutil.copy(BUILD / "lib/libBlockScaleRuntime.so", folder / "lib")
+    shutil.copy(ROOT / "scripts/gpu/run.py", folder)
+
+
+def pack_conformance(folder, golden, chip):
+    subprocess.run(
+        [sys.executable, ROOT / "test/Conformance/run.py", "--cases", golden, "--target", chip,
+         "--compile-to", folder / "conformance" / chip, "--tool", BUILD / "bin/blockscale-compile",
+         "--jobs", str(os.cpu_count())],
+        check=True)
+
+
+def pack_calls(calls, folder, name, chips):
+    """Writes a bundle of one function for each chip, and its arguments and results."""
+    text, inputs = sm100_kernels.function_of_calls(calls)
+    module = folder / f"{name}.mlir"
+    module.write_text(text)
+    for chip in chips:
+        subprocess.run(["blockscale-compile", module, f"--target={chip}", "--emit=bundle", "-o",
+                        folder / chip / f"{name}.bundle"], check=True)
+    module.unlink()
+    arrays = {f"in{i}": np.load(file) for i, file in enumerate(inputs)}
+    wanted = [array for call in calls for array in call.wanted]
+    arrays |= {f"out{i}": array for i, array in enumerate(wanted)}
+    np.savez_compressed(folder / f"{name}.npz", kinds=[str(call.kind) for call in calls],
+                        **arrays)
+
+
+def pack_kernels(folder, chips, every):
+    """One call of each kind, in bundles of some. Returns their number."""
+    with tempfile.TemporaryDirectory(prefix="pack-") as temporary:
+        work = Path(temporary)
+        kinds = [kind for kind in list(sm100_kernels.kinds())[::every]
+                 if not kind.refusal(chips[0])]
+        calls = [calls[i % 2] for i, calls in
+                 enumerate(sm100_kernels.draw_calls(kinds, work, None))]
+        parts = sm100_kernels.divided(calls, CALLS_OF_A_BUNDLE)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for done in [pool.submit(sm100_kernels.compute_on_cpu, part, work / f"cpu{i}", "host")
+                         for i, part in enumerate(parts)]:
+                done.result()
+            for chip in chips:
+                (folder / chip).mkdir(parents=True)
+            for done in [pool.submit(pack_calls, part, folder, f"{i:03}", chips)
+                         for i, part in enumerate(parts)]:
+                done.result()
+    return len(calls)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="is created, and must not exist")
+    parser.add_argument("--target", action="append", metavar="CHIP",
+                        help="to compile for (default: sm_80 and sm_90a)")
+    parser.add_argument("--every", type=int, default=1, metavar="N",
+                        help="pack every Nth kind of kernel")
+    parser.add_argument("--golden", type=Path, default=ROOT / "test/Data/golden", metavar="DIR",
+                        help="pack these golden arrays")
+    options = parser.parse_args()
+    chips = options.target or ["sm_80", "sm_90a"]
+    options.folder.mkdir(parents=True)
+    copy_files(options.folder, options.golden)
+    for chip in chips:
+        pack_conformance(options.folder, options.golden, chip)
+    count = pack_kernels(options.folder / "kernels", chips, options.every)
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
+                            capture_output=True, text=True).stdout.strip()
+    about = {"commit": commit, "chips": chips}
+    (options.folder / "pack.json").write_text(json.dumps(about))
+    size = sum(path.stat().st_size for path in options.folder.rglob("*"))
+    print(f"{count} kinds of kernels for {', '.join(chips)}; {size >> 20} MiB")
+
+
+if __name__ == "__main__":
+    main()
