@@ -51,6 +51,10 @@ public:
 
   /// |x| of floats, NaN included.
   mlir::Value abs(mlir::Value x);
+  /// x * y + z, rounded once.
+  mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z) {
+    return mlir::LLVM::FMAOp::create(*this, x, y, z);
+  }
 
   mlir::Value extract(mlir::Value vector, int64_t index);
   /// A vector of the scalars `values`.

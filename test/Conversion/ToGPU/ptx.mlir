@@ -5,12 +5,12 @@
 
 // The PTX text inside the gpu.binary, one line each.
 
-// Every division is IEEE's, subnormals are kept, products are not fused.
-// EXACT-NOT: .ftz
+// Every division is IEEE's, or refines the approximate reciprocal of a block's scale,
+// which is normal; elsewhere subnormals are kept.
 // EXACT-NOT: div.full
 // EXACT-NOT: div.approx
-// EXACT-NOT: rcp.approx
-// EXACT-NOT: fma.
+// EXACT-COUNT-4: rcp.approx.ftz.f32
+// EXACT-NOT: .ftz
 
 // CHECK: .target sm_100a
 
@@ -18,13 +18,13 @@
 // CHECK-LABEL: .visible .entry quantize_e2m1_torchao_bf16_k64_scaled(
 // CHECK: .reqntid 128, 1, 1
 // CHECK-COUNT-4: ld.global.{{v4.b64|v8.b32}}
-// CHECK: rcp.rn.f32
+// CHECK: div.rn.f32
 // CHECK: max.NaN.bf16x2
 // CHECK: max.NaN.f32
-// CHECK: div.rn.f32
+// CHECK: fma.rn.f32
 // CHECK: cvt.rn.satfinite.e4m3x2.f32
 // CHECK: cvt.rn.f16x2.e4m3x2
-// CHECK: div.rn.f32
+// CHECK: rcp.approx.ftz.f32
 // CHECK: mul.rn.f32x2
 // CHECK-COUNT-32: cvt.rn.satfinite.e2m1x2.f32
 // CHECK: st.global.{{v4.b64|v8.b32}}
@@ -38,11 +38,12 @@ func.func @nvfp4(%x: memref<?x64xbf16>, %g: memref<f32>, %q: memref<?x32xi8>, %s
   return
 }
 
-// MXFP8: the scale is one cvt for two blocks.
+// MXFP8: the scale is one cvt for two blocks. Products are not fused.
 // CHECK-LABEL: .visible .entry quantize_e4m3_rceil_bf16_k64(
 // CHECK-COUNT-4: ld.global.{{v4.b64|v8.b32}}
+// CHECK-NOT: fma
 // CHECK: cvt.rp.ue8m0x2.f32
-// CHECK-NOT: cvt.rp
+// CHECK-NOT: {{cvt.rp|fma}}
 // CHECK-COUNT-32: cvt.rn.satfinite.e4m3x2.f32
 // CHECK-COUNT-2: st.global.{{v4.b64|v8.b32}}
 // CHECK: st.global.b16
