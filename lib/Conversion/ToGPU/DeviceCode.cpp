@@ -48,6 +48,39 @@ Value isBelow(KernelBuilder &b, Value value, Value bound) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value, bound);
 }
 
+Value isIn(KernelBuilder &b, Value value, Value begin, Value end) {
+  Value above =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, value, begin);
+  return arith::AndIOp::create(b, above, isBelow(b, value, end));
+}
+
+SmallVector<Lanes> emitIfElseZero(KernelBuilder &b, Value condition,
+                                  function_ref<SmallVector<Lanes>()> body) {
+  SmallVector<Value> values;
+  auto yield = [&](OpBuilder &inside, ValueRange values) {
+    scf::YieldOp::create(inside, b.getLoc(), values);
+  };
+  auto branch = scf::IfOp::create(
+      b, condition,
+      [&](OpBuilder &inside, Location) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(inside.getInsertionBlock());
+        values = llvm::to_vector_of<Value>(body());
+        yield(b, values);
+      },
+      [&](OpBuilder &inside, Location loc) {
+        SmallVector<Value> zeros;
+        for (Value value : values)
+          zeros.push_back(arith::ConstantOp::create(
+              inside, loc, inside.getZeroAttr(value.getType())));
+        yield(inside, zeros);
+      });
+  SmallVector<Lanes> results;
+  for (Value result : branch.getResults())
+    results.emplace_back(b, result);
+  return results;
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -94,21 +127,53 @@ void emitStoreWords(KernelBuilder &b, ArrayRef<Lanes> words, Value address,
 // Groups
 //===----------------------------------------------------------------------===//
 
-void emitGroupLoop(KernelBuilder &b, const DeviceGroups &groups,
-                   function_ref<void(const DeviceGroup &)> body) {
+/// Loops over the groups with values that are carried from one to the next.
+static SmallVector<Value> emitGroupReduction(
+    KernelBuilder &b, const DeviceGroups &groups, ValueRange inits,
+    function_ref<SmallVector<Value>(const DeviceGroup &, ValueRange)> body) {
   Value zero = getIndex(b, 0);
-  cpu::emitReduction(
-      b, zero, groups.count, ValueRange{zero, zero},
+  SmallVector<Value> all = {zero, zero};
+  llvm::append_range(all, inits);
+  all = cpu::emitReduction(
+      b, zero, groups.count, all,
       [&](Value index, ValueRange carried) -> SmallVector<Value> {
         Value begin = carried[0], tilesBefore = carried[1];
         Value offset =
             toIndex(b, emitLoadBits(b, groups.offsets, b.getI32Type(), index));
         Value end = cpu::div(b, cpu::max(b, offset, zero), groups.unit);
         end = cpu::min(b, cpu::max(b, end, begin), groups.extent);
-        body({index, begin, end, tilesBefore});
+        SmallVector<Value> next =
+            body({index, begin, end, tilesBefore}, carried.drop_front(2));
         Value tiles = cpu::ceilDiv(b, cpu::sub(b, end, begin), groups.tileSize);
-        return {end, add(b, tilesBefore, tiles)};
+        next.insert(next.begin(), {end, add(b, tilesBefore, tiles)});
+        return next;
       });
+  return SmallVector<Value>(ArrayRef<Value>(all).drop_front(2));
+}
+
+void emitGroupLoop(KernelBuilder &b, const DeviceGroups &groups,
+                   function_ref<void(const DeviceGroup &)> body) {
+  emitGroupReduction(b, groups, {}, [&](const DeviceGroup &group, ValueRange) {
+    body(group);
+    return SmallVector<Value>();
+  });
+}
+
+DeviceGroup emitFindGroup(KernelBuilder &b, const DeviceGroups &groups,
+                          function_ref<Value(const DeviceGroup &)> holds) {
+  Value zero = getIndex(b, 0);
+  SmallVector<Value> found = emitGroupReduction(
+      b, groups, {zero, zero, zero, zero},
+      [&](const DeviceGroup &group, ValueRange carried) {
+        Value isFound = holds(group);
+        Value values[] = {group.index, group.begin, group.end,
+                          group.tilesBefore};
+        SmallVector<Value> next;
+        for (auto [value, other] : llvm::zip_equal(values, carried))
+          next.push_back(arith::SelectOp::create(b, isFound, value, other));
+        return next;
+      });
+  return {found[0], found[1], found[2], found[3]};
 }
 
 } // namespace blockscale

@@ -32,6 +32,15 @@ mlir::Value toIndex(KernelBuilder &b, mlir::Value integer);
 
 mlir::Value isBelow(KernelBuilder &b, mlir::Value value, mlir::Value bound);
 
+/// Whether begin <= value < end.
+mlir::Value isIn(KernelBuilder &b, mlir::Value value, mlir::Value begin,
+                 mlir::Value end);
+
+/// What `body` gives where `condition` holds, elsewhere zeros.
+llvm::SmallVector<cpu::Lanes>
+emitIfElseZero(KernelBuilder &b, mlir::Value condition,
+               llvm::function_ref<llvm::SmallVector<cpu::Lanes>()> body);
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -81,6 +90,12 @@ struct DeviceGroup {
 /// Loops over the groups. An offset is clamped into [previous end, extent].
 void emitGroupLoop(KernelBuilder &b, const DeviceGroups &groups,
                    llvm::function_ref<void(const DeviceGroup &)> body);
+
+/// The group of which `holds` is true, or one without blocks; `holds` is true
+/// of one group at most, which is not empty.
+DeviceGroup
+emitFindGroup(KernelBuilder &b, const DeviceGroups &groups,
+              llvm::function_ref<mlir::Value(const DeviceGroup &)> holds);
 
 } // namespace blockscale
 

@@ -19,6 +19,10 @@ namespace blockscale {
 
 llvm::LogicalResult lowerKernel(AmaxOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site);
+llvm::LogicalResult lowerKernel(SwizzleOp op, LaunchSite &site);
+
+/// A swizzle with a grouped layout on one side.
+void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site);
 
 } // namespace blockscale
 
