@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CodecEmitter.h"
+#include "HadamardEmitter.h"
 #include "Kernels.h"
 #include "blockscale/Numerics/Hadamard.h"
 
@@ -29,9 +30,8 @@ Value prepareCall(HadamardOp op, CallSite &site) {
   return site.countItems(sizes, alongRows ? rows : div(b, rows, kHadamardSize));
 }
 
-/// numerics::transformHadamard of a group in each lane, element i of which is
-/// in x[i].
-static void emitTransform(MutableArrayRef<Lanes> x, uint64_t signMask) {
+/// Element i of a group is in x[i].
+void emitHadamard(MutableArrayRef<Lanes> x, uint64_t signMask) {
   for (int64_t i = 0; i < kHadamardSize; ++i)
     x[i] = x[i] * ((signMask >> i) & 1 ? -kHadamardScale : kHadamardScale);
   for (int64_t span = 1; span < kHadamardSize; span *= 2) {
@@ -51,7 +51,7 @@ static void emitTransformBits(MutableArrayRef<Lanes> bits, uint64_t signMask) {
   SmallVector<Lanes> x;
   for (Lanes &element : bits)
     x.push_back(emitDecodeFloat(bf16, element));
-  emitTransform(x, signMask);
+  emitHadamard(x, signMask);
   for (auto [element, value] : llvm::zip_equal(bits, x))
     element = emitEncodeFloat(bf16, value);
 }

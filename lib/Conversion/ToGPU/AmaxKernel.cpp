@@ -187,18 +187,7 @@ void AmaxEmitter::emitRaise(Lanes bits, Value result, Value index,
 
 /// The place in shared memory of one value a warp.
 static Value createPartial(KernelBuilder &b) {
-  auto function =
-      b.getBlock()->getParentOp()->getParentOfType<gpu::GPUFuncOp>();
-  if (!function)
-    function = cast<gpu::GPUFuncOp>(b.getBlock()->getParentOp());
-  auto type = LLVM::LLVMArrayType::get(b.getI32Type(), kWarps);
-  OpBuilder outside(function);
-  std::string name = (function.getName() + "_partial").str();
-  LLVM::GlobalOp::create(outside, b.getLoc(), type, /*isConstant=*/false,
-                         LLVM::Linkage::Internal, name, Attribute(),
-                         /*alignment=*/4, /*addrSpace=*/3);
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), 3);
-  return LLVM::AddressOfOp::create(b, pointer, name);
+  return createSharedArray(b, "partial", b.getI32Type(), kWarps);
 }
 
 //===----------------------------------------------------------------------===//

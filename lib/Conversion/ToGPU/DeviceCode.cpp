@@ -99,6 +99,7 @@ Lanes emitLoadBits(KernelBuilder &b, Value pointer, Type type, Value index) {
 }
 
 static constexpr int64_t kWordBytes = 4;
+static constexpr int64_t kVectorBytes = 16;
 
 SmallVector<Lanes> emitLoadWords(KernelBuilder &b, Value address, int64_t bytes,
                                  int64_t access) {
@@ -121,6 +122,48 @@ void emitStoreWords(KernelBuilder &b, ArrayRef<Lanes> words, Value address,
     Value place = b.offset(address, b.getI8Type(), b.i64(i * kWordBytes));
     b.store(b.pack(piece), place, access);
   }
+}
+
+Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
+                        int64_t count) {
+  Operation *parent = b.getBlock()->getParentOp();
+  auto function = dyn_cast<gpu::GPUFuncOp>(parent);
+  if (!function)
+    function = parent->getParentOfType<gpu::GPUFuncOp>();
+  OpBuilder outside(function);
+  constexpr unsigned sharedMemory = 3; // NVPTX address space
+  std::string symbol = (function.getName() + "_" + name).str();
+  LLVM::GlobalOp::create(
+      outside, b.getLoc(), LLVM::LLVMArrayType::get(element, count),
+      /*isConstant=*/false, LLVM::Linkage::Internal, symbol, Attribute(),
+      /*alignment=*/kVectorBytes, sharedMemory);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), sharedMemory);
+  return LLVM::AddressOfOp::create(b, pointer, symbol);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value>
+emitWhile(KernelBuilder &b, ValueRange inits,
+          function_ref<Value(ValueRange)> condition,
+          function_ref<SmallVector<Value>(ValueRange)> body) {
+  auto inside = [&](OpBuilder &builder, function_ref<void()> emit) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(builder.getInsertionBlock());
+    emit();
+  };
+  auto loop = scf::WhileOp::create(
+      b, inits.getTypes(), inits,
+      [&](OpBuilder &builder, Location, ValueRange values) {
+        inside(builder,
+               [&] { scf::ConditionOp::create(b, condition(values), values); });
+      },
+      [&](OpBuilder &builder, Location, ValueRange values) {
+        inside(builder, [&] { scf::YieldOp::create(b, body(values)); });
+      });
+  return SmallVector<Value>(loop.getResults());
 }
 
 //===----------------------------------------------------------------------===//

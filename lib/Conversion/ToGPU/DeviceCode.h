@@ -58,9 +58,24 @@ cpu::Lanes emitLoadBits(KernelBuilder &b, mlir::Value pointer, mlir::Type type,
 llvm::SmallVector<cpu::Lanes> emitLoadWords(KernelBuilder &b,
                                             mlir::Value address, int64_t bytes,
                                             int64_t access);
-/// The inverse.
+/// Stores such words.
 void emitStoreWords(KernelBuilder &b, llvm::ArrayRef<cpu::Lanes> words,
                     mlir::Value address, int64_t access);
+
+/// An array of the thread block in shared memory. `name` tells it from others
+/// of the kernel.
+mlir::Value createSharedArray(KernelBuilder &b, llvm::StringRef name,
+                              mlir::Type element, int64_t count);
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// while (condition(values)) values = body(values). Gives the last values.
+llvm::SmallVector<mlir::Value> emitWhile(
+    KernelBuilder &b, mlir::ValueRange inits,
+    llvm::function_ref<mlir::Value(mlir::ValueRange)> condition,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> body);
 
 //===----------------------------------------------------------------------===//
 // Groups bounded by offsets in memory

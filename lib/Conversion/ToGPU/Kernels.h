@@ -18,7 +18,10 @@
 namespace blockscale {
 
 llvm::LogicalResult lowerKernel(AmaxOp op, LaunchSite &site);
+llvm::LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site);
+llvm::LogicalResult lowerKernel(HadamardOp op, LaunchSite &site);
+llvm::LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(SwizzleOp op, LaunchSite &site);
 
 /// A swizzle with a grouped layout on one side.

@@ -70,7 +70,8 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
     return lowerQuantize(kernel, module, chip);
   LaunchSite site(kernel, module, chip);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<AmaxOp, GlobalScaleOp, SwizzleOp>([&](auto op) {
+      .Case<AmaxOp, DequantizeOp, GlobalScaleOp, HadamardOp, ScaleSweepOp,
+            SwizzleOp>([&](auto op) {
         return failed(site.verify()) ? failure() : lowerKernel(op, site);
       })
       .Case<ScaledMMOp, ScaledGroupedMMOp>([&](auto op) -> LogicalResult {

@@ -95,5 +95,5 @@ def run_module(text, arrays, count, folder, place):
     run = subprocess.run(command, capture_output=True, text=True,
                          env={**os.environ, "BLOCKSCALE_NUM_THREADS": "1"})
     if run.returncode or run.stderr:
-        return f"{place[0]}: exit status {run.returncode}: {run.stderr[-2000:]}", []
+        return f"{place[0]}: exit status {run.returncode}: {run.stderr[-4000:].strip()}", []
     return None, [np.load(path) for path in outputs]

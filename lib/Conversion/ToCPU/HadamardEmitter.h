@@ -1,0 +1,21 @@
+//===- HadamardEmitter.h - The butterfly of a Hadamard transform -*- C++
+//-*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_HADAMARDEMITTER_H
+#define BLOCKSCALE_LIB_CONVERSION_TOCPU_HADAMARDEMITTER_H
+
+#include "Lanes.h"
+
+namespace blockscale::cpu {
+
+/// numerics::transformHadamard of the f32 group x, or of a group in each lane.
+void emitHadamard(llvm::MutableArrayRef<Lanes> x, uint64_t signMask);
+
+} // namespace blockscale::cpu
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_HADAMARDEMITTER_H
