@@ -46,23 +46,25 @@ class ReduceTest(unittest.TestCase):
         x = job.input(Tensor((4, 64), "bf16"), np.zeros((4, 64), np.uint16))
         amax = job.function.amax(x)
         q, s = job.function.quantize(x, NVFP4, "torchao")
-        swizzled = job.function.swizzle(s, SWIZZLED)
+        expanded = job.function.expand_scale(s, 16, "k", (64, 4))
+        swizzled = job.function.swizzle(expanded, SWIZZLED)
 
         def check(name):
             return [bits_check(name, np.zeros(1, np.uint8), "f8E4M3FN")]
 
-        for name, value in ("a", amax), ("q", q), ("t", swizzled):
+        for name, value in ("a", amax), ("q", q), ("e", expanded), ("t", swizzled):
             job.output(value, check(name))
         reduced, refused = reduce_job(job)
-        self.assertEqual(reduced.function.results, [q])
-        self.assertEqual([c.array for c in reduced.checks()], ["q"])
+        self.assertEqual(reduced.function.results, [amax, q])
+        self.assertEqual([c.array for c in reduced.checks()], ["a", "q"])
         self.assertEqual(
             [(c.array, reason) for c, reason in refused],
-            [("a", "no kernel for amax"), ("t", "no kernel for swizzle")],
+            # A swizzle of what has no kernel.
+            [("e", "no kernel for expand_scale"), ("t", "no kernel for expand_scale")],
         )
         module = reduced.function.module()
         self.assertIn("blockscale.quantize", module)
-        self.assertNotIn("blockscale.amax", module)
+        self.assertNotIn("blockscale.expand_scale", module)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//===- HadamardEmitter.h - The butterfly of a Hadamard transform -*- C++
+//===- HadamardEmitter.h - A Hadamard transform's butterfly -----*- C++ -*-===//
 //-*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM

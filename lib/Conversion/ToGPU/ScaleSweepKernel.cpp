@@ -25,6 +25,14 @@
 // losses the lower candidate wins, as in order. Under a Hessian losses have no
 // such bound, and all candidates are tried.
 //
+// Quotients w / s are products with the reciprocal of s, which is computed
+// once, and two multiply-adds:
+//
+//   q = w * (1 / s)      q' = q + (w - q * s) * (1 / s)
+//
+// Where s is neither very small nor very large, q' is as near to w / s as to
+// become the same E2M1 value (unittests/Numerics/SweepQuotientTest.cpp).
+//
 //===----------------------------------------------------------------------===//
 
 #include "../ToCPU/CodecEmitter.h"
@@ -58,6 +66,8 @@ public:
   SweepEmitter(KernelBuilder &b, Type element, bool isWeighed)
       : b(b), element(element), thread(emitThreadNumber(b, kThreads)),
         scales(createSharedArray(b, "scales", b.getF32Type(), kThreads)),
+        reciprocals(
+            createSharedArray(b, "reciprocals", b.getF32Type(), kThreads)),
         amaxes(createSharedArray(b, "amaxes", b.getF32Type(), kThreads)) {
     if (isWeighed)
       hessian =
@@ -77,27 +87,36 @@ private:
   Lanes emitLoadTable(Value table, Value index) {
     return toF32(emitLoadBits(b, table, b.getF32Type(), index));
   }
-  /// numerics::getSweepError.
-  Lanes emitError(Lanes magnitude, Lanes scale) {
-    return magnitude - cpu::emitRoundToE2M1(magnitude / scale) * scale;
-  }
-  Lanes emitLoss(Lanes scale);
-  Lanes emitWeighedLoss(Lanes scale);
+  /// numerics::roundToE2M1 of quotients.
+  SmallVector<Lanes> emitRoundedQuotients(ArrayRef<Lanes> dividends,
+                                          Lanes scale, Value index);
+  /// numerics::getSweepLoss, of E2M1 values.
+  Lanes emitLoss(ArrayRef<Lanes> rounded, Lanes scale);
+  Lanes emitWeighedLoss(ArrayRef<Lanes> errors);
   /// numerics::sumOfHalves. Destroys the terms.
   static Lanes sumOfHalves(MutableArrayRef<Lanes> terms);
-  /// The best loss and candidate so far, after candidate `index`.
-  SmallVector<Value> emitTry(Value index, Lanes scale, Value best,
-                             Value winner);
+
+  struct Trial {
+    /// The best loss and candidate so far.
+    Value best, winner;
+    /// Whether all elements became zero.
+    Value allZero;
+  };
+  Trial emitTry(Value index, Lanes scale, Value best, Value winner);
   Value emitSearch();
-  Value emitFirstCandidate(Lanes largest);
+  Value emitExhaustiveSearch();
+  Value emitFirstCandidate();
 
   KernelBuilder &b;
   Type element;
-  Value thread, scales, amaxes, hessian;
-  /// Whether scales ascend, all above zero and finite. Null under a Hessian.
-  Value isOrdered;
+  Value thread, scales, reciprocals, amaxes, hessian;
+  /// Whether scales ascend, all above zero and finite, and whether quotients
+  /// may be computed by reciprocals.
+  Value isOrdered, isModerate;
   std::optional<Lanes> globalAmax;
   SmallVector<Lanes> elements, magnitudes;
+  /// The largest magnitude.
+  std::optional<Lanes> largest;
 };
 
 } // namespace
@@ -115,7 +134,9 @@ void SweepEmitter::emitTables(Lanes global, Value hessians, Value column) {
             sizeof(float));
   };
   store(amax, amaxes, thread);
-  store(select(isZero, scale.like(1.0), scale), scales, thread);
+  scale = select(isZero, scale.like(1.0), scale);
+  store(scale, scales, thread);
+  store(scale.like(1.0) / scale, reciprocals, thread);
   if (hessian) {
     Value first = mul(b, column, kHessianElements);
     for (int64_t at = 0; at < kHessianElements; at += kThreads) {
@@ -124,13 +145,13 @@ void SweepEmitter::emitTables(Lanes global, Value hessians, Value column) {
     }
   }
   gpu::BarrierOp::create(b);
-  if (hessian)
-    return;
-  // The least scale of all, before its rule for zero.
+  // The least and the largest scale, before the rule for zero.
   Lanes least = (global * numerics::getSweepCandidate(0)) / numerics::kE2M1Max;
-  Lanes isPositive = compare(CmpFPredicate::OGT, least, 0.0);
-  Lanes isFinite = compare(CmpFPredicate::OLE, global, numerics::kFloatMax);
-  isOrdered = isPositive & isFinite;
+  Lanes most = global / numerics::kE2M1Max;
+  isOrdered = compare(CmpFPredicate::OGT, least, 0.0) &
+              compare(CmpFPredicate::OLE, global, numerics::kFloatMax);
+  isModerate = compare(CmpFPredicate::OGE, least, 0x1p-60) &
+               compare(CmpFPredicate::OLE, most, 0x1p60);
 }
 
 void SweepEmitter::emitLoadBlock(Value x, Value block) {
@@ -145,6 +166,12 @@ void SweepEmitter::emitLoadBlock(Value x, Value block) {
   }
   for (Lanes value : elements)
     magnitudes.push_back(toF32(cpu::emitMagnitudeBits(toBits(value))));
+  SmallVector<Lanes> maxima(magnitudes);
+  for (size_t half = maxima.size() / 2; half > 0; half /= 2)
+    for (size_t i = 0; i < half; ++i)
+      maxima[i] =
+          Lanes(b, arith::MaxNumFOp::create(b, maxima[i], maxima[i + half]));
+  largest = maxima.front();
 }
 
 Lanes SweepEmitter::sumOfHalves(MutableArrayRef<Lanes> terms) {
@@ -154,54 +181,93 @@ Lanes SweepEmitter::sumOfHalves(MutableArrayRef<Lanes> terms) {
   return terms.front();
 }
 
-Lanes SweepEmitter::emitLoss(Lanes scale) {
-  if (hessian)
-    return emitWeighedLoss(scale);
-  SmallVector<Lanes> terms;
-  for (Lanes magnitude : magnitudes) {
-    Lanes error = emitError(magnitude, scale);
-    terms.push_back(error * error);
-  }
-  return sumOfHalves(terms);
+SmallVector<Lanes> SweepEmitter::emitRoundedQuotients(ArrayRef<Lanes> dividends,
+                                                      Lanes scale,
+                                                      Value index) {
+  auto yield = [&](OpBuilder &inside, function_ref<Lanes(Lanes)> divide) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(inside.getInsertionBlock());
+    SmallVector<Value> quotients;
+    for (Lanes dividend : dividends)
+      quotients.push_back(divide(dividend));
+    scf::YieldOp::create(b, quotients);
+  };
+  Lanes reciprocal = emitLoadTable(reciprocals, index);
+  Lanes negated = scale * -1.0;
+  auto mulAdd = [&](Lanes x, Lanes y, Lanes z) {
+    return Lanes(b, LLVM::FMAOp::create(b, b.getF32Type(), x, y, z));
+  };
+  auto branch = scf::IfOp::create(
+      b, isModerate,
+      [&](OpBuilder &inside, Location) {
+        yield(inside, [&](Lanes w) {
+          Lanes q = w * reciprocal;
+          return mulAdd(mulAdd(q, negated, w), reciprocal, q);
+        });
+      },
+      [&](OpBuilder &inside, Location) {
+        yield(inside, [&](Lanes w) { return w / scale; });
+      });
+  SmallVector<Lanes> rounded;
+  for (Value quotient : branch.getResults())
+    rounded.push_back(cpu::emitRoundToE2M1(Lanes(b, quotient)));
+  return rounded;
 }
 
-Lanes SweepEmitter::emitWeighedLoss(Lanes scale) {
-  SmallVector<Lanes> errors, sums(kSweepBlock, scale.like(0.0));
-  for (auto [value, magnitude] : llvm::zip_equal(elements, magnitudes)) {
-    Lanes error = emitError(magnitude, scale);
+Lanes SweepEmitter::emitLoss(ArrayRef<Lanes> rounded, Lanes scale) {
+  SmallVector<Lanes> errors;
+  for (auto [magnitude, value] : llvm::zip_equal(magnitudes, rounded))
+    errors.push_back(magnitude - value * scale);
+  if (hessian)
+    return emitWeighedLoss(errors);
+  for (Lanes &error : errors)
+    error = error * error;
+  return sumOfHalves(errors);
+}
+
+Lanes SweepEmitter::emitWeighedLoss(ArrayRef<Lanes> errors) {
+  SmallVector<Lanes> weighed(errors);
+  SmallVector<Lanes> sums(kSweepBlock, errors.front().like(0.0));
+  for (auto [value, error] : llvm::zip_equal(elements, weighed)) {
     Lanes isPositive = compare(CmpFPredicate::OGE, value, 0.0);
-    errors.push_back(select(isPositive, error, error * -1.0));
+    error = select(isPositive, error, error * -1.0);
   }
   for (int64_t i = 0; i < kSweepBlock; ++i) {
-    SmallVector<Lanes> row = emitLoadWords(
-        b,
-        emitAddress(b, hessian, b.getF32Type(), getIndex(b, i * kSweepBlock)),
-        kSweepBlock * sizeof(float), /*access=*/16);
+    Value first = getIndex(b, i * kSweepBlock);
+    SmallVector<Lanes> row =
+        emitLoadWords(b, emitAddress(b, hessian, b.getF32Type(), first),
+                      kSweepBlock * sizeof(float), /*access=*/16);
     for (auto [sum, weight] : llvm::zip_equal(sums, row))
-      sum = sum + errors[i] * toF32(weight);
+      sum = sum + weighed[i] * toF32(weight);
   }
-  for (auto [sum, error] : llvm::zip_equal(sums, errors))
+  for (auto [sum, error] : llvm::zip_equal(sums, weighed))
     sum = sum * error;
   return sumOfHalves(sums);
 }
 
-SmallVector<Value> SweepEmitter::emitTry(Value index, Lanes scale, Value best,
-                                         Value winner) {
-  Lanes loss = emitLoss(scale), smallest(b, best), candidate(b, index),
+SweepEmitter::Trial SweepEmitter::emitTry(Value index, Lanes scale, Value best,
+                                          Value winner) {
+  SmallVector<Lanes> dividends(magnitudes);
+  dividends.push_back(*largest);
+  SmallVector<Lanes> rounded =
+      emitRoundedQuotients(dividends, scale, toIndex(b, index));
+  Lanes allZero = compare(CmpFPredicate::OEQ, rounded.pop_back_val(), 0.0);
+  Lanes loss = emitLoss(rounded, scale), smallest(b, best), candidate(b, index),
         holder(b, winner);
   // NaN is neither.
   Lanes isBelow = compare(CmpFPredicate::OLT, loss, smallest);
   Lanes isEqual = compare(CmpFPredicate::OEQ, loss, smallest);
   Lanes isLower = compare(CmpIPredicate::ult, candidate, holder);
   Lanes wins = isBelow | (isEqual & isLower);
-  return {select(wins, loss, smallest), select(wins, candidate, holder)};
+  return {select(wins, loss, smallest), select(wins, candidate, holder),
+          allZero};
 }
 
 /// About the first candidate of a scale of at least m / 6, which is v = 448 m /
 /// G: the exponent and the three highest bits of the mantissa are its code. Any
 /// candidate is right.
-Value SweepEmitter::emitFirstCandidate(Lanes largest) {
-  Lanes value = (largest / *globalAmax) * numerics::kE4M3Max;
+Value SweepEmitter::emitFirstCandidate() {
+  Lanes value = (*largest / *globalAmax) * numerics::kE4M3Max;
   constexpr int mantissaBits = 3;
   constexpr int32_t rebias = (numerics::kFloatBias - 7) << mantissaBits;
   Lanes code = toBits(value) >> (numerics::kFloatMantissaBits - mantissaBits);
@@ -211,75 +277,68 @@ Value SweepEmitter::emitFirstCandidate(Lanes largest) {
   return arith::SelectOp::create(b, isOrdered, index, b.i32(0));
 }
 
-Value SweepEmitter::emitSearch() {
+static Value step(KernelBuilder &b, Value index, int32_t by) {
+  return arith::AddIOp::create(b, index, b.i32(by));
+}
+
+Value SweepEmitter::emitExhaustiveSearch() {
   Value infinity = toF32(Lanes(b, b.i32(numerics::kFloatInfinityBits)));
-  Value zero = b.i32(0), all = b.i32(kSweepCandidates);
-  auto step = [&](Value index, int32_t by) -> Value {
-    return arith::AddIOp::create(b, index, b.i32(by));
-  };
-  auto loadScale = [&](Value index) {
-    return emitLoadTable(scales, toIndex(b, index));
-  };
-  if (hessian)
-    return emitWhile(
-        b, {zero, infinity, zero},
-        [&](ValueRange values) { return isBelow(b, values[0], all); },
-        [&](ValueRange values) -> SmallVector<Value> {
-          Value index = values[0];
-          SmallVector<Value> best =
-              emitTry(index, loadScale(index), values[1], values[2]);
-          return {step(index, 1), best[0], best[1]};
-        })[2];
-
-  SmallVector<Lanes> maxima = magnitudes;
-  for (size_t half = maxima.size() / 2; half > 0; half /= 2)
-    for (size_t i = 0; i < half; ++i)
-      maxima[i] =
-          Lanes(b, arith::MaxNumFOp::create(b, maxima[i], maxima[i + half]));
-  Lanes largest = maxima.front();
-  Value first = emitFirstCandidate(largest);
-
-  SmallVector<Value> found = emitWhile(
-      b, {first, infinity, zero},
+  Value all = b.i32(kSweepCandidates);
+  return emitWhile(
+      b, {b.i32(0), infinity, b.i32(0)},
       [&](ValueRange values) { return isBelow(b, values[0], all); },
       [&](ValueRange values) -> SmallVector<Value> {
         Value index = values[0];
-        Lanes scale = loadScale(index);
-        SmallVector<Value> best = emitTry(index, scale, values[1], values[2]);
-        Lanes rounded = cpu::emitRoundToE2M1(largest / scale);
-        Lanes allZero = compare(CmpFPredicate::OEQ, rounded, 0.0);
-        Value isLast = arith::AndIOp::create(b, allZero, isOrdered);
-        Value next = arith::SelectOp::create(b, isLast, all, step(index, 1));
-        return {next, best[0], best[1]};
-      });
-  // Numbers below zero are large ones.
-  return emitWhile(
-      b, {step(first, -1), found[1], found[2]},
-      [&](ValueRange values) -> Value { return isBelow(b, values[0], all); },
+        Lanes scale = emitLoadTable(scales, toIndex(b, index));
+        Trial trial = emitTry(index, scale, values[1], values[2]);
+        return {step(b, index, 1), trial.best, trial.winner};
+      })[2];
+}
+
+Value SweepEmitter::emitSearch() {
+  Value infinity = toF32(Lanes(b, b.i32(numerics::kFloatInfinityBits)));
+  Value first = emitFirstCandidate(), all = b.i32(kSweepCandidates);
+  auto isCandidate = [&](ValueRange values) {
+    // Numbers below zero are large ones.
+    return isBelow(b, values[0], all);
+  };
+  SmallVector<Value> found = emitWhile(
+      b, {first, infinity, b.i32(0)}, isCandidate,
       [&](ValueRange values) -> SmallVector<Value> {
         Value index = values[0];
-        Lanes scale = loadScale(index), smallest(b, values[1]);
-        Lanes excess = largest - scale * numerics::kE2M1Max;
-        Lanes clips = compare(CmpFPredicate::OGT, excess, 0.0);
-        Lanes isAbove = compare(CmpFPredicate::OGT, excess * excess, smallest);
-        // Only where scales are in order does the search go down.
-        Lanes loses = clips & isAbove;
-        auto branch = scf::IfOp::create(
-            b, TypeRange{b.getI32Type(), b.getF32Type(), b.getI32Type()}, loses,
-            /*withElseRegion=*/true);
+        Lanes scale = emitLoadTable(scales, toIndex(b, index));
+        Trial trial = emitTry(index, scale, values[1], values[2]);
+        Value isLast = arith::AndIOp::create(b, trial.allZero, isOrdered);
+        Value next = arith::SelectOp::create(b, isLast, all, step(b, index, 1));
+        return {next, trial.best, trial.winner};
+      });
+  // Only where scales are in order is there anything below the first.
+  return emitWhile(
+      b, {step(b, first, -1), found[1], found[2]}, isCandidate,
+      [&](ValueRange values) -> SmallVector<Value> {
+        Value index = values[0];
+        Lanes scale = emitLoadTable(scales, toIndex(b, index));
+        Lanes excess = *largest - scale * numerics::kE2M1Max;
+        Lanes loses =
+            compare(CmpFPredicate::OGT, excess, 0.0) &
+            compare(CmpFPredicate::OGT, excess * excess, Lanes(b, values[1]));
+        auto branch = scf::IfOp::create(b, values.getTypes(), loses,
+                                        /*withElseRegion=*/true);
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToStart(branch.thenBlock());
         scf::YieldOp::create(b, ValueRange{b.i32(-1), values[1], values[2]});
         b.setInsertionPointToStart(branch.elseBlock());
-        SmallVector<Value> best = emitTry(index, scale, values[1], values[2]);
-        scf::YieldOp::create(b, ValueRange{step(index, -1), best[0], best[1]});
+        Trial trial = emitTry(index, scale, values[1], values[2]);
+        scf::YieldOp::create(
+            b, ValueRange{step(b, index, -1), trial.best, trial.winner});
         return SmallVector<Value>(branch.getResults());
       })[2];
 }
 
 Lanes SweepEmitter::emitBlock(Value x, Value block) {
   emitLoadBlock(x, block);
-  return emitLoadTable(amaxes, toIndex(b, emitSearch()));
+  Value winner = hessian ? emitExhaustiveSearch() : emitSearch();
+  return emitLoadTable(amaxes, toIndex(b, winner));
 }
 
 LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {

@@ -30,7 +30,7 @@ func.func @rows(%x: memref<4x25x48xbf16>, %y: memref<4x25x48xbf16>) {
 
 // What must be whole groups is checked before anything runs.
 // CHECK-LABEL: func.func @columns
-// CHECK-SAME: %[[X:.+]]: memref<?x48xbf16>
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<?x48xbf16>
 func.func @columns(%x: memref<?x48xbf16>, %y: memref<?x48xbf16>) {
   // CHECK: %[[M:.+]] = memref.dim %[[X]]
   // CHECK: %[[REST:.+]] = arith.remui %[[M]], %c16
