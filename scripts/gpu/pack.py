@@ -8,7 +8,7 @@ driver, Python and NumPy, and nothing else:
   python3 FOLDER/run.py                                # there
 
 The tests are the golden arrays (test/Conformance), and every kind of kernel with the
-bytes that the CPU computes (test/Execution/Inputs/sm100_kernels.py).
+bytes that the CPU computes (sm100_kernels.py and gpu_*.py in test/Execution/Inputs).
 """
 
 import argparse
@@ -91,6 +91,21 @@ def pack_kernels(folder, chips, every):
     return len(calls)
 
 
+def pack_other_ops(folder, chips, every):
+    """The calls of gpu_*.py. Returns their number."""
+    count = 0
+    for script in sorted((ROOT / "test/Execution/Inputs").glob("gpu_*.py")):
+        if "Calls()" not in script.read_text():
+            continue
+        with tempfile.TemporaryDirectory(prefix="pack-") as work:
+            run = subprocess.run(
+                [sys.executable, script, work, "--pack", folder, f"--every={every}",
+                 *(f"--target={chip}" for chip in chips)],
+                check=True, stdout=subprocess.PIPE, text=True)
+        count += int(run.stdout)
+    return count
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -98,7 +113,7 @@ def main():
     parser.add_argument("--target", action="append", metavar="CHIP",
                         help="to compile for (default: sm_80 and sm_90a)")
     parser.add_argument("--every", type=int, default=1, metavar="N",
-                        help="pack every Nth kind of kernel")
+                        help="pack every Nth call of a kernel")
     parser.add_argument("--golden", type=Path, default=ROOT / "test/Data/golden", metavar="DIR",
                         help="pack these golden arrays")
     options = parser.parse_args()
@@ -108,12 +123,13 @@ def main():
     for chip in chips:
         pack_conformance(options.folder, options.golden, chip)
     count = pack_kernels(options.folder / "kernels", chips, options.every)
+    count += pack_other_ops(options.folder / "kernels", chips, options.every)
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
                             capture_output=True, text=True).stdout.strip()
     about = {"commit": commit, "chips": chips}
     (options.folder / "pack.json").write_text(json.dumps(about))
     size = sum(path.stat().st_size for path in options.folder.rglob("*"))
-    print(f"{count} kinds of kernels for {', '.join(chips)}; {size >> 20} MiB")
+    print(f"{count} calls of kernels for {', '.join(chips)}; {size >> 20} MiB")
 
 
 if __name__ == "__main__":

@@ -39,21 +39,37 @@ def run_conformance(chip, only):
     return (int(counts[1]), int(counts[2])) if counts else (0, 1)
 
 
-def difference(got, want):
+def with_one_nan(array, type):
+    """An array in the storage form of `type`, with every NaN the same: its sign and
+    payload mean nothing."""
+    if array.dtype.kind == "f":
+        return np.where(np.isnan(array), array.dtype.type(np.nan), array)
+    if type.rstrip(">").endswith("bf16"):
+        return np.where((array & 0x7FFF) > 0x7F80, np.uint16(0x7FFF), array)
+    return array
+
+
+def difference(got, want, type):
+    got, want = with_one_nan(got, type), with_one_nan(want, type)
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         return f"expected {want.dtype} {want.shape}, but got {got.dtype} {got.shape}"
+    bits = np.dtype(f"u{want.itemsize}")
+    got, want = (np.ascontiguousarray(array).view(bits) for array in (got, want))
     places = np.argwhere(got != want)
     if not len(places):
         return None
     at = tuple(places[0].tolist())
-    return (f"{len(places)} of {want.size} bytes differ, first at {at}: expected {want[at]:#x}, "
-            f"but got {got[at]:#x}")
+    return (f"{len(places)} of {want.size} elements differ, first at {at}: expected "
+            f"{want[at]:#x}, but got {got[at]:#x}")
 
 
 def run_calls(device, path):
     """The calls of one bundle: how many are equal, and how many are not."""
     arrays = dict(np.load(path.parents[1] / f"{path.stem}.npz"))
     kinds = arrays.pop("kinds")
+    # Quantizers give data and scales.
+    counts = arrays.pop("counts", [2] * len(kinds))
+    types = arrays.pop("types", [""] * sum(counts))
     inputs = [arrays[f"in{i}"] for i in range(sum(name.startswith("in") for name in arrays))]
     try:
         module = device.load(device.runtime.bundle(path))
@@ -61,13 +77,15 @@ def run_calls(device, path):
     except blockscale_runtime.Error as error:
         print(f"  MISMATCH {path.name}: {error.status}: {error}")
         return 0, len(kinds)
-    failed = 0
-    for i, kind in enumerate(kinds):
-        problems = [difference(results[at], arrays[f"out{at}"]) for at in (2 * i, 2 * i + 1)]
-        for result, problem in zip(("data", "scales"), problems):
+    failed = at = 0
+    for kind, count in zip(kinds, counts):
+        problems = [difference(results[i], arrays[f"out{i}"], str(types[i]))
+                    for i in range(at, at + count)]
+        for i, problem in enumerate(problems):
             if problem:
-                print(f"  MISMATCH {kind}: {result}: {problem}")
+                print(f"  MISMATCH {kind}: result {i}: {problem}")
         failed += any(problems)
+        at += count
     return len(kinds) - failed, failed
 
 

@@ -5,8 +5,6 @@
 Usage: gpu_amax.py FOLDER
 """
 
-import sys
-
 import numpy as np
 
 import values
@@ -20,7 +18,7 @@ SHAPES = ((1, 1, 1), (2, 5, 63), (2, 16, 1024), (1, 67, 520), (2, 0, 4), (2, 4, 
 RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse")
 
 random = np.random.default_rng(62)
-calls = Calls(sys.argv[1])
+calls = Calls()
 
 
 def add_amax(shape, element, leading, dims):

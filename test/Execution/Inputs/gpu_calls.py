@@ -4,9 +4,11 @@
 and give the bytes of the CPU. The calls of a batch are one function, so each place
 runs one process."""
 
+import argparse
 import itertools
 import os
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,8 +24,18 @@ CALLS_OF_A_BATCH = 40
 
 
 class Calls:
-    def __init__(self, folder):
-        self._folder, self._calls = Path(folder), []
+    """The calls of one script, whose command line is read here."""
+
+    def __init__(self):
+        parser = argparse.ArgumentParser()
+        parser.add_argument("folder", type=Path, help="where to compile")
+        parser.add_argument("--pack", type=Path, metavar="DIR",
+                            help="write bundles and the CPU's results there instead")
+        parser.add_argument("--target", action="append", metavar="CHIP", help="to pack for")
+        parser.add_argument("--every", type=int, default=1, metavar="N",
+                            help="pack every Nth call")
+        self._options = parser.parse_args()
+        self._folder, self._calls = self._options.folder, []
 
     def add(self, op, types, results, *arrays):
         """A call: `op` with {0}, {1}, .. for its operands, their types, the result
@@ -32,15 +44,45 @@ class Calls:
 
     def check(self):
         """Runs all calls, prints what differs, and exits."""
+        if self._options.pack:
+            return self._pack()
         expect = Expectations()
-        batches = [self._calls[i:i + CALLS_OF_A_BATCH]
-                   for i in range(0, len(self._calls), CALLS_OF_A_BATCH)]
+        batches = self._batches()
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for calls, runs in zip(batches, [
                     [pool.submit(_run, calls, self._folder / f"batch{i}-{j}", place)
                      for j, place in enumerate(PLACES)] for i, calls in enumerate(batches)]):
                 self._compare(expect, calls, [run.result() for run in runs])
         expect.finish()
+
+    def _batches(self):
+        return [self._calls[i:i + CALLS_OF_A_BATCH]
+                for i in range(0, len(self._calls), CALLS_OF_A_BATCH)]
+
+    def _pack(self):
+        """Writes a bundle of each batch for each chip, and its arguments and results:
+        what scripts/gpu/run.py takes."""
+        self._calls = self._calls[::self._options.every]
+        for i, calls in enumerate(self._batches()):
+            name = f"{Path(sys.argv[0]).stem}-{i}"
+            folder = self._folder / name
+            problem, wanted = _run(calls, folder, PLACES[0])
+            if problem:
+                sys.exit(problem)
+            for chip in self._options.target:
+                subprocess.run(["blockscale-compile", folder / "module.mlir", f"--target={chip}",
+                                "--emit=bundle", "-o",
+                                self._options.pack / chip / f"{name}.bundle"], check=True)
+            _, inputs = _function(calls)
+            arrays = {f"in{i}": array for i, array in enumerate(inputs)}
+            results = list(itertools.chain.from_iterable(wanted))
+            arrays |= {f"out{i}": array for i, array in enumerate(results)}
+            np.savez_compressed(
+                self._options.pack / f"{name}.npz", **arrays,
+                kinds=[f"{op.format(*types)}" for op, types, _, _ in calls],
+                types=[type for _, _, types, _ in calls for type in types],
+                counts=[len(types) for _, _, types, _ in calls])
+        print(len(self._calls))
 
     @staticmethod
     def _compare(expect, calls, runs):

@@ -5,8 +5,6 @@
 Usage: gpu_dequantize.py FOLDER
 """
 
-import sys
-
 import numpy as np
 
 from gpu_calls import Calls
@@ -17,7 +15,7 @@ RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse"
 BITS = {"f4E2M1FN": 4, "f6E2M3FN": 6, "f6E3M2FN": 6, "f8E4M3FN": 8, "f8E5M2": 8}
 
 random = np.random.default_rng(64)
-calls = Calls(sys.argv[1])
+calls = Calls()
 
 
 def scale_shape(shape, block):

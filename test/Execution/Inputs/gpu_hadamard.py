@@ -5,8 +5,6 @@
 Usage: gpu_hadamard.py FOLDER
 """
 
-import sys
-
 import numpy as np
 
 import values
@@ -14,7 +12,7 @@ from gpu_calls import Calls
 from ops import dynamic, tensor
 
 random = np.random.default_rng(61)
-calls = Calls(sys.argv[1])
+calls = Calls()
 
 
 def add(shape, dim, dims, mask=None, x=None):

@@ -5,8 +5,6 @@
 Usage: gpu_scale_sweep.py FOLDER
 """
 
-import sys
-
 import numpy as np
 
 import values
@@ -19,7 +17,7 @@ DTYPES = {"bf16": np.uint16, "f32": np.float32}
 GLOBALS = values.GLOBALS[:-1]
 
 random = np.random.default_rng(65)
-calls = Calls(sys.argv[1])
+calls = Calls()
 
 
 def weights(shape, scale):

@@ -5,8 +5,6 @@
 Usage: gpu_swizzle.py FOLDER
 """
 
-import sys
-
 import numpy as np
 
 from gpu_calls import Calls
@@ -14,7 +12,7 @@ from ops import SWIZZLED, dynamic, tensor
 from reference import group_bounds, swizzle, swizzle_groups
 
 random = np.random.default_rng(63)
-calls = Calls(sys.argv[1])
+calls = Calls()
 
 
 def random_scales(shape):
