@@ -4,8 +4,8 @@
 """Thousands of random shapes of every op against numpy, bytes and bounds, and of
 every kind of kernel for GPUs, in the emulator, against the CPU.
 
-Runs test/Execution/Inputs/quantize.py, block_shapes.py, matmul.py and
-sm100_kernels.py with many seeds, for this CPU and for the x86-64 baseline. A process
+Runs test/Execution/Inputs/quantize.py, block_shapes.py, matmul.py, sm100_kernels.py and
+gpu_random.py with many seeds, for this CPU and for the x86-64 baseline. A process
 that crashes counts as one failure; its seed is in the output. The last line is
 `N passed, N failed`.
 
@@ -25,19 +25,25 @@ BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 INPUTS = ROOT / "test/Execution/Inputs"
 PYTHON = ROOT / ".venv/bin/python"
 OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],
-           "matmul.py": ["--functions", "32", "--shapes", "10"], "sm100_kernels.py": []}
+           "matmul.py": ["--functions", "32", "--shapes", "10"], "sm100_kernels.py": [],
+           "gpu_random.py": []}
 CHIPS = ("sm_100a", "sm_80", "sm_90a")
 
 
 def run(job):
     """Failures of one process, its counts last."""
     script, seed, cpu = job
-    target = ["--target", CHIPS[seed % 3]] if script == "sm100_kernels.py" else []
+    options = ["--cpu", cpu, *OPTIONS[script]]
+    if script == "sm100_kernels.py":
+        options += ["--target", CHIPS[seed % 3]]
+    # The tool there compiles for this CPU.
+    if script == "gpu_random.py":
+        options = []
     paths = [str(BUILD / "bin"), "/usr/lib/llvm-22/bin", os.environ["PATH"]]
     with tempfile.TemporaryDirectory(prefix="random-shapes-") as folder:
         process = subprocess.run(
             [PYTHON if PYTHON.exists() else sys.executable, INPUTS / script, folder,
-             "--seed", str(seed), "--cpu", cpu, *OPTIONS[script], *target],
+             "--seed", str(seed), *options],
             capture_output=True, text=True, env={**os.environ, "PATH": ":".join(paths)})
     lines = process.stdout.splitlines()
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed", lines[-1] if lines else "")

@@ -2,16 +2,15 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the kernels of amax and global_scale in the emulator.
 
-Usage: gpu_amax.py FOLDER
+Usage: gpu_amax.py FOLDER [--pack DIR --target CHIP]
 """
 
 import numpy as np
 
-import values
 from gpu_calls import Calls
-from ops import dynamic, tensor
+from gpu_forms import DTYPES, Forms
+from ops import tensor
 
-DTYPES = {"bf16": np.uint16, "f32": np.float32}
 # Within a vector, within a thread block, matrices that begin within a vector, a
 # whole block of elements and some of the next, nothing.
 SHAPES = ((1, 1, 1), (2, 5, 63), (2, 16, 1024), (1, 67, 520), (2, 0, 4), (2, 4, 0), (0, 3, 3))
@@ -19,42 +18,24 @@ RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse"
 
 random = np.random.default_rng(62)
 calls = Calls()
-
-
-def add_amax(shape, element, leading, dims):
-    """Over all dimensions but the `leading` ones."""
-    x = values.floats(random, shape, DTYPES[element], values.TAME + values.WILD)
-    if random.integers(2):
-        x = values.floats(random, shape, DTYPES[element], values.TAME)
-    shape = dynamic(shape, dims)
-    type, result = tensor(shape, element), tensor(shape[:leading], "f32")
-    calls.add(f"amax {{0}} : {type} -> {result}", [type], [result], x)
-
-
-def add_groups(shape, element, dim, dims, ends):
-    x = values.floats(random, shape, DTYPES[element], values.TAME)
-    type, offsets = tensor(dynamic(shape, dims), element), tensor(dynamic((len(ends),), dims), "i32")
-    result = tensor(dynamic((len(ends),), dims), "f32")
-    calls.add(f"amax {{0}} offsets({{1}} : {offsets}) group_dim {dim} : {type} -> {result}",
-              [type, offsets], [result], x, np.array(ends, np.int32))
-
+forms = Forms(calls, random)
 
 for element in DTYPES:
     for leading in (0, 1, 2):
         for shape in SHAPES:
-            add_amax(shape, element, leading, (0, 1, 2))
-        add_amax((2, 9, 130), element, leading, ())
-    add_amax((33, 8), element, 0, (0,))
+            forms.amax(shape, element, leading, (0, 1, 2))
+        forms.amax((2, 9, 130), element, leading, ())
+    forms.amax((33, 8), element, 0, (0,))
     # Empty groups, descending ones, and those beyond either end.
     for dim, extent in ((0, 30), (1, 210)):
         for ends in ((7, 9, extent), (0, 5, 5), (20, 4, 22), (-3, extent + 9, 2)):
-            add_groups((30, 210), element, dim, (), ends)
+            forms.group_amax((30, 210), element, dim, (), ends)
         for ends in ((-(2**31), 2**31 - 1, -1), (), (1,), tuple(range(0, extent, extent // 10))):
-            add_groups((30, 210), element, dim, (0,), ends)
-    add_groups((130, 300), element, 0, (0,), (70, 100, 130))
-    add_groups((70, 300), element, 1, (0,), (70, 100, 300))
+            forms.group_amax((30, 210), element, dim, (0,), ends)
+    forms.group_amax((130, 300), element, 0, (0,), (70, 100, 130))
+    forms.group_amax((70, 300), element, 1, (0,), (70, 100, 300))
     for shape in ((0, 8), (8, 0)):
-        add_groups(shape, element, 0, (0,), (3, 8))
+        forms.group_amax(shape, element, 0, (0,), (3, 8))
 for recipe in RECIPES:
     x = np.array([[0, 1e-45, 1e-40], [1e-9, 1e-8, 0.37], [2688, 3e38, np.inf],
                   [np.nan, 1e-38, 2.0**-118]], np.float32)

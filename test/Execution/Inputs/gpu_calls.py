@@ -34,7 +34,9 @@ class Calls:
         parser.add_argument("--target", action="append", metavar="CHIP", help="to pack for")
         parser.add_argument("--every", type=int, default=1, metavar="N",
                             help="pack every Nth call")
+        parser.add_argument("--seed", type=int, default=0, help="of calls at random")
         self._options = parser.parse_args()
+        self.seed = self._options.seed
         self._folder, self._calls = self._options.folder, []
 
     def add(self, op, types, results, *arrays):

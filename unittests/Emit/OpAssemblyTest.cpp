@@ -1,0 +1,104 @@
+//===- OpAssemblyTest.cpp - Kernels of all ops through ptxas --------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Emit/Ptx.h"
+#include "blockscale/Emit/Ptxas.h"
+#include "blockscale/Pipelines/Pipelines.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace blockscale;
+
+namespace {
+
+/// The forms of the ops other than quantize that differ most.
+constexpr StringRef kModule = R"mlir(
+  #swizzled = #blockscale.layout<swizzle_128x4>
+  #groups = #blockscale.layout<swizzle_128x4, groups = 8, dim = 1>
+
+  func.func @amax(%x: tensor<?x?x4096xbf16>, %y: tensor<?x4096xf32>, %ends: tensor<8xi32>)
+      -> (tensor<f32>, tensor<?x?xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>) {
+    %0 = blockscale.amax %x : tensor<?x?x4096xbf16> -> tensor<f32>
+    %1 = blockscale.amax %x : tensor<?x?x4096xbf16> -> tensor<?x?xf32>
+    %2 = blockscale.amax %y offsets(%ends : tensor<8xi32>) : tensor<?x4096xf32> -> tensor<8xf32>
+    %3 = blockscale.amax %y offsets(%ends : tensor<8xi32>) group_dim 1 : tensor<?x4096xf32> -> tensor<8xf32>
+    %4 = blockscale.global_scale %0 recipe te : tensor<f32>
+    return %0, %1, %2, %3, %4 : tensor<f32>, tensor<?x?xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>
+  }
+  func.func @swizzle(%s: tensor<?x256xf8E4M3FN>, %ends: tensor<8xi32>)
+      -> (tensor<?x256xf8E4M3FN, #swizzled>, tensor<?x256xf8E4M3FN, #groups>) {
+    %0 = blockscale.swizzle %s : tensor<?x256xf8E4M3FN> -> tensor<?x256xf8E4M3FN, #swizzled>
+    %1 = blockscale.swizzle %s offsets(%ends : tensor<8xi32>) block 16 : tensor<?x256xf8E4M3FN> -> tensor<?x256xf8E4M3FN, #groups>
+    return %0, %1 : tensor<?x256xf8E4M3FN, #swizzled>, tensor<?x256xf8E4M3FN, #groups>
+  }
+  func.func @unswizzle(%s: tensor<512x256xf8E4M3FN, #swizzled>, %g: tensor<512x256xf8E4M3FN, #groups>, %ends: tensor<8xi32>)
+      -> (tensor<512x256xf8E4M3FN>, tensor<512x256xf8E4M3FN>) {
+    %0 = blockscale.swizzle %s : tensor<512x256xf8E4M3FN, #swizzled> -> tensor<512x256xf8E4M3FN>
+    %1 = blockscale.swizzle %g offsets(%ends : tensor<8xi32>) block 16 : tensor<512x256xf8E4M3FN, #groups> -> tensor<512x256xf8E4M3FN>
+    return %0, %1 : tensor<512x256xf8E4M3FN>, tensor<512x256xf8E4M3FN>
+  }
+  func.func @dequantize(%q: tensor<?x4096xf4E2M1FN>, %s: tensor<?x256xf8E4M3FN, #swizzled>, %a: tensor<?xf32>,
+                        %p: tensor<32x4096xf8E5M2>, %t: tensor<1x4096xf8E8M0FNU>)
+      -> (tensor<?x4096xbf16>, tensor<32x4096xf32>) {
+    %0 = blockscale.dequantize %q, %s block [1, 16] recipe te global_amax(%a : tensor<?xf32>)
+        : tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN, #swizzled> -> tensor<?x4096xbf16>
+    %1 = blockscale.dequantize %p, %t block [32, 1] : tensor<32x4096xf8E5M2>, tensor<1x4096xf8E8M0FNU> -> tensor<32x4096xf32>
+    return %0, %1 : tensor<?x4096xbf16>, tensor<32x4096xf32>
+  }
+  func.func @hadamard(%x: tensor<?x4096xbf16>) -> (tensor<?x4096xbf16>, tensor<?x4096xbf16>) {
+    %0 = blockscale.hadamard %x dim 1 : tensor<?x4096xbf16>
+    %1 = blockscale.hadamard %x dim 0 : tensor<?x4096xbf16>
+    return %0, %1 : tensor<?x4096xbf16>, tensor<?x4096xbf16>
+  }
+  func.func @sweep(%x: tensor<?x4096xbf16>, %y: tensor<?x4096xf32>, %g: tensor<f32>, %h: tensor<256x16x16xf32>)
+      -> (tensor<?x256xf32>, tensor<?x256xf32>) {
+    %0 = blockscale.scale_sweep %x global_amax(%g : tensor<f32>) : tensor<?x4096xbf16> -> tensor<?x256xf32>
+    %1 = blockscale.scale_sweep %y global_amax(%g : tensor<f32>) hessian(%h : tensor<256x16x16xf32>) : tensor<?x4096xf32> -> tensor<?x256xf32>
+    return %0, %1 : tensor<?x256xf32>, tensor<?x256xf32>
+  }
+)mlir";
+constexpr size_t kKernels = 6 + 4 + 2 + 2 + 2;
+
+class OpKernels : public testing::TestWithParam<const char *> {};
+
+TEST_P(OpKernels, NoSpills) {
+  llvm::Expected<std::string> ptxas = findPtxas();
+  if (!ptxas)
+    GTEST_SKIP() << llvm::toString(ptxas.takeError());
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerPtxTranslations(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(kModule, &context);
+  ASSERT_TRUE(module);
+  PassManager pm(&context);
+  for (const Stage &stage : getStagesOfChip(GetParam()))
+    stage.build(pm);
+  ASSERT_TRUE(succeeded(pm.run(*module)));
+  FailureOr<std::string> ptx = emitPtx(*module);
+  ASSERT_TRUE(succeeded(ptx));
+  auto assembly = assemblePtx(*ptxas, *ptx, GetParam());
+  ASSERT_TRUE(static_cast<bool>(assembly))
+      << llvm::toString(assembly.takeError());
+  EXPECT_EQ(assembly->kernels.size(), kKernels);
+  for (const KernelResources &kernel : assembly->kernels) {
+    EXPECT_EQ(kernel.spillStoreBytes, 0u) << kernel.name;
+    EXPECT_EQ(kernel.spillLoadBytes, 0u) << kernel.name;
+    EXPECT_EQ(kernel.stackBytes, 0u) << kernel.name;
+    // Three thread blocks of 128 threads fit in the 65536 registers of an SM.
+    EXPECT_LE(kernel.registers, 168u) << kernel.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, OpKernels,
+                         testing::Values("sm_80", "sm_90a", "sm_100a"));
+
+} // namespace
