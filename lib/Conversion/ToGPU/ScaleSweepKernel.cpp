@@ -93,6 +93,7 @@ private:
   /// numerics::getSweepLoss, of E2M1 values.
   Lanes emitLoss(ArrayRef<Lanes> rounded, Lanes scale);
   Lanes emitWeighedLoss(ArrayRef<Lanes> errors);
+  Value emitOpaqueHessian();
   /// numerics::sumOfHalves. Destroys the terms.
   static Lanes sumOfHalves(MutableArrayRef<Lanes> terms);
 
@@ -225,6 +226,20 @@ Lanes SweepEmitter::emitLoss(ArrayRef<Lanes> rounded, Lanes scale) {
   return sumOfHalves(errors);
 }
 
+/// The table's address, of which the compiler does not know that it is the same
+/// for every candidate: the table would not fit in registers.
+Value SweepEmitter::emitOpaqueHessian() {
+  Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), hessian);
+  Value opaque =
+      LLVM::InlineAsmOp::create(
+          b, b.getI64Type(), address, "mov.b64 $0, $1;", "=l,l",
+          /*has_side_effects=*/true, /*is_align_stack=*/false,
+          LLVM::tailcallkind::TailCallKind::None,
+          /*asm_dialect=*/LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr())
+          .getResult(0);
+  return LLVM::IntToPtrOp::create(b, hessian.getType(), opaque);
+}
+
 Lanes SweepEmitter::emitWeighedLoss(ArrayRef<Lanes> errors) {
   SmallVector<Lanes> weighed(errors);
   SmallVector<Lanes> sums(kSweepBlock, errors.front().like(0.0));
@@ -232,10 +247,11 @@ Lanes SweepEmitter::emitWeighedLoss(ArrayRef<Lanes> errors) {
     Lanes isPositive = compare(CmpFPredicate::OGE, value, 0.0);
     error = select(isPositive, error, error * -1.0);
   }
+  Value weights = emitOpaqueHessian();
   for (int64_t i = 0; i < kSweepBlock; ++i) {
     Value first = getIndex(b, i * kSweepBlock);
     SmallVector<Lanes> row =
-        emitLoadWords(b, emitAddress(b, hessian, b.getF32Type(), first),
+        emitLoadWords(b, emitAddress(b, weights, b.getF32Type(), first),
                       kSweepBlock * sizeof(float), /*access=*/16);
     for (auto [sum, weight] : llvm::zip_equal(sums, row))
       sum = sum + weighed[i] * toF32(weight);

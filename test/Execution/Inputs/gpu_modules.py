@@ -36,12 +36,37 @@ func.func @quantize(%x: tensor<?x?x48xf32>) -> (tensor<?x?x48xf4E2M1FN>, tensor<
   return %q, %s : tensor<?x?x48xf4E2M1FN>, tensor<?x?x3xf8E4M3FN>
 }}
 """
-MODULES = {"tensor": (TENSOR, 3, (37, 80), np.uint16), "batch": (BATCH, 2, (3, 5, 48), np.float32)}
+# A transform before, tiles and plain values after.
+TRANSFORMED = f"""
+func.func @quantize(%x: tensor<?x64xbf16>)
+    -> (tensor<?x4xf8E4M3FN, {SWIZZLED}>, tensor<?x64xbf16>, tensor<?xf32>) {{
+  %h = blockscale.hadamard %x dim 1 : tensor<?x64xbf16>
+  %a = blockscale.amax %h : tensor<?x64xbf16> -> tensor<f32>
+  %q, %s = blockscale.quantize %h block [1, 16] recipe modelopt global_amax(%a : tensor<f32>)
+      : tensor<?x64xbf16> -> tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
+  %t = blockscale.swizzle %s : tensor<?x4xf8E4M3FN> -> tensor<?x4xf8E4M3FN, {SWIZZLED}>
+  %y = blockscale.dequantize %q, %s block [1, 16] recipe modelopt global_amax(%a : tensor<f32>)
+      : tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN> -> tensor<?x64xbf16>
+  %r = blockscale.amax %y : tensor<?x64xbf16> -> tensor<?xf32>
+  return %t, %y, %r : tensor<?x4xf8E4M3FN, {SWIZZLED}>, tensor<?x64xbf16>, tensor<?xf32>
+}}
+"""
+# The tensor's amax stays on the device for the sweep.
+SWEPT = """
+func.func @sweep(%x: tensor<?x?x32xf32>) -> (tensor<?x?x2xf32>, tensor<f32>) {
+  %a = blockscale.amax %x : tensor<?x?x32xf32> -> tensor<f32>
+  %b = blockscale.scale_sweep %x global_amax(%a : tensor<f32>) : tensor<?x?x32xf32> -> tensor<?x?x2xf32>
+  return %b, %a : tensor<?x?x2xf32>, tensor<f32>
+}
+"""
+MODULES = {"tensor": (TENSOR, 3, (37, 80), np.uint16), "batch": (BATCH, 2, (3, 5, 48), np.float32),
+           "transformed": (TRANSFORMED, 3, (37, 64), np.uint16),
+           "swept": (SWEPT, 2, (2, 19, 32), np.float32)}
 
 random = np.random.default_rng(63)
 expect = Expectations()
 for name, (text, count, shape, dtype) in MODULES.items():
-    x = values.floats(random, shape, dtype, values.TAME)
+    x = values.floats(random, shape, dtype, (values.normal, values.zeros, values.ties))
     runs = [run_module(text, [x], count, Path(sys.argv[1]) / f"{name}{i}", place)
             for i, place in enumerate(PLACES)]
     for place, (problem, results) in zip(PLACES, runs):
