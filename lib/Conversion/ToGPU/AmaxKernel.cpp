@@ -104,8 +104,7 @@ Lanes AmaxEmitter::emitVectors(Lanes amax, ArrayRef<Value> first) {
 }
 
 Lanes AmaxEmitter::emitElement(Lanes amax, Value index, Value end) {
-  auto branch = scf::IfOp::create(b, amax.getBuilder().getI32Type(),
-                                  isBelow(b, index, end),
+  auto branch = scf::IfOp::create(b, b.getI32Type(), isBelow(b, index, end),
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

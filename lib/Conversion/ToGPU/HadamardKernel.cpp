@@ -25,7 +25,6 @@ using blockscale::numerics::kHadamardSize;
 namespace blockscale {
 
 using cpu::add;
-using cpu::getIndex;
 using cpu::Lanes;
 using cpu::mul;
 

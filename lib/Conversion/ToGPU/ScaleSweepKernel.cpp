@@ -57,7 +57,7 @@ using cpu::mul;
 
 /// One a candidate, and a few more.
 static constexpr int64_t kThreads = 128;
-static constexpr int64_t kHessianElements = kSweepBlock * kSweepBlock;
+static constexpr int64_t kHessianElements = int64_t{kSweepBlock} * kSweepBlock;
 
 namespace {
 

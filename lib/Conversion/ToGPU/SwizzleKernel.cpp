@@ -59,7 +59,7 @@ private:
   void emitStoreRow(ArrayRef<Lanes> words, Value row);
   /// Address of scale `at` of the thread's in a row.
   Value getLinearAddress(Value row, int64_t at);
-  /// Calls `body` with each piece of a row that is loaded or stored at once.
+  /// Whether the row has scale `at` of the thread's.
   Value hasColumn(int64_t at) {
     return isBelow(b, add(b, firstCol, getIndex(b, at)), cols);
   }
@@ -183,7 +183,7 @@ void SwizzleEmitter::emit() {
   });
 }
 
-/// Each thread of a row's threads has the same number of whole accesses.
+/// Of the widest accesses that rows have a whole number of.
 static int64_t getAccessBytes(MemRefType linear) {
   int64_t cols = linear.getShape().back();
   return ShapedType::isDynamic(cols) ? 1 : std::gcd(cols, kVectorBytes);
