@@ -12,17 +12,23 @@ namespace blockscale::target {
 // LLVM has `cvt` to 8-bit formats from PTX 8.1 on.
 static constexpr Chip kChips[] = {
     {"sm_80", "+ptx70", /*kernelSuffix=*/"_sm80", /*fp4Cvt=*/false,
-     /*fp8Cvt=*/false, /*wideGlobalAccess=*/false, /*blockScaledMma=*/false},
+     /*fp8Cvt=*/false, /*stochasticCvt=*/false, /*wideGlobalAccess=*/false,
+     /*blockScaledMma=*/false},
     {"sm_89", "+ptx81", /*kernelSuffix=*/"_sm89", /*fp4Cvt=*/false,
-     /*fp8Cvt=*/true, /*wideGlobalAccess=*/false, /*blockScaledMma=*/false},
+     /*fp8Cvt=*/true, /*stochasticCvt=*/false, /*wideGlobalAccess=*/false,
+     /*blockScaledMma=*/false},
     {"sm_90a", "+ptx81", /*kernelSuffix=*/"_sm90", /*fp4Cvt=*/false,
-     /*fp8Cvt=*/true, /*wideGlobalAccess=*/false, /*blockScaledMma=*/false},
+     /*fp8Cvt=*/true, /*stochasticCvt=*/false, /*wideGlobalAccess=*/false,
+     /*blockScaledMma=*/false},
     {"sm_100a", "+ptx88", /*kernelSuffix=*/"", /*fp4Cvt=*/true,
-     /*fp8Cvt=*/true, /*wideGlobalAccess=*/true, /*blockScaledMma=*/true},
+     /*fp8Cvt=*/true, /*stochasticCvt=*/true, /*wideGlobalAccess=*/true,
+     /*blockScaledMma=*/true},
     {"sm_103a", "+ptx88", /*kernelSuffix=*/"", /*fp4Cvt=*/true,
-     /*fp8Cvt=*/true, /*wideGlobalAccess=*/true, /*blockScaledMma=*/true},
-    {"sm_110a", "+ptx90", /*kernelSuffix=*/"", /*fp4Cvt=*/true,
-     /*fp8Cvt=*/true, /*wideGlobalAccess=*/true, /*blockScaledMma=*/true},
+     /*fp8Cvt=*/true, /*stochasticCvt=*/true, /*wideGlobalAccess=*/true,
+     /*blockScaledMma=*/true},
+    {"sm_110a", "+ptx90", /*kernelSuffix=*/"_sm110", /*fp4Cvt=*/true,
+     /*fp8Cvt=*/true, /*stochasticCvt=*/false, /*wideGlobalAccess=*/true,
+     /*blockScaledMma=*/true},
 };
 
 const Chip *findChip(std::string_view name) {

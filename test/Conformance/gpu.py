@@ -8,8 +8,6 @@ is refused by the compiler is a mismatch, so this cannot hide one.
 
 from jobs import Job
 
-# A quantizer's operands that its kernels do not take.
-OPERANDS = ("block_amax", "rng", "offsets")
 # What has kernels in every form.
 COMPLETE = ("amax", "dequantize", "global_scale", "hadamard", "scale_sweep", "swizzle")
 
@@ -20,22 +18,12 @@ def refusal(operation):
         return None
     if operation.name != "quantize":
         return f"no kernel for {operation.name}"
-    x = operation.operands[0].type
-    quantized = operation.details
-    block = quantized["form"].block
-    if block[0] != 1 or quantized["form"].transposed:
+    form = operation.details["form"]
+    if form.block[0] != 1 or form.transposed:
         return "no kernel for blocks of several rows"
-    if "4over6" in quantized["recipe"]:
-        return "no kernel for 4over6 recipes"
-    if "f6" in quantized["format"].data:
-        return "no kernel for data of 6 bits"
-    for name, value in quantized["given"].items():
-        if name in OPERANDS:
-            return f"no kernel for {name}"
-        if len(value.type.shape) == len(x.shape) - 1:
-            return "no kernel for a global value a row"
-    if x.shape[-1] % block[1]:
-        return "no kernel for rows that end within a block"
+    layout = operation.results[1].type.layout
+    if layout and layout.groups:
+        return "no kernel for grouped layouts"
     return None
 
 

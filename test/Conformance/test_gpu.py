@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 
-from ir import MXFP6_E2M3, MXFP8, NVFP4, SWIZZLED, Form, Tensor
+from ir import MXFP6_E2M3, MXFP8, NVFP4, SWIZZLED, Form, Layout, Tensor
 from jobs import Job, bits_check
 from gpu import reduce_job, refusal
 
@@ -28,14 +28,19 @@ class RefusalTest(unittest.TestCase):
         scalar = {"global_amax": Tensor((), "f32")}
         self.assertIsNone(self.quantize(recipe="te", operands=scalar))
 
+    def test_operands_have_kernels(self):
+        for name, shape in ("global_amax", (4,)), ("block_amax", (4, 4)):
+            self.assertIsNone(self.quantize(operands={name: Tensor(shape, "f32")}))
+        offsets = {"offsets": Tensor((2,), "i32")}
+        self.assertIsNone(self.quantize(operands=offsets))
+        self.assertIsNone(self.quantize(k=40, recipe="te_4over6_mse"))
+        self.assertIsNone(self.quantize(MXFP6_E2M3, "floor"))
+
     def test_other_forms_have_none(self):
         for reason, options in {
             "blocks of several rows": dict(form=Form((16, 16))),
-            "4over6 recipes": dict(recipe="te_4over6_mse"),
-            "data of 6 bits": dict(format=MXFP6_E2M3, recipe="floor"),
-            "a global value a row": dict(operands={"global_amax": Tensor((4,), "f32")}),
-            "block_amax": dict(operands={"block_amax": Tensor((4, 4), "f32")}),
-            "rows that end within a block": dict(k=40, recipe="te"),
+            "grouped layouts": dict(layout=Layout(groups=2),
+                                    operands={"offsets": Tensor((2,), "i32")}),
         }.items():
             self.assertEqual(self.quantize(**options), f"no kernel for {reason}")
 

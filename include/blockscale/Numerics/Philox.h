@@ -101,12 +101,17 @@ constexpr PhiloxWords getRandomWords(const RngState &rng, int64_t group) {
       static_cast<uint32_t>(rng.seed), static_cast<uint32_t>(rng.seed >> 32));
 }
 
+/// Which byte of a word the element `position` of its four takes.
+constexpr int getRandomByteNumber(int64_t position) {
+  constexpr int kByteOfElement[kRandomWordElements] = {0, 2, 1, 3};
+  return kByteOfElement[position];
+}
+
 /// The 8 bits of element `position` of a group.
 constexpr uint8_t getRandomByte(const PhiloxWords &words, int64_t position) {
-  constexpr int kByteOfElement[kRandomWordElements] = {0, 2, 1, 3};
   uint32_t word = words.word[position / kRandomWordElements];
   return static_cast<uint8_t>(
-      word >> 8 * kByteOfElement[position % kRandomWordElements]);
+      word >> 8 * getRandomByteNumber(position % kRandomWordElements));
 }
 
 /// The 8 bits of element (row, col) of a matrix with `cols` columns.

@@ -23,10 +23,13 @@ struct Chip {
   std::string_view backendFeatures;
   /// Ends the names of the chip's kernels. Chips of one suffix have one code.
   std::string_view kernelSuffix;
-  /// `cvt.rn.satfinite.e2m1x2.f32` and `cvt.rp.ue8m0x2.f32`.
+  /// `cvt.rn.satfinite.TOx2.f32` to e2m1, e2m3 and e3m2, and
+  /// `cvt.rp.ue8m0x2.f32`.
   bool fp4Cvt;
   /// `cvt.rn.satfinite.e4m3x2.f32`.
   bool fp8Cvt;
+  /// `cvt.rs.satfinite.e2m1x4.f32`.
+  bool stochasticCvt;
   /// `ld.global.v8.b32` and `st.global.v8.b32`.
   bool wideGlobalAccess;
   /// `tcgen05.mma.block_scale`.
@@ -34,6 +37,7 @@ struct Chip {
 
   bool hasFp4Cvt() const { return fp4Cvt; }
   bool hasFp8Cvt() const { return fp8Cvt; }
+  bool hasStochasticCvt() const { return stochasticCvt; }
   bool hasWideGlobalAccess() const { return wideGlobalAccess; }
   bool hasBlockScaledMma() const { return blockScaledMma; }
 };

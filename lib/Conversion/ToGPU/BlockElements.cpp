@@ -21,12 +21,42 @@ static VectorType getVector(Value like, Type element, int64_t factor = 1) {
   return VectorType::get({getSize(like) * factor}, element);
 }
 
+/// A word of which `bytes` bytes are loaded in pieces of 2 or 4; those above
+/// are 0.
+static Value loadWord(KernelBuilder &b, Value address, int64_t bytes,
+                      int64_t loadBytes) {
+  if (bytes <= 0)
+    return b.i32(0);
+  if (loadBytes >= kWordBytes)
+    return b.load(b.getI32Type(), address, kWordBytes);
+  Type half = b.getI16Type();
+  Value word = b.zext32(b.load(half, address, loadBytes));
+  if (bytes < kWordBytes)
+    return word;
+  Value high = b.load(half, b.offset(address, half, b.i64(1)), loadBytes);
+  return arith::OrIOp::create(
+      b, word, arith::ShLIOp::create(b, b.zext32(high), b.i32(16)));
+}
+
 BlockElements BlockElements::load(KernelBuilder &b, Value pointer, Type type,
-                                  int64_t count, int64_t loadBytes) {
+                                  int64_t count, int64_t present,
+                                  int64_t loadBytes) {
   BlockElements block;
   block.isBf16 = type.isBF16();
+  int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
+  int64_t bytes = count * elementBytes;
+  constexpr int64_t vectorBytes = 16;
+  if (present != count || loadBytes < vectorBytes) {
+    SmallVector<Value> words;
+    for (int64_t at = 0; at < bytes; at += kWordBytes)
+      words.push_back(loadWord(b, b.offset(pointer, b.getI8Type(), b.i64(at)),
+                               present * elementBytes - at, loadBytes));
+    for (ArrayRef<Value> rest = words; !rest.empty();
+         rest = rest.drop_front(vectorBytes / kWordBytes))
+      block.words.push_back(b.pack(rest.take_front(vectorBytes / kWordBytes)));
+    return block;
+  }
   auto piece = VectorType::get({loadBytes / kWordBytes}, b.getI32Type());
-  int64_t bytes = count * type.getIntOrFloatBitWidth() / 8;
   for (int64_t at = 0; at < bytes; at += loadBytes) {
     Value address = b.offset(pointer, b.getI8Type(), b.i64(at));
     block.words.push_back(b.load(piece, address, loadBytes));

@@ -15,10 +15,12 @@ namespace blockscale {
 /// The elements of one block as one thread holds them.
 class BlockElements {
 public:
-  /// Loads `count` elements of `type` (bf16 or f32) in pieces of `loadBytes`,
-  /// to which `pointer` is aligned and which divide the block.
+  /// Loads the first `present` of `count` elements of `type` (bf16 or f32) in
+  /// pieces of `loadBytes`, to which `pointer` is aligned and which divide
+  /// both. The others are 0.
   static BlockElements load(KernelBuilder &b, mlir::Value pointer,
-                            mlir::Type type, int64_t count, int64_t loadBytes);
+                            mlir::Type type, int64_t count, int64_t present,
+                            int64_t loadBytes);
 
   /// max |x| as f32. NaN propagates.
   mlir::Value computeAmax(KernelBuilder &b) const;

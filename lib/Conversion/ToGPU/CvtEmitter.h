@@ -22,11 +22,17 @@ class CvtEmitter {
 public:
   virtual ~CvtEmitter();
 
-  /// Codes of 32 / bits consecutive elements, the first in the low bits: eight
-  /// of E2M1, four of E4M3 or E5M2.
+  /// Codes of consecutive elements as memory holds them, the first in the low
+  /// bits: eight of E2M1, four of other formats.
   virtual mlir::Value encodeWord(KernelBuilder &b,
                                  numerics::ElementFormat format,
                                  mlir::ValueRange elements) = 0;
+
+  /// E2M1 codes of eight elements, rounded stochastically (numerics:
+  /// `encodeE2M1Stochastic`) under two words (numerics: `getRandomByte`).
+  virtual mlir::Value encodeStochasticWord(KernelBuilder &b,
+                                           mlir::ValueRange elements,
+                                           mlir::ValueRange randomWords) = 0;
 
   /// E4M3 bytes of two f32 as an i16, `low` in the low byte.
   virtual mlir::Value encodeE4M3Pair(KernelBuilder &b, mlir::Value low,

@@ -25,6 +25,20 @@ static constexpr llvm::StringLiteral kEncodeE2M1x8 =
     "cvt.rn.satfinite.e2m1x2.f32 b3, $8, $7; "
     "mov.b32 $0, {b0, b1, b2, b3}; }";
 
+/// The first sources go to the high bits here, too, and take the upper bytes of
+/// both halves of the random word, as Numerics/Philox.h has it.
+static constexpr llvm::StringLiteral kEncodeStochasticE2M1x8 =
+    "{ .reg .b16 h0, h1; "
+    "cvt.rs.satfinite.e2m1x4.f32 h0, {$4, $3, $2, $1}, $9; "
+    "cvt.rs.satfinite.e2m1x4.f32 h1, {$8, $7, $6, $5}, $10; "
+    "mov.b32 $0, {h0, h1}; }";
+
+/// E2M3 or E3M2 codes of two elements, a byte each.
+static Value encodeFp6Pair(KernelBuilder &b, Type type, Value low, Value high) {
+  return NVVM::ConvertF32x2ToF6x2Op::create(b, b.getI16Type(), high, low,
+                                            /*relu=*/false, type);
+}
+
 static Value encodeFp8Pair(KernelBuilder &b, Type type, Value low, Value high) {
   return NVVM::ConvertF32x2ToF8x2Op::create(
       b, b.getI16Type(), high, low, NVVM::FPRoundingMode::RN,
@@ -38,7 +52,7 @@ class Fp8CvtEmitter : public SoftwareCvtEmitter {
 public:
   Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
                    ValueRange elements) override {
-    if (format == numerics::ElementFormat::E2M1)
+    if (numerics::getFormatInfo(format).bits != 8)
       return SoftwareCvtEmitter::encodeWord(b, format, elements);
     Type type = format == numerics::ElementFormat::E4M3
                     ? static_cast<Type>(b.getType<Float8E4M3FNType>())
@@ -68,14 +82,23 @@ public:
 };
 
 /// For chips with `hasFp4Cvt` as well.
-class Fp4CvtEmitter final : public Fp8CvtEmitter {
+class Fp4CvtEmitter : public Fp8CvtEmitter {
 public:
-  /// One asm statement: `nvvm.convert.f32x2.to.f4x2` would widen and merge
-  /// every byte on its own.
+  /// For E2M1 one asm statement: `nvvm.convert.f32x2.to.f4x2` would widen and
+  /// merge every byte on its own.
   Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
                    ValueRange elements) override {
-    if (format != numerics::ElementFormat::E2M1)
+    int bits = numerics::getFormatInfo(format).bits;
+    if (bits == 8)
       return Fp8CvtEmitter::encodeWord(b, format, elements);
+    if (bits == 6) {
+      Type type = format == numerics::ElementFormat::E2M3
+                      ? static_cast<Type>(b.getType<Float6E2M3FNType>())
+                      : b.getType<Float6E3M2FNType>();
+      Value low = encodeFp6Pair(b, type, elements[0], elements[1]);
+      Value high = encodeFp6Pair(b, type, elements[2], elements[3]);
+      return b.bitcast(b.getI32Type(), b.pack({low, high}));
+    }
     return NVVM::InlinePtxOp::create(b, b.getI32Type(), elements,
                                      /*readWriteArgs=*/ValueRange(),
                                      kEncodeE2M1x8, /*predicate=*/Value())
@@ -93,9 +116,26 @@ public:
   }
 };
 
+/// For chips with `hasStochasticCvt` as well.
+class StochasticCvtEmitter final : public Fp4CvtEmitter {
+public:
+  Value encodeStochasticWord(KernelBuilder &b, ValueRange elements,
+                             ValueRange randomWords) override {
+    SmallVector<Value> sources(elements);
+    llvm::append_range(sources, randomWords);
+    return NVVM::InlinePtxOp::create(b, b.getI32Type(), sources,
+                                     /*readWriteArgs=*/ValueRange(),
+                                     kEncodeStochasticE2M1x8,
+                                     /*predicate=*/Value())
+        .getResult(0);
+  }
+};
+
 } // namespace
 
 std::unique_ptr<CvtEmitter> createCvtEmitter(const target::Chip &chip) {
+  if (chip.hasStochasticCvt())
+    return std::make_unique<StochasticCvtEmitter>();
   if (chip.hasFp4Cvt())
     return std::make_unique<Fp4CvtEmitter>();
   if (chip.hasFp8Cvt())

@@ -7,8 +7,10 @@
 
 #include "KernelOutlining.h"
 #include "LaunchSite.h"
+#include "QuantizeArguments.h"
 #include "QuantizeKernel.h"
 #include "ScaleStore.h"
+#include "ThreadMapping.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -25,16 +27,20 @@ gpu::GPUFuncOp getOrCreateQuantizeKernel(gpu::GPUModuleOp module, Location loc,
   if (auto kernel = module.lookupSymbol<gpu::GPUFuncOp>(name))
     return kernel;
   auto b = OpBuilder::atBlockEnd(module.getBody());
-  MLIRContext *context = module.getContext();
-  auto type = b.getFunctionType(getArgumentTypes(context, spec), {});
+  SmallVector<QuantizeArgument> arguments =
+      getQuantizeArguments(module.getContext(), spec, chip);
+  auto types = llvm::map_to_vector(
+      arguments, [](const QuantizeArgument &each) { return each.type; });
+  auto type = b.getFunctionType(types, {});
   auto kernel = gpu::GPUFuncOp::create(b, loc, name, type);
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   // `known_block_size` would become .maxntid, which only bounds the size.
   kernel->setAttr("nvvm.reqntid",
                   b.getDenseI32ArrayAttr({ThreadMapping::kThreads, 1, 1}));
-  for (auto [i, alignment] : llvm::enumerate(getPointerAlignments(spec, chip)))
-    kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                      b.getI64IntegerAttr(alignment));
+  for (auto [i, argument] : llvm::enumerate(arguments))
+    if (argument.alignment)
+      kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                        b.getI64IntegerAttr(argument.alignment));
   emitQuantizeKernel(kernel, spec, chip);
   return kernel;
 }
@@ -49,27 +55,42 @@ static Value getSizeProduct(ImplicitLocOpBuilder &b, Value memref,
   return product;
 }
 
-/// Asserts that there is a global value for each matrix.
-static void requireGlobalSizes(ImplicitLocOpBuilder &b,
-                               const QuantizeOperands &operands) {
-  auto type = operands.global ? dyn_cast<MemRefType>(operands.global.getType())
-                              : MemRefType();
-  for (int64_t dim = 0, rank = type ? type.getRank() : 0; dim < rank; ++dim) {
-    Value found = b.createOrFold<memref::DimOp>(operands.global, dim);
-    Value expected = b.createOrFold<memref::DimOp>(operands.x, dim);
+/// Asserts that the first `count` dimensions of an operand `name`, if it is
+/// there, are those of `like`.
+static void requireSizes(ImplicitLocOpBuilder &b, Value operand, int64_t count,
+                         Value like, StringRef name, StringRef source) {
+  for (int64_t dim = 0; dim < count; ++dim) {
+    Value found = b.createOrFold<memref::DimOp>(operand, dim);
+    Value expected = b.createOrFold<memref::DimOp>(like, dim);
     Value holds = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, found,
                                                 expected);
     if (!matchPattern(holds, m_One()))
       cf::AssertOp::create(b, holds,
-                           ("expected dimension " + Twine(dim) +
-                            " of the global operand to fit the shape of x")
+                           ("expected dimension " + Twine(dim) + " of " + name +
+                            " to fit " + source)
                                .str());
   }
 }
 
+/// Asserts that there is a value for each matrix, row, group or block.
+static void requireOperandSizes(ImplicitLocOpBuilder &b,
+                                const QuantizeOperands &operands) {
+  if (auto type = operands.global
+                      ? dyn_cast<MemRefType>(operands.global.getType())
+                      : MemRefType())
+    requireSizes(b, operands.global, type.getRank(),
+                 operands.offsets ? operands.offsets : operands.x,
+                 "the global operand",
+                 operands.offsets ? "offsets" : "the shape of x");
+  // The last dimension is static.
+  if (Value amax = operands.blockAmax)
+    requireSizes(b, amax, cast<MemRefType>(amax.getType()).getRank() - 1,
+                 operands.x, "block_amax", "the shape of x");
+}
+
 void createQuantizeLaunch(ImplicitLocOpBuilder &b, gpu::GPUFuncOp kernel,
-                          const QuantizeSpec &spec,
-                          const QuantizeOperands &operands) {
+                          const QuantizeSpec &spec, const target::Chip &chip,
+                          QuantizeOperands operands) {
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, value);
   };
@@ -82,7 +103,7 @@ void createQuantizeLaunch(ImplicitLocOpBuilder &b, gpu::GPUFuncOp kernel,
   Value rows = getSizeProduct(b, operands.x, firstMatrixDim, rank - 1);
   Value matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
 
-  requireGlobalSizes(b, operands);
+  requireOperandSizes(b, operands);
   ThreadMapping mapping(spec);
   Value paddedRows = rows;
   if (spec.swizzled)
@@ -97,19 +118,20 @@ void createQuantizeLaunch(ImplicitLocOpBuilder &b, gpu::GPUFuncOp kernel,
   grid.z = ceilDiv(matrices, ThreadMapping::kMaxGridY);
   gpu::KernelDim3 block{index(ThreadMapping::kThreads), index(1), index(1)};
 
+  operands.rows = rows;
+  operands.matrices = matrices;
+  if (operands.offsets)
+    operands.groups = b.createOrFold<memref::DimOp>(operands.offsets, 0);
   SmallVector<Value> arguments;
-  for (Value memref : {operands.x, operands.data, operands.scale})
-    arguments.push_back(getGlobalPointer(b, memref));
-  if (operands.global)
-    arguments.push_back(spec.globalByValue
-                            ? operands.global
-                            : getGlobalPointer(b, operands.global));
-  auto addSize = [&](Value size) {
-    arguments.push_back(arith::IndexCastOp::create(b, b.getI64Type(), size));
-  };
-  addSize(rows);
-  if (spec.batched)
-    addSize(matrices);
+  for (const QuantizeArgument &argument :
+       getQuantizeArguments(b.getContext(), spec, chip)) {
+    Value value = operands.*argument.place;
+    if (isa<MemRefType>(value.getType()))
+      value = getGlobalPointer(b, value);
+    else if (value.getType().isIndex())
+      value = arith::IndexCastOp::create(b, b.getI64Type(), value);
+    arguments.push_back(value);
+  }
   gpu::LaunchFuncOp::create(b, kernel, grid, block,
                             /*dynamicSharedMemorySize=*/Value(), arguments);
 }

@@ -26,7 +26,7 @@ mlir::gpu::GPUFuncOp getOrCreateQuantizeKernel(mlir::gpu::GPUModuleOp module,
 /// find no row.
 void createQuantizeLaunch(mlir::ImplicitLocOpBuilder &b,
                           mlir::gpu::GPUFuncOp kernel, const QuantizeSpec &spec,
-                          const QuantizeOperands &operands);
+                          const target::Chip &chip, QuantizeOperands operands);
 
 } // namespace blockscale
 

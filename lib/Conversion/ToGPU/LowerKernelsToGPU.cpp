@@ -51,7 +51,7 @@ static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
     gpu::GPUFuncOp function =
         getOrCreateQuantizeKernel(module, kernel.getLoc(), *spec, chip);
     ImplicitLocOpBuilder b(kernel.getLoc(), kernel);
-    createQuantizeLaunch(b, function, *spec, operands);
+    createQuantizeLaunch(b, function, *spec, chip, operands);
   }
   return success();
 }

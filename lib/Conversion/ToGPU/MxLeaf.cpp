@@ -22,7 +22,8 @@ public:
       : QuantizeLeaf(cvt), recipe(recipe), format(format) {}
 
   void setGlobal(KernelBuilder &, Value) override {}
-  Scales computeScales(KernelBuilder &b, ValueRange amaxes) override;
+  Scales computeScales(KernelBuilder &b, ValueRange amaxes,
+                       ArrayRef<BlockElements> blocks) override;
 
 protected:
   Value scale(KernelBuilder &b, Value elements, Value factor) override {
@@ -104,8 +105,8 @@ static Value computeReciprocal(KernelBuilder &b, Value byte) {
   return b.toFloat(bits);
 }
 
-QuantizeLeaf::Scales MxLeaf::computeScales(KernelBuilder &b,
-                                           ValueRange amaxes) {
+QuantizeLeaf::Scales MxLeaf::computeScales(KernelBuilder &b, ValueRange amaxes,
+                                           ArrayRef<BlockElements>) {
   bool roundsUp = recipe == Recipe::Rceil || recipe == Recipe::RceilSat;
   Scales scales;
   for (size_t i = 0; i < amaxes.size(); i += 2) {

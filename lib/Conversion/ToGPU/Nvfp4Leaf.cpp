@@ -37,11 +37,13 @@ namespace {
 
 class Nvfp4Leaf final : public QuantizeLeaf {
 public:
-  Nvfp4Leaf(CvtEmitter &cvt, Recipe recipe, GlobalKind kind)
-      : QuantizeLeaf(cvt), recipe(recipe), kind(kind) {}
+  Nvfp4Leaf(CvtEmitter &cvt, Recipe recipe, GlobalKind kind, bool amaxIsGiven)
+      : QuantizeLeaf(cvt), recipe(recipe), kind(kind),
+        amaxIsGiven(amaxIsGiven) {}
 
   void setGlobal(KernelBuilder &b, Value global) override;
-  Scales computeScales(KernelBuilder &b, ValueRange amaxes) override;
+  Scales computeScales(KernelBuilder &b, ValueRange amaxes,
+                       ArrayRef<BlockElements> blocks) override;
 
 protected:
   Value scale(KernelBuilder &b, Value elements, Value factor) override;
@@ -78,8 +80,10 @@ private:
 
   /// Sets `isUsual` and what shortcuts need.
   void prepareShortcuts(KernelBuilder &b);
+  /// They are proved for amaxes, which a given one need not be.
   bool hasShortcuts() const {
-    return recipe == Recipe::Torchao || recipe == Recipe::Mslk;
+    return !amaxIsGiven &&
+           (recipe == Recipe::Torchao || recipe == Recipe::Mslk);
   }
   using Function = function_ref<Value(Value)>;
   /// `shortcut` of each value where the global scale is usual, else `exact`.
@@ -93,6 +97,8 @@ private:
                            Value reciprocal);
 
   Value computeTeEncodeScale(KernelBuilder &b, Value global);
+  /// numerics: `getE4M3ScaleByteOfGivenAmax`, for modelopt, before the cast.
+  Value computeModeloptScaleOfGivenAmax(KernelBuilder &b, Value amax);
   /// The block scale before its cast to E4M3.
   Value computeScale(KernelBuilder &b, Value amax);
   /// What elements are scaled by, from the decoded block scale.
@@ -100,6 +106,7 @@ private:
 
   Recipe recipe;
   GlobalKind kind;
+  bool amaxIsGiven;
   /// g and S of numerics: `GlobalFactors`; null where 1 or unused.
   Value decodeGlobal;
   Value encodeGlobal;
@@ -110,6 +117,8 @@ private:
   Value isUsual;
   /// Before the division by g, larger values are as good as this one.
   Value largest;
+  /// A sixth of the tensor's amax.
+  Value modeloptWhole;
 };
 
 } // namespace
@@ -142,9 +151,14 @@ void Nvfp4Leaf::prepareShortcuts(KernelBuilder &b) {
 }
 
 void Nvfp4Leaf::setGlobal(KernelBuilder &b, Value global) {
+  bool isAmax = kind == GlobalKind::Amax;
+  if (recipe == Recipe::Modelopt && amaxIsGiven) {
+    Value range = b.f32(numerics::kGlobalRange);
+    Value amax = !global ? range : isAmax ? global : mul(b, global, range);
+    modeloptWhole = div(b, amax, b.f32(numerics::kE2M1Max));
+  }
   if (!global)
     return;
-  bool isAmax = kind == GlobalKind::Amax;
   switch (recipe) {
   case Recipe::Te:
     encodeGlobal = computeTeEncodeScale(b, global);
@@ -168,6 +182,12 @@ void Nvfp4Leaf::setGlobal(KernelBuilder &b, Value global) {
   }
 }
 
+Value Nvfp4Leaf::computeModeloptScaleOfGivenAmax(KernelBuilder &b, Value amax) {
+  Value scale = div(b, amax, b.f32(numerics::kE2M1Max));
+  scale = mul(b, oneWhereZero(b, scale, scale), b.f32(numerics::kE4M3Max));
+  return max(b, div(b, scale, modeloptWhole), numerics::kModeloptScaleFloor);
+}
+
 Value Nvfp4Leaf::computeScale(KernelBuilder &b, Value amax) {
   Value six = b.f32(numerics::kE2M1Max);
   switch (recipe) {
@@ -180,6 +200,8 @@ Value Nvfp4Leaf::computeScale(KernelBuilder &b, Value amax) {
     return max(b, scale, numerics::kMslkScaleFloor);
   }
   case Recipe::Modelopt: {
+    if (amaxIsGiven)
+      return computeModeloptScaleOfGivenAmax(b, amax);
     Value scale = div(b, amax, decodeGlobal ? mul(b, six, decodeGlobal) : six);
     // A zero quotient gives 1.0, above the floor.
     Value floored = max(b, scale, numerics::kModeloptScaleFloor);
@@ -293,7 +315,8 @@ SmallVector<Value, 4> Nvfp4Leaf::map(KernelBuilder &b, ValueRange values,
 }
 
 QuantizeLeaf::Scales Nvfp4Leaf::computeScales(KernelBuilder &b,
-                                              ValueRange amaxes) {
+                                              ValueRange amaxes,
+                                              ArrayRef<BlockElements>) {
   SmallVector<Value, 4> values = map(
       b, amaxes, [&](Value amax) { return computeScaleShort(b, amax); },
       [&](Value amax) { return computeScale(b, amax); });
@@ -327,8 +350,9 @@ Value Nvfp4Leaf::scale(KernelBuilder &b, Value elements, Value factor) {
 }
 
 std::unique_ptr<QuantizeLeaf> createNvfp4Leaf(CvtEmitter &cvt, Recipe recipe,
-                                              GlobalKind global) {
-  return std::make_unique<Nvfp4Leaf>(cvt, recipe, global);
+                                              GlobalKind global,
+                                              bool amaxIsGiven) {
+  return std::make_unique<Nvfp4Leaf>(cvt, recipe, global, amaxIsGiven);
 }
 
 } // namespace blockscale

@@ -4,20 +4,6 @@
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A thread quantizes one chunk: consecutive blocks of a row, 64 elements where
-// the row has them. Threads run along rows, then across them, so a warp reads
-// one stretch of memory. Rows fall in groups of the fewest rows that fill
-// whole thread blocks, so that row and chunk come from 32-bit numbers:
-//
-//   thread blocks of the grid's x:   | group 0 ............ | group 1 ...
-//   a group:      rowsPerGroup rows of chunksPerRow chunks
-//               = blocksPerGroup thread blocks of kThreads threads
-//
-// The grid's y and z count the matrices of a batch. With swizzled scales the
-// rows and chunks of padding have threads too, which write the zero bytes.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZEKERNEL_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZEKERNEL_H
@@ -28,38 +14,8 @@
 
 namespace blockscale {
 
-/// How a spec's work falls on threads.
-struct ThreadMapping {
-  static constexpr int64_t kThreads = 128;
-  static constexpr int64_t kChunkElements = 64;
-  /// Largest number of thread blocks along y and z (CUDA).
-  static constexpr int64_t kMaxGridY = 65535;
-
-  explicit ThreadMapping(const QuantizeSpec &spec);
-
-  /// Blocks of a full chunk: 4 of 16 elements or 2 of 32.
-  int64_t chunkBlocks;
-  /// Full chunks of a row, and blocks in the one after them.
-  int64_t fullChunks;
-  int64_t tailBlocks;
-  /// Chunks of a row with threads, those of padding included.
-  int64_t chunksPerRow;
-  int64_t rowsPerGroup;
-  int64_t blocksPerGroup;
-};
-
-/// Argument types of the kernel of a spec: x, data and scales as global
-/// pointers, the global operand (a pointer or f32; none where absent), the rows
-/// of a matrix (i64) and, where batched, the number of matrices (i64).
-llvm::SmallVector<mlir::Type> getArgumentTypes(mlir::MLIRContext *context,
-                                               const QuantizeSpec &spec);
-
-/// Bytes that the pointers among them must be multiples of, in order: the
-/// widest access through each.
-llvm::SmallVector<int64_t> getPointerAlignments(const QuantizeSpec &spec,
-                                                const target::Chip &chip);
-
-/// Fills the empty body of `kernel`, a function of those arguments.
+/// Fills the empty body of `kernel`, a function of the arguments of the spec
+/// (QuantizeArguments.h), for the threads of its ThreadMapping.
 void emitQuantizeKernel(mlir::gpu::GPUFuncOp kernel, const QuantizeSpec &spec,
                         const target::Chip &chip);
 

@@ -15,14 +15,21 @@ QuantizeLeaf::~QuantizeLeaf() = default;
 
 SmallVector<Value> QuantizeLeaf::encode(KernelBuilder &b,
                                         const BlockElements &block,
-                                        Value factor) {
+                                        Value factor, ValueRange randomWords) {
   SmallVector<Value> elements =
       block.mapToF32(b, [&](Value vector) { return scale(b, vector, factor); });
   int64_t perWord = 32 / numerics::getFormatInfo(getFormat()).storageBits;
   SmallVector<Value> words;
+  auto encodeWord = [&](ArrayRef<Value> elements) {
+    if (randomWords.empty())
+      return cvt.encodeWord(b, getFormat(), elements);
+    ValueRange random = randomWords.take_front(2);
+    randomWords = randomWords.drop_front(2);
+    return cvt.encodeStochasticWord(b, elements, random);
+  };
   for (ArrayRef<Value> rest = elements; !rest.empty();
        rest = rest.drop_front(perWord))
-    words.push_back(cvt.encodeWord(b, getFormat(), rest.take_front(perWord)));
+    words.push_back(encodeWord(rest.take_front(perWord)));
   return words;
 }
 

@@ -40,12 +40,17 @@ public:
     llvm::SmallVector<mlir::Value, 4> factors;
   };
 
-  /// Scales of one to four blocks from their amaxes.
-  virtual Scales computeScales(KernelBuilder &b, mlir::ValueRange amaxes) = 0;
+  /// Scales of one to four blocks from their amaxes, and their elements where
+  /// the recipe asks for them.
+  virtual Scales computeScales(KernelBuilder &b, mlir::ValueRange amaxes,
+                               llvm::ArrayRef<BlockElements> blocks) = 0;
 
-  /// Codes of a block as i32 words, in element order.
-  llvm::SmallVector<mlir::Value>
-  encode(KernelBuilder &b, const BlockElements &block, mlir::Value factor);
+  /// Codes of a block as i32 words, in element order. Rounding is stochastic
+  /// where there are random words, one for four elements.
+  llvm::SmallVector<mlir::Value> encode(KernelBuilder &b,
+                                        const BlockElements &block,
+                                        mlir::Value factor,
+                                        mlir::ValueRange randomWords);
 
 protected:
   /// Elements (a vector of f32) as the format's cast takes them.
@@ -57,8 +62,15 @@ protected:
   CvtEmitter &cvt;
 };
 
-std::unique_ptr<QuantizeLeaf>
-createNvfp4Leaf(CvtEmitter &cvt, numerics::Recipe recipe, GlobalKind global);
+/// `amaxIsGiven`: they are an operand's, not those of the elements.
+std::unique_ptr<QuantizeLeaf> createNvfp4Leaf(CvtEmitter &cvt,
+                                              numerics::Recipe recipe,
+                                              GlobalKind global,
+                                              bool amaxIsGiven);
+
+std::unique_ptr<QuantizeLeaf> createFourOverSixLeaf(CvtEmitter &cvt,
+                                                    numerics::Recipe recipe,
+                                                    GlobalKind global);
 
 std::unique_ptr<QuantizeLeaf> createMxLeaf(CvtEmitter &cvt,
                                            numerics::Recipe recipe,

@@ -21,11 +21,19 @@ std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
     os << "_swizzled";
   if (batched)
     os << "_batched";
-  if (globalKind != GlobalKind::Absent)
+  if (globalKind != GlobalKind::Absent) {
+    constexpr StringLiteral extents[] = {"", "_each", "_each_row",
+                                         "_each_group"};
     os << (globalKind == GlobalKind::Amax ? "_amax" : "_scaled")
-       << (globalByValue     ? "_by_value"
-           : globalPerMatrix ? "_each"
-                             : "");
+       << (globalByValue ? "_by_value"
+                         : extents[static_cast<unsigned>(globalExtent)]);
+  }
+  if (amaxIsGiven)
+    os << "_block_amax";
+  if (stochastic)
+    os << "_rng";
+  if (groupDim != GroupDim::None)
+    os << (groupDim == GroupDim::Rows ? "_row_groups" : "_column_groups");
   os << chip.kernelSuffix;
   return name;
 }
@@ -76,6 +84,9 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
     return kernel.getOperand(cast<BlockArgument>(argument).getArgNumber());
   };
   operands.x = getOperand(quantize.getX());
+  operands.blockAmax = getOperand(quantize.getBlockAmax());
+  operands.rng = getOperand(quantize.getRng());
+  operands.offsets = getOperand(quantize.getOffsets());
   operands.global =
       getOperand(quantize.getGlobalScale() ? quantize.getGlobalScale()
                                            : quantize.getGlobalAmax());
@@ -97,8 +108,13 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
       failed(verifyMemRef(kernel, operands.data, "the data output")) ||
       failed(verifyMemRef(kernel, operands.scale, "the scale output")))
     return failure();
-  if (operands.global && !operands.global.getType().isF32())
-    return verifyMemRef(kernel, operands.global, "the global operand");
+  for (auto [operand, name] :
+       {std::pair(operands.global, "the global operand"),
+        std::pair(operands.blockAmax, "block_amax"),
+        std::pair(operands.rng, "rng"), std::pair(operands.offsets, "offsets")})
+    if (operand && !operand.getType().isF32() &&
+        failed(verifyMemRef(kernel, operand, name)))
+      return failure();
   return success();
 }
 
@@ -108,11 +124,6 @@ static LogicalResult verifyRowElements(QuantizeOp quantize, int64_t k,
     return quantize.emitOpError()
            << "expected a static last dimension on " << chip.name
            << ", but got " << quantize.getX().getType();
-  if (k % quantize.getBlockSize() != 0)
-    return quantize.emitOpError()
-           << "expected the last dimension to be a multiple of "
-           << quantize.getBlockSize() << " on " << chip.name << ", but got "
-           << k;
   // Positions in a row group are 32-bit numbers.
   if (k > std::numeric_limits<int32_t>::max())
     return quantize.emitOpError()
@@ -130,16 +141,24 @@ static LogicalResult verifyFeatures(QuantizeOp quantize,
   };
   if (quantize.getBlock()[0] != 1)
     return refuse("expected blocks of one row");
-  if (isFourOverSix(quantize.getEffectiveRecipe()))
-    return refuse("expected no 4over6 recipe");
-  if (quantize.getBlockAmax() || quantize.getRng() || quantize.getOffsets())
-    return refuse("expected no block_amax, rng or offsets");
-  if (quantize.hasRowGlobals())
-    return refuse("expected no global value a row");
-  if (isa<Float6E2M3FNType, Float6E3M2FNType>(
-          quantize.getData().getType().getElementType()))
-    return refuse("expected data of 4 or 8 bits");
+  LayoutAttr layout = getLayout(quantize.getScale().getType());
+  if (layout && layout.isGrouped())
+    return refuse("expected no grouped layout");
   return success();
+}
+
+static GlobalExtent getGlobalExtent(QuantizeOp quantize, MemRefType global) {
+  if (!global || global.getRank() == 0)
+    return GlobalExtent::Tensor;
+  if (quantize.getOffsets())
+    return GlobalExtent::Group;
+  return quantize.hasRowGlobals() ? GlobalExtent::Row : GlobalExtent::Matrix;
+}
+
+static GroupDim getGroupDim(QuantizeOp quantize) {
+  if (!quantize.getOffsets())
+    return GroupDim::None;
+  return quantize.getGroupDim() == 0 ? GroupDim::Rows : GroupDim::Columns;
 }
 
 FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
@@ -169,8 +188,12 @@ FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
                     ? dyn_cast<MemRefType>(operands.global.getType())
                     : MemRefType();
   spec.globalByValue = operands.global && !global;
-  spec.globalPerMatrix = global && global.getRank() > 0;
-  spec.batched = x.getRank() > 2 && (spec.swizzled || spec.globalPerMatrix);
+  spec.globalExtent = getGlobalExtent(*quantize, global);
+  spec.amaxIsGiven = operands.blockAmax != nullptr;
+  spec.stochastic = operands.rng != nullptr;
+  spec.groupDim = getGroupDim(*quantize);
+  spec.batched = x.getRank() > 2 &&
+                 (spec.swizzled || spec.globalExtent == GlobalExtent::Matrix);
   return spec;
 }
 

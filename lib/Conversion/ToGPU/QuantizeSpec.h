@@ -12,7 +12,15 @@
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Target/Chip.h"
 
+#include "llvm/Support/MathExtras.h"
+
 namespace blockscale {
+
+/// What has a global value of its own.
+enum class GlobalExtent : uint8_t { Tensor, Matrix, Row, Group };
+
+/// The dimension of x that groups cut.
+enum class GroupDim : uint8_t { None, Rows, Columns };
 
 /// Everything that the code of a quantize kernel depends on. The number of rows
 /// and of matrices is given at launch, so kernels of one spec are one kernel.
@@ -21,7 +29,7 @@ struct QuantizeSpec {
   numerics::ElementFormat format;
   /// bf16 or f32.
   mlir::Type inputType;
-  /// Elements of a row, a multiple of the block.
+  /// Elements of a row, whose last block may have fewer than others.
   int64_t rowElements;
   /// Scales in 128x4 tiles rather than linear.
   bool swizzled;
@@ -31,16 +39,27 @@ struct QuantizeSpec {
   GlobalKind globalKind;
   /// Whether the global operand is an f32 argument rather than a pointer.
   bool globalByValue;
-  /// Whether the pointer is to one value for each matrix.
-  bool globalPerMatrix;
+  GlobalExtent globalExtent;
+  /// Whether block amaxes are an operand.
+  bool amaxIsGiven;
+  bool stochastic;
+  GroupDim groupDim;
 
   int64_t getBlockElements() const { return numerics::getBlockSize(recipe); }
-  int64_t getBlocksPerRow() const { return rowElements / getBlockElements(); }
+  int64_t getBlocksPerRow() const {
+    return llvm::divideCeil(rowElements, getBlockElements());
+  }
+  /// Elements of a last block that is not whole.
+  int64_t getTailElements() const { return rowElements % getBlockElements(); }
   int64_t getInputBytes() const {
     return inputType.getIntOrFloatBitWidth() / 8;
   }
   int64_t getDataBits() const {
     return numerics::getFormatInfo(format).storageBits;
+  }
+  /// Bytes of the data of a row.
+  int64_t getRowBytes() const {
+    return llvm::divideCeil(rowElements * getDataBits(), 8);
   }
 
   /// A name that differs wherever the kernels do, for example
@@ -49,13 +68,13 @@ struct QuantizeSpec {
   std::string getKernelName(const target::Chip &chip) const;
 };
 
-/// The operands of a `blockscale.kernel` by their meaning.
+/// The operands of a `blockscale.kernel` by their meaning, or the arguments of
+/// its function. Null where absent.
 struct QuantizeOperands {
-  mlir::Value x;
-  mlir::Value data;
-  mlir::Value scale;
-  /// Null where absent.
-  mlir::Value global;
+  mlir::Value x, data, scale;
+  mlir::Value global, blockAmax, rng, offsets;
+  /// Sizes: the rows of a matrix, the matrices, and the number of offsets.
+  mlir::Value rows, matrices, groups;
 };
 
 /// Reads the spec off a kernel on memrefs. What `chip` cannot run is an error

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "SoftwareCvt.h"
+#include "../ToCPU/CodecEmitter.h"
+#include "blockscale/Numerics/Philox.h"
 
 using namespace mlir;
 
@@ -69,11 +71,12 @@ static uint32_t repeat(uint32_t pattern, int bits) {
   return word;
 }
 
-/// Codes of consecutive elements in the low bits of an i32, zeros above.
+/// Codes of consecutive elements in the low bits of an i32, zeros above. Each
+/// is in a field of the bits that memory has for it.
 static Value emitCodes(KernelBuilder &b, ElementFormat format,
                        ValueRange elements) {
   const FormatInfo &info = numerics::getFormatInfo(format);
-  int bits = info.bits;
+  int bits = info.storageBits;
   Value width = b.i32(bits);
   Value codes = b.i32(0), signs = b.i32(0);
   // Codes come from low bits and are shifted in from the top, signs come from
@@ -86,10 +89,16 @@ static Value emitCodes(KernelBuilder &b, ElementFormat format,
   if (unused != 0)
     codes = arith::ShRUIOp::create(b, codes, b.i32(unused));
 
-  uint32_t signMask = repeat(1u << (bits - 1), bits);
-  Value nan = arith::ShRUIOp::create(b, codes, b.i32(bits - 1));
+  uint32_t signMask = repeat(1u << (info.bits - 1), bits);
+  Value nan = arith::ShRUIOp::create(b, codes, b.i32(info.bits - 1));
   nan = arith::AndIOp::create(b, nan, b.i32(repeat(1, bits)));
   codes = arith::OrIOp::create(b, codes, nan);
+  if (bits != info.bits) {
+    // Above a code are undefined bits; a sign is on top of its field.
+    codes = arith::AndIOp::create(b, codes,
+                                  b.i32(repeat((1u << info.bits) - 1, bits)));
+    signs = arith::ShRUIOp::create(b, signs, b.i32(bits - info.bits));
+  }
   // NaN has no sign.
   Value noSign = arith::OrIOp::create(b, codes, b.i32(~signMask));
   Value hasSign = arith::XOrIOp::create(b, noSign, b.i32(~0u));
@@ -101,6 +110,21 @@ static Value emitCodes(KernelBuilder &b, ElementFormat format,
 Value SoftwareCvtEmitter::encodeWord(KernelBuilder &b, ElementFormat format,
                                      ValueRange elements) {
   return emitCodes(b, format, elements);
+}
+
+Value SoftwareCvtEmitter::encodeStochasticWord(KernelBuilder &b,
+                                               ValueRange elements,
+                                               ValueRange randomWords) {
+  using numerics::kRandomWordElements;
+  cpu::Lanes codes(b, b.i32(0));
+  for (auto [i, element] : llvm::enumerate(elements)) {
+    cpu::Lanes word(b, randomWords[i / kRandomWordElements]);
+    int byte = numerics::getRandomByteNumber(i % kRandomWordElements);
+    cpu::Lanes code = cpu::emitEncodeStochastic(cpu::Lanes(b, element),
+                                                (word >> 8 * byte) & 0xFF);
+    codes = codes | code << 4 * i;
+  }
+  return codes;
 }
 
 Value SoftwareCvtEmitter::encodeE4M3Pair(KernelBuilder &b, Value low,

@@ -18,6 +18,8 @@ class SoftwareCvtEmitter : public CvtEmitter {
 public:
   mlir::Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
                          mlir::ValueRange elements) override;
+  mlir::Value encodeStochasticWord(KernelBuilder &b, mlir::ValueRange elements,
+                                   mlir::ValueRange randomWords) override;
   mlir::Value encodeE4M3Pair(KernelBuilder &b, mlir::Value low,
                              mlir::Value high) override;
   std::pair<mlir::Value, mlir::Value>

@@ -164,7 +164,7 @@ func.func @shifted_global(%x: memref<?x32xbf16>, %g: memref<f32, strided<[], off
 
 // -----
 
-// The last dimension: static, whole blocks, 32 bits.
+// The last dimension: static, 32 bits.
 func.func @dynamic_k(%x: memref<4x?xbf16>, %q: memref<4x?xf8E4M3FN>, %s: memref<4x?xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<4x?xbf16>) outs(%q, %s : memref<4x?xf8E4M3FN>, memref<4x?xf8E8M0FNU>) {
   ^bb0(%lx: tensor<4x?xbf16>, %lq: tensor<4x?xf8E4M3FN>, %ls: tensor<4x?xf8E8M0FNU>):
@@ -177,24 +177,38 @@ func.func @dynamic_k(%x: memref<4x?xbf16>, %q: memref<4x?xf8E4M3FN>, %s: memref<
 
 // -----
 
-func.func @tail(%x: memref<4x40xbf16>, %q: memref<4x20xi8>, %s: memref<4x3xf8E4M3FN>) {
-  blockscale.kernel ins(%x : memref<4x40xbf16>) outs(%q, %s : memref<4x20xi8>, memref<4x3xf8E4M3FN>) {
-  ^bb0(%lx: tensor<4x40xbf16>, %lq: tensor<4x40xf4E2M1FN>, %ls: tensor<4x3xf8E4M3FN>):
-    // expected-error @below {{expected the last dimension to be a multiple of 16 on sm_100a, but got 40}}
-    %0, %1 = blockscale.quantize %lx block [1, 16] recipe te : tensor<4x40xbf16> -> tensor<4x40xf4E2M1FN>, tensor<4x3xf8E4M3FN>
-    blockscale.yield %0, %1 : tensor<4x40xf4E2M1FN>, tensor<4x3xf8E4M3FN>
-  }
-  return
-}
-
-// -----
-
 func.func @huge_k(%x: memref<4x2147483648xbf16>, %q: memref<4x2147483648xf8E4M3FN>, %s: memref<4x67108864xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<4x2147483648xbf16>) outs(%q, %s : memref<4x2147483648xf8E4M3FN>, memref<4x67108864xf8E8M0FNU>) {
   ^bb0(%lx: tensor<4x2147483648xbf16>, %lq: tensor<4x2147483648xf8E4M3FN>, %ls: tensor<4x67108864xf8E8M0FNU>):
     // expected-error @below {{expected the last dimension to be below 2^31 on sm_100a, but got 2147483648}}
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<4x2147483648xbf16> -> tensor<4x2147483648xf8E4M3FN>, tensor<4x67108864xf8E8M0FNU>
     blockscale.yield %0, %1 : tensor<4x2147483648xf8E4M3FN>, tensor<4x67108864xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+// Scales of groups that are laid out one by one.
+#grouped = #blockscale.layout<swizzle_128x4, groups = 2>
+func.func @grouped(%x: memref<?x32xbf16>, %o: memref<2xi32>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x32x4x4xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %o : memref<?x32xbf16>, memref<2xi32>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x32x4x4xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lo: tensor<2xi32>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU, #grouped>):
+    // expected-error @below {{'blockscale.quantize' op is not supported on sm_100a yet: expected no grouped layout}}
+    %0, %1 = blockscale.quantize %lx block [1, 32] offsets(%lo : tensor<2xi32>) group_dim 0 : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU, #grouped>
+    blockscale.yield %0, %1 : tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU, #grouped>
+  }
+  return
+}
+
+// -----
+
+func.func @strided_block_amax(%x: memref<?x32xbf16>, %a: memref<?x2xf32, strided<[4, 1]>>, %q: memref<?x16xi8>, %s: memref<?x2xf8E4M3FN>) {
+  // expected-error @below {{expected block_amax to be a memref of identity layout on this target, but got}}
+  blockscale.kernel ins(%x, %a : memref<?x32xbf16>, memref<?x2xf32, strided<[4, 1]>>) outs(%q, %s : memref<?x16xi8>, memref<?x2xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %la: tensor<?x2xf32>, %lq: tensor<?x32xf4E2M1FN>, %ls: tensor<?x2xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] block_amax(%la : tensor<?x2xf32>) : tensor<?x32xbf16> -> tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
   }
   return
 }

@@ -23,7 +23,7 @@ import values
 from expect import Expectations, first_difference
 from module import Module
 from ops import function_of
-from sm100_kinds import kinds
+from sm100_kinds import GROUPS, kinds
 
 # K in blocks of 16 and of 32. A thread has 64 elements, a tile of scales 4 columns:
 # whole ones only; two or three, then less; less than one; one, then padding.
@@ -92,9 +92,9 @@ def draw_shape(random, seed, rank, i, k):
     return *lead, min(m, MOST_ELEMENTS // k), k
 
 
-def draw_factor(random, kind, shape):
+def draw_factor(random, kind, shape, groups):
     """A global value: a power of two, any, or an edge."""
-    batch = shape[:-2] if kind.form == "each" else ()
+    batch = {"each": shape[:-2], "row": shape[:-1], "group": (groups,)}.get(kind.form, ())
     low, high = (-12, 4) if kind.source == "global_scale" else (-4, 20)
     exponents = random.uniform(low, high, batch)
     choice = random.integers(3)
@@ -102,6 +102,19 @@ def draw_factor(random, kind, shape):
     if choice == 2:
         factor = random.choice(values.GLOBALS, batch)
     return np.asarray(factor, np.float32)
+
+
+def draw_amaxes(random, shape):
+    """Any, and edges."""
+    edges = random.choice(values.GLOBALS, shape)
+    amaxes = np.exp2(random.uniform(-20, 20, shape))
+    return np.where(random.random(shape) < 0.2, edges, amaxes).astype(np.float32)
+
+
+def draw_offsets(random, count, extent):
+    """Mostly in order; negative ones and too large ones."""
+    ends = random.integers(-5, extent + 10, count)
+    return (np.sort(ends) if random.random() < 0.8 else ends).astype(np.int32)
 
 
 class Inputs:
@@ -112,9 +125,16 @@ class Inputs:
         self._inputs, self._count = {}, 0
 
     def call(self, kind, shape):
+        random = self._random
+        groups = GROUPS if not kind.dynamic[0] else int(random.integers(0, 7))
+        scale_shape = kind.scale_shape(shape)
+        draw = {"block_amax": lambda: draw_amaxes(random, scale_shape),
+                "rng": lambda: random.integers(-(1 << 63), 1 << 63, 2),
+                "offsets": lambda: draw_offsets(random, groups, shape[kind.group_dim])}
         arrays = [self._input(shape, kind.x)]
-        if kind.source:
-            arrays.append(self._save(draw_factor(self._random, kind, shape)))
+        for name, _ in kind.operands(shape):
+            arrays.append(self._save(draw.get(
+                name, lambda: draw_factor(random, kind, shape, groups))()))
         return Call(replace(kind, shape=shape), *map(list, zip(*arrays)))
 
     def _input(self, shape, element):
@@ -167,9 +187,13 @@ def emulate(calls, folder, options):
 
 
 def matrix_kind(kind):
-    """The quantizer of one matrix of any size."""
+    """The quantizer of one matrix of any size; where it has operands for all matrices
+    together, of them."""
+    if kind.extra:
+        return replace(kind, dynamic=(True,) * len(kind.shape))
+    form = {"each": "scalar", "rank_0": "scalar" if kind.source else "rank_0"}
     return replace(kind, shape=kind.shape[-2:], dynamic=(True, True),
-                   form="scalar" if kind.source else "rank_0")
+                   form=form.get(kind.form, kind.form))
 
 
 def compute_on_cpu(calls, folder, cpu):
@@ -184,8 +208,13 @@ def compute_on_cpu(calls, folder, cpu):
     module = Module("".join(function_of(*f) for f in functions.values()), folder, cpu=cpu)
     for name, call in zip(names, calls):
         x, *factors = call.arrays
+        if call.kind.extra:
+            call.wanted = module.call(name, x, *factors)
+            continue
         lead = x.shape[:-2]
-        parts = [module.call(name, x[i], *(np.broadcast_to(f, lead)[i] for f in factors))
+        if call.kind.form != "row":
+            factors = [np.broadcast_to(factor, lead) for factor in factors]
+        parts = [module.call(name, x[i], *(factor[i] for factor in factors))
                  for i in np.ndindex(lead)]
         call.wanted = [np.stack(each).reshape(*lead, *each[0].shape) for each in zip(*parts)]
 
@@ -199,7 +228,7 @@ def draw_calls(found, folder, seed):
         turn = kernels.setdefault(key, len(kernels))
         calls.append([])
         for number, width in enumerate(WIDTHS_OF_CALLS[(turn + turn // 4) % 4]):
-            k = widths[width][kind.block[1] == 32]
+            k = widths[width][kind.block[1] == 32] + kind.shape[-1] % kind.block[1]
             shape = draw_shape(random, seed, len(kind.shape), i + number, k)
             calls[-1].append(inputs.call(kind, shape))
     return calls
@@ -213,7 +242,7 @@ def run(options, expect):
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
     chip = options.target
-    all_kinds = list(kinds())[::options.every]
+    all_kinds = list(kinds(options.seed))[::options.every]
     refused = [kind for kind in all_kinds if kind.refusal(chip)]
     calls = draw_calls([kind for kind in all_kinds if not kind.refusal(chip)], folder, options.seed)
     print(f"{len(calls)} kinds of kernels, {len(refused)} kinds refused")

@@ -5,49 +5,62 @@ compiler refuses there (docs/Lowering.md, section 8)."""
 
 import itertools
 from dataclasses import dataclass
+from random import Random
 
 from block_shapes import CODECS, MX_FORMS, MX_RECIPES, NVFP4_FORMS, NVFP4_RECIPES, Op, tensor
 
 FOUR_OVER_SIX = ("te_4over6_mae", "te_4over6_mse")
+TAKE_TAILS = ("te", "modelopt", *FOUR_OVER_SIX)
 SHAPES = ((37, 96), (2, 37, 96))  # by rank, until a call has its own
+GROUPS = 4
+
+
+# K as it is in `SHAPES` and as it ends within a block: at any, an even, a fourth and an
+# eighth byte of bf16.
+TAILS = (83, 90, 84, 88)
 
 
 @dataclass
 class Kind(Op):
-    """`extra` is another operand: block_amax, rng or offsets."""
+    """`extra` is the names of other operands: block_amax, rng and offsets, whose groups
+    are along `group_dim`. Of the form `group` is a global operand with a value for each
+    of them."""
 
-    extra: str = ""
+    extra: tuple = ()
+    group_dim: int = 0
 
     def operands(self, shape):
+        groups = (None,) if self.dynamic[0] else (GROUPS,)
         types = {"block_amax": tensor(self.scale_shape(shape), "f32"), "rng": "tensor<2xi64>",
-                 "offsets": "tensor<4xi32>"}
-        extra = [(self.extra, types[self.extra])] if self.extra else []
-        return super().operands(shape) + extra
+                 "offsets": tensor(groups, "i32")}
+        first = ([(self.source, tensor(groups, "f32"))] if self.form == "group" else
+                 super().operands(shape))
+        return first + [(name, types[name]) for name in self.extra]
+
+    def signature(self):
+        text, *types = super().signature()
+        if "offsets" in self.extra:
+            op, function = text.rsplit(" : ", 1)
+            text = f"{op} group_dim {self.group_dim} : {function}"
+        return text, *types
 
     def refusal(self, chip):
         """What the error says where there is no kernel for a chip, else None. The first
         that holds counts."""
-        k = self.shape[-1]
         not_yet = f"is not supported on {chip} yet: expected "
         reasons = (
             (self.x == "f16", "operand #0 must be ranked tensor of bfloat16 type or 32-bit float "
                               "values"),
             (self.block[0] != 1, f"{not_yet}blocks of one row"),
-            (self.recipe in FOUR_OVER_SIX, f"{not_yet}no 4over6 recipe"),
-            (self.extra, f"{not_yet}no block_amax, rng or offsets"),
-            (self.source and self.form == "row", f"{not_yet}no global value a row"),
-            ("f6" in self.data, f"{not_yet}data of 4 or 8 bits"),
-            (self.dynamic[-1], f"expected a static last dimension on {chip}"),
-            (k % self.block[1], f"expected the last dimension to be a multiple of {self.block[1]} "
-                                f"on {chip}, but got {k}"))
+            (self.dynamic[-1], f"expected a static last dimension on {chip}"))
         return next((message for holds, message in reasons if holds), None)
 
 
 def nvfp4(recipe, x="bf16", shape=SHAPES[0], block=(1, 16), transposed=False, scale_dim="",
-          swizzled=False, source="", form="rank_0", dynamic=None, extra=""):
+          swizzled=False, source="", form="rank_0", dynamic=None, extra=(), group_dim=0):
     dynamic = dynamic or (True,) * (len(shape) - 1) + (False,)
     return Kind("", recipe, "f4E2M1FN", block, transposed, scale_dim, swizzled, x, source, form,
-                dynamic, shape, extra)
+                dynamic, shape, extra, group_dim)
 
 
 def mx(recipe, data, block=(1, 32), **options):
@@ -56,29 +69,95 @@ def mx(recipe, data, block=(1, 32), **options):
     return kind
 
 
-def bases():
+def bases(elements=("bf16", "f32")):
     """Input, layout, rank and which sizes are dynamic: batch and M, or none."""
     for x, swizzled, shape, is_static in itertools.product(
-            ("bf16", "f32", "f16"), (False, True), SHAPES, (False, True)):
+            elements, (False, True), SHAPES, (False, True)):
         yield {"x": x, "swizzled": swizzled, "shape": shape,
                "dynamic": (not is_static,) * (len(shape) - 1) + (False,)}
 
 
-def kinds():
-    """One list of all; kinds that may share a kernel follow each other."""
-    for recipe in (*NVFP4_RECIPES, *FOUR_OVER_SIX):
-        for base in bases():
-            yield nvfp4(recipe, **base)
-            forms = ("scalar", "rank_0", "row") + ("each",) * (len(base["shape"]) > 2)
-            for source, form in itertools.product(("global_scale", "global_amax"), forms):
-                # A row's own global value and 4over6 exclude each other.
-                if form != "row" or recipe in NVFP4_RECIPES:
-                    yield nvfp4(recipe, source=source, form=form, **base)
+def with_globals(recipe, base, forms=()):
+    """Without a global value, or with one of each form."""
+    yield nvfp4(recipe, **base)
+    forms = forms or ("scalar", "rank_0") + ("each",) * (len(base["shape"]) > 2)
+    for source, form in itertools.product(("global_scale", "global_amax"), forms):
+        yield nvfp4(recipe, source=source, form=form, **base)
+
+
+def kinds(seed=None):
+    """One list of all; kinds that may share a kernel follow each other. What differs
+    little from others is a few of its kinds: other ones for each seed."""
+    random = Random(seed or 0)
+
+    def few(count, found):
+        return random.sample(list(found), count)
+
+    for recipe, base in itertools.product(NVFP4_RECIPES, bases()):
+        yield from with_globals(recipe, base)
     for recipe, data, base in itertools.product(MX_RECIPES, CODECS, bases()):
-        yield mx(recipe, data, **base)
+        if "f6" not in data:
+            yield mx(recipe, data, **base)
+    for recipe, data in itertools.product(MX_RECIPES, CODECS):
+        if "f6" in data:
+            yield from few(2, (mx(recipe, data, **base) for base in bases()))
+        yield from few(1, groups((mx, recipe, data), SHAPES[0]))
+        yield mx(recipe, data, x="f16")
+        yield mx(recipe, data, dynamic=(False, True))
+    for recipe in MX_RECIPES:
+        yield from few(1, rounded_at_random((mx, recipe, "f4E2M1FN"), SHAPES))
+    for recipe in NVFP4_RECIPES:
+        yield from few(4, (nvfp4(recipe, source=source, form="row", **base)
+                           for source in ("global_scale", "global_amax") for base in bases()))
+        yield from few(2, given_amaxes(recipe, SHAPES[0]))
+        yield from few(2, rounded_at_random((nvfp4, recipe), SHAPES))
+        yield from few(2, groups((nvfp4, recipe), SHAPES[0]))
+        yield from few(2, groups((nvfp4, recipe), SHAPES[0], ("block_amax", "rng")))
+    for recipe in FOUR_OVER_SIX:
+        for base in few(2, bases()):
+            yield from few(2, with_globals(recipe, base))
+        yield from few(1, groups((nvfp4, recipe), SHAPES[0]))
+    for recipe in (*NVFP4_RECIPES, *FOUR_OVER_SIX):
+        yield nvfp4(recipe, x="f16")
+        yield nvfp4(recipe, dynamic=(True, True))
+    for i, recipe in enumerate(TAKE_TAILS):
+        # Two of them, all in turn.
+        for k in (TAILS * 2)[2 * i:2 * i + 2]:
+            shape = (2, 37, k)
+            yield from few(1, (kind for base in bases() if len(base["shape"]) == len(shape)
+                               for kind in with_globals(recipe, base | {"shape": shape})))
+        if recipe in NVFP4_RECIPES:
+            yield from few(1, with_globals(recipe, {"shape": shape}, ("row",)))
+            yield from few(1, given_amaxes(recipe, shape))
+            yield from few(1, rounded_at_random((nvfp4, recipe), (shape,)))
+            yield from few(1, groups((nvfp4, recipe), shape[1:], ("block_amax", "rng")))
+        yield from few(1, groups((nvfp4, recipe), shape[1:]))
     yield from other_blocks()
-    yield from other_operands()
-    yield from other_rows()
+
+
+def given_amaxes(recipe, shape):
+    for x, swizzled in itertools.product(("bf16", "f32"), (False, True)):
+        yield from with_globals(recipe, {"x": x, "swizzled": swizzled, "shape": shape,
+                                         "extra": ("block_amax",)}, ("rank_0",))
+
+
+def rounded_at_random(which, shapes):
+    build, *which = which
+    for x, swizzled, shape in itertools.product(("bf16", "f32"), (False, True), shapes):
+        yield build(*which, x=x, swizzled=swizzled, shape=shape, extra=("rng",))
+
+
+def groups(which, shape, more=()):
+    """Groups of rows and of columns, under global values of all forms."""
+    build, *which = which
+    forms = [("", "rank_0")]
+    if build == nvfp4:
+        forms += itertools.product(("global_scale", "global_amax"), ("scalar", "group"))
+    for x, swizzled, (source, form), group_dim, is_static in itertools.product(
+            ("bf16", "f32"), (False, True), forms, (0, 1), (False, True)):
+        yield build(*which, x=x, swizzled=swizzled, shape=shape, source=source, form=form,
+                    dynamic=(not is_static, False), extra=(*more, "offsets"),
+                    group_dim=group_dim)
 
 
 def other_blocks():
@@ -91,21 +170,3 @@ def other_blocks():
                 if block[0] != 1:
                     yield builder(*which, shape=(64, 96), block=block, transposed=transposed,
                                   scale_dim=scale_dim, swizzled=swizzled)
-
-
-def other_operands():
-    for recipe, swizzled in itertools.product(NVFP4_RECIPES, (False, True)):
-        for extra in ("block_amax", "rng", "offsets"):
-            yield nvfp4(recipe, swizzled=swizzled, extra=extra)
-    for recipe, extra in itertools.product(MX_RECIPES, ("rng", "offsets")):
-        yield mx(recipe, "f4E2M1FN", extra=extra)
-
-
-def other_rows():
-    """Rows of a dynamic number of elements, and rows that end within a block."""
-    for recipe in NVFP4_RECIPES:
-        yield nvfp4(recipe, dynamic=(True, True))
-        if recipe in ("te", "modelopt"):
-            yield nvfp4(recipe, shape=(37, 83))
-    for recipe, data in itertools.product(MX_RECIPES, CODECS):
-        yield mx(recipe, data, dynamic=(False, True))

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 # Mantissa bits, bias, largest exponent and largest code.
-FORMATS = {"f4E2M1FN": (1, 1, 2, 0x07), "f8E4M3FN": (3, 7, 8, 0x7E),
-           "f8E5M2": (2, 15, 15, 0x7B)}
+FORMATS = {"f4E2M1FN": (1, 1, 2, 0x07), "f6E2M3FN": (3, 1, 2, 0x1F), "f6E3M2FN": (2, 3, 4, 0x1F),
+           "f8E4M3FN": (3, 7, 8, 0x7E), "f8E5M2": (2, 15, 15, 0x7B)}
 E4M3 = FORMATS["f8E4M3FN"]
 SPECIAL = np.array([np.nan, -np.nan, np.inf, -np.inf], np.float32)
 

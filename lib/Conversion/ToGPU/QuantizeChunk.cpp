@@ -1,0 +1,324 @@
+//===- QuantizeChunk.cpp - What a thread quantizes ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "QuantizeChunk.h"
+#include "../ToCPU/LoopEmitter.h"
+#include "GroupSearch.h"
+#include "QuantizeArguments.h"
+#include "RandomWords.h"
+#include "blockscale/Numerics/Philox.h"
+
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+static constexpr int64_t kWordBytes = 4;
+
+ChunkEmitter::ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
+                           const target::Chip &chip,
+                           const QuantizeOperands &arguments,
+                           ChunkPosition position, Value rowTiles)
+    : b(b), spec(spec), mapping(spec), cvt(createCvtEmitter(chip)),
+      accessBytes(getAccessBytes(chip)), arguments(arguments),
+      position(position), rowTiles(rowTiles) {}
+
+static Value isBelow(KernelBuilder &b, Value value, Value bound) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value, bound);
+}
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+/// Number of the row among all rows of the batch.
+Value ChunkEmitter::getRowNumber() {
+  Value before = arith::MulIOp::create(b, position.matrix, arguments.rows);
+  return arith::AddIOp::create(b, before, position.row);
+}
+
+/// The first element of the chunk among all elements.
+Value ChunkEmitter::getFirstElement() {
+  Value before =
+      arith::MulIOp::create(b, getRowNumber(), b.i64(spec.rowElements));
+  return arith::AddIOp::create(b, before,
+                               getFirstInRow(ThreadMapping::kChunkElements));
+}
+
+/// The first of the chunk's items in a row where full chunks have `perChunk`.
+Value ChunkEmitter::getFirstInRow(int64_t perChunk) {
+  return arith::MulIOp::create(b, b.zext64(position.chunk), b.i64(perChunk));
+}
+
+int64_t ChunkEmitter::countBlocks(int64_t elements) const {
+  return llvm::divideCeil(elements, spec.getBlockElements());
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+/// The group of the row, or of each block. A block is in the group that has its
+/// last element; one that is not whole is in none.
+SmallVector<Value> ChunkEmitter::findGroups(int64_t elements) {
+  SmallVector<Value> last;
+  if (spec.groupDim == GroupDim::Rows)
+    last.push_back(position.row);
+  else
+    for (int64_t i = 0, size = spec.getBlockElements();
+         i < countBlocks(elements); ++i) {
+      bool isWhole = (i + 1) * size <= elements;
+      Value first = getFirstInRow(ThreadMapping::kChunkElements);
+      last.push_back(
+          isWhole ? arith::AddIOp::create(b, first, b.i64((i + 1) * size - 1))
+                        .getResult()
+                  : b.i64(std::numeric_limits<int64_t>::max()));
+    }
+  return emitFindGroups(b, arguments.offsets, arguments.groups, last);
+}
+
+void ChunkEmitter::emitGroups(int64_t elements, ArrayRef<Value> groups) {
+  SmallVector<BlockElements> inputs = loadBlocks(elements);
+  bool isApart = spec.groupDim == GroupDim::Columns &&
+                 spec.globalExtent == GlobalExtent::Group;
+  Codes codes = isApart ? quantizeApart(inputs, groups)
+                        : quantize(inputs, 0, groups.front());
+  if (spec.groupDim == GroupDim::Columns)
+    clearUncovered(codes, groups);
+  storeData(codes.words, elements);
+  storeScales(codes.pairs, inputs.size());
+}
+
+/// Each block under the global value of its group.
+ChunkEmitter::Codes ChunkEmitter::quantizeApart(ArrayRef<BlockElements> inputs,
+                                                ArrayRef<Value> groups) {
+  Codes codes;
+  for (int64_t i = 0, count = inputs.size(); i < count; ++i) {
+    // The first block has a group.
+    Value isCovered = isBelow(b, groups[i], arguments.groups);
+    Value group = arith::SelectOp::create(b, isCovered, groups[i], groups[0]);
+    Codes block = quantize(inputs[i], i, group);
+    llvm::append_range(codes.words, block.words);
+    if (i % 2 == 0) {
+      codes.pairs.push_back(block.pairs.front());
+      continue;
+    }
+    Value eight = arith::ConstantOp::create(b, b.getI16IntegerAttr(8));
+    Value high = arith::ShLIOp::create(b, block.pairs.front(), eight);
+    codes.pairs.back() = arith::OrIOp::create(b, codes.pairs.back(), high);
+  }
+  return codes;
+}
+
+/// Zeros the blocks of no group.
+void ChunkEmitter::clearUncovered(Codes &codes, ArrayRef<Value> groups) {
+  size_t blockWords = codes.words.size() / groups.size();
+  Value zero = b.i32(0);
+  auto none = [&]() -> Value {
+    return arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
+  };
+  for (auto [i, group] : llvm::enumerate(groups)) {
+    Value isCovered = isBelow(b, group, arguments.groups);
+    for (size_t word = i * blockWords; word < (i + 1) * blockWords; ++word)
+      codes.words[word] =
+          arith::SelectOp::create(b, isCovered, codes.words[word], zero);
+    Value &pair = codes.pairs[i / 2];
+    // Those behind a block of no group are of none, too.
+    Value low = arith::AndIOp::create(
+        b, pair, arith::ConstantOp::create(b, b.getI16IntegerAttr(0xFF)));
+    pair =
+        arith::SelectOp::create(b, isCovered, pair, i % 2 == 0 ? none() : low);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Quantization
+//===----------------------------------------------------------------------===//
+
+void ChunkEmitter::emit(int64_t elements) {
+  if (spec.groupDim == GroupDim::None) {
+    SmallVector<BlockElements> inputs = loadBlocks(elements);
+    Codes codes = quantize(inputs, 0, Value());
+    storeData(codes.words, elements);
+    return storeScales(codes.pairs, inputs.size());
+  }
+  SmallVector<Value> groups = findGroups(elements);
+  cpu::emitIf(
+      b, isBelow(b, groups.front(), arguments.groups),
+      [&] { emitGroups(elements, groups); },
+      [&] {
+        int64_t bits = countBlocks(elements) * spec.getBlockElements() *
+                       spec.getDataBits();
+        storeData(SmallVector<Value>(bits / 32, b.i32(0)), elements);
+        storeScales({}, countBlocks(elements));
+      });
+}
+
+Value ChunkEmitter::loadGlobal(Value group) {
+  Value pointer = arguments.global;
+  if (!pointer || spec.globalByValue)
+    return pointer;
+  auto offset = [&](Value index) {
+    return b.offset(pointer, b.getF32Type(), index);
+  };
+  switch (spec.globalExtent) {
+  case GlobalExtent::Tensor:
+    break;
+  case GlobalExtent::Matrix:
+    pointer = offset(position.matrix);
+    break;
+  case GlobalExtent::Row:
+    pointer = offset(getRowNumber());
+    break;
+  case GlobalExtent::Group:
+    pointer = offset(group);
+    break;
+  }
+  return b.load(b.getF32Type(), pointer, sizeof(float));
+}
+
+/// All loads of elements come before the first use, so that they are in flight
+/// together.
+SmallVector<BlockElements> ChunkEmitter::loadBlocks(int64_t elements) {
+  // The first element of the chunk among all elements.
+  Value element =
+      arith::MulIOp::create(b, getRowNumber(), b.i64(spec.rowElements));
+  element = arith::AddIOp::create(b, element,
+                                  getFirstInRow(ThreadMapping::kChunkElements));
+  Value pointer = b.offset(arguments.x, spec.inputType, element);
+  int64_t blockElements = spec.getBlockElements();
+  int64_t blockBytes = blockElements * spec.getInputBytes();
+  SmallVector<BlockElements> inputs;
+  for (int64_t i = 0; i < countBlocks(elements); ++i)
+    inputs.push_back(BlockElements::load(
+        b, b.offset(pointer, b.getI8Type(), b.i64(i * blockBytes)),
+        spec.inputType, blockElements,
+        std::min(blockElements, elements - i * blockElements),
+        getLoadBytes(spec, accessBytes)));
+  if (spec.amaxIsGiven)
+    givenAmaxes = loadAmaxes(inputs.size());
+  return inputs;
+}
+
+SmallVector<Value> ChunkEmitter::loadAmaxes(int64_t blocks) {
+  Value first =
+      arith::MulIOp::create(b, getRowNumber(), b.i64(spec.getBlocksPerRow()));
+  first = arith::AddIOp::create(b, first, getFirstInRow(mapping.chunkBlocks));
+  Value pointer = b.offset(arguments.blockAmax, b.getF32Type(), first);
+  SmallVector<Value> amaxes;
+  for (int64_t i = 0; i < blocks; ++i)
+    amaxes.push_back(b.load(b.getF32Type(),
+                            b.offset(pointer, b.getF32Type(), b.i64(i)),
+                            sizeof(float)));
+  return amaxes;
+}
+
+std::unique_ptr<QuantizeLeaf> ChunkEmitter::createLeaf() {
+  if (numerics::isFourOverSix(spec.recipe))
+    return createFourOverSixLeaf(*cvt, spec.recipe, spec.globalKind);
+  if (numerics::isNvfp4(spec.recipe))
+    return createNvfp4Leaf(*cvt, spec.recipe, spec.globalKind,
+                           spec.amaxIsGiven);
+  return createMxLeaf(*cvt, spec.recipe, spec.format);
+}
+
+/// Blocks from block `first` of the chunk on, all in one group.
+ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
+                                           int64_t first, Value group) {
+  std::unique_ptr<QuantizeLeaf> leaf = createLeaf();
+  leaf->setGlobal(b, loadGlobal(group));
+  SmallVector<Value> amaxes;
+  if (spec.amaxIsGiven)
+    llvm::append_range(
+        amaxes, ArrayRef<Value>(givenAmaxes).slice(first, inputs.size()));
+  else
+    for (const BlockElements &input : inputs)
+      amaxes.push_back(input.computeAmax(b));
+  QuantizeLeaf::Scales scales = leaf->computeScales(b, amaxes, inputs);
+
+  std::optional<RandomWords> random;
+  if (spec.stochastic)
+    random.emplace(
+        b, arguments.rng, getRowNumber(), spec.rowElements,
+        getFirstInRow(ThreadMapping::kChunkElements / numerics::kRandomGroup));
+  Codes codes;
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    int64_t size = spec.getBlockElements();
+    SmallVector<Value> words;
+    if (random)
+      words = random->draw((first + i) * size, size);
+    llvm::append_range(codes.words,
+                       leaf->encode(b, input, scales.factors[i], words));
+  }
+  codes.pairs = scales.pairs;
+  return codes;
+}
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+/// Stores the codes of the chunk's `elements` elements: as many bytes of
+/// `words` as they take.
+void ChunkEmitter::storeData(SmallVector<Value> words, int64_t elements) {
+  int64_t width = getDataStoreBytes(spec, accessBytes);
+  int64_t bits = spec.getDataBits();
+  int64_t total = llvm::divideCeil(elements * bits, 8);
+  // A last byte of one code has zero above it.
+  if (int64_t used = elements * bits % 32; used % 8 != 0) {
+    Value &last = words[elements * bits / 32];
+    last = arith::AndIOp::create(b, last, b.i32((1u << used) - 1));
+  }
+  Value byte;
+  if (spec.rowElements * bits % 8 == 0) {
+    byte = getFirstElement();
+    if (bits == 4)
+      byte = arith::ShRUIOp::create(b, byte, b.i64(1));
+  } else {
+    byte = arith::MulIOp::create(b, getRowNumber(), b.i64(spec.getRowBytes()));
+    byte = arith::AddIOp::create(
+        b, byte, getFirstInRow(ThreadMapping::kChunkElements * bits / 8));
+  }
+  Value pointer = b.offset(arguments.data, b.getI8Type(), byte);
+  for (int64_t done = 0; done < total;) {
+    int64_t size =
+        std::min<int64_t>(width, llvm::bit_floor<uint64_t>(total - done));
+    Value piece;
+    if (size < kWordBytes) {
+      piece = arith::ShRUIOp::create(b, words[done / kWordBytes],
+                                     b.i32(done % kWordBytes * 8));
+      piece = arith::TruncIOp::create(b, b.getIntegerType(size * 8), piece);
+    } else {
+      piece = b.pack(
+          ArrayRef<Value>(words).slice(done / kWordBytes, size / kWordBytes));
+    }
+    b.store(piece, b.offset(pointer, b.getI8Type(), b.i64(done)), size);
+    done += size;
+  }
+}
+
+/// Stores the scale bytes of the `blocks` blocks of the chunk, and of its
+/// padding where scales are swizzled. Missing ones are zero.
+void ChunkEmitter::storeScales(SmallVector<Value, 2> pairs, int64_t blocks) {
+  int64_t rowBlocks = spec.getBlocksPerRow();
+  int64_t chunkBlocks = mapping.chunkBlocks;
+  int64_t stored = spec.swizzled ? chunkBlocks : blocks;
+  Value address =
+      spec.swizzled ? getSwizzledScaleAddress(b, arguments.scale, rowTiles,
+                                              position, rowBlocks, chunkBlocks)
+                    : getLinearScaleAddress(b, arguments.scale, arguments.rows,
+                                            position, rowBlocks, chunkBlocks);
+  Value zero = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
+  pairs.resize(llvm::divideCeil(stored, 2), zero);
+  storeScaleBytes(b, pairs, address, stored,
+                  getScaleStoreBytes(spec, chunkBlocks));
+}
+
+void ChunkEmitter::storeZeroScales() { storeScales({}, 0); }
+
+} // namespace blockscale

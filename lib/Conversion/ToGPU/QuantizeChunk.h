@@ -1,0 +1,73 @@
+//===- QuantizeChunk.h - What a thread quantizes ----------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZECHUNK_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZECHUNK_H
+
+#include "QuantizeSpec.h"
+#include "ScaleStore.h"
+#include "ThreadMapping.h"
+
+namespace blockscale {
+
+/// Emits the work of a thread on the chunk at `position`.
+class ChunkEmitter {
+public:
+  /// `rowTiles` is ceil(rows / 128), for swizzled scales.
+  ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
+               const target::Chip &chip, const QuantizeOperands &arguments,
+               ChunkPosition position, mlir::Value rowTiles);
+
+  /// Quantizes a chunk of `elements` elements. What no group covers gets zeros.
+  void emit(int64_t elements);
+
+  /// Scales of a chunk of padding.
+  void storeZeroScales();
+
+private:
+  /// Data words, and scale bytes in pairs, of consecutive blocks.
+  struct Codes {
+    llvm::SmallVector<mlir::Value> words;
+    llvm::SmallVector<mlir::Value, 2> pairs;
+  };
+
+  mlir::Value getRowNumber();
+  mlir::Value getFirstElement();
+  mlir::Value getFirstInRow(int64_t perChunk);
+  int64_t countBlocks(int64_t elements) const;
+
+  llvm::SmallVector<mlir::Value> findGroups(int64_t elements);
+  void emitGroups(int64_t elements, llvm::ArrayRef<mlir::Value> groups);
+
+  mlir::Value loadGlobal(mlir::Value group);
+  llvm::SmallVector<BlockElements> loadBlocks(int64_t elements);
+  llvm::SmallVector<mlir::Value> loadAmaxes(int64_t blocks);
+  std::unique_ptr<QuantizeLeaf> createLeaf();
+  Codes quantize(llvm::ArrayRef<BlockElements> inputs, int64_t first,
+                 mlir::Value group);
+  Codes quantizeApart(llvm::ArrayRef<BlockElements> inputs,
+                      llvm::ArrayRef<mlir::Value> groups);
+  void clearUncovered(Codes &codes, llvm::ArrayRef<mlir::Value> groups);
+
+  void storeData(llvm::SmallVector<mlir::Value> words, int64_t elements);
+  void storeScales(llvm::SmallVector<mlir::Value, 2> pairs, int64_t blocks);
+
+  KernelBuilder &b;
+  const QuantizeSpec &spec;
+  ThreadMapping mapping;
+  std::unique_ptr<CvtEmitter> cvt;
+  int64_t accessBytes;
+  QuantizeOperands arguments;
+  ChunkPosition position;
+  mlir::Value rowTiles;
+  /// Those of the chunk, where they are an operand.
+  llvm::SmallVector<mlir::Value> givenAmaxes;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZECHUNK_H
