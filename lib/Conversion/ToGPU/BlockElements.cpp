@@ -64,6 +64,13 @@ BlockElements BlockElements::load(KernelBuilder &b, Value pointer, Type type,
   return block;
 }
 
+BlockElements BlockElements::fromWords(ArrayRef<Value> words, Type type) {
+  BlockElements block;
+  block.isBf16 = type.isBF16();
+  block.words.assign(words.begin(), words.end());
+  return block;
+}
+
 /// The NaN-propagating maximum of the elements of `vectors` by halving.
 static Value reduceMaximum(KernelBuilder &b, ArrayRef<Value> vectors,
                            int64_t stopAt) {

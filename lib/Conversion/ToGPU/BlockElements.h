@@ -22,6 +22,11 @@ public:
                             mlir::Type type, int64_t count, int64_t present,
                             int64_t loadBytes);
 
+  /// A block of `words`, vectors of 32-bit words.
+  static BlockElements fromWords(llvm::ArrayRef<mlir::Value> words,
+                                 mlir::Type type);
+  llvm::ArrayRef<mlir::Value> getWords() const { return words; }
+
   /// max |x| as f32. NaN propagates.
   mlir::Value computeAmax(KernelBuilder &b) const;
 

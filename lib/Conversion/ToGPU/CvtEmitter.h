@@ -23,7 +23,9 @@ public:
   virtual ~CvtEmitter();
 
   /// Codes of consecutive elements as memory holds them, the first in the low
-  /// bits: eight of E2M1, four of other formats.
+  /// bits: eight of E2M1, four of other formats. Elements are results of
+  /// arithmetic, of which NaN has no sign (PTX ISA, "Floating Point
+  /// Instructions").
   virtual mlir::Value encodeWord(KernelBuilder &b,
                                  numerics::ElementFormat format,
                                  mlir::ValueRange elements) = 0;

@@ -104,12 +104,12 @@ void createQuantizeLaunch(ImplicitLocOpBuilder &b, gpu::GPUFuncOp kernel,
   Value matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
 
   requireOperandSizes(b, operands);
-  ThreadMapping mapping(spec);
-  Value paddedRows = rows;
+  ThreadMapping mapping(spec, chip);
+  Value lines = rows;
   if (spec.swizzled)
-    paddedRows = b.createOrFold<arith::MulIOp>(ceilDiv(rows, kTileRows),
-                                               index(kTileRows));
-  Value groups = ceilDiv(paddedRows, mapping.rowsPerGroup);
+    lines = b.createOrFold<arith::MulIOp>(ceilDiv(rows, kTileRows),
+                                          index(ThreadMapping::kRowStride));
+  Value groups = ceilDiv(lines, mapping.linesPerGroup);
   gpu::KernelDim3 grid;
   // An empty grid is not launched (docs/LaunchPlan.md).
   grid.x = b.createOrFold<arith::MulIOp>(groups, index(mapping.blocksPerGroup));

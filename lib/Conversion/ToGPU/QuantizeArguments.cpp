@@ -44,7 +44,7 @@ SmallVector<QuantizeArgument> getQuantizeArguments(MLIRContext *context,
   Type size = IntegerType::get(context, 64);
   Type f32 = Float32Type::get(context);
   int64_t accessBytes = getAccessBytes(chip);
-  int64_t chunkBlocks = ThreadMapping(spec).chunkBlocks;
+  int64_t chunkBlocks = ThreadMapping(spec, chip).chunkBlocks;
   SmallVector<QuantizeArgument> arguments = {
       {&QuantizeOperands::x, pointer, getLoadBytes(spec, accessBytes)},
       {&QuantizeOperands::data, pointer, getDataStoreBytes(spec, accessBytes)},

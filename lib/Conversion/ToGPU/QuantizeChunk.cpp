@@ -12,6 +12,7 @@
 #include "RandomWords.h"
 #include "blockscale/Numerics/Philox.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -24,7 +25,7 @@ ChunkEmitter::ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
                            const target::Chip &chip,
                            const QuantizeOperands &arguments,
                            ChunkPosition position, Value rowTiles)
-    : b(b), spec(spec), mapping(spec), cvt(createCvtEmitter(chip)),
+    : b(b), spec(spec), mapping(spec, chip), cvt(createCvtEmitter(chip)),
       accessBytes(getAccessBytes(chip)), arguments(arguments),
       position(position), rowTiles(rowTiles) {}
 
@@ -46,8 +47,7 @@ Value ChunkEmitter::getRowNumber() {
 Value ChunkEmitter::getFirstElement() {
   Value before =
       arith::MulIOp::create(b, getRowNumber(), b.i64(spec.rowElements));
-  return arith::AddIOp::create(b, before,
-                               getFirstInRow(ThreadMapping::kChunkElements));
+  return arith::AddIOp::create(b, before, getFirstInRow(mapping.chunkElements));
 }
 
 /// The first of the chunk's items in a row where full chunks have `perChunk`.
@@ -73,7 +73,7 @@ SmallVector<Value> ChunkEmitter::findGroups(int64_t elements) {
     for (int64_t i = 0, size = spec.getBlockElements();
          i < countBlocks(elements); ++i) {
       bool isWhole = (i + 1) * size <= elements;
-      Value first = getFirstInRow(ThreadMapping::kChunkElements);
+      Value first = getFirstInRow(mapping.chunkElements);
       last.push_back(
           isWhole ? arith::AddIOp::create(b, first, b.i64((i + 1) * size - 1))
                         .getResult()
@@ -188,9 +188,19 @@ SmallVector<BlockElements> ChunkEmitter::loadBlocks(int64_t elements) {
   // The first element of the chunk among all elements.
   Value element =
       arith::MulIOp::create(b, getRowNumber(), b.i64(spec.rowElements));
-  element = arith::AddIOp::create(b, element,
-                                  getFirstInRow(ThreadMapping::kChunkElements));
+  element =
+      arith::AddIOp::create(b, element, getFirstInRow(mapping.chunkElements));
   Value pointer = b.offset(arguments.x, spec.inputType, element);
+  SmallVector<BlockElements> inputs = isStaged(elements)
+                                          ? loadStagedBlocks(pointer)
+                                          : loadOwnBlocks(pointer, elements);
+  if (spec.amaxIsGiven)
+    givenAmaxes = loadAmaxes(inputs.size());
+  return inputs;
+}
+
+SmallVector<BlockElements> ChunkEmitter::loadOwnBlocks(Value pointer,
+                                                       int64_t elements) {
   int64_t blockElements = spec.getBlockElements();
   int64_t blockBytes = blockElements * spec.getInputBytes();
   SmallVector<BlockElements> inputs;
@@ -200,8 +210,35 @@ SmallVector<BlockElements> ChunkEmitter::loadBlocks(int64_t elements) {
         spec.inputType, blockElements,
         std::min(blockElements, elements - i * blockElements),
         getLoadBytes(spec, accessBytes)));
-  if (spec.amaxIsGiven)
-    givenAmaxes = loadAmaxes(inputs.size());
+  return inputs;
+}
+
+SmallVector<BlockElements> ChunkEmitter::loadStagedBlocks(Value pointer) {
+  int64_t bytes = mapping.chunkElements * spec.getInputBytes();
+  SmallVector<Type> types(bytes / WarpStage::kPieceBytes,
+                          VectorType::get({4}, b.getI32Type()));
+  auto branch = scf::IfOp::create(b, types, isFullWarp,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(
+        b, stage->load(b, pointer, bytes,
+                       getRunStride(spec.inputType.getIntOrFloatBitWidth())));
+    b.setInsertionPointToStart(branch.elseBlock());
+    SmallVector<Value> words;
+    for (const BlockElements &own :
+         loadOwnBlocks(pointer, mapping.chunkElements))
+      llvm::append_range(words, own.getWords());
+    scf::YieldOp::create(b, words);
+  }
+  SmallVector<Value> words = branch.getResults();
+  SmallVector<BlockElements> inputs;
+  size_t blockWords = words.size() / mapping.chunkBlocks;
+  for (int64_t i = 0; i < mapping.chunkBlocks; ++i)
+    inputs.push_back(BlockElements::fromWords(
+        ArrayRef<Value>(words).slice(i * blockWords, blockWords),
+        spec.inputType));
   return inputs;
 }
 
@@ -245,7 +282,7 @@ ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
   if (spec.stochastic)
     random.emplace(
         b, arguments.rng, getRowNumber(), spec.rowElements,
-        getFirstInRow(ThreadMapping::kChunkElements / numerics::kRandomGroup));
+        getFirstInRow(mapping.chunkElements / numerics::kRandomGroup));
   Codes codes;
   for (auto [i, input] : llvm::enumerate(inputs)) {
     int64_t size = spec.getBlockElements();
@@ -266,7 +303,6 @@ ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
 /// Stores the codes of the chunk's `elements` elements: as many bytes of
 /// `words` as they take.
 void ChunkEmitter::storeData(SmallVector<Value> words, int64_t elements) {
-  int64_t width = getDataStoreBytes(spec, accessBytes);
   int64_t bits = spec.getDataBits();
   int64_t total = llvm::divideCeil(elements * bits, 8);
   // A last byte of one code has zero above it.
@@ -282,20 +318,30 @@ void ChunkEmitter::storeData(SmallVector<Value> words, int64_t elements) {
   } else {
     byte = arith::MulIOp::create(b, getRowNumber(), b.i64(spec.getRowBytes()));
     byte = arith::AddIOp::create(
-        b, byte, getFirstInRow(ThreadMapping::kChunkElements * bits / 8));
+        b, byte, getFirstInRow(mapping.chunkElements * bits / 8));
   }
   Value pointer = b.offset(arguments.data, b.getI8Type(), byte);
-  for (int64_t done = 0; done < total;) {
+  if (!isStaged(elements))
+    return storeOwnData(words, pointer, total);
+  cpu::emitIf(
+      b, isFullWarp,
+      [&] { stage->store(b, words, pointer, getRunStride(bits)); },
+      [&] { storeOwnData(words, pointer, total); });
+}
+
+void ChunkEmitter::storeOwnData(ArrayRef<Value> words, Value pointer,
+                                int64_t bytes) {
+  int64_t width = getDataStoreBytes(spec, accessBytes);
+  for (int64_t done = 0; done < bytes;) {
     int64_t size =
-        std::min<int64_t>(width, llvm::bit_floor<uint64_t>(total - done));
+        std::min<int64_t>(width, llvm::bit_floor<uint64_t>(bytes - done));
     Value piece;
     if (size < kWordBytes) {
       piece = arith::ShRUIOp::create(b, words[done / kWordBytes],
                                      b.i32(done % kWordBytes * 8));
       piece = arith::TruncIOp::create(b, b.getIntegerType(size * 8), piece);
     } else {
-      piece = b.pack(
-          ArrayRef<Value>(words).slice(done / kWordBytes, size / kWordBytes));
+      piece = b.pack(words.slice(done / kWordBytes, size / kWordBytes));
     }
     b.store(piece, b.offset(pointer, b.getI8Type(), b.i64(done)), size);
     done += size;

@@ -11,6 +11,7 @@
 #include "QuantizeSpec.h"
 #include "ScaleStore.h"
 #include "ThreadMapping.h"
+#include "WarpStage.h"
 
 namespace blockscale {
 
@@ -21,6 +22,13 @@ public:
   ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
                const target::Chip &chip, const QuantizeOperands &arguments,
                ChunkPosition position, mlir::Value rowTiles);
+
+  /// Lets full warps, where the i1 `isFullWarp` holds, move their full chunks
+  /// through shared memory.
+  void useStage(WarpStage &stage, mlir::Value isFullWarp) {
+    this->stage = &stage;
+    this->isFullWarp = isFullWarp;
+  }
 
   /// Quantizes a chunk of `elements` elements. What no group covers gets zeros.
   void emit(int64_t elements);
@@ -45,6 +53,9 @@ private:
 
   mlir::Value loadGlobal(mlir::Value group);
   llvm::SmallVector<BlockElements> loadBlocks(int64_t elements);
+  llvm::SmallVector<BlockElements> loadOwnBlocks(mlir::Value pointer,
+                                                 int64_t elements);
+  llvm::SmallVector<BlockElements> loadStagedBlocks(mlir::Value pointer);
   llvm::SmallVector<mlir::Value> loadAmaxes(int64_t blocks);
   std::unique_ptr<QuantizeLeaf> createLeaf();
   Codes quantize(llvm::ArrayRef<BlockElements> inputs, int64_t first,
@@ -54,6 +65,15 @@ private:
   void clearUncovered(Codes &codes, llvm::ArrayRef<mlir::Value> groups);
 
   void storeData(llvm::SmallVector<mlir::Value> words, int64_t elements);
+  void storeOwnData(llvm::ArrayRef<mlir::Value> words, mlir::Value pointer,
+                    int64_t bytes);
+  bool isStaged(int64_t elements) const {
+    return stage && elements == mapping.chunkElements;
+  }
+  /// Bytes between the rows of a line, of elements of so many bits.
+  int64_t getRunStride(int64_t bits) const {
+    return ThreadMapping::kRowStride * spec.rowElements * bits / 8;
+  }
   void storeScales(llvm::SmallVector<mlir::Value, 2> pairs, int64_t blocks);
 
   KernelBuilder &b;
@@ -64,6 +84,8 @@ private:
   QuantizeOperands arguments;
   ChunkPosition position;
   mlir::Value rowTiles;
+  WarpStage *stage = nullptr;
+  mlir::Value isFullWarp;
   /// Those of the chunk, where they are an operand.
   llvm::SmallVector<mlir::Value> givenAmaxes;
 };

@@ -9,6 +9,7 @@
 #include "QuantizeArguments.h"
 #include "QuantizeChunk.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -23,7 +24,7 @@ public:
   QuantizeKernelEmitter(gpu::GPUFuncOp kernel, const QuantizeSpec &spec,
                         const target::Chip &chip);
 
-  void emit();
+  void emit(gpu::GPUFuncOp kernel);
 
 private:
   /// Emits `body` to run where the i1 `condition` holds, and `otherwise`, if
@@ -35,7 +36,10 @@ private:
   Value getBlockNumber(gpu::Dimension dimension);
   void emitPosition();
 
+  Value isChunkBelow(int64_t bound);
+  Value isFullWarp();
   void emitRow(ChunkEmitter &chunk);
+  void emitZeroScales(ChunkEmitter &chunk);
   void emitPadding(ChunkEmitter &chunk);
 
   const QuantizeSpec &spec;
@@ -44,6 +48,8 @@ private:
   KernelBuilder b;
 
   QuantizeOperands arguments;
+  /// i32 number in the thread block.
+  Value thread;
   ChunkPosition position;
   /// ceil(rows / 128).
   Value rowTiles;
@@ -54,7 +60,7 @@ private:
 QuantizeKernelEmitter::QuantizeKernelEmitter(gpu::GPUFuncOp kernel,
                                              const QuantizeSpec &spec,
                                              const target::Chip &chip)
-    : spec(spec), chip(chip), mapping(spec),
+    : spec(spec), chip(chip), mapping(spec, chip),
       b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.front())) {
   for (auto [argument, value] :
        llvm::zip_equal(getQuantizeArguments(kernel.getContext(), spec, chip),
@@ -88,24 +94,42 @@ Value QuantizeKernelEmitter::getBlockNumber(gpu::Dimension dimension) {
 }
 
 void QuantizeKernelEmitter::emitPosition() {
-  Value thread = arith::IndexCastUIOp::create(
+  thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(),
       gpu::ThreadIdOp::create(b, gpu::Dimension::x,
                               b.getIndexAttr(ThreadMapping::kThreads)));
-  Value block = getBlockNumber(gpu::Dimension::x);
-  Value blocksPerGroup = b.i32(mapping.blocksPerGroup);
-  Value group = arith::DivUIOp::create(b, block, blocksPerGroup);
-  Value inGroup = arith::RemUIOp::create(b, block, blocksPerGroup);
-  inGroup = arith::MulIOp::create(b, inGroup, b.i32(ThreadMapping::kThreads));
-  inGroup = arith::AddIOp::create(b, inGroup, thread);
-
-  Value chunksPerRow = b.i32(mapping.chunksPerRow);
-  position.chunk = arith::RemUIOp::create(b, inGroup, chunksPerRow);
-  position.row =
-      arith::MulIOp::create(b, b.zext64(group), b.i64(mapping.rowsPerGroup));
-  position.row = arith::AddIOp::create(
-      b, position.row,
-      b.zext64(arith::DivUIOp::create(b, inGroup, chunksPerRow)));
+  auto split = [&](Value value, int64_t by) -> std::pair<Value, Value> {
+    return {arith::DivUIOp::create(b, value, b.i32(by)),
+            arith::RemUIOp::create(b, value, b.i32(by))};
+  };
+  auto mulAdd = [&](Value x, int64_t y, Value z) -> Value {
+    Value product = arith::MulIOp::create(b, x, b.i32(y));
+    return arith::AddIOp::create(b, product, z);
+  };
+  auto [warp, lane] = split(thread, ThreadMapping::kLanes);
+  auto [group, block] =
+      split(getBlockNumber(gpu::Dimension::x), mapping.blocksPerGroup);
+  Value unit =
+      mulAdd(block, mapping.unitsPerBlock, spec.swizzled ? warp : thread);
+  auto [lineInGroup, unitInLine] = split(unit, mapping.unitsPerLine);
+  Value line =
+      arith::MulIOp::create(b, b.zext64(group), b.i64(mapping.linesPerGroup));
+  line = arith::AddIOp::create(b, line, b.zext64(lineInGroup));
+  if (spec.swizzled) {
+    // Row 128 * tile + 32 * run + line in the tile.
+    auto [run, chunk] = split(lane, mapping.runLanes);
+    constexpr int64_t stride = ThreadMapping::kRowStride;
+    Value tile = arith::AndIOp::create(b, line, b.i64(-stride));
+    tile = arith::MulIOp::create(b, tile, b.i64(kTileRows / stride - 1));
+    position.row = arith::AddIOp::create(b, line, tile);
+    position.row = arith::AddIOp::create(
+        b, position.row,
+        b.zext64(arith::MulIOp::create(b, run, b.i32(stride))));
+    position.chunk = mulAdd(unitInLine, mapping.runLanes, chunk);
+  } else {
+    position.row = line;
+    position.chunk = unitInLine;
+  }
   position.matrix = b.i64(0);
   if (!spec.batched)
     return;
@@ -115,7 +139,21 @@ void QuantizeKernelEmitter::emitPosition() {
   position.matrix = arith::AddIOp::create(b, z, y);
 }
 
-void QuantizeKernelEmitter::emit() {
+/// Whether all lanes of the warp have a full chunk.
+Value QuantizeKernelEmitter::isFullWarp() {
+  Value hasChunk = isBelow(position.row, arguments.rows);
+  auto require = [&](Value holds) {
+    if (holds)
+      hasChunk = arith::AndIOp::create(b, hasChunk, holds);
+  };
+  require(isChunkBelow(mapping.fullChunks));
+  if (spec.batched)
+    require(isBelow(position.matrix, arguments.matrices));
+  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(0xFFFFFFFF), hasChunk,
+                                  NVVM::VoteSyncKind::all);
+}
+
+void QuantizeKernelEmitter::emit(gpu::GPUFuncOp kernel) {
   emitPosition();
   Value matrixExists;
   if (spec.batched)
@@ -126,6 +164,13 @@ void QuantizeKernelEmitter::emit() {
         arith::ShRUIOp::create(b, rowTiles, b.i64(llvm::Log2_64(kTileRows)));
   }
   ChunkEmitter chunk(b, spec, chip, arguments, position, rowTiles);
+  std::optional<WarpStage> stage;
+  if (mapping.isStaged) {
+    stage.emplace(b, kernel, thread, ThreadMapping::kThreads,
+                  mapping.chunkElements * spec.getInputBytes(),
+                  mapping.runLanes);
+    chunk.useStage(*stage, isFullWarp());
+  }
   auto emitData = [&] { emitRow(chunk); };
   auto emitRest = [&] { emitPadding(chunk); };
   emitIf(matrixExists, [&] {
@@ -138,37 +183,48 @@ void QuantizeKernelEmitter::emit() {
   gpu::ReturnOp::create(b);
 }
 
+/// Null where it holds for all threads of a line.
+Value QuantizeKernelEmitter::isChunkBelow(int64_t bound) {
+  if (bound == mapping.getPlacesPerRow(spec))
+    return {};
+  return isBelow(position.chunk, b.i32(bound));
+}
+
 /// A row that holds data: full chunks, then the tail, then padding.
 void QuantizeKernelEmitter::emitRow(ChunkEmitter &chunk) {
-  auto isChunkBelow = [&](int64_t bound) -> Value {
-    if (bound == mapping.chunksPerRow)
-      return {};
-    return isBelow(position.chunk, b.i32(bound));
+  int64_t chunks = mapping.fullChunks + (mapping.tailElements != 0 ? 1 : 0);
+  auto emitRest = [&] {
+    if (chunks != mapping.chunksPerRow)
+      emitZeroScales(chunk);
   };
   auto emitTail = [&] {
     if (mapping.tailElements == 0)
-      return chunk.storeZeroScales();
+      return emitRest();
     emitIf(
-        isChunkBelow(mapping.fullChunks + 1),
-        [&] { chunk.emit(mapping.tailElements); },
-        [&] { chunk.storeZeroScales(); });
+        isChunkBelow(chunks), [&] { chunk.emit(mapping.tailElements); },
+        emitRest);
   };
   if (mapping.fullChunks == 0)
     return emitTail();
   emitIf(
       isChunkBelow(mapping.fullChunks),
-      [&] { chunk.emit(ThreadMapping::kChunkElements); }, emitTail);
+      [&] { chunk.emit(mapping.chunkElements); }, emitTail);
+}
+
+/// Scales of a chunk of padding; threads beyond the last one have none.
+void QuantizeKernelEmitter::emitZeroScales(ChunkEmitter &chunk) {
+  emitIf(isChunkBelow(mapping.chunksPerRow), [&] { chunk.storeZeroScales(); });
 }
 
 /// A row below the last one: scales only, in its tile.
 void QuantizeKernelEmitter::emitPadding(ChunkEmitter &chunk) {
   Value end = arith::MulIOp::create(b, rowTiles, b.i64(kTileRows));
-  emitIf(isBelow(position.row, end), [&] { chunk.storeZeroScales(); });
+  emitIf(isBelow(position.row, end), [&] { emitZeroScales(chunk); });
 }
 
 void emitQuantizeKernel(gpu::GPUFuncOp kernel, const QuantizeSpec &spec,
                         const target::Chip &chip) {
-  QuantizeKernelEmitter(kernel, spec, chip).emit();
+  QuantizeKernelEmitter(kernel, spec, chip).emit(kernel);
 }
 
 } // namespace blockscale

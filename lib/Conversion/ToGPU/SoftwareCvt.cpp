@@ -107,8 +107,48 @@ static Value emitCodes(KernelBuilder &b, ElementFormat format,
   return arith::OrIOp::create(b, codes, signs);
 }
 
+/// 1.5 * 2^23: sums with it are rounded to integers, which are in their low
+/// bits.
+static constexpr float kRounder = 0x1.8p23f;
+
+/// Eight E2M1 codes.
+///
+/// The magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6 lie on three lines, of 2, 1 and
+/// 1/2 codes a unit; the code of |x| is the least of the three, each rounded to
+/// an integer, ties to even: all three offsets are even.
+static Value emitE2M1Codes(KernelBuilder &b, ValueRange elements) {
+  const FormatInfo &info = numerics::getFormatInfo(ElementFormat::E2M1);
+  auto contract = arith::FastMathFlags::contract;
+  auto min = [&](Value lhs, Value rhs) -> Value {
+    return arith::MinNumFOp::create(b, lhs, rhs);
+  };
+  Value codes = b.i32(0), signs = b.i32(0);
+  uint32_t surplus = 0;
+  for (Value x : llvm::reverse(elements)) {
+    // That of NaN is the largest code, too.
+    Value magnitude = min(b.abs(x), b.f32(info.maxFinite));
+    auto line = [&](float slope, float offset) -> Value {
+      // The products are exact, so that they may be fused with the sums.
+      Value product =
+          arith::MulFOp::create(b, magnitude, b.f32(slope), contract);
+      return arith::AddFOp::create(b, product, b.f32(kRounder + offset),
+                                   contract);
+    };
+    Value code = min(min(line(2, 0), line(1, 2)), line(0.5f, 4));
+    codes = arith::MulIOp::create(b, codes, b.i32(1u << info.bits));
+    codes = arith::AddIOp::create(b, codes, b.toBits(code));
+    surplus = (surplus << info.bits) + numerics::toBits(kRounder);
+    signs = LLVM::FshlOp::create(b, signs, b.toBits(x), b.i32(info.bits));
+  }
+  codes = arith::SubIOp::create(b, codes, b.i32(surplus));
+  signs = arith::AndIOp::create(b, signs, b.i32(repeat(8, info.bits)));
+  return arith::OrIOp::create(b, codes, signs);
+}
+
 Value SoftwareCvtEmitter::encodeWord(KernelBuilder &b, ElementFormat format,
                                      ValueRange elements) {
+  if (format == ElementFormat::E2M1)
+    return emitE2M1Codes(b, elements);
   return emitCodes(b, format, elements);
 }
 

@@ -7,6 +7,7 @@
 
 #include "ThreadMapping.h"
 #include "ScaleStore.h"
+#include "WarpStage.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -14,17 +15,35 @@
 
 namespace blockscale {
 
-ThreadMapping::ThreadMapping(const QuantizeSpec &spec)
-    : chunkBlocks(kChunkElements / spec.getBlockElements()),
-      fullChunks(spec.rowElements / kChunkElements),
-      tailElements(spec.rowElements % kChunkElements) {
+/// Conversions to 8 bits by `cvt` leave most of the time to memory. The lanes
+/// of a warp must not part, as they do between groups.
+static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
+  return !chip.hasWideGlobalAccess() && chip.hasFp8Cvt() &&
+         numerics::getFormatInfo(spec.format).bits == 8 &&
+         spec.groupDim == GroupDim::None &&
+         spec.getRowBytes() % WarpStage::kPieceBytes == 0;
+}
+
+ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
+    : isStaged(canStage(spec, chip)),
+      chunkElements(isStaged || chip.hasWideGlobalAccess() ? 64 : 32),
+      chunkBlocks(chunkElements / spec.getBlockElements()),
+      fullChunks(spec.rowElements / chunkElements),
+      tailElements(spec.rowElements % chunkElements) {
   int64_t rowBlocks = spec.getBlocksPerRow();
   int64_t columns =
       spec.swizzled ? llvm::alignTo(rowBlocks, kTileCols) : rowBlocks;
   chunksPerRow = llvm::divideCeil(columns, chunkBlocks);
-  int64_t common = std::gcd(chunksPerRow, kThreads);
-  rowsPerGroup = kThreads / common;
-  blocksPerGroup = chunksPerRow / common;
+  // Rows follow each other only where nothing is between their full chunks.
+  if (!spec.swizzled && chunksPerRow != fullChunks)
+    isStaged = false;
+  runLanes = spec.swizzled ? kLanes * kRowStride / kTileRows : kLanes;
+  unitsPerBlock = spec.swizzled ? kThreads / kLanes : kThreads;
+  unitsPerLine =
+      spec.swizzled ? llvm::divideCeil(chunksPerRow, runLanes) : chunksPerRow;
+  int64_t common = std::gcd(unitsPerLine, unitsPerBlock);
+  linesPerGroup = unitsPerBlock / common;
+  blocksPerGroup = unitsPerLine / common;
 }
 
 } // namespace blockscale

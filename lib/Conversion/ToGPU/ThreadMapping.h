@@ -26,23 +26,46 @@
 
 namespace blockscale {
 
+///
+/// A line is what is handled together: with linear scales a row, a chunk a
+/// thread. Tiled scales keep rows together that are 32 apart; there a line is
+/// four such rows, and a warp handles eight chunks of each, so that it does not
+/// scatter what it stores of a tile of scales.
 struct ThreadMapping {
   static constexpr int64_t kThreads = 128;
-  static constexpr int64_t kChunkElements = 64;
+  static constexpr int64_t kLanes = 32;
+  /// Rows between those of a line of tiled scales, and lines of a tile.
+  static constexpr int64_t kRowStride = 32;
   /// Largest number of thread blocks along y and z (CUDA).
   static constexpr int64_t kMaxGridY = 65535;
 
-  explicit ThreadMapping(const QuantizeSpec &spec);
+  ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip);
 
-  /// Blocks of a full chunk: 4 of 16 elements or 2 of 32.
+  /// Whether full warps move their chunks through shared memory. It costs an
+  /// instruction an element, which pays where little else is done with it, and
+  /// caches have no wider accesses to serve.
+  bool isStaged;
+  /// Of a full chunk.
+  int64_t chunkElements;
   int64_t chunkBlocks;
   /// Full chunks of a row, and elements in the one after them.
   int64_t fullChunks;
   int64_t tailElements;
   /// Chunks of a row with threads, those of padding included.
   int64_t chunksPerRow;
-  int64_t rowsPerGroup;
+  /// Lanes of a warp whose chunks follow each other in memory.
+  int64_t runLanes;
+  /// Threads or, of tiled scales, warps of a thread block and of a line. The
+  /// lines of a group fill whole thread blocks.
+  int64_t unitsPerBlock;
+  int64_t unitsPerLine;
+  int64_t linesPerGroup;
   int64_t blocksPerGroup;
+
+  /// Chunks that the threads of a line have places for.
+  int64_t getPlacesPerRow(const QuantizeSpec &spec) const {
+    return unitsPerLine * (spec.swizzled ? runLanes : 1);
+  }
 };
 
 } // namespace blockscale

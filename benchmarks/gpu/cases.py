@@ -1,0 +1,100 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is timed on a GPU: functions, their shapes and their bars."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SWIZZLED = "#blockscale.layout<swizzle_128x4>"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function of x, bf16 and of the last two or three dimensions of `shape`.
+
+    `bar` is the least share of the rate of a copy of the same bytes, or None.
+    """
+
+    name: str
+    text: str
+    shape: tuple
+    bar: float = None
+    has_global_scale: bool = False
+    group: str = ""
+
+    @property
+    def module(self):
+        return f"func.func @{self.name}{self.text}"
+
+    @property
+    def label(self):
+        return f"{self.group}, {'x'.join(map(str, self.shape))}"
+
+    def arguments(self):
+        x = bf16_bits(self.shape)
+        return [x, np.array(2.0**-6, np.float32)] if self.has_global_scale else [x]
+
+
+def bf16_bits(shape):
+    """Equal on every machine and for every version of NumPy: only the stream of the bit
+    generator is guaranteed. Magnitudes between 2^-9 and 2^7, signs and mantissas
+    uniform."""
+    count = int(np.prod(shape))
+    raw = np.random.PCG64(2026).random_raw((count + 3) // 4).view(np.uint16)[:count]
+    bits = (raw & 0x807F) + (((raw >> 7 & 15) + 118) << 7)
+    return bits.astype(np.uint16).reshape(shape)
+
+
+def quantize(shape, block, recipe, data, scale, scale_shape, swizzled, global_scale=False):
+    sizes = "x".join(map(str, shape))
+    layout = f", {SWIZZLED}" if swizzled else ""
+    result = (f"tensor<{sizes}x{data}>, "
+              f"tensor<{'x'.join(map(str, scale_shape))}x{scale}{layout}>")
+    given = ", %g: tensor<f32>" if global_scale else ""
+    operand = "global_scale(%g : tensor<f32>)" if global_scale else ""
+    return (f"(%x: tensor<{sizes}xbf16>{given}) -> ({result}) {{\n"
+            f"  %q, %s = blockscale.quantize %x block [{block[0]}, {block[1]}] recipe {recipe} "
+            f"{operand}\n      : tensor<{sizes}xbf16> -> {result}\n"
+            f"  return %q, %s : {result}\n}}\n")
+
+
+def mxfp8_rows(shape, swizzled=True, bar=None, recipe="rceil"):
+    m, k = shape
+    name = f"mxfp8_1x32_{recipe}{'_swizzled' if swizzled else ''}"
+    text = quantize(shape, (1, 32), recipe, "f8E4M3FN", "f8E8M0FNU", (m, k // 32), swizzled)
+    return Case(f"{name}_{m}x{k}", text, shape, bar,
+                group=f"MXFP8 1x32 {recipe}{', swizzled' if swizzled else ''}")
+
+
+def nvfp4_rows(shape, swizzled=True, bar=None):
+    m, k = shape
+    text = quantize(shape, (1, 16), "torchao", "f4E2M1FN", "f8E4M3FN", (m, k // 16), swizzled, True)
+    name = f"nvfp4_1x16_two_level{'_swizzled' if swizzled else ''}"
+    return Case(f"{name}_{m}x{k}", text, shape, bar, has_global_scale=True,
+                group=f"NVFP4 1x16, global scale given{', swizzled' if swizzled else ''}")
+
+
+def mxfp8_columns(shape, block, bar=None):
+    *batch, m, k = shape
+    scales = (*batch, m // 32, k // block[1])
+    text = quantize(shape, block, "rceil", "f8E4M3FN", "f8E8M0FNU", scales, False)
+    name = f"mxfp8_{block[0]}x{block[1]}_{'x'.join(map(str, shape))}"
+    return Case(name, text, shape, bar, group=f"MXFP8 {block[0]}x{block[1]} rceil")
+
+
+LARGE = [(8192, 5120), (14336, 16384)]
+EXPERTS = [(8, 8192, 5120), (8, 7168, 2048)]
+# From 2^20 to 2^24 elements, where launches count: at most 1.25 times the copy's time.
+SMALL = [(256, 4096), (1024, 4096), (4096, 4096)]
+OTHERS = [(8192, 11328), (11328, 8192)]
+
+CASES = (
+    [mxfp8_rows(shape, bar=0.92) for shape in LARGE]
+    + [nvfp4_rows(shape, bar=0.85) for shape in LARGE]
+    + [mxfp8_rows(shape, swizzled=False) for shape in LARGE]
+    + [nvfp4_rows(shape, swizzled=False) for shape in LARGE]
+    + [mxfp8_columns(shape, block, bar=0.75) for block in [(32, 1), (32, 32)] for shape in EXPERTS]
+    + [make(shape, bar=0.8) for make in (mxfp8_rows, nvfp4_rows) for shape in SMALL]
+    + [make(shape) for make in (mxfp8_rows, nvfp4_rows) for shape in OTHERS]
+)

@@ -1,0 +1,157 @@
+//===- WarpStage.cpp - Shared memory between lanes and memory -------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Piece p of lane l lies at place l * pieces + (p xor f(l)). A shared memory
+// access of 16 bytes is done for eight lanes at a time, which must differ in
+// the low three bits of the place: f makes them differ where each lane accesses
+// a piece of its own, and keeps them different where they access neighbours.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpStage.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+static constexpr int64_t kLanes = 32;
+static constexpr uint32_t kAllLanes = 0xFFFFFFFF;
+/// Places that one access reaches without conflict.
+static constexpr int64_t kPhase = 8;
+static constexpr int64_t kWords = WarpStage::kPieceBytes / 4;
+
+/// f(lane) = (lane >> shift) & mask.
+static int64_t getShift(int64_t pieces) {
+  return llvm::Log2_64(kPhase / std::min(pieces, kPhase));
+}
+static int64_t getMask(int64_t pieces) { return std::min(pieces, kPhase) - 1; }
+
+static Value shiftRight(KernelBuilder &b, Value value, int64_t amount) {
+  return arith::ShRUIOp::create(b, value, b.i32(amount));
+}
+static Value bitAnd(KernelBuilder &b, Value value, int64_t mask) {
+  return arith::AndIOp::create(b, value, b.i32(mask));
+}
+static Value scaled(KernelBuilder &b, Value value, int64_t factor) {
+  return arith::MulIOp::create(b, value, b.i32(factor));
+}
+
+WarpStage::WarpStage(KernelBuilder &b, gpu::GPUFuncOp kernel, Value thread,
+                     int64_t threads, int64_t chunkBytes, int64_t runLanes)
+    : runLanes(runLanes) {
+  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), threads * chunkBytes);
+  OpBuilder outside(kernel);
+  std::string name = (kernel.getName() + "_stage").str();
+  // XORs of places must not leave a chunk.
+  LLVM::GlobalOp::create(outside, b.getLoc(), type, /*isConstant=*/false,
+                         LLVM::Linkage::Internal, name, Attribute(),
+                         /*alignment=*/kPhase * kPieceBytes, /*addrSpace=*/3);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), 3);
+  Value all = LLVM::AddressOfOp::create(b, pointer, name);
+  lane = bitAnd(b, thread, kLanes - 1);
+  Value warp = shiftRight(b, thread, llvm::Log2_64(kLanes));
+  memory = b.offset(all, b.getI8Type(), scaled(b, warp, kLanes * chunkBytes));
+}
+
+SmallVector<Value> WarpStage::getOwn(KernelBuilder &b, int64_t pieces) {
+  Value first = scaled(b, lane, pieces);
+  Value turn =
+      bitAnd(b, shiftRight(b, lane, getShift(pieces)), getMask(pieces));
+  first = arith::OrIOp::create(b, first, turn);
+  SmallVector<Value> places;
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    Value place = arith::XOrIOp::create(b, first, b.i32(piece));
+    places.push_back(
+        b.offset(memory, b.getI8Type(), scaled(b, place, kPieceBytes)));
+  }
+  return places;
+}
+
+SmallVector<Value> WarpStage::getMoved(KernelBuilder &b, int64_t pieces) {
+  // The owner is lane / pieces, and of every further step lanes on.
+  Value owner = shiftRight(b, lane, llvm::Log2_64(pieces));
+  Value turn =
+      bitAnd(b, shiftRight(b, owner, getShift(pieces)), getMask(pieces));
+  Value first = arith::XOrIOp::create(b, lane, turn);
+  SmallVector<Value> places;
+  for (int64_t step = 0; step < pieces; ++step) {
+    int64_t owners = step * (kLanes / pieces);
+    int64_t stepTurn = owners >> getShift(pieces) & getMask(pieces);
+    Value place = arith::XOrIOp::create(b, first, b.i32(stepTurn));
+    Value address =
+        b.offset(memory, b.getI8Type(), scaled(b, place, kPieceBytes));
+    places.push_back(
+        b.offset(address, b.getI8Type(), b.i64(step * kLanes * kPieceBytes)));
+  }
+  return places;
+}
+
+SmallVector<Value> WarpStage::getMovedAddresses(KernelBuilder &b, Value pointer,
+                                                int64_t pieces,
+                                                int64_t runStride) {
+  auto product = [&](Value value, int64_t factor) -> Value {
+    return arith::MulIOp::create(b, b.zext64(value), b.i64(factor));
+  };
+  // Both the lanes that own chunks and the pieces that lanes move come in runs.
+  auto offset = [&](int64_t lanes, int64_t bytes) -> Value {
+    if (lanes >= kLanes)
+      return product(lane, bytes);
+    Value run = shiftRight(b, lane, llvm::Log2_64(lanes));
+    return arith::AddIOp::create(b, product(run, runStride),
+                                 product(bitAnd(b, lane, lanes - 1), bytes));
+  };
+  int64_t runPieces = runLanes * pieces;
+  Value move = arith::SubIOp::create(b, offset(runPieces, kPieceBytes),
+                                     offset(runLanes, pieces * kPieceBytes));
+  Value first = b.offset(pointer, b.getI8Type(), move);
+  SmallVector<Value> addresses;
+  for (int64_t step = 0; step < pieces; ++step) {
+    int64_t piece = step * kLanes;
+    int64_t at =
+        piece / runPieces * runStride + piece % runPieces * kPieceBytes;
+    addresses.push_back(b.offset(first, b.getI8Type(), b.i64(at)));
+  }
+  return addresses;
+}
+
+SmallVector<Value> WarpStage::load(KernelBuilder &b, Value pointer,
+                                   int64_t chunkBytes, int64_t runStride) {
+  int64_t pieces = chunkBytes / kPieceBytes;
+  for (auto [from, to] :
+       llvm::zip_equal(getMovedAddresses(b, pointer, pieces, runStride),
+                       getMoved(b, pieces)))
+    NVVM::CpAsyncOp::create(b, to, from, kPieceBytes,
+                            NVVM::LoadCacheModifierKind::CG, Value());
+  NVVM::CpAsyncCommitGroupOp::create(b);
+  NVVM::CpAsyncWaitGroupOp::create(b, 0);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  auto type = VectorType::get({kWords}, b.getI32Type());
+  SmallVector<Value> words;
+  for (Value place : getOwn(b, pieces))
+    words.push_back(b.load(type, place, kPieceBytes));
+  return words;
+}
+
+void WarpStage::store(KernelBuilder &b, ArrayRef<Value> words, Value pointer,
+                      int64_t runStride) {
+  int64_t pieces = words.size() / kWords;
+  // Others may still read what the pieces replace.
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  for (auto [i, place] : llvm::enumerate(getOwn(b, pieces)))
+    b.store(b.pack(words.slice(i * kWords, kWords)), place, kPieceBytes);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  auto type = VectorType::get({kWords}, b.getI32Type());
+  for (auto [to, from] :
+       llvm::zip_equal(getMovedAddresses(b, pointer, pieces, runStride),
+                       getMoved(b, pieces)))
+    b.store(b.load(type, from, kPieceBytes), to, kPieceBytes);
+}
+
+} // namespace blockscale
