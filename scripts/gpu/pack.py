@@ -8,7 +8,8 @@ driver, Python and NumPy, and nothing else:
   python3 FOLDER/run.py                                # there
 
 The tests are the golden arrays (test/Conformance), and every kind of kernel with the
-bytes that the CPU computes (sm100_kernels.py and gpu_*.py in test/Execution/Inputs).
+bytes that the CPU computes (sm100_kernels.py, patch_kernels.py and gpu_*.py in
+test/Execution/Inputs).
 """
 
 import argparse
@@ -31,6 +32,7 @@ CALLS_OF_A_BUNDLE = 24
 sys.path.insert(0, str(ROOT / "test/Execution/Inputs"))
 os.environ["PATH"] = f"{BUILD / 'bin'}:{os.environ['PATH']}"
 
+import patch_kernels  # noqa: E402
 import sm100_kernels  # noqa: E402
 
 
@@ -74,10 +76,13 @@ def pack_kernels(folder, chips, every):
     """One call of each kind, in bundles of some. Returns their number."""
     with tempfile.TemporaryDirectory(prefix="pack-") as temporary:
         work = Path(temporary)
-        kinds = [kind for kind in list(sm100_kernels.kinds())[::every]
-                 if not kind.refusal(chips[0])]
-        calls = [calls[i % 2] for i, calls in
-                 enumerate(sm100_kernels.draw_calls(kinds, work, None))]
+        calls = []
+        for kinds, draw in ((sm100_kernels.kinds(), sm100_kernels.draw_calls),
+                            (patch_kernels.patch_kinds(), patch_kernels.draw_calls)):
+            kinds = [kind for kind in list(kinds)[::every] if not kind.refusal(chips[0])]
+            place = work / f"in{len(calls)}"
+            place.mkdir()
+            calls += [each[i % 2] for i, each in enumerate(draw(kinds, place, None))]
         parts = sm100_kernels.divided(calls, CALLS_OF_A_BUNDLE)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for done in [pool.submit(sm100_kernels.compute_on_cpu, part, work / f"cpu{i}", "host")

@@ -18,9 +18,10 @@ def refusal(operation):
         return None
     if operation.name != "quantize":
         return f"no kernel for {operation.name}"
-    form = operation.details["form"]
-    if form.block[0] != 1 or form.transposed:
-        return "no kernel for blocks of several rows"
+    if operation.details["form"].block[0] != 1:
+        for name in operation.details["given"]:
+            if name in ("rng", "offsets"):
+                return f"no kernel for {name} and blocks of several rows"
     layout = operation.results[1].type.layout
     if layout and layout.groups:
         return "no kernel for grouped layouts"

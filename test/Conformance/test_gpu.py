@@ -36,9 +36,15 @@ class RefusalTest(unittest.TestCase):
         self.assertIsNone(self.quantize(k=40, recipe="te_4over6_mse"))
         self.assertIsNone(self.quantize(MXFP6_E2M3, "floor"))
 
+    def test_blocks_of_several_rows_have_kernels(self):
+        self.assertIsNone(self.quantize(form=Form((16, 16))))
+        self.assertIsNone(self.quantize(form=Form((16, 1), transposed=True), layout=SWIZZLED))
+        self.assertIsNone(self.quantize(recipe="te", k=40, form=Form((16, 16))))
+
     def test_other_forms_have_none(self):
         for reason, options in {
-            "blocks of several rows": dict(form=Form((16, 16))),
+            "offsets and blocks of several rows": dict(
+                form=Form((16, 16)), operands={"offsets": Tensor((2,), "i32")}),
             "grouped layouts": dict(layout=Layout(groups=2),
                                     operands={"offsets": Tensor((2,), "i32")}),
         }.items():

@@ -24,10 +24,9 @@ public:
   void setGlobal(KernelBuilder &b, Value global) override;
   Scales computeScales(KernelBuilder &b, ValueRange amaxes,
                        ArrayRef<BlockElements> blocks) override;
+  Value scale(KernelBuilder &b, Value elements, Value factors) override;
 
 protected:
-  Value scale(KernelBuilder &b, Value elements, Value factor) override;
-
   numerics::ElementFormat getFormat() const override {
     return numerics::ElementFormat::E2M1;
   }
@@ -55,9 +54,9 @@ void FourOverSixLeaf::setGlobal(KernelBuilder &b, Value value) {
   global = cpu::emitGlobalFactors(b, recipe, known, value);
 }
 
-Value FourOverSixLeaf::scale(KernelBuilder &b, Value elements, Value factor) {
+Value FourOverSixLeaf::scale(KernelBuilder &b, Value elements, Value factors) {
   int64_t size = cast<VectorType>(elements.getType()).getNumElements();
-  Value scaled = arith::MulFOp::create(b, elements, b.splat(factor, size));
+  Value scaled = arith::MulFOp::create(b, elements, factors);
   // -0 + 0 is +0; every other sum with 0 is exact.
   return arith::AddFOp::create(b, scaled, b.f32Splat(0.0f, size));
 }

@@ -39,6 +39,20 @@ static Value encodeFp6Pair(KernelBuilder &b, Type type, Value low, Value high) {
                                             /*relu=*/false, type);
 }
 
+/// An i32 that `text` computes from f32 operands. `nvvm.inline_ptx` takes no
+/// constants among them.
+static Value emitAsm(KernelBuilder &b, StringRef text, ValueRange operands) {
+  std::string constraints = "=r";
+  for (size_t i = 0; i < operands.size(); ++i)
+    constraints += ",f";
+  return LLVM::InlineAsmOp::create(
+             b, b.getI32Type(), operands, text, constraints,
+             /*has_side_effects=*/false, /*is_align_stack=*/false,
+             LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+             /*operand_attrs=*/ArrayAttr())
+      .getResult(0);
+}
+
 static Value encodeFp8Pair(KernelBuilder &b, Type type, Value low, Value high) {
   return NVVM::ConvertF32x2ToF8x2Op::create(
       b, b.getI16Type(), high, low, NVVM::FPRoundingMode::RN,
@@ -99,10 +113,7 @@ public:
       Value high = encodeFp6Pair(b, type, elements[2], elements[3]);
       return b.bitcast(b.getI32Type(), b.pack({low, high}));
     }
-    return NVVM::InlinePtxOp::create(b, b.getI32Type(), elements,
-                                     /*readWriteArgs=*/ValueRange(),
-                                     kEncodeE2M1x8, /*predicate=*/Value())
-        .getResult(0);
+    return emitAsm(b, kEncodeE2M1x8, elements);
   }
 
   Value encodeE8M0RoundUpPair(KernelBuilder &b, Value low, Value high,

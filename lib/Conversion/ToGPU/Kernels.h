@@ -26,6 +26,8 @@ llvm::LogicalResult lowerKernel(SwizzleOp op, LaunchSite &site);
 
 /// A swizzle with a grouped layout on one side.
 void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site);
+/// Of blocks of several rows.
+llvm::LogicalResult lowerPatchKernel(QuantizeOp op, LaunchSite &site);
 
 } // namespace blockscale
 

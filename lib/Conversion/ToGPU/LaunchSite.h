@@ -67,6 +67,8 @@ public:
               llvm::ArrayRef<Argument> arguments,
               llvm::function_ref<void(KernelBuilder &, mlir::ValueRange)> body);
 
+  const target::Chip &getChip() const { return chip; }
+
   mlir::ImplicitLocOpBuilder b;
   /// Sizes of buffers, and rules that they must keep.
   cpu::CallSite call;

@@ -66,9 +66,12 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
                                  const target::Chip &chip) {
   Operation *op = kernel.getSingleOp();
   // Other numbers of ops are refused there.
-  if (!op || isa<QuantizeOp>(op))
+  auto quantize = dyn_cast_or_null<QuantizeOp>(op);
+  if (!op || (quantize && quantize.getBlock()[0] == 1))
     return lowerQuantize(kernel, module, chip);
   LaunchSite site(kernel, module, chip);
+  if (quantize)
+    return failed(site.verify()) ? failure() : lowerPatchKernel(quantize, site);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<AmaxOp, DequantizeOp, GlobalScaleOp, HadamardOp, ScaleSweepOp,
             SwizzleOp>([&](auto op) {

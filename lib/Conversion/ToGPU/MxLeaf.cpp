@@ -25,12 +25,11 @@ public:
   Scales computeScales(KernelBuilder &b, ValueRange amaxes,
                        ArrayRef<BlockElements> blocks) override;
 
-protected:
-  Value scale(KernelBuilder &b, Value elements, Value factor) override {
-    int64_t size = cast<VectorType>(elements.getType()).getNumElements();
-    return arith::MulFOp::create(b, elements, b.splat(factor, size));
+  Value scale(KernelBuilder &b, Value elements, Value factors) override {
+    return arith::MulFOp::create(b, elements, factors);
   }
 
+protected:
   numerics::ElementFormat getFormat() const override { return format; }
 
 private:

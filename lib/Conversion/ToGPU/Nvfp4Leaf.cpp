@@ -44,10 +44,9 @@ public:
   void setGlobal(KernelBuilder &b, Value global) override;
   Scales computeScales(KernelBuilder &b, ValueRange amaxes,
                        ArrayRef<BlockElements> blocks) override;
+  Value scale(KernelBuilder &b, Value elements, Value factors) override;
 
 protected:
-  Value scale(KernelBuilder &b, Value elements, Value factor) override;
-
   numerics::ElementFormat getFormat() const override {
     return numerics::ElementFormat::E2M1;
   }
@@ -338,9 +337,8 @@ QuantizeLeaf::Scales Nvfp4Leaf::computeScales(KernelBuilder &b,
   return scales;
 }
 
-Value Nvfp4Leaf::scale(KernelBuilder &b, Value elements, Value factor) {
+Value Nvfp4Leaf::scale(KernelBuilder &b, Value elements, Value factors) {
   int64_t size = cast<VectorType>(elements.getType()).getNumElements();
-  Value factors = b.splat(factor, size);
   Value scaled = recipe == Recipe::Modelopt ? div(b, elements, factors)
                                             : mul(b, elements, factors);
   if (numerics::keepsNegativeZero(recipe))

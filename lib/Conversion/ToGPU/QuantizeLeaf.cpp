@@ -16,8 +16,10 @@ QuantizeLeaf::~QuantizeLeaf() = default;
 SmallVector<Value> QuantizeLeaf::encode(KernelBuilder &b,
                                         const BlockElements &block,
                                         Value factor, ValueRange randomWords) {
-  SmallVector<Value> elements =
-      block.mapToF32(b, [&](Value vector) { return scale(b, vector, factor); });
+  SmallVector<Value> elements = block.mapToF32(b, [&](Value vector) {
+    int64_t size = cast<VectorType>(vector.getType()).getNumElements();
+    return scale(b, vector, b.splat(factor, size));
+  });
   int64_t perWord = 32 / numerics::getFormatInfo(getFormat()).storageBits;
   SmallVector<Value> words;
   auto encodeWord = [&](ArrayRef<Value> elements) {

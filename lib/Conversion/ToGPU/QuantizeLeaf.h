@@ -52,11 +52,12 @@ public:
                                         mlir::Value factor,
                                         mlir::ValueRange randomWords);
 
-protected:
-  /// Elements (a vector of f32) as the format's cast takes them.
+  /// Elements (a vector of f32) as the format's cast takes them, each with the
+  /// factor of its block.
   virtual mlir::Value scale(KernelBuilder &b, mlir::Value elements,
-                            mlir::Value factor) = 0;
+                            mlir::Value factors) = 0;
 
+protected:
   virtual numerics::ElementFormat getFormat() const = 0;
 
   CvtEmitter &cvt;

@@ -139,8 +139,6 @@ static LogicalResult verifyFeatures(QuantizeOp quantize,
     return quantize.emitOpError()
            << "is not supported on " << chip.name << " yet: " << what;
   };
-  if (quantize.getBlock()[0] != 1)
-    return refuse("expected blocks of one row");
   LayoutAttr layout = getLayout(quantize.getScale().getType());
   if (layout && layout.isGrouped())
     return refuse("expected no grouped layout");

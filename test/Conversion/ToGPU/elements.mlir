@@ -28,8 +28,8 @@
 // CHECK: %[[E2:.+]] = llvm.extractelement %[[EVENS]][%c1_i32
 // CHECK: %[[E3:.+]] = llvm.extractelement %[[ODDS]][%c1_i32
 // The first source of cvt goes to the high half.
-// CHECK: nvvm.inline_ptx "{ .reg .b8 b0, b1, b2, b3; cvt.rn.satfinite.e2m1x2.f32 b0, $2, $1; cvt.rn.satfinite.e2m1x2.f32 b1, $4, $3;
-// CHECK-SAME: mov.b32 $0, {b0, b1, b2, b3}; }" ro(%[[E0]], %[[E1]], %[[E2]], %[[E3]],
+// CHECK: llvm.inline_asm {{.*}}"{ .reg .b8 b0, b1, b2, b3; cvt.rn.satfinite.e2m1x2.f32 b0, $2, $1; cvt.rn.satfinite.e2m1x2.f32 b1, $4, $3;
+// CHECK-SAME: mov.b32 $0, {b0, b1, b2, b3}; }", "=r,f,f,f,f,f,f,f,f" %[[E0]], %[[E1]], %[[E2]], %[[E3]],
 func.func @bf16(%x: memref<?x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
   blockscale.kernel ins(%x : memref<?x16xbf16>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
   ^bb0(%lx: tensor<?x16xbf16>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):

@@ -93,7 +93,7 @@ func.func @ceil(%x: memref<?x32xbf16>, %q: memref<?x32xf8E5M2>, %s: memref<?x1xf
 // CHECK: %[[EXPONENT:.+]] = arith.shrui %[[UP]], %c23_i32
 // CHECK: arith.{{subi|addi}} %[[EXPONENT]], %c{{-?}}2_i32
 // CHECK: arith.cmpi ult, %[[UP]], %c2139095040_i32
-// CHECK: nvvm.inline_ptx {{.+}}cvt.rn.satfinite.e2m1x2.f32
+// CHECK: llvm.inline_asm {{.+}}cvt.rn.satfinite.e2m1x2.f32
 func.func @even(%x: memref<?x32xbf16>, %q: memref<?x16xi8>, %s: memref<?x1xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x16xi8>, memref<?x1xf8E8M0FNU>) {
   ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf4E2M1FN>, %ls: tensor<?x1xf8E8M0FNU>):

@@ -1,4 +1,4 @@
-// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_80 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,SM80 --implicit-check-not=nvvm.convert --implicit-check-not=inline_ptx
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_80 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,SM80 --implicit-check-not=nvvm.convert --implicit-check-not=inline_asm
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_89 --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,FP8
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_90a --canonicalize --cse | FileCheck %s --check-prefixes=CHECK,FP8
 

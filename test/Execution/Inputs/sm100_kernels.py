@@ -238,7 +238,7 @@ def divided(calls, size):
     return [calls[i:i + size] for i in range(0, len(calls), size)]
 
 
-def run(options, expect):
+def run(options, expect, kinds, draw_calls):
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
     chip = options.target
@@ -271,7 +271,7 @@ def run(options, expect):
                 expect.record(f"{schedule}: {call.kind}", first_difference(call.wanted, got))
 
 
-def main():
+def main(kinds, draw_calls):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="where to compile")
@@ -280,9 +280,9 @@ def main():
     parser.add_argument("--seed", type=int, help="of sizes at random and of the schedule")
     parser.add_argument("--cpu", default="host", help="to compare with")
     expect = Expectations()
-    run(parser.parse_args(), expect)
+    run(parser.parse_args(), expect, kinds, draw_calls)
     expect.finish()
 
 
 if __name__ == "__main__":
-    main()
+    main(kinds, draw_calls)

@@ -1,13 +1,13 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every kind of quantizer: those that have a kernel on GPUs, and those that the
-compiler refuses there (docs/Lowering.md, section 8)."""
+"""Every kind of quantizer in blocks of one row: those that have a kernel on GPUs, and
+those that the compiler refuses there (docs/Lowering.md, section 8)."""
 
 import itertools
 from dataclasses import dataclass
 from random import Random
 
-from block_shapes import CODECS, MX_FORMS, MX_RECIPES, NVFP4_FORMS, NVFP4_RECIPES, Op, tensor
+from block_shapes import CODECS, MX_RECIPES, NVFP4_RECIPES, Op, tensor
 
 FOUR_OVER_SIX = ("te_4over6_mae", "te_4over6_mse")
 TAKE_TAILS = ("te", "modelopt", *FOUR_OVER_SIX)
@@ -51,7 +51,6 @@ class Kind(Op):
         reasons = (
             (self.x == "f16", "operand #0 must be ranked tensor of bfloat16 type or 32-bit float "
                               "values"),
-            (self.block[0] != 1, f"{not_yet}blocks of one row"),
             (self.dynamic[-1], f"expected a static last dimension on {chip}"))
         return next((message for holds, message in reasons if holds), None)
 
@@ -132,7 +131,6 @@ def kinds(seed=None):
             yield from few(1, rounded_at_random((nvfp4, recipe), (shape,)))
             yield from few(1, groups((nvfp4, recipe), shape[1:], ("block_amax", "rng")))
         yield from few(1, groups((nvfp4, recipe), shape[1:]))
-    yield from other_blocks()
 
 
 def given_amaxes(recipe, shape):
@@ -158,15 +156,3 @@ def groups(which, shape, more=()):
         yield build(*which, x=x, swizzled=swizzled, shape=shape, source=source, form=form,
                     dynamic=(not is_static, False), extra=(*more, "offsets"),
                     group_dim=group_dim)
-
-
-def other_blocks():
-    """Blocks of several rows."""
-    builders = [(NVFP4_FORMS, nvfp4, (recipe,)) for recipe in NVFP4_RECIPES]
-    builders += [(MX_FORMS, mx, which) for which in itertools.product(MX_RECIPES, CODECS)]
-    for forms, builder, which in builders:
-        for block, transposed, scale_dim, any_layout in forms:
-            for swizzled in (False, True)[:1 + any_layout]:
-                if block[0] != 1:
-                    yield builder(*which, shape=(64, 96), block=block, transposed=transposed,
-                                  scale_dim=scale_dim, swizzled=swizzled)

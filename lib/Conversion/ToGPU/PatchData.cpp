@@ -1,0 +1,229 @@
+//===- PatchData.cpp - Codes of a patch and their places ------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PatchData.h"
+#include "DeviceCode.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using cpu::add;
+using cpu::getIndex;
+using cpu::mul;
+
+static constexpr int64_t kWordBytes = 4;
+/// Adjacent codes of a thread.
+static constexpr int64_t kLineBytes = 16;
+
+namespace {
+
+class PatchDataEmitter {
+public:
+  PatchDataEmitter(KernelBuilder &b, const PatchSpec &spec,
+                   const PatchPosition &position, CvtEmitter &cvt, Value data)
+      : b(b), spec(spec), position(position), cvt(cvt), data(data) {}
+
+  void emitRows(function_ref<SmallVector<Value>(int64_t)> scale);
+  void emitColumns(function_ref<SmallVector<Value>(int64_t)> scale);
+
+private:
+  void exchangeHalves(SmallVector<SmallVector<Value>> &lines, Value isBehind,
+                      int64_t mask);
+  SmallVector<Value> encode(ValueRange elements);
+  /// Stores the words of 16 bytes in pieces of `width`, those that `exists`,
+  /// given the first byte, says. It may give null for all.
+  void store(ArrayRef<Value> words, Value address, int64_t width,
+             function_ref<Value(int64_t)> exists);
+  Value getAddress(Value row, Value rowBytes, Value element);
+  /// Zeros in the place of `elements` that do not exist, where a byte may have
+  /// one that does and one that does not.
+  Value keepIf(Value exists, Value element) {
+    return arith::SelectOp::create(b, exists, element, b.f32(0.0f));
+  }
+
+  KernelBuilder &b;
+  const PatchSpec &spec;
+  const PatchPosition &position;
+  CvtEmitter &cvt;
+  Value data;
+};
+
+} // namespace
+
+SmallVector<Value> PatchDataEmitter::encode(ValueRange elements) {
+  size_t perWord = 32 / spec.getDataBits();
+  SmallVector<Value> words;
+  for (ValueRange rest = elements; !rest.empty();
+       rest = rest.drop_front(perWord))
+    words.push_back(cvt.encodeWord(b, spec.format, rest.take_front(perWord)));
+  return words;
+}
+
+/// Address of an element of a row of codes.
+Value PatchDataEmitter::getAddress(Value row, Value rowBytes, Value element) {
+  Value byte = cpu::div(b, mul(b, element, spec.getDataBits()), 8);
+  return emitAddress(b, data, b.getI8Type(),
+                     add(b, mul(b, row, rowBytes), byte));
+}
+
+void PatchDataEmitter::store(ArrayRef<Value> words, Value address,
+                             int64_t width,
+                             function_ref<Value(int64_t)> exists) {
+  int64_t size = static_cast<int64_t>(words.size()) * kWordBytes;
+  for (int64_t byte = 0; byte < size; byte += width) {
+    auto emitPiece = [&] {
+      Value value = words[byte / kWordBytes];
+      if (width > kWordBytes) {
+        value = b.pack(words.slice(byte / kWordBytes, width / kWordBytes));
+      } else if (width < kWordBytes) {
+        value = arith::ShRUIOp::create(b, value, b.i32(byte % kWordBytes * 8));
+        value = arith::TruncIOp::create(b, b.getIntegerType(width * 8), value);
+      }
+      b.store(value, b.offset(address, b.getI8Type(), b.i64(byte)), width);
+    };
+    if (Value condition = exists(byte))
+      cpu::emitIf(b, condition, emitPiece);
+    else
+      emitPiece();
+  }
+}
+
+void PatchDataEmitter::emitRows(
+    function_ref<SmallVector<Value>(int64_t)> scale) {
+  int64_t bits = spec.getDataBits();
+  bool splitsBytes = spec.columns * bits % 8 != 0;
+  auto encodeRow = [&](int64_t i) {
+    SmallVector<Value> elements = scale(i);
+    if (splitsBytes)
+      for (int64_t j = 1; j < spec.patchColumns; j += 2)
+        elements[j] = keepIf(position.hasColumn(b, spec, j), elements[j]);
+    return encode(elements);
+  };
+  PatchPosition place = position;
+  SmallVector<SmallVector<Value>> lines;
+  if (spec.exchangesCodes()) {
+    for (int64_t i = 0; i < spec.patchRows; ++i)
+      lines.push_back(encodeRow(i));
+    Value inPair = cpu::rem(b, position.laneColumn, 2);
+    exchangeHalves(lines, isBelow(b, getIndex(b, 0), inPair), /*mask=*/1);
+    place.column = cpu::sub(b, place.column, mul(b, inPair, spec.patchColumns));
+    place.row = add(b, place.row, mul(b, inPair, spec.patchRows / 2));
+  }
+
+  int64_t bytes = llvm::divideCeil(spec.columns * bits, 8);
+  Value rowBytes = getIndex(b, bytes);
+  Value first = add(b, mul(b, place.matrix, place.rows), place.row);
+  Value address = getAddress(first, rowBytes, place.column);
+  Value inRow = cpu::div(b, mul(b, place.column, bits), 8);
+  Value hasColumn = place.hasColumn(b, spec, 0);
+  auto exists = [&](int64_t byte) -> Value {
+    if (spec.storeBytes == kLineBytes)
+      return {};
+    return isBelow(b, add(b, inRow, getIndex(b, byte)), rowBytes);
+  };
+  int64_t count = spec.patchRows / (spec.exchangesCodes() ? 2 : 1);
+  int64_t unit = std::min(count, spec.getRowUnit());
+  for (int64_t begin = 0; begin < count; begin += unit) {
+    Value hasUnit = arith::AndIOp::create(b, place.hasRow(b, begin), hasColumn);
+    cpu::emitIf(b, hasUnit, [&] {
+      for (int64_t i = begin; i < begin + unit; ++i)
+        store(lines.empty() ? encodeRow(i) : lines[i],
+              emitAddress(b, address, b.getI8Type(), getIndex(b, i * bytes)),
+              spec.storeBytes, exists);
+    });
+  }
+}
+
+/// Of lines of codes this thread keeps one half, and the one whose lane differs
+/// by `mask`, whose patch is before or behind, the other: as long as both.
+void PatchDataEmitter::exchangeHalves(SmallVector<SmallVector<Value>> &lines,
+                                      Value isBehind, int64_t mask) {
+  size_t half = lines.size() / 2;
+  SmallVector<SmallVector<Value>> kept(half);
+  for (size_t i = 0; i < half; ++i) {
+    SmallVector<Value> behind;
+    for (auto [first, second] : llvm::zip_equal(lines[i], lines[half + i])) {
+      Value mine = arith::SelectOp::create(b, isBehind, second, first);
+      Value given = arith::SelectOp::create(b, isBehind, first, second);
+      Value taken = emitShuffle(b, given, mask);
+      kept[i].push_back(arith::SelectOp::create(b, isBehind, taken, mine));
+      behind.push_back(arith::SelectOp::create(b, isBehind, mine, taken));
+    }
+    llvm::append_range(kept[i], behind);
+  }
+  lines = std::move(kept);
+}
+
+void PatchDataEmitter::emitColumns(
+    function_ref<SmallVector<Value>(int64_t)> scale) {
+  bool splitsBytes = spec.rowTails && spec.getDataBits() < 8;
+  SmallVector<SmallVector<Value>> columns(spec.patchColumns);
+  for (int64_t i = 0; i < spec.patchRows; ++i) {
+    Value hasRow = splitsBytes ? position.hasRow(b, i) : Value();
+    for (auto [column, element] : llvm::zip_equal(columns, scale(i)))
+      column.push_back(hasRow ? keepIf(hasRow, element) : element);
+  }
+  for (SmallVector<Value> &column : columns)
+    column = encode(column);
+
+  PatchPosition place = position;
+  if (spec.exchangesCodes()) {
+    Value inPair = cpu::rem(b, position.laneRow, 2);
+    exchangeHalves(columns, isBelow(b, getIndex(b, 0), inPair),
+                   spec.getLaneColumns());
+    place.row = cpu::sub(b, place.row, mul(b, inPair, spec.patchRows));
+    place.column = add(b, place.column, mul(b, inPair, spec.patchColumns / 2));
+  }
+
+  Value rowBytes = cpu::ceilDiv(b, mul(b, place.rows, spec.getDataBits()), 8);
+  Value first = add(b, mul(b, place.matrix, spec.columns), place.column);
+  auto emitAll = [&](int64_t width) {
+    for (size_t j = 0; j < columns.size(); ++j) {
+      ArrayRef<Value> column = columns[j];
+      Value row = add(b, first, getIndex(b, j));
+      Value address = getAddress(row, rowBytes, place.row);
+      auto emitColumn = [&] {
+        store(column, address, width, [&](int64_t byte) -> Value {
+          if (width == spec.storeBytes)
+            return {};
+          return place.hasRow(b, byte * 8 / spec.getDataBits());
+        });
+      };
+      if (spec.hasColumnTails())
+        cpu::emitIf(b, place.hasColumn(b, spec, j), emitColumn);
+      else
+        emitColumn();
+    }
+  };
+  // Rows that exist together have so many bytes.
+  int64_t unit = spec.rowTails ? 1 : spec.block[0];
+  int64_t unitBytes = std::max<int64_t>(unit * spec.getDataBits() / 8, 1);
+  Value exists =
+      arith::AndIOp::create(b, place.hasRow(b, 0), place.hasColumn(b, spec, 0));
+  cpu::emitIf(b, exists, [&] {
+    if (unitBytes >= spec.storeBytes)
+      return emitAll(spec.storeBytes);
+    // Where rows are aligned to the widest store, they end where one does.
+    Value left = cpu::rem(b, rowBytes, spec.storeBytes);
+    cpu::emitIf(
+        b, isBelow(b, left, getIndex(b, 1)), [&] { emitAll(spec.storeBytes); },
+        [&] { emitAll(unitBytes); });
+  });
+}
+
+void emitPatchData(KernelBuilder &b, const PatchSpec &spec,
+                   const PatchPosition &position, CvtEmitter &cvt, Value data,
+                   function_ref<SmallVector<Value>(int64_t)> scale) {
+  PatchDataEmitter emitter(b, spec, position, cvt, data);
+  if (spec.transposed)
+    emitter.emitColumns(scale);
+  else
+    emitter.emitRows(scale);
+}
+
+} // namespace blockscale

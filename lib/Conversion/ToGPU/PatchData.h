@@ -1,0 +1,25 @@
+//===- PatchData.h - Codes of a patch and their places ----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHDATA_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHDATA_H
+
+#include "PatchElements.h"
+
+namespace blockscale {
+
+/// Stores the codes of a patch at `data`, in rows of x or, transposed, in rows
+/// of x's columns. `scale(row)` gives the scaled elements of a row of the patch
+/// in order.
+void emitPatchData(
+    KernelBuilder &b, const PatchSpec &spec, const PatchPosition &position,
+    CvtEmitter &cvt, mlir::Value data,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(int64_t)> scale);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHDATA_H

@@ -1,0 +1,258 @@
+//===- PatchElements.cpp - A patch in registers ---------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PatchElements.h"
+#include "DeviceCode.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using cpu::add;
+using cpu::getIndex;
+using cpu::mul;
+
+static constexpr int64_t kWordBytes = 4;
+/// Words of a vector.
+static constexpr int64_t kWords = 4;
+static constexpr uint32_t kAllLanes = 0xFFFFFFFF;
+
+Value PatchPosition::hasRow(KernelBuilder &b, int64_t i) const {
+  return isBelow(b, add(b, row, getIndex(b, i)), rows);
+}
+
+Value PatchPosition::hasColumn(KernelBuilder &b, const PatchSpec &spec,
+                               int64_t j) const {
+  return isBelow(b, add(b, column, getIndex(b, j)), getIndex(b, spec.columns));
+}
+
+Value emitShuffle(KernelBuilder &b, Value word, int64_t mask) {
+  return NVVM::ShflOp::create(b, word.getType(), b.i32(kAllLanes), word,
+                              b.i32(mask), b.i32(kWarpThreads - 1),
+                              NVVM::ShflKind::bfly,
+                              /*return_value_and_is_valid=*/UnitAttr());
+}
+
+Value emitExchangeMaximum(KernelBuilder &b, Value amax, int64_t mask) {
+  Value other = b.toFloat(emitShuffle(b, b.toBits(amax), mask));
+  return arith::MaximumFOp::create(b, amax, other);
+}
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+/// The type of a piece of a row.
+static Type getPieceType(KernelBuilder &b, int64_t bytes) {
+  if (bytes <= kWordBytes)
+    return b.getIntegerType(bytes * 8);
+  return VectorType::get({bytes / kWordBytes}, b.getI32Type());
+}
+
+/// Vectors of 16 bytes from pieces of 2 to 32 bytes.
+SmallVector<Value> PatchElements::joinPieces(ValueRange pieces) const {
+  SmallVector<Value> words, vectors;
+  for (Value piece : pieces) {
+    auto type = dyn_cast<VectorType>(piece.getType());
+    if (!type) {
+      words.push_back(piece);
+      continue;
+    }
+    for (int64_t i = 0; i < type.getNumElements(); i += kWords) {
+      if (type.getNumElements() >= kWords) {
+        vectors.push_back(b.slice(piece, i, kWords));
+        continue;
+      }
+      words.append({b.extract(piece, 0), b.extract(piece, 1)});
+    }
+  }
+  if (!words.empty() && words.front().getType().isInteger(16)) {
+    SmallVector<Value> halves = std::move(words);
+    words.clear();
+    for (size_t i = 0; i < halves.size(); i += 2)
+      words.push_back(
+          b.bitcast(b.getI32Type(), b.pack({halves[i], halves[i + 1]})));
+  }
+  for (size_t i = 0; i < words.size(); i += kWords)
+    vectors.push_back(b.pack(ArrayRef<Value>(words).slice(i, kWords)));
+  return vectors;
+}
+
+PatchElements::PatchElements(KernelBuilder &b, const PatchSpec &spec,
+                             const PatchPosition &position, Value x)
+    : b(b), isBf16(spec.inputType.isBF16()) {
+  int64_t elementBytes = spec.getInputBytes(), pieceBytes = spec.loadBytes;
+  int64_t rowBytes = spec.columns * elementBytes;
+  int64_t pieces = spec.patchColumns * elementBytes / pieceBytes;
+  bool isZeroed = spec.hasPartialBlocks();
+
+  // Where the pieces lie in their row. All of a patch exist, or any of them.
+  SmallVector<Value> offsets, exists;
+  Value first = mul(b, position.column, elementBytes);
+  auto clamp = [&](Value byte, int64_t size) {
+    return cpu::min(b, byte, getIndex(b, rowBytes - size));
+  };
+  if (!spec.hasColumnTails())
+    first = clamp(first, spec.patchColumns * elementBytes);
+  for (int64_t i = 0; i < pieces; ++i) {
+    Value byte = add(b, first, getIndex(b, i * pieceBytes));
+    if (isZeroed)
+      exists.push_back(isBelow(b, byte, getIndex(b, rowBytes)));
+    if (spec.hasColumnTails())
+      offsets.push_back(clamp(byte, pieceBytes));
+  }
+
+  int64_t unit = spec.getRowUnit();
+  Value last = cpu::sub(b, position.rows, getIndex(b, unit));
+  Value before = mul(b, position.matrix, position.rows);
+  Type type = getPieceType(b, pieceBytes);
+  Type byteType = b.getI8Type();
+  SmallVector<SmallVector<Value>> loaded;
+  for (int64_t i = 0; i < spec.patchRows; ++i) {
+    loaded.emplace_back();
+    Value inUnit = getIndex(b, i % unit);
+    Value row = add(b, position.row, getIndex(b, i - i % unit));
+    row = add(b, before, cpu::min(b, row, last));
+    Value address = emitAddress(b, x, byteType, mul(b, row, rowBytes));
+    if (!spec.hasColumnTails())
+      address = emitAddress(b, address, byteType, first);
+    address = emitAddress(b, address, byteType, mul(b, inUnit, rowBytes));
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      Value offset = spec.hasColumnTails() ? offsets[piece]
+                                           : getIndex(b, piece * pieceBytes);
+      loaded.back().push_back(
+          b.load(type, emitAddress(b, address, byteType, offset), pieceBytes));
+    }
+  }
+  for (auto [i, row] : llvm::enumerate(loaded)) {
+    if (isZeroed) {
+      Value hasRow = position.hasRow(b, static_cast<int64_t>(i));
+      Value zero = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
+      for (auto [piece, hasPiece] : llvm::zip_equal(row, exists)) {
+        Value keeps = arith::AndIOp::create(b, hasRow, hasPiece);
+        piece = arith::SelectOp::create(b, keeps, piece, zero);
+      }
+    }
+    rows.push_back(joinPieces(row));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Amaxes
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> PatchElements::computeColumnAmaxes(int64_t begin,
+                                                      int64_t end) const {
+  auto type = isBf16 ? VectorType::get({2 * kWords}, b.getBF16Type())
+                     : VectorType::get({kWords}, b.getF32Type());
+  SmallVector<Value> amaxes;
+  for (int64_t i = begin; i < end; ++i)
+    for (auto [v, vector] : llvm::enumerate(rows[i])) {
+      Value magnitude = b.abs(b.bitcast(type, vector));
+      if (i == begin)
+        amaxes.push_back(magnitude);
+      else
+        amaxes[v] = arith::MaximumFOp::create(b, amaxes[v], magnitude);
+    }
+  return amaxes;
+}
+
+void PatchElements::exchangeColumnAmaxes(SmallVector<Value> &amaxes,
+                                         int64_t mask) const {
+  auto words = VectorType::get({kWords}, b.getI32Type());
+  for (Value &amax : amaxes) {
+    Value mine = b.bitcast(words, amax);
+    SmallVector<Value> others;
+    for (int64_t i = 0; i < kWords; ++i)
+      others.push_back(emitShuffle(b, b.extract(mine, i), mask));
+    Value other = b.bitcast(amax.getType(), b.pack(others));
+    amax = arith::MaximumFOp::create(b, amax, other);
+  }
+}
+
+/// The f32 of both bf16 of a word: a bf16 is the high half of its f32.
+static std::pair<Value, Value> splitPair(KernelBuilder &b, Value word) {
+  Value low = arith::ShLIOp::create(b, word, b.i32(16));
+  Value high = arith::AndIOp::create(b, word, b.i32(0xFFFF0000u));
+  return {b.toFloat(low), b.toFloat(high)};
+}
+
+SmallVector<Value> PatchElements::extractColumns(ArrayRef<Value> amaxes) const {
+  SmallVector<Value> columns;
+  for (Value vector : amaxes) {
+    Value words = b.bitcast(VectorType::get({kWords}, b.getI32Type()), vector);
+    for (int64_t i = 0; i < kWords; ++i) {
+      Value word = b.extract(words, i);
+      if (!isBf16) {
+        columns.push_back(b.toFloat(word));
+        continue;
+      }
+      auto [low, high] = splitPair(b, word);
+      columns.append({low, high});
+    }
+  }
+  return columns;
+}
+
+Value PatchElements::reduceColumns(ArrayRef<Value> amaxes, int64_t begin,
+                                   int64_t count) const {
+  int64_t perVector = isBf16 ? 2 * kWords : kWords;
+  ArrayRef<Value> part = amaxes.slice(begin / perVector, count / perVector);
+  Value result = part.front();
+  for (Value vector : part.drop_front())
+    result = arith::MaximumFOp::create(b, result, vector);
+  for (int64_t half = perVector / 2; half >= (isBf16 ? 2 : 1); half /= 2)
+    result = arith::MaximumFOp::create(b, b.slice(result, 0, half),
+                                       b.slice(result, half, half));
+  if (!isBf16)
+    return b.extract(result, 0);
+  auto [low, high] = splitPair(b, b.bitcast(b.getI32Type(), result));
+  return arith::MaximumFOp::create(b, low, high);
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+int64_t PatchElements::getVectorsPerRow() const {
+  return static_cast<int64_t>(rows.front().size()) * (isBf16 ? 2 : 1);
+}
+
+int64_t PatchElements::getColumn(int64_t index, int64_t element) const {
+  if (!isBf16)
+    return index * kWords + element;
+  return index / 2 * 2 * kWords + 2 * element + index % 2;
+}
+
+SmallVector<Value>
+PatchElements::mapRow(int64_t row,
+                      function_ref<Value(Value, int64_t)> map) const {
+  auto floats = VectorType::get({kWords}, b.getF32Type());
+  SmallVector<Value> elements(getVectorsPerRow() * kWords);
+  auto append = [&](Value vector, int64_t index) {
+    Value mapped = map(b.bitcast(floats, vector), index);
+    for (int64_t i = 0; i < kWords; ++i)
+      elements[getColumn(index, i)] = b.extract(mapped, i);
+  };
+  int64_t index = 0;
+  for (Value vector : rows[row]) {
+    if (!isBf16) {
+      append(vector, index++);
+      continue;
+    }
+    Value even = arith::ShLIOp::create(b, vector, b.i32Splat(16, kWords));
+    Value odd =
+        arith::AndIOp::create(b, vector, b.i32Splat(0xFFFF0000u, kWords));
+    append(even, index++);
+    append(odd, index++);
+  }
+  return elements;
+}
+
+} // namespace blockscale

@@ -1,0 +1,93 @@
+//===- PatchElements.h - A patch in registers -------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHELEMENTS_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHELEMENTS_H
+
+#include "KernelBuilder.h"
+#include "PatchSpec.h"
+
+namespace blockscale {
+
+/// Where a thread works. Index values, but for the conditions, which are i1.
+struct PatchPosition {
+  mlir::Value matrix;
+  /// Rows of the matrix.
+  mlir::Value rows;
+  /// The first row and column of the warp, and of the patch.
+  mlir::Value warpRow;
+  mlir::Value warpColumn;
+  mlir::Value row;
+  mlir::Value column;
+  /// Number of the thread in its warp, and its place there.
+  mlir::Value lane;
+  mlir::Value laneRow;
+  mlir::Value laneColumn;
+
+  /// Whether row `i`, or column `j`, of the patch exists.
+  mlir::Value hasRow(KernelBuilder &b, int64_t i) const;
+  mlir::Value hasColumn(KernelBuilder &b, const PatchSpec &spec,
+                        int64_t j) const;
+};
+
+/// The elements of a patch as one thread holds them. A row is a list of vectors
+/// of 16 bytes.
+class PatchElements {
+public:
+  /// Loads the patch of a thread whose warp has at least one element. Rows and
+  /// columns that do not exist are loaded from others; where blocks may have
+  /// such a part, it is zero instead.
+  PatchElements(KernelBuilder &b, const PatchSpec &spec,
+                const PatchPosition &position, mlir::Value x);
+
+  /// max |x| of each column of rows [begin, end), NaN above all: vectors like
+  /// those of a row, of elements of x.
+  llvm::SmallVector<mlir::Value> computeColumnAmaxes(int64_t begin,
+                                                     int64_t end) const;
+
+  /// The larger ones of the amaxes of this thread and of the one whose lane
+  /// differs by `mask`.
+  void exchangeColumnAmaxes(llvm::SmallVector<mlir::Value> &amaxes,
+                            int64_t mask) const;
+
+  /// Column amaxes as one f32 each.
+  llvm::SmallVector<mlir::Value>
+  extractColumns(llvm::ArrayRef<mlir::Value> amaxes) const;
+
+  /// The largest of the amaxes of columns [begin, begin + count) as f32.
+  mlir::Value reduceColumns(llvm::ArrayRef<mlir::Value> amaxes, int64_t begin,
+                            int64_t count) const;
+
+  /// A row as f32 is several vectors of four elements. One of the columns that
+  /// vector `index` has.
+  int64_t getVectorsPerRow() const;
+  int64_t getColumn(int64_t index, int64_t element) const;
+
+  /// The elements of a row in order, each as f32 after `map`, which is given
+  /// the vectors of a row and their numbers, and must be elementwise.
+  llvm::SmallVector<mlir::Value>
+  mapRow(int64_t row,
+         llvm::function_ref<mlir::Value(mlir::Value, int64_t)> map) const;
+
+private:
+  llvm::SmallVector<mlir::Value> joinPieces(mlir::ValueRange pieces) const;
+
+  KernelBuilder &b;
+  bool isBf16;
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> rows;
+};
+
+/// The value of the thread whose lane differs by `mask`.
+mlir::Value emitShuffle(KernelBuilder &b, mlir::Value word, int64_t mask);
+
+/// The NaN-propagating maximum of an f32 over both threads.
+mlir::Value emitExchangeMaximum(KernelBuilder &b, mlir::Value amax,
+                                int64_t mask);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHELEMENTS_H

@@ -1,0 +1,212 @@
+//===- PatchScaleTable.cpp - Scales of a warp's patches -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PatchScaleTable.h"
+#include "DeviceCode.h"
+#include "ScaleStore.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace blockscale {
+
+using cpu::add;
+using cpu::div;
+using cpu::getIndex;
+using cpu::mul;
+using cpu::rem;
+
+/// Bytes of a store at most: the columns of a tile.
+static constexpr int64_t kWordBytes = kTileCols;
+/// Words of a thread above which they are stored by a loop.
+static constexpr int64_t kUnrolledWords = 4;
+
+static int64_t getWarpExtent(const PatchSpec &spec, unsigned dim) {
+  return dim == 0 ? spec.getWarpRows() : spec.getWarpColumns();
+}
+
+/// Blocks of a warp along a dimension.
+static int64_t getWarpBlocks(const PatchSpec &spec, unsigned dim) {
+  return getWarpExtent(spec, dim) / spec.block[dim];
+}
+
+int64_t PatchScaleTable::getBytes(const PatchSpec &spec) {
+  return getWarpBlocks(spec, 0) * getWarpBlocks(spec, 1);
+}
+
+/// The widest store of linear scales whose rows have so many bytes, where this
+/// is known.
+static int64_t getStaticWidth(const PatchSpec &spec) {
+  const ScaleExtent &minor = spec.scaleForm[1];
+  int64_t width = std::min(kWordBytes, getWarpBlocks(spec, minor.dim));
+  if (spec.swizzled || minor.dim == 0)
+    return width;
+  return std::gcd(width, llvm::divideCeil(spec.columns, minor.divisor));
+}
+
+int64_t PatchScaleTable::getAlignment(const PatchSpec &spec) {
+  return getStaticWidth(spec);
+}
+
+PatchScaleTable::PatchScaleTable(KernelBuilder &b, const PatchSpec &spec,
+                                 const PatchPosition &position, Value base,
+                                 Value scales)
+    : b(b), spec(spec), position(position), base(base), scales(scales),
+      tableRows(getWarpBlocks(spec, spec.scaleForm[0].dim)),
+      tableColumns(getWarpBlocks(spec, spec.scaleForm[1].dim)),
+      repeats(spec.block[spec.scaleForm[0].dim] / spec.scaleForm[0].divisor) {}
+
+//===----------------------------------------------------------------------===//
+// Filling
+//===----------------------------------------------------------------------===//
+
+void PatchScaleTable::put(ValueRange pairs, int64_t count, int64_t row,
+                          int64_t column, bool down) {
+  auto getBlock = [&](Value lane, int64_t extent, int64_t block, int64_t i) {
+    return add(b, div(b, mul(b, lane, extent), block), getIndex(b, i));
+  };
+  Value blockRow =
+      getBlock(position.laneRow, spec.patchRows, spec.block[0], row);
+  Value blockColumn =
+      getBlock(position.laneColumn, spec.patchColumns, spec.block[1], column);
+  bool alongRows = spec.hasScalesAlongRows();
+  Value first = alongRows ? add(b, mul(b, blockRow, tableColumns), blockColumn)
+                          : add(b, mul(b, blockColumn, tableColumns), blockRow);
+  Value address = emitAddress(b, base, b.getI8Type(), first);
+  if (alongRows != down)
+    return storeScaleBytes(b, pairs, address, count,
+                           std::min<int64_t>(count, 4));
+  for (int64_t i = 0; i < count; ++i) {
+    Value byte = pairs[i / 2];
+    if (i % 2 != 0)
+      byte = arith::ShRUIOp::create(
+          b, byte, arith::ConstantOp::create(b, b.getI16IntegerAttr(8)));
+    b.store(arith::TruncIOp::create(b, b.getI8Type(), byte),
+            b.offset(address, b.getI8Type(), b.i64(i * tableColumns)), 1);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Storing
+//===----------------------------------------------------------------------===//
+
+/// Adjacent scales of a warp, at a row and byte of the warp's part of the
+/// result.
+struct PatchScaleTable::Word {
+  Value row;
+  Value column;
+};
+
+Value PatchScaleTable::getCount(int dimension) {
+  const ScaleExtent &extent = spec.scaleForm[dimension];
+  if (extent.dim == 1)
+    return getIndex(b, llvm::divideCeil(spec.columns, extent.divisor));
+  return cpu::ceilDiv(b, position.rows, extent.divisor);
+}
+
+Value PatchScaleTable::getPlace(int dimension, Value inWarp) {
+  const ScaleExtent &extent = spec.scaleForm[dimension];
+  Value first = extent.dim == 0 ? position.warpRow : position.warpColumn;
+  return add(b, inWarp, div(b, first, extent.divisor));
+}
+
+void PatchScaleTable::emitEachWord(int64_t width,
+                                   function_ref<void(const Word &)> body) {
+  int64_t perRow = tableColumns / width;
+  int64_t count = tableRows * repeats * perRow;
+  auto emitWord = [&](Value index) {
+    body({div(b, index, perRow), mul(b, rem(b, index, perRow), width)});
+  };
+  if (count > kUnrolledWords * kWarpThreads)
+    return cpu::emitLoop(b, position.lane, getIndex(b, count), emitWord,
+                         kWarpThreads);
+  for (int64_t first = 0; first < count; first += kWarpThreads) {
+    Value index = add(b, position.lane, getIndex(b, first));
+    if (first + kWarpThreads <= count)
+      emitWord(index);
+    else
+      cpu::emitIf(b, isBelow(b, index, getIndex(b, count)),
+                  [&] { emitWord(index); });
+  }
+}
+
+Value PatchScaleTable::loadWord(const Word &word, int64_t width, bool isZero) {
+  Type type = b.getIntegerType(width * 8);
+  if (isZero)
+    return arith::ConstantOp::create(b, b.getIntegerAttr(type, 0));
+  Value index = mul(b, div(b, word.row, repeats), tableColumns);
+  index = add(b, index, word.column);
+  return b.load(type, emitAddress(b, base, b.getI8Type(), index), width);
+}
+
+/// Rows of `width` bytes or multiples start where words of that width do.
+void PatchScaleTable::emitLinear(int64_t width, bool isZero) {
+  auto emitWords = [&] {
+    Value rows = getCount(0), columns = getCount(1);
+    emitEachWord(width, [&](const Word &word) {
+      Value row = getPlace(0, word.row), column = getPlace(1, word.column);
+      Value exists = arith::AndIOp::create(b, isBelow(b, row, rows),
+                                           isBelow(b, column, columns));
+      cpu::emitIf(b, exists, [&] {
+        Value at = add(b, mul(b, position.matrix, rows), row);
+        at = add(b, mul(b, at, columns), column);
+        b.store(loadWord(word, width, isZero),
+                emitAddress(b, scales, b.getI8Type(), at), width);
+      });
+    });
+  };
+  if (width == 1 || spec.scaleForm[1].dim == 1)
+    return emitWords();
+  Value left = rem(b, getCount(1), width);
+  Value isAligned = isBelow(b, left, getIndex(b, 1));
+  cpu::emitIf(b, isAligned, emitWords, [&] { emitLinear(width / 2, isZero); });
+}
+
+void PatchScaleTable::emitWords(bool isZero) {
+  int64_t width = getStaticWidth(spec);
+  if (!spec.swizzled)
+    return emitLinear(width, isZero);
+  Value rows = getCount(0), columns = getCount(1);
+  Value rowTiles = cpu::ceilDiv(b, rows, kTileRows);
+  Value columnTiles = cpu::ceilDiv(b, columns, kTileCols);
+  Value paddedRows = mul(b, rowTiles, kTileRows);
+  Value paddedColumns = mul(b, columnTiles, kTileCols);
+  emitEachWord(width, [&](const Word &word) {
+    Value row = getPlace(0, word.row), column = getPlace(1, word.column);
+    Value exists = arith::AndIOp::create(b, isBelow(b, row, paddedRows),
+                                         isBelow(b, column, paddedColumns));
+    cpu::emitIf(b, exists, [&] {
+      Value tile =
+          add(b, mul(b, position.matrix, rowTiles), div(b, row, kTileRows));
+      tile = add(b, mul(b, tile, columnTiles), div(b, column, kTileCols));
+      // Row bits 0-4 choose the 16 bytes, bits 5-6 the 4 bytes among them.
+      Value byte = mul(b, tile, kTileRows * kTileCols);
+      byte = add(b, byte, mul(b, rem(b, row, 32), 16));
+      byte = add(b, byte, mul(b, rem(b, div(b, row, 32), 4), kTileCols));
+      byte = add(b, byte, rem(b, column, kTileCols));
+      Value value = loadWord(word, width, isZero);
+      if (!isZero) {
+        // Rows of padding lie beside those of data.
+        Value zero = loadWord(word, width, /*isZero=*/true);
+        value = arith::SelectOp::create(b, isBelow(b, row, rows), value, zero);
+      }
+      b.store(value, emitAddress(b, scales, b.getI8Type(), byte), width);
+    });
+  });
+}
+
+void PatchScaleTable::emitStore() {
+  NVVM::SyncWarpOp::create(b, b.i32(0xFFFFFFFF));
+  emitWords(/*isZero=*/false);
+}
+
+void PatchScaleTable::emitStoreZeros() { emitWords(/*isZero=*/true); }
+
+} // namespace blockscale

@@ -1,0 +1,113 @@
+//===- PatchSpec.cpp - What a patch kernel computes -----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PatchSpec.h"
+#include "ScaleStore.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace blockscale {
+
+static constexpr int64_t kAccessBytes = 16;
+/// Of a patch, along the rows of the data.
+static constexpr int64_t kPatchSide = 16;
+/// Elements of a warp along the dimension in which scale bytes are adjacent.
+static constexpr int64_t kWarpReach = 128;
+
+PatchSpec::PatchSpec(QuantizeOp op, Value global, const target::Chip &chip) {
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  recipe = getNumerics(op.getEffectiveRecipe());
+  format = getElementFormat(
+      cast<RankedTensorType>(op.getData().getType()).getElementType());
+  inputType = x.getElementType();
+  columns = x.getShape().back();
+  block = {op.getBlock()[0], op.getBlock()[1]};
+  transposed = op.getTransposed();
+  scaleForm = op.getScaleForm();
+  scaleDim = op.getScaleDim();
+  swizzled = getLayout(op.getScale().getType()) != nullptr;
+  int64_t rows = x.getShape().end()[-2];
+  rowTails = acceptsTails(op.getEffectiveRecipe()) &&
+             (ShapedType::isDynamic(rows) || rows % block[0] != 0);
+  globalKind = !global               ? GlobalKind::Absent
+               : op.getGlobalScale() ? GlobalKind::DecodeScale
+                                     : GlobalKind::Amax;
+  auto memref = global ? dyn_cast<MemRefType>(global.getType()) : MemRefType();
+  globalByValue = global && !memref;
+  globalPerMatrix = memref && memref.getRank() > 0;
+  batched = x.getRank() > 2 && (swizzled || globalPerMatrix || transposed ||
+                                rowTails || !hasScalesAlongRows());
+  chooseShape(chip);
+}
+
+void PatchSpec::chooseShape(const target::Chip &chip) {
+  patchRows = transposed ? kPatchSide : kWarpReach / kPatchSide;
+  patchColumns = transposed ? kAccessBytes / getInputBytes() : kPatchSide;
+  // A warp is as wide, or as high, as wanted, but holds whole blocks, and pairs
+  // of threads that exchange codes.
+  int64_t codes = kAccessBytes * 8 / getDataBits();
+  if (hasScalesAlongRows()) {
+    int64_t rows = std::max(block[0], transposed ? codes : patchRows);
+    laneRows =
+        std::max(kWarpThreads * patchColumns / kWarpReach, rows / patchRows);
+  } else {
+    int64_t columns = std::max(block[1], transposed ? patchColumns : codes);
+    laneRows =
+        std::min(kWarpReach / patchRows, kWarpThreads * patchColumns / columns);
+  }
+  int64_t widest = chip.hasWideGlobalAccess() ? 32 : kAccessBytes;
+  loadBytes = std::gcd(columns * getInputBytes(),
+                       std::min(widest, patchColumns * getInputBytes()));
+  storeBytes = kAccessBytes;
+  if (!transposed)
+    storeBytes =
+        std::gcd(llvm::divideCeil(columns * getDataBits(), 8), kAccessBytes);
+}
+
+int64_t PatchSpec::getRowGranule() const {
+  if (!swizzled)
+    return 1;
+  return hasScalesAlongRows() ? kTileRows : kTileCols * block[0];
+}
+
+int64_t PatchSpec::getColumnGranule() const {
+  if (!swizzled)
+    return 1;
+  return hasScalesAlongRows() ? kTileCols * block[1] : kTileRows;
+}
+
+std::string PatchSpec::getKernelName(const target::Chip &chip) const {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  os << "quantize_" << block[0] << 'x' << block[1] << '_'
+     << numerics::getFormatInfo(format).name << '_' << numerics::getName(recipe)
+     << '_' << inputType << "_k" << columns;
+  if (transposed)
+    os << "_transposed";
+  if (scaleDim)
+    os << "_scales_" << stringifyScaleDim(*scaleDim);
+  if (swizzled)
+    os << "_swizzled";
+  if (rowTails)
+    os << "_tails";
+  if (batched)
+    os << "_batched";
+  if (globalKind != GlobalKind::Absent)
+    os << (globalKind == GlobalKind::Amax ? "_amax" : "_scaled")
+       << (globalByValue     ? "_by_value"
+           : globalPerMatrix ? "_each"
+                             : "");
+  os << chip.kernelSuffix;
+  return name;
+}
+
+} // namespace blockscale

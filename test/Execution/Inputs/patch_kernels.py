@@ -1,0 +1,99 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""As sm100_kernels.py, for quantizers in blocks of several rows."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+import sm100_kernels
+from block_shapes import CODECS, MX_FORMS, MX_RECIPES, NVFP4_FORMS, NVFP4_RECIPES
+from sm100_kinds import FOUR_OVER_SIX, TAKE_TAILS, Kind, mx, nvfp4
+
+# K in blocks of 16 and of 32, and columns that are not whole blocks: what a warp has,
+# more, less, and half of it, with rows that start at any byte.
+WIDTHS = ((128, 128, 128), (176, 160, 200), (16, 32, 9), (64, 64, 83))
+HEIGHTS = (1, 33, 130, 64)
+MOST_ELEMENTS = 1 << 15  # of a matrix
+GLOBALS = (("", "rank_0"), ("global_scale", "scalar"), ("global_amax", "rank_0"),
+           ("global_amax", "each"), ("global_scale", "each"))
+
+
+@dataclass
+class PatchKind(Kind):
+    def refusal(self, chip):
+        not_yet = f"is not supported on {chip} yet: expected "
+        reasons = (
+            (self.extra, f"{not_yet}no rng or offsets with blocks of several rows"),
+            (self.dynamic[-1], f"expected a static last dimension on {chip}"))
+        return next((message for holds, message in reasons if holds), None)
+
+
+def bases():
+    """Input, rank, which sizes are dynamic, and global operand, in turn."""
+    for turn in itertools.count():
+        is_batch, is_static = turn % 3 == 2, turn % 7 in (2, 5)
+        shape = (2,) * is_batch + (64, 96)
+        source, form = GLOBALS[turn % (5 if is_batch else 3)]
+        yield {"x": ("bf16", "f32")[turn % 11 in (1, 4, 7, 8)], "shape": shape, "source": source,
+               "form": form, "dynamic": (not is_static,) * (len(shape) - 1) + (False,)}
+
+
+def forms(of_format):
+    for block, transposed, scale_dim, any_layout in of_format:
+        for swizzled in (False, True)[:1 + any_layout]:
+            if block[0] != 1:
+                yield {"block": block, "transposed": transposed, "scale_dim": scale_dim,
+                       "swizzled": swizzled}
+
+
+def kinds():
+    """Every form with a data type of each width, and with a recipe that takes tails and
+    one that does not; all data types and recipes in turn."""
+    in_turn, recipes = bases(), itertools.cycle(MX_RECIPES)
+    column = {"block": (16, 1), "transposed": True}
+    for turn, form in enumerate(forms(NVFP4_FORMS)):
+        for recipe in NVFP4_RECIPES[turn % 2::2]:
+            yield nvfp4(recipe, **form, **next(in_turn))
+    for recipe, swizzled in itertools.product(FOUR_OVER_SIX, (False, True)):
+        yield nvfp4(recipe, swizzled=swizzled, **column, **next(in_turn))
+    for turn, form in enumerate(forms(MX_FORMS)):
+        for bits in "468":
+            data_types = [name for name in CODECS if name.startswith(f"f{bits}")]
+            yield mx(next(recipes), data_types[turn % len(data_types)], **form,
+                     **next(in_turn) | {"source": "", "form": "rank_0"})
+    yield mx("rceil", "f8E5M2", block=(32, 32), shape=(64, 96), dynamic=(True, True))
+    for extra in ("rng", "offsets"):
+        yield nvfp4("torchao", extra=(extra,), shape=(64, 96), **column)
+
+
+def patch_kinds(seed=None):
+    for kind in kinds():
+        yield PatchKind(**vars(kind))
+
+
+def draw_shape(random, seed, kind, number, turn):
+    """Of the input of a call."""
+    takes_tails = kind.recipe in TAKE_TAILS
+    any_width = takes_tails or kind.block[1] == 1
+    step, width = (1 if takes_tails else kind.block[0]), 1 if any_width else kind.block[1]
+    if seed is None:
+        m = -(-HEIGHTS[(turn + 2 * number + turn // 4) % 4] // step) * step
+        k = WIDTHS[(turn + number) % 4][2 if any_width else width == 32]
+        return *(2,) * (len(kind.shape) - 2), m, k
+    lead = [int(size) for size in random.integers(1, 4, len(kind.shape) - 2)]
+    m = int(random.integers(0, 8 if random.random() < 0.3 else 600))
+    k = -(-int(random.integers(1, 600)) // width) * width
+    return *lead, min(m, MOST_ELEMENTS // k) // step * step, k
+
+
+def draw_calls(found, folder, seed):
+    random = np.random.default_rng(seed or 0)
+    inputs = sm100_kernels.Inputs(folder, random)
+    return [[inputs.call(kind, draw_shape(random, seed, kind, number, turn))
+             for number in range(2)] for turn, kind in enumerate(found)]
+
+
+if __name__ == "__main__":
+    sm100_kernels.main(patch_kinds, draw_calls)
