@@ -13,15 +13,17 @@ SWIZZLED = "#blockscale.layout<swizzle_128x4>"
 class Case:
     """A function of x, bf16 and of the last two or three dimensions of `shape`.
 
-    `bar` is the least share of the rate of a copy of the same bytes, or None.
+    `scalar` is its second argument, or None. `bar` is the least share of the rate of a
+    copy of the same bytes, or None.
     """
 
     name: str
     text: str
     shape: tuple
     bar: float = None
-    has_global_scale: bool = False
+    scalar: float = None
     group: str = ""
+    results: int = 2
 
     @property
     def module(self):
@@ -33,7 +35,7 @@ class Case:
 
     def arguments(self):
         x = bf16_bits(self.shape)
-        return [x, np.array(2.0**-6, np.float32)] if self.has_global_scale else [x]
+        return [x] if self.scalar is None else [x, np.array(self.scalar, np.float32)]
 
 
 def bf16_bits(shape):
@@ -71,7 +73,7 @@ def nvfp4_rows(shape, swizzled=True, bar=None):
     m, k = shape
     text = quantize(shape, (1, 16), "torchao", "f4E2M1FN", "f8E4M3FN", (m, k // 16), swizzled, True)
     name = f"nvfp4_1x16_two_level{'_swizzled' if swizzled else ''}"
-    return Case(f"{name}_{m}x{k}", text, shape, bar, has_global_scale=True,
+    return Case(f"{name}_{m}x{k}", text, shape, bar, scalar=2.0**-6,
                 group=f"NVFP4 1x16, global scale given{', swizzled' if swizzled else ''}")
 
 
@@ -81,6 +83,15 @@ def mxfp8_columns(shape, block, bar=None):
     text = quantize(shape, block, "rceil", "f8E4M3FN", "f8E8M0FNU", scales, False)
     name = f"mxfp8_{block[0]}x{block[1]}_{'x'.join(map(str, shape))}"
     return Case(name, text, shape, bar, group=f"MXFP8 {block[0]}x{block[1]} rceil")
+
+
+def scale_sweep(shape):
+    m, k = shape
+    result = f"tensor<{m}x{k // 16}xf32>"
+    text = (f"(%x: tensor<{m}x{k}xbf16>, %a: tensor<f32>) -> {result} {{\n"
+            f"  %w = blockscale.scale_sweep %x global_amax(%a : tensor<f32>)\n"
+            f"      : tensor<{m}x{k}xbf16> -> {result}\n  return %w : {result}\n}}\n")
+    return Case(f"scale_sweep_{m}x{k}", text, shape, scalar=255.0, group="scale sweep", results=1)
 
 
 LARGE = [(8192, 5120), (14336, 16384)]
@@ -97,4 +108,5 @@ CASES = (
     + [mxfp8_columns(shape, block, bar=0.75) for block in [(32, 1), (32, 32)] for shape in EXPERTS]
     + [make(shape, bar=0.8) for make in (mxfp8_rows, nvfp4_rows) for shape in SMALL]
     + [make(shape) for make in (mxfp8_rows, nvfp4_rows) for shape in OTHERS]
+    + [scale_sweep((8192, 4096))]
 )

@@ -44,7 +44,7 @@ def digests_on_cpu(case):
         for i, argument in enumerate(case.arguments()):
             np.save(folder / f"in{i}.npy", argument)
             command += ["--in", folder / f"in{i}.npy"]
-        outputs = [folder / f"out{i}.npy" for i in range(2)]
+        outputs = [folder / f"out{i}.npy" for i in range(case.results)]
         for output in outputs:
             command += ["--out", output]
         subprocess.run(command, check=True)
