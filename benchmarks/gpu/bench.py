@@ -127,7 +127,11 @@ def main():
     options = parser.parse_args()
     about = json.loads((HERE / "pack.json").read_text())
     runtime = blockscale_runtime.Runtime(HERE / "libBlockScaleRuntime.so")
-    device, driver = runtime.device(), Driver()
+    try:
+        device, driver = runtime.device(), Driver()
+    except blockscale_runtime.Error as error:
+        print(f"error: {error}")
+        return 1
     timer = Timer(driver)
     print(f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, commit "
           f"{about['commit']}, {device.name}, driver {device.driver_version}\n")
