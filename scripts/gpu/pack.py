@@ -77,10 +77,11 @@ def pack_kernels(folder, chips, every):
     with tempfile.TemporaryDirectory(prefix="pack-") as temporary:
         work = Path(temporary)
         calls = []
-        for kinds, draw in ((sm100_kernels.kinds(), sm100_kernels.draw_calls),
-                            (patch_kernels.patch_kinds(), patch_kernels.draw_calls)):
+        sources = {"rows": (sm100_kernels.kinds(), sm100_kernels.draw_calls),
+                   "patches": (patch_kernels.patch_kinds(), patch_kernels.draw_calls)}
+        for name, (kinds, draw) in sources.items():
             kinds = [kind for kind in list(kinds)[::every] if not kind.refusal(chips[0])]
-            place = work / f"in{len(calls)}"
+            place = work / name
             place.mkdir()
             calls += [each[i % 2] for i, each in enumerate(draw(kinds, place, None))]
         parts = sm100_kernels.divided(calls, CALLS_OF_A_BUNDLE)
