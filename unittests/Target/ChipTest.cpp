@@ -41,6 +41,7 @@ TEST(Chip, ListNamesChipsWithAFeature) {
   EXPECT_EQ(listChips(&Chip::hasFp4Cvt), "sm_100a, sm_103a, sm_110a");
   EXPECT_EQ(listChips(&Chip::hasFp8Cvt),
             "sm_89, sm_90a, sm_100a, sm_103a, sm_110a");
+  EXPECT_EQ(listChips(&Chip::hasStochasticCvt), "sm_100a, sm_103a");
 }
 
 // A name is matched whole: the plain and family chips lack the instructions.

@@ -190,7 +190,7 @@ func.func @huge_k(%x: memref<4x2147483648xbf16>, %q: memref<4x2147483648xf8E4M3F
 // -----
 
 // Scales of groups that are laid out one by one.
-#grouped = #blockscale.layout<swizzle_128x4, groups = 2>
+#grouped = #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>
 func.func @grouped(%x: memref<?x32xbf16>, %o: memref<2xi32>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x32x4x4xf8E8M0FNU>) {
   blockscale.kernel ins(%x, %o : memref<?x32xbf16>, memref<2xi32>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x32x4x4xf8E8M0FNU>) {
   ^bb0(%lx: tensor<?x32xbf16>, %lo: tensor<2xi32>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU, #grouped>):
