@@ -60,6 +60,21 @@ TEST(Division, BySixOfSmallValuesIsSmall) {
     ASSERT_LE(divideBySix(toFloat(bits)), 0x1p-99f / 6) << bits;
 }
 
+// Each mantissa, where quotients are normal, and where they are not.
+TEST(Division, ByFourOverSixRange) {
+  for (uint32_t mantissa = 0; mantissa < kMantissas; ++mantissa)
+    for (float scale : {1.0f, 0x1p-118f, 0x1p-126f}) {
+      float a = toFloat(kOne | mantissa) * scale;
+      ASSERT_EQ(divideByFourOverSixRange(a), a / 1536) << a;
+    }
+  for (uint32_t bits = 0; bits < 0x7F800000; bits += 61)
+    ASSERT_EQ(divideByFourOverSixRange(toFloat(bits)), toFloat(bits) / 1536)
+        << bits;
+  EXPECT_EQ(divideByFourOverSixRange(-std::numeric_limits<float>::infinity()),
+            -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(divideByFourOverSixRange(toFloat(0x7FC00000))));
+}
+
 // Values of E4M3 have eight mantissas.
 TEST(Division, ReciprocalOfE4M3) {
   for (uint32_t mantissa = 0; mantissa < 8; ++mantissa)

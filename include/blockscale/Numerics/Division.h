@@ -27,6 +27,12 @@ inline float divideBySix(float a) {
   return std::fma(a, kSixthHigh, a * kSixthLow);
 }
 
+/// a / 1536, which 4over6 recipes divide by (FourOverSix.h): for each a.
+inline constexpr double kInverseFourOverSixRange = 1.0 / 1536;
+inline float divideByFourOverSixRange(float a) {
+  return static_cast<float>(static_cast<double>(a) * kInverseFourOverSixRange);
+}
+
 /// 1 / d of a value of E4M3 but 0, from what is within 2 units in the last
 /// place of it.
 inline float refineReciprocal(float d, float approximation) {

@@ -7,12 +7,22 @@
 
 #include "../ToCPU/FourOverSixEmitter.h"
 #include "QuantizeLeaf.h"
+#include "blockscale/Numerics/Division.h"
 #include "blockscale/Numerics/FourOverSix.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using blockscale::cpu::Lanes;
 
 namespace blockscale {
+
+/// 1536 is as many sixths.
+static constexpr float kSixths = 256;
+/// Where the product of a scale and the tensor's amax is within, that in f32
+/// gives the quotients of all codes.
+static constexpr float kUsualLeast = 0x1p-90f;
+static constexpr float kUsualMost = 0x1p125f;
 
 namespace {
 
@@ -32,16 +42,28 @@ protected:
   }
 
 private:
+  /// How products are divided by 1536: in f64, or, where none is too small or
+  /// too large, a 256th of them in f32.
+  enum class Division { Any, Usual };
+
   /// numerics: `getFourOverSixError` of elements, a vector of f32.
   Value computeErrors(KernelBuilder &b, Value elements,
-                      const cpu::ScaleCandidate &candidate);
+                      const cpu::ScaleCandidate &candidate, Division division);
   /// Their sum over a block, from its first element on.
-  Lanes computeError(KernelBuilder &b, const BlockElements &block,
-                     const cpu::ScaleCandidate &candidate);
+  Value computeError(KernelBuilder &b, const BlockElements &block,
+                     const cpu::ScaleCandidate &candidate, Division division);
+  /// Whether the division in f32 gives the quotients of a scale.
+  Lanes isUsual(const cpu::ScaleCandidate &candidate);
+  /// The errors of each block under 6, then under 4.
+  SmallVector<Value, 8>
+  computeErrors(KernelBuilder &b, ArrayRef<BlockElements> blocks,
+                ArrayRef<cpu::ScaleCandidates> candidates);
 
   numerics::Recipe recipe;
   GlobalKind kind;
   std::optional<cpu::GlobalFactors> global;
+  /// A 256th of the tensor's amax.
+  Value smallAmax;
 };
 
 } // namespace
@@ -52,6 +74,7 @@ void FourOverSixLeaf::setGlobal(KernelBuilder &b, Value value) {
                : kind == GlobalKind::Amax ? Kind::Amax
                                           : Kind::DecodeScale;
   global = cpu::emitGlobalFactors(b, recipe, known, value);
+  smallAmax = global->amax * (1.0f / kSixths);
 }
 
 Value FourOverSixLeaf::scale(KernelBuilder &b, Value elements, Value factors) {
@@ -81,8 +104,18 @@ static Value roundToE2M1(KernelBuilder &b, Value x, int64_t size) {
   return arith::SubFOp::create(b, sum, moved, contract);
 }
 
+Lanes FourOverSixLeaf::isUsual(const cpu::ScaleCandidate &candidate) {
+  using arith::CmpFPredicate;
+  Lanes whole = candidate.scale * global->amax;
+  Lanes isZero = compare(CmpFPredicate::OEQ, candidate.scale, 0.0f);
+  return (compare(CmpFPredicate::OGE, whole, kUsualLeast) &
+          compare(CmpFPredicate::OLT, whole, kUsualMost)) |
+         isZero;
+}
+
 Value FourOverSixLeaf::computeErrors(KernelBuilder &b, Value elements,
-                                     const cpu::ScaleCandidate &candidate) {
+                                     const cpu::ScaleCandidate &candidate,
+                                     Division division) {
   int64_t size = cast<VectorType>(elements.getType()).getNumElements();
   auto splat = [&](Value value) { return Lanes(b, b.splat(value, size)); };
   Lanes x(b, elements);
@@ -90,35 +123,73 @@ Value FourOverSixLeaf::computeErrors(KernelBuilder &b, Value elements,
   Lanes magnitude(b, roundToE2M1(b, scaled, size));
   Lanes isNegative = compare(arith::CmpFPredicate::OLT, scaled, 0.0f);
   Lanes value = select(isNegative, magnitude.like(0.0f) - magnitude, magnitude);
-  Lanes decoded = value * splat(candidate.scale) * splat(global->amax);
-  Lanes difference = decoded / numerics::kFourOverSixRange - x;
+  Lanes product = value * splat(candidate.scale);
+  auto divide = [&]() -> Lanes {
+    if (division == Division::Any)
+      // numerics: `divideByFourOverSixRange`.
+      return roundToF32(extendToF64(product * splat(global->amax)) *
+                        numerics::kInverseFourOverSixRange);
+    // numerics: `divideBySix`.
+    Lanes sixths = product * splat(smallAmax);
+    Lanes low = sixths * numerics::kSixthLow;
+    return Lanes(b, b.fma(sixths, sixths.like(numerics::kSixthHigh), low));
+  };
+  Lanes difference = divide() - x;
   if (recipe == numerics::Recipe::Te4over6Mae)
     return b.abs(difference);
   return difference * difference;
 }
 
-Lanes FourOverSixLeaf::computeError(KernelBuilder &b,
+Value FourOverSixLeaf::computeError(KernelBuilder &b,
                                     const BlockElements &block,
-                                    const cpu::ScaleCandidate &candidate) {
-  SmallVector<Value> errors = block.mapToF32(
-      b, [&](Value elements) { return computeErrors(b, elements, candidate); });
+                                    const cpu::ScaleCandidate &candidate,
+                                    Division division) {
+  SmallVector<Value> errors = block.mapToF32(b, [&](Value elements) {
+    return computeErrors(b, elements, candidate, division);
+  });
   Lanes sum(b, errors.front());
   for (Value error : ArrayRef<Value>(errors).drop_front())
     sum = sum + Lanes(b, error);
   return sum;
 }
 
+SmallVector<Value, 8>
+FourOverSixLeaf::computeErrors(KernelBuilder &b, ArrayRef<BlockElements> blocks,
+                               ArrayRef<cpu::ScaleCandidates> candidates) {
+  Lanes allUsual = isUsual(candidates.front().six);
+  for (const cpu::ScaleCandidates &each : candidates)
+    allUsual = allUsual & isUsual(each.six) & isUsual(each.four);
+  auto yieldAll = [&](Division division) {
+    SmallVector<Value, 8> errors;
+    for (auto [each, block] : llvm::zip_equal(candidates, blocks)) {
+      errors.push_back(computeError(b, block, each.six, division));
+      errors.push_back(computeError(b, block, each.four, division));
+    }
+    scf::YieldOp::create(b, errors);
+  };
+  SmallVector<Type> types(2 * blocks.size(), b.getF32Type());
+  auto branch = scf::IfOp::create(b, types, allUsual, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  yieldAll(Division::Usual);
+  b.setInsertionPointToStart(branch.elseBlock());
+  yieldAll(Division::Any);
+  return SmallVector<Value, 8>(branch.getResults());
+}
+
 QuantizeLeaf::Scales
 FourOverSixLeaf::computeScales(KernelBuilder &b, ValueRange amaxes,
                                ArrayRef<BlockElements> blocks) {
+  SmallVector<cpu::ScaleCandidates, 4> candidates;
+  for (Value amax : amaxes)
+    candidates.push_back(
+        cpu::emitScaleCandidates(recipe, Lanes(b, amax), *global));
+  SmallVector<Value, 8> errors = computeErrors(b, blocks, candidates);
   Scales scales;
   SmallVector<Lanes, 4> bytes;
-  for (auto [amax, block] : llvm::zip_equal(amaxes, blocks)) {
-    cpu::ScaleCandidates candidates =
-        cpu::emitScaleCandidates(recipe, Lanes(b, amax), *global);
-    Lanes six = computeError(b, block, candidates.six);
-    Lanes four = computeError(b, block, candidates.four);
-    bytes.push_back(cpu::emitChooseScale(candidates, six, four));
+  for (auto [i, each] : llvm::enumerate(candidates)) {
+    Lanes six(b, errors[2 * i]), four(b, errors[2 * i + 1]);
+    bytes.push_back(cpu::emitChooseScale(each, six, four));
     scales.factors.push_back(
         cpu::emitElementFactor(recipe, bytes.back(), *global));
   }

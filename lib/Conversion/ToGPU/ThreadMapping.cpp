@@ -24,9 +24,16 @@ static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
          spec.getRowBytes() % WarpStage::kPieceBytes == 0;
 }
 
+/// Recipes that try two scales have many instructions an element.
+static int64_t getChunkElements(const QuantizeSpec &spec,
+                                const target::Chip &chip, bool isStaged) {
+  bool isLong = chip.hasWideGlobalAccess() && !isFourOverSix(spec.recipe);
+  return isStaged || isLong ? 64 : 32;
+}
+
 ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
     : isStaged(canStage(spec, chip)),
-      chunkElements(isStaged || chip.hasWideGlobalAccess() ? 64 : 32),
+      chunkElements(getChunkElements(spec, chip, isStaged)),
       chunkBlocks(chunkElements / spec.getBlockElements()),
       fullChunks(spec.rowElements / chunkElements),
       tailElements(spec.rowElements % chunkElements) {

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // A thread quantizes one chunk: consecutive blocks of a row, 64 elements where
-// the row has them. Threads run along rows, then across them, so a warp reads
-// one stretch of memory. Rows fall in groups of the fewest rows that fill
-// whole thread blocks, so that row and chunk come from 32-bit numbers:
+// the row has them, 32 where a recipe tries two scales. Threads run along rows,
+// then across them, so a warp reads one stretch of memory. Rows fall in groups
+// of the fewest rows that fill whole thread blocks, so that row and chunk come
+// from 32-bit numbers:
 //
 //   thread blocks of the grid's x:   | group 0 ............ | group 1 ...
 //   a group:      rowsPerGroup rows of chunksPerRow chunks

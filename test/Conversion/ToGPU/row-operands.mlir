@@ -156,18 +156,21 @@ func.func @row_globals(%x: memref<?x?x16xf32>, %g: memref<?x?xf32>, %a: memref<?
   return
 }
 
-// The errors of 16 elements under two scales are added one after the other.
+// The errors of 16 elements under two scales are added one after the other. They
+// are divided by 6 in f32 where scales are usual, by 1536 in f64 elsewhere.
 // CHECK-LABEL: gpu.func @quantize_e2m1_te_4over6_mse_f32_k16(
-// CHECK-DAG: %[[RANGE:.+]] = arith.constant dense<1.536000e+03> : vector<8xf32>
-// CHECK: arith.divf %{{.+}}, %[[RANGE]] : vector<8xf32>
-// CHECK: arith.divf %{{.+}}, %[[RANGE]] : vector<8xf32>
-// CHECK-COUNT-14: arith.addf %{{.+}}, %{{.+}} : f32
-// CHECK: %[[SIX:.+]] = arith.addf %{{.+}}, %{{.+}} : f32
-// CHECK: arith.divf %{{.+}}, %[[RANGE]] : vector<8xf32>
-// CHECK: arith.divf %{{.+}}, %[[RANGE]] : vector<8xf32>
-// CHECK-COUNT-14: arith.addf %{{.+}}, %{{.+}} : f32
-// CHECK: %[[FOUR:.+]] = arith.addf %{{.+}}, %{{.+}} : f32
-// CHECK: %[[BETTER:.+]] = arith.cmpf olt, %[[FOUR]], %[[SIX]] : f32
+// CHECK-DAG: %[[HIGH:.+]] = arith.constant dense<0.166666657> : vector<8xf32>
+// CHECK: %[[ERRORS:.+]]:2 = scf.if %{{.+}} -> (f32, f32) {
+// CHECK-COUNT-2: llvm.intr.fma(%{{.+}}, %[[HIGH]], %{{.+}})
+// CHECK-COUNT-15: arith.addf %{{.+}}, %{{.+}} : f32
+// CHECK-COUNT-2: llvm.intr.fma(%{{.+}}, %[[HIGH]], %{{.+}})
+// CHECK-COUNT-15: arith.addf %{{.+}}, %{{.+}} : f32
+// CHECK: } else {
+// CHECK-COUNT-2: arith.mulf %{{.+}} : vector<8xf64>
+// CHECK-COUNT-15: arith.addf %{{.+}}, %{{.+}} : f32
+// CHECK-COUNT-2: arith.mulf %{{.+}} : vector<8xf64>
+// CHECK-COUNT-15: arith.addf %{{.+}}, %{{.+}} : f32
+// CHECK: %[[BETTER:.+]] = arith.cmpf olt, %[[ERRORS]]#1, %[[ERRORS]]#0 : f32
 // CHECK: arith.select %[[BETTER]], %{{.+}}, %{{.+}} : i32
 // CHECK: gpu.return
 func.func @four_over_six(%x: memref<?x16xf32>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
