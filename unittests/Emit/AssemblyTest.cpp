@@ -125,6 +125,18 @@ std::vector<std::vector<Operand>> getRareOperands(const Format &format,
   return {{each}, {amax}, {rng}, {each, rows}, {each, columns}};
 }
 
+/// Room for the chunks of 64 elements of 128 threads where warps move them
+/// through shared memory: those of 8-bit codes without groups, on chips with
+/// cvt for these but no wide accesses, unless chunks of linear rows leave gaps.
+uint64_t getSharedBytes(StringRef chip, StringRef kernel, int64_t k) {
+  bool isStaged = (chip == "sm_89" || chip == "sm_90a") &&
+                  (kernel.contains("_e4m3_") || kernel.contains("_e5m2_")) &&
+                  !kernel.contains("_groups") &&
+                  (k % 64 == 0 || kernel.contains("_swizzled"));
+  int64_t elementBytes = kernel.contains("_f32_") ? 4 : 2;
+  return isStaged ? 128 * 64 * elementBytes : 0;
+}
+
 class QuantizeKernels
     : public testing::TestWithParam<std::tuple<const char *, int64_t>> {};
 
@@ -173,7 +185,9 @@ TEST_P(QuantizeKernels, NoSpills) {
     EXPECT_EQ(kernel.spillStoreBytes, 0u) << kernel.name;
     EXPECT_EQ(kernel.spillLoadBytes, 0u) << kernel.name;
     EXPECT_EQ(kernel.stackBytes, 0u) << kernel.name;
-    EXPECT_EQ(kernel.sharedBytes, 0u) << kernel.name;
+    EXPECT_EQ(kernel.sharedBytes,
+              getSharedBytes(chip, kernel.name, rowElements))
+        << kernel.name;
     // Four thread blocks of 128 threads fit in the 65536 registers of an SM;
     // three that draw random numbers.
     bool isRandom = StringRef(kernel.name).contains("_rng");

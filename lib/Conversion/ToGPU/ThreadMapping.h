@@ -5,15 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A thread quantizes one chunk: consecutive blocks of a row, 64 elements where
-// the row has them, 32 where a recipe tries two scales. Threads run along rows,
-// then across them, so a warp reads one stretch of memory. Rows fall in groups
-// of the fewest rows that fill whole thread blocks, so that row and chunk come
-// from 32-bit numbers:
+// A thread quantizes one chunk: consecutive blocks of a row.
+//
+// A line is what is handled together: with linear scales a row, a chunk a
+// thread. Tiled scales keep rows together that are 32 apart; there a line is
+// four such rows, and a warp handles eight chunks of each, so that it does not
+// scatter what it stores of a tile of scales. Threads or warps run along lines,
+// then across them. Lines fall in groups of the fewest that fill whole thread
+// blocks, so that the place in a group comes from 32-bit numbers:
 //
 //   thread blocks of the grid's x:   | group 0 ............ | group 1 ...
-//   a group:      rowsPerGroup rows of chunksPerRow chunks
-//               = blocksPerGroup thread blocks of kThreads threads
+//   a group:      linesPerGroup lines of unitsPerLine threads or warps
+//               = blocksPerGroup thread blocks of unitsPerBlock
 //
 // The grid's y and z count the matrices of a batch. With swizzled scales the
 // rows and chunks of padding have threads too, which write the zero bytes.
@@ -27,11 +30,6 @@
 
 namespace blockscale {
 
-///
-/// A line is what is handled together: with linear scales a row, a chunk a
-/// thread. Tiled scales keep rows together that are 32 apart; there a line is
-/// four such rows, and a warp handles eight chunks of each, so that it does not
-/// scatter what it stores of a tile of scales.
 struct ThreadMapping {
   static constexpr int64_t kThreads = 128;
   static constexpr int64_t kLanes = 32;

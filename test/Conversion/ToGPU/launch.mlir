@@ -12,8 +12,8 @@
 // CHECK: gpu.func @quantize_e2m1_te_bf16_k64_batched_scaled_each(
 // CHECK-NOT: gpu.func
 
-// 200 rows are padded to 256 for the tiles; a thread block of 128 threads takes
-// the 64 chunks of two rows.
+// 200 rows are in two tiles, which have 32 lines of four rows each. A warp takes
+// eight of the 64 chunks of a row, so that a line is two thread blocks of four warps.
 // CHECK-LABEL: func.func @static
 // CHECK-SAME: %[[X:.+]]: memref<200x4096xbf16>, %[[Q:.+]]: memref<200x2048xi8>, %[[S:.+]]: memref<2x64x32x4x4xf8E4M3FN>
 func.func @static(%x: memref<200x4096xbf16>, %q: memref<200x2048xi8>, %s: memref<2x64x32x4x4xf8E4M3FN>) {
@@ -46,11 +46,10 @@ func.func @static(%x: memref<200x4096xbf16>, %q: memref<200x2048xi8>, %s: memref
 func.func @dynamic(%x: memref<?x4096xbf16>, %q: memref<?x2048xi8>, %s: memref<?x64x32x4x4xf8E4M3FN>) {
   // CHECK: %[[M:.+]] = memref.dim %[[X]], %c0
   // CHECK: %[[TILES:.+]] = arith.ceildivui %[[M]], %c128
-  // CHECK: %[[PADDED:.+]] = arith.muli %[[TILES]], %c128
-  // CHECK: %[[GROUPS:.+]] = arith.ceildivui %[[PADDED]], %c2
+  // CHECK: %[[BLOCKS:.+]] = arith.muli %[[TILES]], %c64
   // CHECK: %[[ROWS:.+]] = arith.index_cast %[[M]] : index to i64
   // CHECK: gpu.launch_func @blockscale_kernels::@quantize_e2m1_torchao_bf16_k4096_swizzled
-  // CHECK-SAME: blocks in (%[[GROUPS]], %c1, %c1)
+  // CHECK-SAME: blocks in (%[[BLOCKS]], %c1, %c1)
   // CHECK-SAME: %[[ROWS]] : i64)
   blockscale.kernel ins(%x : memref<?x4096xbf16>) outs(%q, %s : memref<?x2048xi8>, memref<?x64x32x4x4xf8E4M3FN>) {
   ^bb0(%lx: tensor<?x4096xbf16>, %lq: tensor<?x4096xf4E2M1FN>, %ls: tensor<?x256xf8E4M3FN, #swizzled>):
@@ -75,14 +74,14 @@ func.func @linear_batch(%x: memref<3x70x96xf32>, %q: memref<3x70x96xf8E4M3FN>, %
   return
 }
 
-// With swizzled scales each matrix is padded alone; matrices run along y, and
-// along z where y does not suffice.
+// With swizzled scales each matrix is padded alone: 32 lines of one warp are eight
+// thread blocks. Matrices run along y, and along z where y does not suffice.
 // CHECK-LABEL: func.func @swizzled_batch
 func.func @swizzled_batch(%x: memref<5x70000x70x96xf32>, %q: memref<5x70000x70x96xf8E4M3FN>, %s: memref<5x70000x1x1x32x4x4xf8E8M0FNU>) {
   // CHECK-DAG: %[[ROWS:.+]] = arith.constant 70 : i64
   // CHECK-DAG: %[[MATRICES:.+]] = arith.constant 350000 : i64
   // CHECK: gpu.launch_func @blockscale_kernels::@quantize_e4m3_rceil_f32_k96_swizzled_batched
-  // CHECK-SAME: blocks in (%c2, %c65535, %c6)
+  // CHECK-SAME: blocks in (%c8, %c65535, %c6)
   // CHECK-SAME: %[[ROWS]] : i64, %[[MATRICES]] : i64)
   blockscale.kernel ins(%x : memref<5x70000x70x96xf32>) outs(%q, %s : memref<5x70000x70x96xf8E4M3FN>, memref<5x70000x1x1x32x4x4xf8E8M0FNU>) {
   ^bb0(%lx: tensor<5x70000x70x96xf32>, %lq: tensor<5x70000x70x96xf8E4M3FN>, %ls: tensor<5x70000x70x3xf8E8M0FNU, #swizzled>):

@@ -6,8 +6,8 @@
 // for row / 32 % 4, 2 for the odd chunk.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k256_swizzled(
 // CHECK-SAME: %[[S:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 2 : i64}, %{{[a-z0-9]+}}: i64)
-// CHECK: %[[CHUNK:.+]] = arith.remui %{{.+}}, %c4_i32
-// CHECK: %[[ROW:.+]] = arith.addi %{{.+}}, %{{.+}} : i64
+// CHECK: %[[CHUNK:.+]] = arith.remui %{{.+}}, %c8_i32
+// CHECK: arith.cmpi ult, %[[ROW:.+]], %{{.+}} : i64
 // CHECK: %[[ROWTILE:.+]] = arith.shrui %[[ROW]], %c7_i64
 // CHECK: %[[COLTILE:.+]] = arith.divui %[[CHUNK]], %c2_i32
 // CHECK-DAG: %[[TILES:.+]] = arith.muli %[[ROWTILE]], %c2_i64

@@ -4,17 +4,21 @@
 
 // Conversions of chips without their cvt. Loads are of 16 bytes.
 
-// E2M1: |x| + p * (2^22 + 3), with p the power of two of |x|, at least 1; the
-// exponent is added at the place of the code's. Codes and signs are shifted
-// together, and NaN, whose code has the bit of the sign, gets none.
+// E2M1: the least of 2 |x|, |x| + 2 and |x| / 2 + 4, rounded by sums with 1.5 * 2^23,
+// whose bits are subtracted from those of eight sums at once. NaN is 6, as large |x|.
+// Signs are shifted together.
 // CHECK-LABEL: gpu.func @quantize_e2m1_rceil_bf16_k32_sm
 // CHECK-DAG: %[[SIX:.+]] = arith.constant 6.000000e+00 : f32
-// CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
-// CHECK-DAG: %[[ANCHOR:.+]] = arith.constant 0x4A800006 : f32
+// CHECK-DAG: %[[TWO:.+]] = arith.constant 2.000000e+00 : f32
+// CHECK-DAG: %[[HALF:.+]] = arith.constant 5.000000e-01 : f32
+// CHECK-DAG: %[[ROUND:.+]] = arith.constant 0x4B400000 : f32
+// CHECK-DAG: %[[ROUND2:.+]] = arith.constant 0x4B400002 : f32
+// CHECK-DAG: %[[ROUND4:.+]] = arith.constant 0x4B400004 : f32
 // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0 : i32
-// CHECK-DAG: %[[INFINITY:.+]] = arith.constant 2139095040 : i32
-// CHECK-DAG: %[[THREE:.+]] = arith.constant 3 : i32
 // CHECK-DAG: %[[FOUR:.+]] = arith.constant 4 : i32
+// CHECK-DAG: %[[SIXTEEN:.+]] = arith.constant 16 : i32
+// CHECK-DAG: %[[SURPLUS:.+]] = arith.constant 1061158912 : i32
+// CHECK-DAG: %[[TOPBITS:.+]] = arith.constant -2004318072 : i32
 // CHECK: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // The byte of rceil: the exponent of |x| + (2^23 - 1), of subnormals 2^22 - 1.
 // CHECK: %[[ISSMALL:.+]] = arith.cmpi ult, %[[X:.+]], %c8388608_i32 : i32
@@ -23,26 +27,34 @@
 // CHECK: %[[BYTE:.+]] = arith.shrui %[[SUM]], %c23_i32 : i32
 // CHECK: arith.minui %[[BYTE]], %c255_i32 : i32
 // CHECK: arith.trunci %{{.+}} : i32 to i16
-// CHECK: %[[A:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E0:.+]]) : (f32) -> f32
-// CHECK: %[[LIMITED:.+]] = arith.minimumf %[[A]], %[[SIX]] : f32
-// CHECK: %[[LEAST:.+]] = arith.maxnumf %[[LIMITED]], %[[ONE]] : f32
-// CHECK: %[[LEASTBITS:.+]] = llvm.bitcast %[[LEAST]] : f32 to i32
-// CHECK: %[[PBITS:.+]] = arith.andi %[[LEASTBITS]], %[[INFINITY]] : i32
-// CHECK: %[[P:.+]] = llvm.bitcast %[[PBITS]] : i32 to f32
-// CHECK: %[[PRODUCT:.+]] = arith.mulf %[[P]], %[[ANCHOR]] fastmath<contract> : f32
-// CHECK: %[[S:.+]] = arith.addf %[[PRODUCT]], %[[LIMITED]] fastmath<contract> : f32
-// CHECK: %[[BITS:.+]] = llvm.bitcast %[[S]] : f32 to i32
-// CHECK: %[[EXPONENT:.+]] = arith.shrui %[[BITS]], %c22_i32 : i32
-// CHECK: %[[C0:.+]] = arith.addi %[[BITS]], %[[EXPONENT]] : i32
-// CHECK: llvm.intr.fshr(%[[C0]], %[[ZERO]], %[[FOUR]])
-// CHECK-COUNT-6: llvm.intr.fshr(
-// CHECK: %[[CODES:.+]] = llvm.intr.fshr(%{{.+}}, %{{.+}}, %[[FOUR]])
-// CHECK-COUNT-7: llvm.intr.fshl(
-// CHECK: %[[FIRST:.+]] = llvm.bitcast %[[E0]] : f32 to i32
-// CHECK: %[[SIGNS:.+]] = llvm.intr.fshl(%{{.+}}, %[[FIRST]], %[[FOUR]])
-// CHECK: %[[TOP:.+]] = arith.shrui %[[CODES]], %[[THREE]] : i32
-// CHECK: %[[NAN:.+]] = arith.andi %[[TOP]], %c286331153_i32 : i32
-// CHECK: %[[ALL:.+]] = arith.ori %[[CODES]], %[[NAN]] : i32
+// The last element is the highest.
+// CHECK: %[[A7:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E7:.+]]) : (f32) -> f32
+// CHECK: %[[M7:.+]] = arith.minnumf %[[A7]], %[[SIX]] : f32
+// CHECK: %[[DOUBLE:.+]] = arith.mulf %[[M7]], %[[TWO]] fastmath<contract> : f32
+// CHECK: %[[LOW:.+]] = arith.addf %[[DOUBLE]], %[[ROUND]] fastmath<contract> : f32
+// CHECK: %[[MIDDLE:.+]] = arith.addf %[[M7]], %[[ROUND2]] fastmath<contract> : f32
+// CHECK: %[[LESS:.+]] = arith.minnumf %[[LOW]], %[[MIDDLE]] : f32
+// CHECK: %[[HALVED:.+]] = arith.mulf %[[M7]], %[[HALF]] fastmath<contract> : f32
+// CHECK: %[[HIGH:.+]] = arith.addf %[[HALVED]], %[[ROUND4]] fastmath<contract> : f32
+// CHECK: %[[LEAST:.+]] = arith.minnumf %[[LESS]], %[[HIGH]] : f32
+// CHECK: %[[C7:.+]] = llvm.bitcast %[[LEAST]] : f32 to i32
+// CHECK: %[[B7:.+]] = llvm.bitcast %[[E7]] : f32 to i32
+// CHECK: %[[S7:.+]] = llvm.intr.fshl(%[[ZERO]], %[[B7]], %[[FOUR]])
+// CHECK: llvm.call_intrinsic "llvm.fabs"(%[[E6:.+]]) : (f32) -> f32
+// CHECK: %[[SHIFTED:.+]] = arith.muli %[[C7]], %[[SIXTEEN]] : i32
+// CHECK: %[[C6:.+]] = llvm.bitcast %{{.+}} : f32 to i32
+// CHECK: arith.addi %[[SHIFTED]], %[[C6]] : i32
+// CHECK: %[[B6:.+]] = llvm.bitcast %[[E6]] : f32 to i32
+// CHECK: llvm.intr.fshl(%[[S7]], %[[B6]], %[[FOUR]])
+// CHECK-COUNT-5: llvm.intr.fshl(
+// CHECK: %[[SUMS:.+]] = arith.addi %{{.+}}, %{{.+}} : i32
+// CHECK: %[[SIGNS:.+]] = llvm.intr.fshl(
+// CHECK: %[[CODES:.+]] = arith.subi %[[SUMS]], %[[SURPLUS]] : i32
+// CHECK: %[[MASKED:.+]] = arith.andi %[[SIGNS]], %[[TOPBITS]] : i32
+// CHECK: arith.ori %[[CODES]], %[[MASKED]] : i32
+// The other three words.
+// CHECK-COUNT-3: arith.subi %{{.+}}, %[[SURPLUS]] : i32
+// CHECK-NOT: arith.subi
 // CHECK: gpu.return
 func.func @e2m1(%x: memref<?x32xbf16>, %q: memref<?x16xi8>, %s: memref<?x1xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x16xi8>, memref<?x1xf8E8M0FNU>) {

@@ -14,14 +14,16 @@
 // CHECK: %[[INGROUP:.+]] = arith.remui %[[B]], %c3_i32
 // CHECK: %[[BASE:.+]] = arith.muli %[[INGROUP]], %c128_i32
 // CHECK: %[[ID:.+]] = arith.addi %[[BASE]], %[[T]]
+// CHECK: %[[R:.+]] = arith.divui %[[ID]], %c6_i32
 // CHECK: %[[CHUNK:.+]] = arith.remui %[[ID]], %c6_i32
 // CHECK: %[[GROUP64:.+]] = arith.extui %[[GROUP]] : i32 to i64
 // CHECK: %[[FIRST:.+]] = arith.muli %[[GROUP64]], %c64_i64
-// CHECK: %[[R:.+]] = arith.divui %[[ID]], %c6_i32
 // CHECK: %[[R64:.+]] = arith.extui %[[R]] : i32 to i64
 // CHECK: %[[ROW:.+]] = arith.addi %[[FIRST]], %[[R64]]
 // CHECK: %[[INSIDE:.+]] = arith.cmpi ult, %[[ROW]], %[[ROWS]]
 // CHECK: scf.if %[[INSIDE]] {
+// CHECK: %[[CHUNK64:.+]] = arith.extui %[[CHUNK]] : i32 to i64
+// CHECK: arith.muli %[[CHUNK64]], %c64_i64
 // CHECK-COUNT-4: llvm.load {{.+}} -> vector<8xi32>
 // CHECK-NOT: scf.if
 // CHECK: gpu.return
@@ -34,12 +36,68 @@ func.func @linear(%x: memref<?x384xbf16>, %q: memref<?x384xf8E4M3FN>, %s: memref
   return
 }
 
+// Swizzled scales, 24 chunks of 2 blocks: three warps have the rows 0, 32, 64 and 96
+// behind the first of a line, eight neighbouring chunks of each. A group is four lines
+// in three thread blocks. Tiles have 32 lines and 128 rows, so a row is its line, three
+// times the lines of the tiles before, and 32 for each run of eight lanes.
+// CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k1536_swizzled(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {{.+}}, %{{.+}}: !llvm.ptr<1> {{.+}}, %[[ROWS:[a-z0-9]+]]: i64)
+// CHECK: %[[TX:.+]] = gpu.thread_id x upper_bound 128
+// CHECK: %[[T:.+]] = arith.index_castui %[[TX]] : index to i32
+// CHECK: %[[WARP:.+]] = arith.divui %[[T]], %c32_i32
+// CHECK: %[[LANE:.+]] = arith.remui %[[T]], %c32_i32
+// CHECK: %[[BX:.+]] = gpu.block_id x
+// CHECK: %[[B:.+]] = arith.index_castui %[[BX]] : index to i32
+// CHECK: %[[GROUP:.+]] = arith.divui %[[B]], %c3_i32
+// CHECK: %[[INGROUP:.+]] = arith.remui %[[B]], %c3_i32
+// CHECK: %[[BASE:.+]] = arith.muli %[[INGROUP]], %c4_i32
+// CHECK: %[[ID:.+]] = arith.addi %[[BASE]], %[[WARP]]
+// CHECK: %[[L:.+]] = arith.divui %[[ID]], %c3_i32
+// CHECK: %[[PART:.+]] = arith.remui %[[ID]], %c3_i32
+// CHECK: %[[GROUP64:.+]] = arith.extui %[[GROUP]] : i32 to i64
+// CHECK: %[[FIRST:.+]] = arith.muli %[[GROUP64]], %c4_i64
+// CHECK: %[[L64:.+]] = arith.extui %[[L]] : i32 to i64
+// CHECK: %[[LINE:.+]] = arith.addi %[[FIRST]], %[[L64]]
+// CHECK: %[[QUARTER:.+]] = arith.divui %[[LANE]], %c8_i32
+// CHECK: %[[INROW:.+]] = arith.remui %[[LANE]], %c8_i32
+// CHECK: %[[BEFORE:.+]] = arith.andi %[[LINE]], %c-32_i64
+// CHECK: %[[OTHERS:.+]] = arith.muli %[[BEFORE]], %c3_i64
+// CHECK: %[[TOP:.+]] = arith.addi %[[LINE]], %[[OTHERS]]
+// CHECK: %[[APART:.+]] = arith.muli %[[QUARTER]], %c32_i32
+// CHECK: %[[APART64:.+]] = arith.extui %[[APART]] : i32 to i64
+// CHECK: %[[ROW:.+]] = arith.addi %[[TOP]], %[[APART64]]
+// CHECK: %[[PARTCHUNK:.+]] = arith.muli %[[PART]], %c8_i32
+// CHECK: %[[CHUNK:.+]] = arith.addi %[[PARTCHUNK]], %[[INROW]]
+// CHECK: %[[HASDATA:.+]] = arith.cmpi ult, %[[ROW]], %[[ROWS]]
+// CHECK: scf.if %[[HASDATA]] {
+// CHECK: %[[ROWSTART:.+]] = arith.muli %[[ROW]], %c1536_i64
+// CHECK: %[[CHUNK64:.+]] = arith.extui %[[CHUNK]] : i32 to i64
+// CHECK: %[[COLUMN:.+]] = arith.muli %[[CHUNK64]], %c64_i64
+// CHECK: %[[ELEMENT:.+]] = arith.addi %[[ROWSTART]], %[[COLUMN]]
+// CHECK: llvm.getelementptr %[[X]][%[[ELEMENT]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, bf16
+// Every lane has a full chunk, in rows of data and of padding.
+// CHECK-NOT: scf.if
+// CHECK: } else {
+// CHECK: %[[PADDED:.+]] = arith.cmpi ult, %[[ROW]], %{{.+}} : i64
+// CHECK: scf.if %[[PADDED]] {
+// CHECK-NOT: scf.if
+// CHECK: gpu.return
+func.func @lines(%x: memref<?x1536xbf16>, %q: memref<?x1536xf8E4M3FN>, %s: memref<?x12x32x4x4xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<?x1536xbf16>) outs(%q, %s : memref<?x1536xf8E4M3FN>, memref<?x12x32x4x4xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<?x1536xbf16>, %lq: tensor<?x1536xf8E4M3FN>, %ls: tensor<?x48xf8E8M0FNU, #swizzled>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x1536xbf16> -> tensor<?x1536xf8E4M3FN>, tensor<?x48xf8E8M0FNU, #swizzled>
+    blockscale.yield %0, %1 : tensor<?x1536xf8E4M3FN>, tensor<?x48xf8E8M0FNU, #swizzled>
+  }
+  return
+}
+
 // Swizzled scales of 5 blocks in 8 columns, 4 chunks: two full ones, one of one
-// block, and one of padding. Rows up to the end of the tile store zeros.
+// block, and one of padding. The other four of the eight lanes of a row do nothing.
+// Rows up to the end of the tile store zeros.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k160_swizzled(
 // CHECK-SAME: %[[ROWS:[a-z0-9]+]]: i64)
 // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0 : i16
-// CHECK: %[[CHUNK:.+]] = arith.remui %{{.+}}, %c4_i32
+// CHECK: %[[CHUNK:.+]] = arith.remui %{{.+}}, %c8_i32
 // CHECK: %[[UP:.+]] = arith.addi %[[ROWS]], %c127_i64
 // CHECK: %[[TILES:.+]] = arith.shrui %[[UP]], %c7_i64
 // CHECK: %[[HASDATA:.+]] = arith.cmpi ult, %[[ROW:.+]], %[[ROWS]]
@@ -55,12 +113,18 @@ func.func @linear(%x: memref<?x384xbf16>, %q: memref<?x384xf8E4M3FN>, %s: memref
 // CHECK-NOT: llvm.load
 // CHECK:       llvm.store {{.+}} : i16, !llvm.ptr<1>
 // CHECK:     } else {
-// CHECK:       llvm.store %[[ZERO]], {{.+}} : i16, !llvm.ptr<1>
+// CHECK:       %[[PADDING:.+]] = arith.cmpi ult, %[[CHUNK]], %c4_i32
+// CHECK:       scf.if %[[PADDING]] {
+// CHECK:         llvm.store %[[ZERO]], {{.+}} : i16, !llvm.ptr<1>
+// CHECK-NOT: llvm.store
 // CHECK: } else {
 // CHECK:   %[[END:.+]] = arith.muli %[[TILES]], %c128_i64
 // CHECK:   %[[PADDED:.+]] = arith.cmpi ult, %[[ROW]], %[[END]]
 // CHECK:   scf.if %[[PADDED]] {
-// CHECK:     llvm.store %[[ZERO]], {{.+}} : i16, !llvm.ptr<1>
+// CHECK:     %[[INTILE:.+]] = arith.cmpi ult, %[[CHUNK]], %c4_i32
+// CHECK:     scf.if %[[INTILE]] {
+// CHECK:       llvm.store %[[ZERO]], {{.+}} : i16, !llvm.ptr<1>
+// CHECK-NOT: llvm.store
 // CHECK: gpu.return
 func.func @swizzled(%x: memref<?x160xbf16>, %q: memref<?x160xf8E4M3FN>, %s: memref<?x2x32x4x4xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<?x160xbf16>) outs(%q, %s : memref<?x160xf8E4M3FN>, memref<?x2x32x4x4xf8E8M0FNU>) {
