@@ -51,6 +51,14 @@ def digests_on_cpu(case):
         return [hashlib.sha256(np.load(output).tobytes()).hexdigest() for output in outputs]
 
 
+def describe_commit():
+    """"unknown" without git."""
+    if not shutil.which("git"):
+        return "unknown"
+    return subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
+                          capture_output=True, text=True).stdout.strip()
+
+
 def pack(folder, cases):
     folder.mkdir(parents=True)
     for path in [*Path(__file__).parent.glob("*.py"), ROOT / "python/blockscale_runtime.py",
@@ -61,8 +69,7 @@ def pack(folder, cases):
         compile_case(case, folder)
         digests[case.name] = digests_on_cpu(case)
         print(case.name, flush=True)
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
-                            capture_output=True, text=True).stdout.strip()
+    commit = describe_commit()
     (folder / "pack.json").write_text(json.dumps({"commit": commit, "digests": digests}, indent=1))
 
 

@@ -15,6 +15,7 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVM/NVVM/Target.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -36,21 +37,40 @@ void registerPtxTranslations(DialectRegistry &registry) {
   registerNVVMDialectTranslation(registry);
 }
 
-void buildPtxPipeline(OpPassManager &pm) {
+/// Of the kernels, down to the dialects that are translated to LLVM IR.
+static LogicalResult lowerKernels(ModuleOp module) {
+  PassManager pm(module.getContext());
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());
   // The translation to LLVM IR knows no nvvm.inline_ptx.
   kernels.addPass(createConvertNVVMToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
-  GpuModuleToBinaryPassOptions options;
-  options.compilationTarget = "isa";
-  pm.addPass(createGpuModuleToBinaryPass(options));
+  return pm.run(module);
+}
+
+/// Calls of CUDA's device library would be resolved here where CUDA is
+/// installed, and nowhere else.
+static LogicalResult verifyNoLibraryCalls(ModuleOp module) {
+  WalkResult result = module.walk([](LLVM::CallOp call) {
+    std::optional<StringRef> callee = call.getCallee();
+    if (!callee || !callee->starts_with("__nv_"))
+      return WalkResult::advance();
+    call.emitError() << "expected kernels to call nothing of CUDA's device "
+                        "library, but got a call of '"
+                     << *callee << "'";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }
 
 FailureOr<std::string> emitPtx(ModuleOp module) {
+  if (failed(lowerKernels(module)) || failed(verifyNoLibraryCalls(module)))
+    return failure();
   PassManager pm(module.getContext());
-  buildPtxPipeline(pm);
+  GpuModuleToBinaryPassOptions options;
+  options.compilationTarget = "isa";
+  pm.addPass(createGpuModuleToBinaryPass(options));
   if (failed(pm.run(module)))
     return failure();
   auto binaries = llvm::to_vector(module.getOps<gpu::BinaryOp>());

@@ -112,6 +112,14 @@ def pack_other_ops(folder, chips, every):
     return count
 
 
+def describe_commit():
+    """"unknown" without git."""
+    if not shutil.which("git"):
+        return "unknown"
+    return subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
+                          capture_output=True, text=True).stdout.strip()
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -130,8 +138,7 @@ def main():
         pack_conformance(options.folder, options.golden, chip)
     count = pack_kernels(options.folder / "kernels", chips, options.every)
     count += pack_other_ops(options.folder / "kernels", chips, options.every)
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
-                            capture_output=True, text=True).stdout.strip()
+    commit = describe_commit()
     about = {"commit": commit, "chips": chips}
     (options.folder / "pack.json").write_text(json.dumps(about))
     size = sum(path.stat().st_size for path in options.folder.rglob("*"))

@@ -70,6 +70,24 @@ TEST_F(Ptx, QuantizeKernel) {
   EXPECT_EQ(ptx->find('\0'), std::string::npos);
 }
 
+// CUDA's device library is not there on every machine.
+TEST_F(Ptx, LibraryCall) {
+  OwningOpRef<ModuleOp> module = parse(R"mlir(
+    module attributes {gpu.container_module} {
+      gpu.module @kernels [#blockscale.target<chip = "sm_100a">] {
+        gpu.func @kernel(%x: f32, %y: f32, %to: !llvm.ptr<1>) kernel {
+          %0 = arith.minnumf %x, %y : f32
+          llvm.store %0, %to : f32, !llvm.ptr<1>
+          gpu.return
+        }
+      }
+    })mlir");
+  ASSERT_TRUE(module) << messages;
+  EXPECT_TRUE(failed(emitPtx(*module)));
+  EXPECT_EQ(messages, "expected kernels to call nothing of CUDA's device "
+                      "library, but got a call of '__nv_fminf'\n");
+}
+
 TEST_F(Ptx, NoKernels) {
   OwningOpRef<ModuleOp> module = parse("func.func private @f()");
   ASSERT_TRUE(module) << messages;

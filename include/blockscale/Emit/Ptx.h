@@ -14,23 +14,18 @@
 
 namespace mlir {
 class DialectRegistry;
-class OpPassManager;
 } // namespace mlir
 
 namespace blockscale {
 
-/// Registers the interfaces that the pipeline below converts and translates
-/// through, for embedders that do not register all of MLIR's.
+/// Registers the interfaces that `emitPtx` converts and translates through, for
+/// embedders that do not register all of MLIR's.
 void registerPtxTranslations(mlir::DialectRegistry &registry);
 
-/// Adds passes on a builtin module that lower its gpu.modules to the LLVM
-/// dialect and replace each by a gpu.binary of PTX for its target. Host code
-/// stays as it is.
-void buildPtxPipeline(mlir::OpPassManager &pm);
-
-/// Runs that pipeline on a module with one gpu.module, as
-/// `blockscale-lower-kernels-to-gpu` leaves it, and returns the PTX. Errors are
-/// diagnostics.
+/// Lowers the one gpu.module of a module, as `blockscale-lower-kernels-to-gpu`
+/// leaves it, replaces it by a gpu.binary of PTX for its target, and returns
+/// the PTX. Host code stays as it is. Errors are diagnostics; calls of CUDA's
+/// device library are one.
 mlir::FailureOr<std::string> emitPtx(mlir::ModuleOp module);
 
 } // namespace blockscale

@@ -90,9 +90,8 @@ Value FourOverSixLeaf::scale(KernelBuilder &b, Value elements, Value factors) {
 static Value roundToE2M1(KernelBuilder &b, Value x, int64_t size) {
   auto contract = arith::FastMathFlags::contract;
   Value magnitude = b.abs(x);
-  magnitude = arith::MinNumFOp::create(b, magnitude,
-                                       b.f32Splat(numerics::kE2M1Max, size));
-  Value power = arith::MaxNumFOp::create(b, magnitude, b.f32Splat(1.0f, size));
+  magnitude = b.minNum(magnitude, b.f32Splat(numerics::kE2M1Max, size));
+  Value power = b.maxNum(magnitude, b.f32Splat(1.0f, size));
   auto words = VectorType::get({size}, b.getI32Type());
   power = arith::AndIOp::create(b, b.bitcast(words, power),
                                 b.i32Splat(numerics::kFloatInfinityBits, size));

@@ -29,10 +29,9 @@ Value KernelBuilder::splat(Value value, int64_t size) {
   return LLVM::ShuffleVectorOp::create(*this, one, one, zeros);
 }
 
-Value KernelBuilder::abs(Value x) {
-  // Called by name: the conversion to NVVM replaces the op by a library call.
-  return LLVM::CallIntrinsicOp::create(
-             *this, x.getType(), getStringAttr("llvm.fabs"), ValueRange(x))
+Value KernelBuilder::callIntrinsic(StringRef name, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(*this, operands.front().getType(),
+                                       getStringAttr(name), operands)
       .getResult(0);
 }
 

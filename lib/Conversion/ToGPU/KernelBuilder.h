@@ -50,7 +50,14 @@ public:
   }
 
   /// |x| of floats, NaN included.
-  mlir::Value abs(mlir::Value x);
+  mlir::Value abs(mlir::Value x) { return callIntrinsic("llvm.fabs", x); }
+  /// The lesser and the greater of floats; of a number and NaN the number.
+  mlir::Value minNum(mlir::Value lhs, mlir::Value rhs) {
+    return callIntrinsic("llvm.minnum", {lhs, rhs});
+  }
+  mlir::Value maxNum(mlir::Value lhs, mlir::Value rhs) {
+    return callIntrinsic("llvm.maxnum", {lhs, rhs});
+  }
   /// x * y + z, rounded once.
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z) {
     return mlir::LLVM::FMAOp::create(*this, x, y, z);
@@ -66,6 +73,11 @@ public:
   mlir::Value offset(mlir::Value pointer, mlir::Type type, mlir::Value index);
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
   void store(mlir::Value value, mlir::Value pointer, unsigned alignment);
+
+private:
+  /// An intrinsic of the type of its operands, by name: the conversion to NVVM
+  /// makes library calls of the ops.
+  mlir::Value callIntrinsic(llvm::StringRef name, mlir::ValueRange operands);
 };
 
 } // namespace blockscale

@@ -170,8 +170,7 @@ void SweepEmitter::emitLoadBlock(Value x, Value block) {
   SmallVector<Lanes> maxima(magnitudes);
   for (size_t half = maxima.size() / 2; half > 0; half /= 2)
     for (size_t i = 0; i < half; ++i)
-      maxima[i] =
-          Lanes(b, arith::MaxNumFOp::create(b, maxima[i], maxima[i + half]));
+      maxima[i] = Lanes(b, b.maxNum(maxima[i], maxima[i + half]));
   largest = maxima.front();
 }
 

@@ -50,8 +50,7 @@ static Value emitCode(KernelBuilder &b, const FormatInfo &info, Value x) {
   // NaN stays and becomes 0x7FFFFFFF in the sum.
   Value limited =
       arith::MinimumFOp::create(b, magnitude, b.f32(info.maxFinite));
-  Value power = arith::MaxNumFOp::create(
-      b, limited, b.f32(numerics::powerOfTwo(1 - info.bias)));
+  Value power = b.maxNum(limited, b.f32(numerics::powerOfTwo(1 - info.bias)));
   power = b.toFloat(arith::AndIOp::create(b, b.toBits(power),
                                           b.i32(numerics::kFloatInfinityBits)));
   // The product is exact, so that the two may be fused.
@@ -119,9 +118,7 @@ static constexpr float kRounder = 0x1.8p23f;
 static Value emitE2M1Codes(KernelBuilder &b, ValueRange elements) {
   const FormatInfo &info = numerics::getFormatInfo(ElementFormat::E2M1);
   auto contract = arith::FastMathFlags::contract;
-  auto min = [&](Value lhs, Value rhs) -> Value {
-    return arith::MinNumFOp::create(b, lhs, rhs);
-  };
+  auto min = [&](Value lhs, Value rhs) -> Value { return b.minNum(lhs, rhs); };
   Value codes = b.i32(0), signs = b.i32(0);
   uint32_t surplus = 0;
   for (Value x : llvm::reverse(elements)) {
