@@ -29,14 +29,14 @@
 // CHECK: arith.trunci %{{.+}} : i32 to i16
 // The last element is the highest.
 // CHECK: %[[A7:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E7:.+]]) : (f32) -> f32
-// CHECK: %[[M7:.+]] = arith.minnumf %[[A7]], %[[SIX]] : f32
+// CHECK: %[[M7:.+]] = llvm.call_intrinsic "llvm.minnum"(%[[A7]], %[[SIX]])
 // CHECK: %[[DOUBLE:.+]] = arith.mulf %[[M7]], %[[TWO]] fastmath<contract> : f32
 // CHECK: %[[LOW:.+]] = arith.addf %[[DOUBLE]], %[[ROUND]] fastmath<contract> : f32
 // CHECK: %[[MIDDLE:.+]] = arith.addf %[[M7]], %[[ROUND2]] fastmath<contract> : f32
-// CHECK: %[[LESS:.+]] = arith.minnumf %[[LOW]], %[[MIDDLE]] : f32
+// CHECK: %[[LESS:.+]] = llvm.call_intrinsic "llvm.minnum"(%[[LOW]], %[[MIDDLE]])
 // CHECK: %[[HALVED:.+]] = arith.mulf %[[M7]], %[[HALF]] fastmath<contract> : f32
 // CHECK: %[[HIGH:.+]] = arith.addf %[[HALVED]], %[[ROUND4]] fastmath<contract> : f32
-// CHECK: %[[LEAST:.+]] = arith.minnumf %[[LESS]], %[[HIGH]] : f32
+// CHECK: %[[LEAST:.+]] = llvm.call_intrinsic "llvm.minnum"(%[[LESS]], %[[HIGH]])
 // CHECK: %[[C7:.+]] = llvm.bitcast %[[LEAST]] : f32 to i32
 // CHECK: %[[B7:.+]] = llvm.bitcast %[[E7]] : f32 to i32
 // CHECK: %[[S7:.+]] = llvm.intr.fshl(%[[ZERO]], %[[B7]], %[[FOUR]])
@@ -71,7 +71,7 @@ func.func @e2m1(%x: memref<?x32xbf16>, %q: memref<?x16xi8>, %s: memref<?x1xf8E8M
 // SM80-DAG: %[[SMALLEST:.+]] = arith.constant 1.562500e-02 : f32
 // SM80-DAG: %[[ANCHOR:.+]] = arith.constant 0x49800098 : f32
 // SM80: %[[LIMITED:.+]] = arith.minimumf %{{.+}}, %[[LARGEST]] : f32
-// SM80: arith.maxnumf %[[LIMITED]], %[[SMALLEST]] : f32
+// SM80: llvm.call_intrinsic "llvm.maxnum"(%[[LIMITED]], %[[SMALLEST]])
 // SM80: arith.mulf %{{.+}}, %[[ANCHOR]] fastmath<contract> : f32
 // FP8-NOT: fastmath
 // FP8-COUNT-16: nvvm.convert.f32x2.to.f8x2 {{.+}} : i16(f8E4M3FN)
