@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -24,6 +25,10 @@ from cases import CASES
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+sys.path.insert(0, str(ROOT / "scripts/gpu"))
+# The folder is on the path now.
+from commit import describe_commit  # noqa: E402
+
 CHIPS = "sm_80,sm_89,sm_90a,sm_100a"
 
 
@@ -51,14 +56,6 @@ def digests_on_cpu(case):
         return [hashlib.sha256(np.load(output).tobytes()).hexdigest() for output in outputs]
 
 
-def describe_commit():
-    """"unknown" without git."""
-    if not shutil.which("git"):
-        return "unknown"
-    return subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
-                          capture_output=True, text=True).stdout.strip()
-
-
 def pack(folder, cases):
     folder.mkdir(parents=True)
     for path in [*Path(__file__).parent.glob("*.py"), ROOT / "python/blockscale_runtime.py",
@@ -69,7 +66,7 @@ def pack(folder, cases):
         compile_case(case, folder)
         digests[case.name] = digests_on_cpu(case)
         print(case.name, flush=True)
-    commit = describe_commit()
+    commit = describe_commit(ROOT)
     (folder / "pack.json").write_text(json.dumps({"commit": commit, "digests": digests}, indent=1))
 
 

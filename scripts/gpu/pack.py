@@ -23,6 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from commit import describe_commit
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
@@ -112,14 +113,6 @@ def pack_other_ops(folder, chips, every):
     return count
 
 
-def describe_commit():
-    """"unknown" without git."""
-    if not shutil.which("git"):
-        return "unknown"
-    return subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
-                          capture_output=True, text=True).stdout.strip()
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -138,7 +131,7 @@ def main():
         pack_conformance(options.folder, options.golden, chip)
     count = pack_kernels(options.folder / "kernels", chips, options.every)
     count += pack_other_ops(options.folder / "kernels", chips, options.every)
-    commit = describe_commit()
+    commit = describe_commit(ROOT)
     about = {"commit": commit, "chips": chips}
     (options.folder / "pack.json").write_text(json.dumps(about))
     size = sum(path.stat().st_size for path in options.folder.rglob("*"))

@@ -155,7 +155,7 @@ Lanes AmaxEmitter::emitRange(Value begin, Value end, Value lane,
 Lanes AmaxEmitter::emitWarpMaximum(Lanes bits) {
   return Lanes(b,
                NVVM::ReduxOp::create(b, b.getI32Type(), bits,
-                                     NVVM::ReduxKind::UMAX, b.i32(0xFFFFFFFF)));
+                                     NVVM::ReduxKind::UMAX, b.i32(kAllLanes)));
 }
 
 void AmaxEmitter::emitRaise(Lanes bits, Value result, Value index,

@@ -99,7 +99,6 @@ Lanes emitLoadBits(KernelBuilder &b, Value pointer, Type type, Value index) {
 }
 
 static constexpr int64_t kWordBytes = 4;
-static constexpr int64_t kVectorBytes = 16;
 
 SmallVector<Lanes> emitLoadWords(KernelBuilder &b, Value address, int64_t bytes,
                                  int64_t access) {
@@ -125,7 +124,7 @@ void emitStoreWords(KernelBuilder &b, ArrayRef<Lanes> words, Value address,
 }
 
 Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
-                        int64_t count) {
+                        int64_t count, int64_t alignment) {
   Operation *parent = b.getBlock()->getParentOp();
   auto function = dyn_cast<gpu::GPUFuncOp>(parent);
   if (!function)
@@ -133,10 +132,10 @@ Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
   OpBuilder outside(function);
   constexpr unsigned sharedMemory = 3; // NVPTX address space
   std::string symbol = (function.getName() + "_" + name).str();
-  LLVM::GlobalOp::create(
-      outside, b.getLoc(), LLVM::LLVMArrayType::get(element, count),
-      /*isConstant=*/false, LLVM::Linkage::Internal, symbol, Attribute(),
-      /*alignment=*/kVectorBytes, sharedMemory);
+  LLVM::GlobalOp::create(outside, b.getLoc(),
+                         LLVM::LLVMArrayType::get(element, count),
+                         /*isConstant=*/false, LLVM::Linkage::Internal, symbol,
+                         Attribute(), alignment, sharedMemory);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), sharedMemory);
   return LLVM::AddressOfOp::create(b, pointer, symbol);
 }

@@ -65,7 +65,8 @@ void emitStoreWords(KernelBuilder &b, llvm::ArrayRef<cpu::Lanes> words,
 /// An array of the thread block in shared memory. `name` tells it from others
 /// of the kernel.
 mlir::Value createSharedArray(KernelBuilder &b, llvm::StringRef name,
-                              mlir::Type element, int64_t count);
+                              mlir::Type element, int64_t count,
+                              int64_t alignment = 16);
 
 //===----------------------------------------------------------------------===//
 // Loops

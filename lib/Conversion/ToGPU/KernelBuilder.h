@@ -14,6 +14,10 @@
 
 namespace blockscale {
 
+inline constexpr int64_t kWarpThreads = 32;
+/// The mask of a whole warp.
+inline constexpr uint32_t kAllLanes = 0xFFFFFFFF;
+
 /// Builds the arithmetic of a kernel. Floating point ops carry no fast-math
 /// flags: each is one IEEE rounding.
 class KernelBuilder : public mlir::ImplicitLocOpBuilder {

@@ -84,6 +84,13 @@ gpu::GPUFuncOp LaunchSite::createFunction(const Twine &name, int64_t threads,
 void LaunchSite::launch(const Twine &name, Shape shape,
                         ArrayRef<Argument> arguments,
                         function_ref<void(KernelBuilder &, ValueRange)> body) {
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  gpu::KernelDim3 grid{shape.blocks ? shape.blocks : one, one, one};
+  if (shape.matrices) {
+    Value most = arith::ConstantIndexOp::create(b, kMaxGridY);
+    grid.y = b.createOrFold<arith::MinUIOp>(shape.matrices, most);
+    grid.z = getCeilDiv(b, shape.matrices, kMaxGridY);
+  }
   SmallVector<Value> operands;
   for (const Argument &argument : arguments) {
     Value value = argument.value;
@@ -106,13 +113,6 @@ void LaunchSite::launch(const Twine &name, Shape shape,
     gpu::ReturnOp::create(inside);
   }
 
-  Value one = arith::ConstantIndexOp::create(b, 1);
-  gpu::KernelDim3 grid{shape.blocks ? shape.blocks : one, one, one};
-  if (shape.matrices) {
-    Value most = arith::ConstantIndexOp::create(b, kMaxGridY);
-    grid.y = b.createOrFold<arith::MinUIOp>(shape.matrices, most);
-    grid.z = getCeilDiv(b, shape.matrices, kMaxGridY);
-  }
   gpu::KernelDim3 block{arith::ConstantIndexOp::create(b, shape.threads), one,
                         one};
   gpu::LaunchFuncOp::create(b, function, grid, block,

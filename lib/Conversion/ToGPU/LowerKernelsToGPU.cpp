@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelOutlining.h"
 #include "Kernels.h"
+#include "QuantizeLaunch.h"
 #include "blockscale/Conversion/Passes.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -48,10 +48,8 @@ static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
     return failure();
   // Rows without elements have neither data nor scales.
   if (spec->rowElements != 0) {
-    gpu::GPUFuncOp function =
-        getOrCreateQuantizeKernel(module, kernel.getLoc(), *spec, chip);
-    ImplicitLocOpBuilder b(kernel.getLoc(), kernel);
-    createQuantizeLaunch(b, function, *spec, chip, operands);
+    LaunchSite site(kernel, module, chip);
+    launchQuantize(site, *spec, operands);
   }
   return success();
 }

@@ -21,7 +21,6 @@ using cpu::mul;
 static constexpr int64_t kWordBytes = 4;
 /// Words of a vector.
 static constexpr int64_t kWords = 4;
-static constexpr uint32_t kAllLanes = 0xFFFFFFFF;
 
 Value PatchPosition::hasRow(KernelBuilder &b, int64_t i) const {
   return isBelow(b, add(b, row, getIndex(b, i)), rows);

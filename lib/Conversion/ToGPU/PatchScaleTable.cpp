@@ -203,7 +203,7 @@ void PatchScaleTable::emitWords(bool isZero) {
 }
 
 void PatchScaleTable::emitStore() {
-  NVVM::SyncWarpOp::create(b, b.i32(0xFFFFFFFF));
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   emitWords(/*isZero=*/false);
 }
 

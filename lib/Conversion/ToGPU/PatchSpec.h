@@ -31,8 +31,6 @@
 
 namespace blockscale {
 
-inline constexpr int64_t kWarpThreads = 32;
-
 /// Everything that the code of a patch kernel depends on.
 struct PatchSpec {
   PatchSpec(QuantizeOp op, mlir::Value global, const target::Chip &chip);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "QuantizeChunk.h"
-#include "../ToCPU/LoopEmitter.h"
+#include "DeviceCode.h"
 #include "GroupSearch.h"
 #include "QuantizeArguments.h"
 #include "RandomWords.h"
@@ -28,10 +28,6 @@ ChunkEmitter::ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
     : b(b), spec(spec), mapping(spec, chip), cvt(createCvtEmitter(chip)),
       accessBytes(getAccessBytes(chip)), arguments(arguments),
       position(position), rowTiles(rowTiles) {}
-
-static Value isBelow(KernelBuilder &b, Value value, Value bound) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value, bound);
-}
 
 //===----------------------------------------------------------------------===//
 // Positions
@@ -185,12 +181,7 @@ Value ChunkEmitter::loadGlobal(Value group) {
 /// All loads of elements come before the first use, so that they are in flight
 /// together.
 SmallVector<BlockElements> ChunkEmitter::loadBlocks(int64_t elements) {
-  // The first element of the chunk among all elements.
-  Value element =
-      arith::MulIOp::create(b, getRowNumber(), b.i64(spec.rowElements));
-  element =
-      arith::AddIOp::create(b, element, getFirstInRow(mapping.chunkElements));
-  Value pointer = b.offset(arguments.x, spec.inputType, element);
+  Value pointer = b.offset(arguments.x, spec.inputType, getFirstElement());
   SmallVector<BlockElements> inputs = isStaged(elements)
                                           ? loadStagedBlocks(pointer)
                                           : loadOwnBlocks(pointer, elements);

@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "QuantizeKernel.h"
+#include "DeviceCode.h"
+#include "LaunchSite.h"
 #include "QuantizeArguments.h"
 #include "QuantizeChunk.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -21,17 +22,16 @@ namespace {
 
 class QuantizeKernelEmitter {
 public:
-  QuantizeKernelEmitter(gpu::GPUFuncOp kernel, const QuantizeSpec &spec,
-                        const target::Chip &chip);
+  QuantizeKernelEmitter(KernelBuilder &b, const QuantizeSpec &spec,
+                        const target::Chip &chip, ValueRange values);
 
-  void emit(gpu::GPUFuncOp kernel);
+  void emit();
 
 private:
   /// Emits `body` to run where the i1 `condition` holds, and `otherwise`, if
   /// given, to run elsewhere. Null conditions always hold.
   void emitIf(Value condition, function_ref<void()> body,
               function_ref<void()> otherwise = nullptr);
-  Value isBelow(Value value, Value bound);
   /// Thread block number along a dimension of the grid, as i32.
   Value getBlockNumber(gpu::Dimension dimension);
   void emitPosition();
@@ -45,7 +45,7 @@ private:
   const QuantizeSpec &spec;
   const target::Chip &chip;
   ThreadMapping mapping;
-  KernelBuilder b;
+  KernelBuilder &b;
 
   QuantizeOperands arguments;
   /// i32 number in the thread block.
@@ -57,14 +57,13 @@ private:
 
 } // namespace
 
-QuantizeKernelEmitter::QuantizeKernelEmitter(gpu::GPUFuncOp kernel,
+QuantizeKernelEmitter::QuantizeKernelEmitter(KernelBuilder &b,
                                              const QuantizeSpec &spec,
-                                             const target::Chip &chip)
-    : spec(spec), chip(chip), mapping(spec, chip),
-      b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.front())) {
-  for (auto [argument, value] :
-       llvm::zip_equal(getQuantizeArguments(kernel.getContext(), spec, chip),
-                       kernel.getArguments()))
+                                             const target::Chip &chip,
+                                             ValueRange values)
+    : spec(spec), chip(chip), mapping(spec, chip), b(b) {
+  for (auto [argument, value] : llvm::zip_equal(
+           getQuantizeArguments(b.getContext(), spec, chip), values))
     arguments.*argument.place = value;
 }
 
@@ -72,20 +71,7 @@ void QuantizeKernelEmitter::emitIf(Value condition, function_ref<void()> body,
                                    function_ref<void()> otherwise) {
   if (!condition)
     return body();
-  auto branch =
-      scf::IfOp::create(b, condition,
-                        /*withElseRegion=*/static_cast<bool>(otherwise));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
-  if (otherwise) {
-    b.setInsertionPointToStart(branch.elseBlock());
-    otherwise();
-  }
-}
-
-Value QuantizeKernelEmitter::isBelow(Value value, Value bound) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value, bound);
+  cpu::emitIf(b, condition, body, otherwise);
 }
 
 Value QuantizeKernelEmitter::getBlockNumber(gpu::Dimension dimension) {
@@ -106,7 +92,7 @@ void QuantizeKernelEmitter::emitPosition() {
     Value product = arith::MulIOp::create(b, x, b.i32(y));
     return arith::AddIOp::create(b, product, z);
   };
-  auto [warp, lane] = split(thread, ThreadMapping::kLanes);
+  auto [warp, lane] = split(thread, kWarpThreads);
   auto [group, block] =
       split(getBlockNumber(gpu::Dimension::x), mapping.blocksPerGroup);
   Value unit =
@@ -135,29 +121,29 @@ void QuantizeKernelEmitter::emitPosition() {
     return;
   Value y = b.zext64(getBlockNumber(gpu::Dimension::y));
   Value z = b.zext64(getBlockNumber(gpu::Dimension::z));
-  z = arith::MulIOp::create(b, z, b.i64(ThreadMapping::kMaxGridY));
+  z = arith::MulIOp::create(b, z, b.i64(kMaxGridY));
   position.matrix = arith::AddIOp::create(b, z, y);
 }
 
 /// Whether all lanes of the warp have a full chunk.
 Value QuantizeKernelEmitter::isFullWarp() {
-  Value hasChunk = isBelow(position.row, arguments.rows);
+  Value hasChunk = isBelow(b, position.row, arguments.rows);
   auto require = [&](Value holds) {
     if (holds)
       hasChunk = arith::AndIOp::create(b, hasChunk, holds);
   };
   require(isChunkBelow(mapping.fullChunks));
   if (spec.batched)
-    require(isBelow(position.matrix, arguments.matrices));
-  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(0xFFFFFFFF), hasChunk,
+    require(isBelow(b, position.matrix, arguments.matrices));
+  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(kAllLanes), hasChunk,
                                   NVVM::VoteSyncKind::all);
 }
 
-void QuantizeKernelEmitter::emit(gpu::GPUFuncOp kernel) {
+void QuantizeKernelEmitter::emit() {
   emitPosition();
   Value matrixExists;
   if (spec.batched)
-    matrixExists = isBelow(position.matrix, arguments.matrices);
+    matrixExists = isBelow(b, position.matrix, arguments.matrices);
   if (spec.swizzled) {
     rowTiles = arith::AddIOp::create(b, arguments.rows, b.i64(kTileRows - 1));
     rowTiles =
@@ -166,7 +152,7 @@ void QuantizeKernelEmitter::emit(gpu::GPUFuncOp kernel) {
   ChunkEmitter chunk(b, spec, chip, arguments, position, rowTiles);
   std::optional<WarpStage> stage;
   if (mapping.isStaged) {
-    stage.emplace(b, kernel, thread, ThreadMapping::kThreads,
+    stage.emplace(b, thread, ThreadMapping::kThreads,
                   mapping.chunkElements * spec.getInputBytes(),
                   mapping.runLanes);
     chunk.useStage(*stage, isFullWarp());
@@ -174,20 +160,19 @@ void QuantizeKernelEmitter::emit(gpu::GPUFuncOp kernel) {
   auto emitData = [&] { emitRow(chunk); };
   auto emitRest = [&] { emitPadding(chunk); };
   emitIf(matrixExists, [&] {
-    Value hasData = isBelow(position.row, arguments.rows);
+    Value hasData = isBelow(b, position.row, arguments.rows);
     if (spec.swizzled)
       emitIf(hasData, emitData, emitRest);
     else
       emitIf(hasData, emitData);
   });
-  gpu::ReturnOp::create(b);
 }
 
 /// Null where it holds for all threads of a line.
 Value QuantizeKernelEmitter::isChunkBelow(int64_t bound) {
   if (bound == mapping.getPlacesPerRow(spec))
     return {};
-  return isBelow(position.chunk, b.i32(bound));
+  return isBelow(b, position.chunk, b.i32(bound));
 }
 
 /// A row that holds data: full chunks, then the tail, then padding.
@@ -219,12 +204,12 @@ void QuantizeKernelEmitter::emitZeroScales(ChunkEmitter &chunk) {
 /// A row below the last one: scales only, in its tile.
 void QuantizeKernelEmitter::emitPadding(ChunkEmitter &chunk) {
   Value end = arith::MulIOp::create(b, rowTiles, b.i64(kTileRows));
-  emitIf(isBelow(position.row, end), [&] { emitZeroScales(chunk); });
+  emitIf(isBelow(b, position.row, end), [&] { emitZeroScales(chunk); });
 }
 
-void emitQuantizeKernel(gpu::GPUFuncOp kernel, const QuantizeSpec &spec,
-                        const target::Chip &chip) {
-  QuantizeKernelEmitter(kernel, spec, chip).emit(kernel);
+void emitQuantizeKernel(KernelBuilder &b, const QuantizeSpec &spec,
+                        const target::Chip &chip, ValueRange arguments) {
+  QuantizeKernelEmitter(b, spec, chip, arguments).emit();
 }
 
 } // namespace blockscale

@@ -10,14 +10,12 @@
 
 #include "QuantizeSpec.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-
 namespace blockscale {
 
-/// Fills the empty body of `kernel`, a function of the arguments of the spec
+/// Emits the body of the kernel of a spec, a function of `arguments`
 /// (QuantizeArguments.h), for the threads of its ThreadMapping.
-void emitQuantizeKernel(mlir::gpu::GPUFuncOp kernel, const QuantizeSpec &spec,
-                        const target::Chip &chip);
+void emitQuantizeKernel(KernelBuilder &b, const QuantizeSpec &spec,
+                        const target::Chip &chip, mlir::ValueRange arguments);
 
 } // namespace blockscale
 

@@ -20,8 +20,8 @@ static constexpr int64_t kShortChunk = 32;
 
 static int64_t getRunLanes(const QuantizeSpec &spec) {
   using Mapping = ThreadMapping;
-  return spec.swizzled ? Mapping::kLanes * Mapping::kRowStride / kTileRows
-                       : Mapping::kLanes;
+  return spec.swizzled ? kWarpThreads * Mapping::kRowStride / kTileRows
+                       : kWarpThreads;
 }
 
 /// Conversions to 8 bits by `cvt` leave most of the time to memory. The lanes
@@ -56,7 +56,7 @@ ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
       spec.swizzled ? llvm::alignTo(rowBlocks, kTileCols) : rowBlocks;
   chunksPerRow = llvm::divideCeil(columns, chunkBlocks);
   runLanes = getRunLanes(spec);
-  unitsPerBlock = spec.swizzled ? kThreads / kLanes : kThreads;
+  unitsPerBlock = spec.swizzled ? kThreads / kWarpThreads : kThreads;
   unitsPerLine =
       spec.swizzled ? llvm::divideCeil(chunksPerRow, runLanes) : chunksPerRow;
   int64_t common = std::gcd(unitsPerLine, unitsPerBlock);

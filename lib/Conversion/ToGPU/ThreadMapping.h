@@ -32,11 +32,8 @@ namespace blockscale {
 
 struct ThreadMapping {
   static constexpr int64_t kThreads = 128;
-  static constexpr int64_t kLanes = 32;
   /// Rows between those of a line of tiled scales, and lines of a tile.
   static constexpr int64_t kRowStride = 32;
-  /// Largest number of thread blocks along y and z (CUDA).
-  static constexpr int64_t kMaxGridY = 65535;
 
   ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip);
 

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpStage.h"
+#include "DeviceCode.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,8 +22,6 @@ using namespace mlir;
 
 namespace blockscale {
 
-static constexpr int64_t kLanes = 32;
-static constexpr uint32_t kAllLanes = 0xFFFFFFFF;
 /// Places that one access reaches without conflict.
 static constexpr int64_t kPhase = 8;
 static constexpr int64_t kWords = WarpStage::kPieceBytes / 4;
@@ -43,21 +42,16 @@ static Value scaled(KernelBuilder &b, Value value, int64_t factor) {
   return arith::MulIOp::create(b, value, b.i32(factor));
 }
 
-WarpStage::WarpStage(KernelBuilder &b, gpu::GPUFuncOp kernel, Value thread,
-                     int64_t threads, int64_t chunkBytes, int64_t runLanes)
+WarpStage::WarpStage(KernelBuilder &b, Value thread, int64_t threads,
+                     int64_t chunkBytes, int64_t runLanes)
     : runLanes(runLanes) {
-  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), threads * chunkBytes);
-  OpBuilder outside(kernel);
-  std::string name = (kernel.getName() + "_stage").str();
-  // XORs of places must not leave a chunk.
-  LLVM::GlobalOp::create(outside, b.getLoc(), type, /*isConstant=*/false,
-                         LLVM::Linkage::Internal, name, Attribute(),
-                         /*alignment=*/kPhase * kPieceBytes, /*addrSpace=*/3);
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), 3);
-  Value all = LLVM::AddressOfOp::create(b, pointer, name);
-  lane = bitAnd(b, thread, kLanes - 1);
-  Value warp = shiftRight(b, thread, llvm::Log2_64(kLanes));
-  memory = b.offset(all, b.getI8Type(), scaled(b, warp, kLanes * chunkBytes));
+  // Places are banks where the first place is in the first bank.
+  Value all = createSharedArray(b, "stage", b.getI8Type(), threads * chunkBytes,
+                                /*alignment=*/kPhase * kPieceBytes);
+  lane = bitAnd(b, thread, kWarpThreads - 1);
+  Value warp = shiftRight(b, thread, llvm::Log2_64(kWarpThreads));
+  memory =
+      b.offset(all, b.getI8Type(), scaled(b, warp, kWarpThreads * chunkBytes));
 }
 
 SmallVector<Value> WarpStage::getOwn(KernelBuilder &b, int64_t pieces) {
@@ -82,13 +76,13 @@ SmallVector<Value> WarpStage::getMoved(KernelBuilder &b, int64_t pieces) {
   Value first = arith::XOrIOp::create(b, lane, turn);
   SmallVector<Value> places;
   for (int64_t step = 0; step < pieces; ++step) {
-    int64_t owners = step * (kLanes / pieces);
+    int64_t owners = step * (kWarpThreads / pieces);
     int64_t stepTurn = owners >> getShift(pieces) & getMask(pieces);
     Value place = arith::XOrIOp::create(b, first, b.i32(stepTurn));
     Value address =
         b.offset(memory, b.getI8Type(), scaled(b, place, kPieceBytes));
-    places.push_back(
-        b.offset(address, b.getI8Type(), b.i64(step * kLanes * kPieceBytes)));
+    places.push_back(b.offset(address, b.getI8Type(),
+                              b.i64(step * kWarpThreads * kPieceBytes)));
   }
   return places;
 }
@@ -101,7 +95,7 @@ SmallVector<Value> WarpStage::getMovedAddresses(KernelBuilder &b, Value pointer,
   };
   // Both the lanes that own chunks and the pieces that lanes move come in runs.
   auto offset = [&](int64_t lanes, int64_t bytes) -> Value {
-    if (lanes >= kLanes)
+    if (lanes >= kWarpThreads)
       return product(lane, bytes);
     Value run = shiftRight(b, lane, llvm::Log2_64(lanes));
     return arith::AddIOp::create(b, product(run, runStride),
@@ -113,7 +107,7 @@ SmallVector<Value> WarpStage::getMovedAddresses(KernelBuilder &b, Value pointer,
   Value first = b.offset(pointer, b.getI8Type(), move);
   SmallVector<Value> addresses;
   for (int64_t step = 0; step < pieces; ++step) {
-    int64_t piece = step * kLanes;
+    int64_t piece = step * kWarpThreads;
     int64_t at =
         piece / runPieces * runStride + piece % runPieces * kPieceBytes;
     addresses.push_back(b.offset(first, b.getI8Type(), b.i64(at)));

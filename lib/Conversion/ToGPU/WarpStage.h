@@ -18,8 +18,6 @@
 
 #include "KernelBuilder.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-
 namespace blockscale {
 
 class WarpStage {
@@ -27,11 +25,11 @@ public:
   /// Bytes of a piece, which is accessed at once.
   static constexpr int64_t kPieceBytes = 16;
 
-  /// Shared memory for the chunks of all warps of `kernel`, which are of at
+  /// Shared memory for the chunks of all warps of the kernel, which are of at
   /// most `chunkBytes`. `thread` is the i32 number of the thread in its block
   /// of `threads`.
-  WarpStage(KernelBuilder &b, mlir::gpu::GPUFuncOp kernel, mlir::Value thread,
-            int64_t threads, int64_t chunkBytes, int64_t runLanes);
+  WarpStage(KernelBuilder &b, mlir::Value thread, int64_t threads,
+            int64_t chunkBytes, int64_t runLanes);
 
   /// The lane's chunk as vectors of 32-bit words. `pointer` is the chunk's
   /// address in global memory, and runs are `runStride` bytes apart. All lanes
