@@ -26,8 +26,9 @@ llvm::LogicalResult lowerKernel(SwizzleOp op, LaunchSite &site);
 
 /// A swizzle with a grouped layout on one side.
 void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site);
-/// Of blocks of several rows.
-llvm::LogicalResult lowerPatchKernel(QuantizeOp op, LaunchSite &site);
+/// Of blocks of several rows, or of several results of one x.
+llvm::LogicalResult lowerPatchKernel(llvm::ArrayRef<QuantizeOp> ops,
+                                     LaunchSite &site);
 
 } // namespace blockscale
 

@@ -17,8 +17,6 @@ using cpu::getIndex;
 using cpu::mul;
 
 static constexpr int64_t kWordBytes = 4;
-/// Adjacent codes of a thread.
-static constexpr int64_t kLineBytes = 16;
 
 namespace {
 
@@ -122,12 +120,12 @@ void PatchDataEmitter::emitRows(
   Value inRow = cpu::div(b, mul(b, place.column, bits), 8);
   Value hasColumn = place.hasColumn(b, spec, 0);
   auto exists = [&](int64_t byte) -> Value {
-    if (spec.storeBytes == kLineBytes)
+    if (spec.storeBytes == spec.getLineBytes())
       return {};
     return isBelow(b, add(b, inRow, getIndex(b, byte)), rowBytes);
   };
   int64_t count = spec.patchRows / (spec.exchangesCodes() ? 2 : 1);
-  int64_t unit = std::min(count, spec.getRowUnit());
+  int64_t unit = std::min(count, spec.rowUnit);
   for (int64_t begin = 0; begin < count; begin += unit) {
     Value hasUnit = arith::AndIOp::create(b, place.hasRow(b, begin), hasColumn);
     cpu::emitIf(b, hasUnit, [&] {

@@ -26,9 +26,9 @@ Value PatchPosition::hasRow(KernelBuilder &b, int64_t i) const {
   return isBelow(b, add(b, row, getIndex(b, i)), rows);
 }
 
-Value PatchPosition::hasColumn(KernelBuilder &b, const PatchSpec &spec,
+Value PatchPosition::hasColumn(KernelBuilder &b, const PatchShape &shape,
                                int64_t j) const {
-  return isBelow(b, add(b, column, getIndex(b, j)), getIndex(b, spec.columns));
+  return isBelow(b, add(b, column, getIndex(b, j)), getIndex(b, shape.columns));
 }
 
 Value emitShuffle(KernelBuilder &b, Value word, int64_t mask) {
@@ -83,13 +83,13 @@ SmallVector<Value> PatchElements::joinPieces(ValueRange pieces) const {
   return vectors;
 }
 
-PatchElements::PatchElements(KernelBuilder &b, const PatchSpec &spec,
+PatchElements::PatchElements(KernelBuilder &b, const PatchShape &shape,
                              const PatchPosition &position, Value x)
-    : b(b), isBf16(spec.inputType.isBF16()) {
-  int64_t elementBytes = spec.getInputBytes(), pieceBytes = spec.loadBytes;
-  int64_t rowBytes = spec.columns * elementBytes;
-  int64_t pieces = spec.patchColumns * elementBytes / pieceBytes;
-  bool isZeroed = spec.hasPartialBlocks();
+    : b(b), isBf16(shape.inputType.isBF16()) {
+  int64_t elementBytes = shape.getInputBytes(), pieceBytes = shape.loadBytes;
+  int64_t rowBytes = shape.columns * elementBytes;
+  int64_t pieces = shape.patchColumns * elementBytes / pieceBytes;
+  bool isZeroed = shape.hasPartialBlocks;
 
   // Where the pieces lie in their row. All of a patch exist, or any of them.
   SmallVector<Value> offsets, exists;
@@ -97,34 +97,34 @@ PatchElements::PatchElements(KernelBuilder &b, const PatchSpec &spec,
   auto clamp = [&](Value byte, int64_t size) {
     return cpu::min(b, byte, getIndex(b, rowBytes - size));
   };
-  if (!spec.hasColumnTails())
-    first = clamp(first, spec.patchColumns * elementBytes);
+  if (!shape.hasColumnTails())
+    first = clamp(first, shape.patchColumns * elementBytes);
   for (int64_t i = 0; i < pieces; ++i) {
     Value byte = add(b, first, getIndex(b, i * pieceBytes));
     if (isZeroed)
       exists.push_back(isBelow(b, byte, getIndex(b, rowBytes)));
-    if (spec.hasColumnTails())
+    if (shape.hasColumnTails())
       offsets.push_back(clamp(byte, pieceBytes));
   }
 
-  int64_t unit = spec.getRowUnit();
+  int64_t unit = shape.rowUnit;
   Value last = cpu::sub(b, position.rows, getIndex(b, unit));
   Value before = mul(b, position.matrix, position.rows);
   Type type = getPieceType(b, pieceBytes);
   Type byteType = b.getI8Type();
   SmallVector<SmallVector<Value>> loaded;
-  for (int64_t i = 0; i < spec.patchRows; ++i) {
+  for (int64_t i = 0; i < shape.patchRows; ++i) {
     loaded.emplace_back();
     Value inUnit = getIndex(b, i % unit);
     Value row = add(b, position.row, getIndex(b, i - i % unit));
     row = add(b, before, cpu::min(b, row, last));
     Value address = emitAddress(b, x, byteType, mul(b, row, rowBytes));
-    if (!spec.hasColumnTails())
+    if (!shape.hasColumnTails())
       address = emitAddress(b, address, byteType, first);
     address = emitAddress(b, address, byteType, mul(b, inUnit, rowBytes));
     for (int64_t piece = 0; piece < pieces; ++piece) {
-      Value offset = spec.hasColumnTails() ? offsets[piece]
-                                           : getIndex(b, piece * pieceBytes);
+      Value offset = shape.hasColumnTails() ? offsets[piece]
+                                            : getIndex(b, piece * pieceBytes);
       loaded.back().push_back(
           b.load(type, emitAddress(b, address, byteType, offset), pieceBytes));
     }
@@ -213,6 +213,55 @@ Value PatchElements::reduceColumns(ArrayRef<Value> amaxes, int64_t begin,
     return b.extract(result, 0);
   auto [low, high] = splitPair(b, b.bitcast(b.getI32Type(), result));
   return arith::MaximumFOp::create(b, low, high);
+}
+
+SmallVector<Value> PatchElements::computeRowAmaxes() const {
+  auto type = VectorType::get({2 * kWords}, b.getBF16Type());
+  SmallVector<Value> halves, amaxes;
+  for (ArrayRef<Value> row : rows) {
+    Value result;
+    for (Value vector : row) {
+      Value magnitude = b.abs(b.bitcast(type, vector));
+      result =
+          result ? arith::MaximumFOp::create(b, result, magnitude) : magnitude;
+    }
+    for (int64_t half = kWords; half >= 2; half /= 2)
+      result = arith::MaximumFOp::create(b, b.slice(result, 0, half),
+                                         b.slice(result, half, half));
+    halves.push_back(result);
+  }
+  // Of two rows, the first elements and the second ones.
+  for (size_t i = 0; i < halves.size(); i += 2) {
+    Value low = LLVM::ShuffleVectorOp::create(b, halves[i], halves[i + 1],
+                                              ArrayRef<int32_t>{0, 2});
+    Value high = LLVM::ShuffleVectorOp::create(b, halves[i], halves[i + 1],
+                                               ArrayRef<int32_t>{1, 3});
+    amaxes.push_back(arith::MaximumFOp::create(b, low, high));
+  }
+  return amaxes;
+}
+
+void PatchElements::exchangeRowAmaxes(SmallVector<Value> &amaxes,
+                                      Value isBehind, int64_t mask) const {
+  size_t half = amaxes.size() / 2;
+  for (size_t i = 0; i < half; ++i) {
+    Value first = amaxes[i], second = amaxes[half + i];
+    Value mine = arith::SelectOp::create(b, isBehind, second, first);
+    Value given = arith::SelectOp::create(b, isBehind, first, second);
+    Value taken = emitShuffle(b, b.toBits(given), mask);
+    amaxes[i] =
+        arith::MaximumFOp::create(b, mine, b.bitcast(mine.getType(), taken));
+  }
+  amaxes.truncate(half);
+}
+
+SmallVector<Value> PatchElements::extractRows(ArrayRef<Value> amaxes) const {
+  SmallVector<Value> result;
+  for (Value pair : amaxes) {
+    auto [low, high] = splitPair(b, b.toBits(pair));
+    result.append({low, high});
+  }
+  return result;
 }
 
 //===----------------------------------------------------------------------===//

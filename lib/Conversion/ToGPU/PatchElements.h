@@ -30,7 +30,7 @@ struct PatchPosition {
 
   /// Whether row `i`, or column `j`, of the patch exists.
   mlir::Value hasRow(KernelBuilder &b, int64_t i) const;
-  mlir::Value hasColumn(KernelBuilder &b, const PatchSpec &spec,
+  mlir::Value hasColumn(KernelBuilder &b, const PatchShape &shape,
                         int64_t j) const;
 };
 
@@ -41,7 +41,7 @@ public:
   /// Loads the patch of a thread whose warp has at least one element. Rows and
   /// columns that do not exist are loaded from others; where blocks may have
   /// such a part, it is zero instead.
-  PatchElements(KernelBuilder &b, const PatchSpec &spec,
+  PatchElements(KernelBuilder &b, const PatchShape &shape,
                 const PatchPosition &position, mlir::Value x);
 
   /// max |x| of each column of rows [begin, end), NaN above all: vectors like
@@ -61,6 +61,19 @@ public:
   /// The largest of the amaxes of columns [begin, begin + count) as f32.
   mlir::Value reduceColumns(llvm::ArrayRef<mlir::Value> amaxes, int64_t begin,
                             int64_t count) const;
+
+  /// max |x| of each row, which is of bf16. A vector has those of two rows.
+  llvm::SmallVector<mlir::Value> computeRowAmaxes() const;
+
+  /// Keeps half of the rows, those after the others where `isBehind`: the
+  /// larger ones of the amaxes of this thread and of the one whose lane differs
+  /// by `mask`, which keeps the others.
+  void exchangeRowAmaxes(llvm::SmallVector<mlir::Value> &amaxes,
+                         mlir::Value isBehind, int64_t mask) const;
+
+  /// Row amaxes as one f32 each.
+  llvm::SmallVector<mlir::Value>
+  extractRows(llvm::ArrayRef<mlir::Value> amaxes) const;
 
   /// A row as f32 is several vectors of four elements. One of the columns that
   /// vector `index` has.

@@ -67,10 +67,10 @@ PatchScaleTable::PatchScaleTable(KernelBuilder &b, const PatchSpec &spec,
 // Filling
 //===----------------------------------------------------------------------===//
 
-void PatchScaleTable::put(ValueRange pairs, int64_t count, int64_t row,
-                          int64_t column, bool down) {
-  auto getBlock = [&](Value lane, int64_t extent, int64_t block, int64_t i) {
-    return add(b, div(b, mul(b, lane, extent), block), getIndex(b, i));
+void PatchScaleTable::put(ValueRange pairs, int64_t count, Value row,
+                          Value column, bool down) {
+  auto getBlock = [&](Value lane, int64_t extent, int64_t block, Value i) {
+    return add(b, div(b, mul(b, lane, extent), block), i);
   };
   Value blockRow =
       getBlock(position.laneRow, spec.patchRows, spec.block[0], row);

@@ -32,8 +32,8 @@ public:
 
   /// Puts scales, given as pairs in i16, of `count` blocks at block `row`,
   /// `column` of the patch and those right of it (or, if `down`, below it).
-  void put(mlir::ValueRange pairs, int64_t count, int64_t row, int64_t column,
-           bool down);
+  void put(mlir::ValueRange pairs, int64_t count, mlir::Value row,
+           mlir::Value column, bool down);
 
   /// Stores the table after all threads of the warp came here.
   void emitStore();

@@ -20,6 +20,8 @@ namespace blockscale {
 static constexpr int64_t kAccessBytes = 16;
 /// Of a patch, along the rows of the data.
 static constexpr int64_t kPatchSide = 16;
+/// Rows of a warp that makes several results.
+static constexpr int64_t kSharedRows = 64;
 /// Elements of a warp along the dimension in which scale bytes are adjacent.
 static constexpr int64_t kWarpReach = 128;
 
@@ -36,7 +38,7 @@ PatchSpec::PatchSpec(QuantizeOp op, Value global, const target::Chip &chip) {
   scaleDim = op.getScaleDim();
   swizzled = getLayout(op.getScale().getType()) != nullptr;
   int64_t rows = x.getShape().end()[-2];
-  rowTails = acceptsTails(op.getEffectiveRecipe()) &&
+  rowTails = block[0] > 1 && acceptsTails(op.getEffectiveRecipe()) &&
              (ShapedType::isDynamic(rows) || rows % block[0] != 0);
   globalKind = !global               ? GlobalKind::Absent
                : op.getGlobalScale() ? GlobalKind::DecodeScale
@@ -46,7 +48,10 @@ PatchSpec::PatchSpec(QuantizeOp op, Value global, const target::Chip &chip) {
   globalPerMatrix = memref && memref.getRank() > 0;
   batched = x.getRank() > 2 && (swizzled || globalPerMatrix || transposed ||
                                 rowTails || !hasScalesAlongRows());
+  hasPartialBlocks = rowTails || columns % block[1] != 0;
   chooseShape(chip);
+  rowUnit = rowTails ? 1 : std::min(patchRows, block[0]);
+  chooseStore();
 }
 
 void PatchSpec::chooseShape(const target::Chip &chip) {
@@ -67,10 +72,32 @@ void PatchSpec::chooseShape(const target::Chip &chip) {
   int64_t widest = chip.hasWideGlobalAccess() ? 32 : kAccessBytes;
   loadBytes = std::gcd(columns * getInputBytes(),
                        std::min(widest, patchColumns * getInputBytes()));
-  storeBytes = kAccessBytes;
+}
+
+void PatchSpec::chooseStore() {
+  storeBytes = getLineBytes();
   if (!transposed)
     storeBytes =
-        std::gcd(llvm::divideCeil(columns * getDataBits(), 8), kAccessBytes);
+        std::gcd(llvm::divideCeil(columns * getDataBits(), 8), storeBytes);
+}
+
+void PatchSpec::shareShape(MutableArrayRef<PatchSpec> specs) {
+  PatchShape shape = specs.front();
+  shape.patchRows = kPatchSide;
+  shape.patchColumns = kAccessBytes / shape.getInputBytes();
+  shape.laneRows = kSharedRows / kPatchSide;
+  shape.loadBytes =
+      std::gcd(shape.columns * shape.getInputBytes(), kAccessBytes);
+  for (const PatchSpec &spec : specs) {
+    shape.batched |= spec.batched;
+    shape.hasPartialBlocks |= spec.hasPartialBlocks;
+    int64_t unit = spec.rowTails ? 1 : std::min(kPatchSide, spec.block[0]);
+    shape.rowUnit = std::max(shape.rowUnit, unit);
+  }
+  for (PatchSpec &spec : specs) {
+    static_cast<PatchShape &>(spec) = shape;
+    spec.chooseStore();
+  }
 }
 
 int64_t PatchSpec::getRowGranule() const {
@@ -85,7 +112,7 @@ int64_t PatchSpec::getColumnGranule() const {
   return hasScalesAlongRows() ? kTileCols * block[1] : kTileRows;
 }
 
-std::string PatchSpec::getKernelName(const target::Chip &chip) const {
+std::string PatchSpec::getKernelName() const {
   std::string name;
   llvm::raw_string_ostream os(name);
   os << "quantize_" << block[0] << 'x' << block[1] << '_'
@@ -106,7 +133,6 @@ std::string PatchSpec::getKernelName(const target::Chip &chip) const {
        << (globalByValue     ? "_by_value"
            : globalPerMatrix ? "_each"
                              : "");
-  os << chip.kernelSuffix;
   return name;
 }
 

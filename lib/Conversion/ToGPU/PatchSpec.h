@@ -19,6 +19,10 @@
 // reaches as far as 128 elements along the dimension in which scale bytes are
 // adjacent, and holds whole blocks.
 //
+// Where a kernel makes several results of one x, a patch has 16 rows of 16
+// bytes, and a warp is 64 rows high and as many bf16 wide, so that it has whole
+// words of scales in both directions.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHSPEC_H
@@ -31,58 +35,76 @@
 
 namespace blockscale {
 
-/// Everything that the code of a patch kernel depends on.
-struct PatchSpec {
-  PatchSpec(QuantizeOp op, mlir::Value global, const target::Chip &chip);
-
+/// How the threads of a kernel divide x.
+struct PatchShape {
   int64_t getInputBytes() const {
     return inputType.getIntOrFloatBitWidth() / 8;
   }
+  /// Rows and columns of a warp.
+  int64_t getWarpRows() const { return patchRows * laneRows; }
+  int64_t getWarpColumns() const { return patchColumns * getLaneColumns(); }
+  int64_t getLaneColumns() const { return kWarpThreads / laneRows; }
+  /// Whether a patch may reach beyond the last column.
+  bool hasColumnTails() const { return columns % patchColumns != 0; }
+
+  /// bf16 or f32.
+  mlir::Type inputType;
+  /// Of a matrix of x.
+  int64_t columns;
+  /// Whether the kernel tells matrices of a batch apart. Otherwise a batch is
+  /// one matrix of all rows.
+  bool batched;
+  /// The patch of a thread, and the patches of a warp below each other.
+  int64_t patchRows;
+  int64_t patchColumns;
+  int64_t laneRows;
+  /// Bytes of an access to x.
+  int64_t loadBytes;
+  /// Rows of a patch that exist together, or not.
+  int64_t rowUnit;
+  /// Whether a block may reach beyond the last row or column.
+  bool hasPartialBlocks;
+};
+
+/// What a kernel makes of patches.
+struct PatchSpec : PatchShape {
+  PatchSpec(QuantizeOp op, mlir::Value global, const target::Chip &chip);
+
+  /// Specs of several quantizations of one x that a kernel loads once. Each has
+  /// the shape that all can be computed in.
+  static void shareShape(llvm::MutableArrayRef<PatchSpec> specs);
+
   int64_t getDataBits() const {
     return numerics::getFormatInfo(format).storageBits;
   }
-  int64_t getBlockRows() const { return block[0]; }
-  int64_t getBlockColumns() const { return block[1]; }
   bool isSquare() const { return block[0] == block[1]; }
   /// Whether the bytes of a row of scales are of blocks side by side, rather
   /// than of blocks one below the other.
   bool hasScalesAlongRows() const { return scaleForm[1].dim == 1; }
-
-  /// Rows and columns of a warp.
-  int64_t getWarpRows() const { return patchRows * laneRows; }
-  int64_t getWarpColumns() const {
-    return patchColumns * (kWarpThreads / laneRows);
-  }
-  int64_t getLaneColumns() const { return kWarpThreads / laneRows; }
 
   /// Multiples that rows and columns of x are padded to, so that all tiles of
   /// scales belong to warps.
   int64_t getRowGranule() const;
   int64_t getColumnGranule() const;
 
-  /// Rows of a patch that exist together, or not.
-  int64_t getRowUnit() const {
-    return rowTails ? 1 : std::min(patchRows, block[0]);
-  }
-  /// Whether the codes of a line of a patch are too few for a store.
-  bool exchangesCodes() const { return getDataBits() < 8; }
-  /// Whether a patch may reach beyond the last column.
-  bool hasColumnTails() const { return columns % patchColumns != 0; }
-  /// Whether a block may reach beyond the last row or column.
-  bool hasPartialBlocks() const {
-    return rowTails || columns % getBlockColumns() != 0;
+  /// Codes of a thread side by side in the data, before it exchanges any.
+  int64_t getLineCodes() const { return transposed ? patchRows : patchColumns; }
+  /// Whether they become a store of 16 bytes with as many of another thread.
+  bool exchangesCodes() const {
+    return getDataBits() < 8 && getDataBits() * getLineCodes() == 64;
   }
 
-  /// A name that differs wherever the kernels do, for example
-  /// `quantize_patch_32x1_e4m3_rceil_bf16_k4096`.
-  std::string getKernelName(const target::Chip &chip) const;
+  /// Bytes of codes that a thread stores side by side.
+  int64_t getLineBytes() const {
+    return getLineCodes() * getDataBits() / (exchangesCodes() ? 4 : 8);
+  }
+
+  /// A name that differs wherever the kernels of a chip do, for example
+  /// `quantize_32x1_e4m3_rceil_bf16_k4096`.
+  std::string getKernelName() const;
 
   numerics::Recipe recipe;
   numerics::ElementFormat format;
-  /// bf16 or f32.
-  mlir::Type inputType;
-  /// Of a matrix of x.
-  int64_t columns;
   std::array<int64_t, 2> block;
   bool transposed;
   ScaleForm scaleForm;
@@ -91,25 +113,17 @@ struct PatchSpec {
   bool swizzled;
   /// Whether the last block of rows may be a part of one.
   bool rowTails;
-  /// Whether the kernel tells matrices of a batch apart. Otherwise a batch is
-  /// one matrix of all rows.
-  bool batched;
   GlobalKind globalKind;
   /// Whether the global operand is an f32 argument rather than a pointer.
   bool globalByValue;
   /// Whether the pointer is to one value for each matrix.
   bool globalPerMatrix;
-
-  /// The patch of a thread, and the patches of a warp below each other.
-  int64_t patchRows;
-  int64_t patchColumns;
-  int64_t laneRows;
-  /// Bytes of an access to x, and the widest one to the data.
-  int64_t loadBytes;
+  /// Bytes of the widest store of codes.
   int64_t storeBytes;
 
 private:
   void chooseShape(const target::Chip &chip);
+  void chooseStore();
 };
 
 } // namespace blockscale

@@ -1,0 +1,221 @@
+//===- PatchScales.cpp - Scales of the blocks of a patch ------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PatchScales.h"
+#include "DeviceCode.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using cpu::add;
+using cpu::getIndex;
+using cpu::mul;
+
+/// Blocks whose scales a leaf computes together, and words of a vector.
+static constexpr int64_t kLeafBlocks = 4;
+
+PatchScales::PatchScales(KernelBuilder &b, const PatchSpec &spec,
+                         const PatchPosition &position,
+                         const PatchElements &elements, QuantizeLeaf &leaf,
+                         PatchScaleTable &table)
+    : b(b), spec(spec), position(position), elements(elements), leaf(leaf),
+      table(table), height(std::min(spec.patchRows, spec.block[0])) {
+  if (spec.block[0] == 1)
+    emitRows();
+  else if (spec.isSquare())
+    emitTiles();
+  else
+    emitColumns();
+}
+
+SmallVector<Value> PatchScales::keepPairs(ValueRange pairs, Value exists) {
+  SmallVector<Value> kept(pairs);
+  if (spec.swizzled)
+    for (Value &pair : kept) {
+      Value zero = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
+      pair = arith::SelectOp::create(b, exists, pair, zero);
+    }
+  return kept;
+}
+
+/// Adds those of the next rows, given the factor of each column.
+void PatchScales::addFactors(function_ref<Value(int64_t)> ofColumn) {
+  factors.emplace_back();
+  for (int64_t v = 0; v < elements.getVectorsPerRow(); ++v) {
+    SmallVector<Value> vector;
+    for (int64_t i = 0; i < kLeafBlocks; ++i)
+      vector.push_back(ofColumn(elements.getColumn(v, i)));
+    bool isSplat = llvm::all_equal(vector);
+    factors.back().push_back(isSplat ? b.splat(vector.front(), kLeafBlocks)
+                                     : b.pack(vector));
+  }
+}
+
+/// Emits `body` in the first of the threads that share a block.
+static void emitInFirst(KernelBuilder &b, Value lane, int64_t sharing,
+                        function_ref<void()> body) {
+  if (sharing <= 1)
+    return body();
+  Value isFirst = isBelow(b, cpu::rem(b, lane, sharing), getIndex(b, 1));
+  cpu::emitIf(b, isFirst, body);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of one row
+//===----------------------------------------------------------------------===//
+
+/// Threads side by side share the blocks of 16 rows. Each computes the scales
+/// of some of these rows: at each exchange a thread keeps half of the rows and
+/// gives its amaxes of the others away, and gets factors back in reverse:
+///
+///   lane 0: rows 0-15  ->  0-7      lane 1: rows 0-15  ->  8-15
+void PatchScales::emitRows() {
+  int64_t sharing = spec.block[1] / spec.patchColumns;
+  SmallVector<Value> amaxes = elements.computeRowAmaxes();
+  Value first = getIndex(b, 0);
+  SmallVector<Value> isBehind;
+  for (int64_t mask = 1; mask < sharing; mask *= 2) {
+    Value bit = cpu::rem(b, cpu::div(b, position.laneColumn, mask), 2);
+    isBehind.push_back(isBelow(b, getIndex(b, 0), bit));
+    elements.exchangeRowAmaxes(amaxes, isBehind.back(), mask);
+    first = add(b, first, mul(b, bit, static_cast<int64_t>(2 * amaxes.size())));
+  }
+
+  SmallVector<Value> ofRows;
+  SmallVector<Value> rows = elements.extractRows(amaxes);
+  Value block = cpu::div(b, position.column, spec.block[1]);
+  Value exists =
+      isBelow(b, mul(b, block, spec.block[1]), getIndex(b, spec.columns));
+  for (size_t i = 0; i < rows.size(); i += kLeafBlocks) {
+    ArrayRef<Value> some = ArrayRef<Value>(rows).slice(
+        i, std::min<size_t>(kLeafBlocks, rows.size() - i));
+    QuantizeLeaf::Scales part = leaf.computeScales(b, some, {});
+    llvm::append_range(ofRows, part.factors);
+    table.put(keepPairs(part.pairs, exists), static_cast<int64_t>(some.size()),
+              add(b, first, getIndex(b, static_cast<int64_t>(i))),
+              getIndex(b, 0), /*down=*/true);
+  }
+  for (int64_t mask = sharing / 2; mask > 0; mask /= 2) {
+    Value behind = isBehind.pop_back_val();
+    SmallVector<Value> before, after;
+    for (Value mine : ofRows) {
+      Value other = b.toFloat(emitShuffle(b, b.toBits(mine), mask));
+      before.push_back(arith::SelectOp::create(b, behind, other, mine));
+      after.push_back(arith::SelectOp::create(b, behind, mine, other));
+    }
+    ofRows = std::move(before);
+    llvm::append_range(ofRows, after);
+  }
+  for (Value factor : ofRows)
+    addFactors([&](int64_t) { return factor; });
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of one column
+//===----------------------------------------------------------------------===//
+
+/// Blocks of one column as recipes ask for them, none where they do not.
+SmallVector<BlockElements> PatchScales::getColumnBlocks(int64_t row,
+                                                        int64_t span) {
+  SmallVector<BlockElements> blocks;
+  if (!numerics::isFourOverSix(spec.recipe))
+    return blocks;
+  SmallVector<SmallVector<Value>> columns(spec.patchColumns);
+  for (int64_t i = row; i < row + span; ++i)
+    for (auto [column, element] : llvm::zip_equal(
+             columns, elements.mapRow(i, [](Value x, int64_t) { return x; })))
+      column.push_back(element);
+  auto words = VectorType::get({kLeafBlocks}, b.getI32Type());
+  for (ArrayRef<Value> column : columns) {
+    SmallVector<Value> vectors;
+    for (; !column.empty(); column = column.drop_front(kLeafBlocks))
+      vectors.push_back(
+          b.bitcast(words, b.pack(column.take_front(kLeafBlocks))));
+    blocks.push_back(BlockElements::fromWords(vectors, b.getF32Type()));
+  }
+  return blocks;
+}
+
+void PatchScales::emitColumns() {
+  int64_t span = height;
+  int64_t sharing = spec.block[0] / span;
+  for (int64_t row = 0; row * span < spec.patchRows; ++row) {
+    SmallVector<Value> amaxes =
+        elements.computeColumnAmaxes(row * span, (row + 1) * span);
+    for (int64_t mask = 1; mask < sharing; mask *= 2)
+      elements.exchangeColumnAmaxes(amaxes, mask * spec.getLaneColumns());
+    SmallVector<Value> columns = elements.extractColumns(amaxes);
+    SmallVector<BlockElements> blocks = getColumnBlocks(row * span, span);
+    SmallVector<Value> ofColumns;
+    SmallVector<SmallVector<Value, 2>> pairs;
+    for (int64_t j = 0; j < spec.patchColumns; j += kLeafBlocks) {
+      ArrayRef<BlockElements> some(blocks);
+      QuantizeLeaf::Scales part =
+          leaf.computeScales(b, ArrayRef<Value>(columns).slice(j, kLeafBlocks),
+                             some.empty() ? some : some.slice(j, kLeafBlocks));
+      llvm::append_range(ofColumns, part.factors);
+      pairs.push_back(part.pairs);
+    }
+    Value exists = position.hasRow(b, row * span);
+    emitInFirst(b, position.laneRow, sharing, [&] {
+      for (auto [j, part] : llvm::enumerate(pairs))
+        table.put(keepPairs(part, exists), kLeafBlocks, getIndex(b, row),
+                  getIndex(b, j * kLeafBlocks), /*down=*/false);
+    });
+    addFactors([&](int64_t column) { return ofColumns[column]; });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Square blocks
+//===----------------------------------------------------------------------===//
+
+void PatchScales::emitTiles() {
+  int64_t width = std::min(spec.patchColumns, spec.block[1]);
+  int64_t sharingRows = spec.block[0] / height;
+  int64_t sharingColumns = spec.block[1] / width;
+  int64_t tileRows = spec.patchRows / height;
+  int64_t tileColumns = spec.patchColumns / width;
+  SmallVector<Value> amaxes;
+  for (int64_t row = 0; row < tileRows; ++row) {
+    SmallVector<Value> columns =
+        elements.computeColumnAmaxes(row * height, (row + 1) * height);
+    for (int64_t column = 0; column < tileColumns; ++column) {
+      Value amax = elements.reduceColumns(columns, column * width, width);
+      for (int64_t mask = 1; mask < sharingColumns; mask *= 2)
+        amax = emitExchangeMaximum(b, amax, mask);
+      for (int64_t mask = 1; mask < sharingRows; mask *= 2)
+        amax = emitExchangeMaximum(b, amax, mask * spec.getLaneColumns());
+      amaxes.push_back(amax);
+    }
+  }
+  // One tile, or two beside or below each other.
+  QuantizeLeaf::Scales tiles = leaf.computeScales(b, amaxes, {});
+  bool down = tileRows > 1;
+  emitInFirst(b, position.laneRow, sharingRows, [&] {
+    emitInFirst(b, position.laneColumn, sharingColumns, [&] {
+      Value eight = arith::ConstantOp::create(b, b.getI16IntegerAttr(8));
+      for (int64_t i = 0; i < tileRows * tileColumns; ++i) {
+        Value byte = tiles.pairs[i / 2];
+        if (i % 2 != 0)
+          byte = arith::ShRUIOp::create(b, byte, eight);
+        Value exists = spec.hasScalesAlongRows()
+                           ? position.hasColumn(b, spec, down ? 0 : i * width)
+                           : position.hasRow(b, down ? i * height : 0);
+        table.put(keepPairs(byte, exists), 1, getIndex(b, down ? i : 0),
+                  getIndex(b, down ? 0 : i), down);
+      }
+    });
+  });
+  for (int64_t row = 0; row < tileRows; ++row)
+    addFactors([&](int64_t column) {
+      return tiles.factors[row * tileColumns + column / width];
+    });
+}
+
+} // namespace blockscale
