@@ -85,6 +85,28 @@ def mxfp8_columns(shape, block, bar=None):
     return Case(name, text, shape, bar, group=f"MXFP8 {block[0]}x{block[1]} rceil")
 
 
+def rows_and_columns(shape, bits):
+    """Both from one read of x, the columns transposed, all scales swizzled."""
+    m, k = shape
+    data, scale, side = (("f4E2M1FN", "f8E4M3FN", 16) if bits == 4 else
+                         ("f8E4M3FN", "f8E8M0FNU", 32))
+    operand = "global_scale(%g : tensor<f32>)" if bits == 4 else ""
+    types = [f"tensor<{a}x{b}x{data}>, tensor<{a}x{b // side}x{scale}, {SWIZZLED}>"
+             for a, b in ((m, k), (k, m))]
+    result = ", ".join(types)
+    given = ", %g: tensor<f32>" if bits == 4 else ""
+    x = f"tensor<{m}x{k}xbf16>"
+    text = (f"(%x: {x}{given}) -> ({result}) {{\n"
+            f"  %q, %s = blockscale.quantize %x block [1, {side}] {operand} : {x} -> {types[0]}\n"
+            f"  %p, %t = blockscale.quantize %x block [{side}, 1] transposed {operand}\n"
+            f"      : {x} -> {types[1]}\n"
+            f"  return %q, %s, %p, %t : {result}\n}}\n")
+    name = "nvfp4" if bits == 4 else "mxfp8"
+    return Case(f"{name}_rows_and_columns_{m}x{k}", text, shape, results=4,
+                scalar=2.0**-6 if bits == 4 else None,
+                group=f"{name.upper()} rows and columns, swizzled")
+
+
 def scale_sweep(shape):
     m, k = shape
     result = f"tensor<{m}x{k // 16}xf32>"
@@ -108,5 +130,6 @@ CASES = (
     + [mxfp8_columns(shape, block, bar=0.75) for block in [(32, 1), (32, 32)] for shape in EXPERTS]
     + [make(shape, bar=0.8) for make in (mxfp8_rows, nvfp4_rows) for shape in SMALL]
     + [make(shape) for make in (mxfp8_rows, nvfp4_rows) for shape in OTHERS]
+    + [rows_and_columns(shape, bits) for bits in (8, 4) for shape in LARGE]
     + [scale_sweep((8192, 4096))]
 )

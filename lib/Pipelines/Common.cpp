@@ -24,7 +24,7 @@ static void buildBufferize(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-std::vector<Stage> getCommonStages(int64_t maxConstantElements) {
+std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool readOnce) {
   return {
       {"verify-layout",
        [](OpPassManager &pm) { pm.addPass(createVerifyLayout()); }},
@@ -36,8 +36,8 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements) {
          pm.addPass(createCSEPass());
        }},
       {"form-kernels",
-       [](OpPassManager &pm) {
-         pm.addNestedPass<func::FuncOp>(createFormKernels());
+       [readOnce](OpPassManager &pm) {
+         pm.addNestedPass<func::FuncOp>(createFormKernels({readOnce}));
        }},
       {"materialize-storage",
        [](OpPassManager &pm) {

@@ -68,7 +68,8 @@ static void buildToLLVM(OpPassManager &pm, bool hostRuntime) {
 }
 
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options) {
-  std::vector<Stage> stages = getCommonStages(options.maxConstantElements);
+  std::vector<Stage> stages =
+      getCommonStages(options.maxConstantElements, /*readOnce=*/false);
   bool hostRuntime = options.hostRuntime;
   stages.push_back({"lower-kernels", buildLowerKernels});
   stages.push_back({"llvm", [hostRuntime](OpPassManager &pm) {

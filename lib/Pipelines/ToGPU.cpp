@@ -15,7 +15,8 @@ using namespace mlir;
 namespace blockscale {
 
 std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
-  std::vector<Stage> stages = getCommonStages(options.maxConstantElements);
+  std::vector<Stage> stages =
+      getCommonStages(options.maxConstantElements, /*readOnce=*/true);
   LowerKernelsToGPUOptions lower;
   lower.chip = options.chip;
   stages.push_back({"lower-kernels", [lower](OpPassManager &pm) {

@@ -5,7 +5,7 @@
 every kind of kernel for GPUs, in the emulator, against the CPU.
 
 Runs test/Execution/Inputs/quantize.py, block_shapes.py, matmul.py, sm100_kernels.py,
-patch_kernels.py and gpu_random.py with many seeds, for this CPU and for the x86-64 baseline. A process
+patch_kernels.py and gpu_*.py with many seeds, for this CPU and for the x86-64 baseline. A process
 that crashes counts as one failure; its seed is in the output. The last line is
 `N passed, N failed`.
 
@@ -26,7 +26,8 @@ INPUTS = ROOT / "test/Execution/Inputs"
 PYTHON = ROOT / ".venv/bin/python"
 OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],
            "matmul.py": ["--functions", "32", "--shapes", "10"], "sm100_kernels.py": [],
-           "patch_kernels.py": [], "gpu_random.py": []}
+           "patch_kernels.py": [], "gpu_random.py": [],
+           "gpu_read_once.py": []}
 CHIPS = ("sm_100a", "sm_80", "sm_90a")
 
 
@@ -37,7 +38,7 @@ def run(job):
     if script in ("sm100_kernels.py", "patch_kernels.py"):
         options += ["--target", CHIPS[seed % 3]]
     # The tool there compiles for this CPU.
-    if script == "gpu_random.py":
+    if script.startswith("gpu_"):
         options = []
     paths = [str(BUILD / "bin"), "/usr/lib/llvm-22/bin", os.environ["PATH"]]
     with tempfile.TemporaryDirectory(prefix="random-shapes-") as folder:

@@ -19,6 +19,8 @@ def LowerKernelsToCPU
     it for all items, marked `blockscale.parallel`. Sizes that types do not tell
     are checked before the call: where a rule does not hold, the kernel is
     skipped and `blockscale_report_error` called with the rule and the size.
+    Ops of one kernel that do not depend on each other become functions of their
+    own, called in order.
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -81,10 +83,10 @@ def LowerKernelsToGPU
     the chip. Kernels that differ in the number of rows only share a function.
     The host function's memrefs are taken to be device memory.
 
-    Kernels of one op are supported, on memrefs of identity layout: those of
-    docs/Lowering.md, section 8. Anything else is an error at the op. The last
-    dimension of what `quantize` takes must be static and a multiple of the
-    block. The alignment that a buffer must have is `llvm.align` of the kernel's
+    Supported are the kernels of one op that docs/Lowering.md, section 8, has,
+    and quantizations of one x that meet the clauses of
+    include/blockscale/Analysis/FusionLegality.h, on memrefs of identity layout.
+    Anything else is an error at the op. The alignment that a buffer must have is `llvm.align` of the kernel's
     argument.
 
     A launch of `quantize` passes x, data, scales, the global operand, the rows of a matrix

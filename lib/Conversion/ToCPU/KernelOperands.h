@@ -29,6 +29,15 @@ private:
   mlir::ValueRange operands;
 };
 
+/// Replaces a kernel on memrefs whose ops do not depend on each other by one
+/// kernel for each. Others are returned as they are.
+///
+///   kernel ins(%x) outs(%q, %s, %p, %t) { quantize; quantize }
+/// becomes
+///   kernel ins(%x) outs(%q, %s) { quantize }
+///   kernel ins(%x) outs(%p, %t) { quantize }
+llvm::SmallVector<KernelOp> splitKernel(KernelOp kernel);
+
 /// A kernel that the CPU lowering can take: one op, every result of which is
 /// one output, on memrefs with unit innermost stride.
 mlir::LogicalResult verifyKernel(KernelOp kernel);

@@ -200,8 +200,9 @@ struct LowerKernelsToCPUPass
     getOperation()->walk([&](KernelOp kernel) { kernels.push_back(kernel); });
     Outliner outliner(getOperation());
     for (KernelOp kernel : kernels)
-      if (failed(outliner.outline(kernel)))
-        return signalPassFailure();
+      for (KernelOp part : cpu::splitKernel(kernel))
+        if (failed(outliner.outline(part)))
+          return signalPassFailure();
   }
 };
 

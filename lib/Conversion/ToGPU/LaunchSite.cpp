@@ -31,18 +31,22 @@ LaunchSite::LaunchSite(KernelOp kernel, gpu::GPUModuleOp module,
                        const target::Chip &chip)
     : b(kernel.getLoc(), kernel),
       call(b, cpu::KernelOperands(kernel, kernel.getOperands()),
-           kernel.getSingleOp()->getName().stripDialect()),
+           kernel.getBody().front().front().getName().stripDialect()),
       kernel(kernel), module(module), chip(chip) {}
 
 LogicalResult LaunchSite::verify() {
-  Operation *op = kernel.getSingleOp();
-  ValueRange yielded = kernel.getBody().front().getTerminator()->getOperands();
-  if (yielded.size() != op->getNumResults() ||
-      !llvm::all_of(op->getResults(), [&](OpResult result) {
-        return llvm::is_contained(yielded, result);
-      }))
+  Block &body = kernel.getBody().front();
+  ValueRange yielded = body.getTerminator()->getOperands();
+  size_t count = 0;
+  bool isYielded = true;
+  for (Operation &op : body.without_terminator())
+    for (OpResult result : op.getResults()) {
+      ++count;
+      isYielded &= llvm::is_contained(yielded, result);
+    }
+  if (!isYielded || yielded.size() != count)
     return kernel.emitOpError("expected the body to yield each result of its "
-                              "op once on this target");
+                              "ops once on this target");
   for (auto [i, type] : llvm::enumerate(kernel.getOperandTypes())) {
     if (isa<RankedTensorType>(type))
       return kernel.emitOpError()
@@ -59,7 +63,7 @@ LogicalResult LaunchSite::verify() {
 }
 
 LogicalResult LaunchSite::refuse(const Twine &reason) {
-  return kernel.getSingleOp()->emitOpError()
+  return kernel.getBody().front().front().emitOpError()
          << "is not supported on " << chip.name << " yet: " << reason;
 }
 

@@ -27,15 +27,15 @@ mlir::Value getGlobalPointer(mlir::ImplicitLocOpBuilder &b, mlir::Value memref);
 mlir::Value getCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                        int64_t divisor);
 
-/// The place of a kernel of one op in host code. Its launches stand there, in
+/// The place of a kernel in host code. Its launches stand there, in
 /// the order of their calls; a launch sees what those before it wrote.
 class LaunchSite {
 public:
   LaunchSite(KernelOp kernel, mlir::gpu::GPUModuleOp module,
              const target::Chip &chip);
 
-  /// Whether the kernel's outputs are the op's results, each once, and its
-  /// buffers dense. Emits an error where not.
+  /// Whether the kernel's outputs are the results of its ops, each once, and
+  /// its buffers dense. Emits an error where not.
   llvm::LogicalResult verify();
 
   /// An error that says why the op has no kernel.

@@ -7,6 +7,7 @@
 
 #include "Kernels.h"
 #include "QuantizeLaunch.h"
+#include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/Conversion/Passes.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -54,6 +55,22 @@ static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
   return success();
 }
 
+/// Several quantizations of one x.
+static LogicalResult lowerSiblings(KernelOp kernel, LaunchSite &site) {
+  SmallVector<QuantizeOp> ops;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    auto quantize = dyn_cast<QuantizeOp>(op);
+    if (!quantize || (!ops.empty() && quantize.getX() != ops.front().getX()))
+      return op.emitOpError("expected a kernel of several ops to be "
+                            "quantizations of one x on this target");
+    if (std::optional<FusionObstacle> obstacle = findOneReadObstacle(quantize))
+      return quantize.emitOpError()
+             << "does not share its kernel " << *obstacle;
+    ops.push_back(quantize);
+  }
+  return failed(site.verify()) ? failure() : lowerPatchKernel(ops, site);
+}
+
 /// Puts launches in the place of a kernel:
 ///
 ///   blockscale.kernel ins(%x) outs(%q, %s) { ... blockscale.quantize ... }
@@ -62,12 +79,16 @@ static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
 ///       blocks in (...) threads in (128, 1, 1) args(%px, %pq, %ps, %rows)
 static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
                                  const target::Chip &chip) {
-  Operation *op = kernel.getSingleOp();
-  // Other numbers of ops are refused there.
-  auto quantize = dyn_cast_or_null<QuantizeOp>(op);
-  if (!op || (quantize && quantize.getBlock()[0] == 1))
-    return lowerQuantize(kernel, module, chip);
+  if (kernel.getBody().front().without_terminator().empty())
+    return kernel.emitOpError("expected a body with an op, but it computes "
+                              "nothing");
   LaunchSite site(kernel, module, chip);
+  Operation *op = kernel.getSingleOp();
+  if (!op)
+    return lowerSiblings(kernel, site);
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  if (quantize && quantize.getBlock()[0] == 1)
+    return lowerQuantize(kernel, module, chip);
   if (quantize)
     return failed(site.verify()) ? failure() : lowerPatchKernel(quantize, site);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)

@@ -38,26 +38,6 @@ std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
   return name;
 }
 
-/// The quantize that is all of the kernel's body.
-static FailureOr<QuantizeOp> getQuantize(KernelOp kernel,
-                                         const target::Chip &chip) {
-  QuantizeOp quantize;
-  for (Operation &op : kernel.getBody().front().without_terminator()) {
-    auto found = dyn_cast<QuantizeOp>(op);
-    if (!found)
-      return op.emitOpError() << "is not supported on " << chip.name
-                              << " yet: expected only quantize kernels";
-    if (quantize)
-      return op.emitOpError() << "is not supported on " << chip.name
-                              << " yet: expected one quantize in a kernel";
-    quantize = found;
-  }
-  if (!quantize)
-    return kernel.emitOpError("expected a body with one quantize, but it "
-                              "computes nothing");
-  return quantize;
-}
-
 /// Data in dense row-major order from the start of its buffer.
 static LogicalResult verifyMemRef(KernelOp kernel, Value value,
                                   StringRef name) {
@@ -162,34 +142,32 @@ static GroupDim getGroupDim(QuantizeOp quantize) {
 FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
                                               const target::Chip &chip,
                                               QuantizeOperands &operands) {
-  FailureOr<QuantizeOp> quantize = getQuantize(kernel, chip);
-  if (failed(quantize))
-    return failure();
-  auto x = cast<RankedTensorType>(quantize->getX().getType());
+  auto quantize = cast<QuantizeOp>(kernel.getSingleOp());
+  auto x = cast<RankedTensorType>(quantize.getX().getType());
   int64_t rowElements = x.getShape().back();
-  if (failed(verifyFeatures(*quantize, chip)) ||
-      failed(matchOperands(kernel, *quantize, operands)) ||
-      failed(verifyRowElements(*quantize, rowElements, chip)))
+  if (failed(verifyFeatures(quantize, chip)) ||
+      failed(matchOperands(kernel, quantize, operands)) ||
+      failed(verifyRowElements(quantize, rowElements, chip)))
     return failure();
 
   QuantizeSpec spec;
-  spec.recipe = getNumerics(quantize->getEffectiveRecipe());
+  spec.recipe = getNumerics(quantize.getEffectiveRecipe());
   spec.format = getElementFormat(
-      cast<RankedTensorType>(quantize->getData().getType()).getElementType());
+      cast<RankedTensorType>(quantize.getData().getType()).getElementType());
   spec.inputType = x.getElementType();
   spec.rowElements = rowElements;
-  spec.swizzled = getLayout(quantize->getScale().getType()) != nullptr;
-  spec.globalKind = !operands.global             ? GlobalKind::Absent
-                    : quantize->getGlobalScale() ? GlobalKind::DecodeScale
-                                                 : GlobalKind::Amax;
+  spec.swizzled = getLayout(quantize.getScale().getType()) != nullptr;
+  spec.globalKind = !operands.global            ? GlobalKind::Absent
+                    : quantize.getGlobalScale() ? GlobalKind::DecodeScale
+                                                : GlobalKind::Amax;
   auto global = operands.global
                     ? dyn_cast<MemRefType>(operands.global.getType())
                     : MemRefType();
   spec.globalByValue = operands.global && !global;
-  spec.globalExtent = getGlobalExtent(*quantize, global);
+  spec.globalExtent = getGlobalExtent(quantize, global);
   spec.amaxIsGiven = operands.blockAmax != nullptr;
   spec.stochastic = operands.rng != nullptr;
-  spec.groupDim = getGroupDim(*quantize);
+  spec.groupDim = getGroupDim(quantize);
   spec.batched = x.getRank() > 2 &&
                  (spec.swizzled || spec.globalExtent == GlobalExtent::Matrix);
   return spec;

@@ -77,8 +77,8 @@ struct QuantizeOperands {
   mlir::Value rows, matrices, groups;
 };
 
-/// Reads the spec off a kernel on memrefs. What `chip` cannot run is an error
-/// at the op concerned.
+/// Reads the spec off a kernel of one quantize on memrefs. What `chip` cannot
+/// run is an error at the op concerned.
 mlir::FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
                                                     const target::Chip &chip,
                                                     QuantizeOperands &operands);

@@ -41,7 +41,7 @@ func.func @amax_tensor(%x: tensor<48x64xbf16>, %a: tensor<f32>) {
 
 // An output that is not the op's result.
 func.func @amax_twice(%x: memref<48x64xbf16>, %a: memref<f32>, %b: memref<f32>) {
-  // expected-error @below {{expected the body to yield each result of its op once on this target}}
+  // expected-error @below {{expected the body to yield each result of its ops once on this target}}
   blockscale.kernel ins(%x : memref<48x64xbf16>) outs(%a, %b : memref<f32>, memref<f32>) {
   ^bb0(%lx: tensor<48x64xbf16>, %la: tensor<f32>, %lb: tensor<f32>):
     %0 = blockscale.amax %lx : tensor<48x64xbf16> -> tensor<f32>
@@ -52,12 +52,54 @@ func.func @amax_twice(%x: memref<48x64xbf16>, %a: memref<f32>, %b: memref<f32>) 
 
 // -----
 
-// Two quantizes in a kernel.
+// Several ops in a kernel: quantizations of one x, ...
+func.func @of_two(%x: memref<64x32xbf16>, %y: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %p: memref<64x32xf8E4M3FN>, %t: memref<64x1xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %y : memref<64x32xbf16>, memref<64x32xbf16>) outs(%q, %s, %p, %t : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x32xbf16>, %ly: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %lp: tensor<64x32xf8E4M3FN>, %lt: tensor<64x1xf8E8M0FNU>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    // expected-error @below {{'blockscale.quantize' op expected a kernel of several ops to be quantizations of one x on this target}}
+    %2, %3 = blockscale.quantize %ly block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    blockscale.yield %0, %1, %2, %3 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+// ... nothing else, ...
+func.func @with_amax(%x: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %a: memref<f32>) {
+  blockscale.kernel ins(%x : memref<64x32xbf16>) outs(%q, %s, %a : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<f32>) {
+  ^bb0(%lx: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %la: tensor<f32>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    // expected-error @below {{'blockscale.amax' op expected a kernel of several ops to be quantizations of one x on this target}}
+    %2 = blockscale.amax %lx : tensor<64x32xbf16> -> tensor<f32>
+    blockscale.yield %0, %1, %2 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<f32>
+  }
+  return
+}
+
+// -----
+
+// ... by the clauses that form-kernels asks, ...
+func.func @clause(%x: memref<?x32xbf16>, %q: memref<?x16xi8>, %s: memref<?x2xf8E4M3FN>, %p: memref<?x16xi8>, %t: memref<?x2xf8E4M3FN>) {
+  blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s, %p, %t : memref<?x16xi8>, memref<?x2xf8E4M3FN>, memref<?x16xi8>, memref<?x2xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf4E2M1FN>, %ls: tensor<?x2xf8E4M3FN>, %lp: tensor<?x32xf4E2M1FN>, %lt: tensor<?x2xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] : tensor<?x32xbf16> -> tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
+    // expected-error @below {{'blockscale.quantize' op does not share its kernel (one_read_c2): expected a recipe without 4over6, but got te_4over6_mse}}
+    %2, %3 = blockscale.quantize %lx block [1, 16] recipe te_4over6_mse : tensor<?x32xbf16> -> tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
+    blockscale.yield %0, %1, %2, %3 : tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>, tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
+  }
+  return
+}
+
+// -----
+
+// ... each of whose results is an output.
 func.func @two(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1xf8E8M0FNU>) {
+  // expected-error @below {{expected the body to yield each result of its ops once on this target}}
   blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x1xf8E8M0FNU>) {
   ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU>):
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
-    // expected-error @below {{'blockscale.quantize' op is not supported on sm_100a yet: expected one quantize in a kernel}}
     %2, %3 = blockscale.quantize %lx block [1, 32] recipe floor : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
     blockscale.yield %0, %3 : tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
   }
@@ -67,7 +109,7 @@ func.func @two(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1x
 // -----
 
 func.func @nothing(%x: memref<4xf32>) {
-  // expected-error @below {{expected a body with one quantize, but it computes nothing}}
+  // expected-error @below {{expected a body with an op, but it computes nothing}}
   blockscale.kernel outs(%x : memref<4xf32>) {
   ^bb0(%lx: tensor<4xf32>):
     blockscale.yield %lx : tensor<4xf32>

@@ -103,14 +103,17 @@ class Calls:
 
 
 def _function(calls):
-    """The text of a function that is all calls, and its arguments' arrays."""
-    arguments, arrays, body, names, types = [], [], [], [], []
+    """The text of a function that is all calls, and its arguments' arrays. Calls of one
+    array have one argument."""
+    arguments, arrays, body, names, types, known = [], [], [], [], [], {}
     for op, operand_types, results, given in calls:
         operands = []
         for type, array in zip(operand_types, given, strict=True):
-            operands.append(f"%a{len(arrays)}")
-            arguments.append(f"{operands[-1]}: {type}")
-            arrays.append(array)
+            if (id(array), type) not in known:
+                known[id(array), type] = f"%a{len(arrays)}"
+                arguments.append(f"%a{len(arrays)}: {type}")
+                arrays.append(array)
+            operands.append(known[id(array), type])
         made = [f"%r{len(names) + i}" for i in range(len(results))]
         body.append(f"  {', '.join(made)} = blockscale.{op.format(*operands)}\n")
         names += made

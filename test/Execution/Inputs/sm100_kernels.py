@@ -151,19 +151,20 @@ class Inputs:
 
 
 def function_of_calls(calls):
-    """A function of everything that the calls take and give, and its input files."""
+    """A function of everything that the calls take and give, and its input files. Each
+    call has its own x: those of one x would share a kernel."""
     arguments, body, results = {}, [], []
     for i, call in enumerate(calls):
         op, types, given = call.kind.signature()
-        names = [arguments.setdefault((path, type), f"%a{len(arguments)}")
-                 for path, type in zip(call.paths, types, strict=True)]
+        keys = zip(call.paths, types, (i, *[None] * (len(types) - 1)), strict=True)
+        names = [arguments.setdefault(key, f"%a{len(arguments)}") for key in keys]
         body.append(f"  %q{i}, %s{i} = blockscale.{op.format(*names)}\n")
         results += given
-    signature = ", ".join(f"{name}: {type}" for (_, type), name in arguments.items())
+    signature = ", ".join(f"{name}: {type}" for (_, type, _), name in arguments.items())
     types, names = ", ".join(results), ", ".join(f"%q{i}, %s{i}" for i in range(len(calls)))
     text = (f"func.func @calls({signature}) -> ({types}) {{\n{''.join(body)}"
             f"  return {names} : {types}\n}}\n")
-    return text, [path for path, _ in arguments]
+    return text, [path for path, *_ in arguments]
 
 
 def emulate(calls, folder, options):

@@ -1,0 +1,46 @@
+//===- FusionLegality.h - What may run as one kernel ------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Passes that form kernels and passes that lower them ask here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_ANALYSIS_FUSIONLEGALITY_H
+#define BLOCKSCALE_ANALYSIS_FUSIONLEGALITY_H
+
+#include "blockscale/IR/BlockScaleDialect.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+namespace blockscale {
+
+/// A clause that an op does not meet.
+struct FusionObstacle {
+  /// Its name, for example `one_read_c2`.
+  llvm::StringRef clause;
+  std::string expected;
+  std::string found;
+};
+
+/// Prints "(one_read_c2): expected .., but got ..".
+mlir::Diagnostic &operator<<(mlir::Diagnostic &diag,
+                             const FusionObstacle &obstacle);
+
+/// Why `op` cannot share a kernel on a GPU with other quantizations of its x,
+/// which the kernel reads once:
+///
+///  - one_read_c1: x is bf16, and its last dimension static.
+///  - one_read_c2: scales follow from the amax of a block, which is computed:
+///    no 4over6 recipe, no `block_amax`.
+///  - one_read_c3: rounding to nearest (no `rng`), and no groups.
+///  - one_read_c4: the global operand, if any, has one value for the tensor or
+///    for each matrix.
+std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_ANALYSIS_FUSIONLEGALITY_H

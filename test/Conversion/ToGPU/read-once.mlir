@@ -1,0 +1,67 @@
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --canonicalize --cse | FileCheck %s
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Rows and columns from one read: a thread loads 16 rows of 8 columns before anything
+// else. Two threads share the blocks of these rows: each gets the amaxes of 8 rows, two
+// a word, and gives the factors back. Scales go through two tables of 256 bytes a warp.
+// CHECK: llvm.mlir.global internal @[[NAME:quantize_1x16_e2m1_torchao_bf16_k512_swizzled_scaled_and_quantize_16x1_e2m1_torchao_bf16_k512_transposed_swizzled_scaled]]_tables() {{.+}} : !llvm.array<2048 x i8>
+// CHECK-LABEL: gpu.func @quantize_1x16_e2m1_torchao_bf16_k512_swizzled_scaled_and_
+// CHECK-SAME: (%{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: i64) kernel
+// CHECK: scf.if
+// CHECK-NOT: arith.maximumf
+// CHECK-COUNT-16: llvm.load {{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-NOT: !llvm.ptr<1> -> vector
+// CHECK-COUNT-4: nvvm.shfl.sync bfly %{{.+}}, %{{.+}}, %c1_i32
+// CHECK-COUNT-8: llvm.store {{.+}} : i8, !llvm.ptr<3>
+// CHECK-COUNT-8: nvvm.shfl.sync bfly %{{.+}}, %{{.+}}, %c1_i32
+// CHECK-NOT: nvvm.shfl
+// CHECK-COUNT-16: llvm.store {{.+}} {alignment = 4 : i64} : i32, !llvm.ptr<1>
+// CHECK: nvvm.bar.warp.sync
+// The columns: 8 blocks of a thread, then halves of codes for the thread below.
+// CHECK-NOT: -> vector<4xi32>
+// CHECK-COUNT-8: nvvm.shfl.sync bfly %{{.+}}, %{{.+}}, %c8_i32
+// CHECK: llvm.store {{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+// CHECK: nvvm.bar.warp.sync
+// CHECK: gpu.return
+func.func @rows_and_columns(%x: memref<?x512xbf16>, %g: memref<f32>, %q: memref<?x256xi8>, %s: memref<?x8x32x4x4xf8E4M3FN>, %p: memref<512x?xi8>, %t: memref<4x?x32x4x4xf8E4M3FN>) {
+  blockscale.kernel ins(%x, %g : memref<?x512xbf16>, memref<f32>) outs(%q, %s, %p, %t : memref<?x256xi8>, memref<?x8x32x4x4xf8E4M3FN>, memref<512x?xi8>, memref<4x?x32x4x4xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x512xbf16>, %lg: tensor<f32>, %lq: tensor<?x512xf4E2M1FN>, %ls: tensor<?x32xf8E4M3FN, #swizzled>, %lp: tensor<512x?xf4E2M1FN>, %lt: tensor<512x?xf8E4M3FN, #swizzled>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] global_scale(%lg : tensor<f32>) : tensor<?x512xbf16> -> tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN, #swizzled>
+    %2, %3 = blockscale.quantize %lx block [16, 1] transposed global_scale(%lg : tensor<f32>) : tensor<?x512xbf16> -> tensor<512x?xf4E2M1FN>, tensor<512x?xf8E4M3FN, #swizzled>
+    blockscale.yield %0, %1, %2, %3 : tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN, #swizzled>, tensor<512x?xf4E2M1FN>, tensor<512x?xf8E4M3FN, #swizzled>
+  }
+  return
+}
+
+// Blocks of 32: four threads share 16 rows, of which each has four in the end. Of
+// squares two by four threads share one.
+// CHECK-LABEL: gpu.func @quantize_1x32_e4m3_rceil_bf16_k160_and_quantize_32x32_e4m3_rceil_bf16_k160_transposed(
+// CHECK-COUNT-4: nvvm.shfl.sync bfly %{{.+}}, %{{.+}}, %c1_i32
+// CHECK-COUNT-2: nvvm.shfl.sync bfly %{{.+}}, %{{.+}}, %c2_i32
+// CHECK-COUNT-4: nvvm.shfl.sync bfly %{{.+}}, %{{.+}}, %c2_i32
+// CHECK-COUNT-8: nvvm.shfl.sync bfly %{{.+}}, %{{.+}}, %c1_i32
+// CHECK-COUNT-16: llvm.store {{.+}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<1>
+// CHECK: nvvm.bar.warp.sync
+// CHECK: nvvm.shfl.sync bfly %{{.+}}, %{{.+}}, %c1_i32
+// CHECK: nvvm.shfl.sync bfly %{{.+}}, %{{.+}}, %c2_i32
+// CHECK: nvvm.shfl.sync bfly %{{.+}}, %{{.+}}, %c8_i32
+// CHECK-NOT: nvvm.shfl
+// CHECK: gpu.return
+
+// One launch each.
+// CHECK-LABEL: func.func @rows_and_columns
+// CHECK: gpu.launch_func @blockscale_kernels::@quantize_1x16_e2m1
+// CHECK-NOT: gpu.launch_func
+// CHECK-LABEL: func.func @rows_and_squares
+// CHECK: gpu.launch_func @blockscale_kernels::@quantize_1x32_e4m3
+// CHECK-NOT: gpu.launch_func
+func.func @rows_and_squares(%x: memref<64x160xbf16>, %q: memref<64x160xf8E4M3FN>, %s: memref<64x5xf8E8M0FNU>, %p: memref<160x64xf8E4M3FN>, %t: memref<5x2xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x160xbf16>) outs(%q, %s, %p, %t : memref<64x160xf8E4M3FN>, memref<64x5xf8E8M0FNU>, memref<160x64xf8E4M3FN>, memref<5x2xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x160xbf16>, %lq: tensor<64x160xf8E4M3FN>, %ls: tensor<64x5xf8E8M0FNU>, %lp: tensor<160x64xf8E4M3FN>, %lt: tensor<5x2xf8E8M0FNU>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x160xbf16> -> tensor<64x160xf8E4M3FN>, tensor<64x5xf8E8M0FNU>
+    %2, %3 = blockscale.quantize %lx block [32, 32] transposed : tensor<64x160xbf16> -> tensor<160x64xf8E4M3FN>, tensor<5x2xf8E8M0FNU>
+    blockscale.yield %0, %1, %2, %3 : tensor<64x160xf8E4M3FN>, tensor<64x5xf8E8M0FNU>, tensor<160x64xf8E4M3FN>, tensor<5x2xf8E8M0FNU>
+  }
+  return
+}
