@@ -18,6 +18,11 @@ namespace blockscale::emulator {
 /// Instructions that a warp executes before another one has its turn.
 static constexpr uint64_t kTurn = 256;
 
+/// Idle rounds behind which states of warps are compared, and the bytes of
+/// registers read for it without a change, some tenths of a second.
+static constexpr unsigned kComparedRounds = 256;
+static constexpr uint64_t kMaxComparedBytes = uint64_t(1) << 30;
+
 /// Threads, CTAs or clusters of a shape.
 static uint64_t getVolume(const Dim3 &shape) {
   return uint64_t(shape[0]) * shape[1] * shape[2];
@@ -73,6 +78,17 @@ bool Cluster::runRound() {
   return couldGoOn;
 }
 
+/// Whether a warp is where it has not been since the last change: a loop that
+/// looks at what others change may end by itself.
+bool Cluster::isStateNew() {
+  bool isNew = false;
+  for (Warp *warp : order)
+    if (warp->getLive() && warp->couldGoOn() &&
+        comparedBytes < kMaxComparedBytes)
+      isNew |= states.insert(warp->hashState(comparedBytes)).second;
+  return isNew;
+}
+
 Cluster::Turn Cluster::run(uint64_t steps, unsigned patience) {
   uint64_t end = getTime() + steps;
   uint64_t changesBefore = changes;
@@ -93,6 +109,8 @@ Cluster::Turn Cluster::run(uint64_t steps, unsigned patience) {
     }
     if (couldGoOn || changes != before) {
       idleRounds = 0;
+      states.clear();
+      comparedBytes = 0;
       if (getTime() > end)
         break;
       continue;
@@ -101,6 +119,8 @@ Cluster::Turn Cluster::run(uint64_t steps, unsigned patience) {
       noteChange();
       continue;
     }
+    if (idleRounds >= kComparedRounds && isStateNew())
+      idleRounds = kComparedRounds;
     // Left while its threads are at what they wait for, not on their way round.
     if (++idleRounds > patience && !wasTimedOut) {
       turn = Turn::Waiting;

@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/xxhash.h"
 
 namespace blockscale::emulator {
 
@@ -275,11 +276,28 @@ Warp::Turn Warp::run(uint64_t steps) {
   // On its way round a loop that waits, it could not really go on.
   if (changesAtYield == cluster.getChanges() && stepsSinceYield < kMaxSpin)
     return Turn::Waiting;
-  bool couldGoOn =
-      current.lanes || llvm::any_of(groups, [](const LaneGroup &group) {
-        return !group.isBlocked;
-      });
-  return couldGoOn ? Turn::Running : Turn::Waiting;
+  return couldGoOn() ? Turn::Running : Turn::Waiting;
+}
+
+uint64_t Warp::hashState(uint64_t &bytes) const {
+  // Groups are in no order, and may be about to meet: by lane.
+  std::array<std::pair<uint32_t, uint32_t>, kWarpSize> places = {};
+  uint32_t depth = 0;
+  forEachGroup([&](const LaneGroup &group) {
+    depth = std::max(depth, group.depth);
+    for (unsigned lane : lanesOf(group.lanes))
+      places[lane] = {group.place, group.depth};
+  });
+  uint64_t hash = clusterIndex;
+  auto add = [&](const void *data, uint64_t size) {
+    hash = hash * 0x9E3779B97F4A7C15 ^
+           llvm::xxh3_64bits({static_cast<const uint8_t *>(data), size});
+    bytes += size;
+  };
+  add(places.data(), sizeof(places));
+  for (uint32_t i = 0; i <= depth; ++i)
+    add(frames[i]->values.data(), frames[i]->values.size() * sizeof(uint64_t));
+  return hash;
 }
 
 void Warp::checkInFlight(const Op &op, LaneMask active) {

@@ -150,3 +150,106 @@ TEST_F(LaunchTest, WaitingForACtaThatIsNotThereIsADeadlock) {
     EXPECT_NE(getFindings().find("deadlock"), std::string::npos);
   }
 }
+
+/// Warp 0 reads a word `rounds` times, or until it is not zero; the others wait
+/// for it at a barrier.
+static constexpr const char *kCountedReads = R"(
+  .visible .entry kernel(.param .u64 out, .param .u32 rounds)
+  {
+    .shared .align 4 .b32 word;
+    .reg .b32 %t, %i, %n, %v;
+    .reg .b64 %o;
+    .reg .pred %p;
+    ld.param.u64 %o, [out];
+    ld.param.u32 %n, [rounds];
+    mov.u32 %t, %tid.x;
+    mov.b32 %i, 0;
+    st.shared.b32 [word], 0;
+    bar.sync 0;
+    setp.ge.u32 %p, %t, 32;
+    @%p bra together;
+  again:
+    ld.volatile.shared.b32 %v, [word];
+    setp.ne.b32 %p, %v, 0;
+    @%p bra together;
+    add.u32 %i, %i, 1;
+    setp.lt.u32 %p, %i, %n;
+    @%p bra again;
+  together:
+    bar.sync 0;
+    mad.wide.u32 %o, %t, 4, %o;
+    st.global.b32 [%o], %i;
+    ret;
+  }
+)";
+
+// Nothing but the counter changes, for many more rounds than a true deadlock is
+// given.
+TEST_F(LaunchTest, ACountedLoopOfVolatileReadsEnds) {
+  ASSERT_EQ(load(kCountedReads), "");
+  shape.block = {96, 1, 1};
+  for (Schedule schedule : {Schedule::Prompt, Schedule::Adversarial}) {
+    options.schedule = schedule;
+    device.global = makeGlobalMemory();
+    uint64_t out = addEmpty("out", 96 * 4);
+    ASSERT_EQ(run("kernel", out, uint32_t(50000)), "");
+    EXPECT_EQ(getFindings(), "");
+    EXPECT_EQ(get<uint32_t>("out")[5], 50000u);
+    EXPECT_EQ(get<uint32_t>("out")[40], 0u);
+  }
+}
+
+// Its counter never comes to its end: what is compared is bounded.
+TEST_F(LaunchTest, ACountThatIsTooLongIsADeadlock) {
+  ASSERT_EQ(load(kCountedReads), "");
+  shape.block = {96, 1, 1};
+  for (Schedule schedule : {Schedule::Prompt, Schedule::Adversarial}) {
+    options.schedule = schedule;
+    uint64_t out = addEmpty("out", 96 * 4);
+    ASSERT_EQ(run("kernel", out, ~uint32_t(0)), "");
+    EXPECT_NE(getFindings().find("threads 0-31 can never go on behind "
+                                 "ld.volatile.shared.b32"),
+              std::string::npos)
+        << getFindings();
+  }
+}
+
+// Both words stay zero: every round ends in one of a few states.
+TEST_F(LaunchTest, PollingWhatNobodyWritesIsADeadlock) {
+  ASSERT_EQ(load(R"(
+    .visible .entry kernel()
+    {
+      .shared .align 8 .b32 words[2];
+      .reg .b32 %t, %v, %w;
+      .reg .pred %p;
+      mov.u32 %t, %tid.x;
+      st.shared.b32 [words], 0;
+      st.shared.b32 [words+4], 0;
+      bar.sync 0;
+      setp.ge.u32 %p, %t, 32;
+      @%p bra together;
+    again:
+      ld.volatile.shared.b32 %v, [words];
+      ld.volatile.shared.b32 %w, [words+4];
+      or.b32 %v, %v, %w;
+      setp.eq.b32 %p, %v, 0;
+      @%p bra again;
+    together:
+      bar.sync 0;
+      ret;
+    }
+  )"),
+            "");
+  shape.block = {96, 1, 1};
+  for (Schedule schedule : {Schedule::Prompt, Schedule::Adversarial}) {
+    options.schedule = schedule;
+    ASSERT_EQ(run("kernel"), "");
+    EXPECT_NE(getFindings().find("threads 32-63, 64-95 can never go on "
+                                 "behind bar.sync"),
+              std::string::npos)
+        << getFindings();
+    EXPECT_NE(getFindings().find("threads 0-31 can never go on behind "
+                                 "ld.volatile.shared.b32"),
+              std::string::npos);
+  }
+}

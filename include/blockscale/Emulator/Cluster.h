@@ -22,6 +22,8 @@
 #include "blockscale/Emulator/PublishLog.h"
 #include "blockscale/Emulator/TensorMapLog.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 #include <atomic>
 #include <mutex>
 #include <random>
@@ -72,7 +74,8 @@ public:
 
   enum class Turn : uint8_t { Running, Waiting, Done };
   /// Runs until it is done, has executed about `steps` instructions, or waits:
-  /// for `patience` rounds of its warps nothing has changed.
+  /// for `patience` rounds of its warps nothing has changed, nor, where
+  /// `patience` is long, have they come to a state that is new to them.
   Turn run(uint64_t steps, unsigned patience);
 
   /// Reports every thread that waits.
@@ -117,6 +120,7 @@ public:
 private:
   void reportLeftovers();
   bool runRound();
+  bool isStateNew();
   void finish();
   void reportLimit(uint64_t limit);
 
@@ -131,6 +135,9 @@ private:
   Profile profile;
   uint64_t changes = 0;
   bool timedOut = false;
+  /// States of warps since the last change, and the bytes read to find them.
+  llvm::DenseSet<uint64_t> states;
+  uint64_t comparedBytes = 0;
 };
 
 } // namespace blockscale::emulator

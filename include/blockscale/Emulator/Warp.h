@@ -22,6 +22,7 @@
 #include "blockscale/Emulator/SyncLog.h"
 #include "blockscale/Emulator/WarpgroupWork.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 
 namespace blockscale::emulator {
@@ -251,6 +252,15 @@ public:
     for (const LaneGroup &group : groups)
       visit(group);
   }
+  /// Whether a group has not been found waiting; between turns.
+  bool couldGoOn() const {
+    return current.lanes || llvm::any_of(groups, [](const LaneGroup &group) {
+             return !group.isBlocked;
+           });
+  }
+  /// Where its lanes are and what their registers hold, as a number; `bytes`
+  /// rises by what that took. Between turns.
+  uint64_t hashState(uint64_t &bytes) const;
   /// Calls `function` with the registers of a group in place; between turns.
   template <typename Function>
   auto inGroup(const LaneGroup &group, Function function) {
