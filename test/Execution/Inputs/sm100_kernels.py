@@ -23,7 +23,7 @@ import values
 from expect import Expectations, first_difference
 from module import Module
 from ops import function_of
-from sm100_kinds import GROUPS, kinds
+from sm100_kinds import GROUPS, TAKE_TAILS, kinds
 
 # K in blocks of 16 and of 32. A thread has 64 elements, a tile of scales 4 columns:
 # whole ones only; two or three, then less; less than one; one, then padding.
@@ -90,6 +90,13 @@ def draw_shape(random, seed, rank, i, k):
     lead = [int(size) for size in random.integers(1, 4, rank - 2)]
     m = int(random.integers(0, 8 if random.random() < 0.5 else 300))
     return *lead, min(m, MOST_ELEMENTS // k), k
+
+
+def draw_tail(random, seed, kind):
+    """Elements of a row behind its whole blocks."""
+    if seed is None or kind.recipe not in TAKE_TAILS or random.random() < 0.5:
+        return kind.shape[-1] % kind.block[1]
+    return int(random.integers(kind.block[1]))
 
 
 def draw_factor(random, kind, shape, groups):
@@ -229,7 +236,7 @@ def draw_calls(found, folder, seed):
         turn = kernels.setdefault(key, len(kernels))
         calls.append([])
         for number, width in enumerate(WIDTHS_OF_CALLS[(turn + turn // 4) % 4]):
-            k = widths[width][kind.block[1] == 32] + kind.shape[-1] % kind.block[1]
+            k = widths[width][kind.block[1] == 32] + draw_tail(random, seed, kind)
             shape = draw_shape(random, seed, len(kind.shape), i + number, k)
             calls[-1].append(inputs.call(kind, shape))
     return calls
@@ -243,7 +250,8 @@ def run(options, expect, kinds, draw_calls):
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
     chip = options.target
-    all_kinds = list(kinds(options.seed))[::options.every]
+    # With a seed, others of them than with the next one.
+    all_kinds = list(kinds(options.seed))[(options.seed or 0) % options.every::options.every]
     refused = [kind for kind in all_kinds if kind.refusal(chip)]
     calls = draw_calls([kind for kind in all_kinds if not kind.refusal(chip)], folder, options.seed)
     print(f"{len(calls)} kinds of kernels, {len(refused)} kinds refused")
