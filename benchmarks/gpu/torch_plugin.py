@@ -40,11 +40,11 @@ def candidate(torch, case, x, scalar):
     results = [torch.empty(shape, dtype=getattr(torch, buffer.dtype), device=x.device)
                for shape, buffer in zip(call.shapes, function.results)]
     workspace = torch.empty(max(call.workspace_bytes, 1), dtype=torch.uint8, device=x.device)
-    inputs = [argument.data_ptr() for argument in arguments]
-    outputs = [result.data_ptr() for result in results]
 
     def launch():
-        call.launch(module, inputs, outputs, workspace.data_ptr(),
+        # torch gives memory to others once no tensor holds it.
+        call.launch(module, [argument.data_ptr() for argument in arguments],
+                    [result.data_ptr() for result in results], workspace.data_ptr(),
                     torch.cuda.current_stream().cuda_stream)
         return results
 
