@@ -10,6 +10,7 @@
 #include "Expected.h"
 #include "Matrix.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace blockscale::numerics;
@@ -139,6 +140,48 @@ TEST(ScaleSweep, TieIsTheFirst) {
   minimum.add(5, 1.0f);
   minimum.add(6, fromBits(kFloatNanBits));
   EXPECT_EQ(minimum.getIndex(), 4);
+}
+
+/// Expects the bound of each candidate to hold for it and all above.
+void expectBounds(const float *magnitudes, const SweepScales &scales) {
+  float least = fromBits(kFloatInfinityBits);
+  for (int k = kSweepCandidates - 1; k >= 0; --k) {
+    least = std::min(least, getSweepLoss(magnitudes, scales.scale[k]));
+    EXPECT_LE(getSweepLossFrom(magnitudes, scales.scale[k]), least) << k;
+  }
+}
+
+TEST(ScaleSweep, NoLossFromAScaleOnIsBelowItsBound) {
+  Matrix x = readInput("sweep__normal_256_f32");
+  for (int64_t r = 0; r < x.rows; ++r) {
+    float magnitudes[kSweepBlock];
+    for (int i = 0; i < kSweepBlock; ++i)
+      magnitudes[i] = magnitudeOf(x.values[r * kSweepBlock + i]);
+    for (float amax : {x.amax(), 10 * x.amax()})
+      expectBounds(magnitudes, getSweepScales(amax));
+    // All elements become zero.
+    float large = 4 * x.amax();
+    EXPECT_EQ(getSweepLossFrom(magnitudes, large),
+              getSweepLoss(magnitudes, large));
+  }
+}
+
+// Where elements become zero, and where they begin to count.
+TEST(ScaleSweep, BoundHoldsAtItsEdges) {
+  for (float amax : {1.0f, 2688.0f, 0x1.234566p0f, 0x1.fffffep-1f}) {
+    SweepScales scales = getSweepScales(amax);
+    for (int k = 40; k < kSweepCandidates; ++k)
+      for (float limit : {0.25f, 0.5f}) {
+        float magnitudes[kSweepBlock] = {};
+        for (int i = 0; i < kSweepBlock; ++i)
+          magnitudes[i] = fromBits(toBits(scales.scale[k] * limit) + i - 8);
+        expectBounds(magnitudes, scales);
+        for (float magnitude : magnitudes) {
+          float single[kSweepBlock] = {magnitude};
+          expectBounds(single, scales);
+        }
+      }
+  }
 }
 
 // D2: a scale of 0 counts as 1. A tensor of zeros has an amax of 0.

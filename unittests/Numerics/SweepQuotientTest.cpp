@@ -5,17 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// GPU kernels compute the quotient w / s of a scale sweep from r = 1 / s as
+// GPU kernels compute the quotient w / s of a scale sweep as
 //
-//   q = w * r      q' = q + (w - q * s) * r
+//   r = 1 / s, rounded down      e = (1 - r * s) / s      q = w * r + w * e
 //
-// in f32 with fused multiply-adds. Both q' and w / s are within two units in
-// the last place of the exact quotient, so they can become different E2M1
-// values only next to where rounding changes: there, all scales are tried.
-// Powers of two scale everything alike as long as nothing is subnormal or
-// overflows: for scales from 2^-60 to 2^60 and quotients between 1/8 and 8 the
-// smallest bit of any intermediate value is above 2^-120. Smaller quotients
-// become 0, larger ones, infinities and NaN 6, in either way.
+// in f32, where 1 - r * s and the last sum are fused multiply-adds. Both q and
+// w / s are within a unit in the last place of the exact quotient, so they can
+// become different E2M1 values only next to where rounding changes: there, all
+// scales are tried. Powers of two scale everything alike as long as nothing is
+// subnormal or overflows: 1 - r * s is 0 or at least 2^-47, so that for scales
+// from 2^-60 to 2^60 and quotients between 1/8 and 8 nothing else than 0 is
+// below 2^-108. Smaller quotients become 0, larger ones, infinities and NaN 6,
+// in either way.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,22 +30,33 @@ using namespace blockscale::numerics;
 
 namespace {
 
-float getQuotient(float w, float scale, float reciprocal) {
-  float quotient = w * reciprocal;
-  return std::fma(std::fma(-scale, quotient, w), reciprocal, quotient);
+/// What is computed once a scale.
+struct Reciprocal {
+  explicit Reciprocal(float scale) : value(1.0f / scale) {
+    if (std::fma(value, -scale, 1.0f) < 0.0f)
+      value = fromBits(toBits(value) - 1);
+    rest = std::fma(value, -scale, 1.0f) / scale;
+  }
+  float value, rest;
+};
+
+float getQuotient(float w, Reciprocal reciprocal) {
+  return std::fma(w, reciprocal.value, w * reciprocal.rest);
 }
 
-TEST(SweepQuotientTest, IsExactNextToWhereRoundingChanges) {
+TEST(SweepQuotientTest, BecomesTheSameNextToWhereRoundingChanges) {
   constexpr uint32_t mantissas = 1u << kFloatMantissaBits;
   uint32_t one = toBits(1.0f);
   uint64_t differences = 0;
   for (uint32_t mantissa = 0; mantissa < mantissas; ++mantissa) {
-    float scale = fromBits(one | mantissa), reciprocal = 1.0f / scale;
+    float scale = fromBits(one | mantissa);
+    Reciprocal reciprocal(scale);
     for (float limit : {0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f}) {
       uint32_t nearest = toBits(limit * scale);
       for (uint32_t bits = nearest - 3; bits <= nearest + 3; ++bits) {
         float w = fromBits(bits);
-        differences += getQuotient(w, scale, reciprocal) != w / scale;
+        differences +=
+            roundToE2M1(getQuotient(w, reciprocal)) != roundToE2M1(w / scale);
       }
     }
   }
@@ -66,7 +78,7 @@ TEST(SweepQuotientTest, BecomesTheSameAtTheLimitsOfScales) {
                          fromBits(kFloatNanBits)};
   for (float scale : {0x1p-60f, 0x1.fffffep-60f, 0x1.fffffep59f, 0x1p60f})
     for (float w : edges)
-      EXPECT_EQ(roundToE2M1(getQuotient(w, scale, 1.0f / scale)),
+      EXPECT_EQ(roundToE2M1(getQuotient(w, Reciprocal(scale))),
                 roundToE2M1(w / scale))
           << w << " / " << scale;
 }

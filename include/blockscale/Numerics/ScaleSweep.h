@@ -95,6 +95,22 @@ constexpr float getSweepLoss(const float *magnitudes, float scale) {
   return sumOfHalves(terms);
 }
 
+/// What no loss under this scale or a larger one is below, for scales whose
+/// half is exact. An element w of at most s / 2 becomes 0 or s / 2. As s grows,
+/// its error is s / 2 - w and grows, until w / s is rounded to 1/4 or less:
+/// from then on it is w, which is no less. Roundings of all this, of squares
+/// and of sums keep the order, and the other terms are not negative.
+constexpr float getSweepLossFrom(const float *magnitudes, float scale) {
+  float terms[kSweepBlock] = {};
+  for (int i = 0; i < kSweepBlock; ++i) {
+    if (!(magnitudes[i] <= scale * 0.5f))
+      continue;
+    float error = getSweepError(magnitudes[i], scale);
+    terms[i] = roundedProduct(error, error);
+  }
+  return sumOfHalves(terms);
+}
+
 /// The loss of a block of 16 elements under a scale, weighed by the row-major
 /// 16x16 Hessian of the block.
 constexpr float getSweepLoss(const float *w, float scale,

@@ -13,7 +13,6 @@
 
 #include "CodecEmitter.h"
 #include "Kernels.h"
-#include "ScaleSweepEmitter.h"
 #include "blockscale/Numerics/ScaleSweep.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -49,8 +48,8 @@ Value prepareCall(ScaleSweepOp op, CallSite &site) {
   return site.countItems(sizes, toIndex(b, sizes.end()[-2]));
 }
 
-/// The comparison gives 6 for NaN.
-Lanes emitRoundToE2M1(Lanes x) {
+/// numerics::roundToE2M1. The comparison gives 6 for NaN.
+static Lanes emitRoundToE2M1(Lanes x) {
   Lanes isSmaller = compare(arith::CmpFPredicate::OLT, x, numerics::kE2M1Max);
   Lanes magnitude = select(isSmaller, x, x.like(numerics::kE2M1Max));
   // Powers of two are ordered as their bits.

@@ -5,42 +5,30 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The functions of Numerics/ScaleSweep.h. A thread has a block, whose
-// magnitudes stay in registers while it goes through the candidates. The scales
-// of these are computed once a thread block, in shared memory.
+// The functions of Numerics/ScaleSweep.h. A thread has a block and goes through
+// the candidates, of which most cannot win and are left out. With m the block's
+// largest magnitude and s a candidate's scale:
 //
-// Most candidates cannot win and are left out. With m the block's largest
-// magnitude and s a candidate's scale:
-//
-//  * where m is above 6 s, m becomes 6 s, so that no loss is below the square
-//  of
-//    m - 6 s, rounded as the loss is: sums of rounded terms that are not
+//  * Where m is above 6 s, m becomes 6 s, so that no loss is below the square
+//    of m - 6 s, rounded as the loss is: sums of rounded terms that are not
 //    negative are at least each of them. Smaller scales have larger bounds.
-//  * where all elements become zero, the loss is the same for all larger
-//  scales,
-//    of which the first wins.
+//  * Errors of elements of at most s / 2 only grow with the scale: no larger
+//    scale has a loss below numerics::getSweepLossFrom.
 //
-// So the search begins near m / 6, goes up to the first scale that makes all
-// zero, then down to the first whose bound is above the best loss. Of equal
-// losses the lower candidate wins, as in order. Under a Hessian losses have no
-// such bound, and all candidates are tried.
+// So the search begins near m / 6, goes up until the second bound has reached
+// the best loss, then down until the first is above it. Of equal losses the
+// lower candidate wins, as in order. The second bound costs a third of a loss,
+// and a warp goes on until its last lane is done: it is computed once in a few
+// candidates.
 //
-// Quotients w / s are products with the reciprocal of s, which is computed
-// once, and two multiply-adds:
-//
-//   q = w * (1 / s)      q' = q + (w - q * s) * (1 / s)
-//
-// Where s is neither very small nor very large, q' is as near to w / s as to
-// become the same E2M1 value (unittests/Numerics/SweepQuotientTest.cpp).
+// Under a Hessian losses have no such bounds, and under a tensor's amax that is
+// no moderate number scales may be out of order. Then all candidates are tried.
 //
 //===----------------------------------------------------------------------===//
 
-#include "../ToCPU/CodecEmitter.h"
 #include "../ToCPU/Kernels.h"
-#include "../ToCPU/ScaleSweepEmitter.h"
-#include "DeviceCodec.h"
 #include "Kernels.h"
-#include "blockscale/Numerics/ScaleSweep.h"
+#include "SweepLosses.h"
 
 using namespace mlir;
 using blockscale::numerics::kSweepBlock;
@@ -49,311 +37,160 @@ using blockscale::numerics::kSweepCandidates;
 namespace blockscale {
 
 using arith::CmpFPredicate;
-using arith::CmpIPredicate;
 using cpu::add;
 using cpu::getIndex;
 using cpu::Lanes;
 using cpu::mul;
 
-/// One a candidate, and a few more.
-static constexpr int64_t kThreads = 128;
-static constexpr int64_t kHessianElements = int64_t{kSweepBlock} * kSweepBlock;
+static constexpr int64_t kThreads = SweepLosses::kThreads;
+/// Candidates that are tried between two looks at the bound on the way up.
+static constexpr int32_t kStride = 3;
+static_assert(kSweepCandidates - 1 + kStride <= kThreads,
+              "the last ones may be beyond all candidates");
 
 namespace {
 
-class SweepEmitter {
+/// The losses of a block that a search has seen.
+class SweepSearch {
 public:
-  SweepEmitter(KernelBuilder &b, Type element, bool isWeighed)
-      : b(b), element(element), thread(emitThreadNumber(b, kThreads)),
-        scales(createSharedArray(b, "scales", b.getF32Type(), kThreads)),
-        reciprocals(
-            createSharedArray(b, "reciprocals", b.getF32Type(), kThreads)),
-        amaxes(createSharedArray(b, "amaxes", b.getF32Type(), kThreads)) {
-    if (isWeighed)
-      hessian =
-          createSharedArray(b, "hessian", b.getF32Type(), kHessianElements);
-  }
+  SweepSearch(KernelBuilder &b, SweepLosses &losses) : b(b), losses(losses) {}
 
-  Value getThread() const { return thread; }
-
-  /// Fills the tables. All threads must come here, before any finds a scale.
-  void emitTables(Lanes globalAmax, Value hessians, Value column);
-
-  /// The result for block number `block`.
-  Lanes emitBlock(Value x, Value block);
+  /// The number of the candidate that wins.
+  Value emit();
 
 private:
-  void emitLoadBlock(Value x, Value block);
-  Lanes emitLoadTable(Value table, Value index) {
-    return toF32(emitLoadBits(b, table, b.getF32Type(), index));
-  }
-  /// numerics::roundToE2M1 of quotients.
-  SmallVector<Lanes> emitRoundedQuotients(ArrayRef<Lanes> dividends,
-                                          Lanes scale, Value index);
-  /// numerics::getSweepLoss, of E2M1 values.
-  Lanes emitLoss(ArrayRef<Lanes> rounded, Lanes scale);
-  Lanes emitWeighedLoss(ArrayRef<Lanes> errors);
-  Value emitOpaqueHessian();
-  /// numerics::sumOfHalves. Destroys the terms.
-  static Lanes sumOfHalves(MutableArrayRef<Lanes> terms);
-
-  struct Trial {
-    /// The best loss and candidate so far.
-    Value best, winner;
-    /// Whether all elements became zero.
-    Value allZero;
+  /// A candidate and its loss; where none has won yet, 0 and infinity.
+  struct Best {
+    Lanes index, loss;
   };
-  Trial emitTry(Value index, Lanes scale, Value best, Value winner);
-  Value emitSearch();
-  Value emitExhaustiveSearch();
-  Value emitFirstCandidate();
+  /// while (index < kSweepCandidates) {index, best} = body(index, best)
+  using Step = std::pair<Value, Best>;
+  Best emitLoop(Value first, Best best,
+                function_ref<Step(Value index, Best best)> body);
+
+  Best emitSelect(CmpFPredicate predicate, Value index, Lanes loss, Best best);
+
+  Lanes emitFirst();
+  Best emitSearchUp(Value first, Best best);
+  Best emitSearchDown(Value first, Best best);
+  Best emitExhaustiveSearch(Value first, Best best);
 
   KernelBuilder &b;
-  Type element;
-  Value thread, scales, reciprocals, amaxes, hessian;
-  /// Whether scales ascend, all above zero and finite, and whether quotients
-  /// may be computed by reciprocals.
-  Value isOrdered, isModerate;
-  std::optional<Lanes> globalAmax;
-  SmallVector<Lanes> elements, magnitudes;
-  /// The largest magnitude.
-  std::optional<Lanes> largest;
+  SweepLosses &losses;
 };
 
 } // namespace
-
-void SweepEmitter::emitTables(Lanes global, Value hessians, Value column) {
-  globalAmax = global;
-  Lanes code(b, arith::IndexCastOp::create(b, b.getI32Type(), thread));
-  // Codes beyond the candidates' give numbers that nobody reads.
-  Lanes value = emitDecodeCode(numerics::ElementFormat::E4M3, code + 1);
-  Lanes amax = (value / numerics::kE4M3Max) * global;
-  Lanes scale = amax / numerics::kE2M1Max;
-  Lanes isZero = compare(CmpFPredicate::OEQ, scale, 0.0);
-  auto store = [&](Lanes number, Value table, Value index) {
-    b.store(number, emitAddress(b, table, b.getF32Type(), index),
-            sizeof(float));
-  };
-  store(amax, amaxes, thread);
-  scale = select(isZero, scale.like(1.0), scale);
-  store(scale, scales, thread);
-  store(scale.like(1.0) / scale, reciprocals, thread);
-  if (hessian) {
-    Value first = mul(b, column, kHessianElements);
-    for (int64_t at = 0; at < kHessianElements; at += kThreads) {
-      Value index = add(b, thread, getIndex(b, at));
-      store(emitLoadTable(hessians, add(b, first, index)), hessian, index);
-    }
-  }
-  gpu::BarrierOp::create(b);
-  // The least and the largest scale, before the rule for zero.
-  Lanes least = (global * numerics::getSweepCandidate(0)) / numerics::kE2M1Max;
-  Lanes most = global / numerics::kE2M1Max;
-  isOrdered = compare(CmpFPredicate::OGT, least, 0.0) &
-              compare(CmpFPredicate::OLE, global, numerics::kFloatMax);
-  isModerate = compare(CmpFPredicate::OGE, least, 0x1p-60) &
-               compare(CmpFPredicate::OLE, most, 0x1p60);
-}
-
-void SweepEmitter::emitLoadBlock(Value x, Value block) {
-  Value address = emitAddress(b, x, element, mul(b, block, kSweepBlock));
-  int64_t bytes = kSweepBlock * element.getIntOrFloatBitWidth() / 8;
-  for (Lanes word : emitLoadWords(b, address, bytes, /*access=*/16)) {
-    if (element.isBF16()) {
-      elements.push_back(toF32(word << 16));
-      word = word & 0xFFFF0000u;
-    }
-    elements.push_back(toF32(word));
-  }
-  for (Lanes value : elements)
-    magnitudes.push_back(toF32(cpu::emitMagnitudeBits(toBits(value))));
-  SmallVector<Lanes> maxima(magnitudes);
-  for (size_t half = maxima.size() / 2; half > 0; half /= 2)
-    for (size_t i = 0; i < half; ++i)
-      maxima[i] = Lanes(b, b.maxNum(maxima[i], maxima[i + half]));
-  largest = maxima.front();
-}
-
-Lanes SweepEmitter::sumOfHalves(MutableArrayRef<Lanes> terms) {
-  for (size_t half = terms.size() / 2; half > 0; half /= 2)
-    for (size_t i = 0; i < half; ++i)
-      terms[i] = terms[i] + terms[i + half];
-  return terms.front();
-}
-
-SmallVector<Lanes> SweepEmitter::emitRoundedQuotients(ArrayRef<Lanes> dividends,
-                                                      Lanes scale,
-                                                      Value index) {
-  auto yield = [&](OpBuilder &inside, function_ref<Lanes(Lanes)> divide) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(inside.getInsertionBlock());
-    SmallVector<Value> quotients;
-    for (Lanes dividend : dividends)
-      quotients.push_back(divide(dividend));
-    scf::YieldOp::create(b, quotients);
-  };
-  Lanes reciprocal = emitLoadTable(reciprocals, index);
-  Lanes negated = scale * -1.0;
-  auto mulAdd = [&](Lanes x, Lanes y, Lanes z) {
-    return Lanes(b, LLVM::FMAOp::create(b, b.getF32Type(), x, y, z));
-  };
-  auto branch = scf::IfOp::create(
-      b, isModerate,
-      [&](OpBuilder &inside, Location) {
-        yield(inside, [&](Lanes w) {
-          Lanes q = w * reciprocal;
-          return mulAdd(mulAdd(q, negated, w), reciprocal, q);
-        });
-      },
-      [&](OpBuilder &inside, Location) {
-        yield(inside, [&](Lanes w) { return w / scale; });
-      });
-  SmallVector<Lanes> rounded;
-  for (Value quotient : branch.getResults())
-    rounded.push_back(cpu::emitRoundToE2M1(Lanes(b, quotient)));
-  return rounded;
-}
-
-Lanes SweepEmitter::emitLoss(ArrayRef<Lanes> rounded, Lanes scale) {
-  SmallVector<Lanes> errors;
-  for (auto [magnitude, value] : llvm::zip_equal(magnitudes, rounded))
-    errors.push_back(magnitude - value * scale);
-  if (hessian)
-    return emitWeighedLoss(errors);
-  for (Lanes &error : errors)
-    error = error * error;
-  return sumOfHalves(errors);
-}
-
-/// The table's address, of which the compiler does not know that it is the same
-/// for every candidate: the table would not fit in registers.
-Value SweepEmitter::emitOpaqueHessian() {
-  Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), hessian);
-  Value opaque =
-      LLVM::InlineAsmOp::create(
-          b, b.getI64Type(), address, "mov.b64 $0, $1;", "=l,l",
-          /*has_side_effects=*/true, /*is_align_stack=*/false,
-          LLVM::tailcallkind::TailCallKind::None,
-          /*asm_dialect=*/LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr())
-          .getResult(0);
-  return LLVM::IntToPtrOp::create(b, hessian.getType(), opaque);
-}
-
-Lanes SweepEmitter::emitWeighedLoss(ArrayRef<Lanes> errors) {
-  SmallVector<Lanes> weighed(errors);
-  SmallVector<Lanes> sums(kSweepBlock, errors.front().like(0.0));
-  for (auto [value, error] : llvm::zip_equal(elements, weighed)) {
-    Lanes isPositive = compare(CmpFPredicate::OGE, value, 0.0);
-    error = select(isPositive, error, error * -1.0);
-  }
-  Value weights = emitOpaqueHessian();
-  for (int64_t i = 0; i < kSweepBlock; ++i) {
-    Value first = getIndex(b, i * kSweepBlock);
-    SmallVector<Lanes> row =
-        emitLoadWords(b, emitAddress(b, weights, b.getF32Type(), first),
-                      kSweepBlock * sizeof(float), /*access=*/16);
-    for (auto [sum, weight] : llvm::zip_equal(sums, row))
-      sum = sum + weighed[i] * toF32(weight);
-  }
-  for (auto [sum, error] : llvm::zip_equal(sums, weighed))
-    sum = sum * error;
-  return sumOfHalves(sums);
-}
-
-SweepEmitter::Trial SweepEmitter::emitTry(Value index, Lanes scale, Value best,
-                                          Value winner) {
-  SmallVector<Lanes> dividends(magnitudes);
-  dividends.push_back(*largest);
-  SmallVector<Lanes> rounded =
-      emitRoundedQuotients(dividends, scale, toIndex(b, index));
-  Lanes allZero = compare(CmpFPredicate::OEQ, rounded.pop_back_val(), 0.0);
-  Lanes loss = emitLoss(rounded, scale), smallest(b, best), candidate(b, index),
-        holder(b, winner);
-  // NaN is neither.
-  Lanes isBelow = compare(CmpFPredicate::OLT, loss, smallest);
-  Lanes isEqual = compare(CmpFPredicate::OEQ, loss, smallest);
-  Lanes isLower = compare(CmpIPredicate::ult, candidate, holder);
-  Lanes wins = isBelow | (isEqual & isLower);
-  return {select(wins, loss, smallest), select(wins, candidate, holder),
-          allZero};
-}
-
-/// About the first candidate of a scale of at least m / 6, which is v = 448 m /
-/// G: the exponent and the three highest bits of the mantissa are its code. Any
-/// candidate is right.
-Value SweepEmitter::emitFirstCandidate() {
-  Lanes value = (*largest / *globalAmax) * numerics::kE4M3Max;
-  constexpr int mantissaBits = 3;
-  constexpr int32_t rebias = (numerics::kFloatBias - 7) << mantissaBits;
-  Lanes code = toBits(value) >> (numerics::kFloatMantissaBits - mantissaBits);
-  Value index = code - (rebias + 1);
-  index = arith::MaxSIOp::create(b, index, b.i32(0));
-  index = arith::MinSIOp::create(b, index, b.i32(kSweepCandidates - 1));
-  return arith::SelectOp::create(b, isOrdered, index, b.i32(0));
-}
 
 static Value step(KernelBuilder &b, Value index, int32_t by) {
   return arith::AddIOp::create(b, index, b.i32(by));
 }
 
-Value SweepEmitter::emitExhaustiveSearch() {
-  Value infinity = toF32(Lanes(b, b.i32(numerics::kFloatInfinityBits)));
-  Value all = b.i32(kSweepCandidates);
-  return emitWhile(
-      b, {b.i32(0), infinity, b.i32(0)},
-      [&](ValueRange values) { return isBelow(b, values[0], all); },
-      [&](ValueRange values) -> SmallVector<Value> {
-        Value index = values[0];
-        Lanes scale = emitLoadTable(scales, toIndex(b, index));
-        Trial trial = emitTry(index, scale, values[1], values[2]);
-        return {step(b, index, 1), trial.best, trial.winner};
-      })[2];
-}
-
-Value SweepEmitter::emitSearch() {
-  Value infinity = toF32(Lanes(b, b.i32(numerics::kFloatInfinityBits)));
-  Value first = emitFirstCandidate(), all = b.i32(kSweepCandidates);
-  auto isCandidate = [&](ValueRange values) {
-    // Numbers below zero are large ones.
-    return isBelow(b, values[0], all);
-  };
+SweepSearch::Best
+SweepSearch::emitLoop(Value first, Best best,
+                      function_ref<Step(Value index, Best best)> body) {
   SmallVector<Value> found = emitWhile(
-      b, {first, infinity, b.i32(0)}, isCandidate,
+      b, {first, best.index, best.loss},
+      [&](ValueRange values) {
+        // Numbers below zero are large ones.
+        return isBelow(b, values[0], b.i32(kSweepCandidates));
+      },
       [&](ValueRange values) -> SmallVector<Value> {
-        Value index = values[0];
-        Lanes scale = emitLoadTable(scales, toIndex(b, index));
-        Trial trial = emitTry(index, scale, values[1], values[2]);
-        Value isLast = arith::AndIOp::create(b, trial.allZero, isOrdered);
-        Value next = arith::SelectOp::create(b, isLast, all, step(b, index, 1));
-        return {next, trial.best, trial.winner};
+        auto [next, best] =
+            body(values[0], {Lanes(b, values[1]), Lanes(b, values[2])});
+        return {next, best.index, best.loss};
       });
-  // Only where scales are in order is there anything below the first.
-  return emitWhile(
-      b, {step(b, first, -1), found[1], found[2]}, isCandidate,
-      [&](ValueRange values) -> SmallVector<Value> {
-        Value index = values[0];
-        Lanes scale = emitLoadTable(scales, toIndex(b, index));
-        Lanes excess = *largest - scale * numerics::kE2M1Max;
-        Lanes loses =
-            compare(CmpFPredicate::OGT, excess, 0.0) &
-            compare(CmpFPredicate::OGT, excess * excess, Lanes(b, values[1]));
-        auto branch = scf::IfOp::create(b, values.getTypes(), loses,
-                                        /*withElseRegion=*/true);
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(branch.thenBlock());
-        scf::YieldOp::create(b, ValueRange{b.i32(-1), values[1], values[2]});
-        b.setInsertionPointToStart(branch.elseBlock());
-        Trial trial = emitTry(index, scale, values[1], values[2]);
-        scf::YieldOp::create(
-            b, ValueRange{step(b, index, -1), trial.best, trial.winner});
-        return SmallVector<Value>(branch.getResults());
-      })[2];
+  return {Lanes(b, found[1]), Lanes(b, found[2])};
 }
 
-Lanes SweepEmitter::emitBlock(Value x, Value block) {
-  emitLoadBlock(x, block);
-  Value winner = hessian ? emitExhaustiveSearch() : emitSearch();
-  return emitLoadTable(amaxes, toIndex(b, winner));
+/// NaN is never the best.
+SweepSearch::Best SweepSearch::emitSelect(CmpFPredicate predicate, Value index,
+                                          Lanes loss, Best best) {
+  Lanes wins = compare(predicate, loss, best.loss);
+  return {select(wins, Lanes(b, index), best.index),
+          select(wins, loss, best.loss)};
+}
+
+/// Where to begin. With v = 448 m / G the exponent and the three highest bits
+/// of the mantissa are the code of a candidate, and m is below 7 of its scales.
+/// Blocks below all normal codes begin at the first of these; those above all
+/// codes, with infinity or of NaN alone begin beyond all candidates.
+Lanes SweepSearch::emitFirst() {
+  Lanes value =
+      (losses.getLargest() / losses.getGlobalAmax()) * numerics::kE4M3Max;
+  constexpr int mantissaBits = 3, bias = 7;
+  constexpr int32_t rebias = (numerics::kFloatBias - bias) << mantissaBits;
+  Lanes bits = maxUnsigned(toBits(value), toBits(value.like(0x1p-6)));
+  Lanes code = bits >> (numerics::kFloatMantissaBits - mantissaBits);
+  return minUnsigned(code - (rebias + 1), code.like(kSweepCandidates));
+}
+
+SweepSearch::Best SweepSearch::emitSearchUp(Value first, Best best) {
+  return emitLoop(first, best, [&](Value index, Best best) -> Step {
+    std::optional<SweepCandidate> candidate;
+    SmallVector<Lanes> terms;
+    for (int32_t i = 0; i < kStride; ++i) {
+      candidate = losses.emitLoadCandidate(index, i);
+      terms = losses.emitTermsBelow7(*candidate);
+      Lanes loss = SweepLosses::sumOfHalves(terms);
+      best = emitSelect(CmpFPredicate::OLT, step(b, index, i), loss, best);
+    }
+    Lanes bound =
+        SweepLosses::sumOfHalves(losses.emitTermsFrom(*candidate, terms));
+    Value isLast = compare(CmpFPredicate::OGE, bound, best.loss);
+    Value next = arith::SelectOp::create(b, isLast, b.i32(kSweepCandidates),
+                                         step(b, index, kStride));
+    return {next, best};
+  });
+}
+
+SweepSearch::Best SweepSearch::emitSearchDown(Value first, Best best) {
+  return emitLoop(first, best, [&](Value index, Best best) -> Step {
+    SweepCandidate candidate = losses.emitLoadCandidate(index);
+    Lanes excess = losses.getLargest() - candidate.scale * numerics::kE2M1Max;
+    Lanes loses = compare(CmpFPredicate::OGT, excess, 0.0) &
+                  compare(CmpFPredicate::OGT, excess * excess, best.loss);
+    Type types[] = {index.getType(), best.index.getElementType(),
+                    best.loss.getElementType()};
+    auto branch = scf::IfOp::create(b, types, loses, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, ValueRange{b.i32(-1), best.index, best.loss});
+    b.setInsertionPointToStart(branch.elseBlock());
+    Lanes loss = SweepLosses::sumOfHalves(losses.emitTerms(candidate));
+    Best next = emitSelect(CmpFPredicate::OLE, index, loss, best);
+    scf::YieldOp::create(b,
+                         ValueRange{step(b, index, -1), next.index, next.loss});
+    return {branch.getResult(0),
+            {Lanes(b, branch.getResult(1)), Lanes(b, branch.getResult(2))}};
+  });
+}
+
+SweepSearch::Best SweepSearch::emitExhaustiveSearch(Value first, Best best) {
+  return emitLoop(first, best, [&](Value index, Best best) -> Step {
+    SweepCandidate candidate = losses.emitLoadCandidate(index);
+    Lanes loss = SweepLosses::sumOfHalves(losses.emitAnyTerms(candidate));
+    best = emitSelect(CmpFPredicate::OLT, index, loss, best);
+    return {step(b, index, 1), best};
+  });
+}
+
+Value SweepSearch::emit() {
+  Lanes zero(b, b.i32(0)), all = zero.like(kSweepCandidates);
+  Lanes infinity = toF32(zero.like(numerics::kFloatInfinityBits));
+  Best best = {zero, infinity};
+  if (losses.isWeighed())
+    return emitExhaustiveSearch(zero, best).index;
+  // Of these three loops, the first or the others do nothing; all of them where
+  // an amax of zero makes all scales the same.
+  Lanes isModerate = losses.isModerate();
+  Lanes isZero = compare(CmpFPredicate::OEQ, losses.getGlobalAmax(), 0.0);
+  best = emitExhaustiveSearch(select(isModerate | isZero, all, zero), best);
+  Lanes first = emitFirst();
+  best = emitSearchUp(select(isModerate, first, all), best);
+  best = emitSearchDown(select(isModerate, first, zero) - 1, best);
+  // On the way down infinity wins over infinity.
+  Lanes isFinite = compare(CmpFPredicate::OLT, best.loss, infinity);
+  return select(isFinite, best.index, zero);
 }
 
 LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
@@ -395,7 +232,7 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
       [&](KernelBuilder &b, ValueRange arguments) {
         Value rows = toIndex(b, arguments[3]), cols = toIndex(b, arguments[4]);
         Value matrix = emitMatrixNumber(b);
-        SweepEmitter emitter(b, element, hessian != nullptr);
+        SweepLosses losses(b, element, hessian != nullptr);
         Value inMatrices = isBelow(b, matrix, toIndex(b, arguments[5]));
         cpu::emitIf(b, inMatrices, [&] {
           Value factor = arguments[2];
@@ -408,19 +245,21 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
             column = arith::RemUIOp::create(b, block, cols);
             Value row =
                 mul(b, arith::DivUIOp::create(b, block, cols), kThreads);
-            row = add(b, row, emitter.getThread());
+            row = add(b, row, losses.getThread());
             item = add(b, mul(b, row, cols), column);
             exists = isBelow(b, row, rows);
           } else {
             item = add(b, mul(b, emitBlockNumber(b), kThreads),
-                       emitter.getThread());
+                       losses.getThread());
             exists = isBelow(b, item, count);
           }
-          emitter.emitTables(Lanes(b, factor), hessian ? arguments[6] : Value(),
-                             column);
+          losses.emitTables(Lanes(b, factor), hessian ? arguments[6] : Value(),
+                            column);
           cpu::emitIf(b, exists, [&] {
             Value block = add(b, mul(b, matrix, count), item);
-            Lanes best = emitter.emitBlock(arguments[0], block);
+            losses.emitLoadBlock(arguments[0], block);
+            Value winner = SweepSearch(b, losses).emit();
+            Lanes best = losses.emitLoadCandidate(winner).amax;
             b.store(best, emitAddress(b, arguments[1], b.getF32Type(), block),
                     sizeof(float));
           });

@@ -1,13 +1,23 @@
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --canonicalize | FileCheck %s
 
-// The block is loaded once; of the candidates only the scales are, from shared
-// memory. The search goes up, then down: two loops.
-// CHECK: llvm.mlir.global internal @scale_sweep_bf16_scales() {addr_space = 3 : i32, alignment = 16 : i64{{.*}}} : !llvm.array<128 x f32>
+// The block is loaded once; what candidates are comes from shared memory. One
+// loop tries all of them, or one goes up, three at a time, and one down. Only the
+// first divides, and the second does not clamp.
+// CHECK: llvm.mlir.global internal @scale_sweep_bf16_candidates() {addr_space = 3 : i32, alignment = 16 : i64{{.*}}} : !llvm.array<512 x f32>
 // CHECK: gpu.func @scale_sweep_bf16(
 // CHECK: gpu.barrier
 // CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
-// CHECK-COUNT-2: scf.while
 // CHECK-NOT: llvm.load %{{.+}} : !llvm.ptr<1>
+// CHECK: scf.while
+// CHECK-COUNT-16: arith.divf
+// CHECK: scf.while
+// CHECK-NOT: minnum
+// CHECK-COUNT-3: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-NOT: arith.divf
+// CHECK: scf.while
+// CHECK: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-NOT: arith.divf
+// CHECK-COUNT-16: minnum
 // CHECK: llvm.store %{{.+}}, %{{.+}} {alignment = 4 : i64} : f32, !llvm.ptr<1>
 // CHECK-NOT: llvm.store
 // Under a Hessian there is one loop, over all candidates.

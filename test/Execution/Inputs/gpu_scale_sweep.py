@@ -19,7 +19,32 @@ random = np.random.default_rng(65)
 calls = Calls()
 forms = Forms(calls, random)
 
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+
+
+def lattice(count, scales):
+    """Blocks that a scale loses little or nothing of. Each third has an element that it
+    clips, each third a few that are small, so that winners are below and above where the
+    largest element is 6."""
+    x = E2M1[random.integers(0, 8, (count, 16))] * random.choice(scales, (count, 1))
+    x[::3, 0] = x[::3].max(1) * random.uniform(1, 1.6, x[::3, 0].shape)
+    x[1::3, :12] = x[1::3, :12] * random.uniform(0, 0.4, x[1::3, :12].shape)
+    return x * random.choice([-1, 1], x.shape)
+
+
 for element in DTYPES:
+    # Amaxes of the tensor from below the largest element to far above it: the search
+    # starts beyond the candidates, ends at the last one, or below the first ones.
+    for factor in (0.3, 1, 3, 100, 1e5):
+        forms.scale_sweep(random.standard_normal((24, 64)) * 0.02, 0.07 * factor, element, (0,))
+        forms.scale_sweep(random.uniform(-1, 1, (8, 64)), factor, element, (0,))
+    # Scales are E4M3 values, in which quotients and losses are exact.
+    codes = 2.0 ** np.arange(-5, 5)[:, None] * (1 + np.arange(8) / 8)
+    forms.scale_sweep(lattice(200, codes.ravel()), 2688, element, (0,))
+    forms.scale_sweep(lattice(200, codes.ravel() * 1.1), 2688, element, (0,))
+    # Equal elements have many scales without a loss, of which the least wins.
+    equal = np.repeat(random.choice(codes.ravel(), (50, 1)), 16, 1)
+    forms.scale_sweep(equal, 2688, element, (0,))
     forms.scale_sweep(forms.weights((37, 80), 3.7), 3.7, element)
     # Few elements and equal ones, where losses are equal.
     ties = np.where(random.random((30, 64)) < 0.8, 0, random.integers(-12, 13, (30, 64)) / 4)
@@ -34,6 +59,9 @@ for element in DTYPES:
     forms.scale_sweep(np.zeros((0, 32)), 1, element, (0,))
     factors = random.standard_normal((3, 16, 24))
     forms.scale_sweep(forms.weights((9, 48), 2), 2, element, (0,), factors @ factors.transpose(0, 2, 1))
+    # Elements of any size, whose weighed losses may be finite.
+    forms.scale_sweep(values.blocks(random, (8, 80)), 2, element, (),
+        random.standard_normal((5, 16, 16)) * 1e-36)
     # Losses below zero.
     forms.scale_sweep(forms.weights((2, 2, 32), 2), [2, 3], element, (), random.standard_normal((2, 16, 16)))
 calls.check()
