@@ -187,10 +187,8 @@ Value SweepSearch::emit() {
   best = emitExhaustiveSearch(select(isModerate | isZero, all, zero), best);
   Lanes first = emitFirst();
   best = emitSearchUp(select(isModerate, first, all), best);
-  best = emitSearchDown(select(isModerate, first, zero) - 1, best);
-  // On the way down infinity wins over infinity.
-  Lanes isFinite = compare(CmpFPredicate::OLT, best.loss, infinity);
-  return select(isFinite, best.index, zero);
+  // Infinities win over infinities, down to the first candidate.
+  return emitSearchDown(select(isModerate, first, zero) - 1, best).index;
 }
 
 LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {

@@ -42,6 +42,10 @@ for element in DTYPES:
     codes = 2.0 ** np.arange(-5, 5)[:, None] * (1 + np.arange(8) / 8)
     forms.scale_sweep(lattice(200, codes.ravel()), 2688, element, (0,))
     forms.scale_sweep(lattice(200, codes.ravel() * 1.1), 2688, element, (0,))
+    # A scale of 1 would be best, and is above all.
+    above = E2M1[random.integers(0, 6, (40, 16))]
+    above[:, 0] = 3
+    forms.scale_sweep(above, 2.9, element, (0,))
     # Equal elements have many scales without a loss, of which the least wins.
     equal = np.repeat(random.choice(codes.ravel(), (50, 1)), 16, 1)
     forms.scale_sweep(equal, 2688, element, (0,))
