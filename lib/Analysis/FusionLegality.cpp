@@ -48,4 +48,33 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op) {
   return std::nullopt;
 }
 
+/// Of a dynamic size 1.
+static int64_t getDivisor(int64_t size) {
+  return ShapedType::isDynamic(size) ? 1 : size;
+}
+
+std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
+                                                    const target::Chip &chip) {
+  if (op.getDim() != 0)
+    return FusionObstacle{"rht_c1", "groups down the columns of x (dim 0)",
+                          "dim " + print(op.getDim())};
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  int64_t columns = getDivisor(x.getShape().back());
+  if (!chip.hasBlockScaledMma()) {
+    if (columns % 16 != 0)
+      return FusionObstacle{"rht_c2", "columns of x to be a multiple of 16",
+                            print(x)};
+    return std::nullopt;
+  }
+  int64_t rows = 1;
+  for (int64_t size : x.getShape().drop_back())
+    // Of a product only what a dynamic size does not hide is known.
+    rows = rows * getDivisor(size) % 64;
+  if (rows != 0 || columns % 128 != 0)
+    return FusionObstacle{"rht_c2",
+                          "rows and columns of x to be multiples of 64 and 128",
+                          print(x)};
+  return std::nullopt;
+}
+
 } // namespace blockscale

@@ -24,7 +24,8 @@ static void buildBufferize(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool readOnce) {
+std::vector<Stage> getCommonStages(int64_t maxConstantElements,
+                                   StringRef chip) {
   return {
       {"verify-layout",
        [](OpPassManager &pm) { pm.addPass(createVerifyLayout()); }},
@@ -36,8 +37,8 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool readOnce) {
          pm.addPass(createCSEPass());
        }},
       {"form-kernels",
-       [readOnce](OpPassManager &pm) {
-         pm.addNestedPass<func::FuncOp>(createFormKernels({readOnce}));
+       [chip = chip.str()](OpPassManager &pm) {
+         pm.addNestedPass<func::FuncOp>(createFormKernels({chip}));
        }},
       {"materialize-storage",
        [](OpPassManager &pm) {

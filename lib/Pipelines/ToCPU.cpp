@@ -69,7 +69,7 @@ static void buildToLLVM(OpPassManager &pm, bool hostRuntime) {
 
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options) {
   std::vector<Stage> stages =
-      getCommonStages(options.maxConstantElements, /*readOnce=*/false);
+      getCommonStages(options.maxConstantElements, /*chip=*/"");
   bool hostRuntime = options.hostRuntime;
   stages.push_back({"lower-kernels", buildLowerKernels});
   stages.push_back({"llvm", [hostRuntime](OpPassManager &pm) {

@@ -1,4 +1,4 @@
-// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{read-once}))' -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_90a}))' -split-input-file -verify-diagnostics | FileCheck %s
 // RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels))' -split-input-file | FileCheck %s --check-prefix=APART
 
 // Rows and columns of one x are a kernel that has x once, where the first op was.

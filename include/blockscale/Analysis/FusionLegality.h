@@ -13,6 +13,7 @@
 #define BLOCKSCALE_ANALYSIS_FUSIONLEGALITY_H
 
 #include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Target/Chip.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -40,6 +41,20 @@ mlir::Diagnostic &operator<<(mlir::Diagnostic &diag,
 ///  - one_read_c4: the global operand, if any, has one value for the tensor or
 ///    for each matrix.
 std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op);
+
+/// Why a kernel of `chip` cannot transform x in registers for the quantizations
+/// of the result:
+///
+///  - rht_c1: groups run down the columns of x (`dim 0`).
+///  - rht_c2: columns of x are a multiple of 16; rows are one by `hadamard_c4`.
+///    On SM100 rows, with the leading dimensions flattened into them, are a
+///    multiple of 64 and columns of 128 (TransformerEngine's rule). What is
+///    dynamic is no multiple.
+///
+/// Besides, for who forms the kernel, rht_c3: all uses of the result are
+/// quantizations in its block that meet the clauses above.
+std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
+                                                    const target::Chip &chip);
 
 } // namespace blockscale
 

@@ -74,9 +74,10 @@ struct ToSM100Options : public CommonOptions<ToSM100Options> {
 };
 
 /// Tensors to storage-form tensors in kernels: verify-layout, canonicalize,
-/// form-kernels, materialize-storage, bufferize. `readOnce`: kernels may have
-/// several quantizations of one x.
-std::vector<Stage> getCommonStages(int64_t maxConstantElements, bool readOnce);
+/// form-kernels, materialize-storage, bufferize. `chip` is the GPU that runs
+/// the kernels, empty for the CPU.
+std::vector<Stage> getCommonStages(int64_t maxConstantElements,
+                                   llvm::StringRef chip);
 
 /// A module of the dialect to the LLVM dialect for the host.
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options);

@@ -86,10 +86,10 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     Every op of the dialect becomes one `blockscale.kernel` with its operands as
     inputs and empty tensors of its result types as outputs.
 
-    With `read-once`, which is for GPUs, quantizations of one x share a kernel
-    that reads it once: rows and columns, weights and their transpose. What
-    cannot gets a kernel of its own, the same bytes, and a remark with the clause
-    (include/blockscale/Analysis/FusionLegality.h):
+    For a GPU (`chip`), quantizations of one x share a kernel that reads it once,
+    rows and columns, a weight and its transpose; transforms of columns are
+    computed in it. What cannot gets a kernel of its own, the same bytes, and a
+    remark with the clause (include/blockscale/Analysis/FusionLegality.h):
 
     ```text
     reads x in a kernel of its own (one_read_c3): expected no rng and no offsets, but got rng
@@ -100,14 +100,15 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     ```mlir
     %q, %s = blockscale.quantize %x block [1, 16]
         : tensor<64x128xbf16> -> tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN>
-    %p, %t = blockscale.quantize %x block [16, 1] transposed
+    %h = blockscale.hadamard %x dim 0 : tensor<64x128xbf16>
+    %p, %t = blockscale.quantize %h block [16, 1] transposed
         : tensor<64x128xbf16> -> tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
     // becomes one blockscale.kernel with four results
     ```
   }];
   let options = [
-    Option<"readOnce", "read-once", "bool", /*default=*/"false",
-           "Share a kernel among quantizations of one x">];
+    Option<"chip", "chip", "std::string", /*default=*/"",
+           "GPU whose kernels may have several ops; none for the CPU">];
   let dependentDialects = [
     "::blockscale::BlockScaleDialect", "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];

@@ -20,7 +20,10 @@ Value KernelOperands::lookup(Value logical) const {
     return operands[argument.getArgNumber()];
   KernelOp op = kernel;
   Operation *yield = op.getBody().front().getTerminator();
-  unsigned output = llvm::find(yield->getOperands(), logical).getIndex();
+  auto found = llvm::find(yield->getOperands(), logical);
+  if (found == yield->operand_end())
+    return lookup(logical.getDefiningOp<HadamardOp>().getX());
+  unsigned output = found.getIndex();
   return operands[op.getInputs().size() + output];
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../ToCPU/Kernels.h"
 #include "Kernels.h"
 #include "QuantizeLaunch.h"
 #include "blockscale/Analysis/FusionLegality.h"
@@ -55,18 +56,30 @@ static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
   return success();
 }
 
-/// Several quantizations of one x.
+/// Several quantizations of one x, or of transforms of it.
 static LogicalResult lowerSiblings(KernelOp kernel, LaunchSite &site) {
   SmallVector<QuantizeOp> ops;
+  Value x;
   for (Operation &op : kernel.getBody().front().without_terminator()) {
-    auto quantize = dyn_cast<QuantizeOp>(op);
-    if (!quantize || (!ops.empty() && quantize.getX() != ops.front().getX()))
+    std::optional<FusionObstacle> obstacle;
+    Value source;
+    if (auto hadamard = dyn_cast<HadamardOp>(op)) {
+      source = hadamard.getX();
+      obstacle = findTransformObstacle(hadamard, site.getChip());
+      cpu::prepareCall(hadamard, site.call);
+    } else if (auto quantize = dyn_cast<QuantizeOp>(op)) {
+      auto hadamard = quantize.getX().getDefiningOp<HadamardOp>();
+      source = hadamard ? hadamard.getX() : quantize.getX();
+      obstacle = findOneReadObstacle(quantize);
+      ops.push_back(quantize);
+    }
+    if (!source || !isa<BlockArgument>(source) || (x && source != x))
       return op.emitOpError("expected a kernel of several ops to be "
-                            "quantizations of one x on this target");
-    if (std::optional<FusionObstacle> obstacle = findOneReadObstacle(quantize))
-      return quantize.emitOpError()
-             << "does not share its kernel " << *obstacle;
-    ops.push_back(quantize);
+                            "quantizations of one x or of transforms of it on "
+                            "this target");
+    x = source;
+    if (obstacle)
+      return op.emitOpError() << "does not share its kernel " << *obstacle;
   }
   return failed(site.verify()) ? failure() : lowerPatchKernel(ops, site);
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PatchElements.h"
+#include "../ToCPU/HadamardEmitter.h"
 #include "DeviceCode.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -143,6 +144,39 @@ PatchElements::PatchElements(KernelBuilder &b, const PatchShape &shape,
 }
 
 //===----------------------------------------------------------------------===//
+// Transform
+//===----------------------------------------------------------------------===//
+
+/// The f32 of both bf16 of a word: a bf16 is the high half of its f32.
+static std::pair<Value, Value> splitPair(KernelBuilder &b, Value word) {
+  Value low = arith::ShLIOp::create(b, word, b.i32(16));
+  Value high = arith::AndIOp::create(b, word, b.i32(0xFFFF0000u));
+  return {b.toFloat(low), b.toFloat(high)};
+}
+
+PatchElements PatchElements::transformColumns(uint64_t signMask) const {
+  PatchElements result = *this;
+  auto rounded = VectorType::get({2}, b.getBF16Type());
+  for (size_t v = 0; v < rows.front().size(); ++v) {
+    SmallVector<SmallVector<Value>> words(rows.size());
+    for (int64_t i = 0; i < kWords; ++i) {
+      // Two columns at a time.
+      SmallVector<cpu::Lanes> columns;
+      for (ArrayRef<Value> row : rows) {
+        auto [low, high] = splitPair(b, b.extract(row[v], i));
+        columns.emplace_back(b, b.pack({low, high}));
+      }
+      cpu::emitHadamard(columns, signMask);
+      for (auto [row, pair] : llvm::zip_equal(words, columns))
+        row.push_back(b.toBits(arith::TruncFOp::create(b, rounded, pair)));
+    }
+    for (auto [row, ofRow] : llvm::zip_equal(result.rows, words))
+      row[v] = b.pack(ofRow);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
 // Amaxes
 //===----------------------------------------------------------------------===//
 
@@ -173,13 +207,6 @@ void PatchElements::exchangeColumnAmaxes(SmallVector<Value> &amaxes,
     Value other = b.bitcast(amax.getType(), b.pack(others));
     amax = arith::MaximumFOp::create(b, amax, other);
   }
-}
-
-/// The f32 of both bf16 of a word: a bf16 is the high half of its f32.
-static std::pair<Value, Value> splitPair(KernelBuilder &b, Value word) {
-  Value low = arith::ShLIOp::create(b, word, b.i32(16));
-  Value high = arith::AndIOp::create(b, word, b.i32(0xFFFF0000u));
-  return {b.toFloat(low), b.toFloat(high)};
 }
 
 SmallVector<Value> PatchElements::extractColumns(ArrayRef<Value> amaxes) const {

@@ -44,6 +44,9 @@ public:
   PatchElements(KernelBuilder &b, const PatchShape &shape,
                 const PatchPosition &position, mlir::Value x);
 
+  /// The random Hadamard transform of 16 rows of bf16, down each column.
+  PatchElements transformColumns(uint64_t signMask) const;
+
   /// max |x| of each column of rows [begin, end), NaN above all: vectors like
   /// those of a row, of elements of x.
   llvm::SmallVector<mlir::Value> computeColumnAmaxes(int64_t begin,

@@ -209,8 +209,14 @@ void PatchKernelEmitter::emit() {
     }
     auto emitData = [&] {
       PatchElements elements(b, shape, position, x);
-      for (auto [result, table] : llvm::zip_equal(results, tables))
-        emitResult(result, elements, table);
+      llvm::SmallMapVector<uint64_t, PatchElements, 2> transformed;
+      for (auto [result, table] : llvm::zip_equal(results, tables)) {
+        std::optional<uint64_t> mask = result.spec.signMask;
+        if (mask && !transformed.contains(*mask))
+          transformed.insert({*mask, elements.transformColumns(*mask)});
+        emitResult(result, mask ? transformed.find(*mask)->second : elements,
+                   table);
+      }
     };
     auto emitPadding = [&] {
       for (auto [spec, table] : llvm::zip_equal(specs, tables))
@@ -266,7 +272,7 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
     specs.emplace_back(op, globals.back(), site.getChip());
     cpu::prepareCall(op, site.call);
   }
-  if (ops.size() > 1)
+  if (ops.size() > 1 || specs.front().signMask)
     PatchSpec::shareShape(specs);
   site.emitAsserts();
   // Rows without elements have neither data nor scales.

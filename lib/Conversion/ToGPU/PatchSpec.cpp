@@ -34,6 +34,8 @@ PatchSpec::PatchSpec(QuantizeOp op, Value global, const target::Chip &chip) {
   columns = x.getShape().back();
   block = {op.getBlock()[0], op.getBlock()[1]};
   transposed = op.getTransposed();
+  if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
+    signMask = hadamard.getSignMask();
   scaleForm = op.getScaleForm();
   scaleDim = op.getScaleDim();
   swizzled = getLayout(op.getScale().getType()) != nullptr;
@@ -115,6 +117,8 @@ int64_t PatchSpec::getColumnGranule() const {
 std::string PatchSpec::getKernelName() const {
   std::string name;
   llvm::raw_string_ostream os(name);
+  if (signMask)
+    os << "rht" << *signMask << '_';
   os << "quantize_" << block[0] << 'x' << block[1] << '_'
      << numerics::getFormatInfo(format).name << '_' << numerics::getName(recipe)
      << '_' << inputType << "_k" << columns;

@@ -107,6 +107,8 @@ struct PatchSpec : PatchShape {
   numerics::ElementFormat format;
   std::array<int64_t, 2> block;
   bool transposed;
+  /// Signs of the transform of columns that comes before.
+  std::optional<uint64_t> signMask;
   ScaleForm scaleForm;
   std::optional<ScaleDim> scaleDim;
   /// Scales in 128x4 tiles rather than linear.

@@ -52,12 +52,12 @@ func.func @amax_twice(%x: memref<48x64xbf16>, %a: memref<f32>, %b: memref<f32>) 
 
 // -----
 
-// Several ops in a kernel: quantizations of one x, ...
+// Several ops in a kernel: quantizations of one x or of a transform of it, ...
 func.func @of_two(%x: memref<64x32xbf16>, %y: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %p: memref<64x32xf8E4M3FN>, %t: memref<64x1xf8E8M0FNU>) {
   blockscale.kernel ins(%x, %y : memref<64x32xbf16>, memref<64x32xbf16>) outs(%q, %s, %p, %t : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>) {
   ^bb0(%lx: tensor<64x32xbf16>, %ly: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %lp: tensor<64x32xf8E4M3FN>, %lt: tensor<64x1xf8E8M0FNU>):
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
-    // expected-error @below {{'blockscale.quantize' op expected a kernel of several ops to be quantizations of one x on this target}}
+    // expected-error @below {{'blockscale.quantize' op expected a kernel of several ops to be quantizations of one x or of transforms of it on this target}}
     %2, %3 = blockscale.quantize %ly block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
     blockscale.yield %0, %1, %2, %3 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
   }
@@ -71,7 +71,7 @@ func.func @with_amax(%x: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: mem
   blockscale.kernel ins(%x : memref<64x32xbf16>) outs(%q, %s, %a : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<f32>) {
   ^bb0(%lx: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %la: tensor<f32>):
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
-    // expected-error @below {{'blockscale.amax' op expected a kernel of several ops to be quantizations of one x on this target}}
+    // expected-error @below {{'blockscale.amax' op expected a kernel of several ops to be quantizations of one x or of transforms of it on this target}}
     %2 = blockscale.amax %lx : tensor<64x32xbf16> -> tensor<f32>
     blockscale.yield %0, %1, %2 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<f32>
   }
@@ -88,6 +88,34 @@ func.func @clause(%x: memref<?x32xbf16>, %q: memref<?x16xi8>, %s: memref<?x2xf8E
     // expected-error @below {{'blockscale.quantize' op does not share its kernel (one_read_c2): expected a recipe without 4over6, but got te_4over6_mse}}
     %2, %3 = blockscale.quantize %lx block [1, 16] recipe te_4over6_mse : tensor<?x32xbf16> -> tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
     blockscale.yield %0, %1, %2, %3 : tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>, tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
+  }
+  return
+}
+
+// -----
+
+func.func @transform_clause(%x: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x32xbf16>) outs(%q, %s : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>):
+    // expected-error @below {{'blockscale.hadamard' op does not share its kernel (rht_c1): expected groups down the columns of x (dim 0), but got dim 1}}
+    %h = blockscale.hadamard %lx dim 1 : tensor<64x32xbf16>
+    %0, %1 = blockscale.quantize %h block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+// ... but no transform of a transform, ...
+func.func @twice_transformed(%x: memref<64x128xbf16>, %q: memref<64x128xf8E4M3FN>, %s: memref<64x4xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x128xbf16>) outs(%q, %s : memref<64x128xf8E4M3FN>, memref<64x4xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x128xbf16>, %lq: tensor<64x128xf8E4M3FN>, %ls: tensor<64x4xf8E8M0FNU>):
+    %h = blockscale.hadamard %lx dim 0 : tensor<64x128xbf16>
+    // expected-error @below {{'blockscale.hadamard' op expected a kernel of several ops to be quantizations of one x or of transforms of it on this target}}
+    %i = blockscale.hadamard %h dim 0 : tensor<64x128xbf16>
+    %0, %1 = blockscale.quantize %i block [1, 32] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
   }
   return
 }

@@ -34,6 +34,31 @@ func.func @rows_and_columns(%x: memref<?x512xbf16>, %g: memref<f32>, %q: memref<
   return
 }
 
+// A transform of columns is computed in registers, two columns at a time, and rounded;
+// rows are those of x as it was. The kernel's name has the signs.
+// CHECK-LABEL: gpu.func @quantize_1x16_e2m1_torchao_bf16_k128_and_rht7_quantize_16x1_e2m1_torchao_bf16_k128_transposed(
+// CHECK: %[[PLUS:.+]] = arith.constant dense<2.500000e-01> : vector<2xf32>
+// CHECK: %[[MINUS:.+]] = arith.constant dense<-2.500000e-01> : vector<2xf32>
+// CHECK-COUNT-16: llvm.load {{.+}} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-NOT: vector<2xf32>
+// CHECK: nvvm.bar.warp.sync
+// CHECK-COUNT-3: arith.mulf %{{.+}}, %[[MINUS]] : vector<2xf32>
+// CHECK-COUNT-13: arith.mulf %{{.+}}, %[[PLUS]] : vector<2xf32>
+// CHECK-COUNT-64: arith.truncf %{{.+}} : vector<2xf32> to vector<2xbf16>
+// CHECK-NOT: vector<2xf32>
+// CHECK: nvvm.bar.warp.sync
+// CHECK: gpu.return
+func.func @transformed(%x: memref<64x128xbf16>, %q: memref<64x64xi8>, %s: memref<64x8xf8E4M3FN>, %p: memref<128x32xi8>, %t: memref<128x4xf8E4M3FN>) {
+  blockscale.kernel ins(%x : memref<64x128xbf16>) outs(%q, %s, %p, %t : memref<64x64xi8>, memref<64x8xf8E4M3FN>, memref<128x32xi8>, memref<128x4xf8E4M3FN>) {
+  ^bb0(%lx: tensor<64x128xbf16>, %lq: tensor<64x128xf4E2M1FN>, %ls: tensor<64x8xf8E4M3FN>, %lp: tensor<128x64xf4E2M1FN>, %lt: tensor<128x4xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] : tensor<64x128xbf16> -> tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN>
+    %h = blockscale.hadamard %lx dim 0 sign_mask 7 : tensor<64x128xbf16>
+    %2, %3 = blockscale.quantize %h block [16, 1] transposed : tensor<64x128xbf16> -> tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
+    blockscale.yield %0, %1, %2, %3 : tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN>, tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
+  }
+  return
+}
+
 // Blocks of 32: four threads share 16 rows, of which each has four in the end. Of
 // squares two by four threads share one.
 // CHECK-LABEL: gpu.func @quantize_1x32_e4m3_rceil_bf16_k160_and_quantize_32x32_e4m3_rceil_bf16_k160_transposed(
@@ -52,6 +77,9 @@ func.func @rows_and_columns(%x: memref<?x512xbf16>, %g: memref<f32>, %q: memref<
 // One launch each.
 // CHECK-LABEL: func.func @rows_and_columns
 // CHECK: gpu.launch_func @blockscale_kernels::@quantize_1x16_e2m1
+// CHECK-NOT: gpu.launch_func
+// CHECK-LABEL: func.func @transformed
+// CHECK: gpu.launch_func
 // CHECK-NOT: gpu.launch_func
 // CHECK-LABEL: func.func @rows_and_squares
 // CHECK: gpu.launch_func @blockscale_kernels::@quantize_1x32_e4m3

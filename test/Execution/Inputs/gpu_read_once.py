@@ -1,6 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs kernels that quantize one x in two ways in the emulator, on random shapes.
+"""Runs kernels that quantize one x in two ways in the emulator, on random shapes, some
+of them after a transform of its columns.
 
 Usage: gpu_read_once.py FOLDER [--seed SEED]
 """
@@ -38,19 +39,30 @@ def draw_kind(shape, dynamic):
     return nvfp4(pick(NVFP4_RECIPES), source=source, form=of, **form)
 
 
+def draw_transform(kind):
+    """Of the rows that blocks of several have, or none."""
+    if kind.block[0] == 1 or random.random() < 0.5:
+        return None
+    return "dim 0" + pick(("", " sign_mask 0", f" sign_mask {random.integers(1 << 16)}"))
+
+
 def draw_pair():
     batch = tuple(int(size) for size in random.integers(1, 4, random.integers(2)))
     dynamic = tuple(random.random() < 0.5 for _ in range(len(batch) + 1)) + (False,)
     kinds = [draw_kind((*batch, 0, 0), dynamic) for _ in range(2)]
     steps = [[1 if kind.recipe in TAKE_TAILS else step for step in kind.block] for kind in kinds]
+    transforms = [draw_transform(kind) for kind in kinds]
+    if any(transforms):
+        # What every target computes in registers, or SM100 does not.
+        steps.append(pick(((64, 128), (16, 16))))
     m, k = (-(-int(random.integers(1, most)) // max(step)) * max(step)
             for most, step in zip((300, 200), zip(*steps)))
     x = None
-    for kind in kinds:
+    for kind, transform in zip(kinds, transforms):
         kind.shape = (*batch, m, k)
         mine, *rest = kind.arguments(random, kind.shape)
         x = mine if x is None else x
-        calls.add(*kind.signature(), x, *rest)
+        calls.add(*kind.signature(), x, *rest, transform=transform)
 
 
 for _ in range(PAIRS):
