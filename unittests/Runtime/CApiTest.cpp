@@ -86,7 +86,8 @@ TEST_F(CApiTest, Launches) {
   EXPECT_EQ(blockscale_launch(module, call, arguments, 2, &y, 1, 0, &stream),
             BLOCKSCALE_OK)
       << blockscale_last_error();
-  // Nothing else: no allocation, nothing that waits.
+  // Nothing else: no allocation, nothing that waits, so that a graph can
+  // capture it.
   EXPECT_EQ(takeLog(), "launch scale_f32 grid 2x1x1 block 256x1x1 cluster "
                        "1x1x1 shared 0 on a stream\n");
   std::vector<float> scaled(300);

@@ -15,7 +15,8 @@
 //   memory=4096      bytes that can be allocated in all
 //   CALL=RESULT      what a function of the driver returns instead of working
 //
-// $FAKE_CUDA_LOG is a file to which the calls that matter are added. The two
+// $FAKE_CUDA_LOG is a file to which the calls that matter are added: all that
+// allocate, copy, wait, load or launch. The two
 // functions that drivers got last are left out of a library that is built with
 // FAKE_CUDA_OLD.
 //
@@ -244,16 +245,19 @@ int cuMemFree_v2(uint64_t address) {
 }
 
 int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
+  log("set " + std::to_string(bytes));
   std::memset(toPointer<void>(address), value, bytes);
   return begin("cuMemsetD8");
 }
 
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
+  log("upload " + std::to_string(bytes));
   std::memcpy(toPointer<void>(to), from, bytes);
   return begin("cuMemcpyHtoD");
 }
 
 int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
+  log("download " + std::to_string(bytes));
   std::memcpy(to, toPointer<void>(from), bytes);
   return begin("cuMemcpyDtoH");
 }
@@ -358,6 +362,7 @@ int cuTensorMapEncodeTiled(void *map, int element, unsigned rank, void *address,
 #endif
 
 int cuStreamCreate(void **stream, unsigned) {
+  log("create a stream");
   static char only;
   *stream = &only;
   return 0;
@@ -371,6 +376,7 @@ int cuStreamSynchronize(void *) {
 }
 
 int cuEventCreate(void **event, unsigned) {
+  log("create an event");
   static char only;
   *event = &only;
   return 0;
@@ -378,7 +384,10 @@ int cuEventCreate(void **event, unsigned) {
 
 int cuEventDestroy_v2(void *) { return 0; }
 int cuEventRecord(void *, void *) { return 0; }
-int cuEventSynchronize(void *) { return begin("cuEventSynchronize"); }
+int cuEventSynchronize(void *) {
+  log("wait for an event");
+  return begin("cuEventSynchronize");
+}
 
 int cuEventElapsedTime(float *milliseconds, void *, void *) {
   *milliseconds = 0.25F;
