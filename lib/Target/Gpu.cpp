@@ -29,39 +29,57 @@ static constexpr Gpu kGpus[] = {
      {2.25e15 * kBlackwellF32, 2.25e15, 4.5e15, 9.0e15},
      7680.0 / 8 * 3.996e9 * 2,
      kFlopsShare,
-     kBytesShare},
+     kBytesShare,
+     /*multiprocessors=*/148},
     {"GB200",
      {2.25e15 * kBlackwellF32, 2.25e15, 4.5e15, 9.0e15},
      8e12,
      kFlopsShare,
-     kBytesShare},
+     kBytesShare,
+     /*multiprocessors=*/152},
     // Both shares measured.
     {"B300",
      {2.25e15 * kBlackwellF32, 2.25e15, 4.5e15, 14e15},
      8e12,
      0.82,
-     0.84},
+     0.84,
+     /*multiprocessors=*/160},
     // Not the 3.35e12 bytes of the SXM board: a variant with slower memory.
     {"H100",
      {989e12 * kHopperF32, 989e12, 1979e12, 0},
      2.4e12,
      kFlopsShare,
-     kBytesShare},
+     kBytesShare,
+     /*multiprocessors=*/132},
     // Rates of the data sheet. Measured on one: a copy of 4 GiB at 4297 GB/s,
     // cuBLAS bf16 products of 8192 x 8192 x 8192 at 779e12.
     {"H200",
      {989e12 * kHopperF32, 989e12, 1979e12, 0},
      4.8e12,
      779.0 / 989,
-     4297.0 / 4800},
+     4297.0 / 4800,
+     /*multiprocessors=*/132},
     // f32 from the RTX Blackwell architecture paper, as the others. torchao has
     // no shares, and writes 1.792e15 for the 1.792e12 bytes of that paper.
     {"RTX 5090",
      {104.8e12, 209.5e12, 419e12, 1676e12},
      1.792e12,
      kFlopsShare,
-     kBytesShare},
+     kBytesShare,
+     /*multiprocessors=*/170},
 };
+
+/// From a load to its data under load.
+static constexpr double kMemorySeconds = 1e-6;
+
+double Gpu::getBytesInFlight() const {
+  return peakBytes * kMemorySeconds / multiprocessors;
+}
+
+double Gpu::getInstructionsPerByte() const {
+  // A lane issues a multiply-add, which counts twice, a clock.
+  return getPeakFlops(Unit::F32) / 2 / (peakBytes * bytesShare);
+}
 
 const Gpu *findGpu(std::string_view name) {
   for (const Gpu &gpu : kGpus)

@@ -17,6 +17,7 @@
 #include "blockscale/Runtime/FileOutput.h"
 #include "blockscale/Target/Chip.h"
 
+#include "mlir/IR/Remarks.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -77,6 +78,11 @@ static cl::opt<bool>
               cl::desc("Print registers, spills and memory of each kernel on "
                        "standard error (with --emit=cubin)"),
               cl::cat(category));
+static cl::opt<bool>
+    remarks("remarks",
+            cl::desc("Say on standard error why kernels are launched as they "
+                     "are (GPU)"),
+            cl::cat(category));
 
 static constexpr const char *kOverview =
     "Compiles a module of the blockscale dialect\n\n"
@@ -117,6 +123,18 @@ static StringRef getEmitName() {
     return "object";
   }
   return "";
+}
+
+/// The choices of kernels' lowering are printed as remarks of the ops.
+static llvm::Error enableRemarks(MLIRContext &context) {
+  remark::RemarkCategories categories;
+  categories.analysis = "gpu-launch";
+  if (succeeded(remark::enableOptimizationRemarks(
+          context, /*streamer=*/nullptr,
+          std::make_unique<remark::RemarkEmittingPolicyAll>(), categories,
+          /*printAsEmitRemarks=*/true)))
+    return llvm::Error::success();
+  return llvm::createStringError("remarks could not be enabled");
 }
 
 /// Of all emissions but a bundle there is one.
@@ -255,6 +273,9 @@ static llvm::Error checkOptions() {
       return llvm::createStringError(
           "expected --" + option->ArgStr +
           " with --emit=cubin, but got --emit=" + getEmitName());
+  if (remarks && getTarget() == "cpu")
+    return llvm::createStringError(
+        "expected --remarks with a GPU, but got --target=cpu");
   for (const cl::Option *option : {&cpu, &features})
     if (option->getNumOccurrences() && getTarget() != "cpu")
       return llvm::createStringError(
@@ -272,6 +293,9 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
     return llvm::createStringError("expected -o to be another file than the "
                                    "input, but got '" +
                                    outputFile + "' for both");
+  if (remarks)
+    if (llvm::Error error = enableRemarks(context))
+      return error;
   OwningOpRef<ModuleOp> module =
       parseSourceFile<ModuleOp>(inputFile, sources, &context);
   if (!module)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Target/Chip.h"
+#include "blockscale/Target/Gpu.h"
 
 #include <gtest/gtest.h>
 
@@ -51,14 +52,17 @@ TEST(Chip, UnknownNamesAreNotFound) {
     EXPECT_EQ(findChip(name), nullptr) << name;
 }
 
-// The list for messages names every chip that can be found.
+// The list for messages names every chip that can be found. Each goes by the
+// rates of a known GPU.
 TEST(Chip, ListNamesEveryChip) {
   std::string list = listChips();
   size_t begin = 0;
   int count = 0;
   while (begin <= list.size()) {
     size_t end = std::min(list.find(", ", begin), list.size());
-    EXPECT_NE(findChip(list.substr(begin, end - begin)), nullptr) << list;
+    const Chip *chip = findChip(list.substr(begin, end - begin));
+    ASSERT_NE(chip, nullptr) << list;
+    EXPECT_NE(findGpu(chip->gpu), nullptr) << chip->name;
     ++count;
     begin = end + 2;
   }

@@ -36,6 +36,16 @@ TEST(Gpu, ConstantsOfOthers) {
   EXPECT_EQ(findGpu("RTX 5090")->getPeakFlops(Unit::Fp4), 1676e12);
 }
 
+// What streaming kernels are held to: at 8 TB/s and 1 us some 54 KB a
+// multiprocessor, and 11 to 13 instructions for the bytes of NVFP4 rows.
+TEST(Gpu, StreamingKernels) {
+  const Gpu *gpu = findGpu("B200");
+  EXPECT_NEAR(gpu->getBytesInFlight(), 51840, 1);
+  EXPECT_NEAR(gpu->getInstructionsPerByte() * 2.5625, 12.8, 0.05);
+  EXPECT_NEAR(findGpu("H200")->getBytesInFlight(), 36364, 1);
+  EXPECT_NEAR(findGpu("H200")->getInstructionsPerByte() * 3.03125, 21.8, 0.05);
+}
+
 // Hopper's tensor cores have no operands of 4 bits; every GPU has the rest.
 TEST(Gpu, OperandsOfFourBits) {
   for (const char *name : {"H100", "H200"}) {

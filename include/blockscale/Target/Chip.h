@@ -21,6 +21,9 @@ struct Chip {
   /// Features for LLVM's NVPTX backend: the least PTX version that has every
   /// instruction the project emits for the chip.
   std::string_view backendFeatures;
+  /// The GPU (Gpu.h) whose rates choices go by: a product with the chip, or the
+  /// nearest one that is known.
+  std::string_view gpu;
   /// Ends the names of the chip's kernels. Chips of one suffix have one code.
   std::string_view kernelSuffix;
   /// `cvt.rn.satfinite.TOx2.f32` to e2m1, e2m3 and e3m2, and

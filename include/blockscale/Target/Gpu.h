@@ -34,11 +34,19 @@ struct Gpu {
   double peakBytes;
   double flopsShare;
   double bytesShare;
+  int multiprocessors;
 
   double getPeakFlops(Unit unit) const {
     return peakFlops[static_cast<unsigned>(unit)];
   }
   bool has(Unit unit) const { return getPeakFlops(unit) != 0; }
+
+  /// Bytes on their way to each multiprocessor that keep the memory busy: those
+  /// of the time that an access takes.
+  double getBytesInFlight() const;
+  /// Instructions of a thread for each byte that is moved, of which issuing
+  /// takes as long as moving.
+  double getInstructionsPerByte() const;
 };
 
 /// Seconds from one kernel to the next that no kernel is shorter than.

@@ -223,7 +223,9 @@ static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
   // Of a matrix that begins within a vector the first block has less.
   Value covered = add(site.b, count, getIndex(site.b, vector - 1));
   site.launch(
-      name, {kThreads, getCeilDiv(site.b, covered, blockElements), matrices},
+      name,
+      {kThreads, getCeilDiv(site.b, covered, blockElements), matrices,
+       kVectorsInFlight * kVectorBytes},
       {{x, kVectorBytes}, {amax, sizeof(float)}, {count}, {matrices}},
       [&](KernelBuilder &b, ValueRange arguments) {
         Value count = toIndex(b, arguments[2]);
@@ -249,7 +251,11 @@ static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
 static void launchRows(LaunchSite &site, const Twine &name, Type element,
                        Value x, Value amax, Value rows, Value cols) {
   site.launch(
-      name, {kThreads, getCeilDiv(site.b, rows, kWarps), {}},
+      name,
+      {kThreads,
+       getCeilDiv(site.b, rows, kWarps),
+       {},
+       kVectorsInFlight * kVectorBytes},
       {{x, kVectorBytes}, {amax, sizeof(float)}, {rows}, {cols}},
       [&](KernelBuilder &b, ValueRange arguments) {
         Value thread = emitThreadNumber(b, kThreads);
@@ -284,8 +290,12 @@ static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
                             Value count) {
   int64_t blockElements = getBlockElements(element);
   site.launch(
-      name, {kThreads, getCeilDiv(site.b, count, blockElements), {}}, arguments,
-      [&](KernelBuilder &b, ValueRange arguments) {
+      name,
+      {kThreads,
+       getCeilDiv(site.b, count, blockElements),
+       {},
+       kVectorsInFlight * kVectorBytes},
+      arguments, [&](KernelBuilder &b, ValueRange arguments) {
         Value rows = toIndex(b, arguments[3]), cols = toIndex(b, arguments[4]);
         Value thread = emitThreadNumber(b, kThreads);
         Value partial = createPartial(b);

@@ -268,8 +268,9 @@ LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site) {
                                                      : op.getGlobalAmax()))
     arguments.push_back({global, isa<MemRefType>(global.getType()) ? 4 : 0});
   site.launch(spec.getKernelName(),
-              {kThreads, getCeilDiv(b, items, kThreads), matrices}, arguments,
-              [&](KernelBuilder &b, ValueRange arguments) {
+              {kThreads, getCeilDiv(b, items, kThreads), matrices,
+               spec.elements * spec.getBits() / 8},
+              arguments, [&](KernelBuilder &b, ValueRange arguments) {
                 DequantizeEmitter(b, spec, arguments).emit();
               });
   return success();

@@ -110,7 +110,11 @@ LogicalResult lowerKernel(HadamardOp op, LaunchSite &site) {
     os << "_by" << width;
   os << "_signs" << signMask;
   Value items = cpu::div(b, count, kHadamardSize * width);
-  site.launch(name, {kThreads, getCeilDiv(b, items, kThreads), {}},
+  site.launch(name,
+              {kThreads,
+               getCeilDiv(b, items, kThreads),
+               {},
+               kHadamardSize * width * kBf16Bytes},
               {{x, alignment}, {result, alignment}, {items}, {cols}},
               [&](KernelBuilder &b, ValueRange arguments) {
                 Value item = emitGlobalThreadNumber(b, kThreads);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LaunchSite.h"
+#include "LaunchModel.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -91,6 +92,9 @@ gpu::GPUFuncOp LaunchSite::createFunction(const Twine &name, int64_t threads,
 void LaunchSite::launch(const Twine &name, Shape shape,
                         ArrayRef<Argument> arguments,
                         function_ref<void(KernelBuilder &, ValueRange)> body) {
+  if (shape.threadBytes)
+    LaunchModel(chip).remarkThreads(b.getLoc(), name.str(), shape.threads,
+                                    shape.threadBytes);
   Value one = arith::ConstantIndexOp::create(b, 1);
   gpu::KernelDim3 grid{shape.blocks ? shape.blocks : one, one, one};
   if (shape.matrices) {

@@ -60,6 +60,9 @@ public:
     /// Thread blocks along x, and matrices along y and z; one if null.
     mlir::Value blocks;
     mlir::Value matrices;
+    /// Bytes that a thread loads before it uses any; 0 where other things
+    /// than memory decide.
+    int64_t threadBytes = 0;
   };
 
   /// Launches the function called `name`. Its body is emitted on first use.

@@ -15,6 +15,7 @@
 #include "../ToCPU/Kernels.h"
 #include "DeviceCode.h"
 #include "Kernels.h"
+#include "LaunchModel.h"
 #include "PatchData.h"
 #include "PatchScales.h"
 #include "blockscale/IR/TypeRules.h"
@@ -304,13 +305,17 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
     matrices = cpu::getProduct(b, leading.drop_back());
     arguments.push_back({matrices});
   }
+  LaunchModel(site.getChip())
+      .remarkPatch(b.getLoc(), {shape.patchRows, shape.patchColumns},
+                   {shape.getWarpRows(), shape.getWarpColumns()});
   PatchGrid grid(specs);
   Value padded = cpu::roundUp(b, rows, grid.rowGranule);
   Value blocks =
       mul(b, getCeilDiv(b, padded, grid.blockRows), grid.blockColumns);
   site.launch(getKernelName(specs, site.getChip()),
-              {kThreads, blocks, matrices}, arguments,
-              [&](KernelBuilder &b, ValueRange arguments) {
+              {kThreads, blocks, matrices,
+               shape.patchRows * shape.patchColumns * shape.getInputBytes()},
+              arguments, [&](KernelBuilder &b, ValueRange arguments) {
                 PatchKernelEmitter(b, specs, site.getChip(), arguments).emit();
               });
   return success();

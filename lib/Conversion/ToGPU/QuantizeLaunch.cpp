@@ -78,6 +78,7 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
   requireOperandSizes(b, operands);
 
   ThreadMapping mapping(spec, chip);
+  mapping.remark(b.getLoc(), spec, chip);
   Value lines = operands.rows;
   if (spec.swizzled)
     lines = b.createOrFold<arith::MulIOp>(getCeilDiv(b, lines, kTileRows),
@@ -92,8 +93,9 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
         return {operands.*each.place, each.alignment};
       });
   site.launch(spec.getKernelName(chip),
-              {ThreadMapping::kThreads, blocks, operands.matrices}, arguments,
-              [&](KernelBuilder &inside, ValueRange values) {
+              {ThreadMapping::kThreads, blocks, operands.matrices,
+               mapping.chunkElements * spec.getInputBytes()},
+              arguments, [&](KernelBuilder &inside, ValueRange values) {
                 emitQuantizeKernel(inside, spec, chip, values);
               });
 }

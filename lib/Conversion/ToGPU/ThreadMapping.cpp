@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ThreadMapping.h"
+#include "LaunchModel.h"
 #include "ScaleStore.h"
 #include "WarpStage.h"
 
@@ -24,11 +25,14 @@ static int64_t getRunLanes(const QuantizeSpec &spec) {
                        : kWarpThreads;
 }
 
-/// Conversions to 8 bits by `cvt` leave most of the time to memory. The lanes
-/// of a warp must not part, as they do between groups.
+static QuantizeModel getModel(const QuantizeSpec &spec,
+                              const target::Chip &chip) {
+  return QuantizeModel(chip, spec.recipe, spec.format, spec.getInputBytes());
+}
+
+/// The lanes of a warp must not part, as they do between groups.
 static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
-  if (chip.hasWideGlobalAccess() || !chip.hasFp8Cvt() ||
-      numerics::getFormatInfo(spec.format).bits != 8 ||
+  if (chip.hasWideGlobalAccess() || !getModel(spec, chip).hasTimeToStage() ||
       spec.groupDim != GroupDim::None ||
       spec.getRowBytes() % WarpStage::kPieceBytes != 0)
     return false;
@@ -38,10 +42,11 @@ static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
                        : spec.rowElements % kLongChunk == 0;
 }
 
-/// Recipes that try two scales have many instructions an element.
+/// Where memory is what takes the time, more of it is under way.
 static int64_t getChunkElements(const QuantizeSpec &spec,
                                 const target::Chip &chip, bool isStaged) {
-  bool isLong = chip.hasWideGlobalAccess() && !isFourOverSix(spec.recipe);
+  bool isLong =
+      chip.hasWideGlobalAccess() && getModel(spec, chip).isMemoryBound();
   return isStaged || isLong ? kLongChunk : kShortChunk;
 }
 
@@ -62,6 +67,15 @@ ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
   int64_t common = std::gcd(unitsPerLine, unitsPerBlock);
   linesPerGroup = unitsPerBlock / common;
   blocksPerGroup = unitsPerLine / common;
+}
+
+void ThreadMapping::remark(mlir::Location loc, const QuantizeSpec &spec,
+                           const target::Chip &chip) const {
+  int64_t other = chunkElements == kLongChunk ? kShortChunk : kLongChunk;
+  QuantizeModel model = getModel(spec, chip);
+  model.remarkChunk(loc, chunkElements, other, isStaged);
+  if (spec.swizzled)
+    model.remarkTiles(loc, runLanes, kWarpThreads / runLanes, kRowStride);
 }
 
 } // namespace blockscale

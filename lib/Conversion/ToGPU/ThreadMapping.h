@@ -38,8 +38,8 @@ struct ThreadMapping {
   ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip);
 
   /// Whether full warps move their chunks through shared memory. It costs an
-  /// instruction an element, which pays where little else is done with it, and
-  /// caches have no wider accesses to serve.
+  /// instruction an element, which pays where memory leaves time for it
+  /// (LaunchModel.h), and caches have no wider accesses to serve.
   bool isStaged;
   /// Of a full chunk.
   int64_t chunkElements;
@@ -57,6 +57,10 @@ struct ThreadMapping {
   int64_t unitsPerLine;
   int64_t linesPerGroup;
   int64_t blocksPerGroup;
+
+  /// Says at `loc` why chunks are as they are.
+  void remark(mlir::Location loc, const QuantizeSpec &spec,
+              const target::Chip &chip) const;
 
   /// Chunks that the threads of a line have places for.
   int64_t getPlacesPerRow(const QuantizeSpec &spec) const {

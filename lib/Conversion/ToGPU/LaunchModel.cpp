@@ -1,0 +1,120 @@
+//===- LaunchModel.cpp - Why kernels are launched as they are -------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaunchModel.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+static constexpr StringLiteral kCategory = "gpu-launch";
+
+/// To shared memory and back, an element.
+static constexpr double kStageInstructions = 1;
+/// The share of the budget that a staged kernel may take: copies through shared
+/// memory wait for each other, so that less of the rest overlaps.
+static constexpr double kStageShare = 1.0 / 3;
+
+LaunchModel::LaunchModel(const target::Chip &chip)
+    : chip(chip), gpu(*target::findGpu(chip.gpu)) {}
+
+int64_t LaunchModel::getThreadsWanted(int64_t threadBytes) const {
+  return std::ceil(gpu.getBytesInFlight() / threadBytes);
+}
+
+void LaunchModel::remarkThreads(Location loc, StringRef kernel, int64_t threads,
+                                int64_t threadBytes) const {
+  remark::analysis(
+      loc,
+      remark::RemarkOpts::name("threads").category(kCategory).function(kernel))
+      << remark::add(
+             "{0} threads a block; a thread loads {1} bytes before it uses "
+             "them, so {2} on each multiprocessor keep {3} KB under way, which "
+             "the memory of {4} takes",
+             threads, threadBytes, getThreadsWanted(threadBytes),
+             llvm::formatv("{0:f1}", gpu.getBytesInFlight() / 1000).str(),
+             StringRef(gpu.name));
+}
+
+void LaunchModel::remarkPatch(Location loc, std::array<int64_t, 2> patch,
+                              std::array<int64_t, 2> warp) const {
+  remark::analysis(loc, remark::RemarkOpts::name("patch").category(kCategory))
+      << remark::add(
+             "a thread has {0} rows of {1} columns, a warp {2} of {3}: its "
+             "codes lie side by side in the data, and a warp has whole blocks "
+             "and whole words of scales",
+             patch[0], patch[1], warp[0], warp[1]);
+}
+
+/// Instructions for an element, as in the machine code of chunks without tails
+/// (docs/Performance.md).
+static double estimateInstructions(const target::Chip &chip,
+                                   numerics::Recipe recipe,
+                                   numerics::ElementFormat format) {
+  bool hasCvt = chip.hasFp4Cvt() ||
+                (numerics::getFormatInfo(format).bits == 8 && chip.hasFp8Cvt());
+  if (numerics::isFourOverSix(recipe))
+    return hasCvt ? 68 : 88;
+  if (numerics::isNvfp4(recipe))
+    return hasCvt ? 8 : 21;
+  return hasCvt ? 5 : 14;
+}
+
+QuantizeModel::QuantizeModel(const target::Chip &chip, numerics::Recipe recipe,
+                             numerics::ElementFormat format, int64_t inputBytes)
+    : LaunchModel(chip),
+      bytes(inputBytes + numerics::getFormatInfo(format).storageBits / 8.0 +
+            1.0 / numerics::getBlockSize(recipe)),
+      instructions(estimateInstructions(chip, recipe, format)),
+      budget(bytes * gpu.getInstructionsPerByte()), inputBytes(inputBytes) {}
+
+bool QuantizeModel::hasTimeToStage() const {
+  return instructions + kStageInstructions <= budget * kStageShare;
+}
+
+void QuantizeModel::remarkChunk(Location loc, int64_t elements,
+                                int64_t otherElements, bool isStaged) const {
+  StringRef name(gpu.name);
+  remark::analysis(loc, remark::RemarkOpts::name("chunk").category(kCategory))
+      << remark::add(
+             "a thread has {0} elements, each {1} bytes to move and about {2} "
+             "instructions, of which the memory of {3} leaves time for {4}; "
+             "with "
+             "{5} elements it would take {6} threads on each multiprocessor",
+             elements, llvm::formatv("{0:f2}", bytes).str(),
+             llvm::formatv("{0:f0}", instructions).str(), name,
+             llvm::formatv("{0:f1}", budget).str(), otherElements,
+             getThreadsWanted(otherElements * inputBytes));
+  StringRef why =
+      isStaged
+          ? "through shared memory: neighbouring lanes access neighbouring "
+            "pieces, for an instruction more"
+      : chip.hasWideGlobalAccess()
+          ? "straight from its thread: accesses have 32 bytes, a whole sector"
+      : hasTimeToStage()
+          ? "straight from its thread: runs of chunks do not follow each other "
+            "in whole pieces, or threads of a warp part"
+          : "straight from its thread: instructions for a way through shared "
+            "memory would take more than a third of the time";
+  remark::analysis(loc, remark::RemarkOpts::name("staging").category(kCategory))
+      << remark::add("a chunk is accessed {0}", why.str());
+}
+
+void QuantizeModel::remarkTiles(Location loc, int64_t chunks, int64_t rows,
+                                int64_t stride) const {
+  remark::analysis(loc, remark::RemarkOpts::name("tiles").category(kCategory))
+      << remark::add(
+             "a warp has {0} chunks of each of {1} rows, {2} apart: what it "
+             "stores of a tile of scales lies together, where chunks of one "
+             "row would have it scattered",
+             chunks, rows, stride);
+}
+
+} // namespace blockscale
