@@ -18,13 +18,9 @@ def refusal(operation):
         return None
     if operation.name != "quantize":
         return f"no kernel for {operation.name}"
-    if operation.details["form"].block[0] != 1:
-        for name in operation.details["given"]:
-            if name in ("rng", "offsets"):
-                return f"no kernel for {name} and blocks of several rows"
     layout = operation.results[1].type.layout
-    if layout and layout.groups:
-        return "no kernel for grouped layouts"
+    if operation.details["form"].block[0] == 1 and layout and layout.groups:
+        return "no kernel for grouped layouts of blocks of one row"
     return None
 
 

@@ -40,13 +40,13 @@ class RefusalTest(unittest.TestCase):
         self.assertIsNone(self.quantize(form=Form((16, 16))))
         self.assertIsNone(self.quantize(form=Form((16, 1), transposed=True), layout=SWIZZLED))
         self.assertIsNone(self.quantize(recipe="te", k=40, form=Form((16, 16))))
+        offsets = {"offsets": Tensor((2,), "i32")}
+        self.assertIsNone(self.quantize(form=Form((16, 16)), operands=offsets))
 
     def test_other_forms_have_none(self):
         for reason, options in {
-            "offsets and blocks of several rows": dict(
-                form=Form((16, 16)), operands={"offsets": Tensor((2,), "i32")}),
-            "grouped layouts": dict(layout=Layout(groups=2),
-                                    operands={"offsets": Tensor((2,), "i32")}),
+            "grouped layouts of blocks of one row": dict(
+                layout=Layout(groups=2), operands={"offsets": Tensor((2,), "i32")}),
         }.items():
             self.assertEqual(self.quantize(**options), f"no kernel for {reason}")
 

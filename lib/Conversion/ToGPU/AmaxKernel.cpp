@@ -17,6 +17,7 @@
 #include "../ToCPU/CodecEmitter.h"
 #include "../ToCPU/Kernels.h"
 #include "DeviceCode.h"
+#include "GroupSearch.h"
 #include "Kernels.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -1,4 +1,4 @@
-//===- DeviceCode.cpp - Threads, addresses and groups in kernels ----------===//
+//===- DeviceCode.cpp - Threads, addresses and loops in kernels -----------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -163,59 +163,6 @@ emitWhile(KernelBuilder &b, ValueRange inits,
         inside(builder, [&] { scf::YieldOp::create(b, body(values)); });
       });
   return SmallVector<Value>(loop.getResults());
-}
-
-//===----------------------------------------------------------------------===//
-// Groups
-//===----------------------------------------------------------------------===//
-
-/// Loops over the groups with values that are carried from one to the next.
-static SmallVector<Value> emitGroupReduction(
-    KernelBuilder &b, const DeviceGroups &groups, ValueRange inits,
-    function_ref<SmallVector<Value>(const DeviceGroup &, ValueRange)> body) {
-  Value zero = getIndex(b, 0);
-  SmallVector<Value> all = {zero, zero};
-  llvm::append_range(all, inits);
-  all = cpu::emitReduction(
-      b, zero, groups.count, all,
-      [&](Value index, ValueRange carried) -> SmallVector<Value> {
-        Value begin = carried[0], tilesBefore = carried[1];
-        Value offset =
-            toIndex(b, emitLoadBits(b, groups.offsets, b.getI32Type(), index));
-        Value end = cpu::div(b, cpu::max(b, offset, zero), groups.unit);
-        end = cpu::min(b, cpu::max(b, end, begin), groups.extent);
-        SmallVector<Value> next =
-            body({index, begin, end, tilesBefore}, carried.drop_front(2));
-        Value tiles = cpu::ceilDiv(b, cpu::sub(b, end, begin), groups.tileSize);
-        next.insert(next.begin(), {end, add(b, tilesBefore, tiles)});
-        return next;
-      });
-  return SmallVector<Value>(ArrayRef<Value>(all).drop_front(2));
-}
-
-void emitGroupLoop(KernelBuilder &b, const DeviceGroups &groups,
-                   function_ref<void(const DeviceGroup &)> body) {
-  emitGroupReduction(b, groups, {}, [&](const DeviceGroup &group, ValueRange) {
-    body(group);
-    return SmallVector<Value>();
-  });
-}
-
-DeviceGroup emitFindGroup(KernelBuilder &b, const DeviceGroups &groups,
-                          function_ref<Value(const DeviceGroup &)> holds) {
-  Value zero = getIndex(b, 0);
-  SmallVector<Value> found = emitGroupReduction(
-      b, groups, {zero, zero, zero, zero},
-      [&](const DeviceGroup &group, ValueRange carried) {
-        Value isFound = holds(group);
-        Value values[] = {group.index, group.begin, group.end,
-                          group.tilesBefore};
-        SmallVector<Value> next;
-        for (auto [value, other] : llvm::zip_equal(values, carried))
-          next.push_back(arith::SelectOp::create(b, isFound, value, other));
-        return next;
-      });
-  return {found[0], found[1], found[2], found[3]};
 }
 
 } // namespace blockscale

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceCode.h"
+#include "GroupSearch.h"
 #include "Kernels.h"
 #include "ScaleStore.h"
 #include "blockscale/IR/TypeRules.h"

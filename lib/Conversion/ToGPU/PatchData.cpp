@@ -23,16 +23,16 @@ namespace {
 class PatchDataEmitter {
 public:
   PatchDataEmitter(KernelBuilder &b, const PatchSpec &spec,
-                   const PatchPosition &position, CvtEmitter &cvt, Value data)
-      : b(b), spec(spec), position(position), cvt(cvt), data(data) {}
+                   const PatchPosition &position, CvtEmitter &cvt, Value data,
+                   PatchRandom *random)
+      : b(b), spec(spec), position(position), cvt(cvt), data(data),
+        random(random) {}
 
   void emitRows(function_ref<SmallVector<Value>(int64_t)> scale);
   void emitColumns(function_ref<SmallVector<Value>(int64_t)> scale);
 
 private:
-  void exchangeHalves(SmallVector<SmallVector<Value>> &lines, Value isBehind,
-                      int64_t mask);
-  SmallVector<Value> encode(ValueRange elements);
+  SmallVector<Value> encode(ValueRange elements, ArrayRef<Value> random);
   /// Stores the words of 16 bytes in pieces of `width`, those that `exists`,
   /// given the first byte, says. It may give null for all.
   void store(ArrayRef<Value> words, Value address, int64_t width,
@@ -49,16 +49,27 @@ private:
   const PatchPosition &position;
   CvtEmitter &cvt;
   Value data;
+  /// Null where codes are rounded to nearest.
+  PatchRandom *random;
 };
 
 } // namespace
 
-SmallVector<Value> PatchDataEmitter::encode(ValueRange elements) {
+/// Codes as words, rounded under random words where there are any.
+SmallVector<Value> PatchDataEmitter::encode(ValueRange elements,
+                                            ArrayRef<Value> random) {
   size_t perWord = 32 / spec.getDataBits();
   SmallVector<Value> words;
   for (ValueRange rest = elements; !rest.empty();
-       rest = rest.drop_front(perWord))
-    words.push_back(cvt.encodeWord(b, spec.format, rest.take_front(perWord)));
+       rest = rest.drop_front(perWord)) {
+    ValueRange some = rest.take_front(perWord);
+    if (random.empty()) {
+      words.push_back(cvt.encodeWord(b, spec.format, some));
+      continue;
+    }
+    words.push_back(cvt.encodeStochasticWord(b, some, random.take_front(2)));
+    random = random.drop_front(2);
+  }
   return words;
 }
 
@@ -94,13 +105,13 @@ void PatchDataEmitter::store(ArrayRef<Value> words, Value address,
 void PatchDataEmitter::emitRows(
     function_ref<SmallVector<Value>(int64_t)> scale) {
   int64_t bits = spec.getDataBits();
-  bool splitsBytes = spec.columns * bits % 8 != 0;
+  bool splitsBytes = spec.splitsRowBytes();
   auto encodeRow = [&](int64_t i) {
     SmallVector<Value> elements = scale(i);
     if (splitsBytes)
       for (int64_t j = 1; j < spec.patchColumns; j += 2)
-        elements[j] = keepIf(position.hasColumn(b, spec, j), elements[j]);
-    return encode(elements);
+        elements[j] = keepIf(position.hasColumn(b, j), elements[j]);
+    return encode(elements, random ? random->drawRow(i) : SmallVector<Value>());
   };
   PatchPosition place = position;
   SmallVector<SmallVector<Value>> lines;
@@ -108,17 +119,16 @@ void PatchDataEmitter::emitRows(
     for (int64_t i = 0; i < spec.patchRows; ++i)
       lines.push_back(encodeRow(i));
     Value inPair = cpu::rem(b, position.laneColumn, 2);
-    exchangeHalves(lines, isBelow(b, getIndex(b, 0), inPair), /*mask=*/1);
+    exchangeHalves(b, lines, isBelow(b, getIndex(b, 0), inPair), /*mask=*/1);
     place.column = cpu::sub(b, place.column, mul(b, inPair, spec.patchColumns));
     place.row = add(b, place.row, mul(b, inPair, spec.patchRows / 2));
   }
 
-  int64_t bytes = llvm::divideCeil(spec.columns * bits, 8);
-  Value rowBytes = getIndex(b, bytes);
+  Value rowBytes = cpu::ceilDiv(b, mul(b, position.columns, bits), 8);
   Value first = add(b, mul(b, place.matrix, place.rows), place.row);
   Value address = getAddress(first, rowBytes, place.column);
   Value inRow = cpu::div(b, mul(b, place.column, bits), 8);
-  Value hasColumn = place.hasColumn(b, spec, 0);
+  Value hasColumn = place.hasColumn(b, 0);
   auto exists = [&](int64_t byte) -> Value {
     if (spec.storeBytes == spec.getLineBytes())
       return {};
@@ -131,30 +141,10 @@ void PatchDataEmitter::emitRows(
     cpu::emitIf(b, hasUnit, [&] {
       for (int64_t i = begin; i < begin + unit; ++i)
         store(lines.empty() ? encodeRow(i) : lines[i],
-              emitAddress(b, address, b.getI8Type(), getIndex(b, i * bytes)),
+              emitAddress(b, address, b.getI8Type(), mul(b, rowBytes, i)),
               spec.storeBytes, exists);
     });
   }
-}
-
-/// Of lines of codes this thread keeps one half, and the one whose lane differs
-/// by `mask`, whose patch is before or behind, the other: as long as both.
-void PatchDataEmitter::exchangeHalves(SmallVector<SmallVector<Value>> &lines,
-                                      Value isBehind, int64_t mask) {
-  size_t half = lines.size() / 2;
-  SmallVector<SmallVector<Value>> kept(half);
-  for (size_t i = 0; i < half; ++i) {
-    SmallVector<Value> behind;
-    for (auto [first, second] : llvm::zip_equal(lines[i], lines[half + i])) {
-      Value mine = arith::SelectOp::create(b, isBehind, second, first);
-      Value given = arith::SelectOp::create(b, isBehind, first, second);
-      Value taken = emitShuffle(b, given, mask);
-      kept[i].push_back(arith::SelectOp::create(b, isBehind, taken, mine));
-      behind.push_back(arith::SelectOp::create(b, isBehind, mine, taken));
-    }
-    llvm::append_range(kept[i], behind);
-  }
-  lines = std::move(kept);
 }
 
 void PatchDataEmitter::emitColumns(
@@ -166,20 +156,23 @@ void PatchDataEmitter::emitColumns(
     for (auto [column, element] : llvm::zip_equal(columns, scale(i)))
       column.push_back(hasRow ? keepIf(hasRow, element) : element);
   }
-  for (SmallVector<Value> &column : columns)
-    column = encode(column);
+  SmallVector<SmallVector<Value>> words(columns.size());
+  if (random)
+    words = random->drawColumns();
+  for (auto [column, drawn] : llvm::zip_equal(columns, words))
+    column = encode(column, drawn);
 
   PatchPosition place = position;
   if (spec.exchangesCodes()) {
     Value inPair = cpu::rem(b, position.laneRow, 2);
-    exchangeHalves(columns, isBelow(b, getIndex(b, 0), inPair),
+    exchangeHalves(b, columns, isBelow(b, getIndex(b, 0), inPair),
                    spec.getLaneColumns());
     place.row = cpu::sub(b, place.row, mul(b, inPair, spec.patchRows));
     place.column = add(b, place.column, mul(b, inPair, spec.patchColumns / 2));
   }
 
   Value rowBytes = cpu::ceilDiv(b, mul(b, place.rows, spec.getDataBits()), 8);
-  Value first = add(b, mul(b, place.matrix, spec.columns), place.column);
+  Value first = add(b, mul(b, place.matrix, place.columns), place.column);
   auto emitAll = [&](int64_t width) {
     for (size_t j = 0; j < columns.size(); ++j) {
       ArrayRef<Value> column = columns[j];
@@ -193,7 +186,7 @@ void PatchDataEmitter::emitColumns(
         });
       };
       if (spec.hasColumnTails())
-        cpu::emitIf(b, place.hasColumn(b, spec, j), emitColumn);
+        cpu::emitIf(b, place.hasColumn(b, j), emitColumn);
       else
         emitColumn();
     }
@@ -202,7 +195,7 @@ void PatchDataEmitter::emitColumns(
   int64_t unit = spec.rowTails ? 1 : spec.block[0];
   int64_t unitBytes = std::max<int64_t>(unit * spec.getDataBits() / 8, 1);
   Value exists =
-      arith::AndIOp::create(b, place.hasRow(b, 0), place.hasColumn(b, spec, 0));
+      arith::AndIOp::create(b, place.hasRow(b, 0), place.hasColumn(b, 0));
   cpu::emitIf(b, exists, [&] {
     if (unitBytes >= spec.storeBytes)
       return emitAll(spec.storeBytes);
@@ -216,8 +209,9 @@ void PatchDataEmitter::emitColumns(
 
 void emitPatchData(KernelBuilder &b, const PatchSpec &spec,
                    const PatchPosition &position, CvtEmitter &cvt, Value data,
+                   PatchRandom *random,
                    function_ref<SmallVector<Value>(int64_t)> scale) {
-  PatchDataEmitter emitter(b, spec, position, cvt, data);
+  PatchDataEmitter emitter(b, spec, position, cvt, data, random);
   if (spec.transposed)
     emitter.emitColumns(scale);
   else

@@ -27,9 +27,8 @@ Value PatchPosition::hasRow(KernelBuilder &b, int64_t i) const {
   return isBelow(b, add(b, row, getIndex(b, i)), rows);
 }
 
-Value PatchPosition::hasColumn(KernelBuilder &b, const PatchShape &shape,
-                               int64_t j) const {
-  return isBelow(b, add(b, column, getIndex(b, j)), getIndex(b, shape.columns));
+Value PatchPosition::hasColumn(KernelBuilder &b, int64_t j) const {
+  return isBelow(b, add(b, column, getIndex(b, j)), columns);
 }
 
 Value emitShuffle(KernelBuilder &b, Value word, int64_t mask) {
@@ -42,6 +41,24 @@ Value emitShuffle(KernelBuilder &b, Value word, int64_t mask) {
 Value emitExchangeMaximum(KernelBuilder &b, Value amax, int64_t mask) {
   Value other = b.toFloat(emitShuffle(b, b.toBits(amax), mask));
   return arith::MaximumFOp::create(b, amax, other);
+}
+
+void exchangeHalves(KernelBuilder &b, SmallVector<SmallVector<Value>> &lines,
+                    Value isBehind, int64_t mask) {
+  size_t half = lines.size() / 2;
+  SmallVector<SmallVector<Value>> kept(half);
+  for (size_t i = 0; i < half; ++i) {
+    SmallVector<Value> behind;
+    for (auto [first, second] : llvm::zip_equal(lines[i], lines[half + i])) {
+      Value mine = arith::SelectOp::create(b, isBehind, second, first);
+      Value given = arith::SelectOp::create(b, isBehind, first, second);
+      Value taken = emitShuffle(b, given, mask);
+      kept[i].push_back(arith::SelectOp::create(b, isBehind, taken, mine));
+      behind.push_back(arith::SelectOp::create(b, isBehind, mine, taken));
+    }
+    llvm::append_range(kept[i], behind);
+  }
+  lines = std::move(kept);
 }
 
 //===----------------------------------------------------------------------===//
@@ -88,22 +105,22 @@ PatchElements::PatchElements(KernelBuilder &b, const PatchShape &shape,
                              const PatchPosition &position, Value x)
     : b(b), isBf16(shape.inputType.isBF16()) {
   int64_t elementBytes = shape.getInputBytes(), pieceBytes = shape.loadBytes;
-  int64_t rowBytes = shape.columns * elementBytes;
   int64_t pieces = shape.patchColumns * elementBytes / pieceBytes;
   bool isZeroed = shape.hasPartialBlocks;
 
   // Where the pieces lie in their row. All of a patch exist, or any of them.
   SmallVector<Value> offsets, exists;
   Value first = mul(b, position.column, elementBytes);
+  Value rowBytes = mul(b, position.columns, elementBytes);
   auto clamp = [&](Value byte, int64_t size) {
-    return cpu::min(b, byte, getIndex(b, rowBytes - size));
+    return cpu::min(b, byte, cpu::sub(b, rowBytes, getIndex(b, size)));
   };
   if (!shape.hasColumnTails())
     first = clamp(first, shape.patchColumns * elementBytes);
   for (int64_t i = 0; i < pieces; ++i) {
     Value byte = add(b, first, getIndex(b, i * pieceBytes));
     if (isZeroed)
-      exists.push_back(isBelow(b, byte, getIndex(b, rowBytes)));
+      exists.push_back(isBelow(b, byte, rowBytes));
     if (shape.hasColumnTails())
       offsets.push_back(clamp(byte, pieceBytes));
   }

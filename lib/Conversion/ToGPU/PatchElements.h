@@ -16,8 +16,9 @@ namespace blockscale {
 /// Where a thread works. Index values, but for the conditions, which are i1.
 struct PatchPosition {
   mlir::Value matrix;
-  /// Rows of the matrix.
+  /// Of the matrix.
   mlir::Value rows;
+  mlir::Value columns;
   /// The first row and column of the warp, and of the patch.
   mlir::Value warpRow;
   mlir::Value warpColumn;
@@ -30,8 +31,7 @@ struct PatchPosition {
 
   /// Whether row `i`, or column `j`, of the patch exists.
   mlir::Value hasRow(KernelBuilder &b, int64_t i) const;
-  mlir::Value hasColumn(KernelBuilder &b, const PatchShape &shape,
-                        int64_t j) const;
+  mlir::Value hasColumn(KernelBuilder &b, int64_t j) const;
 };
 
 /// The elements of a patch as one thread holds them. A row is a list of vectors
@@ -103,6 +103,14 @@ mlir::Value emitShuffle(KernelBuilder &b, mlir::Value word, int64_t mask);
 /// The NaN-propagating maximum of an f32 over both threads.
 mlir::Value emitExchangeMaximum(KernelBuilder &b, mlir::Value amax,
                                 int64_t mask);
+
+/// Of lines of words this thread keeps one half, and the one whose lane differs
+/// by `mask`, which is before it or, if this thread `isBehind`, this one behind
+/// that, the other: twice as long, with the words of the first before those of
+/// the second.
+void exchangeHalves(KernelBuilder &b,
+                    llvm::SmallVector<llvm::SmallVector<mlir::Value>> &lines,
+                    mlir::Value isBehind, int64_t mask);
 
 } // namespace blockscale
 

@@ -41,22 +41,26 @@ namespace {
 
 /// Warps of a thread block, and thread blocks side by side.
 struct PatchGrid {
-  explicit PatchGrid(ArrayRef<PatchSpec> specs) {
+  /// `columns` is the number of those of x.
+  PatchGrid(ImplicitLocOpBuilder &b, ArrayRef<PatchSpec> specs, Value columns) {
     const PatchShape &shape = specs.front();
     int64_t columnGranule = 1;
     for (const PatchSpec &spec : specs) {
       rowGranule = std::max(rowGranule, spec.getRowGranule());
       columnGranule = std::max(columnGranule, spec.getColumnGranule());
     }
-    int64_t covered = llvm::alignTo(shape.columns, columnGranule);
-    int64_t warps = llvm::divideCeil(covered, shape.getWarpColumns());
-    warpColumns = std::gcd(warps, kWarps);
-    blockColumns = warps / warpColumns;
+    if (!shape.hasDynamicColumns()) {
+      int64_t covered = llvm::alignTo(shape.columns, columnGranule);
+      int64_t warps = llvm::divideCeil(covered, shape.getWarpColumns());
+      warpColumns = std::gcd(warps, kWarps);
+    }
+    blockColumns = cpu::ceilDiv(b, cpu::roundUp(b, columns, columnGranule),
+                                warpColumns * shape.getWarpColumns());
     blockRows = kWarps / warpColumns * shape.getWarpRows();
   }
 
-  int64_t warpColumns;
-  int64_t blockColumns;
+  int64_t warpColumns = kWarps;
+  Value blockColumns;
   /// Rows of x of a thread block.
   int64_t blockRows;
   /// What rows are padded to: powers of two, of which the largest serves all.
@@ -65,8 +69,12 @@ struct PatchGrid {
 
 /// Where a result goes.
 struct PatchResult {
+  explicit PatchResult(const PatchSpec &spec) : spec(spec) {}
+
   const PatchSpec &spec;
-  Value data, scales, global;
+  Value data, scales, global, rng, offsets;
+  /// Numbers of groups, i64, and of their tiles.
+  Value groups, tiles;
 };
 
 class PatchKernelEmitter {
@@ -77,18 +85,17 @@ public:
   void emit();
 
 private:
-  void emitPosition();
+  void emitPosition(Value blockNumber);
+  void emitBlock(Value blockNumber, const GroupedScales *grouped);
   void emitResult(const PatchResult &result, const PatchElements &elements,
                   PatchScaleTable &table);
-  std::unique_ptr<QuantizeLeaf> createLeaf(const PatchSpec &spec);
-  Value loadGlobal(const PatchResult &result);
-  std::vector<PatchScaleTable> createTables();
+  std::vector<PatchScaleTable> createTables(const GroupedScales *grouped);
 
   KernelBuilder &b;
   ArrayRef<PatchSpec> specs;
   const PatchShape &shape;
   std::unique_ptr<CvtEmitter> cvt;
-  Value x, rows, matrices;
+  Value x, rows, columns, matrices;
   SmallVector<PatchResult> results;
   PatchPosition position;
   Value warp;
@@ -104,37 +111,48 @@ PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b,
   auto next = arguments.begin();
   x = *next++;
   for (const PatchSpec &spec : specs) {
-    PatchResult result{spec, *next++, *next++, Value()};
+    PatchResult result(spec);
+    result.data = *next++;
+    result.scales = *next++;
     if (spec.globalKind != GlobalKind::Absent)
       result.global = *next++;
+    if (spec.stochastic)
+      result.rng = *next++;
+    if (spec.groupDim != GroupDim::None) {
+      result.offsets = *next++;
+      result.groups = *next++;
+    }
+    if (spec.groupedTiles)
+      result.tiles = toIndex(b, *next++);
     results.push_back(result);
   }
   rows = toIndex(b, *next++);
+  columns = shape.hasDynamicColumns() ? toIndex(b, *next++)
+                                      : getIndex(b, shape.columns);
   if (shape.batched)
     matrices = toIndex(b, *next++);
 }
 
-void PatchKernelEmitter::emitPosition() {
-  PatchGrid grid(specs);
-  Value thread = emitThreadNumber(b, kThreads);
-  warp = cpu::div(b, thread, kWarpThreads);
-  Value block =
-      arith::IndexCastUIOp::create(b, b.getI32Type(), emitBlockNumber(b));
+/// `blockNumber` is that of the thread block along x.
+void PatchKernelEmitter::emitPosition(Value blockNumber) {
+  PatchGrid grid(b, specs, columns);
+  Value block = arith::IndexCastUIOp::create(b, b.getI32Type(), blockNumber);
   // The number of thread blocks is below 2^31.
-  Value columns = b.i32(grid.blockColumns);
+  Value blockColumns =
+      arith::IndexCastUIOp::create(b, b.getI32Type(), grid.blockColumns);
   auto widen = [&](Value value) -> Value {
     return arith::IndexCastUIOp::create(b, b.getIndexType(), value);
   };
-  Value blockRow = widen(arith::DivUIOp::create(b, block, columns));
-  Value blockColumn = widen(arith::RemUIOp::create(b, block, columns));
+  Value blockRow = widen(arith::DivUIOp::create(b, block, blockColumns));
+  Value blockColumn = widen(arith::RemUIOp::create(b, block, blockColumns));
   Value warpRow = add(b, mul(b, blockRow, kWarps / grid.warpColumns),
                       cpu::div(b, warp, grid.warpColumns));
   Value warpColumn = add(b, mul(b, blockColumn, grid.warpColumns),
                          cpu::rem(b, warp, grid.warpColumns));
 
   position.rows = rows;
+  position.columns = columns;
   position.matrix = shape.batched ? emitMatrixNumber(b) : getIndex(b, 0);
-  position.lane = cpu::rem(b, thread, kWarpThreads);
   position.laneRow = cpu::div(b, position.lane, shape.getLaneColumns());
   position.laneColumn = cpu::rem(b, position.lane, shape.getLaneColumns());
   position.warpRow = mul(b, warpRow, shape.getWarpRows());
@@ -146,7 +164,8 @@ void PatchKernelEmitter::emitPosition() {
 }
 
 /// The tables of this warp in shared memory, one for each result.
-std::vector<PatchScaleTable> PatchKernelEmitter::createTables() {
+std::vector<PatchScaleTable>
+PatchKernelEmitter::createTables(const GroupedScales *grouped) {
   SmallVector<int64_t> offsets;
   int64_t bytes = 0;
   for (const PatchSpec &spec : specs) {
@@ -160,54 +179,40 @@ std::vector<PatchScaleTable> PatchKernelEmitter::createTables() {
     tables.emplace_back(
         b, result.spec, position,
         emitAddress(b, first, b.getI8Type(), getIndex(b, offset)),
-        result.scales);
+        result.scales, grouped);
   return tables;
-}
-
-Value PatchKernelEmitter::loadGlobal(const PatchResult &result) {
-  if (!result.global || result.spec.globalByValue)
-    return result.global;
-  Value index = result.spec.globalPerMatrix ? position.matrix : getIndex(b, 0);
-  Value address = emitAddress(b, result.global, b.getF32Type(), index);
-  return b.load(b.getF32Type(), address, sizeof(float));
-}
-
-std::unique_ptr<QuantizeLeaf>
-PatchKernelEmitter::createLeaf(const PatchSpec &spec) {
-  if (numerics::isFourOverSix(spec.recipe))
-    return createFourOverSixLeaf(*cvt, spec.recipe, spec.globalKind);
-  if (numerics::isNvfp4(spec.recipe))
-    return createNvfp4Leaf(*cvt, spec.recipe, spec.globalKind,
-                           /*amaxIsGiven=*/false);
-  return createMxLeaf(*cvt, spec.recipe, spec.format);
 }
 
 void PatchKernelEmitter::emitResult(const PatchResult &result,
                                     const PatchElements &elements,
                                     PatchScaleTable &table) {
-  std::unique_ptr<QuantizeLeaf> leaf = createLeaf(result.spec);
-  leaf->setGlobal(b, loadGlobal(result));
-  PatchScales scales(b, result.spec, position, elements, *leaf, table);
-  emitPatchData(b, result.spec, position, *cvt, result.data, [&](int64_t row) {
-    return elements.mapRow(row, [&](Value vector, int64_t index) {
-      return leaf->scale(b, vector, scales.getFactors(row, index));
-    });
-  });
+  const PatchSpec &spec = result.spec;
+  std::optional<PatchGroups> groups;
+  if (result.offsets)
+    groups.emplace(b, spec, position, result.offsets, result.groups);
+  PatchScales scales(b, spec, position, elements, *cvt, result.global,
+                     groups ? &*groups : nullptr, table);
+  std::optional<PatchRandom> random;
+  if (result.rng)
+    random.emplace(b, spec, position, result.rng);
+  emitPatchData(b, spec, position, *cvt, result.data,
+                random ? &*random : nullptr,
+                [&](int64_t row) { return scales.getScaledRow(row); });
   table.emitStore();
 }
 
-void PatchKernelEmitter::emit() {
-  emitPosition();
-  std::vector<PatchScaleTable> tables = createTables();
+/// The work of a thread block on x.
+void PatchKernelEmitter::emitBlock(Value blockNumber,
+                                   const GroupedScales *grouped) {
+  emitPosition(blockNumber);
+  std::vector<PatchScaleTable> tables = createTables(grouped);
   // These conditions are the same in all threads of a warp.
   auto emitWarp = [&] {
     Value hasData = isBelow(b, position.warpRow, rows);
-    bool hasPadding = shape.columns % shape.getWarpColumns() != 0;
-    if (hasPadding) {
-      Value hasColumn =
-          isBelow(b, position.warpColumn, getIndex(b, shape.columns));
-      hasData = arith::AndIOp::create(b, hasData, hasColumn);
-    }
+    bool hasPadding = shape.columnUnit % shape.getWarpColumns() != 0;
+    if (hasPadding)
+      hasData = arith::AndIOp::create(b, hasData,
+                                      isBelow(b, position.warpColumn, columns));
     auto emitData = [&] {
       PatchElements elements(b, shape, position, x);
       llvm::SmallMapVector<uint64_t, PatchElements, 2> transformed;
@@ -236,16 +241,31 @@ void PatchKernelEmitter::emit() {
     emitWarp();
 }
 
+void PatchKernelEmitter::emit() {
+  Value thread = emitThreadNumber(b, kThreads);
+  warp = cpu::div(b, thread, kWarpThreads);
+  position.lane = cpu::rem(b, thread, kWarpThreads);
+  Value block = emitBlockNumber(b);
+  const PatchResult &result = results.front();
+  const PatchSpec &spec = result.spec;
+  if (!spec.groupedTiles)
+    return emitBlock(block, /*grouped=*/nullptr);
+  GroupedScales grouped(b, {spec.scaleForm, spec.groupDim == GroupDim::Columns,
+                            spec.getGroupUnit(), result.scales, result.offsets,
+                            toIndex(b, result.groups), rows, columns,
+                            result.tiles});
+  grouped.emitBlocks(block, warp, position.lane, kWarps,
+                     [&](Value other) { emitBlock(other, &grouped); });
+}
+
 /// Forms of quantize that patch kernels do not compute.
 static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
   StringRef chip(site.getChip().name);
   int64_t columns = op.getX().getType().getShape().back();
-  if (op.getRng() || op.getOffsets())
-    return site.refuse(
-        "expected no rng or offsets with blocks of several rows");
-  if (ShapedType::isDynamic(columns))
-    return op.emitOpError() << "expected a static last dimension on " << chip
-                            << ", but got " << op.getX().getType();
+  LayoutAttr layout = getLayout(op.getScale().getType());
+  if (layout && !layout.isGrouped() && op.getOffsets())
+    return site.refuse("expected linear scales with offsets and blocks of "
+                       "several rows, but got an ungrouped layout");
   // Numbers of thread blocks are below 2^31.
   if (columns > std::numeric_limits<int32_t>::max())
     return op.emitOpError()
@@ -289,6 +309,7 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
   ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
   Value rows = shape.batched ? leading.back() : cpu::getProduct(b, leading);
   SmallVector<LaunchSite::Argument> arguments = {{x, shape.loadBytes}};
+  Value tiles;
   for (auto [each, spec, global] : llvm::zip_equal(ops, specs, globals)) {
     QuantizeOp op = each;
     arguments.push_back({site.lookup(op.getData()), spec.storeBytes});
@@ -298,8 +319,20 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
       arguments.push_back(
           {global,
            static_cast<int64_t>(spec.globalByValue ? 0 : sizeof(float))});
+    if (spec.stochastic)
+      arguments.push_back({site.lookup(op.getRng()), sizeof(int64_t)});
+    if (Value offsets = site.lookup(op.getOffsets())) {
+      arguments.push_back({offsets, sizeof(int32_t)});
+      arguments.push_back({cpu::getDim(b, offsets, 0)});
+    }
+    if (spec.groupedTiles) {
+      tiles = cpu::getDim(b, site.lookup(op.getScale()), 0);
+      arguments.push_back({tiles});
+    }
   }
   arguments.push_back({rows});
+  if (shape.hasDynamicColumns())
+    arguments.push_back({sizes.back()});
   Value matrices;
   if (shape.batched) {
     matrices = cpu::getProduct(b, leading.drop_back());
@@ -308,10 +341,12 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
   LaunchModel(site.getChip())
       .remarkPatch(b.getLoc(), {shape.patchRows, shape.patchColumns},
                    {shape.getWarpRows(), shape.getWarpColumns()});
-  PatchGrid grid(specs);
+  PatchGrid grid(b, specs, sizes.back());
   Value padded = cpu::roundUp(b, rows, grid.rowGranule);
   Value blocks =
       mul(b, getCeilDiv(b, padded, grid.blockRows), grid.blockColumns);
+  if (tiles)
+    blocks = add(b, blocks, GroupedScales::countBlocks(b, tiles, kWarps));
   site.launch(getKernelName(specs, site.getChip()),
               {kThreads, blocks, matrices,
                shape.patchRows * shape.patchColumns * shape.getInputBytes()},

@@ -46,20 +46,22 @@ int64_t PatchScaleTable::getBytes(const PatchSpec &spec) {
 static int64_t getStaticWidth(const PatchSpec &spec) {
   const ScaleExtent &minor = spec.scaleForm[1];
   int64_t width = std::min(kWordBytes, getWarpBlocks(spec, minor.dim));
-  if (spec.swizzled || minor.dim == 0)
+  if (spec.swizzled || spec.groupedTiles || minor.dim == 0)
     return width;
-  return std::gcd(width, llvm::divideCeil(spec.columns, minor.divisor));
+  return std::gcd(width, llvm::divideCeil(spec.columnUnit, minor.divisor));
 }
 
 int64_t PatchScaleTable::getAlignment(const PatchSpec &spec) {
+  if (spec.groupedTiles)
+    return kTileCols;
   return getStaticWidth(spec);
 }
 
 PatchScaleTable::PatchScaleTable(KernelBuilder &b, const PatchSpec &spec,
                                  const PatchPosition &position, Value base,
-                                 Value scales)
+                                 Value scales, const GroupedScales *grouped)
     : b(b), spec(spec), position(position), base(base), scales(scales),
-      tableRows(getWarpBlocks(spec, spec.scaleForm[0].dim)),
+      grouped(grouped), tableRows(getWarpBlocks(spec, spec.scaleForm[0].dim)),
       tableColumns(getWarpBlocks(spec, spec.scaleForm[1].dim)),
       repeats(spec.block[spec.scaleForm[0].dim] / spec.scaleForm[0].divisor) {}
 
@@ -107,7 +109,7 @@ struct PatchScaleTable::Word {
 Value PatchScaleTable::getCount(int dimension) {
   const ScaleExtent &extent = spec.scaleForm[dimension];
   if (extent.dim == 1)
-    return getIndex(b, llvm::divideCeil(spec.columns, extent.divisor));
+    return cpu::ceilDiv(b, position.columns, extent.divisor);
   return cpu::ceilDiv(b, position.rows, extent.divisor);
 }
 
@@ -169,8 +171,75 @@ void PatchScaleTable::emitLinear(int64_t width, bool isZero) {
   cpu::emitIf(b, isAligned, emitWords, [&] { emitLinear(width / 2, isZero); });
 }
 
+/// The bytes of a word one by one, those of which `exists` holds.
+void PatchScaleTable::storeBytes(const Word &word, int64_t width,
+                                 function_ref<Value(int64_t)> exists,
+                                 function_ref<Value(int64_t)> getAddress) {
+  Value value = loadWord(word, width, /*isZero=*/false);
+  for (int64_t i = 0; i < width; ++i)
+    cpu::emitIf(b, exists(i), [&] {
+      Value byte = value;
+      if (width > 1) {
+        Value shift = arith::ConstantOp::create(
+            b, b.getIntegerAttr(value.getType(), 8 * i));
+        byte = arith::TruncIOp::create(b, b.getI8Type(),
+                                       arith::ShRUIOp::create(b, value, shift));
+      }
+      b.store(byte, getAddress(i), 1);
+    });
+}
+
+/// Those of groups; the padding is not the warp's.
+void PatchScaleTable::emitGrouped(int64_t width) {
+  Value rows = getCount(0), columns = getCount(1);
+  const ScaleExtent &minor = spec.scaleForm[1];
+  bool hasTails = minor.dim == 0 ||
+                  llvm::divideCeil(spec.columnUnit, minor.divisor) % width != 0;
+  emitEachWord(width, [&](const Word &word) {
+    Value row = getPlace(0, word.row), column = getPlace(1, word.column);
+    auto isCovered = [&](const DeviceGroup &group) {
+      return isBelow(b, group.begin, group.end);
+    };
+    if (!grouped->alongRows()) {
+      SmallVector<Value> places;
+      for (int64_t i = 0; i < width; ++i)
+        places.push_back(add(b, column, getIndex(b, i)));
+      SmallVector<DeviceGroup> groups = grouped->find(places);
+      return cpu::emitIf(b, isBelow(b, row, rows), [&] {
+        storeBytes(
+            word, width, [&](int64_t i) { return isCovered(groups[i]); },
+            [&](int64_t i) {
+              return grouped->getAddress(groups[i], row, places[i]);
+            });
+      });
+    }
+    DeviceGroup group = grouped->find(row).front();
+    Value exists =
+        arith::AndIOp::create(b, isCovered(group), isBelow(b, column, columns));
+    cpu::emitIf(b, exists, [&] {
+      Value address = grouped->getAddress(group, row, column);
+      auto emitWhole = [&] {
+        b.store(loadWord(word, width, /*isZero=*/false), address, width);
+      };
+      if (!hasTails)
+        return emitWhole();
+      auto getEnd = [&](int64_t i) { return add(b, column, getIndex(b, i)); };
+      cpu::emitIf(b, isBelow(b, getEnd(width - 1), columns), emitWhole, [&] {
+        storeBytes(
+            word, width,
+            [&](int64_t i) { return isBelow(b, getEnd(i), columns); },
+            [&](int64_t i) {
+              return b.offset(address, b.getI8Type(), b.i64(i));
+            });
+      });
+    });
+  });
+}
+
 void PatchScaleTable::emitWords(bool isZero) {
   int64_t width = getStaticWidth(spec);
+  if (grouped)
+    return emitGrouped(width);
   if (!spec.swizzled)
     return emitLinear(width, isZero);
   Value rows = getCount(0), columns = getCount(1);
@@ -186,11 +255,7 @@ void PatchScaleTable::emitWords(bool isZero) {
       Value tile =
           add(b, mul(b, position.matrix, rowTiles), div(b, row, kTileRows));
       tile = add(b, mul(b, tile, columnTiles), div(b, column, kTileCols));
-      // Row bits 0-4 choose the 16 bytes, bits 5-6 the 4 bytes among them.
-      Value byte = mul(b, tile, kTileRows * kTileCols);
-      byte = add(b, byte, mul(b, rem(b, row, 32), 16));
-      byte = add(b, byte, mul(b, rem(b, div(b, row, 32), 4), kTileCols));
-      byte = add(b, byte, rem(b, column, kTileCols));
+      Value byte = getTileByte(b, tile, row, column);
       Value value = loadWord(word, width, isZero);
       if (!isZero) {
         // Rows of padding lie beside those of data.

@@ -14,16 +14,18 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHSCALETABLE_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHSCALETABLE_H
 
+#include "GroupedScales.h"
 #include "PatchElements.h"
 
 namespace blockscale {
 
 class PatchScaleTable {
 public:
-  /// `base` is the table of the warp.
+  /// `base` is the table of the warp; `grouped` is null but for scales that
+  /// have a grouped layout.
   PatchScaleTable(KernelBuilder &b, const PatchSpec &spec,
                   const PatchPosition &position, mlir::Value base,
-                  mlir::Value scales);
+                  mlir::Value scales, const GroupedScales *grouped);
 
   /// Bytes of a warp.
   static int64_t getBytes(const PatchSpec &spec);
@@ -44,6 +46,10 @@ private:
   struct Word;
 
   void emitWords(bool isZero);
+  void emitGrouped(int64_t width);
+  void storeBytes(const Word &word, int64_t width,
+                  llvm::function_ref<mlir::Value(int64_t)> exists,
+                  llvm::function_ref<mlir::Value(int64_t)> getAddress);
   void emitLinear(int64_t width, bool isZero);
   void emitEachWord(int64_t width, llvm::function_ref<void(const Word &)> body);
   mlir::Value loadWord(const Word &word, int64_t width, bool isZero);
@@ -57,6 +63,7 @@ private:
   const PatchPosition &position;
   mlir::Value base;
   mlir::Value scales;
+  const GroupedScales *grouped;
   /// Rows of the table, bytes of each, and how often a row is stored.
   int64_t tableRows;
   int64_t tableColumns;

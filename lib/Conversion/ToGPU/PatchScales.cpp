@@ -21,10 +21,13 @@ static constexpr int64_t kLeafBlocks = 4;
 
 PatchScales::PatchScales(KernelBuilder &b, const PatchSpec &spec,
                          const PatchPosition &position,
-                         const PatchElements &elements, QuantizeLeaf &leaf,
+                         const PatchElements &elements, CvtEmitter &cvt,
+                         Value global, const PatchGroups *groups,
                          PatchScaleTable &table)
-    : b(b), spec(spec), position(position), elements(elements), leaf(leaf),
-      table(table), height(std::min(spec.patchRows, spec.block[0])) {
+    : b(b), spec(spec), position(position), elements(elements), cvt(cvt),
+      global(global), groups(groups), table(table), leaf(createLeaf(0)),
+      height(std::min(spec.patchRows, spec.block[0])) {
+  computeMasks();
   if (spec.block[0] == 1)
     emitRows();
   else if (spec.isSquare())
@@ -33,17 +36,113 @@ PatchScales::PatchScales(KernelBuilder &b, const PatchSpec &spec,
     emitColumns();
 }
 
+//===----------------------------------------------------------------------===//
+// Leaves
+//===----------------------------------------------------------------------===//
+
+Value PatchScales::loadGlobal(int64_t column) {
+  if (!global || spec.globalByValue)
+    return global;
+  auto load = [&](Value index) -> Value {
+    return b.load(b.getF32Type(), emitAddress(b, global, b.getF32Type(), index),
+                  sizeof(float));
+  };
+  switch (spec.globalExtent) {
+  case GlobalExtent::Matrix:
+    return load(position.matrix);
+  case GlobalExtent::Group:
+    return emitIfElseZero(b, groups->isCovered(column),
+                          [&] {
+                            Value value = load(groups->getNumber(column));
+                            return SmallVector<cpu::Lanes>{
+                                cpu::Lanes(b, value)};
+                          })
+        .front();
+  default:
+    return load(getIndex(b, 0));
+  }
+}
+
+/// With the global value of the block at a column.
+std::unique_ptr<QuantizeLeaf> PatchScales::createLeaf(int64_t column) {
+  std::unique_ptr<QuantizeLeaf> leaf;
+  if (numerics::isFourOverSix(spec.recipe))
+    leaf = createFourOverSixLeaf(cvt, spec.recipe, spec.globalKind);
+  else if (numerics::isNvfp4(spec.recipe))
+    leaf = createNvfp4Leaf(cvt, spec.recipe, spec.globalKind,
+                           /*amaxIsGiven=*/false);
+  else
+    leaf = createMxLeaf(cvt, spec.recipe, spec.format);
+  leaf->setGlobal(b, loadGlobal(column));
+  return leaf;
+}
+
+//===----------------------------------------------------------------------===//
+// What is kept
+//===----------------------------------------------------------------------===//
+
+Value PatchScales::keepIf(Value condition, Value pair) {
+  Value zero = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
+  return arith::SelectOp::create(b, condition, pair, zero);
+}
+
+/// Scale bytes as they are stored: zero in padding.
 SmallVector<Value> PatchScales::keepPairs(ValueRange pairs, Value exists) {
   SmallVector<Value> kept(pairs);
-  if (spec.swizzled)
-    for (Value &pair : kept) {
-      Value zero = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
-      pair = arith::SelectOp::create(b, exists, pair, zero);
-    }
+  for (Value &pair : kept)
+    if (spec.swizzled)
+      pair = keepIf(exists, pair);
   return kept;
 }
 
-/// Adds those of the next rows, given the factor of each column.
+/// Those of groups, others zero: of the pairs of all columns of the patch, or
+/// of one block.
+void PatchScales::keepCovered(MutableArrayRef<Value> pairs) {
+  if (!groups)
+    return;
+  for (auto [i, pair] : llvm::enumerate(pairs)) {
+    if (groups->isOne()) {
+      pair = keepIf(groups->isCovered(0), pair);
+      continue;
+    }
+    for (int64_t half : {0, 1}) {
+      Value other = arith::ConstantOp::create(
+          b, b.getI16IntegerAttr(half ? 0xFF : ~0xFF));
+      pair = arith::SelectOp::create(
+          b, groups->isCovered(2 * static_cast<int64_t>(i) + half), pair,
+          arith::AndIOp::create(b, pair, other));
+    }
+  }
+}
+
+void PatchScales::computeMasks() {
+  for (int64_t v = 0; groups && v < elements.getVectorsPerRow(); ++v) {
+    if (groups->isOne()) {
+      masks.push_back(groups->isCovered(0));
+      continue;
+    }
+    SmallVector<Value> mask;
+    for (int64_t i = 0; i < kLeafBlocks; ++i)
+      mask.push_back(groups->isCovered(elements.getColumn(v, i)));
+    masks.push_back(b.pack(mask));
+  }
+}
+
+SmallVector<Value> PatchScales::getScaledRow(int64_t row) {
+  return elements.mapRow(row, [&](Value vector, int64_t v) -> Value {
+    Value scaled = leaf->scale(b, vector, factors[row / height][v]);
+    if (masks.empty())
+      return scaled;
+    return arith::SelectOp::create(b, masks[v], scaled,
+                                   b.f32Splat(0.0f, kLeafBlocks));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+/// Adds factors of the next rows, given the factor of each column.
 void PatchScales::addFactors(function_ref<Value(int64_t)> ofColumn) {
   factors.emplace_back();
   for (int64_t v = 0; v < elements.getVectorsPerRow(); ++v) {
@@ -89,12 +188,11 @@ void PatchScales::emitRows() {
   SmallVector<Value> ofRows;
   SmallVector<Value> rows = elements.extractRows(amaxes);
   Value block = cpu::div(b, position.column, spec.block[1]);
-  Value exists =
-      isBelow(b, mul(b, block, spec.block[1]), getIndex(b, spec.columns));
+  Value exists = isBelow(b, mul(b, block, spec.block[1]), position.columns);
   for (size_t i = 0; i < rows.size(); i += kLeafBlocks) {
     ArrayRef<Value> some = ArrayRef<Value>(rows).slice(
         i, std::min<size_t>(kLeafBlocks, rows.size() - i));
-    QuantizeLeaf::Scales part = leaf.computeScales(b, some, {});
+    QuantizeLeaf::Scales part = leaf->computeScales(b, some, {});
     llvm::append_range(ofRows, part.factors);
     table.put(keepPairs(part.pairs, exists), static_cast<int64_t>(some.size()),
               add(b, first, getIndex(b, static_cast<int64_t>(i))),
@@ -141,6 +239,32 @@ SmallVector<BlockElements> PatchScales::getColumnBlocks(int64_t row,
   return blocks;
 }
 
+/// The scales of all columns, each under the global value of its group.
+QuantizeLeaf::Scales
+PatchScales::computeColumns(ArrayRef<Value> amaxes,
+                            ArrayRef<BlockElements> blocks) {
+  bool isApart = spec.globalExtent == GlobalExtent::Group && !groups->isOne();
+  int64_t step = isApart ? 1 : kLeafBlocks;
+  QuantizeLeaf::Scales scales;
+  for (int64_t j = 0; j < spec.patchColumns; j += step) {
+    if (isApart && j > 0)
+      leaf = createLeaf(j);
+    QuantizeLeaf::Scales part =
+        leaf->computeScales(b, amaxes.slice(j, step),
+                            blocks.empty() ? blocks : blocks.slice(j, step));
+    llvm::append_range(scales.factors, part.factors);
+    if (j % 2 == 0) {
+      llvm::append_range(scales.pairs, part.pairs);
+      continue;
+    }
+    Value eight = arith::ConstantOp::create(b, b.getI16IntegerAttr(8));
+    Value high = arith::ShLIOp::create(b, part.pairs.front(), eight);
+    Value &pair = scales.pairs.back();
+    pair = arith::OrIOp::create(b, pair, high);
+  }
+  return scales;
+}
+
 void PatchScales::emitColumns() {
   int64_t span = height;
   int64_t sharing = spec.block[0] / span;
@@ -149,25 +273,19 @@ void PatchScales::emitColumns() {
         elements.computeColumnAmaxes(row * span, (row + 1) * span);
     for (int64_t mask = 1; mask < sharing; mask *= 2)
       elements.exchangeColumnAmaxes(amaxes, mask * spec.getLaneColumns());
-    SmallVector<Value> columns = elements.extractColumns(amaxes);
-    SmallVector<BlockElements> blocks = getColumnBlocks(row * span, span);
-    SmallVector<Value> ofColumns;
-    SmallVector<SmallVector<Value, 2>> pairs;
-    for (int64_t j = 0; j < spec.patchColumns; j += kLeafBlocks) {
-      ArrayRef<BlockElements> some(blocks);
-      QuantizeLeaf::Scales part =
-          leaf.computeScales(b, ArrayRef<Value>(columns).slice(j, kLeafBlocks),
-                             some.empty() ? some : some.slice(j, kLeafBlocks));
-      llvm::append_range(ofColumns, part.factors);
-      pairs.push_back(part.pairs);
-    }
+    QuantizeLeaf::Scales scales = computeColumns(
+        elements.extractColumns(amaxes), getColumnBlocks(row * span, span));
+    keepCovered(scales.pairs);
     Value exists = position.hasRow(b, row * span);
     emitInFirst(b, position.laneRow, sharing, [&] {
-      for (auto [j, part] : llvm::enumerate(pairs))
-        table.put(keepPairs(part, exists), kLeafBlocks, getIndex(b, row),
-                  getIndex(b, j * kLeafBlocks), /*down=*/false);
+      for (int64_t j = 0; j < spec.patchColumns; j += kLeafBlocks) {
+        ValueRange pairs(scales.pairs);
+        pairs = pairs.slice(j / 2, kLeafBlocks / 2);
+        table.put(keepPairs(pairs, exists), kLeafBlocks, getIndex(b, row),
+                  getIndex(b, j), /*down=*/false);
+      }
     });
-    addFactors([&](int64_t column) { return ofColumns[column]; });
+    addFactors([&](int64_t column) { return scales.factors[column]; });
   }
 }
 
@@ -195,7 +313,8 @@ void PatchScales::emitTiles() {
     }
   }
   // One tile, or two beside or below each other.
-  QuantizeLeaf::Scales tiles = leaf.computeScales(b, amaxes, {});
+  QuantizeLeaf::Scales tiles = leaf->computeScales(b, amaxes, {});
+  keepCovered(tiles.pairs);
   bool down = tileRows > 1;
   emitInFirst(b, position.laneRow, sharingRows, [&] {
     emitInFirst(b, position.laneColumn, sharingColumns, [&] {
@@ -205,7 +324,7 @@ void PatchScales::emitTiles() {
         if (i % 2 != 0)
           byte = arith::ShRUIOp::create(b, byte, eight);
         Value exists = spec.hasScalesAlongRows()
-                           ? position.hasColumn(b, spec, down ? 0 : i * width)
+                           ? position.hasColumn(b, down ? 0 : i * width)
                            : position.hasRow(b, down ? i * height : 0);
         table.put(keepPairs(byte, exists), 1, getIndex(b, down ? i : 0),
                   getIndex(b, down ? 0 : i), down);

@@ -8,23 +8,23 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHSCALES_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHSCALES_H
 
+#include "PatchGroups.h"
 #include "PatchScaleTable.h"
 
 namespace blockscale {
 
 /// Computes the scales of the blocks that a thread has part of, puts them into
-/// the table of its warp, and keeps what elements are scaled by.
+/// the table of its warp, and scales elements.
 class PatchScales {
 public:
+  /// `global` is null or the global operand; `groups` is null where x has none.
   PatchScales(KernelBuilder &b, const PatchSpec &spec,
               const PatchPosition &position, const PatchElements &elements,
-              QuantizeLeaf &leaf, PatchScaleTable &table);
+              CvtEmitter &cvt, mlir::Value global, const PatchGroups *groups,
+              PatchScaleTable &table);
 
-  /// The factors of vector `index` of a row of the patch
-  /// (PatchElements::getColumn).
-  mlir::Value getFactors(int64_t row, int64_t index) const {
-    return factors[row / height][index];
-  }
+  /// The elements of a row in order, scaled; zeros where no group is.
+  llvm::SmallVector<mlir::Value> getScaledRow(int64_t row);
 
 private:
   void emitRows();
@@ -32,7 +32,13 @@ private:
   void emitTiles();
 
   llvm::SmallVector<BlockElements> getColumnBlocks(int64_t row, int64_t span);
-  /// Scale bytes as they are stored: zero in padding.
+  QuantizeLeaf::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
+                                      llvm::ArrayRef<BlockElements> blocks);
+  std::unique_ptr<QuantizeLeaf> createLeaf(int64_t column);
+  mlir::Value loadGlobal(int64_t column);
+  mlir::Value keepIf(mlir::Value condition, mlir::Value pair);
+  void keepCovered(llvm::MutableArrayRef<mlir::Value> pairs);
+  void computeMasks();
   llvm::SmallVector<mlir::Value> keepPairs(mlir::ValueRange pairs,
                                            mlir::Value exists);
   void addFactors(llvm::function_ref<mlir::Value(int64_t)> ofColumn);
@@ -41,11 +47,17 @@ private:
   const PatchSpec &spec;
   const PatchPosition &position;
   const PatchElements &elements;
-  QuantizeLeaf &leaf;
+  CvtEmitter &cvt;
+  mlir::Value global;
+  const PatchGroups *groups;
   PatchScaleTable &table;
-  /// Rows of a patch that have the same factors.
+  std::unique_ptr<QuantizeLeaf> leaf;
+  /// Rows of a patch that have the same factors: one vector of factors for each
+  /// that PatchElements maps.
   int64_t height;
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> factors;
+  /// Whether the elements of such a vector have a group, i1 for all or each.
+  llvm::SmallVector<mlir::Value> masks;
 };
 
 } // namespace blockscale

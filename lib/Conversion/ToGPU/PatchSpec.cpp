@@ -33,24 +33,31 @@ PatchSpec::PatchSpec(QuantizeOp op, Value global, const target::Chip &chip) {
   inputType = x.getElementType();
   columns = x.getShape().back();
   block = {op.getBlock()[0], op.getBlock()[1]};
+  bool takesTails = acceptsTails(op.getEffectiveRecipe());
+  columnUnit = !hasDynamicColumns() ? columns : takesTails ? 1 : block[1];
   transposed = op.getTransposed();
   if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
     signMask = hadamard.getSignMask();
   scaleForm = op.getScaleForm();
   scaleDim = op.getScaleDim();
-  swizzled = getLayout(op.getScale().getType()) != nullptr;
+  LayoutAttr layout = getLayout(op.getScale().getType());
+  groupedTiles = layout && layout.isGrouped();
+  swizzled = layout && !groupedTiles;
   int64_t rows = x.getShape().end()[-2];
-  rowTails = block[0] > 1 && acceptsTails(op.getEffectiveRecipe()) &&
+  rowTails = block[0] > 1 && takesTails &&
              (ShapedType::isDynamic(rows) || rows % block[0] != 0);
   globalKind = !global               ? GlobalKind::Absent
                : op.getGlobalScale() ? GlobalKind::DecodeScale
                                      : GlobalKind::Amax;
   auto memref = global ? dyn_cast<MemRefType>(global.getType()) : MemRefType();
   globalByValue = global && !memref;
-  globalPerMatrix = memref && memref.getRank() > 0;
-  batched = x.getRank() > 2 && (swizzled || globalPerMatrix || transposed ||
-                                rowTails || !hasScalesAlongRows());
-  hasPartialBlocks = rowTails || columns % block[1] != 0;
+  globalExtent = getGlobalExtent(op, memref);
+  stochastic = op.getRng() != nullptr;
+  groupDim = getGroupDim(op);
+  batched =
+      x.getRank() > 2 && (swizzled || globalExtent == GlobalExtent::Matrix ||
+                          transposed || rowTails || !hasScalesAlongRows());
+  hasPartialBlocks = rowTails || columnUnit % block[1] != 0;
   chooseShape(chip);
   rowUnit = rowTails ? 1 : std::min(patchRows, block[0]);
   chooseStore();
@@ -72,15 +79,17 @@ void PatchSpec::chooseShape(const target::Chip &chip) {
         std::min(kWarpReach / patchRows, kWarpThreads * patchColumns / columns);
   }
   int64_t widest = chip.hasWideGlobalAccess() ? 32 : kAccessBytes;
-  loadBytes = std::gcd(columns * getInputBytes(),
+  loadBytes = std::gcd(columnUnit * getInputBytes(),
                        std::min(widest, patchColumns * getInputBytes()));
 }
 
 void PatchSpec::chooseStore() {
   storeBytes = getLineBytes();
-  if (!transposed)
-    storeBytes =
-        std::gcd(llvm::divideCeil(columns * getDataBits(), 8), storeBytes);
+  if (transposed)
+    return;
+  bool startsAnywhere = splitsRowBytes() && hasDynamicColumns();
+  int64_t rowBytes = llvm::divideCeil(columnUnit * getDataBits(), 8);
+  storeBytes = startsAnywhere ? 1 : std::gcd(rowBytes, storeBytes);
 }
 
 void PatchSpec::shareShape(MutableArrayRef<PatchSpec> specs) {
@@ -121,7 +130,9 @@ std::string PatchSpec::getKernelName() const {
     os << "rht" << *signMask << '_';
   os << "quantize_" << block[0] << 'x' << block[1] << '_'
      << numerics::getFormatInfo(format).name << '_' << numerics::getName(recipe)
-     << '_' << inputType << "_k" << columns;
+     << '_' << inputType;
+  if (!hasDynamicColumns())
+    os << "_k" << columns;
   if (transposed)
     os << "_transposed";
   if (scaleDim)
@@ -134,9 +145,12 @@ std::string PatchSpec::getKernelName() const {
     os << "_batched";
   if (globalKind != GlobalKind::Absent)
     os << (globalKind == GlobalKind::Amax ? "_amax" : "_scaled")
-       << (globalByValue     ? "_by_value"
-           : globalPerMatrix ? "_each"
-                             : "");
+       << getExtentName(globalByValue, globalExtent);
+  if (stochastic)
+    os << "_rng";
+  os << getGroupName(groupDim);
+  if (groupedTiles)
+    os << "_tiles";
   return name;
 }
 

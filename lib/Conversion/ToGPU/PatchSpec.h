@@ -28,10 +28,8 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHSPEC_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHSPEC_H
 
-#include "QuantizeLeaf.h"
-#include "blockscale/IR/BlockScaleDialect.h"
+#include "QuantizeSpec.h"
 #include "blockscale/IR/ScaleForm.h"
-#include "blockscale/Target/Chip.h"
 
 namespace blockscale {
 
@@ -44,13 +42,17 @@ struct PatchShape {
   int64_t getWarpRows() const { return patchRows * laneRows; }
   int64_t getWarpColumns() const { return patchColumns * getLaneColumns(); }
   int64_t getLaneColumns() const { return kWarpThreads / laneRows; }
+  bool hasDynamicColumns() const {
+    return mlir::ShapedType::isDynamic(columns);
+  }
   /// Whether a patch may reach beyond the last column.
-  bool hasColumnTails() const { return columns % patchColumns != 0; }
+  bool hasColumnTails() const { return columnUnit % patchColumns != 0; }
 
   /// bf16 or f32.
   mlir::Type inputType;
-  /// Of a matrix of x.
+  /// Of a matrix of x, and what their number is a multiple of.
   int64_t columns;
+  int64_t columnUnit;
   /// Whether the kernel tells matrices of a batch apart. Otherwise a batch is
   /// one matrix of all rows.
   bool batched;
@@ -82,6 +84,15 @@ struct PatchSpec : PatchShape {
   /// than of blocks one below the other.
   bool hasScalesAlongRows() const { return scaleForm[1].dim == 1; }
 
+  /// Whether the code of an odd last element has a byte of its own.
+  bool splitsRowBytes() const { return columnUnit * getDataBits() % 8 != 0; }
+  /// Elements of a block along the groups.
+  int64_t getGroupUnit() const { return block[groupDim == GroupDim::Columns]; }
+  /// Whether a patch has blocks of several groups.
+  bool hasSeveralGroups() const {
+    return groupDim == GroupDim::Columns && block[1] == 1;
+  }
+
   /// Multiples that rows and columns of x are padded to, so that all tiles of
   /// scales belong to warps.
   int64_t getRowGranule() const;
@@ -111,15 +122,17 @@ struct PatchSpec : PatchShape {
   std::optional<uint64_t> signMask;
   ScaleForm scaleForm;
   std::optional<ScaleDim> scaleDim;
-  /// Scales in 128x4 tiles rather than linear.
+  /// Scales in 128x4 tiles rather than linear: of the matrix, or of groups.
   bool swizzled;
+  bool groupedTiles;
   /// Whether the last block of rows may be a part of one.
   bool rowTails;
   GlobalKind globalKind;
   /// Whether the global operand is an f32 argument rather than a pointer.
   bool globalByValue;
-  /// Whether the pointer is to one value for each matrix.
-  bool globalPerMatrix;
+  GlobalExtent globalExtent;
+  bool stochastic;
+  GroupDim groupDim;
   /// Bytes of the widest store of codes.
   int64_t storeBytes;
 

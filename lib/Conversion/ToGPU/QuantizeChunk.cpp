@@ -270,16 +270,23 @@ ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
   QuantizeLeaf::Scales scales = leaf->computeScales(b, amaxes, inputs);
 
   std::optional<RandomWords> random;
-  if (spec.stochastic)
-    random.emplace(
-        b, arguments.rng, getRowNumber(), spec.rowElements,
+  Value firstGroup;
+  if (spec.stochastic) {
+    random.emplace(b, arguments.rng);
+    int64_t rowGroups =
+        llvm::divideCeil(spec.rowElements, numerics::kRandomGroup);
+    firstGroup = arith::MulIOp::create(b, getRowNumber(), b.i64(rowGroups));
+    firstGroup = arith::AddIOp::create(
+        b, firstGroup,
         getFirstInRow(mapping.chunkElements / numerics::kRandomGroup));
+  }
   Codes codes;
   for (auto [i, input] : llvm::enumerate(inputs)) {
-    int64_t size = spec.getBlockElements();
+    int64_t blockGroups = spec.getBlockElements() / numerics::kRandomGroup;
     SmallVector<Value> words;
-    if (random)
-      words = random->draw((first + i) * size, size);
+    for (int64_t at = 0; random && at < blockGroups; ++at)
+      words.append(random->draw(arith::AddIOp::create(
+          b, firstGroup, b.i64((first + i) * blockGroups + at))));
     llvm::append_range(codes.words,
                        leaf->encode(b, input, scales.factors[i], words));
   }

@@ -12,6 +12,16 @@ using namespace mlir;
 
 namespace blockscale {
 
+StringRef getExtentName(bool byValue, GlobalExtent extent) {
+  constexpr StringLiteral names[] = {"", "_each", "_each_row", "_each_group"};
+  return byValue ? "_by_value" : names[static_cast<unsigned>(extent)];
+}
+
+StringRef getGroupName(GroupDim dim) {
+  constexpr StringLiteral names[] = {"", "_row_groups", "_column_groups"};
+  return names[static_cast<unsigned>(dim)];
+}
+
 std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
   std::string name;
   llvm::raw_string_ostream os(name);
@@ -21,19 +31,14 @@ std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
     os << "_swizzled";
   if (batched)
     os << "_batched";
-  if (globalKind != GlobalKind::Absent) {
-    constexpr StringLiteral extents[] = {"", "_each", "_each_row",
-                                         "_each_group"};
+  if (globalKind != GlobalKind::Absent)
     os << (globalKind == GlobalKind::Amax ? "_amax" : "_scaled")
-       << (globalByValue ? "_by_value"
-                         : extents[static_cast<unsigned>(globalExtent)]);
-  }
+       << getExtentName(globalByValue, globalExtent);
   if (amaxIsGiven)
     os << "_block_amax";
   if (stochastic)
     os << "_rng";
-  if (groupDim != GroupDim::None)
-    os << (groupDim == GroupDim::Rows ? "_row_groups" : "_column_groups");
+  os << getGroupName(groupDim);
   os << chip.kernelSuffix;
   return name;
 }
@@ -125,7 +130,7 @@ static LogicalResult verifyFeatures(QuantizeOp quantize,
   return success();
 }
 
-static GlobalExtent getGlobalExtent(QuantizeOp quantize, MemRefType global) {
+GlobalExtent getGlobalExtent(QuantizeOp quantize, MemRefType global) {
   if (!global || global.getRank() == 0)
     return GlobalExtent::Tensor;
   if (quantize.getOffsets())
@@ -133,7 +138,7 @@ static GlobalExtent getGlobalExtent(QuantizeOp quantize, MemRefType global) {
   return quantize.hasRowGlobals() ? GlobalExtent::Row : GlobalExtent::Matrix;
 }
 
-static GroupDim getGroupDim(QuantizeOp quantize) {
+GroupDim getGroupDim(QuantizeOp quantize) {
   if (!quantize.getOffsets())
     return GroupDim::None;
   return quantize.getGroupDim() == 0 ? GroupDim::Rows : GroupDim::Columns;

@@ -22,6 +22,14 @@ enum class GlobalExtent : uint8_t { Tensor, Matrix, Row, Group };
 /// The dimension of x that groups cut.
 enum class GroupDim : uint8_t { None, Rows, Columns };
 
+/// Of the op whose global operand, if it is a buffer, has this type.
+GlobalExtent getGlobalExtent(QuantizeOp op, mlir::MemRefType global);
+GroupDim getGroupDim(QuantizeOp op);
+
+/// Parts of a kernel's name, empty where they say nothing.
+llvm::StringRef getExtentName(bool byValue, GlobalExtent extent);
+llvm::StringRef getGroupName(GroupDim dim);
+
 /// Everything that the code of a quantize kernel depends on. The number of rows
 /// and of matrices is given at launch, so kernels of one spec are one kernel.
 struct QuantizeSpec {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScaleStore.h"
+#include "../ToCPU/LoopEmitter.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -56,6 +57,15 @@ Value getSwizzledScaleAddress(KernelBuilder &b, Value base, Value rowTiles,
   return b.offset(
       base, b.getI8Type(),
       mulAdd(b, tile, b.i64(kTileRows * kTileCols), b.zext64(byte)));
+}
+
+Value getTileByte(KernelBuilder &b, Value tile, Value row, Value column) {
+  // Row bits 0-4 choose the 16 bytes, bits 5-6 the 4 bytes among them.
+  Value byte = cpu::mul(b, tile, kTileRows * kTileCols);
+  byte = cpu::add(b, byte, cpu::mul(b, cpu::rem(b, row, 32), 16));
+  Value part = cpu::rem(b, cpu::div(b, row, 32), 4);
+  byte = cpu::add(b, byte, cpu::mul(b, part, kTileCols));
+  return cpu::add(b, byte, cpu::rem(b, column, kTileCols));
 }
 
 void storeScaleBytes(KernelBuilder &b, ValueRange pairs, Value address,

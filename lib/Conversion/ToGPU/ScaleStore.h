@@ -41,6 +41,11 @@ mlir::Value getSwizzledScaleAddress(KernelBuilder &b, mlir::Value base,
                                     ChunkPosition position, int64_t rowBlocks,
                                     int64_t chunkBlocks);
 
+/// The number of a scale's byte, of index values: `row` and `column` are those
+/// of the matrix, or group, that has tile `tile`.
+mlir::Value getTileByte(KernelBuilder &b, mlir::Value tile, mlir::Value row,
+                        mlir::Value column);
+
 /// Stores `count` scale bytes (at most 4), given as i16 pairs with the first
 /// byte low, to `address`, in pieces as wide as its alignment (1, 2 or 4)
 /// allows.

@@ -64,6 +64,10 @@ class Op:
         value = "f32" if self.form == "scalar" else tensor(shapes[self.form], "f32")
         return [(self.source, value)] if self.source else []
 
+    def encoding(self):
+        """Of the scales."""
+        return SWIZZLED if self.swizzled else ""
+
     def signature(self):
         """The op with {0}, {1}, .. for its arguments, their types, those of its results."""
         shape = tuple(None if is_dynamic else size
@@ -73,7 +77,7 @@ class Op:
         data = tensor((*batch, k, m) if self.transposed else shape, self.data)
         scale = tensor(self.scale_shape(shape),
                        "f8E8M0FNU" if self.recipe in MX_RECIPES else "f8E4M3FN",
-                       SWIZZLED if self.swizzled else "")
+                       self.encoding())
         attributes = f"block [{self.block[0]}, {self.block[1]}]" + " transposed" * self.transposed
         attributes += f" scale_dim {self.scale_dim}" if self.scale_dim else ""
         attributes += f" recipe {self.recipe}"

@@ -24,20 +24,19 @@ GLOBALS = (("", "rank_0"), ("global_scale", "scalar"), ("global_amax", "rank_0")
 class PatchKind(Kind):
     def refusal(self, chip):
         not_yet = f"is not supported on {chip} yet: expected "
-        reasons = (
-            (self.extra, f"{not_yet}no rng or offsets with blocks of several rows"),
-            (self.dynamic[-1], f"expected a static last dimension on {chip}"))
-        return next((message for holds, message in reasons if holds), None)
+        if "offsets" in self.extra and self.swizzled:
+            return f"{not_yet}linear scales with offsets and blocks of several rows"
+        return None
 
 
 def bases():
     """Input, rank, which sizes are dynamic, and global operand, in turn."""
     for turn in itertools.count():
-        is_batch, is_static = turn % 3 == 2, turn % 7 in (2, 5)
+        is_batch, is_static, any_k = turn % 3 == 2, turn % 7 in (2, 5), turn % 5 == 3
         shape = (2,) * is_batch + (64, 96)
         source, form = GLOBALS[turn % (5 if is_batch else 3)]
         yield {"x": ("bf16", "f32")[turn % 11 in (1, 4, 7, 8)], "shape": shape, "source": source,
-               "form": form, "dynamic": (not is_static,) * (len(shape) - 1) + (False,)}
+               "form": form, "dynamic": (not is_static,) * (len(shape) - 1) + (any_k,)}
 
 
 def forms(of_format):
@@ -63,9 +62,45 @@ def kinds():
             data_types = [name for name in CODECS if name.startswith(f"f{bits}")]
             yield mx(next(recipes), data_types[turn % len(data_types)], **form,
                      **next(in_turn) | {"source": "", "form": "rank_0"})
-    yield mx("rceil", "f8E5M2", block=(32, 32), shape=(64, 96), dynamic=(True, True))
-    for extra in ("rng", "offsets"):
-        yield nvfp4("torchao", extra=(extra,), shape=(64, 96), **column)
+    yield from kinds_with_operands()
+
+
+def kinds_with_operands():
+    """Every form rounded at random, and cut in groups of rows and of columns, with a
+    global value for each; recipes, inputs and which sizes are dynamic in turn."""
+    turns, recipes = itertools.count(), itertools.cycle(NVFP4_RECIPES)
+    mx_recipes = itertools.cycle(MX_RECIPES)
+
+    def base(shape=(64, 96)):
+        turn = next(turns)
+        return {"x": ("bf16", "f32")[turn % 2], "shape": shape,
+                "dynamic": ((True, False), (True, True), (False, False))[turn % 3][-len(shape):]}
+
+    def layouts(of_format):
+        for form in forms(of_format):
+            yield form
+            if form["swizzled"]:
+                yield form | {"swizzled": False, "grouped": True}
+
+    for form in layouts(NVFP4_FORMS):
+        if "grouped" not in form:
+            yield nvfp4(next(recipes), **form, **base(), extra=("rng",))
+        for group_dim, source in ((0, "global_scale"), (1, "global_amax")):
+            yield nvfp4(next(recipes), **form, **base(), source=source, form="group",
+                        extra=("offsets",), group_dim=group_dim)
+        yield nvfp4(next(recipes), **form, **base(), source="global_amax",
+                    extra=("rng", "offsets"), group_dim=next(turns) % 2)
+    for recipe, group_dim in itertools.product(FOUR_OVER_SIX, (0, 1)):
+        yield nvfp4(recipe, block=(16, 1), transposed=True, **base(), source="global_scale",
+                    form="group", extra=("offsets",), group_dim=group_dim,
+                    grouped=group_dim == (recipe == FOUR_OVER_SIX[0]))
+    for form in layouts(MX_FORMS):
+        if "grouped" not in form:
+            yield mx(next(mx_recipes), "f4E2M1FN", **form, **base(), extra=("rng",))
+        for group_dim in (0, 1):
+            data = list(CODECS)[next(turns) % len(CODECS)]
+            yield mx(next(mx_recipes), data, **form, **base(), extra=("offsets",),
+                     group_dim=group_dim)
 
 
 def patch_kinds(seed=None):

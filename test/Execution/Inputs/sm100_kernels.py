@@ -133,7 +133,7 @@ class Inputs:
 
     def call(self, kind, shape):
         random = self._random
-        groups = GROUPS if not kind.dynamic[0] else int(random.integers(0, 7))
+        groups = GROUPS if kind.has_static_groups() else int(random.integers(0, 7))
         scale_shape = kind.scale_shape(shape)
         draw = {"block_amax": lambda: draw_amaxes(random, scale_shape),
                 "rng": lambda: random.integers(-(1 << 63), 1 << 63, 2),

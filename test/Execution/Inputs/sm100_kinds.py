@@ -24,18 +24,30 @@ TAILS = (83, 90, 84, 88)
 class Kind(Op):
     """`extra` is the names of other operands: block_amax, rng and offsets, whose groups
     are along `group_dim`. Of the form `group` is a global operand with a value for each
-    of them."""
+    of them. `grouped` is the layout of the scales."""
 
     extra: tuple = ()
     group_dim: int = 0
+    grouped: bool = False
 
     def operands(self, shape):
-        groups = (None,) if self.dynamic[0] else (GROUPS,)
+        groups = (GROUPS,) if self.has_static_groups() else (None,)
         types = {"block_amax": tensor(self.scale_shape(shape), "f32"), "rng": "tensor<2xi64>",
                  "offsets": tensor(groups, "i32")}
         first = ([(self.source, tensor(groups, "f32"))] if self.form == "group" else
                  super().operands(shape))
         return first + [(name, types[name]) for name in self.extra]
+
+    def has_static_groups(self):
+        return self.grouped or not self.dynamic[0]
+
+    def encoding(self):
+        if not self.grouped:
+            return super().encoding()
+        # The dimension of the scales that counts what the groups cut.
+        rows = 1 if self.scale_dim == "n" or self.transposed and not self.scale_dim else 0
+        return (f", #blockscale.layout<swizzle_128x4, groups = {GROUPS}, "
+                f"dim = {int(self.group_dim != rows)}>")
 
     def signature(self):
         text, *types = super().signature()
@@ -56,10 +68,11 @@ class Kind(Op):
 
 
 def nvfp4(recipe, x="bf16", shape=SHAPES[0], block=(1, 16), transposed=False, scale_dim="",
-          swizzled=False, source="", form="rank_0", dynamic=None, extra=(), group_dim=0):
+          swizzled=False, source="", form="rank_0", dynamic=None, extra=(), group_dim=0,
+          grouped=False):
     dynamic = dynamic or (True,) * (len(shape) - 1) + (False,)
     return Kind("", recipe, "f4E2M1FN", block, transposed, scale_dim, swizzled, x, source, form,
-                dynamic, shape, extra, group_dim)
+                dynamic, shape, extra, group_dim, grouped)
 
 
 def mx(recipe, data, block=(1, 32), **options):
