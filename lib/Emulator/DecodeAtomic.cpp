@@ -79,7 +79,7 @@ static Step runAtomic(Warp &warp, const Op &op, LaneMask active) {
   }
   unsigned size = data.elementBytes * data.elements;
   unsigned registerBytes =
-      data.isWide ? 8 : size * (data.isCas ? 2 : 1) / op.sources.size();
+      data.isWide ? 8 : size_t(size) * (data.isCas ? 2 : 1) / op.sources.size();
   LaneMask done = 0;
   for (unsigned lane : lanesOf(known)) {
     SpaceAddress where = data.space ? SpaceAddress{*data.space, addresses[lane]}

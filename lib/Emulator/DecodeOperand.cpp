@@ -47,7 +47,7 @@ llvm::Expected<Source> Decoder::getSource(const Operand &operand, Type type) {
   case OperandKind::Special:
     source.kind = Source::Special;
     source.index =
-        operand.specialIndex * 4 +
+        size_t(operand.specialIndex) * 4 +
         (operand.component ? llvm::StringRef("xyzw").find(operand.component)
                            : 0);
     return source;

@@ -102,6 +102,7 @@ static std::string format(const ResolvedDim3 &sizes) {
 Status CudaSteps::launch(const DeviceLaunch &launch) {
   void *kernel = module.getKernel(*launch.kernel);
   std::vector<void *> parameters;
+  parameters.reserve(launch.parameters.size());
   for (const std::vector<uint8_t> &parameter : launch.parameters)
     parameters.push_back(const_cast<uint8_t *>(parameter.data()));
   auto largest = static_cast<uint64_t>(module.getContext().getMaxSharedBytes());

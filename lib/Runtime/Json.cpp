@@ -225,8 +225,8 @@ Status Parser::parseString(std::string &string) {
 /// Four hexadecimal digits.
 Status Parser::parseUnit(uint32_t &unit) {
   std::string_view digits = text.substr(position, 4);
-  const char *end = digits.data() + digits.size();
-  auto [stop, error] = std::from_chars(digits.data(), end, unit, 16);
+  const char *begin = digits.data(), *end = begin + digits.size();
+  auto [stop, error] = std::from_chars(begin, end, unit, 16);
   if (digits.size() != 4 || error != std::errc() || stop != end)
     return failExpected("four hexadecimal digits after \\u");
   position += 4;

@@ -295,6 +295,7 @@ PlanLaunch LaunchPlanReader::readLaunch(const JsonValue &value) {
   checkKeys(value,
             {"kernel", "grid", "block", "cluster", "shared", "parameters"});
   std::vector<std::string_view> names;
+  names.reserve(plan.kernels.size());
   for (const PlanKernel &kernel : plan.kernels)
     names.push_back(kernel.name);
   launch.kernel = getChoice(value, "kernel", names);
@@ -400,6 +401,7 @@ PlanParameter LaunchPlanReader::readParameter(const JsonValue &value,
 std::vector<Expression>
 LaunchPlanReader::toExpressions(const std::vector<JsonValue> &values) {
   std::vector<Expression> expressions;
+  expressions.reserve(values.size());
   for (const JsonValue &value : values)
     expressions.push_back(toExpression(value, function.dims));
   return expressions;

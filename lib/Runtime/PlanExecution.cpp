@@ -58,6 +58,7 @@ static Status checkAlignment(const ResolvedFunction &function,
 /// The `size` low bytes of a value.
 static std::vector<uint8_t> toBytes(uint64_t value, size_t size) {
   std::vector<uint8_t> bytes;
+  bytes.reserve(size);
   for (size_t i = 0; i < size; ++i)
     bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
   return bytes;

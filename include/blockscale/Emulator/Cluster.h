@@ -41,7 +41,7 @@ struct LaunchContext {
   /// The kernel's parameters.
   Memory parameters = Memory(StateSpace::Param, /*first=*/0);
   /// Held by atomic operations on global memory.
-  std::mutex globalAtomics{};
+  std::mutex globalAtomics{}; // NOLINT(readability-redundant-member-init)
   /// Rises whenever a cluster changes what others may wait for.
   std::atomic<uint64_t> changes{0};
   /// Set once a launch is to stop: a limit of steps, a trap, a deadlock.
