@@ -252,9 +252,10 @@ static Step executeCommit(Warp &warp, const Op &op, LaneMask active) {
 /// The warps of the warpgroup that have not exited.
 static llvm::SmallVector<Warp *, kWarpsOfGroup> getWarpgroup(Warp &warp) {
   auto warps = warp.getCta().getWarps();
-  size_t first = warp.getIndex() / kWarpsOfGroup * kWarpsOfGroup;
+  unsigned first = warp.getIndex() / kWarpsOfGroup * kWarpsOfGroup;
   llvm::SmallVector<Warp *, kWarpsOfGroup> group;
-  for (size_t i = first; i < std::min(first + kWarpsOfGroup, warps.size()); ++i)
+  for (size_t i = first;
+       i < std::min<size_t>(first + kWarpsOfGroup, warps.size()); ++i)
     if (warps[i]->getLive())
       group.push_back(warps[i].get());
   return group;

@@ -302,6 +302,7 @@ llvm::Expected<Profile> runKernel(const Program &program, Device &device,
   jobs = std::min<uint64_t>(jobs, grid.getCount());
   std::atomic<unsigned> idle{0};
   std::vector<Worker> workers;
+  workers.reserve(jobs);
   for (unsigned i = 0; i < jobs; ++i)
     workers.emplace_back(context, grid, jobs, idle);
   std::vector<std::thread> threads;

@@ -311,7 +311,7 @@ void Warp::noteBanks(const LaneValues &addresses, LaneMask active,
   // 32 banks of 4 bytes; lanes that want the same word share a turn. Wide
   // accesses go by halves or quarters of a warp, each with turns of its own.
   constexpr unsigned kBanks = 32;
-  unsigned lanesAtOnce = size > 4 ? kWarpSize * 4 / size : kWarpSize;
+  unsigned lanesAtOnce = size > 4 ? uint64_t(kWarpSize) * 4 / size : kWarpSize;
   uint64_t turns = 0, least = 0;
   for (unsigned first = 0; first < kWarpSize; first += lanesAtOnce) {
     std::array<llvm::SmallVector<uint64_t, 4>, kBanks> words;
