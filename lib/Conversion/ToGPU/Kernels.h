@@ -19,6 +19,7 @@ namespace blockscale {
 
 llvm::LogicalResult lowerKernel(AmaxOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site);
+llvm::LogicalResult lowerKernel(ExpandScaleOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(HadamardOp op, LaunchSite &site);
 llvm::LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site);

@@ -51,6 +51,10 @@ static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
   // Rows without elements have neither data nor scales.
   if (spec->rowElements != 0) {
     LaunchSite site(kernel, module, chip);
+    if (spec->groupedTiles) {
+      cpu::prepareCall(cast<QuantizeOp>(kernel.getSingleOp()), site.call);
+      site.emitAsserts();
+    }
     launchQuantize(site, *spec, operands);
   }
   return success();
@@ -105,8 +109,8 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
   if (quantize)
     return failed(site.verify()) ? failure() : lowerPatchKernel(quantize, site);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<AmaxOp, DequantizeOp, GlobalScaleOp, HadamardOp, ScaleSweepOp,
-            SwizzleOp>([&](auto op) {
+      .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
+            ScaleSweepOp, SwizzleOp>([&](auto op) {
         return failed(site.verify()) ? failure() : lowerKernel(op, site);
       })
       .Case<ScaledMMOp, ScaledGroupedMMOp>([&](auto op) -> LogicalResult {

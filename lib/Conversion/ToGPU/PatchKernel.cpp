@@ -265,7 +265,8 @@ static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
   LayoutAttr layout = getLayout(op.getScale().getType());
   if (layout && !layout.isGrouped() && op.getOffsets())
     return site.refuse("expected linear scales with offsets and blocks of "
-                       "several rows, but got an ungrouped layout");
+                       "several rows, or a grouped layout, but got an "
+                       "ungrouped one");
   // Numbers of thread blocks are below 2^31.
   if (columns > std::numeric_limits<int32_t>::max())
     return op.emitOpError()

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "QuantizeArguments.h"
+#include "ScaleStore.h"
 #include "ThreadMapping.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -32,6 +33,8 @@ int64_t getDataStoreBytes(const QuantizeSpec &spec, int64_t accessBytes) {
 }
 
 int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t chunkBlocks) {
+  if (spec.groupedTiles)
+    return kTileCols;
   return spec.swizzled ? chunkBlocks
                        : std::gcd(spec.getBlocksPerRow(), chunkBlocks);
 }
@@ -65,6 +68,8 @@ SmallVector<QuantizeArgument> getQuantizeArguments(MLIRContext *context,
     arguments.push_back({&QuantizeOperands::matrices, size});
   if (spec.groupDim != GroupDim::None)
     arguments.push_back({&QuantizeOperands::groups, size});
+  if (spec.groupedTiles)
+    arguments.push_back({&QuantizeOperands::tiles, size});
   return arguments;
 }
 

@@ -24,10 +24,11 @@ static constexpr int64_t kWordBytes = 4;
 ChunkEmitter::ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
                            const target::Chip &chip,
                            const QuantizeOperands &arguments,
-                           ChunkPosition position, Value rowTiles)
+                           ChunkPosition position, Value rowTiles,
+                           const GroupedScales *grouped)
     : b(b), spec(spec), mapping(spec, chip), cvt(createCvtEmitter(chip)),
       accessBytes(getAccessBytes(chip)), arguments(arguments),
-      position(position), rowTiles(rowTiles) {}
+      position(position), rowTiles(rowTiles), grouped(grouped) {}
 
 //===----------------------------------------------------------------------===//
 // Positions
@@ -87,7 +88,10 @@ void ChunkEmitter::emitGroups(int64_t elements, ArrayRef<Value> groups) {
   if (spec.groupDim == GroupDim::Columns)
     clearUncovered(codes, groups);
   storeData(codes.words, elements);
-  storeScales(codes.pairs, inputs.size());
+  if (grouped)
+    storeGroupedScales(codes.pairs, inputs.size());
+  else
+    storeScales(codes.pairs, inputs.size());
 }
 
 /// Each block under the global value of its group.
@@ -151,7 +155,8 @@ void ChunkEmitter::emit(int64_t elements) {
         int64_t bits = countBlocks(elements) * spec.getBlockElements() *
                        spec.getDataBits();
         storeData(SmallVector<Value>(bits / 32, b.i32(0)), elements);
-        storeScales({}, countBlocks(elements));
+        if (!grouped)
+          storeScales({}, countBlocks(elements));
       });
 }
 
@@ -361,6 +366,31 @@ void ChunkEmitter::storeScales(SmallVector<Value, 2> pairs, int64_t blocks) {
   pairs.resize(llvm::divideCeil(stored, 2), zero);
   storeScaleBytes(b, pairs, address, stored,
                   getScaleStoreBytes(spec, chunkBlocks));
+}
+
+/// Stores the scale bytes of those blocks that have a group.
+void ChunkEmitter::storeGroupedScales(ValueRange pairs, int64_t blocks) {
+  Value row = toIndex(b, position.row);
+  Value first = toIndex(b, getFirstInRow(mapping.chunkBlocks));
+  if (grouped->alongRows()) {
+    // The row has one.
+    DeviceGroup group = grouped->find(row).front();
+    return storeScaleBytes(b, pairs, grouped->getAddress(group, row, first),
+                           blocks, mapping.chunkBlocks);
+  }
+  SmallVector<Value> columns;
+  for (int64_t i = 0; i < blocks; ++i)
+    columns.push_back(cpu::add(b, first, cpu::getIndex(b, i)));
+  SmallVector<DeviceGroup> groups = grouped->find(columns);
+  for (int64_t i = 0; i < blocks; ++i)
+    cpu::emitIf(b, isBelow(b, groups[i].begin, groups[i].end), [&] {
+      Value byte = pairs[i / 2];
+      if (i % 2 != 0)
+        byte = arith::ShRUIOp::create(
+            b, byte, arith::ConstantOp::create(b, b.getI16IntegerAttr(8)));
+      b.store(arith::TruncIOp::create(b, b.getI8Type(), byte),
+              grouped->getAddress(groups[i], row, columns[i]), 1);
+    });
 }
 
 void ChunkEmitter::storeZeroScales() { storeScales({}, 0); }

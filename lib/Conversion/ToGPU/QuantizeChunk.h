@@ -8,6 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZECHUNK_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZECHUNK_H
 
+#include "GroupedScales.h"
 #include "QuantizeSpec.h"
 #include "ScaleStore.h"
 #include "ThreadMapping.h"
@@ -18,10 +19,12 @@ namespace blockscale {
 /// Emits the work of a thread on the chunk at `position`.
 class ChunkEmitter {
 public:
-  /// `rowTiles` is ceil(rows / 128), for swizzled scales.
+  /// `rowTiles` is ceil(rows / 128), for swizzled scales; `grouped` is null but
+  /// for scales of a grouped layout.
   ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
                const target::Chip &chip, const QuantizeOperands &arguments,
-               ChunkPosition position, mlir::Value rowTiles);
+               ChunkPosition position, mlir::Value rowTiles,
+               const GroupedScales *grouped);
 
   /// Lets full warps, where the i1 `isFullWarp` holds, move their full chunks
   /// through shared memory.
@@ -75,6 +78,7 @@ private:
     return ThreadMapping::kRowStride * spec.rowElements * bits / 8;
   }
   void storeScales(llvm::SmallVector<mlir::Value, 2> pairs, int64_t blocks);
+  void storeGroupedScales(mlir::ValueRange pairs, int64_t blocks);
 
   KernelBuilder &b;
   const QuantizeSpec &spec;
@@ -84,6 +88,7 @@ private:
   QuantizeOperands arguments;
   ChunkPosition position;
   mlir::Value rowTiles;
+  const GroupedScales *grouped;
   WarpStage *stage = nullptr;
   mlir::Value isFullWarp;
   /// Those of the chunk, where they are an operand.

@@ -34,7 +34,8 @@ private:
               function_ref<void()> otherwise = nullptr);
   /// Thread block number along a dimension of the grid, as i32.
   Value getBlockNumber(gpu::Dimension dimension);
-  void emitPosition();
+  void emitPosition(Value blockNumber);
+  void emitBlock(Value blockNumber, const GroupedScales *grouped);
 
   Value isChunkBelow(int64_t bound);
   Value isFullWarp();
@@ -79,11 +80,8 @@ Value QuantizeKernelEmitter::getBlockNumber(gpu::Dimension dimension) {
                                       gpu::BlockIdOp::create(b, dimension));
 }
 
-void QuantizeKernelEmitter::emitPosition() {
-  thread = arith::IndexCastUIOp::create(
-      b, b.getI32Type(),
-      gpu::ThreadIdOp::create(b, gpu::Dimension::x,
-                              b.getIndexAttr(ThreadMapping::kThreads)));
+/// `blockNumber` is that of the thread block along x, i32.
+void QuantizeKernelEmitter::emitPosition(Value blockNumber) {
   auto split = [&](Value value, int64_t by) -> std::pair<Value, Value> {
     return {arith::DivUIOp::create(b, value, b.i32(by)),
             arith::RemUIOp::create(b, value, b.i32(by))};
@@ -93,8 +91,7 @@ void QuantizeKernelEmitter::emitPosition() {
     return arith::AddIOp::create(b, product, z);
   };
   auto [warp, lane] = split(thread, kWarpThreads);
-  auto [group, block] =
-      split(getBlockNumber(gpu::Dimension::x), mapping.blocksPerGroup);
+  auto [group, block] = split(blockNumber, mapping.blocksPerGroup);
   Value unit =
       mulAdd(block, mapping.unitsPerBlock, spec.swizzled ? warp : thread);
   auto [lineInGroup, unitInLine] = split(unit, mapping.unitsPerLine);
@@ -140,7 +137,34 @@ Value QuantizeKernelEmitter::isFullWarp() {
 }
 
 void QuantizeKernelEmitter::emit() {
-  emitPosition();
+  Value number = emitThreadNumber(b, ThreadMapping::kThreads);
+  thread = arith::IndexCastUIOp::create(b, b.getI32Type(), number);
+  if (!spec.groupedTiles)
+    return emitBlock(getBlockNumber(gpu::Dimension::x), /*grouped=*/nullptr);
+  int64_t blockElements = spec.getBlockElements();
+  bool inColumns = spec.groupDim == GroupDim::Columns;
+  GroupedScales grouped(b, {{ScaleExtent{0, 1}, {1, blockElements}},
+                            inColumns,
+                            inColumns ? blockElements : 1,
+                            arguments.scale,
+                            arguments.offsets,
+                            toIndex(b, arguments.groups),
+                            toIndex(b, arguments.rows),
+                            cpu::getIndex(b, spec.rowElements),
+                            toIndex(b, arguments.tiles)});
+  grouped.emitBlocks(
+      emitBlockNumber(b), cpu::div(b, number, kWarpThreads),
+      cpu::rem(b, number, kWarpThreads), ThreadMapping::kThreads / kWarpThreads,
+      [&](Value other) {
+        emitBlock(arith::IndexCastUIOp::create(b, b.getI32Type(), other),
+                  &grouped);
+      });
+}
+
+/// The work of a thread block on x.
+void QuantizeKernelEmitter::emitBlock(Value blockNumber,
+                                      const GroupedScales *grouped) {
+  emitPosition(blockNumber);
   Value matrixExists;
   if (spec.batched)
     matrixExists = isBelow(b, position.matrix, arguments.matrices);
@@ -149,7 +173,7 @@ void QuantizeKernelEmitter::emit() {
     rowTiles =
         arith::ShRUIOp::create(b, rowTiles, b.i64(llvm::Log2_64(kTileRows)));
   }
-  ChunkEmitter chunk(b, spec, chip, arguments, position, rowTiles);
+  ChunkEmitter chunk(b, spec, chip, arguments, position, rowTiles, grouped);
   std::optional<WarpStage> stage;
   if (mapping.isStaged) {
     stage.emplace(b, thread, ThreadMapping::kThreads,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "QuantizeLaunch.h"
+#include "GroupedScales.h"
 #include "QuantizeArguments.h"
 #include "QuantizeKernel.h"
 #include "ScaleStore.h"
@@ -87,6 +88,12 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
   // An empty grid is not launched (docs/LaunchPlan.md).
   Value blocks =
       b.createOrFold<arith::MulIOp>(groups, index(mapping.blocksPerGroup));
+  if (spec.groupedTiles) {
+    operands.tiles = b.createOrFold<memref::DimOp>(operands.scale, 0);
+    Value filling = GroupedScales::countBlocks(
+        b, operands.tiles, ThreadMapping::kThreads / kWarpThreads);
+    blocks = b.createOrFold<arith::AddIOp>(blocks, filling);
+  }
   auto arguments = llvm::map_to_vector(
       getQuantizeArguments(b.getContext(), spec, chip),
       [&](const QuantizeArgument &each) -> LaunchSite::Argument {

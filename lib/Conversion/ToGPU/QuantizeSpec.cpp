@@ -39,6 +39,8 @@ std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
   if (stochastic)
     os << "_rng";
   os << getGroupName(groupDim);
+  if (groupedTiles)
+    os << "_tiles";
   os << chip.kernelSuffix;
   return name;
 }
@@ -117,19 +119,6 @@ static LogicalResult verifyRowElements(QuantizeOp quantize, int64_t k,
   return success();
 }
 
-/// Forms of quantize that these kernels do not compute.
-static LogicalResult verifyFeatures(QuantizeOp quantize,
-                                    const target::Chip &chip) {
-  auto refuse = [&](const Twine &what) {
-    return quantize.emitOpError()
-           << "is not supported on " << chip.name << " yet: " << what;
-  };
-  LayoutAttr layout = getLayout(quantize.getScale().getType());
-  if (layout && layout.isGrouped())
-    return refuse("expected no grouped layout");
-  return success();
-}
-
 GlobalExtent getGlobalExtent(QuantizeOp quantize, MemRefType global) {
   if (!global || global.getRank() == 0)
     return GlobalExtent::Tensor;
@@ -150,8 +139,7 @@ FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
   auto quantize = cast<QuantizeOp>(kernel.getSingleOp());
   auto x = cast<RankedTensorType>(quantize.getX().getType());
   int64_t rowElements = x.getShape().back();
-  if (failed(verifyFeatures(quantize, chip)) ||
-      failed(matchOperands(kernel, quantize, operands)) ||
+  if (failed(matchOperands(kernel, quantize, operands)) ||
       failed(verifyRowElements(quantize, rowElements, chip)))
     return failure();
 
@@ -161,7 +149,9 @@ FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
       cast<RankedTensorType>(quantize.getData().getType()).getElementType());
   spec.inputType = x.getElementType();
   spec.rowElements = rowElements;
-  spec.swizzled = getLayout(quantize.getScale().getType()) != nullptr;
+  LayoutAttr layout = getLayout(quantize.getScale().getType());
+  spec.groupedTiles = layout && layout.isGrouped();
+  spec.swizzled = layout && !spec.groupedTiles;
   spec.globalKind = !operands.global            ? GlobalKind::Absent
                     : quantize.getGlobalScale() ? GlobalKind::DecodeScale
                                                 : GlobalKind::Amax;

@@ -39,8 +39,9 @@ struct QuantizeSpec {
   mlir::Type inputType;
   /// Elements of a row, whose last block may have fewer than others.
   int64_t rowElements;
-  /// Scales in 128x4 tiles rather than linear.
+  /// Scales in 128x4 tiles rather than linear: of the matrix, or of groups.
   bool swizzled;
+  bool groupedTiles;
   /// Whether the kernel tells matrices of a batch apart. Otherwise a batch is
   /// one matrix of all rows.
   bool batched;
@@ -81,8 +82,9 @@ struct QuantizeSpec {
 struct QuantizeOperands {
   mlir::Value x, data, scale;
   mlir::Value global, blockAmax, rng, offsets;
-  /// Sizes: the rows of a matrix, the matrices, and the number of offsets.
-  mlir::Value rows, matrices, groups;
+  /// Sizes: the rows of a matrix, the matrices, the number of offsets, and that
+  /// of the tiles of groups.
+  mlir::Value rows, matrices, groups, tiles;
 };
 
 /// Reads the spec off a kernel of one quantize on memrefs. What `chip` cannot

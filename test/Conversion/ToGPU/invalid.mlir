@@ -259,14 +259,14 @@ func.func @huge_k(%x: memref<4x2147483648xbf16>, %q: memref<4x2147483648xf8E4M3F
 
 // -----
 
-// Scales of groups that are laid out one by one.
-#grouped = #blockscale.layout<swizzle_128x4, groups = 2, dim = 0>
-func.func @grouped(%x: memref<?x32xbf16>, %o: memref<2xi32>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x32x4x4xf8E8M0FNU>) {
-  blockscale.kernel ins(%x, %o : memref<?x32xbf16>, memref<2xi32>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x32x4x4xf8E8M0FNU>) {
-  ^bb0(%lx: tensor<?x32xbf16>, %lo: tensor<2xi32>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU, #grouped>):
-    // expected-error @below {{'blockscale.quantize' op is not supported on sm_100a yet: expected no grouped layout}}
-    %0, %1 = blockscale.quantize %lx block [1, 32] offsets(%lo : tensor<2xi32>) group_dim 0 : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU, #grouped>
-    blockscale.yield %0, %1 : tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU, #grouped>
+// Groups of blocks of several rows, whose scales are not laid out one by one.
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @ungrouped(%x: memref<?x32xbf16>, %o: memref<2xi32>, %q: memref<32x?xf8E4M3FN>, %s: memref<1x?x32x4x4xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %o : memref<?x32xbf16>, memref<2xi32>) outs(%q, %s : memref<32x?xf8E4M3FN>, memref<1x?x32x4x4xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lo: tensor<2xi32>, %lq: tensor<32x?xf8E4M3FN>, %ls: tensor<32x?xf8E8M0FNU, #swizzled>):
+    // expected-error @below {{'blockscale.quantize' op is not supported on sm_100a yet: expected linear scales with offsets and blocks of several rows, or a grouped layout, but got an ungrouped one}}
+    %0, %1 = blockscale.quantize %lx block [32, 1] transposed offsets(%lo : tensor<2xi32>) group_dim 0 : tensor<?x32xbf16> -> tensor<32x?xf8E4M3FN>, tensor<32x?xf8E8M0FNU, #swizzled>
+    blockscale.yield %0, %1 : tensor<32x?xf8E4M3FN>, tensor<32x?xf8E8M0FNU, #swizzled>
   }
   return
 }

@@ -44,10 +44,10 @@ func.func @linear(%x: memref<?x384xbf16>, %q: memref<?x384xf8E4M3FN>, %s: memref
 // CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {{.+}}, %{{.+}}: !llvm.ptr<1> {{.+}}, %[[ROWS:[a-z0-9]+]]: i64)
 // CHECK: %[[TX:.+]] = gpu.thread_id x upper_bound 128
 // CHECK: %[[T:.+]] = arith.index_castui %[[TX]] : index to i32
-// CHECK: %[[WARP:.+]] = arith.divui %[[T]], %c32_i32
-// CHECK: %[[LANE:.+]] = arith.remui %[[T]], %c32_i32
 // CHECK: %[[BX:.+]] = gpu.block_id x
 // CHECK: %[[B:.+]] = arith.index_castui %[[BX]] : index to i32
+// CHECK: %[[WARP:.+]] = arith.divui %[[T]], %c32_i32
+// CHECK: %[[LANE:.+]] = arith.remui %[[T]], %c32_i32
 // CHECK: %[[GROUP:.+]] = arith.divui %[[B]], %c3_i32
 // CHECK: %[[INGROUP:.+]] = arith.remui %[[B]], %c3_i32
 // CHECK: %[[BASE:.+]] = arith.muli %[[INGROUP]], %c4_i32

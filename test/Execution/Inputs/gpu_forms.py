@@ -67,6 +67,19 @@ class Forms:
                        swizzle_groups(scales, ends, dim, fill=0x77), given,
                        *(np.int64(shape[dim]) for dim in dims))
 
+    def expand_scale(self, lead, size, across, block, scale_dim, layout=None, is_dynamic=False):
+        """The scales of `size` rows (k) or columns (n) in blocks, `across` the other way."""
+        blocks = -(-size // block)
+        compact = (blocks, across) if scale_dim == "k" else (across, blocks)
+        dims = (0, 1) if is_dynamic else ()
+        element = SCALE_ELEMENTS[block]
+        source = tensor((*lead, *dynamic(compact, dims)), element)
+        result = tensor((*lead, *dynamic((size, across), dims)), element, layout)
+        sizes = " sizes({1})" if is_dynamic else ""
+        self.calls.add(f"expand_scale {{0}} block [{block}, {block}] scale_dim {scale_dim}{sizes}"
+                       f" : {source} -> {result}", [source] + ["index"] * is_dynamic, [result],
+                       self._scales((*lead, *compact)), *[np.int64(size)] * is_dynamic)
+
     def dequantize(self, shape, recipe=None, data="f4E2M1FN", element="f32", block=None,
                    layout=None, dims=(), operand=None, of=None):
         """Without a recipe the format is MX. The `operand`, a global scale or amax, is

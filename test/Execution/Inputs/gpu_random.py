@@ -82,6 +82,13 @@ def draw_dequantize():
                      dims=dims_of(shape, kept), **options)
 
 
+def draw_expand_scale():
+    layout = SWIZZLED if flip() else None
+    lead = (int(random.integers(0, 4)),) if flip() else ()
+    forms.expand_scale(lead, size(600), size(40), int(random.choice((16, 32))),
+                       random.choice(("k", "n")), layout, flip())
+
+
 def draw_hadamard():
     dim = int(random.integers(2))
     shape = shape_of(*((1, 16) if dim else (16, 1)))
@@ -99,7 +106,7 @@ def draw_scale_sweep():
 
 
 DRAWS = (draw_amax, draw_swizzle, draw_dequantize, draw_dequantize, draw_hadamard,
-         draw_scale_sweep)
+         draw_expand_scale, draw_scale_sweep)
 for _ in range(COUNT):
     DRAWS[random.integers(len(DRAWS))]()
 calls.check()

@@ -125,6 +125,10 @@ def kinds(seed=None):
         yield from few(2, rounded_at_random((nvfp4, recipe), SHAPES))
         yield from few(2, groups((nvfp4, recipe), SHAPES[0]))
         yield from few(2, groups((nvfp4, recipe), SHAPES[0], ("block_amax", "rng")))
+    for recipe in (*NVFP4_RECIPES, *FOUR_OVER_SIX):
+        yield from few(3, groups((nvfp4, recipe), SHAPES[0], layouts=("groups",)))
+    for recipe, data in itertools.product(MX_RECIPES, ("f4E2M1FN", "f8E4M3FN")):
+        yield from few(1, groups((mx, recipe, data), SHAPES[0], layouts=("groups",)))
     for recipe in FOUR_OVER_SIX:
         for base in few(2, bases()):
             yield from few(2, with_globals(recipe, base))
@@ -144,6 +148,7 @@ def kinds(seed=None):
             yield from few(1, rounded_at_random((nvfp4, recipe), (shape,)))
             yield from few(1, groups((nvfp4, recipe), shape[1:], ("block_amax", "rng")))
         yield from few(1, groups((nvfp4, recipe), shape[1:]))
+        yield from few(1, groups((nvfp4, recipe), shape[1:], layouts=("groups",)))
 
 
 def given_amaxes(recipe, shape):
@@ -158,14 +163,14 @@ def rounded_at_random(which, shapes):
         yield build(*which, x=x, swizzled=swizzled, shape=shape, extra=("rng",))
 
 
-def groups(which, shape, more=()):
+def groups(which, shape, more=(), layouts=("linear", "tiles")):
     """Groups of rows and of columns, under global values of all forms."""
     build, *which = which
     forms = [("", "rank_0")]
     if build == nvfp4:
         forms += itertools.product(("global_scale", "global_amax"), ("scalar", "group"))
-    for x, swizzled, (source, form), group_dim, is_static in itertools.product(
-            ("bf16", "f32"), (False, True), forms, (0, 1), (False, True)):
-        yield build(*which, x=x, swizzled=swizzled, shape=shape, source=source, form=form,
-                    dynamic=(not is_static, False), extra=(*more, "offsets"),
-                    group_dim=group_dim)
+    for x, layout, (source, form), group_dim, is_static in itertools.product(
+            ("bf16", "f32"), layouts, forms, (0, 1), (False, True)):
+        yield build(*which, x=x, swizzled=layout == "tiles", grouped=layout == "groups",
+                    shape=shape, source=source, form=form, dynamic=(not is_static, False),
+                    extra=(*more, "offsets"), group_dim=group_dim)
