@@ -28,10 +28,8 @@ static std::string print(const T &value) {
 
 std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op) {
   RankedTensorType x = op.getX().getType();
-  if (!x.getElementType().isBF16() ||
-      ShapedType::isDynamic(x.getShape().back()))
-    return FusionObstacle{"one_read_c1",
-                          "x of bf16 with a static last dimension", print(x)};
+  if (!x.getElementType().isBF16())
+    return FusionObstacle{"one_read_c1", "x of bf16", print(x)};
   if (numerics::isFourOverSix(getNumerics(op.getEffectiveRecipe())))
     return FusionObstacle{"one_read_c2", "a recipe without 4over6",
                           stringifyRecipe(op.getEffectiveRecipe()).str()};

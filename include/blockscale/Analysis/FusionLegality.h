@@ -34,7 +34,7 @@ mlir::Diagnostic &operator<<(mlir::Diagnostic &diag,
 /// Why `op` cannot share a kernel on a GPU with other quantizations of its x,
 /// which the kernel reads once:
 ///
-///  - one_read_c1: x is bf16, and its last dimension static.
+///  - one_read_c1: x is bf16.
 ///  - one_read_c2: scales follow from the amax of a block, which is computed:
 ///    no 4over6 recipe, no `block_amax`.
 ///  - one_read_c3: rounding to nearest (no `rng`), and no groups.

@@ -88,6 +88,13 @@ static LogicalResult lowerSiblings(KernelOp kernel, LaunchSite &site) {
   return failed(site.verify()) ? failure() : lowerPatchKernel(ops, site);
 }
 
+/// Whether kernels of rows compute `op`. Those divide rows of a static length;
+/// what has the form of a shared kernel needs none.
+static bool isRowKernel(QuantizeOp op) {
+  bool isDynamic = ShapedType::isDynamic(op.getX().getType().getShape().back());
+  return op.getBlock()[0] == 1 && (!isDynamic || findOneReadObstacle(op));
+}
+
 /// Puts launches in the place of a kernel:
 ///
 ///   blockscale.kernel ins(%x) outs(%q, %s) { ... blockscale.quantize ... }
@@ -104,7 +111,7 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
   if (!op)
     return lowerSiblings(kernel, site);
   auto quantize = dyn_cast<QuantizeOp>(op);
-  if (quantize && quantize.getBlock()[0] == 1)
+  if (quantize && isRowKernel(quantize))
     return lowerQuantize(kernel, module, chip);
   if (quantize)
     return failed(site.verify()) ? failure() : lowerPatchKernel(quantize, site);

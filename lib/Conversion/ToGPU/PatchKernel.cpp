@@ -294,7 +294,8 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
     specs.emplace_back(op, globals.back(), site.getChip());
     cpu::prepareCall(op, site.call);
   }
-  if (ops.size() > 1 || specs.front().signMask)
+  const PatchSpec &only = specs.front();
+  if (ops.size() > 1 || only.signMask || only.block[0] == 1)
     PatchSpec::shareShape(specs);
   site.emitAsserts();
   // Rows without elements have neither data nor scales.

@@ -97,14 +97,16 @@ void PatchSpec::shareShape(MutableArrayRef<PatchSpec> specs) {
   shape.patchRows = kPatchSide;
   shape.patchColumns = kAccessBytes / shape.getInputBytes();
   shape.laneRows = kSharedRows / kPatchSide;
-  shape.loadBytes =
-      std::gcd(shape.columns * shape.getInputBytes(), kAccessBytes);
   for (const PatchSpec &spec : specs) {
+    // All hold; dynamic ones are powers of two.
+    shape.columnUnit = std::max(shape.columnUnit, spec.columnUnit);
     shape.batched |= spec.batched;
     shape.hasPartialBlocks |= spec.hasPartialBlocks;
     int64_t unit = spec.rowTails ? 1 : std::min(kPatchSide, spec.block[0]);
     shape.rowUnit = std::max(shape.rowUnit, unit);
   }
+  shape.loadBytes =
+      std::gcd(shape.columnUnit * shape.getInputBytes(), kAccessBytes);
   for (PatchSpec &spec : specs) {
     static_cast<PatchShape &>(spec) = shape;
     spec.chooseStore();

@@ -234,12 +234,12 @@ func.func @shifted_global(%x: memref<?x32xbf16>, %g: memref<f32, strided<[], off
 
 // -----
 
-// The last dimension: static, 32 bits.
-func.func @dynamic_k(%x: memref<4x?xbf16>, %q: memref<4x?xf8E4M3FN>, %s: memref<4x?xf8E8M0FNU>) {
-  blockscale.kernel ins(%x : memref<4x?xbf16>) outs(%q, %s : memref<4x?xf8E4M3FN>, memref<4x?xf8E8M0FNU>) {
-  ^bb0(%lx: tensor<4x?xbf16>, %lq: tensor<4x?xf8E4M3FN>, %ls: tensor<4x?xf8E8M0FNU>):
-    // expected-error @below {{expected a static last dimension on sm_100a, but got 'tensor<4x?xbf16>'}}
-    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<4x?xbf16> -> tensor<4x?xf8E4M3FN>, tensor<4x?xf8E8M0FNU>
+// The last dimension: static where kernels of rows are needed, 32 bits.
+func.func @dynamic_k(%x: memref<4x?xf32>, %q: memref<4x?xf8E4M3FN>, %s: memref<4x?xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<4x?xf32>) outs(%q, %s : memref<4x?xf8E4M3FN>, memref<4x?xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<4x?xf32>, %lq: tensor<4x?xf8E4M3FN>, %ls: tensor<4x?xf8E8M0FNU>):
+    // expected-error @below {{expected a static last dimension on sm_100a, but got 'tensor<4x?xf32>'}}
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<4x?xf32> -> tensor<4x?xf8E4M3FN>, tensor<4x?xf8E8M0FNU>
     blockscale.yield %0, %1 : tensor<4x?xf8E4M3FN>, tensor<4x?xf8E8M0FNU>
   }
   return

@@ -56,6 +56,11 @@ class Kind(Op):
             text = f"{op} group_dim {self.group_dim} : {function}"
         return text, *types
 
+    def _shares_kernels(self):
+        """Whether it meets the clauses one_read_c1 to one_read_c4."""
+        return (self.x == "bf16" and not self.extra and self.form != "row"
+                and self.recipe not in FOUR_OVER_SIX)
+
     def refusal(self, chip):
         """What the error says where there is no kernel for a chip, else None. The first
         that holds counts."""
@@ -63,7 +68,8 @@ class Kind(Op):
         reasons = (
             (self.x == "f16", "operand #0 must be ranked tensor of bfloat16 type or 32-bit float "
                               "values"),
-            (self.dynamic[-1], f"expected a static last dimension on {chip}"))
+            (self.dynamic[-1] and not self._shares_kernels(),
+             f"expected a static last dimension on {chip}"))
         return next((message for holds, message in reasons if holds), None)
 
 
