@@ -33,8 +33,18 @@ inline float divideByFourOverSixRange(float a) {
   return static_cast<float>(static_cast<double>(a) * kInverseFourOverSixRange);
 }
 
-/// 1 / d of a value of E4M3 but 0, from what is within 2 units in the last
-/// place of it.
+/// a / 6 and a / 2688, which decode scales of amaxes are: for each a.
+inline constexpr double kInverseSix = 1.0 / 6;
+inline float divideBySixInDouble(float a) {
+  return static_cast<float>(static_cast<double>(a) * kInverseSix);
+}
+inline constexpr double kInverseGlobalRange = 1.0 / 2688;
+inline float divideByGlobalRange(float a) {
+  return static_cast<float>(static_cast<double>(a) * kInverseGlobalRange);
+}
+
+/// 1 / d from what is within 1 unit in the last place of it, unless all bits of
+/// the mantissa of d are set; of a value of E4M3 but 0 from what is within 2.
 inline float refineReciprocal(float d, float approximation) {
   float error = std::fma(-d, approximation, 1.0f);
   return std::fma(error, approximation, approximation);
@@ -46,6 +56,21 @@ inline float divideByReciprocal(float a, float d, float reciprocal) {
   float quotient = a * reciprocal;
   float rest = std::fma(-d, quotient, a);
   return std::fma(rest, reciprocal, quotient);
+}
+
+/// a / d of any two, from what is within 2^-19 of 1 / d, relatively. f64 has
+/// more than twice the bits of f32, so that rounding its quotient again is
+/// harmless where it is exact whenever it has 25 bits.
+inline float divideInDouble(float a, float d, double reciprocal) {
+  double dividend = a, divisor = d;
+  double error = std::fma(-divisor, reciprocal, 1.0);
+  double refined = std::fma(error, reciprocal, reciprocal);
+  double quotient = dividend * refined;
+  double rest = std::fma(-divisor, quotient, dividend);
+  // NaN where the divisor is 0 or infinity, or the dividend is.
+  if (std::isnan(rest))
+    return static_cast<float>(dividend * reciprocal);
+  return static_cast<float>(std::fma(rest, refined, quotient));
 }
 
 } // namespace blockscale::numerics

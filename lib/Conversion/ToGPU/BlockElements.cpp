@@ -71,36 +71,29 @@ BlockElements BlockElements::fromWords(ArrayRef<Value> words, Type type) {
   return block;
 }
 
-/// The NaN-propagating maximum of the elements of `vectors` by halving.
-static Value reduceMaximum(KernelBuilder &b, ArrayRef<Value> vectors,
-                           int64_t stopAt) {
-  Value result = vectors.front();
-  for (Value vector : vectors.drop_front())
-    result = arith::MaximumFOp::create(b, result, vector);
-  for (int64_t half = getSize(result) / 2; half >= stopAt; half /= 2) {
-    Value low = b.slice(result, 0, half);
-    Value high = b.slice(result, half, half);
-    result = arith::MaximumFOp::create(b, low, high);
+Value BlockElements::computeAmax(KernelBuilder &b, CvtEmitter &cvt) const {
+  auto max = [&](Value lhs, Value rhs) -> Value {
+    return arith::MaximumFOp::create(b, lhs, rhs);
+  };
+  if (!isBf16) {
+    SmallVector<Value> magnitudes;
+    for (Value vector : words) {
+      Value x = b.bitcast(getVector(vector, b.getF32Type()), vector);
+      for (int64_t i = 0; i < getSize(vector); ++i)
+        magnitudes.push_back(b.abs(b.extract(x, i)));
+    }
+    return reduceInTree(magnitudes, max);
   }
-  return result;
-}
-
-Value BlockElements::computeAmax(KernelBuilder &b) const {
-  Type element = isBf16 ? b.getBF16Type() : b.getF32Type();
-  SmallVector<Value> magnitudes;
-  for (Value vector : words) {
-    Value x = b.bitcast(getVector(vector, element, isBf16 ? 2 : 1), vector);
-    magnitudes.push_back(b.abs(x));
-  }
-  if (!isBf16)
-    return b.extract(reduceMaximum(b, magnitudes, 1), 0);
-  // Two at a time down to one pair, whose maximum is taken in f32: there a
-  // register holds one element.
-  Value pair = reduceMaximum(b, magnitudes, 2);
+  SmallVector<Value> pairs;
+  auto type = VectorType::get({2}, b.getBF16Type());
+  for (Value vector : words)
+    for (int64_t i = 0; i < getSize(vector); ++i)
+      pairs.push_back(b.bitcast(type, b.extract(vector, i)));
+  Value pair = cvt.reduceMagnitudes(b, pairs);
+  Value turned = LLVM::ShuffleVectorOp::create(b, pair, pair, {1, 0});
+  pair = cvt.reduceMagnitudes(b, {pair, turned});
   Value bits = b.bitcast(b.getI32Type(), pair);
-  Value low = b.toFloat(arith::ShLIOp::create(b, bits, b.i32(16)));
-  Value high = b.toFloat(arith::AndIOp::create(b, bits, b.i32(0xFFFF0000u)));
-  return arith::MaximumFOp::create(b, low, high);
+  return b.toFloat(arith::AndIOp::create(b, bits, b.i32(0x7FFF0000u)));
 }
 
 SmallVector<Value>

@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_BLOCKELEMENTS_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_BLOCKELEMENTS_H
 
-#include "KernelBuilder.h"
+#include "CvtEmitter.h"
 
 namespace blockscale {
 
@@ -28,7 +28,7 @@ public:
   llvm::ArrayRef<mlir::Value> getWords() const { return words; }
 
   /// max |x| as f32. NaN propagates.
-  mlir::Value computeAmax(KernelBuilder &b) const;
+  mlir::Value computeAmax(KernelBuilder &b, CvtEmitter &cvt) const;
 
   /// Each element as f32 after `map`, which is applied to whole vectors of f32
   /// and must be elementwise.

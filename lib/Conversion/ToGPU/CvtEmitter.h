@@ -44,6 +44,20 @@ public:
   virtual std::pair<mlir::Value, mlir::Value>
   decodeE4M3Pair(KernelBuilder &b, mlir::Value codes) = 0;
 
+  struct RoundedPair {
+    mlir::Value codes;
+    mlir::Value low, high;
+  };
+  /// The E4M3 bytes of two f32 that are NaN or not below its smallest normal
+  /// value, and the values of the bytes.
+  virtual RoundedPair roundE4M3Pair(KernelBuilder &b, mlir::Value low,
+                                    mlir::Value high) = 0;
+
+  /// Of vectors of two bf16 one whose elements have the greatest magnitudes,
+  /// with any signs. NaN propagates.
+  virtual mlir::Value reduceMagnitudes(KernelBuilder &b,
+                                       mlir::ValueRange pairs) = 0;
+
   /// E8M0 bytes of two f32 as an i16, rounded up to powers of two (numerics:
   /// `encodeE8M0RoundUp`).
   virtual mlir::Value encodeE8M0RoundUpPair(KernelBuilder &b, mlir::Value low,

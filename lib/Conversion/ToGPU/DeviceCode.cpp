@@ -81,6 +81,32 @@ SmallVector<Lanes> emitIfElseZero(KernelBuilder &b, Value condition,
   return results;
 }
 
+SmallVector<Value> emitIfElse(KernelBuilder &b, Value condition,
+                              TypeRange types,
+                              function_ref<SmallVector<Value>()> body,
+                              function_ref<SmallVector<Value>()> otherwise) {
+  if (!condition)
+    return body();
+  auto branch = scf::IfOp::create(b, types, condition, /*addThenBlock=*/true,
+                                  /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, body());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, otherwise());
+  return SmallVector<Value>(branch.getResults());
+}
+
+SmallVector<Value> emitIfElseZero(KernelBuilder &b, Value condition,
+                                  TypeRange types,
+                                  function_ref<SmallVector<Value>()> body) {
+  return emitIfElse(b, condition, types, body, [&] {
+    return llvm::map_to_vector(types, [&](Type type) -> Value {
+      return arith::ConstantOp::create(b, b.getZeroAttr(type));
+    });
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//

@@ -78,6 +78,16 @@ llvm::SmallVector<mlir::Value> emitWhile(
     llvm::function_ref<mlir::Value(mlir::ValueRange)> condition,
     llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> body);
 
+/// The results of `body` where the i1 `condition` holds, and those of
+/// `otherwise` elsewhere.
+llvm::SmallVector<mlir::Value>
+emitIfElse(KernelBuilder &b, mlir::Value condition, mlir::TypeRange types,
+           llvm::function_ref<llvm::SmallVector<mlir::Value>()> body,
+           llvm::function_ref<llvm::SmallVector<mlir::Value>()> otherwise);
+llvm::SmallVector<mlir::Value>
+emitIfElseZero(KernelBuilder &b, mlir::Value condition, mlir::TypeRange types,
+               llvm::function_ref<llvm::SmallVector<mlir::Value>()> body);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_DEVICECODE_H

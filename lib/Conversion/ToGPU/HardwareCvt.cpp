@@ -66,6 +66,8 @@ class Fp8CvtEmitter : public SoftwareCvtEmitter {
 public:
   Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
                    ValueRange elements) override {
+    if (format == numerics::ElementFormat::E2M1)
+      return emitE2M1CodesByLines(b, elements);
     if (numerics::getFormatInfo(format).bits != 8)
       return SoftwareCvtEmitter::encodeWord(b, format, elements);
     Type type = format == numerics::ElementFormat::E4M3
@@ -92,6 +94,20 @@ public:
     };
     Value low = extend(0);
     return {low, extend(1)};
+  }
+
+  RoundedPair roundE4M3Pair(KernelBuilder &b, Value low, Value high) override {
+    Value codes = encodeE4M3Pair(b, low, high);
+    auto [first, second] = decodeE4M3Pair(b, codes);
+    return {codes, first, second};
+  }
+
+  /// Chips with these `cvt` have `max.xorsign.abs`.
+  Value reduceMagnitudes(KernelBuilder &b, ValueRange pairs) override {
+    return reduceInTree(pairs, [&](Value lhs, Value rhs) {
+      return b.callIntrinsic("llvm.nvvm.fmax.nan.xorsign.abs.bf16x2",
+                             {lhs, rhs});
+    });
   }
 };
 

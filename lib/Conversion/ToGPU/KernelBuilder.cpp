@@ -66,4 +66,12 @@ void KernelBuilder::store(Value value, Value pointer, unsigned alignment) {
   LLVM::StoreOp::create(*this, value, pointer, alignment);
 }
 
+Value reduceInTree(ValueRange values,
+                   function_ref<Value(Value, Value)> combine) {
+  SmallVector<Value> rest(values);
+  for (size_t i = 0; i + 1 < rest.size(); i += 2)
+    rest.push_back(combine(rest[i], rest[i + 1]));
+  return rest.back();
+}
+
 } // namespace blockscale

@@ -35,6 +35,10 @@ public:
     return mlir::arith::ConstantOp::create(
         *this, mlir::FloatAttr::get(getF32Type(), llvm::APFloat(value)));
   }
+  mlir::Value f64(double value) {
+    return mlir::arith::ConstantOp::create(
+        *this, mlir::FloatAttr::get(getF64Type(), llvm::APFloat(value)));
+  }
   /// Vector constants of one value.
   mlir::Value i32Splat(uint32_t value, int64_t size);
   mlir::Value f32Splat(float value, int64_t size);
@@ -48,6 +52,12 @@ public:
   mlir::Value toFloat(mlir::Value bits) { return bitcast(getF32Type(), bits); }
   mlir::Value zext32(mlir::Value value) {
     return mlir::arith::ExtUIOp::create(*this, getI32Type(), value);
+  }
+  mlir::Value toF64(mlir::Value value) {
+    return mlir::arith::ExtFOp::create(*this, getF64Type(), value);
+  }
+  mlir::Value toF32(mlir::Value value) {
+    return mlir::arith::TruncFOp::create(*this, getF32Type(), value);
   }
   mlir::Value zext64(mlir::Value value) {
     return mlir::arith::ExtUIOp::create(*this, getI64Type(), value);
@@ -78,11 +88,15 @@ public:
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
   void store(mlir::Value value, mlir::Value pointer, unsigned alignment);
 
-private:
   /// An intrinsic of the type of its operands, by name: the conversion to NVVM
-  /// makes library calls of the ops.
+  /// makes library calls of some ops.
   mlir::Value callIntrinsic(llvm::StringRef name, mlir::ValueRange operands);
 };
+
+/// `combine` of all values, with few steps one after the other.
+mlir::Value
+reduceInTree(mlir::ValueRange values,
+             llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
 
 } // namespace blockscale
 

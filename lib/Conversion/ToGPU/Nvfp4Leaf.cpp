@@ -11,10 +11,12 @@
 // A division of LLVM's takes 17 instructions and a call for what is rare. Where
 // the global scale is `kUsualLeast` to `kUsualMost`, or absent, divisions are
 // those of numerics/Division.h: quotients that are not exact there are below
-// the recipe's floor, or above what saturates, on either way.
+// the recipe's floor, or above what saturates, on either way. Elsewhere one
+// loop over the blocks divides in f64, which is short.
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceCode.h"
 #include "QuantizeLeaf.h"
 #include "blockscale/Numerics/BlockScale.h"
 #include "blockscale/Numerics/Division.h"
@@ -65,35 +67,40 @@ private:
     return arith::MinimumFOp::create(b, lhs, b.f32(rhs));
   }
   Value reciprocal(KernelBuilder &b, Value x) { return div(b, b.f32(1.0f), x); }
-  /// The code for rare cases of reciprocals would be another one than that of
-  /// divisions, and as long; so this hides from compilers that it is one.
-  Value reciprocalByDivision(KernelBuilder &b, Value x) {
-    Value one =
-        NVVM::InlinePtxOp::create(b, b.getF32Type(), ValueRange(), ValueRange(),
-                                  "mov.b32 $0, 0f3F800000;", Value())
-            .getResult(0);
-    return div(b, one, x);
-  }
   /// `value`, or 1 where `condition` is 0.
   Value oneWhereZero(KernelBuilder &b, Value condition, Value value);
 
-  /// Sets `isUsual` and what shortcuts need.
-  void prepareShortcuts(KernelBuilder &b);
   /// They are proved for amaxes, which a given one need not be.
   bool hasShortcuts() const {
     return !amaxIsGiven &&
            (recipe == Recipe::Torchao || recipe == Recipe::Mslk);
   }
-  using Function = function_ref<Value(Value)>;
-  /// `shortcut` of each value where the global scale is usual, else `exact`.
-  SmallVector<Value, 4> map(KernelBuilder &b, ValueRange values,
-                            Function shortcut, Function exact);
+  /// Sets the global values of a recipe with shortcuts.
+  void setShortcuts(KernelBuilder &b, Value global);
   /// As `computeScale` and `computeFactor`, with a usual global scale.
   Value computeScaleShort(KernelBuilder &b, Value amax);
   Value computeFactorShort(KernelBuilder &b, Value scale);
-  /// numerics: `divideByReciprocal`.
+  /// As `computeScale`, with any global scale, whose S is `encode`.
+  Value computeScaleInDouble(KernelBuilder &b, Value amax, Value encode);
+  /// The E4M3 bytes of scales and their values.
+  CvtEmitter::RoundedPair roundScales(KernelBuilder &b, Value low, Value high);
+  /// `computeScales` by functions of each block.
+  Scales computeScalesStraight(KernelBuilder &b, ValueRange amaxes,
+                               function_ref<Value(Value)> computeScale,
+                               function_ref<Value(Value)> computeFactor);
+  /// `computeScales` of recipes with shortcuts, with any global scale.
+  Scales computeScalesInLoop(KernelBuilder &b, ValueRange amaxes);
+
+  /// numerics: functions of these names. The reciprocals are approximations in
+  /// the first ones, the rounded one in the last.
+  Value refineReciprocal(KernelBuilder &b, Value d);
+  Value divideInDouble(KernelBuilder &b, Value a, Value d);
   Value divideByReciprocal(KernelBuilder &b, Value a, Value d,
                            Value reciprocal);
+  /// A product in f64.
+  Value mulInDouble(KernelBuilder &b, Value lhs, double rhs) {
+    return b.toF32(arith::MulFOp::create(b, b.toF64(lhs), b.f64(rhs)));
+  }
 
   Value computeTeEncodeScale(KernelBuilder &b, Value global);
   /// numerics: `getE4M3ScaleByteOfGivenAmax`, for modelopt, before the cast.
@@ -112,7 +119,10 @@ private:
   /// S / 6 and 1 / S of recipe te.
   Value teSixth;
   Value teDecode;
-  /// Null where there is no global scale.
+  /// Of recipes with shortcuts: S is `dividend` / `divisor`, which has
+  /// shortcuts where it is usual. Null where there is no global scale.
+  float dividend = 1;
+  Value divisor;
   Value isUsual;
   /// Before the division by g, larger values are as good as this one.
   Value largest;
@@ -138,15 +148,34 @@ Value Nvfp4Leaf::computeTeEncodeScale(KernelBuilder &b, Value global) {
   return oneWhereZero(b, global, encode);
 }
 
-void Nvfp4Leaf::prepareShortcuts(KernelBuilder &b) {
-  uint32_t least = llvm::bit_cast<uint32_t>(kUsualLeast);
-  uint32_t most = llvm::bit_cast<uint32_t>(kUsualMost);
-  Value distance =
-      arith::SubIOp::create(b, b.toBits(encodeGlobal), b.i32(least));
-  isUsual = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, distance,
-                                  b.i32(most - least));
-  if (recipe == Recipe::Torchao)
+void Nvfp4Leaf::setShortcuts(KernelBuilder &b, Value global) {
+  bool isAmax = kind == GlobalKind::Amax;
+  divisor = global;
+  if (recipe == Recipe::Torchao) {
+    if (isAmax)
+      divisor = mulInDouble(b, global, numerics::kInverseGlobalRange);
+    decodeGlobal = divisor;
     largest = mul(b, decodeGlobal, b.f32(kSaturating));
+  } else if (isAmax) {
+    dividend = numerics::kGlobalRange;
+    divisor = max(b, global, numerics::kMslkAmaxFloor);
+  }
+  encodeGlobal = refineReciprocal(b, divisor);
+  if (dividend != 1)
+    encodeGlobal =
+        divideByReciprocal(b, b.f32(dividend), divisor, encodeGlobal);
+
+  using arith::CmpIPredicate;
+  auto least = llvm::bit_cast<uint32_t>(kUsualLeast);
+  auto most = llvm::bit_cast<uint32_t>(kUsualMost);
+  Value bits = b.toBits(divisor);
+  Value distance = arith::SubIOp::create(b, bits, b.i32(least));
+  Value isWithin = arith::CmpIOp::create(b, CmpIPredicate::ult, distance,
+                                         b.i32(most - least));
+  Value mask = b.i32(numerics::kFloatMantissaMask);
+  Value mantissa = arith::AndIOp::create(b, bits, mask);
+  isUsual = arith::CmpIOp::create(b, CmpIPredicate::ne, mantissa, mask);
+  isUsual = arith::AndIOp::create(b, isUsual, isWithin);
 }
 
 void Nvfp4Leaf::setGlobal(KernelBuilder &b, Value global) {
@@ -158,6 +187,8 @@ void Nvfp4Leaf::setGlobal(KernelBuilder &b, Value global) {
   }
   if (!global)
     return;
+  if (hasShortcuts())
+    return setShortcuts(b, global);
   switch (recipe) {
   case Recipe::Te:
     encodeGlobal = computeTeEncodeScale(b, global);
@@ -167,16 +198,13 @@ void Nvfp4Leaf::setGlobal(KernelBuilder &b, Value global) {
   case Recipe::Mslk:
     encodeGlobal = isAmax ? div(b, b.f32(numerics::kGlobalRange),
                                 max(b, global, numerics::kMslkAmaxFloor))
-                          : reciprocalByDivision(b, global);
-    prepareShortcuts(b);
+                          : reciprocal(b, global);
     return;
   default:
     decodeGlobal =
         isAmax ? div(b, global, b.f32(numerics::kGlobalRange)) : global;
-    if (recipe == Recipe::Torchao) {
-      encodeGlobal = reciprocalByDivision(b, decodeGlobal);
-      prepareShortcuts(b);
-    }
+    if (recipe == Recipe::Torchao)
+      encodeGlobal = reciprocal(b, decodeGlobal);
     return;
   }
 }
@@ -228,34 +256,10 @@ Value Nvfp4Leaf::computeFactor(KernelBuilder &b, Value scale) {
   }
 }
 
-/// One less, in a form from which no compiler tells how often a loop runs: it
-/// is not unrolled.
-static Value countDown(KernelBuilder &b, Value count) {
-  return NVVM::InlinePtxOp::create(b, b.getI32Type(), count, ValueRange(),
-                                   "sub.u32 $0, $1, 1;", Value())
-      .getResult(0);
-}
-
-/// `function` of each value, by a loop in which values move up by one each
-/// time. It keeps code short that hardly ever runs.
-static SmallVector<Value, 4> mapInLoop(KernelBuilder &b, ValueRange values,
-                                       function_ref<Value(Value)> function) {
-  SmallVector<Value, 5> first = {b.i32(values.size())};
-  llvm::append_range(first, values);
-  TypeRange types(ValueRange(first).getTypes());
-  SmallVector<Location> locations(first.size(), b.getLoc());
-  auto loop = scf::WhileOp::create(b, types, first);
-  OpBuilder::InsertionGuard guard(b);
-  Block *before = b.createBlock(&loop.getBefore(), {}, types, locations);
-  Value isLeft = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                       before->getArgument(0), b.i32(0));
-  scf::ConditionOp::create(b, isLeft, before->getArguments());
-  Block *body = b.createBlock(&loop.getAfter(), {}, types, locations);
-  SmallVector<Value, 5> next = {countDown(b, body->getArgument(0))};
-  llvm::append_range(next, body->getArguments().drop_front(2));
-  next.push_back(function(body->getArgument(1)));
-  scf::YieldOp::create(b, next);
-  return SmallVector<Value, 4>(loop.getResults().drop_front());
+Value Nvfp4Leaf::refineReciprocal(KernelBuilder &b, Value d) {
+  Value approximation = NVVM::RcpApproxFtzF32Op::create(b, b.getF32Type(), d);
+  Value error = b.fma(arith::NegFOp::create(b, d), approximation, b.f32(1.0f));
+  return b.fma(error, approximation, approximation);
 }
 
 Value Nvfp4Leaf::divideByReciprocal(KernelBuilder &b, Value a, Value d,
@@ -263,6 +267,24 @@ Value Nvfp4Leaf::divideByReciprocal(KernelBuilder &b, Value a, Value d,
   Value quotient = mul(b, a, reciprocal);
   Value rest = b.fma(arith::NegFOp::create(b, d), quotient, a);
   return b.fma(rest, reciprocal, quotient);
+}
+
+Value Nvfp4Leaf::divideInDouble(KernelBuilder &b, Value a, Value d) {
+  Value dividend = b.toF64(a), divisor = b.toF64(d);
+  Value reciprocal =
+      NVVM::InlinePtxOp::create(b, b.getF64Type(), divisor, ValueRange(),
+                                "rcp.approx.ftz.f64 $0, $1;", Value())
+          .getResult(0);
+  Value minus = arith::NegFOp::create(b, divisor);
+  Value error = b.fma(minus, reciprocal, b.f64(1.0));
+  Value refined = b.fma(error, reciprocal, reciprocal);
+  Value quotient = mul(b, dividend, refined);
+  Value rest = b.fma(minus, quotient, dividend);
+  Value isSpecial =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, rest, rest);
+  Value special = b.toF32(mul(b, dividend, reciprocal));
+  quotient = b.toF32(b.fma(rest, refined, quotient));
+  return arith::SelectOp::create(b, isSpecial, special, quotient);
 }
 
 Value Nvfp4Leaf::computeScaleShort(KernelBuilder &b, Value amax) {
@@ -282,58 +304,127 @@ Value Nvfp4Leaf::computeScaleShort(KernelBuilder &b, Value amax) {
 
 /// The scale is not 0, as recipes with shortcuts have a floor.
 Value Nvfp4Leaf::computeFactorShort(KernelBuilder &b, Value scale) {
-  Value approximation =
-      NVVM::RcpApproxFtzF32Op::create(b, b.getF32Type(), scale);
-  Value error =
-      b.fma(arith::NegFOp::create(b, scale), approximation, b.f32(1.0f));
-  Value inverse = b.fma(error, approximation, approximation);
+  Value inverse = refineReciprocal(b, scale);
   return encodeGlobal ? divideByReciprocal(b, encodeGlobal, scale, inverse)
                       : inverse;
 }
 
-SmallVector<Value, 4> Nvfp4Leaf::map(KernelBuilder &b, ValueRange values,
-                                     Function shortcut, Function exact) {
-  auto each = [&](Function function) {
-    SmallVector<Value, 4> results;
-    for (Value value : values)
-      results.push_back(function(value));
-    return results;
-  };
-  if (!hasShortcuts())
-    return each(exact);
-  if (!isUsual)
-    return each(shortcut);
-  auto branch = scf::IfOp::create(b, TypeRange(values), isUsual,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, each(shortcut));
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, mapInLoop(b, values, exact));
-  return SmallVector<Value, 4>(branch.getResults());
+Value Nvfp4Leaf::computeScaleInDouble(KernelBuilder &b, Value amax,
+                                      Value encode) {
+  Value scale = mulInDouble(b, amax, numerics::kInverseSix);
+  if (recipe == Recipe::Mslk)
+    return max(b, mul(b, scale, encode), numerics::kMslkScaleFloor);
+  return max(b, divideInDouble(b, scale, decodeGlobal),
+             numerics::kTorchaoScaleFloor);
+}
+
+CvtEmitter::RoundedPair Nvfp4Leaf::roundScales(KernelBuilder &b, Value low,
+                                               Value high) {
+  if (recipe == Recipe::Torchao)
+    return cvt.roundE4M3Pair(b, low, high);
+  Value codes = cvt.encodeE4M3Pair(b, low, high);
+  auto [first, second] = cvt.decodeE4M3Pair(b, codes);
+  return {codes, first, second};
+}
+
+QuantizeLeaf::Scales
+Nvfp4Leaf::computeScalesStraight(KernelBuilder &b, ValueRange amaxes,
+                                 function_ref<Value(Value)> computeScale,
+                                 function_ref<Value(Value)> computeFactor) {
+  auto values = llvm::map_to_vector<4>(amaxes, computeScale);
+  bool isOdd = values.size() % 2 != 0;
+  if (isOdd)
+    values.push_back(values.back());
+  Scales scales;
+  for (size_t i = 0; i < values.size(); i += 2) {
+    auto [codes, low, high] = roundScales(b, values[i], values[i + 1]);
+    scales.pairs.push_back(codes);
+    scales.factors.push_back(computeFactor(low));
+    if (i + 1 < amaxes.size())
+      scales.factors.push_back(computeFactor(high));
+  }
+  if (isOdd)
+    scales.pairs.back() = arith::AndIOp::create(
+        b, scales.pairs.back(),
+        arith::ConstantOp::create(b, b.getI16IntegerAttr(0xFF)));
+  return scales;
+}
+
+/// One less. Neither LLVM, which does not look into it, nor ptxas unrolls the
+/// loop that it is in.
+static Value countDown(KernelBuilder &b, Value count) {
+  return NVVM::InlinePtxOp::create(b, b.getI32Type(), count, ValueRange(),
+                                   ".pragma \"nounroll\"; sub.u32 $0, $1, 1;",
+                                   Value())
+      .getResult(0);
+}
+
+/// Amaxes move up by one each time, with factors behind them, and the bytes of
+/// scales move down. It keeps code short that hardly ever runs.
+QuantizeLeaf::Scales Nvfp4Leaf::computeScalesInLoop(KernelBuilder &b,
+                                                    ValueRange amaxes) {
+  Value encode = divideInDouble(b, b.f32(dividend), divisor);
+  SmallVector<Value> first = {b.i32(amaxes.size()), b.i32(0)};
+  llvm::append_range(first, amaxes);
+  SmallVector<Value> last = emitWhile(
+      b, first,
+      [&](ValueRange values) -> Value {
+        return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, values[0],
+                                     b.i32(0));
+      },
+      [&](ValueRange values) {
+        Value scale = computeScaleInDouble(b, values[2], encode);
+        auto [code, value, unused] = roundScales(b, scale, scale);
+        SmallVector<Value> next = {countDown(b, values[0])};
+        next.push_back(
+            LLVM::FshrOp::create(b, b.zext32(code), values[1], b.i32(8)));
+        llvm::append_range(next, values.drop_front(3));
+        next.push_back(divideInDouble(b, encode, value));
+        return next;
+      });
+  Scales scales;
+  scales.factors.assign(last.begin() + 2, last.end());
+  Value codes =
+      arith::ShRUIOp::create(b, last[1], b.i32(32 - 8 * amaxes.size()));
+  for (size_t i = 0; i < amaxes.size(); i += 2) {
+    Value pair = arith::ShRUIOp::create(b, codes, b.i32(8 * i));
+    scales.pairs.push_back(arith::TruncIOp::create(b, b.getI16Type(), pair));
+  }
+  return scales;
 }
 
 QuantizeLeaf::Scales Nvfp4Leaf::computeScales(KernelBuilder &b,
                                               ValueRange amaxes,
                                               ArrayRef<BlockElements>) {
-  SmallVector<Value, 4> values = map(
-      b, amaxes, [&](Value amax) { return computeScaleShort(b, amax); },
-      [&](Value amax) { return computeScale(b, amax); });
-  // A missing block is 0, whose E4M3 byte is that of padding.
-  if (values.size() % 2 != 0)
-    values.push_back(b.f32(0.0f));
+  if (!hasShortcuts())
+    return computeScalesStraight(
+        b, amaxes, [&](Value amax) { return computeScale(b, amax); },
+        [&](Value scale) { return computeFactor(b, scale); });
+  auto computeShort = [&] {
+    return computeScalesStraight(
+        b, amaxes, [&](Value amax) { return computeScaleShort(b, amax); },
+        [&](Value scale) { return computeFactorShort(b, scale); });
+  };
+  if (!isUsual)
+    return computeShort();
+  SmallVector<Type> types(llvm::divideCeil(amaxes.size(), 2), b.getI16Type());
+  size_t pairs = types.size();
+  types.append(amaxes.size(), b.getF32Type());
+  auto branch = scf::IfOp::create(b, types, isUsual, /*withElseRegion=*/true);
+  auto yield = [&](const Scales &scales) {
+    SmallVector<Value> values;
+    llvm::append_range(values, scales.pairs);
+    llvm::append_range(values, scales.factors);
+    scf::YieldOp::create(b, values);
+  };
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  yield(computeShort());
+  b.setInsertionPointToStart(branch.elseBlock());
+  yield(computeScalesInLoop(b, amaxes));
   Scales scales;
-  SmallVector<Value, 4> decoded;
-  for (size_t i = 0; i < values.size(); i += 2) {
-    Value pair = cvt.encodeE4M3Pair(b, values[i], values[i + 1]);
-    auto [first, second] = cvt.decodeE4M3Pair(b, pair);
-    scales.pairs.push_back(pair);
-    llvm::append_values(decoded, first, second);
-  }
-  decoded.truncate(amaxes.size());
-  scales.factors = map(
-      b, decoded, [&](Value scale) { return computeFactorShort(b, scale); },
-      [&](Value scale) { return computeFactor(b, scale); });
+  llvm::append_range(scales.pairs, branch.getResults().take_front(pairs));
+  llvm::append_range(scales.factors, branch.getResults().drop_front(pairs));
   return scales;
 }
 

@@ -79,7 +79,8 @@ SmallVector<Value> ChunkEmitter::findGroups(int64_t elements) {
   return emitFindGroups(b, arguments.offsets, arguments.groups, last);
 }
 
-void ChunkEmitter::emitGroups(int64_t elements, ArrayRef<Value> groups) {
+ChunkEmitter::Codes ChunkEmitter::quantizeGroups(int64_t elements,
+                                                 ArrayRef<Value> groups) {
   SmallVector<BlockElements> inputs = loadBlocks(elements);
   bool isApart = spec.groupDim == GroupDim::Columns &&
                  spec.globalExtent == GlobalExtent::Group;
@@ -87,11 +88,7 @@ void ChunkEmitter::emitGroups(int64_t elements, ArrayRef<Value> groups) {
                         : quantize(inputs, 0, groups.front());
   if (spec.groupDim == GroupDim::Columns)
     clearUncovered(codes, groups);
-  storeData(codes.words, elements);
-  if (grouped)
-    storeGroupedScales(codes.pairs, inputs.size());
-  else
-    storeScales(codes.pairs, inputs.size());
+  return codes;
 }
 
 /// Each block under the global value of its group.
@@ -140,24 +137,27 @@ void ChunkEmitter::clearUncovered(Codes &codes, ArrayRef<Value> groups) {
 // Quantization
 //===----------------------------------------------------------------------===//
 
-void ChunkEmitter::emit(int64_t elements) {
+SmallVector<Value> ChunkEmitter::emit(int64_t elements) {
   if (spec.groupDim == GroupDim::None) {
-    SmallVector<BlockElements> inputs = loadBlocks(elements);
-    Codes codes = quantize(inputs, 0, Value());
+    Codes codes = quantize(loadBlocks(elements), 0, Value());
     storeData(codes.words, elements);
-    return storeScales(codes.pairs, inputs.size());
+    return codes.pairs;
   }
   SmallVector<Value> groups = findGroups(elements);
-  cpu::emitIf(
-      b, isBelow(b, groups.front(), arguments.groups),
-      [&] { emitGroups(elements, groups); },
-      [&] {
-        int64_t bits = countBlocks(elements) * spec.getBlockElements() *
-                       spec.getDataBits();
-        storeData(SmallVector<Value>(bits / 32, b.i32(0)), elements);
-        if (!grouped)
-          storeScales({}, countBlocks(elements));
+  int64_t blocks = countBlocks(elements);
+  SmallVector<Type> types(blocks * spec.getBlockElements() *
+                              spec.getDataBits() / 32,
+                          b.getI32Type());
+  size_t words = types.size();
+  types.append(llvm::divideCeil(blocks, 2), b.getI16Type());
+  SmallVector<Value> codes = emitIfElseZero(
+      b, isBelow(b, groups.front(), arguments.groups), types, [&] {
+        Codes codes = quantizeGroups(elements, groups);
+        llvm::append_range(codes.words, codes.pairs);
+        return codes.words;
       });
+  storeData(SmallVector<Value>(ArrayRef(codes).take_front(words)), elements);
+  return SmallVector<Value>(ArrayRef(codes).drop_front(words));
 }
 
 Value ChunkEmitter::loadGlobal(Value group) {
@@ -271,7 +271,7 @@ ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
         amaxes, ArrayRef<Value>(givenAmaxes).slice(first, inputs.size()));
   else
     for (const BlockElements &input : inputs)
-      amaxes.push_back(input.computeAmax(b));
+      amaxes.push_back(input.computeAmax(b, *cvt));
   QuantizeLeaf::Scales scales = leaf->computeScales(b, amaxes, inputs);
 
   std::optional<RandomWords> random;
@@ -295,7 +295,7 @@ ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
     llvm::append_range(codes.words,
                        leaf->encode(b, input, scales.factors[i], words));
   }
-  codes.pairs = scales.pairs;
+  llvm::append_range(codes.pairs, scales.pairs);
   return codes;
 }
 
@@ -351,9 +351,9 @@ void ChunkEmitter::storeOwnData(ArrayRef<Value> words, Value pointer,
   }
 }
 
-/// Stores the scale bytes of the `blocks` blocks of the chunk, and of its
-/// padding where scales are swizzled. Missing ones are zero.
-void ChunkEmitter::storeScales(SmallVector<Value, 2> pairs, int64_t blocks) {
+void ChunkEmitter::storeScales(ArrayRef<Value> pairs, int64_t blocks) {
+  if (grouped)
+    return storeGroupedScales(pairs, blocks);
   int64_t rowBlocks = spec.getBlocksPerRow();
   int64_t chunkBlocks = mapping.chunkBlocks;
   int64_t stored = spec.swizzled ? chunkBlocks : blocks;
@@ -363,8 +363,9 @@ void ChunkEmitter::storeScales(SmallVector<Value, 2> pairs, int64_t blocks) {
                     : getLinearScaleAddress(b, arguments.scale, arguments.rows,
                                             position, rowBlocks, chunkBlocks);
   Value zero = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
-  pairs.resize(llvm::divideCeil(stored, 2), zero);
-  storeScaleBytes(b, pairs, address, stored,
+  SmallVector<Value> all(pairs);
+  all.resize(llvm::divideCeil(stored, 2), zero);
+  storeScaleBytes(b, all, address, stored,
                   getScaleStoreBytes(spec, chunkBlocks));
 }
 
@@ -372,18 +373,23 @@ void ChunkEmitter::storeScales(SmallVector<Value, 2> pairs, int64_t blocks) {
 void ChunkEmitter::storeGroupedScales(ValueRange pairs, int64_t blocks) {
   Value row = toIndex(b, position.row);
   Value first = toIndex(b, getFirstInRow(mapping.chunkBlocks));
+  auto emitIfFound = [&](const DeviceGroup &group, function_ref<void()> body) {
+    cpu::emitIf(b, isBelow(b, group.begin, group.end), body);
+  };
   if (grouped->alongRows()) {
     // The row has one.
     DeviceGroup group = grouped->find(row).front();
-    return storeScaleBytes(b, pairs, grouped->getAddress(group, row, first),
-                           blocks, mapping.chunkBlocks);
+    return emitIfFound(group, [&] {
+      storeScaleBytes(b, pairs, grouped->getAddress(group, row, first), blocks,
+                      mapping.chunkBlocks);
+    });
   }
   SmallVector<Value> columns;
   for (int64_t i = 0; i < blocks; ++i)
     columns.push_back(cpu::add(b, first, cpu::getIndex(b, i)));
   SmallVector<DeviceGroup> groups = grouped->find(columns);
   for (int64_t i = 0; i < blocks; ++i)
-    cpu::emitIf(b, isBelow(b, groups[i].begin, groups[i].end), [&] {
+    emitIfFound(groups[i], [&] {
       Value byte = pairs[i / 2];
       if (i % 2 != 0)
         byte = arith::ShRUIOp::create(
@@ -392,7 +398,5 @@ void ChunkEmitter::storeGroupedScales(ValueRange pairs, int64_t blocks) {
               grouped->getAddress(groups[i], row, columns[i]), 1);
     });
 }
-
-void ChunkEmitter::storeZeroScales() { storeScales({}, 0); }
 
 } // namespace blockscale

@@ -33,26 +33,29 @@ public:
     this->isFullWarp = isFullWarp;
   }
 
-  /// Quantizes a chunk of `elements` elements. What no group covers gets zeros.
-  void emit(int64_t elements);
+  /// Quantizes a chunk of `elements` elements and stores its data. Returns its
+  /// scale bytes in pairs. What no group covers gets zeros.
+  llvm::SmallVector<mlir::Value> emit(int64_t elements);
 
-  /// Scales of a chunk of padding.
-  void storeZeroScales();
+  /// Stores the scale bytes of the first `blocks` blocks of the chunk, and of
+  /// its padding where scales are swizzled. Missing ones are zero.
+  void storeScales(llvm::ArrayRef<mlir::Value> pairs, int64_t blocks);
+
+  int64_t countBlocks(int64_t elements) const;
 
 private:
   /// Data words, and scale bytes in pairs, of consecutive blocks.
   struct Codes {
     llvm::SmallVector<mlir::Value> words;
-    llvm::SmallVector<mlir::Value, 2> pairs;
+    llvm::SmallVector<mlir::Value> pairs;
   };
 
   mlir::Value getRowNumber();
   mlir::Value getFirstElement();
   mlir::Value getFirstInRow(int64_t perChunk);
-  int64_t countBlocks(int64_t elements) const;
 
   llvm::SmallVector<mlir::Value> findGroups(int64_t elements);
-  void emitGroups(int64_t elements, llvm::ArrayRef<mlir::Value> groups);
+  Codes quantizeGroups(int64_t elements, llvm::ArrayRef<mlir::Value> groups);
 
   mlir::Value loadGlobal(mlir::Value group);
   llvm::SmallVector<BlockElements> loadBlocks(int64_t elements);
@@ -77,7 +80,6 @@ private:
   int64_t getRunStride(int64_t bits) const {
     return ThreadMapping::kRowStride * spec.rowElements * bits / 8;
   }
-  void storeScales(llvm::SmallVector<mlir::Value, 2> pairs, int64_t blocks);
   void storeGroupedScales(mlir::ValueRange pairs, int64_t blocks);
 
   KernelBuilder &b;

@@ -28,10 +28,6 @@ public:
   void emit();
 
 private:
-  /// Emits `body` to run where the i1 `condition` holds, and `otherwise`, if
-  /// given, to run elsewhere. Null conditions always hold.
-  void emitIf(Value condition, function_ref<void()> body,
-              function_ref<void()> otherwise = nullptr);
   /// Thread block number along a dimension of the grid, as i32.
   Value getBlockNumber(gpu::Dimension dimension);
   void emitPosition(Value blockNumber);
@@ -39,9 +35,8 @@ private:
 
   Value isChunkBelow(int64_t bound);
   Value isFullWarp();
-  void emitRow(ChunkEmitter &chunk);
-  void emitZeroScales(ChunkEmitter &chunk);
-  void emitPadding(ChunkEmitter &chunk);
+  SmallVector<Value> emitRow(ChunkEmitter &chunk);
+  void emitSwizzled(ChunkEmitter &chunk);
 
   const QuantizeSpec &spec;
   const target::Chip &chip;
@@ -54,6 +49,8 @@ private:
   ChunkPosition position;
   /// ceil(rows / 128).
   Value rowTiles;
+  /// Of what `emitRow` returns.
+  SmallVector<Type> pairTypes;
 };
 
 } // namespace
@@ -66,13 +63,8 @@ QuantizeKernelEmitter::QuantizeKernelEmitter(KernelBuilder &b,
   for (auto [argument, value] : llvm::zip_equal(
            getQuantizeArguments(b.getContext(), spec, chip), values))
     arguments.*argument.place = value;
-}
-
-void QuantizeKernelEmitter::emitIf(Value condition, function_ref<void()> body,
-                                   function_ref<void()> otherwise) {
-  if (!condition)
-    return body();
-  cpu::emitIf(b, condition, body, otherwise);
+  if (spec.swizzled)
+    pairTypes.assign(llvm::divideCeil(mapping.chunkBlocks, 2), b.getI16Type());
 }
 
 Value QuantizeKernelEmitter::getBlockNumber(gpu::Dimension dimension) {
@@ -181,15 +173,16 @@ void QuantizeKernelEmitter::emitBlock(Value blockNumber,
                   mapping.runLanes);
     chunk.useStage(*stage, isFullWarp());
   }
-  auto emitData = [&] { emitRow(chunk); };
-  auto emitRest = [&] { emitPadding(chunk); };
-  emitIf(matrixExists, [&] {
-    Value hasData = isBelow(b, position.row, arguments.rows);
+  auto emitChunk = [&] {
     if (spec.swizzled)
-      emitIf(hasData, emitData, emitRest);
-    else
-      emitIf(hasData, emitData);
-  });
+      return emitSwizzled(chunk);
+    cpu::emitIf(b, isBelow(b, position.row, arguments.rows),
+                [&] { emitRow(chunk); });
+  };
+  if (matrixExists)
+    cpu::emitIf(b, matrixExists, emitChunk);
+  else
+    emitChunk();
 }
 
 /// Null where it holds for all threads of a line.
@@ -199,36 +192,46 @@ Value QuantizeKernelEmitter::isChunkBelow(int64_t bound) {
   return isBelow(b, position.chunk, b.i32(bound));
 }
 
-/// A row that holds data: full chunks, then the tail, then padding.
-void QuantizeKernelEmitter::emitRow(ChunkEmitter &chunk) {
-  int64_t chunks = mapping.fullChunks + (mapping.tailElements != 0 ? 1 : 0);
-  auto emitRest = [&] {
-    if (chunks != mapping.chunksPerRow)
-      emitZeroScales(chunk);
+/// Quantizes the chunk of a row that holds data: a full one, the tail, or
+/// padding. Returns its scale bytes in pairs where scales are swizzled, and
+/// stores them elsewhere.
+SmallVector<Value> QuantizeKernelEmitter::emitRow(ChunkEmitter &chunk) {
+  auto emitChunk = [&](int64_t elements) -> SmallVector<Value> {
+    SmallVector<Value> pairs = chunk.emit(elements);
+    if (spec.swizzled) {
+      Value none = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
+      pairs.resize(pairTypes.size(), none);
+      return pairs;
+    }
+    chunk.storeScales(pairs, chunk.countBlocks(elements));
+    return {};
   };
+  int64_t chunks = mapping.fullChunks + (mapping.tailElements != 0 ? 1 : 0);
+  auto emitFull = [&] { return emitChunk(mapping.chunkElements); };
   auto emitTail = [&] {
-    if (mapping.tailElements == 0)
-      return emitRest();
-    emitIf(
-        isChunkBelow(chunks), [&] { chunk.emit(mapping.tailElements); },
-        emitRest);
+    return emitIfElseZero(b, isChunkBelow(chunks), pairTypes,
+                          [&] { return emitChunk(mapping.tailElements); });
   };
   if (mapping.fullChunks == 0)
     return emitTail();
-  emitIf(
-      isChunkBelow(mapping.fullChunks),
-      [&] { chunk.emit(mapping.chunkElements); }, emitTail);
+  Value isFull = isChunkBelow(mapping.fullChunks);
+  if (mapping.tailElements == 0)
+    return emitIfElseZero(b, isFull, pairTypes, emitFull);
+  return emitIfElse(b, isFull, pairTypes, emitFull, emitTail);
 }
 
-/// Scales of a chunk of padding; threads beyond the last one have none.
-void QuantizeKernelEmitter::emitZeroScales(ChunkEmitter &chunk) {
-  emitIf(isChunkBelow(mapping.chunksPerRow), [&] { chunk.storeZeroScales(); });
-}
-
-/// A row below the last one: scales only, in its tile.
-void QuantizeKernelEmitter::emitPadding(ChunkEmitter &chunk) {
+/// Rows below the last one, in its tile, and chunks beyond those of rows have
+/// scales of 0. Threads beyond them have none.
+void QuantizeKernelEmitter::emitSwizzled(ChunkEmitter &chunk) {
+  Value hasData = isBelow(b, position.row, arguments.rows);
+  SmallVector<Value> pairs =
+      emitIfElseZero(b, hasData, pairTypes, [&] { return emitRow(chunk); });
   Value end = arith::MulIOp::create(b, rowTiles, b.i64(kTileRows));
-  emitIf(isBelow(b, position.row, end), [&] { emitZeroScales(chunk); });
+  Value hasScales = isBelow(b, position.row, end);
+  if (Value isChunk = isChunkBelow(mapping.chunksPerRow))
+    hasScales = arith::AndIOp::create(b, hasScales, isChunk);
+  cpu::emitIf(b, hasScales,
+              [&] { chunk.storeScales(pairs, mapping.chunkBlocks); });
 }
 
 void emitQuantizeKernel(KernelBuilder &b, const QuantizeSpec &spec,

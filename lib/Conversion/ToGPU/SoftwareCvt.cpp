@@ -8,6 +8,7 @@
 #include "SoftwareCvt.h"
 #include "../ToCPU/CodecEmitter.h"
 #include "blockscale/Numerics/Philox.h"
+#include "blockscale/Numerics/Rounding.h"
 
 using namespace mlir;
 
@@ -38,8 +39,8 @@ static float getAnchor(const FormatInfo &info) {
 }
 
 /// The code of |x| in the low bits; the bit above the magnitude is set for NaN
-/// alone, whose magnitude bits are all set but the lowest. Bits further up are
-/// undefined.
+/// alone, whose magnitude bits are all set but the lowest, in formats that have
+/// it. Bits further up are undefined.
 ///
 /// With p the power of two of |x|, but at least the smallest normal value, the
 /// sum |x| + p * anchor rounds to a multiple of the spacing of codes, ties to
@@ -47,9 +48,11 @@ static float getAnchor(const FormatInfo &info) {
 /// the format's adds the codes below p.
 static Value emitCode(KernelBuilder &b, const FormatInfo &info, Value x) {
   Value magnitude = b.abs(x);
-  // NaN stays and becomes 0x7FFFFFFF in the sum.
+  // NaN stays and becomes 0x7FFFFFFF in the sum, or becomes the limit.
+  Value limit = b.f32(info.maxFinite);
   Value limited =
-      arith::MinimumFOp::create(b, magnitude, b.f32(info.maxFinite));
+      info.hasNan ? arith::MinimumFOp::create(b, magnitude, limit).getResult()
+                  : b.minNum(magnitude, limit);
   Value power = b.maxNum(limited, b.f32(numerics::powerOfTwo(1 - info.bias)));
   power = b.toFloat(arith::AndIOp::create(b, b.toBits(power),
                                           b.i32(numerics::kFloatInfinityBits)));
@@ -88,64 +91,64 @@ static Value emitCodes(KernelBuilder &b, ElementFormat format,
   if (unused != 0)
     codes = arith::ShRUIOp::create(b, codes, b.i32(unused));
 
+  if (info.hasNan) {
+    Value nan = arith::ShRUIOp::create(b, codes, b.i32(info.bits - 1));
+    nan = arith::AndIOp::create(b, nan, b.i32(repeat(1, bits)));
+    codes = arith::OrIOp::create(b, codes, nan);
+  }
   uint32_t signMask = repeat(1u << (info.bits - 1), bits);
-  Value nan = arith::ShRUIOp::create(b, codes, b.i32(info.bits - 1));
-  nan = arith::AndIOp::create(b, nan, b.i32(repeat(1, bits)));
-  codes = arith::OrIOp::create(b, codes, nan);
   if (bits != info.bits) {
     // Above a code are undefined bits; a sign is on top of its field.
     codes = arith::AndIOp::create(b, codes,
                                   b.i32(repeat((1u << info.bits) - 1, bits)));
     signs = arith::ShRUIOp::create(b, signs, b.i32(bits - info.bits));
   }
-  // NaN has no sign.
-  Value noSign = arith::OrIOp::create(b, codes, b.i32(~signMask));
-  Value hasSign = arith::XOrIOp::create(b, noSign, b.i32(~0u));
-  signs = arith::AndIOp::create(b, signs, hasSign);
+  signs = arith::AndIOp::create(b, signs, b.i32(signMask));
+  if (info.hasNan) {
+    // It has no sign.
+    Value others = arith::XOrIOp::create(b, codes, b.i32(~0u));
+    signs = arith::AndIOp::create(b, signs, others);
+  }
   codes = arith::AndIOp::create(b, codes, b.i32(~signMask));
   return arith::OrIOp::create(b, codes, signs);
 }
 
-/// 1.5 * 2^23: sums with it are rounded to integers, which are in their low
-/// bits.
-static constexpr float kRounder = 0x1.8p23f;
-
-/// Eight E2M1 codes.
-///
-/// The magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6 lie on three lines, of 2, 1 and
-/// 1/2 codes a unit; the code of |x| is the least of the three, each rounded to
-/// an integer, ties to even: all three offsets are even.
-static Value emitE2M1Codes(KernelBuilder &b, ValueRange elements) {
+/// numerics: `encodeE2M1ByLines`.
+Value emitE2M1CodesByLines(KernelBuilder &b, ValueRange elements) {
   const FormatInfo &info = numerics::getFormatInfo(ElementFormat::E2M1);
   auto contract = arith::FastMathFlags::contract;
-  auto min = [&](Value lhs, Value rhs) -> Value { return b.minNum(lhs, rhs); };
+  auto min = [&](Value lhs, Value rhs) -> Value {
+    return arith::MinUIOp::create(b, lhs, rhs);
+  };
+  // What bits besides codes sum up to; the element to whose rounder it is added
+  // so that the sum is 0.
+  uint32_t surplus =
+      numerics::toBits(numerics::kRounder) * repeat(1, info.bits);
+  size_t last = llvm::countr_zero(surplus) / info.bits;
+  auto extra = static_cast<float>(-surplus >> (last * info.bits));
   Value codes = b.i32(0), signs = b.i32(0);
-  uint32_t surplus = 0;
-  for (Value x : llvm::reverse(elements)) {
-    // That of NaN is the largest code, too.
-    Value magnitude = min(b.abs(x), b.f32(info.maxFinite));
+  for (size_t i = elements.size(); i-- > 0;) {
+    Value x = elements[i], magnitude = b.abs(x);
+    float rounder = i == last ? numerics::kRounder + extra : numerics::kRounder;
     auto line = [&](float slope, float offset) -> Value {
       // The products are exact, so that they may be fused with the sums.
       Value product =
           arith::MulFOp::create(b, magnitude, b.f32(slope), contract);
-      return arith::AddFOp::create(b, product, b.f32(kRounder + offset),
-                                   contract);
+      return b.toBits(
+          arith::AddFOp::create(b, product, b.f32(rounder + offset), contract));
     };
     Value code = min(min(line(2, 0), line(1, 2)), line(0.5f, 4));
+    code = min(code, b.i32(numerics::toBits(rounder + info.nanCode)));
     codes = arith::MulIOp::create(b, codes, b.i32(1u << info.bits));
-    codes = arith::AddIOp::create(b, codes, b.toBits(code));
-    surplus = (surplus << info.bits) + numerics::toBits(kRounder);
+    codes = arith::AddIOp::create(b, codes, code);
     signs = LLVM::FshlOp::create(b, signs, b.toBits(x), b.i32(info.bits));
   }
-  codes = arith::SubIOp::create(b, codes, b.i32(surplus));
   signs = arith::AndIOp::create(b, signs, b.i32(repeat(8, info.bits)));
   return arith::OrIOp::create(b, codes, signs);
 }
 
 Value SoftwareCvtEmitter::encodeWord(KernelBuilder &b, ElementFormat format,
                                      ValueRange elements) {
-  if (format == ElementFormat::E2M1)
-    return emitE2M1Codes(b, elements);
   return emitCodes(b, format, elements);
 }
 
@@ -194,6 +197,39 @@ std::pair<Value, Value> SoftwareCvtEmitter::decodeE4M3Pair(KernelBuilder &b,
   Value high = arith::ShRUIOp::create(b, low, b.i32(8));
   Value first = emitDecodeE4M3(b, low);
   return {first, emitDecodeE4M3(b, high)};
+}
+
+/// numerics: `roundToE4M3`.
+CvtEmitter::RoundedPair
+SoftwareCvtEmitter::roundE4M3Pair(KernelBuilder &b, Value low, Value high) {
+  const FormatInfo &info = numerics::getFormatInfo(ElementFormat::E4M3);
+  int shift = getShift(info);
+  float power = numerics::powerOfTwo(shift);
+  auto round = [&](Value x) -> Value {
+    x = arith::MinimumFOp::create(b, x, b.f32(info.maxFinite));
+    Value moved = b.fma(x, b.f32(-power), x);
+    return b.fma(x, b.f32(power), moved);
+  };
+  // The bits of NaN are all set, whose code is the largest.
+  auto getCode = [&](Value rounded) -> Value {
+    Value code = arith::ShRUIOp::create(b, b.toBits(rounded), b.i32(shift));
+    uint32_t rebias = (numerics::kFloatBias - info.bias) << info.mantissaBits;
+    code = arith::SubIOp::create(b, code, b.i32(rebias));
+    return arith::MinUIOp::create(b, code, b.i32(info.nanCode));
+  };
+  Value first = round(low), second = round(high);
+  Value codes = arith::ShLIOp::create(b, getCode(second), b.i32(8));
+  codes = arith::OrIOp::create(b, codes, getCode(first));
+  codes = arith::TruncIOp::create(b, b.getI16Type(), codes);
+  return {codes, first, second};
+}
+
+Value SoftwareCvtEmitter::reduceMagnitudes(KernelBuilder &b, ValueRange pairs) {
+  auto magnitudes =
+      llvm::map_to_vector(pairs, [&](Value pair) { return b.abs(pair); });
+  return reduceInTree(magnitudes, [&](Value lhs, Value rhs) -> Value {
+    return arith::MaximumFOp::create(b, lhs, rhs);
+  });
 }
 
 /// The byte of a value rounded up: the exponent, and one more where the value

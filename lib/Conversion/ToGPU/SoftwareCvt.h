@@ -24,10 +24,19 @@ public:
                              mlir::Value high) override;
   std::pair<mlir::Value, mlir::Value>
   decodeE4M3Pair(KernelBuilder &b, mlir::Value codes) override;
+  RoundedPair roundE4M3Pair(KernelBuilder &b, mlir::Value low,
+                            mlir::Value high) override;
+  mlir::Value reduceMagnitudes(KernelBuilder &b,
+                               mlir::ValueRange pairs) override;
   mlir::Value encodeE8M0RoundUpPair(KernelBuilder &b, mlir::Value low,
                                     mlir::Value high,
                                     numerics::Overflow overflow) override;
 };
+
+/// Eight E2M1 codes with less work for the integer pipe than `encodeWord` of
+/// `SoftwareCvtEmitter`, and where minima have three operands as few
+/// instructions.
+mlir::Value emitE2M1CodesByLines(KernelBuilder &b, mlir::ValueRange elements);
 
 } // namespace blockscale
 
