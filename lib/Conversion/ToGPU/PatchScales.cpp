@@ -217,18 +217,20 @@ void PatchScales::emitRows() {
 // Blocks of one column
 //===----------------------------------------------------------------------===//
 
-/// Blocks of one column as recipes ask for them, none where they do not.
+/// `count` blocks of one column from column `first` on.
 SmallVector<BlockElements> PatchScales::getColumnBlocks(int64_t row,
-                                                        int64_t span) {
-  SmallVector<BlockElements> blocks;
-  if (!numerics::isFourOverSix(spec.recipe))
-    return blocks;
-  SmallVector<SmallVector<Value>> columns(spec.patchColumns);
-  for (int64_t i = row; i < row + span; ++i)
-    for (auto [column, element] : llvm::zip_equal(
-             columns, elements.mapRow(i, [](Value x, int64_t) { return x; })))
-      column.push_back(element);
+                                                        int64_t span,
+                                                        int64_t first,
+                                                        int64_t count) {
+  SmallVector<SmallVector<Value>> columns(count);
+  for (int64_t i = row; i < row + span; ++i) {
+    SmallVector<Value> all =
+        elements.mapRow(i, [](Value x, int64_t) { return x; });
+    for (auto [j, column] : llvm::enumerate(columns))
+      column.push_back(all[first + j]);
+  }
   auto words = VectorType::get({kLeafBlocks}, b.getI32Type());
+  SmallVector<BlockElements> blocks;
   for (ArrayRef<Value> column : columns) {
     SmallVector<Value> vectors;
     for (; !column.empty(); column = column.drop_front(kLeafBlocks))
@@ -239,19 +241,23 @@ SmallVector<BlockElements> PatchScales::getColumnBlocks(int64_t row,
   return blocks;
 }
 
-/// The scales of all columns, each under the global value of its group.
-QuantizeLeaf::Scales
-PatchScales::computeColumns(ArrayRef<Value> amaxes,
-                            ArrayRef<BlockElements> blocks) {
+/// The scales of all columns of rows [row, row + span), each under the global
+/// value of its group.
+QuantizeLeaf::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
+                                                 int64_t row, int64_t span) {
   bool isApart = spec.globalExtent == GlobalExtent::Group && !groups->isOne();
-  int64_t step = isApart ? 1 : kLeafBlocks;
+  // Where a leaf asks for the elements, fewer blocks have them in registers.
+  bool asksForElements = numerics::isFourOverSix(spec.recipe);
+  int64_t step = isApart ? 1 : asksForElements ? 2 : kLeafBlocks;
   QuantizeLeaf::Scales scales;
   for (int64_t j = 0; j < spec.patchColumns; j += step) {
     if (isApart && j > 0)
       leaf = createLeaf(j);
+    SmallVector<BlockElements> blocks;
+    if (asksForElements)
+      blocks = getColumnBlocks(row, span, j, step);
     QuantizeLeaf::Scales part =
-        leaf->computeScales(b, amaxes.slice(j, step),
-                            blocks.empty() ? blocks : blocks.slice(j, step));
+        leaf->computeScales(b, amaxes.slice(j, step), blocks);
     llvm::append_range(scales.factors, part.factors);
     if (j % 2 == 0) {
       llvm::append_range(scales.pairs, part.pairs);
@@ -273,8 +279,8 @@ void PatchScales::emitColumns() {
         elements.computeColumnAmaxes(row * span, (row + 1) * span);
     for (int64_t mask = 1; mask < sharing; mask *= 2)
       elements.exchangeColumnAmaxes(amaxes, mask * spec.getLaneColumns());
-    QuantizeLeaf::Scales scales = computeColumns(
-        elements.extractColumns(amaxes), getColumnBlocks(row * span, span));
+    QuantizeLeaf::Scales scales =
+        computeColumns(elements.extractColumns(amaxes), row * span, span);
     keepCovered(scales.pairs);
     Value exists = position.hasRow(b, row * span);
     emitInFirst(b, position.laneRow, sharing, [&] {

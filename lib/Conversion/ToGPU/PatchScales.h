@@ -31,9 +31,10 @@ private:
   void emitColumns();
   void emitTiles();
 
-  llvm::SmallVector<BlockElements> getColumnBlocks(int64_t row, int64_t span);
+  llvm::SmallVector<BlockElements>
+  getColumnBlocks(int64_t row, int64_t span, int64_t first, int64_t count);
   QuantizeLeaf::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
-                                      llvm::ArrayRef<BlockElements> blocks);
+                                      int64_t row, int64_t span);
   std::unique_ptr<QuantizeLeaf> createLeaf(int64_t column);
   mlir::Value loadGlobal(int64_t column);
   mlir::Value keepIf(mlir::Value condition, mlir::Value pair);
