@@ -102,8 +102,9 @@ def mxfp8_columns(shape, block, bar=None):
     return Case(name, text, shape, bar, group=f"MXFP8 {block[0]}x{block[1]} rceil")
 
 
-def rows_and_columns(shape, bits):
-    """Both from one read of x, the columns transposed, all scales swizzled."""
+def rows_and_columns(shape, bits, transforms=False):
+    """Both from one read of x, the columns transposed, all scales swizzled. `transforms`:
+    the columns after a random Hadamard transform."""
     m, k = shape
     data, scale, side = (("f4E2M1FN", "f8E4M3FN", 16) if bits == 4 else
                          ("f8E4M3FN", "f8E8M0FNU", 32))
@@ -115,13 +116,16 @@ def rows_and_columns(shape, bits):
     x = f"tensor<{m}x{k}xbf16>"
     text = (f"(%x: {x}{given}) -> ({result}) {{\n"
             f"  %q, %s = blockscale.quantize %x block [1, {side}] {operand} : {x} -> {types[0]}\n"
-            f"  %p, %t = blockscale.quantize %x block [{side}, 1] transposed {operand}\n"
+            + (f"  %h = blockscale.hadamard %x dim 0 : {x}\n" if transforms else "") +
+            f"  %p, %t = blockscale.quantize {'%h' if transforms else '%x'} "
+            f"block [{side}, 1] transposed {operand}\n"
             f"      : {x} -> {types[1]}\n"
             f"  return %q, %s, %p, %t : {result}\n}}\n")
     name = "nvfp4" if bits == 4 else "mxfp8"
-    return Case(f"{name}_rows_and_columns_{m}x{k}", text, shape, results=4,
+    columns = "transformed_columns" if transforms else "columns"
+    return Case(f"{name}_rows_and_{columns}_{m}x{k}", text, shape, results=4,
                 scalar=2.0**-6 if bits == 4 else None,
-                group=f"{name.upper()} rows and columns, swizzled")
+                group=f"{name.upper()} rows and {columns.replace('_', ' ')}, swizzled")
 
 
 def scale_sweep(shape, weights=False, bar=None):
@@ -152,5 +156,6 @@ CASES = (
     + [make(shape, bar=0.8) for make in (mxfp8_rows, nvfp4_rows) for shape in SMALL]
     + [make(shape) for make in (mxfp8_rows, nvfp4_rows) for shape in OTHERS]
     + [rows_and_columns(shape, bits) for bits in (8, 4) for shape in LARGE]
+    + [rows_and_columns(shape, 4, transforms=True) for shape in LARGE + OTHERS]
     + [scale_sweep((8192, 4096)), scale_sweep((8192, 4096), weights=True, bar=SWEEP_BAR)]
 )
