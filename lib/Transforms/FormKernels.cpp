@@ -34,11 +34,12 @@ static Value createDestination(OpBuilder &builder, OpResult result,
                                  type.getEncoding());
 }
 
-/// Whether only ops of `ops` need `value`, and others its sizes.
+/// Whether ops of `ops` need `value`, and others its sizes at most.
 static bool isInternal(Value value, ArrayRef<Operation *> ops) {
-  return !value.use_empty() &&
+  auto isInOps = [&](Operation *user) { return llvm::is_contained(ops, user); };
+  return llvm::any_of(value.getUsers(), isInOps) &&
          llvm::all_of(value.getUsers(), [&](Operation *user) {
-           return llvm::is_contained(ops, user) || isa<tensor::DimOp>(user);
+           return isInOps(user) || isa<tensor::DimOp>(user);
          });
 }
 

@@ -67,3 +67,14 @@ func.func @others(%x: tensor<4x64xf32>, %o: tensor<f32>) -> (tensor<4x64xf32>, t
   } -> tensor<f32>
   return %n, %a : tensor<4x64xf32>, tensor<f32>
 }
+
+// Sizes of a result that nothing else needs are those of the kernel's.
+// CHECK-LABEL: func.func @size_only
+// CHECK: %[[R:.+]]:2 = blockscale.kernel
+// CHECK: tensor.dim %[[R]]#0, %c0
+func.func @size_only(%x: tensor<?x64xbf16>) -> index {
+  %q, %s = blockscale.quantize %x block [1, 32] : tensor<?x64xbf16> -> tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %q, %c0 : tensor<?x64xf8E4M3FN>
+  return %m : index
+}

@@ -1,30 +1,59 @@
 // RUN: blockscale-opt %s --pass-pipeline="builtin.module(blockscale-lower-kernels-to-gpu,gpu.module(convert-scf-to-cf,convert-gpu-to-nvvm,convert-nvvm-to-llvm,reconcile-unrealized-casts),gpu-module-to-binary{format=isa})" \
 // RUN:   | sed 's/\\0A/\n/g' > %t.ptx
 // RUN: FileCheck %s < %t.ptx
-// RUN: FileCheck %s --check-prefix=EXACT < %t.ptx
+// RUN: FileCheck %s --check-prefix=EXACT --implicit-check-not=div.full --implicit-check-not=div.approx --implicit-check-not=.ftz < %t.ptx
+// RUN: FileCheck %s --check-prefix=SHORT < %t.ptx
 
 // The PTX text inside the gpu.binary, one line each.
 
-// Every division is IEEE's, or refines the approximate reciprocal of a block's scale,
-// which is normal; elsewhere subnormals are kept.
-// EXACT-NOT: div.full
-// EXACT-NOT: div.approx
-// EXACT-COUNT-4: rcp.approx.ftz.f32
-// EXACT-NOT: .ftz
+// Every division is IEEE's, or refines an approximate reciprocal: in f32 of a usual
+// global scale and of blocks' scales, in f64 of any value of f32. All of them are
+// normal there; elsewhere subnormals are kept.
+// EXACT: rcp.approx.ftz.f32
+// EXACT: rcp.approx.ftz.f32
+// EXACT: rcp.approx.ftz.f32
+// EXACT: rcp.approx.ftz.f32
+// EXACT: rcp.approx.ftz.f32
+// EXACT: rcp.approx.ftz.f64
+// EXACT: rcp.approx.ftz.f64
+// EXACT: rcp.approx.ftz.f64
 
 // CHECK: .target sm_100a
 
-// NVFP4 of bf16: 32 bytes an access, amax that keeps NaN, packed products.
+// NVFP4 of bf16: 32 bytes an access, amax that keeps NaN, packed products. With a
+// usual global scale, the four blocks' scales are straight code; with another one,
+// the four share one loop, which stays one. Neither has a division.
+// SHORT-LABEL: .visible .entry quantize_e2m1_torchao_bf16_k64_scaled(
+// SHORT-NOT: {{div\.|rcp\.rn|nounroll}}
+// SHORT: nounroll
+// SHORT-NOT: {{div\.|rcp\.rn|nounroll}}
+// SHORT-LABEL: .visible .entry quantize_e4m3_rceil_bf16_k64(
 // CHECK-LABEL: .visible .entry quantize_e2m1_torchao_bf16_k64_scaled(
 // CHECK: .reqntid 128, 1, 1
 // CHECK-COUNT-4: ld.global.{{v4.b64|v8.b32}}
-// CHECK: div.rn.f32
-// CHECK: max.NaN.bf16x2
-// CHECK: max.NaN.f32
+// CHECK-COUNT-32: max.NaN.xorsign.abs.bf16x2
+// CHECK: rcp.approx.ftz.f32
 // CHECK: fma.rn.f32
+// CHECK: min.NaN.f32
+// CHECK: max.NaN.f32
 // CHECK: cvt.rn.satfinite.e4m3x2.f32
 // CHECK: cvt.rn.f16x2.e4m3x2
-// CHECK: rcp.approx.ftz.f32
+// CHECK-COUNT-2: rcp.approx.ftz.f32
+// CHECK: cvt.rn.satfinite.e4m3x2.f32
+// CHECK: cvt.rn.f16x2.e4m3x2
+// CHECK-COUNT-2: rcp.approx.ftz.f32
+// CHECK: rcp.approx.ftz.f64
+// CHECK: mov.b32 {{.*}}, 4;
+// CHECK: {{^}}[[LOOP:\$L__BB[0-9]+_[0-9]+]]:
+// CHECK: mul.rn.f64 {{.*}}, 0d3FC5555555555555;
+// CHECK: rcp.approx.ftz.f64
+// CHECK: max.NaN.f32
+// CHECK: cvt.rn.satfinite.e4m3x2.f32
+// CHECK: cvt.rn.f16x2.e4m3x2
+// CHECK: .pragma {{.*}}nounroll{{.*}}; sub.u32
+// CHECK: rcp.approx.ftz.f64
+// CHECK-NOT: {{rcp|cvt.rn.satfinite}}
+// CHECK: bra {{.*}}[[LOOP]];
 // CHECK: mul.rn.f32x2
 // CHECK-COUNT-32: cvt.rn.satfinite.e2m1x2.f32
 // CHECK: st.global.{{v4.b64|v8.b32}}

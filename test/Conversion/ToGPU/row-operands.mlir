@@ -5,14 +5,27 @@
 // What the kernels of rows do under operands, recipes and sizes that few have.
 
 // Codes of 6 bits have a byte each. Arithmetic clears what is above them, and moves
-// signs from the tops of bytes.
+// signs from the tops of bytes. There is no NaN: minima with the largest value, 7.5,
+// make it that, and every code keeps its sign.
 // CHECK-LABEL: gpu.func @quantize_e2m3_rceil_bf16_k32(
 // CHECK-COUNT-16: nvvm.convert.f32x2.to.f6x2 {{.+}} : i16(f6E2M3FN)
 // CHECK: gpu.return
 // SM80-LABEL: gpu.func @quantize_e2m3_rceil_bf16_k32_sm80(
-// SM80: %[[CLEAR:.+]] = arith.andi %{{.+}}, %c1061109567_i32 : i32
-// SM80: %[[SIGNS:.+]] = arith.shrui %{{.+}}, %c2_i32 : i32
-// SM80: %[[NAN:.+]] = arith.ori %[[CLEAR]], %c-538976289_i32 : i32
+// SM80: %[[LARGEST:.+]] = arith.constant 7.500000e+00 : f32
+// SM80-NOT: arith.minimumf
+// SM80: arith.trunci %{{.+}} : i32 to i16
+// SM80-NOT: arith.minimumf
+// SM80: %[[MAGNITUDE:.+]] = llvm.call_intrinsic "llvm.fabs"(%{{.+}}) : (f32) -> f32
+// SM80: llvm.call_intrinsic "llvm.minnum"(%[[MAGNITUDE]], %[[LARGEST]])
+// SM80-COUNT-3: llvm.intr.fshr
+// SM80: %[[CODES:.+]] = llvm.intr.fshr
+// SM80-COUNT-3: llvm.intr.fshl
+// SM80: %[[TOPS:.+]] = llvm.intr.fshl
+// SM80-NEXT: %[[CLEAR:.+]] = arith.andi %[[CODES]], %c1061109567_i32 : i32
+// SM80-NEXT: %[[MOVED:.+]] = arith.shrui %[[TOPS]], %c2_i32 : i32
+// SM80-NEXT: %[[SIGNS:.+]] = arith.andi %[[MOVED]], %c538976288_i32 : i32
+// SM80-NEXT: %[[MAGNITUDES:.+]] = arith.andi %[[CLEAR]], %c-538976289_i32 : i32
+// SM80-NEXT: arith.ori %[[MAGNITUDES]], %[[SIGNS]] : i32
 func.func @e2m3(%x: memref<?x32xbf16>, %q: memref<?x32xi8>, %s: memref<?x1xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x32xi8>, memref<?x1xf8E8M0FNU>) {
   ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf6E2M3FN>, %ls: tensor<?x1xf8E8M0FNU>):
@@ -78,7 +91,8 @@ func.func @rng(%x: memref<?x32xf32>, %r: memref<2xi64>, %q: memref<?x16xi8>, %s:
 }
 
 // The group of a row is the first that ends behind it; without one the row gets
-// zeros. There is a global value for each group.
+// zeros, and nothing of it is loaded. There is a global value for each group. Codes
+// are stored in one place.
 // CHECK-LABEL: gpu.func @quantize_e2m1_te_f32_k32_amax_each_group_row_groups(
 // CHECK-SAME: %[[G:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 4 : i64}, %[[OFFSETS:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{[a-z0-9]+}}: i64, %[[COUNT:[a-z0-9]+]]: i64)
 // CHECK: %[[COUNTINDEX:.+]] = arith.index_cast %[[COUNT]] : i64 to index
@@ -92,11 +106,24 @@ func.func @rng(%x: memref<?x32xf32>, %r: memref<2xi64>, %q: memref<?x16xi8>, %s:
 // CHECK:   %[[FIRST:.+]] = arith.minui %[[BEFORE]], %[[HERE]] : i64
 // CHECK:   scf.yield %[[FIRST]] : i64
 // CHECK: %[[COVERED:.+]] = arith.cmpi ult, %[[FOUND]], %[[COUNT]] : i64
-// CHECK: scf.if %[[COVERED]] {
-// CHECK:   llvm.getelementptr %[[G]][%[[FOUND]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
-// CHECK: } else {
-// CHECK:   llvm.store %{{.+}}, %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
-// CHECK:   llvm.store %c0_i16, %{{.+}} {alignment = 2 : i64} : i16, !llvm.ptr<1>
+// CHECK-NEXT: %[[CODES:.+]]:5 = scf.if %[[COVERED]] -> (i32, i32, i32, i32, i16) {
+// CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
+// CHECK:   %[[GP:.+]] = llvm.getelementptr %[[G]][%[[FOUND]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+// CHECK:   llvm.load %[[GP]] {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+// CHECK:   %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 {{.+}} : i16(f8E4M3FN)
+// CHECK-NOT: llvm.store
+// CHECK:   scf.yield %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %[[PAIR]] : i32, i32, i32, i32, i16
+// CHECK-NEXT: } else {
+// CHECK-NEXT: scf.yield %c0_i32, %c0_i32, %c0_i32, %c0_i32, %c0_i16 : i32, i32, i32, i32, i16
+// CHECK-NEXT: }
+// CHECK-NOT: llvm.load
+// CHECK: %[[W0:.+]] = llvm.insertelement %[[CODES]]#0, %{{.+}}[%c0_i32
+// CHECK: %[[W1:.+]] = llvm.insertelement %[[CODES]]#1, %[[W0]][%c1_i32
+// CHECK: %[[W2:.+]] = llvm.insertelement %[[CODES]]#2, %[[W1]][%c2_i32
+// CHECK: %[[W3:.+]] = llvm.insertelement %[[CODES]]#3, %[[W2]][%c3_i32
+// CHECK: llvm.store %[[W3]], %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+// CHECK: llvm.store %[[CODES]]#4, %{{.+}} {alignment = 2 : i64} : i16, !llvm.ptr<1>
+// CHECK-NOT: llvm.store
 // CHECK: gpu.return
 func.func @groups(%x: memref<?x32xf32>, %a: memref<?xf32>, %o: memref<?xi32>, %q: memref<?x16xi8>, %s: memref<?x2xf8E4M3FN>) {
   blockscale.kernel ins(%x, %a, %o : memref<?x32xf32>, memref<?xf32>, memref<?xi32>) outs(%q, %s : memref<?x16xi8>, memref<?x2xf8E4M3FN>) {
@@ -107,18 +134,30 @@ func.func @groups(%x: memref<?x32xf32>, %a: memref<?xf32>, %o: memref<?xi32>, %q
   return
 }
 
-// Blocks have groups of their own, that of their last element.
+// Blocks have groups of their own, that of their last element. Where the first has
+// none the second has none either, and nothing is loaded; codes are stored in one place.
 // CHECK-LABEL: gpu.func @quantize_e2m1_te_f32_k32_column_groups(
 // CHECK-SAME: %[[COUNT:[a-z0-9]+]]: i64) kernel
 // CHECK: %[[FOUND:.+]]:2 = scf.for {{.+}} -> (i64, i64) {
 // CHECK:   arith.cmpi sgt, %{{.+}}, %c15_i64 : i64
 // CHECK:   arith.cmpi sgt, %{{.+}}, %c31_i64 : i64
 // CHECK: %[[FIRST:.+]] = arith.cmpi ult, %[[FOUND]]#0, %[[COUNT]] : i64
-// CHECK: scf.if %[[FIRST]] {
+// CHECK-NEXT: %[[CODES:.+]]:5 = scf.if %[[FIRST]] -> (i32, i32, i32, i32, i16) {
+// CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
+// CHECK-NOT: llvm.store
 // CHECK:   %[[SECOND:.+]] = arith.cmpi ult, %[[FOUND]]#1, %[[COUNT]] : i64
-// CHECK-COUNT-2: arith.select %[[SECOND]], %{{.+}}, %c0_i32 : i32
-// CHECK:   %[[LOW:.+]] = arith.andi %[[PAIR:.+]], %c255_i16 : i16
-// CHECK:   arith.select %[[SECOND]], %[[PAIR]], %[[LOW]] : i16
+// CHECK:   %[[W2:.+]] = arith.select %[[SECOND]], %{{.+}}, %c0_i32 : i32
+// CHECK:   %[[W3:.+]] = arith.select %[[SECOND]], %{{.+}}, %c0_i32 : i32
+// CHECK:   %[[LOW:.+]] = arith.andi %[[BOTH:.+]], %c255_i16 : i16
+// CHECK:   %[[PAIR:.+]] = arith.select %[[SECOND]], %[[BOTH]], %[[LOW]] : i16
+// CHECK:   scf.yield %{{.+}}, %{{.+}}, %[[W2]], %[[W3]], %[[PAIR]] : i32, i32, i32, i32, i16
+// CHECK-NEXT: } else {
+// CHECK-NEXT: scf.yield %c0_i32, %c0_i32, %c0_i32, %c0_i32, %c0_i16 : i32, i32, i32, i32, i16
+// CHECK-NEXT: }
+// CHECK-NOT: llvm.load
+// CHECK: llvm.store %{{.+}}, %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+// CHECK: llvm.store %[[CODES]]#4, %{{.+}} {alignment = 2 : i64} : i16, !llvm.ptr<1>
+// CHECK-NOT: llvm.store
 // CHECK: gpu.return
 func.func @column_groups(%x: memref<?x32xf32>, %o: memref<?xi32>, %q: memref<?x16xi8>, %s: memref<?x2xf8E4M3FN>) {
   blockscale.kernel ins(%x, %o : memref<?x32xf32>, memref<?xi32>) outs(%q, %s : memref<?x16xi8>, memref<?x2xf8E4M3FN>) {

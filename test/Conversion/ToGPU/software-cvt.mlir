@@ -4,22 +4,45 @@
 
 // Conversions of chips without their cvt. Loads are of 16 bytes.
 
-// E2M1: the least of 2 |x|, |x| + 2 and |x| / 2 + 4, rounded by sums with 1.5 * 2^23,
-// whose bits are subtracted from those of eight sums at once. NaN is 6, as large |x|.
-// Signs are shifted together.
+// E2M1 on sm_80: with p the power of two of |x|, at least 1, the sum of |x| and
+// (2^22 + 3) p is rounded to codes, to which the exponent above them adds those below
+// p. NaN is 6, as large |x|. Codes and signs are shifted together.
+// From sm_89 on: the least of 2 |x|, |x| + 2 and |x| / 2 + 4, rounded by sums with
+// 1.5 * 2^23, and of 7, found among the bits of sums, where NaN is above. One element
+// is added to another rounder, so that the bits of eight rounders make 0.
 // CHECK-LABEL: gpu.func @quantize_e2m1_rceil_bf16_k32_sm
-// CHECK-DAG: %[[SIX:.+]] = arith.constant 6.000000e+00 : f32
-// CHECK-DAG: %[[TWO:.+]] = arith.constant 2.000000e+00 : f32
-// CHECK-DAG: %[[HALF:.+]] = arith.constant 5.000000e-01 : f32
-// CHECK-DAG: %[[ROUND:.+]] = arith.constant 0x4B400000 : f32
-// CHECK-DAG: %[[ROUND2:.+]] = arith.constant 0x4B400002 : f32
-// CHECK-DAG: %[[ROUND4:.+]] = arith.constant 0x4B400004 : f32
 // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0 : i32
 // CHECK-DAG: %[[FOUR:.+]] = arith.constant 4 : i32
-// CHECK-DAG: %[[SIXTEEN:.+]] = arith.constant 16 : i32
-// CHECK-DAG: %[[SURPLUS:.+]] = arith.constant 1061158912 : i32
 // CHECK-DAG: %[[TOPBITS:.+]] = arith.constant -2004318072 : i32
+// SM80-DAG: %[[SIX:.+]] = arith.constant 6.000000e+00 : f32
+// SM80-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
+// SM80-DAG: %[[INFINITY:.+]] = arith.constant 2139095040 : i32
+// SM80-DAG: %[[ANCHOR:.+]] = arith.constant 0x4A800006 : f32
+// SM80-DAG: %[[OTHERBITS:.+]] = arith.constant 2004318071 : i32
+// FP8-DAG: %[[TWO:.+]] = arith.constant 2.000000e+00 : f32
+// FP8-DAG: %[[HALF:.+]] = arith.constant 5.000000e-01 : f32
+// FP8-DAG: %[[ROUND:.+]] = arith.constant 0x4B400000 : f32
+// FP8-DAG: %[[ROUND2:.+]] = arith.constant 0x4B400002 : f32
+// FP8-DAG: %[[ROUND4:.+]] = arith.constant 0x4B400004 : f32
+// FP8-DAG: %[[SEVEN:.+]] = arith.constant 1262485511 : i32
+// FP8-DAG: %[[OTHER:.+]] = arith.constant 0x4B400C0C : f32
+// FP8-DAG: %[[OTHER2:.+]] = arith.constant 0x4B400C0E : f32
+// FP8-DAG: %[[OTHER4:.+]] = arith.constant 1.258600e+07 : f32
+// FP8-DAG: %[[OTHER7:.+]] = arith.constant 1262488595 : i32
+// FP8-DAG: %[[SIXTEEN:.+]] = arith.constant 16 : i32
 // CHECK: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// The amax: sm_80 takes magnitudes before it compares them, also of the last pair.
+// FP8-COUNT-15: llvm.call_intrinsic "llvm.nvvm.fmax.nan.xorsign.abs.bf16x2"
+// FP8: %[[TURNED:.+]] = llvm.shufflevector %[[LAST:.+]], %[[LAST]] [1, 0] : vector<2xbf16>
+// FP8: %[[BOTH:.+]] = llvm.call_intrinsic "llvm.nvvm.fmax.nan.xorsign.abs.bf16x2"(%[[LAST]], %[[TURNED]])
+// SM80-COUNT-16: llvm.call_intrinsic "llvm.fabs"(%{{.+}}) : (vector<2xbf16>) -> vector<2xbf16>
+// SM80-COUNT-15: arith.maximumf %{{.+}}, %{{.+}} : vector<2xbf16>
+// SM80: %[[TURNED:.+]] = llvm.shufflevector %[[LAST:.+]], %[[LAST]] [1, 0] : vector<2xbf16>
+// SM80: %[[FIRST:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[LAST]])
+// SM80: %[[SECOND:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[TURNED]])
+// SM80: %[[BOTH:.+]] = arith.maximumf %[[FIRST]], %[[SECOND]] : vector<2xbf16>
+// CHECK: %[[PAIR:.+]] = llvm.bitcast %[[BOTH]] : vector<2xbf16> to i32
+// CHECK: arith.andi %[[PAIR]], %c2147418112_i32 : i32
 // The byte of rceil: the exponent of |x| + (2^23 - 1), of subnormals 2^22 - 1.
 // CHECK: %[[ISSMALL:.+]] = arith.cmpi ult, %[[X:.+]], %c8388608_i32 : i32
 // CHECK: %[[UP:.+]] = arith.select %[[ISSMALL]], %c4194303_i32, %c8388607_i32 : i32
@@ -27,33 +50,75 @@
 // CHECK: %[[BYTE:.+]] = arith.shrui %[[SUM]], %c23_i32 : i32
 // CHECK: arith.minui %[[BYTE]], %c255_i32 : i32
 // CHECK: arith.trunci %{{.+}} : i32 to i16
+// The first element is the lowest.
+// SM80: %[[A0:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E0:.+]]) : (f32) -> f32
+// SM80: %[[M0:.+]] = llvm.call_intrinsic "llvm.minnum"(%[[A0]], %[[SIX]])
+// SM80: %[[LEAST:.+]] = llvm.call_intrinsic "llvm.maxnum"(%[[M0]], %[[ONE]])
+// SM80: %[[LEASTBITS:.+]] = llvm.bitcast %[[LEAST]] : f32 to i32
+// SM80: %[[POWERBITS:.+]] = arith.andi %[[LEASTBITS]], %[[INFINITY]] : i32
+// SM80: %[[POWER:.+]] = llvm.bitcast %[[POWERBITS]] : i32 to f32
+// SM80: %[[ANCHORED:.+]] = arith.mulf %[[POWER]], %[[ANCHOR]] fastmath<contract> : f32
+// SM80: %[[ROUNDED:.+]] = arith.addf %[[ANCHORED]], %[[M0]] fastmath<contract> : f32
+// SM80: %[[R0:.+]] = llvm.bitcast %[[ROUNDED]] : f32 to i32
+// SM80: %[[BELOW:.+]] = arith.shrui %[[R0]], %c22_i32 : i32
+// SM80: %[[C0:.+]] = arith.addi %[[R0]], %[[BELOW]] : i32
+// SM80: %[[H0:.+]] = llvm.intr.fshr(%[[C0]], %[[ZERO]], %[[FOUR]])
+// SM80: llvm.call_intrinsic "llvm.fabs"(%[[E1:.+]]) : (f32) -> f32
+// SM80: llvm.intr.fshr(%{{.+}}, %[[H0]], %[[FOUR]])
+// SM80-COUNT-5: llvm.intr.fshr(
+// SM80: %[[CODES:.+]] = llvm.intr.fshr(
+// SM80: %[[B7:.+]] = llvm.bitcast %{{.+}} : f32 to i32
+// SM80: %[[S7:.+]] = llvm.intr.fshl(%[[ZERO]], %[[B7]], %[[FOUR]])
+// SM80-COUNT-5: llvm.intr.fshl(
+// SM80: %[[B1:.+]] = llvm.bitcast %[[E1]] : f32 to i32
+// SM80: %[[S1:.+]] = llvm.intr.fshl(%{{.+}}, %[[B1]], %[[FOUR]])
+// SM80: %[[B0:.+]] = llvm.bitcast %[[E0]] : f32 to i32
+// SM80: %[[SIGNS:.+]] = llvm.intr.fshl(%[[S1]], %[[B0]], %[[FOUR]])
+// SM80: %[[MASKED:.+]] = arith.andi %[[SIGNS]], %[[TOPBITS]] : i32
+// SM80: %[[MAGNITUDES:.+]] = arith.andi %[[CODES]], %[[OTHERBITS]] : i32
+// SM80: arith.ori %[[MAGNITUDES]], %[[MASKED]] : i32
 // The last element is the highest.
-// CHECK: %[[A7:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E7:.+]]) : (f32) -> f32
-// CHECK: %[[M7:.+]] = llvm.call_intrinsic "llvm.minnum"(%[[A7]], %[[SIX]])
-// CHECK: %[[DOUBLE:.+]] = arith.mulf %[[M7]], %[[TWO]] fastmath<contract> : f32
-// CHECK: %[[LOW:.+]] = arith.addf %[[DOUBLE]], %[[ROUND]] fastmath<contract> : f32
-// CHECK: %[[MIDDLE:.+]] = arith.addf %[[M7]], %[[ROUND2]] fastmath<contract> : f32
-// CHECK: %[[LESS:.+]] = llvm.call_intrinsic "llvm.minnum"(%[[LOW]], %[[MIDDLE]])
-// CHECK: %[[HALVED:.+]] = arith.mulf %[[M7]], %[[HALF]] fastmath<contract> : f32
-// CHECK: %[[HIGH:.+]] = arith.addf %[[HALVED]], %[[ROUND4]] fastmath<contract> : f32
-// CHECK: %[[LEAST:.+]] = llvm.call_intrinsic "llvm.minnum"(%[[LESS]], %[[HIGH]])
-// CHECK: %[[C7:.+]] = llvm.bitcast %[[LEAST]] : f32 to i32
-// CHECK: %[[B7:.+]] = llvm.bitcast %[[E7]] : f32 to i32
-// CHECK: %[[S7:.+]] = llvm.intr.fshl(%[[ZERO]], %[[B7]], %[[FOUR]])
-// CHECK: llvm.call_intrinsic "llvm.fabs"(%[[E6:.+]]) : (f32) -> f32
-// CHECK: %[[SHIFTED:.+]] = arith.muli %[[C7]], %[[SIXTEEN]] : i32
-// CHECK: %[[C6:.+]] = llvm.bitcast %{{.+}} : f32 to i32
-// CHECK: arith.addi %[[SHIFTED]], %[[C6]] : i32
-// CHECK: %[[B6:.+]] = llvm.bitcast %[[E6]] : f32 to i32
-// CHECK: llvm.intr.fshl(%[[S7]], %[[B6]], %[[FOUR]])
-// CHECK-COUNT-5: llvm.intr.fshl(
-// CHECK: %[[SUMS:.+]] = arith.addi %{{.+}}, %{{.+}} : i32
-// CHECK: %[[SIGNS:.+]] = llvm.intr.fshl(
-// CHECK: %[[CODES:.+]] = arith.subi %[[SUMS]], %[[SURPLUS]] : i32
-// CHECK: %[[MASKED:.+]] = arith.andi %[[SIGNS]], %[[TOPBITS]] : i32
-// CHECK: arith.ori %[[CODES]], %[[MASKED]] : i32
+// FP8: %[[A7:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E7:.+]]) : (f32) -> f32
+// FP8: %[[DOUBLE7:.+]] = arith.mulf %[[A7]], %[[TWO]] fastmath<contract> : f32
+// FP8: %[[LOW7:.+]] = arith.addf %[[DOUBLE7]], %[[ROUND]] fastmath<contract> : f32
+// FP8: %[[LOWBITS7:.+]] = llvm.bitcast %[[LOW7]] : f32 to i32
+// FP8: %[[MIDDLE7:.+]] = arith.addf %[[A7]], %[[ROUND2]] fastmath<contract> : f32
+// FP8: %[[MIDDLEBITS7:.+]] = llvm.bitcast %[[MIDDLE7]] : f32 to i32
+// FP8: %[[LESS7:.+]] = arith.minui %[[LOWBITS7]], %[[MIDDLEBITS7]] : i32
+// FP8: %[[HALVED7:.+]] = arith.mulf %[[A7]], %[[HALF]] fastmath<contract> : f32
+// FP8: %[[HIGH7:.+]] = arith.addf %[[HALVED7]], %[[ROUND4]] fastmath<contract> : f32
+// FP8: %[[HIGHBITS7:.+]] = llvm.bitcast %[[HIGH7]] : f32 to i32
+// FP8: %[[LEAST7:.+]] = arith.minui %[[LESS7]], %[[HIGHBITS7]] : i32
+// FP8: %[[C7:.+]] = arith.minui %[[LEAST7]], %[[SEVEN]] : i32
+// FP8: %[[B7:.+]] = llvm.bitcast %[[E7]] : f32 to i32
+// FP8: %[[S7:.+]] = llvm.intr.fshl(%[[ZERO]], %[[B7]], %[[FOUR]])
+// FP8: llvm.call_intrinsic "llvm.fabs"(%[[E6:.+]]) : (f32) -> f32
+// FP8: %[[C6:.+]] = arith.minui %{{.+}}, %[[SEVEN]] : i32
+// FP8: %[[SHIFTED:.+]] = arith.muli %[[C7]], %[[SIXTEEN]] : i32
+// FP8: arith.addi %[[SHIFTED]], %[[C6]] : i32
+// FP8: %[[B6:.+]] = llvm.bitcast %[[E6]] : f32 to i32
+// FP8: llvm.intr.fshl(%[[S7]], %[[B6]], %[[FOUR]])
+// The sixth has the other rounder.
+// FP8: %[[A5:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E5:.+]]) : (f32) -> f32
+// FP8: %[[DOUBLE5:.+]] = arith.mulf %[[A5]], %[[TWO]] fastmath<contract> : f32
+// FP8: %[[LOW5:.+]] = arith.addf %[[DOUBLE5]], %[[OTHER]] fastmath<contract> : f32
+// FP8: %[[LOWBITS5:.+]] = llvm.bitcast %[[LOW5]] : f32 to i32
+// FP8: %[[MIDDLE5:.+]] = arith.addf %[[A5]], %[[OTHER2]] fastmath<contract> : f32
+// FP8: %[[MIDDLEBITS5:.+]] = llvm.bitcast %[[MIDDLE5]] : f32 to i32
+// FP8: %[[LESS5:.+]] = arith.minui %[[LOWBITS5]], %[[MIDDLEBITS5]] : i32
+// FP8: %[[HALVED5:.+]] = arith.mulf %[[A5]], %[[HALF]] fastmath<contract> : f32
+// FP8: %[[HIGH5:.+]] = arith.addf %[[HALVED5]], %[[OTHER4]] fastmath<contract> : f32
+// FP8: %[[HIGHBITS5:.+]] = llvm.bitcast %[[HIGH5]] : f32 to i32
+// FP8: %[[LEAST5:.+]] = arith.minui %[[LESS5]], %[[HIGHBITS5]] : i32
+// FP8: %[[C5:.+]] = arith.minui %[[LEAST5]], %[[OTHER7]] : i32
+// FP8-COUNT-5: llvm.intr.fshl(
+// FP8: %[[CODES:.+]] = arith.addi %{{.+}}, %{{.+}} : i32
+// FP8: %[[SIGNS:.+]] = llvm.intr.fshl(
+// FP8: %[[MASKED:.+]] = arith.andi %[[SIGNS]], %[[TOPBITS]] : i32
+// FP8: arith.ori %[[CODES]], %[[MASKED]] : i32
 // The other three words.
-// CHECK-COUNT-3: arith.subi %{{.+}}, %[[SURPLUS]] : i32
+// CHECK-COUNT-3: arith.andi %{{.+}}, %[[TOPBITS]] : i32
+// CHECK-NOT: %[[TOPBITS]]
 // CHECK-NOT: arith.subi
 // CHECK: gpu.return
 func.func @e2m1(%x: memref<?x32xbf16>, %q: memref<?x16xi8>, %s: memref<?x1xf8E8M0FNU>) {
@@ -65,7 +130,8 @@ func.func @e2m1(%x: memref<?x32xbf16>, %q: memref<?x16xi8>, %s: memref<?x1xf8E8M
   return
 }
 
-// E4M3: the power is at least 2^-6, the anchor 2^20 + 19. From sm_89 on it is cvt.
+// E4M3: the power is at least 2^-6, the anchor 2^20 + 19. NaN stays. From sm_89 on it
+// is cvt.
 // CHECK-LABEL: gpu.func @quantize_e4m3_floor_bf16_k32_sm
 // SM80-DAG: %[[LARGEST:.+]] = arith.constant 4.480000e+02 : f32
 // SM80-DAG: %[[SMALLEST:.+]] = arith.constant 1.562500e-02 : f32
@@ -85,8 +151,43 @@ func.func @e4m3(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1
   return
 }
 
-// The E4M3 scale comes back as its magnitude at the place of f32's, times 2^120.
+// torchao's scale is not below 2^-6: a sum with 2^20 times it rounds it to E4M3, and is
+// both what elements are divided by and, shifted and biased anew, the byte. NaN has all
+// bits set, and the largest code.
 // CHECK-LABEL: gpu.func @quantize_e2m1_torchao_bf16_k16_sm
+// SM80-DAG: %[[POWER:.+]] = arith.constant 0x49800000 : f32
+// SM80-DAG: %[[MINUS:.+]] = arith.constant 0xC9800000 : f32
+// SM80-DAG: %[[LARGEST:.+]] = arith.constant 4.480000e+02 : f32
+// SM80-DAG: %[[FLOOR:.+]] = arith.constant 1.562500e-02 : f32
+// SM80: %[[SCALE:.+]] = arith.maximumf %{{.+}}, %[[FLOOR]] : f32
+// SM80: %[[LIMITED:.+]] = arith.minimumf %[[SCALE]], %[[LARGEST]] : f32
+// SM80: %[[MOVED:.+]] = llvm.intr.fma(%[[LIMITED]], %[[MINUS]], %[[LIMITED]])
+// SM80: %[[ROUNDED:.+]] = llvm.intr.fma(%[[LIMITED]], %[[POWER]], %[[MOVED]])
+// SM80: %[[BITS:.+]] = llvm.bitcast %[[ROUNDED]] : f32 to i32
+// SM80: %[[TOP:.+]] = arith.shrui %[[BITS]], %c20_i32 : i32
+// SM80: %[[CODE:.+]] = arith.subi %[[TOP]], %c960_i32 : i32
+// SM80: %[[BYTE:.+]] = arith.minui %[[CODE]], %c127_i32 : i32
+// SM80: %[[UPPER:.+]] = arith.shli %[[BYTE]], %c8_i32 : i32
+// SM80: %[[BOTH:.+]] = arith.ori %[[UPPER]], %[[BYTE]] : i32
+// SM80: %[[CODES:.+]] = arith.trunci %[[BOTH]] : i32 to i16
+// SM80: nvvm.rcp.approx.ftz.f %[[ROUNDED]] : f32
+// FP8: %[[CODES:.+]] = nvvm.convert.f32x2.to.f8x2 %[[SCALE:.+]], %[[SCALE]] {{.+}} : i16(f8E4M3FN)
+// FP8: %[[FIELDS:.+]] = llvm.bitcast %[[CODES]] : i16 to vector<2xi8>
+// FP8: nvvm.convert.f8x2.to.f16x2 %[[FIELDS]]
+// The byte of the missing second block is 0.
+// CHECK: arith.andi %[[CODES]], %c255_i16 : i16
+// CHECK: gpu.return
+func.func @scale(%x: memref<?x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+  blockscale.kernel ins(%x : memref<?x16xbf16>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  return
+}
+
+// Other scales may be below it: the E4M3 byte comes back as its magnitude at the place of f32's, times 2^120.
+// CHECK-LABEL: gpu.func @quantize_e2m1_te_bf16_k16_sm
 // SM80-DAG: %[[REBIAS:.+]] = arith.constant 1.32922{{.+}}E+36 : f32
 // SM80: %[[MAGNITUDE:.+]] = arith.andi %{{.+}}, %c127_i32 : i32
 // SM80: %[[SIGN:.+]] = arith.andi %{{.+}}, %c128_i32 : i32
@@ -100,10 +201,10 @@ func.func @e4m3(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1
 // FP8: nvvm.convert.f32x2.to.f8x2 {{.+}} : i16(f8E4M3FN)
 // FP8: nvvm.convert.f8x2.to.f16x2
 // CHECK: gpu.return
-func.func @scale(%x: memref<?x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+func.func @decoded(%x: memref<?x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
   blockscale.kernel ins(%x : memref<?x16xbf16>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
   ^bb0(%lx: tensor<?x16xbf16>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
-    %0, %1 = blockscale.quantize %lx block [1, 16] : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe te : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
     blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
   }
   return

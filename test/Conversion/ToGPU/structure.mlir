@@ -39,7 +39,8 @@ func.func @linear(%x: memref<?x384xbf16>, %q: memref<?x384xf8E4M3FN>, %s: memref
 // Swizzled scales, 24 chunks of 2 blocks: three warps have the rows 0, 32, 64 and 96
 // behind the first of a line, eight neighbouring chunks of each. A group is four lines
 // in three thread blocks. Tiles have 32 lines and 128 rows, so a row is its line, three
-// times the lines of the tiles before, and 32 for each run of eight lanes.
+// times the lines of the tiles before, and 32 for each run of eight lanes. Scales are
+// stored in one place, those of padding as zeros.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k1536_swizzled(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {{.+}}, %{{.+}}: !llvm.ptr<1> {{.+}}, %[[ROWS:[a-z0-9]+]]: i64)
 // CHECK: %[[TX:.+]] = gpu.thread_id x upper_bound 128
@@ -68,8 +69,10 @@ func.func @linear(%x: memref<?x384xbf16>, %q: memref<?x384xf8E4M3FN>, %s: memref
 // CHECK: %[[ROW:.+]] = arith.addi %[[TOP]], %[[APART64]]
 // CHECK: %[[PARTCHUNK:.+]] = arith.muli %[[PART]], %c8_i32
 // CHECK: %[[CHUNK:.+]] = arith.addi %[[PARTCHUNK]], %[[INROW]]
+// CHECK: %[[UP:.+]] = arith.addi %[[ROWS]], %c127_i64
+// CHECK: %[[TILES:.+]] = arith.shrui %[[UP]], %c7_i64
 // CHECK: %[[HASDATA:.+]] = arith.cmpi ult, %[[ROW]], %[[ROWS]]
-// CHECK: scf.if %[[HASDATA]] {
+// CHECK: %[[SCALES:.+]] = scf.if %[[HASDATA]] -> (i16) {
 // CHECK: %[[ROWSTART:.+]] = arith.muli %[[ROW]], %c1536_i64
 // CHECK: %[[CHUNK64:.+]] = arith.extui %[[CHUNK]] : i32 to i64
 // CHECK: %[[COLUMN:.+]] = arith.muli %[[CHUNK64]], %c64_i64
@@ -77,9 +80,19 @@ func.func @linear(%x: memref<?x384xbf16>, %q: memref<?x384xf8E4M3FN>, %s: memref
 // CHECK: llvm.getelementptr %[[X]][%[[ELEMENT]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, bf16
 // Every lane has a full chunk, in rows of data and of padding.
 // CHECK-NOT: scf.if
-// CHECK: } else {
-// CHECK: %[[PADDED:.+]] = arith.cmpi ult, %[[ROW]], %{{.+}} : i64
-// CHECK: scf.if %[[PADDED]] {
+// CHECK: %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 {{.+}} : i16(f8E8M0FNU)
+// CHECK-NOT: scf.if
+// CHECK-NOT: llvm.store {{.+}} : i16
+// CHECK: scf.yield %[[PAIR]] : i16
+// CHECK-NEXT: } else {
+// CHECK-NEXT: scf.yield %c0_i16 : i16
+// CHECK-NEXT: }
+// CHECK-NEXT: %[[END:.+]] = arith.muli %[[TILES]], %c128_i64
+// CHECK-NEXT: %[[INTILE:.+]] = arith.cmpi ult, %[[ROW]], %[[END]] : i64
+// CHECK-NEXT: scf.if %[[INTILE]] {
+// CHECK-NOT: scf.if
+// CHECK: llvm.store %[[SCALES]], %{{.+}} {alignment = 2 : i64} : i16, !llvm.ptr<1>
+// CHECK-NOT: llvm.store
 // CHECK-NOT: scf.if
 // CHECK: gpu.return
 func.func @lines(%x: memref<?x1536xbf16>, %q: memref<?x1536xf8E4M3FN>, %s: memref<?x12x32x4x4xf8E8M0FNU>) {
@@ -92,8 +105,9 @@ func.func @lines(%x: memref<?x1536xbf16>, %q: memref<?x1536xf8E4M3FN>, %s: memre
 }
 
 // Swizzled scales of 5 blocks in 8 columns, 4 chunks: two full ones, one of one
-// block, and one of padding. The other four of the eight lanes of a row do nothing.
-// Rows up to the end of the tile store zeros.
+// block, and one of padding. Scales are stored in one place, by the lanes of these
+// chunks in rows up to the end of the tile: zeros where there is no data. The other
+// four of the eight lanes of a row do nothing.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k160_swizzled(
 // CHECK-SAME: %[[ROWS:[a-z0-9]+]]: i64)
 // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0 : i16
@@ -101,29 +115,38 @@ func.func @lines(%x: memref<?x1536xbf16>, %q: memref<?x1536xf8E4M3FN>, %s: memre
 // CHECK: %[[UP:.+]] = arith.addi %[[ROWS]], %c127_i64
 // CHECK: %[[TILES:.+]] = arith.shrui %[[UP]], %c7_i64
 // CHECK: %[[HASDATA:.+]] = arith.cmpi ult, %[[ROW:.+]], %[[ROWS]]
-// CHECK: scf.if %[[HASDATA]] {
+// CHECK: %[[SCALES:.+]] = scf.if %[[HASDATA]] -> (i16) {
 // CHECK:   %[[FULL:.+]] = arith.cmpi ult, %[[CHUNK]], %c2_i32
-// CHECK:   scf.if %[[FULL]] {
+// CHECK:   %[[OFROW:.+]] = scf.if %[[FULL]] -> (i16) {
 // CHECK-COUNT-4: llvm.load
 // CHECK-NOT: llvm.load
+// CHECK:     %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 {{.+}} : i16(f8E8M0FNU)
+// CHECK-NOT: llvm.store {{.+}} : i16
+// CHECK:     scf.yield %[[PAIR]] : i16
 // CHECK:   } else {
 // CHECK:     %[[TAIL:.+]] = arith.cmpi ult, %[[CHUNK]], %c3_i32
-// CHECK:     scf.if %[[TAIL]] {
+// CHECK:     %[[OFTAIL:.+]] = scf.if %[[TAIL]] -> (i16) {
 // CHECK-COUNT-2: llvm.load
 // CHECK-NOT: llvm.load
-// CHECK:       llvm.store {{.+}} : i16, !llvm.ptr<1>
-// CHECK:     } else {
-// CHECK:       %[[PADDING:.+]] = arith.cmpi ult, %[[CHUNK]], %c4_i32
-// CHECK:       scf.if %[[PADDING]] {
-// CHECK:         llvm.store %[[ZERO]], {{.+}} : i16, !llvm.ptr<1>
-// CHECK-NOT: llvm.store
-// CHECK: } else {
-// CHECK:   %[[END:.+]] = arith.muli %[[TILES]], %c128_i64
-// CHECK:   %[[PADDED:.+]] = arith.cmpi ult, %[[ROW]], %[[END]]
-// CHECK:   scf.if %[[PADDED]] {
-// CHECK:     %[[INTILE:.+]] = arith.cmpi ult, %[[CHUNK]], %c4_i32
-// CHECK:     scf.if %[[INTILE]] {
-// CHECK:       llvm.store %[[ZERO]], {{.+}} : i16, !llvm.ptr<1>
+// CHECK:       %[[LAST:.+]] = nvvm.convert.f32x2.to.f8x2 {{.+}} : i16(f8E8M0FNU)
+// CHECK-NOT: llvm.store {{.+}} : i16
+// CHECK:       scf.yield %[[LAST]] : i16
+// CHECK-NEXT: } else {
+// CHECK-NEXT:  scf.yield %[[ZERO]] : i16
+// CHECK-NEXT: }
+// CHECK-NEXT: scf.yield %[[OFTAIL]] : i16
+// CHECK-NEXT: }
+// CHECK-NEXT: scf.yield %[[OFROW]] : i16
+// CHECK-NEXT: } else {
+// CHECK-NEXT: scf.yield %[[ZERO]] : i16
+// CHECK-NEXT: }
+// CHECK-NEXT: %[[END:.+]] = arith.muli %[[TILES]], %c128_i64
+// CHECK-NEXT: %[[PADDED:.+]] = arith.cmpi ult, %[[ROW]], %[[END]]
+// CHECK-NEXT: %[[INTILE:.+]] = arith.cmpi ult, %[[CHUNK]], %c4_i32
+// CHECK-NEXT: %[[HASSCALES:.+]] = arith.andi %[[PADDED]], %[[INTILE]] : i1
+// CHECK-NEXT: scf.if %[[HASSCALES]] {
+// CHECK-NOT: llvm.load
+// CHECK:   llvm.store %[[SCALES]], %{{.+}} {alignment = 2 : i64} : i16, !llvm.ptr<1>
 // CHECK-NOT: llvm.store
 // CHECK: gpu.return
 func.func @swizzled(%x: memref<?x160xbf16>, %q: memref<?x160xf8E4M3FN>, %s: memref<?x2x32x4x4xf8E8M0FNU>) {
