@@ -1,7 +1,8 @@
 // RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_100a}))' -split-input-file -verify-diagnostics | FileCheck %s
 // RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_80}))' -split-input-file | FileCheck %s --check-prefix=SM80
 
-// Rows of x and columns of its transform are one kernel; sizes of the transform, which
+// Rows of x and columns of its transform are one kernel (C1), whatever layout the types
+// of the scales say (C2); sizes of the transform, which
 // no memory holds, are those of x.
 // CHECK-LABEL: func.func @rows_and_transformed_columns
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x64x128xbf16>
@@ -17,7 +18,7 @@
 func.func @rows_and_transformed_columns(%x: tensor<?x64x128xbf16>) -> (tensor<?x64x128xf4E2M1FN>, tensor<?x128x64xf4E2M1FN>, index) {
   %q, %s = blockscale.quantize %x block [1, 16] : tensor<?x64x128xbf16> -> tensor<?x64x128xf4E2M1FN>, tensor<?x64x8xf8E4M3FN>
   %h = blockscale.hadamard %x dim 0 sign_mask 7 : tensor<?x64x128xbf16>
-  %p, %t = blockscale.quantize %h block [16, 1] transposed : tensor<?x64x128xbf16> -> tensor<?x128x64xf4E2M1FN>, tensor<?x128x4xf8E4M3FN>
+  %p, %t = blockscale.quantize %h block [16, 1] transposed : tensor<?x64x128xbf16> -> tensor<?x128x64xf4E2M1FN>, tensor<?x128x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
   %c0 = arith.constant 0 : index
   %d = tensor.dim %h, %c0 : tensor<?x64x128xbf16>
   return %q, %p, %d : tensor<?x64x128xf4E2M1FN>, tensor<?x128x64xf4E2M1FN>, index
@@ -57,8 +58,8 @@ func.func @rht_c1(%x: tensor<64x128xbf16>) -> tensor<64x128xf4E2M1FN> {
 
 // -----
 
-// rht_c2 on SM100: C13's (64, 144), whose columns are no multiple of 128. Other chips
-// take it.
+// rht_c2 on SM100 (C3): (64, 144), whose columns are no multiple of 128, stays two
+// kernels, of which nothing else changes (C6, C7). Other chips take it.
 // CHECK-LABEL: func.func @rht_c2_columns
 // CHECK-COUNT-2: blockscale.kernel
 // SM80-LABEL: func.func @rht_c2_columns
@@ -82,6 +83,42 @@ func.func @rht_c2_rows(%x: tensor<48x128xbf16>) -> tensor<128x48xf4E2M1FN> {
   %h = blockscale.hadamard %x dim 0 : tensor<48x128xbf16>
   %q, %s = blockscale.quantize %h block [16, 1] transposed : tensor<48x128xbf16> -> tensor<128x48xf4E2M1FN>, tensor<128x3xf8E4M3FN>
   return %q : tensor<128x48xf4E2M1FN>
+}
+
+// -----
+
+// The other shapes of C13 that decide: not (128, 144) and the real (8192, 11328), but
+// (128, 256).
+// CHECK-LABEL: func.func @rht_c2_128x144
+// CHECK-COUNT-2: blockscale.kernel
+// SM80-LABEL: func.func @rht_c2_128x144
+func.func @rht_c2_128x144(%x: tensor<128x144xbf16>) -> tensor<144x128xf4E2M1FN> {
+  // expected-remark @below {{(rht_c2): expected rows and columns of x to be multiples of 64 and 128, but got tensor<128x144xbf16>}}
+  %h = blockscale.hadamard %x dim 0 : tensor<128x144xbf16>
+  %q, %s = blockscale.quantize %h block [16, 1] transposed : tensor<128x144xbf16> -> tensor<144x128xf4E2M1FN>, tensor<144x8xf8E4M3FN>
+  return %q : tensor<144x128xf4E2M1FN>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @rht_c2_8192x11328
+// CHECK-COUNT-2: blockscale.kernel
+func.func @rht_c2_8192x11328(%x: tensor<8192x11328xbf16>) -> tensor<11328x8192xf4E2M1FN> {
+  // expected-remark @below {{(rht_c2): expected rows and columns of x to be multiples of 64 and 128, but got tensor<8192x11328xbf16>}}
+  %h = blockscale.hadamard %x dim 0 : tensor<8192x11328xbf16>
+  %q, %s = blockscale.quantize %h block [16, 1] transposed : tensor<8192x11328xbf16> -> tensor<11328x8192xf4E2M1FN>, tensor<11328x512xf8E4M3FN>
+  return %q : tensor<11328x8192xf4E2M1FN>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @rht_c2_128x256
+// CHECK: blockscale.kernel
+// CHECK-NOT: blockscale.kernel
+func.func @rht_c2_128x256(%x: tensor<128x256xbf16>) -> tensor<256x128xf4E2M1FN> {
+  %h = blockscale.hadamard %x dim 0 : tensor<128x256xbf16>
+  %q, %s = blockscale.quantize %h block [16, 1] transposed : tensor<128x256xbf16> -> tensor<256x128xf4E2M1FN>, tensor<256x8xf8E4M3FN>
+  return %q : tensor<256x128xf4E2M1FN>
 }
 
 // -----

@@ -1,7 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs kernels that quantize one x in two ways in the emulator, on random shapes, some
-of them after a transform of its columns.
+of them after a transform of its columns: rows of x itself and columns of its transform
+(C10), whose bytes are those of separate functions on the CPU (C12).
 
 Usage: gpu_read_once.py FOLDER [--seed SEED]
 """
