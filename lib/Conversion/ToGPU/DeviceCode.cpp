@@ -13,7 +13,6 @@ using namespace mlir;
 namespace blockscale {
 
 using cpu::add;
-using cpu::getIndex;
 using cpu::Lanes;
 using cpu::mul;
 

@@ -18,7 +18,6 @@ using cpu::add;
 using cpu::div;
 using cpu::getIndex;
 using cpu::mul;
-using cpu::rem;
 using cpu::sub;
 
 static constexpr int64_t kRowGroup = 32;

@@ -90,8 +90,7 @@ SmallVector<Value> PatchElements::joinPieces(ValueRange pieces) const {
     }
   }
   if (!words.empty() && words.front().getType().isInteger(16)) {
-    SmallVector<Value> halves = std::move(words);
-    words.clear();
+    SmallVector<Value> halves = std::exchange(words, {});
     for (size_t i = 0; i < halves.size(); i += 2)
       words.push_back(
           b.bitcast(b.getI32Type(), b.pack({halves[i], halves[i + 1]})));
