@@ -9,6 +9,8 @@
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Recipe.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
 using namespace mlir;
 
 namespace blockscale {
@@ -51,11 +53,8 @@ static int64_t getDivisor(int64_t size) {
   return ShapedType::isDynamic(size) ? 1 : size;
 }
 
-std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
-                                                    const target::Chip &chip) {
-  if (op.getDim() != 0)
-    return FusionObstacle{"rht_c1", "groups down the columns of x (dim 0)",
-                          "dim " + print(op.getDim())};
+static std::optional<FusionObstacle>
+findSizeObstacle(HadamardOp op, const target::Chip &chip) {
   auto x = cast<RankedTensorType>(op.getX().getType());
   int64_t columns = getDivisor(x.getShape().back());
   if (!chip.hasBlockScaledMma()) {
@@ -72,6 +71,26 @@ std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
     return FusionObstacle{"rht_c2",
                           "rows and columns of x to be multiples of 64 and 128",
                           print(x)};
+  return std::nullopt;
+}
+
+std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
+                                                    const target::Chip &chip) {
+  if (op.getDim() != 0)
+    return FusionObstacle{"rht_c1", "groups down the columns of x (dim 0)",
+                          "dim " + print(op.getDim())};
+  if (std::optional<FusionObstacle> obstacle = findSizeObstacle(op, chip))
+    return obstacle;
+  for (Operation *user : op->getUsers()) {
+    auto quantize = dyn_cast<QuantizeOp>(user);
+    bool takesRegisters = quantize && user->getBlock() == op->getBlock() &&
+                          !findOneReadObstacle(quantize);
+    if (!takesRegisters && !isa<tensor::DimOp>(user))
+      return FusionObstacle{"rht_c3",
+                            "all uses to be quantizations of its block that "
+                            "can share a kernel",
+                            "'" + print(user->getName()) + "'"};
+  }
   return std::nullopt;
 }
 

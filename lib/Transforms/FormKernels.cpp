@@ -201,26 +201,11 @@ private:
       auto hadamard = dyn_cast<HadamardOp>(op);
       if (!hadamard || llvm::none_of(op->getUsers(), llvm::IsaPred<QuantizeOp>))
         continue;
-      auto remark = [&] { return op->emitRemark("has a kernel of its own "); };
       if (std::optional<FusionObstacle> obstacle =
-              findTransformObstacle(hadamard, chip)) {
-        remark() << *obstacle;
-        continue;
-      }
-      auto takesRegisters = [&](Operation *user) {
-        auto quantize = dyn_cast<QuantizeOp>(user);
-        return isa<tensor::DimOp>(user) ||
-               (quantize && user->getBlock() == op->getBlock() &&
-                !findOneReadObstacle(quantize));
-      };
-      if (llvm::all_of(op->getUsers(), takesRegisters))
-        transforms.insert(op);
+              findTransformObstacle(hadamard, chip))
+        op->emitRemark("has a kernel of its own ") << *obstacle;
       else
-        remark() << FusionObstacle{
-            "rht_c3",
-            "all uses to be quantizations of its block that can "
-            "share a kernel",
-            "others"};
+        transforms.insert(op);
     }
     return transforms;
   }

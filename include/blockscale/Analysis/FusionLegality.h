@@ -50,9 +50,8 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op);
 ///    On SM100 rows, with the leading dimensions flattened into them, are a
 ///    multiple of 64 and columns of 128 (TransformerEngine's rule). What is
 ///    dynamic is no multiple.
-///
-/// Besides, for who forms the kernel, rht_c3: all uses of the result are
-/// quantizations in its block that meet the clauses above.
+///  - rht_c3: what uses the result are quantizations in its block that meet the
+///    clauses above, and sizes: no memory holds it.
 std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
                                                     const target::Chip &chip);
 

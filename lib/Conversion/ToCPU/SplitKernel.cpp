@@ -7,8 +7,6 @@
 
 #include "KernelOperands.h"
 
-#include "mlir/IR/IRMapping.h"
-
 using namespace mlir;
 
 namespace blockscale::cpu {

@@ -60,28 +60,38 @@ static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
   return success();
 }
 
+/// What a quantization or transform of a kernel reads, through a transform;
+/// null for other ops.
+static Value getSource(Operation *op) {
+  auto hadamard = dyn_cast<HadamardOp>(op);
+  if (auto quantize = dyn_cast<QuantizeOp>(op)) {
+    hadamard = quantize.getX().getDefiningOp<HadamardOp>();
+    if (!hadamard)
+      return quantize.getX();
+  }
+  return hadamard ? hadamard.getX() : Value();
+}
+
 /// Several quantizations of one x, or of transforms of it.
 static LogicalResult lowerSiblings(KernelOp kernel, LaunchSite &site) {
-  SmallVector<QuantizeOp> ops;
-  Value x;
-  for (Operation &op : kernel.getBody().front().without_terminator()) {
-    std::optional<FusionObstacle> obstacle;
-    Value source;
-    if (auto hadamard = dyn_cast<HadamardOp>(op)) {
-      source = hadamard.getX();
-      obstacle = findTransformObstacle(hadamard, site.getChip());
-      cpu::prepareCall(hadamard, site.call);
-    } else if (auto quantize = dyn_cast<QuantizeOp>(op)) {
-      auto hadamard = quantize.getX().getDefiningOp<HadamardOp>();
-      source = hadamard ? hadamard.getX() : quantize.getX();
-      obstacle = findOneReadObstacle(quantize);
-      ops.push_back(quantize);
-    }
-    if (!source || !isa<BlockArgument>(source) || (x && source != x))
+  auto body = kernel.getBody().front().without_terminator();
+  Value x = getSource(&*body.begin());
+  for (Operation &op : body) {
+    Value source = getSource(&op);
+    if (!isa_and_present<BlockArgument>(source) || source != x)
       return op.emitOpError("expected a kernel of several ops to be "
                             "quantizations of one x or of transforms of it on "
                             "this target");
-    x = source;
+  }
+  SmallVector<QuantizeOp> ops;
+  for (Operation &op : body) {
+    std::optional<FusionObstacle> obstacle;
+    if (auto quantize = dyn_cast<QuantizeOp>(op)) {
+      obstacle = findOneReadObstacle(quantize);
+      ops.push_back(quantize);
+    } else {
+      obstacle = findTransformObstacle(cast<HadamardOp>(op), site.getChip());
+    }
     if (obstacle)
       return op.emitOpError() << "does not share its kernel " << *obstacle;
   }

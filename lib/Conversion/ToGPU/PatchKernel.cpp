@@ -292,6 +292,8 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
     globals.push_back(site.lookup(op.getGlobalScale() ? op.getGlobalScale()
                                                       : op.getGlobalAmax()));
     specs.emplace_back(op, globals.back(), site.getChip());
+    if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
+      cpu::prepareCall(hadamard, site.call);
     cpu::prepareCall(op, site.call);
   }
   const PatchSpec &only = specs.front();

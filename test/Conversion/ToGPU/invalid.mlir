@@ -122,6 +122,34 @@ func.func @twice_transformed(%x: memref<64x128xbf16>, %q: memref<64x128xf8E4M3FN
 
 // -----
 
+// ... whose result memory does not hold, ...
+func.func @yielded_transform(%x: memref<64x128xbf16>, %t: memref<64x128xbf16>, %q: memref<64x128xf8E4M3FN>, %s: memref<64x4xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x128xbf16>) outs(%t, %q, %s : memref<64x128xbf16>, memref<64x128xf8E4M3FN>, memref<64x4xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x128xbf16>, %lt: tensor<64x128xbf16>, %lq: tensor<64x128xf8E4M3FN>, %ls: tensor<64x4xf8E8M0FNU>):
+    // expected-error @below {{'blockscale.hadamard' op does not share its kernel (rht_c3): expected all uses to be quantizations of its block that can share a kernel, but got 'blockscale.yield'}}
+    %h = blockscale.hadamard %lx dim 0 : tensor<64x128xbf16>
+    %0, %1 = blockscale.quantize %h block [1, 32] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+    blockscale.yield %h, %0, %1 : tensor<64x128xbf16>, tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+// ... and not before bufferization, ...
+func.func @transformed_tensor(%x: tensor<64x128xbf16>, %q: tensor<64x128xf8E4M3FN>, %s: tensor<64x4xf8E8M0FNU>) {
+  // expected-error @below {{expected operand 0 to be a memref (run one-shot-bufferize), but got 'tensor<64x128xbf16>'}}
+  %2, %3 = blockscale.kernel ins(%x : tensor<64x128xbf16>) outs(%q, %s : tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x128xbf16>, %lq: tensor<64x128xf8E4M3FN>, %ls: tensor<64x4xf8E8M0FNU>):
+    %h = blockscale.hadamard %lx dim 0 : tensor<64x128xbf16>
+    %0, %1 = blockscale.quantize %h block [1, 32] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+  } -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+  return
+}
+
+// -----
+
 // ... each of whose results is an output.
 func.func @two(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1xf8E8M0FNU>) {
   // expected-error @below {{expected the body to yield each result of its ops once on this target}}
