@@ -190,4 +190,34 @@ emitWhile(KernelBuilder &b, ValueRange inits,
   return SmallVector<Value>(loop.getResults());
 }
 
+SmallVector<SmallVector<Value>>
+emitRounds(KernelBuilder &b, int64_t rounds, ArrayRef<SmallVector<Value>> lists,
+           function_ref<void(MutableArrayRef<SmallVector<Value>>)> body) {
+  auto divide = [&](ValueRange values) {
+    SmallVector<SmallVector<Value>> divided;
+    for (ArrayRef<Value> list : lists) {
+      divided.emplace_back(values.take_front(list.size()));
+      values = values.drop_front(list.size());
+    }
+    return divided;
+  };
+  SmallVector<Value> carried;
+  for (ArrayRef<Value> list : lists)
+    llvm::append_range(carried, list);
+  auto loop = scf::ForOp::create(b, b.i32(0), b.i32(rounds), b.i32(1), carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<SmallVector<Value>> all = divide(loop.getRegionIterArgs()), first;
+  for (ArrayRef<Value> list : all)
+    first.emplace_back(list.take_front(list.size() / rounds));
+  body(first);
+  carried.clear();
+  for (auto [list, ofRound] : llvm::zip_equal(all, first)) {
+    llvm::append_range(carried, ArrayRef(list).drop_front(ofRound.size()));
+    llvm::append_range(carried, ofRound);
+  }
+  scf::YieldOp::create(b, carried);
+  return divide(loop.getResults());
+}
+
 } // namespace blockscale

@@ -78,6 +78,17 @@ llvm::SmallVector<mlir::Value> emitWhile(
     llvm::function_ref<mlir::Value(mlir::ValueRange)> condition,
     llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> body);
 
+/// Runs `body` `rounds` times on lists of values whose lengths are multiples of
+/// that. As registers have no numbers, each round is given the first part of
+/// each list, and what it leaves there goes behind the others: in the end all
+/// are in order again.
+llvm::SmallVector<llvm::SmallVector<mlir::Value>>
+emitRounds(KernelBuilder &b, int64_t rounds,
+           llvm::ArrayRef<llvm::SmallVector<mlir::Value>> lists,
+           llvm::function_ref<
+               void(llvm::MutableArrayRef<llvm::SmallVector<mlir::Value>>)>
+               body);
+
 /// The results of `body` where the i1 `condition` holds, and those of
 /// `otherwise` elsewhere.
 llvm::SmallVector<mlir::Value>

@@ -33,7 +33,7 @@ static gpu::GPUModuleOp createGPUModule(ModuleOp module,
                                         const target::Chip &chip) {
   OpBuilder b(module.getContext());
   auto target = TargetAttr::get(module.getContext(), StringRef(chip.name),
-                                /*features=*/"", /*O=*/3);
+                                /*features=*/"", /*O=*/2);
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   b.getUnitAttr());
   auto created = gpu::GPUModuleOp::create(b, module.getLoc(), kGPUModuleName,

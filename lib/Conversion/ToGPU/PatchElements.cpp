@@ -225,11 +225,14 @@ void PatchElements::exchangeColumnAmaxes(SmallVector<Value> &amaxes,
   }
 }
 
-SmallVector<Value> PatchElements::extractColumns(ArrayRef<Value> amaxes) const {
+SmallVector<Value>
+PatchElements::extractColumns(ArrayRef<Value> vectors) const {
   SmallVector<Value> columns;
-  for (Value vector : amaxes) {
-    Value words = b.bitcast(VectorType::get({kWords}, b.getI32Type()), vector);
-    for (int64_t i = 0; i < kWords; ++i) {
+  for (Value vector : vectors) {
+    auto type = cast<VectorType>(vector.getType());
+    int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
+    Value words = b.bitcast(VectorType::get({count}, b.getI32Type()), vector);
+    for (int64_t i = 0; i < count; ++i) {
       Value word = b.extract(words, i);
       if (!isBf16) {
         columns.push_back(b.toFloat(word));
@@ -310,6 +313,14 @@ SmallVector<Value> PatchElements::extractRows(ArrayRef<Value> amaxes) const {
 //===----------------------------------------------------------------------===//
 // Elements
 //===----------------------------------------------------------------------===//
+
+SmallVector<Value> PatchElements::getWords(int64_t row) const {
+  SmallVector<Value> words;
+  for (Value vector : rows[row])
+    for (int64_t i = 0; i < kWords; ++i)
+      words.push_back(b.extract(vector, i));
+  return words;
+}
 
 int64_t PatchElements::getVectorsPerRow() const {
   return static_cast<int64_t>(rows.front().size()) * (isBf16 ? 2 : 1);

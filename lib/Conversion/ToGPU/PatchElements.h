@@ -57,9 +57,9 @@ public:
   void exchangeColumnAmaxes(llvm::SmallVector<mlir::Value> &amaxes,
                             int64_t mask) const;
 
-  /// Column amaxes as one f32 each.
+  /// What vectors of words or of column amaxes hold, as one f32 a column.
   llvm::SmallVector<mlir::Value>
-  extractColumns(llvm::ArrayRef<mlir::Value> amaxes) const;
+  extractColumns(llvm::ArrayRef<mlir::Value> vectors) const;
 
   /// The largest of the amaxes of columns [begin, begin + count) as f32.
   mlir::Value reduceColumns(llvm::ArrayRef<mlir::Value> amaxes, int64_t begin,
@@ -77,6 +77,9 @@ public:
   /// Row amaxes as one f32 each.
   llvm::SmallVector<mlir::Value>
   extractRows(llvm::ArrayRef<mlir::Value> amaxes) const;
+
+  /// The words of a row in order.
+  llvm::SmallVector<mlir::Value> getWords(int64_t row) const;
 
   /// A row as f32 is several vectors of four elements. One of the columns that
   /// vector `index` has.

@@ -18,6 +18,8 @@ using cpu::mul;
 
 /// Blocks whose scales a leaf computes together, and words of a vector.
 static constexpr int64_t kLeafBlocks = 4;
+/// Columns of which a leaf that asks for the elements is given blocks at once.
+static constexpr int64_t kRoundColumns = 2;
 
 PatchScales::PatchScales(KernelBuilder &b, const PatchSpec &spec,
                          const PatchPosition &position,
@@ -25,7 +27,8 @@ PatchScales::PatchScales(KernelBuilder &b, const PatchSpec &spec,
                          Value global, const PatchGroups *groups,
                          PatchScaleTable &table)
     : b(b), spec(spec), position(position), elements(elements), cvt(cvt),
-      global(global), groups(groups), table(table), leaf(createLeaf(0)),
+      global(global), groups(groups), table(table),
+      leaf(createLeaf(loadGlobal(0))),
       height(std::min(spec.patchRows, spec.block[0])) {
   computeMasks();
   if (spec.block[0] == 1)
@@ -63,8 +66,7 @@ Value PatchScales::loadGlobal(int64_t column) {
   }
 }
 
-/// With the global value of the block at a column.
-std::unique_ptr<QuantizeLeaf> PatchScales::createLeaf(int64_t column) {
+std::unique_ptr<QuantizeLeaf> PatchScales::createLeaf(Value global) {
   std::unique_ptr<QuantizeLeaf> leaf;
   if (numerics::isFourOverSix(spec.recipe))
     leaf = createFourOverSixLeaf(cvt, spec.recipe, spec.globalKind);
@@ -73,7 +75,7 @@ std::unique_ptr<QuantizeLeaf> PatchScales::createLeaf(int64_t column) {
                            /*amaxIsGiven=*/false);
   else
     leaf = createMxLeaf(cvt, spec.recipe, spec.format);
-  leaf->setGlobal(b, loadGlobal(column));
+  leaf->setGlobal(b, global);
   return leaf;
 }
 
@@ -217,47 +219,20 @@ void PatchScales::emitRows() {
 // Blocks of one column
 //===----------------------------------------------------------------------===//
 
-/// `count` blocks of one column from column `first` on.
-SmallVector<BlockElements> PatchScales::getColumnBlocks(int64_t row,
-                                                        int64_t span,
-                                                        int64_t first,
-                                                        int64_t count) {
-  SmallVector<SmallVector<Value>> columns(count);
-  for (int64_t i = row; i < row + span; ++i) {
-    SmallVector<Value> all =
-        elements.mapRow(i, [](Value x, int64_t) { return x; });
-    for (auto [j, column] : llvm::enumerate(columns))
-      column.push_back(all[first + j]);
-  }
-  auto words = VectorType::get({kLeafBlocks}, b.getI32Type());
-  SmallVector<BlockElements> blocks;
-  for (ArrayRef<Value> column : columns) {
-    SmallVector<Value> vectors;
-    for (; !column.empty(); column = column.drop_front(kLeafBlocks))
-      vectors.push_back(
-          b.bitcast(words, b.pack(column.take_front(kLeafBlocks))));
-    blocks.push_back(BlockElements::fromWords(vectors, b.getF32Type()));
-  }
-  return blocks;
-}
-
-/// The scales of all columns of rows [row, row + span), each under the global
-/// value of its group.
-QuantizeLeaf::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
-                                                 int64_t row, int64_t span) {
-  bool isApart = spec.globalExtent == GlobalExtent::Group && !groups->isOne();
-  // Where a leaf asks for the elements, fewer blocks have them in registers.
-  bool asksForElements = numerics::isFourOverSix(spec.recipe);
-  int64_t step = isApart ? 1 : asksForElements ? 2 : kLeafBlocks;
+/// The scales of columns side by side, of which there is one or an even number.
+/// `globals` is empty where they are under that of `leaf`, and has one for each
+/// elsewhere; `blocks` is empty where leaves do not ask for elements.
+QuantizeLeaf::Scales
+PatchScales::computeColumns(ArrayRef<Value> amaxes, ArrayRef<Value> globals,
+                            ArrayRef<BlockElements> blocks) {
+  if (globals.empty())
+    return leaf->computeScales(b, amaxes, blocks);
   QuantizeLeaf::Scales scales;
-  for (int64_t j = 0; j < spec.patchColumns; j += step) {
-    if (isApart && j > 0)
-      leaf = createLeaf(j);
-    SmallVector<BlockElements> blocks;
-    if (asksForElements)
-      blocks = getColumnBlocks(row, span, j, step);
+  for (size_t j = 0; j < globals.size(); ++j) {
     QuantizeLeaf::Scales part =
-        leaf->computeScales(b, amaxes.slice(j, step), blocks);
+        createLeaf(globals[j])
+            ->computeScales(b, amaxes[j],
+                            blocks.empty() ? blocks : blocks.slice(j, 1));
     llvm::append_range(scales.factors, part.factors);
     if (j % 2 == 0) {
       llvm::append_range(scales.pairs, part.pairs);
@@ -268,6 +243,65 @@ QuantizeLeaf::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
     Value &pair = scales.pairs.back();
     pair = arith::OrIOp::create(b, pair, high);
   }
+  return scales;
+}
+
+/// The blocks of the columns of which the rows have `words`.
+SmallVector<BlockElements>
+PatchScales::getColumnBlocks(ArrayRef<SmallVector<Value>> words) {
+  SmallVector<SmallVector<Value>> columns(kRoundColumns);
+  for (ArrayRef<Value> ofRow : words)
+    for (auto [column, element] :
+         llvm::zip_equal(columns, elements.extractColumns(b.pack(ofRow))))
+      column.push_back(b.toBits(element));
+  SmallVector<BlockElements> blocks;
+  for (ArrayRef<Value> column : columns) {
+    SmallVector<Value> vectors;
+    for (; !column.empty(); column = column.drop_front(kLeafBlocks))
+      vectors.push_back(b.pack(column.take_front(kLeafBlocks)));
+    blocks.push_back(BlockElements::fromWords(vectors, b.getF32Type()));
+  }
+  return blocks;
+}
+
+/// The scales of all columns of rows [row, row + span), each under the global
+/// value of its group.
+QuantizeLeaf::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
+                                                 int64_t row, int64_t span) {
+  SmallVector<Value> globals;
+  if (spec.globalExtent == GlobalExtent::Group && !groups->isOne())
+    for (int64_t j = 0; j < spec.patchColumns; ++j)
+      globals.push_back(loadGlobal(j));
+  QuantizeLeaf::Scales scales;
+  if (!numerics::isFourOverSix(spec.recipe)) {
+    int64_t step = globals.empty() ? kLeafBlocks : spec.patchColumns;
+    for (int64_t j = 0; j < spec.patchColumns; j += step) {
+      QuantizeLeaf::Scales part =
+          computeColumns(amaxes.slice(j, step), globals, {});
+      llvm::append_range(scales.factors, part.factors);
+      llvm::append_range(scales.pairs, part.pairs);
+    }
+    return scales;
+  }
+  // A leaf that asks for the elements has long code: once, in a loop.
+  int64_t rounds = spec.patchColumns / kRoundColumns;
+  Value noPair = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
+  SmallVector<SmallVector<Value>> lists;
+  lists.emplace_back(amaxes);
+  lists.push_back(globals);
+  lists.emplace_back(spec.patchColumns, b.f32(0.0f));
+  lists.emplace_back(rounds, noPair);
+  for (int64_t i = row; i < row + span; ++i)
+    lists.push_back(elements.getWords(i));
+  lists = emitRounds(
+      b, rounds, lists, [&](MutableArrayRef<SmallVector<Value>> first) {
+        QuantizeLeaf::Scales part = computeColumns(
+            first[0], first[1], getColumnBlocks(first.drop_front(4)));
+        first[2].assign(part.factors);
+        first[3].assign(part.pairs);
+      });
+  scales.factors.assign(lists[2]);
+  scales.pairs.assign(lists[3]);
   return scales;
 }
 

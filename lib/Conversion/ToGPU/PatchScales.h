@@ -32,10 +32,13 @@ private:
   void emitTiles();
 
   llvm::SmallVector<BlockElements>
-  getColumnBlocks(int64_t row, int64_t span, int64_t first, int64_t count);
+  getColumnBlocks(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> words);
+  QuantizeLeaf::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
+                                      llvm::ArrayRef<mlir::Value> globals,
+                                      llvm::ArrayRef<BlockElements> blocks);
   QuantizeLeaf::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
                                       int64_t row, int64_t span);
-  std::unique_ptr<QuantizeLeaf> createLeaf(int64_t column);
+  std::unique_ptr<QuantizeLeaf> createLeaf(mlir::Value global);
   mlir::Value loadGlobal(int64_t column);
   mlir::Value keepIf(mlir::Value condition, mlir::Value pair);
   void keepCovered(llvm::MutableArrayRef<mlir::Value> pairs);

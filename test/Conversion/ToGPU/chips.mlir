@@ -4,8 +4,8 @@
 
 // UNKNOWN: error: expected the chip to be one of sm_80, sm_89, sm_90a, sm_100a, sm_103a, sm_110a, but got 'sm_90'
 
-// CHECK: gpu.module @blockscale_kernels [#blockscale.target<chip = "sm_103a">]
-// SM110: gpu.module @blockscale_kernels [#blockscale.target<chip = "sm_110a">]
+// CHECK: gpu.module @blockscale_kernels [#blockscale.target<chip = "sm_103a", O = 2>]
+// SM110: gpu.module @blockscale_kernels [#blockscale.target<chip = "sm_110a", O = 2>]
 func.func @f(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x1xf8E8M0FNU>) {
   ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU>):

@@ -5,7 +5,7 @@
 // One function for each spec: @static and @dynamic differ in rows only. Pointers
 // have the alignment of the widest access.
 // CHECK: module attributes {gpu.container_module}
-// CHECK: gpu.module @blockscale_kernels [#blockscale.target<chip = "sm_100a">] {
+// CHECK: gpu.module @blockscale_kernels [#blockscale.target<chip = "sm_100a", O = 2>] {
 // CHECK: gpu.func @quantize_e2m1_torchao_bf16_k4096_swizzled(%{{.+}}: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: i64) kernel attributes {nvvm.reqntid = array<i32: 128, 1, 1>}
 // CHECK: gpu.func @quantize_e4m3_rceil_f32_k96(%{{.+}}: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 1 : i64}, %{{.+}}: i64)
 // CHECK: gpu.func @quantize_e4m3_rceil_f32_k96_swizzled_batched(
