@@ -360,11 +360,15 @@ static Value countDown(KernelBuilder &b, Value count) {
 }
 
 /// Amaxes move up by one each time, with factors behind them, and the bytes of
-/// scales move down. It keeps code short that hardly ever runs.
+/// scales move down, through words of four. It keeps code short that hardly
+/// ever runs.
 QuantizeLeaf::Scales Nvfp4Leaf::computeScalesInLoop(KernelBuilder &b,
                                                     ValueRange amaxes) {
+  constexpr size_t perWord = 4;
+  size_t count = amaxes.size(), words = llvm::divideCeil(count, perWord);
   Value encode = divideInDouble(b, b.f32(dividend), divisor);
-  SmallVector<Value> first = {b.i32(amaxes.size()), b.i32(0)};
+  SmallVector<Value> first = {b.i32(count)};
+  first.append(words, b.i32(0));
   llvm::append_range(first, amaxes);
   SmallVector<Value> last = emitWhile(
       b, first,
@@ -373,21 +377,29 @@ QuantizeLeaf::Scales Nvfp4Leaf::computeScalesInLoop(KernelBuilder &b,
                                      b.i32(0));
       },
       [&](ValueRange values) {
-        Value scale = computeScaleInDouble(b, values[2], encode);
+        ValueRange codes = values.slice(1, words);
+        ValueRange rest = values.drop_front(1 + words);
+        Value scale = computeScaleInDouble(b, rest[0], encode);
         auto [code, value, unused] = roundScales(b, scale, scale);
         SmallVector<Value> next = {countDown(b, values[0])};
-        next.push_back(
-            LLVM::FshrOp::create(b, b.zext32(code), values[1], b.i32(8)));
-        llvm::append_range(next, values.drop_front(3));
+        for (size_t i = 0; i < words; ++i) {
+          Value above = i + 1 < words ? codes[i + 1] : b.zext32(code);
+          next.push_back(LLVM::FshrOp::create(b, above, codes[i], b.i32(8)));
+        }
+        llvm::append_range(next, rest.drop_front());
         next.push_back(divideInDouble(b, encode, value));
         return next;
       });
   Scales scales;
-  scales.factors.assign(last.begin() + 2, last.end());
-  Value codes =
-      arith::ShRUIOp::create(b, last[1], b.i32(32 - 8 * amaxes.size()));
-  for (size_t i = 0; i < amaxes.size(); i += 2) {
-    Value pair = arith::ShRUIOp::create(b, codes, b.i32(8 * i));
+  scales.factors.assign(last.begin() + 1 + words, last.end());
+  // The first byte has not come all the way down where words have more.
+  ValueRange codes = ValueRange(last).slice(1, words);
+  for (size_t byte = words * perWord - count; byte < words * perWord;
+       byte += 2) {
+    size_t word = byte / perWord;
+    Value above = word + 1 < words ? codes[word + 1] : b.i32(0);
+    Value pair = LLVM::FshrOp::create(b, above, codes[word],
+                                      b.i32(8 * (byte % perWord)));
     scales.pairs.push_back(arith::TruncIOp::create(b, b.getI16Type(), pair));
   }
   return scales;

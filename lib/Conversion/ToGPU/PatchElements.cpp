@@ -196,19 +196,37 @@ PatchElements PatchElements::transformColumns(uint64_t signMask) const {
 // Amaxes
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> PatchElements::computeColumnAmaxes(int64_t begin,
+Value PatchElements::getPair(size_t row, size_t vector, int64_t word) const {
+  auto pair = VectorType::get({2}, b.getBF16Type());
+  return b.bitcast(pair, b.extract(rows[row][vector], word));
+}
+
+SmallVector<Value> PatchElements::computeColumnAmaxes(CvtEmitter &cvt,
+                                                      int64_t begin,
                                                       int64_t end) const {
-  auto type = isBf16 ? VectorType::get({2 * kWords}, b.getBF16Type())
-                     : VectorType::get({kWords}, b.getF32Type());
+  auto floats = VectorType::get({kWords}, b.getF32Type());
   SmallVector<Value> amaxes;
-  for (int64_t i = begin; i < end; ++i)
-    for (auto [v, vector] : llvm::enumerate(rows[i])) {
-      Value magnitude = b.abs(b.bitcast(type, vector));
-      if (i == begin)
-        amaxes.push_back(magnitude);
-      else
-        amaxes[v] = arith::MaximumFOp::create(b, amaxes[v], magnitude);
+  for (size_t v = 0; v < rows.front().size(); ++v) {
+    if (!isBf16) {
+      SmallVector<Value> magnitudes;
+      for (int64_t i = begin; i < end; ++i)
+        magnitudes.push_back(b.abs(b.bitcast(floats, rows[i][v])));
+      amaxes.push_back(
+          reduceInTree(magnitudes, [&](Value lhs, Value rhs) -> Value {
+            return arith::MaximumFOp::create(b, lhs, rhs);
+          }));
+      continue;
     }
+    SmallVector<Value> words;
+    for (int64_t word = 0; word < kWords; ++word) {
+      SmallVector<Value> pairs;
+      for (int64_t i = begin; i < end; ++i)
+        pairs.push_back(getPair(i, v, word));
+      words.push_back(b.toBits(b.abs(cvt.reduceMagnitudes(b, pairs))));
+    }
+    auto elements = VectorType::get({2 * kWords}, b.getBF16Type());
+    amaxes.push_back(b.bitcast(elements, b.pack(words)));
+  }
   return amaxes;
 }
 
@@ -261,28 +279,22 @@ Value PatchElements::reduceColumns(ArrayRef<Value> amaxes, int64_t begin,
   return arith::MaximumFOp::create(b, low, high);
 }
 
-SmallVector<Value> PatchElements::computeRowAmaxes() const {
-  auto type = VectorType::get({2 * kWords}, b.getBF16Type());
-  SmallVector<Value> halves, amaxes;
-  for (ArrayRef<Value> row : rows) {
-    Value result;
-    for (Value vector : row) {
-      Value magnitude = b.abs(b.bitcast(type, vector));
-      result =
-          result ? arith::MaximumFOp::create(b, result, magnitude) : magnitude;
-    }
-    for (int64_t half = kWords; half >= 2; half /= 2)
-      result = arith::MaximumFOp::create(b, b.slice(result, 0, half),
-                                         b.slice(result, half, half));
-    halves.push_back(result);
+SmallVector<Value> PatchElements::computeRowAmaxes(CvtEmitter &cvt) const {
+  SmallVector<Value> ofRows, amaxes;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    SmallVector<Value> pairs;
+    for (size_t v = 0; v < rows[i].size(); ++v)
+      for (int64_t word = 0; word < kWords; ++word)
+        pairs.push_back(getPair(i, v, word));
+    ofRows.push_back(cvt.reduceMagnitudes(b, pairs));
   }
   // Of two rows, the first elements and the second ones.
-  for (size_t i = 0; i < halves.size(); i += 2) {
-    Value low = LLVM::ShuffleVectorOp::create(b, halves[i], halves[i + 1],
+  for (size_t i = 0; i < ofRows.size(); i += 2) {
+    Value low = LLVM::ShuffleVectorOp::create(b, ofRows[i], ofRows[i + 1],
                                               ArrayRef<int32_t>{0, 2});
-    Value high = LLVM::ShuffleVectorOp::create(b, halves[i], halves[i + 1],
+    Value high = LLVM::ShuffleVectorOp::create(b, ofRows[i], ofRows[i + 1],
                                                ArrayRef<int32_t>{1, 3});
-    amaxes.push_back(arith::MaximumFOp::create(b, low, high));
+    amaxes.push_back(b.abs(cvt.reduceMagnitudes(b, {low, high})));
   }
   return amaxes;
 }

@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHELEMENTS_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHELEMENTS_H
 
-#include "KernelBuilder.h"
+#include "CvtEmitter.h"
 #include "PatchSpec.h"
 
 namespace blockscale {
@@ -49,8 +49,8 @@ public:
 
   /// max |x| of each column of rows [begin, end), NaN above all: vectors like
   /// those of a row, of elements of x.
-  llvm::SmallVector<mlir::Value> computeColumnAmaxes(int64_t begin,
-                                                     int64_t end) const;
+  llvm::SmallVector<mlir::Value>
+  computeColumnAmaxes(CvtEmitter &cvt, int64_t begin, int64_t end) const;
 
   /// The larger ones of the amaxes of this thread and of the one whose lane
   /// differs by `mask`.
@@ -66,7 +66,7 @@ public:
                             int64_t count) const;
 
   /// max |x| of each row, which is of bf16. A vector has those of two rows.
-  llvm::SmallVector<mlir::Value> computeRowAmaxes() const;
+  llvm::SmallVector<mlir::Value> computeRowAmaxes(CvtEmitter &cvt) const;
 
   /// Keeps half of the rows, those after the others where `isBehind`: the
   /// larger ones of the amaxes of this thread and of the one whose lane differs
@@ -93,6 +93,8 @@ public:
          llvm::function_ref<mlir::Value(mlir::Value, int64_t)> map) const;
 
 private:
+  /// Two bf16.
+  mlir::Value getPair(size_t row, size_t vector, int64_t word) const;
   llvm::SmallVector<mlir::Value> joinPieces(mlir::ValueRange pieces) const;
 
   KernelBuilder &b;

@@ -16,8 +16,8 @@ using cpu::add;
 using cpu::getIndex;
 using cpu::mul;
 
-/// Blocks whose scales a leaf computes together, and words of a vector.
-static constexpr int64_t kLeafBlocks = 4;
+/// Words of a vector.
+static constexpr int64_t kWords = 4;
 /// Columns of which a leaf that asks for the elements is given blocks at once.
 static constexpr int64_t kRoundColumns = 2;
 
@@ -124,7 +124,7 @@ void PatchScales::computeMasks() {
       continue;
     }
     SmallVector<Value> mask;
-    for (int64_t i = 0; i < kLeafBlocks; ++i)
+    for (int64_t i = 0; i < kWords; ++i)
       mask.push_back(groups->isCovered(elements.getColumn(v, i)));
     masks.push_back(b.pack(mask));
   }
@@ -136,7 +136,7 @@ SmallVector<Value> PatchScales::getScaledRow(int64_t row) {
     if (masks.empty())
       return scaled;
     return arith::SelectOp::create(b, masks[v], scaled,
-                                   b.f32Splat(0.0f, kLeafBlocks));
+                                   b.f32Splat(0.0f, kWords));
   });
 }
 
@@ -149,10 +149,10 @@ void PatchScales::addFactors(function_ref<Value(int64_t)> ofColumn) {
   factors.emplace_back();
   for (int64_t v = 0; v < elements.getVectorsPerRow(); ++v) {
     SmallVector<Value> vector;
-    for (int64_t i = 0; i < kLeafBlocks; ++i)
+    for (int64_t i = 0; i < kWords; ++i)
       vector.push_back(ofColumn(elements.getColumn(v, i)));
     bool isSplat = llvm::all_equal(vector);
-    factors.back().push_back(isSplat ? b.splat(vector.front(), kLeafBlocks)
+    factors.back().push_back(isSplat ? b.splat(vector.front(), kWords)
                                      : b.pack(vector));
   }
 }
@@ -177,7 +177,7 @@ static void emitInFirst(KernelBuilder &b, Value lane, int64_t sharing,
 ///   lane 0: rows 0-15  ->  0-7      lane 1: rows 0-15  ->  8-15
 void PatchScales::emitRows() {
   int64_t sharing = spec.block[1] / spec.patchColumns;
-  SmallVector<Value> amaxes = elements.computeRowAmaxes();
+  SmallVector<Value> amaxes = elements.computeRowAmaxes(cvt);
   Value first = getIndex(b, 0);
   SmallVector<Value> isBehind;
   for (int64_t mask = 1; mask < sharing; mask *= 2) {
@@ -187,19 +187,13 @@ void PatchScales::emitRows() {
     first = add(b, first, mul(b, bit, static_cast<int64_t>(2 * amaxes.size())));
   }
 
-  SmallVector<Value> ofRows;
   SmallVector<Value> rows = elements.extractRows(amaxes);
   Value block = cpu::div(b, position.column, spec.block[1]);
   Value exists = isBelow(b, mul(b, block, spec.block[1]), position.columns);
-  for (size_t i = 0; i < rows.size(); i += kLeafBlocks) {
-    ArrayRef<Value> some = ArrayRef<Value>(rows).slice(
-        i, std::min<size_t>(kLeafBlocks, rows.size() - i));
-    QuantizeLeaf::Scales part = leaf->computeScales(b, some, {});
-    llvm::append_range(ofRows, part.factors);
-    table.put(keepPairs(part.pairs, exists), static_cast<int64_t>(some.size()),
-              add(b, first, getIndex(b, static_cast<int64_t>(i))),
-              getIndex(b, 0), /*down=*/true);
-  }
+  QuantizeLeaf::Scales scales = leaf->computeScales(b, rows, {});
+  table.put(keepPairs(scales.pairs, exists), static_cast<int64_t>(rows.size()),
+            first, getIndex(b, 0), /*down=*/true);
+  SmallVector<Value> ofRows(ArrayRef<Value>(scales.factors));
   for (int64_t mask = sharing / 2; mask > 0; mask /= 2) {
     Value behind = isBehind.pop_back_val();
     SmallVector<Value> before, after;
@@ -257,8 +251,8 @@ PatchScales::getColumnBlocks(ArrayRef<SmallVector<Value>> words) {
   SmallVector<BlockElements> blocks;
   for (ArrayRef<Value> column : columns) {
     SmallVector<Value> vectors;
-    for (; !column.empty(); column = column.drop_front(kLeafBlocks))
-      vectors.push_back(b.pack(column.take_front(kLeafBlocks)));
+    for (; !column.empty(); column = column.drop_front(kWords))
+      vectors.push_back(b.pack(column.take_front(kWords)));
     blocks.push_back(BlockElements::fromWords(vectors, b.getF32Type()));
   }
   return blocks;
@@ -272,17 +266,8 @@ QuantizeLeaf::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
   if (spec.globalExtent == GlobalExtent::Group && !groups->isOne())
     for (int64_t j = 0; j < spec.patchColumns; ++j)
       globals.push_back(loadGlobal(j));
-  QuantizeLeaf::Scales scales;
-  if (!numerics::isFourOverSix(spec.recipe)) {
-    int64_t step = globals.empty() ? kLeafBlocks : spec.patchColumns;
-    for (int64_t j = 0; j < spec.patchColumns; j += step) {
-      QuantizeLeaf::Scales part =
-          computeColumns(amaxes.slice(j, step), globals, {});
-      llvm::append_range(scales.factors, part.factors);
-      llvm::append_range(scales.pairs, part.pairs);
-    }
-    return scales;
-  }
+  if (!numerics::isFourOverSix(spec.recipe))
+    return computeColumns(amaxes, globals, {});
   // A leaf that asks for the elements has long code: once, in a loop.
   int64_t rounds = spec.patchColumns / kRoundColumns;
   Value noPair = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
@@ -300,6 +285,7 @@ QuantizeLeaf::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
         first[2].assign(part.factors);
         first[3].assign(part.pairs);
       });
+  QuantizeLeaf::Scales scales;
   scales.factors.assign(lists[2]);
   scales.pairs.assign(lists[3]);
   return scales;
@@ -310,7 +296,7 @@ void PatchScales::emitColumns() {
   int64_t sharing = spec.block[0] / span;
   for (int64_t row = 0; row * span < spec.patchRows; ++row) {
     SmallVector<Value> amaxes =
-        elements.computeColumnAmaxes(row * span, (row + 1) * span);
+        elements.computeColumnAmaxes(cvt, row * span, (row + 1) * span);
     for (int64_t mask = 1; mask < sharing; mask *= 2)
       elements.exchangeColumnAmaxes(amaxes, mask * spec.getLaneColumns());
     QuantizeLeaf::Scales scales =
@@ -318,12 +304,8 @@ void PatchScales::emitColumns() {
     keepCovered(scales.pairs);
     Value exists = position.hasRow(b, row * span);
     emitInFirst(b, position.laneRow, sharing, [&] {
-      for (int64_t j = 0; j < spec.patchColumns; j += kLeafBlocks) {
-        ValueRange pairs(scales.pairs);
-        pairs = pairs.slice(j / 2, kLeafBlocks / 2);
-        table.put(keepPairs(pairs, exists), kLeafBlocks, getIndex(b, row),
-                  getIndex(b, j), /*down=*/false);
-      }
+      table.put(keepPairs(scales.pairs, exists), spec.patchColumns,
+                getIndex(b, row), getIndex(b, 0), /*down=*/false);
     });
     addFactors([&](int64_t column) { return scales.factors[column]; });
   }
@@ -342,7 +324,7 @@ void PatchScales::emitTiles() {
   SmallVector<Value> amaxes;
   for (int64_t row = 0; row < tileRows; ++row) {
     SmallVector<Value> columns =
-        elements.computeColumnAmaxes(row * height, (row + 1) * height);
+        elements.computeColumnAmaxes(cvt, row * height, (row + 1) * height);
     for (int64_t column = 0; column < tileColumns; ++column) {
       Value amax = elements.reduceColumns(columns, column * width, width);
       for (int64_t mask = 1; mask < sharingColumns; mask *= 2)
