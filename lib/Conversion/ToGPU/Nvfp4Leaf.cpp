@@ -60,11 +60,19 @@ private:
   Value div(KernelBuilder &b, Value lhs, Value rhs) {
     return arith::DivFOp::create(b, lhs, rhs);
   }
+  /// In each element where `type` is one of vectors.
+  Value splat(KernelBuilder &b, Value value, Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector ? b.splat(value, vector.getNumElements()) : value;
+  }
+  Value constant(KernelBuilder &b, float value, Type type) {
+    return splat(b, b.f32(value), type);
+  }
   Value max(KernelBuilder &b, Value lhs, float rhs) {
-    return arith::MaximumFOp::create(b, lhs, b.f32(rhs));
+    return arith::MaximumFOp::create(b, lhs, constant(b, rhs, lhs.getType()));
   }
   Value min(KernelBuilder &b, Value lhs, float rhs) {
-    return arith::MinimumFOp::create(b, lhs, b.f32(rhs));
+    return arith::MinimumFOp::create(b, lhs, constant(b, rhs, lhs.getType()));
   }
   Value reciprocal(KernelBuilder &b, Value x) { return div(b, b.f32(1.0f), x); }
   /// `value`, or 1 where `condition` is 0.
@@ -77,7 +85,8 @@ private:
   }
   /// Sets the global values of a recipe with shortcuts.
   void setShortcuts(KernelBuilder &b, Value global);
-  /// As `computeScale` and `computeFactor`, with a usual global scale.
+  /// As `computeScale` and `computeFactor`, with a usual global scale, of one
+  /// block or of a vector of them.
   Value computeScaleShort(KernelBuilder &b, Value amax);
   Value computeFactorShort(KernelBuilder &b, Value scale);
   /// As `computeScale`, with any global scale, whose S is `encode`.
@@ -88,7 +97,9 @@ private:
   Scales computeScalesStraight(KernelBuilder &b, ValueRange amaxes,
                                function_ref<Value(Value)> computeScale,
                                function_ref<Value(Value)> computeFactor);
-  /// `computeScales` of recipes with shortcuts, with any global scale.
+  /// `computeScales` of recipes with shortcuts, with a usual global scale, and
+  /// with any.
+  Scales computeScalesShort(KernelBuilder &b, ValueRange amaxes);
   Scales computeScalesInLoop(KernelBuilder &b, ValueRange amaxes);
 
   /// numerics: functions of these names. The reciprocals are approximations in
@@ -257,8 +268,20 @@ Value Nvfp4Leaf::computeFactor(KernelBuilder &b, Value scale) {
 }
 
 Value Nvfp4Leaf::refineReciprocal(KernelBuilder &b, Value d) {
-  Value approximation = NVVM::RcpApproxFtzF32Op::create(b, b.getF32Type(), d);
-  Value error = b.fma(arith::NegFOp::create(b, d), approximation, b.f32(1.0f));
+  auto approximate = [&](Value x) -> Value {
+    return NVVM::RcpApproxFtzF32Op::create(b, b.getF32Type(), x);
+  };
+  Value approximation;
+  if (auto vector = dyn_cast<VectorType>(d.getType())) {
+    SmallVector<Value> elements;
+    for (int64_t i = 0; i < vector.getNumElements(); ++i)
+      elements.push_back(approximate(b.extract(d, i)));
+    approximation = b.pack(elements);
+  } else {
+    approximation = approximate(d);
+  }
+  Value error = b.fma(arith::NegFOp::create(b, d), approximation,
+                      constant(b, 1.0f, d.getType()));
   return b.fma(error, approximation, approximation);
 }
 
@@ -288,16 +311,18 @@ Value Nvfp4Leaf::divideInDouble(KernelBuilder &b, Value a, Value d) {
 }
 
 Value Nvfp4Leaf::computeScaleShort(KernelBuilder &b, Value amax) {
-  Value low = mul(b, amax, b.f32(numerics::kSixthLow));
-  Value scale = b.fma(amax, b.f32(numerics::kSixthHigh), low);
+  Type type = amax.getType();
+  Value low = mul(b, amax, constant(b, numerics::kSixthLow, type));
+  Value scale = b.fma(amax, constant(b, numerics::kSixthHigh, type), low);
   if (recipe == Recipe::Mslk) {
     if (encodeGlobal)
-      scale = mul(b, scale, encodeGlobal);
+      scale = mul(b, scale, splat(b, encodeGlobal, type));
     return max(b, scale, numerics::kMslkScaleFloor);
   }
   if (decodeGlobal) {
-    scale = arith::MinimumFOp::create(b, scale, largest);
-    scale = divideByReciprocal(b, scale, decodeGlobal, encodeGlobal);
+    scale = arith::MinimumFOp::create(b, scale, splat(b, largest, type));
+    scale = divideByReciprocal(b, scale, splat(b, decodeGlobal, type),
+                               splat(b, encodeGlobal, type));
   }
   return max(b, scale, numerics::kTorchaoScaleFloor);
 }
@@ -305,8 +330,10 @@ Value Nvfp4Leaf::computeScaleShort(KernelBuilder &b, Value amax) {
 /// The scale is not 0, as recipes with shortcuts have a floor.
 Value Nvfp4Leaf::computeFactorShort(KernelBuilder &b, Value scale) {
   Value inverse = refineReciprocal(b, scale);
-  return encodeGlobal ? divideByReciprocal(b, encodeGlobal, scale, inverse)
-                      : inverse;
+  if (!encodeGlobal)
+    return inverse;
+  return divideByReciprocal(b, splat(b, encodeGlobal, scale.getType()), scale,
+                            inverse);
 }
 
 Value Nvfp4Leaf::computeScaleInDouble(KernelBuilder &b, Value amax,
@@ -347,6 +374,36 @@ Nvfp4Leaf::computeScalesStraight(KernelBuilder &b, ValueRange amaxes,
     scales.pairs.back() = arith::AndIOp::create(
         b, scales.pairs.back(),
         arith::ConstantOp::create(b, b.getI16IntegerAttr(0xFF)));
+  return scales;
+}
+
+/// `computeScales` with a usual global scale. Some GPUs multiply two f32 at
+/// once: of four blocks, the first and third, and the second and fourth ones,
+/// as elements of columns come.
+QuantizeLeaf::Scales Nvfp4Leaf::computeScalesShort(KernelBuilder &b,
+                                                   ValueRange amaxes) {
+  if (amaxes.size() % 4 != 0)
+    return computeScalesStraight(
+        b, amaxes, [&](Value amax) { return computeScaleShort(b, amax); },
+        [&](Value scale) { return computeFactorShort(b, scale); });
+  Scales scales;
+  for (size_t i = 0; i < amaxes.size(); i += 4) {
+    std::array<Value, 2> values, low, high, factors;
+    for (size_t j : {0, 1})
+      values[j] =
+          computeScaleShort(b, b.pack({amaxes[i + j], amaxes[i + j + 2]}));
+    for (size_t j : {0, 1}) {
+      auto rounded =
+          roundScales(b, b.extract(values[0], j), b.extract(values[1], j));
+      scales.pairs.push_back(rounded.codes);
+      low[j] = rounded.low;
+      high[j] = rounded.high;
+    }
+    factors[0] = computeFactorShort(b, b.pack(low));
+    factors[1] = computeFactorShort(b, b.pack(high));
+    for (size_t j : {0, 1, 2, 3})
+      scales.factors.push_back(b.extract(factors[j % 2], j / 2));
+  }
   return scales;
 }
 
@@ -412,13 +469,8 @@ QuantizeLeaf::Scales Nvfp4Leaf::computeScales(KernelBuilder &b,
     return computeScalesStraight(
         b, amaxes, [&](Value amax) { return computeScale(b, amax); },
         [&](Value scale) { return computeFactor(b, scale); });
-  auto computeShort = [&] {
-    return computeScalesStraight(
-        b, amaxes, [&](Value amax) { return computeScaleShort(b, amax); },
-        [&](Value scale) { return computeFactorShort(b, scale); });
-  };
   if (!isUsual)
-    return computeShort();
+    return computeScalesShort(b, amaxes);
   SmallVector<Type> types(llvm::divideCeil(amaxes.size(), 2), b.getI16Type());
   size_t pairs = types.size();
   types.append(amaxes.size(), b.getF32Type());
@@ -431,7 +483,7 @@ QuantizeLeaf::Scales Nvfp4Leaf::computeScales(KernelBuilder &b,
   };
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  yield(computeShort());
+  yield(computeScalesShort(b, amaxes));
   b.setInsertionPointToStart(branch.elseBlock());
   yield(computeScalesInLoop(b, amaxes));
   Scales scales;

@@ -115,9 +115,12 @@ void PatchDataEmitter::emitRows(
   };
   PatchPosition place = position;
   SmallVector<SmallVector<Value>> lines;
-  if (spec.exchangesCodes()) {
+  // Ahead of conditions where threads exchange codes, or where a transform
+  // takes the same elements apart.
+  if (spec.exchangesCodes() || spec.isShared)
     for (int64_t i = 0; i < spec.patchRows; ++i)
       lines.push_back(encodeRow(i));
+  if (spec.exchangesCodes()) {
     Value inPair = cpu::rem(b, position.laneColumn, 2);
     exchangeHalves(b, lines, isBelow(b, getIndex(b, 0), inPair), /*mask=*/1);
     place.column = cpu::sub(b, place.column, mul(b, inPair, spec.patchColumns));

@@ -170,21 +170,39 @@ static std::pair<Value, Value> splitPair(KernelBuilder &b, Value word) {
   return {b.toFloat(low), b.toFloat(high)};
 }
 
+/// The f32 of the first elements of all words of a vector, and of the second
+/// ones. LLVM joins shifted words of a vector to those of 64 bits, but not
+/// shifted f32.
+static std::pair<Value, Value> splitVector(KernelBuilder &b, Value vector) {
+  SmallVector<Value> evens, odds;
+  for (int64_t i = 0; i < kWords; ++i) {
+    auto [even, odd] = splitPair(b, b.extract(vector, i));
+    evens.push_back(even);
+    odds.push_back(odd);
+  }
+  return {b.pack(evens), b.pack(odds)};
+}
+
 PatchElements PatchElements::transformColumns(uint64_t signMask) const {
   PatchElements result = *this;
   auto rounded = VectorType::get({2}, b.getBF16Type());
   for (size_t v = 0; v < rows.front().size(); ++v) {
     SmallVector<SmallVector<Value>> words(rows.size());
-    for (int64_t i = 0; i < kWords; ++i) {
-      // Two columns at a time.
-      SmallVector<cpu::Lanes> columns;
+    for (int64_t i = 0; i < kWords; i += 2) {
+      // Two columns at a time, those that are scaled together.
+      SmallVector<cpu::Lanes> evens, odds;
       for (ArrayRef<Value> row : rows) {
-        auto [low, high] = splitPair(b, b.extract(row[v], i));
-        columns.emplace_back(b, b.pack({low, high}));
+        auto [even, odd] = splitVector(b, row[v]);
+        evens.emplace_back(b, b.slice(even, i, 2));
+        odds.emplace_back(b, b.slice(odd, i, 2));
       }
-      cpu::emitHadamard(columns, signMask);
-      for (auto [row, pair] : llvm::zip_equal(words, columns))
-        row.push_back(b.toBits(arith::TruncFOp::create(b, rounded, pair)));
+      cpu::emitHadamard(evens, signMask);
+      cpu::emitHadamard(odds, signMask);
+      for (auto [row, even, odd] : llvm::zip_equal(words, evens, odds))
+        for (int64_t j : {0, 1}) {
+          Value pair = b.pack({b.extract(even, j), b.extract(odd, j)});
+          row.push_back(b.toBits(arith::TruncFOp::create(b, rounded, pair)));
+        }
     }
     for (auto [row, ofRow] : llvm::zip_equal(result.rows, words))
       row[v] = b.pack(ofRow);
@@ -360,9 +378,7 @@ PatchElements::mapRow(int64_t row,
       append(vector, index++);
       continue;
     }
-    Value even = arith::ShLIOp::create(b, vector, b.i32Splat(16, kWords));
-    Value odd =
-        arith::AndIOp::create(b, vector, b.i32Splat(0xFFFF0000u, kWords));
+    auto [even, odd] = splitVector(b, vector);
     append(even, index++);
     append(odd, index++);
   }

@@ -51,10 +51,20 @@ static int64_t getStaticWidth(const PatchSpec &spec) {
   return std::gcd(width, llvm::divideCeil(spec.columnUnit, minor.divisor));
 }
 
+/// Words of a thread side by side in a tile: those of rows that are 32 apart.
+static int64_t getWordsBeside(const PatchSpec &spec) {
+  const ScaleExtent &major = spec.scaleForm[0];
+  int64_t rows = getWarpExtent(spec, major.dim) / major.divisor;
+  bool isWhole = getWarpBlocks(spec, spec.scaleForm[1].dim) == kTileCols;
+  if (!spec.swizzled || !isWhole || rows % kWarpThreads != 0)
+    return 1;
+  return std::gcd(rows / kWarpThreads, kTileRows / kWarpThreads);
+}
+
 int64_t PatchScaleTable::getAlignment(const PatchSpec &spec) {
   if (spec.groupedTiles)
     return kTileCols;
-  return getStaticWidth(spec);
+  return getStaticWidth(spec) * getWordsBeside(spec);
 }
 
 PatchScaleTable::PatchScaleTable(KernelBuilder &b, const PatchSpec &spec,
@@ -119,12 +129,17 @@ Value PatchScaleTable::getPlace(int dimension, Value inWarp) {
   return add(b, inWarp, div(b, first, extent.divisor));
 }
 
-void PatchScaleTable::emitEachWord(int64_t width,
+void PatchScaleTable::emitEachWord(int64_t width, int64_t beside,
                                    function_ref<void(const Word &)> body) {
   int64_t perRow = tableColumns / width;
-  int64_t count = tableRows * repeats * perRow;
+  int64_t count = tableRows * repeats * perRow / beside;
   auto emitWord = [&](Value index) {
-    body({div(b, index, perRow), mul(b, rem(b, index, perRow), width)});
+    if (beside == 1)
+      return body(
+          {div(b, index, perRow), mul(b, rem(b, index, perRow), width)});
+    Value skipped = mul(b, div(b, index, kWarpThreads), beside - 1);
+    skipped = mul(b, skipped, kWarpThreads);
+    body({add(b, index, skipped), getIndex(b, 0)});
   };
   if (count > kUnrolledWords * kWarpThreads)
     return cpu::emitLoop(b, position.lane, getIndex(b, count), emitWord,
@@ -152,7 +167,7 @@ Value PatchScaleTable::loadWord(const Word &word, int64_t width, bool isZero) {
 void PatchScaleTable::emitLinear(int64_t width, bool isZero) {
   auto emitWords = [&] {
     Value rows = getCount(0), columns = getCount(1);
-    emitEachWord(width, [&](const Word &word) {
+    emitEachWord(width, /*beside=*/1, [&](const Word &word) {
       Value row = getPlace(0, word.row), column = getPlace(1, word.column);
       Value exists = arith::AndIOp::create(b, isBelow(b, row, rows),
                                            isBelow(b, column, columns));
@@ -195,7 +210,7 @@ void PatchScaleTable::emitGrouped(int64_t width) {
   const ScaleExtent &minor = spec.scaleForm[1];
   bool hasTails = minor.dim == 0 ||
                   llvm::divideCeil(spec.columnUnit, minor.divisor) % width != 0;
-  emitEachWord(width, [&](const Word &word) {
+  emitEachWord(width, /*beside=*/1, [&](const Word &word) {
     Value row = getPlace(0, word.row), column = getPlace(1, word.column);
     auto isCovered = [&](const DeviceGroup &group) {
       return isBelow(b, group.begin, group.end);
@@ -247,7 +262,8 @@ void PatchScaleTable::emitWords(bool isZero) {
   Value columnTiles = cpu::ceilDiv(b, columns, kTileCols);
   Value paddedRows = mul(b, rowTiles, kTileRows);
   Value paddedColumns = mul(b, columnTiles, kTileCols);
-  emitEachWord(width, [&](const Word &word) {
+  int64_t beside = getWordsBeside(spec);
+  emitEachWord(width, beside, [&](const Word &word) {
     Value row = getPlace(0, word.row), column = getPlace(1, word.column);
     Value exists = arith::AndIOp::create(b, isBelow(b, row, paddedRows),
                                          isBelow(b, column, paddedColumns));
@@ -256,13 +272,20 @@ void PatchScaleTable::emitWords(bool isZero) {
           add(b, mul(b, position.matrix, rowTiles), div(b, row, kTileRows));
       tile = add(b, mul(b, tile, columnTiles), div(b, column, kTileCols));
       Value byte = getTileByte(b, tile, row, column);
-      Value value = loadWord(word, width, isZero);
-      if (!isZero) {
+      SmallVector<Value> values;
+      for (int64_t i = 0; i < beside; ++i) {
+        Value below = getIndex(b, i * kWarpThreads);
+        Word next = {add(b, word.row, below), word.column};
+        values.push_back(loadWord(next, width, isZero));
+        if (isZero)
+          continue;
         // Rows of padding lie beside those of data.
-        Value zero = loadWord(word, width, /*isZero=*/true);
-        value = arith::SelectOp::create(b, isBelow(b, row, rows), value, zero);
+        Value zero = loadWord(next, width, /*isZero=*/true);
+        values.back() = arith::SelectOp::create(
+            b, isBelow(b, add(b, row, below), rows), values.back(), zero);
       }
-      b.store(value, emitAddress(b, scales, b.getI8Type(), byte), width);
+      b.store(beside == 1 ? values.front() : b.pack(values),
+              emitAddress(b, scales, b.getI8Type(), byte), width * beside);
     });
   });
 }

@@ -51,7 +51,8 @@ private:
                   llvm::function_ref<mlir::Value(int64_t)> exists,
                   llvm::function_ref<mlir::Value(int64_t)> getAddress);
   void emitLinear(int64_t width, bool isZero);
-  void emitEachWord(int64_t width, llvm::function_ref<void(const Word &)> body);
+  void emitEachWord(int64_t width, int64_t beside,
+                    llvm::function_ref<void(const Word &)> body);
   mlir::Value loadWord(const Word &word, int64_t width, bool isZero);
   /// Rows (dimension 0) or columns of the result of one matrix, and the place
   /// in it of one in the warp's part.

@@ -97,6 +97,7 @@ void PatchSpec::shareShape(MutableArrayRef<PatchSpec> specs) {
   shape.patchRows = kPatchSide;
   shape.patchColumns = kAccessBytes / shape.getInputBytes();
   shape.laneRows = kSharedRows / kPatchSide;
+  shape.isShared = true;
   for (const PatchSpec &spec : specs) {
     // All hold; dynamic ones are powers of two.
     shape.columnUnit = std::max(shape.columnUnit, spec.columnUnit);

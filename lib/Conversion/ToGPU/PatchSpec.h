@@ -66,6 +66,9 @@ struct PatchShape {
   int64_t rowUnit;
   /// Whether a block may reach beyond the last row or column.
   bool hasPartialBlocks;
+  /// Whether it serves several results, or a transform. What they compute is
+  /// worth more then than wide stores, for which threads exchange codes.
+  bool isShared = false;
 };
 
 /// What a kernel makes of patches.
@@ -102,7 +105,8 @@ struct PatchSpec : PatchShape {
   int64_t getLineCodes() const { return transposed ? patchRows : patchColumns; }
   /// Whether they become a store of 16 bytes with as many of another thread.
   bool exchangesCodes() const {
-    return getDataBits() < 8 && getDataBits() * getLineCodes() == 64;
+    return !isShared && getDataBits() < 8 &&
+           getDataBits() * getLineCodes() == 64;
   }
 
   /// Bytes of codes that a thread stores side by side.

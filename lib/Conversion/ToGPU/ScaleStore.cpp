@@ -73,9 +73,10 @@ void storeScaleBytes(KernelBuilder &b, ValueRange pairs, Value address,
   auto storeAt = [&](Value value, int64_t at, int64_t size) {
     b.store(value, b.offset(address, b.getI8Type(), b.i64(at)), size);
   };
-  if (alignment == 4 && count == 4)
-    return storeAt(b.pack(pairs), 0, 4);
-  for (int64_t at = 0; at < count; at += 2) {
+  int64_t begin = 0;
+  for (; alignment == 4 && begin + 4 <= count; begin += 4)
+    storeAt(b.pack(pairs.slice(begin / 2, 2)), begin, 4);
+  for (int64_t at = begin; at < count; at += 2) {
     Value pair = pairs[at / 2];
     if (alignment >= 2 && at + 1 < count) {
       storeAt(pair, at, 2);

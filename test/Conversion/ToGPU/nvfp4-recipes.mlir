@@ -156,7 +156,7 @@ func.func @torchao(%x: memref<?x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E
 // CHECK: %[[NEARESTF:.+]] = arith.truncf %[[EXACTF]] : f64 to f32
 // CHECK: %[[FACTOR1:.+]] = arith.select %[[NANF]], %[[APPROXF]], %[[NEARESTF]] : f32
 // CHECK: scf.yield %[[LEFT]], %[[NEXTCODES]], %[[FACTOR1]] : i32, i32, f32
-// CHECK: %[[HIGHCODES:.+]] = arith.shrui %[[LAST]]#1, %c24_i32 : i32
+// CHECK: %[[HIGHCODES:.+]] = llvm.intr.fshr(%c0_i32, %[[LAST]]#1, %c24_i32)
 // CHECK: %[[LASTBYTE:.+]] = arith.trunci %[[HIGHCODES]] : i32 to i16
 // CHECK: scf.yield %[[LASTBYTE]], %[[LAST]]#2 : i16, f32
 // CHECK: llvm.insertelement %[[RESULT]]#1
@@ -330,7 +330,7 @@ func.func @torchao_by_value(%x: memref<?x16xbf16>, %g: f32, %q: memref<?x8xi8>, 
 // CHECK: %[[NEARESTF:.+]] = arith.truncf %[[EXACTF]] : f64 to f32
 // CHECK: %[[FACTOR1:.+]] = arith.select %[[NANF]], %[[APPROXF]], %[[NEARESTF]] : f32
 // CHECK: scf.yield %[[LEFT]], %[[NEXTCODES]], %[[FACTOR1]] : i32, i32, f32
-// CHECK: %[[HIGHCODES:.+]] = arith.shrui %[[LAST]]#1, %c24_i32 : i32
+// CHECK: %[[HIGHCODES:.+]] = llvm.intr.fshr(%c0_i32, %[[LAST]]#1, %c24_i32)
 // CHECK: %[[LASTBYTE:.+]] = arith.trunci %[[HIGHCODES]] : i32 to i16
 // CHECK: scf.yield %[[LASTBYTE]], %[[LAST]]#2 : i16, f32
 // CHECK: llvm.insertelement %[[RESULT]]#1

@@ -33,15 +33,17 @@
 // CHECK-COUNT-4: ld.global.{{v4.b64|v8.b32}}
 // CHECK-COUNT-32: max.NaN.xorsign.abs.bf16x2
 // CHECK: rcp.approx.ftz.f32
-// CHECK: fma.rn.f32
+// CHECK: fma.rn.f32x2
 // CHECK: min.NaN.f32
 // CHECK: max.NaN.f32
 // CHECK: cvt.rn.satfinite.e4m3x2.f32
 // CHECK: cvt.rn.f16x2.e4m3x2
-// CHECK-COUNT-2: rcp.approx.ftz.f32
 // CHECK: cvt.rn.satfinite.e4m3x2.f32
 // CHECK: cvt.rn.f16x2.e4m3x2
 // CHECK-COUNT-2: rcp.approx.ftz.f32
+// CHECK: fma.rn.f32x2
+// CHECK-COUNT-2: rcp.approx.ftz.f32
+// CHECK: fma.rn.f32x2
 // CHECK: rcp.approx.ftz.f64
 // CHECK: mov.b32 {{.*}}, 4;
 // CHECK: {{^}}[[LOOP:\$L__BB[0-9]+_[0-9]+]]:

@@ -7,7 +7,7 @@
 // a word, and gives the factors back. Scales go through two tables of 256 bytes a warp.
 // CHECK: llvm.mlir.global internal @[[NAME:quantize_1x16_e2m1_torchao_bf16_k512_swizzled_scaled_and_quantize_16x1_e2m1_torchao_bf16_k512_transposed_swizzled_scaled]]_tables() {{.+}} : !llvm.array<2048 x i8>
 // CHECK-LABEL: gpu.func @quantize_1x16_e2m1_torchao_bf16_k512_swizzled_scaled_and_
-// CHECK-SAME: (%{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: i64) kernel
+// CHECK-SAME: (%{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 8 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 8 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 8 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %{{.+}}: i64) kernel
 // CHECK: scf.if
 // CHECK-NOT: arith.maximumf
 // CHECK-COUNT-16: llvm.load {{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
@@ -18,11 +18,16 @@
 // CHECK-NOT: nvvm.shfl
 // CHECK-COUNT-16: llvm.store {{.+}} {alignment = 4 : i64} : i32, !llvm.ptr<1>
 // CHECK: nvvm.bar.warp.sync
-// The columns: 8 blocks of a thread, then halves of codes for the thread below.
+// Scales of rows 32 apart lie side by side.
+// CHECK-COUNT-1: llvm.store {{.+}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<1>
+// CHECK-NOT: llvm.store {{.+}} !llvm.ptr<1>
+// The columns: 8 blocks of a thread, which exchanges nothing.
+// CHECK: arith.mulf {{.+}} : vector<2xf32>
 // CHECK-NOT: -> vector<4xi32>
-// CHECK-COUNT-8: nvvm.shfl.sync bfly %{{.+}}, %{{.+}}, %c8_i32
-// CHECK: llvm.store {{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK-COUNT-8: llvm.store {{.+}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<1>
 // CHECK: nvvm.bar.warp.sync
+// CHECK: llvm.store {{.+}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<1>
 // CHECK: gpu.return
 func.func @rows_and_columns(%x: memref<?x512xbf16>, %g: memref<f32>, %q: memref<?x256xi8>, %s: memref<?x8x32x4x4xf8E4M3FN>, %p: memref<512x?xi8>, %t: memref<4x?x32x4x4xf8E4M3FN>) {
   blockscale.kernel ins(%x, %g : memref<?x512xbf16>, memref<f32>) outs(%q, %s, %p, %t : memref<?x256xi8>, memref<?x8x32x4x4xf8E4M3FN>, memref<512x?xi8>, memref<4x?x32x4x4xf8E4M3FN>) {
@@ -34,18 +39,19 @@ func.func @rows_and_columns(%x: memref<?x512xbf16>, %g: memref<f32>, %q: memref<
   return
 }
 
-// A transform of columns is computed in registers, two columns at a time, and rounded;
+// A transform of columns is computed in registers, two columns of each of four words at
+// a time, and rounded;
 // rows are those of x as it was. The kernel's name has the signs.
 // CHECK-LABEL: gpu.func @quantize_1x16_e2m1_torchao_bf16_k128_and_rht7_quantize_16x1_e2m1_torchao_bf16_k128_transposed(
 // CHECK: %[[PLUS:.+]] = arith.constant dense<2.500000e-01> : vector<2xf32>
 // CHECK: %[[MINUS:.+]] = arith.constant dense<-2.500000e-01> : vector<2xf32>
 // CHECK-COUNT-16: llvm.load {{.+}} : !llvm.ptr<1> -> vector<4xi32>
-// CHECK-NOT: vector<2xf32>
+// CHECK-NOT: arith.truncf
 // CHECK: nvvm.bar.warp.sync
 // CHECK-COUNT-3: arith.mulf %{{.+}}, %[[MINUS]] : vector<2xf32>
 // CHECK-COUNT-13: arith.mulf %{{.+}}, %[[PLUS]] : vector<2xf32>
 // CHECK-COUNT-64: arith.truncf %{{.+}} : vector<2xf32> to vector<2xbf16>
-// CHECK-NOT: vector<2xf32>
+// CHECK-NOT: arith.truncf
 // CHECK: nvvm.bar.warp.sync
 // CHECK: gpu.return
 func.func @transformed(%x: memref<64x128xbf16>, %q: memref<64x64xi8>, %s: memref<64x8xf8E4M3FN>, %p: memref<128x32xi8>, %t: memref<128x4xf8E4M3FN>) {
