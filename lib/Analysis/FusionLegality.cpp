@@ -48,6 +48,50 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op) {
   return std::nullopt;
 }
 
+std::optional<FusionObstacle> findOneReadObstacle(AmaxOp op) {
+  RankedTensorType x = op.getX().getType();
+  if (!x.getElementType().isBF16())
+    return FusionObstacle{"one_read_c1", "x of bf16", print(x)};
+  if (op.getOffsets())
+    return FusionObstacle{"one_read_c3", "no rng and no offsets", "offsets"};
+  if (op.isPerRow())
+    return FusionObstacle{"one_read_c4",
+                          "one amax for the tensor or each matrix",
+                          print(op.getAmax().getType())};
+  return std::nullopt;
+}
+
+/// Whether computing `value` takes one of `ops`, which are in `block`.
+static bool needsOneOf(Value value, ArrayRef<AmaxOp> ops, Block *block) {
+  llvm::SetVector<Operation *> needed;
+  auto insert = [&](Value operand) {
+    Operation *definition = operand.getDefiningOp();
+    if (definition && definition->getBlock() == block)
+      needed.insert(definition);
+  };
+  insert(value);
+  for (size_t i = 0; i < needed.size(); ++i)
+    needed[i]->walk([&](Operation *inside) {
+      llvm::for_each(inside->getOperands(), insert);
+    });
+  return llvm::any_of(ops, [&](AmaxOp op) { return needed.contains(op); });
+}
+
+std::optional<FusionObstacle> findOnePassObstacle(QuantizeOp op,
+                                                  ArrayRef<AmaxOp> amaxes) {
+  for (Value operand : op->getOperands().drop_front()) {
+    if (!needsOneOf(operand, amaxes, op->getBlock()))
+      continue;
+    bool isScale = operand == op.getGlobalScale();
+    bool isAmax = operand == op.getGlobalAmax();
+    return FusionObstacle{"one_pass_c1", "operands that need no amax of x",
+                          isScale  ? "global_scale"
+                          : isAmax ? "global_amax"
+                                   : "another"};
+  }
+  return std::nullopt;
+}
+
 /// Of a dynamic size 1.
 static int64_t getDivisor(int64_t size) {
   return ShapedType::isDynamic(size) ? 1 : size;
@@ -83,12 +127,14 @@ std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
     return obstacle;
   for (Operation *user : op->getUsers()) {
     auto quantize = dyn_cast<QuantizeOp>(user);
-    bool takesRegisters = quantize && user->getBlock() == op->getBlock() &&
-                          !findOneReadObstacle(quantize);
+    auto amax = dyn_cast<AmaxOp>(user);
+    bool takesRegisters = user->getBlock() == op->getBlock() &&
+                          ((quantize && !findOneReadObstacle(quantize)) ||
+                           (amax && !findOneReadObstacle(amax)));
     if (!takesRegisters && !isa<tensor::DimOp>(user))
       return FusionObstacle{"rht_c3",
-                            "all uses to be quantizations of its block that "
-                            "can share a kernel",
+                            "all uses to be quantizations or amaxes of its "
+                            "block that can share a kernel",
                             "'" + print(user->getName()) + "'"};
   }
   return std::nullopt;

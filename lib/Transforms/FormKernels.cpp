@@ -122,33 +122,73 @@ static Operation *findPlace(ArrayRef<Operation *> ops) {
         });
       }))
     return first;
-  auto isUsedEarly = [&](Operation *user) {
-    Operation *ancestor = last->getBlock()->findAncestorOpInBlock(*user);
-    return !llvm::is_contained(ops, user) && ancestor &&
-           ancestor->isBeforeInBlock(last);
-  };
   bool hasPlace = llvm::none_of(ops, [&](Operation *op) {
-    return llvm::any_of(op->getUsers(), isUsedEarly);
+    return llvm::any_of(op->getUsers(), [&](Operation *user) {
+      Operation *ancestor = last->getBlock()->findAncestorOpInBlock(*user);
+      // Sizes of a transform are those of its source.
+      bool isSize = isa<HadamardOp>(op) && isa<tensor::DimOp>(user);
+      return !llvm::is_contained(ops, user) && !isSize && ancestor &&
+             ancestor->isBeforeInBlock(last);
+    });
   });
   return hasPlace ? last : nullptr;
 }
 
 namespace {
 
-/// Quantizations of one x that share a kernel, and the transforms of x that
-/// some of them take.
+/// Quantizations and amaxes of one x that share a kernel, and the transforms of
+/// x that some of them take.
 struct Siblings {
   SmallVector<QuantizeOp> quantizes;
+  SmallVector<AmaxOp> amaxes;
   llvm::SmallSetVector<Operation *, 2> transforms;
+
+  /// Whether there is nothing to share.
+  bool isAlone() const {
+    return quantizes.size() + amaxes.size() < 2 && transforms.empty();
+  }
+
+  /// A quantization that needs one of the amaxes; null if none does.
+  QuantizeOp findSecondPass() const {
+    auto *found = llvm::find_if(quantizes, [&](QuantizeOp op) {
+      return findOnePassObstacle(op, amaxes).has_value();
+    });
+    return found == quantizes.end() ? QuantizeOp() : *found;
+  }
+
+  Siblings takeAmaxes(OpBuilder &builder);
 
   SmallVector<Operation *> getOps() const {
     SmallVector<Operation *> ops(transforms.begin(), transforms.end());
+    ops.append(amaxes.begin(), amaxes.end());
     ops.append(quantizes.begin(), quantizes.end());
     llvm::sort(
         ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
     return ops;
   }
 };
+
+/// The amaxes, and transforms for them, which stay here only for quantizations.
+Siblings Siblings::takeAmaxes(OpBuilder &builder) {
+  Siblings taken;
+  taken.amaxes = std::exchange(amaxes, {});
+  for (Operation *transform : transforms.takeVector()) {
+    if (llvm::any_of(transform->getUsers(), llvm::IsaPred<QuantizeOp>))
+      transforms.insert(transform);
+    if (llvm::none_of(transform->getUsers(), llvm::IsaPred<AmaxOp>))
+      continue;
+    Operation *forAmaxes = transform;
+    if (transforms.contains(transform)) {
+      builder.setInsertionPointAfter(transform);
+      forAmaxes = builder.clone(*transform);
+      transform->replaceUsesWithIf(forAmaxes->getResults(), [](OpOperand &use) {
+        return isa<AmaxOp>(use.getOwner());
+      });
+    }
+    taken.transforms.insert(forAmaxes);
+  }
+  return taken;
+}
 
 struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
   using FormKernelsBase::FormKernelsBase;
@@ -199,7 +239,8 @@ private:
     llvm::SmallPtrSet<Operation *, 8> transforms;
     for (Operation *op : collect()) {
       auto hadamard = dyn_cast<HadamardOp>(op);
-      if (!hadamard || llvm::none_of(op->getUsers(), llvm::IsaPred<QuantizeOp>))
+      if (!hadamard ||
+          llvm::none_of(op->getUsers(), llvm::IsaPred<AmaxOp, QuantizeOp>))
         continue;
       if (std::optional<FusionObstacle> obstacle =
               findTransformObstacle(hadamard, chip))
@@ -215,38 +256,79 @@ private:
     llvm::MapVector<std::pair<Value, Block *>, Siblings> groups;
     for (Operation *op : collect()) {
       auto quantize = dyn_cast<QuantizeOp>(op);
-      if (!quantize)
+      if (!quantize && !isa<AmaxOp>(op))
         continue;
-      Value x = quantize.getX();
+      Value x = op->getOperand(0);
       Operation *transform = x.getDefiningOp();
       if (!transforms.contains(transform))
         transform = nullptr;
       else
         x = cast<HadamardOp>(transform).getX();
       Siblings &siblings = groups[{x, op->getBlock()}];
-      siblings.quantizes.push_back(quantize);
+      if (quantize)
+        siblings.quantizes.push_back(quantize);
+      else
+        siblings.amaxes.push_back(cast<AmaxOp>(op));
       if (transform)
         siblings.transforms.insert(transform);
     }
     for (auto &[key, siblings] : groups)
-      if (failed(wrap(builder, siblings)))
+      if (failed(wrapPasses(builder, siblings)))
         return failure();
     return success();
   }
 
-  LogicalResult wrap(OpBuilder &builder, Siblings &siblings) {
-    auto isAlone = [&] {
-      return siblings.quantizes.size() < 2 && siblings.transforms.empty();
-    };
-    if (isAlone())
-      return success();
-    llvm::erase_if(siblings.quantizes, [](QuantizeOp op) {
+  /// Removes those of `ops` that cannot share a kernel.
+  template <typename OpTy>
+  static void dropObstacles(SmallVector<OpTy> &ops) {
+    llvm::erase_if(ops, [](OpTy op) {
       std::optional<FusionObstacle> obstacle = findOneReadObstacle(op);
       if (obstacle)
         op.emitRemark() << "reads x in a kernel of its own " << *obstacle;
       return obstacle.has_value();
     });
-    if (isAlone())
+  }
+
+  /// Makes one kernel, or, where quantizations need amaxes of x, one of the
+  /// amaxes before one of the quantizations:
+  ///
+  ///   %a = blockscale.amax %x
+  ///   %h = blockscale.hadamard %x dim 0
+  ///   %b = blockscale.amax %h
+  ///   %q, %s = blockscale.quantize %x global_amax(%a)
+  ///   %p, %t = blockscale.quantize %h global_amax(%b)
+  /// becomes
+  ///   %a, %b = blockscale.kernel ins(%x) { .. }
+  ///   %q, %s, %p, %t = blockscale.kernel ins(%x, %a, %b) { .. }
+  LogicalResult wrapPasses(OpBuilder &builder, Siblings &siblings) {
+    bool isPair = siblings.quantizes.size() == 1 &&
+                  siblings.amaxes.size() == 1 && siblings.transforms.empty();
+    if (siblings.isAlone() || (isPair && siblings.findSecondPass()))
+      return success();
+    dropObstacles(siblings.amaxes);
+    dropObstacles(siblings.quantizes);
+    if (siblings.amaxes.empty() || siblings.quantizes.empty())
+      return wrap(builder, siblings);
+    QuantizeOp second = siblings.findSecondPass();
+    if (!second && findPlace(siblings.getOps())) {
+      siblings.amaxes.front().emitRemark(
+          "takes one pass over x: the kernel that quantizes x has it as well");
+      return wrap(builder, siblings);
+    }
+    if (second)
+      second.emitRemark("takes a second pass over x ")
+          << *findOnePassObstacle(second, siblings.amaxes);
+    else
+      siblings.quantizes.front().emitRemark(
+          "takes a second pass over x: expected the kernel's operands to come "
+          "before the first op of x, or its results to be used after the last");
+    Siblings first = siblings.takeAmaxes(builder);
+    return failure(failed(wrap(builder, first)) ||
+                   failed(wrap(builder, siblings)));
+  }
+
+  LogicalResult wrap(OpBuilder &builder, Siblings &siblings) {
+    if (siblings.isAlone())
       return success();
     SmallVector<Operation *> ops = siblings.getOps();
     Operation *place = findPlace(ops);

@@ -162,7 +162,7 @@ func.func @rht_c2_dynamic(%x: tensor<?x128xbf16>) -> tensor<128x?xf4E2M1FN> {
 // CHECK-NEXT: blockscale.quantize {{.+}} block [16, 16]
 // CHECK: blockscale.kernel
 func.func @rht_c3(%x: tensor<64x128xbf16>) -> (tensor<64x128xbf16>, tensor<64x128xf4E2M1FN>, tensor<64x128xf4E2M1FN>, tensor<128x64xf4E2M1FN>) {
-  // expected-remark @below {{has a kernel of its own (rht_c3): expected all uses to be quantizations of its block that can share a kernel, but got 'func.return'}}
+  // expected-remark @below {{has a kernel of its own (rht_c3): expected all uses to be quantizations or amaxes of its block that can share a kernel, but got 'func.return'}}
   %h = blockscale.hadamard %x dim 0 : tensor<64x128xbf16>
   %q, %s = blockscale.quantize %x block [1, 16] : tensor<64x128xbf16> -> tensor<64x128xf4E2M1FN>, tensor<64x8xf8E4M3FN>
   %i, %j = blockscale.quantize %x block [16, 16] : tensor<64x128xbf16> -> tensor<64x128xf4E2M1FN>, tensor<4x8xf8E4M3FN>

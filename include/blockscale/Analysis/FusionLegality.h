@@ -42,6 +42,18 @@ mlir::Diagnostic &operator<<(mlir::Diagnostic &diag,
 ///    for each matrix.
 std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op);
 
+/// The same for an amax, by clauses of these: one_read_c1, no groups
+/// (one_read_c3), and one value for the tensor or for each matrix
+/// (one_read_c4).
+std::optional<FusionObstacle> findOneReadObstacle(AmaxOp op);
+
+/// Why `op`, which could share a kernel with `amaxes` of its block, takes a
+/// second pass over x:
+///
+///  - one_pass_c1: no operand of `op` needs one of them.
+std::optional<FusionObstacle>
+findOnePassObstacle(QuantizeOp op, llvm::ArrayRef<AmaxOp> amaxes);
+
 /// Why a kernel of `chip` cannot transform x in registers for the quantizations
 /// of the result:
 ///
@@ -50,8 +62,8 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op);
 ///    On SM100 rows, with the leading dimensions flattened into them, are a
 ///    multiple of 64 and columns of 128 (TransformerEngine's rule). What is
 ///    dynamic is no multiple.
-///  - rht_c3: what uses the result are quantizations in its block that meet the
-///    clauses above, and sizes: no memory holds it.
+///  - rht_c3: what uses the result are quantizations and amaxes in its block
+///    that meet the clauses above, and sizes: no memory holds it.
 std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
                                                     const target::Chip &chip);
 

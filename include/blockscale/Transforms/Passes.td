@@ -88,11 +88,14 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
 
     For a GPU (`chip`), quantizations of one x share a kernel that reads it once,
     rows and columns, a weight and its transpose; transforms of columns are
-    computed in it. What cannot gets a kernel of its own, the same bytes, and a
-    remark with the clause (include/blockscale/Analysis/FusionLegality.h):
+    computed in it, and amaxes of x and of these. Where a quantization needs one
+    of the amaxes, they have a kernel before. What cannot share one gets a kernel
+    of its own, the same bytes, and a remark with the clause
+    (include/blockscale/Analysis/FusionLegality.h):
 
     ```text
     reads x in a kernel of its own (one_read_c3): expected no rng and no offsets, but got rng
+    takes a second pass over x (one_pass_c1): expected operands that need no amax of x, but got global_amax
     ```
 
     Example (test/Transforms/form-kernels-read-once.mlir):

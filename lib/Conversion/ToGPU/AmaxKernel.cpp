@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A result of several thread blocks is raised from 0 by an atomic maximum of
-// each, of the bits of f32: magnitudes are ordered as they are. A launch before
-// stores the zeros. Rows have a warp each, which stores their result.
+// Thread blocks raise the result (AmaxRaise.h). Rows have a warp each, which
+// stores their result.
 //
 // Elements lie in ranges that begin and end anywhere. In a range, all vectors
 // of 16 bytes are loaded as such, those before and behind one by one.
@@ -16,11 +15,10 @@
 
 #include "../ToCPU/CodecEmitter.h"
 #include "../ToCPU/Kernels.h"
+#include "AmaxRaise.h"
 #include "DeviceCode.h"
 #include "GroupSearch.h"
 #include "Kernels.h"
-
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 
@@ -53,9 +51,6 @@ public:
   /// f32 bits of the amax of elements [begin, end), as far as the thread has
   /// seen them: it is number `lane` of `lanes`.
   Lanes emitRange(Value begin, Value end, Value lane, int64_t lanes);
-
-  /// The largest of the warp's values, in all its threads.
-  Lanes emitWarpMaximum(Lanes bits);
 
   /// Raises `result` to the largest of the thread block's values. All threads
   /// must come here.
@@ -153,35 +148,11 @@ Lanes AmaxEmitter::emitRange(Value begin, Value end, Value lane,
   return emitElement(amax, add(b, lastVector, lane), end);
 }
 
-Lanes AmaxEmitter::emitWarpMaximum(Lanes bits) {
-  return Lanes(b,
-               NVVM::ReduxOp::create(b, b.getI32Type(), bits,
-                                     NVVM::ReduxKind::UMAX, b.i32(kAllLanes)));
-}
-
 void AmaxEmitter::emitRaise(Lanes bits, Value result, Value index,
                             Value partial) {
-  auto isZero = [&](Value number) {
-    return isBelow(b, number, getIndex(b, 1));
-  };
-  bits = emitWarpMaximum(bits);
-  cpu::emitIf(b, isZero(getLane()), [&] {
-    b.store(bits, emitAddress(b, partial, b.getI32Type(), getWarp()), 4);
-  });
-  gpu::BarrierOp::create(b);
-  cpu::emitIf(b, isZero(getWarp()), [&] {
-    // Threads beyond the number of warps have their values again.
-    Value other = cpu::rem(b, getLane(), kWarps);
-    Lanes value(b, b.load(b.getI32Type(),
-                          emitAddress(b, partial, b.getI32Type(), other), 4));
-    value = emitWarpMaximum(value);
-    cpu::emitIf(b, isZero(getLane()), [&] {
-      LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax,
-                                emitAddress(b, result, b.getI32Type(), index),
-                                value, LLVM::AtomicOrdering::monotonic,
-                                "device");
-    });
-  });
+  blockscale::emitRaise(
+      b, AmaxPart{bits, emitAddress(b, result, b.getI32Type(), index)}, thread,
+      kWarps, partial);
   gpu::BarrierOp::create(b);
 }
 
@@ -193,22 +164,6 @@ static Value createPartial(KernelBuilder &b) {
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
-
-/// Stores zeros to the `count` elements of `memref`.
-static void launchClear(LaunchSite &site, Value memref, Value count) {
-  constexpr int64_t threads = 128;
-  site.launch("clear_f32", {threads, getCeilDiv(site.b, count, threads), {}},
-              {{memref, sizeof(float)}, {count}},
-              [&](KernelBuilder &b, ValueRange arguments) {
-                Value item = emitGlobalThreadNumber(b, threads);
-                Value exists = isBelow(b, item, toIndex(b, arguments[1]));
-                cpu::emitIf(b, exists, [&] {
-                  Value address =
-                      emitAddress(b, arguments[0], b.getF32Type(), item);
-                  b.store(b.f32(0.0f), address, sizeof(float));
-                });
-              });
-}
 
 /// Elements of a thread block.
 static int64_t getBlockElements(Type element) {
@@ -268,7 +223,7 @@ static void launchRows(LaunchSite &site, const Twine &name, Type element,
           Value begin = mul(b, row, cols);
           Lanes bits = emitter.emitRange(begin, add(b, begin, cols),
                                          emitter.getLane(), kWarp);
-          bits = emitter.emitWarpMaximum(bits);
+          bits = emitWarpMaximum(b, bits);
           cpu::emitIf(b, isBelow(b, emitter.getLane(), getIndex(b, 1)), [&] {
             b.store(bits, emitAddress(b, arguments[1], b.getI32Type(), row),
                     sizeof(float));
@@ -371,7 +326,7 @@ LogicalResult lowerKernel(AmaxOp op, LaunchSite &site) {
   Value count = cpu::getProduct(b, sizes);
   if (Value offsets = site.lookup(op.getOffsets())) {
     Value groups = cpu::getDim(b, offsets, 0);
-    launchClear(site, amax, groups);
+    launchClear(site, AmaxBuffer{amax, groups});
     SmallVector<LaunchSite::Argument> arguments = {
         {x, kVectorBytes}, {amax, sizeof(float)}, {offsets, sizeof(int32_t)},
         {sizes.front()},   {sizes.back()},        {groups}};
@@ -387,7 +342,7 @@ LogicalResult lowerKernel(AmaxOp op, LaunchSite &site) {
     matrices = cpu::getProduct(b, leading);
     count = mul(b, sizes[sizes.size() - 2], sizes.back());
   }
-  launchClear(site, amax, matrices);
+  launchClear(site, AmaxBuffer{amax, matrices});
   launchMatrices(site, name, element, x, amax, count, matrices);
   return success();
 }

@@ -60,19 +60,17 @@ static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
   return success();
 }
 
-/// What a quantization or transform of a kernel reads, through a transform;
-/// null for other ops.
+/// What a quantization, amax or transform of a kernel reads, through a
+/// transform; null for other ops.
 static Value getSource(Operation *op) {
-  auto hadamard = dyn_cast<HadamardOp>(op);
-  if (auto quantize = dyn_cast<QuantizeOp>(op)) {
-    hadamard = quantize.getX().getDefiningOp<HadamardOp>();
-    if (!hadamard)
-      return quantize.getX();
-  }
-  return hadamard ? hadamard.getX() : Value();
+  if (!isa<AmaxOp, HadamardOp, QuantizeOp>(op))
+    return {};
+  Value x = op->getOperand(0);
+  auto hadamard = x.getDefiningOp<HadamardOp>();
+  return hadamard && !isa<HadamardOp>(op) ? hadamard.getX() : x;
 }
 
-/// Several quantizations of one x, or of transforms of it.
+/// Several quantizations and amaxes of one x, or of transforms of it.
 static LogicalResult lowerSiblings(KernelOp kernel, LaunchSite &site) {
   auto body = kernel.getBody().front().without_terminator();
   Value x = getSource(&*body.begin());
@@ -80,22 +78,27 @@ static LogicalResult lowerSiblings(KernelOp kernel, LaunchSite &site) {
     Value source = getSource(&op);
     if (!isa_and_present<BlockArgument>(source) || source != x)
       return op.emitOpError("expected a kernel of several ops to be "
-                            "quantizations of one x or of transforms of it on "
-                            "this target");
+                            "quantizations and amaxes of one x or of "
+                            "transforms of it on this target");
   }
   SmallVector<QuantizeOp> ops;
+  SmallVector<AmaxOp> amaxes;
   for (Operation &op : body) {
     std::optional<FusionObstacle> obstacle;
     if (auto quantize = dyn_cast<QuantizeOp>(op)) {
       obstacle = findOneReadObstacle(quantize);
       ops.push_back(quantize);
+    } else if (auto amax = dyn_cast<AmaxOp>(op)) {
+      obstacle = findOneReadObstacle(amax);
+      amaxes.push_back(amax);
     } else {
       obstacle = findTransformObstacle(cast<HadamardOp>(op), site.getChip());
     }
     if (obstacle)
       return op.emitOpError() << "does not share its kernel " << *obstacle;
   }
-  return failed(site.verify()) ? failure() : lowerPatchKernel(ops, site);
+  return failed(site.verify()) ? failure()
+                               : lowerPatchKernel(ops, amaxes, site);
 }
 
 /// Whether kernels of rows compute `op`. Those divide rows of a static length;
@@ -124,7 +127,8 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
   if (quantize && isRowKernel(quantize))
     return lowerQuantize(kernel, module, chip);
   if (quantize)
-    return failed(site.verify()) ? failure() : lowerPatchKernel(quantize, site);
+    return failed(site.verify()) ? failure()
+                                 : lowerPatchKernel(quantize, {}, site);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
             ScaleSweepOp, SwizzleOp>([&](auto op) {

@@ -13,9 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "../ToCPU/Kernels.h"
+#include "AmaxRaise.h"
 #include "DeviceCode.h"
 #include "Kernels.h"
 #include "LaunchModel.h"
+#include "PatchAmax.h"
 #include "PatchData.h"
 #include "PatchScales.h"
 #include "blockscale/IR/TypeRules.h"
@@ -39,13 +41,22 @@ static constexpr int64_t kTableAlignment = 4;
 
 namespace {
 
+/// What a kernel makes of x.
+struct PatchJob {
+  std::string getKernelName(const target::Chip &chip) const;
+
+  PatchShape shape;
+  SmallVector<PatchSpec> specs;
+  SmallVector<PatchAmax> amaxes;
+};
+
 /// Warps of a thread block, and thread blocks side by side.
 struct PatchGrid {
   /// `columns` is the number of those of x.
-  PatchGrid(ImplicitLocOpBuilder &b, ArrayRef<PatchSpec> specs, Value columns) {
-    const PatchShape &shape = specs.front();
+  PatchGrid(ImplicitLocOpBuilder &b, const PatchJob &job, Value columns) {
+    const PatchShape &shape = job.shape;
     int64_t columnGranule = 1;
-    for (const PatchSpec &spec : specs) {
+    for (const PatchSpec &spec : job.specs) {
       rowGranule = std::max(rowGranule, spec.getRowGranule());
       columnGranule = std::max(columnGranule, spec.getColumnGranule());
     }
@@ -79,7 +90,7 @@ struct PatchResult {
 
 class PatchKernelEmitter {
 public:
-  PatchKernelEmitter(KernelBuilder &b, ArrayRef<PatchSpec> specs,
+  PatchKernelEmitter(KernelBuilder &b, const PatchJob &job,
                      const target::Chip &chip, ValueRange arguments);
 
   void emit();
@@ -87,30 +98,33 @@ public:
 private:
   void emitPosition(Value blockNumber);
   void emitBlock(Value blockNumber, const GroupedScales *grouped);
+  SmallVector<Value> emitPatch(MutableArrayRef<PatchScaleTable> tables);
+  void emitRaises(ValueRange bits);
   void emitResult(const PatchResult &result, const PatchElements &elements,
                   PatchScaleTable &table);
   std::vector<PatchScaleTable> createTables(const GroupedScales *grouped);
 
   KernelBuilder &b;
-  ArrayRef<PatchSpec> specs;
+  const PatchJob &job;
   const PatchShape &shape;
   std::unique_ptr<CvtEmitter> cvt;
   Value x, rows, columns, matrices;
   SmallVector<PatchResult> results;
+  /// Of each amax.
+  SmallVector<Value> amaxes;
   PatchPosition position;
-  Value warp;
+  Value thread, warp;
 };
 
 } // namespace
 
-PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b,
-                                       ArrayRef<PatchSpec> specs,
+PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b, const PatchJob &job,
                                        const target::Chip &chip,
                                        ValueRange arguments)
-    : b(b), specs(specs), shape(specs.front()), cvt(createCvtEmitter(chip)) {
+    : b(b), job(job), shape(job.shape), cvt(createCvtEmitter(chip)) {
   auto next = arguments.begin();
   x = *next++;
-  for (const PatchSpec &spec : specs) {
+  for (const PatchSpec &spec : job.specs) {
     PatchResult result(spec);
     result.data = *next++;
     result.scales = *next++;
@@ -126,6 +140,8 @@ PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b,
       result.tiles = toIndex(b, *next++);
     results.push_back(result);
   }
+  for (size_t i = 0; i < job.amaxes.size(); ++i)
+    amaxes.push_back(*next++);
   rows = toIndex(b, *next++);
   columns = shape.hasDynamicColumns() ? toIndex(b, *next++)
                                       : getIndex(b, shape.columns);
@@ -135,7 +151,7 @@ PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b,
 
 /// `blockNumber` is that of the thread block along x.
 void PatchKernelEmitter::emitPosition(Value blockNumber) {
-  PatchGrid grid(b, specs, columns);
+  PatchGrid grid(b, job, columns);
   Value block = arith::IndexCastUIOp::create(b, b.getI32Type(), blockNumber);
   // The number of thread blocks is below 2^31.
   Value blockColumns =
@@ -168,10 +184,12 @@ std::vector<PatchScaleTable>
 PatchKernelEmitter::createTables(const GroupedScales *grouped) {
   SmallVector<int64_t> offsets;
   int64_t bytes = 0;
-  for (const PatchSpec &spec : specs) {
+  for (const PatchSpec &spec : job.specs) {
     offsets.push_back(bytes);
     bytes += llvm::alignTo(PatchScaleTable::getBytes(spec), kTableAlignment);
   }
+  if (job.specs.empty())
+    return {};
   Value all = createSharedArray(b, "tables", b.getI8Type(), kWarps * bytes);
   Value first = emitAddress(b, all, b.getI8Type(), mul(b, warp, bytes));
   std::vector<PatchScaleTable> tables;
@@ -201,6 +219,42 @@ void PatchKernelEmitter::emitResult(const PatchResult &result,
   table.emitStore();
 }
 
+/// Makes the results of a patch of a warp that has elements. Gives the bits of
+/// its amaxes.
+SmallVector<Value>
+PatchKernelEmitter::emitPatch(MutableArrayRef<PatchScaleTable> tables) {
+  SmallVector<Value> bits(amaxes.size());
+  auto takeAmaxes = [&](const PatchElements &source,
+                        std::optional<uint64_t> mask) {
+    bool hasRowAmaxes = llvm::any_of(job.specs, [&](const PatchSpec &spec) {
+      return spec.signMask == mask && spec.block[0] == 1;
+    });
+    for (auto [value, amax] : llvm::zip_equal(bits, job.amaxes))
+      if (amax.signMask == mask)
+        value = emitPatchAmax(b, *cvt, source, shape, hasRowAmaxes);
+  };
+  PatchElements elements(b, shape, position, x);
+  takeAmaxes(elements, std::nullopt);
+  llvm::SmallMapVector<uint64_t, PatchElements, 2> transformed;
+  auto getSource = [&](std::optional<uint64_t> mask) -> const PatchElements & {
+    if (!mask)
+      return elements;
+    auto found = transformed.find(*mask);
+    if (found != transformed.end())
+      return found->second;
+    const PatchElements &source =
+        transformed.insert({*mask, elements.transformColumns(*mask)})
+            .first->second;
+    takeAmaxes(source, mask);
+    return source;
+  };
+  for (auto [result, table] : llvm::zip_equal(results, tables))
+    emitResult(result, getSource(result.spec.signMask), table);
+  for (const PatchAmax &amax : job.amaxes)
+    getSource(amax.signMask);
+  return bits;
+}
+
 /// The work of a thread block on x.
 void PatchKernelEmitter::emitBlock(Value blockNumber,
                                    const GroupedScales *grouped) {
@@ -213,27 +267,16 @@ void PatchKernelEmitter::emitBlock(Value blockNumber,
     if (hasPadding)
       hasData = arith::AndIOp::create(b, hasData,
                                       isBelow(b, position.warpColumn, columns));
-    auto emitData = [&] {
-      PatchElements elements(b, shape, position, x);
-      llvm::SmallMapVector<uint64_t, PatchElements, 2> transformed;
-      for (auto [result, table] : llvm::zip_equal(results, tables)) {
-        std::optional<uint64_t> mask = result.spec.signMask;
-        if (mask && !transformed.contains(*mask))
-          transformed.insert({*mask, elements.transformColumns(*mask)});
-        emitResult(result, mask ? transformed.find(*mask)->second : elements,
-                   table);
-      }
-    };
-    auto emitPadding = [&] {
-      for (auto [spec, table] : llvm::zip_equal(specs, tables))
-        if (spec.swizzled)
-          table.emitStoreZeros();
-    };
-    if (llvm::any_of(specs,
-                     [](const PatchSpec &spec) { return spec.swizzled; }))
-      cpu::emitIf(b, hasData, emitData, emitPadding);
-    else
-      cpu::emitIf(b, hasData, emitData);
+    SmallVector<Type> types(amaxes.size(), b.getI32Type());
+    SmallVector<Value> bits = emitIfElse(
+        b, hasData, types, [&] { return emitPatch(tables); },
+        [&] {
+          for (auto [spec, table] : llvm::zip_equal(job.specs, tables))
+            if (spec.swizzled)
+              table.emitStoreZeros();
+          return SmallVector<Value>(amaxes.size(), b.i32(0));
+        });
+    emitRaises(bits);
   };
   if (shape.batched)
     cpu::emitIf(b, isBelow(b, position.matrix, matrices), emitWarp);
@@ -241,15 +284,30 @@ void PatchKernelEmitter::emitBlock(Value blockNumber,
     emitWarp();
 }
 
+/// Raises the amaxes by what each thread has of them, once a thread block.
+void PatchKernelEmitter::emitRaises(ValueRange bits) {
+  if (amaxes.empty())
+    return;
+  SmallVector<AmaxPart> parts;
+  for (auto [value, buffer, amax] : llvm::zip_equal(bits, amaxes, job.amaxes)) {
+    Value index = amax.perMatrix ? position.matrix : getIndex(b, 0);
+    parts.push_back(
+        {cpu::Lanes(b, value), emitAddress(b, buffer, b.getI32Type(), index)});
+  }
+  int64_t words = kWarps * static_cast<int64_t>(parts.size());
+  emitRaise(b, parts, thread, kWarps,
+            createSharedArray(b, "partial", b.getI32Type(), words));
+}
+
 void PatchKernelEmitter::emit() {
-  Value thread = emitThreadNumber(b, kThreads);
+  thread = emitThreadNumber(b, kThreads);
   warp = cpu::div(b, thread, kWarpThreads);
   position.lane = cpu::rem(b, thread, kWarpThreads);
   Value block = emitBlockNumber(b);
+  if (results.empty() || !results.front().spec.groupedTiles)
+    return emitBlock(block, /*grouped=*/nullptr);
   const PatchResult &result = results.front();
   const PatchSpec &spec = result.spec;
-  if (!spec.groupedTiles)
-    return emitBlock(block, /*grouped=*/nullptr);
   GroupedScales grouped(b, {spec.scaleForm, spec.groupDim == GroupDim::Columns,
                             spec.getGroupUnit(), result.scales, result.offsets,
                             toIndex(b, result.groups), rows, columns,
@@ -275,51 +333,91 @@ static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
   return success();
 }
 
-static std::string getKernelName(ArrayRef<PatchSpec> specs,
-                                 const target::Chip &chip) {
-  std::string name = specs.front().getKernelName();
-  for (const PatchSpec &spec : specs.drop_front())
-    name += "_and_" + spec.getKernelName();
+std::string PatchJob::getKernelName(const target::Chip &chip) const {
+  SmallVector<std::string> names;
+  for (const PatchSpec &spec : specs)
+    names.push_back(spec.getKernelName());
+  for (const PatchAmax &amax : amaxes)
+    names.push_back(amax.getName());
+  std::string name = llvm::join(names, "_and_");
+  if (specs.empty()) {
+    llvm::raw_string_ostream os(name);
+    os << '_' << shape.inputType;
+    if (!shape.hasDynamicColumns())
+      os << "_k" << shape.columns;
+    if (shape.batched)
+      os << "_batched";
+  }
   return name + std::string(chip.kernelSuffix);
 }
 
-LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
-  SmallVector<PatchSpec> specs;
-  SmallVector<Value> globals;
+/// The global scale or amax; null if there is neither.
+static Value getGlobal(QuantizeOp op) {
+  return op.getGlobalScale() ? op.getGlobalScale() : op.getGlobalAmax();
+}
+
+/// The x, or a transform of it, of ops that are not all absent.
+static Value getX(ArrayRef<QuantizeOp> ops, ArrayRef<AmaxOp> amaxes) {
+  return ops.empty() ? AmaxOp(amaxes.front()).getX()
+                     : QuantizeOp(ops.front()).getX();
+}
+
+static PatchJob createJob(ArrayRef<QuantizeOp> ops, ArrayRef<AmaxOp> amaxes,
+                          LaunchSite &site) {
+  PatchJob job;
+  for (QuantizeOp op : ops)
+    job.specs.emplace_back(op, site.lookup(getGlobal(op)), site.getChip());
+  for (AmaxOp amax : amaxes)
+    job.amaxes.emplace_back(amax);
+  if (amaxes.empty() && ops.size() == 1) {
+    const PatchSpec &only = job.specs.front();
+    job.shape = only;
+    if (!only.signMask && only.block[0] != 1)
+      return job;
+  }
+  auto isTransformed = [](const auto &of) { return of.signMask.has_value(); };
+  job.shape = PatchShape(
+      cast<RankedTensorType>(getX(ops, amaxes).getType()),
+      llvm::any_of(job.amaxes,
+                   [](const PatchAmax &amax) { return amax.perMatrix; }),
+      llvm::any_of(job.amaxes, isTransformed));
+  PatchSpec::shareShape(job.specs, job.shape);
+  return job;
+}
+
+LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops,
+                               ArrayRef<AmaxOp> amaxes, LaunchSite &site) {
+  auto prepare = [&](auto op) {
+    if (auto hadamard = op.getX().template getDefiningOp<HadamardOp>())
+      cpu::prepareCall(hadamard, site.call);
+    cpu::prepareCall(op, site.call);
+  };
   for (QuantizeOp op : ops) {
     if (failed(verifyFeatures(op, site)))
       return failure();
-    globals.push_back(site.lookup(op.getGlobalScale() ? op.getGlobalScale()
-                                                      : op.getGlobalAmax()));
-    specs.emplace_back(op, globals.back(), site.getChip());
-    if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
-      cpu::prepareCall(hadamard, site.call);
-    cpu::prepareCall(op, site.call);
+    prepare(op);
   }
-  const PatchSpec &only = specs.front();
-  if (ops.size() > 1 || only.signMask || only.block[0] == 1)
-    PatchSpec::shareShape(specs);
+  llvm::for_each(amaxes, prepare);
+  PatchJob job = createJob(ops, amaxes, site);
+  const PatchShape &shape = job.shape;
   site.emitAsserts();
-  // Rows without elements have neither data nor scales.
-  const PatchShape &shape = specs.front();
-  if (shape.columns == 0)
-    return success();
 
   ImplicitLocOpBuilder &b = site.b;
-  QuantizeOp first = ops.front();
-  Value x = site.lookup(first.getX());
+  Value x = site.lookup(getX(ops, amaxes));
   cpu::Indices sizes =
       cpu::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
   ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
   Value rows = shape.batched ? leading.back() : cpu::getProduct(b, leading);
+  Value matrices =
+      shape.batched ? cpu::getProduct(b, leading.drop_back()) : Value();
   SmallVector<LaunchSite::Argument> arguments = {{x, shape.loadBytes}};
   Value tiles;
-  for (auto [each, spec, global] : llvm::zip_equal(ops, specs, globals)) {
+  for (auto [each, spec] : llvm::zip_equal(ops, job.specs)) {
     QuantizeOp op = each;
     arguments.push_back({site.lookup(op.getData()), spec.storeBytes});
     arguments.push_back(
         {site.lookup(op.getScale()), PatchScaleTable::getAlignment(spec)});
-    if (global)
+    if (Value global = site.lookup(getGlobal(op)))
       arguments.push_back(
           {global,
            static_cast<int64_t>(spec.globalByValue ? 0 : sizeof(float))});
@@ -334,28 +432,36 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
       arguments.push_back({tiles});
     }
   }
+  SmallVector<AmaxBuffer> buffers;
+  for (auto [each, amax] : llvm::zip_equal(amaxes, job.amaxes)) {
+    Value buffer = site.lookup(AmaxOp(each).getAmax());
+    arguments.push_back({buffer, sizeof(float)});
+    buffers.push_back({buffer, amax.perMatrix ? matrices : getIndex(b, 1)});
+  }
+  if (!buffers.empty())
+    launchClear(site, buffers);
+  // Rows without elements have neither data nor scales.
+  if (shape.columns == 0)
+    return success();
   arguments.push_back({rows});
   if (shape.hasDynamicColumns())
     arguments.push_back({sizes.back()});
-  Value matrices;
-  if (shape.batched) {
-    matrices = cpu::getProduct(b, leading.drop_back());
+  if (shape.batched)
     arguments.push_back({matrices});
-  }
   LaunchModel(site.getChip())
       .remarkPatch(b.getLoc(), {shape.patchRows, shape.patchColumns},
                    {shape.getWarpRows(), shape.getWarpColumns()});
-  PatchGrid grid(b, specs, sizes.back());
+  PatchGrid grid(b, job, sizes.back());
   Value padded = cpu::roundUp(b, rows, grid.rowGranule);
   Value blocks =
       mul(b, getCeilDiv(b, padded, grid.blockRows), grid.blockColumns);
   if (tiles)
     blocks = add(b, blocks, GroupedScales::countBlocks(b, tiles, kWarps));
-  site.launch(getKernelName(specs, site.getChip()),
+  site.launch(job.getKernelName(site.getChip()),
               {kThreads, blocks, matrices,
                shape.patchRows * shape.patchColumns * shape.getInputBytes()},
               arguments, [&](KernelBuilder &b, ValueRange arguments) {
-                PatchKernelEmitter(b, specs, site.getChip(), arguments).emit();
+                PatchKernelEmitter(b, job, site.getChip(), arguments).emit();
               });
   return success();
 }

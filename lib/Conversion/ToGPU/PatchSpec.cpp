@@ -92,12 +92,17 @@ void PatchSpec::chooseStore() {
   storeBytes = startsAnywhere ? 1 : std::gcd(rowBytes, storeBytes);
 }
 
-void PatchSpec::shareShape(MutableArrayRef<PatchSpec> specs) {
-  PatchShape shape = specs.front();
-  shape.patchRows = kPatchSide;
-  shape.patchColumns = kAccessBytes / shape.getInputBytes();
-  shape.laneRows = kSharedRows / kPatchSide;
-  shape.isShared = true;
+PatchShape::PatchShape(RankedTensorType x, bool batched, bool hasTransforms)
+    : inputType(x.getElementType()), columns(x.getShape().back()),
+      columnUnit(hasDynamicColumns() ? 1 : columns), batched(batched),
+      patchRows(kPatchSide), patchColumns(kAccessBytes / getInputBytes()),
+      laneRows(kSharedRows / kPatchSide),
+      loadBytes(std::gcd(columnUnit * getInputBytes(), kAccessBytes)),
+      rowUnit(hasTransforms ? kPatchSide : 1), hasPartialBlocks(false),
+      isShared(true) {}
+
+void PatchSpec::shareShape(MutableArrayRef<PatchSpec> specs,
+                           PatchShape &shape) {
   for (const PatchSpec &spec : specs) {
     // All hold; dynamic ones are powers of two.
     shape.columnUnit = std::max(shape.columnUnit, spec.columnUnit);

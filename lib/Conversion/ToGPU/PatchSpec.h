@@ -35,6 +35,11 @@ namespace blockscale {
 
 /// How the threads of a kernel divide x.
 struct PatchShape {
+  PatchShape() = default;
+  /// Of a kernel that makes several results of x, of which nothing is asked
+  /// yet. Rows of transforms exist 16 at a time.
+  PatchShape(mlir::RankedTensorType x, bool batched, bool hasTransforms);
+
   int64_t getInputBytes() const {
     return inputType.getIntOrFloatBitWidth() / 8;
   }
@@ -75,9 +80,10 @@ struct PatchShape {
 struct PatchSpec : PatchShape {
   PatchSpec(QuantizeOp op, mlir::Value global, const target::Chip &chip);
 
-  /// Specs of several quantizations of one x that a kernel loads once. Each has
-  /// the shape that all can be computed in.
-  static void shareShape(llvm::MutableArrayRef<PatchSpec> specs);
+  /// Gives specs of quantizations that a kernel loads x once for `shape`, after
+  /// what they need is in it.
+  static void shareShape(llvm::MutableArrayRef<PatchSpec> specs,
+                         PatchShape &shape);
 
   int64_t getDataBits() const {
     return numerics::getFormatInfo(format).storageBits;

@@ -52,12 +52,12 @@ func.func @amax_twice(%x: memref<48x64xbf16>, %a: memref<f32>, %b: memref<f32>) 
 
 // -----
 
-// Several ops in a kernel: quantizations of one x or of a transform of it, ...
+// Several ops in a kernel: quantizations and amaxes of one x or of a transform of it, ...
 func.func @of_two(%x: memref<64x32xbf16>, %y: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %p: memref<64x32xf8E4M3FN>, %t: memref<64x1xf8E8M0FNU>) {
   blockscale.kernel ins(%x, %y : memref<64x32xbf16>, memref<64x32xbf16>) outs(%q, %s, %p, %t : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>) {
   ^bb0(%lx: tensor<64x32xbf16>, %ly: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %lp: tensor<64x32xf8E4M3FN>, %lt: tensor<64x1xf8E8M0FNU>):
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
-    // expected-error @below {{'blockscale.quantize' op expected a kernel of several ops to be quantizations of one x or of transforms of it on this target}}
+    // expected-error @below {{'blockscale.quantize' op expected a kernel of several ops to be quantizations and amaxes of one x or of transforms of it on this target}}
     %2, %3 = blockscale.quantize %ly block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
     blockscale.yield %0, %1, %2, %3 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
   }
@@ -67,13 +67,42 @@ func.func @of_two(%x: memref<64x32xbf16>, %y: memref<64x32xbf16>, %q: memref<64x
 // -----
 
 // ... nothing else, ...
-func.func @with_amax(%x: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %a: memref<f32>) {
-  blockscale.kernel ins(%x : memref<64x32xbf16>) outs(%q, %s, %a : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<f32>) {
-  ^bb0(%lx: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %la: tensor<f32>):
+func.func @with_global_scale(%x: memref<64x32xbf16>, %g: memref<f32>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %a: memref<f32>) {
+  blockscale.kernel ins(%x, %g : memref<64x32xbf16>, memref<f32>) outs(%q, %s, %a : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<f32>) {
+  ^bb0(%lx: tensor<64x32xbf16>, %lg: tensor<f32>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %la: tensor<f32>):
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
-    // expected-error @below {{'blockscale.amax' op expected a kernel of several ops to be quantizations of one x or of transforms of it on this target}}
-    %2 = blockscale.amax %lx : tensor<64x32xbf16> -> tensor<f32>
+    // expected-error @below {{'blockscale.global_scale' op expected a kernel of several ops to be quantizations and amaxes of one x or of transforms of it on this target}}
+    %2 = blockscale.global_scale %lg : tensor<f32>
     blockscale.yield %0, %1, %2 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<f32>
+  }
+  return
+}
+
+// -----
+
+// ... in a pass that takes whole amaxes only, ...
+func.func @row_amaxes(%x: memref<64x32xbf16>, %a: memref<f32>, %r: memref<64xf32>) {
+  blockscale.kernel ins(%x : memref<64x32xbf16>) outs(%a, %r : memref<f32>, memref<64xf32>) {
+  ^bb0(%lx: tensor<64x32xbf16>, %la: tensor<f32>, %lr: tensor<64xf32>):
+    %0 = blockscale.amax %lx : tensor<64x32xbf16> -> tensor<f32>
+    // expected-error @below {{'blockscale.amax' op does not share its kernel (one_read_c4): expected one amax for the tensor or each matrix, but got tensor<64xf32>}}
+    %1 = blockscale.amax %lx : tensor<64x32xbf16> -> tensor<64xf32>
+    blockscale.yield %0, %1 : tensor<f32>, tensor<64xf32>
+  }
+  return
+}
+
+// -----
+
+// ... and no transform of a transform, ...
+func.func @transform_twice(%x: memref<64x128xbf16>, %a: memref<f32>) {
+  blockscale.kernel ins(%x : memref<64x128xbf16>) outs(%a : memref<f32>) {
+  ^bb0(%lx: tensor<64x128xbf16>, %la: tensor<f32>):
+    %h = blockscale.hadamard %lx dim 0 : tensor<64x128xbf16>
+    // expected-error @below {{'blockscale.hadamard' op expected a kernel of several ops to be quantizations and amaxes of one x}}
+    %i = blockscale.hadamard %h dim 0 : tensor<64x128xbf16>
+    %0 = blockscale.amax %i : tensor<64x128xbf16> -> tensor<f32>
+    blockscale.yield %0 : tensor<f32>
   }
   return
 }
@@ -112,7 +141,7 @@ func.func @twice_transformed(%x: memref<64x128xbf16>, %q: memref<64x128xf8E4M3FN
   blockscale.kernel ins(%x : memref<64x128xbf16>) outs(%q, %s : memref<64x128xf8E4M3FN>, memref<64x4xf8E8M0FNU>) {
   ^bb0(%lx: tensor<64x128xbf16>, %lq: tensor<64x128xf8E4M3FN>, %ls: tensor<64x4xf8E8M0FNU>):
     %h = blockscale.hadamard %lx dim 0 : tensor<64x128xbf16>
-    // expected-error @below {{'blockscale.hadamard' op expected a kernel of several ops to be quantizations of one x or of transforms of it on this target}}
+    // expected-error @below {{'blockscale.hadamard' op expected a kernel of several ops to be quantizations and amaxes of one x or of transforms of it on this target}}
     %i = blockscale.hadamard %h dim 0 : tensor<64x128xbf16>
     %0, %1 = blockscale.quantize %i block [1, 32] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
     blockscale.yield %0, %1 : tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
@@ -126,7 +155,7 @@ func.func @twice_transformed(%x: memref<64x128xbf16>, %q: memref<64x128xf8E4M3FN
 func.func @yielded_transform(%x: memref<64x128xbf16>, %t: memref<64x128xbf16>, %q: memref<64x128xf8E4M3FN>, %s: memref<64x4xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<64x128xbf16>) outs(%t, %q, %s : memref<64x128xbf16>, memref<64x128xf8E4M3FN>, memref<64x4xf8E8M0FNU>) {
   ^bb0(%lx: tensor<64x128xbf16>, %lt: tensor<64x128xbf16>, %lq: tensor<64x128xf8E4M3FN>, %ls: tensor<64x4xf8E8M0FNU>):
-    // expected-error @below {{'blockscale.hadamard' op does not share its kernel (rht_c3): expected all uses to be quantizations of its block that can share a kernel, but got 'blockscale.yield'}}
+    // expected-error @below {{'blockscale.hadamard' op does not share its kernel (rht_c3): expected all uses to be quantizations or amaxes of its block that can share a kernel, but got 'blockscale.yield'}}
     %h = blockscale.hadamard %lx dim 0 : tensor<64x128xbf16>
     %0, %1 = blockscale.quantize %h block [1, 32] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
     blockscale.yield %h, %0, %1 : tensor<64x128xbf16>, tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>

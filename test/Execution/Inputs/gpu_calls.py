@@ -24,6 +24,14 @@ PLACES = (("--on=cpu",), ("--on=emulator", "--target=sm_100a", "--schedule=promp
 CALLS_OF_A_BATCH = 40
 
 
+class Earlier:
+    """In the place of an operand's array: the first result of the call that is `back`
+    calls before, in the same batch."""
+
+    def __init__(self, back):
+        self.back = back
+
+
 class Calls:
     """The calls of one script, whose command line is read here."""
 
@@ -101,7 +109,8 @@ class Calls:
                                                                      strict=True):
                 a, b = ([with_one_nan(array, type) for array, type in zip(each, results)]
                         for each in (a, b))
-                what = f"{place[1]}: {transform or ''} {op.format(*types)} {[*map(np.shape, arrays)]}"
+                shapes = [np.shape(a) for a in arrays if not isinstance(a, Earlier)]
+                what = f"{place[1]}: {transform or ''} {op.format(*types)} {shapes}"
                 expect.record(what, first_difference(a, b))
 
 
@@ -109,9 +118,13 @@ def _function(calls):
     """The text of a function that is all calls, and its arguments' arrays. Calls of one
     array have one argument."""
     arguments, arrays, body, names, types, known = [], [], [], [], [], {}
+    firsts = []
     for op, operand_types, results, given, transform in calls:
         operands = []
         for type, array in zip(operand_types, given, strict=True):
+            if isinstance(array, Earlier):
+                operands.append(firsts[-array.back])
+                continue
             if (id(array), type) not in known:
                 known[id(array), type] = f"%a{len(arrays)}"
                 arguments.append(f"%a{len(arrays)}: {type}")
@@ -122,6 +135,7 @@ def _function(calls):
                         f"{operand_types[0]}\n")
             operands[0] = f"%h{len(body) - 1}"
         made = [f"%r{len(names) + i}" for i in range(len(results))]
+        firsts.append(made[0])
         body.append(f"  {', '.join(made)} = blockscale.{op.format(*operands)}\n")
         names += made
         types += results

@@ -1,0 +1,40 @@
+//===- PatchAmax.cpp - Amaxes that a patch kernel takes -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PatchAmax.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+PatchAmax::PatchAmax(AmaxOp op)
+    : perMatrix(op.getAmax().getType().getRank() > 0) {
+  if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
+    signMask = hadamard.getSignMask();
+}
+
+std::string PatchAmax::getName() const {
+  std::string name = signMask ? "rht" + std::to_string(*signMask) + "_" : "";
+  return name + (perMatrix ? "amax_each" : "amax");
+}
+
+Value emitPatchAmax(KernelBuilder &b, CvtEmitter &cvt,
+                    const PatchElements &elements, const PatchShape &shape,
+                    bool hasRowAmaxes) {
+  auto max = [&](Value lhs, Value rhs) -> Value {
+    return arith::MaximumFOp::create(b, lhs, rhs);
+  };
+  if (hasRowAmaxes) {
+    Value pair = reduceInTree(elements.computeRowAmaxes(cvt), max);
+    return b.toBits(reduceInTree(elements.extractRows(pair), max));
+  }
+  return b.toBits(elements.reduceColumns(
+      elements.computeColumnAmaxes(cvt, 0, shape.patchRows), 0,
+      shape.patchColumns));
+}
+
+} // namespace blockscale
