@@ -28,7 +28,7 @@ static std::string print(const T &value) {
   return text;
 }
 
-std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op) {
+std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op, bool isAlone) {
   RankedTensorType x = op.getX().getType();
   if (!x.getElementType().isBF16())
     return FusionObstacle{"one_read_c1", "x of bf16", print(x)};
@@ -37,14 +37,20 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op) {
                           stringifyRecipe(op.getEffectiveRecipe()).str()};
   if (op.getBlockAmax())
     return FusionObstacle{"one_read_c2", "computed block amaxes", "block_amax"};
-  if (op.getRng() || op.getOffsets())
-    return FusionObstacle{"one_read_c3", "no rng and no offsets",
-                          op.getRng() ? "rng" : "offsets"};
+  if (op.getRng())
+    return FusionObstacle{"one_read_c3", "no rng", "rng"};
+  if (op.getOffsets() && op.getBlock()[0] == 1)
+    return FusionObstacle{"one_read_c3", "no offsets with blocks of one row",
+                          "offsets"};
   if (op.hasRowGlobals())
     return FusionObstacle{
         "one_read_c4", "one global value for the tensor or each matrix",
         print(op.getGlobalScale() ? op.getGlobalScale().getType()
                                   : op.getGlobalAmax().getType())};
+  LayoutAttr layout = getLayout(op.getScale().getType());
+  if (layout && layout.isGrouped() && !isAlone)
+    return FusionObstacle{"one_read_c5", "scales in no grouped layout",
+                          print(op.getScale().getType())};
   return std::nullopt;
 }
 
@@ -53,7 +59,7 @@ std::optional<FusionObstacle> findOneReadObstacle(AmaxOp op) {
   if (!x.getElementType().isBF16())
     return FusionObstacle{"one_read_c1", "x of bf16", print(x)};
   if (op.getOffsets())
-    return FusionObstacle{"one_read_c3", "no rng and no offsets", "offsets"};
+    return FusionObstacle{"one_read_c3", "no offsets with amaxes", "offsets"};
   if (op.isPerRow())
     return FusionObstacle{"one_read_c4",
                           "one amax for the tensor or each matrix",
@@ -107,13 +113,19 @@ findSizeObstacle(HadamardOp op, const target::Chip &chip) {
                             print(x)};
     return std::nullopt;
   }
+  bool isGrouped = llvm::any_of(op->getUsers(), [](Operation *user) {
+    auto quantize = dyn_cast<QuantizeOp>(user);
+    return quantize && quantize.getOffsets();
+  });
+  int64_t multiple = isGrouped ? 128 : 64;
   int64_t rows = 1;
   for (int64_t size : x.getShape().drop_back())
     // Of a product only what a dynamic size does not hide is known.
-    rows = rows * getDivisor(size) % 64;
+    rows = rows * getDivisor(size) % multiple;
   if (rows != 0 || columns % 128 != 0)
     return FusionObstacle{"rht_c2",
-                          "rows and columns of x to be multiples of 64 and 128",
+                          "rows and columns of x to be multiples of " +
+                              std::to_string(multiple) + " and 128",
                           print(x)};
   return std::nullopt;
 }
@@ -125,12 +137,16 @@ std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
                           "dim " + print(op.getDim())};
   if (std::optional<FusionObstacle> obstacle = findSizeObstacle(op, chip))
     return obstacle;
+  bool isAlone = llvm::count_if(op->getUsers(), [](Operation *user) {
+                   return !isa<tensor::DimOp>(user);
+                 }) == 1;
   for (Operation *user : op->getUsers()) {
     auto quantize = dyn_cast<QuantizeOp>(user);
     auto amax = dyn_cast<AmaxOp>(user);
-    bool takesRegisters = user->getBlock() == op->getBlock() &&
-                          ((quantize && !findOneReadObstacle(quantize)) ||
-                           (amax && !findOneReadObstacle(amax)));
+    bool takesRegisters =
+        user->getBlock() == op->getBlock() &&
+        ((quantize && !findOneReadObstacle(quantize, isAlone)) ||
+         (amax && !findOneReadObstacle(amax)));
     if (!takesRegisters && !isa<tensor::DimOp>(user))
       return FusionObstacle{"rht_c3",
                             "all uses to be quantizations or amaxes of its "

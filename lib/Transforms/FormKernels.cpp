@@ -254,6 +254,7 @@ private:
   LogicalResult wrapSiblings(OpBuilder &builder, const target::Chip &chip) {
     llvm::SmallPtrSet<Operation *, 8> transforms = findTransforms(chip);
     llvm::MapVector<std::pair<Value, Block *>, Siblings> groups;
+    SmallVector<Siblings> pairs;
     for (Operation *op : collect()) {
       auto quantize = dyn_cast<QuantizeOp>(op);
       if (!quantize && !isa<AmaxOp>(op))
@@ -264,6 +265,13 @@ private:
         transform = nullptr;
       else
         x = cast<HadamardOp>(transform).getX();
+      // A quantization that shares its kernel with nothing but its transform.
+      if (transform && quantize && findOneReadObstacle(quantize)) {
+        Siblings &pair = pairs.emplace_back();
+        pair.quantizes.push_back(quantize);
+        pair.transforms.insert(transform);
+        continue;
+      }
       Siblings &siblings = groups[{x, op->getBlock()}];
       if (quantize)
         siblings.quantizes.push_back(quantize);
@@ -272,6 +280,9 @@ private:
       if (transform)
         siblings.transforms.insert(transform);
     }
+    for (Siblings &pair : pairs)
+      if (failed(wrap(builder, pair)))
+        return failure();
     for (auto &[key, siblings] : groups)
       if (failed(wrapPasses(builder, siblings)))
         return failure();

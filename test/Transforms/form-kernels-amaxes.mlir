@@ -155,7 +155,7 @@ func.func @one_read_amaxes(%x: tensor<4x16x128xbf16>) -> (tensor<f32>, tensor<4x
 // CHECK-COUNT-4: blockscale.kernel
 func.func @one_read_c3_and_c1(%x: tensor<64x128xbf16>, %y: tensor<64x128xf32>, %o: tensor<3xi32>) -> (tensor<f32>, tensor<3xf32>, tensor<f32>, tensor<64xf32>) {
   %a = blockscale.amax %x : tensor<64x128xbf16> -> tensor<f32>
-  // expected-remark @below {{(one_read_c3): expected no rng and no offsets, but got offsets}}
+  // expected-remark @below {{(one_read_c3): expected no offsets with amaxes, but got offsets}}
   %b = blockscale.amax %x offsets(%o : tensor<3xi32>) : tensor<64x128xbf16> -> tensor<3xf32>
   // expected-remark @below {{(one_read_c1): expected x of bf16, but got tensor<64x128xf32>}}
   %c = blockscale.amax %y : tensor<64x128xf32> -> tensor<f32>

@@ -104,9 +104,9 @@ func.func @one_read_c1(%x: tensor<64x64xf32>) -> (tensor<64x64xf8E4M3FN>, tensor
 // CHECK-LABEL: func.func @one_read_c3
 // CHECK-COUNT-3: blockscale.kernel
 func.func @one_read_c3(%x: tensor<64x64xbf16>, %r: tensor<2xi64>, %o: tensor<3xi32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>) {
-  // expected-remark @below {{(one_read_c3): expected no rng and no offsets, but got rng}}
+  // expected-remark @below {{(one_read_c3): expected no rng, but got rng}}
   %q, %s = blockscale.quantize %x block [1, 16] rng(%r : tensor<2xi64>) : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
-  // expected-remark @below {{(one_read_c3): expected no rng and no offsets, but got offsets}}
+  // expected-remark @below {{(one_read_c3): expected no offsets with blocks of one row, but got offsets}}
   %p, %t = blockscale.quantize %x block [1, 16] offsets(%o : tensor<3xi32>) group_dim 0 : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
   %i, %j = blockscale.quantize %x block [16, 1] transposed : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
   return %q, %p, %i : tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>, tensor<64x64xf4E2M1FN>

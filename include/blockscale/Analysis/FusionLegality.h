@@ -37,10 +37,14 @@ mlir::Diagnostic &operator<<(mlir::Diagnostic &diag,
 ///  - one_read_c1: x is bf16.
 ///  - one_read_c2: scales follow from the amax of a block, which is computed:
 ///    no 4over6 recipe, no `block_amax`.
-///  - one_read_c3: rounding to nearest (no `rng`), and no groups.
+///  - one_read_c3: rounding to nearest (no `rng`), and `offsets` only of blocks
+///    of several rows.
 ///  - one_read_c4: the global operand, if any, has one value for the tensor or
 ///    for each matrix.
-std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op);
+///  - one_read_c5: the layout of the scales is not grouped, unless the kernel
+///    `isAlone` with it, but for a transform.
+std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op,
+                                                  bool isAlone = false);
 
 /// The same for an amax, by clauses of these: one_read_c1, no groups
 /// (one_read_c3), and one value for the tensor or for each matrix
@@ -60,8 +64,8 @@ findOnePassObstacle(QuantizeOp op, llvm::ArrayRef<AmaxOp> amaxes);
 ///  - rht_c1: groups run down the columns of x (`dim 0`).
 ///  - rht_c2: columns of x are a multiple of 16; rows are one by `hadamard_c4`.
 ///    On SM100 rows, with the leading dimensions flattened into them, are a
-///    multiple of 64 and columns of 128 (TransformerEngine's rule). What is
-///    dynamic is no multiple.
+///    multiple of 64 and columns of 128 (TransformerEngine's rule), and both of
+///    128 where a quantization has `offsets`. What is dynamic is no multiple.
 ///  - rht_c3: what uses the result are quantizations and amaxes in its block
 ///    that meet the clauses above, and sizes: no memory holds it.
 std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,

@@ -94,7 +94,7 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     (include/blockscale/Analysis/FusionLegality.h):
 
     ```text
-    reads x in a kernel of its own (one_read_c3): expected no rng and no offsets, but got rng
+    reads x in a kernel of its own (one_read_c3): expected no rng, but got rng
     takes a second pass over x (one_pass_c1): expected operands that need no amax of x, but got global_amax
     ```
 

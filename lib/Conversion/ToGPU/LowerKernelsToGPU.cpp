@@ -83,10 +83,13 @@ static LogicalResult lowerSiblings(KernelOp kernel, LaunchSite &site) {
   }
   SmallVector<QuantizeOp> ops;
   SmallVector<AmaxOp> amaxes;
+  bool isAlone = llvm::count_if(body, [](Operation &op) {
+                   return !isa<HadamardOp>(op);
+                 }) == 1;
   for (Operation &op : body) {
     std::optional<FusionObstacle> obstacle;
     if (auto quantize = dyn_cast<QuantizeOp>(op)) {
-      obstacle = findOneReadObstacle(quantize);
+      obstacle = findOneReadObstacle(quantize, isAlone);
       ops.push_back(quantize);
     } else if (auto amax = dyn_cast<AmaxOp>(op)) {
       obstacle = findOneReadObstacle(amax);
