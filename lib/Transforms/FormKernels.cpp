@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/Producers.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -43,6 +45,57 @@ static bool isInternal(Value value, ArrayRef<Operation *> ops) {
          });
 }
 
+/// What a kernel that computes `op` reads. What destinations held is not read.
+static SmallVector<Value> getInputs(Operation *op) {
+  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
+    return producer.getDpsInputs();
+  return SmallVector<Value>(op->getOperands());
+}
+
+/// Whether all elements of `value` are one constant.
+static bool isUniform(Value value) {
+  Attribute constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return false;
+  auto elements = dyn_cast<ElementsAttr>(constant);
+  return !elements || elements.isSplat();
+}
+
+/// A copy of `op` in the body of a kernel. Elementwise ops take constants and a
+/// destination there along.
+static void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+  auto producer = dyn_cast<linalg::LinalgOp>(op);
+  if (!producer) {
+    builder.clone(*op, mapping);
+    return;
+  }
+  llvm::SetVector<Value> constants;
+  getUsedValuesDefinedAbove(op->getRegions(), constants);
+  for (Value input : producer.getDpsInputs())
+    if (isUniform(input))
+      constants.insert(input);
+  for (Value constant : constants)
+    if (!mapping.contains(constant))
+      builder.clone(*constant.getDefiningOp(), mapping);
+  Location loc = op->getLoc();
+  Value like = mapping.lookup(getSameSizedInput(producer));
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  Value init = tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, like),
+      type.getElementType());
+  Operation *clone = builder.clone(*op, mapping);
+  cast<linalg::LinalgOp>(clone).setDpsInitOperand(0, init);
+}
+
+/// The tensor that has the sizes of the only result of `op`, which no memory
+/// holds.
+static Value getSameSizedSource(Operation *op) {
+  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
+    return getSameSizedInput(producer);
+  auto hadamard = dyn_cast<HadamardOp>(op);
+  return hadamard ? hadamard.getX() : Value();
+}
+
 /// Wraps ops, which are in an order in which they can be computed:
 ///
 ///   %q, %s = blockscale.quantize %x ...
@@ -63,8 +116,10 @@ static LogicalResult wrapInKernel(OpBuilder &builder,
   llvm::SmallSetVector<Value, 4> inputs;
   SmallVector<Value> results, outputs;
   for (Operation *op : ops) {
-    for (Value operand : op->getOperands())
-      if (!llvm::is_contained(ops, operand.getDefiningOp()))
+    bool takesConstants = isa<linalg::LinalgOp>(op);
+    for (Value operand : getInputs(op))
+      if (!llvm::is_contained(ops, operand.getDefiningOp()) &&
+          !(takesConstants && isUniform(operand)))
         inputs.insert(operand);
     ReifiedRankedShapedTypeDims shapes;
     if (failed(reifyResultShapes(builder, op, shapes)))
@@ -87,16 +142,18 @@ static LogicalResult wrapInKernel(OpBuilder &builder,
   for (Value output : outputs)
     body->addArgument(output.getType(), loc);
   for (Operation *op : ops)
-    builder.clone(*op, mapping);
+    cloneInto(builder, op, mapping);
   YieldOp::create(builder, loc, llvm::map_to_vector(results, [&](Value result) {
                     return mapping.lookup(result);
                   }));
   for (auto [result, ofKernel] : llvm::zip_equal(results, kernel.getResults()))
     result.replaceAllUsesWith(ofKernel);
   for (Operation *op : llvm::reverse(ops)) {
-    // Its sizes are those of its source.
-    if (auto hadamard = dyn_cast<HadamardOp>(op))
-      hadamard.replaceAllUsesWith(hadamard.getX());
+    // Others need sizes at most.
+    if (Value source = getSameSizedSource(op))
+      for (OpOperand &use :
+           llvm::make_early_inc_range(op->getResult(0).getUses()))
+        use.set(source);
     op->erase();
   }
   return success();
@@ -112,12 +169,40 @@ static bool isAvailable(Value value, Operation *first,
          definition->isBeforeInBlock(first);
 }
 
+/// Adds to `ops` the elementwise ops of their block whose results only they
+/// need, and says at the others that make what they read why they are not
+/// among them.
+static void addProducers(SmallVectorImpl<Operation *> &ops) {
+  using Obstacles = llvm::MapVector<Operation *, FusionObstacle>;
+  Obstacles obstacles;
+  bool hasAdded = true;
+  while (std::exchange(hasAdded, false)) {
+    obstacles.clear();
+    for (size_t i = 0; i < ops.size(); ++i) {
+      for (Value input : getInputs(ops[i])) {
+        auto producer = input.getDefiningOp<linalg::LinalgOp>();
+        if (!producer || llvm::is_contained(ops, producer))
+          continue;
+        std::optional<FusionObstacle> obstacle =
+            findProducerObstacle(producer, ops);
+        if (obstacle)
+          obstacles.insert({producer, *obstacle});
+        else
+          ops.push_back(producer);
+        hasAdded |= !obstacle;
+      }
+    }
+  }
+  for (auto &[producer, obstacle] : obstacles)
+    producer->emitRemark() << "is not computed where it is read " << obstacle;
+}
+
 /// The one of `ops`, in the order of their block, where all can be computed;
 /// null if there is none.
 static Operation *findPlace(ArrayRef<Operation *> ops) {
   Operation *first = ops.front(), *last = ops.back();
   if (llvm::all_of(ops, [&](Operation *op) {
-        return llvm::all_of(op->getOperands(), [&](Value operand) {
+        return llvm::all_of(getInputs(op), [&](Value operand) {
           return isAvailable(operand, first, ops);
         });
       }))
@@ -144,8 +229,6 @@ struct Siblings {
   SmallVector<Operation *> getOps() const {
     SmallVector<Operation *> ops(transforms.begin(), transforms.end());
     ops.append(quantizes.begin(), quantizes.end());
-    llvm::sort(
-        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
     return ops;
   }
 };
@@ -163,7 +246,8 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
             << ", but got '" << chip << "'";
         return signalPassFailure();
       }
-      if (failed(wrapSiblings(builder, *found)))
+      if (failed(wrapSiblings(builder, *found)) ||
+          failed(wrapElementwise(builder)))
         return signalPassFailure();
     }
     for (Operation *op : collect()) {
@@ -235,20 +319,23 @@ private:
   }
 
   LogicalResult wrap(OpBuilder &builder, Siblings &siblings) {
-    auto isAlone = [&] {
-      return siblings.quantizes.size() < 2 && siblings.transforms.empty();
-    };
-    if (isAlone())
+    if (siblings.quantizes.size() > 1 || !siblings.transforms.empty())
+      llvm::erase_if(siblings.quantizes, [](QuantizeOp op) {
+        std::optional<FusionObstacle> obstacle = findOneReadObstacle(op);
+        if (obstacle)
+          op.emitRemark() << "reads x in a kernel of its own " << *obstacle;
+        return obstacle.has_value();
+      });
+    return wrapTogether(builder, siblings.getOps());
+  }
+
+  /// Wraps `ops`, if they are several or elementwise ops make what they read.
+  LogicalResult wrapTogether(OpBuilder &builder, SmallVector<Operation *> ops) {
+    addProducers(ops);
+    if (ops.size() < 2)
       return success();
-    llvm::erase_if(siblings.quantizes, [](QuantizeOp op) {
-      std::optional<FusionObstacle> obstacle = findOneReadObstacle(op);
-      if (obstacle)
-        op.emitRemark() << "reads x in a kernel of its own " << *obstacle;
-      return obstacle.has_value();
-    });
-    if (isAlone())
-      return success();
-    SmallVector<Operation *> ops = siblings.getOps();
+    llvm::sort(
+        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
     Operation *place = findPlace(ops);
     if (!place) {
       ops.back()->emitRemark()
@@ -259,6 +346,28 @@ private:
     }
     builder.setInsertionPoint(place);
     return wrapInKernel(builder, ops);
+  }
+
+  /// Elementwise ops that make what no kernel computes for itself.
+  LogicalResult wrapElementwise(OpBuilder &builder) {
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto producer = dyn_cast<linalg::LinalgOp>(op))
+        ops.push_back(producer);
+      return isa<KernelOp, linalg::LinalgOp>(op) ? WalkResult::skip()
+                                                 : WalkResult::advance();
+    });
+    for (linalg::LinalgOp op : ops) {
+      if (std::optional<FusionObstacle> obstacle =
+              findElementwiseObstacle(op)) {
+        op.emitRemark("has no kernel ") << *obstacle;
+        continue;
+      }
+      builder.setInsertionPoint(op);
+      if (failed(wrapInKernel(builder, op.getOperation())))
+        return failure();
+    }
+    return success();
   }
 };
 

@@ -95,7 +95,8 @@ private:
   ArrayRef<PatchSpec> specs;
   const PatchShape &shape;
   std::unique_ptr<CvtEmitter> cvt;
-  Value x, rows, columns, matrices;
+  ValueRange inputs;
+  Value rows, columns, matrices;
   SmallVector<PatchResult> results;
   PatchPosition position;
   Value warp;
@@ -108,8 +109,9 @@ PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b,
                                        const target::Chip &chip,
                                        ValueRange arguments)
     : b(b), specs(specs), shape(specs.front()), cvt(createCvtEmitter(chip)) {
-  auto next = arguments.begin();
-  x = *next++;
+  size_t count = shape.source->getInputs().size();
+  inputs = arguments.take_front(count);
+  auto next = arguments.begin() + count;
   for (const PatchSpec &spec : specs) {
     PatchResult result(spec);
     result.data = *next++;
@@ -214,7 +216,7 @@ void PatchKernelEmitter::emitBlock(Value blockNumber,
       hasData = arith::AndIOp::create(b, hasData,
                                       isBelow(b, position.warpColumn, columns));
     auto emitData = [&] {
-      PatchElements elements(b, shape, position, x);
+      PatchElements elements(b, shape, position, inputs);
       llvm::SmallMapVector<uint64_t, PatchElements, 2> transformed;
       for (auto [result, table] : llvm::zip_equal(results, tables)) {
         std::optional<uint64_t> mask = result.spec.signMask;
@@ -280,7 +282,8 @@ static std::string getKernelName(ArrayRef<PatchSpec> specs,
   std::string name = specs.front().getKernelName();
   for (const PatchSpec &spec : specs.drop_front())
     name += "_and_" + spec.getKernelName();
-  return name + std::string(chip.kernelSuffix);
+  return name + specs.front().source->getName() +
+         std::string(chip.kernelSuffix);
 }
 
 LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
@@ -308,11 +311,13 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   QuantizeOp first = ops.front();
   Value x = site.lookup(first.getX());
+  shape.source->emitSizeAsserts(site);
   cpu::Indices sizes =
       cpu::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
   ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
   Value rows = shape.batched ? leading.back() : cpu::getProduct(b, leading);
-  SmallVector<LaunchSite::Argument> arguments = {{x, shape.loadBytes}};
+  SmallVector<LaunchSite::Argument> arguments =
+      shape.source->getArguments(site, shape.loadBytes, shape.getWidestLoad());
   Value tiles;
   for (auto [each, spec, global] : llvm::zip_equal(ops, specs, globals)) {
     QuantizeOp op = each;
@@ -353,7 +358,7 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops, LaunchSite &site) {
     blocks = add(b, blocks, GroupedScales::countBlocks(b, tiles, kWarps));
   site.launch(getKernelName(specs, site.getChip()),
               {kThreads, blocks, matrices,
-               shape.patchRows * shape.patchColumns * shape.getInputBytes()},
+               shape.patchRows * shape.patchColumns * shape.source->getBytes()},
               arguments, [&](KernelBuilder &b, ValueRange arguments) {
                 PatchKernelEmitter(b, specs, site.getChip(), arguments).emit();
               });

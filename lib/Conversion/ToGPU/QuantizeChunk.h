@@ -62,6 +62,14 @@ private:
   llvm::SmallVector<BlockElements> loadOwnBlocks(mlir::Value pointer,
                                                  int64_t elements);
   llvm::SmallVector<BlockElements> loadStagedBlocks(mlir::Value pointer);
+  llvm::SmallVector<BlockElements> loadBlocksOf(mlir::Value pointer,
+                                                mlir::Type type,
+                                                int64_t loadBytes,
+                                                int64_t elements);
+  llvm::SmallVector<ElementWords> loadInput(const ElementSource::Input &input,
+                                            mlir::Value argument,
+                                            int64_t elements);
+  llvm::SmallVector<BlockElements> computeBlocks(int64_t elements);
   llvm::SmallVector<mlir::Value> loadAmaxes(int64_t blocks);
   std::unique_ptr<QuantizeLeaf> createLeaf();
   Codes quantize(llvm::ArrayRef<BlockElements> inputs, int64_t first,
