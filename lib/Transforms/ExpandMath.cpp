@@ -50,10 +50,20 @@ public:
 
 } // namespace
 
-/// exp(x) with x = n ln 2 + r and |r| <= ln 2 / 2, as 2 exp(r) times 2^(n-1).
-/// `most` bounds x from above, where it does not lead to infinity. Below 2^-125
-/// the result is 0.
-static Value emitExp(Builder &b, Value x, float most) {
+namespace {
+
+/// exp(x) is the product of both.
+struct ExpFactors {
+  Value fraction, power;
+};
+
+} // namespace
+
+/// With x = n ln 2 + r and |r| <= ln 2 / 2, 2 exp(r) and 2^(n-1). `most` bounds
+/// x from above. Below 2^-125 the power is 0. `coefficients` are those of r^2
+/// and the powers above it.
+static ExpFactors emitExp(Builder &b, Value x, float most,
+                          ArrayRef<float> coefficients, bool isExact) {
   // The nearest n is in the low bits of a sum whose unit is 1. The least n,
   // -126, makes the factor 2^(n-1) zero bits.
   constexpr float unitIsOne = 12582912.0f, least = -87.4f;
@@ -61,18 +71,18 @@ static Value emitExp(Builder &b, Value x, float most) {
   x = arith::MinimumFOp::create(b, x, b.f32(most));
   Value sum = b.fma(x, b.f32(1.44269504f), b.f32(unitIsOne));
   Value n = arith::SubFOp::create(b, sum, b.f32(unitIsOne));
-  // ln 2 as a sum of two f32.
   Value r = b.fma(n, b.f32(-0.693147182f), x);
-  r = b.fma(n, b.f32(1.90465421e-9f), r);
-  // The polynomial of degree 6 with the least relative error that is 1 + r +
-  // .., twice.
-  Value p = b.f32(2 * 0.0013814599f);
-  for (float coefficient :
-       {0.008368717f, 0.04166839f, 0.16666521f, 0.49999994f, 1.0f, 1.0f})
+  // ln 2 is not an f32.
+  if (isExact)
+    r = b.fma(n, b.f32(1.90465421e-9f), r);
+  Value p = b.f32(2 * coefficients.back());
+  for (float coefficient : llvm::reverse(coefficients.drop_back()))
     p = b.fma(p, r, b.f32(2 * coefficient));
+  p = b.fma(p, r, b.f32(2));
+  p = b.fma(p, r, b.f32(2));
   Value exponent = arith::ShLIOp::create(b, b.toBits(sum), b.i32(23));
-  Value scale = arith::AddIOp::create(b, exponent, b.i32(126u << 23));
-  return arith::MulFOp::create(b, p, b.toFloat(scale));
+  Value power = arith::AddIOp::create(b, exponent, b.i32(126u << 23));
+  return {p, b.toFloat(power)};
 }
 
 /// 1 / d of a d from 1 to 2^126, but for its last bit, by Newton's iteration
@@ -99,13 +109,19 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       return rewriter.notifyMatchFailure(op, "not of a scalar f32");
     // Above, the result is infinite.
     constexpr float most = 89.0f;
+    // Of the polynomial 1 + r + .. with the least relative error.
+    constexpr float coefficients[] = {0.49999994f, 0.16666521f, 0.04166839f,
+                                      0.008368717f, 0.0013814599f};
     Builder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, emitExp(b, op.getOperand(), most));
+    ExpFactors exp = emitExp(b, op.getOperand(), most, coefficients,
+                             /*isExact=*/true);
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(op, exp.fraction, exp.power);
     return success();
   }
 };
 
-/// The logistic function, whose division is always of moderate numbers:
+/// The logistic function, whose division is always of moderate numbers. Here
+/// exp has fewer operations, and 1 is added before it is rounded:
 ///
 ///   %e = math.exp %x
 ///   %d = arith.addf %e, 1.0
@@ -130,9 +146,12 @@ struct ExpandLogistic : OpRewritePattern<arith::DivFOp> {
       return rewriter.notifyMatchFailure(op, "the sum is not 1 + exp(x)");
     // Above, the result is less than 2^-125.
     constexpr float most = 87.0f;
+    constexpr float coefficients[] = {0.4999923f, 0.16667114f, 0.041890156f,
+                                      0.008312521f};
     Builder b(op.getLoc(), rewriter);
-    Value d = arith::AddFOp::create(b, emitExp(b, exp.getOperand(), most),
-                                    b.f32(1.0f));
+    ExpFactors factors = emitExp(b, exp.getOperand(), most, coefficients,
+                                 /*isExact=*/false);
+    Value d = b.fma(factors.fraction, factors.power, b.f32(1.0f));
     Value m = emitNegatedReciprocal(b, d);
     Value n = op.getLhs();
     Value result = arith::NegFOp::create(b, m);

@@ -21,12 +21,15 @@ func.func @exp(%x: f32) -> f32 {
 
 // -----
 
-// The division of the logistic function is three steps of Newton's iteration.
+// The division of the logistic function is three steps of Newton's iteration, and 1 is
+// added where exp would be rounded.
 // CHECK-LABEL: func.func @logistic
 // CHECK-SAME: %[[X:.+]]: f32, %[[N:.+]]: f32
 // CHECK-NOT: arith.divf
-// CHECK: %[[D:.+]] = arith.addf %{{.+}}, %cst{{.*}} : f32
-// CHECK: arith.subi
+// CHECK-COUNT-7: math.fma
+// CHECK: %[[D:.+]] = math.fma
+// CHECK: %[[BITS:.+]] = arith.bitcast %[[D]] : f32 to i32
+// CHECK: arith.subi %{{.+}}, %[[BITS]]
 // CHECK-COUNT-6: math.fma
 // CHECK: %[[R:.+]] = arith.negf
 // CHECK-NEXT: %[[Q:.+]] = arith.mulf %[[N]], %[[R]]

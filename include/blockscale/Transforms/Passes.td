@@ -60,7 +60,7 @@ def ExpandMath : Pass<"blockscale-expand-math"> {
 
     - `math.exp` becomes a polynomial, within 0.9 ulp; below 2^-125 it is 0;
     - `n / (1 + exp(x))` becomes that, Newton's iteration and a product: the
-      logistic function within 3 ulp, and at least 2^-126;
+      logistic function within 6 ulp, and at least 2^-126;
     - `math.tanh`, `math.erf`, `math.log`, `math.log2`, `math.log1p` and
       `math.expm1` become upstream's polynomials, `math.rsqrt`, `math.clampf` and
       `math.fpowi` what upstream expands them to; square roots and other

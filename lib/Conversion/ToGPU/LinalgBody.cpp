@@ -47,6 +47,19 @@ Value emitRoundToBf16(KernelBuilder &b, Value vector) {
   return b.bitcast(VectorType::get({size}, b.getBF16Type()), b.pack(words));
 }
 
+/// What rounding to bf16 leaves of each f32, as f32: the high half of a word
+/// whose low half is 0, so that one instruction does both.
+static Value emitRoundInPlace(KernelBuilder &b, Value vector) {
+  auto pair = VectorType::get({2}, b.getBF16Type());
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < getSize(vector); ++i) {
+    Value above = b.pack({b.f32(0), b.extract(vector, i)});
+    Value word = arith::TruncFOp::create(b, pair, above);
+    elements.push_back(b.toFloat(b.toBits(word)));
+  }
+  return b.pack(elements);
+}
+
 static Value emitSplat(KernelBuilder &b, TypedAttr value, int64_t size) {
   auto type = VectorType::get({size}, value.getType());
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, value));
@@ -106,11 +119,20 @@ SmallVector<Value> emitLinalgBody(KernelBuilder &b, Block &body,
     vectors.map(value, vector);
     return vector;
   };
-  for (Operation &op : body.without_terminator())
+  for (Operation &op : body.without_terminator()) {
+    auto rounded = isa<arith::ExtFOp>(op)
+                       ? op.getOperand(0).getDefiningOp<arith::TruncFOp>()
+                       : arith::TruncFOp();
+    if (rounded && rounded->getBlock() == &body) {
+      vectors.map(op.getResult(0),
+                  emitRoundInPlace(b, vectors.lookup(rounded.getIn())));
+      continue;
+    }
     vectors.map(op.getResult(0),
                 emitElementwise(b, &op,
                                 llvm::map_to_vector(op.getOperands(), lookup),
                                 size));
+  }
   return llvm::map_to_vector(body.getTerminator()->getOperands(), lookup);
 }
 

@@ -21,7 +21,7 @@ FUNCTIONS = {
     "exp": ("%y = math.exp %x : f32", np.exp, 0.9),
     "logistic": ("%n = arith.negf %x : f32\n    %e = math.exp %n : f32\n"
                  "    %d = arith.addf %e, %one : f32\n    %y = arith.divf %one, %d : f32",
-                 lambda x: np.exp(-np.logaddexp(0, -x)), 3),
+                 lambda x: np.exp(-np.logaddexp(0, -x)), 6),
     "tanh": ("%y = math.tanh %x : f32", np.tanh, 4),
     "erf": ("%y = math.erf %x : f32", np.vectorize(erf, otypes=[float]), 8),
     "rsqrt": ("%a = math.absf %x : f32\n    %y = math.rsqrt %a : f32",
