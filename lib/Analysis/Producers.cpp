@@ -140,17 +140,22 @@ static bool takesElements(Operation *user, Value value) {
 }
 
 std::optional<FusionObstacle> findProducerObstacle(linalg::LinalgOp op,
-                                                   ArrayRef<Operation *> ops) {
+                                                   ArrayRef<Operation *> ops,
+                                                   bool isKept) {
   if (std::optional<FusionObstacle> obstacle = findElementwiseObstacle(op))
     return obstacle;
   Value result = op->getResult(0);
   for (Operation *user : result.getUsers()) {
-    bool isInKernel = llvm::is_contained(ops, user) &&
-                      user->getBlock() == op->getBlock() &&
-                      takesElements(user, result);
-    if (!isInKernel && !isa<tensor::DimOp>(user))
+    if (isa<tensor::DimOp>(user))
+      continue;
+    bool isInKernel = llvm::is_contained(ops, user);
+    if (isInKernel &&
+        (user->getBlock() != op->getBlock() || !takesElements(user, result)))
       return FusionObstacle{"producer_c5",
-                            "all uses to be in one kernel and block",
+                            "uses in its block, of each element for itself",
+                            "'" + print(user->getName()) + "'"};
+    if (!isInKernel && !isKept)
+      return FusionObstacle{"producer_c6", "all uses to be in one kernel",
                             "'" + print(user->getName()) + "'"};
   }
   return std::nullopt;

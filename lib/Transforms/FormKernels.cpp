@@ -132,6 +132,13 @@ static LogicalResult wrapInKernel(OpBuilder &builder,
       outputs.push_back(createDestination(builder, result, sizes));
     }
   }
+  // The kernel comes after the sizes of its outputs.
+  for (Operation *op : llvm::reverse(ops))
+    if (Value source = getSameSizedSource(op))
+      for (Operation *user :
+           llvm::make_early_inc_range(op->getResult(0).getUsers()))
+        if (isa<tensor::DimOp>(user))
+          user->setOperand(0, source);
   auto kernel = KernelOp::create(builder, loc, ValueRange(results).getTypes(),
                                  inputs.getArrayRef(), outputs);
   OpBuilder::InsertionGuard guard(builder);
@@ -148,14 +155,8 @@ static LogicalResult wrapInKernel(OpBuilder &builder,
                   }));
   for (auto [result, ofKernel] : llvm::zip_equal(results, kernel.getResults()))
     result.replaceAllUsesWith(ofKernel);
-  for (Operation *op : llvm::reverse(ops)) {
-    // Others need sizes at most.
-    if (Value source = getSameSizedSource(op))
-      for (OpOperand &use :
-           llvm::make_early_inc_range(op->getResult(0).getUses()))
-        use.set(source);
+  for (Operation *op : llvm::reverse(ops))
     op->erase();
-  }
   return success();
 }
 
@@ -169,11 +170,12 @@ static bool isAvailable(Value value, Operation *first,
          definition->isBeforeInBlock(first);
 }
 
-/// Adds to `ops` the elementwise ops of their block whose results only they
-/// need, and says at the others that make what they read why they are not
-/// among them.
-static void addProducers(SmallVectorImpl<Operation *> &ops) {
-  using Obstacles = llvm::MapVector<Operation *, FusionObstacle>;
+using Obstacles = llvm::MapVector<Operation *, FusionObstacle>;
+
+/// Adds to `ops` the elementwise ops of their block that make what they read,
+/// those whose results others need, too, if the kernel may keep them. Returns
+/// why others are not among them.
+static Obstacles addProducers(SmallVectorImpl<Operation *> &ops, bool isKept) {
   Obstacles obstacles;
   bool hasAdded = true;
   while (std::exchange(hasAdded, false)) {
@@ -184,7 +186,7 @@ static void addProducers(SmallVectorImpl<Operation *> &ops) {
         if (!producer || llvm::is_contained(ops, producer))
           continue;
         std::optional<FusionObstacle> obstacle =
-            findProducerObstacle(producer, ops);
+            findProducerObstacle(producer, ops, isKept);
         if (obstacle)
           obstacles.insert({producer, *obstacle});
         else
@@ -193,8 +195,7 @@ static void addProducers(SmallVectorImpl<Operation *> &ops) {
       }
     }
   }
-  for (auto &[producer, obstacle] : obstacles)
-    producer->emitRemark() << "is not computed where it is read " << obstacle;
+  return obstacles;
 }
 
 /// The one of `ops`, in the order of their block, where all can be computed;
@@ -216,6 +217,13 @@ static Operation *findPlace(ArrayRef<Operation *> ops) {
     return llvm::any_of(op->getUsers(), isUsedEarly);
   });
   return hasPlace ? last : nullptr;
+}
+
+/// The same, after bringing `ops` into that order.
+static Operation *findPlaceOf(SmallVectorImpl<Operation *> &ops) {
+  llvm::sort(ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return ops.empty() ? nullptr : findPlace(ops);
 }
 
 namespace {
@@ -329,23 +337,42 @@ private:
     return wrapTogether(builder, siblings.getOps());
   }
 
-  /// Wraps `ops`, if they are several or elementwise ops make what they read.
-  LogicalResult wrapTogether(OpBuilder &builder, SmallVector<Operation *> ops) {
-    addProducers(ops);
-    if (ops.size() < 2)
-      return success();
-    llvm::sort(
-        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-    Operation *place = findPlace(ops);
-    if (!place) {
+  /// Wraps `ops`, if they are several or elementwise ops make what they read,
+  /// with as many of these as have a place.
+  LogicalResult wrapTogether(OpBuilder &builder, ArrayRef<Operation *> ops) {
+    bool mayKeep = llvm::none_of(ops, [](Operation *op) {
+      // Rows of no group are not computed.
+      auto quantize = dyn_cast<QuantizeOp>(op);
+      return quantize && quantize.getOffsets();
+    });
+    SmallVector<Operation *> all(ops);
+    Obstacles obstacles = addProducers(all, mayKeep);
+    Operation *place = findPlaceOf(all);
+    if (!place && mayKeep) {
+      all.assign(ops.begin(), ops.end());
+      obstacles = addProducers(all, /*isKept=*/false);
+      place = findPlaceOf(all);
+    }
+    if (!place && all.size() > ops.size()) {
       ops.back()->emitRemark()
+          << "reads what another kernel makes: expected its operands to come "
+             "before the ops that make x, or these to be used after it";
+      all.assign(ops.begin(), ops.end());
+      place = findPlaceOf(all);
+    }
+    for (auto &[producer, obstacle] : obstacles)
+      producer->emitRemark() << "is not computed where it is read " << obstacle;
+    if (all.size() < 2)
+      return success();
+    if (!place) {
+      all.back()->emitRemark()
           << "reads x in a kernel of its own: expected its operands to come "
              "before the first quantization of x, or the results of the "
              "others to be used after it";
       return success();
     }
     builder.setInsertionPoint(place);
-    return wrapInKernel(builder, ops);
+    return wrapInKernel(builder, all);
   }
 
   /// Elementwise ops that make what no kernel computes for itself.

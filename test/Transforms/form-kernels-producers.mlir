@@ -80,15 +80,15 @@ func.func @chain(%a: tensor<64x64xbf16>, %b: tensor<64x64xbf16>) -> (tensor<64x6
 
 #id = affine_map<(i, j) -> (i, j)>
 
-// A result of several other uses has a kernel of its own.
-// CHECK-LABEL: func.func @producer_c5
-// CHECK: %[[X:.+]] = blockscale.kernel ins(%{{.+}} : tensor<64x64xbf16>) outs(
-// CHECK: linalg.generic
-// CHECK: blockscale.kernel ins(%[[X]] :
-// CHECK-NOT: linalg.generic
-// CHECK: return %[[X]]
-func.func @producer_c5(%a: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<64x64xf8E4M3FN>) {
-  // expected-remark @below {{is not computed where it is read (producer_c5): expected all uses to be in one kernel and block, but got 'func.return'}}
+// A result that others need, too, is kept in memory by the kernel.
+// CHECK-LABEL: func.func @kept
+// CHECK: %[[K:.+]]:3 = blockscale.kernel ins(%{{.+}} : tensor<64x64xbf16>) outs(
+// CHECK: %[[X:.+]] = linalg.generic
+// CHECK: %[[Q:.+]], %[[S:.+]] = blockscale.quantize %[[X]]
+// CHECK: blockscale.yield %[[X]], %[[Q]], %[[S]]
+// CHECK-NOT: blockscale.kernel
+// CHECK: return %[[K]]#0, %[[K]]#1
+func.func @kept(%a: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<64x64xf8E4M3FN>) {
   %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a : tensor<64x64xbf16>) outs(%a : tensor<64x64xbf16>) {
   ^bb0(%p: bf16, %o: bf16):
@@ -105,11 +105,53 @@ func.func @producer_c5(%a: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<64
 
 #id = affine_map<(i, j) -> (i, j)>
 
-// A reader in another block, and one that is another operand than x.
-// CHECK-LABEL: func.func @producer_c5_blocks
+// What the quantization itself waits for cannot come from its kernel.
+// CHECK-LABEL: func.func @producer_c6
+// CHECK: %[[X:.+]] = blockscale.kernel ins(%{{.+}} : tensor<64x64xbf16>) outs(
+// CHECK: linalg.generic
+// CHECK: blockscale.kernel ins(%[[X]] :
+// CHECK: blockscale.amax
+// CHECK: blockscale.kernel ins(%[[X]],
+// CHECK-NOT: linalg.generic
+func.func @producer_c6(%a: tensor<64x64xbf16>) -> tensor<64x64xf4E2M1FN> {
+  // expected-remark @below {{is not computed where it is read (producer_c6): expected all uses to be in one kernel, but got 'blockscale.amax'}}
+  %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<64x64xbf16>) outs(%a : tensor<64x64xbf16>) {
+  ^bb0(%p: bf16, %o: bf16):
+    linalg.yield %p : bf16
+  } -> tensor<64x64xbf16>
+  %g = blockscale.amax %x : tensor<64x64xbf16> -> tensor<f32>
+  %q, %s = blockscale.quantize %x block [1, 16] global_amax(%g : tensor<f32>) : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  return %q : tensor<64x64xf4E2M1FN>
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// Rows of no group are not computed, so that nothing is kept with groups.
+// CHECK-LABEL: func.func @producer_c6_groups
 // CHECK-COUNT-2: blockscale.kernel
-func.func @producer_c5_blocks(%a: tensor<64x64xbf16>, %c: i1) -> tensor<64x64xf8E4M3FN> {
-  // expected-remark @below {{(producer_c5): expected all uses to be in one kernel and block, but got 'blockscale.quantize'}}
+func.func @producer_c6_groups(%a: tensor<64x64xbf16>, %o: tensor<2xi32>) -> (tensor<64x64xbf16>, tensor<64x64xf8E4M3FN>) {
+  // expected-remark @below {{(producer_c6): expected all uses to be in one kernel, but got 'func.return'}}
+  %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<64x64xbf16>) outs(%a : tensor<64x64xbf16>) {
+  ^bb0(%p: bf16, %b: bf16):
+    linalg.yield %p : bf16
+  } -> tensor<64x64xbf16>
+  %q, %s = blockscale.quantize %x block [1, 32] recipe rceil offsets(%o : tensor<2xi32>) group_dim 0 : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
+  return %x, %q : tensor<64x64xbf16>, tensor<64x64xf8E4M3FN>
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// A reader in another block.
+// CHECK-LABEL: func.func @producer_c5
+// CHECK-COUNT-2: blockscale.kernel
+func.func @producer_c5(%a: tensor<64x64xbf16>, %c: i1) -> tensor<64x64xf8E4M3FN> {
+  // expected-remark @below {{(producer_c5): expected uses in its block, of each element for itself, but got 'blockscale.quantize'}}
   %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a : tensor<64x64xbf16>) outs(%a : tensor<64x64xbf16>) {
   ^bb0(%p: bf16, %o: bf16):
@@ -123,6 +165,31 @@ func.func @producer_c5_blocks(%a: tensor<64x64xbf16>, %c: i1) -> tensor<64x64xf8
     scf.yield %e : tensor<64x64xf8E4M3FN>
   }
   return %r : tensor<64x64xf8E4M3FN>
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// A reader of one element of it for each row of another.
+// CHECK-LABEL: func.func @producer_c5_rows
+// CHECK-COUNT-2: blockscale.kernel
+func.func @producer_c5_rows(%a: tensor<64x64xbf16>, %w: tensor<64xbf16>) -> tensor<64x64xf8E4M3FN> {
+  %f = tensor.empty() : tensor<64xbf16>
+  // expected-remark @below {{(producer_c5): expected uses in its block, of each element for itself, but got 'linalg.generic'}}
+  %v = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%w : tensor<64xbf16>) outs(%f : tensor<64xbf16>) {
+  ^bb0(%p: bf16, %o: bf16):
+    linalg.yield %p : bf16
+  } -> tensor<64xbf16>
+  %x = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a, %v : tensor<64x64xbf16>, tensor<64xbf16>) outs(%a : tensor<64x64xbf16>) {
+  ^bb0(%p: bf16, %q: bf16, %o: bf16):
+    linalg.yield %q : bf16
+  } -> tensor<64x64xbf16>
+  %q, %s = blockscale.quantize %x block [1, 32] recipe rceil : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
+  return %q : tensor<64x64xf8E4M3FN>
 }
 
 // -----

@@ -50,11 +50,15 @@ findElementwiseObstacle(mlir::linalg::LinalgOp op);
 /// Why kernels that use the result of `op` cannot compute it in registers: the
 /// clauses above, or
 ///
-///  - producer_c5: all uses are in the block of `op`, by ops of one kernel,
-///    `ops`, of each element for itself, or of sizes: no memory holds it.
+///  - producer_c5: a use is in the block of `op`, by `ops` of one kernel, each
+///  of
+///    which takes each element for itself.
+///  - producer_c6: all uses are, or of sizes; unless the kernel keeps the
+///  result
+///    in memory, too.
 std::optional<FusionObstacle>
 findProducerObstacle(mlir::linalg::LinalgOp op,
-                     llvm::ArrayRef<mlir::Operation *> ops);
+                     llvm::ArrayRef<mlir::Operation *> ops, bool isKept);
 
 } // namespace blockscale
 

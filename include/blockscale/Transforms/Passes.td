@@ -122,8 +122,8 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     For a GPU (`chip`), quantizations of one x share a kernel that reads it once,
     rows and columns, a weight and its transpose; transforms of columns are
     computed in it, and elementwise `linalg.generic` ops that make x, of several
-    tensors, with scales of rows and columns. Elementwise ops whose result others
-    need, too, are kernels. What cannot gets a kernel of its own, the same bytes,
+    tensors, with scales of rows and columns; what others need, too, is a result
+    of the kernel. Other elementwise ops are kernels. What cannot gets a kernel of its own, the same bytes,
     and a remark with the clause (FusionLegality.h and Producers.h in
     include/blockscale/Analysis):
 

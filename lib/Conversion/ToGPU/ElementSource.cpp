@@ -54,6 +54,8 @@ void ElementSource::visit(Value value) {
                         !isa<ShapedType>(input.getType())});
   }
   ops.push_back(op);
+  if (llvm::any_of(op->getResult(0).getUsers(), llvm::IsaPred<YieldOp>))
+    kept.push_back(op->getResult(0));
 }
 
 const ElementSource::Input &ElementSource::getSameSized() const {
@@ -109,6 +111,7 @@ std::string ElementSource::getName() const {
       llvm::for_each(inside.getResults(), number);
     }
     number(op->getResult(0));
+    os << llvm::is_contained(kept, op->getResult(0));
   }
   return "_of_" + llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true,
                                   /*Width=*/16);
@@ -128,13 +131,24 @@ static Value getPair(KernelBuilder &b, const ElementSource::Input &input,
   return b.pack({b.toFloat(words[2 * i]), b.toFloat(words[2 * i + 1])});
 }
 
-ElementWords ElementSource::evaluate(KernelBuilder &b,
-                                     ArrayRef<ElementWords> words) const {
+/// Appends the words of a pair of elements.
+static void appendPair(KernelBuilder &b, Value pair, ElementWords &words) {
+  if (getElementTypeOrSelf(pair.getType()).isBF16()) {
+    words.push_back(b.bitcast(b.getI32Type(), pair));
+    return;
+  }
+  words.push_back(b.toBits(b.extract(pair, 0)));
+  words.push_back(b.toBits(b.extract(pair, 1)));
+}
+
+ElementSource::Elements
+ElementSource::evaluate(KernelBuilder &b, ArrayRef<ElementWords> words) const {
   int64_t pairs = 0;
   for (auto [input, own] : llvm::zip_equal(inputs, words))
     if (input.isAlongRows())
       pairs = static_cast<int64_t>(own.size()) / (input.getBytes() / 2);
-  ElementWords result;
+  Elements result;
+  result.kept.resize(kept.size());
   for (int64_t i = 0; i < pairs; ++i) {
     llvm::DenseMap<std::pair<Value, int>, Value> vectors;
     for (auto [input, own] : llvm::zip_equal(inputs, words))
@@ -156,13 +170,14 @@ ElementWords ElementSource::evaluate(KernelBuilder &b,
       vectors[{op->getResult(0), static_cast<int>(Spread::Elements)}] =
           emitLinalgBody(b, *op.getBlock(), arguments).front();
     }
-    Value pair = vectors.lookup({x, static_cast<int>(Spread::Elements)});
-    if (element.isBF16()) {
-      result.push_back(b.bitcast(b.getI32Type(), pair));
-      continue;
-    }
-    result.push_back(b.toBits(b.extract(pair, 0)));
-    result.push_back(b.toBits(b.extract(pair, 1)));
+    auto append = [&](Value logical, ElementWords &words) {
+      appendPair(b,
+                 vectors.lookup({logical, static_cast<int>(Spread::Elements)}),
+                 words);
+    };
+    append(x, result.x);
+    for (auto [logical, words] : llvm::zip_equal(kept, result.kept))
+      append(logical, words);
   }
   return result;
 }
@@ -216,6 +231,13 @@ void ElementSource::emitSizeAsserts(LaunchSite &site) const {
     }
 }
 
+int64_t ElementSource::getKeptAccessBytes(Value logical, int64_t xBytes,
+                                          int64_t widest) const {
+  Type own = getElementTypeOrSelf(logical.getType());
+  return Input{logical, Spread::Elements, own, /*byValue=*/false}
+      .getAccessBytes(element, xBytes, widest);
+}
+
 SmallVector<LaunchSite::Argument>
 ElementSource::getArguments(const LaunchSite &site, int64_t xBytes,
                             int64_t widest) const {
@@ -224,6 +246,9 @@ ElementSource::getArguments(const LaunchSite &site, int64_t xBytes,
     arguments.push_back(
         {site.lookup(input.logical),
          input.byValue ? 0 : input.getAccessBytes(element, xBytes, widest)});
+  for (Value logical : kept)
+    arguments.push_back(
+        {site.lookup(logical), getKeptAccessBytes(logical, xBytes, widest)});
   return arguments;
 }
 

@@ -51,13 +51,18 @@ public:
   /// compute.
   explicit ElementSource(mlir::Value x);
 
+  /// What elementwise ops make and the kernel yields, x or what leads to it.
+  llvm::ArrayRef<mlir::Value> getKept() const { return kept; }
+  /// Arguments of a kernel: inputs, then where to keep.
+  size_t countArguments() const { return inputs.size() + kept.size(); }
+
   /// Whether x is in memory: it is the only input then.
   bool isMemory() const { return ops.empty(); }
   llvm::ArrayRef<Input> getInputs() const { return inputs; }
   mlir::Type getElementType() const { return element; }
   /// One that has the sizes of x.
   const Input &getSameSized() const;
-  /// Bytes of memory of an element, and ops on it, about.
+  /// Bytes of memory that an element is read from, and ops on it, about.
   int64_t getBytes() const;
   int64_t countOps() const;
 
@@ -66,16 +71,22 @@ public:
 
   /// The words of elements from those of each input: as many elements along
   /// rows; of others a word, the same for all.
-  ElementWords evaluate(KernelBuilder &b,
-                        llvm::ArrayRef<ElementWords> words) const;
+  struct Elements {
+    ElementWords x;
+    llvm::SmallVector<ElementWords> kept;
+  };
+  Elements evaluate(KernelBuilder &b, llvm::ArrayRef<ElementWords> words) const;
 
   /// Asserts that inputs have the sizes of x.
   void emitSizeAsserts(LaunchSite &site) const;
 
   /// Arguments of a kernel that reads `xBytes` of x, or would, in an access of
-  /// at most `widest`.
+  /// at most `widest`, and keeps as many elements with one.
   llvm::SmallVector<LaunchSite::Argument>
   getArguments(const LaunchSite &site, int64_t xBytes, int64_t widest) const;
+
+  int64_t getKeptAccessBytes(mlir::Value logical, int64_t xBytes,
+                             int64_t widest) const;
 
   /// A value that is the same for all elements of a row, or for all, as a word:
   /// number `index`, an i64 or index, of `argument`.
@@ -90,6 +101,7 @@ private:
   /// In an order in which they can be computed.
   llvm::SmallVector<mlir::linalg::LinalgOp> ops;
   llvm::SmallVector<Input> inputs;
+  llvm::SmallVector<mlir::Value> kept;
 };
 
 } // namespace blockscale

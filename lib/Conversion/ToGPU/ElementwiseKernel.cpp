@@ -77,7 +77,7 @@ static void emitPiece(KernelBuilder &b, const ElementSource &source,
       words.back().push_back(words.back().front());
   }
   Type element = source.getElementType();
-  storeWords(b, source.evaluate(b, words),
+  storeWords(b, source.evaluate(b, words).x,
              emitAddress(b, result, element, first),
              width * element.getIntOrFloatBitWidth() / 8);
 }
@@ -101,10 +101,10 @@ LogicalResult lowerElementwise(KernelOp kernel, LaunchSite &site) {
      << source.getName();
   Value columns = sizes.back();
   Value pieces = cpu::div(b, cpu::getProduct(b, sizes), width);
+  // The last is the result, which is kept.
   auto arguments =
       source.getArguments(site, width * elementBytes, kAccessBytes);
-  size_t inputs = arguments.size();
-  arguments.push_back({result, width * elementBytes});
+  size_t inputs = source.getInputs().size();
   arguments.push_back({pieces});
   arguments.push_back({columns});
   site.launch(name,

@@ -93,12 +93,11 @@ static KernelOps getOps(KernelOp kernel) {
 static LogicalResult verifyProducers(KernelOp kernel, const KernelOps &ops) {
   SmallVector<Operation *> users(ops.producers);
   llvm::append_range(users, ops.others);
-  // Without others the last result is stored.
-  if (ops.others.empty())
-    users.push_back(kernel.getBody().front().getTerminator());
+  users.push_back(kernel.getBody().front().getTerminator());
   for (Operation *producer : ops.producers)
     if (std::optional<FusionObstacle> obstacle =
-            findProducerObstacle(cast<linalg::LinalgOp>(producer), users))
+            findProducerObstacle(cast<linalg::LinalgOp>(producer), users,
+                                 /*isKept=*/true))
       return producer->emitOpError()
              << "does not share its kernel " << *obstacle;
   return success();

@@ -109,7 +109,7 @@ PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b,
                                        const target::Chip &chip,
                                        ValueRange arguments)
     : b(b), specs(specs), shape(specs.front()), cvt(createCvtEmitter(chip)) {
-  size_t count = shape.source->getInputs().size();
+  size_t count = shape.source->countArguments();
   inputs = arguments.take_front(count);
   auto next = arguments.begin() + count;
   for (const PatchSpec &spec : specs) {

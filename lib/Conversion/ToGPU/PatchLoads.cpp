@@ -73,6 +73,24 @@ static ElementWords splitPieces(KernelBuilder &b, ValueRange pieces) {
   return words;
 }
 
+/// Pieces of `bytes` from words.
+static SmallVector<Value> joinWords(KernelBuilder &b, ArrayRef<Value> words,
+                                    int64_t bytes) {
+  SmallVector<Value> pieces;
+  if (bytes < kWordBytes) {
+    auto halves = VectorType::get({2}, b.getI16Type());
+    for (Value word : words)
+      for (int64_t i = 0; i < 2; ++i)
+        pieces.push_back(b.extract(b.bitcast(halves, word), i));
+    return pieces;
+  }
+  int64_t perPiece = bytes / kWordBytes;
+  for (size_t i = 0; i < words.size(); i += perPiece)
+    pieces.push_back(perPiece == 1 ? words[i]
+                                   : b.pack(words.slice(i, perPiece)));
+  return pieces;
+}
+
 namespace {
 
 /// Loads of what lies like the patch, in pieces of as many elements as those of
@@ -86,6 +104,8 @@ public:
   Rows loadRows(Value pointer);
   /// A row of the elements of its columns.
   SmallVector<Value> loadColumns(Value pointer);
+  /// Stores row `i` of the patch, from words, where it exists.
+  void storeRow(Value pointer, int64_t i, ArrayRef<Value> words);
   /// Whether the pieces exist; nothing where all of a patch do.
   ArrayRef<Value> getExists() const { return exists; }
   /// Number of row `i` of the patch among all rows, or of one instead.
@@ -184,6 +204,35 @@ SmallVector<Value> PatchLoads::loadColumns(Value pointer) {
   return loaded;
 }
 
+void PatchLoads::storeRow(Value pointer, int64_t i, ArrayRef<Value> words) {
+  int64_t access = std::min(pieceBytes, shape.getWidestLoad());
+  SmallVector<Value> pieces = joinWords(b, words, access);
+  Value address = emitAddress(b, pointer, b.getI8Type(),
+                              add(b, mul(b, getRow(i), rowBytes), first));
+  auto store = [&](ArrayRef<Value> pieces, int64_t at) {
+    for (auto [j, piece] : llvm::enumerate(pieces)) {
+      auto byte = at + static_cast<int64_t>(j) * access;
+      b.store(piece, emitAddress(b, address, b.getI8Type(), getIndex(b, byte)),
+              access);
+    }
+  };
+  Value hasRow = position.hasRow(b, i);
+  if (!shape.hasColumnTails()) {
+    Value exists = arith::AndIOp::create(b, hasRow, position.hasColumn(b, 0));
+    cpu::emitIf(b, exists, [&] { store(pieces, 0); });
+    return;
+  }
+  size_t perPiece = pieceBytes / access;
+  for (int64_t piece = 0; piece < count; ++piece) {
+    Value byte = add(b, first, getIndex(b, piece * pieceBytes));
+    Value exists = arith::AndIOp::create(b, hasRow, isBelow(b, byte, rowBytes));
+    cpu::emitIf(b, exists, [&] {
+      store(ArrayRef<Value>(pieces).slice(piece * perPiece, perPiece),
+            piece * pieceBytes);
+    });
+  }
+}
+
 /// Zeros what does not exist of row `row` of the patch. `exists` says it of
 /// pieces of `pieceBytes`.
 static void clearMissing(KernelBuilder &b, const PatchPosition &position,
@@ -198,32 +247,15 @@ static void clearMissing(KernelBuilder &b, const PatchPosition &position,
   }
 }
 
-/// Pieces of `bytes` from words.
-static SmallVector<Value> joinWords(KernelBuilder &b, ArrayRef<Value> words,
-                                    int64_t bytes) {
-  SmallVector<Value> pieces;
-  if (bytes < kWordBytes) {
-    auto halves = VectorType::get({2}, b.getI16Type());
-    for (Value word : words)
-      for (int64_t i = 0; i < 2; ++i)
-        pieces.push_back(b.extract(b.bitcast(halves, word), i));
-    return pieces;
-  }
-  int64_t perPiece = bytes / kWordBytes;
-  for (size_t i = 0; i < words.size(); i += perPiece)
-    pieces.push_back(perPiece == 1 ? words[i]
-                                   : b.pack(words.slice(i, perPiece)));
-  return pieces;
-}
-
 /// The rows of an x that elementwise ops make, as pieces. All that they take is
 /// loaded before.
 static Rows computeRows(KernelBuilder &b, const PatchShape &shape,
                         const PatchPosition &position, ValueRange arguments) {
   const ElementSource &source = *shape.source;
   SmallVector<SmallVector<ElementWords>> loaded;
+  ArrayRef<ElementSource::Input> inputs = source.getInputs();
   for (auto [input, argument] :
-       llvm::zip_equal(source.getInputs(), arguments)) {
+       llvm::zip_equal(inputs, arguments.take_front(inputs.size()))) {
     SmallVector<ElementWords> &rows = loaded.emplace_back();
     PatchLoads loads(b, shape, position, input.getBytes());
     switch (input.spread) {
@@ -249,7 +281,16 @@ static Rows computeRows(KernelBuilder &b, const PatchShape &shape,
     auto words = llvm::map_to_vector(
         loaded,
         [&](ArrayRef<ElementWords> rows) -> ElementWords { return rows[i]; });
-    result.push_back(joinWords(b, source.evaluate(b, words), shape.loadBytes));
+    ElementSource::Elements made = source.evaluate(b, words);
+    result.push_back(joinWords(b, made.x, shape.loadBytes));
+    for (auto [logical, words, argument] :
+         llvm::zip_equal(source.getKept(), made.kept,
+                         arguments.drop_front(inputs.size()))) {
+      Type element = getElementTypeOrSelf(logical.getType());
+      PatchLoads places(b, shape, position,
+                        element.getIntOrFloatBitWidth() / 8);
+      places.storeRow(argument, i, words);
+    }
   }
   return result;
 }

@@ -14,7 +14,8 @@ namespace blockscale {
 
 /// The rows of a patch as vectors of 16 bytes, from the arguments that its
 /// source takes. Rows and columns that do not exist are loaded from others;
-/// where blocks may have such a part, it is zero instead.
+/// where blocks may have such a part, it is zero instead. What is kept of what
+/// leads to x is stored.
 llvm::SmallVector<llvm::SmallVector<mlir::Value>>
 loadPatch(KernelBuilder &b, const PatchShape &shape,
           const PatchPosition &position, mlir::ValueRange inputs);

@@ -251,18 +251,24 @@ ChunkEmitter::loadInput(const ElementSource::Input &input, Value argument,
 /// before. Elements that the last block has not are 0.
 SmallVector<BlockElements> ChunkEmitter::computeBlocks(int64_t elements) {
   SmallVector<SmallVector<ElementWords>> loaded;
+  ArrayRef<ElementSource::Input> inputs = spec.source->getInputs();
   for (auto [input, argument] :
-       llvm::zip_equal(spec.source->getInputs(), arguments.inputs))
+       llvm::zip_equal(inputs, arguments.inputs.take_front(inputs.size())))
     loaded.push_back(loadInput(input, argument, elements));
+  ArrayRef<Value> kept = spec.source->getKept();
+  SmallVector<ElementWords> keptWords(kept.size());
   int64_t blockElements = spec.getBlockElements();
   int64_t perWord = kWordBytes / spec.getInputBytes();
   SmallVector<BlockElements> blocks;
   for (int64_t i = 0; i < countBlocks(elements); ++i) {
-    ElementWords words = spec.source->evaluate(
+    ElementSource::Elements made = spec.source->evaluate(
         b, llvm::map_to_vector(
                loaded, [&](ArrayRef<ElementWords> blocks) -> ElementWords {
                  return blocks[i];
                }));
+    for (auto [all, words] : llvm::zip_equal(keptWords, made.kept))
+      llvm::append_range(all, words);
+    ElementWords &words = made.x;
     int64_t present = elements - i * blockElements;
     for (int64_t word = 0; word < blockElements / perWord; ++word) {
       int64_t left = present - word * perWord;
@@ -276,6 +282,14 @@ SmallVector<BlockElements> ChunkEmitter::computeBlocks(int64_t elements) {
     for (int64_t word = 0; word < blockElements / perWord; word += perVector)
       vectors.push_back(b.pack(ArrayRef<Value>(words).slice(word, perVector)));
     blocks.push_back(BlockElements::fromWords(vectors, spec.inputType));
+  }
+  for (auto [logical, words, argument] : llvm::zip_equal(
+           kept, keptWords, arguments.inputs.drop_front(inputs.size()))) {
+    Type element = getElementTypeOrSelf(logical.getType());
+    storeBytes(words, b.offset(argument, element, getFirstElement()),
+               elements * element.getIntOrFloatBitWidth() / 8,
+               spec.source->getKeptAccessBytes(
+                   logical, getLoadBytes(spec, accessBytes), accessBytes));
   }
   return blocks;
 }
@@ -405,7 +419,12 @@ void ChunkEmitter::storeData(SmallVector<Value> words, int64_t elements) {
 
 void ChunkEmitter::storeOwnData(ArrayRef<Value> words, Value pointer,
                                 int64_t bytes) {
-  int64_t width = getDataStoreBytes(spec, accessBytes);
+  storeBytes(words, pointer, bytes, getDataStoreBytes(spec, accessBytes));
+}
+
+/// Stores the first bytes of words in accesses of at most `width`.
+void ChunkEmitter::storeBytes(ArrayRef<Value> words, Value pointer,
+                              int64_t bytes, int64_t width) {
   for (int64_t done = 0; done < bytes;) {
     int64_t size =
         std::min<int64_t>(width, llvm::bit_floor<uint64_t>(bytes - done));

@@ -81,6 +81,8 @@ private:
   void storeData(llvm::SmallVector<mlir::Value> words, int64_t elements);
   void storeOwnData(llvm::ArrayRef<mlir::Value> words, mlir::Value pointer,
                     int64_t bytes);
+  void storeBytes(llvm::ArrayRef<mlir::Value> words, mlir::Value pointer,
+                  int64_t bytes, int64_t width);
   bool isStaged(int64_t elements) const {
     return stage && elements == mapping.chunkElements;
   }

@@ -79,12 +79,15 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
       getOperand(quantize.getGlobalScale() ? quantize.getGlobalScale()
                                            : quantize.getGlobalAmax());
   auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
+  bool isDense = true;
   for (auto [output, value] :
        llvm::zip_equal(kernel.getOutputs(), yield.getValues())) {
     if (value == quantize.getData() && !operands.data)
       operands.data = output;
     else if (value == quantize.getScale() && !operands.scale)
       operands.scale = output;
+    else if (llvm::is_contained(source.getKept(), value))
+      isDense &= succeeded(verifyMemRef(kernel, output, "an output"));
     else
       return yield.emitOpError("expected the data and the scales of the "
                                "quantize, each once, on this target");
@@ -92,6 +95,8 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
   if (!operands.data || !operands.scale)
     return yield.emitOpError("expected the data and the scales of the "
                              "quantize, each once, on this target");
+  if (!isDense)
+    return failure();
   for (const ElementSource::Input &input : source.getInputs())
     if (!input.byValue &&
         failed(verifyMemRef(kernel, getOperand(input.logical), "x")))

@@ -51,6 +51,21 @@ func.func @rows_and_columns(%a: tensor<64x64xbf16>, %b: tensor<64x64xbf16>) -> (
 
 // -----
 
+// A sum that others need, too, is stored where it is computed: by the thread that has it,
+// if it has it.
+// CHECK-LABEL: gpu.func @quantize_32x32_e4m3_rceil_bf16_k64_of_{{[0-9a-f]+}}_sm90(
+// CHECK-SAME: %{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %[[KEPT:.+]]: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: !llvm.ptr<1>
+// CHECK: %[[PLACE:.+]] = llvm.getelementptr %[[KEPT]]
+// CHECK: scf.if %{{.+}} {
+// CHECK: llvm.store %{{.+}}, %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+func.func @kept(%a: tensor<?x64xbf16>, %b: tensor<?x64xbf16>) -> (tensor<?x64xbf16>, tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>) {
+  %x = arith.addf %a, %b : tensor<?x64xbf16>
+  %q, %s = blockscale.quantize %x block [32, 32] recipe rceil : tensor<?x64xbf16> -> tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+  return %x, %q, %s : tensor<?x64xbf16>, tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
 // Kernels of one name do the same: constants count.
 // CHECK-LABEL: gpu.module
 // CHECK: gpu.func @[[ONE:quantize_[a-z0-9_]+]](

@@ -1,8 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs quantizers of what elementwise ops make in the emulator: fused with these ops,
-and, where x is a result of the function as well, after a kernel of theirs. The bytes
-are those of the CPU, where nothing is fused.
+some of which keep x in memory, too, and after a kernel of theirs. The bytes are those
+of the CPU, where nothing is fused.
 
 Usage: gpu_producers.py FOLDER [--seed SEED]
 """
@@ -124,7 +124,8 @@ class Batch:
         return f"%a{len(self.arrays) - 1}"
 
     def add(self, random, producer, kinds, keeps_x):
-        """Quantizations of one x; where `keeps_x` it is a result, too."""
+        """Quantizations of one x; where `keeps_x` it is a result, too. One that is
+        quantized under its own amax is made in a kernel apart."""
         shape, dynamic = kinds[0].shape, kinds[0].dynamic
         sizes = tuple(None if flag else size for flag, size in zip(dynamic, shape))
         number = len(self.what)
@@ -139,8 +140,13 @@ class Batch:
             self.results.append((f"%x{number}", x_type))
         for i, kind in enumerate(kinds):
             op, (_, *types), results = kind.signature()
-            operands = [self.add_argument(type, array) for type, array in
-                        zip(types, kind.arguments(random, shape)[1:], strict=True)]
+            if kind.source == "global_amax":
+                operands = [f"%g{number}_{i}"]
+                self.body.append(f"  {operands[0]} = blockscale.amax %x{number} : {x_type} -> "
+                                 f"{types[0]}\n")
+            else:
+                operands = [self.add_argument(type, array) for type, array in
+                            zip(types, kind.arguments(random, shape)[1:], strict=True)]
             made = [f"%r{number}_{i}_{j}" for j in range(2)]
             self.body.append(f"  {', '.join(made)} = blockscale."
                              f"{op.format(f'%x{number}', *operands)}\n")
@@ -201,6 +207,7 @@ def quantizers(random, producer, m, k):
     tiles = {"swizzled": bool(random.random() < 0.5)}
     yield [of(mx, "rceil", "f8E4M3FN", shape=shape, **tiles)]
     yield [of(nvfp4, "torchao", shape=shape, **tiles, source="global_scale")]
+    yield [of(nvfp4, "torchao", shape=shape, source="global_amax")]
     yield [of(nvfp4, "te", shape=(m, k - 3), **tiles)]
     yield [of(nvfp4, "te_4over6_mae", shape=(2, m, k), **tiles)]
     m = -(-m // 32) * 32
@@ -229,7 +236,7 @@ def main():
     for producer in PRODUCERS:
         m, k = int(random.integers(1, 90)), 32 * int(random.integers(1, 6))
         for kinds in quantizers(random, producer, m, k):
-            cases.append((producer, kinds, random.random() < 0.25))
+            cases.append((producer, kinds, random.random() < 0.4))
     batches = []
     for i, (producer, kinds, keeps_x) in enumerate(cases):
         if i % CASES_OF_A_BATCH == 0:
