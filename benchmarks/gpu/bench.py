@@ -102,7 +102,7 @@ def measure(case, digests, runtime, device, driver, timer):
             device.download(address, result)
         is_equal = digests == [hashlib.sha256(r.tobytes()).hexdigest() for r in results]
 
-        moved = arguments[0].nbytes + sum(result.nbytes for result in results)
+        moved = sum(array.nbytes for array in (*arguments[:case.tensors], *results))
         source, to = (buffers.allocate(moved // 2) for _ in range(2))
         (ours, rounds), (copy, copies) = timer.compare(
             [launch, lambda: driver.copy(to, source, moved // 2)])

@@ -12,9 +12,10 @@ SWIZZLED = "#blockscale.layout<swizzle_128x4>"
 
 @dataclass(frozen=True)
 class Case:
-    """A function of x, bf16 and of the last two or three dimensions of `shape`.
+    """A function of x, bf16 and of the last two or three dimensions of `shape`, or of
+    `tensors` of them.
 
-    `scalar` is its second argument, or None. `bar` is the least share of the rate of a
+    `scalar` is the argument after them, or None. `bar` is the least share of the rate of a
     copy of the same bytes, or None. With `weights`, x is normal, and `scalar` its amax.
     """
 
@@ -26,6 +27,7 @@ class Case:
     group: str = ""
     results: int = 2
     weights: bool = False
+    tensors: int = 1
 
     @property
     def module(self):
@@ -42,7 +44,9 @@ class Case:
             amax = (x & 0x7FFF).max().astype(np.uint32) << 16
             return [x, np.array(amax.view(np.float32))]
         x = bf16_bits(self.shape)
-        return [x] if self.scalar is None else [x, np.array(self.scalar, np.float32)]
+        # The same elements at other places.
+        inputs = [x] + [np.roll(x, 7 * i) for i in range(1, self.tensors)]
+        return inputs if self.scalar is None else [*inputs, np.array(self.scalar, np.float32)]
 
 
 def bf16_bits(shape):
@@ -139,12 +143,44 @@ def scale_sweep(shape, weights=False, bar=None):
                 weights=weights)
 
 
+def swiglu(shape, bits, bar):
+    """silu(a) * b, whose two factors are rounded to bf16, quantized in rows."""
+    m, k = shape
+    data, scale, side = (("f4E2M1FN", "f8E4M3FN", 16) if bits == 4 else
+                         ("f8E4M3FN", "f8E8M0FNU", 32))
+    recipe = "torchao global_scale(%s : tensor<f32>)" if bits == 4 else "rceil"
+    given = ", %s: tensor<f32>" if bits == 4 else ""
+    x = f"tensor<{m}x{k}xbf16>"
+    result = f"tensor<{m}x{k}x{data}>, tensor<{m}x{k // side}x{scale}, {SWIZZLED}>"
+    text = (f"(%a: {x}, %b: {x}{given}) -> ({result}) {{\n"
+            f"  %one = arith.constant 1.0 : f32\n  %e = tensor.empty() : {x}\n"
+            "  %x = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>,\n"
+            "      affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],\n"
+            "      iterator_types = [\"parallel\", \"parallel\"]}\n"
+            f"      ins(%a, %b : {x}, {x}) outs(%e : {x}) {{\n"
+            "  ^bb0(%ai: bf16, %bi: bf16, %old: bf16):\n"
+            "    %af = arith.extf %ai : bf16 to f32\n    %bf = arith.extf %bi : bf16 to f32\n"
+            "    %n = arith.negf %af : f32\n    %ex = math.exp %n : f32\n"
+            "    %d = arith.addf %ex, %one : f32\n    %s0 = arith.divf %af, %d : f32\n"
+            "    %s1 = arith.truncf %s0 : f32 to bf16\n    %s2 = arith.extf %s1 : bf16 to f32\n"
+            "    %p = arith.mulf %s2, %bf : f32\n    %y = arith.truncf %p : f32 to bf16\n"
+            f"    linalg.yield %y : bf16\n  }} -> {x}\n"
+            f"  %q, %t = blockscale.quantize %x block [1, {side}] recipe {recipe}\n"
+            f"      : {x} -> {result}\n  return %q, %t : {result}\n}}\n")
+    name = "nvfp4" if bits == 4 else "mxfp8"
+    return Case(f"swiglu_{name}_{m}x{k}", text, shape, bar, tensors=2,
+                scalar=2.0**-6 if bits == 4 else None,
+                group=f"SwiGLU, {name.upper()} 1x{side}, swizzled")
+
+
 LARGE = [(8192, 5120), (14336, 16384)]
 EXPERTS = [(8, 8192, 5120), (8, 7168, 2048)]
 # From 2^20 to 2^24 elements, where launches count: at most 1.25 times the copy's time.
 SMALL = [(256, 4096), (1024, 4096), (4096, 4096)]
 # A fourth of the 5.2 ms that ModelOpt's Triton kernel takes on an H200.
 SWEEP_BAR = 0.018
+# 1.15 times the time of the quantizer alone for as many bytes.
+SWIGLU_BARS = {8: 0.92 / 1.15, 4: 0.85 / 1.15}
 OTHERS = [(8192, 11328), (11328, 8192)]
 
 CASES = (
@@ -157,5 +193,7 @@ CASES = (
     + [make(shape) for make in (mxfp8_rows, nvfp4_rows) for shape in OTHERS]
     + [rows_and_columns(shape, bits) for bits in (8, 4) for shape in LARGE]
     + [rows_and_columns(shape, 4, transforms=True) for shape in LARGE + OTHERS]
+    + [swiglu(shape, bits, round(bar, 2)) for bits, bar in SWIGLU_BARS.items()
+       for shape in LARGE]
     + [scale_sweep((8192, 4096)), scale_sweep((8192, 4096), weights=True, bar=SWEEP_BAR)]
 )

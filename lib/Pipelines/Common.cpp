@@ -8,14 +8,26 @@
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Transforms/Passes.h"
 
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
 namespace blockscale {
+
+/// Producers as `linalg.generic` with bodies of the same value on all targets.
+static void buildExpandMath(OpPassManager &pm) {
+  pm.addPass(createConvertElementwiseToLinalgPass());
+  arith::ArithEmulateUnsupportedFloatsOptions throughF32;
+  throughF32.sourceTypeStrs = {"bf16"};
+  throughF32.targetTypeStr = "f32";
+  pm.addPass(arith::createArithEmulateUnsupportedFloats(throughF32));
+  pm.addPass(createExpandMath());
+}
 
 static void buildBufferize(OpPassManager &pm) {
   pm.addPass(createBufferizeKernels());
@@ -33,6 +45,7 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
        [maxConstantElements](OpPassManager &pm) {
          pm.addPass(createCanonicalizerPass());
          pm.addPass(createFoldConstants({maxConstantElements}));
+         buildExpandMath(pm);
          pm.addPass(createCanonicalizerPass());
          pm.addPass(createCSEPass());
        }},

@@ -43,6 +43,7 @@ static void buildToLLVM(OpPassManager &pm, bool hostRuntime) {
   pm.addPass(createInternalizeFunctions());
   pm.addNestedPass<func::FuncOp>(createExpandCopies());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  pm.addPass(createExpandBF16());
   pm.addPass(createLowerAffinePass());
   // The default unrolls partly and keeps an alloca in the loop body.
   VectorTransferToSCFOptions vectorToSCF;

@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/Producers.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -43,6 +45,57 @@ static bool isInternal(Value value, ArrayRef<Operation *> ops) {
          });
 }
 
+/// What a kernel that computes `op` reads. What destinations held is not read.
+static SmallVector<Value> getInputs(Operation *op) {
+  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
+    return producer.getDpsInputs();
+  return SmallVector<Value>(op->getOperands());
+}
+
+/// Whether all elements of `value` are one constant.
+static bool isUniform(Value value) {
+  Attribute constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return false;
+  auto elements = dyn_cast<ElementsAttr>(constant);
+  return !elements || elements.isSplat();
+}
+
+/// A copy of `op` in the body of a kernel. Elementwise ops take constants and a
+/// destination there along.
+static void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+  auto producer = dyn_cast<linalg::LinalgOp>(op);
+  if (!producer) {
+    builder.clone(*op, mapping);
+    return;
+  }
+  llvm::SetVector<Value> constants;
+  getUsedValuesDefinedAbove(op->getRegions(), constants);
+  for (Value input : producer.getDpsInputs())
+    if (isUniform(input))
+      constants.insert(input);
+  for (Value constant : constants)
+    if (!mapping.contains(constant))
+      builder.clone(*constant.getDefiningOp(), mapping);
+  Location loc = op->getLoc();
+  Value like = mapping.lookup(getSameSizedInput(producer));
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  Value init = tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, like),
+      type.getElementType());
+  Operation *clone = builder.clone(*op, mapping);
+  cast<linalg::LinalgOp>(clone).setDpsInitOperand(0, init);
+}
+
+/// The tensor that has the sizes of the only result of `op`, which no memory
+/// holds.
+static Value getSameSizedSource(Operation *op) {
+  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
+    return getSameSizedInput(producer);
+  auto hadamard = dyn_cast<HadamardOp>(op);
+  return hadamard ? hadamard.getX() : Value();
+}
+
 /// Wraps ops, which are in an order in which they can be computed:
 ///
 ///   %q, %s = blockscale.quantize %x ...
@@ -63,8 +116,10 @@ static LogicalResult wrapInKernel(OpBuilder &builder,
   llvm::SmallSetVector<Value, 4> inputs;
   SmallVector<Value> results, outputs;
   for (Operation *op : ops) {
-    for (Value operand : op->getOperands())
-      if (!llvm::is_contained(ops, operand.getDefiningOp()))
+    bool takesConstants = isa<linalg::LinalgOp>(op);
+    for (Value operand : getInputs(op))
+      if (!llvm::is_contained(ops, operand.getDefiningOp()) &&
+          !(takesConstants && isUniform(operand)))
         inputs.insert(operand);
     ReifiedRankedShapedTypeDims shapes;
     if (failed(reifyResultShapes(builder, op, shapes)))
@@ -77,6 +132,13 @@ static LogicalResult wrapInKernel(OpBuilder &builder,
       outputs.push_back(createDestination(builder, result, sizes));
     }
   }
+  // The kernel comes after the sizes of its outputs.
+  for (Operation *op : llvm::reverse(ops))
+    if (Value source = getSameSizedSource(op))
+      for (Operation *user :
+           llvm::make_early_inc_range(op->getResult(0).getUsers()))
+        if (isa<tensor::DimOp>(user))
+          user->setOperand(0, source);
   auto kernel = KernelOp::create(builder, loc, ValueRange(results).getTypes(),
                                  inputs.getArrayRef(), outputs);
   OpBuilder::InsertionGuard guard(builder);
@@ -87,18 +149,14 @@ static LogicalResult wrapInKernel(OpBuilder &builder,
   for (Value output : outputs)
     body->addArgument(output.getType(), loc);
   for (Operation *op : ops)
-    builder.clone(*op, mapping);
+    cloneInto(builder, op, mapping);
   YieldOp::create(builder, loc, llvm::map_to_vector(results, [&](Value result) {
                     return mapping.lookup(result);
                   }));
   for (auto [result, ofKernel] : llvm::zip_equal(results, kernel.getResults()))
     result.replaceAllUsesWith(ofKernel);
-  for (Operation *op : llvm::reverse(ops)) {
-    // Its sizes are those of its source.
-    if (auto hadamard = dyn_cast<HadamardOp>(op))
-      hadamard.replaceAllUsesWith(hadamard.getX());
+  for (Operation *op : llvm::reverse(ops))
     op->erase();
-  }
   return success();
 }
 
@@ -112,12 +170,40 @@ static bool isAvailable(Value value, Operation *first,
          definition->isBeforeInBlock(first);
 }
 
+using Obstacles = llvm::MapVector<Operation *, FusionObstacle>;
+
+/// Adds to `ops` the elementwise ops of their block that make what they read,
+/// those whose results others need, too, if the kernel may keep them. Returns
+/// why others are not among them.
+static Obstacles addProducers(SmallVectorImpl<Operation *> &ops, bool isKept) {
+  Obstacles obstacles;
+  bool hasAdded = true;
+  while (std::exchange(hasAdded, false)) {
+    obstacles.clear();
+    for (size_t i = 0; i < ops.size(); ++i) {
+      for (Value input : getInputs(ops[i])) {
+        auto producer = input.getDefiningOp<linalg::LinalgOp>();
+        if (!producer || llvm::is_contained(ops, producer))
+          continue;
+        std::optional<FusionObstacle> obstacle =
+            findProducerObstacle(producer, ops, isKept);
+        if (obstacle)
+          obstacles.insert({producer, *obstacle});
+        else
+          ops.push_back(producer);
+        hasAdded |= !obstacle;
+      }
+    }
+  }
+  return obstacles;
+}
+
 /// The one of `ops`, in the order of their block, where all can be computed;
 /// null if there is none.
 static Operation *findPlace(ArrayRef<Operation *> ops) {
   Operation *first = ops.front(), *last = ops.back();
   if (llvm::all_of(ops, [&](Operation *op) {
-        return llvm::all_of(op->getOperands(), [&](Value operand) {
+        return llvm::all_of(getInputs(op), [&](Value operand) {
           return isAvailable(operand, first, ops);
         });
       }))
@@ -132,6 +218,13 @@ static Operation *findPlace(ArrayRef<Operation *> ops) {
     });
   });
   return hasPlace ? last : nullptr;
+}
+
+/// The same, after bringing `ops` into that order.
+static Operation *findPlaceOf(SmallVectorImpl<Operation *> &ops) {
+  llvm::sort(ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return ops.empty() ? nullptr : findPlace(ops);
 }
 
 namespace {
@@ -162,8 +255,6 @@ struct Siblings {
     SmallVector<Operation *> ops(transforms.begin(), transforms.end());
     ops.append(amaxes.begin(), amaxes.end());
     ops.append(quantizes.begin(), quantizes.end());
-    llvm::sort(
-        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
     return ops;
   }
 };
@@ -203,7 +294,8 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
             << ", but got '" << chip << "'";
         return signalPassFailure();
       }
-      if (failed(wrapSiblings(builder, *found)))
+      if (failed(wrapSiblings(builder, *found)) ||
+          failed(wrapElementwise(builder)))
         return signalPassFailure();
     }
     for (Operation *op : collect()) {
@@ -281,7 +373,7 @@ private:
         siblings.transforms.insert(transform);
     }
     for (Siblings &pair : pairs)
-      if (failed(wrap(builder, pair)))
+      if (failed(wrapTogether(builder, pair.getOps())))
         return failure();
     for (auto &[key, siblings] : groups)
       if (failed(wrapPasses(builder, siblings)))
@@ -314,17 +406,22 @@ private:
   LogicalResult wrapPasses(OpBuilder &builder, Siblings &siblings) {
     bool isPair = siblings.quantizes.size() == 1 &&
                   siblings.amaxes.size() == 1 && siblings.transforms.empty();
-    if (siblings.isAlone() || (isPair && siblings.findSecondPass()))
+    if (isPair && siblings.findSecondPass())
+      siblings.amaxes.clear();
+    if (!siblings.isAlone()) {
+      dropObstacles(siblings.amaxes);
+      dropObstacles(siblings.quantizes);
+    }
+    if (siblings.quantizes.empty() && siblings.isAlone())
       return success();
-    dropObstacles(siblings.amaxes);
-    dropObstacles(siblings.quantizes);
+    SmallVector<Operation *> ops = siblings.getOps();
     if (siblings.amaxes.empty() || siblings.quantizes.empty())
-      return wrap(builder, siblings);
+      return wrapTogether(builder, ops);
     QuantizeOp second = siblings.findSecondPass();
-    if (!second && findPlace(siblings.getOps())) {
+    if (!second && findPlaceOf(ops)) {
       siblings.amaxes.front().emitRemark(
           "takes one pass over x: the kernel that quantizes x has it as well");
-      return wrap(builder, siblings);
+      return wrapTogether(builder, ops);
     }
     if (second)
       second.emitRemark("takes a second pass over x ")
@@ -334,24 +431,68 @@ private:
           "takes a second pass over x: expected the kernel's operands to come "
           "before the first op of x, or its results to be used after the last");
     Siblings first = siblings.takeAmaxes(builder);
-    return failure(failed(wrap(builder, first)) ||
-                   failed(wrap(builder, siblings)));
+    return failure(failed(wrapTogether(builder, first.getOps())) ||
+                   failed(wrapTogether(builder, siblings.getOps())));
   }
 
-  LogicalResult wrap(OpBuilder &builder, Siblings &siblings) {
-    if (siblings.isAlone())
-      return success();
-    SmallVector<Operation *> ops = siblings.getOps();
-    Operation *place = findPlace(ops);
-    if (!place) {
+  /// Wraps `ops`, if they are several or elementwise ops make what they read,
+  /// with as many of these as have a place.
+  LogicalResult wrapTogether(OpBuilder &builder, ArrayRef<Operation *> ops) {
+    bool mayKeep = llvm::none_of(ops, [](Operation *op) {
+      // Rows of no group are not computed.
+      auto quantize = dyn_cast<QuantizeOp>(op);
+      return quantize && quantize.getOffsets();
+    });
+    SmallVector<Operation *> all(ops);
+    Obstacles obstacles = addProducers(all, mayKeep);
+    Operation *place = findPlaceOf(all);
+    if (!place && mayKeep) {
+      all.assign(ops.begin(), ops.end());
+      obstacles = addProducers(all, /*isKept=*/false);
+      place = findPlaceOf(all);
+    }
+    if (!place && all.size() > ops.size()) {
       ops.back()->emitRemark()
+          << "reads what another kernel makes: expected its operands to come "
+             "before the ops that make x, or these to be used after it";
+      all.assign(ops.begin(), ops.end());
+      place = findPlaceOf(all);
+    }
+    for (auto &[producer, obstacle] : obstacles)
+      producer->emitRemark() << "is not computed where it is read " << obstacle;
+    if (all.size() < 2)
+      return success();
+    if (!place) {
+      all.back()->emitRemark()
           << "reads x in a kernel of its own: expected its operands to come "
              "before the first quantization of x, or the results of the "
              "others to be used after it";
       return success();
     }
     builder.setInsertionPoint(place);
-    return wrapInKernel(builder, ops);
+    return wrapInKernel(builder, all);
+  }
+
+  /// Elementwise ops that make what no kernel computes for itself.
+  LogicalResult wrapElementwise(OpBuilder &builder) {
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto producer = dyn_cast<linalg::LinalgOp>(op))
+        ops.push_back(producer);
+      return isa<KernelOp, linalg::LinalgOp>(op) ? WalkResult::skip()
+                                                 : WalkResult::advance();
+    });
+    for (linalg::LinalgOp op : ops) {
+      if (std::optional<FusionObstacle> obstacle =
+              findElementwiseObstacle(op)) {
+        op.emitRemark("has no kernel ") << *obstacle;
+        continue;
+      }
+      builder.setInsertionPoint(op);
+      if (failed(wrapInKernel(builder, op.getOperation())))
+        return failure();
+    }
+    return success();
   }
 };
 

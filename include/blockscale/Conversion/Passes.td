@@ -29,6 +29,16 @@ def LowerKernelsToCPU
     "::mlir::vector::VectorDialect"];
 }
 
+def ExpandBF16 : Pass<"blockscale-expand-bf16"> {
+  let summary = "Round f32 to bf16 with integers";
+  let description = [{
+    LLVM's truncation is a library call on most hosts, and on those with AVX-512
+    BF16 an instruction that takes subnormal numbers for zero. NaN becomes
+    0x7FFF, as it does on GPUs.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def ExpandCopies : Pass<"blockscale-expand-copies"> {
   let summary = "Turn strided copies into linalg.generic";
   let description = [{

@@ -51,6 +51,39 @@ def MaterializeGlobalScale
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ExpandMath : Pass<"blockscale-expand-math"> {
+  let summary = "Write math as arithmetic of the same value on every target";
+  let description = [{
+    What producers of quantized tensors compute must have the same bits on the
+    CPU, in the emulator and on a GPU, or bytes would differ. Of scalars of f32,
+    and of bf16 through f32:
+
+    - `math.exp` becomes a polynomial, within 0.9 ulp; below 2^-125 it is 0;
+    - `n / (1 + exp(x))` becomes that, Newton's iteration and a product: the
+      logistic function within 6 ulp, and at least 2^-126;
+    - `math.tanh`, `math.erf`, `math.log`, `math.log2`, `math.log1p` and
+      `math.expm1` become upstream's polynomials, `math.rsqrt`, `math.clampf` and
+      `math.fpowi` what upstream expands them to; square roots and other
+      divisions stay, and are IEEE's;
+    - `arith.maxnumf` and `arith.minnumf` get a defined sign of zero;
+    - fast-math flags are dropped, of which targets would make different use.
+
+    Elementwise named ops of linalg become `linalg.generic` first.
+
+    Example (test/Transforms/expand-math.mlir):
+
+    ```mlir
+    %e = math.exp %x : f32
+    %d = arith.addf %e, %one : f32
+    %q = arith.divf %one, %d : f32
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect"
+  ];
+}
+
 def FoldConstants : Pass<"blockscale-fold-constants"> {
   let summary = "Quantize and swizzle constants at compile time";
   let description = [{
@@ -88,10 +121,12 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
 
     For a GPU (`chip`), quantizations of one x share a kernel that reads it once,
     rows and columns, a weight and its transpose; transforms of columns are
-    computed in it, and amaxes of x and of these. Where a quantization needs one
-    of the amaxes, they have a kernel before. What cannot share one gets a kernel
-    of its own, the same bytes, and a remark with the clause
-    (include/blockscale/Analysis/FusionLegality.h):
+    computed in it, and amaxes of x and of these, and elementwise
+    `linalg.generic` ops that make x, of several tensors, with scales of rows and
+    columns. Where a quantization needs one of the amaxes, they have a kernel
+    before. Elementwise ops whose result others need, too, are kernels. What
+    cannot gets a kernel of its own, the same bytes, and a remark with the clause
+    (FusionLegality.h and Producers.h in include/blockscale/Analysis):
 
     ```text
     reads x in a kernel of its own (one_read_c3): expected no rng, but got rng

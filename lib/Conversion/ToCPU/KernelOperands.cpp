@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelOperands.h"
+#include "blockscale/Analysis/Producers.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -21,8 +22,11 @@ Value KernelOperands::lookup(Value logical) const {
   KernelOp op = kernel;
   Operation *yield = op.getBody().front().getTerminator();
   auto found = llvm::find(yield->getOperands(), logical);
-  if (found == yield->operand_end())
-    return lookup(logical.getDefiningOp<HadamardOp>().getX());
+  if (found == yield->operand_end()) {
+    if (auto hadamard = logical.getDefiningOp<HadamardOp>())
+      return lookup(hadamard.getX());
+    return lookup(getSameSizedInput(logical.getDefiningOp<linalg::LinalgOp>()));
+  }
   unsigned output = found.getIndex();
   return operands[op.getInputs().size() + output];
 }

@@ -22,8 +22,8 @@ public:
       : kernel(kernel), operands(operands) {}
 
   /// The memref or scalar of an operand or result; null for an absent operand.
-  /// A transform that no memory holds has the sizes of its source, which is
-  /// what is given for it.
+  /// A transform, or what an elementwise op makes, that no memory holds has the
+  /// sizes of its source, which is what is given for it.
   mlir::Value lookup(mlir::Value logical) const;
 
 private:

@@ -27,6 +27,8 @@ llvm::LogicalResult lowerKernel(SwizzleOp op, LaunchSite &site);
 
 /// A swizzle with a grouped layout on one side.
 void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site);
+/// A kernel of elementwise ops.
+llvm::LogicalResult lowerElementwise(KernelOp kernel, LaunchSite &site);
 /// Of blocks of several rows, or of several results of one x, of which some may
 /// be amaxes of one value for x or each of its matrices.
 llvm::LogicalResult lowerPatchKernel(llvm::ArrayRef<QuantizeOp> ops,

@@ -68,11 +68,13 @@ static double estimateInstructions(const target::Chip &chip,
 }
 
 QuantizeModel::QuantizeModel(const target::Chip &chip, numerics::Recipe recipe,
-                             numerics::ElementFormat format, int64_t inputBytes)
+                             numerics::ElementFormat format, int64_t inputBytes,
+                             int64_t producerOps)
     : LaunchModel(chip),
       bytes(inputBytes + numerics::getFormatInfo(format).storageBits / 8.0 +
             1.0 / numerics::getBlockSize(recipe)),
-      instructions(estimateInstructions(chip, recipe, format)),
+      instructions(estimateInstructions(chip, recipe, format) +
+                   static_cast<double>(producerOps)),
       budget(bytes * gpu.getInstructionsPerByte()), inputBytes(inputBytes) {}
 
 bool QuantizeModel::hasTimeToStage() const {

@@ -28,11 +28,20 @@ Value getCeilDiv(ImplicitLocOpBuilder &b, Value value, int64_t divisor) {
       value, arith::ConstantIndexOp::create(b, divisor));
 }
 
+/// The first op of the dialect in the body, or the first one.
+static Operation *getMainOp(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  for (Operation &op : body.without_terminator())
+    if (isa<BlockScaleDialect>(op.getDialect()))
+      return &op;
+  return &body.front();
+}
+
 LaunchSite::LaunchSite(KernelOp kernel, gpu::GPUModuleOp module,
                        const target::Chip &chip)
     : b(kernel.getLoc(), kernel),
       call(b, cpu::KernelOperands(kernel, kernel.getOperands()),
-           kernel.getBody().front().front().getName().stripDialect()),
+           getMainOp(kernel)->getName().stripDialect()),
       kernel(kernel), module(module), chip(chip) {}
 
 LogicalResult LaunchSite::verify() {
@@ -67,7 +76,7 @@ LogicalResult LaunchSite::verify() {
 }
 
 LogicalResult LaunchSite::refuse(const Twine &reason) {
-  return kernel.getBody().front().front().emitOpError()
+  return getMainOp(kernel)->emitOpError()
          << "is not supported on " << chip.name << " yet: " << reason;
 }
 

@@ -52,7 +52,8 @@ static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
   if (spec->rowElements != 0) {
     LaunchSite site(kernel, module, chip);
     if (spec->groupedTiles) {
-      cpu::prepareCall(cast<QuantizeOp>(kernel.getSingleOp()), site.call);
+      cpu::prepareCall(*kernel.getBody().getOps<QuantizeOp>().begin(),
+                       site.call);
       site.emitAsserts();
     }
     launchQuantize(site, *spec, operands);
@@ -70,23 +71,55 @@ static Value getSource(Operation *op) {
   return hadamard && !isa<HadamardOp>(op) ? hadamard.getX() : x;
 }
 
+/// The ops of a kernel that need code, those that make x apart.
+struct KernelOps {
+  SmallVector<Operation *> producers;
+  SmallVector<Operation *> others;
+};
+
+static KernelOps getOps(KernelOp kernel) {
+  KernelOps ops;
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (isa<linalg::LinalgOp>(op))
+      ops.producers.push_back(&op);
+    else if (!isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op))
+      ops.others.push_back(&op);
+  return ops;
+}
+
+/// Whether what uses the results of elementwise ops can evaluate them.
+static LogicalResult verifyProducers(KernelOp kernel, const KernelOps &ops) {
+  SmallVector<Operation *> users(ops.producers);
+  llvm::append_range(users, ops.others);
+  users.push_back(kernel.getBody().front().getTerminator());
+  for (Operation *producer : ops.producers)
+    if (std::optional<FusionObstacle> obstacle =
+            findProducerObstacle(cast<linalg::LinalgOp>(producer), users,
+                                 /*isKept=*/true))
+      return producer->emitOpError()
+             << "does not share its kernel " << *obstacle;
+  return success();
+}
+
 /// Several quantizations and amaxes of one x, or of transforms of it.
-static LogicalResult lowerSiblings(KernelOp kernel, LaunchSite &site) {
-  auto body = kernel.getBody().front().without_terminator();
-  Value x = getSource(&*body.begin());
-  for (Operation &op : body) {
-    Value source = getSource(&op);
-    if (!isa_and_present<BlockArgument>(source) || source != x)
-      return op.emitOpError("expected a kernel of several ops to be "
-                            "quantizations and amaxes of one x or of "
-                            "transforms of it on this target");
+static LogicalResult lowerSiblings(ArrayRef<Operation *> body,
+                                   LaunchSite &site) {
+  Value x = getSource(body.front());
+  for (Operation *op : body) {
+    Value source = getSource(op);
+    bool isKnown = isa_and_present<BlockArgument>(source) ||
+                   (source && source.getDefiningOp<linalg::LinalgOp>());
+    if (!isKnown || source != x)
+      return op->emitOpError("expected a kernel of several ops to be "
+                             "quantizations and amaxes of one x or of "
+                             "transforms of it on this target");
   }
   SmallVector<QuantizeOp> ops;
   SmallVector<AmaxOp> amaxes;
-  bool isAlone = llvm::count_if(body, [](Operation &op) {
+  bool isAlone = llvm::count_if(body, [](Operation *op) {
                    return !isa<HadamardOp>(op);
                  }) == 1;
-  for (Operation &op : body) {
+  for (Operation *op : body) {
     std::optional<FusionObstacle> obstacle;
     if (auto quantize = dyn_cast<QuantizeOp>(op)) {
       obstacle = findOneReadObstacle(quantize, isAlone);
@@ -98,7 +131,7 @@ static LogicalResult lowerSiblings(KernelOp kernel, LaunchSite &site) {
       obstacle = findTransformObstacle(cast<HadamardOp>(op), site.getChip());
     }
     if (obstacle)
-      return op.emitOpError() << "does not share its kernel " << *obstacle;
+      return op->emitOpError() << "does not share its kernel " << *obstacle;
   }
   return failed(site.verify()) ? failure()
                                : lowerPatchKernel(ops, amaxes, site);
@@ -123,9 +156,14 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
     return kernel.emitOpError("expected a body with an op, but it computes "
                               "nothing");
   LaunchSite site(kernel, module, chip);
-  Operation *op = kernel.getSingleOp();
-  if (!op)
-    return lowerSiblings(kernel, site);
+  KernelOps ops = getOps(kernel);
+  if (failed(verifyProducers(kernel, ops)))
+    return failure();
+  if (ops.others.empty())
+    return failed(site.verify()) ? failure() : lowerElementwise(kernel, site);
+  Operation *op = ops.others.front();
+  if (ops.others.size() > 1 || (!ops.producers.empty() && !isa<QuantizeOp>(op)))
+    return lowerSiblings(ops.others, site);
   auto quantize = dyn_cast<QuantizeOp>(op);
   if (quantize && isRowKernel(quantize))
     return lowerQuantize(kernel, module, chip);
@@ -156,6 +194,20 @@ struct LowerKernelsToGPUPass
     : public impl::LowerKernelsToGPUBase<LowerKernelsToGPUPass> {
   using LowerKernelsToGPUBase::LowerKernelsToGPUBase;
 
+  /// What no kernel has taken stays on the host, which cannot run it.
+  static LogicalResult verifyNoHostLoops(ModuleOp module,
+                                         const target::Chip &chip) {
+    WalkResult result = module.walk([&](linalg::LinalgOp op) {
+      if (op->getParentOfType<KernelOp>())
+        return WalkResult::advance();
+      op.emitOpError() << "has no kernel on " << chip.name
+                       << ": expected an op that meets the clauses of "
+                          "producers (blockscale-form-kernels)";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
     if (!target) {
@@ -164,6 +216,8 @@ struct LowerKernelsToGPUPass
           << ", but got '" << chip << "'";
       return signalPassFailure();
     }
+    if (failed(verifyNoHostLoops(getOperation(), *target)))
+      return signalPassFailure();
     SmallVector<KernelOp> kernels;
     getOperation()->walk([&](KernelOp kernel) { kernels.push_back(kernel); });
     if (kernels.empty())

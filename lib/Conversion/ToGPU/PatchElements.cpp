@@ -8,6 +8,7 @@
 #include "PatchElements.h"
 #include "../ToCPU/HadamardEmitter.h"
 #include "DeviceCode.h"
+#include "PatchLoads.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -17,9 +18,7 @@ namespace blockscale {
 
 using cpu::add;
 using cpu::getIndex;
-using cpu::mul;
 
-static constexpr int64_t kWordBytes = 4;
 /// Words of a vector.
 static constexpr int64_t kWords = 4;
 
@@ -43,6 +42,11 @@ Value emitExchangeMaximum(KernelBuilder &b, Value amax, int64_t mask) {
   return arith::MaximumFOp::create(b, amax, other);
 }
 
+PatchElements::PatchElements(KernelBuilder &b, const PatchShape &shape,
+                             const PatchPosition &position, ValueRange inputs)
+    : b(b), isBf16(shape.inputType.isBF16()),
+      rows(loadPatch(b, shape, position, inputs)) {}
+
 void exchangeHalves(KernelBuilder &b, SmallVector<SmallVector<Value>> &lines,
                     Value isBehind, int64_t mask) {
   size_t half = lines.size() / 2;
@@ -59,104 +63,6 @@ void exchangeHalves(KernelBuilder &b, SmallVector<SmallVector<Value>> &lines,
     llvm::append_range(kept[i], behind);
   }
   lines = std::move(kept);
-}
-
-//===----------------------------------------------------------------------===//
-// Loading
-//===----------------------------------------------------------------------===//
-
-/// The type of a piece of a row.
-static Type getPieceType(KernelBuilder &b, int64_t bytes) {
-  if (bytes <= kWordBytes)
-    return b.getIntegerType(bytes * 8);
-  return VectorType::get({bytes / kWordBytes}, b.getI32Type());
-}
-
-/// Vectors of 16 bytes from pieces of 2 to 32 bytes.
-SmallVector<Value> PatchElements::joinPieces(ValueRange pieces) const {
-  SmallVector<Value> words, vectors;
-  for (Value piece : pieces) {
-    auto type = dyn_cast<VectorType>(piece.getType());
-    if (!type) {
-      words.push_back(piece);
-      continue;
-    }
-    for (int64_t i = 0; i < type.getNumElements(); i += kWords) {
-      if (type.getNumElements() >= kWords) {
-        vectors.push_back(b.slice(piece, i, kWords));
-        continue;
-      }
-      words.append({b.extract(piece, 0), b.extract(piece, 1)});
-    }
-  }
-  if (!words.empty() && words.front().getType().isInteger(16)) {
-    SmallVector<Value> halves = std::exchange(words, {});
-    for (size_t i = 0; i < halves.size(); i += 2)
-      words.push_back(
-          b.bitcast(b.getI32Type(), b.pack({halves[i], halves[i + 1]})));
-  }
-  for (size_t i = 0; i < words.size(); i += kWords)
-    vectors.push_back(b.pack(ArrayRef<Value>(words).slice(i, kWords)));
-  return vectors;
-}
-
-PatchElements::PatchElements(KernelBuilder &b, const PatchShape &shape,
-                             const PatchPosition &position, Value x)
-    : b(b), isBf16(shape.inputType.isBF16()) {
-  int64_t elementBytes = shape.getInputBytes(), pieceBytes = shape.loadBytes;
-  int64_t pieces = shape.patchColumns * elementBytes / pieceBytes;
-  bool isZeroed = shape.hasPartialBlocks;
-
-  // Where the pieces lie in their row. All of a patch exist, or any of them.
-  SmallVector<Value> offsets, exists;
-  Value first = mul(b, position.column, elementBytes);
-  Value rowBytes = mul(b, position.columns, elementBytes);
-  auto clamp = [&](Value byte, int64_t size) {
-    return cpu::min(b, byte, cpu::sub(b, rowBytes, getIndex(b, size)));
-  };
-  if (!shape.hasColumnTails())
-    first = clamp(first, shape.patchColumns * elementBytes);
-  for (int64_t i = 0; i < pieces; ++i) {
-    Value byte = add(b, first, getIndex(b, i * pieceBytes));
-    if (isZeroed)
-      exists.push_back(isBelow(b, byte, rowBytes));
-    if (shape.hasColumnTails())
-      offsets.push_back(clamp(byte, pieceBytes));
-  }
-
-  int64_t unit = shape.rowUnit;
-  Value last = cpu::sub(b, position.rows, getIndex(b, unit));
-  Value before = mul(b, position.matrix, position.rows);
-  Type type = getPieceType(b, pieceBytes);
-  Type byteType = b.getI8Type();
-  SmallVector<SmallVector<Value>> loaded;
-  for (int64_t i = 0; i < shape.patchRows; ++i) {
-    loaded.emplace_back();
-    Value inUnit = getIndex(b, i % unit);
-    Value row = add(b, position.row, getIndex(b, i - i % unit));
-    row = add(b, before, cpu::min(b, row, last));
-    Value address = emitAddress(b, x, byteType, mul(b, row, rowBytes));
-    if (!shape.hasColumnTails())
-      address = emitAddress(b, address, byteType, first);
-    address = emitAddress(b, address, byteType, mul(b, inUnit, rowBytes));
-    for (int64_t piece = 0; piece < pieces; ++piece) {
-      Value offset = shape.hasColumnTails() ? offsets[piece]
-                                            : getIndex(b, piece * pieceBytes);
-      loaded.back().push_back(
-          b.load(type, emitAddress(b, address, byteType, offset), pieceBytes));
-    }
-  }
-  for (auto [i, row] : llvm::enumerate(loaded)) {
-    if (isZeroed) {
-      Value hasRow = position.hasRow(b, static_cast<int64_t>(i));
-      Value zero = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
-      for (auto [piece, hasPiece] : llvm::zip_equal(row, exists)) {
-        Value keeps = arith::AndIOp::create(b, hasRow, hasPiece);
-        piece = arith::SelectOp::create(b, keeps, piece, zero);
-      }
-    }
-    rows.push_back(joinPieces(row));
-  }
 }
 
 //===----------------------------------------------------------------------===//

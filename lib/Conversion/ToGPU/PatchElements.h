@@ -41,8 +41,9 @@ public:
   /// Loads the patch of a thread whose warp has at least one element. Rows and
   /// columns that do not exist are loaded from others; where blocks may have
   /// such a part, it is zero instead.
+  /// `inputs` are x, or what it is computed from.
   PatchElements(KernelBuilder &b, const PatchShape &shape,
-                const PatchPosition &position, mlir::Value x);
+                const PatchPosition &position, mlir::ValueRange inputs);
 
   /// The random Hadamard transform of 16 rows of bf16, down each column.
   PatchElements transformColumns(uint64_t signMask) const;
@@ -95,7 +96,6 @@ public:
 private:
   /// Two bf16.
   mlir::Value getPair(size_t row, size_t vector, int64_t word) const;
-  llvm::SmallVector<mlir::Value> joinPieces(mlir::ValueRange pieces) const;
 
   KernelBuilder &b;
   bool isBf16;

@@ -108,7 +108,8 @@ private:
   const PatchJob &job;
   const PatchShape &shape;
   std::unique_ptr<CvtEmitter> cvt;
-  Value x, rows, columns, matrices;
+  ValueRange inputs;
+  Value rows, columns, matrices;
   SmallVector<PatchResult> results;
   /// Of each amax.
   SmallVector<Value> amaxes;
@@ -122,8 +123,9 @@ PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b, const PatchJob &job,
                                        const target::Chip &chip,
                                        ValueRange arguments)
     : b(b), job(job), shape(job.shape), cvt(createCvtEmitter(chip)) {
-  auto next = arguments.begin();
-  x = *next++;
+  size_t count = shape.source->countArguments();
+  inputs = arguments.take_front(count);
+  auto next = arguments.begin() + count;
   for (const PatchSpec &spec : job.specs) {
     PatchResult result(spec);
     result.data = *next++;
@@ -233,7 +235,7 @@ PatchKernelEmitter::emitPatch(MutableArrayRef<PatchScaleTable> tables) {
       if (amax.signMask == mask)
         value = emitPatchAmax(b, *cvt, source, shape, hasRowAmaxes);
   };
-  PatchElements elements(b, shape, position, x);
+  PatchElements elements(b, shape, position, inputs);
   takeAmaxes(elements, std::nullopt);
   llvm::SmallMapVector<uint64_t, PatchElements, 2> transformed;
   auto getSource = [&](std::optional<uint64_t> mask) -> const PatchElements & {
@@ -348,7 +350,7 @@ std::string PatchJob::getKernelName(const target::Chip &chip) const {
     if (shape.batched)
       os << "_batched";
   }
-  return name + std::string(chip.kernelSuffix);
+  return name + shape.source->getName() + std::string(chip.kernelSuffix);
 }
 
 /// The global scale or amax; null if there is neither.
@@ -375,12 +377,16 @@ static PatchJob createJob(ArrayRef<QuantizeOp> ops, ArrayRef<AmaxOp> amaxes,
     if (!only.signMask && only.block[0] != 1)
       return job;
   }
+  Value x = getX(ops, amaxes);
   auto isTransformed = [](const auto &of) { return of.signMask.has_value(); };
   job.shape = PatchShape(
-      cast<RankedTensorType>(getX(ops, amaxes).getType()),
+      cast<RankedTensorType>(x.getType()),
       llvm::any_of(job.amaxes,
                    [](const PatchAmax &amax) { return amax.perMatrix; }),
       llvm::any_of(job.amaxes, isTransformed));
+  if (auto hadamard = x.getDefiningOp<HadamardOp>())
+    x = hadamard.getX();
+  job.shape.source = std::make_shared<const ElementSource>(x);
   PatchSpec::shareShape(job.specs, job.shape);
   return job;
 }
@@ -404,13 +410,15 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops,
 
   ImplicitLocOpBuilder &b = site.b;
   Value x = site.lookup(getX(ops, amaxes));
+  shape.source->emitSizeAsserts(site);
   cpu::Indices sizes =
       cpu::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
   ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
   Value rows = shape.batched ? leading.back() : cpu::getProduct(b, leading);
   Value matrices =
       shape.batched ? cpu::getProduct(b, leading.drop_back()) : Value();
-  SmallVector<LaunchSite::Argument> arguments = {{x, shape.loadBytes}};
+  SmallVector<LaunchSite::Argument> arguments =
+      shape.source->getArguments(site, shape.loadBytes, shape.getWidestLoad());
   Value tiles;
   for (auto [each, spec] : llvm::zip_equal(ops, job.specs)) {
     QuantizeOp op = each;
@@ -459,7 +467,7 @@ LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops,
     blocks = add(b, blocks, GroupedScales::countBlocks(b, tiles, kWarps));
   site.launch(job.getKernelName(site.getChip()),
               {kThreads, blocks, matrices,
-               shape.patchRows * shape.patchColumns * shape.getInputBytes()},
+               shape.patchRows * shape.patchColumns * shape.source->getBytes()},
               arguments, [&](KernelBuilder &b, ValueRange arguments) {
                 PatchKernelEmitter(b, job, site.getChip(), arguments).emit();
               });

@@ -30,14 +30,18 @@ PatchSpec::PatchSpec(QuantizeOp op, Value global, const target::Chip &chip) {
   recipe = getNumerics(op.getEffectiveRecipe());
   format = getElementFormat(
       cast<RankedTensorType>(op.getData().getType()).getElementType());
+  Value computed = op.getX();
+  if (auto hadamard = computed.getDefiningOp<HadamardOp>()) {
+    signMask = hadamard.getSignMask();
+    computed = hadamard.getX();
+  }
+  source = std::make_shared<const ElementSource>(computed);
   inputType = x.getElementType();
   columns = x.getShape().back();
   block = {op.getBlock()[0], op.getBlock()[1]};
   bool takesTails = acceptsTails(op.getEffectiveRecipe());
   columnUnit = !hasDynamicColumns() ? columns : takesTails ? 1 : block[1];
   transposed = op.getTransposed();
-  if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
-    signMask = hadamard.getSignMask();
   scaleForm = op.getScaleForm();
   scaleDim = op.getScaleDim();
   LayoutAttr layout = getLayout(op.getScale().getType());

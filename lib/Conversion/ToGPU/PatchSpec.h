@@ -53,7 +53,12 @@ struct PatchShape {
   /// Whether a patch may reach beyond the last column.
   bool hasColumnTails() const { return columnUnit % patchColumns != 0; }
 
-  /// bf16 or f32.
+  /// Bytes of the widest load of a piece.
+  int64_t getWidestLoad() const { return std::max<int64_t>(loadBytes, 16); }
+
+  /// Where x comes from.
+  std::shared_ptr<const ElementSource> source;
+  /// Of x: bf16 or f32.
   mlir::Type inputType;
   /// Of a matrix of x, and what their number is a multiple of.
   int64_t columns;

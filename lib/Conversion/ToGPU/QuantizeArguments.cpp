@@ -48,11 +48,14 @@ SmallVector<QuantizeArgument> getQuantizeArguments(MLIRContext *context,
   Type f32 = Float32Type::get(context);
   int64_t accessBytes = getAccessBytes(chip);
   int64_t chunkBlocks = ThreadMapping(spec, chip).chunkBlocks;
-  SmallVector<QuantizeArgument> arguments = {
-      {&QuantizeOperands::x, pointer, getLoadBytes(spec, accessBytes)},
-      {&QuantizeOperands::data, pointer, getDataStoreBytes(spec, accessBytes)},
-      {&QuantizeOperands::scale, pointer,
-       getScaleStoreBytes(spec, chunkBlocks)}};
+  SmallVector<QuantizeArgument> arguments;
+  if (spec.source->isMemory())
+    arguments.push_back(
+        {&QuantizeOperands::x, pointer, getLoadBytes(spec, accessBytes)});
+  arguments.push_back(
+      {&QuantizeOperands::data, pointer, getDataStoreBytes(spec, accessBytes)});
+  arguments.push_back({&QuantizeOperands::scale, pointer,
+                       getScaleStoreBytes(spec, chunkBlocks)});
   if (spec.globalByValue)
     arguments.push_back({&QuantizeOperands::global, f32});
   else if (spec.globalKind != GlobalKind::Absent)

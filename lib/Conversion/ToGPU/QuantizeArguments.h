@@ -32,7 +32,7 @@ struct QuantizeArgument {
 };
 
 /// The arguments of the kernel of a spec, in their order: pointers to global
-/// memory, sizes as i64.
+/// memory, sizes as i64. What x is computed from comes after them.
 llvm::SmallVector<QuantizeArgument>
 getQuantizeArguments(mlir::MLIRContext *context, const QuantizeSpec &spec,
                      const target::Chip &chip);

@@ -186,10 +186,14 @@ Value ChunkEmitter::loadGlobal(Value group) {
 /// All loads of elements come before the first use, so that they are in flight
 /// together.
 SmallVector<BlockElements> ChunkEmitter::loadBlocks(int64_t elements) {
-  Value pointer = b.offset(arguments.x, spec.inputType, getFirstElement());
-  SmallVector<BlockElements> inputs = isStaged(elements)
-                                          ? loadStagedBlocks(pointer)
-                                          : loadOwnBlocks(pointer, elements);
+  SmallVector<BlockElements> inputs;
+  if (!spec.source->isMemory()) {
+    inputs = computeBlocks(elements);
+  } else {
+    Value pointer = b.offset(arguments.x, spec.inputType, getFirstElement());
+    inputs = isStaged(elements) ? loadStagedBlocks(pointer)
+                                : loadOwnBlocks(pointer, elements);
+  }
   if (spec.amaxIsGiven)
     givenAmaxes = loadAmaxes(inputs.size());
   return inputs;
@@ -197,16 +201,97 @@ SmallVector<BlockElements> ChunkEmitter::loadBlocks(int64_t elements) {
 
 SmallVector<BlockElements> ChunkEmitter::loadOwnBlocks(Value pointer,
                                                        int64_t elements) {
+  return loadBlocksOf(pointer, spec.inputType, getLoadBytes(spec, accessBytes),
+                      elements);
+}
+
+/// Of elements of `type` at `pointer`, in pieces of `loadBytes`.
+SmallVector<BlockElements> ChunkEmitter::loadBlocksOf(Value pointer, Type type,
+                                                      int64_t loadBytes,
+                                                      int64_t elements) {
   int64_t blockElements = spec.getBlockElements();
-  int64_t blockBytes = blockElements * spec.getInputBytes();
-  SmallVector<BlockElements> inputs;
+  int64_t blockBytes = blockElements * type.getIntOrFloatBitWidth() / 8;
+  SmallVector<BlockElements> blocks;
   for (int64_t i = 0; i < countBlocks(elements); ++i)
-    inputs.push_back(BlockElements::load(
-        b, b.offset(pointer, b.getI8Type(), b.i64(i * blockBytes)),
-        spec.inputType, blockElements,
-        std::min(blockElements, elements - i * blockElements),
-        getLoadBytes(spec, accessBytes)));
-  return inputs;
+    blocks.push_back(BlockElements::load(
+        b, b.offset(pointer, b.getI8Type(), b.i64(i * blockBytes)), type,
+        blockElements, std::min(blockElements, elements - i * blockElements),
+        loadBytes));
+  return blocks;
+}
+
+/// Words of an input for each block.
+SmallVector<ElementWords>
+ChunkEmitter::loadInput(const ElementSource::Input &input, Value argument,
+                        int64_t elements) {
+  if (!input.isAlongRows()) {
+    Value index = input.spread == Spread::Rows ? getRowNumber() : b.i64(0);
+    return SmallVector<ElementWords>(
+        countBlocks(elements), spec.source->loadOne(b, input, argument, index));
+  }
+  Value first = input.spread == Spread::Elements
+                    ? getFirstElement()
+                    : getFirstInRow(mapping.chunkElements);
+  int64_t loadBytes = input.getAccessBytes(
+      spec.inputType, getLoadBytes(spec, accessBytes), accessBytes);
+  SmallVector<ElementWords> blocks;
+  for (const BlockElements &block :
+       loadBlocksOf(b.offset(argument, input.element, first), input.element,
+                    loadBytes, elements)) {
+    ElementWords &words = blocks.emplace_back();
+    for (Value vector : block.getWords())
+      for (int64_t i = 0;
+           i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
+        words.push_back(b.extract(vector, i));
+  }
+  return blocks;
+}
+
+/// The blocks of an x that elementwise ops make. All that they take is loaded
+/// before. Elements that the last block has not are 0.
+SmallVector<BlockElements> ChunkEmitter::computeBlocks(int64_t elements) {
+  SmallVector<SmallVector<ElementWords>> loaded;
+  ArrayRef<ElementSource::Input> inputs = spec.source->getInputs();
+  for (auto [input, argument] :
+       llvm::zip_equal(inputs, arguments.inputs.take_front(inputs.size())))
+    loaded.push_back(loadInput(input, argument, elements));
+  ArrayRef<Value> kept = spec.source->getKept();
+  SmallVector<ElementWords> keptWords(kept.size());
+  int64_t blockElements = spec.getBlockElements();
+  int64_t perWord = kWordBytes / spec.getInputBytes();
+  SmallVector<BlockElements> blocks;
+  for (int64_t i = 0; i < countBlocks(elements); ++i) {
+    ElementSource::Elements made = spec.source->evaluate(
+        b, llvm::map_to_vector(
+               loaded, [&](ArrayRef<ElementWords> blocks) -> ElementWords {
+                 return blocks[i];
+               }));
+    for (auto [all, words] : llvm::zip_equal(keptWords, made.kept))
+      llvm::append_range(all, words);
+    ElementWords &words = made.x;
+    int64_t present = elements - i * blockElements;
+    for (int64_t word = 0; word < blockElements / perWord; ++word) {
+      int64_t left = present - word * perWord;
+      if (left <= 0)
+        words[word] = b.i32(0);
+      else if (left < perWord)
+        words[word] = arith::AndIOp::create(b, words[word], b.i32(0xFFFF));
+    }
+    constexpr int64_t perVector = 4;
+    SmallVector<Value> vectors;
+    for (int64_t word = 0; word < blockElements / perWord; word += perVector)
+      vectors.push_back(b.pack(ArrayRef<Value>(words).slice(word, perVector)));
+    blocks.push_back(BlockElements::fromWords(vectors, spec.inputType));
+  }
+  for (auto [logical, words, argument] : llvm::zip_equal(
+           kept, keptWords, arguments.inputs.drop_front(inputs.size()))) {
+    Type element = getElementTypeOrSelf(logical.getType());
+    storeBytes(words, b.offset(argument, element, getFirstElement()),
+               elements * element.getIntOrFloatBitWidth() / 8,
+               spec.source->getKeptAccessBytes(
+                   logical, getLoadBytes(spec, accessBytes), accessBytes));
+  }
+  return blocks;
 }
 
 SmallVector<BlockElements> ChunkEmitter::loadStagedBlocks(Value pointer) {
@@ -334,7 +419,12 @@ void ChunkEmitter::storeData(SmallVector<Value> words, int64_t elements) {
 
 void ChunkEmitter::storeOwnData(ArrayRef<Value> words, Value pointer,
                                 int64_t bytes) {
-  int64_t width = getDataStoreBytes(spec, accessBytes);
+  storeBytes(words, pointer, bytes, getDataStoreBytes(spec, accessBytes));
+}
+
+/// Stores the first bytes of words in accesses of at most `width`.
+void ChunkEmitter::storeBytes(ArrayRef<Value> words, Value pointer,
+                              int64_t bytes, int64_t width) {
   for (int64_t done = 0; done < bytes;) {
     int64_t size =
         std::min<int64_t>(width, llvm::bit_floor<uint64_t>(bytes - done));

@@ -62,6 +62,14 @@ private:
   llvm::SmallVector<BlockElements> loadOwnBlocks(mlir::Value pointer,
                                                  int64_t elements);
   llvm::SmallVector<BlockElements> loadStagedBlocks(mlir::Value pointer);
+  llvm::SmallVector<BlockElements> loadBlocksOf(mlir::Value pointer,
+                                                mlir::Type type,
+                                                int64_t loadBytes,
+                                                int64_t elements);
+  llvm::SmallVector<ElementWords> loadInput(const ElementSource::Input &input,
+                                            mlir::Value argument,
+                                            int64_t elements);
+  llvm::SmallVector<BlockElements> computeBlocks(int64_t elements);
   llvm::SmallVector<mlir::Value> loadAmaxes(int64_t blocks);
   std::unique_ptr<QuantizeLeaf> createLeaf();
   Codes quantize(llvm::ArrayRef<BlockElements> inputs, int64_t first,
@@ -73,6 +81,8 @@ private:
   void storeData(llvm::SmallVector<mlir::Value> words, int64_t elements);
   void storeOwnData(llvm::ArrayRef<mlir::Value> words, mlir::Value pointer,
                     int64_t bytes);
+  void storeBytes(llvm::ArrayRef<mlir::Value> words, mlir::Value pointer,
+                  int64_t bytes, int64_t width);
   bool isStaged(int64_t elements) const {
     return stage && elements == mapping.chunkElements;
   }

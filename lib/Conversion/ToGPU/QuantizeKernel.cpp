@@ -60,9 +60,11 @@ QuantizeKernelEmitter::QuantizeKernelEmitter(KernelBuilder &b,
                                              const target::Chip &chip,
                                              ValueRange values)
     : spec(spec), chip(chip), mapping(spec, chip), b(b) {
-  for (auto [argument, value] : llvm::zip_equal(
-           getQuantizeArguments(b.getContext(), spec, chip), values))
+  auto described = getQuantizeArguments(b.getContext(), spec, chip);
+  for (auto [argument, value] :
+       llvm::zip_first(described, values.take_front(described.size())))
     arguments.*argument.place = value;
+  arguments.inputs = values.drop_front(described.size());
   if (spec.swizzled)
     pairTypes.assign(llvm::divideCeil(mapping.chunkBlocks, 2), b.getI16Type());
 }

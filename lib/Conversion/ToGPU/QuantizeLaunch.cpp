@@ -77,6 +77,7 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
   if (operands.offsets)
     operands.groups = b.createOrFold<memref::DimOp>(operands.offsets, 0);
   requireOperandSizes(b, operands);
+  spec.source->emitSizeAsserts(site);
 
   ThreadMapping mapping(spec, chip);
   mapping.remark(b.getLoc(), spec, chip);
@@ -99,9 +100,14 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
       [&](const QuantizeArgument &each) -> LaunchSite::Argument {
         return {operands.*each.place, each.alignment};
       });
+  int64_t accessBytes = getAccessBytes(chip);
+  if (!spec.source->isMemory())
+    llvm::append_range(arguments,
+                       spec.source->getArguments(
+                           site, getLoadBytes(spec, accessBytes), accessBytes));
   site.launch(spec.getKernelName(chip),
               {ThreadMapping::kThreads, blocks, operands.matrices,
-               mapping.chunkElements * spec.getInputBytes()},
+               mapping.chunkElements * spec.source->getBytes()},
               arguments, [&](KernelBuilder &inside, ValueRange values) {
                 emitQuantizeKernel(inside, spec, chip, values);
               });

@@ -41,7 +41,7 @@ std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
   os << getGroupName(groupDim);
   if (groupedTiles)
     os << "_tiles";
-  os << chip.kernelSuffix;
+  os << source->getName() << chip.kernelSuffix;
   return name;
 }
 
@@ -64,13 +64,14 @@ static LogicalResult verifyMemRef(KernelOp kernel, Value value,
 
 /// Finds the kernel's operands behind the quantize's operands and results.
 static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
+                                   const ElementSource &source,
                                    QuantizeOperands &operands) {
   auto getOperand = [&](Value argument) -> Value {
     if (!argument)
       return {};
     return kernel.getOperand(cast<BlockArgument>(argument).getArgNumber());
   };
-  operands.x = getOperand(quantize.getX());
+  operands.x = getOperand(source.getSameSized().logical);
   operands.blockAmax = getOperand(quantize.getBlockAmax());
   operands.rng = getOperand(quantize.getRng());
   operands.offsets = getOperand(quantize.getOffsets());
@@ -78,12 +79,15 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
       getOperand(quantize.getGlobalScale() ? quantize.getGlobalScale()
                                            : quantize.getGlobalAmax());
   auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
+  bool isDense = true;
   for (auto [output, value] :
        llvm::zip_equal(kernel.getOutputs(), yield.getValues())) {
     if (value == quantize.getData() && !operands.data)
       operands.data = output;
     else if (value == quantize.getScale() && !operands.scale)
       operands.scale = output;
+    else if (llvm::is_contained(source.getKept(), value))
+      isDense &= succeeded(verifyMemRef(kernel, output, "an output"));
     else
       return yield.emitOpError("expected the data and the scales of the "
                                "quantize, each once, on this target");
@@ -91,8 +95,13 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
   if (!operands.data || !operands.scale)
     return yield.emitOpError("expected the data and the scales of the "
                              "quantize, each once, on this target");
-  if (failed(verifyMemRef(kernel, operands.x, "x")) ||
-      failed(verifyMemRef(kernel, operands.data, "the data output")) ||
+  if (!isDense)
+    return failure();
+  for (const ElementSource::Input &input : source.getInputs())
+    if (!input.byValue &&
+        failed(verifyMemRef(kernel, getOperand(input.logical), "x")))
+      return failure();
+  if (failed(verifyMemRef(kernel, operands.data, "the data output")) ||
       failed(verifyMemRef(kernel, operands.scale, "the scale output")))
     return failure();
   for (auto [operand, name] :
@@ -136,10 +145,11 @@ GroupDim getGroupDim(QuantizeOp quantize) {
 FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
                                               const target::Chip &chip,
                                               QuantizeOperands &operands) {
-  auto quantize = cast<QuantizeOp>(kernel.getSingleOp());
+  auto quantize = *kernel.getBody().getOps<QuantizeOp>().begin();
   auto x = cast<RankedTensorType>(quantize.getX().getType());
   int64_t rowElements = x.getShape().back();
-  if (failed(matchOperands(kernel, quantize, operands)) ||
+  auto source = std::make_shared<const ElementSource>(quantize.getX());
+  if (failed(matchOperands(kernel, quantize, *source, operands)) ||
       failed(verifyRowElements(quantize, rowElements, chip)))
     return failure();
 
@@ -147,6 +157,7 @@ FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
   spec.recipe = getNumerics(quantize.getEffectiveRecipe());
   spec.format = getElementFormat(
       cast<RankedTensorType>(quantize.getData().getType()).getElementType());
+  spec.source = source;
   spec.inputType = x.getElementType();
   spec.rowElements = rowElements;
   LayoutAttr layout = getLayout(quantize.getScale().getType());

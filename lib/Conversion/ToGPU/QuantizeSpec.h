@@ -8,6 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZESPEC_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_QUANTIZESPEC_H
 
+#include "ElementSource.h"
 #include "QuantizeLeaf.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Target/Chip.h"
@@ -35,7 +36,9 @@ llvm::StringRef getGroupName(GroupDim dim);
 struct QuantizeSpec {
   numerics::Recipe recipe;
   numerics::ElementFormat format;
-  /// bf16 or f32.
+  /// Where x comes from.
+  std::shared_ptr<const ElementSource> source;
+  /// Of x: bf16 or f32.
   mlir::Type inputType;
   /// Elements of a row, whose last block may have fewer than others.
   int64_t rowElements;
@@ -85,6 +88,8 @@ struct QuantizeOperands {
   /// Sizes: the rows of a matrix, the matrices, the number of offsets, and that
   /// of the tiles of groups.
   mlir::Value rows, matrices, groups, tiles;
+  /// Of the function, what x is computed from where it is not an argument.
+  mlir::ValueRange inputs;
 };
 
 /// Reads the spec off a kernel of one quantize on memrefs. What `chip` cannot

@@ -27,12 +27,14 @@ static int64_t getRunLanes(const QuantizeSpec &spec) {
 
 static QuantizeModel getModel(const QuantizeSpec &spec,
                               const target::Chip &chip) {
-  return QuantizeModel(chip, spec.recipe, spec.format, spec.getInputBytes());
+  return QuantizeModel(chip, spec.recipe, spec.format, spec.source->getBytes(),
+                       spec.source->countOps());
 }
 
 /// The lanes of a warp must not part, as they do between groups.
 static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
-  if (chip.hasWideGlobalAccess() || !getModel(spec, chip).hasTimeToStage() ||
+  if (chip.hasWideGlobalAccess() || !spec.source->isMemory() ||
+      !getModel(spec, chip).hasTimeToStage() ||
       spec.groupDim != GroupDim::None ||
       spec.getRowBytes() % WarpStage::kPieceBytes != 0)
     return false;

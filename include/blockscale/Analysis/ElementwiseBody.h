@@ -1,0 +1,33 @@
+//===- ElementwiseBody.h - Bodies that kernels evaluate ---------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels on a GPU evaluate the bodies of linalg ops in registers. They take
+// what has one meaning on every target: one IEEE rounding an op, integers, and
+// no function whose value a library decides (blockscale-expand-math).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_ANALYSIS_ELEMENTWISEBODY_H
+#define BLOCKSCALE_ANALYSIS_ELEMENTWISEBODY_H
+
+#include "mlir/IR/Block.h"
+
+namespace blockscale {
+
+/// Whether kernels compute `op` on elements in registers.
+bool isEvaluable(mlir::Operation *op);
+
+/// The first op of `body`, but for its terminator, that kernels do not
+/// evaluate; null if they evaluate all.
+mlir::Operation *findUnevaluable(mlir::Block &body);
+
+/// What `isEvaluable` takes, for diagnostics.
+llvm::StringRef describeEvaluable();
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_ANALYSIS_ELEMENTWISEBODY_H

@@ -1,0 +1,65 @@
+//===- Producers.h - Elementwise ops that kernels evaluate ------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_ANALYSIS_PRODUCERS_H
+#define BLOCKSCALE_ANALYSIS_PRODUCERS_H
+
+#include "blockscale/Analysis/FusionLegality.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace blockscale {
+
+/// How the elements of an input lie on those of a result.
+enum class Spread {
+  /// One for each.
+  Elements,
+  /// One for each row, or each column, all others the same.
+  Rows,
+  Columns,
+  /// A single one.
+  Single,
+};
+
+/// That of an input with the indexing map `map`, whose loops are those of the
+/// result; nullopt if it is another one.
+std::optional<Spread> getSpread(mlir::AffineMap map);
+
+/// An input of `op` that has all elements, hence the sizes of the result; null
+/// if there is none.
+mlir::Value getSameSizedInput(mlir::linalg::LinalgOp op);
+
+/// Why a kernel of a GPU cannot evaluate `op`, a linalg op on tensors:
+///
+///  - producer_c1: it is elementwise, with one result: all loops are parallel,
+///    the result has the elements in the order of the loops, and its old
+///    content is not read.
+///  - producer_c2: an input has an element for each one of the result, for each
+///    row, for each column, or a single one, in the order of the loops; one of
+///    them has all.
+///  - producer_c3: inputs and results are bf16 or f32.
+///  - producer_c4: its body takes its arguments and constants, and does what
+///    kernels evaluate (ElementwiseBody.h).
+std::optional<FusionObstacle>
+findElementwiseObstacle(mlir::linalg::LinalgOp op);
+
+/// Why kernels that use the result of `op` cannot compute it in registers: the
+/// clauses above, or
+///
+///  - producer_c5: a use is in the block of `op`, by `ops` of one kernel, each
+///  of
+///    which takes each element for itself.
+///  - producer_c6: all uses are, or of sizes; unless the kernel keeps the
+///  result
+///    in memory, too.
+std::optional<FusionObstacle>
+findProducerObstacle(mlir::linalg::LinalgOp op,
+                     llvm::ArrayRef<mlir::Operation *> ops, bool isKept);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_ANALYSIS_PRODUCERS_H

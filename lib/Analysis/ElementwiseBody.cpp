@@ -1,0 +1,69 @@
+//===- ElementwiseBody.cpp - Bodies that kernels evaluate -----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Analysis/ElementwiseBody.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+static bool isElement(Type type) {
+  return type.isF32() || type.isBF16() || type.isInteger(1) ||
+         type.isInteger(8) || type.isInteger(16) || type.isInteger(32) ||
+         type.isInteger(64);
+}
+
+/// Between f32 and bf16, to the nearest.
+static bool isCast(Operation *op) {
+  Type source = op->getOperand(0).getType();
+  Type result = op->getResult(0).getType();
+  if (isa<arith::ExtFOp>(op))
+    return source.isBF16() && result.isF32();
+  auto mode = cast<arith::TruncFOp>(op).getRoundingmode();
+  return source.isF32() && result.isBF16() &&
+         (!mode || mode == arith::RoundingMode::to_nearest_even);
+}
+
+bool isEvaluable(Operation *op) {
+  if (!llvm::all_of(op->getOperandTypes(), isElement) ||
+      !llvm::all_of(op->getResultTypes(), isElement))
+    return false;
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+    return isCast(op);
+  // What moves elements takes bf16, arithmetic f32.
+  if (isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp>(op))
+    return true;
+  auto isWide = [](Type type) { return !type.isBF16(); };
+  if (!llvm::all_of(op->getOperandTypes(), isWide))
+    return false;
+  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
+             arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::CmpFOp,
+             arith::CmpIOp, arith::AddIOp, arith::SubIOp, arith::MulIOp,
+             arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::ShLIOp,
+             arith::ShRSIOp, arith::ShRUIOp, arith::MaxSIOp, arith::MinSIOp,
+             arith::MaxUIOp, arith::MinUIOp, arith::ExtSIOp, arith::ExtUIOp,
+             arith::TruncIOp, arith::SIToFPOp, arith::UIToFPOp, math::AbsFOp,
+             math::CeilOp, math::FloorOp, math::FmaOp, math::RoundEvenOp,
+             math::SqrtOp, math::TruncOp>(op);
+}
+
+Operation *findUnevaluable(Block &body) {
+  for (Operation &op : body.without_terminator())
+    if (!isEvaluable(&op))
+      return &op;
+  return nullptr;
+}
+
+StringRef describeEvaluable() {
+  return "arithmetic on f32 and integers, casts between bf16 and f32, and math "
+         "that blockscale-expand-math expands";
+}
+
+} // namespace blockscale

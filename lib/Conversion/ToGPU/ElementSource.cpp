@@ -1,0 +1,255 @@
+//===- ElementSource.cpp - Where the elements of x come from --------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ElementSource.h"
+#include "DeviceCode.h"
+#include "LinalgBody.h"
+
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+ElementSource::ElementSource(Value x)
+    : x(x), element(getElementTypeOrSelf(x.getType())) {
+  visit(x);
+  if (isMemory())
+    inputs.push_back({x, Spread::Elements, element, /*byValue=*/false});
+}
+
+/// The constant of each element of `value`, or null.
+static TypedAttr getSplat(Value value) {
+  TypedAttr constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return {};
+  if (auto dense = dyn_cast<DenseElementsAttr>(constant))
+    return dense.isSplat() ? dense.getSplatValue<TypedAttr>() : TypedAttr();
+  return constant;
+}
+
+void ElementSource::visit(Value value) {
+  auto op = value.getDefiningOp<linalg::LinalgOp>();
+  if (!op || llvm::is_contained(ops, op))
+    return;
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    Value input = operand->get();
+    if (input.getDefiningOp<linalg::LinalgOp>()) {
+      visit(input);
+      continue;
+    }
+    Spread spread = *getSpread(op.getMatchingIndexingMap(operand));
+    bool isKnown = llvm::any_of(inputs, [&](const Input &known) {
+      return known.logical == input && known.spread == spread;
+    });
+    if (!isKnown && !getSplat(input))
+      inputs.push_back({input, spread, getElementTypeOrSelf(input.getType()),
+                        !isa<ShapedType>(input.getType())});
+  }
+  ops.push_back(op);
+  if (llvm::any_of(op->getResult(0).getUsers(), llvm::IsaPred<YieldOp>))
+    kept.push_back(op->getResult(0));
+}
+
+const ElementSource::Input &ElementSource::getSameSized() const {
+  return *llvm::find_if(inputs, [](const Input &input) {
+    return input.spread == Spread::Elements;
+  });
+}
+
+int64_t ElementSource::getBytes() const {
+  int64_t bytes = 0;
+  for (const Input &input : inputs)
+    if (input.spread == Spread::Elements)
+      bytes += input.getBytes();
+  return bytes;
+}
+
+int64_t ElementSource::countOps() const {
+  int64_t count = 0;
+  for (linalg::LinalgOp op : ops)
+    for (Operation &inside : op.getBlock()->without_terminator())
+      count += !isa<arith::ConstantOp, arith::BitcastOp>(inside);
+  return count;
+}
+
+std::string ElementSource::getName() const {
+  if (isMemory())
+    return "";
+  // The ops as text, with numbers for what they take.
+  llvm::DenseMap<Value, size_t> numbers;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto number = [&](Value value) {
+    if (TypedAttr constant = getSplat(value))
+      os << constant;
+    else
+      os << '%' << numbers.try_emplace(value, numbers.size()).first->second;
+    os << ' ' << getElementTypeOrSelf(value.getType()) << ' ';
+  };
+  for (const Input &input : inputs) {
+    number(input.logical);
+    os << static_cast<int>(input.spread) << input.byValue << ' ';
+  }
+  for (linalg::LinalgOp op : ops) {
+    for (OpOperand *operand : op.getDpsInputOperands()) {
+      number(operand->get());
+      os << static_cast<int>(*getSpread(op.getMatchingIndexingMap(operand)));
+    }
+    for (Value argument : op.getBlock()->getArguments())
+      number(argument);
+    for (Operation &inside : *op.getBlock()) {
+      os << inside.getName() << inside.getAttrDictionary();
+      llvm::for_each(inside.getOperands(), number);
+      llvm::for_each(inside.getResults(), number);
+    }
+    number(op->getResult(0));
+    os << llvm::is_contained(kept, op->getResult(0));
+  }
+  return "_of_" + llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true,
+                                  /*Width=*/16);
+}
+
+/// Pair `i` of elements as a vector.
+static Value getPair(KernelBuilder &b, const ElementSource::Input &input,
+                     const ElementWords &words, int64_t i) {
+  auto type = VectorType::get({2}, input.element);
+  bool isBf16 = input.element.isBF16();
+  if (!input.isAlongRows()) {
+    Value word = words.front();
+    return b.bitcast(type, isBf16 ? word : b.pack({word, word}));
+  }
+  if (isBf16)
+    return b.bitcast(type, words[i]);
+  return b.pack({b.toFloat(words[2 * i]), b.toFloat(words[2 * i + 1])});
+}
+
+/// Appends the words of a pair of elements.
+static void appendPair(KernelBuilder &b, Value pair, ElementWords &words) {
+  if (getElementTypeOrSelf(pair.getType()).isBF16()) {
+    words.push_back(b.bitcast(b.getI32Type(), pair));
+    return;
+  }
+  words.push_back(b.toBits(b.extract(pair, 0)));
+  words.push_back(b.toBits(b.extract(pair, 1)));
+}
+
+ElementSource::Elements
+ElementSource::evaluate(KernelBuilder &b, ArrayRef<ElementWords> words) const {
+  int64_t pairs = 0;
+  for (auto [input, own] : llvm::zip_equal(inputs, words))
+    if (input.isAlongRows())
+      pairs = static_cast<int64_t>(own.size()) / (input.getBytes() / 2);
+  Elements result;
+  result.kept.resize(kept.size());
+  for (int64_t i = 0; i < pairs; ++i) {
+    llvm::DenseMap<std::pair<Value, int>, Value> vectors;
+    for (auto [input, own] : llvm::zip_equal(inputs, words))
+      vectors[{input.logical, static_cast<int>(input.spread)}] =
+          getPair(b, input, own, i);
+    for (linalg::LinalgOp op : ops) {
+      SmallVector<Value> arguments;
+      for (OpOperand *operand : op.getDpsInputOperands()) {
+        Value value = operand->get();
+        if (TypedAttr constant = getSplat(value)) {
+          auto type = VectorType::get({2}, constant.getType());
+          arguments.push_back(arith::ConstantOp::create(
+              b, DenseElementsAttr::get(type, constant)));
+          continue;
+        }
+        Spread spread = *getSpread(op.getMatchingIndexingMap(operand));
+        arguments.push_back(vectors.lookup({value, static_cast<int>(spread)}));
+      }
+      vectors[{op->getResult(0), static_cast<int>(Spread::Elements)}] =
+          emitLinalgBody(b, *op.getBlock(), arguments).front();
+    }
+    auto append = [&](Value logical, ElementWords &words) {
+      appendPair(b,
+                 vectors.lookup({logical, static_cast<int>(Spread::Elements)}),
+                 words);
+    };
+    append(x, result.x);
+    for (auto [logical, words] : llvm::zip_equal(kept, result.kept))
+      append(logical, words);
+  }
+  return result;
+}
+
+ElementWords ElementSource::loadOne(KernelBuilder &b, const Input &input,
+                                    Value argument, Value index) const {
+  bool isBf16 = input.element.isBF16();
+  Type bits = b.getIntegerType(input.getBytes() * 8);
+  Value value = input.byValue
+                    ? b.bitcast(bits, argument)
+                    : b.load(bits, emitAddress(b, argument, bits, index),
+                             input.getBytes());
+  if (!isBf16)
+    return {value};
+  value = b.zext32(value);
+  Value high = arith::ShLIOp::create(b, value, b.i32(16));
+  return {arith::OrIOp::create(b, value, high)};
+}
+
+//===----------------------------------------------------------------------===//
+// Host code
+//===----------------------------------------------------------------------===//
+
+void ElementSource::emitSizeAsserts(LaunchSite &site) const {
+  if (isMemory())
+    return;
+  ImplicitLocOpBuilder &b = site.b;
+  Value like = site.lookup(getSameSized().logical);
+  for (linalg::LinalgOp op : ops)
+    for (OpOperand *operand : op.getDpsInputOperands()) {
+      Value input = operand->get();
+      bool isInput = llvm::any_of(inputs, [&](const Input &known) {
+        return known.logical == input && !known.byValue;
+      });
+      if (!isInput)
+        continue;
+      AffineMap map = op.getMatchingIndexingMap(operand);
+      for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+        auto loop = dyn_cast<AffineDimExpr>(expr);
+        Value found = b.createOrFold<memref::DimOp>(site.lookup(input), dim);
+        Value expected =
+            loop ? b.createOrFold<memref::DimOp>(like, loop.getPosition())
+                 : arith::ConstantIndexOp::create(b, 1).getResult();
+        Value holds = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq,
+                                                    found, expected);
+        if (!matchPattern(holds, m_One()))
+          cf::AssertOp::create(b, holds,
+                               "expected inputs of an elementwise op to have "
+                               "the sizes of its result");
+      }
+    }
+}
+
+int64_t ElementSource::getKeptAccessBytes(Value logical, int64_t xBytes,
+                                          int64_t widest) const {
+  Type own = getElementTypeOrSelf(logical.getType());
+  return Input{logical, Spread::Elements, own, /*byValue=*/false}
+      .getAccessBytes(element, xBytes, widest);
+}
+
+SmallVector<LaunchSite::Argument>
+ElementSource::getArguments(const LaunchSite &site, int64_t xBytes,
+                            int64_t widest) const {
+  SmallVector<LaunchSite::Argument> arguments;
+  for (const Input &input : inputs)
+    arguments.push_back(
+        {site.lookup(input.logical),
+         input.byValue ? 0 : input.getAccessBytes(element, xBytes, widest)});
+  for (Value logical : kept)
+    arguments.push_back(
+        {site.lookup(logical), getKeptAccessBytes(logical, xBytes, widest)});
+  return arguments;
+}
+
+} // namespace blockscale

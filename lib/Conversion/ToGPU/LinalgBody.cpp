@@ -1,0 +1,139 @@
+//===- LinalgBody.cpp - Bodies of linalg ops in registers -----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LinalgBody.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+static int64_t getSize(Value vector) {
+  return cast<VectorType>(vector.getType()).getNumElements();
+}
+
+Value emitExtendBf16(KernelBuilder &b, Value vector) {
+  // A bf16 is the high half of its f32.
+  int64_t words = getSize(vector) / 2;
+  Value pairs = b.bitcast(VectorType::get({words}, b.getI32Type()), vector);
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < words; ++i) {
+    Value word = b.extract(pairs, i);
+    elements.push_back(b.toFloat(arith::ShLIOp::create(b, word, b.i32(16))));
+    elements.push_back(
+        b.toFloat(arith::AndIOp::create(b, word, b.i32(0xFFFF0000u))));
+  }
+  return b.pack(elements);
+}
+
+Value emitRoundToBf16(KernelBuilder &b, Value vector) {
+  // An instruction rounds two.
+  auto pair = VectorType::get({2}, b.getBF16Type());
+  int64_t size = getSize(vector);
+  if (size == 2)
+    return arith::TruncFOp::create(b, pair, vector);
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < size; i += 2)
+    words.push_back(
+        b.toBits(arith::TruncFOp::create(b, pair, b.slice(vector, i, 2))));
+  return b.bitcast(VectorType::get({size}, b.getBF16Type()), b.pack(words));
+}
+
+/// What rounding to bf16 leaves of each f32, as f32: the high half of a word
+/// whose low half is 0, so that one instruction does both.
+static Value emitRoundInPlace(KernelBuilder &b, Value vector) {
+  auto pair = VectorType::get({2}, b.getBF16Type());
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < getSize(vector); ++i) {
+    Value above = b.pack({b.f32(0), b.extract(vector, i)});
+    Value word = arith::TruncFOp::create(b, pair, above);
+    elements.push_back(b.toFloat(b.toBits(word)));
+  }
+  return b.pack(elements);
+}
+
+static Value emitSplat(KernelBuilder &b, TypedAttr value, int64_t size) {
+  auto type = VectorType::get({size}, value.getType());
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, value));
+}
+
+/// `op` on vectors of `size` elements.
+static Value emitElementwise(KernelBuilder &b, Operation *op,
+                             ArrayRef<Value> operands, int64_t size) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](arith::ConstantOp constant) {
+        return emitSplat(b, constant.getValue(), size);
+      })
+      .Case([&](arith::ExtFOp) { return emitExtendBf16(b, operands[0]); })
+      .Case([&](arith::TruncFOp) { return emitRoundToBf16(b, operands[0]); })
+      // The conversion to NVVM would call a library for these.
+      .Case([&](math::AbsFOp) { return b.abs(operands[0]); })
+      .Case([&](math::CeilOp) {
+        return b.callIntrinsic("llvm.ceil", operands[0]);
+      })
+      .Case([&](math::FloorOp) {
+        return b.callIntrinsic("llvm.floor", operands[0]);
+      })
+      .Case([&](math::FmaOp) {
+        return b.fma(operands[0], operands[1], operands[2]);
+      })
+      .Case([&](math::RoundEvenOp) {
+        return b.callIntrinsic("llvm.roundeven", operands[0]);
+      })
+      .Case([&](math::SqrtOp) {
+        return b.callIntrinsic("llvm.sqrt", operands[0]);
+      })
+      .Case([&](math::TruncOp) {
+        return b.callIntrinsic("llvm.trunc", operands[0]);
+      })
+      .Default([&](Operation *) -> Value {
+        auto type = VectorType::get({size}, op->getResult(0).getType());
+        Operation *wide = b.create(b.getLoc(), op->getName().getIdentifier(),
+                                   operands, {type}, op->getAttrs());
+        return wide->getResult(0);
+      });
+}
+
+SmallVector<Value> emitLinalgBody(KernelBuilder &b, Block &body,
+                                  ValueRange arguments,
+                                  function_ref<Value(Value)> outer) {
+  int64_t size = getSize(arguments.front());
+  IRMapping vectors;
+  for (auto [argument, vector] : llvm::zip(body.getArguments(), arguments))
+    vectors.map(argument, vector);
+  auto lookup = [&](Value value) -> Value {
+    if (Value known = vectors.lookupOrNull(value))
+      return known;
+    TypedAttr constant;
+    Value vector = matchPattern(value, m_Constant(&constant))
+                       ? emitSplat(b, constant, size)
+                       : outer(value);
+    vectors.map(value, vector);
+    return vector;
+  };
+  for (Operation &op : body.without_terminator()) {
+    auto rounded = isa<arith::ExtFOp>(op)
+                       ? op.getOperand(0).getDefiningOp<arith::TruncFOp>()
+                       : arith::TruncFOp();
+    if (rounded && rounded->getBlock() == &body) {
+      vectors.map(op.getResult(0),
+                  emitRoundInPlace(b, vectors.lookup(rounded.getIn())));
+      continue;
+    }
+    vectors.map(op.getResult(0),
+                emitElementwise(b, &op,
+                                llvm::map_to_vector(op.getOperands(), lookup),
+                                size));
+  }
+  return llvm::map_to_vector(body.getTerminator()->getOperands(), lookup);
+}
+
+} // namespace blockscale
