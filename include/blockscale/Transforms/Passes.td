@@ -123,8 +123,9 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     rows and columns, a weight and its transpose; transforms of columns are
     computed in it, and elementwise `linalg.generic` ops that make x, of several
     tensors, with scales of rows and columns. Elementwise ops whose result others
-    need, too, are kernels. What cannot gets a kernel of its own, the same bytes,
-    and a remark with the clause (FusionLegality.h and Producers.h in
+    need, too, are kernels. So are norms, linalg ops that reduce rows, with what
+    quantizes their result. What cannot gets a kernel of its own, the same bytes,
+    and a remark with the clause (FusionLegality.h, Producers.h and RowProgram.h in
     include/blockscale/Analysis):
 
     ```text
@@ -147,7 +148,8 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
            "GPU whose kernels may have several ops; none for the CPU">];
   let dependentDialects = [
     "::blockscale::BlockScaleDialect", "::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def MaterializeStorage

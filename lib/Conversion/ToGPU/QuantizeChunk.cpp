@@ -13,13 +13,10 @@
 #include "blockscale/Numerics/Philox.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 
 namespace blockscale {
-
-static constexpr int64_t kWordBytes = 4;
 
 ChunkEmitter::ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
                            const target::Chip &chip,
@@ -187,7 +184,9 @@ Value ChunkEmitter::loadGlobal(Value group) {
 /// together.
 SmallVector<BlockElements> ChunkEmitter::loadBlocks(int64_t elements) {
   SmallVector<BlockElements> inputs;
-  if (!spec.source->isMemory()) {
+  if (source) {
+    inputs = source(elements);
+  } else if (!spec.source->isMemory()) {
     inputs = computeBlocks(elements);
   } else {
     Value pointer = b.offset(arguments.x, spec.inputType, getFirstElement());
@@ -405,21 +404,8 @@ void ChunkEmitter::storeData(SmallVector<Value> words, int64_t elements) {
 
 void ChunkEmitter::storeOwnData(ArrayRef<Value> words, Value pointer,
                                 int64_t bytes) {
-  int64_t width = getDataStoreBytes(spec, accessBytes);
-  for (int64_t done = 0; done < bytes;) {
-    int64_t size =
-        std::min<int64_t>(width, llvm::bit_floor<uint64_t>(bytes - done));
-    Value piece;
-    if (size < kWordBytes) {
-      piece = arith::ShRUIOp::create(b, words[done / kWordBytes],
-                                     b.i32(done % kWordBytes * 8));
-      piece = arith::TruncIOp::create(b, b.getIntegerType(size * 8), piece);
-    } else {
-      piece = b.pack(words.slice(done / kWordBytes, size / kWordBytes));
-    }
-    b.store(piece, b.offset(pointer, b.getI8Type(), b.i64(done)), size);
-    done += size;
-  }
+  emitStoreBytes(b, words, pointer, bytes,
+                 getDataStoreBytes(spec, accessBytes));
 }
 
 void ChunkEmitter::storeScales(ArrayRef<Value> pairs, int64_t blocks) {
