@@ -419,6 +419,27 @@ Value RowEmitter::reduceRow(const RowOp &op) {
   return reduceParts(op, parts);
 }
 
+/// Makes the optimizer forget what was computed from inputs: to compute it
+/// again takes fewer registers than to keep it.
+void RowEmitter::hideInputs() {
+  for (auto &[value, pieces] : inputs)
+    for (Value &piece : pieces) {
+      Type type = piece.getType();
+      int64_t words =
+          kPieceElements * cast<VectorType>(type).getElementTypeBitWidth() / 32;
+      SmallVector<Value> hidden = extractAll(
+          b, b.bitcast(VectorType::get({words}, b.getI32Type()), piece));
+      for (Value &word : hidden)
+        word =
+            LLVM::InlineAsmOp::create(
+                b, b.getI32Type(), word, /*asm_string=*/"", "=r,0",
+                /*has_side_effects=*/true, /*is_align_stack=*/false,
+                LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+                .getRes();
+      piece = b.bitcast(type, b.pack(hidden));
+    }
+}
+
 void RowEmitter::emitRows() {
   if (layout.passes == 1) {
     SmallVector<Value> loaded;
@@ -444,6 +465,7 @@ void RowEmitter::emitRows() {
         continue;
       }
       rowValues[result] = combine(row, getInitial(row), reduceRow(row));
+      hideInputs();
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "blockscale/Analysis/RowProgram.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace blockscale {
 
@@ -80,6 +81,7 @@ private:
                                          int64_t present);
   mlir::Value loadScalar(mlir::Value value, mlir::Value index);
 
+  void hideInputs();
   mlir::Value getInitial(const RowOp &op);
   mlir::Value combine(const RowOp &op, mlir::Value lhs, mlir::Value rhs);
   mlir::Value reduceChunk(const RowOp &op);
@@ -105,7 +107,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> rowValues;
   /// What is in registers, of inputs for all of the kernel, and of what is
   /// computed for as long as it is asked for.
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> inputs, known;
+  llvm::MapVector<mlir::Value, llvm::SmallVector<mlir::Value>> inputs, known;
   unsigned reductions = 0;
 };
 
