@@ -9,6 +9,7 @@
 #include "blockscale/Analysis/ElementwiseBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -102,10 +103,10 @@ Operation *findRowCombiner(linalg::LinalgOp op) {
 static std::optional<FusionObstacle> findReduction(RowOp &row) {
   linalg::LinalgOp op = row.op;
   row.combiner = findRowCombiner(op);
-  auto fill = op.getDpsInits().front().getDefiningOp<linalg::FillOp>();
+  Value initial = getFilledScalar(op.getDpsInits().front().getDefiningOp());
   if (row.combiner && row.iterations == RowForm::Elements &&
-      row.operands.back() == RowForm::Rows && fill) {
-    row.initial = fill.getInputs().front();
+      row.operands.back() == RowForm::Rows && initial) {
+    row.initial = initial;
     return std::nullopt;
   }
   return FusionObstacle{
@@ -114,7 +115,7 @@ static std::optional<FusionObstacle> findReduction(RowOp &row) {
       "from a linalg.fill",
       !row.combiner ? "'" + print(op->getName()) + "' on " +
                           print(op.getRegionOutputArgs().front().getType())
-      : fill        ? print(op->getResultTypes().front())
+      : initial     ? print(op->getResultTypes().front())
                     : "another init"};
 }
 
@@ -195,6 +196,28 @@ std::optional<FusionObstacle> findRowQuantizeObstacle(QuantizeOp op) {
   if (op.getOffsets())
     return FusionObstacle{"norm_c1", "no groups", "offsets"};
   return std::nullopt;
+}
+
+Value getFilledScalar(Operation *op) {
+  auto linalgOp = dyn_cast_if_present<linalg::LinalgOp>(op);
+  if (!linalgOp || linalgOp.getNumDpsInits() != 1 ||
+      linalgOp.getNumReductionLoops() != 0)
+    return {};
+  Value yielded = linalgOp.getBlock()->getTerminator()->getOperand(0);
+  auto argument = dyn_cast<BlockArgument>(yielded);
+  if (!argument || argument.getOwner() != linalgOp.getBlock())
+    return yielded.getParentBlock() != linalgOp.getBlock() ? yielded : Value();
+  Value scalar = op->getOperand(argument.getArgNumber());
+  return isa<ShapedType>(scalar.getType()) ? Value() : scalar;
+}
+
+TypedAttr getUniformConstant(Value value) {
+  TypedAttr constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return {};
+  if (auto dense = dyn_cast<DenseElementsAttr>(constant))
+    return dense.isSplat() ? dense.getSplatValue<TypedAttr>() : TypedAttr();
+  return isa<ElementsAttr>(constant) ? TypedAttr() : constant;
 }
 
 RankedTensorType getReducedElements(linalg::LinalgOp op) {

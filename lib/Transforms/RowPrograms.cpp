@@ -64,8 +64,8 @@ private:
 /// Whether what `op` gives is made anew where it is needed.
 static bool isCopied(Operation *op) {
   if (isa_and_present<arith::ConstantOp>(op))
-    return !isa<ShapedType>(op->getResult(0).getType());
-  return isa_and_present<linalg::FillOp, tensor::EmptyOp>(op);
+    return getUniformConstant(op->getResult(0)) != nullptr;
+  return isa_and_present<tensor::EmptyOp>(op) || getFilledScalar(op);
 }
 
 /// The linalg op that computes `value`, if it might be one of a row program.
@@ -98,7 +98,10 @@ void RowProgram::collect(Value value) {
   RowOp row;
   if (std::optional<FusionObstacle> obstacle =
           analyzeRowOp(op, elements, row)) {
-    obstacles.emplace_back(op, *obstacle);
+    // What others reduce is no matter of this one.
+    RankedTensorType reduced = getReducedElements(op);
+    if (!reduced || reduced.getShape() == elements.getShape())
+      obstacles.emplace_back(op, *obstacle);
     return;
   }
   ops.insert(op);
@@ -184,7 +187,9 @@ Value RowProgram::copy(OpBuilder &builder, Value value,
   Operation *op = value.getDefiningOp();
   if (mapping.contains(value))
     return mapping.lookup(value);
-  for (Value operand : op->getOperands())
+  Values needed(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), needed);
+  for (Value operand : needed)
     copy(builder, operand, mapping);
   return builder.clone(*op, mapping)->getResult(0);
 }
@@ -226,13 +231,13 @@ bool RowProgram::wrap() {
   for (Operation *op : ops)
     for (Value operand : op->getOperands()) {
       Operation *definition = operand.getDefiningOp();
-      if (auto fill = dyn_cast_if_present<linalg::FillOp>(definition)) {
-        for (Value value : fill.getInputs())
-          if (!isCopied(value.getDefiningOp()))
-            inputs.insert(value);
-        definition = fill.getOutputs().front().getDefiningOp();
+      if (Value scalar = getFilledScalar(definition)) {
+        if (!isCopied(scalar.getDefiningOp()))
+          inputs.insert(scalar);
+        Value filled = cast<linalg::LinalgOp>(definition).getDpsInits().front();
+        definition = filled.getDefiningOp();
         if (!isCopied(definition))
-          inputs.insert(fill.getOutputs().front());
+          inputs.insert(filled);
       }
       if (auto empty = dyn_cast_if_present<tensor::EmptyOp>(definition))
         for (Value size : empty.getDynamicSizes())
@@ -312,12 +317,15 @@ static bool formAt(linalg::LinalgOp op) {
 
 void formRowPrograms(FunctionOpInterface function) {
   SmallVector<QuantizeOp> quantizes;
+  SmallVector<Operation *> fills;
   SmallVector<Block *> blocks;
   function->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<KernelOp>(op))
       return WalkResult::skip();
     if (auto quantize = dyn_cast<QuantizeOp>(op))
       quantizes.push_back(quantize);
+    if (getFilledScalar(op))
+      fills.push_back(op);
     if (!isa<linalg::LinalgOp>(op))
       for (Region &region : op->getRegions())
         for (Block &block : region)
@@ -339,6 +347,9 @@ void formRowPrograms(FunctionOpInterface function) {
       op = before;
     }
   }
+  for (Operation *fill : fills)
+    if (fill->use_empty())
+      fill->erase();
 }
 
 } // namespace blockscale

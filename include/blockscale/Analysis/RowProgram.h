@@ -78,6 +78,13 @@ std::optional<FusionObstacle> analyzeRowOp(mlir::linalg::LinalgOp op,
 ///  - norm_c1: blocks of one row, and no groups.
 std::optional<FusionObstacle> findRowQuantizeObstacle(QuantizeOp op);
 
+/// The scalar that `op` fills a tensor with, by linalg.fill or an op that does
+/// the same; null for other ops.
+mlir::Value getFilledScalar(mlir::Operation *op);
+
+/// The constant that all elements of `value` are, or null.
+mlir::TypedAttr getUniformConstant(mlir::Value value);
+
 /// The shape that a program with the reduction `op` has; null where it reduces
 /// nothing along its last dimension.
 mlir::RankedTensorType getReducedElements(mlir::linalg::LinalgOp op);

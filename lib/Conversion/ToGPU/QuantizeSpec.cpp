@@ -90,7 +90,8 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
     return llvm::count(yield.getValues(), value) == 1;
   };
   // Other code may compute other results beside x.
-  bool isPart = source.isMemory() && source.getSameSized().logical != quantize.getX();
+  bool isPart =
+      source.isMemory() && source.getSameSized().logical != quantize.getX();
   if (!isOnce(quantize.getData()) || !isOnce(quantize.getScale()) ||
       (!isPart && yield.getNumOperands() != 2))
     return yield.emitOpError("expected the data and the scales of the "

@@ -97,11 +97,9 @@ struct QuantizeOperands {
 /// Reads the spec off a quantize of a kernel on memrefs. What `chip` cannot run
 /// is an error at the op concerned. `from` is x or, where other code computes
 /// that, an input of its shape.
-mlir::FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel,
-                                              QuantizeOp quantize,
-                                              mlir::Value from,
-                                              const target::Chip &chip,
-                                              QuantizeOperands &operands);
+mlir::FailureOr<QuantizeSpec>
+analyzeQuantize(KernelOp kernel, QuantizeOp quantize, mlir::Value from,
+                const target::Chip &chip, QuantizeOperands &operands);
 
 } // namespace blockscale
 

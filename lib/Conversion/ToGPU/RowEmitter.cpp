@@ -11,8 +11,6 @@
 #include "LinalgBody.h"
 #include "PatchElements.h"
 
-#include "mlir/IR/Matchers.h"
-
 #include <numeric>
 
 using namespace mlir;
@@ -213,6 +211,8 @@ Value RowEmitter::getArgument(const RowOp &op, unsigned operand, int64_t piece,
   auto type = VectorType::get({size}, inside.getType());
   if (inside.use_empty())
     return LLVM::PoisonOp::create(b, type);
+  if (TypedAttr constant = getUniformConstant(value))
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, constant));
   switch (op.operands[operand]) {
   case RowForm::Elements:
     return getElements(value, elements)[piece];
@@ -268,8 +268,7 @@ Value RowEmitter::evaluateRow(const RowOp &op, unsigned result) {
 //===----------------------------------------------------------------------===//
 
 Value RowEmitter::getInitial(const RowOp &op) {
-  TypedAttr constant;
-  if (matchPattern(op.initial, m_Constant(&constant)))
+  if (TypedAttr constant = getUniformConstant(op.initial))
     return arith::ConstantOp::create(b, constant);
   return arguments.lookup(op.initial);
 }
@@ -447,6 +446,7 @@ void RowEmitter::emitRows() {
       for (auto [i, form] : llvm::enumerate(row.operands)) {
         Value value = row.op->getOperand(i);
         if (form == RowForm::Elements && isFromMemory(value) &&
+            !getUniformConstant(value) &&
             !getBodyArgument(row, i).use_empty() &&
             !llvm::is_contained(loaded, value))
           loaded.push_back(value);

@@ -94,8 +94,9 @@ LogicalResult RowKernel::analyzeOps() {
       quantize = found;
       continue;
     }
-    if (isa<linalg::FillOp, tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(
-            op))
+    bool isHelp = isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op) ||
+                  getFilledScalar(&op);
+    if (isHelp)
       continue;
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
     if (!linalgOp || !elements)
