@@ -30,14 +30,14 @@ CASES = (
     (Norm("layer", "f32", "f32", keeps_dim=True), (2, 3, 5120), "mx"),
     (Norm("rms", "bf16", "bf16", residual=True), (3, 8192), "mx"),
     (Norm("rms", "bf16", "bf16"), (2, 20480), "nvfp4"),
-    (Norm("softmin", "f32", "f32"), (130, 96), "mx"),
+    (Norm("softmax", "f32", "f32"), (130, 96), "mx"),
 )
 RANDOM_CASES = 17
 
 
 def draw_norm(random):
     kind, x, weight = (random.choice(names) for names in (
-        ("rms", "layer", "softmin"), ("bf16", "bf16", "f32"), ("bf16", "f32")))
+        ("rms", "layer", "softmax"), ("bf16", "bf16", "f32"), ("bf16", "f32")))
     return Norm(str(kind), str(x), str(weight), *(random.random(2) < 0.4).tolist())
 
 

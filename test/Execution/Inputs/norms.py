@@ -12,8 +12,8 @@ EPSILON = "9.99999974E-6"
 
 @dataclass
 class Norm:
-    """`kind` is rms, layer or softmin, a softmax of -x that needs no exponential. With
-    `keeps_dim` rows have a dimension of 1. `residual` is added to x before."""
+    """`kind` is rms, layer or softmax. With `keeps_dim` rows have a dimension of 1.
+    `residual` is added to x before."""
 
     kind: str
     x: str
@@ -24,7 +24,7 @@ class Norm:
     def operands(self, shape):
         """Types of the arguments."""
         x, column = tensor(shape, self.x), tensor(shape[-1:], self.weight)
-        columns = {"rms": 1, "layer": 2, "softmin": 0}[self.kind]
+        columns = {"rms": 1, "layer": 2, "softmax": 0}[self.kind]
         return [x] * (1 + self.residual) + [column] * columns
 
     def text(self, n, arguments, shape):
@@ -163,20 +163,19 @@ class _Text:
              "%n = arith.mulf %d, %x2 : f32", "%p = arith.mulf %n, %w : f32",
              "%s = arith.addf %p, %b : f32", *rounding], last)
 
-    def softmin(self, x, type):
+    def softmax(self, x, type):
         maps = [self.maps["x"], self.maps["row"]]
-        least = self.reduce(x, [x], [type], maps[:1], "minimumf", "0x7F800000",
-                            self.read(0, self.norm.x, "%v"))
+        most = self.reduce(x, [x], [type], maps[:1], "maximumf", "0xFF800000",
+                           self.read(0, self.norm.x, "%v"))
 
         def weigh(name):
-            """1 / (1 + (x - least))"""
-            return [*self.read(0, self.norm.x, "%a"), "%one = arith.constant 1.0 : f32",
-                    "%d = arith.subf %a, %x1 : f32", "%e = arith.addf %d, %one : f32",
-                    f"{name} = arith.divf %one, %e : f32"]
+            """exp(x - most)"""
+            return [*self.read(0, self.norm.x, "%a"), "%d = arith.subf %a, %x1 : f32",
+                    f"{name} = math.exp %d : f32"]
 
-        sums = self.reduce(x, [x, least], [type, self.rows], maps, "addf", "0.0", weigh("%v"))
+        sums = self.reduce(x, [x, most], [type, self.rows], maps, "addf", "0.0", weigh("%v"))
         rounding, last = self.round("%q")
-        return self.of_elements(x, [x, least, sums], [type, self.rows, self.rows],
+        return self.of_elements(x, [x, most, sums], [type, self.rows, self.rows],
                                 [*maps, self.maps["row"]],
                                 [*weigh("%p"), "%q = arith.divf %p, %x2 : f32", *rounding], last)
 
