@@ -15,7 +15,8 @@ namespace blockscale {
 /// Warps of a thread block.
 static constexpr int64_t kMostWarps = 16;
 static constexpr int64_t kFewestWarps = 4;
-static constexpr int64_t kChunkElements = 32;
+static constexpr int64_t kShortChunk = 32;
+static constexpr int64_t kLongChunk = 64;
 
 RowLayout::RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping)
     : rowElements(spec.rowElements), chunkElements(mapping.chunkElements),
@@ -24,9 +25,10 @@ RowLayout::RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping)
       linesPerBlock(mapping.linesPerGroup), passes(mapping.passes) {}
 
 RowLayout::RowLayout(int64_t rowElements)
-    : rowElements(rowElements), chunkElements(kChunkElements), rowStride(1) {
-  if (rowElements > kMostWarps * kRunLanes * chunkElements)
-    chunkElements *= 2;
+    : rowElements(rowElements),
+      chunkElements(rowElements < kRunLanes * kLongChunk ? kShortChunk
+                                                         : kLongChunk),
+      rowStride(1) {
   chunks = llvm::divideCeil(rowElements, chunkElements);
   int64_t warps = llvm::divideCeil(chunks, kRunLanes);
   passes = llvm::divideCeil(warps, kMostWarps);

@@ -59,9 +59,10 @@ static int64_t getChunkElements(const QuantizeSpec &spec,
                                 const target::Chip &chip, bool isStaged) {
   bool isLong =
       chip.hasWideGlobalAccess() && getModel(spec, chip).isMemoryBound();
-  // Long rows are in registers as a whole where these hold enough.
+  // What a thread computes of its row costs less an element, and longer rows
+  // are in registers as a whole.
   isLong |= spec.ownsRows && !numerics::isFourOverSix(spec.recipe) &&
-            spec.rowElements > kShortChunk * getRunLanes(spec) * kMostWarps;
+            spec.rowElements >= kLongChunk * getRunLanes(spec);
   return isStaged || isLong ? kLongChunk : kShortChunk;
 }
 
