@@ -15,7 +15,7 @@ class Case:
     """A function of x, bf16 and of the last two or three dimensions of `shape`, or of
     `tensors` of them.
 
-    `scalar` is the argument after them, or None. `bar` is the least share of the rate of a
+    `columns` vectors of as many bf16 as x has columns follow, then `scalar`, or nothing. `bar` is the least share of the rate of a
     copy of the same bytes, or None. With `weights`, x is normal, and `scalar` its amax.
     """
 
@@ -28,6 +28,7 @@ class Case:
     results: int = 2
     weights: bool = False
     tensors: int = 1
+    columns: int = 0
 
     @property
     def module(self):
@@ -46,6 +47,7 @@ class Case:
         x = bf16_bits(self.shape)
         # The same elements at other places.
         inputs = [x] + [np.roll(x, 7 * i) for i in range(1, self.tensors)]
+        inputs += [x.reshape(-1)[:self.shape[-1]]] * self.columns
         return inputs if self.scalar is None else [*inputs, np.array(self.scalar, np.float32)]
 
 
@@ -173,6 +175,48 @@ def swiglu(shape, bits, bar):
                 group=f"SwiGLU, {name.upper()} 1x{side}, swizzled")
 
 
+def rms_norm(shape, bits, bar):
+    """x / sqrt(mean(x^2) + epsilon) * w, in f32 and rounded to bf16, quantized in rows."""
+    m, k = shape
+    data, scale, side = (("f4E2M1FN", "f8E4M3FN", 16) if bits == 4 else
+                         ("f8E4M3FN", "f8E8M0FNU", 32))
+    recipe = "torchao global_scale(%s : tensor<f32>)" if bits == 4 else "rceil"
+    given = ", %s: tensor<f32>" if bits == 4 else ""
+    x, row, column = f"tensor<{m}x{k}xbf16>", f"tensor<{m}xf32>", f"tensor<{k}xbf16>"
+    result = f"tensor<{m}x{k}x{data}>, tensor<{m}x{k // side}x{scale}, {SWIZZLED}>"
+    element, of_row, of_column = (f"affine_map<(i, j) -> ({place})>" for place in ("i, j", "i", "j"))
+    text = (f"(%x: {x}, %w: {column}{given}) -> ({result}) {{\n"
+            "  %zero = arith.constant 0.0 : f32\n"
+            f"  %k = arith.constant {float(k)} : f32\n  %epsilon = arith.constant 1.0e-6 : f32\n"
+            f"  %d = tensor.empty() : {x}\n  %e = tensor.empty() : {row}\n"
+            f"  %f = linalg.fill ins(%zero : f32) outs(%e : {row}) -> {row}\n"
+            f"  %sum = linalg.generic {{indexing_maps = [{element}, {of_row}],\n"
+            "      iterator_types = [\"parallel\", \"reduction\"]}\n"
+            f"      ins(%x : {x}) outs(%f : {row}) {{\n  ^bb0(%xi: bf16, %old: f32):\n"
+            "    %xf = arith.extf %xi : bf16 to f32\n    %p = arith.mulf %xf, %xf : f32\n"
+            f"    %r = arith.addf %old, %p : f32\n    linalg.yield %r : f32\n  }} -> {row}\n"
+            f"  %inverse = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>,\n"
+            "      affine_map<(i) -> (i)>], iterator_types = [\"parallel\"]}\n"
+            f"      ins(%sum : {row}) outs(%e : {row}) {{\n  ^bb0(%xi: f32, %old: f32):\n"
+            "    %mean = arith.divf %xi, %k : f32\n    %v = arith.addf %mean, %epsilon : f32\n"
+            f"    %r = math.rsqrt %v : f32\n    linalg.yield %r : f32\n  }} -> {row}\n"
+            f"  %y = linalg.generic {{indexing_maps = [{element}, {of_row},\n"
+            f"      {of_column}, {element}],\n"
+            "      iterator_types = [\"parallel\", \"parallel\"]}\n"
+            f"      ins(%x, %inverse, %w : {x}, {row}, {column}) outs(%d : {x}) {{\n"
+            "  ^bb0(%xi: bf16, %i: f32, %wi: bf16, %old: bf16):\n"
+            "    %xf = arith.extf %xi : bf16 to f32\n    %n = arith.mulf %xf, %i : f32\n"
+            "    %wf = arith.extf %wi : bf16 to f32\n    %p = arith.mulf %n, %wf : f32\n"
+            "    %r = arith.truncf %p : f32 to bf16\n"
+            f"    linalg.yield %r : bf16\n  }} -> {x}\n"
+            f"  %q, %t = blockscale.quantize %y block [1, {side}] recipe {recipe}\n"
+            f"      : {x} -> {result}\n  return %q, %t : {result}\n}}\n")
+    name = "nvfp4" if bits == 4 else "mxfp8"
+    return Case(f"rms_norm_{name}_{m}x{k}", text, shape, bar, columns=1,
+                scalar=2.0**-6 if bits == 4 else None,
+                group=f"RMSNorm, {name.upper()} 1x{side}, swizzled")
+
+
 LARGE = [(8192, 5120), (14336, 16384)]
 EXPERTS = [(8, 8192, 5120), (8, 7168, 2048)]
 # From 2^20 to 2^24 elements, where launches count: at most 1.25 times the copy's time.
@@ -180,7 +224,7 @@ SMALL = [(256, 4096), (1024, 4096), (4096, 4096)]
 # A fourth of the 5.2 ms that ModelOpt's Triton kernel takes on an H200.
 SWEEP_BAR = 0.018
 # 1.15 times the time of the quantizer alone for as many bytes.
-SWIGLU_BARS = {8: 0.92 / 1.15, 4: 0.85 / 1.15}
+FUSED_BARS = {8: 0.92 / 1.15, 4: 0.85 / 1.15}
 OTHERS = [(8192, 11328), (11328, 8192)]
 
 CASES = (
@@ -193,7 +237,9 @@ CASES = (
     + [make(shape) for make in (mxfp8_rows, nvfp4_rows) for shape in OTHERS]
     + [rows_and_columns(shape, bits) for bits in (8, 4) for shape in LARGE]
     + [rows_and_columns(shape, 4, transforms=True) for shape in LARGE + OTHERS]
-    + [swiglu(shape, bits, round(bar, 2)) for bits, bar in SWIGLU_BARS.items()
+    + [swiglu(shape, bits, round(bar, 2)) for bits, bar in FUSED_BARS.items()
        for shape in LARGE]
+    + [rms_norm(shape, bits, round(bar, 2)) for bits, bar in FUSED_BARS.items()
+       for shape in ((8192, 5120), (8192, 4096))]
     + [scale_sweep((8192, 4096)), scale_sweep((8192, 4096), weights=True, bar=SWEEP_BAR)]
 )

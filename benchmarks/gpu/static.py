@@ -98,6 +98,7 @@ def measure(case, chip, resources, kernel):
     stores = [each.bytes for each in path if each.starts("STG")]
     element_bytes = 2
     elements = sum(width for width in loads if width >= 8) // element_bytes
+    elements //= case.tensors + case.columns
     row = {**resources, "case": case.name, "whole": None, "main": None, "access": None,
            "scale_store": None, "in_flight": None}
     if not elements:

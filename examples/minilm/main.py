@@ -24,6 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(ROOT, "python")]
 
 import job  # noqa: E402
+import norms  # noqa: E402
 import numpy as np  # noqa: E402
 import report  # noqa: E402
 import sm100  # noqa: E402
@@ -107,6 +108,7 @@ def run(model, tools):
             tools, format, encoder, inputs
         )
 
+    unequal = compare_norms(tools, model, tokens)
     report.print_products(outcomes)
     report.print_formats(outcomes)
     k = model.config["hidden_size"]
@@ -119,7 +121,36 @@ def run(model, tools):
             outcome.first_difference or f"{outcome.outside_bound} results out of bound"
         )
         print(f"wrong: {product}, {format}: {reason}", file=sys.stderr)
-    return not wrong
+    for norm in unequal:
+        print(f"wrong: {norm}", file=sys.stderr)
+    return not wrong and not unequal
+
+
+def compare_norms(tools, model, tokens):
+    """Which norms differ where one kernel quantizes them, too; prints how many."""
+    # Of every second layer.
+    seen = list(norms.record(model, tokens).items())[::2]
+    # One of a format with a global scale, and one without.
+    formats = FORMATS[0], FORMATS[-1]
+    equal = {
+        f"{norm}, {format.name}: kernels": 1
+        == norms.count_kernels(tools, model, format, norm)
+        for format in formats
+        for norm in norms.NORMS
+    }
+    equal |= {
+        f"{norm} {name}, {format.name}": norms.compare(
+            tools, model, format, norm, name, x
+        )
+        for format in formats
+        for norm in norms.NORMS
+        for name, x in seen
+    }
+    print(
+        f"norms and quantizers as one kernel, in the emulator: {sum(equal.values())} "
+        f"of {len(equal)} checks of its bytes and number hold\n"
+    )
+    return [norm for norm, is_equal in equal.items() if not is_equal]
 
 
 def check_embeddings(embeddings):

@@ -39,14 +39,14 @@ class Tools:
             if not os.access(os.path.join(self.bin, tool), os.X_OK):
                 raise ToolError(f"no {tool} in {self.bin}: build the project first")
 
-    def run(self, module, entry, inputs, outputs):
-        """Runs @entry of the module's text on the CPU.
+    def run(self, module, entry, inputs, outputs, place="cpu"):
+        """Runs @entry of the module's text on the CPU, or in the emulator.
 
         `inputs` maps argument names to arrays in storage form; `outputs` names
         the results. Returns the results by name and the `Seconds` it took.
         """
         command = [os.path.join(self.bin, "blockscale-run"), self._module(module)]
-        command += ["--on=cpu", f"--entry={entry}", "--time"]
+        command += [f"--on={place}", f"--entry={entry}", "--time"]
         for name, array in inputs.items():
             np.save(self._path(f"{name}.npy"), array)
             command += ["--in", self._path(f"{name}.npy")]

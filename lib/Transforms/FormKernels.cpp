@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RowPrograms.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
@@ -21,10 +22,8 @@ namespace blockscale {
 #define GEN_PASS_DEF_FORMKERNELS
 #include "blockscale/Transforms/Passes.h.inc"
 
-/// An uninitialized tensor of the type of `result`, dynamic sizes reified from
-/// the operands of its op.
-static Value createDestination(OpBuilder &builder, OpResult result,
-                               ArrayRef<OpFoldResult> sizes) {
+Value createEmptyTensor(OpBuilder &builder, OpResult result,
+                        ArrayRef<OpFoldResult> sizes) {
   auto type = cast<RankedTensorType>(result.getType());
   SmallVector<Value> dynamic;
   for (auto [dim, size] : llvm::enumerate(sizes))
@@ -129,7 +128,7 @@ static LogicalResult wrapInKernel(OpBuilder &builder,
       if (isInternal(result, ops))
         continue;
       results.push_back(result);
-      outputs.push_back(createDestination(builder, result, sizes));
+      outputs.push_back(createEmptyTensor(builder, result, sizes));
     }
   }
   // The kernel comes after the sizes of its outputs.
@@ -294,6 +293,7 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
             << ", but got '" << chip << "'";
         return signalPassFailure();
       }
+      formRowPrograms(getOperation());
       if (failed(wrapSiblings(builder, *found)) ||
           failed(wrapElementwise(builder)))
         return signalPassFailure();

@@ -27,7 +27,7 @@ PYTHON = ROOT / ".venv/bin/python"
 OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],
            "matmul.py": ["--functions", "32", "--shapes", "10"], "sm100_kernels.py": [],
            "patch_kernels.py": [], "gpu_random.py": [],
-           "gpu_read_once.py": []}
+           "gpu_read_once.py": [], "gpu_norms.py": []}
 CHIPS = ("sm_100a", "sm_80", "sm_90a")
 
 

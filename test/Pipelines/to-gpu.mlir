@@ -8,8 +8,8 @@
 // Kernels become a gpu.module for the chip, and their names end with it. Where
 // the SM100 pipeline has the chip too, the result is the same.
 
-// SM90: gpu.module @{{.+}} [#blockscale.target<chip = "sm_90a">]
-// SM80: gpu.module @{{.+}} [#blockscale.target<chip = "sm_80">]
+// SM90: gpu.module @{{.+}} [#blockscale.target<chip = "sm_90a", O = 2>]
+// SM80: gpu.module @{{.+}} [#blockscale.target<chip = "sm_80", O = 2>]
 // CHECK-LABEL: func.func @quantize(
 // SM90:          gpu.launch_func @{{.+}}::@quantize_e2m1_torchao_f32_k64_sm90
 // SM80:          gpu.launch_func @{{.+}}::@quantize_e2m1_torchao_f32_k64_sm80

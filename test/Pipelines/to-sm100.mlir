@@ -7,8 +7,8 @@
 // Kernels become a gpu.module for the chip and launches of its functions; the host
 // part stays on memrefs.
 
-// SM100: gpu.module @{{.+}} [#blockscale.target<chip = "sm_100a">]
-// SM103: gpu.module @{{.+}} [#blockscale.target<chip = "sm_103a">]
+// SM100: gpu.module @{{.+}} [#blockscale.target<chip = "sm_100a", O = 2>]
+// SM103: gpu.module @{{.+}} [#blockscale.target<chip = "sm_103a", O = 2>]
 // CHECK-LABEL: func.func @quantize(
 // CHECK-SAME:      memref<4x64xf32>
 // CHECK:         gpu.launch_func

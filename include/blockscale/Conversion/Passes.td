@@ -49,6 +49,19 @@ def ExpandCopies : Pass<"blockscale-expand-copies"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def OrderReductions : Pass<"blockscale-order-reductions"> {
+  let summary = "Reduce rows in an order that every target has";
+  let description = [{
+    Turns linalg ops on memrefs that reduce their last dimension, of a static
+    size K, by sums, products, maxima or minima in f32 into loops. Their order
+    depends on K alone (include/blockscale/Analysis/RowProgram.h) and is that of
+    kernels on a GPU, so that sums have the same bits.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def InternalizeFunctions
     : Pass<"blockscale-internalize-functions", "::mlir::ModuleOp"> {
   let summary = "Keep functions out of the symbol table of the object";

@@ -124,9 +124,10 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     computed in it, and amaxes of x and of these, and elementwise
     `linalg.generic` ops that make x, of several tensors, with scales of rows and
     columns. Where a quantization needs one of the amaxes, they have a kernel
-    before. Elementwise ops whose result others need, too, are kernels. What
+    before. Elementwise ops whose result others need, too, are kernels. So are
+    norms, linalg ops that reduce rows, with what quantizes their result. What
     cannot gets a kernel of its own, the same bytes, and a remark with the clause
-    (FusionLegality.h and Producers.h in include/blockscale/Analysis):
+    (FusionLegality.h, Producers.h and RowProgram.h in include/blockscale/Analysis):
 
     ```text
     reads x in a kernel of its own (one_read_c3): expected no rng, but got rng
@@ -149,7 +150,8 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
            "GPU whose kernels may have several ops; none for the CPU">];
   let dependentDialects = [
     "::blockscale::BlockScaleDialect", "::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def MaterializeStorage

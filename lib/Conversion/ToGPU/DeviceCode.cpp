@@ -8,6 +8,8 @@
 #include "DeviceCode.h"
 #include "LaunchSite.h"
 
+#include "llvm/ADT/bit.h"
+
 using namespace mlir;
 
 namespace blockscale {
@@ -145,6 +147,24 @@ void emitStoreWords(KernelBuilder &b, ArrayRef<Lanes> words, Value address,
     SmallVector<Value> piece(words.begin() + i, words.begin() + i + count);
     Value place = b.offset(address, b.getI8Type(), b.i64(i * kWordBytes));
     b.store(b.pack(piece), place, access);
+  }
+}
+
+void emitStoreBytes(KernelBuilder &b, ArrayRef<Value> words, Value address,
+                    int64_t bytes, int64_t access) {
+  for (int64_t done = 0; done < bytes;) {
+    int64_t size =
+        std::min<int64_t>(access, llvm::bit_floor<uint64_t>(bytes - done));
+    Value piece;
+    if (size < kWordBytes) {
+      piece = arith::ShRUIOp::create(b, words[done / kWordBytes],
+                                     b.i32(done % kWordBytes * 8));
+      piece = arith::TruncIOp::create(b, b.getIntegerType(size * 8), piece);
+    } else {
+      piece = b.pack(words.slice(done / kWordBytes, size / kWordBytes));
+    }
+    b.store(piece, b.offset(address, b.getI8Type(), b.i64(done)), size);
+    done += size;
   }
 }
 

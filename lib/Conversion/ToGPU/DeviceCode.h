@@ -62,6 +62,11 @@ llvm::SmallVector<cpu::Lanes> emitLoadWords(KernelBuilder &b,
 void emitStoreWords(KernelBuilder &b, llvm::ArrayRef<cpu::Lanes> words,
                     mlir::Value address, int64_t access);
 
+/// Stores `bytes` bytes of i32 words to `address` in pieces of at most `access`
+/// bytes, to which it is aligned.
+void emitStoreBytes(KernelBuilder &b, llvm::ArrayRef<mlir::Value> words,
+                    mlir::Value address, int64_t bytes, int64_t access);
+
 /// An array of the thread block in shared memory. `name` tells it from others
 /// of the kernel.
 mlir::Value createSharedArray(KernelBuilder &b, llvm::StringRef name,

@@ -60,6 +60,10 @@ LogicalResult LaunchSite::verify() {
   if (!isYielded || yielded.size() != count)
     return kernel.emitOpError("expected the body to yield each result of its "
                               "ops once on this target");
+  return verifyOperands();
+}
+
+LogicalResult LaunchSite::verifyOperands() {
   for (auto [i, type] : llvm::enumerate(kernel.getOperandTypes())) {
     if (isa<RankedTensorType>(type))
       return kernel.emitOpError()

@@ -37,6 +37,8 @@ public:
   /// Whether the kernel's outputs are the results of its ops, each once, and
   /// its buffers dense. Emits an error where not.
   llvm::LogicalResult verify();
+  /// The latter alone.
+  llvm::LogicalResult verifyOperands();
 
   /// An error that says why the op has no kernel.
   llvm::LogicalResult refuse(const llvm::Twine &reason);

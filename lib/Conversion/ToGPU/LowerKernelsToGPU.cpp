@@ -8,6 +8,7 @@
 #include "../ToCPU/Kernels.h"
 #include "Kernels.h"
 #include "QuantizeLaunch.h"
+#include "RowKernel.h"
 #include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/Conversion/Passes.h"
 
@@ -45,15 +46,16 @@ static gpu::GPUModuleOp createGPUModule(ModuleOp module,
 static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
                                    const target::Chip &chip) {
   QuantizeOperands operands;
-  FailureOr<QuantizeSpec> spec = analyzeQuantizeKernel(kernel, chip, operands);
+  auto quantize = *kernel.getBody().getOps<QuantizeOp>().begin();
+  FailureOr<QuantizeSpec> spec =
+      analyzeQuantize(kernel, quantize, quantize.getX(), chip, operands);
   if (failed(spec))
     return failure();
   // Rows without elements have neither data nor scales.
   if (spec->rowElements != 0) {
     LaunchSite site(kernel, module, chip);
     if (spec->groupedTiles) {
-      cpu::prepareCall(*kernel.getBody().getOps<QuantizeOp>().begin(),
-                       site.call);
+      cpu::prepareCall(quantize, site.call);
       site.emitAsserts();
     }
     launchQuantize(site, *spec, operands);
@@ -156,6 +158,8 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
     return kernel.emitOpError("expected a body with an op, but it computes "
                               "nothing");
   LaunchSite site(kernel, module, chip);
+  if (isRowProgram(kernel))
+    return lowerRowProgram(kernel, site);
   KernelOps ops = getOps(kernel);
   if (failed(verifyProducers(kernel, ops)))
     return failure();

@@ -13,7 +13,6 @@
 #include "blockscale/Numerics/Philox.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 
@@ -187,7 +186,9 @@ Value ChunkEmitter::loadGlobal(Value group) {
 /// together.
 SmallVector<BlockElements> ChunkEmitter::loadBlocks(int64_t elements) {
   SmallVector<BlockElements> inputs;
-  if (!spec.source->isMemory()) {
+  if (source) {
+    inputs = source(elements);
+  } else if (!spec.source->isMemory()) {
     inputs = computeBlocks(elements);
   } else {
     Value pointer = b.offset(arguments.x, spec.inputType, getFirstElement());
@@ -286,10 +287,10 @@ SmallVector<BlockElements> ChunkEmitter::computeBlocks(int64_t elements) {
   for (auto [logical, words, argument] : llvm::zip_equal(
            kept, keptWords, arguments.inputs.drop_front(inputs.size()))) {
     Type element = getElementTypeOrSelf(logical.getType());
-    storeBytes(words, b.offset(argument, element, getFirstElement()),
-               elements * element.getIntOrFloatBitWidth() / 8,
-               spec.source->getKeptAccessBytes(
-                   logical, getLoadBytes(spec, accessBytes), accessBytes));
+    emitStoreBytes(b, words, b.offset(argument, element, getFirstElement()),
+                   elements * element.getIntOrFloatBitWidth() / 8,
+                   spec.source->getKeptAccessBytes(
+                       logical, getLoadBytes(spec, accessBytes), accessBytes));
   }
   return blocks;
 }
@@ -419,26 +420,8 @@ void ChunkEmitter::storeData(SmallVector<Value> words, int64_t elements) {
 
 void ChunkEmitter::storeOwnData(ArrayRef<Value> words, Value pointer,
                                 int64_t bytes) {
-  storeBytes(words, pointer, bytes, getDataStoreBytes(spec, accessBytes));
-}
-
-/// Stores the first bytes of words in accesses of at most `width`.
-void ChunkEmitter::storeBytes(ArrayRef<Value> words, Value pointer,
-                              int64_t bytes, int64_t width) {
-  for (int64_t done = 0; done < bytes;) {
-    int64_t size =
-        std::min<int64_t>(width, llvm::bit_floor<uint64_t>(bytes - done));
-    Value piece;
-    if (size < kWordBytes) {
-      piece = arith::ShRUIOp::create(b, words[done / kWordBytes],
-                                     b.i32(done % kWordBytes * 8));
-      piece = arith::TruncIOp::create(b, b.getIntegerType(size * 8), piece);
-    } else {
-      piece = b.pack(words.slice(done / kWordBytes, size / kWordBytes));
-    }
-    b.store(piece, b.offset(pointer, b.getI8Type(), b.i64(done)), size);
-    done += size;
-  }
+  emitStoreBytes(b, words, pointer, bytes,
+                 getDataStoreBytes(spec, accessBytes));
 }
 
 void ChunkEmitter::storeScales(ArrayRef<Value> pairs, int64_t blocks) {

@@ -33,6 +33,10 @@ public:
     this->isFullWarp = isFullWarp;
   }
 
+  /// Quantizes what `source` gives for the first so many elements of the chunk.
+  using Source = std::function<llvm::SmallVector<BlockElements>(int64_t)>;
+  void useElements(Source source) { this->source = std::move(source); }
+
   /// Quantizes a chunk of `elements` elements and stores its data. Returns its
   /// scale bytes in pairs. What no group covers gets zeros.
   llvm::SmallVector<mlir::Value> emit(int64_t elements);
@@ -81,14 +85,12 @@ private:
   void storeData(llvm::SmallVector<mlir::Value> words, int64_t elements);
   void storeOwnData(llvm::ArrayRef<mlir::Value> words, mlir::Value pointer,
                     int64_t bytes);
-  void storeBytes(llvm::ArrayRef<mlir::Value> words, mlir::Value pointer,
-                  int64_t bytes, int64_t width);
   bool isStaged(int64_t elements) const {
     return stage && elements == mapping.chunkElements;
   }
   /// Bytes between the rows of a line, of elements of so many bits.
   int64_t getRunStride(int64_t bits) const {
-    return ThreadMapping::kRowStride * spec.rowElements * bits / 8;
+    return mapping.rowStride * spec.rowElements * bits / 8;
   }
   void storeGroupedScales(mlir::ValueRange pairs, int64_t blocks);
 
@@ -101,6 +103,7 @@ private:
   ChunkPosition position;
   mlir::Value rowTiles;
   const GroupedScales *grouped;
+  Source source;
   WarpStage *stage = nullptr;
   mlir::Value isFullWarp;
   /// Those of the chunk, where they are an operand.

@@ -6,13 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "QuantizeKernel.h"
+#include "ChunkPlaces.h"
 #include "DeviceCode.h"
 #include "LaunchSite.h"
 #include "QuantizeArguments.h"
-#include "QuantizeChunk.h"
-
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -33,11 +30,6 @@ private:
   void emitPosition(Value blockNumber);
   void emitBlock(Value blockNumber, const GroupedScales *grouped);
 
-  Value isChunkBelow(int64_t bound);
-  Value isFullWarp();
-  SmallVector<Value> emitRow(ChunkEmitter &chunk);
-  void emitSwizzled(ChunkEmitter &chunk);
-
   const QuantizeSpec &spec;
   const target::Chip &chip;
   ThreadMapping mapping;
@@ -47,10 +39,6 @@ private:
   /// i32 number in the thread block.
   Value thread;
   ChunkPosition position;
-  /// ceil(rows / 128).
-  Value rowTiles;
-  /// Of what `emitRow` returns.
-  SmallVector<Type> pairTypes;
 };
 
 } // namespace
@@ -65,8 +53,6 @@ QuantizeKernelEmitter::QuantizeKernelEmitter(KernelBuilder &b,
        llvm::zip_first(described, values.take_front(described.size())))
     arguments.*argument.place = value;
   arguments.inputs = values.drop_front(described.size());
-  if (spec.swizzled)
-    pairTypes.assign(llvm::divideCeil(mapping.chunkBlocks, 2), b.getI16Type());
 }
 
 Value QuantizeKernelEmitter::getBlockNumber(gpu::Dimension dimension) {
@@ -116,20 +102,6 @@ void QuantizeKernelEmitter::emitPosition(Value blockNumber) {
   position.matrix = arith::AddIOp::create(b, z, y);
 }
 
-/// Whether all lanes of the warp have a full chunk.
-Value QuantizeKernelEmitter::isFullWarp() {
-  Value hasChunk = isBelow(b, position.row, arguments.rows);
-  auto require = [&](Value holds) {
-    if (holds)
-      hasChunk = arith::AndIOp::create(b, hasChunk, holds);
-  };
-  require(isChunkBelow(mapping.fullChunks));
-  if (spec.batched)
-    require(isBelow(b, position.matrix, arguments.matrices));
-  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(kAllLanes), hasChunk,
-                                  NVVM::VoteSyncKind::all);
-}
-
 void QuantizeKernelEmitter::emit() {
   Value number = emitThreadNumber(b, ThreadMapping::kThreads);
   thread = arith::IndexCastUIOp::create(b, b.getI32Type(), number);
@@ -159,81 +131,17 @@ void QuantizeKernelEmitter::emit() {
 void QuantizeKernelEmitter::emitBlock(Value blockNumber,
                                       const GroupedScales *grouped) {
   emitPosition(blockNumber);
-  Value matrixExists;
-  if (spec.batched)
-    matrixExists = isBelow(b, position.matrix, arguments.matrices);
-  if (spec.swizzled) {
-    rowTiles = arith::AddIOp::create(b, arguments.rows, b.i64(kTileRows - 1));
-    rowTiles =
-        arith::ShRUIOp::create(b, rowTiles, b.i64(llvm::Log2_64(kTileRows)));
-  }
-  ChunkEmitter chunk(b, spec, chip, arguments, position, rowTiles, grouped);
+  ChunkPlaces places(b, spec, mapping, arguments, position);
+  ChunkEmitter chunk(b, spec, chip, arguments, position, places.getRowTiles(),
+                     grouped);
   std::optional<WarpStage> stage;
   if (mapping.isStaged) {
     stage.emplace(b, thread, ThreadMapping::kThreads,
                   mapping.chunkElements * spec.getInputBytes(),
                   mapping.runLanes);
-    chunk.useStage(*stage, isFullWarp());
+    chunk.useStage(*stage, places.isFullWarp());
   }
-  auto emitChunk = [&] {
-    if (spec.swizzled)
-      return emitSwizzled(chunk);
-    cpu::emitIf(b, isBelow(b, position.row, arguments.rows),
-                [&] { emitRow(chunk); });
-  };
-  if (matrixExists)
-    cpu::emitIf(b, matrixExists, emitChunk);
-  else
-    emitChunk();
-}
-
-/// Null where it holds for all threads of a line.
-Value QuantizeKernelEmitter::isChunkBelow(int64_t bound) {
-  if (bound == mapping.getPlacesPerRow(spec))
-    return {};
-  return isBelow(b, position.chunk, b.i32(bound));
-}
-
-/// Quantizes the chunk of a row that holds data: a full one, the tail, or
-/// padding. Returns its scale bytes in pairs where scales are swizzled, and
-/// stores them elsewhere.
-SmallVector<Value> QuantizeKernelEmitter::emitRow(ChunkEmitter &chunk) {
-  auto emitChunk = [&](int64_t elements) -> SmallVector<Value> {
-    SmallVector<Value> pairs = chunk.emit(elements);
-    if (spec.swizzled) {
-      Value none = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
-      pairs.resize(pairTypes.size(), none);
-      return pairs;
-    }
-    chunk.storeScales(pairs, chunk.countBlocks(elements));
-    return {};
-  };
-  int64_t chunks = mapping.fullChunks + (mapping.tailElements != 0 ? 1 : 0);
-  auto emitFull = [&] { return emitChunk(mapping.chunkElements); };
-  auto emitTail = [&] {
-    return emitIfElseZero(b, isChunkBelow(chunks), pairTypes,
-                          [&] { return emitChunk(mapping.tailElements); });
-  };
-  if (mapping.fullChunks == 0)
-    return emitTail();
-  Value isFull = isChunkBelow(mapping.fullChunks);
-  if (mapping.tailElements == 0)
-    return emitIfElseZero(b, isFull, pairTypes, emitFull);
-  return emitIfElse(b, isFull, pairTypes, emitFull, emitTail);
-}
-
-/// Rows below the last one, in its tile, and chunks beyond those of rows have
-/// scales of 0. Threads beyond them have none.
-void QuantizeKernelEmitter::emitSwizzled(ChunkEmitter &chunk) {
-  Value hasData = isBelow(b, position.row, arguments.rows);
-  SmallVector<Value> pairs =
-      emitIfElseZero(b, hasData, pairTypes, [&] { return emitRow(chunk); });
-  Value end = arith::MulIOp::create(b, rowTiles, b.i64(kTileRows));
-  Value hasScales = isBelow(b, position.row, end);
-  if (Value isChunk = isChunkBelow(mapping.chunksPerRow))
-    hasScales = arith::AndIOp::create(b, hasScales, isChunk);
-  cpu::emitIf(b, hasScales,
-              [&] { chunk.storeScales(pairs, mapping.chunkBlocks); });
+  places.emit(chunk);
 }
 
 void emitQuantizeKernel(KernelBuilder &b, const QuantizeSpec &spec,

@@ -20,9 +20,8 @@ using namespace mlir;
 
 namespace blockscale {
 
-/// Product of the sizes of dimensions [begin, end) of a memref.
-static Value getSizeProduct(ImplicitLocOpBuilder &b, Value memref,
-                            int64_t begin, int64_t end) {
+Value getSizeProduct(ImplicitLocOpBuilder &b, Value memref, int64_t begin,
+                     int64_t end) {
   Value product = arith::ConstantIndexOp::create(b, 1);
   for (int64_t dim = begin; dim < end; ++dim)
     product = b.createOrFold<arith::MulIOp>(
@@ -30,10 +29,8 @@ static Value getSizeProduct(ImplicitLocOpBuilder &b, Value memref,
   return product;
 }
 
-/// Asserts that the first `count` dimensions of an operand `name`, if it is
-/// there, are those of `like`.
-static void requireSizes(ImplicitLocOpBuilder &b, Value operand, int64_t count,
-                         Value like, StringRef name, StringRef source) {
+void requireSizes(ImplicitLocOpBuilder &b, Value operand, int64_t count,
+                  Value like, StringRef name, StringRef source) {
   for (int64_t dim = 0; dim < count; ++dim) {
     Value found = b.createOrFold<memref::DimOp>(operand, dim);
     Value expected = b.createOrFold<memref::DimOp>(like, dim);
@@ -47,9 +44,8 @@ static void requireSizes(ImplicitLocOpBuilder &b, Value operand, int64_t count,
   }
 }
 
-/// Asserts that there is a value for each matrix, row, group or block.
-static void requireOperandSizes(ImplicitLocOpBuilder &b,
-                                const QuantizeOperands &operands) {
+void requireOperandSizes(ImplicitLocOpBuilder &b,
+                         const QuantizeOperands &operands) {
   if (auto type = operands.global
                       ? dyn_cast<MemRefType>(operands.global.getType())
                       : MemRefType())

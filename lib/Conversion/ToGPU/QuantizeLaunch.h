@@ -13,6 +13,18 @@
 
 namespace blockscale {
 
+/// Asserts that there is a value for each matrix, row, group or block.
+void requireOperandSizes(mlir::ImplicitLocOpBuilder &b,
+                         const QuantizeOperands &operands);
+/// Asserts that the first `count` dimensions of an operand `name`, if it is
+/// there, are those of `like`.
+void requireSizes(mlir::ImplicitLocOpBuilder &b, mlir::Value operand,
+                  int64_t count, mlir::Value like, llvm::StringRef name,
+                  llvm::StringRef source);
+/// Product of the sizes of dimensions [begin, end) of a memref.
+mlir::Value getSizeProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                           int64_t begin, int64_t end);
+
 /// Launches the kernel of `spec` on the buffers of `operands`. Sizes come from
 /// the type of x or are computed at run time.
 void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,

@@ -82,17 +82,21 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
   bool isDense = true;
   for (auto [output, value] :
        llvm::zip_equal(kernel.getOutputs(), yield.getValues())) {
-    if (value == quantize.getData() && !operands.data)
+    if (value == quantize.getData())
       operands.data = output;
-    else if (value == quantize.getScale() && !operands.scale)
+    else if (value == quantize.getScale())
       operands.scale = output;
     else if (llvm::is_contained(source.getKept(), value))
       isDense &= succeeded(verifyMemRef(kernel, output, "an output"));
-    else
-      return yield.emitOpError("expected the data and the scales of the "
-                               "quantize, each once, on this target");
   }
-  if (!operands.data || !operands.scale)
+  auto isOnce = [&](Value value) {
+    return llvm::count(yield.getValues(), value) == 1;
+  };
+  // Other code may compute other results beside x.
+  bool isPart =
+      source.isMemory() && source.getSameSized().logical != quantize.getX();
+  if (!isOnce(quantize.getData()) || !isOnce(quantize.getScale()) ||
+      (!isPart && yield.getNumOperands() != 2 + source.getKept().size()))
     return yield.emitOpError("expected the data and the scales of the "
                              "quantize, each once, on this target");
   if (!isDense)
@@ -142,13 +146,12 @@ GroupDim getGroupDim(QuantizeOp quantize) {
   return quantize.getGroupDim() == 0 ? GroupDim::Rows : GroupDim::Columns;
 }
 
-FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
-                                              const target::Chip &chip,
-                                              QuantizeOperands &operands) {
-  auto quantize = *kernel.getBody().getOps<QuantizeOp>().begin();
+FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
+                                        Value from, const target::Chip &chip,
+                                        QuantizeOperands &operands) {
   auto x = cast<RankedTensorType>(quantize.getX().getType());
   int64_t rowElements = x.getShape().back();
-  auto source = std::make_shared<const ElementSource>(quantize.getX());
+  auto source = std::make_shared<const ElementSource>(from);
   if (failed(matchOperands(kernel, quantize, *source, operands)) ||
       failed(verifyRowElements(quantize, rowElements, chip)))
     return failure();

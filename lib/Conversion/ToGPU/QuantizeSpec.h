@@ -56,6 +56,8 @@ struct QuantizeSpec {
   bool amaxIsGiven;
   bool stochastic;
   GroupDim groupDim;
+  /// Whether thread blocks have whole rows, x being what they compute of them.
+  bool ownsRows = false;
 
   int64_t getBlockElements() const { return numerics::getBlockSize(recipe); }
   int64_t getBlocksPerRow() const {
@@ -92,11 +94,12 @@ struct QuantizeOperands {
   mlir::ValueRange inputs;
 };
 
-/// Reads the spec off a kernel of one quantize on memrefs. What `chip` cannot
-/// run is an error at the op concerned.
-mlir::FailureOr<QuantizeSpec> analyzeQuantizeKernel(KernelOp kernel,
-                                                    const target::Chip &chip,
-                                                    QuantizeOperands &operands);
+/// Reads the spec off a quantize of a kernel on memrefs. What `chip` cannot run
+/// is an error at the op concerned. `from` is x or, where other code computes
+/// that, an input of its shape.
+mlir::FailureOr<QuantizeSpec>
+analyzeQuantize(KernelOp kernel, QuantizeOp quantize, mlir::Value from,
+                const target::Chip &chip, QuantizeOperands &operands);
 
 } // namespace blockscale
 

@@ -19,10 +19,15 @@ namespace blockscale {
 static constexpr int64_t kLongChunk = 64;
 static constexpr int64_t kShortChunk = 32;
 
+/// Warps of a thread block that reduces rows.
+static constexpr int64_t kMostWarps = 16;
+static constexpr int64_t kFewestWarps = 4;
+/// Shared memory that such thread blocks have for their chunks.
+static constexpr int64_t kStageBytes = 44 * 1024;
+
 static int64_t getRunLanes(const QuantizeSpec &spec) {
-  using Mapping = ThreadMapping;
-  return spec.swizzled ? kWarpThreads * Mapping::kRowStride / kTileRows
-                       : kWarpThreads;
+  return ThreadMapping::hasRuns(spec) ? kWarpThreads / ThreadMapping::kLineRows
+                                      : kWarpThreads;
 }
 
 static QuantizeModel getModel(const QuantizeSpec &spec,
@@ -38,10 +43,15 @@ static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
       spec.groupDim != GroupDim::None ||
       spec.getRowBytes() % WarpStage::kPieceBytes != 0)
     return false;
+  if (spec.ownsRows &&
+      ThreadMapping::kLineRows * spec.rowElements * spec.getInputBytes() >
+          kStageBytes)
+    return false;
   // Runs of one row must fit in it; those of several follow each other only
   // where nothing is between the full chunks of rows.
-  return spec.swizzled ? spec.rowElements >= kLongChunk * getRunLanes(spec)
-                       : spec.rowElements % kLongChunk == 0;
+  return ThreadMapping::hasRuns(spec)
+             ? spec.rowElements >= kLongChunk * getRunLanes(spec)
+             : spec.rowElements % kLongChunk == 0;
 }
 
 /// Where memory is what takes the time, more of it is under way.
@@ -49,6 +59,10 @@ static int64_t getChunkElements(const QuantizeSpec &spec,
                                 const target::Chip &chip, bool isStaged) {
   bool isLong =
       chip.hasWideGlobalAccess() && getModel(spec, chip).isMemoryBound();
+  // What a thread computes of its row costs less an element, and longer rows
+  // are in registers as a whole.
+  isLong |= spec.ownsRows && !numerics::isFourOverSix(spec.recipe) &&
+            spec.rowElements >= kLongChunk * getRunLanes(spec);
   return isStaged || isLong ? kLongChunk : kShortChunk;
 }
 
@@ -63,9 +77,19 @@ ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
       spec.swizzled ? llvm::alignTo(rowBlocks, kTileCols) : rowBlocks;
   chunksPerRow = llvm::divideCeil(columns, chunkBlocks);
   runLanes = getRunLanes(spec);
-  unitsPerBlock = spec.swizzled ? kThreads / kWarpThreads : kThreads;
+  rowStride = spec.swizzled ? kRowStride : 1;
+  threads = kThreads;
+  passes = 1;
+  unitsPerBlock = hasRuns(spec) ? kThreads / kWarpThreads : kThreads;
   unitsPerLine =
-      spec.swizzled ? llvm::divideCeil(chunksPerRow, runLanes) : chunksPerRow;
+      hasRuns(spec) ? llvm::divideCeil(chunksPerRow, runLanes) : chunksPerRow;
+  if (spec.ownsRows) {
+    passes = llvm::divideCeil(unitsPerLine, kMostWarps);
+    unitsPerLine = std::min(unitsPerLine, kMostWarps);
+    unitsPerBlock =
+        unitsPerLine * std::max<int64_t>(1, kFewestWarps / unitsPerLine);
+    threads = unitsPerBlock * kWarpThreads;
+  }
   int64_t common = std::gcd(unitsPerLine, unitsPerBlock);
   linesPerGroup = unitsPerBlock / common;
   blocksPerGroup = unitsPerLine / common;
@@ -77,7 +101,7 @@ void ThreadMapping::remark(mlir::Location loc, const QuantizeSpec &spec,
   QuantizeModel model = getModel(spec, chip);
   model.remarkChunk(loc, chunkElements, other, isStaged);
   if (spec.swizzled)
-    model.remarkTiles(loc, runLanes, kWarpThreads / runLanes, kRowStride);
+    model.remarkTiles(loc, runLanes, kLineRows, rowStride);
 }
 
 } // namespace blockscale

@@ -18,6 +18,10 @@
 //   a group:      linesPerGroup lines of unitsPerLine threads or warps
 //               = blocksPerGroup thread blocks of unitsPerBlock
 //
+// Kernels that reduce rows have lines of four rows in any case, those of linear
+// scales neighbours, and a thread block has whole lines. Where a line is longer
+// than the warps of a thread block, these pass over it several times.
+//
 // The grid's y and z count the matrices of a batch. With swizzled scales the
 // rows and chunks of padding have threads too, which write the zero bytes.
 //
@@ -31,9 +35,12 @@
 namespace blockscale {
 
 struct ThreadMapping {
+  /// Of a thread block, but for kernels that reduce rows.
   static constexpr int64_t kThreads = 128;
   /// Rows between those of a line of tiled scales, and lines of a tile.
   static constexpr int64_t kRowStride = 32;
+  /// Rows of a line that warps have runs of.
+  static constexpr int64_t kLineRows = 4;
 
   ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip);
 
@@ -49,8 +56,13 @@ struct ThreadMapping {
   int64_t tailElements;
   /// Chunks of a row with threads, those of padding included.
   int64_t chunksPerRow;
-  /// Lanes of a warp whose chunks follow each other in memory.
+  /// Lanes of a warp whose chunks follow each other in memory, and rows between
+  /// those of a line.
   int64_t runLanes;
+  int64_t rowStride;
+  /// Threads of a thread block, and times that it passes over its lines.
+  int64_t threads;
+  int64_t passes;
   /// Threads or, of tiled scales, warps of a thread block and of a line. The
   /// lines of a group fill whole thread blocks.
   int64_t unitsPerBlock;
@@ -58,13 +70,18 @@ struct ThreadMapping {
   int64_t linesPerGroup;
   int64_t blocksPerGroup;
 
+  /// Whether warps have runs of several rows.
+  static bool hasRuns(const QuantizeSpec &spec) {
+    return spec.swizzled || spec.ownsRows;
+  }
+
   /// Says at `loc` why chunks are as they are.
   void remark(mlir::Location loc, const QuantizeSpec &spec,
               const target::Chip &chip) const;
 
   /// Chunks that the threads of a line have places for.
   int64_t getPlacesPerRow(const QuantizeSpec &spec) const {
-    return unitsPerLine * (spec.swizzled ? runLanes : 1);
+    return passes * unitsPerLine * (hasRuns(spec) ? runLanes : 1);
   }
 };
 

@@ -1,0 +1,170 @@
+# ===- norms.py - Norms and quantizers as one kernel ----------------------===#
+#
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Runs norms of the model's activations and what quantizes them as one kernel.
+
+A GPU's kernel, executed by the emulator, must give the bytes that the CPU gives
+with a function for the norm and one for the quantizer. Norms are the model's
+LayerNorm, and an RMSNorm by the same weights.
+"""
+
+import numpy as np
+from blockscale_reference import to_bf16
+from encoder import Encoder
+
+LAYER, RMS = "LayerNorm", "RMSNorm"
+NORMS = (LAYER, RMS)
+_ELEMENT, _ROW, _COLUMN = (f"affine_map<(i, j) -> ({e})>" for e in ("i, j", "i", "j"))
+
+
+class Recorder(Encoder):
+    """The encoder; `seen` maps the names of norms to what they were given."""
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.seen = {}
+
+    def _normalize(self, x, name):
+        self.seen.setdefault(name, []).append(x)
+        return super()._normalize(x, name)
+
+
+def record(model, tokens):
+    """What the norms behind each attention are given: f32 [T, H] by name."""
+    recorder = Recorder(model)
+    for ids in tokens:
+        recorder.run(ids)
+    return {
+        name: np.concatenate(parts)
+        for name, parts in recorder.seen.items()
+        if "attention" in name
+    }
+
+
+def count_kernels(tools, model, format, norm):
+    """Of the function that norms and quantizes."""
+    text = _module(norm, model.config["hidden_size"], format, model)
+    with open(tools.compile(text, "ptx", "norm")) as file:
+        return file.read().count(".entry")
+
+
+def compare(tools, model, format, norm, name, x):
+    """Whether one kernel gives the bytes of two functions on the CPU."""
+    weight, bias = (to_bf16(model.tensors[f"{name}.{p}"]) for p in ("weight", "bias"))
+    inputs = {"x": to_bf16(x), "w": weight, "b": bias}
+    k = x.shape[1]
+    (y,) = _run(tools, _module(norm, k, None, model), inputs, ["y"], "cpu")
+    scale = {"g": np.array(2.0**-6, np.float32)} if format.has_global else {}
+    wanted = _run(
+        tools, _quantizer(format, k), {"y": y, **scale}, ["q", "s"], "cpu"
+    )
+    fused = _module(norm, k, format, model)
+    got = _run(tools, fused, {**inputs, **scale}, ["q", "s"], "emulator")
+    return all(map(np.array_equal, got, wanted))
+
+
+def _run(tools, module, inputs, outputs, place):
+    results, _ = tools.run(module, "norm", inputs, outputs, place)
+    return [results[name] for name in outputs]
+
+
+def _quantize(format, k):
+    data = f"tensor<?x{k}x{format.data}>"
+    scale = f"tensor<?x{k // format.block}x{format.scale}, #swizzled>"
+    given = " global_scale(%g : tensor<f32>)" if format.has_global else ""
+    return (
+        f"  %q, %s = blockscale.quantize %y block [1, {format.block}] "
+        f"recipe {format.recipe}{given} : tensor<?x{k}xbf16> -> {data}, {scale}\n"
+        f"  return %q, %s : {data}, {scale}\n",
+        f"({data}, {scale})",
+        ", %g: tensor<f32>" if format.has_global else "",
+    )
+
+
+def _quantizer(format, k):
+    body, results, given = _quantize(format, k)
+    return _SWIZZLED + (
+        f"func.func @norm(%y: tensor<?x{k}xbf16>{given}) -> {results} {{\n{body}}}\n"
+    )
+
+
+_SWIZZLED = "#swizzled = #blockscale.layout<swizzle_128x4>\n"
+
+
+def _module(norm, k, format, model):
+    """@norm: the norm of x, quantized where there is a format."""
+    x, rows, column = f"tensor<?x{k}xbf16>", "tensor<?xf32>", f"tensor<{k}xbf16>"
+    last = f"  return %y : {x}\n", x, ""
+    body, results, given = _quantize(format, k) if format else last
+
+    def reduce(result, inputs, types, arguments, lines):
+        maps = ", ".join([_ELEMENT, _ROW][: len(inputs)] + [_ROW])
+        return f"""
+  %{result} = linalg.generic {{indexing_maps = [{maps}],
+      iterator_types = ["parallel", "reduction"]}}
+      ins({", ".join(inputs)} : {", ".join(types)}) outs(%zeros : {rows}) {{
+  ^bb0(%a: bf16, {arguments}%sum: f32):
+    %f = arith.extf %a : bf16 to f32
+{lines}
+    %next = arith.addf %sum, %v : f32
+    linalg.yield %next : f32
+  }} -> {rows}"""
+
+    def of_rows(result, source, lines):
+        return f"""
+  %{result} = linalg.generic {{
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]}}
+      ins({source} : {rows}) outs(%rows : {rows}) {{
+  ^bb0(%a: f32, %old: f32):
+    %n = arith.divf %a, %k : f32
+{lines}
+    linalg.yield %v : f32
+  }} -> {rows}"""
+
+    inverse = """    %e = arith.addf %n, %epsilon : f32
+    %v = math.rsqrt %e : f32"""
+    centred = "    %d = arith.subf %f, %m : f32"
+    square = "    %v = arith.mulf {0}, {0} : f32"
+    if norm == RMS:
+        sums = reduce("squares", ["%x"], [x], "", square.format("%f"))
+        mean, of_mean = "%inverse", "    %d = arith.addf %f, %none : f32"
+    else:
+        sums = reduce("sums", ["%x"], [x], "", "    %v = arith.addf %f, %none : f32")
+        sums += of_rows("mean", "%sums", "    %v = arith.addf %n, %none : f32")
+        squares = centred + "\n" + square.format("%d")
+        sums += reduce("squares", ["%x", "%mean"], [x, rows], "%m: f32, ", squares)
+        mean, of_mean = "%mean", centred
+    maps = ", ".join([_ELEMENT, _ROW, _ROW, _COLUMN, _COLUMN, _ELEMENT])
+    return f"""{_SWIZZLED}
+func.func @norm(%x: {x}, %w: {column}, %b: {column}{given}) -> {results} {{
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant -0.0 : f32
+  %k = arith.constant {float(k)} : f32
+  %epsilon = arith.constant {model.config["layer_norm_eps"]:e} : f32
+  %size = tensor.dim %x, %c0 : {x}
+  %rows = tensor.empty(%size) : {rows}
+  %zeros = linalg.fill ins(%zero : f32) outs(%rows : {rows}) -> {rows}{sums}
+{of_rows("inverse", "%squares", inverse)}
+  %old = tensor.empty(%size) : {x}
+  %y = linalg.generic {{indexing_maps = [{maps}],
+      iterator_types = ["parallel", "parallel"]}}
+      ins(%x, {mean}, %inverse, %w, %b : {x}, {rows}, {rows}, {column}, {column})
+      outs(%old : {x}) {{
+  ^bb0(%a: bf16, %m: f32, %i: f32, %w0: bf16, %b0: bf16, %o: bf16):
+    %f = arith.extf %a : bf16 to f32
+{of_mean}
+    %n = arith.mulf %d, %i : f32
+    %w1 = arith.extf %w0 : bf16 to f32
+    %p = arith.mulf %n, %w1 : f32
+    %b1 = arith.extf %b0 : bf16 to f32
+    %t = arith.addf %p, %b1 : f32
+    %r = arith.truncf %t : f32 to bf16
+    linalg.yield %r : bf16
+  }} -> {x}
+{body}}}
+"""

@@ -1,0 +1,101 @@
+//===- RowProgram.h - Linalg ops over the rows of a tensor ------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A row program computes from each row of a tensor something of the same shape,
+// or of one value a row: norms, softmax. Its ops run over the elements, and may
+// reduce them along the last dimension, or over one value a row.
+//
+// The order in which a reduction combines the elements of a row, those of index
+// j in [0, K), depends on K alone:
+//
+//  1. Leaves. Elements [32 i, 32 i + 32) of a row become one value: element j
+//  of
+//     the leaf is combined with element j + 16, what this gives with j + 8,
+//     then j + 4, j + 2 and j + 1.
+//  2. A tree. Of the values in order, that of place 2 i is combined with that
+//  of
+//     2 i + 1 and takes place i, until one is left.
+//  3. The initial value is combined with that.
+//
+// A value without a partner stays as it is.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_ANALYSIS_ROWPROGRAM_H
+#define BLOCKSCALE_ANALYSIS_ROWPROGRAM_H
+
+#include "blockscale/Analysis/FusionLegality.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace blockscale {
+
+/// Elements of a leaf of reductions.
+inline constexpr int64_t kLeafElements = 32;
+
+/// How a value varies: with the element, the row, the column, or not at all.
+enum class RowForm : uint8_t { Elements, Rows, Columns, Scalar };
+
+/// An op of a row program.
+struct RowOp {
+  mlir::linalg::LinalgOp op;
+  /// What it has an iteration for: Elements or Rows.
+  RowForm iterations;
+  /// Of each operand, inits included.
+  llvm::SmallVector<RowForm> operands;
+  /// Of a reduction, what combines two values; null elsewhere.
+  mlir::Operation *combiner = nullptr;
+  /// Of a reduction, the initial value, a scalar.
+  mlir::Value initial;
+
+  RowForm getResultForm() const {
+    return combiner ? RowForm::Rows : iterations;
+  }
+};
+
+/// Why `op` is no op of a program over rows of `elements`:
+///
+///  - norm_c2: rows have a static length of at most 65536.
+///  - norm_c3: the op iterates over the elements, or over one value a row, and
+///    it has inputs, each read where the iteration is, or is one of the row,
+///    one of the column, or one for all.
+///  - norm_c4: what reduces, does so along rows only, by a sum, a product, a
+///    maximum or a minimum in f32 of a value of the element, and starts from a
+///    `linalg.fill`; no other op reads its init.
+///  - norm_c5: its body can be evaluated in registers (ElementwiseBody.h).
+///
+/// Fills `row` where there is no reason.
+std::optional<FusionObstacle> analyzeRowOp(mlir::linalg::LinalgOp op,
+                                           mlir::RankedTensorType elements,
+                                           RowOp &row);
+
+/// Why `op` cannot quantize what a row program computes in its kernel:
+///
+///  - norm_c1: blocks of one row, and no groups.
+std::optional<FusionObstacle> findRowQuantizeObstacle(QuantizeOp op);
+
+/// The scalar that `op` fills a tensor with, by linalg.fill or an op that does
+/// the same; null for other ops.
+mlir::Value getFilledScalar(mlir::Operation *op);
+
+/// The constant that all elements of `value` are, or null.
+mlir::TypedAttr getUniformConstant(mlir::Value value);
+
+/// The shape that a program with the reduction `op` has; null where it reduces
+/// nothing along its last dimension.
+mlir::RankedTensorType getReducedElements(mlir::linalg::LinalgOp op);
+
+/// What combines the values of an op that reduces its last dimension, and no
+/// other, by a sum, a product, a maximum or a minimum in f32; null for others.
+mlir::Operation *findRowCombiner(mlir::linalg::LinalgOp op);
+
+/// The value that `combiner` leaves the other one as it is with.
+llvm::APFloat getNeutralElement(mlir::Operation *combiner);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_ANALYSIS_ROWPROGRAM_H

@@ -1,0 +1,177 @@
+//===- OrderReductions.cpp - Reductions of rows on the CPU ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ToCPU/LoopEmitter.h"
+#include "blockscale/Analysis/RowProgram.h"
+#include "blockscale/Conversion/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_ORDERREDUCTIONS
+#include "blockscale/Conversion/Passes.h.inc"
+
+namespace {
+
+/// Emits a reduction in the order of RowProgram.h.
+class OrderedReduction {
+public:
+  OrderedReduction(linalg::LinalgOp op, Operation *combiner)
+      : op(op), combiner(combiner), b(op.getLoc(), op) {}
+
+  void emit();
+
+private:
+  void emitRow(ValueRange row);
+  Value emitElement(ValueRange place);
+  Value combine(Value lhs, Value rhs);
+  Value load(Value index) { return memref::LoadOp::create(b, buffer, index); }
+  void store(Value value, Value index) {
+    memref::StoreOp::create(b, value, buffer, index);
+  }
+  /// buffer[to] = combination of buffer[first] and buffer[second]
+  void emitStep(Value to, Value first, Value second) {
+    store(combine(load(first), load(second)), to);
+  }
+  SmallVector<Value> getIndices(OpOperand &operand, ValueRange place);
+
+  linalg::LinalgOp op;
+  Operation *combiner;
+  ImplicitLocOpBuilder b;
+  int64_t elements = 0;
+  /// The elements of a row.
+  Value buffer;
+};
+
+} // namespace
+
+Value OrderedReduction::combine(Value lhs, Value rhs) {
+  return b
+      .create(b.getLoc(), combiner->getName().getIdentifier(), {lhs, rhs},
+              {lhs.getType()})
+      ->getResult(0);
+}
+
+SmallVector<Value> OrderedReduction::getIndices(OpOperand &operand,
+                                                ValueRange place) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  SmallVector<OpFoldResult> dims = getAsOpFoldResult(place);
+  return llvm::map_to_vector(map.getResults(), [&](AffineExpr expr) {
+    return getValueOrCreateConstantIndexOp(
+        b, b.getLoc(),
+        affine::makeComposedFoldedAffineApply(
+            b, b.getLoc(), AffineMap::get(map.getNumDims(), 0, expr), dims));
+  });
+}
+
+/// What the reduction combines of one element.
+Value OrderedReduction::emitElement(ValueRange place) {
+  IRMapping mapping;
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    BlockArgument inside = op.getMatchingBlockArgument(operand);
+    Value value = operand->get();
+    if (isa<MemRefType>(value.getType()))
+      value = memref::LoadOp::create(b, value, getIndices(*operand, place));
+    mapping.map(inside, value);
+  }
+  Value none = arith::ConstantOp::create(
+      b, b.getFloatAttr(b.getF32Type(), getNeutralElement(combiner)));
+  mapping.map(op.getRegionOutputArgs().front(), none);
+  for (Operation &inside : op.getBlock()->without_terminator())
+    b.clone(inside, mapping);
+  return mapping.lookup(op.getBlock()->getTerminator()->getOperand(0));
+}
+
+/// Reduces `buffer`, whose elements beyond the row are neutral.
+void OrderedReduction::emitRow(ValueRange row) {
+  Value zero = cpu::getIndex(b, 0);
+  cpu::emitLoop(b, zero, cpu::getIndex(b, elements), [&](Value j) {
+    SmallVector<Value> place(row);
+    place.push_back(j);
+    store(emitElement(place), j);
+  });
+  int64_t count = llvm::divideCeil(elements, kLeafElements);
+  cpu::emitLoop(b, zero, cpu::getIndex(b, count), [&](Value leaf) {
+    Value first = cpu::mul(b, leaf, kLeafElements);
+    for (int64_t half = kLeafElements / 2; half > 0; half /= 2)
+      cpu::emitLoop(b, first, cpu::add(b, first, cpu::getIndex(b, half)),
+                    [&](Value j) {
+                      emitStep(j, j, cpu::add(b, j, cpu::getIndex(b, half)));
+                    });
+    store(load(first), leaf);
+  });
+  for (; count > 1; count = llvm::divideCeil(count, 2)) {
+    cpu::emitLoop(b, zero, cpu::getIndex(b, count / 2), [&](Value i) {
+      Value first = cpu::mul(b, i, 2);
+      emitStep(i, first, cpu::add(b, first, cpu::getIndex(b, 1)));
+    });
+    if (count % 2 != 0)
+      store(load(cpu::getIndex(b, count - 1)), cpu::getIndex(b, count / 2));
+  }
+  OpOperand &init = op.getDpsInitsMutable()[0];
+  SmallVector<Value> place(row);
+  place.push_back(zero);
+  SmallVector<Value> indices = getIndices(init, place);
+  Value initial = memref::LoadOp::create(b, init.get(), indices);
+  memref::StoreOp::create(b, combine(initial, load(zero)), init.get(), indices);
+}
+
+void OrderedReduction::emit() {
+  elements = op.getStaticLoopRanges().back();
+  buffer = cpu::allocate(
+      b, {static_cast<int64_t>(llvm::alignTo(elements, kLeafElements))},
+      b.getF32Type());
+  Value none = arith::ConstantOp::create(
+      b, b.getFloatAttr(b.getF32Type(), getNeutralElement(combiner)));
+  SmallVector<Range> ranges = op.createLoopRanges(b, b.getLoc());
+  SmallVector<Value> place;
+  std::function<void()> emitLoops = [&] {
+    if (place.size() + 1 == ranges.size()) {
+      // Rows leave nothing behind theirs.
+      for (int64_t j = elements; j % kLeafElements != 0; ++j)
+        store(none, cpu::getIndex(b, j));
+      return emitRow(place);
+    }
+    Value size = getValueOrCreateConstantIndexOp(b, b.getLoc(),
+                                                 ranges[place.size()].size);
+    cpu::emitLoop(b, cpu::getIndex(b, 0), size, [&](Value i) {
+      place.push_back(i);
+      emitLoops();
+      place.pop_back();
+    });
+  };
+  emitLoops();
+  memref::DeallocOp::create(b, buffer);
+}
+
+namespace {
+
+struct OrderReductionsPass
+    : public impl::OrderReductionsBase<OrderReductionsPass> {
+  void runOnOperation() override {
+    SmallVector<std::pair<linalg::LinalgOp, Operation *>> found;
+    getOperation()->walk([&](linalg::LinalgOp op) {
+      Operation *combiner = findRowCombiner(op);
+      if (combiner && op.hasPureBufferSemantics() &&
+          !ShapedType::isDynamic(op.getStaticLoopRanges().back()))
+        found.emplace_back(op, combiner);
+    });
+    for (auto &[op, combiner] : found) {
+      OrderedReduction(op, combiner).emit();
+      op->erase();
+    }
+  }
+};
+
+} // namespace
+} // namespace blockscale

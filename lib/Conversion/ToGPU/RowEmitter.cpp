@@ -1,0 +1,473 @@
+//===- RowEmitter.cpp - Ops of a row program in registers -----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowEmitter.h"
+#include "BlockElements.h"
+#include "DeviceCode.h"
+#include "LinalgBody.h"
+#include "PatchElements.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace blockscale {
+
+RowEmitter::RowEmitter(KernelBuilder &b, const RowLayout &layout,
+                       int64_t accessBytes, ArrayRef<RowOp> ops,
+                       const IRMapping &arguments, const RowPosition &position,
+                       Value rows)
+    : b(b), layout(layout), accessBytes(accessBytes), ops(ops),
+      arguments(arguments), position(position), rows(rows) {
+  Value last = arith::SubIOp::create(b, rows, b.i64(1));
+  loadedRow = arith::MinUIOp::create(b, position.chunk.row, last);
+  Value before = arith::MulIOp::create(b, position.chunk.matrix, rows);
+  loadedRow = arith::AddIOp::create(b, before, loadedRow);
+  setPass({});
+}
+
+void RowEmitter::setPass(Value pass) {
+  chunk = position.chunk.chunk;
+  if (pass) {
+    Value before = arith::MulIOp::create(
+        b, pass, b.i32(layout.warpsPerLine * RowLayout::kRunLanes));
+    chunk = arith::AddIOp::create(b, before, chunk);
+  }
+  loadedChunk = chunk;
+  if (layout.getPlaces() != layout.chunks)
+    loadedChunk = arith::MinUIOp::create(b, chunk, b.i32(layout.chunks - 1));
+  inputs.clear();
+}
+
+Value RowEmitter::getRowNumber() {
+  Value before = arith::MulIOp::create(b, position.chunk.matrix, rows);
+  return arith::AddIOp::create(b, before, position.chunk.row);
+}
+
+Value RowEmitter::hasRow() { return isBelow(b, position.chunk.row, rows); }
+
+Value RowEmitter::isChunkBelow(int64_t bound) {
+  if (bound >= layout.getPlaces())
+    return {};
+  return isBelow(b, chunk, b.i32(bound));
+}
+
+const RowOp *RowEmitter::findOp(Value value) {
+  Operation *definition = value.getDefiningOp();
+  const RowOp *found = llvm::find_if(
+      ops, [&](const RowOp &row) { return row.op == definition; });
+  return found == ops.end() ? nullptr : found;
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+static SmallVector<Value> extractAll(KernelBuilder &b, Value vector) {
+  SmallVector<Value> elements;
+  int64_t size = cast<VectorType>(vector.getType()).getNumElements();
+  for (int64_t i = 0; i < size; ++i)
+    elements.push_back(b.extract(vector, i));
+  return elements;
+}
+
+/// Vectors of `type` of consecutive words.
+static SmallVector<Value> toPieces(KernelBuilder &b, ArrayRef<Value> vectors,
+                                   Type type) {
+  SmallVector<Value> words;
+  for (Value vector : vectors)
+    llvm::append_range(words, extractAll(b, vector));
+  int64_t perWord = 32 / type.getIntOrFloatBitWidth();
+  size_t pieceWords = RowEmitter::kPieceElements / perWord;
+  auto piece = VectorType::get({RowEmitter::kPieceElements}, type);
+  SmallVector<Value> pieces;
+  for (size_t i = 0; i < words.size(); i += pieceWords)
+    pieces.push_back(
+        b.bitcast(piece, b.pack(ArrayRef(words).slice(i, pieceWords))));
+  return pieces;
+}
+
+/// Words of the first `present` elements of a chunk at `pointer`, zeros behind.
+SmallVector<Value> RowEmitter::loadOwn(Value pointer, Type type,
+                                       int64_t present) {
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  BlockElements elements =
+      BlockElements::load(b, pointer, type, layout.chunkElements, present,
+                          std::gcd(layout.rowElements * bytes, accessBytes));
+  return llvm::to_vector(elements.getWords());
+}
+
+/// Words of a chunk at `pointer`, of which `elements` are asked for. Where
+/// these are all, the row may have fewer.
+SmallVector<Value> RowEmitter::loadChunk(Value pointer, Type type,
+                                         int64_t elements) {
+  int64_t tail = layout.getTailElements();
+  if (tail == 0 || elements == tail || layout.getFullChunks() == 0)
+    return loadOwn(pointer, type, tail == 0 ? elements : tail);
+  auto getWords = [&](int64_t present) {
+    SmallVector<Value> words;
+    for (Value vector : loadOwn(pointer, type, present))
+      llvm::append_range(words, extractAll(b, vector));
+    return words;
+  };
+  SmallVector<Type> types(
+      layout.chunkElements * type.getIntOrFloatBitWidth() / 32, b.getI32Type());
+  SmallVector<Value> words = emitIfElse(
+      b, isBelow(b, loadedChunk, b.i32(layout.getFullChunks())), types,
+      [&] { return getWords(layout.chunkElements); },
+      [&] { return getWords(tail); });
+  constexpr size_t kVectorWords = 4;
+  SmallVector<Value> vectors;
+  for (size_t i = 0; i < words.size(); i += kVectorWords)
+    vectors.push_back(b.pack(ArrayRef(words).slice(i, kVectorWords)));
+  return vectors;
+}
+
+SmallVector<Value> RowEmitter::loadElements(Value value, int64_t elements,
+                                            bool canStage) {
+  Type type = getElementTypeOrSelf(value);
+  int64_t typeBytes = type.getIntOrFloatBitWidth() / 8;
+  auto getPointer = [&](Value row, Value chunk) {
+    Value first = arith::MulIOp::create(b, row, b.i64(layout.rowElements));
+    Value inRow =
+        arith::MulIOp::create(b, b.zext64(chunk), b.i64(layout.chunkElements));
+    return b.offset(arguments.lookup(value), type,
+                    arith::AddIOp::create(b, first, inRow));
+  };
+  auto load = [&] {
+    return loadChunk(getPointer(loadedRow, loadedChunk), type, elements);
+  };
+  int64_t bytes = layout.chunkElements * typeBytes;
+  if (!canStage || !stage || bytes != stagedBytes)
+    return toPieces(b, load(), type);
+  SmallVector<Type> types(bytes / WarpStage::kPieceBytes,
+                          VectorType::get({4}, b.getI32Type()));
+  SmallVector<Value> words = emitIfElse(
+      b, isFullWarp, types,
+      [&] {
+        return stage->load(b, getPointer(getRowNumber(), chunk), bytes,
+                           layout.rowStride * layout.rowElements * typeBytes);
+      },
+      load);
+  return toPieces(b, words, type);
+}
+
+SmallVector<Value> RowEmitter::loadColumns(Value value, int64_t elements) {
+  Type type = getElementTypeOrSelf(value);
+  Value first = arith::MulIOp::create(b, b.zext64(loadedChunk),
+                                      b.i64(layout.chunkElements));
+  Value pointer = b.offset(arguments.lookup(value), type, first);
+  return toPieces(b, loadChunk(pointer, type, elements), type);
+}
+
+Value RowEmitter::loadScalar(Value value, Value index) {
+  Type type = getElementTypeOrSelf(value);
+  Value pointer = arguments.lookup(value);
+  if (index)
+    pointer = b.offset(pointer, type, index);
+  return b.load(type, pointer, type.getIntOrFloatBitWidth() / 8);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Value RowEmitter::getRow(Value value) {
+  if (Value found = rowValues.lookup(value))
+    return found;
+  return rowValues[value] = loadScalar(value, loadedRow);
+}
+
+SmallVector<Value> RowEmitter::getElements(Value value, int64_t elements) {
+  if (auto found = inputs.find(value); found != inputs.end())
+    return found->second;
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  const RowOp *op = findOp(value);
+  SmallVector<Value> pieces =
+      op ? evaluate(*op, cast<OpResult>(value).getResultNumber(), elements)
+         : loadElements(value, elements, /*canStage=*/false);
+  known[value] = pieces;
+  return pieces;
+}
+
+/// The argument that stands for an operand in the body of `op`.
+static BlockArgument getBodyArgument(const RowOp &op, unsigned operand) {
+  linalg::LinalgOp linalgOp = op.op;
+  return linalgOp.getBlock()->getArgument(operand);
+}
+
+/// A vector for an operand in the body of `op`.
+Value RowEmitter::getArgument(const RowOp &op, unsigned operand, int64_t piece,
+                              int64_t elements) {
+  linalg::LinalgOp linalgOp = op.op;
+  Value value = linalgOp->getOperand(operand);
+  BlockArgument inside = getBodyArgument(op, operand);
+  int64_t size = op.iterations == RowForm::Elements ? kPieceElements : 2;
+  auto type = VectorType::get({size}, inside.getType());
+  if (inside.use_empty())
+    return LLVM::PoisonOp::create(b, type);
+  if (TypedAttr constant = getUniformConstant(value))
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, constant));
+  switch (op.operands[operand]) {
+  case RowForm::Elements:
+    return getElements(value, elements)[piece];
+  case RowForm::Columns:
+    if (!known.contains(value))
+      known[value] = loadColumns(value, elements);
+    return known[value][piece];
+  case RowForm::Rows:
+    return b.splat(getRow(value), size);
+  case RowForm::Scalar:
+    break;
+  }
+  if (!isa<ShapedType>(value.getType()))
+    return b.splat(arguments.lookup(value), size);
+  return b.splat(loadScalar(value, Value()), size);
+}
+
+SmallVector<Value> RowEmitter::evaluate(const RowOp &op, unsigned result,
+                                        int64_t elements) {
+  linalg::LinalgOp linalgOp = op.op;
+  SmallVector<Value> pieces;
+  int64_t count = llvm::divideCeil(elements, kPieceElements);
+  for (int64_t piece = 0; piece < count; ++piece) {
+    SmallVector<Value> values;
+    for (unsigned i = 0; i < linalgOp.getNumDpsInputs(); ++i)
+      values.push_back(getArgument(op, i, piece, elements));
+    if (op.combiner)
+      // It gives what it would combine.
+      values.push_back(b.f32Splat(
+          getNeutralElement(op.combiner).convertToFloat(), kPieceElements));
+    pieces.push_back(
+        emitLinalgBody(b, *linalgOp.getBlock(), values, [&](Value outer) {
+          return b.splat(arguments.lookup(outer), kPieceElements);
+        })[result]);
+  }
+  return pieces;
+}
+
+Value RowEmitter::evaluateRow(const RowOp &op, unsigned result) {
+  linalg::LinalgOp linalgOp = op.op;
+  SmallVector<Value> values;
+  for (unsigned i = 0; i < linalgOp.getNumDpsInputs(); ++i)
+    values.push_back(getArgument(op, i, 0, 0));
+  Value pair =
+      emitLinalgBody(b, *linalgOp.getBlock(), values, [&](Value outer) {
+        return b.splat(arguments.lookup(outer), 2);
+      })[result];
+  return b.extract(pair, 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+Value RowEmitter::getInitial(const RowOp &op) {
+  if (TypedAttr constant = getUniformConstant(op.initial))
+    return arith::ConstantOp::create(b, constant);
+  return arguments.lookup(op.initial);
+}
+
+Value RowEmitter::combine(const RowOp &op, Value lhs, Value rhs) {
+  return b
+      .create(b.getLoc(), op.combiner->getName().getIdentifier(), {lhs, rhs},
+              {lhs.getType()})
+      ->getResult(0);
+}
+
+/// Pairs of neighbours, until one is left.
+template <typename Combine>
+static Value reduceNeighbours(SmallVector<Value> values, Combine combine) {
+  while (values.size() > 1) {
+    SmallVector<Value> next;
+    for (size_t i = 0; i + 1 < values.size(); i += 2)
+      next.push_back(combine(values[i], values[i + 1]));
+    if (values.size() % 2 != 0)
+      next.push_back(values.back());
+    values = std::move(next);
+  }
+  return values.front();
+}
+
+/// Of the thread's chunk and those of the lanes that have the same row.
+Value RowEmitter::reduceChunk(const RowOp &op) {
+  auto join = [&](Value lhs, Value rhs) { return combine(op, lhs, rhs); };
+  APFloat neutral = getNeutralElement(op.combiner);
+  Value none = b.f32(neutral.convertToFloat());
+  SmallVector<Value> pieces = evaluate(op, 0, layout.chunkElements);
+  known.clear();
+
+  // The last chunk of a row may lack elements, and be all that a thread has.
+  int64_t tail = layout.getTailElements();
+  if (tail % kLeafElements != 0) {
+    Value isFull = isChunkBelow(layout.getFullChunks());
+    for (auto [i, piece] : llvm::enumerate(pieces)) {
+      int64_t present = tail - static_cast<int64_t>(i) * kPieceElements;
+      if (present >= kPieceElements)
+        continue;
+      SmallVector<Value> elements;
+      for (int64_t j = 0; j < kPieceElements; ++j) {
+        Value element = b.extract(piece, j);
+        if (j >= present)
+          element = isFull ? arith::SelectOp::create(b, isFull, element, none)
+                                 .getResult()
+                           : none;
+        elements.push_back(element);
+      }
+      piece = b.pack(elements);
+    }
+  }
+  SmallVector<Value> leaves;
+  constexpr int64_t leafPieces = kLeafElements / kPieceElements;
+  for (size_t i = 0; i < pieces.size(); i += leafPieces) {
+    SmallVector<Value> parts(ArrayRef(pieces).slice(i, leafPieces));
+    for (size_t half = leafPieces / 2; half > 0; half /= 2)
+      for (size_t j = 0; j < half; ++j)
+        parts[j] = combine(op, parts[j], parts[j + half]);
+    Value part = parts.front();
+    for (int64_t half = kPieceElements / 2; half > 1; half /= 2)
+      part = combine(op, b.slice(part, 0, half), b.slice(part, half, half));
+    Value leaf = combine(op, b.extract(part, 0), b.extract(part, 1));
+    // The number of chunks of a row that have this leaf.
+    int64_t first = static_cast<int64_t>(i) * kPieceElements;
+    int64_t have = layout.getFullChunks() + (first < tail ? 1 : 0);
+    if (Value hasLeaf = isChunkBelow(have))
+      leaf = arith::SelectOp::create(b, hasLeaf, leaf, none);
+    leaves.push_back(leaf);
+  }
+  Value value = reduceNeighbours(leaves, join);
+  for (int64_t mask = 1; mask < RowLayout::kRunLanes; mask *= 2)
+    value =
+        combine(op, value, b.toFloat(emitShuffle(b, b.toBits(value), mask)));
+  return value;
+}
+
+/// Of the values of `parts`, shared memory that has those of the row.
+Value RowEmitter::reduceParts(const RowOp &op, Value parts) {
+  auto join = [&](Value lhs, Value rhs) { return combine(op, lhs, rhs); };
+  auto load = [&](Value index) {
+    return b.load(b.getF32Type(), b.offset(parts, b.getF32Type(), index),
+                  sizeof(float));
+  };
+  int64_t count = layout.getParts();
+  SmallVector<Value> values;
+  constexpr int64_t kMostLoads = 16;
+  if (count <= kMostLoads) {
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(load(b.i32(i)));
+    return reduceNeighbours(values, join);
+  }
+  // A lane takes neighbours, as many as each.
+  Value none = b.f32(getNeutralElement(op.combiner).convertToFloat());
+  int64_t all = llvm::PowerOf2Ceil(count);
+  int64_t perLane = all / RowLayout::kRunLanes;
+  Value first = arith::MulIOp::create(b, position.lane, b.i32(perLane));
+  for (int64_t i = 0; i < perLane; ++i) {
+    Value index = arith::AddIOp::create(b, first, b.i32(i));
+    Value isPart = isBelow(b, index, b.i32(count));
+    index = arith::SelectOp::create(b, isPart, index, b.i32(0));
+    values.push_back(arith::SelectOp::create(b, isPart, load(index), none));
+  }
+  Value value = reduceNeighbours(values, join);
+  for (int64_t mask = 1; mask < RowLayout::kRunLanes; mask *= 2)
+    value =
+        combine(op, value, b.toFloat(emitShuffle(b, b.toBits(value), mask)));
+  return value;
+}
+
+Value RowEmitter::reduceRow(const RowOp &op) {
+  int64_t count = layout.getParts();
+  if (count == 1)
+    return reduceChunk(op);
+  constexpr int64_t lineRows = ThreadMapping::kLineRows;
+  Value all = createSharedArray(b, "parts" + std::to_string(reductions++),
+                                b.getF32Type(),
+                                layout.linesPerBlock * lineRows * count);
+  Value row = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, position.line, b.i32(lineRows)),
+      position.run);
+  Value parts = b.offset(all, b.getF32Type(),
+                         arith::MulIOp::create(b, row, b.i32(count)));
+  auto emitPart = [&](Value first) {
+    Value value = reduceChunk(op);
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                          position.lane, b.i32(0));
+    Value part = arith::AddIOp::create(b, first, position.warp);
+    cpu::emitIf(b, isFirst, [&] {
+      b.store(value, b.offset(parts, b.getF32Type(), part), sizeof(float));
+    });
+  };
+  if (layout.passes == 1) {
+    emitPart(b.i32(0));
+  } else {
+    cpu::emitLoop(
+        b, cpu::getIndex(b, 0), cpu::getIndex(b, layout.passes),
+        [&](Value index) {
+          Value pass = arith::IndexCastUIOp::create(b, b.getI32Type(), index);
+          setPass(pass);
+          emitPart(arith::MulIOp::create(b, pass, b.i32(layout.warpsPerLine)));
+        });
+    setPass({});
+  }
+  gpu::BarrierOp::create(b);
+  return reduceParts(op, parts);
+}
+
+/// Makes the optimizer forget what was computed from inputs: to compute it
+/// again takes fewer registers than to keep it.
+void RowEmitter::hideInputs() {
+  for (auto &[value, pieces] : inputs)
+    for (Value &piece : pieces) {
+      Type type = piece.getType();
+      int64_t words =
+          kPieceElements * cast<VectorType>(type).getElementTypeBitWidth() / 32;
+      SmallVector<Value> hidden = extractAll(
+          b, b.bitcast(VectorType::get({words}, b.getI32Type()), piece));
+      for (Value &word : hidden)
+        word =
+            LLVM::InlineAsmOp::create(
+                b, b.getI32Type(), word, /*asm_string=*/"", "=r,0",
+                /*has_side_effects=*/true, /*is_align_stack=*/false,
+                LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+                .getRes();
+      piece = b.bitcast(type, b.pack(hidden));
+    }
+}
+
+void RowEmitter::emitRows() {
+  if (layout.passes == 1) {
+    SmallVector<Value> loaded;
+    for (const RowOp &row : ops)
+      for (auto [i, form] : llvm::enumerate(row.operands)) {
+        Value value = row.op->getOperand(i);
+        if (form == RowForm::Elements && isFromMemory(value) &&
+            !getUniformConstant(value) &&
+            !getBodyArgument(row, i).use_empty() &&
+            !llvm::is_contained(loaded, value))
+          loaded.push_back(value);
+      }
+    // All are under way before one is waited for.
+    for (Value value : llvm::reverse(loaded))
+      inputs[value] = loadElements(value, layout.chunkElements,
+                                   /*canStage=*/value == loaded.front());
+  }
+  for (const RowOp &row : ops) {
+    if (row.getResultForm() != RowForm::Rows)
+      continue;
+    for (OpResult result : row.op->getResults()) {
+      if (!row.combiner) {
+        rowValues[result] = evaluateRow(row, result.getResultNumber());
+        continue;
+      }
+      rowValues[result] = combine(row, getInitial(row), reduceRow(row));
+      hideInputs();
+    }
+  }
+}
+
+} // namespace blockscale

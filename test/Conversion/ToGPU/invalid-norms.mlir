@@ -1,0 +1,153 @@
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu -split-input-file -verify-diagnostics
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// Two quantizations of a norm.
+func.func @two(%x: memref<64x96xf32>, %s: memref<64xf32>, %q: memref<64x96xf8E4M3FN>, %t: memref<64x3xf8E8M0FNU>, %p: memref<64x96xf8E4M3FN>, %u: memref<64x3xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x96xf32>) outs(%s, %q, %t, %p, %u : memref<64xf32>, memref<64x96xf8E4M3FN>, memref<64x3xf8E8M0FNU>, memref<64x96xf8E4M3FN>, memref<64x3xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x96xf32>, %ls: tensor<64xf32>, %lq: tensor<64x96xf8E4M3FN>, %lt: tensor<64x3xf8E8M0FNU>, %lp: tensor<64x96xf8E4M3FN>, %lu: tensor<64x3xf8E8M0FNU>):
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%ls : tensor<64xf32>) -> tensor<64xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<64x96xf32>) outs(%f : tensor<64xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.addf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<64xf32>
+    %d = tensor.empty() : tensor<64x96xf32>
+    %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%lx, %sum : tensor<64x96xf32>, tensor<64xf32>) outs(%d : tensor<64x96xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %0 = arith.divf %a, %b : f32
+      linalg.yield %0 : f32
+    } -> tensor<64x96xf32>
+    %0, %1 = blockscale.quantize %y block [1, 32] : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+    // expected-error @below {{'blockscale.quantize' op expected one quantization of what a kernel of linalg ops computes on this target}}
+    %2, %3 = blockscale.quantize %y block [1, 32] recipe ceil : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+    blockscale.yield %sum, %0, %1, %2, %3 : tensor<64xf32>, tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>, tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// Another op of the dialect.
+func.func @other(%x: memref<64x96xf32>, %s: memref<64xf32>, %amax: memref<f32>) {
+  blockscale.kernel ins(%x : memref<64x96xf32>) outs(%s, %amax : memref<64xf32>, memref<f32>) {
+  ^bb0(%lx: tensor<64x96xf32>, %ls: tensor<64xf32>, %la: tensor<f32>):
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%ls : tensor<64xf32>) -> tensor<64xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<64x96xf32>) outs(%f : tensor<64xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.addf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<64xf32>
+    // expected-error @below {{'blockscale.amax' op expected a kernel that reduces rows to consist of linalg ops and a quantization on this target}}
+    %0 = blockscale.amax %lx : tensor<64x96xf32> -> tensor<f32>
+    blockscale.yield %sum, %0 : tensor<64xf32>, tensor<f32>
+  }
+  return
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// A clause that formation asks for (norm_c5).
+func.func @clause(%x: memref<64x96xf32>, %d: memref<64x96xf32>, %s: memref<64xf32>) {
+  blockscale.kernel ins(%x : memref<64x96xf32>) outs(%d, %s : memref<64x96xf32>, memref<64xf32>) {
+  ^bb0(%lx: tensor<64x96xf32>, %ld: tensor<64x96xf32>, %ls: tensor<64xf32>):
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%ls : tensor<64xf32>) -> tensor<64xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<64x96xf32>) outs(%f : tensor<64xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.addf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<64xf32>
+    // expected-error-re @below {{'linalg.generic' op has no kernel (norm_c5){{.+}}}}
+    %y = linalg.generic {indexing_maps = [#row, #element], iterator_types = ["parallel", "parallel"]} ins(%sum : tensor<64xf32>) outs(%ld : tensor<64x96xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %0 = math.erf %a : f32
+      linalg.yield %0 : f32
+    } -> tensor<64x96xf32>
+    blockscale.yield %y, %sum : tensor<64x96xf32>, tensor<64xf32>
+  }
+  return
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// Blocks of several rows (norm_c1).
+func.func @blocks(%x: memref<64x96xf32>, %q: memref<64x96xf8E4M3FN>, %t: memref<2x96xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x96xf32>) outs(%q, %t : memref<64x96xf8E4M3FN>, memref<2x96xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x96xf32>, %lq: tensor<64x96xf8E4M3FN>, %lt: tensor<2x96xf8E8M0FNU>):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<64xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<64x96xf32>) outs(%f : tensor<64xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.addf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<64xf32>
+    %d = tensor.empty() : tensor<64x96xf32>
+    %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%lx, %sum : tensor<64x96xf32>, tensor<64xf32>) outs(%d : tensor<64x96xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %0 = arith.divf %a, %b : f32
+      linalg.yield %0 : f32
+    } -> tensor<64x96xf32>
+    // expected-error @below {{'blockscale.quantize' op does not share its kernel (norm_c1): expected blocks of one row, but got [32, 1]}}
+    %0, %1 = blockscale.quantize %y block [32, 1] : tensor<64x96xf32> -> tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<64x96xf8E4M3FN>, tensor<2x96xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// A result that nothing computes.
+func.func @input(%x: memref<64x96xf32>, %s: memref<64xf32>, %other: memref<64xf32>) {
+  // expected-error @below {{'blockscale.kernel' op expected the body to yield what its linalg ops and quantization compute}}
+  blockscale.kernel ins(%x : memref<64x96xf32>) outs(%s, %other : memref<64xf32>, memref<64xf32>) {
+  ^bb0(%lx: tensor<64x96xf32>, %ls: tensor<64xf32>, %lr: tensor<64xf32>):
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%ls : tensor<64xf32>) -> tensor<64xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<64x96xf32>) outs(%f : tensor<64xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.addf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<64xf32>
+    blockscale.yield %sum, %lr : tensor<64xf32>, tensor<64xf32>
+  }
+  return
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// A result twice.
+func.func @twice(%x: memref<64x96xf32>, %s: memref<64xf32>, %other: memref<64xf32>) {
+  // expected-error @below {{'blockscale.kernel' op expected the body to yield each result of its ops once on this target}}
+  blockscale.kernel ins(%x : memref<64x96xf32>) outs(%s, %other : memref<64xf32>, memref<64xf32>) {
+  ^bb0(%lx: tensor<64x96xf32>, %ls: tensor<64xf32>, %lr: tensor<64xf32>):
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%ls : tensor<64xf32>) -> tensor<64xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<64x96xf32>) outs(%f : tensor<64xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.addf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<64xf32>
+    blockscale.yield %sum, %sum : tensor<64xf32>, tensor<64xf32>
+  }
+  return
+}

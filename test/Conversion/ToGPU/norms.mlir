@@ -1,0 +1,150 @@
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --canonicalize --cse | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_90a --canonicalize --cse | FileCheck %s --check-prefix=SM90
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Rows of 16 chunks: two warps have four rows that are 32 apart, and a thread block two
+// such lines. All of a thread's elements are loaded before anything else. 62 sums give
+// those of its two leaves' vectors, three shuffles that of the warp's part of a row; two
+// parts, one barrier. Words of x are hidden, so that they are converted again. No thread
+// leaves before that, so rows beyond the last one load that.
+// CHECK: llvm.mlir.global internal @[[NAME:rows_[0-9a-f]+_quantize_e4m3_rceil_bf16_k1024_swizzled]]_parts0() {{.+}} : !llvm.array<16 x f32>
+// CHECK: gpu.func @[[NAME]](%{{.+}}: !llvm.ptr<1> {llvm.align = 32 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 2 : i64}, %[[ROWS:[a-z0-9]+]]: i64, %[[X:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 32 : i64}, %[[W:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 32 : i64}) kernel attributes {nvvm.reqntid = array<i32: 128, 1, 1>}
+// CHECK: %[[LAST:.+]] = arith.subi %[[ROWS]], %c1_i64
+// CHECK: %[[ROW:.+]] = arith.minui %{{.+}}, %[[LAST]]
+// CHECK: arith.muli %[[ROW]], %c1024_i64
+// CHECK-NOT: scf.if
+// CHECK-COUNT-4: llvm.load {{.+}} {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-8: arith.mulf {{.+}} : vector<8xf32>
+// CHECK-COUNT-3: nvvm.shfl.sync bfly
+// CHECK: scf.if
+// CHECK: llvm.store {{.+}} : f32, !llvm.ptr<3>
+// CHECK: gpu.barrier
+// CHECK-COUNT-2: llvm.load {{.+}} : !llvm.ptr<3> -> f32
+// CHECK: arith.addf
+// CHECK-COUNT-32: llvm.inline_asm has_side_effects "", "=r,0"
+// CHECK-NOT: gpu.barrier
+// CHECK: arith.divf {{.+}} : vector<2xf32>
+// CHECK: arith.cmpi ult, %{{.+}}, %[[ROWS]]
+// CHECK: scf.if
+// CHECK-COUNT-4: llvm.load {{.+}} {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
+// CHECK: llvm.store {{.+}} {alignment = 32 : i64} : vector<8xi32>, !llvm.ptr<1>
+// CHECK: llvm.store {{.+}} {alignment = 2 : i64} : i16, !llvm.ptr<1>
+// CHECK: gpu.return
+
+// Chunks of full warps go through shared memory, x as well as the codes.
+// SM90: gpu.func @rows_{{[0-9a-f]+}}_quantize_e4m3_rceil_bf16_k1024_swizzled_sm90(
+// SM90: nvvm.vote.sync
+// SM90-COUNT-8: nvvm.cp.async.shared.global
+// SM90: gpu.barrier
+// SM90: gpu.return
+func.func @swizzled(%x: memref<?x1024xbf16>, %w: memref<1024xbf16>, %q: memref<?x1024xf8E4M3FN>, %s: memref<?x8x32x4x4xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %w : memref<?x1024xbf16>, memref<1024xbf16>) outs(%q, %s : memref<?x1024xf8E4M3FN>, memref<?x8x32x4x4xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<?x1024xbf16>, %lw: tensor<1024xbf16>, %lq: tensor<?x1024xf8E4M3FN>, %ls: tensor<?x32xf8E8M0FNU, #swizzled>):
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1.0 : f32
+    %m = tensor.dim %lx, %c0 : tensor<?x1024xbf16>
+    %e = tensor.empty(%m) : tensor<?xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<?x1024xbf16>) outs(%f : tensor<?xf32>) {
+    ^bb0(%a: bf16, %r: f32):
+      %0 = arith.extf %a : bf16 to f32
+      %1 = arith.mulf %0, %0 : f32
+      %2 = arith.addf %r, %1 : f32
+      linalg.yield %2 : f32
+    } -> tensor<?xf32>
+    %inverse = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%sum : tensor<?xf32>) outs(%e : tensor<?xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %0 = arith.divf %one, %a : f32
+      linalg.yield %0 : f32
+    } -> tensor<?xf32>
+    %d = tensor.empty(%m) : tensor<?x1024xbf16>
+    %y = linalg.generic {indexing_maps = [#element, #row, #column, #element], iterator_types = ["parallel", "parallel"]} ins(%lx, %inverse, %lw : tensor<?x1024xbf16>, tensor<?xf32>, tensor<1024xbf16>) outs(%d : tensor<?x1024xbf16>) {
+    ^bb0(%a: bf16, %i: f32, %b: bf16, %o: bf16):
+      %0 = arith.extf %a : bf16 to f32
+      %1 = arith.mulf %0, %i : f32
+      %2 = arith.extf %b : bf16 to f32
+      %3 = arith.mulf %1, %2 : f32
+      %4 = arith.truncf %3 : f32 to bf16
+      linalg.yield %4 : bf16
+    } -> tensor<?x1024xbf16>
+    %0, %1 = blockscale.quantize %y block [1, 32] recipe rceil : tensor<?x1024xbf16> -> tensor<?x1024xf8E4M3FN>, tensor<?x32xf8E8M0FNU, #swizzled>
+    blockscale.yield %0, %1 : tensor<?x1024xf8E4M3FN>, tensor<?x32xf8E8M0FNU, #swizzled>
+  }
+  return
+}
+
+// A maximum of rows that end within a leaf, on its own: one warp a line of neighbours.
+// The last chunk of a row has 3 elements, the others of it are neutral, and so are whole
+// chunks of lanes that have none. The first lane of a row stores the result.
+// CHECK-LABEL: gpu.func @rows_{{[0-9a-f]+}}_k35(
+// CHECK-SAME: %[[ROWS:[a-z0-9]+]]: i64, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %[[S:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 4 : i64})
+// CHECK: %[[NONE:.+]] = arith.constant 0xFF800000 : f32
+// CHECK: scf.if
+// CHECK-COUNT-32: llvm.load {{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+// CHECK: else
+// CHECK-COUNT-3: llvm.load {{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> i32
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-30: arith.select %{{.+}}, %{{.+}}, %[[NONE]] : f32
+// CHECK-NOT: arith.select
+// CHECK-COUNT-3: nvvm.shfl.sync bfly
+// CHECK-NOT: gpu.barrier
+// CHECK: llvm.store %{{.+}}, %{{.+}} {alignment = 4 : i64} : f32, !llvm.ptr<1>
+// CHECK: gpu.return
+func.func @alone(%x: memref<?x35xf32>, %s: memref<?xf32>) {
+  blockscale.kernel ins(%x : memref<?x35xf32>) outs(%s : memref<?xf32>) {
+  ^bb0(%lx: tensor<?x35xf32>, %ls: tensor<?xf32>):
+    %least = arith.constant 0xFF800000 : f32
+    %f = linalg.fill ins(%least : f32) outs(%ls : tensor<?xf32>) -> tensor<?xf32>
+    %max = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<?x35xf32>) outs(%f : tensor<?xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.maximumf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<?xf32>
+    blockscale.yield %max : tensor<?xf32>
+  }
+  return
+}
+
+// Rows that 16 warps have in eight passes: 128 parts, of which a lane combines 16
+// neighbours.
+// CHECK-LABEL: gpu.func @rows_{{[0-9a-f]+}}_k65536(
+// CHECK-SAME: nvvm.reqntid = array<i32: 512, 1, 1>
+// CHECK: scf.for %{{.+}} = %c0 to %c8
+// CHECK: llvm.load {{.+}} : !llvm.ptr<1>
+// CHECK-COUNT-3: nvvm.shfl.sync bfly
+// CHECK: gpu.barrier
+// CHECK-COUNT-16: llvm.load {{.+}} : !llvm.ptr<3> -> f32
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-3: nvvm.shfl.sync bfly
+// CHECK: gpu.return
+func.func @passes(%x: memref<?x65536xf32>, %s: memref<?xf32>) {
+  blockscale.kernel ins(%x : memref<?x65536xf32>) outs(%s : memref<?xf32>) {
+  ^bb0(%lx: tensor<?x65536xf32>, %ls: tensor<?xf32>):
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%ls : tensor<?xf32>) -> tensor<?xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<?x65536xf32>) outs(%f : tensor<?xf32>) {
+    ^bb0(%a: f32, %r: f32):
+      %0 = arith.addf %a, %r : f32
+      linalg.yield %0 : f32
+    } -> tensor<?xf32>
+    blockscale.yield %sum : tensor<?xf32>
+  }
+  return
+}
+
+// Lines of four neighbours, two a thread block, or 32 a tile of rows.
+// CHECK-LABEL: func.func @swizzled
+// CHECK: %[[T:.+]] = arith.ceildivui %{{.+}}, %c128
+// CHECK: %[[L:.+]] = arith.muli %[[T]], %c32
+// CHECK: %[[B:.+]] = arith.ceildivui %[[L]], %c2
+// CHECK: gpu.launch_func @blockscale_kernels::@[[NAME]] blocks in (%[[B]], %c1, %c1) threads in (%c128, %c1, %c1)
+// CHECK-LABEL: func.func @alone
+// CHECK: %[[L:.+]] = arith.ceildivui %{{.+}}, %c4
+// CHECK: %[[B:.+]] = arith.ceildivui %[[L]], %c4
+// CHECK: gpu.launch_func @blockscale_kernels::@rows_{{[0-9a-f]+}}_k35 blocks in (%[[B]], %c1, %c1) threads in (%c128, %c1, %c1)

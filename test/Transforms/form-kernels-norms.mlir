@@ -1,0 +1,446 @@
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_80}))' -split-input-file 2>/dev/null | FileCheck %s
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_80}))' -split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels))' -split-input-file | FileCheck %s --check-prefix=CPU
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// A norm and what quantizes it are one kernel. What starts and shapes the tensors
+// within is made anew in it, and sizes are those of inputs. The sum of x and y, which is
+// used elsewhere, is a result of the kernel. On the CPU linalg ops stay as they are.
+// CHECK-LABEL: func.func @norm
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x128xf32>, %[[Y:[a-z0-9]+]]: tensor<?x128xf32>
+// CHECK: %[[E:.+]] = tensor.empty(%{{.+}}) : tensor<?x128xf32>
+// CHECK: %[[R:.+]]:3 = blockscale.kernel ins(%[[X]], %[[Y]] : tensor<?x128xf32>, tensor<?x128xf32>) outs(%[[E]], %{{.+}}, %{{.+}} :
+// CHECK-NEXT: ^bb0(%[[LX:[a-z0-9]+]]: tensor<?x128xf32>, %[[LY:[a-z0-9]+]]: tensor<?x128xf32>,
+// CHECK: tensor.dim %[[LX]]
+// CHECK: %[[H:.+]] = linalg.generic {{.+}} ins(%[[LX]], %[[LY]] :
+// CHECK: linalg.fill
+// CHECK: %[[SUM:.+]] = linalg.generic {{.+}} ins(%[[H]] :
+// CHECK: %[[N:.+]] = linalg.generic {{.+}} ins(%[[H]], %[[SUM]] :
+// CHECK: %[[Q:.+]], %[[S:.+]] = blockscale.quantize %[[N]]
+// CHECK-NEXT: blockscale.yield %[[H]], %[[Q]], %[[S]]
+// CHECK: %[[D:.+]] = tensor.dim %[[E]], %{{.+}}
+// CHECK: return %[[R]]#0, %[[R]]#1, %[[D]]
+// CPU-LABEL: func.func @norm
+// CPU-COUNT-3: linalg.generic
+// CPU: blockscale.kernel
+func.func @norm(%x: tensor<?x128xf32>, %z: tensor<?x128xf32>) -> (tensor<?x128xf32>, tensor<?x128xf8E4M3FN>, index) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %x, %c0 : tensor<?x128xf32>
+  %e = tensor.empty(%m) : tensor<?xf32>
+  %d = tensor.empty(%m) : tensor<?x128xf32>
+  %h = linalg.generic {indexing_maps = [#element, #element, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %z : tensor<?x128xf32>, tensor<?x128xf32>) outs(%d : tensor<?x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x128xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%h : tensor<?x128xf32>) outs(%f : tensor<?xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%h, %sum : tensor<?x128xf32>, tensor<?xf32>) outs(%d : tensor<?x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x128xf32>
+  %q, %s = blockscale.quantize %y block [1, 32] : tensor<?x128xf32> -> tensor<?x128xf8E4M3FN>, tensor<?x4xf8E8M0FNU>
+  %n = tensor.dim %h, %c0 : tensor<?x128xf32>
+  return %h, %q, %n : tensor<?x128xf32>, tensor<?x128xf8E4M3FN>, index
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// What is normed and not quantized, and a sum on its own, are kernels, too; what is
+// no part of one stays apart.
+// CHECK-LABEL: func.func @no_quantization
+// CHECK: %[[Y:.+]] = blockscale.kernel
+// CHECK: linalg.generic
+// CHECK: linalg.generic
+// CHECK: blockscale.yield
+// CHECK: blockscale.kernel
+// CHECK: linalg.generic
+// CHECK: blockscale.yield
+// CHECK-NOT: blockscale.kernel
+// CHECK: return %[[Y]]
+func.func @no_quantization(%x: tensor<64x128xf32>) -> (tensor<64x128xf32>, tensor<64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %d = tensor.empty() : tensor<64x128xf32>
+  %one = arith.constant 1.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %g = linalg.fill ins(%one : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x128xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  %other = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xf32>) outs(%g : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.mulf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  return %y, %other : tensor<64x128xf32>, tensor<64xf32>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// norm_c1: blocks of several rows. The norm is a kernel nevertheless.
+// CHECK-LABEL: func.func @norm_c1
+// CHECK: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.yield
+// CHECK: blockscale.quantize
+func.func @norm_c1(%x: tensor<64x128xf32>) -> tensor<64x128xf8E4M3FN> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %d = tensor.empty() : tensor<64x128xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x128xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  // REMARK: remark: reads x in a kernel of its own (norm_c1): expected blocks of one row, but got [32, 1]
+  %q, %s = blockscale.quantize %y block [32, 1] : tensor<64x128xf32> -> tensor<64x128xf8E4M3FN>, tensor<2x128xf8E8M0FNU>
+  return %q : tensor<64x128xf8E4M3FN>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// norm_c1: groups.
+// CHECK-LABEL: func.func @norm_c1_offsets
+// CHECK: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.yield
+// CHECK: blockscale.quantize
+func.func @norm_c1_offsets(%x: tensor<64x128xf32>, %ends: tensor<2xi32>) -> tensor<64x128xf8E4M3FN> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %d = tensor.empty() : tensor<64x128xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x128xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  // REMARK: remark: reads x in a kernel of its own (norm_c1): expected no groups, but got offsets
+  %q, %s = blockscale.quantize %y block [1, 32] offsets(%ends : tensor<2xi32>) : tensor<64x128xf32> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+  return %q : tensor<64x128xf8E4M3FN>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// norm_c2: a length that is known at run time.
+// CHECK-LABEL: func.func @norm_c2
+// CHECK-NOT: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.kernel
+// CHECK: blockscale.quantize
+func.func @norm_c2(%x: tensor<64x?xf32>, %d: tensor<64x?xf32>) -> tensor<64x?xf8E4M3FN> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x?xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  // REMARK: remark: has a kernel of its own (norm_c2): expected rows of a static length of at most 65536, but got tensor<64x?xf32>
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x?xf32>, tensor<64xf32>) outs(%d : tensor<64x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x?xf32>
+  %q, %s = blockscale.quantize %y block [1, 32] : tensor<64x?xf32> -> tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
+  return %q : tensor<64x?xf8E4M3FN>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// norm_c2: a row that is too long.
+// CHECK-LABEL: func.func @norm_c2_long
+// CHECK-NOT: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.kernel
+// CHECK: blockscale.quantize
+func.func @norm_c2_long(%x: tensor<1x65568xf32>, %d: tensor<1x65568xf32>) -> tensor<1x65568xf8E4M3FN> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1xf32>) -> tensor<1xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<1x65568xf32>) outs(%f : tensor<1xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<1xf32>
+  // REMARK: remark: has a kernel of its own (norm_c2): expected rows of a static length of at most 65536, but got tensor<1x65568xf32>
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<1x65568xf32>, tensor<1xf32>) outs(%d : tensor<1x65568xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<1x65568xf32>
+  %q, %s = blockscale.quantize %y block [1, 32] : tensor<1x65568xf32> -> tensor<1x65568xf8E4M3FN>, tensor<1x2049xf8E8M0FNU>
+  return %q : tensor<1x65568xf8E4M3FN>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// norm_c3: an operand that is transposed. The sum has a kernel of its own.
+// CHECK-LABEL: func.func @norm_c3
+// CHECK: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.yield
+// CHECK: blockscale.quantize
+func.func @norm_c3(%x: tensor<64x64xf32>, %d: tensor<64x64xf32>) -> tensor<64x64xf8E4M3FN> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x64xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  // REMARK: remark: has a kernel of its own (norm_c3): expected operands of the elements, rows or columns, but got (d0, d1) -> (d1, d0)
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x64xf32>, tensor<64xf32>) outs(%d : tensor<64x64xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x64xf32>
+  %q, %s = blockscale.quantize %y block [1, 32] : tensor<64x64xf32> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
+  return %q : tensor<64x64xf8E4M3FN>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// norm_c4: sums in bf16, which have no order of their own.
+// CHECK-LABEL: func.func @norm_c4
+// CHECK-NOT: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.kernel
+// CHECK: blockscale.quantize
+func.func @norm_c4(%x: tensor<64x128xbf16>, %d: tensor<64x128xbf16>) -> tensor<64x128xf8E4M3FN> {
+  %zero = arith.constant 0.0 : bf16
+  %e = tensor.empty() : tensor<64xbf16>
+  %f = linalg.fill ins(%zero : bf16) outs(%e : tensor<64xbf16>) -> tensor<64xbf16>
+  // REMARK: remark: has a kernel of its own (norm_c4): expected a sum, product, maximum or minimum in f32 along rows, from a linalg.fill, but got 'linalg.generic' on bf16
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xbf16>) outs(%f : tensor<64xbf16>) {
+  ^bb0(%a: bf16, %r: bf16):
+    %0 = arith.addf %r, %a : bf16
+    linalg.yield %0 : bf16
+  } -> tensor<64xbf16>
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x128xbf16>, tensor<64xbf16>) outs(%d : tensor<64x128xbf16>) {
+  ^bb0(%a: bf16, %b: bf16, %o: bf16):
+    linalg.yield %b : bf16
+  } -> tensor<64x128xbf16>
+  %q, %s = blockscale.quantize %y block [1, 32] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+  return %q : tensor<64x128xf8E4M3FN>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// norm_c4: sums onto what memory holds.
+// CHECK-LABEL: func.func @norm_c4_init
+// CHECK-NOT: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.kernel
+// CHECK: blockscale.quantize
+func.func @norm_c4_init(%x: tensor<64x128xf32>, %f: tensor<64xf32>) -> tensor<64x128xf8E4M3FN> {
+  %e = tensor.empty() : tensor<64xf32>
+  %d = tensor.empty() : tensor<64x128xf32>
+  // REMARK: remark: has a kernel of its own (norm_c4): expected a sum, product, maximum or minimum in f32 along rows, from a linalg.fill, but got another init
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x128xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  %q, %s = blockscale.quantize %y block [1, 32] : tensor<64x128xf32> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+  return %q : tensor<64x128xf8E4M3FN>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// norm_c4: an op on the elements that reads what was there.
+// CHECK-LABEL: func.func @norm_c4_reads
+// CHECK: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.yield
+// CHECK: blockscale.quantize
+func.func @norm_c4_reads(%x: tensor<64x128xf32>, %d: tensor<64x128xf32>) -> tensor<64x128xf8E4M3FN> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  // REMARK: remark: has a kernel of its own (norm_c4): expected no op but reductions to read an init, but got 'linalg.generic'
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x128xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.addf %b, %o : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  %q, %s = blockscale.quantize %y block [1, 32] : tensor<64x128xf32> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+  return %q : tensor<64x128xf8E4M3FN>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// norm_c5: a function that no instruction computes.
+// CHECK-LABEL: func.func @norm_c5
+// CHECK: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.yield
+// CHECK: blockscale.quantize
+func.func @norm_c5(%x: tensor<64x128xf32>) -> tensor<64x128xf8E4M3FN> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %d = tensor.empty() : tensor<64x128xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  // REMARK: remark: has a kernel of its own (norm_c5): expected {{.+}}, but got 'math.erf'
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x128xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = math.erf %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  %q, %s = blockscale.quantize %y block [1, 32] : tensor<64x128xf32> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+  return %q : tensor<64x128xf8E4M3FN>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// norm_c6: two quantizations, which share a kernel that reads the norm.
+// CHECK-LABEL: func.func @norm_c6
+// CHECK: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.yield
+// CHECK: blockscale.quantize
+func.func @norm_c6(%x: tensor<64x128xf32>) -> (tensor<64x128xf8E4M3FN>, tensor<64x128xf8E4M3FN>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %d = tensor.empty() : tensor<64x128xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x128xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %0 = arith.divf %a, %b : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  // REMARK: remark: reads x in a kernel of its own (norm_c6): expected one quantization of x, but got 2
+  %q, %s = blockscale.quantize %y block [1, 32] : tensor<64x128xf32> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+  // REMARK: remark: reads x in a kernel of its own (norm_c6): expected one quantization of x, but got 2
+  %p, %t = blockscale.quantize %y block [1, 32] recipe ceil : tensor<64x128xf32> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+  return %q, %p : tensor<64x128xf8E4M3FN>, tensor<64x128xf8E4M3FN>
+}
+
+// -----
+
+#element = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#column = affine_map<(d0, d1) -> (d1)>
+
+// norm_c7: the sum is needed, in another function, before the norm is.
+// CHECK-LABEL: func.func @norm_c7
+// CHECK: blockscale.kernel
+// CHECK: "reduction"
+// CHECK: blockscale.yield
+// CHECK: blockscale.quantize
+func.func @norm_c7(%x: tensor<64x128xf32>) -> tensor<64x128xf8E4M3FN> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64xf32>
+  %d = tensor.empty() : tensor<64x128xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x128xf32>) outs(%f : tensor<64xf32>) {
+  ^bb0(%a: f32, %r: f32):
+    %0 = arith.addf %r, %a : f32
+    linalg.yield %0 : f32
+  } -> tensor<64xf32>
+  %g = call @g(%sum) : (tensor<64xf32>) -> tensor<64xf32>
+  %y = linalg.generic {indexing_maps = [#element, #row, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum, %g : tensor<64x128xf32>, tensor<64xf32>, tensor<64xf32>) outs(%d : tensor<64x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %o: f32):
+    %0 = arith.divf %b, %c : f32
+    linalg.yield %0 : f32
+  } -> tensor<64x128xf32>
+  // REMARK: remark: reads x in a kernel of its own (norm_c7): expected what it computes to be used after it
+  %q, %s = blockscale.quantize %y block [1, 32] : tensor<64x128xf32> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
+  return %q : tensor<64x128xf8E4M3FN>
+}
+
+func.func private @g(tensor<64xf32>) -> tensor<64xf32>
