@@ -5,14 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KernelWrapping.h"
 #include "RowPrograms.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -21,143 +20,6 @@ namespace blockscale {
 
 #define GEN_PASS_DEF_FORMKERNELS
 #include "blockscale/Transforms/Passes.h.inc"
-
-Value createEmptyTensor(OpBuilder &builder, OpResult result,
-                        ArrayRef<OpFoldResult> sizes) {
-  auto type = cast<RankedTensorType>(result.getType());
-  SmallVector<Value> dynamic;
-  for (auto [dim, size] : llvm::enumerate(sizes))
-    if (type.isDynamicDim(dim))
-      dynamic.push_back(
-          getValueOrCreateConstantIndexOp(builder, result.getLoc(), size));
-  return tensor::EmptyOp::create(builder, result.getLoc(), type.getShape(),
-                                 type.getElementType(), dynamic,
-                                 type.getEncoding());
-}
-
-/// Whether ops of `ops` need `value`, and others its sizes at most.
-static bool isInternal(Value value, ArrayRef<Operation *> ops) {
-  auto isInOps = [&](Operation *user) { return llvm::is_contained(ops, user); };
-  return llvm::any_of(value.getUsers(), isInOps) &&
-         llvm::all_of(value.getUsers(), [&](Operation *user) {
-           return isInOps(user) || isa<tensor::DimOp>(user);
-         });
-}
-
-/// What a kernel that computes `op` reads. What destinations held is not read.
-static SmallVector<Value> getInputs(Operation *op) {
-  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
-    return producer.getDpsInputs();
-  return SmallVector<Value>(op->getOperands());
-}
-
-/// Whether all elements of `value` are one constant.
-static bool isUniform(Value value) {
-  Attribute constant;
-  if (!matchPattern(value, m_Constant(&constant)))
-    return false;
-  auto elements = dyn_cast<ElementsAttr>(constant);
-  return !elements || elements.isSplat();
-}
-
-/// A copy of `op` in the body of a kernel. Elementwise ops take constants and a
-/// destination there along.
-static void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
-  auto producer = dyn_cast<linalg::LinalgOp>(op);
-  if (!producer) {
-    builder.clone(*op, mapping);
-    return;
-  }
-  llvm::SetVector<Value> constants;
-  getUsedValuesDefinedAbove(op->getRegions(), constants);
-  for (Value input : producer.getDpsInputs())
-    if (isUniform(input))
-      constants.insert(input);
-  for (Value constant : constants)
-    if (!mapping.contains(constant))
-      builder.clone(*constant.getDefiningOp(), mapping);
-  Location loc = op->getLoc();
-  Value like = mapping.lookup(getSameSizedInput(producer));
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  Value init = tensor::EmptyOp::create(
-      builder, loc, tensor::getMixedSizes(builder, loc, like),
-      type.getElementType());
-  Operation *clone = builder.clone(*op, mapping);
-  cast<linalg::LinalgOp>(clone).setDpsInitOperand(0, init);
-}
-
-/// The tensor that has the sizes of the only result of `op`, which no memory
-/// holds.
-static Value getSameSizedSource(Operation *op) {
-  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
-    return getSameSizedInput(producer);
-  auto hadamard = dyn_cast<HadamardOp>(op);
-  return hadamard ? hadamard.getX() : Value();
-}
-
-/// Wraps ops, which are in an order in which they can be computed:
-///
-///   %q, %s = blockscale.quantize %x ...
-///   %h = blockscale.hadamard %x ...
-///   %p, %t = blockscale.quantize %h ...
-/// becomes
-///   %q, %s, %p, %t = blockscale.kernel ins(%x) outs(%e0, %e1, %e2, %e3) {
-///   ^bb0(%lx, %l0, %l1, %l2, %l3):
-///     %0, %1 = blockscale.quantize %lx ...
-///     %2 = blockscale.hadamard %lx ...
-///     %3, %4 = blockscale.quantize %2 ...
-///     blockscale.yield %0, %1, %3, %4
-///   }
-/// where the builder stands.
-static LogicalResult wrapInKernel(OpBuilder &builder,
-                                  ArrayRef<Operation *> ops) {
-  Location loc = ops.front()->getLoc();
-  llvm::SmallSetVector<Value, 4> inputs;
-  SmallVector<Value> results, outputs;
-  for (Operation *op : ops) {
-    bool takesConstants = isa<linalg::LinalgOp>(op);
-    for (Value operand : getInputs(op))
-      if (!llvm::is_contained(ops, operand.getDefiningOp()) &&
-          !(takesConstants && isUniform(operand)))
-        inputs.insert(operand);
-    ReifiedRankedShapedTypeDims shapes;
-    if (failed(reifyResultShapes(builder, op, shapes)))
-      return op->emitOpError("expected result sizes that can be computed from "
-                             "the operands");
-    for (auto [result, sizes] : llvm::zip_equal(op->getResults(), shapes)) {
-      if (isInternal(result, ops))
-        continue;
-      results.push_back(result);
-      outputs.push_back(createEmptyTensor(builder, result, sizes));
-    }
-  }
-  // The kernel comes after the sizes of its outputs.
-  for (Operation *op : llvm::reverse(ops))
-    if (Value source = getSameSizedSource(op))
-      for (Operation *user :
-           llvm::make_early_inc_range(op->getResult(0).getUsers()))
-        if (isa<tensor::DimOp>(user))
-          user->setOperand(0, source);
-  auto kernel = KernelOp::create(builder, loc, ValueRange(results).getTypes(),
-                                 inputs.getArrayRef(), outputs);
-  OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(&kernel.getBody());
-  IRMapping mapping;
-  for (Value input : inputs)
-    mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
-  for (Value output : outputs)
-    body->addArgument(output.getType(), loc);
-  for (Operation *op : ops)
-    cloneInto(builder, op, mapping);
-  YieldOp::create(builder, loc, llvm::map_to_vector(results, [&](Value result) {
-                    return mapping.lookup(result);
-                  }));
-  for (auto [result, ofKernel] : llvm::zip_equal(results, kernel.getResults()))
-    result.replaceAllUsesWith(ofKernel);
-  for (Operation *op : llvm::reverse(ops))
-    op->erase();
-  return success();
-}
 
 /// Whether `value` can be computed before `first`, the first one of `ops` in
 /// their block, or with them.
@@ -210,8 +72,8 @@ static Operation *findPlace(ArrayRef<Operation *> ops) {
   bool hasPlace = llvm::none_of(ops, [&](Operation *op) {
     return llvm::any_of(op->getUsers(), [&](Operation *user) {
       Operation *ancestor = last->getBlock()->findAncestorOpInBlock(*user);
-      // Sizes of a transform are those of its source.
-      bool isSize = isa<HadamardOp>(op) && isa<tensor::DimOp>(user);
+      // Sizes are those of what it is made of.
+      bool isSize = getSameSizedSource(op) && isa<tensor::DimOp>(user);
       return !llvm::is_contained(ops, user) && !isSize && ancestor &&
              ancestor->isBeforeInBlock(last);
     });
@@ -373,7 +235,7 @@ private:
         siblings.transforms.insert(transform);
     }
     for (Siblings &pair : pairs)
-      if (failed(wrapTogether(builder, pair.getOps())))
+      if (failed(wrap(builder, pair)))
         return failure();
     for (auto &[key, siblings] : groups)
       if (failed(wrapPasses(builder, siblings)))
@@ -381,15 +243,31 @@ private:
     return success();
   }
 
-  /// Removes those of `ops` that cannot share a kernel.
+  /// Moves those of `ops` that cannot share a kernel to `others`.
   template <typename OpTy>
-  static void dropObstacles(SmallVector<OpTy> &ops) {
-    llvm::erase_if(ops, [](OpTy op) {
+  static void dropObstacles(SmallVector<OpTy> &ops,
+                            SmallVectorImpl<Operation *> &others) {
+    llvm::erase_if(ops, [&](OpTy op) {
       std::optional<FusionObstacle> obstacle = findOneReadObstacle(op);
-      if (obstacle)
+      if (obstacle) {
         op.emitRemark() << "reads x in a kernel of its own " << *obstacle;
+        others.push_back(op);
+      }
       return obstacle.has_value();
     });
+  }
+
+  /// Wraps each of `ops` with what makes its x, if it can share a kernel with
+  /// that.
+  LogicalResult wrapApart(OpBuilder &builder, ArrayRef<Operation *> ops) {
+    for (Operation *op : ops) {
+      auto amax = dyn_cast<AmaxOp>(op);
+      if (amax && findOneReadObstacle(amax))
+        continue;
+      if (failed(wrapTogether(builder, op)))
+        return failure();
+    }
+    return success();
   }
 
   /// Makes one kernel, or, where quantizations need amaxes of x, one of the
@@ -406,22 +284,24 @@ private:
   LogicalResult wrapPasses(OpBuilder &builder, Siblings &siblings) {
     bool isPair = siblings.quantizes.size() == 1 &&
                   siblings.amaxes.size() == 1 && siblings.transforms.empty();
-    if (isPair && siblings.findSecondPass())
-      siblings.amaxes.clear();
-    if (!siblings.isAlone()) {
-      dropObstacles(siblings.amaxes);
-      dropObstacles(siblings.quantizes);
-    }
-    if (siblings.quantizes.empty() && siblings.isAlone())
-      return success();
-    SmallVector<Operation *> ops = siblings.getOps();
+    if (siblings.isAlone() || (isPair && siblings.findSecondPass()))
+      return wrapApart(builder, siblings.getOps());
+    SmallVector<Operation *> others;
+    dropObstacles(siblings.amaxes, others);
+    dropObstacles(siblings.quantizes, others);
+    return failure(failed(wrapSharing(builder, siblings)) ||
+                   failed(wrapApart(builder, others)));
+  }
+
+  LogicalResult wrapSharing(OpBuilder &builder, Siblings &siblings) {
     if (siblings.amaxes.empty() || siblings.quantizes.empty())
-      return wrapTogether(builder, ops);
+      return wrap(builder, siblings);
     QuantizeOp second = siblings.findSecondPass();
-    if (!second && findPlaceOf(ops)) {
+    SmallVector<Operation *> all = siblings.getOps();
+    if (!second && findPlaceOf(all)) {
       siblings.amaxes.front().emitRemark(
           "takes one pass over x: the kernel that quantizes x has it as well");
-      return wrapTogether(builder, ops);
+      return wrap(builder, siblings);
     }
     if (second)
       second.emitRemark("takes a second pass over x ")
@@ -431,8 +311,12 @@ private:
           "takes a second pass over x: expected the kernel's operands to come "
           "before the first op of x, or its results to be used after the last");
     Siblings first = siblings.takeAmaxes(builder);
-    return failure(failed(wrapTogether(builder, first.getOps())) ||
-                   failed(wrapTogether(builder, siblings.getOps())));
+    return failure(failed(wrap(builder, first)) ||
+                   failed(wrap(builder, siblings)));
+  }
+
+  LogicalResult wrap(OpBuilder &builder, Siblings &siblings) {
+    return wrapTogether(builder, siblings.getOps());
   }
 
   /// Wraps `ops`, if they are several or elementwise ops make what they read,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowPrograms.h"
+#include "KernelWrapping.h"
 #include "blockscale/Analysis/RowProgram.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -8,14 +8,9 @@
 #ifndef BLOCKSCALE_LIB_TRANSFORMS_ROWPROGRAMS_H
 #define BLOCKSCALE_LIB_TRANSFORMS_ROWPROGRAMS_H
 
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace blockscale {
-
-/// An uninitialized tensor of the type of `result` and of sizes `sizes`.
-mlir::Value createEmptyTensor(mlir::OpBuilder &builder, mlir::OpResult result,
-                              llvm::ArrayRef<mlir::OpFoldResult> sizes);
 
 /// Wraps linalg ops that reduce rows, those of their elements and rows around
 /// them and, where it can be, what quantizes the result:

@@ -109,12 +109,35 @@ func.func @kept(%a: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<64x64xf8E
 // CHECK-LABEL: func.func @producer_c6
 // CHECK: %[[X:.+]] = blockscale.kernel ins(%{{.+}} : tensor<64x64xbf16>) outs(
 // CHECK: linalg.generic
-// CHECK: blockscale.kernel ins(%[[X]] :
-// CHECK: blockscale.amax
+// CHECK: tensor.extract %[[X]]
 // CHECK: blockscale.kernel ins(%[[X]],
 // CHECK-NOT: linalg.generic
 func.func @producer_c6(%a: tensor<64x64xbf16>) -> tensor<64x64xf4E2M1FN> {
-  // expected-remark @below {{is not computed where it is read (producer_c6): expected all uses to be in one kernel, but got 'blockscale.amax'}}
+  %c0 = arith.constant 0 : index
+  // expected-remark @below {{is not computed where it is read (producer_c6): expected all uses to be in one kernel, but got 'tensor.extract'}}
+  %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<64x64xbf16>) outs(%a : tensor<64x64xbf16>) {
+  ^bb0(%p: bf16, %o: bf16):
+    linalg.yield %p : bf16
+  } -> tensor<64x64xbf16>
+  %v = tensor.extract %x[%c0, %c0] : tensor<64x64xbf16>
+  %g = arith.extf %v : bf16 to f32
+  %q, %s = blockscale.quantize %x block [1, 16] global_amax(%g : f32) : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
+  return %q : tensor<64x64xf4E2M1FN>
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// Of an amax and a quantization that needs it, the first one computes x and keeps it.
+// CHECK-LABEL: func.func @two_passes
+// CHECK: %[[K:.+]]:2 = blockscale.kernel
+// CHECK: linalg.generic
+// CHECK: blockscale.amax
+// CHECK: blockscale.kernel ins(%[[K]]#0, %[[K]]#1 :
+// CHECK-NOT: linalg.generic
+func.func @two_passes(%a: tensor<64x64xbf16>) -> tensor<64x64xf4E2M1FN> {
   %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a : tensor<64x64xbf16>) outs(%a : tensor<64x64xbf16>) {
   ^bb0(%p: bf16, %o: bf16):

@@ -121,13 +121,14 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
 
     For a GPU (`chip`), quantizations of one x share a kernel that reads it once,
     rows and columns, a weight and its transpose; transforms of columns are
-    computed in it, and amaxes of x and of these, and elementwise
-    `linalg.generic` ops that make x, of several tensors, with scales of rows and
-    columns. Where a quantization needs one of the amaxes, they have a kernel
-    before. Elementwise ops whose result others need, too, are kernels. So are
-    norms, linalg ops that reduce rows, with what quantizes their result. What
-    cannot gets a kernel of its own, the same bytes, and a remark with the clause
-    (FusionLegality.h, Producers.h and RowProgram.h in include/blockscale/Analysis):
+    computed in it, and amaxes of x and of these. Where a quantization needs one
+    of the amaxes, they have a kernel before. Elementwise `linalg.generic` ops
+    that make x, of several tensors, with scales of rows and columns, are
+    computed in the first kernel that takes x; what others need, too, is a result
+    of it. Other elementwise ops are kernels. So are norms, linalg ops that reduce
+    rows, with what quantizes their result. What cannot share one gets a kernel
+    of its own, the same bytes, and a remark with the clause (FusionLegality.h,
+    Producers.h and RowProgram.h in include/blockscale/Analysis):
 
     ```text
     reads x in a kernel of its own (one_read_c3): expected no rng, but got rng

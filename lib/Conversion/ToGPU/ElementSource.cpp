@@ -64,6 +64,16 @@ const ElementSource::Input &ElementSource::getSameSized() const {
   });
 }
 
+bool ElementSource::makes(ArrayRef<Operation *> producers) const {
+  auto isArgument = [](const Input &input) {
+    return isa<BlockArgument>(input.logical);
+  };
+  return ops.size() == producers.size() && llvm::all_of(inputs, isArgument) &&
+         llvm::all_of(producers, [&](Operation *producer) {
+           return llvm::is_contained(ops, cast<linalg::LinalgOp>(producer));
+         });
+}
+
 int64_t ElementSource::getBytes() const {
   int64_t bytes = 0;
   for (const Input &input : inputs)

@@ -62,6 +62,8 @@ public:
   mlir::Type getElementType() const { return element; }
   /// One that has the sizes of x.
   const Input &getSameSized() const;
+  /// Whether exactly `producers` make it, from arguments of their kernel.
+  bool makes(llvm::ArrayRef<mlir::Operation *> producers) const;
   /// Bytes of memory that an element is read from, and ops on it, about.
   int64_t getBytes() const;
   int64_t countOps() const;

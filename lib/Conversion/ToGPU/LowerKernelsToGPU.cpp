@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../ToCPU/Kernels.h"
+#include "ElementSource.h"
 #include "Kernels.h"
 #include "QuantizeLaunch.h"
 #include "RowKernel.h"
@@ -89,17 +90,52 @@ static KernelOps getOps(KernelOp kernel) {
   return ops;
 }
 
-/// Whether what uses the results of elementwise ops can evaluate them.
+/// The value that all of `ops` read, some through a transform of it; null if
+/// they read several.
+static Value getCommonSource(ArrayRef<Operation *> ops) {
+  Value x = getSource(ops.front());
+  return llvm::all_of(ops, [&](Operation *op) { return getSource(op) == x; })
+             ? x
+             : Value();
+}
+
+/// Whether elementwise ops make the x of the others, which can evaluate them,
+/// from what memory holds.
 static LogicalResult verifyProducers(KernelOp kernel, const KernelOps &ops) {
+  auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
   SmallVector<Operation *> users(ops.producers);
   llvm::append_range(users, ops.others);
-  users.push_back(kernel.getBody().front().getTerminator());
+  users.push_back(yield);
   for (Operation *producer : ops.producers)
     if (std::optional<FusionObstacle> obstacle =
             findProducerObstacle(cast<linalg::LinalgOp>(producer), users,
                                  /*isKept=*/true))
       return producer->emitOpError()
              << "does not share its kernel " << *obstacle;
+  if (ops.producers.empty())
+    return success();
+  Value x = ops.others.empty() ? Value() : getCommonSource(ops.others);
+  if (ops.others.empty() && yield.getNumOperands() == 1)
+    x = yield.getOperand(0);
+  bool isMade = x && ElementSource(x).makes(ops.producers);
+  if (!isMade)
+    return ops.producers.front()->emitOpError(
+        "expected elementwise ops of a kernel to make what its other ops read, "
+        "or its result, from inputs of the kernel");
+  return success();
+}
+
+/// Whether what ops read is not made of nothing.
+static LogicalResult verifyOperands(ArrayRef<Operation *> ops) {
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands()) {
+      Operation *definition = operand.getDefiningOp();
+      if (definition && !isa<linalg::LinalgOp, HadamardOp>(definition))
+        return op->emitOpError("expected operands that are inputs of the "
+                               "kernel, or of other ops that compute, on this "
+                               "target, but got one of '")
+               << definition->getName() << "'";
+    }
   return success();
 }
 
@@ -161,7 +197,8 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
   if (isRowProgram(kernel))
     return lowerRowProgram(kernel, site);
   KernelOps ops = getOps(kernel);
-  if (failed(verifyProducers(kernel, ops)))
+  if (failed(verifyOperands(ops.others)) ||
+      failed(verifyProducers(kernel, ops)))
     return failure();
   if (ops.others.empty())
     return failed(site.verify()) ? failure() : lowerElementwise(kernel, site);

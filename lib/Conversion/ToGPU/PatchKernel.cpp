@@ -367,6 +367,10 @@ static Value getX(ArrayRef<QuantizeOp> ops, ArrayRef<AmaxOp> amaxes) {
 static PatchJob createJob(ArrayRef<QuantizeOp> ops, ArrayRef<AmaxOp> amaxes,
                           LaunchSite &site) {
   PatchJob job;
+  Value x = getX(ops, amaxes);
+  auto hadamard = x.getDefiningOp<HadamardOp>();
+  auto source =
+      std::make_shared<const ElementSource>(hadamard ? hadamard.getX() : x);
   for (QuantizeOp op : ops)
     job.specs.emplace_back(op, site.lookup(getGlobal(op)), site.getChip());
   for (AmaxOp amax : amaxes)
@@ -374,19 +378,17 @@ static PatchJob createJob(ArrayRef<QuantizeOp> ops, ArrayRef<AmaxOp> amaxes,
   if (amaxes.empty() && ops.size() == 1) {
     const PatchSpec &only = job.specs.front();
     job.shape = only;
+    job.shape.source = source;
     if (!only.signMask && only.block[0] != 1)
       return job;
   }
-  Value x = getX(ops, amaxes);
   auto isTransformed = [](const auto &of) { return of.signMask.has_value(); };
   job.shape = PatchShape(
       cast<RankedTensorType>(x.getType()),
       llvm::any_of(job.amaxes,
                    [](const PatchAmax &amax) { return amax.perMatrix; }),
       llvm::any_of(job.amaxes, isTransformed));
-  if (auto hadamard = x.getDefiningOp<HadamardOp>())
-    x = hadamard.getX();
-  job.shape.source = std::make_shared<const ElementSource>(x);
+  job.shape.source = source;
   PatchSpec::shareShape(job.specs, job.shape);
   return job;
 }

@@ -30,12 +30,8 @@ PatchSpec::PatchSpec(QuantizeOp op, Value global, const target::Chip &chip) {
   recipe = getNumerics(op.getEffectiveRecipe());
   format = getElementFormat(
       cast<RankedTensorType>(op.getData().getType()).getElementType());
-  Value computed = op.getX();
-  if (auto hadamard = computed.getDefiningOp<HadamardOp>()) {
+  if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
     signMask = hadamard.getSignMask();
-    computed = hadamard.getX();
-  }
-  source = std::make_shared<const ElementSource>(computed);
   inputType = x.getElementType();
   columns = x.getShape().back();
   block = {op.getBlock()[0], op.getBlock()[1]};

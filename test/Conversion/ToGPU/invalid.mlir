@@ -339,3 +339,71 @@ func.func @strided_block_amax(%x: memref<?x32xbf16>, %a: memref<?x2xf32, strided
   }
   return
 }
+
+// -----
+
+// Elementwise ops make what the other ops read.
+#id = affine_map<(i, j) -> (i, j)>
+func.func @other_producer(%x: memref<64x32xbf16>, %y: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x32xbf16>) outs(%y, %q, %s : memref<64x32xbf16>, memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x32xbf16>, %ly: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>):
+    %e = tensor.empty() : tensor<64x32xbf16>
+    // expected-error @below {{'linalg.generic' op expected elementwise ops of a kernel to make what its other ops read, or its result, from inputs of the kernel}}
+    %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%lx : tensor<64x32xbf16>) outs(%e : tensor<64x32xbf16>) {
+    ^bb0(%p: bf16, %o: bf16):
+      linalg.yield %p : bf16
+    } -> tensor<64x32xbf16>
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    blockscale.yield %2, %0, %1 : tensor<64x32xbf16>, tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+func.func @of_transform(%x: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x32xbf16>) outs(%q, %s : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>):
+    %e = tensor.empty() : tensor<64x32xbf16>
+    %h = blockscale.hadamard %lx dim 0 : tensor<64x32xbf16>
+    // expected-error @below {{'linalg.generic' op expected elementwise ops of a kernel to make what its other ops read, or its result, from inputs of the kernel}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%h : tensor<64x32xbf16>) outs(%e : tensor<64x32xbf16>) {
+    ^bb0(%p: bf16, %o: bf16):
+      linalg.yield %p : bf16
+    } -> tensor<64x32xbf16>
+    %0, %1 = blockscale.quantize %2 block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+func.func @not_evaluable(%x: memref<64x32xf32>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<64x32xf32>) outs(%q, %s : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x32xf32>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>):
+    %e = tensor.empty() : tensor<64x32xf32>
+    // expected-error @below {{'linalg.generic' op does not share its kernel (producer_c4): expected arithmetic on f32 and integers}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%lx : tensor<64x32xf32>) outs(%e : tensor<64x32xf32>) {
+    ^bb0(%p: f32, %o: f32):
+      %5 = math.cos %p : f32
+      linalg.yield %5 : f32
+    } -> tensor<64x32xf32>
+    %0, %1 = blockscale.quantize %2 block [1, 32] : tensor<64x32xf32> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+  }
+  return
+}
+
+// -----
+
+func.func @of_nothing(%q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>) {
+  blockscale.kernel outs(%q, %s : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>) {
+  ^bb0(%lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>):
+    %e = tensor.empty() : tensor<64x32xbf16>
+    // expected-error @below {{expected operands that are inputs of the kernel, or of other ops that compute, on this target, but got one of 'tensor.empty'}}
+    %0, %1 = blockscale.quantize %e block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+  }
+  return
+}

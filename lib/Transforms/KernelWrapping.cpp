@@ -1,0 +1,139 @@
+//===- KernelWrapping.cpp - Ops as the body of a kernel -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelWrapping.h"
+#include "blockscale/Analysis/Producers.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+Value createEmptyTensor(OpBuilder &builder, OpResult result,
+                        ArrayRef<OpFoldResult> sizes) {
+  auto type = cast<RankedTensorType>(result.getType());
+  SmallVector<Value> dynamic;
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (type.isDynamicDim(dim))
+      dynamic.push_back(
+          getValueOrCreateConstantIndexOp(builder, result.getLoc(), size));
+  return tensor::EmptyOp::create(builder, result.getLoc(), type.getShape(),
+                                 type.getElementType(), dynamic,
+                                 type.getEncoding());
+}
+
+/// Whether ops of `ops` need `value`, and others its sizes at most.
+static bool isInternal(Value value, ArrayRef<Operation *> ops) {
+  auto isInOps = [&](Operation *user) { return llvm::is_contained(ops, user); };
+  return llvm::any_of(value.getUsers(), isInOps) &&
+         llvm::all_of(value.getUsers(), [&](Operation *user) {
+           return isInOps(user) || isa<tensor::DimOp>(user);
+         });
+}
+
+SmallVector<Value> getInputs(Operation *op) {
+  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
+    return producer.getDpsInputs();
+  return SmallVector<Value>(op->getOperands());
+}
+
+/// Whether all elements of `value` are one constant.
+static bool isUniform(Value value) {
+  Attribute constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return false;
+  auto elements = dyn_cast<ElementsAttr>(constant);
+  return !elements || elements.isSplat();
+}
+
+/// A copy of `op` in the body of a kernel. Elementwise ops take constants and a
+/// destination there along.
+static void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+  auto producer = dyn_cast<linalg::LinalgOp>(op);
+  if (!producer) {
+    builder.clone(*op, mapping);
+    return;
+  }
+  llvm::SetVector<Value> constants;
+  getUsedValuesDefinedAbove(op->getRegions(), constants);
+  for (Value input : producer.getDpsInputs())
+    if (isUniform(input))
+      constants.insert(input);
+  for (Value constant : constants)
+    if (!mapping.contains(constant))
+      builder.clone(*constant.getDefiningOp(), mapping);
+  Location loc = op->getLoc();
+  Value like = mapping.lookup(getSameSizedInput(producer));
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  Value init = tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, like),
+      type.getElementType());
+  Operation *clone = builder.clone(*op, mapping);
+  cast<linalg::LinalgOp>(clone).setDpsInitOperand(0, init);
+}
+
+Value getSameSizedSource(Operation *op) {
+  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
+    return getSameSizedInput(producer);
+  auto hadamard = dyn_cast<HadamardOp>(op);
+  return hadamard ? hadamard.getX() : Value();
+}
+
+LogicalResult wrapInKernel(OpBuilder &builder, ArrayRef<Operation *> ops) {
+  Location loc = ops.front()->getLoc();
+  llvm::SmallSetVector<Value, 4> inputs;
+  SmallVector<Value> results, outputs;
+  for (Operation *op : ops) {
+    bool takesConstants = isa<linalg::LinalgOp>(op);
+    for (Value operand : getInputs(op))
+      if (!llvm::is_contained(ops, operand.getDefiningOp()) &&
+          !(takesConstants && isUniform(operand)))
+        inputs.insert(operand);
+    ReifiedRankedShapedTypeDims shapes;
+    if (failed(reifyResultShapes(builder, op, shapes)))
+      return op->emitOpError("expected result sizes that can be computed from "
+                             "the operands");
+    for (auto [result, sizes] : llvm::zip_equal(op->getResults(), shapes)) {
+      if (isInternal(result, ops))
+        continue;
+      results.push_back(result);
+      outputs.push_back(createEmptyTensor(builder, result, sizes));
+    }
+  }
+  // The kernel comes after the sizes of its outputs.
+  for (Operation *op : llvm::reverse(ops))
+    if (Value source = getSameSizedSource(op))
+      for (Operation *user :
+           llvm::make_early_inc_range(op->getResult(0).getUsers()))
+        if (isa<tensor::DimOp>(user))
+          user->setOperand(0, source);
+  auto kernel = KernelOp::create(builder, loc, ValueRange(results).getTypes(),
+                                 inputs.getArrayRef(), outputs);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(&kernel.getBody());
+  IRMapping mapping;
+  for (Value input : inputs)
+    mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
+  for (Value output : outputs)
+    body->addArgument(output.getType(), loc);
+  for (Operation *op : ops)
+    cloneInto(builder, op, mapping);
+  YieldOp::create(builder, loc, llvm::map_to_vector(results, [&](Value result) {
+                    return mapping.lookup(result);
+                  }));
+  for (auto [result, ofKernel] : llvm::zip_equal(results, kernel.getResults()))
+    result.replaceAllUsesWith(ofKernel);
+  for (Operation *op : llvm::reverse(ops))
+    op->erase();
+  return success();
+}
+
+} // namespace blockscale

@@ -1,0 +1,46 @@
+//===- KernelWrapping.h - Ops as the body of a kernel -----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_TRANSFORMS_KERNELWRAPPING_H
+#define BLOCKSCALE_LIB_TRANSFORMS_KERNELWRAPPING_H
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Builders.h"
+
+namespace blockscale {
+
+/// An uninitialized tensor of the type of `result` and of sizes `sizes`.
+mlir::Value createEmptyTensor(mlir::OpBuilder &builder, mlir::OpResult result,
+                              llvm::ArrayRef<mlir::OpFoldResult> sizes);
+
+/// What a kernel that computes `op` reads. What destinations held is not read.
+llvm::SmallVector<mlir::Value> getInputs(mlir::Operation *op);
+
+/// The tensor that has the sizes of the only result of `op`, which no memory
+/// holds.
+mlir::Value getSameSizedSource(mlir::Operation *op);
+
+/// Wraps ops, which are in an order in which they can be computed:
+///
+///   %q, %s = blockscale.quantize %x ...
+///   %h = blockscale.hadamard %x ...
+///   %p, %t = blockscale.quantize %h ...
+/// becomes
+///   %q, %s, %p, %t = blockscale.kernel ins(%x) outs(%e0, %e1, %e2, %e3) {
+///   ^bb0(%lx, %l0, %l1, %l2, %l3):
+///     %0, %1 = blockscale.quantize %lx ...
+///     %2 = blockscale.hadamard %lx ...
+///     %3, %4 = blockscale.quantize %2 ...
+///     blockscale.yield %0, %1, %3, %4
+///   }
+/// where the builder stands.
+llvm::LogicalResult wrapInKernel(mlir::OpBuilder &builder,
+                                 llvm::ArrayRef<mlir::Operation *> ops);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_TRANSFORMS_KERNELWRAPPING_H
