@@ -141,6 +141,7 @@ Status EmulatorDevice::launch(const runtime::DeviceLaunch &launch) {
   if (!report.empty())
     return Status::failure("the emulator has findings about kernel '" +
                            *launch.kernel + "'");
+  profiles.push_back({*launch.kernel, std::move(*profile)});
   return Status::success();
 }
 

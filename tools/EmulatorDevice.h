@@ -27,6 +27,12 @@ runtime::Result<emulator::TensorMap>
 makeTensorMap(const runtime::PlanTensorMap &plan,
               const runtime::ResolvedTensorMap &map, uint64_t address);
 
+/// What a launch of a kernel counted.
+struct LaunchProfile {
+  std::string kernel;
+  emulator::Profile profile;
+};
+
 /// Runs the kernels of one PTX module. A launch that the emulator has findings
 /// about fails; they are in the report.
 class EmulatorDevice : public runtime::LaunchDevice {
@@ -38,6 +44,8 @@ public:
   llvm::Error load(llvm::StringRef ptx);
 
   const emulator::Report &getReport() const { return report; }
+  /// Of the launches that were done, in their order.
+  llvm::ArrayRef<LaunchProfile> getProfiles() const { return profiles; }
 
   runtime::Result<uint64_t> allocate(const std::string &name, uint64_t bytes,
                                      uint64_t alignment) override;
@@ -57,6 +65,7 @@ private:
   emulator::Device device;
   std::unique_ptr<emulator::Program> program;
   emulator::Report report;
+  std::vector<LaunchProfile> profiles;
 };
 
 } // namespace blockscale

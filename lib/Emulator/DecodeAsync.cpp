@@ -92,6 +92,13 @@ void countBytes(const Issuer &issuer, StateSpace from, StateSpace to,
   Profile &profile = issuer.getCluster().getProfile();
   profile.bytesRead[unsigned(from)] += bytes;
   profile.bytesWritten[unsigned(to)] += bytes;
+  if (!issuer.getCluster().getContext().options.profile)
+    return;
+  uint64_t sectors = llvm::divideCeil(bytes, kSectorBytes);
+  if (from == StateSpace::Global)
+    profile.sectorsRead += sectors;
+  if (to == StateSpace::Global)
+    profile.sectorsWritten += sectors;
 }
 
 llvm::Error decodeAsync(Decoder &decoder, Op &op) {

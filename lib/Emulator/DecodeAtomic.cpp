@@ -117,6 +117,8 @@ static Step runAtomic(Warp &warp, const Op &op, LaneMask active) {
     }
     done |= LaneMask(1) << lane;
   }
+  for (auto count : {&Profile::sectorsRead, &Profile::sectorsWritten})
+    warp.noteSectors(addresses, known, data.space, size, count);
   for (const Result &result : op.results)
     warp.define(result, active, done);
   warp.noteSynchronised(done);

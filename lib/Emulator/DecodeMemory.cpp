@@ -92,6 +92,8 @@ static Step runLoad(Warp &warp, const Op &op, LaneMask active) {
     setValues(warp, op, data, lane, bytes.data());
   }
   warp.noteBanks(addresses, known, data.space, data.getBytes());
+  warp.noteSectors(addresses, known, data.space, data.getBytes(),
+                   &Profile::sectorsRead);
   for (const Result &result : op.results)
     warp.define(result, active, loaded);
   if (!data.isPolling)
@@ -151,6 +153,8 @@ static Step runStore(Warp &warp, const Op &op, LaneMask active) {
       warp.forget(op, lane, where, data.getBytes());
   }
   warp.noteBanks(addresses, known, data.space, data.getBytes());
+  warp.noteSectors(addresses, known, data.space, data.getBytes(),
+                   &Profile::sectorsWritten);
   return Step::Next;
 }
 

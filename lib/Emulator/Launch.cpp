@@ -38,6 +38,8 @@ void Profile::add(const Profile &other) {
     bytesRead[i] += other.bytesRead[i];
     bytesWritten[i] += other.bytesWritten[i];
   }
+  sectorsRead += other.sectorsRead;
+  sectorsWritten += other.sectorsWritten;
   bankConflicts += other.bankConflicts;
   mmas += other.mmas;
 }

@@ -333,6 +333,26 @@ void Warp::noteBanks(const LaneValues &addresses, LaneMask active,
   cluster.getProfile().bankConflicts += turns - least;
 }
 
+void Warp::noteSectors(const LaneValues &addresses, LaneMask active,
+                       std::optional<StateSpace> space, uint64_t size,
+                       uint64_t Profile::*count) {
+  if (!getCluster().getContext().options.profile)
+    return;
+  llvm::SmallVector<uint64_t, 2 * kWarpSize> sectors;
+  for (unsigned lane : lanesOf(active)) {
+    SpaceAddress where = space ? SpaceAddress{*space, addresses[lane]}
+                               : resolveGeneric(addresses[lane]);
+    if (where.space != StateSpace::Global)
+      continue;
+    for (uint64_t sector = where.address / kSectorBytes;
+         sector <= (where.address + size - 1) / kSectorBytes; ++sector)
+      sectors.push_back(sector);
+  }
+  llvm::sort(sectors);
+  getCluster().getProfile().*count +=
+      std::unique(sectors.begin(), sectors.end()) - sectors.begin();
+}
+
 Agent Warp::getAgent(unsigned lane) const {
   return makeAgent(cta.getRank(), getThread(lane));
 }

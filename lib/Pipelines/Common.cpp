@@ -36,8 +36,8 @@ static void buildBufferize(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-std::vector<Stage> getCommonStages(int64_t maxConstantElements,
-                                   StringRef chip) {
+std::vector<Stage> getCommonStages(int64_t maxConstantElements, StringRef chip,
+                                   bool fuse) {
   return {
       {"verify-layout",
        [](OpPassManager &pm) { pm.addPass(createVerifyLayout()); }},
@@ -50,8 +50,8 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
          pm.addPass(createCSEPass());
        }},
       {"form-kernels",
-       [chip = chip.str()](OpPassManager &pm) {
-         pm.addNestedPass<func::FuncOp>(createFormKernels({chip}));
+       [chip = chip.str(), fuse](OpPassManager &pm) {
+         pm.addNestedPass<func::FuncOp>(createFormKernels({chip, fuse}));
        }},
       {"materialize-storage",
        [](OpPassManager &pm) {

@@ -71,7 +71,7 @@ static void buildToLLVM(OpPassManager &pm, bool hostRuntime) {
 
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options) {
   std::vector<Stage> stages =
-      getCommonStages(options.maxConstantElements, /*chip=*/"");
+      getCommonStages(options.maxConstantElements, /*chip=*/"", /*fuse=*/false);
   bool hostRuntime = options.hostRuntime;
   stages.push_back({"lower-kernels", buildLowerKernels});
   stages.push_back({"llvm", [hostRuntime](OpPassManager &pm) {

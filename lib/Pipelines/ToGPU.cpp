@@ -16,7 +16,7 @@ namespace blockscale {
 
 std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
   std::vector<Stage> stages =
-      getCommonStages(options.maxConstantElements, options.chip);
+      getCommonStages(options.maxConstantElements, options.chip, options.fuse);
   LowerKernelsToGPUOptions lower;
   lower.chip = options.chip;
   stages.push_back({"lower-kernels", [lower](OpPassManager &pm) {

@@ -13,19 +13,22 @@ namespace blockscale {
 std::vector<Stage> getToSM100Stages(const ToSM100Options &options) {
   ToGPUOptions portable;
   portable.chip = options.chip;
+  portable.fuse = options.fuse;
   portable.maxConstantElements = options.maxConstantElements;
   return getToGPUStages(portable);
 }
 
-std::vector<Stage> getStagesOfChip(llvm::StringRef chip) {
+std::vector<Stage> getStagesOfChip(llvm::StringRef chip, bool fuse) {
   const target::Chip *found = target::findChip(chip);
   if (found && found->hasBlockScaledMma()) {
     ToSM100Options options;
     options.chip = chip.str();
+    options.fuse = fuse;
     return getToSM100Stages(options);
   }
   ToGPUOptions options;
   options.chip = chip.str();
+  options.fuse = fuse;
   return getToGPUStages(options);
 }
 

@@ -155,8 +155,8 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
             << ", but got '" << chip << "'";
         return signalPassFailure();
       }
-      formRowPrograms(getOperation());
-      if (failed(wrapSiblings(builder, *found)) ||
+      formRowPrograms(getOperation(), fuse);
+      if ((fuse && failed(wrapSiblings(builder, *found))) ||
           failed(wrapElementwise(builder)))
         return signalPassFailure();
     }

@@ -316,7 +316,7 @@ static bool formAt(linalg::LinalgOp op) {
   return program.reducesRows() && program.wrap();
 }
 
-void formRowPrograms(FunctionOpInterface function) {
+void formRowPrograms(FunctionOpInterface function, bool takesQuantizes) {
   SmallVector<QuantizeOp> quantizes;
   SmallVector<Operation *> fills;
   SmallVector<Block *> blocks;
@@ -333,7 +333,8 @@ void formRowPrograms(FunctionOpInterface function) {
           blocks.push_back(&block);
     return WalkResult::advance();
   });
-  llvm::for_each(quantizes, formWith);
+  if (takesQuantizes)
+    llvm::for_each(quantizes, formWith);
   for (Block *block : blocks) {
     // From the end, so that a program has all that leads to it. What it takes
     // lies before it.

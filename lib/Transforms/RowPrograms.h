@@ -13,7 +13,7 @@
 namespace blockscale {
 
 /// Wraps linalg ops that reduce rows, those of their elements and rows around
-/// them and, where it can be, what quantizes the result:
+/// them and, where it can be and `takesQuantizes`, what quantizes the result:
 ///
 ///   %f = linalg.fill ins(%zero) outs(%e)
 ///   %sum = linalg.generic {.. reduction} ins(%x) outs(%f) {..}
@@ -26,7 +26,7 @@ namespace blockscale {
 ///   }
 ///
 /// What others use of it is a result, too.
-void formRowPrograms(mlir::FunctionOpInterface function);
+void formRowPrograms(mlir::FunctionOpInterface function, bool takesQuantizes);
 
 } // namespace blockscale
 

@@ -8,7 +8,7 @@
 #rows = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
 #columns = #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>
 
-// A quantizer that stores its scales in the layout which the swizzle makes.
+// A quantizer that stores its scales in the layout which the swizzle makes (C8: any can).
 func.func @nvfp4.swizzle(%x: tensor<2x200x80xf32>)
     -> (tensor<2x200x80xf4E2M1FN>, tensor<2x200x5xf8E4M3FN, #swizzled>) {
   %q, %s = blockscale.quantize %x block [1, 16]
@@ -88,7 +88,7 @@ func.func @swizzled_pair(%s: tensor<256x8xf8E8M0FNU, #swizzled>) -> tensor<256x8
   return %1 : tensor<256x8xf8E8M0FNU, #swizzled>
 }
 
-// To its own type.
+// To its own type: nothing to do (C9).
 func.func @no_swizzle(%s: tensor<2x40x5xf8E4M3FN>) -> tensor<2x40x5xf8E4M3FN> {
   %0 = blockscale.swizzle %s : tensor<2x40x5xf8E4M3FN> -> tensor<2x40x5xf8E4M3FN>
   return %0 : tensor<2x40x5xf8E4M3FN>

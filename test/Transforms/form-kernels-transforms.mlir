@@ -87,42 +87,6 @@ func.func @rht_c2_rows(%x: tensor<48x128xbf16>) -> tensor<128x48xf4E2M1FN> {
 
 // -----
 
-// The other shapes of C13 that decide: not (128, 144) and the real (8192, 11328), but
-// (128, 256).
-// CHECK-LABEL: func.func @rht_c2_128x144
-// CHECK-COUNT-2: blockscale.kernel
-// SM80-LABEL: func.func @rht_c2_128x144
-func.func @rht_c2_128x144(%x: tensor<128x144xbf16>) -> tensor<144x128xf4E2M1FN> {
-  // expected-remark @below {{(rht_c2): expected rows and columns of x to be multiples of 64 and 128, but got tensor<128x144xbf16>}}
-  %h = blockscale.hadamard %x dim 0 : tensor<128x144xbf16>
-  %q, %s = blockscale.quantize %h block [16, 1] transposed : tensor<128x144xbf16> -> tensor<144x128xf4E2M1FN>, tensor<144x8xf8E4M3FN>
-  return %q : tensor<144x128xf4E2M1FN>
-}
-
-// -----
-
-// CHECK-LABEL: func.func @rht_c2_8192x11328
-// CHECK-COUNT-2: blockscale.kernel
-func.func @rht_c2_8192x11328(%x: tensor<8192x11328xbf16>) -> tensor<11328x8192xf4E2M1FN> {
-  // expected-remark @below {{(rht_c2): expected rows and columns of x to be multiples of 64 and 128, but got tensor<8192x11328xbf16>}}
-  %h = blockscale.hadamard %x dim 0 : tensor<8192x11328xbf16>
-  %q, %s = blockscale.quantize %h block [16, 1] transposed : tensor<8192x11328xbf16> -> tensor<11328x8192xf4E2M1FN>, tensor<11328x512xf8E4M3FN>
-  return %q : tensor<11328x8192xf4E2M1FN>
-}
-
-// -----
-
-// CHECK-LABEL: func.func @rht_c2_128x256
-// CHECK: blockscale.kernel
-// CHECK-NOT: blockscale.kernel
-func.func @rht_c2_128x256(%x: tensor<128x256xbf16>) -> tensor<256x128xf4E2M1FN> {
-  %h = blockscale.hadamard %x dim 0 : tensor<128x256xbf16>
-  %q, %s = blockscale.quantize %h block [16, 1] transposed : tensor<128x256xbf16> -> tensor<256x128xf4E2M1FN>, tensor<256x8xf8E4M3FN>
-  return %q : tensor<256x128xf4E2M1FN>
-}
-
-// -----
-
 // Rows are all dimensions but the last: 4 times 16 of them are enough.
 // CHECK-LABEL: func.func @rht_c2_flattened
 // CHECK: blockscale.kernel

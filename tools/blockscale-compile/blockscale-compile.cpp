@@ -79,6 +79,9 @@ static cl::opt<bool>
                        "standard error (with --emit=cubin)"),
               cl::cat(category));
 static cl::opt<bool>
+    fuse("fuse", cl::desc("Let kernels have several ops (GPU; default 1)"),
+         cl::init(true), cl::cat(category));
+static cl::opt<bool>
     remarks("remarks",
             cl::desc("Say on standard error why kernels are launched as they "
                      "are (GPU)"),
@@ -206,8 +209,8 @@ static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
       return found.takeError();
     ptxas = *found;
   }
-  if (llvm::Error error =
-          compile::runStages(module, getStagesOfChip(getTarget()), dumpStages))
+  if (llvm::Error error = compile::runStages(
+          module, getStagesOfChip(getTarget(), fuse), dumpStages))
     return error;
   if (emit == Emit::MLIR)
     return printModule(module);
@@ -231,7 +234,7 @@ static llvm::Expected<std::string> compileBundle(ModuleOp module) {
   for (const std::string &chip : targetNames) {
     OwningOpRef<ModuleOp> copy = module.clone();
     if (llvm::Error error =
-            compile::runStages(*copy, getStagesOfChip(chip), dumpStages))
+            compile::runStages(*copy, getStagesOfChip(chip, fuse), dumpStages))
       return std::move(error);
     if (llvm::Error error = addTarget(content, *copy, chip))
       return std::move(error);

@@ -53,6 +53,9 @@ void printProfile(const Program &program, const Profile &profile,
       os << "bytes of ." << getName(static_cast<StateSpace>(i)) << ": " << read
          << " read, " << written << " written\n";
   }
+  if (profile.sectorsRead || profile.sectorsWritten)
+    os << "sectors of .global: " << profile.sectorsRead << " read, "
+       << profile.sectorsWritten << " written\n";
   os << "shared bank conflicts: " << profile.bankConflicts << "\n"
      << "tensor core instructions: " << profile.mmas << "\n";
   Counts counts;

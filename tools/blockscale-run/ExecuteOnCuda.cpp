@@ -38,8 +38,9 @@ chooseTarget(const runtime::CudaContext &context) {
 }
 
 static runtime::Result<std::shared_ptr<const runtime::Bundle>>
-compile(ModuleOp module, const std::string &entry, const std::string &chip) {
-  Status lowered = lowerEntry(module, entry, getStagesOfChip(chip), chip);
+compile(ModuleOp module, const std::string &entry, const std::string &chip,
+        bool fuse) {
+  Status lowered = lowerEntry(module, entry, getStagesOfChip(chip, fuse), chip);
   if (!lowered.ok())
     return lowered;
   runtime::BundleContent content;
@@ -51,7 +52,7 @@ compile(ModuleOp module, const std::string &entry, const std::string &chip) {
 runtime::Result<std::vector<NpyArray>>
 executeOnCuda(ModuleOp module, const Signature &signature,
               const std::vector<NpyArray> &arguments, const std::string &chip,
-              int gpu, int repeat, double &seconds) {
+              bool fuse, int gpu, int repeat, double &seconds) {
   // Before the work: that there is no GPU is told at once.
   runtime::Result<std::shared_ptr<const runtime::CudaContext>> context =
       runtime::CudaContext::open(gpu);
@@ -63,7 +64,7 @@ executeOnCuda(ModuleOp module, const Signature &signature,
   if (!target.ok())
     return target.status();
   runtime::Result<std::shared_ptr<const runtime::Bundle>> bundle =
-      compile(module, signature.name, *target);
+      compile(module, signature.name, *target, fuse);
   if (!bundle.ok())
     return bundle.status();
   runtime::Result<std::shared_ptr<const runtime::CudaModule>> loaded =

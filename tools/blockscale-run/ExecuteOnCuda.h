@@ -19,7 +19,8 @@ namespace blockscale::run {
 runtime::Result<std::vector<runtime::NpyArray>>
 executeOnCuda(mlir::ModuleOp module, const Signature &signature,
               const std::vector<runtime::NpyArray> &arguments,
-              const std::string &chip, int gpu, int repeat, double &seconds);
+              const std::string &chip, bool fuse, int gpu, int repeat,
+              double &seconds);
 
 } // namespace blockscale::run
 

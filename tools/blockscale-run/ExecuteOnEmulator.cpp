@@ -32,9 +32,10 @@ struct Program {
 };
 } // namespace
 
-static runtime::Result<Program>
-compile(ModuleOp module, const std::string &entry, const std::string &chip) {
-  Status lowered = lowerEntry(module, entry, getStagesOfChip(chip), chip);
+static runtime::Result<Program> compile(ModuleOp module,
+                                        const std::string &entry,
+                                        const std::string &chip, bool fuse) {
+  Status lowered = lowerEntry(module, entry, getStagesOfChip(chip, fuse), chip);
   if (!lowered.ok())
     return lowered;
   Program program;
@@ -103,12 +104,23 @@ execute(const Program &program, const std::string &entry,
   return download(*resolved, *addresses, device);
 }
 
+/// A line for each launch.
+static void printProfiles(const EmulatorDevice &device, raw_ostream &os) {
+  constexpr auto global = static_cast<size_t>(emulator::StateSpace::Global);
+  for (const auto &[kernel, profile] : device.getProfiles())
+    os << kernel << ": " << profile.bytesRead[global]
+       << " bytes of .global read in " << profile.sectorsRead << " sectors, "
+       << profile.bytesWritten[global] << " written in "
+       << profile.sectorsWritten << " sectors\n";
+}
+
 runtime::Result<std::vector<NpyArray>>
 executeOnEmulator(ModuleOp module, const Signature &signature,
                   const std::vector<NpyArray> &arguments,
-                  const std::string &chip, const emulator::RunOptions &options,
-                  double &seconds) {
-  runtime::Result<Program> program = compile(module, signature.name, chip);
+                  const std::string &chip, bool fuse,
+                  const emulator::RunOptions &options, double &seconds) {
+  runtime::Result<Program> program =
+      compile(module, signature.name, chip, fuse);
   if (!program.ok())
     return program.status();
   std::vector<runtime::PlanArgument> planned;
@@ -118,6 +130,8 @@ executeOnEmulator(ModuleOp module, const Signature &signature,
   runtime::Result<std::vector<NpyArray>> results =
       execute(*program, signature.name, planned, device, seconds);
   device.getReport().print(llvm::errs());
+  if (options.profile)
+    printProfiles(device, llvm::outs());
   return results;
 }
 

@@ -16,12 +16,13 @@ namespace blockscale::run {
 /// Lowers `module` for `chip`, runs the entry's launch plan in the emulator and
 /// returns its results. `seconds` receives the time of the kernels. Diagnostics
 /// of the lowering go to the context, findings of the emulator to standard
-/// error; the status names what else failed.
+/// error, and of each launch what global memory moved to standard output if
+/// `options` ask for a profile; the status names what else failed.
 runtime::Result<std::vector<runtime::NpyArray>>
 executeOnEmulator(mlir::ModuleOp module, const Signature &signature,
                   const std::vector<runtime::NpyArray> &arguments,
-                  const std::string &chip, const emulator::RunOptions &options,
-                  double &seconds);
+                  const std::string &chip, bool fuse,
+                  const emulator::RunOptions &options, double &seconds);
 
 } // namespace blockscale::run
 

@@ -46,6 +46,9 @@ static cl::opt<std::string>
                       "sm_103a or sm_110a (default: sm_100a with "
                       "--on=emulator, what suits the GPU with --on=cuda)"),
              cl::value_desc("name"), cl::init("sm_100a"), cl::cat(category));
+static cl::opt<bool>
+    fuse("fuse", cl::desc("Let kernels of a GPU have several ops (default 1)"),
+         cl::init(true), cl::cat(category));
 static cl::opt<int> gpu("device", cl::desc("GPU of --on=cuda (default 0)"),
                         cl::value_desc("n"), cl::init(0), cl::cat(category));
 static cl::opt<emulator::Schedule> schedule(
@@ -58,6 +61,11 @@ static cl::opt<emulator::Schedule> schedule(
 static cl::opt<uint64_t>
     seed("seed", cl::desc("Of the emulator's adversarial schedule"),
          cl::value_desc("n"), cl::init(0), cl::cat(category));
+static cl::opt<bool>
+    profile("profile",
+            cl::desc("Print what each launch of the emulator read and wrote in "
+                     "global memory"),
+            cl::cat(category));
 static cl::opt<std::string>
     entry("entry", cl::desc("Function to call (default: the only public one)"),
           cl::value_desc("name"), cl::cat(category));
@@ -139,7 +147,9 @@ static Status checkOptions() {
   bool onGpu = device == Device::Cuda;
   const std::tuple<const cl::Option *, bool, const char *> options[] = {
       {&chipName, onEmulator || onGpu, "--on=emulator or --on=cuda"},
+      {&fuse, onEmulator || onGpu, "--on=emulator or --on=cuda"},
       {&schedule, onEmulator, "--on=emulator"},
+      {&profile, onEmulator, "--on=emulator"},
       {&seed, onEmulator, "--on=emulator"},
       {&gpu, onGpu, "--on=cuda"},
       {&repeat, !onEmulator, "--on=cpu or --on=cuda"}};
@@ -164,13 +174,14 @@ static Result<std::vector<NpyArray>> execute(ModuleOp module,
     return run::executeOnCuda(module, signature, arguments,
                               chipName.getNumOccurrences() ? chipName.getValue()
                                                            : "",
-                              gpu, repeat, seconds);
+                              fuse, gpu, repeat, seconds);
   emulator::RunOptions options;
   options.schedule = schedule;
   options.seed = seed;
   options.jobs = threads;
-  return run::executeOnEmulator(module, signature, arguments, chipName, options,
-                                seconds);
+  options.profile = profile;
+  return run::executeOnEmulator(module, signature, arguments, chipName, fuse,
+                                options, seconds);
 }
 
 static Status runModule(ModuleOp module) {

@@ -47,6 +47,60 @@ TEST_F(LaunchTest, EveryThreadOfEveryCtaRuns) {
   }
 }
 
+/// Words of threads `stride` bytes apart, from byte `first` on.
+static constexpr const char *kStrided = R"(
+  .entry strided(.param .u64 out, .param .u32 stride, .param .u32 first)
+  {
+    .reg .b32 %t, %s, %f;
+    .reg .b64 %o, %p;
+    ld.param.u64 %p, [out];
+    ld.param.u32 %s, [stride];
+    ld.param.u32 %f, [first];
+    mov.u32 %t, %tid.x;
+    mad.lo.u32 %s, %t, %s, %f;
+    cvt.u64.u32 %o, %s;
+    add.u64 %o, %o, %p;
+    st.global.b32 [%o], %t;
+    ld.global.b32 %t, [%o];
+    ld.global.b32 %t, [%o];
+    atom.global.max.u32 %t, [%o], 7;
+    ret;
+  }
+)";
+
+TEST_F(LaunchTest, SectorsOfAWarpCountOnce) {
+  ASSERT_EQ(load(kStrided), "");
+  shape.block = {40, 1, 1};
+  struct {
+    uint32_t stride, first;
+    uint64_t sectors;
+  } cases[] = {
+      // Two warps: 32 words, 8 words.
+      {4, 0, 4 + 1},
+      // The first warp begins and ends within sectors.
+      {4, 16, 5 + 2},
+      // A sector for each thread, and one for each two.
+      {32, 0, 32 + 8},
+      {16, 0, 16 + 4},
+      // One word of all threads.
+      {0, 0, 1 + 1},
+  };
+  for (const auto &[stride, first, sectors] : cases) {
+    for (bool isCounted : {true, false}) {
+      options.profile = isCounted;
+      device.global = makeGlobalMemory();
+      uint64_t out = addEmpty("out", 40 * 32 + 32);
+      ASSERT_EQ(run("strided", out, stride, first), "");
+      EXPECT_EQ(getFindings(), "");
+      // An atomic reads and writes.
+      EXPECT_EQ(profile.sectorsRead, isCounted ? 3 * sectors : 0);
+      EXPECT_EQ(profile.sectorsWritten, isCounted ? 2 * sectors : 0);
+      auto global = static_cast<size_t>(StateSpace::Global);
+      EXPECT_EQ(profile.bytesRead[global], 3 * 40 * 4u);
+    }
+  }
+}
+
 TEST_F(LaunchTest, ErrorsListWhatIsThere) {
   ASSERT_EQ(load(kIdentity), "");
   EXPECT_EQ(run("identitie", uint64_t(0)),

@@ -49,6 +49,9 @@ struct LaunchRequest {
   std::vector<std::vector<uint8_t>> arguments;
 };
 
+/// What global memory moves at least.
+inline constexpr uint64_t kSectorBytes = 32;
+
 /// What a run counted.
 struct Profile {
   /// Thread instructions in all, and by the op's index in the program.
@@ -58,6 +61,11 @@ struct Profile {
   /// Bytes that threads and asynchronous copies read and wrote, by StateSpace.
   std::array<uint64_t, 5> bytesRead = {};
   std::array<uint64_t, 5> bytesWritten = {};
+  /// Pieces of 32 aligned bytes of global memory: of each instruction of a warp
+  /// those that its lanes touch, each once; of an asynchronous copy a piece for
+  /// every 32 bytes. Counted for a profile only.
+  uint64_t sectorsRead = 0;
+  uint64_t sectorsWritten = 0;
   /// Extra turns that shared accesses of a warp took.
   uint64_t bankConflicts = 0;
   /// Tensor core instructions.

@@ -27,6 +27,8 @@
 
 namespace blockscale::emulator {
 
+struct Profile;
+
 class Cta;
 class Cluster;
 struct ProgramFunction;
@@ -195,6 +197,11 @@ public:
   /// of shared memory, for the profile.
   void noteBanks(const LaneValues &addresses, LaneMask active,
                  std::optional<StateSpace> space, uint64_t size);
+  /// Adds the sectors of global memory that an access of `size` bytes a lane
+  /// touches to a count of the profile.
+  void noteSectors(const LaneValues &addresses, LaneMask active,
+                   std::optional<StateSpace> space, uint64_t size,
+                   uint64_t Profile::*count);
 
   void report(const Op &op, std::optional<unsigned> lane,
               llvm::ArrayRef<Fault> faults);

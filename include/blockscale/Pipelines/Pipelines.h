@@ -65,19 +65,25 @@ struct ToGPUOptions : public CommonOptions<ToGPUOptions> {
   Option<std::string> chip{*this, "chip",
                            llvm::cl::desc("GPU to generate code for"),
                            llvm::cl::init("sm_90a")};
+  Option<bool> fuse{*this, "fuse",
+                    llvm::cl::desc("Let kernels have several ops"),
+                    llvm::cl::init(true)};
 };
 
 struct ToSM100Options : public CommonOptions<ToSM100Options> {
   Option<std::string> chip{*this, "chip",
                            llvm::cl::desc("SM100 GPU to generate code for"),
                            llvm::cl::init("sm_100a")};
+  Option<bool> fuse{*this, "fuse",
+                    llvm::cl::desc("Let kernels have several ops"),
+                    llvm::cl::init(true)};
 };
 
 /// Tensors to storage-form tensors in kernels: verify-layout, canonicalize,
 /// form-kernels, materialize-storage, bufferize. `chip` is the GPU that runs
-/// the kernels, empty for the CPU.
+/// the kernels, empty for the CPU; `fuse` lets a kernel of it have several ops.
 std::vector<Stage> getCommonStages(int64_t maxConstantElements,
-                                   llvm::StringRef chip);
+                                   llvm::StringRef chip, bool fuse);
 
 /// A module of the dialect to the LLVM dialect for the host.
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options);
@@ -89,8 +95,8 @@ std::vector<Stage> getToGPUStages(const ToGPUOptions &options);
 /// The same for chips with block-scaled products.
 std::vector<Stage> getToSM100Stages(const ToSM100Options &options);
 
-/// The stages of the pipeline that fits `chip` best, with default options.
-std::vector<Stage> getStagesOfChip(llvm::StringRef chip);
+/// The stages of the pipeline that fits `chip` best, other options by default.
+std::vector<Stage> getStagesOfChip(llvm::StringRef chip, bool fuse = true);
 
 /// Registers the project's passes and the pipelines `blockscale-to-cpu`,
 /// `blockscale-to-gpu` and `blockscale-to-sm100`, whose options `from` and `to`

@@ -148,7 +148,9 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
   }];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"",
-           "GPU whose kernels may have several ops; none for the CPU">];
+           "GPU whose kernels may have several ops; none for the CPU">,
+    Option<"fuse", "fuse", "bool", /*default=*/"true",
+           "Let kernels have several ops; otherwise each op has its own">];
   let dependentDialects = [
     "::blockscale::BlockScaleDialect", "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

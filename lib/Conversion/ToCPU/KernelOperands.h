@@ -31,13 +31,16 @@ private:
   mlir::ValueRange operands;
 };
 
-/// Replaces a kernel on memrefs whose ops do not depend on each other by one
-/// kernel for each. Others are returned as they are.
+/// Replaces a kernel on memrefs whose ops do not depend on each other, but for
+/// transforms, by one kernel for each. Others are returned as they are.
 ///
-///   kernel ins(%x) outs(%q, %s, %p, %t) { quantize; quantize }
+///   kernel ins(%x) outs(%q, %s, %p, %t) { quantize; hadamard; quantize }
 /// becomes
 ///   kernel ins(%x) outs(%q, %s) { quantize }
-///   kernel ins(%x) outs(%p, %t) { quantize }
+///   %h = memref.alloc
+///   kernel ins(%x) outs(%h) { hadamard }
+///   kernel ins(%h) outs(%p, %t) { quantize }
+///   memref.dealloc %h
 llvm::SmallVector<KernelOp> splitKernel(KernelOp kernel);
 
 /// A kernel that the CPU lowering can take: one op, every result of which is

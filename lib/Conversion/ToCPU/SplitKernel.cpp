@@ -7,22 +7,44 @@
 
 #include "KernelOperands.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
 using namespace mlir;
 
 namespace blockscale::cpu {
 
-/// Whether `op` reads inputs of `kernel` only, and its results are outputs.
+/// Whether `op` is a transform for others of its kernel, which no output takes.
+static bool isInside(Operation *op) {
+  Operation *yield = op->getBlock()->getTerminator();
+  return isa<HadamardOp>(op) && !llvm::is_contained(op->getUsers(), yield);
+}
+
+/// Whether `op` reads inputs of `kernel` and such transforms only, and its
+/// results are outputs, or it is one of these.
 static bool standsAlone(KernelOp kernel, Operation &op) {
   unsigned inputs = kernel.getInputs().size();
   auto isInput = [&](Value operand) {
-    auto argument = dyn_cast<BlockArgument>(operand);
-    return argument && argument.getArgNumber() < inputs;
+    if (Operation *definition = operand.getDefiningOp())
+      return isInside(definition);
+    return cast<BlockArgument>(operand).getArgNumber() < inputs;
   };
   auto yielded = kernel.getBody().front().getTerminator()->getOperands();
   return llvm::all_of(op.getOperands(), isInput) &&
-         llvm::all_of(op.getResults(), [&](Value result) {
-           return llvm::count(yielded, result) == 1;
-         });
+         (isInside(&op) || llvm::all_of(op.getResults(), [&](Value result) {
+            return llvm::count(yielded, result) == 1;
+          }));
+}
+
+/// Memory for what is as large as `source`.
+static Value allocateLike(OpBuilder &builder, Location loc, Value source) {
+  auto type = cast<MemRefType>(source.getType());
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim))
+      sizes.push_back(memref::DimOp::create(builder, loc, source, dim));
+  return memref::AllocOp::create(
+      builder, loc, MemRefType::get(type.getShape(), type.getElementType()),
+      sizes);
 }
 
 SmallVector<KernelOp> splitKernel(KernelOp kernel) {
@@ -36,8 +58,15 @@ SmallVector<KernelOp> splitKernel(KernelOp kernel) {
   OpBuilder builder(kernel);
   KernelOperands operands(kernel, kernel.getOperands());
   SmallVector<KernelOp> parts;
+  llvm::MapVector<Value, Value> transforms;
+  auto lookup = [&](Value logical) {
+    Value transform = transforms.lookup(logical);
+    return transform ? transform : operands.lookup(logical);
+  };
   for (Operation &op : ops) {
-    auto lookup = [&](Value logical) { return operands.lookup(logical); };
+    if (isInside(&op))
+      transforms[op.getResult(0)] =
+          allocateLike(builder, op.getLoc(), lookup(op.getOperand(0)));
     auto part = KernelOp::create(builder, op.getLoc(), TypeRange(),
                                  llvm::map_to_vector(op.getOperands(), lookup),
                                  llvm::map_to_vector(op.getResults(), lookup));
@@ -53,6 +82,8 @@ SmallVector<KernelOp> splitKernel(KernelOp kernel) {
     YieldOp::create(builder, op.getLoc(), clone->getResults());
     parts.push_back(part);
   }
+  for (auto [logical, memory] : transforms)
+    memref::DeallocOp::create(builder, kernel.getLoc(), memory);
   kernel.erase();
   return parts;
 }

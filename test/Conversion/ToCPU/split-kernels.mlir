@@ -15,3 +15,25 @@ func.func @rows_and_columns(%x: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, 
   }
   return
 }
+
+// A transform that others take has memory for them.
+// CHECK-LABEL: func.func @transformed_columns
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<?x?x32xbf16>, %[[A:[a-z0-9]+]]: memref<f32>, %[[Q:[a-z0-9]+]]: memref<?x?x32xf8E4M3FN>, %[[S:[a-z0-9]+]]: memref<?x?x32xf8E8M0FNU>)
+// CHECK-NOT: blockscale.kernel
+// CHECK: %[[B:.+]] = memref.dim %[[X]], %{{c0.*}} :
+// CHECK: %[[M:.+]] = memref.dim %[[X]], %{{c1.*}} :
+// CHECK: %[[H:.+]] = memref.alloc(%[[B]], %[[M]]) : memref<?x?x32xbf16>
+// CHECK: call @transformed_columns_hadamard_0(%[[X]], %[[H]],
+// CHECK: call @transformed_columns_amax_0(%[[H]], %[[A]],
+// CHECK: call @transformed_columns_quantize_0(%[[H]], %[[Q]], %[[S]],
+// CHECK: memref.dealloc %[[H]]
+func.func @transformed_columns(%x: memref<?x?x32xbf16>, %a: memref<f32>, %q: memref<?x?x32xf8E4M3FN>, %s: memref<?x?x32xf8E8M0FNU>) {
+  blockscale.kernel ins(%x : memref<?x?x32xbf16>) outs(%a, %q, %s : memref<f32>, memref<?x?x32xf8E4M3FN>, memref<?x?x32xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<?x?x32xbf16>, %la: tensor<f32>, %lq: tensor<?x?x32xf8E4M3FN>, %ls: tensor<?x?x32xf8E8M0FNU>):
+    %0 = blockscale.hadamard %lx dim 0 : tensor<?x?x32xbf16>
+    %1 = blockscale.amax %0 : tensor<?x?x32xbf16> -> tensor<f32>
+    %2, %3 = blockscale.quantize %0 block [32, 1] : tensor<?x?x32xbf16> -> tensor<?x?x32xf8E4M3FN>, tensor<?x?x32xf8E8M0FNU>
+    blockscale.yield %1, %2, %3 : tensor<f32>, tensor<?x?x32xf8E4M3FN>, tensor<?x?x32xf8E8M0FNU>
+  }
+  return
+}

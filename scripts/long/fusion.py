@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Modules with kernels of several ops against modules with a kernel for each op: in the
+emulator 200 random shapes that the gate of SM100 for transforms takes, and 200 that it
+does not; on the CPU all shapes of C13. Some of them are in test/Execution/gpu-fusion.test.
+
+Needs 4 GiB of memory and 2 GiB of disk. A process that crashes counts as one failure. The
+last line is `N passed, N failed`.
+
+  scripts/long/fusion.py [SEED]
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+INPUTS = ROOT / "test/Execution/Inputs"
+PYTHON = ROOT / ".venv/bin/python"
+
+
+def run(script, *options):
+    """What a script counts; its lines are printed."""
+    paths = [str(BUILD / "bin"), "/usr/lib/llvm-22/bin", os.environ["PATH"]]
+    with tempfile.TemporaryDirectory(prefix="fusion-") as folder:
+        process = subprocess.run(
+            [PYTHON if PYTHON.exists() else sys.executable, INPUTS / script, folder, *options],
+            capture_output=True, text=True, env={**os.environ, "PATH": ":".join(paths)})
+    lines = process.stdout.splitlines()
+    print(" ".join([f"{script}:", *options]), *lines, *process.stderr.splitlines()[-20:],
+          sep="\n", flush=True)
+    counts = re.fullmatch(r"(\d+) passed, (\d+) failed", lines[-1] if lines else "")
+    return (int(counts[1]), int(counts[2])) if counts else (0, 1)
+
+
+def main():
+    seed = sys.argv[1] if len(sys.argv) > 1 else "1"
+    if "BLOCKSCALE_BUILD_DIR" not in os.environ:
+        build = subprocess.run([ROOT / "scripts/build.sh", "all"])
+        if build.returncode != 0:
+            print("0 passed, 1 failed")
+            return 1
+    counts = [run("gpu_fusion.py", "--eligible=200", "--ineligible=200", f"--seed={seed}"),
+              run("cpu_fusion.py")]
+    passed, failed = (sum(each) for each in zip(*counts))
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
