@@ -49,7 +49,7 @@ SmallVector<QuantizeArgument> getQuantizeArguments(MLIRContext *context,
   int64_t accessBytes = getAccessBytes(chip);
   int64_t chunkBlocks = ThreadMapping(spec, chip).chunkBlocks;
   SmallVector<QuantizeArgument> arguments;
-  if (spec.source->isMemory() && !spec.ownsRows)
+  if (spec.source->isMemory() && !spec.ownsRows())
     arguments.push_back(
         {&QuantizeOperands::x, pointer, getLoadBytes(spec, accessBytes)});
   arguments.push_back(

@@ -56,9 +56,11 @@ struct QuantizeSpec {
   bool amaxIsGiven;
   bool stochastic;
   GroupDim groupDim;
-  /// Whether thread blocks have whole rows, x being what they compute of them.
-  bool ownsRows = false;
+  /// Where x is what thread blocks compute from whole rows, the bytes an
+  /// element of what they load; else 0.
+  int64_t ownedBytes = 0;
 
+  bool ownsRows() const { return ownedBytes != 0; }
   int64_t getBlockElements() const { return numerics::getBlockSize(recipe); }
   int64_t getBlocksPerRow() const {
     return llvm::divideCeil(rowElements, getBlockElements());

@@ -11,6 +11,8 @@
 #include "LinalgBody.h"
 #include "PatchElements.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -439,22 +441,65 @@ void RowEmitter::hideInputs() {
     }
 }
 
+void RowEmitter::loadInputs() {
+  SmallVector<Value> loaded;
+  for (const RowOp &row : ops)
+    for (auto [i, form] : llvm::enumerate(row.operands)) {
+      Value value = row.op->getOperand(i);
+      if (form == RowForm::Elements && isFromMemory(value) &&
+          !getUniformConstant(value) && !getBodyArgument(row, i).use_empty() &&
+          !llvm::is_contained(loaded, value))
+        loaded.push_back(value);
+    }
+  // All are under way before one is waited for.
+  for (Value value : llvm::reverse(loaded))
+    inputs[value] = loadElements(value, layout.chunkElements,
+                                 /*canStage=*/value == loaded.front());
+}
+
+/// Computes what depends on no values of rows where it takes no more registers
+/// than what nothing else needs then, a sum of two tensors say.
+void RowEmitter::computeEarly() {
+  llvm::SmallPtrSet<Operation *, 4> early;
+  auto getBits = [](Value value) {
+    return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  };
+  for (const RowOp &row : ops) {
+    linalg::LinalgOp op = row.op;
+    if (row.getResultForm() != RowForm::Elements ||
+        llvm::is_contained(row.operands, RowForm::Rows))
+      continue;
+    early.insert(op);
+    auto isEarly = [&](Operation *user) {
+      return early.contains(user) || isa<tensor::DimOp>(user);
+    };
+    SmallVector<Value> last;
+    for (Value operand : op.getDpsInputs())
+      if (inputs.contains(operand) && !llvm::is_contained(last, operand) &&
+          llvm::all_of(operand.getUsers(), isEarly))
+        last.push_back(operand);
+    unsigned before = 0, after = 0;
+    for (Value operand : last)
+      before += getBits(operand);
+    for (Value result : op->getResults())
+      after += getBits(result);
+    if (after > before) {
+      early.erase(op);
+      continue;
+    }
+    for (OpResult result : op->getResults())
+      inputs[result] =
+          evaluate(row, result.getResultNumber(), layout.chunkElements);
+    for (Value operand : last)
+      inputs.erase(operand);
+  }
+  known.clear();
+}
+
 void RowEmitter::emitRows() {
   if (layout.passes == 1) {
-    SmallVector<Value> loaded;
-    for (const RowOp &row : ops)
-      for (auto [i, form] : llvm::enumerate(row.operands)) {
-        Value value = row.op->getOperand(i);
-        if (form == RowForm::Elements && isFromMemory(value) &&
-            !getUniformConstant(value) &&
-            !getBodyArgument(row, i).use_empty() &&
-            !llvm::is_contained(loaded, value))
-          loaded.push_back(value);
-      }
-    // All are under way before one is waited for.
-    for (Value value : llvm::reverse(loaded))
-      inputs[value] = loadElements(value, layout.chunkElements,
-                                   /*canStage=*/value == loaded.front());
+    loadInputs();
+    computeEarly();
   }
   for (const RowOp &row : ops) {
     if (row.getResultForm() != RowForm::Rows)

@@ -81,6 +81,8 @@ private:
                                          int64_t present);
   mlir::Value loadScalar(mlir::Value value, mlir::Value index);
 
+  void loadInputs();
+  void computeEarly();
   void hideInputs();
   mlir::Value getInitial(const RowOp &op);
   mlir::Value combine(const RowOp &op, mlir::Value lhs, mlir::Value rhs);
@@ -105,8 +107,8 @@ private:
   int64_t stagedBytes = 0;
 
   llvm::DenseMap<mlir::Value, mlir::Value> rowValues;
-  /// What is in registers, of inputs for all of the kernel, and of what is
-  /// computed for as long as it is asked for.
+  /// What is in registers: for all of the kernel, and for as long as it is
+  /// asked for.
   llvm::MapVector<mlir::Value, llvm::SmallVector<mlir::Value>> inputs, known;
   unsigned reductions = 0;
 };

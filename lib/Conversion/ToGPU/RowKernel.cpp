@@ -57,6 +57,8 @@ private:
   RankedTensorType elements;
   /// Arguments of the body that the ops read, and values that outputs hold.
   SmallVector<BlockArgument> inputs;
+  /// Of those of the shape of the elements, an element.
+  int64_t inputBytes = 0;
   SmallVector<Value> elementOutputs, rowOutputs;
 
   QuantizeOp quantize;
@@ -167,8 +169,11 @@ LogicalResult RowKernel::analyze() {
     return kernel.emitOpError()
            << "expected an input of the shape of " << elements;
   operands.x = site.lookup(*like);
+  for (BlockArgument input : llvm::make_filter_range(inputs, isOfElements))
+    inputBytes +=
+        cast<RankedTensorType>(input.getType()).getElementTypeBitWidth() / 8;
   if (!quantize) {
-    layout.emplace(elements.getShape().back());
+    layout.emplace(elements.getShape().back(), inputBytes);
     return success();
   }
   FailureOr<QuantizeSpec> found =
@@ -176,7 +181,7 @@ LogicalResult RowKernel::analyze() {
   if (failed(found))
     return failure();
   spec = *found;
-  spec->ownsRows = true;
+  spec->ownedBytes = inputBytes;
   mapping.emplace(*spec, chip);
   layout.emplace(*spec, *mapping);
   return success();
@@ -249,15 +254,10 @@ void RowKernel::launch() {
                     : b.createOrFold<arith::MulIOp>(
                           getCeilDiv(b, operands.rows, kTileRows),
                           arith::ConstantIndexOp::create(b, layout->rowStride));
-  int64_t bytes = 0;
-  for (BlockArgument input : inputs)
-    if (auto type = dyn_cast<RankedTensorType>(input.getType()))
-      if (type.getShape() == elements.getShape())
-        bytes += layout->chunkElements * type.getElementTypeBitWidth() / 8;
   site.launch(
       getName(),
       {layout->getThreads(), getCeilDiv(b, lines, layout->linesPerBlock),
-       operands.matrices, bytes},
+       operands.matrices, layout->chunkElements * inputBytes},
       getArguments(),
       [&](KernelBuilder &inside, ValueRange values) { emit(inside, values); });
 }

@@ -12,9 +12,9 @@ using namespace mlir;
 
 namespace blockscale {
 
-/// Warps of a thread block.
-static constexpr int64_t kMostWarps = 16;
+/// Warps of a thread block where one line has fewer, and of several passes.
 static constexpr int64_t kFewestWarps = 4;
+static constexpr int64_t kPassWarps = 8;
 static constexpr int64_t kShortChunk = 32;
 static constexpr int64_t kLongChunk = 64;
 
@@ -24,15 +24,26 @@ RowLayout::RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping)
       rowStride(mapping.rowStride), warpsPerLine(mapping.unitsPerLine),
       linesPerBlock(mapping.linesPerGroup), passes(mapping.passes) {}
 
-RowLayout::RowLayout(int64_t rowElements)
+// A multiprocessor has 2^16 registers, of which a thread needs 70 or so beside
+// its inputs.
+int64_t RowLayout::countPasses(int64_t warps, int64_t inputBytes) {
+  int64_t most = inputBytes <= 4 ? 16 : inputBytes <= 8 ? 10 : 12;
+  return warps <= most ? 1 : llvm::divideCeil(warps, kPassWarps);
+}
+
+bool RowLayout::hasLongChunks(int64_t rowElements, int64_t inputBytes) {
+  return inputBytes <= 8 && rowElements >= kRunLanes * kLongChunk;
+}
+
+RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes)
     : rowElements(rowElements),
-      chunkElements(rowElements < kRunLanes * kLongChunk ? kShortChunk
-                                                         : kLongChunk),
+      chunkElements(hasLongChunks(rowElements, inputBytes) ? kLongChunk
+                                                           : kShortChunk),
       rowStride(1) {
   chunks = llvm::divideCeil(rowElements, chunkElements);
   int64_t warps = llvm::divideCeil(chunks, kRunLanes);
-  passes = llvm::divideCeil(warps, kMostWarps);
-  warpsPerLine = std::min(warps, kMostWarps);
+  passes = countPasses(warps, inputBytes);
+  warpsPerLine = llvm::divideCeil(warps, passes);
   linesPerBlock = std::max<int64_t>(1, kFewestWarps / warpsPerLine);
 }
 

@@ -32,7 +32,7 @@ struct RowLayout {
   /// Of rows that are quantized.
   RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping);
   /// Of others.
-  explicit RowLayout(int64_t rowElements);
+  RowLayout(int64_t rowElements, int64_t inputBytes);
 
   int64_t getThreads() const {
     return linesPerBlock * warpsPerLine * kWarpThreads;
@@ -43,6 +43,12 @@ struct RowLayout {
   int64_t getParts() const { return warpsPerLine * passes; }
   /// Chunks of a line that there are threads for in all passes.
   int64_t getPlaces() const { return getParts() * kRunLanes; }
+
+  /// Passes over a line of so many warps whose threads have `inputBytes` of
+  /// inputs an element, and whether they have chunks of 64 elements. What is
+  /// read in one pass stays in registers.
+  static int64_t countPasses(int64_t warps, int64_t inputBytes);
+  static bool hasLongChunks(int64_t rowElements, int64_t inputBytes);
 
   /// Lanes of a warp that have chunks of one row.
   static constexpr int64_t kRunLanes = kWarpThreads / ThreadMapping::kLineRows;

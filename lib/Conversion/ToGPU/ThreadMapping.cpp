@@ -7,6 +7,7 @@
 
 #include "ThreadMapping.h"
 #include "LaunchModel.h"
+#include "RowLayout.h"
 #include "ScaleStore.h"
 #include "WarpStage.h"
 
@@ -20,7 +21,6 @@ static constexpr int64_t kLongChunk = 64;
 static constexpr int64_t kShortChunk = 32;
 
 /// Warps of a thread block that reduces rows.
-static constexpr int64_t kMostWarps = 16;
 static constexpr int64_t kFewestWarps = 4;
 /// Shared memory that such thread blocks have for their chunks.
 static constexpr int64_t kStageBytes = 44 * 1024;
@@ -43,9 +43,10 @@ static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
       spec.groupDim != GroupDim::None ||
       spec.getRowBytes() % WarpStage::kPieceBytes != 0)
     return false;
-  if (spec.ownsRows &&
-      ThreadMapping::kLineRows * spec.rowElements * spec.getInputBytes() >
-          kStageBytes)
+  if (spec.ownsRows() &&
+      (!RowLayout::hasLongChunks(spec.rowElements, spec.ownedBytes) ||
+       ThreadMapping::kLineRows * spec.rowElements * spec.getInputBytes() >
+           kStageBytes))
     return false;
   // Runs of one row must fit in it; those of several follow each other only
   // where nothing is between the full chunks of rows.
@@ -61,8 +62,8 @@ static int64_t getChunkElements(const QuantizeSpec &spec,
       chip.hasWideGlobalAccess() && getModel(spec, chip).isMemoryBound();
   // What a thread computes of its row costs less an element, and longer rows
   // are in registers as a whole.
-  isLong |= spec.ownsRows && !numerics::isFourOverSix(spec.recipe) &&
-            spec.rowElements >= kLongChunk * getRunLanes(spec);
+  isLong |= spec.ownsRows() && !numerics::isFourOverSix(spec.recipe) &&
+            RowLayout::hasLongChunks(spec.rowElements, spec.ownedBytes);
   return isStaged || isLong ? kLongChunk : kShortChunk;
 }
 
@@ -83,9 +84,9 @@ ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
   unitsPerBlock = hasRuns(spec) ? kThreads / kWarpThreads : kThreads;
   unitsPerLine =
       hasRuns(spec) ? llvm::divideCeil(chunksPerRow, runLanes) : chunksPerRow;
-  if (spec.ownsRows) {
-    passes = llvm::divideCeil(unitsPerLine, kMostWarps);
-    unitsPerLine = std::min(unitsPerLine, kMostWarps);
+  if (spec.ownsRows()) {
+    passes = RowLayout::countPasses(unitsPerLine, spec.ownedBytes);
+    unitsPerLine = llvm::divideCeil(unitsPerLine, passes);
     unitsPerBlock =
         unitsPerLine * std::max<int64_t>(1, kFewestWarps / unitsPerLine);
     threads = unitsPerBlock * kWarpThreads;

@@ -72,7 +72,7 @@ struct ThreadMapping {
 
   /// Whether warps have runs of several rows.
   static bool hasRuns(const QuantizeSpec &spec) {
-    return spec.swizzled || spec.ownsRows;
+    return spec.swizzled || spec.ownsRows();
   }
 
   /// Says at `loc` why chunks are as they are.

@@ -111,11 +111,11 @@ func.func @alone(%x: memref<?x35xf32>, %s: memref<?xf32>) {
   return
 }
 
-// Rows that 16 warps have in eight passes: 128 parts, of which a lane combines 16
+// Rows that 8 warps have in 16 passes: 128 parts, of which a lane combines 16
 // neighbours.
 // CHECK-LABEL: gpu.func @rows_{{[0-9a-f]+}}_k65536(
-// CHECK-SAME: nvvm.reqntid = array<i32: 512, 1, 1>
-// CHECK: scf.for %{{.+}} = %c0 to %c8
+// CHECK-SAME: nvvm.reqntid = array<i32: 256, 1, 1>
+// CHECK: scf.for %{{.+}} = %c0 to %c16
 // CHECK: llvm.load {{.+}} : !llvm.ptr<1>
 // CHECK-COUNT-3: nvvm.shfl.sync bfly
 // CHECK: gpu.barrier
