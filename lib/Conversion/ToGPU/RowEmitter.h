@@ -113,6 +113,9 @@ private:
   unsigned reductions = 0;
 };
 
+/// The elements of a vector.
+llvm::SmallVector<mlir::Value> extractAll(KernelBuilder &b, mlir::Value vector);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWEMITTER_H
