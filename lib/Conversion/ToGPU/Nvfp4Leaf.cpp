@@ -268,18 +268,13 @@ Value Nvfp4Leaf::computeFactor(KernelBuilder &b, Value scale) {
 }
 
 Value Nvfp4Leaf::refineReciprocal(KernelBuilder &b, Value d) {
-  auto approximate = [&](Value x) -> Value {
-    return NVVM::RcpApproxFtzF32Op::create(b, b.getF32Type(), x);
-  };
-  Value approximation;
-  if (auto vector = dyn_cast<VectorType>(d.getType())) {
-    SmallVector<Value> elements;
-    for (int64_t i = 0; i < vector.getNumElements(); ++i)
-      elements.push_back(approximate(b.extract(d, i)));
-    approximation = b.pack(elements);
-  } else {
-    approximation = approximate(d);
-  }
+  auto vector = dyn_cast<VectorType>(d.getType());
+  int64_t size = vector ? vector.getNumElements() : 1;
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < size; ++i)
+    elements.push_back(NVVM::RcpApproxFtzF32Op::create(
+        b, b.getF32Type(), vector ? b.extract(d, i) : d));
+  Value approximation = vector ? b.pack(elements) : elements.front();
   Value error = b.fma(arith::NegFOp::create(b, d), approximation,
                       constant(b, 1.0f, d.getType()));
   return b.fma(error, approximation, approximation);
@@ -417,8 +412,7 @@ static Value countDown(KernelBuilder &b, Value count) {
 }
 
 /// Amaxes move up by one each time, with factors behind them, and the bytes of
-/// scales move down, through words of four. It keeps code short that hardly
-/// ever runs.
+/// scales move down, through words: code that hardly ever runs is short.
 QuantizeLeaf::Scales Nvfp4Leaf::computeScalesInLoop(KernelBuilder &b,
                                                     ValueRange amaxes) {
   constexpr size_t perWord = 4;
@@ -474,21 +468,16 @@ QuantizeLeaf::Scales Nvfp4Leaf::computeScales(KernelBuilder &b,
   SmallVector<Type> types(llvm::divideCeil(amaxes.size(), 2), b.getI16Type());
   size_t pairs = types.size();
   types.append(amaxes.size(), b.getF32Type());
-  auto branch = scf::IfOp::create(b, types, isUsual, /*withElseRegion=*/true);
-  auto yield = [&](const Scales &scales) {
-    SmallVector<Value> values;
-    llvm::append_range(values, scales.pairs);
-    llvm::append_range(values, scales.factors);
-    scf::YieldOp::create(b, values);
+  auto join = [](const Scales &scales) {
+    return llvm::to_vector(
+        llvm::concat<const Value>(scales.pairs, scales.factors));
   };
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  yield(computeScalesShort(b, amaxes));
-  b.setInsertionPointToStart(branch.elseBlock());
-  yield(computeScalesInLoop(b, amaxes));
+  SmallVector<Value> values = emitIfElse(
+      b, isUsual, types, [&] { return join(computeScalesShort(b, amaxes)); },
+      [&] { return join(computeScalesInLoop(b, amaxes)); });
   Scales scales;
-  llvm::append_range(scales.pairs, branch.getResults().take_front(pairs));
-  llvm::append_range(scales.factors, branch.getResults().drop_front(pairs));
+  scales.pairs.assign(values.begin(), values.begin() + pairs);
+  scales.factors.assign(values.begin() + pairs, values.end());
   return scales;
 }
 

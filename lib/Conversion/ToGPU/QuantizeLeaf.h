@@ -40,7 +40,7 @@ public:
     llvm::SmallVector<mlir::Value, 4> factors;
   };
 
-  /// Scales of one to four blocks from their amaxes, and their elements where
+  /// Scales of blocks from their amaxes, and their elements where
   /// the recipe asks for them.
   virtual Scales computeScales(KernelBuilder &b, mlir::ValueRange amaxes,
                                llvm::ArrayRef<BlockElements> blocks) = 0;
