@@ -1,6 +1,7 @@
 // RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_80}))' -split-input-file 2>/dev/null | FileCheck %s
 // RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_80}))' -split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
 // RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels))' -split-input-file | FileCheck %s --check-prefix=CPU
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_80 fuse=false}))' -split-input-file 2>/dev/null | FileCheck %s --check-prefix=APART
 
 #element = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>
@@ -9,6 +10,14 @@
 // A norm and what quantizes it are one kernel. What starts and shapes the tensors
 // within is made anew in it, and sizes are those of inputs. The sum of x and y, which is
 // used elsewhere, is a result of the kernel. On the CPU linalg ops stay as they are.
+// Without fusion the norm is a kernel, and what quantizes it is another.
+// APART-LABEL: func.func @norm
+// APART: blockscale.kernel
+// APART-COUNT-3: linalg.generic
+// APART-NOT: blockscale.quantize
+// APART: blockscale.kernel
+// APART-NEXT: ^bb0
+// APART-NEXT: blockscale.quantize
 // CHECK-LABEL: func.func @norm
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<?x128xf32>, %[[Y:[a-z0-9]+]]: tensor<?x128xf32>
 // CHECK: %[[E:.+]] = tensor.empty(%{{.+}}) : tensor<?x128xf32>
