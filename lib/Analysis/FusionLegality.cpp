@@ -10,6 +10,8 @@
 #include "blockscale/Numerics/Recipe.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -98,6 +100,58 @@ std::optional<FusionObstacle> findOnePassObstacle(QuantizeOp op,
   return std::nullopt;
 }
 
+/// Whether types of two members fit one kernel.
+static bool isSameButRows(Type type, Type other) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  auto otherTensor = dyn_cast<RankedTensorType>(other);
+  if (!tensor || !otherTensor)
+    return type == other;
+  // The shapes follow from the attributes and that of x.
+  return tensor.getElementType() == otherTensor.getElementType() &&
+         tensor.getEncoding() == otherTensor.getEncoding() &&
+         tensor.getRank() == otherTensor.getRank();
+}
+
+std::optional<FusionObstacle> findGroupObstacle(ArrayRef<Operation *> first,
+                                                ArrayRef<Operation *> ops) {
+  auto getXType = [](Operation *op) {
+    return cast<RankedTensorType>(op->getOperand(0).getType());
+  };
+  RankedTensorType expected = getXType(first.front());
+  RankedTensorType found = getXType(ops.front());
+  int64_t columns = expected.getShape().back();
+  if (expected.getRank() != 2 || expected.isDynamicDim(1))
+    return FusionObstacle{"group_c1",
+                          "x of rank 2 with a static number of columns",
+                          print(expected)};
+  if (found.getRank() != 2 || found.getShape().back() != columns)
+    return FusionObstacle{"group_c1",
+                          "x of " + std::to_string(columns) + " columns",
+                          print(found)};
+  auto getNames = [](ArrayRef<Operation *> of) {
+    return llvm::join(
+        llvm::map_range(
+            of, [](Operation *op) { return op->getName().getStringRef(); }),
+        ", ");
+  };
+  if (getNames(first) != getNames(ops))
+    return FusionObstacle{"group_c2", getNames(first), getNames(ops)};
+  for (auto [a, b] : llvm::zip_equal(first, ops)) {
+    if (a->getAttrDictionary() != b->getAttrDictionary())
+      return FusionObstacle{"group_c3", print(a->getAttrDictionary()),
+                            print(b->getAttrDictionary())};
+    auto getTypes = [](Operation *op) {
+      SmallVector<Type> types(op->getOperandTypes());
+      llvm::append_range(types, op->getResultTypes());
+      return types;
+    };
+    for (auto [type, other] : llvm::zip_equal(getTypes(a), getTypes(b)))
+      if (!isSameButRows(type, other))
+        return FusionObstacle{"group_c3", print(type), print(other)};
+  }
+  return std::nullopt;
+}
+
 /// Of a dynamic size 1.
 static int64_t getDivisor(int64_t size) {
   return ShapedType::isDynamic(size) ? 1 : size;
@@ -115,7 +169,8 @@ findSizeObstacle(HadamardOp op, const target::Chip &chip) {
   }
   bool isGrouped = llvm::any_of(op->getUsers(), [](Operation *user) {
     auto quantize = dyn_cast<QuantizeOp>(user);
-    return quantize && quantize.getOffsets();
+    return quantize &&
+           (quantize.getOffsets() || quantize->hasAttr(kGroupAttrName));
   });
   int64_t multiple = isGrouped ? 128 : 64;
   int64_t rows = 1;

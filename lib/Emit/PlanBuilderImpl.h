@@ -18,10 +18,12 @@
 
 namespace blockscale::plan {
 
-/// A memref of identity layout: all of a buffer.
+/// A memref without gaps: all of a buffer, or a part of it.
 struct View {
   size_t buffer;
   Expressions sizes;
+  /// Of the first element; null of all of a buffer.
+  std::optional<PlanExpression> offset = std::nullopt;
 };
 
 /// What a value of the host stands for.
@@ -53,6 +55,7 @@ private:
   llvm::LogicalResult evaluateAlloc(mlir::memref::AllocOp op);
   llvm::LogicalResult evaluateDim(mlir::memref::DimOp op);
   llvm::LogicalResult evaluateView(mlir::Operation *op);
+  llvm::LogicalResult evaluateSubview(mlir::memref::SubViewOp op);
   llvm::LogicalResult evaluateStore(mlir::memref::StoreOp op);
   llvm::LogicalResult evaluateCopy(mlir::memref::CopyOp op);
   llvm::LogicalResult evaluateLaunch(mlir::gpu::LaunchFuncOp op);

@@ -44,6 +44,8 @@ struct Buffer {
 /// A place in a buffer.
 struct Pointer {
   size_t buffer;
+  /// In bytes.
+  PlanExpression offset = {};
 };
 
 /// The bits of an f32, or a scalar argument.

@@ -27,7 +27,16 @@ LogicalResult Builder::evaluate(Block &block) {
 
 LogicalResult Builder::evaluate(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<arith::AddIOp>([&](auto) { return evaluateBinary(op, Kind::Add); })
+      .Case([&](arith::AddIOp sum) {
+        const auto *pointer = find<Pointer>(sum.getLhs());
+        const auto *bytes = find<PlanExpression>(sum.getRhs());
+        if (!pointer || !bytes)
+          return evaluateBinary(op, Kind::Add);
+        set(sum.getResult(),
+            Pointer{pointer->buffer,
+                    PlanExpression::make(Kind::Add, pointer->offset, *bytes)});
+        return success();
+      })
       .Case<arith::SubIOp>([&](auto) { return evaluateBinary(op, Kind::Sub); })
       .Case<arith::MulIOp>([&](auto) { return evaluateBinary(op, Kind::Mul); })
       // Sizes are not negative: signed and unsigned are the same.
@@ -46,10 +55,17 @@ LogicalResult Builder::evaluate(Operation *op) {
           [&](auto) { return forward(op); })
       .Case([&](memref::ExtractAlignedPointerAsIndexOp pointer) {
         if (const View *view = find<View>(pointer.getSource())) {
-          set(pointer.getResult(), Pointer{view->buffer});
+          set(pointer.getResult(), Pointer{view->buffer, {}});
           return success();
         }
         return refuse(op);
+      })
+      .Case([&](memref::ExtractStridedMetadataOp metadata) {
+        const View *view = find<View>(metadata.getSource());
+        if (!view)
+          return refuse(op);
+        set(metadata.getOffset(), view->offset.value_or(PlanExpression()));
+        return success();
       })
       .Case([&](affine::AffineApplyOp apply) {
         Expressions operands;
@@ -69,6 +85,7 @@ LogicalResult Builder::evaluate(Operation *op) {
       .Case([&](memref::DimOp o) { return evaluateDim(o); })
       .Case<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp>(
           [&](auto) { return evaluateView(op); })
+      .Case([&](memref::SubViewOp o) { return evaluateSubview(o); })
       .Case([&](memref::StoreOp o) { return evaluateStore(o); })
       .Case([&](memref::CopyOp o) { return evaluateCopy(o); })
       .Case([&](gpu::LaunchFuncOp o) { return evaluateLaunch(o); })
@@ -198,9 +215,9 @@ LogicalResult Builder::evaluateDim(memref::DimOp op) {
 LogicalResult Builder::evaluateView(Operation *op) {
   const View *source = find<View>(op->getOperand(0));
   auto type = dyn_cast<MemRefType>(op->getResult(0).getType());
-  if (!source || !type || !type.getLayout().isIdentity())
+  if (!source || !type || !type.areTrailingDimsContiguous(type.getRank()))
     return refuse(op);
-  View view{source->buffer, source->sizes};
+  View view{source->buffer, source->sizes, source->offset};
   if (auto collapse = dyn_cast<memref::CollapseShapeOp>(op)) {
     view.sizes.clear();
     for (const auto &group : collapse.getReassociationIndices()) {
@@ -216,6 +233,38 @@ LogicalResult Builder::evaluateView(Operation *op) {
     view.sizes = getSizes(type, dynamic);
   }
   set(op->getResult(0), std::move(view));
+  return success();
+}
+
+/// A part without gaps.
+LogicalResult Builder::evaluateSubview(memref::SubViewOp op) {
+  const View *source = find<View>(op.getSource());
+  MemRefType type = op.getType();
+  Expressions offsets, sizes;
+  if (!source || !type.areTrailingDimsContiguous(type.getRank()) ||
+      !op.hasUnitStride() ||
+      failed(getExpressions(op, op.getOffsets(), offsets)) ||
+      failed(getExpressions(op, op.getSizes(), sizes)))
+    return refuse(op);
+  // Of the first element, dimension by dimension.
+  std::optional<PlanExpression> first;
+  ArrayRef<PlanExpression> dynamic = offsets;
+  for (auto [offset, size] :
+       llvm::zip_equal(op.getStaticOffsets(), source->sizes)) {
+    PlanExpression mine(offset);
+    if (ShapedType::isDynamic(offset)) {
+      mine = dynamic.front();
+      dynamic = dynamic.drop_front();
+    }
+    if (first)
+      mine = PlanExpression::make(
+          Kind::Add, PlanExpression::make(Kind::Mul, *first, size), mine);
+    first = mine;
+  }
+  PlanExpression offset =
+      PlanExpression::make(Kind::Add, source->offset.value_or(PlanExpression()),
+                           first.value_or(PlanExpression()));
+  set(op.getResult(), View{source->buffer, getSizes(type, sizes), offset});
   return success();
 }
 
@@ -239,9 +288,11 @@ LogicalResult Builder::evaluateCopy(memref::CopyOp op) {
   const View *to = find<View>(op.getTarget());
   if (!from || !to)
     return refuse(op);
-  plan.steps.push_back(
-      {std::nullopt,
-       Copy{{from->buffer}, {to->buffer}, plan.buffers[to->buffer].bytes}});
+  if (from->offset || to->offset)
+    return refuse(op, "of a part of a buffer has no form");
+  plan.steps.push_back({std::nullopt, Copy{{from->buffer, {}},
+                                           {to->buffer, {}},
+                                           plan.buffers[to->buffer].bytes}});
   return success();
 }
 

@@ -91,12 +91,19 @@ private:
 
 } // namespace
 
+static json::Object toJson(const Pointer &pointer, ArrayRef<Buffer> buffers) {
+  json::Object address{{"buffer", buffers[pointer.buffer].name}};
+  if (pointer.offset.getConstant() != 0)
+    address["offset"] = toJson(pointer.offset);
+  return address;
+}
+
 static json::Object toJson(const Parameter &parameter,
                            ArrayRef<Buffer> buffers) {
   StringRef kind = getName(parameter.kind);
   switch (parameter.kind) {
   case Parameter::Kind::Pointer:
-    return json::Object{{"buffer", buffers[parameter.pointer.buffer].name}};
+    return toJson(parameter.pointer, buffers);
   case Parameter::Kind::I32:
   case Parameter::Kind::I64:
     return json::Object{{kind, toJson(parameter.value)}};
@@ -192,13 +199,9 @@ void Printer::print(const Function &function) {
       json.object([&] {
         if (step.launch)
           return print(*step.launch, function.buffers);
-        auto getAddress = [&](Pointer pointer) {
-          return json::Object{
-              {"buffer", function.buffers[pointer.buffer].name}};
-        };
         json.attributeObject("copy", [&] {
-          attribute("from", getAddress(step.copy->from));
-          attribute("to", getAddress(step.copy->to));
+          attribute("from", toJson(step.copy->from, function.buffers));
+          attribute("to", toJson(step.copy->to, function.buffers));
           attribute("bytes", toJson(step.copy->bytes));
         });
       });

@@ -5,8 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KernelGroups.h"
+#include "KernelPlace.h"
 #include "KernelWrapping.h"
 #include "RowPrograms.h"
+#include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
@@ -20,16 +23,6 @@ namespace blockscale {
 
 #define GEN_PASS_DEF_FORMKERNELS
 #include "blockscale/Transforms/Passes.h.inc"
-
-/// Whether `value` can be computed before `first`, the first one of `ops` in
-/// their block, or with them.
-static bool isAvailable(Value value, Operation *first,
-                        ArrayRef<Operation *> ops) {
-  Operation *definition = value.getDefiningOp();
-  return !definition || definition->getBlock() != first->getBlock() ||
-         llvm::is_contained(ops, definition) ||
-         definition->isBeforeInBlock(first);
-}
 
 using Obstacles = llvm::MapVector<Operation *, FusionObstacle>;
 
@@ -59,34 +52,8 @@ static Obstacles addProducers(SmallVectorImpl<Operation *> &ops, bool isKept) {
   return obstacles;
 }
 
-/// The one of `ops`, in the order of their block, where all can be computed;
-/// null if there is none.
-static Operation *findPlace(ArrayRef<Operation *> ops) {
-  Operation *first = ops.front(), *last = ops.back();
-  if (llvm::all_of(ops, [&](Operation *op) {
-        return llvm::all_of(getInputs(op), [&](Value operand) {
-          return isAvailable(operand, first, ops);
-        });
-      }))
-    return first;
-  bool hasPlace = llvm::none_of(ops, [&](Operation *op) {
-    return llvm::any_of(op->getUsers(), [&](Operation *user) {
-      Operation *ancestor = last->getBlock()->findAncestorOpInBlock(*user);
-      // Sizes are those of what it is made of.
-      bool isSize = getSameSizedSource(op) && isa<tensor::DimOp>(user);
-      return !llvm::is_contained(ops, user) && !isSize && ancestor &&
-             ancestor->isBeforeInBlock(last);
-    });
-  });
-  return hasPlace ? last : nullptr;
-}
-
-/// The same, after bringing `ops` into that order.
-static Operation *findPlaceOf(SmallVectorImpl<Operation *> &ops) {
-  llvm::sort(ops,
-             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  return ops.empty() ? nullptr : findPlace(ops);
-}
+/// Members of a group that share a kernel at most.
+static constexpr int64_t kMostMembers = 16;
 
 namespace {
 
@@ -96,8 +63,12 @@ struct Siblings {
   SmallVector<QuantizeOp> quantizes;
   SmallVector<AmaxOp> amaxes;
   llvm::SmallSetVector<Operation *, 2> transforms;
+  /// That they are a member of; null if of none.
+  StringAttr group;
+  /// 0 of amaxes before quantizations of x, otherwise 1.
+  int pass = 1;
 
-  /// Whether there is nothing to share.
+  /// Whether there is nothing to share with each other.
   bool isAlone() const {
     return quantizes.size() + amaxes.size() < 2 && transforms.empty();
   }
@@ -123,6 +94,8 @@ struct Siblings {
 /// The amaxes, and transforms for them, which stay here only for quantizations.
 Siblings Siblings::takeAmaxes(OpBuilder &builder) {
   Siblings taken;
+  taken.group = group;
+  taken.pass = 0;
   taken.amaxes = std::exchange(amaxes, {});
   for (Operation *transform : transforms.takeVector()) {
     if (llvm::any_of(transform->getUsers(), llvm::IsaPred<QuantizeOp>))
@@ -147,6 +120,8 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
 
   void runOnOperation() override {
     OpBuilder builder(&getContext());
+    if (failed(verifyGroups(collect())))
+      return signalPassFailure();
     if (!chip.empty()) {
       const target::Chip *found = target::findChip(chip);
       if (!found) {
@@ -202,7 +177,33 @@ private:
       else
         transforms.insert(op);
     }
+    dropPartsOfGroups(transforms);
     return transforms;
+  }
+
+  /// A group computes the transforms of all members in registers, or of none.
+  void dropPartsOfGroups(llvm::SmallPtrSet<Operation *, 8> &transforms) {
+    auto isDropped = [&](QuantizeOp op) {
+      Operation *source = op.getX().getDefiningOp<HadamardOp>();
+      return source && !transforms.contains(source);
+    };
+    KernelGroups groups = findGroups(collect());
+    for (bool changes = true; std::exchange(changes, false);)
+      for (const auto &[key, members] : groups) {
+        auto *dropped = llvm::find_if(members, isDropped);
+        if (dropped == members.end())
+          continue;
+        for (QuantizeOp op : members) {
+          auto transform = op.getX().getDefiningOp<HadamardOp>();
+          if (!transform || !transforms.erase(transform))
+            continue;
+          changes = true;
+          transform.emitRemark("has a kernel of its own (rht_c4): expected all "
+                               "members of group ")
+              << key.first << " to have theirs in registers, but number "
+              << dropped - members.begin() << " has not";
+        }
+      }
   }
 
   LogicalResult wrapSiblings(OpBuilder &builder, const target::Chip &chip) {
@@ -227,20 +228,22 @@ private:
         continue;
       }
       Siblings &siblings = groups[{x, op->getBlock()}];
-      if (quantize)
+      if (quantize) {
         siblings.quantizes.push_back(quantize);
-      else
+        if (!siblings.group)
+          siblings.group = getGroup(quantize);
+      } else {
         siblings.amaxes.push_back(cast<AmaxOp>(op));
+      }
       if (transform)
         siblings.transforms.insert(transform);
     }
-    for (Siblings &pair : pairs)
-      if (failed(wrap(builder, pair)))
-        return failure();
+    SmallVector<Siblings> passes = std::move(pairs);
+    SmallVector<Operation *> others;
     for (auto &[key, siblings] : groups)
-      if (failed(wrapPasses(builder, siblings)))
-        return failure();
-    return success();
+      splitPasses(builder, siblings, passes, others);
+    return failure(failed(wrapMembers(builder, passes)) ||
+                   failed(wrapApart(builder, others)));
   }
 
   /// Moves those of `ops` that cannot share a kernel to `others`.
@@ -270,8 +273,8 @@ private:
     return success();
   }
 
-  /// Makes one kernel, or, where quantizations need amaxes of x, one of the
-  /// amaxes before one of the quantizations:
+  /// Adds what becomes one kernel, or, where quantizations need amaxes of x,
+  /// one of the amaxes before one of the quantizations:
   ///
   ///   %a = blockscale.amax %x
   ///   %h = blockscale.hadamard %x dim 0
@@ -281,27 +284,29 @@ private:
   /// becomes
   ///   %a, %b = blockscale.kernel ins(%x) { .. }
   ///   %q, %s, %p, %t = blockscale.kernel ins(%x, %a, %b) { .. }
-  LogicalResult wrapPasses(OpBuilder &builder, Siblings &siblings) {
+  static void splitPasses(OpBuilder &builder, Siblings &siblings,
+                          SmallVector<Siblings> &passes,
+                          SmallVectorImpl<Operation *> &others) {
     bool isPair = siblings.quantizes.size() == 1 &&
                   siblings.amaxes.size() == 1 && siblings.transforms.empty();
-    if (siblings.isAlone() || (isPair && siblings.findSecondPass()))
-      return wrapApart(builder, siblings.getOps());
-    SmallVector<Operation *> others;
+    if (!siblings.group &&
+        (siblings.isAlone() || (isPair && siblings.findSecondPass()))) {
+      llvm::append_range(others, siblings.getOps());
+      return;
+    }
     dropObstacles(siblings.amaxes, others);
     dropObstacles(siblings.quantizes, others);
-    return failure(failed(wrapSharing(builder, siblings)) ||
-                   failed(wrapApart(builder, others)));
-  }
-
-  LogicalResult wrapSharing(OpBuilder &builder, Siblings &siblings) {
-    if (siblings.amaxes.empty() || siblings.quantizes.empty())
-      return wrap(builder, siblings);
+    if (siblings.amaxes.empty() || siblings.quantizes.empty()) {
+      passes.push_back(siblings);
+      return;
+    }
     QuantizeOp second = siblings.findSecondPass();
     SmallVector<Operation *> all = siblings.getOps();
     if (!second && findPlaceOf(all)) {
       siblings.amaxes.front().emitRemark(
           "takes one pass over x: the kernel that quantizes x has it as well");
-      return wrap(builder, siblings);
+      passes.push_back(siblings);
+      return;
     }
     if (second)
       second.emitRemark("takes a second pass over x ")
@@ -310,13 +315,76 @@ private:
       siblings.quantizes.front().emitRemark(
           "takes a second pass over x: expected the kernel's operands to come "
           "before the first op of x, or its results to be used after the last");
-    Siblings first = siblings.takeAmaxes(builder);
-    return failure(failed(wrap(builder, first)) ||
-                   failed(wrap(builder, siblings)));
+    passes.push_back(siblings.takeAmaxes(builder));
+    passes.push_back(siblings);
   }
 
-  LogicalResult wrap(OpBuilder &builder, Siblings &siblings) {
-    return wrapTogether(builder, siblings.getOps());
+  /// Makes kernels of passes: one of those of the members of a group that fit
+  /// each other.
+  LogicalResult wrapMembers(OpBuilder &builder, ArrayRef<Siblings> passes) {
+    llvm::MapVector<std::tuple<StringAttr, Block *, int>,
+                    SmallVector<SmallVector<Operation *>>>
+        members;
+    for (const Siblings &pass : passes) {
+      SmallVector<Operation *> ops = pass.getOps();
+      if (ops.empty())
+        continue;
+      llvm::sort(ops, [](Operation *a, Operation *b) {
+        return a->isBeforeInBlock(b);
+      });
+      if (pass.group)
+        members[{pass.group, ops.front()->getBlock(), pass.pass}].push_back(
+            ops);
+      else if (failed(wrapTogether(builder, ops)))
+        return failure();
+    }
+    for (auto &[key, group] : members)
+      if (failed(wrapGroup(builder, group)))
+        return failure();
+    return success();
+  }
+
+  /// Kernels of up to `kMostMembers` of those members that fit the first one.
+  LogicalResult wrapGroup(OpBuilder &builder,
+                          ArrayRef<SmallVector<Operation *>> members) {
+    SmallVector<SmallVector<SmallVector<Operation *>>> kernels, apart;
+    for (ArrayRef<Operation *> ops : members) {
+      if (std::optional<FusionObstacle> obstacle =
+              findGroupObstacle(members.front(), ops)) {
+        ops.front()->emitRemark("has a kernel apart from its group ")
+            << *obstacle;
+        apart.emplace_back().emplace_back(ops);
+        continue;
+      }
+      if (kernels.empty() || kernels.back().size() == kMostMembers)
+        kernels.emplace_back();
+      kernels.back().emplace_back(ops);
+    }
+    llvm::append_range(kernels, apart);
+    return failure(llvm::any_of(kernels, [&](auto &together) {
+      return failed(wrapOneOrEach(builder, together));
+    }));
+  }
+
+  /// One kernel of all members, or one of each.
+  LogicalResult wrapOneOrEach(OpBuilder &builder,
+                              ArrayRef<SmallVector<Operation *>> members) {
+    SmallVector<Operation *> all;
+    for (ArrayRef<Operation *> ops : members)
+      llvm::append_range(all, ops);
+    Operation *place = members.size() > 1 ? findPlaceOf(all) : nullptr;
+    if (place) {
+      builder.setInsertionPoint(place);
+      return wrapInKernel(builder, all);
+    }
+    if (members.size() > 1)
+      all.back()->emitRemark()
+          << "has a kernel apart from its group: expected the operands of "
+             "members to come before the first one, or their results to be "
+             "used after the last";
+    return failure(llvm::any_of(members, [&](const auto &ops) {
+      return failed(wrapTogether(builder, ops));
+    }));
   }
 
   /// Wraps `ops`, if they are several or elementwise ops make what they read,

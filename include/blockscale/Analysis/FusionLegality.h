@@ -58,6 +58,19 @@ std::optional<FusionObstacle> findOneReadObstacle(AmaxOp op);
 std::optional<FusionObstacle>
 findOnePassObstacle(QuantizeOp op, llvm::ArrayRef<AmaxOp> amaxes);
 
+/// The attribute of a quantization that names its group.
+inline constexpr llvm::StringLiteral kGroupAttrName = "blockscale.group";
+
+/// Why `ops`, which are of one x, cannot share a kernel with `first`, which are
+/// of another:
+///
+///  - group_c1: x has rank 2, and as many columns, a static number of them.
+///  - group_c2: the ops are the same, in the same order.
+///  - group_c3: so are their attributes and types, but for numbers of rows.
+std::optional<FusionObstacle>
+findGroupObstacle(llvm::ArrayRef<mlir::Operation *> first,
+                  llvm::ArrayRef<mlir::Operation *> ops);
+
 /// Why a kernel of `chip` cannot transform x in registers for the quantizations
 /// of the result:
 ///
@@ -65,9 +78,11 @@ findOnePassObstacle(QuantizeOp op, llvm::ArrayRef<AmaxOp> amaxes);
 ///  - rht_c2: columns of x are a multiple of 16; rows are one by `hadamard_c4`.
 ///    On SM100 rows, with the leading dimensions flattened into them, are a
 ///    multiple of 64 and columns of 128 (TransformerEngine's rule), and both of
-///    128 where a quantization has `offsets`. What is dynamic is no multiple.
+///    128 where a quantization has `offsets` or a group. What is dynamic is no
+///    multiple.
 ///  - rht_c3: what uses the result are quantizations and amaxes in its block
 ///    that meet the clauses above, and sizes: no memory holds it.
+///  - rht_c4 (of all members of a group at once): the clauses hold for each.
 std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
                                                     const target::Chip &chip);
 

@@ -135,6 +135,13 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     takes a second pass over x (one_pass_c1): expected operands that need no amax of x, but got global_amax
     ```
 
+    Quantizations of several tensors with one name in `blockscale.group` share a
+    kernel, too. Members that disagree are an error on every target:
+
+    ```text
+    expected members of group "experts" to agree in recipe, but number 0 has torchao and number 2 has te
+    ```
+
     Example (test/Transforms/form-kernels-read-once.mlir):
 
     ```mlir

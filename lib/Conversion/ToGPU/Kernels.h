@@ -29,10 +29,20 @@ llvm::LogicalResult lowerKernel(SwizzleOp op, LaunchSite &site);
 void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site);
 /// A kernel of elementwise ops.
 llvm::LogicalResult lowerElementwise(KernelOp kernel, LaunchSite &site);
-/// Of blocks of several rows, or of several results of one x, of which some may
-/// be amaxes of one value for x or each of its matrices.
-llvm::LogicalResult lowerPatchKernel(llvm::ArrayRef<QuantizeOp> ops,
-                                     llvm::ArrayRef<AmaxOp> amaxes,
+
+/// What a kernel makes of one x: quantizations of x or of its transforms, and
+/// amaxes of one value for all or for each matrix.
+struct PatchMember {
+  /// Or a transform of it.
+  mlir::Value getX() const;
+
+  llvm::SmallVector<QuantizeOp> quantizes;
+  llvm::SmallVector<AmaxOp> amaxes;
+};
+
+/// Of blocks of several rows, or of several results of one x. Several members
+/// are the same but for their numbers of rows.
+llvm::LogicalResult lowerPatchKernel(llvm::ArrayRef<PatchMember> members,
                                      LaunchSite &site);
 
 } // namespace blockscale

@@ -15,8 +15,43 @@ using namespace mlir;
 
 namespace blockscale {
 
+/// Bytes from the aligned pointer of `memref` to its first element; null where
+/// these are the same.
+static Value getByteOffset(ImplicitLocOpBuilder &b, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t known = type.getStridesAndOffset().second;
+  if (known == 0)
+    return {};
+  Value offset =
+      ShapedType::isDynamic(known)
+          ? memref::ExtractStridedMetadataOp::create(b, memref).getOffset()
+          : arith::ConstantIndexOp::create(b, known).getResult();
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  return b.createOrFold<arith::MulIOp>(
+      offset, arith::ConstantIndexOp::create(b, bytes));
+}
+
+/// Asserts that the first element of `memref` is aligned as its buffer is.
+static void requireAlignment(ImplicitLocOpBuilder &b, Value memref,
+                             int64_t alignment) {
+  Value offset = getByteOffset(b, memref);
+  if (!offset || alignment <= 1)
+    return;
+  Value rest = b.createOrFold<arith::RemUIOp>(
+      offset, arith::ConstantIndexOp::create(b, alignment));
+  Value holds = b.createOrFold<arith::CmpIOp>(
+      arith::CmpIPredicate::eq, rest, arith::ConstantIndexOp::create(b, 0));
+  if (!matchPattern(holds, m_One()))
+    cf::AssertOp::create(b, holds,
+                         "expected a part of a buffer to begin at a multiple "
+                         "of " +
+                             std::to_string(alignment) + " bytes");
+}
+
 Value getGlobalPointer(ImplicitLocOpBuilder &b, Value memref) {
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
+  if (Value offset = getByteOffset(b, memref))
+    address = arith::AddIOp::create(b, address, offset);
   address = arith::IndexCastOp::create(b, b.getI64Type(), address);
   // NVPTX address space 1 is global memory.
   auto type = LLVM::LLVMPointerType::get(b.getContext(), /*addressSpace=*/1);
@@ -70,11 +105,10 @@ LogicalResult LaunchSite::verifyOperands() {
              << "expected operand " << i
              << " to be a memref (run one-shot-bufferize), but got " << type;
     auto memref = dyn_cast<MemRefType>(type);
-    if (memref && !memref.getLayout().isIdentity())
+    if (memref && !memref.areTrailingDimsContiguous(memref.getRank()))
       return kernel.emitOpError()
              << "expected operand " << i
-             << " to be a memref of identity layout on this target, but got "
-             << type;
+             << " to be a memref without gaps on this target, but got " << type;
   }
   return success();
 }
@@ -118,10 +152,12 @@ void LaunchSite::launch(const Twine &name, Shape shape,
   SmallVector<Value> operands;
   for (const Argument &argument : arguments) {
     Value value = argument.value;
-    if (isa<MemRefType>(value.getType()))
+    if (isa<MemRefType>(value.getType())) {
+      requireAlignment(b, value, argument.alignment);
       value = getGlobalPointer(b, value);
-    else if (value.getType().isIndex())
+    } else if (value.getType().isIndex()) {
       value = arith::IndexCastOp::create(b, b.getI64Type(), value);
+    }
     operands.push_back(value);
   }
   auto function = module.lookupSymbol<gpu::GPUFuncOp>(name.str());

@@ -139,40 +139,47 @@ static LogicalResult verifyOperands(ArrayRef<Operation *> ops) {
   return success();
 }
 
-/// Several quantizations and amaxes of one x, or of transforms of it.
+/// Several quantizations and amaxes of one x, or of transforms of it, or the
+/// same of several.
 static LogicalResult lowerSiblings(ArrayRef<Operation *> body,
                                    LaunchSite &site) {
-  Value x = getSource(body.front());
+  llvm::MapVector<Value, SmallVector<Operation *>> opsOf;
   for (Operation *op : body) {
     Value source = getSource(op);
     bool isKnown = isa_and_present<BlockArgument>(source) ||
                    (source && source.getDefiningOp<linalg::LinalgOp>());
-    if (!isKnown || source != x)
+    if (!isKnown)
       return op->emitOpError("expected a kernel of several ops to be "
-                             "quantizations and amaxes of one x or of "
-                             "transforms of it on this target");
+                             "quantizations and amaxes of inputs or of "
+                             "transforms of them on this target");
+    opsOf[source].push_back(op);
   }
-  SmallVector<QuantizeOp> ops;
-  SmallVector<AmaxOp> amaxes;
   bool isAlone = llvm::count_if(body, [](Operation *op) {
                    return !isa<HadamardOp>(op);
                  }) == 1;
-  for (Operation *op : body) {
+  SmallVector<PatchMember> members;
+  for (const auto &[x, ops] : opsOf) {
     std::optional<FusionObstacle> obstacle;
-    if (auto quantize = dyn_cast<QuantizeOp>(op)) {
-      obstacle = findOneReadObstacle(quantize, isAlone);
-      ops.push_back(quantize);
-    } else if (auto amax = dyn_cast<AmaxOp>(op)) {
-      obstacle = findOneReadObstacle(amax);
-      amaxes.push_back(amax);
-    } else {
-      obstacle = findTransformObstacle(cast<HadamardOp>(op), site.getChip());
+    if (opsOf.size() > 1)
+      obstacle = findGroupObstacle(opsOf.front().second, ops);
+    PatchMember &member = members.emplace_back();
+    for (Operation *op : ops) {
+      if (auto quantize = dyn_cast<QuantizeOp>(op)) {
+        member.quantizes.push_back(quantize);
+        if (!obstacle)
+          obstacle = findOneReadObstacle(quantize, isAlone);
+      } else if (auto amax = dyn_cast<AmaxOp>(op)) {
+        member.amaxes.push_back(amax);
+        if (!obstacle)
+          obstacle = findOneReadObstacle(amax);
+      } else if (!obstacle) {
+        obstacle = findTransformObstacle(cast<HadamardOp>(op), site.getChip());
+      }
+      if (obstacle)
+        return op->emitOpError() << "does not share its kernel " << *obstacle;
     }
-    if (obstacle)
-      return op->emitOpError() << "does not share its kernel " << *obstacle;
   }
-  return failed(site.verify()) ? failure()
-                               : lowerPatchKernel(ops, amaxes, site);
+  return failed(site.verify()) ? failure() : lowerPatchKernel(members, site);
 }
 
 /// Whether kernels of rows compute `op`. Those divide rows of a static length;
@@ -209,8 +216,9 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
   if (quantize && isRowKernel(quantize))
     return lowerQuantize(kernel, module, chip);
   if (quantize)
-    return failed(site.verify()) ? failure()
-                                 : lowerPatchKernel(quantize, {}, site);
+    return failed(site.verify())
+               ? failure()
+               : lowerPatchKernel(PatchMember{{quantize}, {}}, site);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
             ScaleSweepOp, SwizzleOp>([&](auto op) {

@@ -15,10 +15,8 @@
 #include "../ToCPU/Kernels.h"
 #include "AmaxRaise.h"
 #include "DeviceCode.h"
-#include "Kernels.h"
-#include "LaunchModel.h"
-#include "PatchAmax.h"
 #include "PatchData.h"
+#include "PatchJob.h"
 #include "PatchScales.h"
 #include "blockscale/IR/TypeRules.h"
 
@@ -34,49 +32,28 @@ using cpu::add;
 using cpu::getIndex;
 using cpu::mul;
 
-static constexpr int64_t kWarps = 4;
-static constexpr int64_t kThreads = kWarps * kWarpThreads;
 /// Of the tables of a warp.
 static constexpr int64_t kTableAlignment = 4;
 
-namespace {
-
-/// What a kernel makes of x.
-struct PatchJob {
-  std::string getKernelName(const target::Chip &chip) const;
-
-  PatchShape shape;
-  SmallVector<PatchSpec> specs;
-  SmallVector<PatchAmax> amaxes;
-};
-
-/// Warps of a thread block, and thread blocks side by side.
-struct PatchGrid {
-  /// `columns` is the number of those of x.
-  PatchGrid(ImplicitLocOpBuilder &b, const PatchJob &job, Value columns) {
-    const PatchShape &shape = job.shape;
-    int64_t columnGranule = 1;
-    for (const PatchSpec &spec : job.specs) {
-      rowGranule = std::max(rowGranule, spec.getRowGranule());
-      columnGranule = std::max(columnGranule, spec.getColumnGranule());
-    }
-    if (!shape.hasDynamicColumns()) {
-      int64_t covered = llvm::alignTo(shape.columns, columnGranule);
-      int64_t warps = llvm::divideCeil(covered, shape.getWarpColumns());
-      warpColumns = std::gcd(warps, kWarps);
-    }
-    blockColumns = cpu::ceilDiv(b, cpu::roundUp(b, columns, columnGranule),
-                                warpColumns * shape.getWarpColumns());
-    blockRows = kWarps / warpColumns * shape.getWarpRows();
+PatchGrid::PatchGrid(ImplicitLocOpBuilder &b, const PatchJob &job,
+                     Value columns) {
+  const PatchShape &shape = job.shape;
+  int64_t columnGranule = 1;
+  for (const PatchSpec &spec : job.specs) {
+    rowGranule = std::max(rowGranule, spec.getRowGranule());
+    columnGranule = std::max(columnGranule, spec.getColumnGranule());
   }
+  if (!shape.hasDynamicColumns()) {
+    int64_t covered = llvm::alignTo(shape.columns, columnGranule);
+    int64_t warps = llvm::divideCeil(covered, shape.getWarpColumns());
+    warpColumns = std::gcd(warps, kPatchWarps);
+  }
+  blockColumns = cpu::ceilDiv(b, cpu::roundUp(b, columns, columnGranule),
+                              warpColumns * shape.getWarpColumns());
+  blockRows = kPatchWarps / warpColumns * shape.getWarpRows();
+}
 
-  int64_t warpColumns = kWarps;
-  Value blockColumns;
-  /// Rows of x of a thread block.
-  int64_t blockRows;
-  /// What rows are padded to: powers of two, of which the largest serves all.
-  int64_t rowGranule = 1;
-};
+namespace {
 
 /// Where a result goes.
 struct PatchResult {
@@ -93,7 +70,7 @@ public:
   PatchKernelEmitter(KernelBuilder &b, const PatchJob &job,
                      const target::Chip &chip, ValueRange arguments);
 
-  void emit();
+  void emit(Value block);
 
 private:
   void emitPosition(Value blockNumber);
@@ -163,7 +140,7 @@ void PatchKernelEmitter::emitPosition(Value blockNumber) {
   };
   Value blockRow = widen(arith::DivUIOp::create(b, block, blockColumns));
   Value blockColumn = widen(arith::RemUIOp::create(b, block, blockColumns));
-  Value warpRow = add(b, mul(b, blockRow, kWarps / grid.warpColumns),
+  Value warpRow = add(b, mul(b, blockRow, kPatchWarps / grid.warpColumns),
                       cpu::div(b, warp, grid.warpColumns));
   Value warpColumn = add(b, mul(b, blockColumn, grid.warpColumns),
                          cpu::rem(b, warp, grid.warpColumns));
@@ -192,7 +169,8 @@ PatchKernelEmitter::createTables(const GroupedScales *grouped) {
   }
   if (job.specs.empty())
     return {};
-  Value all = createSharedArray(b, "tables", b.getI8Type(), kWarps * bytes);
+  Value all =
+      createSharedArray(b, "tables", b.getI8Type(), kPatchWarps * bytes);
   Value first = emitAddress(b, all, b.getI8Type(), mul(b, warp, bytes));
   std::vector<PatchScaleTable> tables;
   for (auto [result, offset] : llvm::zip_equal(results, offsets))
@@ -296,16 +274,15 @@ void PatchKernelEmitter::emitRaises(ValueRange bits) {
     parts.push_back(
         {cpu::Lanes(b, value), emitAddress(b, buffer, b.getI32Type(), index)});
   }
-  int64_t words = kWarps * static_cast<int64_t>(parts.size());
-  emitRaise(b, parts, thread, kWarps,
+  int64_t words = kPatchWarps * static_cast<int64_t>(parts.size());
+  emitRaise(b, parts, thread, kPatchWarps,
             createSharedArray(b, "partial", b.getI32Type(), words));
 }
 
-void PatchKernelEmitter::emit() {
-  thread = emitThreadNumber(b, kThreads);
+void PatchKernelEmitter::emit(Value block) {
+  thread = emitThreadNumber(b, kPatchThreads);
   warp = cpu::div(b, thread, kWarpThreads);
   position.lane = cpu::rem(b, thread, kWarpThreads);
-  Value block = emitBlockNumber(b);
   if (results.empty() || !results.front().spec.groupedTiles)
     return emitBlock(block, /*grouped=*/nullptr);
   const PatchResult &result = results.front();
@@ -314,166 +291,36 @@ void PatchKernelEmitter::emit() {
                             spec.getGroupUnit(), result.scales, result.offsets,
                             toIndex(b, result.groups), rows, columns,
                             result.tiles});
-  grouped.emitBlocks(block, warp, position.lane, kWarps,
+  grouped.emitBlocks(block, warp, position.lane, kPatchWarps,
                      [&](Value other) { emitBlock(other, &grouped); });
 }
 
-/// Forms of quantize that patch kernels do not compute.
-static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
-  StringRef chip(site.getChip().name);
-  int64_t columns = op.getX().getType().getShape().back();
-  LayoutAttr layout = getLayout(op.getScale().getType());
-  if (layout && !layout.isGrouped() && op.getOffsets())
-    return site.refuse("expected linear scales with offsets and blocks of "
-                       "several rows, or a grouped layout, but got an "
-                       "ungrouped one");
-  // Numbers of thread blocks are below 2^31.
-  if (columns > std::numeric_limits<int32_t>::max())
-    return op.emitOpError()
-           << "expected the last dimension to be below 2^31 on " << chip
-           << ", but got " << columns;
-  return success();
+/// The arguments of the member that a thread block works for, whose number
+/// becomes that among those of the member.
+static SmallVector<Value> selectMember(KernelBuilder &b, int64_t members,
+                                       ValueRange arguments, Value &block) {
+  size_t count = (arguments.size() + 1) / members - 1;
+  if (members == 1)
+    return SmallVector<Value>(arguments);
+  SmallVector<Value> selected(arguments.take_front(count));
+  Value first = getIndex(b, 0);
+  for (ValueRange rest = arguments.drop_front(count); !rest.empty();
+       rest = rest.drop_front(count + 1)) {
+    Value begin = toIndex(b, rest[count]);
+    Value isBefore = isBelow(b, block, begin);
+    for (auto [mine, other] : llvm::zip(selected, rest))
+      mine = arith::SelectOp::create(b, isBefore, mine, other);
+    first = arith::SelectOp::create(b, isBefore, first, begin);
+  }
+  block = cpu::sub(b, block, first);
+  return selected;
 }
 
-std::string PatchJob::getKernelName(const target::Chip &chip) const {
-  SmallVector<std::string> names;
-  for (const PatchSpec &spec : specs)
-    names.push_back(spec.getKernelName());
-  for (const PatchAmax &amax : amaxes)
-    names.push_back(amax.getName());
-  std::string name = llvm::join(names, "_and_");
-  if (specs.empty()) {
-    llvm::raw_string_ostream os(name);
-    os << '_' << shape.inputType;
-    if (!shape.hasDynamicColumns())
-      os << "_k" << shape.columns;
-    if (shape.batched)
-      os << "_batched";
-  }
-  return name + shape.source->getName() + std::string(chip.kernelSuffix);
-}
-
-/// The global scale or amax; null if there is neither.
-static Value getGlobal(QuantizeOp op) {
-  return op.getGlobalScale() ? op.getGlobalScale() : op.getGlobalAmax();
-}
-
-/// The x, or a transform of it, of ops that are not all absent.
-static Value getX(ArrayRef<QuantizeOp> ops, ArrayRef<AmaxOp> amaxes) {
-  return ops.empty() ? AmaxOp(amaxes.front()).getX()
-                     : QuantizeOp(ops.front()).getX();
-}
-
-static PatchJob createJob(ArrayRef<QuantizeOp> ops, ArrayRef<AmaxOp> amaxes,
-                          LaunchSite &site) {
-  PatchJob job;
-  Value x = getX(ops, amaxes);
-  auto hadamard = x.getDefiningOp<HadamardOp>();
-  auto source =
-      std::make_shared<const ElementSource>(hadamard ? hadamard.getX() : x);
-  for (QuantizeOp op : ops)
-    job.specs.emplace_back(op, site.lookup(getGlobal(op)), site.getChip());
-  for (AmaxOp amax : amaxes)
-    job.amaxes.emplace_back(amax);
-  if (amaxes.empty() && ops.size() == 1) {
-    const PatchSpec &only = job.specs.front();
-    job.shape = only;
-    job.shape.source = source;
-    if (!only.signMask && only.block[0] != 1)
-      return job;
-  }
-  auto isTransformed = [](const auto &of) { return of.signMask.has_value(); };
-  job.shape = PatchShape(
-      cast<RankedTensorType>(x.getType()),
-      llvm::any_of(job.amaxes,
-                   [](const PatchAmax &amax) { return amax.perMatrix; }),
-      llvm::any_of(job.amaxes, isTransformed));
-  job.shape.source = source;
-  PatchSpec::shareShape(job.specs, job.shape);
-  return job;
-}
-
-LogicalResult lowerPatchKernel(ArrayRef<QuantizeOp> ops,
-                               ArrayRef<AmaxOp> amaxes, LaunchSite &site) {
-  auto prepare = [&](auto op) {
-    if (auto hadamard = op.getX().template getDefiningOp<HadamardOp>())
-      cpu::prepareCall(hadamard, site.call);
-    cpu::prepareCall(op, site.call);
-  };
-  for (QuantizeOp op : ops) {
-    if (failed(verifyFeatures(op, site)))
-      return failure();
-    prepare(op);
-  }
-  llvm::for_each(amaxes, prepare);
-  PatchJob job = createJob(ops, amaxes, site);
-  const PatchShape &shape = job.shape;
-  site.emitAsserts();
-
-  ImplicitLocOpBuilder &b = site.b;
-  Value x = site.lookup(getX(ops, amaxes));
-  shape.source->emitSizeAsserts(site);
-  cpu::Indices sizes =
-      cpu::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
-  ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
-  Value rows = shape.batched ? leading.back() : cpu::getProduct(b, leading);
-  Value matrices =
-      shape.batched ? cpu::getProduct(b, leading.drop_back()) : Value();
-  SmallVector<LaunchSite::Argument> arguments =
-      shape.source->getArguments(site, shape.loadBytes, shape.getWidestLoad());
-  Value tiles;
-  for (auto [each, spec] : llvm::zip_equal(ops, job.specs)) {
-    QuantizeOp op = each;
-    arguments.push_back({site.lookup(op.getData()), spec.storeBytes});
-    arguments.push_back(
-        {site.lookup(op.getScale()), PatchScaleTable::getAlignment(spec)});
-    if (Value global = site.lookup(getGlobal(op)))
-      arguments.push_back(
-          {global,
-           static_cast<int64_t>(spec.globalByValue ? 0 : sizeof(float))});
-    if (spec.stochastic)
-      arguments.push_back({site.lookup(op.getRng()), sizeof(int64_t)});
-    if (Value offsets = site.lookup(op.getOffsets())) {
-      arguments.push_back({offsets, sizeof(int32_t)});
-      arguments.push_back({cpu::getDim(b, offsets, 0)});
-    }
-    if (spec.groupedTiles) {
-      tiles = cpu::getDim(b, site.lookup(op.getScale()), 0);
-      arguments.push_back({tiles});
-    }
-  }
-  SmallVector<AmaxBuffer> buffers;
-  for (auto [each, amax] : llvm::zip_equal(amaxes, job.amaxes)) {
-    Value buffer = site.lookup(AmaxOp(each).getAmax());
-    arguments.push_back({buffer, sizeof(float)});
-    buffers.push_back({buffer, amax.perMatrix ? matrices : getIndex(b, 1)});
-  }
-  if (!buffers.empty())
-    launchClear(site, buffers);
-  // Rows without elements have neither data nor scales.
-  if (shape.columns == 0)
-    return success();
-  arguments.push_back({rows});
-  if (shape.hasDynamicColumns())
-    arguments.push_back({sizes.back()});
-  if (shape.batched)
-    arguments.push_back({matrices});
-  LaunchModel(site.getChip())
-      .remarkPatch(b.getLoc(), {shape.patchRows, shape.patchColumns},
-                   {shape.getWarpRows(), shape.getWarpColumns()});
-  PatchGrid grid(b, job, sizes.back());
-  Value padded = cpu::roundUp(b, rows, grid.rowGranule);
-  Value blocks =
-      mul(b, getCeilDiv(b, padded, grid.blockRows), grid.blockColumns);
-  if (tiles)
-    blocks = add(b, blocks, GroupedScales::countBlocks(b, tiles, kWarps));
-  site.launch(job.getKernelName(site.getChip()),
-              {kThreads, blocks, matrices,
-               shape.patchRows * shape.patchColumns * shape.source->getBytes()},
-              arguments, [&](KernelBuilder &b, ValueRange arguments) {
-                PatchKernelEmitter(b, job, site.getChip(), arguments).emit();
-              });
-  return success();
+void emitPatchKernel(KernelBuilder &b, const PatchJob &job,
+                     const target::Chip &chip, ValueRange arguments) {
+  Value block = emitBlockNumber(b);
+  SmallVector<Value> ofMember = selectMember(b, job.members, arguments, block);
+  PatchKernelEmitter(b, job, chip, ofMember).emit(block);
 }
 
 } // namespace blockscale

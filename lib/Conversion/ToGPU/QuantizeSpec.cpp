@@ -54,11 +54,10 @@ static LogicalResult verifyMemRef(KernelOp kernel, Value value,
            << "expected " << name
            << " to be a memref (run one-shot-bufferize), but got "
            << value.getType();
-  if (!type.getLayout().isIdentity())
+  if (!type.areTrailingDimsContiguous(type.getRank()))
     return kernel.emitOpError()
            << "expected " << name
-           << " to be a memref of identity layout on this target, but got "
-           << type;
+           << " to be a memref without gaps on this target, but got " << type;
   return success();
 }
 

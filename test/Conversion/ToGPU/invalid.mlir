@@ -16,7 +16,7 @@ func.func @scaled_mm(%a: memref<48x32xi8>, %b: memref<40x32xi8>, %sa: memref<48x
 
 // Buffers that are not dense.
 func.func @amax(%x: memref<48x64xbf16, strided<[128, 1]>>, %a: memref<f32>) {
-  // expected-error @below {{expected operand 0 to be a memref of identity layout on this target, but got 'memref<48x64xbf16, strided<[128, 1]>>'}}
+  // expected-error @below {{expected operand 0 to be a memref without gaps on this target, but got 'memref<48x64xbf16, strided<[128, 1]>>'}}
   blockscale.kernel ins(%x : memref<48x64xbf16, strided<[128, 1]>>) outs(%a : memref<f32>) {
   ^bb0(%lx: tensor<48x64xbf16>, %la: tensor<f32>):
     %0 = blockscale.amax %lx : tensor<48x64xbf16> -> tensor<f32>
@@ -52,13 +52,14 @@ func.func @amax_twice(%x: memref<48x64xbf16>, %a: memref<f32>, %b: memref<f32>) 
 
 // -----
 
-// Several ops in a kernel: quantizations and amaxes of one x or of a transform of it, ...
+// Several ops in a kernel: quantizations and amaxes of one x or of a transform of it, or
+// the same of several, ...
 func.func @of_two(%x: memref<64x32xbf16>, %y: memref<64x32xbf16>, %q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>, %p: memref<64x32xf8E4M3FN>, %t: memref<64x1xf8E8M0FNU>) {
   blockscale.kernel ins(%x, %y : memref<64x32xbf16>, memref<64x32xbf16>) outs(%q, %s, %p, %t : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>) {
   ^bb0(%lx: tensor<64x32xbf16>, %ly: tensor<64x32xbf16>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %lp: tensor<64x32xf8E4M3FN>, %lt: tensor<64x1xf8E8M0FNU>):
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
-    // expected-error @below {{'blockscale.quantize' op expected a kernel of several ops to be quantizations and amaxes of one x or of transforms of it on this target}}
-    %2, %3 = blockscale.quantize %ly block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    // expected-error @below {{'blockscale.quantize' op does not share its kernel (group_c3): expected {block = array<i64: 1, 32>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0>}, but got {block = array<i64: 1, 32>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0>, recipe = #blockscale<recipe ceil>}}}
+    %2, %3 = blockscale.quantize %ly block [1, 32] recipe ceil : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
     blockscale.yield %0, %1, %2, %3 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
   }
   return
@@ -71,7 +72,7 @@ func.func @with_global_scale(%x: memref<64x32xbf16>, %g: memref<f32>, %q: memref
   blockscale.kernel ins(%x, %g : memref<64x32xbf16>, memref<f32>) outs(%q, %s, %a : memref<64x32xf8E4M3FN>, memref<64x1xf8E8M0FNU>, memref<f32>) {
   ^bb0(%lx: tensor<64x32xbf16>, %lg: tensor<f32>, %lq: tensor<64x32xf8E4M3FN>, %ls: tensor<64x1xf8E8M0FNU>, %la: tensor<f32>):
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
-    // expected-error @below {{'blockscale.global_scale' op expected a kernel of several ops to be quantizations and amaxes of one x or of transforms of it on this target}}
+    // expected-error @below {{'blockscale.global_scale' op expected a kernel of several ops to be quantizations and amaxes of inputs or of transforms of them on this target}}
     %2 = blockscale.global_scale %lg : tensor<f32>
     blockscale.yield %0, %1, %2 : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>, tensor<f32>
   }
@@ -99,7 +100,7 @@ func.func @transform_twice(%x: memref<64x128xbf16>, %a: memref<f32>) {
   blockscale.kernel ins(%x : memref<64x128xbf16>) outs(%a : memref<f32>) {
   ^bb0(%lx: tensor<64x128xbf16>, %la: tensor<f32>):
     %h = blockscale.hadamard %lx dim 0 : tensor<64x128xbf16>
-    // expected-error @below {{'blockscale.hadamard' op expected a kernel of several ops to be quantizations and amaxes of one x}}
+    // expected-error @below {{'blockscale.hadamard' op expected a kernel of several ops to be quantizations and amaxes of inputs}}
     %i = blockscale.hadamard %h dim 0 : tensor<64x128xbf16>
     %0 = blockscale.amax %i : tensor<64x128xbf16> -> tensor<f32>
     blockscale.yield %0 : tensor<f32>
@@ -141,7 +142,7 @@ func.func @twice_transformed(%x: memref<64x128xbf16>, %q: memref<64x128xf8E4M3FN
   blockscale.kernel ins(%x : memref<64x128xbf16>) outs(%q, %s : memref<64x128xf8E4M3FN>, memref<64x4xf8E8M0FNU>) {
   ^bb0(%lx: tensor<64x128xbf16>, %lq: tensor<64x128xf8E4M3FN>, %ls: tensor<64x4xf8E8M0FNU>):
     %h = blockscale.hadamard %lx dim 0 : tensor<64x128xbf16>
-    // expected-error @below {{'blockscale.hadamard' op expected a kernel of several ops to be quantizations and amaxes of one x or of transforms of it on this target}}
+    // expected-error @below {{'blockscale.hadamard' op expected a kernel of several ops to be quantizations and amaxes of inputs or of transforms of them on this target}}
     %i = blockscale.hadamard %h dim 0 : tensor<64x128xbf16>
     %0, %1 = blockscale.quantize %i block [1, 32] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
     blockscale.yield %0, %1 : tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
@@ -244,7 +245,7 @@ func.func @tensors(%x: tensor<?x32xbf16>, %q: tensor<?x32xf8E4M3FN>, %s: tensor<
 
 // Strided or shifted memrefs: each operand.
 func.func @strided_x(%x: memref<?x32xbf16, strided<[64, 1]>>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1xf8E8M0FNU>) {
-  // expected-error @below {{expected x to be a memref of identity layout on this target, but got 'memref<?x32xbf16, strided<[64, 1]>>'}}
+  // expected-error @below {{expected x to be a memref without gaps on this target, but got 'memref<?x32xbf16, strided<[64, 1]>>'}}
   blockscale.kernel ins(%x : memref<?x32xbf16, strided<[64, 1]>>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x1xf8E8M0FNU>) {
   ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU>):
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
@@ -255,9 +256,9 @@ func.func @strided_x(%x: memref<?x32xbf16, strided<[64, 1]>>, %q: memref<?x32xf8
 
 // -----
 
-func.func @shifted_data(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN, strided<[32, 1], offset: ?>>, %s: memref<?x1xf8E8M0FNU>) {
-  // expected-error @below {{expected the data output to be a memref of identity layout on this target, but got}}
-  blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x32xf8E4M3FN, strided<[32, 1], offset: ?>>, memref<?x1xf8E8M0FNU>) {
+func.func @strided_data(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN, strided<[64, 1], offset: ?>>, %s: memref<?x1xf8E8M0FNU>) {
+  // expected-error @below {{expected the data output to be a memref without gaps on this target, but got}}
+  blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x32xf8E4M3FN, strided<[64, 1], offset: ?>>, memref<?x1xf8E8M0FNU>) {
   ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU>):
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
     blockscale.yield %0, %1 : tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
@@ -268,7 +269,7 @@ func.func @shifted_data(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN, strided
 // -----
 
 func.func @strided_scales(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1xf8E8M0FNU, strided<[2, 1]>>) {
-  // expected-error @below {{expected the scale output to be a memref of identity layout on this target, but got}}
+  // expected-error @below {{expected the scale output to be a memref without gaps on this target, but got}}
   blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x1xf8E8M0FNU, strided<[2, 1]>>) {
   ^bb0(%lx: tensor<?x32xbf16>, %lq: tensor<?x32xf8E4M3FN>, %ls: tensor<?x1xf8E8M0FNU>):
     %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<?x32xbf16> -> tensor<?x32xf8E4M3FN>, tensor<?x1xf8E8M0FNU>
@@ -279,11 +280,11 @@ func.func @strided_scales(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: 
 
 // -----
 
-func.func @shifted_global(%x: memref<?x32xbf16>, %g: memref<f32, strided<[], offset: 3>>, %q: memref<?x16xi8>, %s: memref<?x2xf8E4M3FN>) {
-  // expected-error @below {{expected the global operand to be a memref of identity layout on this target, but got}}
-  blockscale.kernel ins(%x, %g : memref<?x32xbf16>, memref<f32, strided<[], offset: 3>>) outs(%q, %s : memref<?x16xi8>, memref<?x2xf8E4M3FN>) {
-  ^bb0(%lx: tensor<?x32xbf16>, %lg: tensor<f32>, %lq: tensor<?x32xf4E2M1FN>, %ls: tensor<?x2xf8E4M3FN>):
-    %0, %1 = blockscale.quantize %lx block [1, 16] global_scale(%lg : tensor<f32>) : tensor<?x32xbf16> -> tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
+func.func @strided_global(%x: memref<?x32xbf16>, %g: memref<?xf32, strided<[2]>>, %q: memref<?x16xi8>, %s: memref<?x2xf8E4M3FN>) {
+  // expected-error @below {{expected the global operand to be a memref without gaps on this target, but got}}
+  blockscale.kernel ins(%x, %g : memref<?x32xbf16>, memref<?xf32, strided<[2]>>) outs(%q, %s : memref<?x16xi8>, memref<?x2xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x32xbf16>, %lg: tensor<?xf32>, %lq: tensor<?x32xf4E2M1FN>, %ls: tensor<?x2xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] global_scale(%lg : tensor<?xf32>) : tensor<?x32xbf16> -> tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
     blockscale.yield %0, %1 : tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>
   }
   return
@@ -331,7 +332,7 @@ func.func @ungrouped(%x: memref<?x32xbf16>, %o: memref<2xi32>, %q: memref<32x?xf
 // -----
 
 func.func @strided_block_amax(%x: memref<?x32xbf16>, %a: memref<?x2xf32, strided<[4, 1]>>, %q: memref<?x16xi8>, %s: memref<?x2xf8E4M3FN>) {
-  // expected-error @below {{expected block_amax to be a memref of identity layout on this target, but got}}
+  // expected-error @below {{expected block_amax to be a memref without gaps on this target, but got}}
   blockscale.kernel ins(%x, %a : memref<?x32xbf16>, memref<?x2xf32, strided<[4, 1]>>) outs(%q, %s : memref<?x16xi8>, memref<?x2xf8E4M3FN>) {
   ^bb0(%lx: tensor<?x32xbf16>, %la: tensor<?x2xf32>, %lq: tensor<?x32xf4E2M1FN>, %ls: tensor<?x2xf8E4M3FN>):
     %0, %1 = blockscale.quantize %lx block [1, 16] block_amax(%la : tensor<?x2xf32>) : tensor<?x32xbf16> -> tensor<?x32xf4E2M1FN>, tensor<?x2xf8E4M3FN>

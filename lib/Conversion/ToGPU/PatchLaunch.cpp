@@ -1,0 +1,245 @@
+//===- PatchLaunch.cpp - Launches of patch kernels ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../ToCPU/Kernels.h"
+#include "AmaxRaise.h"
+#include "GroupedScales.h"
+#include "Kernels.h"
+#include "LaunchModel.h"
+#include "PatchJob.h"
+#include "PatchScaleTable.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using cpu::add;
+using cpu::getIndex;
+using cpu::mul;
+
+/// Forms of quantize that patch kernels do not compute.
+static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
+  StringRef chip(site.getChip().name);
+  int64_t columns = op.getX().getType().getShape().back();
+  LayoutAttr layout = getLayout(op.getScale().getType());
+  if (layout && !layout.isGrouped() && op.getOffsets())
+    return site.refuse("expected linear scales with offsets and blocks of "
+                       "several rows, or a grouped layout, but got an "
+                       "ungrouped one");
+  // Numbers of thread blocks are below 2^31.
+  if (columns > std::numeric_limits<int32_t>::max())
+    return op.emitOpError()
+           << "expected the last dimension to be below 2^31 on " << chip
+           << ", but got " << columns;
+  return success();
+}
+
+std::string PatchJob::getKernelName(const target::Chip &chip) const {
+  SmallVector<std::string> names;
+  for (const PatchSpec &spec : specs)
+    names.push_back(spec.getKernelName());
+  for (const PatchAmax &amax : amaxes)
+    names.push_back(amax.getName());
+  std::string name = llvm::join(names, "_and_");
+  if (members > 1)
+    name += "_of" + std::to_string(members);
+  if (specs.empty()) {
+    llvm::raw_string_ostream os(name);
+    os << '_' << shape.inputType;
+    if (!shape.hasDynamicColumns())
+      os << "_k" << shape.columns;
+    if (shape.batched)
+      os << "_batched";
+  }
+  return name + shape.source->getName() + std::string(chip.kernelSuffix);
+}
+
+/// The global scale or amax; null if there is neither.
+static Value getGlobal(QuantizeOp op) {
+  return op.getGlobalScale() ? op.getGlobalScale() : op.getGlobalAmax();
+}
+
+Value PatchMember::getX() const {
+  return quantizes.empty() ? AmaxOp(amaxes.front()).getX()
+                           : QuantizeOp(quantizes.front()).getX();
+}
+
+/// What the x of a member is made of.
+static std::shared_ptr<const ElementSource>
+getSource(const PatchMember &member) {
+  Value x = member.getX();
+  if (auto hadamard = x.getDefiningOp<HadamardOp>())
+    x = hadamard.getX();
+  return std::make_shared<const ElementSource>(x);
+}
+
+static PatchJob createJob(ArrayRef<PatchMember> members, LaunchSite &site) {
+  const PatchMember &first = members.front();
+  PatchJob job;
+  job.members = static_cast<int64_t>(members.size());
+  for (AmaxOp amax : first.amaxes)
+    job.amaxes.emplace_back(amax);
+  auto getSpec = [&](QuantizeOp op) {
+    return PatchSpec(op, site.lookup(getGlobal(op)), site.getChip());
+  };
+  for (QuantizeOp op : first.quantizes)
+    job.specs.push_back(getSpec(op));
+  for (const PatchMember &member : members.drop_front())
+    for (auto [op, spec] : llvm::zip_equal(member.quantizes, job.specs)) {
+      // Members differ in their rows.
+      PatchSpec other = getSpec(op);
+      spec.rowTails |= other.rowTails;
+      spec.hasPartialBlocks |= other.hasPartialBlocks;
+    }
+  if (members.size() == 1 && first.amaxes.empty() && job.specs.size() == 1) {
+    const PatchSpec &only = job.specs.front();
+    job.shape = only;
+    job.shape.source = getSource(first);
+    if (!only.signMask && only.block[0] != 1)
+      return job;
+  }
+  auto isTransformed = [](const auto &of) { return of.signMask.has_value(); };
+  job.shape = PatchShape(
+      cast<RankedTensorType>(first.getX().getType()),
+      llvm::any_of(job.amaxes,
+                   [](const PatchAmax &amax) { return amax.perMatrix; }),
+      llvm::any_of(job.amaxes, isTransformed));
+  job.shape.source = getSource(first);
+  PatchSpec::shareShape(job.specs, job.shape);
+  return job;
+}
+
+namespace {
+
+/// Collects the arguments and thread blocks of the members of a launch.
+class PatchLauncher {
+public:
+  PatchLauncher(LaunchSite &site, const PatchJob &job)
+      : site(site), b(site.b), job(job), shape(job.shape),
+        blocks(getIndex(b, 0)) {}
+
+  void addMember(const PatchMember &member);
+  void launch();
+
+private:
+  void addResult(QuantizeOp op, const PatchSpec &spec);
+
+  LaunchSite &site;
+  ImplicitLocOpBuilder &b;
+  const PatchJob &job;
+  const PatchShape &shape;
+  SmallVector<LaunchSite::Argument> arguments;
+  SmallVector<AmaxBuffer> amaxes;
+  /// Of all members so far, and of the last one: its matrices and tiles of
+  /// scales, null where there are none.
+  Value blocks, matrices, tiles;
+};
+
+} // namespace
+
+void PatchLauncher::addResult(QuantizeOp op, const PatchSpec &spec) {
+  arguments.push_back({site.lookup(op.getData()), spec.storeBytes});
+  arguments.push_back(
+      {site.lookup(op.getScale()), PatchScaleTable::getAlignment(spec)});
+  if (Value global = site.lookup(getGlobal(op)))
+    arguments.push_back(
+        {global, static_cast<int64_t>(spec.globalByValue ? 0 : sizeof(float))});
+  if (spec.stochastic)
+    arguments.push_back({site.lookup(op.getRng()), sizeof(int64_t)});
+  if (Value offsets = site.lookup(op.getOffsets())) {
+    arguments.push_back({offsets, sizeof(int32_t)});
+    arguments.push_back({cpu::getDim(b, offsets, 0)});
+  }
+  if (spec.groupedTiles) {
+    tiles = cpu::getDim(b, site.lookup(op.getScale()), 0);
+    arguments.push_back({tiles});
+  }
+}
+
+void PatchLauncher::addMember(const PatchMember &member) {
+  bool isFirst = arguments.empty();
+  Value x = site.lookup(member.getX());
+  std::shared_ptr<const ElementSource> source = getSource(member);
+  source->emitSizeAsserts(site);
+  cpu::Indices sizes =
+      cpu::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
+  ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
+  Value rows = shape.batched ? leading.back() : cpu::getProduct(b, leading);
+  if (shape.batched)
+    matrices = cpu::getProduct(b, leading.drop_back());
+  llvm::append_range(arguments, source->getArguments(site, shape.loadBytes,
+                                                     shape.getWidestLoad()));
+  for (auto [op, spec] : llvm::zip_equal(member.quantizes, job.specs))
+    addResult(op, spec);
+  for (auto [each, amax] : llvm::zip_equal(member.amaxes, job.amaxes)) {
+    AmaxOp op = each;
+    Value buffer = site.lookup(op.getAmax());
+    arguments.push_back({buffer, sizeof(float)});
+    amaxes.push_back({buffer, amax.perMatrix ? matrices : getIndex(b, 1)});
+  }
+  arguments.push_back({rows});
+  if (shape.hasDynamicColumns())
+    arguments.push_back({sizes.back()});
+  if (shape.batched)
+    arguments.push_back({matrices});
+  if (!isFirst)
+    arguments.push_back({blocks});
+
+  PatchGrid grid(b, job, sizes.back());
+  Value padded = cpu::roundUp(b, rows, grid.rowGranule);
+  blocks =
+      add(b, blocks,
+          mul(b, getCeilDiv(b, padded, grid.blockRows), grid.blockColumns));
+  if (tiles)
+    blocks = add(b, blocks, GroupedScales::countBlocks(b, tiles, kPatchWarps));
+}
+
+void PatchLauncher::launch() {
+  if (!amaxes.empty())
+    launchClear(site, amaxes);
+  // Rows without elements have neither data nor scales.
+  if (shape.columns == 0)
+    return;
+  LaunchModel(site.getChip())
+      .remarkPatch(b.getLoc(), {shape.patchRows, shape.patchColumns},
+                   {shape.getWarpRows(), shape.getWarpColumns()});
+  site.launch(job.getKernelName(site.getChip()),
+              {kPatchThreads, blocks, matrices,
+               shape.patchRows * shape.patchColumns * shape.source->getBytes()},
+              arguments, [&](KernelBuilder &b, ValueRange arguments) {
+                emitPatchKernel(b, job, site.getChip(), arguments);
+              });
+}
+
+LogicalResult lowerPatchKernel(ArrayRef<PatchMember> members,
+                               LaunchSite &site) {
+  auto prepare = [&](auto op) {
+    if (auto hadamard = op.getX().template getDefiningOp<HadamardOp>())
+      cpu::prepareCall(hadamard, site.call);
+    cpu::prepareCall(op, site.call);
+  };
+  for (const PatchMember &member : members) {
+    for (QuantizeOp op : member.quantizes) {
+      if (failed(verifyFeatures(op, site)))
+        return failure();
+      prepare(op);
+    }
+    llvm::for_each(member.amaxes, prepare);
+  }
+  PatchJob job = createJob(members, site);
+  site.emitAsserts();
+  PatchLauncher launcher(site, job);
+  for (const PatchMember &member : members)
+    launcher.addMember(member);
+  launcher.launch();
+  return success();
+}
+
+} // namespace blockscale
