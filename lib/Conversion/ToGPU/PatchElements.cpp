@@ -258,6 +258,11 @@ SmallVector<Value> PatchElements::getWords(int64_t row) const {
   return words;
 }
 
+void PatchElements::setWords(int64_t row, ArrayRef<Value> words) {
+  for (auto [v, vector] : llvm::enumerate(rows[row]))
+    vector = b.pack(words.slice(v * kWords, kWords));
+}
+
 int64_t PatchElements::getVectorsPerRow() const {
   return static_cast<int64_t>(rows.front().size()) * (isBf16 ? 2 : 1);
 }

@@ -81,6 +81,7 @@ public:
 
   /// The words of a row in order.
   llvm::SmallVector<mlir::Value> getWords(int64_t row) const;
+  void setWords(int64_t row, llvm::ArrayRef<mlir::Value> words);
 
   /// A row as f32 is several vectors of four elements. One of the columns that
   /// vector `index` has.

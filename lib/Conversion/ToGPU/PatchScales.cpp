@@ -285,6 +285,9 @@ QuantizeLeaf::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
         first[2].assign(part.factors);
         first[3].assign(part.pairs);
       });
+  // In the same registers from here on.
+  for (int64_t i = row; i < row + span; ++i)
+    elements.setWords(i, lists[4 + i - row]);
   QuantizeLeaf::Scales scales;
   scales.factors.assign(lists[2]);
   scales.pairs.assign(lists[3]);

@@ -50,7 +50,7 @@ private:
   KernelBuilder &b;
   const PatchSpec &spec;
   const PatchPosition &position;
-  const PatchElements &elements;
+  PatchElements elements;
   CvtEmitter &cvt;
   mlir::Value global;
   const PatchGroups *groups;
