@@ -11,7 +11,6 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -21,7 +20,7 @@ namespace blockscale {
 
 /// Producers as `linalg.generic` with bodies of the same value on all targets.
 static void buildExpandMath(OpPassManager &pm) {
-  pm.addPass(createConvertElementwiseToLinalgPass());
+  pm.addPass(createElementwiseToLinalg());
   arith::ArithEmulateUnsupportedFloatsOptions throughF32;
   throughF32.sourceTypeStrs = {"bf16"};
   throughF32.targetTypeStr = "f32";

@@ -51,6 +51,16 @@ def MaterializeGlobalScale
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ElementwiseToLinalg : Pass<"blockscale-elementwise-to-linalg"> {
+  let summary = "Write elementwise ops on plain tensors as linalg.generic";
+  let description = [{
+    Upstream's conversion, but for what stays a choice between two tensors: a
+    select under one condition, and for tensors with a layout or of formats
+    below 16 bits, which are moved as a whole.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
 def ExpandMath : Pass<"blockscale-expand-math"> {
   let summary = "Write math as arithmetic of the same value on every target";
   let description = [{
