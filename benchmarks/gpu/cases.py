@@ -108,12 +108,15 @@ def mxfp8_columns(shape, block, bar=None):
     return Case(name, text, shape, bar, group=f"MXFP8 {block[0]}x{block[1]} rceil")
 
 
+# The element types of data and scales, and the elements of a block, by the bits of an element.
+FORMATS = {4: ("f4E2M1FN", "f8E4M3FN", 16), 8: ("f8E4M3FN", "f8E8M0FNU", 32)}
+
+
 def rows_and_columns(shape, bits, transforms=False):
     """Both from one read of x, the columns transposed, all scales swizzled. `transforms`:
     the columns after a random Hadamard transform."""
     m, k = shape
-    data, scale, side = (("f4E2M1FN", "f8E4M3FN", 16) if bits == 4 else
-                         ("f8E4M3FN", "f8E8M0FNU", 32))
+    data, scale, side = FORMATS[bits]
     operand = "global_scale(%g : tensor<f32>)" if bits == 4 else ""
     types = [f"tensor<{a}x{b}x{data}>, tensor<{a}x{b // side}x{scale}, {SWIZZLED}>"
              for a, b in ((m, k), (k, m))]
@@ -148,8 +151,7 @@ def scale_sweep(shape, weights=False, bar=None):
 def swiglu(shape, bits, bar):
     """silu(a) * b, whose two factors are rounded to bf16, quantized in rows."""
     m, k = shape
-    data, scale, side = (("f4E2M1FN", "f8E4M3FN", 16) if bits == 4 else
-                         ("f8E4M3FN", "f8E8M0FNU", 32))
+    data, scale, side = FORMATS[bits]
     recipe = "torchao global_scale(%s : tensor<f32>)" if bits == 4 else "rceil"
     given = ", %s: tensor<f32>" if bits == 4 else ""
     x = f"tensor<{m}x{k}xbf16>"
@@ -178,8 +180,7 @@ def swiglu(shape, bits, bar):
 def rms_norm(shape, bits, bar):
     """x / sqrt(mean(x^2) + epsilon) * w, in f32 and rounded to bf16, quantized in rows."""
     m, k = shape
-    data, scale, side = (("f4E2M1FN", "f8E4M3FN", 16) if bits == 4 else
-                         ("f8E4M3FN", "f8E8M0FNU", 32))
+    data, scale, side = FORMATS[bits]
     recipe = "torchao global_scale(%s : tensor<f32>)" if bits == 4 else "rceil"
     given = ", %s: tensor<f32>" if bits == 4 else ""
     x, row, column = f"tensor<{m}x{k}xbf16>", f"tensor<{m}xf32>", f"tensor<{k}xbf16>"

@@ -9,6 +9,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -64,6 +66,15 @@ Operation *findUnevaluable(Block &body) {
 StringRef describeEvaluable() {
   return "arithmetic on f32 and integers, casts between bf16 and f32, and math "
          "that blockscale-expand-math expands";
+}
+
+TypedAttr getUniformConstant(Value value) {
+  TypedAttr constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return {};
+  if (auto dense = dyn_cast<DenseElementsAttr>(constant))
+    return dense.isSplat() ? dense.getSplatValue<TypedAttr>() : TypedAttr();
+  return isa<ElementsAttr>(constant) ? TypedAttr() : constant;
 }
 
 } // namespace blockscale

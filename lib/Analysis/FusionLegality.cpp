@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 
@@ -22,18 +23,10 @@ Diagnostic &operator<<(Diagnostic &diag, const FusionObstacle &obstacle) {
               << ", but got " << obstacle.found;
 }
 
-template <typename T>
-static std::string print(const T &value) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << value;
-  return text;
-}
-
 std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op, bool isAlone) {
   RankedTensorType x = op.getX().getType();
   if (!x.getElementType().isBF16())
-    return FusionObstacle{"one_read_c1", "x of bf16", print(x)};
+    return FusionObstacle{"one_read_c1", "x of bf16", llvm::to_string(x)};
   if (numerics::isFourOverSix(getNumerics(op.getEffectiveRecipe())))
     return FusionObstacle{"one_read_c2", "a recipe without 4over6",
                           stringifyRecipe(op.getEffectiveRecipe()).str()};
@@ -47,25 +40,25 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op, bool isAlone) {
   if (op.hasRowGlobals())
     return FusionObstacle{
         "one_read_c4", "one global value for the tensor or each matrix",
-        print(op.getGlobalScale() ? op.getGlobalScale().getType()
-                                  : op.getGlobalAmax().getType())};
+        llvm::to_string(op.getGlobalScale() ? op.getGlobalScale().getType()
+                                            : op.getGlobalAmax().getType())};
   LayoutAttr layout = getLayout(op.getScale().getType());
   if (layout && layout.isGrouped() && !isAlone)
     return FusionObstacle{"one_read_c5", "scales in no grouped layout",
-                          print(op.getScale().getType())};
+                          llvm::to_string(op.getScale().getType())};
   return std::nullopt;
 }
 
 std::optional<FusionObstacle> findOneReadObstacle(AmaxOp op) {
   RankedTensorType x = op.getX().getType();
   if (!x.getElementType().isBF16())
-    return FusionObstacle{"one_read_c1", "x of bf16", print(x)};
+    return FusionObstacle{"one_read_c1", "x of bf16", llvm::to_string(x)};
   if (op.getOffsets())
     return FusionObstacle{"one_read_c3", "no offsets with amaxes", "offsets"};
   if (op.isPerRow())
     return FusionObstacle{"one_read_c4",
                           "one amax for the tensor or each matrix",
-                          print(op.getAmax().getType())};
+                          llvm::to_string(op.getAmax().getType())};
   return std::nullopt;
 }
 
@@ -123,11 +116,11 @@ std::optional<FusionObstacle> findGroupObstacle(ArrayRef<Operation *> first,
   if (expected.getRank() != 2 || expected.isDynamicDim(1))
     return FusionObstacle{"group_c1",
                           "x of rank 2 with a static number of columns",
-                          print(expected)};
+                          llvm::to_string(expected)};
   if (found.getRank() != 2 || found.getShape().back() != columns)
     return FusionObstacle{"group_c1",
                           "x of " + std::to_string(columns) + " columns",
-                          print(found)};
+                          llvm::to_string(found)};
   auto getNames = [](ArrayRef<Operation *> of) {
     return llvm::join(
         llvm::map_range(
@@ -138,8 +131,8 @@ std::optional<FusionObstacle> findGroupObstacle(ArrayRef<Operation *> first,
     return FusionObstacle{"group_c2", getNames(first), getNames(ops)};
   for (auto [a, b] : llvm::zip_equal(first, ops)) {
     if (a->getAttrDictionary() != b->getAttrDictionary())
-      return FusionObstacle{"group_c3", print(a->getAttrDictionary()),
-                            print(b->getAttrDictionary())};
+      return FusionObstacle{"group_c3", llvm::to_string(a->getAttrDictionary()),
+                            llvm::to_string(b->getAttrDictionary())};
     auto getTypes = [](Operation *op) {
       SmallVector<Type> types(op->getOperandTypes());
       llvm::append_range(types, op->getResultTypes());
@@ -147,7 +140,8 @@ std::optional<FusionObstacle> findGroupObstacle(ArrayRef<Operation *> first,
     };
     for (auto [type, other] : llvm::zip_equal(getTypes(a), getTypes(b)))
       if (!isSameButRows(type, other))
-        return FusionObstacle{"group_c3", print(type), print(other)};
+        return FusionObstacle{"group_c3", llvm::to_string(type),
+                              llvm::to_string(other)};
   }
   return std::nullopt;
 }
@@ -164,7 +158,7 @@ findSizeObstacle(HadamardOp op, const target::Chip &chip) {
   if (!chip.hasBlockScaledMma()) {
     if (columns % 16 != 0)
       return FusionObstacle{"rht_c2", "columns of x to be a multiple of 16",
-                            print(x)};
+                            llvm::to_string(x)};
     return std::nullopt;
   }
   bool isGrouped = llvm::any_of(op->getUsers(), [](Operation *user) {
@@ -181,7 +175,7 @@ findSizeObstacle(HadamardOp op, const target::Chip &chip) {
     return FusionObstacle{"rht_c2",
                           "rows and columns of x to be multiples of " +
                               std::to_string(multiple) + " and 128",
-                          print(x)};
+                          llvm::to_string(x)};
   return std::nullopt;
 }
 
@@ -189,7 +183,7 @@ std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
                                                     const target::Chip &chip) {
   if (op.getDim() != 0)
     return FusionObstacle{"rht_c1", "groups down the columns of x (dim 0)",
-                          "dim " + print(op.getDim())};
+                          "dim " + llvm::to_string(op.getDim())};
   if (std::optional<FusionObstacle> obstacle = findSizeObstacle(op, chip))
     return obstacle;
   bool isAlone = llvm::count_if(op->getUsers(), [](Operation *user) {
@@ -206,7 +200,7 @@ std::optional<FusionObstacle> findTransformObstacle(HadamardOp op,
       return FusionObstacle{"rht_c3",
                             "all uses to be quantizations or amaxes of its "
                             "block that can share a kernel",
-                            "'" + print(user->getName()) + "'"};
+                            "'" + llvm::to_string(user->getName()) + "'"};
   }
   return std::nullopt;
 }

@@ -11,18 +11,11 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 
 namespace blockscale {
-
-template <typename T>
-static std::string print(const T &value) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << value;
-  return text;
-}
 
 std::optional<Spread> getSpread(AffineMap map) {
   // The loops in the order of the dimensions; those of size 1 have index 0.
@@ -69,13 +62,14 @@ static std::optional<FusionObstacle> findShapeObstacle(linalg::LinalgOp op) {
         found};
   };
   if (op.getNumDpsInits() != 1 || op->getNumResults() != 1)
-    return fail(print(op->getNumResults()) + " results");
+    return fail(llvm::to_string(op->getNumResults()) + " results");
   if (op.getNumLoops() == 0 || op.getNumParallelLoops() != op.getNumLoops())
-    return fail(print(op.getNumParallelLoops()) + " parallel loops of " +
-                print(op.getNumLoops()));
+    return fail(llvm::to_string(op.getNumParallelLoops()) +
+                " parallel loops of " + llvm::to_string(op.getNumLoops()));
   OpOperand *init = op.getDpsInitOperand(0);
   if (!op.getMatchingIndexingMap(init).isIdentity())
-    return fail("a result with " + print(op.getMatchingIndexingMap(init)));
+    return fail("a result with " +
+                llvm::to_string(op.getMatchingIndexingMap(init)));
   if (op.payloadUsesValueFromOperand(init))
     return fail("a use of the old content of the result");
   return std::nullopt;
@@ -88,7 +82,7 @@ static std::optional<FusionObstacle> findInputObstacle(linalg::LinalgOp op) {
       return FusionObstacle{"producer_c2",
                             "inputs of each element, row or column in order, "
                             "or of a single one",
-                            print(map)};
+                            llvm::to_string(map)};
   }
   if (!getSameSizedInput(op))
     return FusionObstacle{"producer_c2", "an input of all elements", "none"};
@@ -96,7 +90,7 @@ static std::optional<FusionObstacle> findInputObstacle(linalg::LinalgOp op) {
     Type element = getElementTypeOrSelf(operand.getType());
     if (!element.isF32() && !element.isBF16())
       return FusionObstacle{"producer_c3", "inputs and results of bf16 or f32",
-                            print(operand.getType())};
+                            llvm::to_string(operand.getType())};
   }
   return std::nullopt;
 }
@@ -104,21 +98,21 @@ static std::optional<FusionObstacle> findInputObstacle(linalg::LinalgOp op) {
 std::optional<FusionObstacle> findElementwiseObstacle(linalg::LinalgOp op) {
   if (!isa<linalg::GenericOp>(op))
     return FusionObstacle{"producer_c1", "an elementwise op",
-                          "'" + print(op->getName()) + "'"};
+                          "'" + llvm::to_string(op->getName()) + "'"};
   if (std::optional<FusionObstacle> obstacle = findShapeObstacle(op))
     return obstacle;
   if (std::optional<FusionObstacle> obstacle = findInputObstacle(op))
     return obstacle;
   if (Operation *found = findUnevaluable(*op.getBlock()))
     return FusionObstacle{"producer_c4", describeEvaluable().str(),
-                          "'" + print(found->getName()) + "'"};
+                          "'" + llvm::to_string(found->getName()) + "'"};
   llvm::SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
   for (Value value : captured)
     if (!matchPattern(value, m_Constant()))
-      return FusionObstacle{"producer_c4",
-                            "a body of its arguments and constants",
-                            "a " + print(value.getType()) + " from outside"};
+      return FusionObstacle{
+          "producer_c4", "a body of its arguments and constants",
+          "a " + llvm::to_string(value.getType()) + " from outside"};
   return std::nullopt;
 }
 
@@ -153,10 +147,10 @@ std::optional<FusionObstacle> findProducerObstacle(linalg::LinalgOp op,
         (user->getBlock() != op->getBlock() || !takesElements(user, result)))
       return FusionObstacle{"producer_c5",
                             "uses in its block, of each element for itself",
-                            "'" + print(user->getName()) + "'"};
+                            "'" + llvm::to_string(user->getName()) + "'"};
     if (!isInKernel && !isKept)
       return FusionObstacle{"producer_c6", "all uses to be in one kernel",
-                            "'" + print(user->getName()) + "'"};
+                            "'" + llvm::to_string(user->getName()) + "'"};
   }
   return std::nullopt;
 }

@@ -10,20 +10,13 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 
 namespace blockscale {
 
 static constexpr int64_t kMostRowElements = 65536;
-
-template <typename T>
-static std::string print(const T &value) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << value;
-  return text;
-}
 
 static bool isZero(AffineExpr expr) {
   auto constant = dyn_cast<AffineConstantExpr>(expr);
@@ -79,7 +72,7 @@ static std::optional<FusionObstacle> findBodyObstacle(linalg::LinalgOp op) {
   if (!found)
     return std::nullopt;
   return FusionObstacle{"norm_c5", describeEvaluable().str(),
-                        "'" + print(found->getName()) + "'"};
+                        "'" + llvm::to_string(found->getName()) + "'"};
 }
 
 Operation *findRowCombiner(linalg::LinalgOp op) {
@@ -113,10 +106,11 @@ static std::optional<FusionObstacle> findReduction(RowOp &row) {
       "norm_c4",
       "a sum, product, maximum or minimum in f32 along rows, "
       "from a linalg.fill",
-      !row.combiner ? "'" + print(op->getName()) + "' on " +
-                          print(op.getRegionOutputArgs().front().getType())
-      : initial     ? print(op->getResultTypes().front())
-                    : "another init"};
+      !row.combiner
+          ? "'" + llvm::to_string(op->getName()) + "' on " +
+                llvm::to_string(op.getRegionOutputArgs().front().getType())
+      : initial ? llvm::to_string(op->getResultTypes().front())
+                : "another init"};
 }
 
 static std::optional<FusionObstacle> findForms(RowOp &row, unsigned rank) {
@@ -129,8 +123,9 @@ static std::optional<FusionObstacle> findForms(RowOp &row, unsigned rank) {
                                       ? getFormOfElements(map)
                                       : getFormOfRows(map, rank - 1);
     if (!form)
-      return FusionObstacle{
-          "norm_c3", "operands of the elements, rows or columns", print(map)};
+      return FusionObstacle{"norm_c3",
+                            "operands of the elements, rows or columns",
+                            llvm::to_string(map)};
     row.operands.push_back(*form);
   }
   return std::nullopt;
@@ -143,7 +138,7 @@ analyzeRowOp(linalg::LinalgOp op, RankedTensorType elements, RowOp &row) {
   int64_t rank = elements.getRank(), last = elements.getShape().back();
   if (ShapedType::isDynamic(last) || last > kMostRowElements)
     return FusionObstacle{"norm_c2", "rows of a static length of at most 65536",
-                          print(elements)};
+                          llvm::to_string(elements)};
   SmallVector<int64_t> loops = op.getStaticLoopRanges();
   int64_t count = loops.size();
   bool isElements = count == rank && loops.back() == last;
@@ -157,13 +152,14 @@ analyzeRowOp(linalg::LinalgOp op, RankedTensorType elements, RowOp &row) {
                                     ShapedType::isDynamic(b);
                            });
   if (!fits)
-    return FusionObstacle{
-        "norm_c3", "an op over the elements or the rows of " + print(elements),
-        print(op->getResultTypes().front())};
+    return FusionObstacle{"norm_c3",
+                          "an op over the elements or the rows of " +
+                              llvm::to_string(elements),
+                          llvm::to_string(op->getResultTypes().front())};
   row.iterations = isElements ? RowForm::Elements : RowForm::Rows;
   if (op.getNumDpsInputs() == 0)
     return FusionObstacle{"norm_c3", "an op with inputs",
-                          "'" + print(op->getName()) + "'"};
+                          "'" + llvm::to_string(op->getName()) + "'"};
   if (std::optional<FusionObstacle> obstacle = findForms(row, rank))
     return obstacle;
   if (op.getNumReductionLoops() != 0) {
@@ -180,10 +176,10 @@ analyzeRowOp(linalg::LinalgOp op, RankedTensorType elements, RowOp &row) {
   });
   if (!isWhole)
     return FusionObstacle{"norm_c3", "results of the elements or the rows",
-                          print(op->getResultTypes().front())};
+                          llvm::to_string(op->getResultTypes().front())};
   if (readsInit)
     return FusionObstacle{"norm_c4", "no op but reductions to read an init",
-                          "'" + print(op->getName()) + "'"};
+                          "'" + llvm::to_string(op->getName()) + "'"};
   return std::nullopt;
 }
 
@@ -209,15 +205,6 @@ Value getFilledScalar(Operation *op) {
     return yielded.getParentBlock() != linalgOp.getBlock() ? yielded : Value();
   Value scalar = op->getOperand(argument.getArgNumber());
   return isa<ShapedType>(scalar.getType()) ? Value() : scalar;
-}
-
-TypedAttr getUniformConstant(Value value) {
-  TypedAttr constant;
-  if (!matchPattern(value, m_Constant(&constant)))
-    return {};
-  if (auto dense = dyn_cast<DenseElementsAttr>(constant))
-    return dense.isSplat() ? dense.getSplatValue<TypedAttr>() : TypedAttr();
-  return isa<ElementsAttr>(constant) ? TypedAttr() : constant;
 }
 
 RankedTensorType getReducedElements(linalg::LinalgOp op) {

@@ -9,6 +9,8 @@
 #include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/IR/TypeRules.h"
 
+#include "llvm/Support/ScopedPrinter.h"
+
 using namespace mlir;
 
 namespace blockscale {
@@ -35,14 +37,6 @@ static LogicalResult verifyName(Operation *op) {
          << kGroupAttrName << " to be a string of a quantize, but got " << name;
 }
 
-template <typename T>
-static std::string print(const T &value) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << value;
-  return text;
-}
-
 namespace {
 
 /// What members agree in, by name.
@@ -63,7 +57,7 @@ static std::string printTransform(QuantizeOp op) {
 
 static std::string printLayout(QuantizeOp op) {
   LayoutAttr layout = getLayout(op.getScale().getType());
-  return layout ? print(layout) : "linear";
+  return layout ? llvm::to_string(layout) : "linear";
 }
 
 static SmallVector<Setting> getSettings(QuantizeOp op) {
@@ -72,7 +66,7 @@ static SmallVector<Setting> getSettings(QuantizeOp op) {
   };
   return {{"transform", printTransform(op)},
           {"recipe", stringifyRecipe(op.getEffectiveRecipe()).str()},
-          {"data", print(getElementTypeOrSelf(op.getData()))},
+          {"data", llvm::to_string(getElementTypeOrSelf(op.getData()))},
           {"block", "[" + std::to_string(op.getBlock()[0]) + ", " +
                         std::to_string(op.getBlock()[1]) + "]" +
                         (op.getTransposed() ? " transposed" : "")},

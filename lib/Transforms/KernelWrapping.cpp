@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelWrapping.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/Producers.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -45,15 +46,6 @@ SmallVector<Value> getInputs(Operation *op) {
   return SmallVector<Value>(op->getOperands());
 }
 
-/// Whether all elements of `value` are one constant.
-static bool isUniform(Value value) {
-  Attribute constant;
-  if (!matchPattern(value, m_Constant(&constant)))
-    return false;
-  auto elements = dyn_cast<ElementsAttr>(constant);
-  return !elements || elements.isSplat();
-}
-
 /// A copy of `op` in the body of a kernel. Elementwise ops take constants and a
 /// destination there along.
 static void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
@@ -65,7 +57,7 @@ static void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
   llvm::SetVector<Value> constants;
   getUsedValuesDefinedAbove(op->getRegions(), constants);
   for (Value input : producer.getDpsInputs())
-    if (isUniform(input))
+    if (getUniformConstant(input))
       constants.insert(input);
   for (Value constant : constants)
     if (!mapping.contains(constant))
@@ -87,6 +79,30 @@ Value getSameSizedSource(Operation *op) {
   return hadamard ? hadamard.getX() : Value();
 }
 
+void replaceByKernel(
+    OpBuilder &builder, Location loc, ArrayRef<Operation *> ops,
+    ValueRange inputs, ValueRange outputs, ValueRange results,
+    function_ref<void(OpBuilder &, Operation *, IRMapping &)> clone) {
+  auto kernel =
+      KernelOp::create(builder, loc, results.getTypes(), inputs, outputs);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(&kernel.getBody());
+  IRMapping mapping;
+  for (Value input : inputs)
+    mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
+  for (Value output : outputs)
+    body->addArgument(output.getType(), loc);
+  for (Operation *op : ops)
+    clone(builder, op, mapping);
+  YieldOp::create(builder, loc, llvm::map_to_vector(results, [&](Value result) {
+                    return mapping.lookup(result);
+                  }));
+  for (auto [result, ofKernel] : llvm::zip_equal(results, kernel.getResults()))
+    result.replaceAllUsesWith(ofKernel);
+  for (Operation *op : llvm::reverse(ops))
+    op->erase();
+}
+
 LogicalResult wrapInKernel(OpBuilder &builder, ArrayRef<Operation *> ops) {
   Location loc = ops.front()->getLoc();
   llvm::SmallSetVector<Value, 4> inputs;
@@ -95,7 +111,7 @@ LogicalResult wrapInKernel(OpBuilder &builder, ArrayRef<Operation *> ops) {
     bool takesConstants = isa<linalg::LinalgOp>(op);
     for (Value operand : getInputs(op))
       if (!llvm::is_contained(ops, operand.getDefiningOp()) &&
-          !(takesConstants && isUniform(operand)))
+          !(takesConstants && getUniformConstant(operand)))
         inputs.insert(operand);
     ReifiedRankedShapedTypeDims shapes;
     if (failed(reifyResultShapes(builder, op, shapes)))
@@ -115,24 +131,8 @@ LogicalResult wrapInKernel(OpBuilder &builder, ArrayRef<Operation *> ops) {
            llvm::make_early_inc_range(op->getResult(0).getUsers()))
         if (isa<tensor::DimOp>(user))
           user->setOperand(0, source);
-  auto kernel = KernelOp::create(builder, loc, ValueRange(results).getTypes(),
-                                 inputs.getArrayRef(), outputs);
-  OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(&kernel.getBody());
-  IRMapping mapping;
-  for (Value input : inputs)
-    mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
-  for (Value output : outputs)
-    body->addArgument(output.getType(), loc);
-  for (Operation *op : ops)
-    cloneInto(builder, op, mapping);
-  YieldOp::create(builder, loc, llvm::map_to_vector(results, [&](Value result) {
-                    return mapping.lookup(result);
-                  }));
-  for (auto [result, ofKernel] : llvm::zip_equal(results, kernel.getResults()))
-    result.replaceAllUsesWith(ofKernel);
-  for (Operation *op : llvm::reverse(ops))
-    op->erase();
+  replaceByKernel(builder, loc, ops, inputs.getArrayRef(), outputs, results,
+                  cloneInto);
   return success();
 }
 

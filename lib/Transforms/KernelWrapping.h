@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace blockscale {
 
@@ -23,6 +24,18 @@ llvm::SmallVector<mlir::Value> getInputs(mlir::Operation *op);
 /// The tensor that has the sizes of the only result of `op`, which no memory
 /// holds.
 mlir::Value getSameSizedSource(mlir::Operation *op);
+
+/// Puts a kernel where the builder stands and erases `ops`, which are in an
+/// order in which they can be computed. Values that are used elsewhere are
+/// `results`, and the memory of each is one of `outputs`. `clone` copies an op
+/// and what it needs, other than `inputs`, into the body.
+void replaceByKernel(
+    mlir::OpBuilder &builder, mlir::Location loc,
+    llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
+    mlir::ValueRange outputs, mlir::ValueRange results,
+    llvm::function_ref<void(mlir::OpBuilder &, mlir::Operation *,
+                            mlir::IRMapping &)>
+        clone);
 
 /// Wraps ops, which are in an order in which they can be computed:
 ///

@@ -7,6 +7,7 @@
 
 #include "RowPrograms.h"
 #include "KernelWrapping.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/RowProgram.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -246,28 +247,15 @@ bool RowProgram::wrap() {
             inputs.insert(size);
     }
 
-  auto kernel = KernelOp::create(builder, loc, ValueRange(results).getTypes(),
-                                 inputs.getArrayRef(), outputs);
-  Block *body = builder.createBlock(&kernel.getBody());
-  IRMapping mapping;
-  for (Value input : inputs)
-    mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
-  for (Value output : outputs)
-    body->addArgument(output.getType(), loc);
-  for (Operation *op : ops) {
-    Values needed(op->operand_begin(), op->operand_end());
-    getUsedValuesDefinedAbove(op->getRegions(), needed);
-    for (Value value : needed)
-      copy(builder, value, mapping);
-    builder.clone(*op, mapping);
-  }
-  YieldOp::create(builder, loc, llvm::map_to_vector(results, [&](Value result) {
-                    return mapping.lookup(result);
-                  }));
-  for (auto [result, ofKernel] : llvm::zip_equal(results, kernel.getResults()))
-    result.replaceAllUsesWith(ofKernel);
-  for (Operation *op : llvm::reverse(ops))
-    op->erase();
+  replaceByKernel(builder, loc, ops.getArrayRef(), inputs.getArrayRef(),
+                  outputs, results,
+                  [&](OpBuilder &builder, Operation *op, IRMapping &mapping) {
+                    Values needed(op->operand_begin(), op->operand_end());
+                    getUsedValuesDefinedAbove(op->getRegions(), needed);
+                    for (Value value : needed)
+                      copy(builder, value, mapping);
+                    builder.clone(*op, mapping);
+                  });
   return true;
 }
 

@@ -12,7 +12,7 @@
 #include "blockscale/Numerics/Codec.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
 using blockscale::runtime::NpyType;
@@ -20,13 +20,6 @@ using blockscale::runtime::Result;
 using blockscale::runtime::Status;
 
 namespace blockscale::run {
-
-static std::string toString(Type type) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << type;
-  return text;
-}
 
 Result<func::FuncOp> findEntry(ModuleOp module, const std::string &entry) {
   std::vector<std::string> names;
@@ -67,9 +60,9 @@ static Result<Slot> getSlot(Type type) {
     return Status::failure("expected a ranked tensor or scalar of f4E2M1FN, "
                            "f8, bf16, f16, f32, f64, index or i8 to i64, but "
                            "got " +
-                           toString(type));
+                           llvm::to_string(type));
   Slot slot;
-  slot.logicalType = toString(type);
+  slot.logicalType = llvm::to_string(type);
   slot.type = *npyType;
   slot.isScalar = !tensor;
   if (tensor)

@@ -15,6 +15,7 @@
 #define BLOCKSCALE_ANALYSIS_ELEMENTWISEBODY_H
 
 #include "mlir/IR/Block.h"
+#include "mlir/IR/BuiltinAttributeInterfaces.h"
 
 namespace blockscale {
 
@@ -24,6 +25,9 @@ bool isEvaluable(mlir::Operation *op);
 /// The first op of `body`, but for its terminator, that kernels do not
 /// evaluate; null if they evaluate all.
 mlir::Operation *findUnevaluable(mlir::Block &body);
+
+/// The constant that all elements of `value` are, or null.
+mlir::TypedAttr getUniformConstant(mlir::Value value);
 
 /// What `isEvaluable` takes, for diagnostics.
 llvm::StringRef describeEvaluable();

@@ -82,9 +82,6 @@ std::optional<FusionObstacle> findRowQuantizeObstacle(QuantizeOp op);
 /// the same; null for other ops.
 mlir::Value getFilledScalar(mlir::Operation *op);
 
-/// The constant that all elements of `value` are, or null.
-mlir::TypedAttr getUniformConstant(mlir::Value value);
-
 /// The shape that a program with the reduction `op` has; null where it reduces
 /// nothing along its last dimension.
 mlir::RankedTensorType getReducedElements(mlir::linalg::LinalgOp op);

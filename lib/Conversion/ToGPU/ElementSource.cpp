@@ -8,6 +8,7 @@
 #include "ElementSource.h"
 #include "DeviceCode.h"
 #include "LinalgBody.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -25,16 +26,6 @@ ElementSource::ElementSource(Value x)
     inputs.push_back({x, Spread::Elements, element, /*byValue=*/false});
 }
 
-/// The constant of each element of `value`, or null.
-static TypedAttr getSplat(Value value) {
-  TypedAttr constant;
-  if (!matchPattern(value, m_Constant(&constant)))
-    return {};
-  if (auto dense = dyn_cast<DenseElementsAttr>(constant))
-    return dense.isSplat() ? dense.getSplatValue<TypedAttr>() : TypedAttr();
-  return constant;
-}
-
 void ElementSource::visit(Value value) {
   auto op = value.getDefiningOp<linalg::LinalgOp>();
   if (!op || llvm::is_contained(ops, op))
@@ -49,7 +40,7 @@ void ElementSource::visit(Value value) {
     bool isKnown = llvm::any_of(inputs, [&](const Input &known) {
       return known.logical == input && known.spread == spread;
     });
-    if (!isKnown && !getSplat(input))
+    if (!isKnown && !getUniformConstant(input))
       inputs.push_back({input, spread, getElementTypeOrSelf(input.getType()),
                         !isa<ShapedType>(input.getType())});
   }
@@ -98,7 +89,7 @@ std::string ElementSource::getName() const {
   std::string text;
   llvm::raw_string_ostream os(text);
   auto number = [&](Value value) {
-    if (TypedAttr constant = getSplat(value))
+    if (TypedAttr constant = getUniformConstant(value))
       os << constant;
     else
       os << '%' << numbers.try_emplace(value, numbers.size()).first->second;
@@ -168,7 +159,7 @@ ElementSource::evaluate(KernelBuilder &b, ArrayRef<ElementWords> words) const {
       SmallVector<Value> arguments;
       for (OpOperand *operand : op.getDpsInputOperands()) {
         Value value = operand->get();
-        if (TypedAttr constant = getSplat(value)) {
+        if (TypedAttr constant = getUniformConstant(value)) {
           auto type = VectorType::get({2}, constant.getType());
           arguments.push_back(arith::ConstantOp::create(
               b, DenseElementsAttr::get(type, constant)));

@@ -9,6 +9,7 @@
 #include "DeviceCode.h"
 #include "LinalgBody.h"
 #include "PatchElements.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
