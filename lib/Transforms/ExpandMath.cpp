@@ -85,16 +85,16 @@ static ExpFactors emitExp(Builder &b, Value x, float most,
   return {p, b.toFloat(power)};
 }
 
-/// 1 / d of a d from 1 to 2^126, but for its last bit, by Newton's iteration
-/// from a first guess that negates the exponent. It keeps -1/d.
+/// 1 / d of a d from 1 to 2^126, but for its last bit: a first guess that
+/// negates the exponent, within 5.1 %, one step of Newton's iteration whose 2
+/// is moved so that errors are 0.13 % to either side, and one of third order.
+/// It keeps -1/d.
 static Value emitNegatedReciprocal(Builder &b, Value d) {
-  Value guess = arith::SubIOp::create(b, b.i32(0xFEF311C7u), b.toBits(d));
-  Value m = b.toFloat(guess), one = b.f32(1.0f);
-  for (int i = 0; i < 3; ++i) {
-    Value error = b.fma(d, m, one);
-    m = b.fma(m, error, m);
-  }
-  return m;
+  Value guess = arith::SubIOp::create(b, b.i32(0xFEF331C7u), b.toBits(d));
+  Value m = b.toFloat(guess);
+  m = arith::MulFOp::create(b, m, b.fma(d, m, b.f32(2.0013f)));
+  Value error = b.fma(d, m, b.f32(1.0f));
+  return b.fma(m, b.fma(error, error, error), m);
 }
 
 namespace {

@@ -82,7 +82,8 @@ bool QuantizeModel::hasTimeToStage() const {
 }
 
 void QuantizeModel::remarkChunk(Location loc, int64_t elements,
-                                int64_t otherElements, bool isStaged) const {
+                                int64_t otherElements, bool hasStage,
+                                bool isStaged) const {
   StringRef name(gpu.name);
   remark::analysis(loc, remark::RemarkOpts::name("chunk").category(kCategory))
       << remark::add(
@@ -98,6 +99,10 @@ void QuantizeModel::remarkChunk(Location loc, int64_t elements,
       isStaged
           ? "through shared memory: neighbouring lanes access neighbouring "
             "pieces, for an instruction more"
+      : hasStage
+          ? "through shared memory where it is loaded, which all threads of "
+            "the row wait for: lanes that are a chunk apart would keep the "
+            "cache busy"
       : chip.hasWideGlobalAccess()
           ? "straight from its thread: accesses have 32 bytes, a whole sector"
       : hasTimeToStage()

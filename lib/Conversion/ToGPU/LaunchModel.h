@@ -56,9 +56,10 @@ struct QuantizeModel : LaunchModel {
   /// Whether it leaves so much that chunks may go through shared memory.
   bool hasTimeToStage() const;
 
-  /// Says at `loc` what the elements of a thread are, and why.
+  /// Says at `loc` what the elements of a thread are, and why, and whether they
+  /// are loaded, or moved, through shared memory.
   void remarkChunk(mlir::Location loc, int64_t elements, int64_t otherElements,
-                   bool isStaged) const;
+                   bool hasStage, bool isStaged) const;
   /// Says at `loc` why a warp has `chunks` of each of `rows` rows, `stride`
   /// apart.
   void remarkTiles(mlir::Location loc, int64_t chunks, int64_t rows,

@@ -163,6 +163,9 @@ void LaunchSite::launch(const Twine &name, Shape shape,
   auto function = module.lookupSymbol<gpu::GPUFuncOp>(name.str());
   if (!function) {
     function = createFunction(name, shape.threads, TypeRange(operands));
+    if (shape.residentBlocks)
+      function->setAttr("nvvm.minctasm",
+                        b.getI32IntegerAttr(shape.residentBlocks));
     for (auto [i, argument] : llvm::enumerate(arguments))
       if (argument.alignment)
         function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),

@@ -65,6 +65,9 @@ public:
     /// Bytes that a thread loads before it uses any; 0 where other things
     /// than memory decide.
     int64_t threadBytes = 0;
+    /// Thread blocks for whose registers a multiprocessor has room; 0 leaves it
+    /// to the assembler.
+    int64_t residentBlocks = 0;
   };
 
   /// Launches the function called `name`. Its body is emitted on first use.

@@ -60,6 +60,35 @@ static Value emitRoundInPlace(KernelBuilder &b, Value vector) {
   return b.pack(elements);
 }
 
+/// The operands of a product of two bf16 in f32 that `op` rounds; null if it
+/// rounds something else.
+static std::pair<Value, Value> getBf16Factors(Operation &op) {
+  auto rounded = dyn_cast<arith::TruncFOp>(op);
+  auto product = rounded ? rounded.getIn().getDefiningOp<arith::MulFOp>()
+                         : arith::MulFOp();
+  if (!product || !rounded.getType().isBF16())
+    return {};
+  auto lhs = product.getLhs().getDefiningOp<arith::ExtFOp>();
+  auto rhs = product.getRhs().getDefiningOp<arith::ExtFOp>();
+  bool areBf16 = lhs && rhs && lhs.getIn().getType().isBF16() &&
+                 rhs.getIn().getType().isBF16();
+  return areBf16 ? std::pair<Value, Value>(lhs.getIn(), rhs.getIn())
+                 : std::pair<Value, Value>();
+}
+
+/// The product has no more bits than an f32, unless it is so small that it is
+/// rounded to 0 either way: one rounding is as good as two.
+static Value emitBf16Product(KernelBuilder &b, Value lhs, Value rhs) {
+  auto pair = VectorType::get({2}, b.getBF16Type());
+  Value zero = b.bitcast(pair, b.i32(0x80008000u));
+  SmallVector<Value> words;
+  for (int64_t i = 0; i < getSize(lhs); i += 2)
+    words.push_back(b.toBits(
+        b.callIntrinsic("llvm.nvvm.fma.rn.bf16x2",
+                        {b.slice(lhs, i, 2), b.slice(rhs, i, 2), zero})));
+  return b.bitcast(lhs.getType(), b.pack(words));
+}
+
 static Value emitSplat(KernelBuilder &b, TypedAttr value, int64_t size) {
   auto type = VectorType::get({size}, value.getType());
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, value));
@@ -126,6 +155,11 @@ SmallVector<Value> emitLinalgBody(KernelBuilder &b, Block &body,
     if (rounded && rounded->getBlock() == &body) {
       vectors.map(op.getResult(0),
                   emitRoundInPlace(b, vectors.lookup(rounded.getIn())));
+      continue;
+    }
+    if (auto [lhs, rhs] = getBf16Factors(op); lhs) {
+      vectors.map(op.getResult(0),
+                  emitBf16Product(b, lookup(lhs), lookup(rhs)));
       continue;
     }
     vectors.map(op.getResult(0),

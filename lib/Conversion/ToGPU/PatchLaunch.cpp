@@ -20,6 +20,10 @@ using namespace mlir;
 
 namespace blockscale {
 
+/// Where elements are kept beside their transforms, the assembler takes all
+/// registers that there are for what this many thread blocks have enough of.
+static constexpr int64_t kTransformBlocks = 3;
+
 using cpu::add;
 using cpu::getIndex;
 using cpu::mul;
@@ -59,6 +63,11 @@ std::string PatchJob::getKernelName(const target::Chip &chip) const {
       os << "_batched";
   }
   return name + shape.source->getName() + std::string(chip.kernelSuffix);
+}
+
+bool PatchJob::hasTransform() const {
+  return llvm::any_of(
+      specs, [](const PatchSpec &spec) { return spec.signMask.has_value(); });
 }
 
 /// The global scale or amax; null if there is neither.
@@ -212,7 +221,8 @@ void PatchLauncher::launch() {
                    {shape.getWarpRows(), shape.getWarpColumns()});
   site.launch(job.getKernelName(site.getChip()),
               {kPatchThreads, blocks, matrices,
-               shape.patchRows * shape.patchColumns * shape.source->getBytes()},
+               shape.patchRows * shape.patchColumns * shape.source->getBytes(),
+               job.hasTransform() ? kTransformBlocks : 0},
               arguments, [&](KernelBuilder &b, ValueRange arguments) {
                 emitPatchKernel(b, job, site.getChip(), arguments);
               });

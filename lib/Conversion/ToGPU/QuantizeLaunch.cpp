@@ -7,6 +7,7 @@
 
 #include "QuantizeLaunch.h"
 #include "GroupedScales.h"
+#include "LaunchModel.h"
 #include "QuantizeArguments.h"
 #include "QuantizeKernel.h"
 #include "ScaleStore.h"
@@ -101,9 +102,17 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
     llvm::append_range(arguments,
                        spec.source->getArguments(
                            site, getLoadBytes(spec, accessBytes), accessBytes));
+  int64_t threadBytes = mapping.chunkElements * spec.source->getBytes();
+  // Registers for no more than that let the assembler interleave the elements
+  // of producers.
+  int64_t residentBlocks =
+      spec.source->isMemory()
+          ? 0
+          : llvm::divideCeil(LaunchModel(chip).getThreadsWanted(threadBytes),
+                             ThreadMapping::kThreads);
   site.launch(spec.getKernelName(chip),
-              {ThreadMapping::kThreads, blocks, operands.matrices,
-               mapping.chunkElements * spec.source->getBytes()},
+              {ThreadMapping::kThreads, blocks, operands.matrices, threadBytes,
+               residentBlocks},
               arguments, [&](KernelBuilder &inside, ValueRange values) {
                 emitQuantizeKernel(inside, spec, chip, values);
               });

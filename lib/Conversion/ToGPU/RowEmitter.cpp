@@ -388,6 +388,7 @@ void RowEmitter::computeEarly() {
 void RowEmitter::emitRows() {
   if (layout.passes == 1) {
     loadInputs();
+    startColumns();
     computeEarly();
   }
   for (const RowOp &row : ops) {
@@ -402,6 +403,8 @@ void RowEmitter::emitRows() {
       hideInputs();
     }
   }
+  if (!stagedColumns.empty())
+    stage->finishShared(b);
 }
 
 } // namespace blockscale

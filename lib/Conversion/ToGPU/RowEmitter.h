@@ -82,6 +82,7 @@ private:
   mlir::Value loadScalar(mlir::Value value, mlir::Value index);
 
   void loadInputs();
+  void startColumns();
   void computeEarly();
   void hideInputs();
   mlir::Value getInitial(const RowOp &op);
@@ -105,6 +106,8 @@ private:
   WarpStage *stage = nullptr;
   mlir::Value isFullWarp;
   int64_t stagedBytes = 0;
+  /// Where shared memory has what is one value a column.
+  llvm::DenseMap<mlir::Value, int64_t> stagedColumns;
 
   llvm::DenseMap<mlir::Value, mlir::Value> rowValues;
   /// What is in registers: for all of the kernel, and for as long as it is

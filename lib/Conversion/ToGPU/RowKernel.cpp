@@ -289,7 +289,7 @@ void RowKernel::emit(KernelBuilder &b, ValueRange arguments) {
   auto emitRows = [&] {
     RowEmitter rows(b, *layout, getAccessBytes(chip), ops, values, position,
                     inside.rows);
-    if (mapping && mapping->isStaged && layout->passes == 1) {
+    if (mapping && mapping->hasStage && layout->passes == 1) {
       int64_t bytes = mapping->chunkElements * spec->getInputBytes();
       stage.emplace(b, position.thread, layout->getThreads(), bytes,
                     RowLayout::kRunLanes);
@@ -356,7 +356,7 @@ void RowKernel::emitQuantize(KernelBuilder &b, RowEmitter &rows,
   ChunkPlaces places(b, *spec, *mapping, inside, position);
   ChunkEmitter chunk(b, *spec, chip, inside, position, places.getRowTiles(),
                      /*grouped=*/nullptr);
-  if (stage)
+  if (stage && mapping->isStaged)
     chunk.useStage(*stage, places.isFullWarp());
   chunk.useElements([&](int64_t elements) {
     storeElements(b, rows, elements);

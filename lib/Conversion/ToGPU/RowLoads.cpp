@@ -8,6 +8,7 @@
 #include "BlockElements.h"
 #include "DeviceCode.h"
 #include "RowEmitter.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 
 #include <numeric>
 
@@ -104,8 +105,50 @@ SmallVector<Value> RowEmitter::loadElements(Value value, int64_t elements,
   return toPieces(b, words, type);
 }
 
+/// Of the values of columns that are read when those of rows are known, those
+/// that shared memory has room for, where all lanes have columns.
+void RowEmitter::startColumns() {
+  if (!stage || layout.getPlaces() * layout.chunkElements != layout.rowElements)
+    return;
+  llvm::SmallSetVector<Value, 2> late, early;
+  bool areRowsKnown = true;
+  for (const RowOp &row : llvm::reverse(ops)) {
+    areRowsKnown &= row.getResultForm() != RowForm::Rows;
+    // Others may be computed ahead.
+    bool isLate =
+        areRowsKnown && llvm::is_contained(row.operands, RowForm::Rows);
+    for (auto [i, form] : llvm::enumerate(row.operands)) {
+      Value value = row.op->getOperand(i);
+      if (form == RowForm::Columns && !getUniformConstant(value))
+        (isLate ? late : early).insert(value);
+    }
+  }
+  int64_t begin = 0;
+  for (Value value : late) {
+    Type type = getElementTypeOrSelf(value);
+    int64_t bytes = layout.chunkElements * type.getIntOrFloatBitWidth() / 8;
+    int64_t end = begin + RowLayout::kRunLanes * bytes;
+    if (early.contains(value) || !stage->canShare(bytes) ||
+        end > stage->getBytes())
+      continue;
+    Value first = arith::MulIOp::create(b, b.zext64(loadedChunk),
+                                        b.i64(layout.chunkElements));
+    stage->startShared(b, b.offset(arguments.lookup(value), type, first), bytes,
+                       begin);
+    stagedColumns[value] = begin;
+    begin = end;
+  }
+}
+
 SmallVector<Value> RowEmitter::loadColumns(Value value, int64_t elements) {
   Type type = getElementTypeOrSelf(value);
+  if (auto found = stagedColumns.find(value); found != stagedColumns.end())
+    return toPieces(b,
+                    stage->readShared(b,
+                                      layout.chunkElements *
+                                          type.getIntOrFloatBitWidth() / 8,
+                                      found->second),
+                    type);
   Value first = arith::MulIOp::create(b, b.zext64(loadedChunk),
                                       b.i64(layout.chunkElements));
   Value pointer = b.offset(arguments.lookup(value), type, first);

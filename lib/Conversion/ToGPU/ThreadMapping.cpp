@@ -36,10 +36,10 @@ static QuantizeModel getModel(const QuantizeSpec &spec,
                        spec.source->countOps());
 }
 
-/// The lanes of a warp must not part, as they do between groups.
+/// Whether full warps can access their chunks together. The lanes of a warp
+/// must not part, as they do between groups.
 static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
   if (chip.hasWideGlobalAccess() || !spec.source->isMemory() ||
-      !getModel(spec, chip).hasTimeToStage() ||
       spec.groupDim != GroupDim::None ||
       spec.getRowBytes() % WarpStage::kPieceBytes != 0)
     return false;
@@ -68,7 +68,9 @@ static int64_t getChunkElements(const QuantizeSpec &spec,
 }
 
 ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
-    : isStaged(canStage(spec, chip)),
+    : hasStage(canStage(spec, chip) &&
+               (spec.ownsRows() || getModel(spec, chip).hasTimeToStage())),
+      isStaged(hasStage && getModel(spec, chip).hasTimeToStage()),
       chunkElements(getChunkElements(spec, chip, isStaged)),
       chunkBlocks(chunkElements / spec.getBlockElements()),
       fullChunks(spec.rowElements / chunkElements),
@@ -100,7 +102,7 @@ void ThreadMapping::remark(mlir::Location loc, const QuantizeSpec &spec,
                            const target::Chip &chip) const {
   int64_t other = chunkElements == kLongChunk ? kShortChunk : kLongChunk;
   QuantizeModel model = getModel(spec, chip);
-  model.remarkChunk(loc, chunkElements, other, isStaged);
+  model.remarkChunk(loc, chunkElements, other, hasStage, isStaged);
   if (spec.swizzled)
     model.remarkTiles(loc, runLanes, kLineRows, rowStride);
 }

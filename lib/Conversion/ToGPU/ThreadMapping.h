@@ -44,9 +44,12 @@ struct ThreadMapping {
 
   ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip);
 
-  /// Whether full warps move their chunks through shared memory. It costs an
-  /// instruction an element, which pays where memory leaves time for it
-  /// (LaunchModel.h), and caches have no wider accesses to serve.
+  /// Whether full warps load their chunks through shared memory, and whether
+  /// they store codes that way as well. It costs an instruction an element,
+  /// which pays where memory leaves time for it (LaunchModel.h), and caches
+  /// have no wider accesses to serve. Kernels that reduce rows wait for loads
+  /// anyway, and always load so where they can.
+  bool hasStage;
   bool isStaged;
   /// Of a full chunk.
   int64_t chunkElements;

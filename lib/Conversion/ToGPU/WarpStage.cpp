@@ -44,20 +44,20 @@ static Value scaled(KernelBuilder &b, Value value, int64_t factor) {
 
 WarpStage::WarpStage(KernelBuilder &b, Value thread, int64_t threads,
                      int64_t chunkBytes, int64_t runLanes)
-    : runLanes(runLanes) {
+    : bytes(kWarpThreads * chunkBytes), runLanes(runLanes) {
   // Places are banks where the first place is in the first bank.
   Value all = createSharedArray(b, "stage", b.getI8Type(), threads * chunkBytes,
                                 /*alignment=*/kPhase * kPieceBytes);
   lane = bitAnd(b, thread, kWarpThreads - 1);
   Value warp = shiftRight(b, thread, llvm::Log2_64(kWarpThreads));
-  memory =
-      b.offset(all, b.getI8Type(), scaled(b, warp, kWarpThreads * chunkBytes));
+  memory = b.offset(all, b.getI8Type(), scaled(b, warp, bytes));
 }
 
-SmallVector<Value> WarpStage::getOwn(KernelBuilder &b, int64_t pieces) {
-  Value first = scaled(b, lane, pieces);
+SmallVector<Value> WarpStage::getOwn(KernelBuilder &b, Value owner,
+                                     int64_t pieces) {
+  Value first = scaled(b, owner, pieces);
   Value turn =
-      bitAnd(b, shiftRight(b, lane, getShift(pieces)), getMask(pieces));
+      bitAnd(b, shiftRight(b, owner, getShift(pieces)), getMask(pieces));
   first = arith::OrIOp::create(b, first, turn);
   SmallVector<Value> places;
   for (int64_t piece = 0; piece < pieces; ++piece) {
@@ -68,14 +68,15 @@ SmallVector<Value> WarpStage::getOwn(KernelBuilder &b, int64_t pieces) {
   return places;
 }
 
-SmallVector<Value> WarpStage::getMoved(KernelBuilder &b, int64_t pieces) {
+SmallVector<Value> WarpStage::getMoved(KernelBuilder &b, int64_t pieces,
+                                       int64_t steps) {
   // The owner is lane / pieces, and of every further step lanes on.
   Value owner = shiftRight(b, lane, llvm::Log2_64(pieces));
   Value turn =
       bitAnd(b, shiftRight(b, owner, getShift(pieces)), getMask(pieces));
   Value first = arith::XOrIOp::create(b, lane, turn);
   SmallVector<Value> places;
-  for (int64_t step = 0; step < pieces; ++step) {
+  for (int64_t step = 0; step < steps; ++step) {
     int64_t owners = step * (kWarpThreads / pieces);
     int64_t stepTurn = owners >> getShift(pieces) & getMask(pieces);
     Value place = arith::XOrIOp::create(b, first, b.i32(stepTurn));
@@ -120,7 +121,7 @@ SmallVector<Value> WarpStage::load(KernelBuilder &b, Value pointer,
   int64_t pieces = chunkBytes / kPieceBytes;
   for (auto [from, to] :
        llvm::zip_equal(getMovedAddresses(b, pointer, pieces, runStride),
-                       getMoved(b, pieces)))
+                       getMoved(b, pieces, pieces)))
     NVVM::CpAsyncOp::create(b, to, from, kPieceBytes,
                             NVVM::LoadCacheModifierKind::CG, Value());
   NVVM::CpAsyncCommitGroupOp::create(b);
@@ -128,9 +129,51 @@ SmallVector<Value> WarpStage::load(KernelBuilder &b, Value pointer,
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   auto type = VectorType::get({kWords}, b.getI32Type());
   SmallVector<Value> words;
-  for (Value place : getOwn(b, pieces))
+  for (Value place : getOwn(b, lane, pieces))
     words.push_back(b.load(type, place, kPieceBytes));
   return words;
+}
+
+bool WarpStage::canShare(int64_t chunkBytes) const {
+  int64_t pieces = chunkBytes / kPieceBytes;
+  return chunkBytes % kPieceBytes == 0 && llvm::isPowerOf2_64(pieces) &&
+         pieces <= kWarpThreads && runLanes * pieces % kWarpThreads == 0;
+}
+
+void WarpStage::startShared(KernelBuilder &b, Value pointer, int64_t chunkBytes,
+                            int64_t begin) {
+  // Others may still read what the pieces replace.
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  Value inRun = bitAnd(b, lane, runLanes - 1);
+  Value move = arith::SubIOp::create(b, scaled(b, lane, kPieceBytes),
+                                     scaled(b, inRun, chunkBytes));
+  Value first = b.offset(pointer, b.getI8Type(), move);
+  int64_t pieces = chunkBytes / kPieceBytes;
+  int64_t steps = runLanes * pieces / kWarpThreads;
+  for (auto [step, place] : llvm::enumerate(getMoved(b, pieces, steps)))
+    NVVM::CpAsyncOp::create(b, b.offset(place, b.getI8Type(), b.i64(begin)),
+                            b.offset(first, b.getI8Type(),
+                                     b.i64(static_cast<int64_t>(step) *
+                                           kWarpThreads * kPieceBytes)),
+                            kPieceBytes, NVVM::LoadCacheModifierKind::CG,
+                            Value());
+  NVVM::CpAsyncCommitGroupOp::create(b);
+}
+
+void WarpStage::finishShared(KernelBuilder &b) {
+  NVVM::CpAsyncWaitGroupOp::create(b, 0);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+}
+
+SmallVector<Value> WarpStage::readShared(KernelBuilder &b, int64_t chunkBytes,
+                                         int64_t begin) {
+  auto type = VectorType::get({kWords}, b.getI32Type());
+  Value inRun = bitAnd(b, lane, runLanes - 1);
+  return llvm::map_to_vector(
+      getOwn(b, inRun, chunkBytes / kPieceBytes), [&](Value place) {
+        return b.load(type, b.offset(place, b.getI8Type(), b.i64(begin)),
+                      kPieceBytes);
+      });
 }
 
 void WarpStage::store(KernelBuilder &b, ArrayRef<Value> words, Value pointer,
@@ -138,13 +181,13 @@ void WarpStage::store(KernelBuilder &b, ArrayRef<Value> words, Value pointer,
   int64_t pieces = words.size() / kWords;
   // Others may still read what the pieces replace.
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  for (auto [i, place] : llvm::enumerate(getOwn(b, pieces)))
+  for (auto [i, place] : llvm::enumerate(getOwn(b, lane, pieces)))
     b.store(b.pack(words.slice(i * kWords, kWords)), place, kPieceBytes);
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   auto type = VectorType::get({kWords}, b.getI32Type());
   for (auto [to, from] :
        llvm::zip_equal(getMovedAddresses(b, pointer, pieces, runStride),
-                       getMoved(b, pieces)))
+                       getMoved(b, pieces, pieces)))
     b.store(b.load(type, from, kPieceBytes), to, kPieceBytes);
 }
 

@@ -41,10 +41,30 @@ public:
   void store(KernelBuilder &b, llvm::ArrayRef<mlir::Value> words,
              mlir::Value pointer, int64_t runStride);
 
+  /// Whether chunks of `chunkBytes` of the lanes of one run can be shared by
+  /// all runs.
+  bool canShare(int64_t chunkBytes) const;
+  /// Begins to load the chunks of the lanes of a run, which are those of all
+  /// runs, to byte `begin` of the warp's shared memory. `pointer` is the
+  /// address of the lane's chunk. Chunks that lanes loaded before are lost.
+  void startShared(KernelBuilder &b, mlir::Value pointer, int64_t chunkBytes,
+                   int64_t begin);
+  /// Waits for all of these.
+  void finishShared(KernelBuilder &b);
+  /// The lane's chunk.
+  llvm::SmallVector<mlir::Value> readShared(KernelBuilder &b,
+                                            int64_t chunkBytes, int64_t begin);
+
+  /// Bytes of a warp.
+  int64_t getBytes() const { return bytes; }
+
 private:
-  /// Places of a lane's own pieces, and of those that it moves.
-  llvm::SmallVector<mlir::Value> getOwn(KernelBuilder &b, int64_t pieces);
-  llvm::SmallVector<mlir::Value> getMoved(KernelBuilder &b, int64_t pieces);
+  /// Places of the own pieces of a lane, and of those that each lane moves in
+  /// so many steps.
+  llvm::SmallVector<mlir::Value> getOwn(KernelBuilder &b, mlir::Value owner,
+                                        int64_t pieces);
+  llvm::SmallVector<mlir::Value> getMoved(KernelBuilder &b, int64_t pieces,
+                                          int64_t steps);
   /// Addresses in global memory of the pieces that a lane moves.
   llvm::SmallVector<mlir::Value> getMovedAddresses(KernelBuilder &b,
                                                    mlir::Value pointer,
@@ -53,7 +73,7 @@ private:
 
   /// i32 number of the lane, and the warp's shared memory.
   mlir::Value lane, memory;
-  int64_t runLanes;
+  int64_t bytes, runLanes;
 };
 
 } // namespace blockscale

@@ -1,5 +1,6 @@
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --canonicalize --cse | FileCheck %s
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_90a --canonicalize --cse | FileCheck %s --check-prefix=SM90
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_80 --remarks-filter-analyse=gpu-launch 2>&1 | FileCheck %s --check-prefix=SM80
 
 #element = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>
@@ -36,12 +37,25 @@
 // CHECK: llvm.store {{.+}} {alignment = 2 : i64} : i16, !llvm.ptr<1>
 // CHECK: gpu.return
 
-// Chunks of full warps go through shared memory, x as well as the codes.
+// Chunks of full warps go through shared memory, x as well as the codes. Then what is
+// one value a column is on its way there, which is read when rows are known.
 // SM90: gpu.func @rows_{{[0-9a-f]+}}_quantize_e4m3_rceil_bf16_k1024_swizzled_sm90(
 // SM90: nvvm.vote.sync
 // SM90-COUNT-8: nvvm.cp.async.shared.global
+// SM90: nvvm.cp.async.wait.group 0
+// SM90: else
+// SM90: nvvm.bar.warp.sync
+// SM90-COUNT-2: nvvm.cp.async.shared.global
+// SM90-NOT: nvvm.cp.async.shared.global
 // SM90: gpu.barrier
+// SM90: nvvm.cp.async.wait.group 0
+// SM90-NEXT: nvvm.bar.warp.sync
+// SM90-COUNT-8: llvm.load {{.+}} : !llvm.ptr<3> -> vector<4xi32>
+// SM90-NOT: llvm.load {{.+}} : !llvm.ptr<1> -> vector<4xi32>
 // SM90: gpu.return
+
+// Where there is no time to store codes so, inputs are loaded so all the same.
+// SM80: staging | {{.*}}a chunk is accessed through shared memory where it is loaded
 func.func @swizzled(%x: memref<?x1024xbf16>, %w: memref<1024xbf16>, %q: memref<?x1024xf8E4M3FN>, %s: memref<?x8x32x4x4xf8E8M0FNU>) {
   blockscale.kernel ins(%x, %w : memref<?x1024xbf16>, memref<1024xbf16>) outs(%q, %s : memref<?x1024xf8E4M3FN>, memref<?x8x32x4x4xf8E8M0FNU>) {
   ^bb0(%lx: tensor<?x1024xbf16>, %lw: tensor<1024xbf16>, %lq: tensor<?x1024xf8E4M3FN>, %ls: tensor<?x32xf8E8M0FNU, #swizzled>):
@@ -148,3 +162,36 @@ func.func @passes(%x: memref<?x65536xf32>, %s: memref<?xf32>) {
 // CHECK: %[[L:.+]] = arith.ceildivui %{{.+}}, %c4
 // CHECK: %[[B:.+]] = arith.ceildivui %[[L]], %c4
 // CHECK: gpu.launch_func @blockscale_kernels::@rows_{{[0-9a-f]+}}_k35 blocks in (%[[B]], %c1, %c1) threads in (%c128, %c1, %c1)
+
+// A column that sums of rows take is read before these are known.
+// SM90-LABEL: gpu.func @rows_{{[0-9a-f]+}}_quantize_e4m3_rceil_bf16_k512_swizzled_sm90(
+// SM90-COUNT-8: nvvm.cp.async.shared.global
+// SM90-NOT: nvvm.cp.async.shared.global
+// SM90: gpu.return
+func.func @early_column(%x: memref<64x512xbf16>, %w: memref<512xf32>, %q: memref<64x512xf8E4M3FN>, %s: memref<1x4x32x4x4xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %w : memref<64x512xbf16>, memref<512xf32>) outs(%q, %s : memref<64x512xf8E4M3FN>, memref<1x4x32x4x4xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x512xbf16>, %lw: tensor<512xf32>, %lq: tensor<64x512xf8E4M3FN>, %ls: tensor<64x16xf8E8M0FNU, #swizzled>):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<64xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #column, #row], iterator_types = ["parallel", "reduction"]} ins(%lx, %lw : tensor<64x512xbf16>, tensor<512xf32>) outs(%f : tensor<64xf32>) {
+    ^bb0(%a: bf16, %b: f32, %r: f32):
+      %0 = arith.extf %a : bf16 to f32
+      %1 = arith.mulf %0, %b : f32
+      %2 = arith.addf %r, %1 : f32
+      linalg.yield %2 : f32
+    } -> tensor<64xf32>
+    %d = tensor.empty() : tensor<64x512xbf16>
+    %y = linalg.generic {indexing_maps = [#element, #row, #column, #element], iterator_types = ["parallel", "parallel"]} ins(%lx, %sum, %lw : tensor<64x512xbf16>, tensor<64xf32>, tensor<512xf32>) outs(%d : tensor<64x512xbf16>) {
+    ^bb0(%a: bf16, %i: f32, %b: f32, %o: bf16):
+      %0 = arith.extf %a : bf16 to f32
+      %1 = arith.mulf %0, %i : f32
+      %2 = arith.mulf %1, %b : f32
+      %3 = arith.truncf %2 : f32 to bf16
+      linalg.yield %3 : bf16
+    } -> tensor<64x512xbf16>
+    %0, %1 = blockscale.quantize %y block [1, 32] recipe rceil : tensor<64x512xbf16> -> tensor<64x512xf8E4M3FN>, tensor<64x16xf8E8M0FNU, #swizzled>
+    blockscale.yield %0, %1 : tensor<64x512xf8E4M3FN>, tensor<64x16xf8E8M0FNU, #swizzled>
+  }
+  return
+}

@@ -110,3 +110,40 @@ func.func @not_elementwise(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>, %c: ten
   %x = linalg.matmul ins(%a, %b : tensor<64x64xf32>, tensor<64x64xf32>) outs(%c : tensor<64x64xf32>) -> tensor<64x64xf32>
   return %x : tensor<64x64xf32>
 }
+
+// -----
+
+// The rounded product of two bf16 is one operation on pairs of them. That of an f32 is
+// not, and neither is what is rounded after a sum.
+// CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k64_of_{{[0-9a-f]+}}_sm90(
+// CHECK-SAME: nvvm.minctasm = {{[1-9]}} : i32
+// CHECK: %[[P:.+]] = llvm.call_intrinsic "llvm.nvvm.fma.rn.bf16x2"(%{{.+}}, %{{.+}}, %[[ZERO:.+]]) : (vector<2xbf16>, vector<2xbf16>, vector<2xbf16>)
+// CHECK: arith.addf {{.+}} : vector<2xf32>
+// CHECK: arith.truncf %{{.+}} : vector<2xf32> to vector<2xbf16>
+// CHECK: arith.mulf {{.+}} : vector<2xf32>
+// CHECK: arith.truncf %{{.+}} : vector<2xf32> to vector<2xbf16>
+// CHECK: llvm.call_intrinsic "llvm.nvvm.fma.rn.bf16x2"
+// CHECK-LABEL: func.func @products
+#id = affine_map<(i, j) -> (i, j)>
+func.func @products(%a: tensor<?x64xbf16>, %b: tensor<?x64xbf16>) -> (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>) {
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %a, %c0 : tensor<?x64xbf16>
+  %e = tensor.empty(%m) : tensor<?x64xbf16>
+  %x = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a, %b : tensor<?x64xbf16>, tensor<?x64xbf16>) outs(%e : tensor<?x64xbf16>) {
+  ^bb0(%c: bf16, %d: bf16, %o: bf16):
+    %0 = arith.extf %c : bf16 to f32
+    %1 = arith.extf %d : bf16 to f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = arith.truncf %2 : f32 to bf16
+    %4 = arith.extf %3 : bf16 to f32
+    %5 = arith.addf %4, %0 : f32
+    %6 = arith.truncf %5 : f32 to bf16
+    %7 = arith.extf %6 : bf16 to f32
+    %8 = arith.mulf %5, %7 : f32
+    %9 = arith.truncf %8 : f32 to bf16
+    linalg.yield %9 : bf16
+  } -> tensor<?x64xbf16>
+  %q, %s = blockscale.quantize %x block [1, 32] recipe rceil : tensor<?x64xbf16> -> tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+  return %q, %s : tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+}
