@@ -64,8 +64,9 @@ class Kernel:
         return last.starts("BRA") and self.labels.get(last.target) == len(self.instructions) - 1
 
     def find_main_path(self):
-        """The instructions of the shortest way from the entry to an exit through the widest
-        load and store of global memory, outside of loops; [] where there is none."""
+        """The instructions of the way from the entry to an exit, outside of loops, that moves
+        the most bytes of global memory, and the shortest of these; [] where none loads and
+        stores."""
         count = len(self.instructions)
         starts = sorted({0, *(at for at in self.labels.values() if at < count),
                          *(i + 1 for i, each in enumerate(self.instructions[:-1])
@@ -76,34 +77,27 @@ class Kernel:
         looping = {start for start in starts if is_reachable(after, start, start)}
         for start in looping:
             del after[start]
-        wide = {}
-        for name, opcodes in (("load", ("LDG", "LDGSTS")), ("store", ("STG",))):
-            widths = [each.bytes for start in after for each in blocks[start]
-                      if each.starts(*opcodes)]
-            wide[name] = (opcodes, max(widths, default=0))
 
-        def visit(start):
-            flags = [any(each.starts(*opcodes) and each.bytes == width for each in blocks[start])
-                     for opcodes, width in wide.values()]
-            return tuple(flags)
-
-        # The way back from each block that meets what is asked for: block, load, store.
-        best, todo = {}, [(len(blocks[0]), 0, (False, False), ())] if 0 in after else []
+        # Of each block from which an exit is reached: bytes, minus the length, the way.
+        best, todo = {}, [0] if 0 in after else []
         while todo:
-            todo.sort(key=lambda item: item[0])
-            length, start, met, before = todo.pop(0)
-            met = tuple(a or b for a, b in zip(met, visit(start)))
-            if (start, met) in best:
+            start = todo[-1]
+            open_blocks = [each for each in after[start] if each in after and each not in best]
+            if open_blocks:
+                todo += open_blocks
                 continue
-            path = (*before, start)
-            best[start, met] = path
-            last = blocks[start][-1]
-            if last.starts("EXIT") and not last.is_conditional and all(met):
-                return [each for at in path for each in blocks[at]]
-            for following in after[start]:
-                if following in after:
-                    todo.append((length + len(blocks[following]), following, met, path))
-        return []
+            todo.pop()
+            block = blocks[start]
+            ends = block[-1].starts("EXIT") and not block[-1].is_conditional
+            rest = max((best[each] for each in after[start] if best.get(each)),
+                       default=(0, 0, ()) if ends else None)
+            moved = sum(each.bytes for each in block if each.starts("LDG", "LDGSTS", "STG"))
+            best[start] = rest and (rest[0] + moved, rest[1] - len(block), (start, *rest[2]))
+        way = best.get(0)
+        path = [each for at in way[2] for each in blocks[at]] if way else []
+        does_all = all(any(each.starts(*opcodes) for each in path)
+                       for opcodes in (("LDG", "LDGSTS"), ("STG",)))
+        return path if does_all else []
 
     def find_successors(self, start, blocks):
         block = blocks[start]

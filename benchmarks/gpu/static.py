@@ -9,7 +9,7 @@ After scripts/build.sh; needs ptxas and nvdisasm. Compiles the cases of cases.py
 counts instructions of a thread for each element of x that it loads:
 
 * whole: all that the kernel has, rare ways and padding among them;
-* main path: those of the shortest way that loads and stores data, without loops.
+* main path: those of the way that loads and stores the most, without loops.
 
 In flight: the bytes that a thread loads before it waits for any, for all threads that fit
 on an SM. Prints a table and the figures of peers; the exit status is 1 if a bar is missed.
@@ -87,7 +87,7 @@ def split_widest(widths, total):
     """The widest accesses that make up `total` bytes, and the others."""
     widths = sorted(widths, reverse=True)
     taken = 0
-    while widths[:taken] and sum(widths[:taken]) < total or not taken and widths and total:
+    while taken < len(widths) and sum(widths[:taken]) < total:
         taken += 1
     return widths[:taken], widths[taken:]
 
@@ -104,6 +104,7 @@ def measure(case, chip, resources, kernel):
     if not elements:
         return row
     data_bytes = elements if "mxfp8" in case.name else elements // 2
+    data_bytes *= case.results // 2
     data, scales = split_widest(stores, data_bytes)
     threads = sass.count_threads_per_sm(chip, resources["threads"], resources["registers"],
                                         resources["shared"])

@@ -99,6 +99,33 @@ std::string makePatches(size_t &count) {
   return text;
 }
 
+/// Functions that quantize rows and columns from one read, the latter as they
+/// are and after a transform.
+std::string makeShared(size_t &count) {
+  std::string text;
+  for (StringRef transform :
+       {"", "%h = blockscale.hadamard %x dim 0 : tensor<4096x4096xbf16>"})
+    for (bool isNvfp4 : {false, true}) {
+      int64_t side = isNvfp4 ? 16 : 32;
+      std::string type =
+          llvm::formatv("tensor<4096x4096x{0}>, tensor<4096x{1}x{2}, "
+                        "#blockscale.layout<swizzle_128x4>>",
+                        isNvfp4 ? "f4E2M1FN" : "f8E5M2", 4096 / side,
+                        isNvfp4 ? "f8E4M3FN" : "f8E8M0FNU");
+      text += llvm::formatv(
+          "func.func @f{0}(%x: tensor<4096x4096xbf16>, %g: tensor<f32>)"
+          " -> ({1}, {1}) {{\n"
+          "  %q, %s = blockscale.quantize %x block [1, {2}] {3}\n"
+          "      : tensor<4096x4096xbf16> -> {1}\n  {4}\n"
+          "  %p, %t = blockscale.quantize {5} block [{2}, 1] transposed {3}\n"
+          "      : tensor<4096x4096xbf16> -> {1}\n"
+          "  return %q, %s, %p, %t : {1}, {1}\n}\n",
+          count++, type, side, isNvfp4 ? "global_scale(%g : tensor<f32>)" : "",
+          transform, transform.empty() ? "%x" : "%h");
+    }
+  return text;
+}
+
 class OpKernels : public testing::TestWithParam<const char *> {};
 
 void expectNoSpills(StringRef text, StringRef chip, size_t count,
@@ -138,6 +165,12 @@ TEST_P(OpKernels, NoSpills) {
 TEST_P(OpKernels, NoSpillsOfPatches) {
   size_t count = 0;
   std::string text = makePatches(count);
+  expectNoSpills(text, GetParam(), count, 255);
+}
+
+TEST_P(OpKernels, NoSpillsOfSharedPatches) {
+  size_t count = 0;
+  std::string text = makeShared(count);
   expectNoSpills(text, GetParam(), count, 255);
 }
 

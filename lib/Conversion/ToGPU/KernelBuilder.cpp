@@ -35,6 +35,14 @@ Value KernelBuilder::callIntrinsic(StringRef name, ValueRange operands) {
       .getResult(0);
 }
 
+Value KernelBuilder::hide(Value word) {
+  return LLVM::InlineAsmOp::create(
+             *this, getI32Type(), word, /*asm_string=*/"", "=r,0",
+             /*has_side_effects=*/false, /*is_align_stack=*/false,
+             LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+      .getRes();
+}
+
 Value KernelBuilder::extract(Value vector, int64_t index) {
   return LLVM::ExtractElementOp::create(*this, vector, i32(index));
 }

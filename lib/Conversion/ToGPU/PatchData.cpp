@@ -20,6 +20,8 @@ static constexpr int64_t kWordBytes = 4;
 
 namespace {
 
+using PartScaler = function_ref<SmallVector<Value>(int64_t, int64_t)>;
+
 class PatchDataEmitter {
 public:
   PatchDataEmitter(KernelBuilder &b, const PatchSpec &spec,
@@ -28,10 +30,13 @@ public:
       : b(b), spec(spec), position(position), cvt(cvt), data(data),
         random(random) {}
 
-  void emitRows(function_ref<SmallVector<Value>(int64_t)> scale);
-  void emitColumns(function_ref<SmallVector<Value>(int64_t)> scale);
+  void emitRows(PartScaler scale);
+  void emitColumns(PartScaler scale);
 
 private:
+  int64_t countParts() const {
+    return spec.patchColumns / PatchElements::kPartColumns;
+  }
   SmallVector<Value> encode(ValueRange elements, ArrayRef<Value> random);
   /// Stores the words of 16 bytes in pieces of `width`, those that `exists`,
   /// given the first byte, says. It may give null for all.
@@ -102,12 +107,13 @@ void PatchDataEmitter::store(ArrayRef<Value> words, Value address,
   }
 }
 
-void PatchDataEmitter::emitRows(
-    function_ref<SmallVector<Value>(int64_t)> scale) {
+void PatchDataEmitter::emitRows(PartScaler scale) {
   int64_t bits = spec.getDataBits();
   bool splitsBytes = spec.splitsRowBytes();
   auto encodeRow = [&](int64_t i) {
-    SmallVector<Value> elements = scale(i);
+    SmallVector<Value> elements;
+    for (int64_t part = 0; part < countParts(); ++part)
+      llvm::append_range(elements, scale(i, part));
     if (splitsBytes)
       for (int64_t j = 1; j < spec.patchColumns; j += 2)
         elements[j] = keepIf(position.hasColumn(b, j), elements[j]);
@@ -117,7 +123,8 @@ void PatchDataEmitter::emitRows(
   SmallVector<SmallVector<Value>> lines;
   // Ahead of conditions where threads exchange codes, or where a transform
   // takes the same elements apart.
-  if (spec.exchangesCodes() || spec.isShared)
+  bool takesFew = spec.isShared && bits < 8;
+  if (spec.exchangesCodes() || takesFew)
     for (int64_t i = 0; i < spec.patchRows; ++i)
       lines.push_back(encodeRow(i));
   if (spec.exchangesCodes()) {
@@ -150,20 +157,24 @@ void PatchDataEmitter::emitRows(
   }
 }
 
-void PatchDataEmitter::emitColumns(
-    function_ref<SmallVector<Value>(int64_t)> scale) {
+void PatchDataEmitter::emitColumns(PartScaler scale) {
   bool splitsBytes = spec.rowTails && spec.getDataBits() < 8;
-  SmallVector<SmallVector<Value>> columns(spec.patchColumns);
-  for (int64_t i = 0; i < spec.patchRows; ++i) {
-    Value hasRow = splitsBytes ? position.hasRow(b, i) : Value();
-    for (auto [column, element] : llvm::zip_equal(columns, scale(i)))
-      column.push_back(hasRow ? keepIf(hasRow, element) : element);
-  }
-  SmallVector<SmallVector<Value>> words(columns.size());
+  SmallVector<Value> hasRow;
+  for (int64_t i = 0; splitsBytes && i < spec.patchRows; ++i)
+    hasRow.push_back(position.hasRow(b, i));
+  SmallVector<SmallVector<Value>> words(spec.patchColumns);
   if (random)
     words = random->drawColumns();
-  for (auto [column, drawn] : llvm::zip_equal(columns, words))
-    column = encode(column, drawn);
+  // Part by part: codes take fewer registers than elements.
+  SmallVector<SmallVector<Value>> columns;
+  for (int64_t part = 0; part < countParts(); ++part) {
+    SmallVector<SmallVector<Value>> scaled(PatchElements::kPartColumns);
+    for (int64_t i = 0; i < spec.patchRows; ++i)
+      for (auto [column, element] : llvm::zip_equal(scaled, scale(i, part)))
+        column.push_back(splitsBytes ? keepIf(hasRow[i], element) : element);
+    for (ArrayRef<Value> column : scaled)
+      columns.push_back(encode(column, words[columns.size()]));
+  }
 
   PatchPosition place = position;
   if (spec.exchangesCodes()) {
@@ -212,8 +223,7 @@ void PatchDataEmitter::emitColumns(
 
 void emitPatchData(KernelBuilder &b, const PatchSpec &spec,
                    const PatchPosition &position, CvtEmitter &cvt, Value data,
-                   PatchRandom *random,
-                   function_ref<SmallVector<Value>(int64_t)> scale) {
+                   PatchRandom *random, PartScaler scale) {
   PatchDataEmitter emitter(b, spec, position, cvt, data, random);
   if (spec.transposed)
     emitter.emitColumns(scale);

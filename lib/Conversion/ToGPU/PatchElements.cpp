@@ -76,13 +76,14 @@ static std::pair<Value, Value> splitPair(KernelBuilder &b, Value word) {
   return {b.toFloat(low), b.toFloat(high)};
 }
 
-/// The f32 of the first elements of all words of a vector, and of the second
+/// The f32 of the first elements of two words of a vector, and of the second
 /// ones. LLVM joins shifted words of a vector to those of 64 bits, but not
 /// shifted f32.
-static std::pair<Value, Value> splitVector(KernelBuilder &b, Value vector) {
+static std::pair<Value, Value> splitTwo(KernelBuilder &b, Value vector,
+                                        int64_t first) {
   SmallVector<Value> evens, odds;
-  for (int64_t i = 0; i < kWords; ++i) {
-    auto [even, odd] = splitPair(b, b.extract(vector, i));
+  for (int64_t i : {0, 1}) {
+    auto [even, odd] = splitPair(b, b.extract(vector, first + i));
     evens.push_back(even);
     odds.push_back(odd);
   }
@@ -98,9 +99,9 @@ PatchElements PatchElements::transformColumns(uint64_t signMask) const {
       // Two columns at a time, those that are scaled together.
       SmallVector<cpu::Lanes> evens, odds;
       for (ArrayRef<Value> row : rows) {
-        auto [even, odd] = splitVector(b, row[v]);
-        evens.emplace_back(b, b.slice(even, i, 2));
-        odds.emplace_back(b, b.slice(odd, i, 2));
+        auto [even, odd] = splitTwo(b, row[v], i);
+        evens.emplace_back(b, even);
+        odds.emplace_back(b, odd);
       }
       cpu::emitHadamard(evens, signMask);
       cpu::emitHadamard(odds, signMask);
@@ -263,37 +264,41 @@ void PatchElements::setWords(int64_t row, ArrayRef<Value> words) {
     vector = b.pack(words.slice(v * kWords, kWords));
 }
 
-int64_t PatchElements::getVectorsPerRow() const {
-  return static_cast<int64_t>(rows.front().size()) * (isBf16 ? 2 : 1);
+void PatchElements::hide() {
+  for (size_t row = 0; row < rows.size(); ++row) {
+    SmallVector<Value> words = getWords(static_cast<int64_t>(row));
+    for (Value &word : words)
+      word = b.hide(word);
+    setWords(static_cast<int64_t>(row), words);
+  }
 }
+
+int64_t PatchElements::getVectorsPerRow() const {
+  return static_cast<int64_t>(rows.front().size()) * (isBf16 ? kWords : 1);
+}
+
+int64_t PatchElements::getVectorSize() const { return isBf16 ? 2 : kWords; }
 
 int64_t PatchElements::getColumn(int64_t index, int64_t element) const {
   if (!isBf16)
-    return index * kWords + element;
-  return index / 2 * 2 * kWords + 2 * element + index % 2;
+    return index * kPartColumns + element;
+  return index / 2 * kPartColumns + 2 * element + index % 2;
 }
 
 SmallVector<Value>
-PatchElements::mapRow(int64_t row,
-                      function_ref<Value(Value, int64_t)> map) const {
-  auto floats = VectorType::get({kWords}, b.getF32Type());
-  SmallVector<Value> elements(getVectorsPerRow() * kWords);
-  auto append = [&](Value vector, int64_t index) {
-    Value mapped = map(b.bitcast(floats, vector), index);
-    for (int64_t i = 0; i < kWords; ++i)
-      elements[getColumn(index, i)] = b.extract(mapped, i);
-  };
-  int64_t index = 0;
-  for (Value vector : rows[row]) {
-    if (!isBf16) {
-      append(vector, index++);
-      continue;
-    }
-    auto [even, odd] = splitVector(b, vector);
-    append(even, index++);
-    append(odd, index++);
+PatchElements::mapPart(int64_t row, int64_t part,
+                       function_ref<Value(Value, int64_t)> map) const {
+  if (!isBf16) {
+    auto floats = VectorType::get({kWords}, b.getF32Type());
+    Value vector = map(b.bitcast(floats, rows[row][part]), part);
+    return llvm::map_to_vector(llvm::seq(kPartColumns),
+                               [&](int64_t i) { return b.extract(vector, i); });
   }
-  return elements;
+  auto [even, odd] = splitTwo(b, rows[row][part / 2], part % 2 * 2);
+  even = map(even, 2 * part);
+  odd = map(odd, 2 * part + 1);
+  return {b.extract(even, 0), b.extract(odd, 0), b.extract(even, 1),
+          b.extract(odd, 1)};
 }
 
 } // namespace blockscale

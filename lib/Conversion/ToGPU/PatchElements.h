@@ -83,16 +83,24 @@ public:
   llvm::SmallVector<mlir::Value> getWords(int64_t row) const;
   void setWords(int64_t row, llvm::ArrayRef<mlir::Value> words);
 
-  /// A row as f32 is several vectors of four elements. One of the columns that
-  /// vector `index` has.
+  /// Makes the optimizer forget what was computed from the words.
+  void hide();
+
+  /// Columns side by side of which elements are computed together.
+  static constexpr int64_t kPartColumns = 4;
+
+  /// A row as f32 is several vectors, of which a part has one or more. One of
+  /// the columns that vector `index` has.
   int64_t getVectorsPerRow() const;
+  int64_t getVectorSize() const;
   int64_t getColumn(int64_t index, int64_t element) const;
 
-  /// The elements of a row in order, each as f32 after `map`, which is given
-  /// the vectors of a row and their numbers, and must be elementwise.
+  /// The elements of a part of a row in order, each as f32 after `map`, which
+  /// is given the vectors and their numbers in the row, and must be
+  /// elementwise.
   llvm::SmallVector<mlir::Value>
-  mapRow(int64_t row,
-         llvm::function_ref<mlir::Value(mlir::Value, int64_t)> map) const;
+  mapPart(int64_t row, int64_t part,
+          llvm::function_ref<mlir::Value(mlir::Value, int64_t)> map) const;
 
 private:
   /// Two bf16.

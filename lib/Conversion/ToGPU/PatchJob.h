@@ -19,8 +19,8 @@ inline constexpr int64_t kPatchThreads = kPatchWarps * kWarpThreads;
 /// What a kernel makes of x, or of each of several.
 struct PatchJob {
   std::string getKernelName(const target::Chip &chip) const;
-  /// Whether a result is one of the columns after a transform.
-  bool hasTransform() const;
+  /// Whether a thread should have more registers than the assembler aims at.
+  bool wantsRegisters(const target::Chip &chip) const;
 
   PatchShape shape;
   llvm::SmallVector<PatchSpec> specs;

@@ -194,8 +194,9 @@ void PatchKernelEmitter::emitResult(const PatchResult &result,
   if (result.rng)
     random.emplace(b, spec, position, result.rng);
   emitPatchData(b, spec, position, *cvt, result.data,
-                random ? &*random : nullptr,
-                [&](int64_t row) { return scales.getScaledRow(row); });
+                random ? &*random : nullptr, [&](int64_t row, int64_t part) {
+                  return scales.getScaledPart(row, part);
+                });
   table.emitStore();
 }
 
@@ -228,8 +229,12 @@ PatchKernelEmitter::emitPatch(MutableArrayRef<PatchScaleTable> tables) {
     takeAmaxes(source, mask);
     return source;
   };
-  for (auto [result, table] : llvm::zip_equal(results, tables))
-    emitResult(result, getSource(result.spec.signMask), table);
+  for (auto [i, result] : llvm::enumerate(results)) {
+    // f32 of all elements have no place beside their words.
+    if (i > 0)
+      elements.hide();
+    emitResult(result, getSource(result.spec.signMask), tables[i]);
+  }
   for (const PatchAmax &amax : job.amaxes)
     getSource(amax.signMask);
   return bits;

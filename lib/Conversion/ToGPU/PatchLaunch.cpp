@@ -20,9 +20,10 @@ using namespace mlir;
 
 namespace blockscale {
 
-/// Where elements are kept beside their transforms, the assembler takes all
-/// registers that there are for what this many thread blocks have enough of.
-static constexpr int64_t kTransformBlocks = 3;
+/// Thread blocks on a multiprocessor, and so registers, of kernels of several
+/// results with `cvt`, for which the assembler would rather spill than leave
+/// room for fewer than four.
+static constexpr int64_t kSharedBlocks = 3;
 
 using cpu::add;
 using cpu::getIndex;
@@ -65,9 +66,11 @@ std::string PatchJob::getKernelName(const target::Chip &chip) const {
   return name + shape.source->getName() + std::string(chip.kernelSuffix);
 }
 
-bool PatchJob::hasTransform() const {
-  return llvm::any_of(
-      specs, [](const PatchSpec &spec) { return spec.signMask.has_value(); });
+bool PatchJob::wantsRegisters(const target::Chip &chip) const {
+  return chip.hasFp4Cvt() && specs.size() > 1 &&
+         llvm::none_of(specs, [](const PatchSpec &spec) {
+           return spec.signMask.has_value();
+         });
 }
 
 /// The global scale or amax; null if there is neither.
@@ -222,7 +225,7 @@ void PatchLauncher::launch() {
   site.launch(job.getKernelName(site.getChip()),
               {kPatchThreads, blocks, matrices,
                shape.patchRows * shape.patchColumns * shape.source->getBytes(),
-               job.hasTransform() ? kTransformBlocks : 0},
+               job.wantsRegisters(site.getChip()) ? kSharedBlocks : 0},
               arguments, [&](KernelBuilder &b, ValueRange arguments) {
                 emitPatchKernel(b, job, site.getChip(), arguments);
               });

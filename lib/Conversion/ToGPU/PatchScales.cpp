@@ -124,20 +124,21 @@ void PatchScales::computeMasks() {
       continue;
     }
     SmallVector<Value> mask;
-    for (int64_t i = 0; i < kWords; ++i)
+    for (int64_t i = 0; i < elements.getVectorSize(); ++i)
       mask.push_back(groups->isCovered(elements.getColumn(v, i)));
     masks.push_back(b.pack(mask));
   }
 }
 
-SmallVector<Value> PatchScales::getScaledRow(int64_t row) {
-  return elements.mapRow(row, [&](Value vector, int64_t v) -> Value {
+SmallVector<Value> PatchScales::getScaledPart(int64_t row, int64_t part) {
+  auto scale = [&](Value vector, int64_t v) -> Value {
     Value scaled = leaf->scale(b, vector, factors[row / height][v]);
     if (masks.empty())
       return scaled;
     return arith::SelectOp::create(b, masks[v], scaled,
-                                   b.f32Splat(0.0f, kWords));
-  });
+                                   b.f32Splat(0.0f, elements.getVectorSize()));
+  };
+  return elements.mapPart(row, part, scale);
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,11 +150,12 @@ void PatchScales::addFactors(function_ref<Value(int64_t)> ofColumn) {
   factors.emplace_back();
   for (int64_t v = 0; v < elements.getVectorsPerRow(); ++v) {
     SmallVector<Value> vector;
-    for (int64_t i = 0; i < kWords; ++i)
+    for (int64_t i = 0; i < elements.getVectorSize(); ++i)
       vector.push_back(ofColumn(elements.getColumn(v, i)));
     bool isSplat = llvm::all_equal(vector);
-    factors.back().push_back(isSplat ? b.splat(vector.front(), kWords)
-                                     : b.pack(vector));
+    factors.back().push_back(
+        isSplat ? b.splat(vector.front(), elements.getVectorSize())
+                : b.pack(vector));
   }
 }
 

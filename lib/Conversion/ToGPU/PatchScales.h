@@ -23,8 +23,8 @@ public:
               CvtEmitter &cvt, mlir::Value global, const PatchGroups *groups,
               PatchScaleTable &table);
 
-  /// The elements of a row in order, scaled; zeros where no group is.
-  llvm::SmallVector<mlir::Value> getScaledRow(int64_t row);
+  /// The elements of a part of a row in order, scaled; zeros where no group is.
+  llvm::SmallVector<mlir::Value> getScaledPart(int64_t row, int64_t part);
 
 private:
   void emitRows();

@@ -309,8 +309,7 @@ Value RowEmitter::reduceRow(const RowOp &op) {
   return reduceParts(op, parts);
 }
 
-/// Makes the optimizer forget what was computed from inputs: to compute it
-/// again takes fewer registers than to keep it.
+/// Makes the optimizer forget what was computed from inputs.
 void RowEmitter::hideInputs() {
   for (auto &[value, pieces] : inputs)
     for (Value &piece : pieces) {
@@ -320,12 +319,7 @@ void RowEmitter::hideInputs() {
       SmallVector<Value> hidden = extractAll(
           b, b.bitcast(VectorType::get({words}, b.getI32Type()), piece));
       for (Value &word : hidden)
-        word =
-            LLVM::InlineAsmOp::create(
-                b, b.getI32Type(), word, /*asm_string=*/"", "=r,0",
-                /*has_side_effects=*/true, /*is_align_stack=*/false,
-                LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-                .getRes();
+        word = b.hide(word);
       piece = b.bitcast(type, b.pack(hidden));
     }
 }

@@ -27,7 +27,7 @@
 // CHECK: gpu.barrier
 // CHECK-COUNT-2: llvm.load {{.+}} : !llvm.ptr<3> -> f32
 // CHECK: arith.addf
-// CHECK-COUNT-32: llvm.inline_asm has_side_effects "", "=r,0"
+// CHECK-COUNT-32: llvm.inline_asm "", "=r,0"
 // CHECK-NOT: gpu.barrier
 // CHECK: arith.divf {{.+}} : vector<2xf32>
 // CHECK: arith.cmpi ult, %{{.+}}, %[[ROWS]]
