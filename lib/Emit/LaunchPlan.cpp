@@ -41,8 +41,9 @@ std::optional<StringRef> getStorageDType(Type type) {
 
 static FailureOr<plan::Kernel> describeKernel(gpu::GPUFuncOp function) {
   plan::Kernel kernel{function.getName().str(), {}};
-  for (Type type : function.getArgumentTypes()) {
-    std::optional<plan::Parameter::Kind> kind = plan::getParameterKind(type);
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    std::optional<plan::Parameter::Kind> kind =
+        plan::getParameterKind(function, i);
     if (!kind)
       return function.emitOpError("has a parameter of type ")
              << type << ", which has no form in a launch plan";

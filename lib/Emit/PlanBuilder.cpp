@@ -16,7 +16,11 @@ using namespace mlir;
 
 namespace blockscale::plan {
 
-std::optional<Parameter::Kind> getParameterKind(Type type) {
+std::optional<Parameter::Kind> getParameterKind(gpu::GPUFuncOp kernel,
+                                                unsigned number) {
+  if (kernel.getArgAttr(number, kTensorMapAttrName))
+    return Parameter::Kind::TensorMap;
+  Type type = kernel.getArgumentTypes()[number];
   if (isa<LLVM::LLVMPointerType>(type))
     return Parameter::Kind::Pointer;
   if (type.isInteger(32))

@@ -16,13 +16,15 @@
 #include "PlanModel.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 #include <optional>
 
 namespace blockscale::plan {
 
-/// The kind of a parameter of this type; none where plans have no such kind.
-std::optional<Parameter::Kind> getParameterKind(mlir::Type type);
+/// The kind of a kernel's parameter; none where plans have no such kind.
+std::optional<Parameter::Kind> getParameterKind(mlir::gpu::GPUFuncOp kernel,
+                                                unsigned number);
 
 /// The plan's function of a public function, of which `signature` are the
 /// tensor types it had.

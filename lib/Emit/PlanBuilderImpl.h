@@ -8,6 +8,7 @@
 #define BLOCKSCALE_LIB_EMIT_PLANBUILDERIMPL_H
 
 #include "PlanBuilder.h"
+#include "blockscale/IR/BlockScaleDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -27,7 +28,8 @@ struct View {
 };
 
 /// What a value of the host stands for.
-using Symbolic = std::variant<PlanExpression, View, Pointer, Float, Condition>;
+using Symbolic =
+    std::variant<PlanExpression, View, Pointer, Float, Condition, TensorMap>;
 
 /// Evaluates the ops of one function; PlanOps.cpp has the ops.
 class Builder {
@@ -59,6 +61,7 @@ private:
   llvm::LogicalResult evaluateStore(mlir::memref::StoreOp op);
   llvm::LogicalResult evaluateCopy(mlir::memref::CopyOp op);
   llvm::LogicalResult evaluateLaunch(mlir::gpu::LaunchFuncOp op);
+  llvm::LogicalResult evaluateTensorMap(TensorMapOp op);
   llvm::LogicalResult evaluateCall(mlir::func::CallOp op);
   llvm::LogicalResult forward(mlir::Operation *op);
 

@@ -62,13 +62,24 @@ struct Condition {
   std::string message;
 };
 
+/// What cuTensorMapEncodeTiled takes; names are the driver's.
+struct TensorMap {
+  Pointer address;
+  llvm::StringRef element;
+  Expressions dims;
+  Expressions strides;
+  llvm::SmallVector<int64_t> box;
+  llvm::StringRef swizzle;
+};
+
 struct Parameter {
-  enum class Kind { Pointer, I32, I64, F32 };
+  enum class Kind { Pointer, I32, I64, F32, TensorMap };
 
   Kind kind = Kind::Pointer;
   Pointer pointer = {0};
   PlanExpression value;
   Float number;
+  std::optional<TensorMap> map;
 };
 
 struct Launch {

@@ -89,6 +89,7 @@ LogicalResult Builder::evaluate(Operation *op) {
       .Case([&](memref::StoreOp o) { return evaluateStore(o); })
       .Case([&](memref::CopyOp o) { return evaluateCopy(o); })
       .Case([&](gpu::LaunchFuncOp o) { return evaluateLaunch(o); })
+      .Case([&](TensorMapOp o) { return evaluateTensorMap(o); })
       .Case([&](func::CallOp o) { return evaluateCall(o); })
       .Default([&](auto) { return refuse(op); });
 }
@@ -328,11 +329,13 @@ LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
     launch.sharedBytes = *bytes;
   }
   for (auto [i, operand] : llvm::enumerate(op.getKernelOperands())) {
-    std::optional<Parameter::Kind> kind = getParameterKind(operand.getType());
+    std::optional<Parameter::Kind> kind = getParameterKind(kernel, i);
     const auto *value = find<PlanExpression>(operand);
     const auto *pointer = find<Pointer>(operand);
     const auto *number = find<Float>(operand);
-    if (!kind || (!value && !pointer && !number))
+    const auto *map = find<TensorMap>(operand);
+    bool isMap = kind == Parameter::Kind::TensorMap;
+    if (!kind || (!value && !pointer && !number && !map) || isMap != !!map)
       return refuse(op, "has an operand that has no form");
     Parameter parameter;
     parameter.kind = *kind;
@@ -340,6 +343,8 @@ LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
       parameter.value = *value;
     if (number)
       parameter.number = *number;
+    if (map)
+      parameter.map = *map;
     if (pointer) {
       parameter.pointer = *pointer;
       int64_t &alignment = plan.buffers[pointer->buffer].alignment;
@@ -350,6 +355,27 @@ LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
     launch.parameters.push_back(std::move(parameter));
   }
   plan.steps.push_back({std::move(launch), std::nullopt});
+  return success();
+}
+
+LogicalResult Builder::evaluateTensorMap(TensorMapOp op) {
+  const auto *pointer = find<Pointer>(op.getAddress());
+  if (!pointer)
+    return refuse(op, "has an operand that has no form");
+  bool isPadded = op.getElement() == MapElement::U4Padded;
+  TensorMap map{*pointer,
+                isPadded ? "16U4_ALIGN16B" : "UINT8",
+                {},
+                {},
+                llvm::to_vector(op.getBox()),
+                op.getSwizzle() ? "128B" : "NONE"};
+  if (failed(getExpressions(op, op.getDims(), map.dims)) ||
+      failed(getExpressions(op, op.getStrides(), map.strides)))
+    return failure();
+  // cuTensorMapEncodeTiled, "globalAddress".
+  int64_t &alignment = plan.buffers[pointer->buffer].alignment;
+  alignment = std::max<int64_t>(alignment, isPadded ? 32 : 16);
+  set(op.getResult(), std::move(map));
   return success();
 }
 

@@ -58,6 +58,8 @@ static StringRef getName(Parameter::Kind kind) {
     return "i64";
   case Parameter::Kind::F32:
     return "f32";
+  case Parameter::Kind::TensorMap:
+    return "tensor_map";
   }
   return "";
 }
@@ -98,6 +100,20 @@ static json::Object toJson(const Pointer &pointer, ArrayRef<Buffer> buffers) {
   return address;
 }
 
+static json::Object toJson(const TensorMap &map, ArrayRef<Buffer> buffers) {
+  return json::Object{
+      {"address", toJson(map.address, buffers)},
+      {"element", map.element},
+      {"dims", toJson(map.dims)},
+      {"strides", toJson(map.strides)},
+      {"box", json::Array(map.box)},
+      {"element_strides", json::Array(SmallVector<int64_t>(map.box.size(), 1))},
+      {"interleave", "NONE"},
+      {"swizzle", map.swizzle},
+      {"l2_promotion", "256B"},
+      {"fill", "ZERO"}};
+}
+
 static json::Object toJson(const Parameter &parameter,
                            ArrayRef<Buffer> buffers) {
   StringRef kind = getName(parameter.kind);
@@ -107,6 +123,8 @@ static json::Object toJson(const Parameter &parameter,
   case Parameter::Kind::I32:
   case Parameter::Kind::I64:
     return json::Object{{kind, toJson(parameter.value)}};
+  case Parameter::Kind::TensorMap:
+    return json::Object{{kind, toJson(*parameter.map, buffers)}};
   case Parameter::Kind::F32:
     break;
   }

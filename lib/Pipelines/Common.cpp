@@ -41,7 +41,10 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements, StringRef chip,
       {"verify-layout",
        [](OpPassManager &pm) { pm.addPass(createVerifyLayout()); }},
       {"canonicalize",
-       [maxConstantElements](OpPassManager &pm) {
+       [maxConstantElements, chip = chip.str()](OpPassManager &pm) {
+         // What it adds is folded with the rest.
+         if (!chip.empty())
+           pm.addPass(createSwizzleProductScales({chip}));
          pm.addPass(createCanonicalizerPass());
          pm.addPass(createFoldConstants({maxConstantElements}));
          buildExpandMath(pm);

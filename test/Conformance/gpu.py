@@ -11,16 +11,20 @@ from jobs import Job
 # What has kernels in every form.
 COMPLETE = ("amax", "dequantize", "expand_scale", "global_scale", "hadamard", "quantize",
             "scale_sweep", "swizzle")
+# What chips with block-scaled tensor cores have besides.
+PRODUCTS = ("scaled_mm",)
+PRODUCT_CHIPS = ("sm_100a", "sm_103a", "sm_110a")
 
 
-def refusal(operation):
+def refusal(operation, chip):
     """Why the operation has no kernel, or None where it has one."""
-    return None if operation.name in COMPLETE else f"no kernel for {operation.name}"
+    names = COMPLETE + PRODUCTS * (chip in PRODUCT_CHIPS)
+    return None if operation.name in names else f"no kernel for {operation.name}"
 
 
-def reduce_job(job):
-    """The part of a job that has kernels, and why the others have none: a list of
-    (check, reason)."""
+def reduce_job(job, chip):
+    """The part of a job that has kernels for a chip, and why the others have none: a
+    list of (check, reason)."""
     reduced, refused = Job(job.name), []
     reduced.inputs = job.inputs
     outputs = iter(job.function.results)
@@ -28,7 +32,7 @@ def reduce_job(job):
         values = [value for _, value in zip(range(count), outputs)]
         needed = job.function.operations_of(values)
         # The last one is what is judged; what makes its operands may be refused, too.
-        reasons = filter(None, map(refusal, reversed(needed)))
+        reasons = filter(None, (refusal(each, chip) for each in reversed(needed)))
         if reason := next(reasons, None):
             refused += [(check, reason) for check in checks]
         else:

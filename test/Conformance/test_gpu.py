@@ -19,7 +19,7 @@ class RefusalTest(unittest.TestCase):
         for name, type in operands.items():
             options[name] = job.function.argument(type)
         values = job.function.quantize(x, format, recipe, **options)
-        return refusal(job.function.operations_of(values)[-1])
+        return refusal(job.function.operations_of(values)[-1], "sm_90a")
 
     def test_rows_have_kernels(self):
         self.assertIsNone(self.quantize())
@@ -62,7 +62,7 @@ class ReduceTest(unittest.TestCase):
 
         for name, value in ("a", amax), ("q", q), ("p", product), ("o", of_product):
             job.output(value, check(name))
-        reduced, refused = reduce_job(job)
+        reduced, refused = reduce_job(job, "sm_90a")
         self.assertEqual(reduced.function.results, [amax, q])
         self.assertEqual([c.array for c in reduced.checks()], ["a", "q"])
         self.assertEqual(
@@ -73,6 +73,9 @@ class ReduceTest(unittest.TestCase):
         module = reduced.function.module()
         self.assertIn("blockscale.quantize", module)
         self.assertNotIn("blockscale.scaled_mm", module)
+        reduced, refused = reduce_job(job, "sm_100a")
+        self.assertEqual(len(reduced.function.results), 4)
+        self.assertEqual(refused, [])
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def zeros_like_results(tool, target, job):
     return [np.zeros(shape, dtype) for dtype, shape in stored]
 
 
-def only_quantize(operation):
+def only_quantize(operation, _):
     """Refuses all other ops."""
     return None if operation.name == "quantize" else f"no kernel for {operation.name}"
 

@@ -124,3 +124,15 @@ func.func @yield(%x: tensor<128x64xbf16>, %qi: tensor<128x64xf4E2M1FN>,
   } -> tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
   return
 }
+
+func.func @tensor_map(%data: !llvm.ptr<1>, %cols: index, %rows: index, %pitch: index) {
+  %map = blockscale.tensor_map %data dims[%cols, %rows] strides[%pitch]
+      box [128, 128] element uint8 swizzle 128
+  %codes = blockscale.tensor_map %data dims[%cols, %rows] strides[%pitch]
+      box [128, 256] element u4_padded swizzle 128
+  return
+}
+
+func.func private @gemm_schedule() attributes {schedule =
+  #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 8, ctas = 148>
+}

@@ -43,3 +43,9 @@ gpu.module @default_target [#blockscale.target<chip = "sm_100a", O = 3>] {
 // CHECK: gpu.module @target [#blockscale.target<chip = "sm_103a", features = "+ptx88", O = 2>]
 gpu.module @target [#blockscale.target<chip = "sm_103a", features = "+ptx88", O = 2>] {
 }
+
+// CHECK: func.func private @schedule
+// CHECK-SAME: #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 8, ctas = 148>
+func.func private @schedule() attributes {
+  schedule = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 8, ctas = 148>
+}

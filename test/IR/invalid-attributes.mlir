@@ -65,3 +65,18 @@ gpu.module @chip [#blockscale.target<chip = "sm_90">] {
 // expected-error @below {{expected O to be 0 to 3, but got 4}}
 gpu.module @opt_level [#blockscale.target<chip = "sm_100a", O = 4>] {
 }
+
+// -----
+
+// expected-error @below {{expected rows to be 128, but got 64}}
+func.func private @gemm_schedule_c1() attributes {a = #blockscale.gemm_schedule<rows = 64, cols = 256, stages = 4, band = 8, ctas = 148>}
+
+// -----
+
+// expected-error @below {{expected cols to be 128 or 256, but got 192}}
+func.func private @gemm_schedule_c1_cols() attributes {a = #blockscale.gemm_schedule<rows = 128, cols = 192, stages = 4, band = 8, ctas = 148>}
+
+// -----
+
+// expected-error @below {{expected band to be positive, but got 0}}
+func.func private @gemm_schedule_c2() attributes {a = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 0, ctas = 148>}

@@ -181,6 +181,66 @@ def BlockScale_LayoutAttr : AttrDef<BlockScale_Dialect, "Layout",
 }
 
 //===----------------------------------------------------------------------===//
+// Tensor maps and schedules of matrix products
+//===----------------------------------------------------------------------===//
+
+def BlockScale_MapElement : I32EnumAttr<"MapElement", "element of a tensor map", [
+    I32EnumAttrCase<"UInt8", 0, "uint8">,
+    I32EnumAttrCase<"U4Padded", 14, "u4_padded">]> {
+  let cppNamespace = "::blockscale";
+  let genSpecializedAttr = 0;
+}
+
+def BlockScale_MapElementAttr
+    : EnumAttr<BlockScale_Dialect, BlockScale_MapElement, "map_element"> {
+  let summary = "What a tensor map counts";
+  let description = [{
+    `uint8` are bytes, two codes each where data are packed. `u4_padded` are
+    codes of 4 bits, of which a copy puts 16 into the first 8 of 16 bytes, as
+    products of FP4 by FP8 take them (16U4_ALIGN16B).
+
+    Example:
+
+    ```mlir
+    %codes = blockscale.tensor_map %data dims[%cols, %rows] strides[%pitch]
+        box [128, 256] element u4_padded swizzle 128
+    ```
+  }];
+  let assemblyFormat = "$value";
+}
+
+def BlockScale_GemmScheduleAttr : AttrDef<BlockScale_Dialect, "GemmSchedule"> {
+  let mnemonic = "gemm_schedule";
+  let summary = "How a kernel for SM100 computes a matrix product";
+  let description = [{
+    A thread block computes tiles of `rows` x `cols` results, one after the
+    other, and has room for the operands of `stages` steps along K. `ctas`
+    thread blocks share the tiles of a product, at most; those of `band` rows of
+    tiles follow each other, column by column, so that the operands they read are
+    in the L2 cache.
+
+    Constraints:
+    - `gemm_schedule_c1`: `rows` is 128, `cols` is 128 or 256.
+    - `gemm_schedule_c2`: `stages`, `band` and `ctas` are positive.
+
+    Example:
+
+    ```mlir
+    #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 8, ctas = 148>
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$rows,
+    "int64_t":$cols,
+    "int64_t":$stages,
+    "int64_t":$band,
+    "int64_t":$ctas
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Target
 //===----------------------------------------------------------------------===//
 

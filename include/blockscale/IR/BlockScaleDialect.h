@@ -10,6 +10,7 @@
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/GPU/IR/CompilationInterfaces.h"
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
@@ -31,6 +32,10 @@
 #include "blockscale/IR/BlockScaleOps.h.inc"
 
 namespace blockscale {
+
+/// Marks a kernel's parameter that is a tensor map, passed by value.
+inline constexpr llvm::StringLiteral kTensorMapAttrName =
+    "blockscale.tensor_map";
 
 /// Attaches the bufferization model of `blockscale.kernel`.
 void registerBufferizableOpInterfaceExternalModels(

@@ -10,6 +10,7 @@
 
 include "blockscale/IR/AmaxOps.td"
 include "blockscale/IR/KernelOps.td"
+include "blockscale/IR/LaunchOps.td"
 include "blockscale/IR/MatmulOps.td"
 include "blockscale/IR/QuantizeOps.td"
 include "blockscale/IR/ScaleOps.td"

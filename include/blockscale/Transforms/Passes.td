@@ -51,6 +51,19 @@ def MaterializeGlobalScale
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def SwizzleProductScales : Pass<"blockscale-swizzle-product-scales"> {
+  let summary = "Give products the scales in the layout of tensor cores";
+  let description = [{
+    For a chip with block-scaled products, linear scales of a `scaled_mm` are
+    swizzled before it. Canonicalization folds that into the quantizer that makes
+    them where nothing else needs them linear, and constants are swizzled at
+    compile time. Elsewhere nothing changes.
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
+           "GPU to generate code for">];
+}
+
 def ElementwiseToLinalg : Pass<"blockscale-elementwise-to-linalg"> {
   let summary = "Write elementwise ops on plain tensors as linalg.generic";
   let description = [{

@@ -168,6 +168,9 @@ void emitStoreBytes(KernelBuilder &b, ArrayRef<Value> words, Value address,
   }
 }
 
+// NVPTX address space
+static constexpr unsigned kSharedMemory = 3;
+
 Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
                         int64_t count, int64_t alignment) {
   Operation *parent = b.getBlock()->getParentOp();
@@ -175,14 +178,30 @@ Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
   if (!function)
     function = parent->getParentOfType<gpu::GPUFuncOp>();
   OpBuilder outside(function);
-  constexpr unsigned sharedMemory = 3; // NVPTX address space
   std::string symbol = (function.getName() + "_" + name).str();
   LLVM::GlobalOp::create(outside, b.getLoc(),
                          LLVM::LLVMArrayType::get(element, count),
                          /*isConstant=*/false, LLVM::Linkage::Internal, symbol,
-                         Attribute(), alignment, sharedMemory);
-  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), sharedMemory);
+                         Attribute(), alignment, kSharedMemory);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedMemory);
   return LLVM::AddressOfOp::create(b, pointer, symbol);
+}
+
+Value getDynamicSharedMemory(KernelBuilder &b) {
+  constexpr StringLiteral name = "blockscale_shared_memory";
+  // What swizzled tiles of TMA begin at multiples of.
+  constexpr int64_t alignment = 1024;
+  auto module =
+      b.getBlock()->getParentOp()->getParentOfType<gpu::GPUModuleOp>();
+  if (!module.lookupSymbol(name)) {
+    auto outside = OpBuilder::atBlockBegin(module.getBody());
+    LLVM::GlobalOp::create(outside, b.getLoc(),
+                           LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+                           /*isConstant=*/false, LLVM::Linkage::External, name,
+                           Attribute(), alignment, kSharedMemory);
+  }
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedMemory);
+  return LLVM::AddressOfOp::create(b, pointer, name);
 }
 
 //===----------------------------------------------------------------------===//

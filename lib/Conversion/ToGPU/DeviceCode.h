@@ -73,6 +73,9 @@ mlir::Value createSharedArray(KernelBuilder &b, llvm::StringRef name,
                               mlir::Type element, int64_t count,
                               int64_t alignment = 16);
 
+/// The shared memory whose size the launch says.
+mlir::Value getDynamicSharedMemory(KernelBuilder &b);
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//

@@ -31,9 +31,8 @@ static Value getByteOffset(ImplicitLocOpBuilder &b, Value memref) {
       offset, arith::ConstantIndexOp::create(b, bytes));
 }
 
-/// Asserts that the first element of `memref` is aligned as its buffer is.
-static void requireAlignment(ImplicitLocOpBuilder &b, Value memref,
-                             int64_t alignment) {
+void requireAlignment(ImplicitLocOpBuilder &b, Value memref,
+                      int64_t alignment) {
   Value offset = getByteOffset(b, memref);
   if (!offset || alignment <= 1)
     return;
@@ -166,10 +165,13 @@ void LaunchSite::launch(const Twine &name, Shape shape,
     if (shape.residentBlocks)
       function->setAttr("nvvm.minctasm",
                         b.getI32IntegerAttr(shape.residentBlocks));
-    for (auto [i, argument] : llvm::enumerate(arguments))
+    for (auto [i, argument] : llvm::enumerate(arguments)) {
       if (argument.alignment)
         function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                             b.getI64IntegerAttr(argument.alignment));
+      if (argument.value.getDefiningOp<TensorMapOp>())
+        function.setArgAttr(i, kTensorMapAttrName, b.getUnitAttr());
+    }
     KernelBuilder inside(b.getLoc(),
                          OpBuilder::atBlockBegin(&function.front()));
     body(inside, function.getArguments());
@@ -178,8 +180,11 @@ void LaunchSite::launch(const Twine &name, Shape shape,
 
   gpu::KernelDim3 block{arith::ConstantIndexOp::create(b, shape.threads), one,
                         one};
-  gpu::LaunchFuncOp::create(b, function, grid, block,
-                            /*dynamicSharedMemorySize=*/Value(), operands);
+  Value sharedBytes;
+  if (shape.sharedBytes)
+    sharedBytes =
+        arith::ConstantOp::create(b, b.getI32IntegerAttr(shape.sharedBytes));
+  gpu::LaunchFuncOp::create(b, function, grid, block, sharedBytes, operands);
 }
 
 } // namespace blockscale

@@ -23,6 +23,10 @@ inline constexpr int64_t kMaxGridY = 65535;
 /// The aligned pointer of `memref` as a pointer to global memory.
 mlir::Value getGlobalPointer(mlir::ImplicitLocOpBuilder &b, mlir::Value memref);
 
+/// Asserts that the first element of `memref` is aligned as its buffer is.
+void requireAlignment(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                      int64_t alignment);
+
 /// ceil(value / divisor) of an index.
 mlir::Value getCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                        int64_t divisor);
@@ -50,7 +54,7 @@ public:
   void emitAsserts();
 
   /// What a kernel is given: a memref as a pointer with an alignment, an index
-  /// as i64, an f32 as it is.
+  /// as i64, an f32 or a tensor map as it is.
   struct Argument {
     mlir::Value value;
     int64_t alignment = 0;
@@ -68,6 +72,8 @@ public:
     /// Thread blocks for whose registers a multiprocessor has room; 0 leaves it
     /// to the assembler.
     int64_t residentBlocks = 0;
+    /// Bytes of getDynamicSharedMemory.
+    int64_t sharedBytes = 0;
   };
 
   /// Launches the function called `name`. Its body is emitted on first use.

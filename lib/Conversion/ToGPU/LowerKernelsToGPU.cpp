@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../ToCPU/Kernels.h"
+#include "../ToSM100/Kernels.h"
 #include "ElementSource.h"
 #include "Kernels.h"
 #include "QuantizeLaunch.h"
@@ -189,6 +190,13 @@ static bool isRowKernel(QuantizeOp op) {
   return op.getBlock()[0] == 1 && (!isDynamic || findOneReadObstacle(op));
 }
 
+static LogicalResult lowerProduct(ScaledMMOp op, LaunchSite &site) {
+  return failed(site.verify()) ? failure() : sm100::lowerKernel(op, site);
+}
+static LogicalResult lowerProduct(ScaledGroupedMMOp, LaunchSite &site) {
+  return site.refuse("it has a kernel on the CPU only (--target=cpu)");
+}
+
 /// Puts launches in the place of a kernel:
 ///
 ///   blockscale.kernel ins(%x) outs(%q, %s) { ... blockscale.quantize ... }
@@ -226,7 +234,7 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
       })
       .Case<ScaledMMOp, ScaledGroupedMMOp>([&](auto op) -> LogicalResult {
         if (chip.hasBlockScaledMma())
-          return site.refuse("it has a kernel on the CPU only (--target=cpu)");
+          return lowerProduct(op, site);
         return op.emitOpError()
                << "needs tcgen05.mma.block_scale, which " << chip.name
                << " lacks: expected the CPU, or one of "

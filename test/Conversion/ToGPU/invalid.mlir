@@ -1,12 +1,12 @@
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --split-input-file --verify-diagnostics
 
 // Ops without kernels.
-func.func @scaled_mm(%a: memref<48x32xi8>, %b: memref<40x32xi8>, %sa: memref<48x4xf8E4M3FN>, %sb: memref<40x4xf8E4M3FN>, %y: memref<48x40xf32>) {
-  blockscale.kernel ins(%a, %b, %sa, %sb : memref<48x32xi8>, memref<40x32xi8>, memref<48x4xf8E4M3FN>, memref<40x4xf8E4M3FN>) outs(%y : memref<48x40xf32>) {
-  ^bb0(%la: tensor<48x64xf4E2M1FN>, %lb: tensor<40x64xf4E2M1FN>, %lsa: tensor<48x4xf8E4M3FN>, %lsb: tensor<40x4xf8E4M3FN>, %ly: tensor<48x40xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op is not supported on sm_100a yet: it has a kernel on the CPU only (--target=cpu)}}
-    %0 = blockscale.scaled_mm %la, %lb scales(%lsa, %lsb) block [1, 16]
-        : tensor<48x64xf4E2M1FN>, tensor<40x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
+func.func @scaled_grouped_mm(%a: memref<48x64xf8E4M3FN>, %b: memref<2x40x64xf8E4M3FN>, %ends: memref<2xi32>, %sa: memref<48x2xf8E8M0FNU>, %sb: memref<2x40x2xf8E8M0FNU>, %y: memref<48x40xf32>) {
+  blockscale.kernel ins(%a, %b, %ends, %sa, %sb : memref<48x64xf8E4M3FN>, memref<2x40x64xf8E4M3FN>, memref<2xi32>, memref<48x2xf8E8M0FNU>, memref<2x40x2xf8E8M0FNU>) outs(%y : memref<48x40xf32>) {
+  ^bb0(%la: tensor<48x64xf8E4M3FN>, %lb: tensor<2x40x64xf8E4M3FN>, %le: tensor<2xi32>, %lsa: tensor<48x2xf8E8M0FNU>, %lsb: tensor<2x40x2xf8E8M0FNU>, %ly: tensor<48x40xf32>):
+    // expected-error @below {{'blockscale.scaled_grouped_mm' op is not supported on sm_100a yet: it has a kernel on the CPU only (--target=cpu)}}
+    %0 = blockscale.scaled_grouped_mm %la, %lb offsets(%le) scales(%lsa, %lsb) block [1, 32]
+        : tensor<48x64xf8E4M3FN>, tensor<2x40x64xf8E4M3FN>, tensor<2xi32>, tensor<48x2xf8E8M0FNU>, tensor<2x40x2xf8E8M0FNU> -> tensor<48x40xf32>
     blockscale.yield %0 : tensor<48x40xf32>
   }
   return

@@ -1,0 +1,82 @@
+//===- Barriers.cpp - Rings of mbarriers ----------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Barriers.h"
+#include "../ToGPU/DeviceCode.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale::sm100 {
+
+using cpu::Lanes;
+
+RingPlace RingPlace::getFirst(KernelBuilder &b) { return {b.i32(0), b.i32(0)}; }
+
+RingPlace RingPlace::getNext(KernelBuilder &b, int64_t slots) const {
+  if (slots == 1)
+    return {slot, Lanes(b, parity) ^ Lanes(b, b.i32(1))};
+  Lanes next = Lanes(b, slot) + 1;
+  Lanes isAround = compare(arith::CmpIPredicate::eq, next, slots);
+  return {select(isAround, next.like(0), next),
+          Lanes(b, parity) ^ Lanes(b, b.zext32(isAround))};
+}
+
+Value BarrierRing::get(KernelBuilder &b, Value slot) const {
+  return b.offset(memory, b.getI64Type(), slot);
+}
+
+void BarrierRing::emitInit(KernelBuilder &b) const {
+  for (int64_t slot = 0; slot < slots; ++slot)
+    NVVM::MBarrierInitOp::create(b, get(b, b.i32(slot)), b.i32(arrivals),
+                                 /*predicate=*/Value());
+}
+
+/// The threads of a warp can see the phase end at different times.
+/// nvvm.mbarrier.try_wait.parity branches as if they did not (bra.uni), so this
+/// is a loop around a single try.
+void BarrierRing::emitWait(KernelBuilder &b, Value slot, Value parity) const {
+  Value barrier = get(b, slot);
+  emitWhile(
+      b, {},
+      [&](ValueRange) -> Value {
+        Lanes isDone(b, NVVM::MBarrierTryWaitOp::create(
+                            b, b.getI1Type(), barrier, parity, Value()));
+        return isDone ^ isDone.like(1);
+      },
+      [](ValueRange) { return SmallVector<Value>(); });
+}
+
+void BarrierRing::emitWaitFull(KernelBuilder &b, const RingPlace &place) const {
+  emitWait(b, place.slot, place.parity);
+}
+
+void BarrierRing::emitWaitEmpty(KernelBuilder &b,
+                                const RingPlace &place) const {
+  // What a barrier has not begun counts as the phase before its first.
+  emitWait(b, place.slot, Lanes(b, place.parity) ^ Lanes(b, b.i32(1)));
+}
+
+void BarrierRing::emitArrive(KernelBuilder &b, Value slot) const {
+  NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), get(b, slot),
+                                 /*count=*/Value());
+}
+
+void BarrierRing::emitExpect(KernelBuilder &b, Value slot, Value bytes) const {
+  NVVM::MBarrierArriveExpectTxOp::create(
+      b, /*res=*/Type(), get(b, slot), bytes, NVVM::MemScopeKind::CTA,
+      /*relaxed=*/false, /*predicate=*/Value());
+}
+
+void emitInOneThread(KernelBuilder &b, function_ref<void()> body) {
+  Value isElected = NVVM::ElectSyncOp::create(b, b.getI1Type(), Value());
+  cpu::emitIf(b, isElected, body);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+}
+
+} // namespace blockscale::sm100

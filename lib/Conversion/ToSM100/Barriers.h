@@ -1,0 +1,79 @@
+//===- Barriers.h - Rings of mbarriers --------------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Roles of a kernel pass buffers to each other around a ring. Each buffer has a
+// barrier that its producer completes and one that its consumer completes. A
+// role counts its turns: the parity of the turns around the ring tells the
+// phase of a barrier that it waits for from the one before.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_BARRIERS_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_BARRIERS_H
+
+#include "../ToGPU/KernelBuilder.h"
+
+namespace blockscale::sm100 {
+
+inline constexpr int64_t kBarrierBytes = 8;
+
+/// The place of a role in a ring, as values that loops carry.
+struct RingPlace {
+  /// The first turn around the ring.
+  static RingPlace getFirst(KernelBuilder &b);
+  /// Of values that a loop carries; they are `get()` of the iteration before.
+  static RingPlace of(mlir::ValueRange values) {
+    return {values[0], values[1]};
+  }
+  llvm::SmallVector<mlir::Value> get() const { return {slot, parity}; }
+
+  /// The place after this one in a ring of `slots`.
+  RingPlace getNext(KernelBuilder &b, int64_t slots) const;
+
+  /// i32: the buffer, and how often the role was around the ring, modulo 2.
+  mlir::Value slot;
+  mlir::Value parity;
+};
+
+/// Barriers beside each other in shared memory, one for each buffer of a ring.
+class BarrierRing {
+public:
+  /// `arrivals` complete a phase of each.
+  BarrierRing(mlir::Value memory, int64_t slots, int64_t arrivals)
+      : memory(memory), slots(slots), arrivals(arrivals) {}
+
+  /// Makes them barriers; by one thread, before any other uses them.
+  void emitInit(KernelBuilder &b) const;
+
+  mlir::Value get(KernelBuilder &b, mlir::Value slot) const;
+
+  /// Waits until the buffer at `place` is filled, for the one who empties it.
+  void emitWaitFull(KernelBuilder &b, const RingPlace &place) const;
+  /// Waits until it is empty again, for the one who fills it; the first time
+  /// around the ring it is.
+  void emitWaitEmpty(KernelBuilder &b, const RingPlace &place) const;
+
+  /// Arrives, for the calling thread.
+  void emitArrive(KernelBuilder &b, mlir::Value slot) const;
+  /// Arrives, for copies of `bytes` bytes (i32) that complete the phase.
+  void emitExpect(KernelBuilder &b, mlir::Value slot, mlir::Value bytes) const;
+
+private:
+  void emitWait(KernelBuilder &b, mlir::Value slot, mlir::Value parity) const;
+
+  mlir::Value memory;
+  int64_t slots;
+  int64_t arrivals;
+};
+
+/// Runs `body` in one thread of a warp, all of whose threads get here together,
+/// and leave together.
+void emitInOneThread(KernelBuilder &b, llvm::function_ref<void()> body);
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_BARRIERS_H

@@ -1,0 +1,84 @@
+//===- GemmFormat.h - Formats as tensor cores take them ---------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// tcgen05.mma multiplies 32 bytes of K of each operand, a *step*, by their
+// block scales. A tile of an operand has rows of 128 bytes, what TMA swizzles:
+// four steps. Scales come in atoms of 512 bytes, four for each of 128 rows.
+//
+//   kind       data               elements a step  scales a row and step
+//   mxf4nvf4   E2M1, E4M3 scales  64               4
+//   mxf4       E2M1, E8M0 scales  64               2
+//   mxf8f6f4   FP8, or FP8 and    32               1
+//              E2M1, E8M0 scales
+//
+// (PTX ISA, "tcgen05.mma", "Block scaling" and "Instruction descriptor".)
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMFORMAT_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMFORMAT_H
+
+#include "blockscale/Numerics/Format.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#include <string>
+
+namespace blockscale::sm100 {
+
+/// Bytes of K of one instruction, and of a row of a tile.
+inline constexpr int64_t kStepBytes = 32;
+inline constexpr int64_t kRowBytes = 128;
+inline constexpr int64_t kTileSteps = kRowBytes / kStepBytes;
+
+/// Rows of an atom of scales, its bytes, its scales a row, and the columns of
+/// tensor memory that it takes.
+inline constexpr int64_t kAtomRows = 128;
+inline constexpr int64_t kAtomBytes = 512;
+inline constexpr int64_t kAtomScales = 4;
+inline constexpr int64_t kAtomColumns = 4;
+
+/// The formats of a product that the tensor core has an instruction for.
+struct GemmFormat {
+  /// None where it has no instruction for data stored this way: 6-bit codes in
+  /// a byte each.
+  static std::optional<GemmFormat> get(numerics::ElementFormat a,
+                                       numerics::ElementFormat b,
+                                       numerics::ScaleFormat scale);
+
+  numerics::ElementFormat a, b;
+  numerics::ScaleFormat scale;
+  mlir::NVVM::MMABlockScaleKind kind = {};
+  mlir::NVVM::Tcgen05MMABlockScale blockScale = {};
+  /// Elements that share a scale.
+  int64_t block = 0;
+  /// Of K: elements, and scales of a row.
+  int64_t stepElements = 0;
+  int64_t stepScales = 0;
+
+  int64_t getTileElements() const { return kTileSteps * stepElements; }
+  /// Atoms of scales along K of a tile.
+  int64_t getTileAtoms() const { return kTileSteps * stepScales / kAtomScales; }
+  /// Of those, the one with the scales of a step.
+  int64_t getAtom(int64_t step) const {
+    return step * stepScales / kAtomScales;
+  }
+  /// Whether a copy puts each code of 4 bits in a byte's place.
+  bool isPadded(numerics::ElementFormat format) const {
+    return format == numerics::ElementFormat::E2M1 &&
+           kind == mlir::NVVM::MMABlockScaleKind::MXF8F6F4;
+  }
+  /// The instruction descriptor of a step of a tile of `rows` x `cols`.
+  uint32_t getDescriptor(int64_t rows, int64_t cols, int64_t step) const;
+
+  /// For names of kernels: "e4m3_e2m1_e8m0".
+  std::string getName() const;
+};
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMFORMAT_H

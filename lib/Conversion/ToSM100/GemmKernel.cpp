@@ -1,0 +1,112 @@
+//===- GemmKernel.cpp - Roles into a kernel -------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../ToGPU/DeviceCode.h"
+#include "GemmRoles.h"
+
+using namespace mlir;
+
+namespace blockscale::sm100 {
+
+using cpu::Lanes;
+using Predicate = arith::CmpIPredicate;
+
+static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
+  return b.offset(memory, b.getI8Type(), b.i32(offset));
+}
+
+GemmContext::GemmContext(KernelBuilder &b, const GemmSpec &spec,
+                         ValueRange parameters)
+    : spec(spec), arguments(spec, b, parameters),
+      shared(spec.format, spec.schedule.getRows(), spec.schedule.getCols(),
+             spec.schedule.getStages()),
+      tensor(spec.format, spec.schedule.getRows(), spec.schedule.getCols()),
+      order(b, spec, arguments), memory(getDynamicSharedMemory(b)),
+      stageFull(getPlace(b, memory, shared.stageFull),
+                spec.schedule.getStages(), /*arrivals=*/1),
+      stageEmpty(getPlace(b, memory, shared.stageEmpty),
+                 spec.schedule.getStages(), /*arrivals=*/1),
+      sumEmptySlots(tensor.shared ? 1 : kAccumulators),
+      sumFull(getPlace(b, memory, shared.sumFull), kAccumulators,
+              /*arrivals=*/1),
+      sumEmpty(getPlace(b, memory, shared.sumEmpty), sumEmptySlots,
+               /*arrivals=*/kResultWarps) {}
+
+Value GemmContext::getShared(KernelBuilder &b, int64_t offset) const {
+  return getPlace(b, memory, offset);
+}
+
+Value GemmContext::getShared(KernelBuilder &b, int64_t offset, Value slot,
+                             int64_t bytes) const {
+  return b.offset(memory, b.getI8Type(), Lanes(b, slot) * bytes + offset);
+}
+
+/// Barriers and tensor memory, by one warp.
+static void emitSetup(KernelBuilder &b, const GemmContext &context) {
+  emitInOneThread(b, [&] {
+    for (const BarrierRing *ring : {&context.stageFull, &context.stageEmpty,
+                                    &context.sumFull, &context.sumEmpty})
+      ring->emitInit(b);
+    NVVM::FenceMbarrierInitOp::create(b);
+  });
+  Value place = context.getShared(b, context.shared.tensorMemory);
+  NVVM::Tcgen05AllocOp::create(b, place, b.i32(kTensorColumns));
+  NVVM::Tcgen05RelinquishAllocPermitOp::create(b);
+}
+
+static void emitBarrier(KernelBuilder &b) {
+  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+  NVVM::BarrierOp::create(b);
+  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+}
+
+/// Has the maps at hand when the first copy needs them.
+static void emitPrefetch(KernelBuilder &b, Value map) {
+  NVVM::PrefetchOp::create(
+      b, /*cacheLevel=*/NVVM::PrefetchCacheLevelAttr(),
+      /*evictPriority=*/NVVM::CacheEvictionPriorityAttr(), map,
+      /*predicate=*/Value(), /*tensormap=*/b.getUnitAttr());
+}
+
+void emitGemm(KernelBuilder &b, const GemmSpec &spec, ValueRange parameters) {
+  GemmContext context(b, spec, parameters);
+  Lanes thread(b, arith::IndexCastOp::create(
+                      b, b.getI32Type(), emitThreadNumber(b, kGemmThreads)));
+  Lanes warp = thread >> llvm::Log2_64(kWarpThreads);
+  // Warps with results are the first: their numbers are those of their lanes.
+  Lanes loads = compare(Predicate::eq, warp, kResultWarps);
+  Lanes multiplies = compare(Predicate::eq, warp, kResultWarps + 1);
+
+  cpu::emitIf(b, multiplies, [&] { emitSetup(b, context); });
+  emitBarrier(b);
+  context.tensorMemory = b.load(
+      b.getI32Type(), context.getShared(b, context.shared.tensorMemory), 4);
+  cpu::emitIf(
+      b, loads,
+      [&] {
+        emitInOneThread(b, [&] {
+          emitPrefetch(b, context.arguments.mapA);
+          emitPrefetch(b, context.arguments.mapB);
+          emitLoads(b, context);
+        });
+      },
+      [&] {
+        cpu::emitIf(
+            b, multiplies,
+            [&] { emitInOneThread(b, [&] { emitProducts(b, context); }); },
+            [&] { emitResults(b, context, thread); });
+      });
+  emitBarrier(b);
+  cpu::emitIf(b, multiplies, [&] {
+    auto type = LLVM::LLVMPointerType::get(b.getContext(), /*tensor memory*/ 6);
+    NVVM::Tcgen05DeallocOp::create(
+        b, LLVM::IntToPtrOp::create(b, type, context.tensorMemory),
+        b.i32(kTensorColumns));
+  });
+}
+
+} // namespace blockscale::sm100

@@ -1,0 +1,60 @@
+//===- GemmLayout.cpp - Memory of a thread block --------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GemmLayout.h"
+#include "Barriers.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace blockscale::sm100 {
+
+SharedLayout::SharedLayout(const GemmFormat &format, int64_t rows, int64_t cols,
+                           int64_t stages) {
+  bytes = 0;
+  auto take = [&](int64_t count) {
+    int64_t begin = bytes;
+    bytes += count;
+    return begin;
+  };
+  // Data first: their stages begin at multiples of 1024.
+  dataA = take(stages * getDataBytes(rows));
+  dataB = take(stages * getDataBytes(cols));
+  scaleA = take(stages * getScaleBytes(format, rows));
+  scaleB = take(stages * getScaleBytes(format, cols));
+  stageFull = take(stages * kBarrierBytes);
+  stageEmpty = take(stages * kBarrierBytes);
+  sumFull = take(kAccumulators * kBarrierBytes);
+  sumEmpty = take(kAccumulators * kBarrierBytes);
+  tensorMemory = take(sizeof(uint32_t));
+}
+
+int64_t SharedLayout::getMaxStages(const GemmFormat &format, int64_t rows,
+                                   int64_t cols) {
+  int64_t stages = 1;
+  while (SharedLayout(format, rows, cols, stages + 1).bytes <= kMaxSharedBytes)
+    ++stages;
+  return stages;
+}
+
+/// Columns of accumulators that the epilogue empties at a time.
+static constexpr int64_t kSharedUnit = 32;
+
+TensorLayout::TensorLayout(const GemmFormat &format, int64_t rows,
+                           int64_t cols) {
+  auto getColumns = [&](int64_t operandRows) {
+    return operandRows / kAtomRows * format.getTileAtoms() * kAtomColumns;
+  };
+  int64_t scaleColumns =
+      llvm::alignTo(getColumns(rows) + getColumns(cols), kSharedUnit);
+  int64_t left = kTensorColumns - scaleColumns;
+  shared = std::max<int64_t>(kAccumulators * cols - left, 0);
+  sums = {0, cols - shared};
+  scaleA = sums.back() + cols;
+  scaleB = scaleA + getColumns(rows);
+}
+
+} // namespace blockscale::sm100

@@ -1,0 +1,67 @@
+//===- GemmLayout.h - Memory of a thread block ------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMLAYOUT_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMLAYOUT_H
+
+#include "GemmFormat.h"
+
+#include <array>
+
+namespace blockscale::sm100 {
+
+/// Shared memory that a thread block can have (CUDA, compute capability 10.0).
+inline constexpr int64_t kMaxSharedBytes = 227 * 1024;
+
+/// Columns of tensor memory; all are allocated.
+inline constexpr int64_t kTensorColumns = 512;
+
+/// Accumulators that tensor memory has: one is filled while the other is
+/// emptied.
+inline constexpr int64_t kAccumulators = 2;
+
+/// Bytes from the beginning of shared memory. A buffer of stages has them one
+/// after the other.
+struct SharedLayout {
+  SharedLayout(const GemmFormat &format, int64_t rows, int64_t cols,
+               int64_t stages);
+
+  /// As many as fit.
+  static int64_t getMaxStages(const GemmFormat &format, int64_t rows,
+                              int64_t cols);
+
+  /// Of a stage, of an operand whose tile has `rows` rows.
+  static int64_t getDataBytes(int64_t rows) { return rows * kRowBytes; }
+  static int64_t getScaleBytes(const GemmFormat &format, int64_t rows) {
+    return rows / kAtomRows * format.getTileAtoms() * kAtomBytes;
+  }
+
+  int64_t dataA, dataB;
+  int64_t scaleA, scaleB;
+  /// Barriers: of stages, and of accumulators.
+  int64_t stageFull, stageEmpty;
+  int64_t sumFull, sumEmpty;
+  /// Where the address of the tensor memory is written.
+  int64_t tensorMemory;
+  int64_t bytes;
+};
+
+/// Columns of tensor memory. Two accumulators of 256 columns and the scales do
+/// not fit: the accumulators share columns, which the second begins with. They
+/// are emptied first, and then filled again.
+struct TensorLayout {
+  TensorLayout(const GemmFormat &format, int64_t rows, int64_t cols);
+
+  std::array<int64_t, kAccumulators> sums;
+  /// Columns that both accumulators have; 0 where they are apart.
+  int64_t shared;
+  int64_t scaleA, scaleB;
+};
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMLAYOUT_H

@@ -1,0 +1,236 @@
+//===- GemmProducts.cpp - Stages into accumulators ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// tcgen05.cp and tcgen05.mma of one thread run in the order in which they are
+// issued, so scales of a stage may replace those of the one before without a
+// wait. A step of K that begins beyond the operand has no product; what a step
+// has beyond it is zeros.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../ToGPU/DeviceCode.h"
+#include "GemmRoles.h"
+
+using namespace mlir;
+
+namespace blockscale::sm100 {
+
+using cpu::Lanes;
+
+/// Addresses in descriptors count pieces of 16 bytes.
+static constexpr int64_t kDescriptorUnit = 16;
+/// And have this many bits, as shared memory has.
+static constexpr uint32_t kAddressMask = 0x3FFFF;
+
+/// Descriptor of a tile whose rows of 128 bytes are swizzled (PTX ISA, "Shared
+/// memory descriptor"): groups of eight rows are 1024 bytes apart, the version
+/// is 1. nvvm.tcgen05.mma_smem_desc would be as many instructions.
+static constexpr uint64_t kDataDescriptor =
+    uint64_t(1) << 16 | uint64_t(1024 / kDescriptorUnit) << 32 |
+    uint64_t(1) << 46 | uint64_t(2) << 61;
+/// The same of an atom of scales, which has rows of 16 bytes.
+static constexpr uint64_t kScaleDescriptor =
+    uint64_t(128 / kDescriptorUnit) << 32 | uint64_t(1) << 46;
+
+namespace {
+
+/// One of the two operands.
+struct Operand {
+  int64_t rows;
+  /// i64: descriptors of stage 0.
+  Value data, scales;
+  int64_t dataBytes, scaleBytes;
+  /// Column of tensor memory.
+  int64_t columns;
+};
+
+class ProductEmitter {
+public:
+  ProductEmitter(KernelBuilder &b, const GemmContext &context);
+
+  void emit();
+
+private:
+  /// Adds the product of a stage. `left` (i32) are the elements of K that it
+  /// has; null where it is full.
+  void emitStage(Value slot, Value left, Value accumulator, Value isFirst);
+  /// Copies atom `atom` along K of all rows of an operand.
+  void emitScales(const Operand &operand, Value descriptor, int64_t atom);
+  void emitProduct(Value accumulator, Value adds, int64_t step,
+                   ArrayRef<Value> descriptors);
+  SmallVector<Value> emitTile(ValueRange carried);
+
+  Value getDescriptor(int64_t offset, uint64_t rest);
+  Value getTensorPointer(Value base, int64_t columns);
+
+  KernelBuilder &b;
+  const GemmContext &context;
+  const GemmSpec &spec;
+  SmallVector<Operand, 2> operands;
+};
+
+} // namespace
+
+ProductEmitter::ProductEmitter(KernelBuilder &b, const GemmContext &context)
+    : b(b), context(context), spec(context.spec) {
+  auto add = [&](int64_t rows, int64_t data, int64_t scales, int64_t columns) {
+    operands.push_back({rows, getDescriptor(data, kDataDescriptor),
+                        getDescriptor(scales, kScaleDescriptor),
+                        SharedLayout::getDataBytes(rows),
+                        SharedLayout::getScaleBytes(spec.format, rows),
+                        columns});
+  };
+  add(spec.schedule.getRows(), context.shared.dataA, context.shared.scaleA,
+      context.tensor.scaleA);
+  add(spec.schedule.getCols(), context.shared.dataB, context.shared.scaleB,
+      context.tensor.scaleB);
+}
+
+Value ProductEmitter::getDescriptor(int64_t offset, uint64_t rest) {
+  Lanes address(b, LLVM::PtrToIntOp::create(b, b.getI64Type(),
+                                            context.getShared(b, offset)));
+  Lanes start = (address & kAddressMask) >> llvm::Log2_64(kDescriptorUnit);
+  return start | start.like(rest);
+}
+
+Value ProductEmitter::getTensorPointer(Value base, int64_t columns) {
+  constexpr unsigned tensorMemory = 6; // NVPTX address space
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), tensorMemory);
+  Value address = Lanes(b, base) + columns;
+  return LLVM::IntToPtrOp::create(b, type, address);
+}
+
+void ProductEmitter::emitScales(const Operand &operand, Value descriptor,
+                                int64_t atom) {
+  int64_t bands = operand.rows / kAtomRows;
+  for (int64_t band = 0; band < bands; ++band) {
+    int64_t source = band * spec.format.getTileAtoms() + atom;
+    int64_t target = atom * bands + band;
+    NVVM::Tcgen05CpOp::create(
+        b, NVVM::Tcgen05CpShape::SHAPE_32x128b, NVVM::CTAGroupKind::CTA_1,
+        NVVM::Tcgen05CpMulticast::WARPX4, NVVM::Tcgen05CpSrcFormatAttr(),
+        getTensorPointer(context.tensorMemory,
+                         operand.columns + target * kAtomColumns),
+        Lanes(b, descriptor) + source * (kAtomBytes / kDescriptorUnit));
+  }
+}
+
+void ProductEmitter::emitProduct(Value accumulator, Value adds, int64_t step,
+                                 ArrayRef<Value> descriptors) {
+  SmallVector<Value> data, scales;
+  for (auto [operand, descriptor] : llvm::zip_equal(operands, descriptors)) {
+    data.push_back(Lanes(b, descriptor) +
+                   step * (kStepBytes / kDescriptorUnit));
+    int64_t columns =
+        spec.format.getAtom(step) * (operand.rows / kAtomRows) * kAtomColumns;
+    scales.push_back(
+        getTensorPointer(context.tensorMemory, operand.columns + columns));
+  }
+  uint32_t descriptor = spec.format.getDescriptor(
+      spec.schedule.getRows(), spec.schedule.getCols(), step);
+  NVVM::Tcgen05MMABlockScaleOp::create(
+      b, spec.format.kind, NVVM::CTAGroupKind::CTA_1, spec.format.blockScale,
+      NVVM::Tcgen05MMACollectorOp::DISCARD, accumulator, data[0], data[1],
+      b.i32(descriptor), adds, scales[0], scales[1]);
+}
+
+void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
+                               Value isFirst) {
+  SmallVector<Value> data, scales;
+  for (const Operand &operand : operands) {
+    Lanes stage(b, b.zext64(slot));
+    data.push_back(Lanes(b, operand.data) +
+                   stage * (operand.dataBytes / kDescriptorUnit));
+    scales.push_back(Lanes(b, operand.scales) +
+                     stage * (operand.scaleBytes / kDescriptorUnit));
+  }
+  auto emitAtom = [&](int64_t atom) {
+    for (auto [operand, descriptor] : llvm::zip_equal(operands, scales))
+      emitScales(operand, descriptor, atom);
+  };
+  auto isNewAtom = [&](int64_t step) {
+    return step == 0 ||
+           spec.format.getAtom(step) != spec.format.getAtom(step - 1);
+  };
+  Lanes first(b, isFirst);
+  Value yes = first.like(1), adds = first ^ first.like(1);
+  if (!left) {
+    for (int64_t atom = 0; atom < spec.format.getTileAtoms(); ++atom)
+      emitAtom(atom);
+    for (int64_t step = 0; step < kTileSteps; ++step)
+      emitProduct(accumulator, step == 0 ? adds : yes, step, data);
+    return;
+  }
+  for (int64_t step = 0; step < kTileSteps; ++step) {
+    Lanes exists = compare(arith::CmpIPredicate::ugt, Lanes(b, left),
+                           step * spec.format.stepElements);
+    cpu::emitIf(b, exists, [&] {
+      if (isNewAtom(step))
+        emitAtom(spec.format.getAtom(step));
+      emitProduct(accumulator, step == 0 ? adds : yes, step, data);
+    });
+  }
+}
+
+/// Carried are the places in the rings of stages, of full and of empty
+/// accumulators.
+SmallVector<Value> ProductEmitter::emitTile(ValueRange carried) {
+  RingPlace stage = RingPlace::of(carried);
+  RingPlace full = RingPlace::of(carried.drop_front(2));
+  RingPlace empty = RingPlace::of(carried.drop_front(4));
+  context.sumEmpty.emitWaitEmpty(b, empty);
+  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+
+  int64_t distance = context.tensor.sums[1] - context.tensor.sums[0];
+  Value accumulator = getTensorPointer(
+      Lanes(b, context.tensorMemory) + Lanes(b, full.slot) * distance, 0);
+  int64_t tileElements = spec.format.getTileElements();
+  Lanes depth(b, context.arguments.depth);
+  Lanes steps = depth >> llvm::Log2_64(tileElements);
+  Lanes left = depth & (tileElements - 1);
+  auto emitStep = [&](const RingPlace &place, Value left, Value isFirst) {
+    context.stageFull.emitWaitFull(b, place);
+    emitStage(place.slot, left, accumulator, isFirst);
+    NVVM::Tcgen05CommitOp::create(b, context.stageEmpty.get(b, place.slot),
+                                  /*multicastMask=*/Value());
+    return place.getNext(b, spec.schedule.getStages()).get();
+  };
+  using Predicate = arith::CmpIPredicate;
+  SmallVector<Value> places =
+      emitCount(b, steps, stage.get(), [&](Value step, ValueRange carried) {
+        Lanes isFirst = compare(Predicate::eq, Lanes(b, step), 0);
+        return emitStep(RingPlace::of(carried), {}, isFirst);
+      });
+  Type types[] = {b.getI32Type(), b.getI32Type()};
+  places = emitIfElse(
+      b, compare(Predicate::ne, left, 0), types,
+      [&] {
+        Lanes isFirst = compare(Predicate::eq, steps, 0);
+        return emitStep(RingPlace::of(places), left, isFirst);
+      },
+      [&] { return places; });
+  NVVM::Tcgen05CommitOp::create(b, context.sumFull.get(b, full.slot),
+                                /*multicastMask=*/Value());
+  llvm::append_range(places, full.getNext(b, kAccumulators).get());
+  llvm::append_range(places, empty.getNext(b, context.sumEmptySlots).get());
+  return places;
+}
+
+void ProductEmitter::emit() {
+  SmallVector<Value> inits;
+  for (int i = 0; i < 3; ++i)
+    llvm::append_range(inits, RingPlace::getFirst(b).get());
+  context.order.emitTiles(b, inits, [&](const TilePlace &, ValueRange carried) {
+    return emitTile(carried);
+  });
+}
+
+void emitProducts(KernelBuilder &b, const GemmContext &context) {
+  ProductEmitter(b, context).emit();
+}
+
+} // namespace blockscale::sm100

@@ -1,0 +1,132 @@
+//===- GemmResults.cpp - Accumulators into results ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../ToGPU/DeviceCode.h"
+#include "GemmRoles.h"
+#include "ResultWriter.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace blockscale::sm100 {
+
+using cpu::Lanes;
+using Predicate = arith::CmpIPredicate;
+
+/// kChunk columns (f32) of the thread's lane of tensor memory, from the column
+/// at `address` (i32) on. The wait is part of the instruction: nothing ties
+/// nvvm.tcgen05.wait to the registers, and LLVM moves uses of them before it.
+static Value emitLoadSums(KernelBuilder &b, Value address) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "tcgen05.ld.sync.aligned.32x32b.x" << kChunk << ".b32 {";
+  for (int64_t i = 0; i < kChunk; ++i)
+    os << (i ? ", $" : "$") << i;
+  os << "}, [$" << kChunk << "]; tcgen05.wait::ld.sync.aligned;";
+  SmallVector<Type> types(kChunk, b.getI32Type());
+  auto load = NVVM::InlinePtxOp::create(b, types, /*readOnlyArgs=*/address,
+                                        /*readWriteArgs=*/ValueRange(), text,
+                                        /*predicate=*/Value());
+  return b.bitcast(VectorType::get({kChunk}, b.getF32Type()),
+                   b.pack(load.getResults()));
+}
+
+/// The sums; zeros where there is nothing to add.
+static Value emitSums(KernelBuilder &b, const GemmContext &context,
+                      Value address) {
+  if (!context.spec.mayBeEmptySum)
+    return emitLoadSums(b, address);
+  Value adds = compare(Predicate::ne, Lanes(b, context.arguments.depth), 0);
+  Type type = VectorType::get({kChunk}, b.getF32Type());
+  return emitIfElseZero(
+             b, adds, type,
+             [&] { return SmallVector<Value>{emitLoadSums(b, address)}; })
+      .front();
+}
+
+namespace {
+
+class ResultEmitter {
+public:
+  ResultEmitter(KernelBuilder &b, const GemmContext &context, Value thread)
+      : b(b), context(context), thread(thread) {}
+
+  SmallVector<Value> emitTile(const TilePlace &tile, ValueRange carried);
+
+private:
+  /// Gives the accumulator, or what accumulators share, back.
+  void emitRelease(Value slot);
+
+  KernelBuilder &b;
+  const GemmContext &context;
+  Value thread;
+};
+
+} // namespace
+
+void ResultEmitter::emitRelease(Value slot) {
+  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  emitInOneThread(b, [&] { context.sumEmpty.emitArrive(b, slot); });
+}
+
+/// Carried are the places in the rings of full and of empty accumulators.
+SmallVector<Value> ResultEmitter::emitTile(const TilePlace &tile,
+                                           ValueRange carried) {
+  RingPlace full = RingPlace::of(carried);
+  RingPlace empty = RingPlace::of(carried.drop_front(2));
+  int64_t rows = context.spec.schedule.getRows();
+  int64_t cols = context.spec.schedule.getCols();
+  const TensorLayout &tensor = context.tensor;
+
+  Lanes row = Lanes(b, tile.row) * rows + Lanes(b, thread);
+  Lanes firstCol = Lanes(b, tile.col) * cols;
+  ResultWriter writer(b, context.spec, context.arguments, tile.matrix, row);
+
+  context.sumFull.emitWaitFull(b, full);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+
+  // A warp has a quarter of the lanes, which are bits 16 and up of an address.
+  Lanes lanes = (Lanes(b, thread) >> llvm::Log2_64(kWarpThreads))
+                << (16 + llvm::Log2_64(kWarpThreads));
+  Lanes slot(b, full.slot);
+  Lanes base = Lanes(b, context.tensorMemory) + lanes +
+               slot * (tensor.sums[1] - tensor.sums[0]);
+  // Columns that accumulators share come first.
+  int64_t chunks = cols / kChunk, sharedChunks = tensor.shared / kChunk;
+  int64_t released = sharedChunks ? sharedChunks : chunks;
+  Lanes isFirstSum = compare(Predicate::eq, slot, 0);
+  Lanes begin =
+      select(isFirstSum, slot.like(cols - tensor.shared), slot.like(0));
+  emitCount(b, b.i32(chunks), {}, [&](Value chunk, ValueRange) {
+    Lanes col = Lanes(b, chunk) * kChunk;
+    if (sharedChunks)
+      col = (col + begin) & (cols - 1);
+    Value sums = emitSums(b, context, base + col);
+    cpu::emitIf(b, compare(Predicate::eq, Lanes(b, chunk), released - 1),
+                [&] { emitRelease(empty.slot); });
+    writer.emitChunk(sums, firstCol + col);
+    return SmallVector<Value>();
+  });
+  SmallVector<Value> next = full.getNext(b, kAccumulators).get();
+  llvm::append_range(next, empty.getNext(b, context.sumEmptySlots).get());
+  return next;
+}
+
+void emitResults(KernelBuilder &b, const GemmContext &context, Value thread) {
+  ResultEmitter emitter(b, context, thread);
+  SmallVector<Value> inits = RingPlace::getFirst(b).get();
+  llvm::append_range(inits, RingPlace::getFirst(b).get());
+  context.order.emitTiles(b, inits,
+                          [&](const TilePlace &tile, ValueRange carried) {
+                            return emitter.emitTile(tile, carried);
+                          });
+}
+
+} // namespace blockscale::sm100

@@ -1,0 +1,72 @@
+//===- GemmRoles.h - The warps of a matrix product --------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   loads      TMA brings a step of 128 bytes of K of both operands, and their
+//              scales, into a stage of shared memory
+//   products   copies the scales of a stage to tensor memory and adds the
+//              product of its data to an accumulator there
+//   results    brings an accumulator to registers, and results to memory
+//
+// Each role goes through the tiles of the thread block; barriers of stages and
+// of accumulators keep them together.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMROLES_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMROLES_H
+
+#include "Barriers.h"
+#include "GemmLayout.h"
+#include "TileOrder.h"
+
+namespace blockscale::sm100 {
+
+/// Warps with results: each reads a quarter of the lanes of tensor memory.
+inline constexpr int64_t kResultWarps = 4;
+
+/// What the roles share.
+struct GemmContext {
+  GemmContext(KernelBuilder &b, const GemmSpec &spec,
+              mlir::ValueRange parameters);
+
+  /// `offset` bytes from the beginning of shared memory.
+  mlir::Value getShared(KernelBuilder &b, int64_t offset) const;
+  /// Element `slot` of an array of elements of `bytes` bytes there.
+  mlir::Value getShared(KernelBuilder &b, int64_t offset, mlir::Value slot,
+                        int64_t bytes) const;
+
+  const GemmSpec &spec;
+  GemmArguments arguments;
+  SharedLayout shared;
+  TensorLayout tensor;
+  TileOrder order;
+  mlir::Value memory;
+  BarrierRing stageFull, stageEmpty;
+  /// Where accumulators share columns, `sumEmpty` has one barrier, for these.
+  int64_t sumEmptySlots;
+  BarrierRing sumFull, sumEmpty;
+  /// i32: the address of the tensor memory, once it is allocated.
+  mlir::Value tensorMemory;
+};
+
+/// By one thread.
+void emitLoads(KernelBuilder &b, const GemmContext &context);
+/// By one thread.
+void emitProducts(KernelBuilder &b, const GemmContext &context);
+/// By `kResultWarps` warps; `thread` (i32) is the number in these.
+void emitResults(KernelBuilder &b, const GemmContext &context,
+                 mlir::Value thread);
+
+/// The whole kernel.
+void emitGemm(KernelBuilder &b, const GemmSpec &spec,
+              mlir::ValueRange parameters);
+/// Threads of a block.
+inline constexpr int64_t kGemmThreads = (kResultWarps + 2) * kWarpThreads;
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMROLES_H

@@ -1,0 +1,22 @@
+//===- Kernels.h - Products on tensor cores ---------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_KERNELS_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_KERNELS_H
+
+#include "../ToGPU/LaunchSite.h"
+
+namespace blockscale::sm100 {
+
+/// Launches a kernel that computes the product, on a chip with
+/// `hasBlockScaledMma`. What it has no kernel for is an error at the op, with
+/// the clause of docs/Lowering.md.
+llvm::LogicalResult lowerKernel(ScaledMMOp op, LaunchSite &site);
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_KERNELS_H

@@ -1,0 +1,211 @@
+//===- ScaledMMKernel.cpp - Products of block-scaled matrices -------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a product must be for the kernel to compute it:
+//
+//   sm100_mm_c1  scales of both operands are in the layout swizzle_128x4
+//   sm100_mm_c2  data have 4 or 8 bits
+//   sm100_mm_c3  a row of data is a multiple of 16 bytes
+//   sm100_mm_c4  a row of FP4 in a product by FP8 is a multiple of 128 elements
+//
+//===----------------------------------------------------------------------===//
+
+#include "../ToCPU/Kernels.h"
+#include "GemmRoles.h"
+#include "GemmSchedule.h"
+#include "Kernels.h"
+
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+
+using namespace mlir;
+
+namespace blockscale::sm100 {
+
+using cpu::CallSite;
+
+namespace {
+
+/// The sizes of a product, as the host knows them.
+struct Sizes {
+  OpFoldResult rows, cols, depth;
+  Value matrices;
+};
+
+} // namespace
+
+static InFlightDiagnostic refuse(ScaledMMOp op, const LaunchSite &site,
+                                 StringRef clause) {
+  return op.emitOpError() << "has no kernel on " << site.getChip().name << " ("
+                          << clause << "): ";
+}
+
+static LogicalResult verifyScales(ScaledMMOp op, const LaunchSite &site) {
+  std::pair<StringRef, Value> scales[] = {{"scale_a", op.getScaleA()},
+                                          {"scale_b", op.getScaleB()}};
+  for (auto [name, scale] : scales)
+    if (!getLayout(scale.getType()))
+      return refuse(op, site, "sm100_mm_c1")
+             << "expected " << name
+             << " to be in the layout swizzle_128x4, but got linear scales; "
+                "bring them there by blockscale.swizzle first";
+  return success();
+}
+
+/// The multiple of elements that a row of data must be, and the clause.
+static std::pair<int64_t, StringRef> getRowRule(const GemmFormat &format) {
+  if (format.isPadded(format.a) || format.isPadded(format.b))
+    return {128, "sm100_mm_c4"};
+  constexpr int64_t mapBytes = 16; // cuTensorMapEncodeTiled, "globalStrides"
+  bool isPacked = format.a == numerics::ElementFormat::E2M1;
+  return {isPacked ? 2 * mapBytes : mapBytes, "sm100_mm_c3"};
+}
+
+/// Refuses a K that copies cannot read, or asserts it where it is dynamic.
+static LogicalResult verifyDepth(ScaledMMOp op, LaunchSite &site,
+                                 const GemmFormat &format, OpFoldResult depth) {
+  auto [multiple, clause] = getRowRule(format);
+  std::optional<int64_t> known = getConstantIntValue(depth);
+  if (known && *known % multiple != 0)
+    return refuse(op, site, clause)
+           << "expected K to be a multiple of " << multiple << ", but got "
+           << *known << "; pad K with zeros, in data and scales";
+  site.call.requireMultiple(depth, multiple,
+                            "K, on " + Twine(site.getChip().name) + " (" +
+                                clause + "),");
+  return success();
+}
+
+static FactorForm getFactorForm(ScaledMMOp op, Value factor) {
+  if (!factor)
+    return FactorForm::Absent;
+  auto type = dyn_cast<RankedTensorType>(factor.getType());
+  if (!type)
+    return FactorForm::Scalar;
+  if (type.getRank() == 0)
+    return FactorForm::Single;
+  return type.getRank() == op.getResult().getType().getRank() - 1
+             ? FactorForm::EachRow
+             : FactorForm::EachMatrix;
+}
+
+static Sizes getSizes(ScaledMMOp op, const LaunchSite &site) {
+  CallSite::Sizes a = site.call.getDataSizes(op.getA(), op.getB());
+  size_t rank = a.size();
+  Value matrices = cpu::getIndex(site.call.b, 1);
+  for (OpFoldResult size : ArrayRef(a).drop_back(2))
+    matrices = cpu::mul(site.call.b, matrices, cpu::toIndex(site.call.b, size));
+  return {a[rank - 2], site.call.getSizes(op.getB())[rank - 2], a[rank - 1],
+          matrices};
+}
+
+/// A map of the tiles of an operand with `rows` rows.
+static Value createMap(LaunchSite &site, const GemmSpec &spec, Value data,
+                       int64_t tileRows, Value rows, const Sizes &sizes) {
+  ImplicitLocOpBuilder &b = site.b;
+  numerics::ElementFormat format = cpu::getElementFormat(data);
+  bool isPadded = spec.format.isPadded(format);
+  bool isPacked = format == numerics::ElementFormat::E2M1;
+  Value memory = site.lookup(data);
+  requireAlignment(b, memory, isPadded ? 32 : 16);
+
+  // Maps have no empty dimensions; of an empty K no tile is loaded.
+  Value elements = cpu::toIndex(b, sizes.depth);
+  if (spec.mayBeEmptySum)
+    elements =
+        cpu::max(b, elements, cpu::getIndex(b, getRowRule(spec.format).first));
+  Value bytes = isPacked ? cpu::div(b, elements, 2) : elements;
+  Value dims[] = {isPadded ? elements : bytes, rows, sizes.matrices};
+  Value strides[] = {bytes, cpu::mul(b, rows, bytes)};
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  return TensorMapOp::create(
+      b, pointer, getGlobalPointer(b, memory), dims, strides,
+      ArrayRef<int64_t>{kRowBytes, tileRows, 1},
+      isPadded ? MapElement::U4Padded : MapElement::UInt8, kRowBytes);
+}
+
+static void launch(ScaledMMOp op, LaunchSite &site, const GemmSpec &spec,
+                   const Sizes &sizes) {
+  ImplicitLocOpBuilder &b = site.b;
+  Value rows = cpu::toIndex(b, sizes.rows), cols = cpu::toIndex(b, sizes.cols);
+  int64_t tileRows = spec.schedule.getRows();
+  int64_t tileCols = spec.schedule.getCols();
+  constexpr int64_t copyBytes = 16;
+  SmallVector<LaunchSite::Argument> arguments = {
+      {createMap(site, spec, op.getA(), tileRows, rows, sizes)},
+      {createMap(site, spec, op.getB(), tileCols, cols, sizes)},
+      {site.lookup(op.getScaleA()), copyBytes},
+      {site.lookup(op.getScaleB()), copyBytes},
+      {site.lookup(op.getResult()), /*alignment=*/32}};
+  for (Value factor : {op.getGlobalScaleA(), op.getGlobalScaleB()}) {
+    if (!factor)
+      continue;
+    bool isScalar = factor.getType().isF32();
+    arguments.push_back({site.lookup(factor), isScalar ? 0 : copyBytes});
+  }
+  if (op.getBias())
+    arguments.push_back({site.lookup(op.getBias()), copyBytes});
+  for (Value size : {rows, cols, cpu::toIndex(b, sizes.depth), sizes.matrices})
+    arguments.push_back({size});
+
+  Value tiles =
+      cpu::mul(b, getCeilDiv(b, rows, tileRows), getCeilDiv(b, cols, tileCols));
+  tiles = cpu::mul(b, tiles, sizes.matrices);
+  Value blocks = cpu::min(b, tiles, cpu::getIndex(b, spec.schedule.getCtas()));
+  LaunchSite::Shape shape{kGemmThreads, blocks, {}};
+  shape.sharedBytes =
+      SharedLayout(spec.format, tileRows, tileCols, spec.schedule.getStages())
+          .bytes;
+  site.launch(spec.getName(), shape, arguments,
+              [&](KernelBuilder &b, ValueRange parameters) {
+                emitGemm(b, spec, parameters);
+              });
+}
+
+LogicalResult lowerKernel(ScaledMMOp op, LaunchSite &site) {
+  if (failed(verifyScales(op, site)))
+    return failure();
+  std::optional<GemmFormat> format = GemmFormat::get(
+      cpu::getElementFormat(op.getA()), cpu::getElementFormat(op.getB()),
+      cpu::getScaleFormat(op.getScaleA()));
+  if (!format)
+    return refuse(op, site, "sm100_mm_c2")
+           << "expected data of 4 or 8 bits, but got "
+           << op.getA().getType().getElementType() << " and "
+           << op.getB().getType().getElementType()
+           << "; quantize to f8E4M3FN, which holds these values";
+  cpu::prepareCall(op, site.call);
+  Sizes sizes = getSizes(op, site);
+  if (failed(verifyDepth(op, site, *format, sizes.depth)))
+    return failure();
+  site.emitAsserts();
+
+  auto schedule = op->getAttrOfType<GemmScheduleAttr>(kScheduleAttrName);
+  if (!schedule)
+    schedule = chooseSchedule(
+        op.getContext(), *format,
+        getConstantIntValue(sizes.cols).value_or(ShapedType::kDynamic),
+        site.getChip());
+  int64_t most = SharedLayout::getMaxStages(*format, schedule.getRows(),
+                                            schedule.getCols());
+  if (schedule.getStages() > most)
+    return op.emitOpError() << "expected a schedule of at most " << most
+                            << " stages, which shared memory holds, but got "
+                            << schedule.getStages();
+
+  GemmSpec spec{*format, schedule, op.getResult().getType().getElementType()};
+  if (op.getBias())
+    spec.bias = op.getBias().getType().getElementType();
+  spec.factorA = getFactorForm(op, op.getGlobalScaleA());
+  spec.factorB = getFactorForm(op, op.getGlobalScaleB());
+  spec.scalesAfterRounding =
+      op.getGlobalScaling() == GlobalScaling::AfterRounding;
+  spec.mayBeEmptySum = getConstantIntValue(sizes.depth).value_or(0) == 0;
+  launch(op, site, spec, sizes);
+  return success();
+}
+
+} // namespace blockscale::sm100

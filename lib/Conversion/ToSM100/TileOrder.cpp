@@ -1,0 +1,84 @@
+//===- TileOrder.cpp - Which tiles a thread block computes ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileOrder.h"
+#include "../ToGPU/DeviceCode.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace blockscale::sm100 {
+
+using cpu::Lanes;
+
+static Lanes divide(KernelBuilder &b, Lanes x, Lanes y) {
+  return Lanes(b, b.createOrFold<arith::DivUIOp>(x, y));
+}
+
+Value emitCeilDiv(KernelBuilder &b, Value value, int64_t divisor) {
+  Lanes x(b, value);
+  return divide(b, x + (divisor - 1), x.like(divisor));
+}
+
+SmallVector<Value>
+emitCount(KernelBuilder &b, Value count, ValueRange inits,
+          function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(b, b.i32(0), count, b.i32(1), inits);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> results =
+      body(loop.getInductionVar(), loop.getRegionIterArgs());
+  // The loop makes its own end where nothing is carried.
+  if (!inits.empty())
+    scf::YieldOp::create(b, results);
+  return SmallVector<Value>(loop.getResults());
+}
+
+TileOrder::TileOrder(KernelBuilder &b, const GemmSpec &spec,
+                     const GemmArguments &arguments)
+    : band(spec.schedule.getBand()),
+      tileRows(emitCeilDiv(b, arguments.rows, spec.schedule.getRows())),
+      tileCols(emitCeilDiv(b, arguments.cols, spec.schedule.getCols())),
+      tiles(Lanes(b, tileRows) * Lanes(b, tileCols) *
+            Lanes(b, arguments.matrices)) {}
+
+TilePlace TileOrder::getPlace(KernelBuilder &b, Value number) const {
+  Lanes rows(b, tileRows), cols(b, tileCols), rest(b, number);
+  Lanes matrix = divide(b, rest, rows * cols);
+  rest = rest - matrix * (rows * cols);
+  Lanes bandNumber = divide(b, rest, cols * band);
+  rest = rest - bandNumber * (cols * band);
+  Lanes first = bandNumber * band;
+  Lanes height = minUnsigned(rows - first, rows.like(band));
+  Lanes col = divide(b, rest, height);
+  return {matrix, first + (rest - col * height), col};
+}
+
+void TileOrder::emitTiles(
+    KernelBuilder &b, ValueRange inits,
+    function_ref<SmallVector<Value>(const TilePlace &, ValueRange)> body)
+    const {
+  auto getI32 = [&](Value index) -> Value {
+    return arith::IndexCastOp::create(b, b.getI32Type(), index);
+  };
+  SmallVector<Value> carried = {getI32(emitBlockNumber(b))};
+  llvm::append_range(carried, inits);
+  Value blocks = getI32(gpu::GridDimOp::create(b, gpu::Dimension::x));
+  emitWhile(
+      b, carried,
+      [&](ValueRange values) { return isBelow(b, values.front(), tiles); },
+      [&](ValueRange values) {
+        Value number = values.front();
+        SmallVector<Value> next = {Lanes(b, number) + Lanes(b, blocks)};
+        llvm::append_range(next,
+                           body(getPlace(b, number), values.drop_front()));
+        return next;
+      });
+}
+
+} // namespace blockscale::sm100

@@ -1,0 +1,33 @@
+//===- GemmScheduleAttr.cpp - Schedule of a matrix product ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/IR/BlockScaleDialect.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+LogicalResult
+GemmScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                         int64_t rows, int64_t cols, int64_t stages,
+                         int64_t band, int64_t ctas) {
+  // gemm_schedule_c1: tiles that the tensor core has instructions for.
+  if (rows != 128)
+    return emitError() << "expected rows to be 128, but got " << rows;
+  if (cols != 128 && cols != 256)
+    return emitError() << "expected cols to be 128 or 256, but got " << cols;
+  // gemm_schedule_c2: positive counts.
+  std::pair<StringRef, int64_t> counts[] = {
+      {"stages", stages}, {"band", band}, {"ctas", ctas}};
+  for (auto [name, count] : counts)
+    if (count < 1)
+      return emitError() << "expected " << name << " to be positive, but got "
+                         << count;
+  return success();
+}
+
+} // namespace blockscale
