@@ -9,11 +9,13 @@
 Sentences run through the encoder in numpy. What each layer multiplies is then
 quantized and multiplied again by compiled modules, in NVFP4 with a global scale,
 NVFP4 without and MXFP8. Every quantized byte is compared with a numpy reference
-of its own, every product with the exact one. Last, the quantizers are compiled
-for sm_100a.
+of its own, every product with the exact one. What kernels compute of norms and
+activations and quantize, in the emulator, is compared with the CPU's bytes. Last,
+the quantizers are compiled for sm_100a.
 """
 
 import argparse
+import functools
 import os
 import sys
 import tempfile
@@ -23,6 +25,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(ROOT, "python")]
 
+import activations  # noqa: E402
+import fused  # noqa: E402
 import job  # noqa: E402
 import norms  # noqa: E402
 import numpy as np  # noqa: E402
@@ -108,7 +112,7 @@ def run(model, tools):
             tools, format, encoder, inputs
         )
 
-    unequal = compare_norms(tools, model, tokens)
+    unequal = compare_fused(tools, model, tokens)
     report.print_products(outcomes)
     report.print_formats(outcomes)
     k = model.config["hidden_size"]
@@ -121,36 +125,52 @@ def run(model, tools):
             outcome.first_difference or f"{outcome.outside_bound} results out of bound"
         )
         print(f"wrong: {product}, {format}: {reason}", file=sys.stderr)
-    for norm in unequal:
-        print(f"wrong: {norm}", file=sys.stderr)
+    for check in unequal:
+        print(f"wrong: {check}", file=sys.stderr)
     return not wrong and not unequal
 
 
-def compare_norms(tools, model, tokens):
-    """Which norms differ where one kernel quantizes them, too; prints how many."""
-    # Of every second layer.
+def list_fused(model, tokens):
+    """What one kernel computes and quantizes: its name, what writes its module for a format,
+    its columns, and inputs by the name of a layer, every second one."""
+    hidden, inner = model.config["hidden_size"], model.config["intermediate_size"]
     seen = list(norms.record(model, tokens).items())[::2]
-    # One of a format with a global scale, and one without.
-    formats = FORMATS[0], FORMATS[-1]
-    equal = {
-        f"{norm}, {format.name}: kernels": 1
-        == norms.count_kernels(tools, model, format, norm)
-        for format in formats
-        for norm in norms.NORMS
-    }
-    equal |= {
-        f"{norm} {name}, {format.name}": norms.compare(
-            tools, model, format, norm, name, x
+    for norm in norms.NORMS:
+        yield (
+            norm,
+            functools.partial(norms.write, norm, model),
+            hidden,
+            {name: norms.inputs(model, name, x) for name, x in seen},
         )
-        for format in formats
-        for norm in norms.NORMS
-        for name, x in seen
-    }
+    seen = list(activations.record(model, tokens).items())[::2]
+    for activation in activations.ACTIVATIONS:
+        k = inner // 2 if activation == activations.SWIGLU else inner
+        yield (
+            activation,
+            functools.partial(activations.write, activation, k),
+            k,
+            {name: activations.inputs(activation, x) for name, x in seen},
+        )
+
+
+def compare_fused(tools, model, tokens):
+    """Which functions differ where one kernel quantizes, too; prints how many."""
+    equal = {}
+    for function, write, k, inputs in list_fused(model, tokens):
+        # One of a format with a global scale, and one without.
+        for format in FORMATS[0], FORMATS[-1]:
+            check = f"{function}, {format.name}"
+            equal[f"{check}: kernels"] = fused.count_kernels(tools, write, format) == 1
+            for name, arrays in inputs.items():
+                equal[f"{check}, {name}"] = fused.compare(
+                    tools, write, arrays, format, k
+                )
     print(
-        f"norms and quantizers as one kernel, in the emulator: {sum(equal.values())} "
-        f"of {len(equal)} checks of its bytes and number hold\n"
+        "LayerNorm, RMSNorm, GELU and SwiGLU and their quantizers as one kernel, in the "
+        f"emulator: {sum(equal.values())} of {len(equal)} checks of its bytes and number "
+        "hold\n"
     )
-    return [norm for norm, is_equal in equal.items() if not is_equal]
+    return [check for check, is_equal in equal.items() if not is_equal]
 
 
 def check_embeddings(embeddings):

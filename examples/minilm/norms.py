@@ -4,16 +4,14 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Runs norms of the model's activations and what quantizes them as one kernel.
-
-A GPU's kernel, executed by the emulator, must give the bytes that the CPU gives
-with a function for the norm and one for the quantizer. Norms are the model's
-LayerNorm, and an RMSNorm by the same weights.
+"""The norms of the model's activations: its LayerNorm, and an RMSNorm by the same
+weights.
 """
 
 import numpy as np
 from blockscale_reference import to_bf16
 from encoder import Encoder
+from fused import SWIZZLED, quantize
 
 LAYER, RMS = "LayerNorm", "RMSNorm"
 NORMS = (LAYER, RMS)
@@ -44,61 +42,16 @@ def record(model, tokens):
     }
 
 
-def count_kernels(tools, model, format, norm):
-    """Of the function that norms and quantizes."""
-    text = _module(norm, model.config["hidden_size"], format, model)
-    with open(tools.compile(text, "ptx", "norm")) as file:
-        return file.read().count(".entry")
-
-
-def compare(tools, model, format, norm, name, x):
-    """Whether one kernel gives the bytes of two functions on the CPU."""
+def inputs(model, name, x):
     weight, bias = (to_bf16(model.tensors[f"{name}.{p}"]) for p in ("weight", "bias"))
-    inputs = {"x": to_bf16(x), "w": weight, "b": bias}
-    k = x.shape[1]
-    (y,) = _run(tools, _module(norm, k, None, model), inputs, ["y"], "cpu")
-    scale = {"g": np.array(2.0**-6, np.float32)} if format.has_global else {}
-    wanted = _run(
-        tools, _quantizer(format, k), {"y": y, **scale}, ["q", "s"], "cpu"
-    )
-    fused = _module(norm, k, format, model)
-    got = _run(tools, fused, {**inputs, **scale}, ["q", "s"], "emulator")
-    return all(map(np.array_equal, got, wanted))
+    return {"x": to_bf16(x), "w": weight, "b": bias}
 
 
-def _run(tools, module, inputs, outputs, place):
-    results, _ = tools.run(module, "norm", inputs, outputs, place)
-    return [results[name] for name in outputs]
-
-
-def _quantize(format, k):
-    data = f"tensor<?x{k}x{format.data}>"
-    scale = f"tensor<?x{k // format.block}x{format.scale}, #swizzled>"
-    given = " global_scale(%g : tensor<f32>)" if format.has_global else ""
-    return (
-        f"  %q, %s = blockscale.quantize %y block [1, {format.block}] "
-        f"recipe {format.recipe}{given} : tensor<?x{k}xbf16> -> {data}, {scale}\n"
-        f"  return %q, %s : {data}, {scale}\n",
-        f"({data}, {scale})",
-        ", %g: tensor<f32>" if format.has_global else "",
-    )
-
-
-def _quantizer(format, k):
-    body, results, given = _quantize(format, k)
-    return _SWIZZLED + (
-        f"func.func @norm(%y: tensor<?x{k}xbf16>{given}) -> {results} {{\n{body}}}\n"
-    )
-
-
-_SWIZZLED = "#swizzled = #blockscale.layout<swizzle_128x4>\n"
-
-
-def _module(norm, k, format, model):
-    """@norm: the norm of x, quantized where there is a format."""
+def write(norm, model, format):
+    """A module whose @f is the norm of x, quantized where there is a format."""
+    k = model.config["hidden_size"]
     x, rows, column = f"tensor<?x{k}xbf16>", "tensor<?xf32>", f"tensor<{k}xbf16>"
-    last = f"  return %y : {x}\n", x, ""
-    body, results, given = _quantize(format, k) if format else last
+    body, results, given = quantize(format, k)
 
     def reduce(result, inputs, types, arguments, lines):
         maps = ", ".join([_ELEMENT, _ROW][: len(inputs)] + [_ROW])
@@ -139,8 +92,8 @@ def _module(norm, k, format, model):
         sums += reduce("squares", ["%x", "%mean"], [x, rows], "%m: f32, ", squares)
         mean, of_mean = "%mean", centred
     maps = ", ".join([_ELEMENT, _ROW, _ROW, _COLUMN, _COLUMN, _ELEMENT])
-    return f"""{_SWIZZLED}
-func.func @norm(%x: {x}, %w: {column}, %b: {column}{given}) -> {results} {{
+    return f"""{SWIZZLED}
+func.func @f(%x: {x}, %w: {column}, %b: {column}{given}) -> {results} {{
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
   %none = arith.constant -0.0 : f32
