@@ -21,7 +21,7 @@ MX_DATA = ("f8E4M3FN", "f8E5M2", "f4E2M1FN")
 EMULATOR = "--on=emulator"
 SCHEDULES = ((EMULATOR, "--schedule=prompt"), (EMULATOR, "--schedule=adversarial", "--seed=1"))
 E4M3_ONE = 0x38
-MOST_STAGES = {128: 6, 256: 4}
+MOST_STAGES = {(128, 128): 6, (128, 256): 4, (256, 256): 5}
 
 
 def draw_op(random, name):
@@ -63,10 +63,13 @@ def draw_shape(random, op):
 
 
 def draw_schedule(random):
-    cols = int(random.choice((128, 256)))
-    return (f"#blockscale.gemm_schedule<rows = 128, cols = {cols}, "
-            f"stages = {random.integers(1, MOST_STAGES[cols] + 1)}, "
-            f"band = {random.integers(1, 3)}, ctas = {random.integers(1, 4)}>")
+    rows, cols = ((128, 128), (128, 256), (256, 256))[random.integers(3)]
+    multicast = int(random.integers(1, 3)) if rows == 256 else 1
+    splits = int(random.choice((1, 1, 2, 3)))
+    return (f"#blockscale.gemm_schedule<rows = {rows}, cols = {cols}, "
+            f"stages = {random.integers(1, MOST_STAGES[rows, cols] + 1)}, "
+            f"band = {random.integers(1, 3)}, ctas = {random.integers(1, 9)}, "
+            f"multicast = {multicast}, splits = {splits}>")
 
 
 def run(folder, case, text, place):
