@@ -39,13 +39,13 @@ struct ChooseSchedulesPass
       }
     }
     getOperation()->walk([&](ScaledMMOp op) {
-      std::optional<sm100::GemmFormat> format = sm100::getGemmFormat(op);
-      if (!format || op->hasAttr(sm100::kScheduleAttrName))
+      if (op->hasAttr(sm100::kScheduleAttrName))
         return;
+      sm100::GemmFormat format = sm100::getGemmFormat(op);
       GemmScheduleAttr chosen = given;
       if (!chosen) {
-        auto rated = sm100::rateSchedules(op, *format, *target);
-        sm100::remarkSchedule(op, *format, rated);
+        auto rated = sm100::rateSchedules(op, format, *target);
+        sm100::remarkSchedule(op, format, rated);
         chosen = rated.front().schedule;
       }
       op->setAttr(sm100::kScheduleAttrName, chosen);

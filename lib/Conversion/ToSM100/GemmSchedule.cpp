@@ -30,12 +30,30 @@ static int64_t getSize(RankedTensorType type, int64_t fromEnd) {
   return ShapedType::isDynamic(size) ? kAssumedSize : size;
 }
 
-std::optional<GemmFormat> getGemmFormat(ScaledMMOp op) {
+/// What multiplies for `mine` beside `other`.
+static numerics::ElementFormat getMultiplied(numerics::ElementFormat mine,
+                                             numerics::ElementFormat other,
+                                             bool canPad) {
+  using numerics::ElementFormat;
+  int bits = numerics::getFormatInfo(mine).bits;
+  bool isAlike = mine == ElementFormat::E2M1 && (other == mine || canPad);
+  return bits == 8 || isAlike ? mine : ElementFormat::E4M3;
+}
+
+GemmFormat getGemmFormat(ScaledMMOp op) {
+  RankedTensorType typeA = op.getA().getType(), typeB = op.getB().getType();
+  auto a = getElementFormat(typeA.getElementType());
+  auto b = getElementFormat(typeB.getElementType());
+  // Maps of padded codes have rows of whole boxes.
+  bool canPad = llvm::any_of(ArrayRef{typeA, typeB}, [](RankedTensorType type) {
+    int64_t depth = type.getShape().back();
+    return !ShapedType::isDynamic(depth) && depth % kRowBytes == 0;
+  });
   Type scale = op.getScaleA().getType().getElementType();
-  return GemmFormat::get(getElementFormat(op.getA().getType().getElementType()),
-                         getElementFormat(op.getB().getType().getElementType()),
-                         isNvfp4ScaleType(scale) ? numerics::ScaleFormat::E4M3
-                                                 : numerics::ScaleFormat::E8M0);
+  return *GemmFormat::get(
+      getMultiplied(a, b, canPad), getMultiplied(b, a, canPad),
+      isNvfp4ScaleType(scale) ? numerics::ScaleFormat::E4M3
+                              : numerics::ScaleFormat::E8M0);
 }
 
 static GemmShape getShape(ScaledMMOp op, const GemmFormat &format) {

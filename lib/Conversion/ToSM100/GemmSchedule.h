@@ -23,8 +23,10 @@ struct RatedSchedule {
   GemmTimeline timeline;
 };
 
-/// The formats of the op; none where tensor cores do not take them.
-std::optional<GemmFormat> getGemmFormat(ScaledMMOp op);
+/// The formats that the product of the op is computed in. Codes of 6 bits,
+/// which memory has in a byte each, become FP8 before, and so do those of 4
+/// bits beside FP8 unless K is known to be a multiple of 128.
+GemmFormat getGemmFormat(ScaledMMOp op);
 
 /// All schedules for the op, the best first. Sizes that are not known are taken
 /// to be large.

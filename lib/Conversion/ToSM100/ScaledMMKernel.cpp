@@ -8,9 +8,7 @@
 // What a product must be for the kernel to compute it:
 //
 //   sm100_mm_c1  scales of both operands are in the layout swizzle_128x4
-//   sm100_mm_c2  data have 4 or 8 bits
-//   sm100_mm_c3  a row of data is a multiple of 16 bytes
-//   sm100_mm_c4  a row of FP4 in a product by FP8 is a multiple of 128 elements
+//   sm100_mm_c2  a row of data is a multiple of 16 bytes
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +18,7 @@
 #include "Kernels.h"
 #include "ResultWriter.h"
 #include "SplitSum.h"
+#include "WidenKernel.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -42,6 +41,14 @@ struct Sizes {
   Value matrices;
 };
 
+/// Data as the kernel reads them.
+struct Data {
+  Value memory;
+  numerics::ElementFormat format;
+  /// In a workspace.
+  bool isWidened = false;
+};
+
 } // namespace
 
 static InFlightDiagnostic refuse(ScaledMMOp op, const LaunchSite &site,
@@ -62,27 +69,30 @@ static LogicalResult verifyScales(ScaledMMOp op, const LaunchSite &site) {
   return success();
 }
 
-/// The multiple of elements that a row of data must be, and the clause.
-static std::pair<int64_t, StringRef> getRowRule(const GemmFormat &format) {
+/// The multiple of elements that a row of data is.
+static int64_t getRowMultiple(const GemmFormat &format) {
   if (format.isPadded(format.a) || format.isPadded(format.b))
-    return {128, "sm100_mm_c4"};
-  constexpr int64_t mapBytes = 16; // cuTensorMapEncodeTiled, "globalStrides"
+    return kRowBytes;
+  // cuTensorMapEncodeTiled, "globalStrides".
   bool isPacked = format.a == numerics::ElementFormat::E2M1;
-  return {isPacked ? 2 * mapBytes : mapBytes, "sm100_mm_c3"};
+  return isPacked ? 2 * kCopyBytes : kCopyBytes;
 }
 
 /// Refuses a K that copies cannot read, or asserts it where it is dynamic.
 static LogicalResult verifyDepth(ScaledMMOp op, LaunchSite &site,
                                  const GemmFormat &format, OpFoldResult depth) {
-  auto [multiple, clause] = getRowRule(format);
+  constexpr StringLiteral clause = "sm100_mm_c2";
+  int64_t multiple = getRowMultiple(format);
   std::optional<int64_t> known = getConstantIntValue(depth);
   if (known && *known % multiple != 0)
     return refuse(op, site, clause)
            << "expected K to be a multiple of " << multiple << ", but got "
            << *known << "; pad K with zeros, in data and scales";
-  site.call.requireMultiple(depth, multiple,
-                            "K, on " + Twine(site.getChip().name) + " (" +
-                                clause + "),");
+  // What is not packed has blocks of whole rows.
+  if (multiple > format.block)
+    site.call.requireMultiple(depth, multiple,
+                              "K, on " + Twine(site.getChip().name) + " (" +
+                                  clause + "),");
   return success();
 }
 
@@ -111,26 +121,24 @@ static Sizes getSizes(ScaledMMOp op, const LaunchSite &site) {
 
 /// A map of the data of an operand with `rows` rows, of which a copy brings
 /// `boxRows`.
-static Value createMap(LaunchSite &site, const GemmSpec &spec, Value data,
+static Value createMap(LaunchSite &site, const GemmSpec &spec, const Data &data,
                        int64_t boxRows, Value rows, const Sizes &sizes) {
   ImplicitLocOpBuilder &b = site.b;
-  numerics::ElementFormat format = cpu::getElementFormat(data);
-  bool isPadded = spec.format.isPadded(format);
-  bool isPacked = format == numerics::ElementFormat::E2M1;
-  Value memory = site.lookup(data);
-  requireAlignment(b, memory, isPadded ? 2 * kCopyBytes : kCopyBytes);
+  bool isPadded = spec.format.isPadded(data.format);
+  bool isPacked = data.format == numerics::ElementFormat::E2M1;
+  requireAlignment(b, data.memory, isPadded ? 2 * kCopyBytes : kCopyBytes);
 
   // Maps have no empty dimensions; of an empty K no tile is loaded.
   Value elements = cpu::toIndex(b, sizes.depth);
   if (spec.mayBeEmptySum)
     elements =
-        cpu::max(b, elements, cpu::getIndex(b, getRowRule(spec.format).first));
+        cpu::max(b, elements, cpu::getIndex(b, getRowMultiple(spec.format)));
   Value bytes = isPacked ? cpu::div(b, elements, 2) : elements;
   Value dims[] = {isPadded ? elements : bytes, rows, sizes.matrices};
   Value strides[] = {bytes, cpu::mul(b, rows, bytes)};
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   return TensorMapOp::create(
-      b, pointer, getGlobalPointer(b, memory), dims, strides,
+      b, pointer, getGlobalPointer(b, data.memory), dims, strides,
       ArrayRef<int64_t>{kRowBytes, boxRows, 1},
       isPadded ? MapElement::U4Padded : MapElement::UInt8, kRowBytes);
 }
@@ -176,6 +184,20 @@ getResultArguments(ScaledMMOp op, const LaunchSite &site) {
   return arguments;
 }
 
+/// Data of `rows` rows, in the format that is multiplied.
+static Data getData(LaunchSite &site, Value data,
+                    numerics::ElementFormat format, Value rows,
+                    const Sizes &sizes) {
+  numerics::ElementFormat stored = cpu::getElementFormat(data);
+  Value memory = site.lookup(data);
+  if (stored == format)
+    return {memory, stored};
+  ImplicitLocOpBuilder &b = site.b;
+  Value elements = cpu::mul(b, cpu::mul(b, sizes.matrices, rows),
+                            cpu::toIndex(b, sizes.depth));
+  return {launchWiden(site, memory, stored, elements), format, true};
+}
+
 /// Multiplies. `results` are the result and what it is made of, with rows of
 /// `cols`.
 static void launchGemm(ScaledMMOp op, LaunchSite &site, const GemmSpec &spec,
@@ -195,9 +217,11 @@ static void launchGemm(ScaledMMOp op, LaunchSite &site, const GemmSpec &spec,
       return {createScaleMap(site, spec, scale, boxRows, size, sizes)};
     return {site.lookup(scale), kCopyBytes};
   };
+  Data a = getData(site, op.getA(), spec.format.a, rows, sizes);
+  Data bData = getData(site, op.getB(), spec.format.b, operandCols, sizes);
   SmallVector<LaunchSite::Argument> arguments = {
-      {createMap(site, spec, op.getA(), mine.dataA / multicast, rows, sizes)},
-      {createMap(site, spec, op.getB(), mine.dataB, operandCols, sizes)},
+      {createMap(site, spec, a, mine.dataA / multicast, rows, sizes)},
+      {createMap(site, spec, bData, mine.dataB, operandCols, sizes)},
       getScale(op.getScaleA(), mine.scaleA, rows),
       getScale(op.getScaleB(), mine.scaleB, operandCols)};
   llvm::append_range(arguments, results);
@@ -224,6 +248,9 @@ static void launchGemm(ScaledMMOp op, LaunchSite &site, const GemmSpec &spec,
               [&](KernelBuilder &b, ValueRange parameters) {
                 emitGemm(b, spec, parameters);
               });
+  for (const Data &data : {a, bData})
+    if (data.isWidened)
+      memref::DeallocOp::create(b, data.memory);
 }
 
 /// Multiplies parts of K into a workspace, and adds them.
@@ -257,30 +284,24 @@ static void launchSplitGemm(ScaledMMOp op, LaunchSite &site,
 LogicalResult lowerKernel(ScaledMMOp op, LaunchSite &site) {
   if (failed(verifyScales(op, site)))
     return failure();
-  std::optional<GemmFormat> format = getGemmFormat(op);
-  if (!format)
-    return refuse(op, site, "sm100_mm_c2")
-           << "expected data of 4 or 8 bits, but got "
-           << op.getA().getType().getElementType() << " and "
-           << op.getB().getType().getElementType()
-           << "; quantize to f8E4M3FN, which holds these values";
+  GemmFormat format = getGemmFormat(op);
   cpu::prepareCall(op, site.call);
   Sizes sizes = getSizes(op, site);
-  if (failed(verifyDepth(op, site, *format, sizes.depth)))
+  if (failed(verifyDepth(op, site, format, sizes.depth)))
     return failure();
   site.emitAsserts();
 
   auto schedule = op->getAttrOfType<GemmScheduleAttr>(kScheduleAttrName);
   if (!schedule)
-    schedule = rateSchedules(op, *format, site.getChip()).front().schedule;
-  int64_t most = SharedLayout::getMaxStages(*format, schedule.getRows(),
+    schedule = rateSchedules(op, format, site.getChip()).front().schedule;
+  int64_t most = SharedLayout::getMaxStages(format, schedule.getRows(),
                                             schedule.getCols());
   if (schedule.getStages() > most)
     return op.emitOpError() << "expected a schedule of at most " << most
                             << " stages, which shared memory holds, but got "
                             << schedule.getStages();
 
-  GemmSpec spec{*format, schedule, op.getResult().getType().getElementType()};
+  GemmSpec spec{format, schedule, op.getResult().getType().getElementType()};
   if (op.getBias())
     spec.bias = op.getBias().getType().getElementType();
   spec.factorA = getFactorForm(op, op.getGlobalScaleA());
@@ -289,7 +310,7 @@ LogicalResult lowerKernel(ScaledMMOp op, LaunchSite &site) {
       op.getGlobalScaling() == GlobalScaling::AfterRounding;
   // Also where a part of K has no step.
   int64_t depth = getConstantIntValue(sizes.depth).value_or(0);
-  int64_t steps = llvm::divideCeil(depth, format->getTileElements());
+  int64_t steps = llvm::divideCeil(depth, format.getTileElements());
   int64_t splits = schedule.getSplits();
   spec.mayBeEmptySum =
       depth == 0 ||
