@@ -88,14 +88,15 @@ void pushStore(const Issuer &issuer, AsyncWork work,
 }
 
 void countBytes(const Issuer &issuer, StateSpace from, StateSpace to,
-                uint64_t bytes) {
+                uint64_t bytes, bool isRead) {
   Profile &profile = issuer.getCluster().getProfile();
-  profile.bytesRead[unsigned(from)] += bytes;
+  if (isRead)
+    profile.bytesRead[unsigned(from)] += bytes;
   profile.bytesWritten[unsigned(to)] += bytes;
   if (!issuer.getCluster().getContext().options.profile)
     return;
   uint64_t sectors = llvm::divideCeil(bytes, kSectorBytes);
-  if (from == StateSpace::Global)
+  if (isRead && from == StateSpace::Global)
     profile.sectorsRead += sectors;
   if (to == StateSpace::Global)
     profile.sectorsWritten += sectors;

@@ -52,9 +52,10 @@ void pushLoad(const Issuer &issuer, AsyncWork work, CopyTarget target,
 void pushStore(const Issuer &issuer, AsyncWork work,
                std::function<void(Faults &)> copy);
 
-/// Adds bytes to the profile.
+/// Adds bytes to the profile. What a multicast brings to several thread blocks
+/// is read for one of them.
 void countBytes(const Issuer &issuer, StateSpace from, StateSpace to,
-                uint64_t bytes);
+                uint64_t bytes, bool isRead = true);
 
 } // namespace blockscale::emulator
 

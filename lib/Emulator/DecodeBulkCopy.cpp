@@ -34,6 +34,8 @@ struct BulkOperands {
   uint32_t size = 0;
   uint64_t barrier = 0;
   uint16_t mask = 0xFFFF;
+  /// Not where a multicast has read it for another target.
+  bool isRead = true;
 };
 } // namespace
 
@@ -62,7 +64,8 @@ static void reduce(const BulkCopyData &data, const Memory &source,
 static void move(const Issuer &issuer, const Memory &source, Memory &target,
                  const BulkOperands &operands, Faults &faults) {
   const auto &data = issuer.op.get<BulkCopyData>();
-  countBytes(issuer, source.getSpace(), target.getSpace(), operands.size);
+  countBytes(issuer, source.getSpace(), target.getSpace(), operands.size,
+             operands.isRead);
   if (!data.function) {
     copyBulk(source, operands.from, target, operands.to, operands.size, faults,
              operands.mask);
@@ -85,6 +88,7 @@ static void issueLoad(const Issuer &issuer, const BulkOperands &operands) {
   std::optional<uint16_t> mask;
   if (data.isMulticast)
     mask = operands.mask;
+  bool isRead = true;
   for (const CopyTarget &target : getTargets(issuer, named, mask)) {
     Cta *cta = issuer.findCta(target.to);
     if (!cta)
@@ -99,6 +103,7 @@ static void issueLoad(const Issuer &issuer, const BulkOperands &operands) {
     BulkOperands own = operands;
     own.to = target.to;
     own.mask = 0xFFFF;
+    own.isRead = std::exchange(isRead, false);
     pushLoad(issuer, std::move(work), target, operands.size,
              [=](Faults &faults) {
                move(issuer, *source, cta->getShared(), own, faults);

@@ -81,6 +81,7 @@ static void issueLoad(const Issuer &issuer, const Tile &tile, CopyTarget named,
   bool isByRows = issuer.op.get<TensorCopyData>().isByRows;
   uint64_t tiles = isByRows ? 4 : 1;
   auto bytes = uint32_t(tiles * getTransactionBytes(tile.map));
+  bool isRead = true;
   for (const CopyTarget &target : getTargets(issuer, named, mask)) {
     Cta *cta = issuer.findCta(target.to);
     if (!cta)
@@ -90,8 +91,9 @@ static void issueLoad(const Issuer &issuer, const Tile &tile, CopyTarget named,
     pushLoad(issuer, std::move(work), target, bytes, [=](Faults &faults) {
       const Memory &global = issuer.getCluster().getContext().device.global;
       loadTo(tile, isByRows, global, cta->getShared(), target.to, faults);
-      countBytes(issuer, StateSpace::Global, StateSpace::Shared, bytes);
+      countBytes(issuer, StateSpace::Global, StateSpace::Shared, bytes, isRead);
     });
+    isRead = false;
   }
 }
 

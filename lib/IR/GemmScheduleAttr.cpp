@@ -14,19 +14,28 @@ namespace blockscale {
 LogicalResult
 GemmScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          int64_t rows, int64_t cols, int64_t stages,
-                         int64_t band, int64_t ctas) {
+                         int64_t band, int64_t ctas, int64_t multicast,
+                         int64_t splits) {
   // gemm_schedule_c1: tiles that the tensor core has instructions for.
-  if (rows != 128)
-    return emitError() << "expected rows to be 128, but got " << rows;
-  if (cols != 128 && cols != 256)
-    return emitError() << "expected cols to be 128 or 256, but got " << cols;
+  if (rows != 128 && rows != 256)
+    return emitError() << "expected rows to be 128 or 256, but got " << rows;
+  if (cols != 256 && (cols != 128 || rows == 256))
+    return emitError() << "expected cols to be "
+                       << (rows == 256 ? "256" : "128 or 256") << ", but got "
+                       << cols;
   // gemm_schedule_c2: positive counts.
   std::pair<StringRef, int64_t> counts[] = {
-      {"stages", stages}, {"band", band}, {"ctas", ctas}};
+      {"stages", stages}, {"band", band}, {"ctas", ctas}, {"splits", splits}};
   for (auto [name, count] : counts)
     if (count < 1)
       return emitError() << "expected " << name << " to be positive, but got "
                          << count;
+  // gemm_schedule_c3: pairs that share loads.
+  int64_t most = rows == 256 ? 2 : 1;
+  if (multicast < 1 || multicast > most)
+    return emitError() << "expected multicast to be "
+                       << (most == 1 ? "1" : "1 or 2") << ", but got "
+                       << multicast;
   return success();
 }
 

@@ -19,7 +19,10 @@ std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
       getCommonStages(options.maxConstantElements, options.chip, options.fuse);
   LowerKernelsToGPUOptions lower;
   lower.chip = options.chip;
-  stages.push_back({"lower-kernels", [lower](OpPassManager &pm) {
+  ChooseSchedulesOptions choose;
+  choose.chip = options.chip;
+  stages.push_back({"lower-kernels", [lower, choose](OpPassManager &pm) {
+                      pm.addPass(createChooseSchedules(choose));
                       pm.addPass(createLowerKernelsToGPU(lower));
                       pm.addPass(createCanonicalizerPass());
                       pm.addPass(createCSEPass());

@@ -45,7 +45,9 @@ gpu.module @target [#blockscale.target<chip = "sm_103a", features = "+ptx88", O 
 }
 
 // CHECK: func.func private @schedule
-// CHECK-SAME: #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 8, ctas = 148>
+// CHECK-SAME: pair = #blockscale.gemm_schedule<rows = 256, cols = 256, stages = 4, band = 8, ctas = 148, multicast = 2, splits = 3>
+// CHECK-SAME: schedule = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 8, ctas = 148>
 func.func private @schedule() attributes {
-  schedule = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 8, ctas = 148>
+  schedule = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 8, ctas = 148, splits = 1>,
+  pair = #blockscale.gemm_schedule<rows = 256, cols = 256, stages = 4, band = 8, ctas = 148, multicast = 2, splits = 3>
 }

@@ -68,7 +68,7 @@ gpu.module @opt_level [#blockscale.target<chip = "sm_100a", O = 4>] {
 
 // -----
 
-// expected-error @below {{expected rows to be 128, but got 64}}
+// expected-error @below {{expected rows to be 128 or 256, but got 64}}
 func.func private @gemm_schedule_c1() attributes {a = #blockscale.gemm_schedule<rows = 64, cols = 256, stages = 4, band = 8, ctas = 148>}
 
 // -----
@@ -80,3 +80,24 @@ func.func private @gemm_schedule_c1_cols() attributes {a = #blockscale.gemm_sche
 
 // expected-error @below {{expected band to be positive, but got 0}}
 func.func private @gemm_schedule_c2() attributes {a = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 0, ctas = 148>}
+
+// -----
+
+// Pairs of thread blocks have tiles of 256 x 256.
+// expected-error @below {{expected cols to be 256, but got 128}}
+func.func private @gemm_schedule_c1_pair() attributes {a = #blockscale.gemm_schedule<rows = 256, cols = 128, stages = 4, band = 8, ctas = 148>}
+
+// -----
+
+// expected-error @below {{expected multicast to be 1, but got 2}}
+func.func private @gemm_schedule_c3() attributes {a = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 4, band = 8, ctas = 148, multicast = 2>}
+
+// -----
+
+// expected-error @below {{expected multicast to be 1 or 2, but got 4}}
+func.func private @gemm_schedule_c3_pair() attributes {a = #blockscale.gemm_schedule<rows = 256, cols = 256, stages = 4, band = 8, ctas = 148, multicast = 4>}
+
+// -----
+
+// expected-error @below {{expected splits to be positive, but got 0}}
+func.func private @gemm_schedule_c2_splits() attributes {a = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 8, ctas = 148, splits = 0>}

@@ -24,7 +24,7 @@ namespace {
 class Products {
 public:
   void add(StringRef a, StringRef b, StringRef scale, int64_t block,
-           int64_t cols, StringRef result, StringRef operands = "") {
+           StringRef tile, StringRef result, StringRef operands = "") {
     int64_t scales = kDepth / block;
     text += llvm::formatv(
         R"mlir(
@@ -33,13 +33,13 @@ public:
       %one: tensor<f32>, %rows: tensor<?xf32>, %bias: tensor<?xbf16>)
       -> tensor<?x?x{6}> {{
     %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, {7}] {8}
-        {{blockscale.schedule = #blockscale.gemm_schedule<rows = 128,
-            cols = {9}, stages = 4, band = 8, ctas = 148>}
+        {{blockscale.schedule = #blockscale.gemm_schedule<{9},
+            stages = 4, band = 8, ctas = 148>}
         : tensor<?x{1}x{2}>, tensor<?x{1}x{3}>, tensor<?x{4}x{5}, #swizzled>,
           tensor<?x{4}x{5}, #swizzled> -> tensor<?x?x{6}>
     return %y : tensor<?x?x{6}>
   })mlir",
-        count++, kDepth, a, b, scales, scale, result, block, operands, cols);
+        count++, kDepth, a, b, scales, scale, result, block, operands, tile);
   }
 
   std::string text = "#swizzled = #blockscale.layout<swizzle_128x4>";
@@ -57,15 +57,17 @@ Products makeProducts() {
                        "global_scale_b(%rows : tensor<?xf32>) "
                        "global_scaling after_rounding "
                        "bias(%bias : tensor<?xbf16>)";
-  for (int64_t cols : {128, 256}) {
+  for (StringRef tile :
+       {"rows = 128, cols = 128", "rows = 128, cols = 256",
+        "rows = 256, cols = 256", "multicast = 2, rows = 256, cols = 256"}) {
     for (StringRef result : {"bf16", "f16", "f32"}) {
-      products.add(fp4, fp4, e4m3, 16, cols, result);
-      products.add(fp4, fp4, e4m3, 16, cols, result, epilogue);
-      products.add(e4m3, e5m2, e8m0, 32, cols, result,
+      products.add(fp4, fp4, e4m3, 16, tile, result);
+      products.add(fp4, fp4, e4m3, 16, tile, result, epilogue);
+      products.add(e4m3, e5m2, e8m0, 32, tile, result,
                    "bias(%bias : tensor<?xbf16>)");
     }
-    products.add(fp4, fp4, e8m0, 32, cols, "bf16");
-    products.add(e4m3, fp4, e8m0, 32, cols, "bf16");
+    products.add(fp4, fp4, e8m0, 32, tile, "bf16");
+    products.add(e4m3, fp4, e8m0, 32, tile, "bf16");
   }
   return products;
 }

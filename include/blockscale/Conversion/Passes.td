@@ -97,6 +97,30 @@ def DefineSerialRuntime
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
+  let summary = "Choose tiles and stages of matrix products";
+  let description = [{
+    For a chip with block-scaled products, gives each `scaled_mm` the attribute
+    `blockscale.schedule`, unless it has one: the schedule that takes the fewest
+    clocks by include/blockscale/Analysis/GemmTimeline.h, or the one given. A
+    remark (category `gpu-launch`) says by which numbers.
+
+    Example (test/Conversion/ToSM100/schedules.mlir):
+
+    ```mlir
+    %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 256,
+            stages = 4, band = 8, ctas = 148>} : ...
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
+           "GPU to generate code for">,
+    Option<"schedule", "schedule", "std::string", /*default=*/"\"\"",
+           "Schedule of all products that have none; chosen where empty">];
+  let dependentDialects = ["::blockscale::BlockScaleDialect"];
+}
+
 def LowerKernelsToGPU
     : Pass<"blockscale-lower-kernels-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Turn kernels on memrefs into gpu.func and gpu.launch_func";

@@ -213,15 +213,20 @@ def BlockScale_GemmScheduleAttr : AttrDef<BlockScale_Dialect, "GemmSchedule"> {
   let mnemonic = "gemm_schedule";
   let summary = "How a kernel for SM100 computes a matrix product";
   let description = [{
-    A thread block computes tiles of `rows` x `cols` results, one after the
-    other, and has room for the operands of `stages` steps along K. `ctas`
-    thread blocks share the tiles of a product, at most; those of `band` rows of
-    tiles follow each other, column by column, so that the operands they read are
-    in the L2 cache.
+    A thread block, or a pair of them where `rows` is 256, computes tiles of
+    `rows` x `cols` results, one after the other, and has room for the operands
+    of `stages` steps along K. `ctas` thread blocks share the tiles of a product,
+    at most; those of `band` rows of tiles follow each other, column by column,
+    so that the operands they read are in the L2 cache. `multicast` pairs beside
+    each other load the rows of A once for all of them. K is cut into `splits`
+    parts that are computed apart and added by another kernel, for products with
+    fewer tiles than the GPU has multiprocessors.
 
     Constraints:
-    - `gemm_schedule_c1`: `rows` is 128, `cols` is 128 or 256.
-    - `gemm_schedule_c2`: `stages`, `band` and `ctas` are positive.
+    - `gemm_schedule_c1`: `rows` is 128 or 256, `cols` is 128 or 256, and 256
+      where `rows` is.
+    - `gemm_schedule_c2`: `stages`, `band`, `ctas` and `splits` are positive.
+    - `gemm_schedule_c3`: `multicast` is 1, or 2 where `rows` is 256.
 
     Example:
 
@@ -234,7 +239,9 @@ def BlockScale_GemmScheduleAttr : AttrDef<BlockScale_Dialect, "GemmSchedule"> {
     "int64_t":$cols,
     "int64_t":$stages,
     "int64_t":$band,
-    "int64_t":$ctas
+    "int64_t":$ctas,
+    DefaultValuedParameter<"int64_t", "1">:$multicast,
+    DefaultValuedParameter<"int64_t", "1">:$splits
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

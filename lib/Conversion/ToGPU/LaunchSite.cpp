@@ -165,6 +165,10 @@ void LaunchSite::launch(const Twine &name, Shape shape,
     if (shape.residentBlocks)
       function->setAttr("nvvm.minctasm",
                         b.getI32IntegerAttr(shape.residentBlocks));
+    if (shape.clusterBlocks > 1)
+      function->setAttr("nvvm.cluster_dim",
+                        b.getDenseI32ArrayAttr(
+                            {static_cast<int32_t>(shape.clusterBlocks), 1, 1}));
     for (auto [i, argument] : llvm::enumerate(arguments)) {
       if (argument.alignment)
         function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
@@ -184,7 +188,13 @@ void LaunchSite::launch(const Twine &name, Shape shape,
   if (shape.sharedBytes)
     sharedBytes =
         arith::ConstantOp::create(b, b.getI32IntegerAttr(shape.sharedBytes));
-  gpu::LaunchFuncOp::create(b, function, grid, block, sharedBytes, operands);
+  std::optional<gpu::KernelDim3> cluster;
+  if (shape.clusterBlocks > 1)
+    cluster = {arith::ConstantIndexOp::create(b, shape.clusterBlocks), one,
+               one};
+  gpu::LaunchFuncOp::create(b, function, grid, block, sharedBytes, operands,
+                            /*asyncTokenType=*/Type(),
+                            /*asyncDependencies=*/ValueRange(), cluster);
 }
 
 } // namespace blockscale

@@ -74,6 +74,8 @@ public:
     int64_t residentBlocks = 0;
     /// Bytes of getDynamicSharedMemory.
     int64_t sharedBytes = 0;
+    /// Thread blocks of a cluster, along x.
+    int64_t clusterBlocks = 1;
   };
 
   /// Launches the function called `name`. Its body is emitted on first use.

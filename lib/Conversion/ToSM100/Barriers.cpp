@@ -62,11 +62,6 @@ void BarrierRing::emitWaitEmpty(KernelBuilder &b,
   emitWait(b, place.slot, Lanes(b, place.parity) ^ Lanes(b, b.i32(1)));
 }
 
-void BarrierRing::emitArrive(KernelBuilder &b, Value slot) const {
-  NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), get(b, slot),
-                                 /*count=*/Value());
-}
-
 void BarrierRing::emitExpect(KernelBuilder &b, Value slot, Value bytes) const {
   NVVM::MBarrierArriveExpectTxOp::create(
       b, /*res=*/Type(), get(b, slot), bytes, NVVM::MemScopeKind::CTA,

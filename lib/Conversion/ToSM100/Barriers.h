@@ -57,8 +57,6 @@ public:
   /// around the ring it is.
   void emitWaitEmpty(KernelBuilder &b, const RingPlace &place) const;
 
-  /// Arrives, for the calling thread.
-  void emitArrive(KernelBuilder &b, mlir::Value slot) const;
   /// Arrives, for copies of `bytes` bytes (i32) that complete the phase.
   void emitExpect(KernelBuilder &b, mlir::Value slot, mlir::Value bytes) const;
 

@@ -25,16 +25,18 @@ GemmContext::GemmContext(KernelBuilder &b, const GemmSpec &spec,
       shared(spec.format, spec.schedule.getRows(), spec.schedule.getCols(),
              spec.schedule.getStages()),
       tensor(spec.format, spec.schedule.getRows(), spec.schedule.getCols()),
-      order(b, spec, arguments), memory(getDynamicSharedMemory(b)),
+      mine(spec.schedule.getRows(), spec.schedule.getCols()),
+      cluster(b, spec.schedule), order(b, spec, arguments, cluster),
+      memory(getDynamicSharedMemory(b)),
       stageFull(getPlace(b, memory, shared.stageFull),
                 spec.schedule.getStages(), /*arrivals=*/1),
       stageEmpty(getPlace(b, memory, shared.stageEmpty),
-                 spec.schedule.getStages(), /*arrivals=*/1),
+                 spec.schedule.getStages(), /*arrivals=*/cluster.getPairs()),
       sumEmptySlots(tensor.shared ? 1 : kAccumulators),
       sumFull(getPlace(b, memory, shared.sumFull), kAccumulators,
               /*arrivals=*/1),
       sumEmpty(getPlace(b, memory, shared.sumEmpty), sumEmptySlots,
-               /*arrivals=*/kResultWarps) {}
+               /*arrivals=*/kResultWarps * cluster.getTileBlocks()) {}
 
 Value GemmContext::getShared(KernelBuilder &b, int64_t offset) const {
   return getPlace(b, memory, offset);
@@ -54,13 +56,14 @@ static void emitSetup(KernelBuilder &b, const GemmContext &context) {
     NVVM::FenceMbarrierInitOp::create(b);
   });
   Value place = context.getShared(b, context.shared.tensorMemory);
-  NVVM::Tcgen05AllocOp::create(b, place, b.i32(kTensorColumns));
-  NVVM::Tcgen05RelinquishAllocPermitOp::create(b);
+  NVVM::CTAGroupKind group = context.cluster.getGroup();
+  NVVM::Tcgen05AllocOp::create(b, place, b.i32(kTensorColumns), group);
+  NVVM::Tcgen05RelinquishAllocPermitOp::create(b, group);
 }
 
-static void emitBarrier(KernelBuilder &b) {
+static void emitBarrier(KernelBuilder &b, const GemmContext &context) {
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
-  NVVM::BarrierOp::create(b);
+  context.cluster.emitBarrier(b);
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
 }
 
@@ -82,7 +85,7 @@ void emitGemm(KernelBuilder &b, const GemmSpec &spec, ValueRange parameters) {
   Lanes multiplies = compare(Predicate::eq, warp, kResultWarps + 1);
 
   cpu::emitIf(b, multiplies, [&] { emitSetup(b, context); });
-  emitBarrier(b);
+  emitBarrier(b, context);
   context.tensorMemory = b.load(
       b.getI32Type(), context.getShared(b, context.shared.tensorMemory), 4);
   cpu::emitIf(
@@ -97,15 +100,19 @@ void emitGemm(KernelBuilder &b, const GemmSpec &spec, ValueRange parameters) {
       [&] {
         cpu::emitIf(
             b, multiplies,
-            [&] { emitInOneThread(b, [&] { emitProducts(b, context); }); },
+            [&] {
+              context.cluster.emitIfLeader(b, [&] {
+                emitInOneThread(b, [&] { emitProducts(b, context); });
+              });
+            },
             [&] { emitResults(b, context, thread); });
       });
-  emitBarrier(b);
+  emitBarrier(b, context);
   cpu::emitIf(b, multiplies, [&] {
     auto type = LLVM::LLVMPointerType::get(b.getContext(), /*tensor memory*/ 6);
     NVVM::Tcgen05DeallocOp::create(
         b, LLVM::IntToPtrOp::create(b, type, context.tensorMemory),
-        b.i32(kTensorColumns));
+        b.i32(kTensorColumns), context.cluster.getGroup());
   });
 }
 

@@ -20,11 +20,12 @@ SharedLayout::SharedLayout(const GemmFormat &format, int64_t rows, int64_t cols,
     bytes += count;
     return begin;
   };
+  BlockRows mine(rows, cols);
   // Data first: their stages begin at multiples of 1024.
-  dataA = take(stages * getDataBytes(rows));
-  dataB = take(stages * getDataBytes(cols));
-  scaleA = take(stages * getScaleBytes(format, rows));
-  scaleB = take(stages * getScaleBytes(format, cols));
+  dataA = take(stages * getDataBytes(mine.dataA));
+  dataB = take(stages * getDataBytes(mine.dataB));
+  scaleA = take(stages * getScaleBytes(format, mine.scaleA));
+  scaleB = take(stages * getScaleBytes(format, mine.scaleB));
   stageFull = take(stages * kBarrierBytes);
   stageEmpty = take(stages * kBarrierBytes);
   sumFull = take(kAccumulators * kBarrierBytes);
@@ -48,13 +49,14 @@ TensorLayout::TensorLayout(const GemmFormat &format, int64_t rows,
   auto getColumns = [&](int64_t operandRows) {
     return operandRows / kAtomRows * format.getTileAtoms() * kAtomColumns;
   };
-  int64_t scaleColumns =
-      llvm::alignTo(getColumns(rows) + getColumns(cols), kSharedUnit);
+  BlockRows mine(rows, cols);
+  int64_t scaleColumns = llvm::alignTo(
+      getColumns(mine.scaleA) + getColumns(mine.scaleB), kSharedUnit);
   int64_t left = kTensorColumns - scaleColumns;
   shared = std::max<int64_t>(kAccumulators * cols - left, 0);
   sums = {0, cols - shared};
   scaleA = sums.back() + cols;
-  scaleB = scaleA + getColumns(rows);
+  scaleB = scaleA + getColumns(mine.scaleA);
 }
 
 } // namespace blockscale::sm100

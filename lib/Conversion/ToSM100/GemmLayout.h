@@ -24,6 +24,16 @@ inline constexpr int64_t kTensorColumns = 512;
 /// emptied.
 inline constexpr int64_t kAccumulators = 2;
 
+/// Rows of the operands of a tile of `rows` x `cols` that a thread block has:
+/// of a tile of 256 rows a half, but the scales of all rows of B.
+struct BlockRows {
+  BlockRows(int64_t rows, int64_t cols)
+      : dataA(kAtomRows), dataB(cols / (rows / kAtomRows)), scaleA(kAtomRows),
+        scaleB(cols) {}
+
+  int64_t dataA, dataB, scaleA, scaleB;
+};
+
 /// Bytes from the beginning of shared memory. A buffer of stages has them one
 /// after the other.
 struct SharedLayout {

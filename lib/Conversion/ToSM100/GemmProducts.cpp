@@ -40,6 +40,7 @@ namespace {
 
 /// One of the two operands.
 struct Operand {
+  /// With scales.
   int64_t rows;
   /// i64: descriptors of stage 0.
   Value data, scales;
@@ -62,7 +63,7 @@ private:
   void emitScales(const Operand &operand, Value descriptor, int64_t atom);
   void emitProduct(Value accumulator, Value adds, int64_t step,
                    ArrayRef<Value> descriptors);
-  SmallVector<Value> emitTile(ValueRange carried);
+  SmallVector<Value> emitTile(const TilePlace &tile, ValueRange carried);
 
   Value getDescriptor(int64_t offset, uint64_t rest);
   Value getTensorPointer(Value base, int64_t columns);
@@ -77,17 +78,18 @@ private:
 
 ProductEmitter::ProductEmitter(KernelBuilder &b, const GemmContext &context)
     : b(b), context(context), spec(context.spec) {
-  auto add = [&](int64_t rows, int64_t data, int64_t scales, int64_t columns) {
-    operands.push_back({rows, getDescriptor(data, kDataDescriptor),
+  auto add = [&](int64_t dataRows, int64_t data, int64_t scaleRows,
+                 int64_t scales, int64_t columns) {
+    operands.push_back({scaleRows, getDescriptor(data, kDataDescriptor),
                         getDescriptor(scales, kScaleDescriptor),
-                        SharedLayout::getDataBytes(rows),
-                        SharedLayout::getScaleBytes(spec.format, rows),
+                        SharedLayout::getDataBytes(dataRows),
+                        SharedLayout::getScaleBytes(spec.format, scaleRows),
                         columns});
   };
-  add(spec.schedule.getRows(), context.shared.dataA, context.shared.scaleA,
-      context.tensor.scaleA);
-  add(spec.schedule.getCols(), context.shared.dataB, context.shared.scaleB,
-      context.tensor.scaleB);
+  add(context.mine.dataA, context.shared.dataA, context.mine.scaleA,
+      context.shared.scaleA, context.tensor.scaleA);
+  add(context.mine.dataB, context.shared.dataB, context.mine.scaleB,
+      context.shared.scaleB, context.tensor.scaleB);
 }
 
 Value ProductEmitter::getDescriptor(int64_t offset, uint64_t rest) {
@@ -111,7 +113,7 @@ void ProductEmitter::emitScales(const Operand &operand, Value descriptor,
     int64_t source = band * spec.format.getTileAtoms() + atom;
     int64_t target = atom * bands + band;
     NVVM::Tcgen05CpOp::create(
-        b, NVVM::Tcgen05CpShape::SHAPE_32x128b, NVVM::CTAGroupKind::CTA_1,
+        b, NVVM::Tcgen05CpShape::SHAPE_32x128b, context.cluster.getGroup(),
         NVVM::Tcgen05CpMulticast::WARPX4, NVVM::Tcgen05CpSrcFormatAttr(),
         getTensorPointer(context.tensorMemory,
                          operand.columns + target * kAtomColumns),
@@ -133,7 +135,7 @@ void ProductEmitter::emitProduct(Value accumulator, Value adds, int64_t step,
   uint32_t descriptor = spec.format.getDescriptor(
       spec.schedule.getRows(), spec.schedule.getCols(), step);
   NVVM::Tcgen05MMABlockScaleOp::create(
-      b, spec.format.kind, NVVM::CTAGroupKind::CTA_1, spec.format.blockScale,
+      b, spec.format.kind, context.cluster.getGroup(), spec.format.blockScale,
       NVVM::Tcgen05MMACollectorOp::DISCARD, accumulator, data[0], data[1],
       b.i32(descriptor), adds, scales[0], scales[1]);
 }
@@ -178,7 +180,8 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
 
 /// Carried are the places in the rings of stages, of full and of empty
 /// accumulators.
-SmallVector<Value> ProductEmitter::emitTile(ValueRange carried) {
+SmallVector<Value> ProductEmitter::emitTile(const TilePlace &tile,
+                                            ValueRange carried) {
   RingPlace stage = RingPlace::of(carried);
   RingPlace full = RingPlace::of(carried.drop_front(2));
   RingPlace empty = RingPlace::of(carried.drop_front(4));
@@ -190,13 +193,13 @@ SmallVector<Value> ProductEmitter::emitTile(ValueRange carried) {
       Lanes(b, context.tensorMemory) + Lanes(b, full.slot) * distance, 0);
   int64_t tileElements = spec.format.getTileElements();
   Lanes depth(b, context.arguments.depth);
-  Lanes steps = depth >> llvm::Log2_64(tileElements);
+  Lanes begin(b, tile.begin), end(b, tile.end);
+  Lanes steps = minUnsigned(end, depth >> llvm::Log2_64(tileElements)) - begin;
   Lanes left = depth & (tileElements - 1);
   auto emitStep = [&](const RingPlace &place, Value left, Value isFirst) {
     context.stageFull.emitWaitFull(b, place);
     emitStage(place.slot, left, accumulator, isFirst);
-    NVVM::Tcgen05CommitOp::create(b, context.stageEmpty.get(b, place.slot),
-                                  /*multicastMask=*/Value());
+    context.cluster.emitCommitToAll(b, context.stageEmpty.get(b, place.slot));
     return place.getNext(b, spec.schedule.getStages()).get();
   };
   using Predicate = arith::CmpIPredicate;
@@ -207,14 +210,13 @@ SmallVector<Value> ProductEmitter::emitTile(ValueRange carried) {
       });
   Type types[] = {b.getI32Type(), b.getI32Type()};
   places = emitIfElse(
-      b, compare(Predicate::ne, left, 0), types,
+      b, compare(Predicate::ugt, end - begin, steps), types,
       [&] {
         Lanes isFirst = compare(Predicate::eq, steps, 0);
         return emitStep(RingPlace::of(places), left, isFirst);
       },
       [&] { return places; });
-  NVVM::Tcgen05CommitOp::create(b, context.sumFull.get(b, full.slot),
-                                /*multicastMask=*/Value());
+  context.cluster.emitCommitToPair(b, context.sumFull.get(b, full.slot));
   llvm::append_range(places, full.getNext(b, kAccumulators).get());
   llvm::append_range(places, empty.getNext(b, context.sumEmptySlots).get());
   return places;
@@ -224,9 +226,10 @@ void ProductEmitter::emit() {
   SmallVector<Value> inits;
   for (int i = 0; i < 3; ++i)
     llvm::append_range(inits, RingPlace::getFirst(b).get());
-  context.order.emitTiles(b, inits, [&](const TilePlace &, ValueRange carried) {
-    return emitTile(carried);
-  });
+  context.order.emitTiles(b, inits,
+                          [&](const TilePlace &tile, ValueRange carried) {
+                            return emitTile(tile, carried);
+                          });
 }
 
 void emitProducts(KernelBuilder &b, const GemmContext &context) {

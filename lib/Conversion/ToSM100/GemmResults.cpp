@@ -38,10 +38,10 @@ static Value emitLoadSums(KernelBuilder &b, Value address) {
 
 /// The sums; zeros where there is nothing to add.
 static Value emitSums(KernelBuilder &b, const GemmContext &context,
-                      Value address) {
+                      const TilePlace &tile, Value address) {
   if (!context.spec.mayBeEmptySum)
     return emitLoadSums(b, address);
-  Value adds = compare(Predicate::ne, Lanes(b, context.arguments.depth), 0);
+  Value adds = compare(Predicate::ne, Lanes(b, tile.begin), Lanes(b, tile.end));
   Type type = VectorType::get({kChunk}, b.getF32Type());
   return emitIfElseZero(
              b, adds, type,
@@ -72,7 +72,9 @@ private:
 void ResultEmitter::emitRelease(Value slot) {
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  emitInOneThread(b, [&] { context.sumEmpty.emitArrive(b, slot); });
+  emitInOneThread(b, [&] {
+    context.cluster.emitArriveAtLeader(b, context.sumEmpty.get(b, slot));
+  });
 }
 
 /// Carried are the places in the rings of full and of empty accumulators.
@@ -84,9 +86,10 @@ SmallVector<Value> ResultEmitter::emitTile(const TilePlace &tile,
   int64_t cols = context.spec.schedule.getCols();
   const TensorLayout &tensor = context.tensor;
 
-  Lanes row = Lanes(b, tile.row) * rows + Lanes(b, thread);
+  Lanes row = Lanes(b, tile.row) * rows + Lanes(b, thread) +
+              Lanes(b, context.cluster.member) * kAtomRows;
   Lanes firstCol = Lanes(b, tile.col) * cols;
-  ResultWriter writer(b, context.spec, context.arguments, tile.matrix, row);
+  ResultWriter writer(b, context.spec, context.arguments, tile.sums, row);
 
   context.sumFull.emitWaitFull(b, full);
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
@@ -108,7 +111,7 @@ SmallVector<Value> ResultEmitter::emitTile(const TilePlace &tile,
     Lanes col = Lanes(b, chunk) * kChunk;
     if (sharedChunks)
       col = (col + begin) & (cols - 1);
-    Value sums = emitSums(b, context, base + col);
+    Value sums = emitSums(b, context, tile, base + col);
     cpu::emitIf(b, compare(Predicate::eq, Lanes(b, chunk), released - 1),
                 [&] { emitRelease(empty.slot); });
     writer.emitChunk(sums, firstCol + col);

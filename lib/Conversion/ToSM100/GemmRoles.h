@@ -20,6 +20,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMROLES_H
 
 #include "Barriers.h"
+#include "Cluster.h"
 #include "GemmLayout.h"
 #include "TileOrder.h"
 
@@ -43,6 +44,8 @@ struct GemmContext {
   GemmArguments arguments;
   SharedLayout shared;
   TensorLayout tensor;
+  BlockRows mine;
+  Cluster cluster;
   TileOrder order;
   mlir::Value memory;
   BarrierRing stageFull, stageEmpty;
@@ -55,7 +58,7 @@ struct GemmContext {
 
 /// By one thread.
 void emitLoads(KernelBuilder &b, const GemmContext &context);
-/// By one thread.
+/// By one thread of a thread block that leads.
 void emitProducts(KernelBuilder &b, const GemmContext &context);
 /// By `kResultWarps` warps; `thread` (i32) is the number in these.
 void emitResults(KernelBuilder &b, const GemmContext &context,

@@ -7,21 +7,152 @@
 
 #include "GemmSchedule.h"
 #include "GemmLayout.h"
-#include "blockscale/Target/Gpu.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
 namespace blockscale::sm100 {
 
-GemmScheduleAttr chooseSchedule(MLIRContext *context, const GemmFormat &format,
-                                int64_t cols, const target::Chip &chip) {
-  constexpr int64_t rows = 128, narrow = 128, wide = 256, band = 8;
-  bool isNarrow = !ShapedType::isDynamic(cols) && cols <= narrow;
-  int64_t tileCols = isNarrow ? narrow : wide;
-  return GemmScheduleAttr::get(
-      context, rows, tileCols,
-      SharedLayout::getMaxStages(format, rows, tileCols), band,
-      target::findGpu(chip.gpu)->multiprocessors);
+/// Sizes that types do not tell.
+static constexpr int64_t kAssumedSize = 8192;
+/// Rows of results in a band: those of B that a band of this height shares are
+/// read from memory once for 1024 rows of A.
+static constexpr int64_t kBandRows = 1024;
+/// Parts of K, and steps that each has at least.
+static constexpr int64_t kMaxSplits = 16;
+static constexpr int64_t kMinPartSteps = 4;
+
+static int64_t getSize(RankedTensorType type, int64_t fromEnd) {
+  int64_t size = type.getDimSize(type.getRank() - fromEnd);
+  return ShapedType::isDynamic(size) ? kAssumedSize : size;
+}
+
+/// What multiplies for `mine` beside `other`.
+static numerics::ElementFormat getMultiplied(numerics::ElementFormat mine,
+                                             numerics::ElementFormat other,
+                                             bool canPad) {
+  using numerics::ElementFormat;
+  int bits = numerics::getFormatInfo(mine).bits;
+  bool isAlike = mine == ElementFormat::E2M1 && (other == mine || canPad);
+  return bits == 8 || isAlike ? mine : ElementFormat::E4M3;
+}
+
+GemmFormat getGemmFormat(ScaledMMOp op) {
+  RankedTensorType typeA = op.getA().getType(), typeB = op.getB().getType();
+  auto a = getElementFormat(typeA.getElementType());
+  auto b = getElementFormat(typeB.getElementType());
+  // Maps of padded codes have rows of whole boxes.
+  bool canPad = llvm::any_of(ArrayRef{typeA, typeB}, [](RankedTensorType type) {
+    int64_t depth = type.getShape().back();
+    return !ShapedType::isDynamic(depth) && depth % kRowBytes == 0;
+  });
+  Type scale = op.getScaleA().getType().getElementType();
+  return *GemmFormat::get(
+      getMultiplied(a, b, canPad), getMultiplied(b, a, canPad),
+      isNvfp4ScaleType(scale) ? numerics::ScaleFormat::E4M3
+                              : numerics::ScaleFormat::E8M0);
+}
+
+static GemmShape getShape(ScaledMMOp op, const GemmFormat &format) {
+  RankedTensorType a = op.getA().getType(), b = op.getB().getType();
+  double matrices = 1;
+  for (int64_t size : a.getShape().drop_back(2))
+    matrices *= ShapedType::isDynamic(size) ? 1 : static_cast<double>(size);
+  bool isPacked = format.stepElements == 64;
+  auto getLoaded = [&](numerics::ElementFormat operand) {
+    return format.isPadded(operand) ? kRowBytes / 2.0 : kRowBytes;
+  };
+  return {static_cast<double>(getSize(a, 2)),
+          static_cast<double>(getSize(b, 2)),
+          static_cast<double>(getSize(a, 1)),
+          matrices,
+          isPacked ? target::Unit::Fp4 : target::Unit::Fp8,
+          static_cast<double>(format.getTileElements()),
+          static_cast<double>(kTileSteps * format.stepScales),
+          getLoaded(format.a),
+          getLoaded(format.b)};
+}
+
+/// The best first.
+static SmallVector<RatedSchedule> sort(SmallVector<RatedSchedule> rated) {
+  llvm::sort(rated, [](const RatedSchedule &x, const RatedSchedule &y) {
+    return x.timeline.total < y.timeline.total;
+  });
+  return rated;
+}
+
+SmallVector<RatedSchedule> rateSchedules(ScaledMMOp op,
+                                         const GemmFormat &format,
+                                         const target::Chip &chip) {
+  const target::Gpu &gpu = *target::findGpu(chip.gpu);
+  GemmShape shape = getShape(op, format);
+  SmallVector<RatedSchedule> rated;
+  auto add = [&](int64_t rows, int64_t cols, int64_t multicast,
+                 int64_t splits) {
+    auto schedule = GemmScheduleAttr::get(
+        op.getContext(), rows, cols,
+        SharedLayout::getMaxStages(format, rows, cols), kBandRows / rows,
+        gpu.multiprocessors, multicast, splits);
+    auto shared = static_cast<double>(TensorLayout(format, rows, cols).shared);
+    rated.push_back({schedule, {gpu, shape, schedule, shared}});
+  };
+  add(128, 128, 1, 1);
+  add(128, 256, 1, 1);
+  add(256, 256, 1, 1);
+  add(256, 256, 2, 1);
+  if (!op.getA().getType().hasStaticShape() ||
+      !op.getB().getType().hasStaticShape())
+    return sort(std::move(rated));
+  // Parts of K where tiles leave multiprocessors idle.
+  auto steps = static_cast<int64_t>(rated.front().timeline.steps);
+  for (int64_t cols : {128, 256})
+    for (int64_t splits = 2; splits <= kMaxSplits; splits *= 2)
+      if (splits * kMinPartSteps <= steps)
+        add(128, cols, 1, splits);
+  return sort(std::move(rated));
+}
+
+static std::string print(GemmScheduleAttr schedule) {
+  std::string text =
+      llvm::formatv("{0} x {1}", schedule.getRows(), schedule.getCols());
+  if (schedule.getMulticast() > 1)
+    text += llvm::formatv(" by {0}", schedule.getMulticast());
+  if (schedule.getSplits() > 1)
+    text += llvm::formatv(", K in {0} parts", schedule.getSplits());
+  return text;
+}
+
+static std::string printShare(const GemmTimeline &timeline) {
+  return llvm::formatv("{0:f1} %", timeline.share * 100);
+}
+
+void remarkSchedule(ScaledMMOp op, const GemmFormat &format,
+                    ArrayRef<RatedSchedule> rated) {
+  const auto &[schedule, best] = rated.front();
+  StringRef longest = best.step == best.multiply ? "multiply"
+                      : best.step == best.load   ? "load"
+                                                 : "read";
+  std::string others;
+  for (const RatedSchedule &other : rated.drop_front().take_front(2))
+    others += (others.empty() ? "" : "; ") + print(other.schedule) + ", " +
+              printShare(other.timeline);
+  remark::analysis(op.getLoc(),
+                   remark::RemarkOpts::name("schedule").category("gpu-launch"))
+      << remark::add(
+             "tiles of {0} in {1} stages: of the clocks of a step of {2} of K, "
+             "{3} multiply, {4} read shared memory, {5} load, so that it has "
+             "to {6}; tiles: {7}, waves: {8}, {9} of the peak ({10}); assumed "
+             "are {11}, and {12} for sizes that are not known",
+             print(schedule), schedule.getStages(), format.getTileElements(),
+             llvm::formatv("{0:f0}", best.multiply).str(),
+             llvm::formatv("{0:f0}", best.read).str(),
+             llvm::formatv("{0:f0}", best.load).str(), longest,
+             llvm::formatv("{0:f0}", best.tiles).str(),
+             llvm::formatv("{0:f0}", best.waves).str(), printShare(best),
+             others, GemmTimeline::getAssumptions(), kAssumedSize);
 }
 
 } // namespace blockscale::sm100

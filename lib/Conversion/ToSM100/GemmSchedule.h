@@ -9,7 +9,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMSCHEDULE_H
 
 #include "GemmFormat.h"
-#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Analysis/GemmTimeline.h"
 #include "blockscale/Target/Chip.h"
 
 namespace blockscale::sm100 {
@@ -17,10 +17,26 @@ namespace blockscale::sm100 {
 /// An op with this attribute has its schedule, and none is chosen.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "blockscale.schedule";
 
-/// The schedule of a product of B with `cols` rows (N), which may be dynamic.
-GemmScheduleAttr chooseSchedule(mlir::MLIRContext *context,
-                                const GemmFormat &format, int64_t cols,
-                                const target::Chip &chip);
+/// A schedule and what it takes.
+struct RatedSchedule {
+  GemmScheduleAttr schedule;
+  GemmTimeline timeline;
+};
+
+/// The formats that the product of the op is computed in. Codes of 6 bits,
+/// which memory has in a byte each, become FP8 before, and so do those of 4
+/// bits beside FP8 unless K is known to be a multiple of 128.
+GemmFormat getGemmFormat(ScaledMMOp op);
+
+/// All schedules for the op, the best first. Sizes that are not known are taken
+/// to be large.
+llvm::SmallVector<RatedSchedule> rateSchedules(ScaledMMOp op,
+                                               const GemmFormat &format,
+                                               const target::Chip &chip);
+
+/// Says at the op what was chosen, by which numbers, and what was next.
+void remarkSchedule(ScaledMMOp op, const GemmFormat &format,
+                    llvm::ArrayRef<RatedSchedule> rated);
 
 } // namespace blockscale::sm100
 

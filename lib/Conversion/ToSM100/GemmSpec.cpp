@@ -37,6 +37,10 @@ std::string GemmSpec::getName() const {
   os << "scaled_mm_" << format.getName() << "_" << result << "_"
      << schedule.getRows() << "x" << schedule.getCols() << "_stages"
      << schedule.getStages() << "_band" << schedule.getBand();
+  if (schedule.getMulticast() > 1)
+    os << "_multicast" << schedule.getMulticast();
+  if (schedule.getSplits() > 1)
+    os << "_splits" << schedule.getSplits();
   if (factorA != FactorForm::Absent)
     os << "_a" << sm100::getName(factorA);
   if (factorB != FactorForm::Absent)
@@ -50,8 +54,7 @@ std::string GemmSpec::getName() const {
   return name;
 }
 
-GemmArguments::GemmArguments(const GemmSpec &spec, ImplicitLocOpBuilder &b,
-                             ValueRange values) {
+GemmArguments::GemmArguments(const GemmSpec &spec, ValueRange values) {
   auto take = [&](bool isPresent = true) -> Value {
     if (!isPresent)
       return {};
@@ -59,21 +62,27 @@ GemmArguments::GemmArguments(const GemmSpec &spec, ImplicitLocOpBuilder &b,
     values = values.drop_front();
     return value;
   };
-  auto takeSize = [&]() -> Value {
-    return arith::TruncIOp::create(b, b.getI32Type(), take());
-  };
-  mapA = take();
-  mapB = take();
-  scaleA = take();
-  scaleB = take();
   result = take();
   factorA = take(spec.factorA != FactorForm::Absent);
   factorB = take(spec.factorB != FactorForm::Absent);
   bias = take(static_cast<bool>(spec.bias));
-  rows = takeSize();
-  cols = takeSize();
-  depth = takeSize();
-  matrices = takeSize();
+}
+
+GemmArguments::GemmArguments(const GemmSpec &spec, ImplicitLocOpBuilder &b,
+                             ValueRange values)
+    : GemmArguments(spec, values.drop_front(4)) {
+  mapA = values[0];
+  mapB = values[1];
+  scaleA = values[2];
+  scaleB = values[3];
+  auto getSize = [&](size_t fromEnd) -> Value {
+    Value size = values[values.size() - fromEnd];
+    return arith::TruncIOp::create(b, b.getI32Type(), size);
+  };
+  rows = getSize(4);
+  cols = getSize(3);
+  depth = getSize(2);
+  matrices = getSize(1);
 }
 
 } // namespace blockscale::sm100

@@ -35,9 +35,12 @@ struct GemmSpec {
 
 /// What a kernel is given. Sizes are i32, absent operands null.
 struct GemmArguments {
-  /// In the order of the kernel's parameters.
+  /// Of the kernel's parameters: maps, scales, the result and what it is made
+  /// of, sizes.
   GemmArguments(const GemmSpec &spec, mlir::ImplicitLocOpBuilder &b,
                 mlir::ValueRange values);
+  /// The result and what it is made of.
+  GemmArguments(const GemmSpec &spec, mlir::ValueRange values);
 
   mlir::Value mapA, mapB;
   mlir::Value scaleA, scaleB;

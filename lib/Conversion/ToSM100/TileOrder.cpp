@@ -40,41 +40,55 @@ emitCount(KernelBuilder &b, Value count, ValueRange inits,
 }
 
 TileOrder::TileOrder(KernelBuilder &b, const GemmSpec &spec,
-                     const GemmArguments &arguments)
-    : band(spec.schedule.getBand()),
+                     const GemmArguments &arguments, const Cluster &cluster)
+    : spec(spec), cluster(cluster),
       tileRows(emitCeilDiv(b, arguments.rows, spec.schedule.getRows())),
-      tileCols(emitCeilDiv(b, arguments.cols, spec.schedule.getCols())),
+      tileCols(emitCeilDiv(b, arguments.cols,
+                           spec.schedule.getCols() * cluster.getPairs())),
       tiles(Lanes(b, tileRows) * Lanes(b, tileCols) *
-            Lanes(b, arguments.matrices)) {}
+            Lanes(b, arguments.matrices) * spec.schedule.getSplits()),
+      steps(emitCeilDiv(b, arguments.depth, spec.format.getTileElements())),
+      partSteps(emitCeilDiv(b, steps, spec.schedule.getSplits())) {}
 
 TilePlace TileOrder::getPlace(KernelBuilder &b, Value number) const {
+  int64_t band = spec.schedule.getBand(), splits = spec.schedule.getSplits();
   Lanes rows(b, tileRows), cols(b, tileCols), rest(b, number);
-  Lanes matrix = divide(b, rest, rows * cols);
-  rest = rest - matrix * (rows * cols);
+  Lanes sums = divide(b, rest, rows * cols);
+  rest = rest - sums * (rows * cols);
   Lanes bandNumber = divide(b, rest, cols * band);
   rest = rest - bandNumber * (cols * band);
   Lanes first = bandNumber * band;
   Lanes height = minUnsigned(rows - first, rows.like(band));
   Lanes col = divide(b, rest, height);
-  return {matrix, first + (rest - col * height), col};
+  Lanes row = first + (rest - col * height);
+  col = col * cluster.getPairs() + Lanes(b, cluster.pair);
+  if (splits == 1)
+    return {sums, row, col, sums, b.i32(0), steps};
+  Lanes matrix = divide(b, sums, sums.like(splits));
+  Lanes all(b, steps), part(b, partSteps);
+  Lanes begin = minUnsigned((sums - matrix * splits) * part, all);
+  return {matrix, row, col, sums, begin, minUnsigned(begin + part, all)};
 }
 
 void TileOrder::emitTiles(
     KernelBuilder &b, ValueRange inits,
     function_ref<SmallVector<Value>(const TilePlace &, ValueRange)> body)
     const {
-  auto getI32 = [&](Value index) -> Value {
-    return arith::IndexCastOp::create(b, b.getI32Type(), index);
+  // Of thread blocks, as a number of clusters.
+  int64_t blocks = cluster.getTileBlocks() * cluster.getPairs();
+  auto getClusters = [&](Value index) -> Value {
+    Lanes number(b, arith::IndexCastOp::create(b, b.getI32Type(), index));
+    return number >> llvm::Log2_64(blocks);
   };
-  SmallVector<Value> carried = {getI32(emitBlockNumber(b))};
+  SmallVector<Value> carried = {getClusters(emitBlockNumber(b))};
   llvm::append_range(carried, inits);
-  Value blocks = getI32(gpu::GridDimOp::create(b, gpu::Dimension::x));
+  Value clusters = getClusters(gpu::GridDimOp::create(b, gpu::Dimension::x));
   emitWhile(
       b, carried,
       [&](ValueRange values) { return isBelow(b, values.front(), tiles); },
       [&](ValueRange values) {
         Value number = values.front();
-        SmallVector<Value> next = {Lanes(b, number) + Lanes(b, blocks)};
+        SmallVector<Value> next = {Lanes(b, number) + Lanes(b, clusters)};
         llvm::append_range(next,
                            body(getPlace(b, number), values.drop_front()));
         return next;

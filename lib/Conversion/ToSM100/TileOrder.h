@@ -14,23 +14,29 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_TILEORDER_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_TILEORDER_H
 
+#include "Cluster.h"
 #include "GemmSpec.h"
 
 #include "../ToGPU/KernelBuilder.h"
 
 namespace blockscale::sm100 {
 
-/// Numbers (i32) of a tile: its matrix, and its row and column among tiles.
+/// Numbers (i32) of a tile: its matrix, and its row and column among tiles. The
+/// tiles of a cluster are beside each other.
 struct TilePlace {
   mlir::Value matrix;
   mlir::Value row;
   mlir::Value col;
+  /// The matrix of sums: one of each part of K of a matrix.
+  mlir::Value sums;
+  /// The first step of K, and the one after the last.
+  mlir::Value begin, end;
 };
 
 class TileOrder {
 public:
   TileOrder(KernelBuilder &b, const GemmSpec &spec,
-            const GemmArguments &arguments);
+            const GemmArguments &arguments, const Cluster &cluster);
 
   /// Runs `body` on each tile of the thread block, with values that it carries
   /// from tile to tile.
@@ -43,9 +49,13 @@ public:
 private:
   TilePlace getPlace(KernelBuilder &b, mlir::Value number) const;
 
-  int64_t band;
-  /// i32: tiles of a matrix along M and N, and of all matrices.
+  const GemmSpec &spec;
+  Cluster cluster;
+  /// i32: tiles of a matrix along M, those of clusters along N, and of all
+  /// matrices.
   mlir::Value tileRows, tileCols, tiles;
+  /// i32: steps of K, and of a part of it.
+  mlir::Value steps, partSteps;
 };
 
 /// ceil(value / divisor) of an i32.

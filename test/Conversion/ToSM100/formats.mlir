@@ -1,6 +1,7 @@
 // RUN: blockscale-opt %s --blockscale-to-sm100 | FileCheck %s
 
 #swizzled = #blockscale.layout<swizzle_128x4>
+#schedule = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 6, band = 8, ctas = 148>
 
 // An atom of scales serves two steps, the first by scales 0 and 1 of its words, the
 // second by 2 and 3.
@@ -14,7 +15,7 @@
 // CHECK: nvvm.tcgen05.mma.block_scale %[[D]], %{{.+}}, %{{.+}}, %[[STEP1]], %true, %[[A1]], %[[B1]]
 func.func @mxfp4(%a: tensor<200x512xf4E2M1FN>, %b: tensor<100x512xf4E2M1FN>,
                  %sa: tensor<200x16xf8E8M0FNU, #swizzled>, %sb: tensor<100x16xf8E8M0FNU, #swizzled>) -> tensor<200x100xf16> {
-  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 32]
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 32] {blockscale.schedule = #schedule}
       : tensor<200x512xf4E2M1FN>, tensor<100x512xf4E2M1FN>, tensor<200x16xf8E8M0FNU, #swizzled>,
         tensor<100x16xf8E8M0FNU, #swizzled> -> tensor<200x100xf16>
   return %y : tensor<200x100xf16>
@@ -33,7 +34,7 @@ func.func @mxfp4(%a: tensor<200x512xf4E2M1FN>, %b: tensor<100x512xf4E2M1FN>,
 // CHECK: nvvm.tcgen05.mma.block_scale %[[D]], %{{.+}}, %{{.+}}, %[[STEP3]], %true, %[[A]], %[[B]]
 func.func @mxfp8(%a: tensor<200x512xf8E4M3FN>, %b: tensor<100x512xf8E5M2>,
                  %sa: tensor<200x16xf8E8M0FNU, #swizzled>, %sb: tensor<100x16xf8E8M0FNU, #swizzled>) -> tensor<200x100xf32> {
-  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 32]
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 32] {blockscale.schedule = #schedule}
       : tensor<200x512xf8E4M3FN>, tensor<100x512xf8E5M2>, tensor<200x16xf8E8M0FNU, #swizzled>,
         tensor<100x16xf8E8M0FNU, #swizzled> -> tensor<200x100xf32>
   return %y : tensor<200x100xf32>
@@ -47,7 +48,7 @@ func.func @mxfp8(%a: tensor<200x512xf8E4M3FN>, %b: tensor<100x512xf8E5M2>,
 // CHECK: blockscale.tensor_map %{{.+}} dims[%c512, %c100, %c1] strides[%c256, %{{.+}}] box [128, 128, 1] element u4_padded swizzle 128
 func.func @mixed(%a: tensor<200x512xf8E4M3FN>, %b: tensor<100x512xf4E2M1FN>,
                  %sa: tensor<200x16xf8E8M0FNU, #swizzled>, %sb: tensor<100x16xf8E8M0FNU, #swizzled>) -> tensor<200x100xf32> {
-  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 32]
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 32] {blockscale.schedule = #schedule}
       : tensor<200x512xf8E4M3FN>, tensor<100x512xf4E2M1FN>, tensor<200x16xf8E8M0FNU, #swizzled>,
         tensor<100x16xf8E8M0FNU, #swizzled> -> tensor<200x100xf32>
   return %y : tensor<200x100xf32>

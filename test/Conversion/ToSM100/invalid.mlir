@@ -18,43 +18,12 @@ func.func @sm100_mm_c1(%a: memref<48x32xi8>, %sa: memref<1x1x32x4x4xf8E4M3FN>, %
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// Tensor cores take 6-bit codes packed; memory holds a byte each.
-func.func @sm100_mm_c2(%a: memref<48x64xi8>, %b: memref<48x64xf8E4M3FN>, %s: memref<1x1x32x4x4xf8E8M0FNU>, %y: memref<48x48xf32>) {
-  blockscale.kernel ins(%a, %b, %s : memref<48x64xi8>, memref<48x64xf8E4M3FN>, memref<1x1x32x4x4xf8E8M0FNU>) outs(%y : memref<48x48xf32>) {
-  ^bb0(%la: tensor<48x64xf6E2M3FN>, %lb: tensor<48x64xf8E4M3FN>, %ls: tensor<48x2xf8E8M0FNU, #swizzled>, %ly: tensor<48x48xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c2): expected data of 4 or 8 bits, but got 'f6E2M3FN' and 'f8E4M3FN'; quantize to f8E4M3FN, which holds these values}}
-    %0 = blockscale.scaled_mm %la, %lb scales(%ls, %ls) block [1, 32]
-        : tensor<48x64xf6E2M3FN>, tensor<48x64xf8E4M3FN>, tensor<48x2xf8E8M0FNU, #swizzled>, tensor<48x2xf8E8M0FNU, #swizzled> -> tensor<48x48xf32>
-    blockscale.yield %0 : tensor<48x48xf32>
-  }
-  return
-}
-
-// -----
-
-#swizzled = #blockscale.layout<swizzle_128x4>
-
-func.func @sm100_mm_c3(%a: memref<48x24xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
+func.func @sm100_mm_c2(%a: memref<48x24xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
   blockscale.kernel ins(%a, %s : memref<48x24xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
   ^bb0(%la: tensor<48x48xf4E2M1FN>, %ls: tensor<48x3xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c3): expected K to be a multiple of 32, but got 48; pad K with zeros, in data and scales}}
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c2): expected K to be a multiple of 32, but got 48; pad K with zeros, in data and scales}}
     %0 = blockscale.scaled_mm %la, %la scales(%ls, %ls) block [1, 16]
         : tensor<48x48xf4E2M1FN>, tensor<48x48xf4E2M1FN>, tensor<48x3xf8E4M3FN, #swizzled>, tensor<48x3xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
-    blockscale.yield %0 : tensor<48x48xf32>
-  }
-  return
-}
-
-// -----
-
-#swizzled = #blockscale.layout<swizzle_128x4>
-
-func.func @sm100_mm_c4(%a: memref<48x32xi8>, %b: memref<48x64xf8E4M3FN>, %s: memref<1x1x32x4x4xf8E8M0FNU>, %y: memref<48x48xf32>) {
-  blockscale.kernel ins(%a, %b, %s : memref<48x32xi8>, memref<48x64xf8E4M3FN>, memref<1x1x32x4x4xf8E8M0FNU>) outs(%y : memref<48x48xf32>) {
-  ^bb0(%la: tensor<48x64xf4E2M1FN>, %lb: tensor<48x64xf8E4M3FN>, %ls: tensor<48x2xf8E8M0FNU, #swizzled>, %ly: tensor<48x48xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c4): expected K to be a multiple of 128, but got 64; pad K with zeros, in data and scales}}
-    %0 = blockscale.scaled_mm %la, %lb scales(%ls, %ls) block [1, 32]
-        : tensor<48x64xf4E2M1FN>, tensor<48x64xf8E4M3FN>, tensor<48x2xf8E8M0FNU, #swizzled>, tensor<48x2xf8E8M0FNU, #swizzled> -> tensor<48x48xf32>
     blockscale.yield %0 : tensor<48x48xf32>
   }
   return

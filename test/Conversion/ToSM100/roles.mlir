@@ -6,7 +6,7 @@
 // four warps write results. Two accumulators of 256 columns share 64, so that one barrier
 // (sumEmpty) is enough.
 // CHECK-LABEL: gpu.func @scaled_mm_e2m1_e2m1_e4m3_bf16_128x256_stages4_band8_aone_bias_bf16
-// CHECK-SAME: %[[MAP_A:.+]]: !llvm.ptr {blockscale.tensor_map}, %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map},
+// CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map},
 // CHECK-SAME: %[[SCALE_A:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64}, %[[SCALE_B:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},
 // CHECK-SAME: %{{[^:]+}}: !llvm.ptr<1> {llvm.align = 32 : i64}
 // CHECK-SAME: nvvm.reqntid = array<i32: 192, 1, 1>
@@ -84,6 +84,7 @@ func.func @nvfp4(%a: tensor<?x4096xf4E2M1FN>, %b: tensor<4096x4096xf4E2M1FN>,
                  %g: tensor<f32>, %bias: tensor<4096xbf16>) -> tensor<?x4096xbf16> {
   %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
       global_scale_a(%g : tensor<f32>) bias(%bias : tensor<4096xbf16>)
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 4, band = 8, ctas = 148>}
       : tensor<?x4096xf4E2M1FN>, tensor<4096x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN, #swizzled>,
         tensor<4096x256xf8E4M3FN, #swizzled> -> tensor<?x4096xbf16>
   return %y : tensor<?x4096xbf16>

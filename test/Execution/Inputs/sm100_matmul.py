@@ -17,11 +17,11 @@ import numpy as np
 from expect import Expectations, first_difference
 from products import Case, Op
 
-MX_DATA = ("f8E4M3FN", "f8E5M2", "f4E2M1FN")
+MX_DATA = ("f8E4M3FN", "f8E5M2", "f4E2M1FN", "f4E2M1FN", "f6E2M3FN", "f6E3M2FN")
 EMULATOR = "--on=emulator"
 SCHEDULES = ((EMULATOR, "--schedule=prompt"), (EMULATOR, "--schedule=adversarial", "--seed=1"))
 E4M3_ONE = 0x38
-MOST_STAGES = {128: 6, 256: 4}
+MOST_STAGES = {(128, 128): 6, (128, 256): 4, (256, 256): 5}
 
 
 def draw_op(random, name):
@@ -45,13 +45,12 @@ def draw_op(random, name):
 
 
 def draw_shape(random, op):
-    """M and N from 1 to 300, mostly in one or two tiles; K any multiple of what the
-    op takes, sometimes 0."""
+    """M and N from 1 to 300, mostly in one or two tiles; K a multiple of 32, often of
+    128, sometimes 0."""
     def size(limit):
         return int(random.integers(1, limit + 1))
 
-    is_mixed = (op.a == "f4E2M1FN") != (op.b == "f4E2M1FN")
-    unit = 128 if is_mixed else 32
+    unit = int(random.choice((32, 32, 128)))
     steps = 0 if random.random() < 0.08 else size(1024 // unit)
     large = random.random() < 0.3 and not op.batch
     # Rows of results that begin anywhere, or where the widest stores may.
@@ -63,10 +62,13 @@ def draw_shape(random, op):
 
 
 def draw_schedule(random):
-    cols = int(random.choice((128, 256)))
-    return (f"#blockscale.gemm_schedule<rows = 128, cols = {cols}, "
-            f"stages = {random.integers(1, MOST_STAGES[cols] + 1)}, "
-            f"band = {random.integers(1, 3)}, ctas = {random.integers(1, 4)}>")
+    rows, cols = ((128, 128), (128, 256), (256, 256))[random.integers(3)]
+    multicast = int(random.integers(1, 3)) if rows == 256 else 1
+    splits = int(random.choice((1, 1, 2, 3)))
+    return (f"#blockscale.gemm_schedule<rows = {rows}, cols = {cols}, "
+            f"stages = {random.integers(1, MOST_STAGES[rows, cols] + 1)}, "
+            f"band = {random.integers(1, 3)}, ctas = {random.integers(1, 9)}, "
+            f"multicast = {multicast}, splits = {splits}>")
 
 
 def run(folder, case, text, place):

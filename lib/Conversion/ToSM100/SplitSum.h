@@ -1,0 +1,34 @@
+//===- SplitSum.h - Results of products in parts of K -----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The sums of each part of K are matrices of f32 beside each other, [matrix,
+// part, M, N], whose rows are filled up to whole chunks. This kernel adds the
+// parts in order and makes results of the sums.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_SPLITSUM_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_SPLITSUM_H
+
+#include "../ToGPU/KernelBuilder.h"
+#include "GemmSpec.h"
+
+namespace blockscale::sm100 {
+
+inline constexpr int64_t kSumThreads = 128;
+
+/// The kernel's body. Parameters are the sums, the result, factors and bias as
+/// `spec` says, and M, N and the number of matrices. A thread has a chunk.
+void emitSplitSum(KernelBuilder &b, const GemmSpec &spec,
+                  mlir::ValueRange parameters);
+
+/// The spec of the kernel that computes the sums of `spec`.
+GemmSpec getPartialSpec(const GemmSpec &spec);
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_SPLITSUM_H

@@ -1,0 +1,66 @@
+//===- WidenKernel.cpp - Narrow codes as FP8 ------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WidenKernel.h"
+#include "../ToGPU/CvtEmitter.h"
+#include "../ToGPU/DeviceCode.h"
+#include "../ToGPU/DeviceCodec.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace blockscale::sm100 {
+
+using cpu::Lanes;
+using numerics::ElementFormat;
+
+static constexpr int64_t kThreads = 128;
+static constexpr int64_t kThreadElements = 32;
+static constexpr int64_t kAccessBytes = 16;
+
+/// A thread has 32 elements.
+static void emitWiden(KernelBuilder &b, ElementFormat format,
+                      const target::Chip &chip, ValueRange parameters) {
+  int64_t bits = numerics::getFormatInfo(format).storageBits;
+  Value number = emitGlobalThreadNumber(b, kThreads);
+  Value first = cpu::mul(b, number, kThreadElements);
+  cpu::emitIf(b, isBelow(b, first, toIndex(b, parameters[2])), [&] {
+    Value source = emitAddress(b, parameters[0], b.getI8Type(),
+                               cpu::mul(b, number, kThreadElements * bits / 8));
+    SmallVector<Value> values;
+    for (Lanes code : emitLoadCodes(b, source, kThreadElements, bits))
+      values.push_back(emitDecodeCode(format, code));
+    constexpr size_t wordElements = 4;
+    std::unique_ptr<CvtEmitter> cvt = createCvtEmitter(chip);
+    SmallVector<Lanes> words;
+    for (size_t i = 0; i < values.size(); i += wordElements)
+      words.emplace_back(
+          b, cvt->encodeWord(b, ElementFormat::E4M3,
+                             ArrayRef(values).slice(i, wordElements)));
+    emitStoreWords(b, words,
+                   emitAddress(b, parameters[1], b.getI8Type(), first),
+                   kAccessBytes);
+  });
+}
+
+Value launchWiden(LaunchSite &site, Value data, ElementFormat format,
+                  Value elements) {
+  ImplicitLocOpBuilder &b = site.b;
+  auto type = MemRefType::get({ShapedType::kDynamic}, b.getI8Type());
+  Value widened = memref::AllocOp::create(b, type, ValueRange{elements});
+  site.launch(
+      "widen_" + Twine(StringRef(numerics::getFormatInfo(format).name)),
+      {kThreads, getCeilDiv(b, elements, kThreads * kThreadElements), {}},
+      {{data, kAccessBytes}, {widened, kAccessBytes}, {elements}},
+      [&](KernelBuilder &b, ValueRange parameters) {
+        emitWiden(b, format, site.getChip(), parameters);
+      });
+  return widened;
+}
+
+} // namespace blockscale::sm100

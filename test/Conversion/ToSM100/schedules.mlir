@@ -1,0 +1,56 @@
+// RUN: blockscale-opt %s --blockscale-choose-schedules | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-choose-schedules='schedule=#blockscale.gemm_schedule<rows=128,cols=128,stages=3,band=1,ctas=2>' | FileCheck %s --check-prefix=GIVEN
+// RUN: blockscale-opt %s --blockscale-choose-schedules=chip=sm_90a | FileCheck %s --check-prefix=OTHER
+// RUN: blockscale-opt %s --blockscale-choose-schedules --remarks-filter-analyse=gpu-launch -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: not blockscale-opt %s --blockscale-choose-schedules=schedule=3 2>&1 | FileCheck %s --check-prefix=WRONG
+
+// A chip without block-scaled products has none to choose for.
+// OTHER-NOT: blockscale.schedule = #blockscale.gemm_schedule<rows = 256
+// WRONG: error: expected the schedule to be a #blockscale.gemm_schedule, but got '3'
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Pairs of thread blocks that share loads keep the tensor cores of a GPU busy.
+// REMARK: tiles of 256 x 256 by 2 in 5 stages: of the clocks of a step of 256 of K, 512 multiply, 304 read shared memory, 480 load, so that it has to multiply; tiles: 1024, waves: 14, 95.2 % of the peak (256 x 256, 80.6 %; 128 x 256, 57.3 %); assumed are 128 bytes of shared memory and 64 of the L2 cache a clock and multiprocessor
+// CHECK-LABEL: func.func @large
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 256, stages = 5, band = 4, ctas = 148, multicast = 2>
+// GIVEN-LABEL: func.func @large
+// GIVEN: blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 3, band = 1, ctas = 2>
+func.func @large(%a: tensor<8192x8192xf4E2M1FN>, %s: tensor<8192x512xf8E4M3FN, #swizzled>) -> tensor<8192x8192xbf16> {
+  %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 16]
+      : tensor<8192x8192xf4E2M1FN>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #swizzled>, tensor<8192x512xf8E4M3FN, #swizzled> -> tensor<8192x8192xbf16>
+  return %y : tensor<8192x8192xbf16>
+}
+
+// Few tiles with a long K are computed in parts.
+// REMARK: tiles of 128 x 128, K in 16 parts in 6 stages
+// CHECK-LABEL: func.func @few
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 6, band = 8, ctas = 148, splits = 16>
+func.func @few(%a: tensor<256x16384xf8E4M3FN>, %s: tensor<256x512xf8E8M0FNU, #swizzled>) -> tensor<256x256xbf16> {
+  %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 32]
+      : tensor<256x16384xf8E4M3FN>, tensor<256x16384xf8E4M3FN>, tensor<256x512xf8E8M0FNU, #swizzled>, tensor<256x512xf8E8M0FNU, #swizzled> -> tensor<256x256xbf16>
+  return %y : tensor<256x256xbf16>
+}
+
+// One tile.
+// REMARK: tiles of 128 x 128 in 6 stages
+// CHECK-LABEL: func.func @one
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 6, band = 8, ctas = 148>
+func.func @one(%a: tensor<100x256xf4E2M1FN>, %s: tensor<100x16xf8E4M3FN, #swizzled>) -> tensor<100x100xbf16> {
+  %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 16]
+      : tensor<100x256xf4E2M1FN>, tensor<100x256xf4E2M1FN>, tensor<100x16xf8E4M3FN, #swizzled>, tensor<100x16xf8E4M3FN, #swizzled> -> tensor<100x100xbf16>
+  return %y : tensor<100x100xbf16>
+}
+
+// What the op says is kept, whatever the option.
+// REMARK-NOT: remark
+// CHECK-LABEL: func.func @kept
+// CHECK: stages = 2, band = 3, ctas = 4>
+// GIVEN-LABEL: func.func @kept
+// GIVEN: stages = 2, band = 3, ctas = 4>
+func.func @kept(%a: tensor<100x256xf4E2M1FN>, %s: tensor<100x16xf8E4M3FN, #swizzled>) -> tensor<100x100xbf16> {
+  %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 16]
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 2, band = 3, ctas = 4>}
+      : tensor<100x256xf4E2M1FN>, tensor<100x256xf4E2M1FN>, tensor<100x16xf8E4M3FN, #swizzled>, tensor<100x16xf8E4M3FN, #swizzled> -> tensor<100x100xbf16>
+  return %y : tensor<100x100xbf16>
+}
