@@ -44,6 +44,8 @@ public:
 
   std::string text = "#swizzled = #blockscale.layout<swizzle_128x4>";
   size_t count = 0;
+  /// Kernels beyond one for each.
+  size_t more = 0;
 
 private:
   static constexpr int64_t kDepth = 4096;
@@ -69,6 +71,13 @@ Products makeProducts() {
     products.add(fp4, fp4, e8m0, 32, tile, "bf16");
     products.add(e4m3, fp4, e8m0, 32, tile, "bf16");
   }
+  // The sums of parts are one kernel; two add them, and two widen codes.
+  StringRef parts = "splits = 4, rows = 128, cols = 128";
+  for (StringRef result : {"bf16", "f32"})
+    products.add(fp4, fp4, e4m3, 16, parts, result, epilogue);
+  products.add("f6E2M3FN", "f6E3M2FN", e8m0, 32, "rows = 128, cols = 128",
+               "f32");
+  products.more = 3;
   return products;
 }
 
@@ -95,7 +104,7 @@ TEST_P(GemmKernels, NoSpills) {
   auto assembly = assemblePtx(*ptxas, *ptx, GetParam());
   ASSERT_TRUE(static_cast<bool>(assembly))
       << llvm::toString(assembly.takeError());
-  EXPECT_EQ(assembly->kernels.size(), products.count);
+  EXPECT_EQ(assembly->kernels.size(), products.count + products.more);
   for (const KernelResources &kernel : assembly->kernels) {
     EXPECT_EQ(kernel.spillStoreBytes, 0u) << kernel.name;
     EXPECT_EQ(kernel.spillLoadBytes, 0u) << kernel.name;

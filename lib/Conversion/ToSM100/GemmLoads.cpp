@@ -225,7 +225,16 @@ void LoadEmitter::emit() {
       return place.getNext(b, context.spec.schedule.getStages()).get();
     });
   };
-  context.order.emitTiles(b, RingPlace::getFirst(b).get(), emitSteps);
+  SmallVector<Value> last =
+      context.order.emitTiles(b, RingPlace::getFirst(b).get(), emitSteps);
+  if (!cluster.isPair())
+    return;
+  // Others say that stages are empty in memory that must still be there.
+  for (int64_t i = 0; i < context.spec.schedule.getStages(); ++i) {
+    RingPlace place = RingPlace::of(last);
+    context.stageEmpty.emitWaitEmpty(b, place);
+    last = place.getNext(b, context.spec.schedule.getStages()).get();
+  }
 }
 
 void emitLoads(KernelBuilder &b, const GemmContext &context) {

@@ -9,6 +9,7 @@
 //
 //   sm100_mm_c1  scales of both operands are in the layout swizzle_128x4
 //   sm100_mm_c2  a row of data is a multiple of 16 bytes
+//   sm100_mm_c3  M, N, K and the number of matrices are below 2^31
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,7 @@
 #include "SplitSum.h"
 #include "WidenKernel.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -93,6 +95,38 @@ static LogicalResult verifyDepth(ScaledMMOp op, LaunchSite &site,
     site.call.requireMultiple(depth, multiple,
                               "K, on " + Twine(site.getChip().name) + " (" +
                                   clause + "),");
+  return success();
+}
+
+/// Refuses sizes that copies have no coordinates for, or asserts that dynamic
+/// ones are not such.
+static LogicalResult verifySizes(ScaledMMOp op, LaunchSite &site,
+                                 const Sizes &sizes) {
+  constexpr StringLiteral clause = "sm100_mm_c3";
+  constexpr int64_t end = int64_t(1) << 31;
+  ImplicitLocOpBuilder &b = site.b;
+  std::pair<StringRef, OpFoldResult> named[] = {
+      {"M", sizes.rows},
+      {"N", sizes.cols},
+      {"K", sizes.depth},
+      {"the number of matrices", getAsOpFoldResult(sizes.matrices)}};
+  for (auto [name, size] : named) {
+    std::optional<int64_t> known = getConstantIntValue(size);
+    if (known && *known >= end)
+      return refuse(op, site, clause)
+             << "expected " << name << " to be below 2^31, but got " << *known
+             << "; divide the product";
+    if (known)
+      continue;
+    Value isSmall =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                              cpu::toIndex(b, size), cpu::getIndex(b, end));
+    cf::AssertOp::create(b, isSmall,
+                         ("scaled_mm: expected " + name + ", on " +
+                          StringRef(site.getChip().name) + " (" + clause +
+                          "), to be below 2^31")
+                             .str());
+  }
   return success();
 }
 
@@ -290,6 +324,8 @@ LogicalResult lowerKernel(ScaledMMOp op, LaunchSite &site) {
   if (failed(verifyDepth(op, site, format, sizes.depth)))
     return failure();
   site.emitAsserts();
+  if (failed(verifySizes(op, site, sizes)))
+    return failure();
 
   auto schedule = op->getAttrOfType<GemmScheduleAttr>(kScheduleAttrName);
   if (!schedule)

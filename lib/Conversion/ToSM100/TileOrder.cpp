@@ -70,7 +70,7 @@ TilePlace TileOrder::getPlace(KernelBuilder &b, Value number) const {
   return {matrix, row, col, sums, begin, minUnsigned(begin + part, all)};
 }
 
-void TileOrder::emitTiles(
+SmallVector<Value> TileOrder::emitTiles(
     KernelBuilder &b, ValueRange inits,
     function_ref<SmallVector<Value>(const TilePlace &, ValueRange)> body)
     const {
@@ -83,7 +83,7 @@ void TileOrder::emitTiles(
   SmallVector<Value> carried = {getClusters(emitBlockNumber(b))};
   llvm::append_range(carried, inits);
   Value clusters = getClusters(gpu::GridDimOp::create(b, gpu::Dimension::x));
-  emitWhile(
+  carried = emitWhile(
       b, carried,
       [&](ValueRange values) { return isBelow(b, values.front(), tiles); },
       [&](ValueRange values) {
@@ -93,6 +93,8 @@ void TileOrder::emitTiles(
                            body(getPlace(b, number), values.drop_front()));
         return next;
       });
+  carried.erase(carried.begin());
+  return carried;
 }
 
 } // namespace blockscale::sm100

@@ -39,8 +39,8 @@ public:
             const GemmArguments &arguments, const Cluster &cluster);
 
   /// Runs `body` on each tile of the thread block, with values that it carries
-  /// from tile to tile.
-  void
+  /// from tile to tile. Gives the last ones.
+  llvm::SmallVector<mlir::Value>
   emitTiles(KernelBuilder &b, mlir::ValueRange inits,
             llvm::function_ref<llvm::SmallVector<mlir::Value>(const TilePlace &,
                                                               mlir::ValueRange)>

@@ -1,0 +1,52 @@
+// RUN: blockscale-opt %s --blockscale-swizzle-product-scales | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-swizzle-product-scales --canonicalize | FileCheck %s --check-prefix=FOLDED
+// RUN: blockscale-opt %s --blockscale-swizzle-product-scales=chip=sm_90a | FileCheck %s --check-prefix=OTHER
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Without tensor cores that take scales, nothing is swizzled.
+// OTHER-NOT: blockscale.swizzle
+
+// Linear scales are swizzled before the product; the quantizer that makes them for the
+// product alone writes them so.
+// CHECK-LABEL: func.func @linear
+// CHECK: %[[Q:.+]], %[[S:.+]] = blockscale.quantize
+// CHECK: %[[TS:.+]] = blockscale.swizzle %[[S]] : tensor<48x4xf8E4M3FN> -> tensor<48x4xf8E4M3FN, #swizzled>
+// CHECK: %[[TW:.+]] = blockscale.swizzle %{{.+}} : tensor<40x4xf8E4M3FN> -> tensor<40x4xf8E4M3FN, #swizzled>
+// CHECK: blockscale.scaled_mm %[[Q]], %{{.+}} scales(%[[TS]], %[[TW]])
+// FOLDED-LABEL: func.func @linear
+// FOLDED: %[[Q:.+]], %[[S:.+]] = blockscale.quantize {{.*}} -> tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #swizzled>
+// FOLDED: %[[TW:.+]] = blockscale.swizzle
+// FOLDED: blockscale.scaled_mm %[[Q]], %{{.+}} scales(%[[S]], %[[TW]])
+func.func @linear(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>) -> tensor<48x40xf32> {
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<48x64xbf16> -> tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>
+  %y = blockscale.scaled_mm %q, %w scales(%s, %ws) block [1, 16]
+      : tensor<48x64xf4E2M1FN>, tensor<40x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
+  return %y : tensor<48x40xf32>
+}
+
+// One of both.
+// CHECK-LABEL: func.func @one
+// CHECK-SAME: %[[SA:[^:]+]]: tensor<48x4xf8E4M3FN, #swizzled>
+// CHECK: %[[TB:.+]] = blockscale.swizzle
+// CHECK-NOT: blockscale.swizzle
+// CHECK: scales(%[[SA]], %[[TB]])
+func.func @one(%sa: tensor<48x4xf8E4M3FN, #swizzled>, %a: tensor<48x64xf4E2M1FN>, %b: tensor<40x64xf4E2M1FN>, %sb: tensor<40x4xf8E4M3FN>) -> tensor<48x40xf32> {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<48x64xf4E2M1FN>, tensor<40x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #swizzled>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
+  return %y : tensor<48x40xf32>
+}
+
+// What a kernel was given stays.
+// CHECK-LABEL: func.func @kernel
+// CHECK-NOT: blockscale.swizzle
+// CHECK: return
+func.func @kernel(%a: tensor<48x64xf4E2M1FN>, %s: tensor<48x4xf8E4M3FN>, %y: tensor<48x48xf32>) -> tensor<48x48xf32> {
+  %0 = blockscale.kernel ins(%a, %s : tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>) outs(%y : tensor<48x48xf32>) {
+  ^bb0(%la: tensor<48x64xf4E2M1FN>, %ls: tensor<48x4xf8E4M3FN>, %ly: tensor<48x48xf32>):
+    %1 = blockscale.scaled_mm %la, %la scales(%ls, %ls) block [1, 16]
+        : tensor<48x64xf4E2M1FN>, tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>, tensor<48x4xf8E4M3FN> -> tensor<48x48xf32>
+    blockscale.yield %1 : tensor<48x48xf32>
+  } -> tensor<48x48xf32>
+  return %0 : tensor<48x48xf32>
+}
