@@ -17,8 +17,9 @@ namespace blockscale::sm100 {
 using cpu::Lanes;
 using Predicate = arith::CmpIPredicate;
 
-/// Bytes of the widest store, and of the widest load that all lanes share.
-static constexpr int64_t kStoreBytes = 32;
+/// Bytes of stores, of which rows begin at multiples, the widest first.
+static constexpr int64_t kStoreBytes[] = {32, 16};
+/// Bytes of the widest load that all lanes share.
 static constexpr int64_t kLoadBytes = 16;
 
 static int64_t getBytes(Type type) { return type.getIntOrFloatBitWidth() / 8; }
@@ -69,9 +70,11 @@ ResultWriter::ResultWriter(KernelBuilder &b, const GemmSpec &spec,
           return SmallVector<Value>{b.load(types[0], address, sizeof(float))};
         }).front();
   }
-  int64_t elements = kStoreBytes / getBytes(spec.result);
-  isAligned =
-      compare(Predicate::eq, Lanes(b, arguments.cols) & (elements - 1), 0);
+  for (int64_t bytes : kStoreBytes) {
+    int64_t elements = bytes / getBytes(spec.result);
+    isAligned.push_back(
+        compare(Predicate::eq, Lanes(b, arguments.cols) & (elements - 1), 0));
+  }
 }
 
 Value ResultWriter::getAddress(Value col) {
@@ -127,18 +130,18 @@ Value ResultWriter::emitResult(Lanes sums, Value factor, Value bias) {
   return round(y);
 }
 
-void ResultWriter::emitWhole(Value sums, Value col) {
+void ResultWriter::emitWhole(Value sums, Value col, int64_t storeBytes) {
   Value bias;
   if (spec.bias)
     bias = loadColumns(arguments.bias, spec.bias, Value(), col, kChunk);
   Value result = emitResult(Lanes(b, sums), getFactor(col, kChunk), bias);
   int64_t words = kChunk * getBytes(spec.result) / 4;
-  int64_t storeWords = kStoreBytes / 4;
+  int64_t storeWords = storeBytes / 4;
   Value bits = b.bitcast(VectorType::get({words}, b.getI32Type()), result);
   Value address = getAddress(col);
   for (int64_t word = 0; word < words; word += storeWords)
     b.store(b.slice(bits, word, storeWords),
-            b.offset(address, b.getI32Type(), b.i64(word)), kStoreBytes);
+            b.offset(address, b.getI32Type(), b.i64(word)), storeBytes);
 }
 
 void ResultWriter::emitElement(Value sum, Value col) {
@@ -149,21 +152,26 @@ void ResultWriter::emitElement(Value sum, Value col) {
   b.store(result, getAddress(col), getBytes(spec.result));
 }
 
+void ResultWriter::emitElements(Value sums, Value col) {
+  for (int64_t i = 0; i < kChunk; ++i) {
+    Value element = Lanes(b, col) + i;
+    cpu::emitIf(b, isBelow(b, element, arguments.cols),
+                [&] { emitElement(b.extract(sums, i), element); });
+  }
+}
+
 void ResultWriter::emitChunk(Value sums, Value col) {
   Lanes end = Lanes(b, col) + kChunk;
-  Lanes isWhole = compare(Predicate::ule, end, Lanes(b, arguments.cols)) &
-                  Lanes(b, isAligned);
-  cpu::emitIf(b, rowExists, [&] {
+  Lanes isWhole = compare(Predicate::ule, end, Lanes(b, arguments.cols));
+  auto emitStores = [&](auto &self, size_t width) -> void {
+    if (width == isAligned.size())
+      return emitElements(sums, col);
     cpu::emitIf(
-        b, isWhole, [&] { emitWhole(sums, col); },
-        [&] {
-          for (int64_t i = 0; i < kChunk; ++i) {
-            Value element = Lanes(b, col) + i;
-            cpu::emitIf(b, isBelow(b, element, arguments.cols),
-                        [&] { emitElement(b.extract(sums, i), element); });
-          }
-        });
-  });
+        b, isWhole & Lanes(b, isAligned[width]),
+        [&] { emitWhole(sums, col, kStoreBytes[width]); },
+        [&] { self(self, width + 1); });
+  };
+  cpu::emitIf(b, rowExists, [&] { emitStores(emitStores, 0); });
 }
 
 } // namespace blockscale::sm100

@@ -39,7 +39,8 @@ public:
   void emitChunk(mlir::Value sums, mlir::Value col);
 
 private:
-  void emitWhole(mlir::Value sums, mlir::Value col);
+  void emitWhole(mlir::Value sums, mlir::Value col, int64_t storeBytes);
+  void emitElements(mlir::Value sums, mlir::Value col);
   void emitElement(mlir::Value sum, mlir::Value col);
   /// The bits of results, of one or of a vector.
   mlir::Value emitResult(cpu::Lanes sums, mlir::Value factor, mlir::Value bias);
@@ -63,8 +64,8 @@ private:
   mlir::Value rowAddress;
   /// f32; null where absent, or one for each column.
   mlir::Value factorA, factorB;
-  /// Whether every row begins at a multiple of the widest store.
-  mlir::Value isAligned;
+  /// Whether every row begins at a multiple of the stores of each width.
+  llvm::SmallVector<mlir::Value> isAligned;
 };
 
 } // namespace blockscale::sm100

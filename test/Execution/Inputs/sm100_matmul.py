@@ -53,11 +53,12 @@ def draw_shape(random, op):
     unit = int(random.choice((32, 32, 128)))
     steps = 0 if random.random() < 0.08 else size(1024 // unit)
     large = random.random() < 0.3 and not op.batch
-    # Rows of results that begin anywhere, or where the widest stores may.
+    # Rows of results that begin anywhere, or where wide stores may.
     cols = size(300 if large else 150)
+    unit_of_cols = int(random.choice((1, 1, 8, 16)))
     return {"B": tuple(size(2) for _ in range(op.batch)),
             "M": size(300 if large else 150),
-            "N": cols if random.random() < 0.5 else -(-cols // 16) * 16,
+            "N": -(-cols // unit_of_cols) * unit_of_cols,
             "K": unit * steps}
 
 
