@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import statistics
+import sys
 import tempfile
 import time
 
@@ -25,8 +26,12 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import ml_dtypes
 import numpy as np
 
-from compiled import ROOT, Compiled, read_cases
+from cases import ROOT, read_cases
 from sweep_reference import sweep
+
+sys.path.append(str(ROOT / "python"))
+
+from blockscale_object import Object
 
 try:
     import torch
@@ -90,8 +95,9 @@ class Report:
         compiled = {}
         for cpu in CPUS:
             try:
-                compiled[cpu] = Compiled(self.options.tool, self.folder, name,
-                                         self.cases[name], cpu, arrays)
+                code = Object(self.options.tool, self.cases[name],
+                              pathlib.Path(self.folder) / f"{name}-{cpu}", cpu)
+                compiled[cpu] = code.bind(name, *arrays)
             except Exception as error:
                 self.notes[f"{name} {cpu}"] = f"FAILED: {error}"
         return compiled

@@ -5,28 +5,53 @@
 # MLIR's headers dominate compile time; one precompiled header serves every
 # library that needs them. It is told apart by its content, not by times, so
 # that a compiler cache still hits after a fresh checkout.
-add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+endif()
 add_library(BlockScalePCH OBJECT ${CMAKE_CURRENT_LIST_DIR}/Precompiled.cpp)
 target_precompile_headers(BlockScalePCH PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/Precompiled.h)
 
-# blockscale_add_library(Name SOURCES... [NO_MLIR] [DEPENDS ...] [LINK_LIBS ...])
+# blockscale_install_library(BlockScaleX): others link it as BlockScale::X, where
+# it is built and where it is installed.
+function(blockscale_install_library name)
+  string(SUBSTRING ${name} 10 -1 short)
+  add_library(BlockScale::${short} ALIAS ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
+  target_include_directories(${name} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  install(TARGETS ${name} EXPORT BlockScaleTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+# blockscale_add_library(Name SOURCES... [NO_MLIR] [INTERNAL] [DEPENDS ...]
+#                        [LINK_LIBS ...])
+# One that is INTERNAL is of the tools, and not installed.
 function(blockscale_add_library name)
-  cmake_parse_arguments(ARG "NO_MLIR" "" "DEPENDS;LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_MLIR;INTERNAL" "" "DEPENDS;LINK_LIBS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
   if(NOT ARG_NO_MLIR)
     target_link_libraries(${name} PUBLIC MLIR LLVM)
     target_precompile_headers(${name} REUSE_FROM BlockScalePCH)
+    target_include_directories(${name} SYSTEM INTERFACE
+      ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
   endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+  if(NOT ARG_INTERNAL)
+    blockscale_install_library(${name})
+  endif()
 endfunction()
 
-# blockscale_add_tool(name SOURCES... LINK_LIBS ...)
+# blockscale_add_tool(name SOURCES... [NO_MLIR] [INTERNAL] LINK_LIBS ...)
 function(blockscale_add_tool name)
-  cmake_parse_arguments(ARG "NO_MLIR" "" "LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_MLIR;INTERNAL" "" "LINK_LIBS" ${ARGN})
   add_llvm_executable(${name} ${ARG_UNPARSED_ARGUMENTS}
                       DISABLE_LLVM_LINK_LLVM_DYLIB)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
@@ -36,6 +61,11 @@ function(blockscale_add_tool name)
     target_link_libraries(${name} PRIVATE MLIR LLVM)
   endif()
   set_property(GLOBAL APPEND PROPERTY BLOCKSCALE_TOOLS ${name})
+  if(NOT ARG_INTERNAL)
+    set_target_properties(${name} PROPERTIES
+      INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${LLVM_LIBRARY_DIR}")
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
 endfunction()
 
 # blockscale_add_unittest(name SOURCES... LINK_LIBS ...)

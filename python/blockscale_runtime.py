@@ -85,7 +85,7 @@ _FUNCTIONS = {
     "module_unload": (c_void_p, [c_void_p]),
     "module_target": (c_size_t, [c_void_p]),
     "launch": (None, [c_void_p, c_void_p, POINTER(c_uint64), c_size_t, POINTER(c_uint64),
-                      c_size_t, c_uint64, c_void_p]),
+                      c_size_t, c_uint64, c_uint64, c_void_p]),
     "last_error": (c_char_p, []),
     "status_name": (c_char_p, [c_int]),
     "version": (c_char_p, []),
@@ -217,12 +217,16 @@ class Call(_Handle):
     def bytes(self, role, number):
         return self.runtime.call_bytes(self.handle, role, number)
 
-    def launch(self, module, arguments, results, workspace=0, stream=None):
-        """Of device addresses; those of scalars are not used."""
+    def launch(self, module, arguments, results, workspace=0, stream=None,
+               workspace_bytes=None):
+        """Of device addresses; those of scalars are not used. The workspace has the bytes
+        that the call wants, unless `workspace_bytes` says how many."""
+        if workspace_bytes is None:
+            workspace_bytes = self.workspace_bytes
         self.runtime.launch(
             module.handle, self.handle, (c_uint64 * len(arguments))(*arguments),
             len(arguments), (c_uint64 * len(results))(*results), len(results), workspace,
-            stream)
+            workspace_bytes, stream)
 
 
 class Device(_Handle):

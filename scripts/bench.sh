@@ -25,17 +25,7 @@ while [ $# -gt 0 ]; do
 done
 
 venv=$root/.cache/peers
-requirements=$root/benchmarks/requirements-peers.txt
 results=$root/build/benchmarks
-
-install_peers() {
-  rm -f "$venv/stamp"
-  /usr/bin/python3 -m venv --clear "$venv"
-  logged "$root/.cache/logs/peers.log" "$venv/bin/python" -m pip install \
-    --disable-pip-version-check --no-input --only-binary :all: -r "$requirements" ||
-    die "pip could not install $requirements from PyPI: see above"
-  cp "$requirements" "$venv/stamp"
-}
 
 configure() {
   logged "$root/.cache/logs/configure-bench.log" \
@@ -46,9 +36,7 @@ configure() {
 "$root/scripts/build.sh" blockscale-compile
 step "Configure (benchmarks)" configure
 "$root/scripts/build.sh" blockscale-bench
-if [ -n "$peers" ] && ! cmp -s "$requirements" "$venv/stamp"; then
-  step "Peers" install_peers
-fi
+if [ -n "$peers" ]; then "$root/scripts/peers.sh"; fi
 
 status=0
 run_suite() {

@@ -3,14 +3,16 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the test suites of a finished build and adds up their counts.
 
-Suites: lint, unit (GoogleTest), python (unittest), lit, conformance, fuzz. Each
-runs with its output in BUILD/logs/SUITE.log, shown where something fails. A suite
-that crashes or runs no test counts as one failure. The last line is
+Suites: lint, unit (GoogleTest), python (unittest), lit, conformance, fuzz, site (the
+documentation), package (the Python package, installed), torch (its import of PyTorch's
+programs). Each runs with its output in BUILD/logs/SUITE.log, shown where
+something fails. A suite that crashes or runs no test counts as one failure. The last line is
 `N passed, N failed`, with `, N skipped` where some were.
 """
 
 import argparse
 import filecmp
+import importlib.util
 import json
 import os
 import re
@@ -53,6 +55,7 @@ class Suites:
     def __init__(self, build, timeout):
         self.build = build
         self.timeout = timeout
+        self.is_installed = False
         self.environment = dict(os.environ, BLOCKSCALE_BUILD_DIR=str(build))
 
     def run(self, log, *command):
@@ -99,8 +102,8 @@ class Suites:
         return sum((self.python_folder(log, folder)
                     for folder in ("test/Python", "test/Conformance")), Counts())
 
-    def python_folder(self, log, folder):
-        status, text = self.run(log, sys.executable, "-m", "unittest", "discover", "-s",
+    def python_folder(self, log, folder, interpreter=sys.executable):
+        status, text = self.run(log, interpreter, "-m", "unittest", "discover", "-s",
                                 folder)
         ran = re.findall(r"^Ran (\d+) tests? in", text, re.M)
         ends = re.findall(r"^(?:OK|FAILED)(?: \((.*)\))?$", text, re.M)
@@ -155,9 +158,48 @@ class Suites:
                       for generated, useful in re.findall(pattern, text, re.M)]
         return counted(status, [(1 + useful, 1 - useful) for useful in are_useful])
 
+    def site(self, log):
+        """One test: the documentation site is built, without a warning."""
+        if importlib.util.find_spec("mkdocs") is None:
+            print("   skipped: no mkdocs; scripts/setup.sh installs docs/requirements.txt")
+            return Counts(skipped=1)
+        status, _ = self.run(log, sys.executable, "-m", "mkdocs", "build", "--strict",
+                             "--site-dir", self.build / "site")
+        return Counts(failed=1) if status else Counts(passed=1)
+
+    def install(self, log):
+        """Puts the Python package into an environment of its own, once; else says why not."""
+        if self.is_installed:
+            return None
+        cache = self.build / "CMakeCache.txt"
+        if re.search(r"^LLVM_USE_SANITIZER:\w+=.+$", cache.read_text(), re.M):
+            print("   skipped: Python loads no library of a sanitizer's build")
+            return Counts(skipped=1)
+        status, _ = self.run(log, "scripts/package.sh", self.build)
+        self.is_installed = status == 0
+        return None if self.is_installed else Counts(failed=1)
+
+    def package(self, log):
+        """The Python package, installed."""
+        return self.install(log) or self.python_folder(log, "test/Package",
+                                                       self.build / "package/bin/python")
+
+    def torch(self, log):
+        """The import of PyTorch's programs, where there are PyTorch and torchao."""
+        interpreter = ROOT / ".cache/peers/bin/python"
+        if not (ROOT / ".cache/peers/stamp").exists():
+            print("   skipped: no torch and torchao; scripts/peers.sh installs them")
+            return Counts(skipped=1)
+        refused = self.install(log)
+        if refused:
+            return refused
+        found, = self.build.glob("package/lib/python3*/site-packages/blockscale")
+        self.environment["PYTHONPATH"] = str(found.parent)
+        return self.python_folder(log, "test/Torch", interpreter)
 
 
-NAMES = ["lint", "unit", "python", "lit", "conformance", "fuzz"]
+NAMES = ["lint", "unit", "python", "lit", "conformance", "fuzz", "site", "package",
+         "torch"]
 
 
 def counted(status, rows):
@@ -191,7 +233,7 @@ def run_suite(suites, name):
         except Exception as error:  # The other suites still run and count.
             log.write(f"{name}: {type(error).__name__}: {error}\n")
             counts = Counts(failed=1)
-    if counts.passed + counts.failed == 0:
+    if counts == Counts():
         counts.failed = 1
     if counts.failed:
         # The log's end, where each runner puts its failures.

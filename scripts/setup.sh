@@ -15,7 +15,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 packages=(g++ cmake ninja-build ccache clang-22 lld-22 clang-format-22
           llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
-          libgtest-dev python3-venv)
+          libgtest-dev python3-dev python3-venv)
+requirements=("$root/python/requirements.txt" "$root/docs/requirements.txt")
 ptxas_package=nvidia-cuda-nvcc==13.5.37
 
 case "${1:-}" in
@@ -97,15 +98,15 @@ pip_install() {
 python_stamp() {
   printf '%s\n' "$venv"
   /usr/bin/python3 --version
-  sha256sum <"$root/python/requirements.txt"
+  cat "${requirements[@]}" | sha256sum
 }
 
 make_venv() {
   rm -f "$venv/stamp"
   logged "$logs/venv.log" /usr/bin/python3 -m venv --clear "$venv" || die \
     "cannot make a Python environment in $venv"
-  logged "$logs/pip.log" pip_install -r "$root/python/requirements.txt" || die \
-    "pip could not install python/requirements.txt from PyPI: see above" \
+  logged "$logs/pip.log" pip_install "${requirements[@]/#/--requirement=}" || die \
+    "pip could not install ${requirements[*]#"$root/"} from PyPI: see above" \
     "without network access these packages cannot be had"
   python_stamp >"$venv/stamp"
 }

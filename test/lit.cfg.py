@@ -8,7 +8,11 @@ Substitutions beside the tools' names:
   %data      test/Data
   %reference kernels of others (poc_*.mlir) in ../shared/reference/poc
   %include   the project's headers
-  %libraries libBlockScaleRuntime.so is there
+  %mlir-include MLIR's
+  %libraries libBlockScaleC.so, libBlockScalePlugin.so and
+             libBlockScaleRuntime.so are there
+  %source    the project, and %build what was built of it
+  %cmake-options for projects that use it
   %fake-cuda a driver without a GPU (unittests/Runtime/FakeCuda.cpp)
 Features: `ptxas` where one of CUDA 13 or later is found, `no-ptxas` where none
 is; `reference-kernels` where that folder is; `asan`, `tsan` in a build with that
@@ -31,9 +35,15 @@ config.excludes = ["Conformance", "Data", "Inputs", "Python"]
 config.test_source_root = os.path.join(source, "test")
 config.test_exec_root = os.path.join(config.blockscale_build_dir, "test")
 
-for name in ("BLOCKSCALE_PTXAS", "CUDA_ROOT", "CUDA_HOME", "CUDA_PATH"):
+for name in ("BLOCKSCALE_PTXAS", "CUDA_ROOT", "CUDA_HOME", "CUDA_PATH", "HOME",
+             "CCACHE_DIR", "CCACHE_BASEDIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+# As scripts/build.sh has them, so that what it compiled is found.
+config.environment.setdefault("CCACHE_BASEDIR", source)
+config.environment["CCACHE_NOHASHDIR"] = "1"
+config.environment["CCACHE_SLOPPINESS"] = (
+    "pch_defines,time_macros,include_file_mtime,include_file_ctime")
 
 python = os.path.join(source, ".venv/bin/python")
 reference = os.path.join(os.path.dirname(source), "shared/reference/poc")
@@ -45,7 +55,11 @@ config.substitutions += [
     ("%examples", os.path.join(source, "examples")),
     ("%data", os.path.join(source, "test/Data")),
     ("%reference", reference),
+    ("%source", source),
+    ("%build", config.blockscale_build_dir),
+    ("%cmake-options", config.cmake_options),
     ("%include", os.path.join(source, "include")),
+    ("%mlir-include", config.mlir_include_dir),
     ("%libraries", os.path.join(config.blockscale_build_dir, "lib")),
     ("%fake-cuda",
      os.path.join(config.blockscale_build_dir, "lib/fake-cuda/libcuda.so.1")),

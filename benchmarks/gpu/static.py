@@ -38,6 +38,8 @@ RESOURCES = re.compile(
 
 # Instructions an element: of sm_100 by the family of a case, of others.
 ROW_BARS = {"mxfp8_1x32": (6, None), "nvfp4_1x16": (7.5, 16)}
+# On the main path, of sm_100.
+MAIN_BARS = {"nvfp4_rows_and_transformed_columns": 12}
 ACCESS_BAR, SCALE_STORE_BAR, IN_FLIGHT_BAR = 16, 2, 54_000
 
 # Counted the same way for sm_100a, whole unless noted. From their published sources.
@@ -119,14 +121,21 @@ def measure(case, chip, resources, kernel):
     return row
 
 
+def find_bar(bars, case):
+    return next((bar for name, bar in bars.items() if case.name.startswith(name)), None)
+
+
 def find_misses(case, chip, row):
     if row["spills"] or row["stack"]:
         yield "spills or a stack"
-    family = next((name for name in ROW_BARS if case.name.startswith(name)), None)
-    if not family:
-        return
     is_sm100 = chip.startswith(("sm_10", "sm_11", "sm_12"))
-    bar = ROW_BARS[family][0 if is_sm100 else 1]
+    main_bar = find_bar(MAIN_BARS, case)
+    if main_bar and is_sm100 and not (row["main"] and row["main"] <= main_bar):
+        yield f"more than {main_bar} instructions an element on the main path"
+    row_bars = find_bar(ROW_BARS, case)
+    if not row_bars:
+        return
+    bar = row_bars[0 if is_sm100 else 1]
     if bar and not (row["whole"] and row["whole"] <= bar):
         yield f"more than {bar} instructions an element"
     if not is_sm100:

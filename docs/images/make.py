@@ -13,7 +13,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import accuracy_plot  # noqa: E402
 import bit_formats  # noqa: E402
+import fusion  # noqa: E402
 import groups  # noqa: E402
 import pipeline  # noqa: E402
 import rounding  # noqa: E402
@@ -21,11 +23,13 @@ import scaled_tensor  # noqa: E402
 import swizzle  # noqa: E402
 
 PICTURES = {
+    "accuracy.svg": accuracy_plot.draw_page,
     "formats.svg": bit_formats.draw,
     "rounding.svg": rounding.draw,
     "tensor.svg": scaled_tensor.draw,
     "tiles.svg": swizzle.draw_tiles,
     "swizzle.svg": swizzle.draw_tile,
+    "fusion.svg": fusion.draw,
     "groups.svg": groups.draw,
     "pipeline.svg": pipeline.draw,
 }

@@ -6,35 +6,11 @@
 # ===----------------------------------------------------------------------===#
 """Functions of what the model's layers activate: its GELU, and the SwiGLU of halves."""
 
-import numpy as np
 from blockscale_reference import to_bf16
-from encoder import Encoder
 from fused import SWIZZLED, quantize
 
 GELU, SWIGLU = "GELU", "SwiGLU"
 ACTIVATIONS = (GELU, SWIGLU)
-
-
-class Recorder(Encoder):
-    """The encoder; `seen` maps the names of layers to what they give to activations."""
-
-    def __init__(self, model):
-        super().__init__(model)
-        self.seen = {}
-
-    def _linear(self, x, name):
-        y = super()._linear(x, name)
-        if name.endswith("intermediate.dense"):
-            self.seen.setdefault(name, []).append(y)
-        return y
-
-
-def record(model, tokens):
-    """f32 [T, F] by the name of the layer."""
-    recorder = Recorder(model)
-    for ids in tokens:
-        recorder.run(ids)
-    return {name: np.concatenate(parts) for name, parts in recorder.seen.items()}
 
 
 def inputs(activation, x):

@@ -23,7 +23,7 @@ class Format:
     recipe: str
     has_global: bool = False
 
-    def quantize(self, x):
+    def quantize(self, x, block_amax=None):
         """The reference's `Quantized` of bf16 bits [.., M, K] (uint16)."""
         values = reference.from_bf16(x)
         if self.scale == "f8E8M0FNU":
@@ -33,7 +33,9 @@ class Format:
         if self.has_global:
             amax = np.abs(values).max(axis=(-2, -1))
             g = reference.global_scale(amax, self.recipe)
-        codes, scale = reference.quantize_nvfp4(values, self.recipe, global_scale=g)
+        codes, scale = reference.quantize_nvfp4(
+            values, self.recipe, global_scale=g, block_amax=block_amax
+        )
         values = reference.dequantize_nvfp4(codes, scale, self.recipe)
         return Quantized(reference.pack(codes), scale, values, g)
 

@@ -12,8 +12,43 @@ there is a format, y quantized (`quantize`).
 """
 
 import numpy as np
+from encoder import Encoder
 
 SWIZZLED = "#swizzled = #blockscale.layout<swizzle_128x4>\n"
+
+
+class Recorder(Encoder):
+    """The encoder; `norms` and `activations` map names of layers to what they were given."""
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.norms, self.activations = {}, {}
+
+    def _normalize(self, x, name):
+        self.norms.setdefault(name, []).append(x)
+        return super()._normalize(x, name)
+
+    def _linear(self, x, name):
+        y = super()._linear(x, name)
+        if name.endswith("intermediate.dense"):
+            self.activations.setdefault(name, []).append(y)
+        return y
+
+
+def record(model, tokens):
+    """What the norms behind each attention are given, f32 [T, H] by name, and what the
+    activations are, f32 [T, F] by name."""
+    recorder = Recorder(model)
+    for ids in tokens:
+        recorder.run(ids)
+    return (
+        {
+            name: np.concatenate(parts)
+            for name, parts in recorder.norms.items()
+            if "attention" in name
+        },
+        {name: np.concatenate(parts) for name, parts in recorder.activations.items()},
+    )
 
 
 def count_kernels(tools, write, format):

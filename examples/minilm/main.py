@@ -64,7 +64,9 @@ class ActivationError(Exception):
 
 
 def main():
-    options = parse_options()
+    parser = make_parser(__doc__)
+    parser.add_argument("--keep", metavar="DIR", help="where the last files stay")
+    options = parser.parse_args()
     start = time.perf_counter()
     try:
         model = weights.load(options.cache)
@@ -77,16 +79,16 @@ def main():
     return 0 if correct else 1
 
 
-def parse_options():
+def make_parser(description):
+    """A parser of the options --build and --cache."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     default = os.path.join(ROOT, "build")
     parser.add_argument("--build", default=default, help="build folder of the tools")
     default = os.path.join(ROOT, ".cache", "minilm")
     parser.add_argument("--cache", default=default, help="where the weights are kept")
-    parser.add_argument("--keep", metavar="DIR", help="where the last files stay")
-    return parser.parse_args()
+    return parser
 
 
 def run(model, tools):
@@ -134,22 +136,23 @@ def list_fused(model, tokens):
     """What one kernel computes and quantizes: its name, what writes its module for a format,
     its columns, and inputs by the name of a layer, every second one."""
     hidden, inner = model.config["hidden_size"], model.config["intermediate_size"]
-    seen = list(norms.record(model, tokens).items())[::2]
+    of_norms, of_activations = (
+        list(seen.items())[::2] for seen in fused.record(model, tokens)
+    )
     for norm in norms.NORMS:
         yield (
             norm,
             functools.partial(norms.write, norm, model),
             hidden,
-            {name: norms.inputs(model, name, x) for name, x in seen},
+            {name: norms.inputs(model, name, x) for name, x in of_norms},
         )
-    seen = list(activations.record(model, tokens).items())[::2]
     for activation in activations.ACTIVATIONS:
         k = inner // 2 if activation == activations.SWIGLU else inner
         yield (
             activation,
             functools.partial(activations.write, activation, k),
             k,
-            {name: activations.inputs(activation, x) for name, x in seen},
+            {name: activations.inputs(activation, x) for name, x in of_activations},
         )
 
 

@@ -8,38 +8,12 @@
 weights.
 """
 
-import numpy as np
 from blockscale_reference import to_bf16
-from encoder import Encoder
 from fused import SWIZZLED, quantize
 
 LAYER, RMS = "LayerNorm", "RMSNorm"
 NORMS = (LAYER, RMS)
 _ELEMENT, _ROW, _COLUMN = (f"affine_map<(i, j) -> ({e})>" for e in ("i, j", "i", "j"))
-
-
-class Recorder(Encoder):
-    """The encoder; `seen` maps the names of norms to what they were given."""
-
-    def __init__(self, model):
-        super().__init__(model)
-        self.seen = {}
-
-    def _normalize(self, x, name):
-        self.seen.setdefault(name, []).append(x)
-        return super()._normalize(x, name)
-
-
-def record(model, tokens):
-    """What the norms behind each attention are given: f32 [T, H] by name."""
-    recorder = Recorder(model)
-    for ids in tokens:
-        recorder.run(ids)
-    return {
-        name: np.concatenate(parts)
-        for name, parts in recorder.seen.items()
-        if "attention" in name
-    }
 
 
 def inputs(model, name, x):

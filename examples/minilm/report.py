@@ -9,7 +9,7 @@
 
 def table(header, rows):
     """Prints rows of text and numbers; the first column flush left."""
-    cells = [header, *([_cell(value) for value in row] for row in rows)]
+    cells = [header, *([cell(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells)]
     for row in cells:
         first, *rest = (cell.rjust(w) for cell, w in zip(row, widths))
@@ -17,7 +17,7 @@ def table(header, rows):
     print()
 
 
-def _cell(value):
+def cell(value):
     if value is None:
         return "-"
     if isinstance(value, float):

@@ -55,7 +55,11 @@ typedef enum blockscale_status {
   /// Of the GPU.
   BLOCKSCALE_OUT_OF_MEMORY = 10,
   /// Any other error of the driver, also of kernels that ran before.
-  BLOCKSCALE_DRIVER_ERROR = 11
+  BLOCKSCALE_DRIVER_ERROR = 11,
+  /// The module cannot be compiled; diagnostics say why (Compile.h).
+  BLOCKSCALE_COMPILE_ERROR = 12,
+  /// A progress callback ended the work.
+  BLOCKSCALE_CANCELLED = 13
 } blockscale_status;
 
 /// "BLOCKSCALE_OK"; null for a number that is none.
@@ -231,7 +235,8 @@ size_t blockscale_module_target(const blockscale_module *module);
 
 /// Puts the steps of a call on a CUstream. `arguments` and `results` are device
 /// addresses, one for each; those of scalars and of empty buffers are not used.
-/// `workspace` is the address of blockscale_call_workspace_bytes.
+/// `workspace` is the address of `workspace_bytes`, at least those of
+/// blockscale_call_workspace_bytes.
 ///
 /// Nothing waits or allocates memory of the device, so that it can be captured
 /// into a CUDA graph. A call without rows, say, launches nothing and succeeds.
@@ -240,7 +245,7 @@ blockscale_status
 blockscale_launch(const blockscale_module *module, const blockscale_call *call,
                   const uint64_t *arguments, size_t argument_count,
                   const uint64_t *results, size_t result_count,
-                  uint64_t workspace, void *stream);
+                  uint64_t workspace, uint64_t workspace_bytes, void *stream);
 
 // NOLINTEND(readability-identifier-naming,modernize-*)
 

@@ -117,8 +117,7 @@ static llvm::Error addFlops(Operation *op, AssumedSizes &sizes, Work &work) {
 // Bytes
 //===----------------------------------------------------------------------===//
 
-/// Scalars are parameters of a kernel.
-static llvm::Expected<double> getBytes(Value value, AssumedSizes &sizes) {
+static llvm::Expected<double> getStoredBytes(Value value, AssumedSizes &sizes) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type)
     return 0;
@@ -130,6 +129,17 @@ static llvm::Expected<double> getBytes(Value value, AssumedSizes &sizes) {
   for (int64_t size : stored.getShape())
     bytes *= size;
   return bytes;
+}
+
+llvm::Error addStoredBytes(ArrayRef<Value> values, AssumedSizes &sizes,
+                           Work &work) {
+  for (Value value : values) {
+    llvm::Expected<double> bytes = getStoredBytes(value, sizes);
+    if (!bytes)
+      return bytes.takeError();
+    work.bytes += *bytes;
+  }
+  return llvm::Error::success();
 }
 
 llvm::Expected<Work> getExactWork(Operation *op, AssumedSizes &sizes) {
@@ -151,12 +161,8 @@ llvm::Expected<Work> getExactWork(Operation *op, AssumedSizes &sizes) {
     if (llvm::Error error = addFlops(op, sizes, work))
       return error;
   }
-  for (Value value : moved) {
-    llvm::Expected<double> bytes = getBytes(value, sizes);
-    if (!bytes)
-      return bytes.takeError();
-    work.bytes += *bytes;
-  }
+  if (llvm::Error error = addStoredBytes(moved.getArrayRef(), sizes, work))
+    return error;
   return work;
 }
 

@@ -19,6 +19,10 @@ llvm::Expected<Work> getExactWork(mlir::Operation *op, AssumedSizes &sizes);
 /// The work that torchao's formulas give an op, or a kernel of one op.
 llvm::Expected<Work> getTorchaoWork(mlir::Operation *op, AssumedSizes &sizes);
 
+/// Adds the bytes in memory of tensors; none of scalars, parameters of kernels.
+llvm::Error addStoredBytes(llvm::ArrayRef<mlir::Value> values,
+                           AssumedSizes &sizes, Work &work);
+
 /// What multiplies operands of these element types.
 target::Unit getProductUnit(mlir::Type a, mlir::Type b);
 

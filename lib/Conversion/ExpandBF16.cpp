@@ -1,4 +1,4 @@
-//===- ExpandBF16.cpp - Rounding to bf16 by integers ----------------------===//
+//===- ExpandBF16.cpp - Conversions of bf16 by integers -------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,13 +18,32 @@ namespace blockscale {
 #define GEN_PASS_DEF_EXPANDBF16
 #include "blockscale/Conversion/Passes.h.inc"
 
+/// `type`, of other elements.
+static Type withElement(Type type, Type element) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped ? shaped.clone(element) : element;
+}
+
+static Value createConstant(ImplicitLocOpBuilder &b, Type type, int64_t value) {
+  TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(type), value);
+  if (auto shaped = dyn_cast<ShapedType>(type))
+    attr = DenseElementsAttr::get(shaped, Attribute(attr));
+  return arith::ConstantOp::create(b, attr);
+}
+
+static bool isBetween(Type narrow, Type wide) {
+  return getElementTypeOrSelf(narrow).isBF16() &&
+         getElementTypeOrSelf(wide).isF32();
+}
+
 namespace {
 
 /// arith.truncf %x : f32 to bf16 becomes
 ///
 ///   %bits + 0x7FFF + (%bits >> 16 & 1), of which the high half
 ///
-/// and 0x7FFF for NaN, as GPUs have it.
+/// where NaN has those bits that give 0x7FFF, as GPUs have it. A select of the
+/// halves would become one of bf16.
 struct ExpandTrunc : OpRewritePattern<arith::TruncFOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -32,35 +51,50 @@ struct ExpandTrunc : OpRewritePattern<arith::TruncFOp> {
                                 PatternRewriter &rewriter) const override {
     Type source = op.getIn().getType();
     auto mode = op.getRoundingmode();
-    if (!getElementTypeOrSelf(source).isF32() ||
-        !getElementTypeOrSelf(op.getType()).isBF16())
+    if (!isBetween(op.getType(), source))
       return rewriter.notifyMatchFailure(op, "not from f32 to bf16");
     if (mode && *mode != arith::RoundingMode::to_nearest_even)
       return rewriter.notifyMatchFailure(op, "not to the nearest");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto like = [&](Type element) -> Type {
-      auto shaped = dyn_cast<ShapedType>(source);
-      return shaped ? shaped.clone(element) : element;
+    Type words = withElement(source, b.getI32Type());
+    auto constant = [&](int64_t value) {
+      return createConstant(b, words, value);
     };
-    auto constant = [&](Type type, int64_t value) -> Value {
-      TypedAttr attr = b.getIntegerAttr(getElementTypeOrSelf(type), value);
-      if (auto shaped = dyn_cast<ShapedType>(type))
-        attr = DenseElementsAttr::get(shaped, Attribute(attr));
-      return arith::ConstantOp::create(b, attr);
-    };
-    Type words = like(b.getI32Type()), halves = like(b.getI16Type());
-    Value bits = arith::BitcastOp::create(b, words, op.getIn());
-    Value sixteen = constant(words, 16);
-    Value odd = arith::AndIOp::create(
-        b, arith::ShRUIOp::create(b, bits, sixteen), constant(words, 1));
-    Value sum = arith::AddIOp::create(b, bits, constant(words, 0x7FFF));
-    sum = arith::AddIOp::create(b, sum, odd);
-    Value high = arith::TruncIOp::create(
-        b, halves, arith::ShRUIOp::create(b, sum, sixteen));
     Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO,
                                         op.getIn(), op.getIn());
-    high = arith::SelectOp::create(b, isNaN, constant(halves, 0x7FFF), high);
+    Value bits = arith::BitcastOp::create(b, words, op.getIn());
+    bits = arith::SelectOp::create(b, isNaN, constant(0x7FFF0000), bits);
+    Value odd = arith::AndIOp::create(
+        b, arith::ShRUIOp::create(b, bits, constant(16)), constant(1));
+    Value sum = arith::AddIOp::create(b, bits, constant(0x7FFF));
+    sum = arith::AddIOp::create(b, sum, odd);
+    Value high =
+        arith::TruncIOp::create(b, withElement(source, b.getI16Type()),
+                                arith::ShRUIOp::create(b, sum, constant(16)));
     rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), high);
+    return success();
+  }
+};
+
+/// arith.extf %x : bf16 to f32 becomes
+///
+///   %bits << 16
+struct ExpandExt : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
+                                PatternRewriter &rewriter) const override {
+    Type source = op.getIn().getType();
+    if (!isBetween(source, op.getType()))
+      return rewriter.notifyMatchFailure(op, "not from bf16 to f32");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Type words = withElement(source, b.getI32Type());
+    Value half = arith::BitcastOp::create(
+        b, withElement(source, b.getI16Type()), op.getIn());
+    Value bits =
+        arith::ShLIOp::create(b, arith::ExtUIOp::create(b, words, half),
+                              createConstant(b, words, 16));
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), bits);
     return success();
   }
 };
@@ -68,7 +102,7 @@ struct ExpandTrunc : OpRewritePattern<arith::TruncFOp> {
 struct ExpandBF16Pass : public impl::ExpandBF16Base<ExpandBF16Pass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandTrunc>(&getContext());
+    patterns.add<ExpandTrunc, ExpandExt>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

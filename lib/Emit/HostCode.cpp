@@ -35,7 +35,7 @@ static llvm::Error checkSubtarget(const llvm::Target &target,
       target.createMCSubtargetInfo(triple, "", ""));
   if (!known->isCPUStringValid(cpu))
     return llvm::createStringError(
-        "expected --cpu to be host or a CPU of " + triple.str() +
+        "expected cpu to be host or a CPU of " + triple.str() +
         " (x86-64, x86-64-v3, ...), but got '" + cpu + "'");
   for (llvm::StringRef feature : features.getFeatures()) {
     auto isFeature = [&](const llvm::SubtargetFeatureKV &known) {
@@ -43,7 +43,7 @@ static llvm::Error checkSubtarget(const llvm::Target &target,
     };
     if (!llvm::SubtargetFeatures::hasFlag(feature) ||
         llvm::none_of(known->getAllProcessorFeatures(), isFeature))
-      return llvm::createStringError("expected --features to be a list such as "
+      return llvm::createStringError("expected features to be a list such as "
                                      "+avx2,-fma of features of " +
                                      triple.str() + ", but got '" + feature +
                                      "'");
@@ -52,7 +52,7 @@ static llvm::Error checkSubtarget(const llvm::Target &target,
       target.createMCSubtargetInfo(triple, cpu, features.getString()));
   if (triple.isX86() &&
       !subtarget->checkFeatures("+64bit,+64bit-mode,-32bit-mode,-16bit-mode"))
-    return llvm::createStringError("expected --cpu and --features to have "
+    return llvm::createStringError("expected cpu and features to have "
                                    "64-bit mode, but got '" +
                                    cpu + "' and '" + features.getString() +
                                    "'");

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "blockscale/IR/FusionAttr.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/IR/Builders.h"
@@ -49,7 +50,7 @@ LogicalResult KernelOp::verify() {
                          << getNumResults();
   if (tensors && getOutputs().getTypes() != getResultTypes())
     return emitOpError("expected one result of the type of each output");
-  return success();
+  return verifyFusionAttr(*this);
 }
 
 LogicalResult KernelOp::verifyRegions() {

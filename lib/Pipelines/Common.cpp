@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -25,6 +26,10 @@ static void buildExpandMath(OpPassManager &pm) {
   throughF32.sourceTypeStrs = {"bf16"};
   throughF32.targetTypeStr = "f32";
   pm.addPass(arith::createArithEmulateUnsupportedFloats(throughF32));
+  math::MathExtendToSupportedTypesOptions asF32;
+  asF32.extraTypeStrs = {"f16"};
+  asF32.targetTypeStr = "f32";
+  pm.addPass(math::createMathExtendToSupportedTypes(asF32));
   pm.addPass(createExpandMath());
 }
 
@@ -35,13 +40,13 @@ static void buildBufferize(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-std::vector<Stage> getCommonStages(int64_t maxConstantElements, StringRef chip,
-                                   bool fuse) {
+std::vector<Stage> getCommonStages(int64_t maxConstantElements,
+                                   const FormKernelsOptions &kernels) {
   return {
       {"verify-layout",
        [](OpPassManager &pm) { pm.addPass(createVerifyLayout()); }},
       {"canonicalize",
-       [maxConstantElements, chip = chip.str()](OpPassManager &pm) {
+       [maxConstantElements, chip = kernels.chip](OpPassManager &pm) {
          // What it adds is folded with the rest.
          if (!chip.empty())
            pm.addPass(createSwizzleProductScales({chip}));
@@ -52,8 +57,8 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements, StringRef chip,
          pm.addPass(createCSEPass());
        }},
       {"form-kernels",
-       [chip = chip.str(), fuse](OpPassManager &pm) {
-         pm.addNestedPass<func::FuncOp>(createFormKernels({chip, fuse}));
+       [kernels](OpPassManager &pm) {
+         pm.addNestedPass<func::FuncOp>(createFormKernels(kernels));
        }},
       {"materialize-storage",
        [](OpPassManager &pm) {

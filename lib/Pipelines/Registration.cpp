@@ -104,13 +104,17 @@ void registerAllPasses() {
       getToSM100Stages);
 }
 
+void registerDialect(DialectRegistry &registry) {
+  registry.insert<BlockScaleDialect>();
+  registerBufferizableOpInterfaceExternalModels(registry);
+  registerTilingInterfaceExternalModels(registry);
+}
+
 void registerAllDialects(DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<BlockScaleDialect>();
-  registerBufferizableOpInterfaceExternalModels(registry);
-  registerTilingInterfaceExternalModels(registry);
+  registerDialect(registry);
 }
 
 } // namespace blockscale

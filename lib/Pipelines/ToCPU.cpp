@@ -7,6 +7,7 @@
 
 #include "blockscale/Conversion/Passes.h"
 #include "blockscale/Pipelines/Pipelines.h"
+#include "blockscale/Transforms/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -51,6 +52,7 @@ static void buildToLLVM(OpPassManager &pm, bool hostRuntime) {
   vectorToSCF.enableFullUnroll();
   pm.addNestedPass<func::FuncOp>(createConvertVectorToSCFPass(vectorToSCF));
   pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createExpandReshapes());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createConvertVectorToLLVMPass());
@@ -62,6 +64,7 @@ static void buildToLLVM(OpPassManager &pm, bool hostRuntime) {
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createRetypeBF16());
   pm.addPass(createParallelizeCalls());
   if (!hostRuntime)
     pm.addPass(createDefineSerialRuntime());
@@ -71,7 +74,7 @@ static void buildToLLVM(OpPassManager &pm, bool hostRuntime) {
 
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options) {
   std::vector<Stage> stages =
-      getCommonStages(options.maxConstantElements, /*chip=*/"", /*fuse=*/false);
+      getCommonStages(options.maxConstantElements, FormKernelsOptions());
   bool hostRuntime = options.hostRuntime;
   stages.push_back({"lower-kernels", buildLowerKernels});
   stages.push_back({"llvm", [hostRuntime](OpPassManager &pm) {

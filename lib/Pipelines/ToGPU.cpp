@@ -7,6 +7,7 @@
 
 #include "blockscale/Conversion/Passes.h"
 #include "blockscale/Pipelines/Pipelines.h"
+#include "blockscale/Transforms/Passes.h"
 
 #include "mlir/Transforms/Passes.h"
 
@@ -15,14 +16,22 @@ using namespace mlir;
 namespace blockscale {
 
 std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
+  FormKernelsOptions form;
+  form.chip = options.chip;
+  form.fuse = options.fuse;
+  form.recompute = options.recompute;
+  form.dynamicSizes = llvm::to_vector(options.dynamicSizes);
   std::vector<Stage> stages =
-      getCommonStages(options.maxConstantElements, options.chip, options.fuse);
+      getCommonStages(options.maxConstantElements, form);
   LowerKernelsToGPUOptions lower;
   lower.chip = options.chip;
   ChooseSchedulesOptions choose;
   choose.chip = options.chip;
-  stages.push_back({"lower-kernels", [lower, choose](OpPassManager &pm) {
+  ChooseTilesOptions tiles;
+  tiles.chip = options.chip;
+  stages.push_back({"lower-kernels", [lower, choose, tiles](OpPassManager &pm) {
                       pm.addPass(createChooseSchedules(choose));
+                      pm.addPass(createChooseTiles(tiles));
                       pm.addPass(createLowerKernelsToGPU(lower));
                       pm.addPass(createCanonicalizerPass());
                       pm.addPass(createCSEPass());

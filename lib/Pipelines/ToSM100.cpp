@@ -13,7 +13,7 @@ namespace blockscale {
 std::vector<Stage> getToSM100Stages(const ToSM100Options &options) {
   ToGPUOptions portable;
   portable.chip = options.chip;
-  portable.fuse = options.fuse;
+  portable.copyFusion(options);
   portable.maxConstantElements = options.maxConstantElements;
   return getToGPUStages(portable);
 }

@@ -24,6 +24,8 @@ static constexpr const char *kStatusNames[] = {
     "BLOCKSCALE_MISALIGNED",
     "BLOCKSCALE_OUT_OF_MEMORY",
     "BLOCKSCALE_DRIVER_ERROR",
+    "BLOCKSCALE_COMPILE_ERROR",
+    "BLOCKSCALE_CANCELLED",
 };
 
 // Statuses are the kinds of errors, from 1 on; roles and dtypes are equal.
@@ -33,6 +35,8 @@ static_assert(static_cast<int>(ErrorKind::NoDriver) + 1 ==
               BLOCKSCALE_NO_DRIVER);
 static_assert(static_cast<int>(ErrorKind::Driver) + 1 ==
               BLOCKSCALE_DRIVER_ERROR);
+static_assert(static_cast<int>(ErrorKind::Cancelled) + 1 ==
+              BLOCKSCALE_CANCELLED);
 static_assert(static_cast<int>(PlanBuffer::Role::Workspace) ==
               BLOCKSCALE_WORKSPACE);
 static_assert(static_cast<int>(NpyType::Int32) == BLOCKSCALE_INT32);

@@ -144,28 +144,35 @@ static Status place(const ResolvedFunction &function, Role role,
 }
 
 static Status placeWorkspace(const ResolvedFunction &function,
-                             uint64_t workspace, BufferAddresses &addresses) {
+                             uint64_t workspace, uint64_t workspaceBytes,
+                             BufferAddresses &addresses) {
   std::string name = "@" + function.function->name;
   uint64_t bytes = placeWorkspaces(function, workspace, addresses);
   if (bytes > 0 && workspace == 0)
     return Status::failure(name + ": expected a workspace of " +
                            std::to_string(bytes) + " bytes, but got null");
+  if (workspaceBytes < bytes)
+    return Status::failure(
+        name + ": expected the workspace (launch_c2) to have at least " +
+        std::to_string(bytes) + " bytes, but got " +
+        std::to_string(workspaceBytes) +
+        "; allocate what blockscale_call_workspace_bytes answers");
   if (bytes > 0 && alignWorkspace(workspace) != workspace)
     return Status::failure(name +
-                               ": expected the address of the workspace to "
-                               "be a multiple of " +
+                               ": expected the address of the workspace "
+                               "(launch_c1) to be a multiple of " +
                                std::to_string(alignWorkspace(1)) +
-                               ", but got " + std::to_string(workspace),
+                               ", but got " + std::to_string(workspace) +
+                               "; allocate more and begin at such a multiple",
                            ErrorKind::Misaligned);
   return Status::success();
 }
 
-blockscale_status blockscale_launch(const blockscale_module *module,
-                                    const blockscale_call *call,
-                                    const uint64_t *arguments,
-                                    size_t argumentCount,
-                                    const uint64_t *results, size_t resultCount,
-                                    uint64_t workspace, void *stream) {
+blockscale_status
+blockscale_launch(const blockscale_module *module, const blockscale_call *call,
+                  const uint64_t *arguments, size_t argumentCount,
+                  const uint64_t *results, size_t resultCount,
+                  uint64_t workspace, uint64_t workspaceBytes, void *stream) {
   Status status = checkNotNull({{"module", module}, {"call", call}});
   if (!status.ok())
     return report(status);
@@ -184,7 +191,7 @@ blockscale_status blockscale_launch(const blockscale_module *module,
     status = place(function, Role::Result, "results", results, resultCount,
                    addresses);
   if (status.ok())
-    status = placeWorkspace(function, workspace, addresses);
+    status = placeWorkspace(function, workspace, workspaceBytes, addresses);
   if (status.ok())
     status = loaded.launch(function, addresses, stream);
   return report(status);

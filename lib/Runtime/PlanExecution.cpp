@@ -45,12 +45,12 @@ static Status checkAlignment(const ResolvedFunction &function,
   for (size_t i = 0; i < addresses.size(); ++i) {
     const PlanBuffer &buffer = function.function->buffers[i];
     if (!buffer.isScalar && addresses[i] % buffer.alignment != 0)
-      return Status::failure("@" + function.function->name +
-                                 ": expected the address of " + buffer.name +
-                                 " to be a multiple of " +
-                                 std::to_string(buffer.alignment) +
-                                 ", but got " + std::to_string(addresses[i]),
-                             ErrorKind::Misaligned);
+      return Status::failure(
+          "@" + function.function->name + ": expected the address of " +
+              buffer.name + " (launch_c1) to be a multiple of " +
+              std::to_string(buffer.alignment) + ", but got " +
+              std::to_string(addresses[i]) + "; copy it to such a multiple",
+          ErrorKind::Misaligned);
   }
   return Status::success();
 }

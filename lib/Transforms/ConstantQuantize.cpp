@@ -135,8 +135,7 @@ std::optional<ConstantResults> evaluate(QuantizeOp op) {
     return std::nullopt;
   std::optional<ConstantTensor> x = ConstantTensor::match(op.getX());
   FailureOr<std::optional<ConstantTensor>> global =
-      ConstantTensor::matchOptional(op.getGlobalScale() ? op.getGlobalScale()
-                                                        : op.getGlobalAmax());
+      ConstantTensor::matchOptional(op.getGlobal());
   FailureOr<std::optional<ConstantTensor>> blockAmax =
       ConstantTensor::matchOptional(op.getBlockAmax());
   if (!x || failed(global) || failed(blockAmax))

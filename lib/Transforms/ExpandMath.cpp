@@ -185,6 +185,28 @@ struct ExpandNumberOf : OpRewritePattern<NumOp> {
   }
 };
 
+/// math.fma %a, %b, %c : bf16, one rounding on some targets and two on others,
+/// becomes
+///
+///   truncf(fma(extf(a), extf(b), extf(c)))
+struct WidenFma : OpRewritePattern<math::FmaOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::FmaOp op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!type.isBF16() && !type.isF16())
+      return rewriter.notifyMatchFailure(op, "not of a scalar of 16 bits");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> wide;
+    for (Value operand : op->getOperands())
+      wide.push_back(arith::ExtFOp::create(b, b.getF32Type(), operand));
+    Value sum = math::FmaOp::create(b, wide[0], wide[1], wide[2]);
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, type, sum);
+    return success();
+  }
+};
+
 } // namespace
 
 /// Functions that upstream writes as arithmetic of the same value everywhere.
@@ -204,7 +226,8 @@ static LogicalResult expandLogistic(Operation *root) {
 
 static LogicalResult expandMath(Operation *root) {
   RewritePatternSet patterns(root->getContext());
-  patterns.add<ExpandExp, ExpandNumberOf<arith::MaxNumFOp, arith::MaximumFOp>,
+  patterns.add<ExpandExp, WidenFma,
+               ExpandNumberOf<arith::MaxNumFOp, arith::MaximumFOp>,
                ExpandNumberOf<arith::MinNumFOp, arith::MinimumFOp>>(
       root->getContext());
   math::populateExpansionPatterns(patterns, {"rsqrt", "clampf", "fpowi"});

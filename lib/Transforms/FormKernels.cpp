@@ -5,10 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EpilogueKernels.h"
+#include "FusionChoice.h"
 #include "KernelGroups.h"
 #include "KernelPlace.h"
 #include "KernelWrapping.h"
 #include "RowPrograms.h"
+#include "Siblings.h"
 #include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/IR/TypeRules.h"
@@ -57,66 +60,18 @@ static constexpr int64_t kMostMembers = 16;
 
 namespace {
 
-/// Quantizations and amaxes of one x that share a kernel, and the transforms of
-/// x that some of them take.
-struct Siblings {
-  SmallVector<QuantizeOp> quantizes;
-  SmallVector<AmaxOp> amaxes;
-  llvm::SmallSetVector<Operation *, 2> transforms;
-  /// That they are a member of; null if of none.
-  StringAttr group;
-  /// 0 of amaxes before quantizations of x, otherwise 1.
-  int pass = 1;
-
-  /// Whether there is nothing to share with each other.
-  bool isAlone() const {
-    return quantizes.size() + amaxes.size() < 2 && transforms.empty();
-  }
-
-  /// A quantization that needs one of the amaxes; null if none does.
-  QuantizeOp findSecondPass() const {
-    auto *found = llvm::find_if(quantizes, [&](QuantizeOp op) {
-      return findOnePassObstacle(op, amaxes).has_value();
-    });
-    return found == quantizes.end() ? QuantizeOp() : *found;
-  }
-
-  Siblings takeAmaxes(OpBuilder &builder);
-
-  SmallVector<Operation *> getOps() const {
-    SmallVector<Operation *> ops(transforms.begin(), transforms.end());
-    ops.append(amaxes.begin(), amaxes.end());
-    ops.append(quantizes.begin(), quantizes.end());
-    return ops;
-  }
-};
-
-/// The amaxes, and transforms for them, which stay here only for quantizations.
-Siblings Siblings::takeAmaxes(OpBuilder &builder) {
-  Siblings taken;
-  taken.group = group;
-  taken.pass = 0;
-  taken.amaxes = std::exchange(amaxes, {});
-  for (Operation *transform : transforms.takeVector()) {
-    if (llvm::any_of(transform->getUsers(), llvm::IsaPred<QuantizeOp>))
-      transforms.insert(transform);
-    if (llvm::none_of(transform->getUsers(), llvm::IsaPred<AmaxOp>))
-      continue;
-    Operation *forAmaxes = transform;
-    if (transforms.contains(transform)) {
-      builder.setInsertionPointAfter(transform);
-      forAmaxes = builder.clone(*transform);
-      transform->replaceUsesWithIf(forAmaxes->getResults(), [](OpOperand &use) {
-        return isa<AmaxOp>(use.getOwner());
-      });
-    }
-    taken.transforms.insert(forAmaxes);
-  }
-  return taken;
-}
-
 struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
   using FormKernelsBase::FormKernelsBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    for (int64_t size : dynamicSizes)
+      if (size <= 0)
+        return emitError(UnknownLoc::get(context))
+               << "expected option 'dynamic-sizes' to be positive sizes, but "
+                  "got "
+               << size;
+    return success();
+  }
 
   void runOnOperation() override {
     OpBuilder builder(&getContext());
@@ -130,7 +85,13 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
             << ", but got '" << chip << "'";
         return signalPassFailure();
       }
-      formRowPrograms(getOperation(), fuse);
+      if (fuse && found->hasBlockScaledMma() &&
+          failed(formEpilogues(getOperation())))
+        return signalPassFailure();
+      FusionModel fusion(*found, *dynamicSizes);
+      model = &fusion;
+      choices.clear();
+      formRowPrograms(getOperation(), fuse ? model : nullptr);
       if ((fuse && failed(wrapSiblings(builder, *found))) ||
           failed(wrapElementwise(builder)))
         return signalPassFailure();
@@ -284,13 +245,18 @@ private:
   /// becomes
   ///   %a, %b = blockscale.kernel ins(%x) { .. }
   ///   %q, %s, %p, %t = blockscale.kernel ins(%x, %a, %b) { .. }
-  static void splitPasses(OpBuilder &builder, Siblings &siblings,
-                          SmallVector<Siblings> &passes,
-                          SmallVectorImpl<Operation *> &others) {
+  void splitPasses(OpBuilder &builder, Siblings &siblings,
+                   SmallVector<Siblings> &passes,
+                   SmallVectorImpl<Operation *> &others) {
     bool isPair = siblings.quantizes.size() == 1 &&
                   siblings.amaxes.size() == 1 && siblings.transforms.empty();
     if (!siblings.group &&
         (siblings.isAlone() || (isPair && siblings.findSecondPass()))) {
+      if (isPair && !findOneReadObstacle(siblings.amaxes.front())) {
+        Operation *amax = siblings.amaxes.front();
+        Operation *quantize = siblings.quantizes.front();
+        choosePasses(builder, amax, quantize, {amax, quantize});
+      }
       llvm::append_range(others, siblings.getOps());
       return;
     }
@@ -315,8 +281,49 @@ private:
       siblings.quantizes.front().emitRemark(
           "takes a second pass over x: expected the kernel's operands to come "
           "before the first op of x, or its results to be used after the last");
-    passes.push_back(siblings.takeAmaxes(builder));
+    Siblings first = siblings.takeAmaxes(builder);
+    // Those of a group are not computed in its kernels.
+    if (!siblings.group)
+      choosePasses(builder, first.getOps(), siblings.getOps(), all);
+    passes.push_back(first);
     passes.push_back(siblings);
+  }
+
+  /// Chooses what the ops of two passes do about elementwise ops that make x,
+  /// and gives the first one its own where both compute it. `all` are those
+  /// ops, but transforms that each pass has.
+  void choosePasses(OpBuilder &builder, ArrayRef<Operation *> first,
+                    ArrayRef<Operation *> second, ArrayRef<Operation *> all) {
+    SmallVector<Operation *> ops(first);
+    llvm::append_range(ops, second);
+    size_t count = ops.size();
+    addProducers(ops, /*isKept=*/false);
+    SmallVector<Operation *> producers(llvm::drop_begin(ops, count));
+    if (producers.empty())
+      return;
+    SmallVector<Operation *> apart(all);
+    llvm::append_range(apart, producers);
+    FusionChoice choice(*model, recompute, producers, first, second, apart);
+    if (choice.isRecomputed())
+      copyOps(builder, producers, first);
+    for (ArrayRef<Operation *> pass : {first, second})
+      for (Operation *op : pass)
+        choices.try_emplace(op, choice);
+  }
+
+  /// Gives `users` copies of `ops`.
+  static void copyOps(OpBuilder &builder, SmallVectorImpl<Operation *> &ops,
+                      ArrayRef<Operation *> users) {
+    llvm::sort(
+        ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    IRMapping mapping;
+    for (Operation *op : ops) {
+      builder.setInsertionPointAfter(op);
+      builder.clone(*op, mapping);
+    }
+    for (Operation *user : users)
+      for (OpOperand &operand : user->getOpOperands())
+        operand.set(mapping.lookupOrDefault(operand.get()));
   }
 
   /// Makes kernels of passes: one of those of the members of a group that fit
@@ -375,7 +382,7 @@ private:
     Operation *place = members.size() > 1 ? findPlaceOf(all) : nullptr;
     if (place) {
       builder.setInsertionPoint(place);
-      return wrapInKernel(builder, all);
+      return wrapFused(builder, all);
     }
     if (members.size() > 1)
       all.back()->emitRemark()
@@ -422,7 +429,19 @@ private:
       return success();
     }
     builder.setInsertionPoint(place);
-    return wrapInKernel(builder, all);
+    return wrapFused(builder, all);
+  }
+
+  /// Wraps several ops and records why they share a kernel.
+  LogicalResult wrapFused(OpBuilder &builder, ArrayRef<Operation *> ops) {
+    auto *chosen =
+        llvm::find_if(ops, [&](Operation *op) { return choices.contains(op); });
+    FusionChoice choice = chosen != ops.end() ? choices.find(*chosen)->second
+                                              : FusionChoice(*model, ops);
+    FailureOr<KernelOp> kernel = wrapInKernel(builder, ops);
+    if (succeeded(kernel))
+      choice.record(*kernel);
+    return kernel;
   }
 
   /// Elementwise ops that make what no kernel computes for itself.
@@ -446,6 +465,10 @@ private:
     }
     return success();
   }
+
+  const FusionModel *model = nullptr;
+  /// What was chosen for ops of two passes.
+  llvm::DenseMap<Operation *, FusionChoice> choices;
 };
 
 } // namespace

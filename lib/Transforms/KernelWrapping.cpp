@@ -7,6 +7,7 @@
 
 #include "KernelWrapping.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
+#include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/Producers.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -79,7 +80,7 @@ Value getSameSizedSource(Operation *op) {
   return hadamard ? hadamard.getX() : Value();
 }
 
-void replaceByKernel(
+KernelOp replaceByKernel(
     OpBuilder &builder, Location loc, ArrayRef<Operation *> ops,
     ValueRange inputs, ValueRange outputs, ValueRange results,
     function_ref<void(OpBuilder &, Operation *, IRMapping &)> clone) {
@@ -101,9 +102,43 @@ void replaceByKernel(
     result.replaceAllUsesWith(ofKernel);
   for (Operation *op : llvm::reverse(ops))
     op->erase();
+  return kernel;
 }
 
-LogicalResult wrapInKernel(OpBuilder &builder, ArrayRef<Operation *> ops) {
+static LogicalResult reifySizes(OpBuilder &builder, Operation *op,
+                                ReifiedRankedShapedTypeDims &shapes) {
+  // Destinations may come later than the kernel.
+  if (auto elementwise = dyn_cast<linalg::LinalgOp>(op)) {
+    shapes.push_back(tensor::getMixedSizes(builder, op->getLoc(),
+                                           getSameSizedInput(elementwise)));
+    return success();
+  }
+  if (succeeded(reifyResultShapes(builder, op, shapes)))
+    return success();
+  return op->emitOpError("expected result sizes that can be computed from "
+                         "the operands");
+}
+
+LogicalResult replaceSizes(OpBuilder &builder, OpResult result) {
+  OpBuilder::InsertionGuard guard(builder);
+  for (Operation *user : llvm::make_early_inc_range(result.getUsers())) {
+    auto dim = dyn_cast<tensor::DimOp>(user);
+    std::optional<int64_t> index = dim ? dim.getConstantIndex() : std::nullopt;
+    if (!index)
+      continue;
+    builder.setInsertionPoint(dim);
+    ReifiedRankedShapedTypeDims shapes;
+    if (failed(reifySizes(builder, result.getOwner(), shapes)))
+      return failure();
+    dim.replaceAllUsesWith(getValueOrCreateConstantIndexOp(
+        builder, dim.getLoc(), shapes[result.getResultNumber()][*index]));
+    dim.erase();
+  }
+  return success();
+}
+
+FailureOr<KernelOp> wrapInKernel(OpBuilder &builder,
+                                 ArrayRef<Operation *> ops) {
   Location loc = ops.front()->getLoc();
   llvm::SmallSetVector<Value, 4> inputs;
   SmallVector<Value> results, outputs;
@@ -114,9 +149,8 @@ LogicalResult wrapInKernel(OpBuilder &builder, ArrayRef<Operation *> ops) {
           !(takesConstants && getUniformConstant(operand)))
         inputs.insert(operand);
     ReifiedRankedShapedTypeDims shapes;
-    if (failed(reifyResultShapes(builder, op, shapes)))
-      return op->emitOpError("expected result sizes that can be computed from "
-                             "the operands");
+    if (failed(reifySizes(builder, op, shapes)))
+      return failure();
     for (auto [result, sizes] : llvm::zip_equal(op->getResults(), shapes)) {
       if (isInternal(result, ops))
         continue;
@@ -125,15 +159,18 @@ LogicalResult wrapInKernel(OpBuilder &builder, ArrayRef<Operation *> ops) {
     }
   }
   // The kernel comes after the sizes of its outputs.
-  for (Operation *op : llvm::reverse(ops))
+  for (Operation *op : llvm::reverse(ops)) {
+    if (ops.size() > 1 && isProduct(op) &&
+        failed(replaceSizes(builder, op->getResult(0))))
+      return failure();
     if (Value source = getSameSizedSource(op))
       for (Operation *user :
            llvm::make_early_inc_range(op->getResult(0).getUsers()))
         if (isa<tensor::DimOp>(user))
           user->setOperand(0, source);
-  replaceByKernel(builder, loc, ops, inputs.getArrayRef(), outputs, results,
-                  cloneInto);
-  return success();
+  }
+  return replaceByKernel(builder, loc, ops, inputs.getArrayRef(), outputs,
+                         results, cloneInto);
 }
 
 } // namespace blockscale

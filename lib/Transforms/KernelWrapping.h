@@ -8,6 +8,8 @@
 #ifndef BLOCKSCALE_LIB_TRANSFORMS_KERNELWRAPPING_H
 #define BLOCKSCALE_LIB_TRANSFORMS_KERNELWRAPPING_H
 
+#include "blockscale/IR/BlockScaleDialect.h"
+
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -29,13 +31,17 @@ mlir::Value getSameSizedSource(mlir::Operation *op);
 /// order in which they can be computed. Values that are used elsewhere are
 /// `results`, and the memory of each is one of `outputs`. `clone` copies an op
 /// and what it needs, other than `inputs`, into the body.
-void replaceByKernel(
-    mlir::OpBuilder &builder, mlir::Location loc,
-    llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
-    mlir::ValueRange outputs, mlir::ValueRange results,
-    llvm::function_ref<void(mlir::OpBuilder &, mlir::Operation *,
-                            mlir::IRMapping &)>
-        clone);
+KernelOp
+replaceByKernel(mlir::OpBuilder &builder, mlir::Location loc,
+                llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
+                mlir::ValueRange outputs, mlir::ValueRange results,
+                llvm::function_ref<void(mlir::OpBuilder &, mlir::Operation *,
+                                        mlir::IRMapping &)>
+                    clone);
+
+/// Computes sizes that ops take from `result` from the operands of its op.
+llvm::LogicalResult replaceSizes(mlir::OpBuilder &builder,
+                                 mlir::OpResult result);
 
 /// Wraps ops, which are in an order in which they can be computed:
 ///
@@ -51,8 +57,8 @@ void replaceByKernel(
 ///     blockscale.yield %0, %1, %3, %4
 ///   }
 /// where the builder stands.
-llvm::LogicalResult wrapInKernel(mlir::OpBuilder &builder,
-                                 llvm::ArrayRef<mlir::Operation *> ops);
+llvm::FailureOr<KernelOp> wrapInKernel(mlir::OpBuilder &builder,
+                                       llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace blockscale
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowPrograms.h"
+#include "FusionChoice.h"
 #include "KernelWrapping.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/RowProgram.h"
@@ -40,9 +41,11 @@ public:
   /// Says why ops that the program reads are not in it.
   void remarkObstacles() const;
 
-  /// Whether there is a place in the block where all can be computed; wraps the
-  /// ops there.
-  bool wrap();
+  /// Wraps the ops where all can be computed in the block; null if there is no
+  /// such place.
+  KernelOp wrap();
+
+  ArrayRef<Operation *> getOps() const { return ops.getArrayRef(); }
 
 private:
   void collect(Value value);
@@ -206,11 +209,11 @@ void RowProgram::replaceSizes() const {
         });
 }
 
-bool RowProgram::wrap() {
+KernelOp RowProgram::wrap() {
   sort();
   Operation *place = findPlace();
   if (!place)
-    return false;
+    return nullptr;
   OpBuilder builder(place);
   Location loc = place->getLoc();
   SmallVector<Value> results, outputs;
@@ -247,16 +250,15 @@ bool RowProgram::wrap() {
             inputs.insert(size);
     }
 
-  replaceByKernel(builder, loc, ops.getArrayRef(), inputs.getArrayRef(),
-                  outputs, results,
-                  [&](OpBuilder &builder, Operation *op, IRMapping &mapping) {
-                    Values needed(op->operand_begin(), op->operand_end());
-                    getUsedValuesDefinedAbove(op->getRegions(), needed);
-                    for (Value value : needed)
-                      copy(builder, value, mapping);
-                    builder.clone(*op, mapping);
-                  });
-  return true;
+  return replaceByKernel(
+      builder, loc, ops.getArrayRef(), inputs.getArrayRef(), outputs, results,
+      [&](OpBuilder &builder, Operation *op, IRMapping &mapping) {
+        Values needed(op->operand_begin(), op->operand_end());
+        getUsedValuesDefinedAbove(op->getRegions(), needed);
+        for (Value value : needed)
+          copy(builder, value, mapping);
+        builder.clone(*op, mapping);
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -276,7 +278,7 @@ static std::optional<FusionObstacle> findObstacle(QuantizeOp op) {
   return findRowQuantizeObstacle(op);
 }
 
-static void formWith(QuantizeOp op) {
+static void formWith(QuantizeOp op, const FusionModel &model) {
   RowProgram program(op, op.getX(), op.getX().getType());
   if (!program.reducesRows())
     return program.remarkObstacles();
@@ -285,8 +287,13 @@ static void formWith(QuantizeOp op) {
     return;
   }
   program.remarkObstacles();
+  SmallVector<Operation *> norm(program.getOps());
+  Operation *quantize = op;
   program.add(op);
-  if (!program.wrap())
+  FusionChoice choice(model, program.getOps(), {norm, quantize});
+  if (KernelOp kernel = program.wrap())
+    choice.record(kernel);
+  else
     op.emitRemark() << "reads x in a kernel of its own (norm_c7): " << kNoPlace;
 }
 
@@ -301,10 +308,10 @@ static bool formAt(linalg::LinalgOp op) {
   if (!elements)
     return false;
   RowProgram program(op, op->getResult(0), elements);
-  return program.reducesRows() && program.wrap();
+  return program.reducesRows() && program.wrap() != nullptr;
 }
 
-void formRowPrograms(FunctionOpInterface function, bool takesQuantizes) {
+void formRowPrograms(FunctionOpInterface function, const FusionModel *model) {
   SmallVector<QuantizeOp> quantizes;
   SmallVector<Operation *> fills;
   SmallVector<Block *> blocks;
@@ -321,8 +328,9 @@ void formRowPrograms(FunctionOpInterface function, bool takesQuantizes) {
           blocks.push_back(&block);
     return WalkResult::advance();
   });
-  if (takesQuantizes)
-    llvm::for_each(quantizes, formWith);
+  if (model)
+    for (QuantizeOp op : quantizes)
+      formWith(op, *model);
   for (Block *block : blocks) {
     // From the end, so that a program has all that leads to it. What it takes
     // lies before it.

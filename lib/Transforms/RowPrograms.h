@@ -8,12 +8,14 @@
 #ifndef BLOCKSCALE_LIB_TRANSFORMS_ROWPROGRAMS_H
 #define BLOCKSCALE_LIB_TRANSFORMS_ROWPROGRAMS_H
 
+#include "blockscale/Analysis/FusionModel.h"
+
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace blockscale {
 
 /// Wraps linalg ops that reduce rows, those of their elements and rows around
-/// them and, where it can be and `takesQuantizes`, what quantizes the result:
+/// them and, where it can be and there is a `model`, what quantizes the result:
 ///
 ///   %f = linalg.fill ins(%zero) outs(%e)
 ///   %sum = linalg.generic {.. reduction} ins(%x) outs(%f) {..}
@@ -25,8 +27,10 @@ namespace blockscale {
 ///     .. the same ..
 ///   }
 ///
-/// What others use of it is a result, too.
-void formRowPrograms(mlir::FunctionOpInterface function, bool takesQuantizes);
+/// What others use of it is a result, too. Kernels with a quantization say what
+/// they take by `model`.
+void formRowPrograms(mlir::FunctionOpInterface function,
+                     const FusionModel *model);
 
 } // namespace blockscale
 

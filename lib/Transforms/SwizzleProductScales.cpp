@@ -9,6 +9,8 @@
 #include "blockscale/Target/Chip.h"
 #include "blockscale/Transforms/Passes.h"
 
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -18,15 +20,6 @@ namespace blockscale {
 
 #define GEN_PASS_DEF_SWIZZLEPRODUCTSCALES
 #include "blockscale/Transforms/Passes.h.inc"
-
-/// Linear scales, swizzled before `op`.
-static Value swizzle(PatternRewriter &rewriter, Operation *op, Value scale) {
-  auto type = cast<RankedTensorType>(scale.getType());
-  auto layout = LayoutAttr::getSwizzle128x4(op->getContext());
-  return SwizzleOp::create(rewriter, op->getLoc(),
-                           type.cloneWithEncoding(layout), scale,
-                           /*offsets=*/Value(), /*sizes=*/ValueRange());
-}
 
 namespace {
 
@@ -46,12 +39,96 @@ struct SwizzleScales : public OpRewritePattern<ScaledMMOp> {
       return rewriter.notifyMatchFailure(op, "both scales are swizzled");
     if (op->getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
+    auto layout = LayoutAttr::getSwizzle128x4(op.getContext());
     rewriter.modifyOpInPlace(op, [&] {
       for (OpOperand *scale : {&op.getScaleAMutable(), &op.getScaleBMutable()})
         if (!getLayout(scale->get().getType()))
-          scale->set(swizzle(rewriter, op, scale->get()));
+          swizzle(rewriter, *scale, layout);
     });
     return success();
+  }
+
+  static void swizzle(PatternRewriter &rewriter, OpOperand &scale,
+                      LayoutAttr layout) {
+    auto type = cast<RankedTensorType>(scale.get().getType());
+    scale.set(SwizzleOp::create(rewriter, scale.getOwner()->getLoc(),
+                                type.cloneWithEncoding(layout), scale.get(),
+                                /*offsets=*/Value(), /*sizes=*/ValueRange()));
+  }
+};
+
+/// Scales that offsets part are swizzled group by group.
+///
+/// %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) ..
+///   ->  %ta = blockscale.swizzle %sa offsets(%ends) .. -> tensor<.., #grouped>
+///       %tb = blockscale.swizzle %sb : .. -> tensor<.., #swizzled>
+///       %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends)
+///           scales(%ta, %tb) ..
+struct SwizzleGroupedScales : public OpRewritePattern<ScaledGroupedMMOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ScaledGroupedMMOp op,
+                                PatternRewriter &rewriter) const override {
+    bool needsA = !isGrouped(op.getScaleA());
+    bool needsB = op.isKGrouped() ? !isGrouped(op.getScaleB())
+                                  : !getLayout(op.getScaleB().getType());
+    if (!needsA && !needsB)
+      return rewriter.notifyMatchFailure(op, "both scales are swizzled");
+    if (op->getParentOfType<KernelOp>())
+      return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
+    int64_t groups = op.getOffsets().getType().getDimSize(0);
+    if (ShapedType::isDynamic(groups) || groups == 0)
+      return rewriter.notifyMatchFailure(op, "a layout has a static number of "
+                                             "groups");
+    rewriter.modifyOpInPlace(op, [&] {
+      if (needsA)
+        swizzleGroups(rewriter, op, op.getScaleAMutable(), op.getA());
+      if (needsB && op.isKGrouped())
+        swizzleGroups(rewriter, op, op.getScaleBMutable(), op.getB());
+      else if (needsB)
+        SwizzleScales::swizzle(rewriter, op.getScaleBMutable(),
+                               LayoutAttr::getSwizzle128x4(op.getContext()));
+    });
+    return success();
+  }
+
+private:
+  static bool isGrouped(Value scale) {
+    LayoutAttr layout = getLayout(scale.getType());
+    return layout && layout.isGrouped();
+  }
+
+  static void swizzleGroups(PatternRewriter &rewriter, ScaledGroupedMMOp op,
+                            OpOperand &scale, Value data) {
+    int64_t groups = op.getOffsets().getType().getDimSize(0);
+    int64_t block = op.isKGrouped() ? op.getBlockSize() : 1;
+    auto layout =
+        LayoutAttr::get(op.getContext(), LayoutKind::Swizzle128x4, groups,
+                        /*dim=*/op.isKGrouped() ? 1 : 0);
+    auto type = cast<RankedTensorType>(scale.get().getType());
+    Value linear = scale.get();
+    if (getLayout(type))
+      linear = toLinear(rewriter, op, linear, data);
+    scale.set(SwizzleOp::create(
+        rewriter, op.getLoc(), type.cloneWithEncoding(layout), linear,
+        op.getOffsets(), /*sizes=*/ValueRange(), block));
+  }
+
+  /// Tiles of all groups at once, apart again.
+  static Value toLinear(PatternRewriter &rewriter, ScaledGroupedMMOp op,
+                        Value scale, Value data) {
+    auto type = cast<RankedTensorType>(scale.getType());
+    SmallVector<OpFoldResult> extents =
+        tensor::getMixedSizes(rewriter, op.getLoc(), data);
+    SmallVector<Value> sizes;
+    for (auto [dim, size] : llvm::enumerate(
+             getScaleSizes(rewriter, op.getLoc(), extents, op.getBlockSize())))
+      if (type.isDynamicDim(dim))
+        sizes.push_back(
+            getValueOrCreateConstantIndexOp(rewriter, op.getLoc(), size));
+    return SwizzleOp::create(rewriter, op.getLoc(),
+                             type.cloneWithEncoding(Attribute()), scale,
+                             /*offsets=*/Value(), sizes);
   }
 };
 
@@ -64,7 +141,7 @@ struct SwizzleProductScalesPass
     if (!target || !target->hasBlockScaledMma())
       return;
     RewritePatternSet patterns(&getContext());
-    patterns.add<SwizzleScales>(&getContext());
+    patterns.add<SwizzleScales, SwizzleGroupedScales>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -3,9 +3,9 @@
 """A folder includes only from the layers before it.
 
     Numerics, Target -> IR -> Analysis -> Transforms -> Conversion -> Emit
-    -> Pipelines -> tools
+    -> Pipelines -> Driver -> CAPI -> tools
 
-Runtime and Emulator stand alone; Numerics, Target, Runtime and Emulator include
+Headers of blockscale-c include C only. Runtime and Emulator stand alone, and Driver and CAPI may include them; Numerics, Target, Runtime and Emulator include
 no MLIR header, Numerics no LLVM header either.
 """
 
@@ -14,11 +14,12 @@ import re
 from common import files, lines
 
 LAYERS = [["Numerics", "Target"], ["IR"], ["Analysis"], ["Transforms"],
-          ["Conversion"], ["Emit"], ["Pipelines"]]
+          ["Conversion"], ["Emit"], ["Pipelines"], ["Driver"], ["CAPI"]]
+OVER_ALONE = ["Driver", "CAPI"]
 ALONE = ["Runtime", "Emulator"]
 FOREIGN = {"Numerics": ("mlir", "mlir-c", "llvm", "llvm-c"),
            "Target": ("mlir", "mlir-c"), "Runtime": ("mlir", "mlir-c"),
-           "Emulator": ("mlir", "mlir-c")}
+           "Emulator": ("mlir", "mlir-c"), "blockscale-c": ("mlir", "llvm")}
 INCLUDE = re.compile(r'\s*#?\s*include\s*[<"]([^/">]+)/([^/">]+)')  # C++, TableGen
 
 
@@ -26,7 +27,9 @@ def allowed(layer):
     """The layers that `layer` may include from, itself among them."""
     if layer in ALONE:
         return {layer}
-    before = set()
+    if layer == "blockscale-c":
+        return set()
+    before = set(ALONE) if layer in OVER_ALONE else set()
     for peers in LAYERS:
         if layer in peers:
             return before | {layer}
@@ -40,6 +43,8 @@ def check(root):
             layer = path.parts[1]
         elif path.parts[:2] == ("include", "blockscale") and len(path.parts) > 3:
             layer = path.parts[2]
+        elif path.parts[:2] == ("include", "blockscale-c"):
+            layer = "blockscale-c"
         else:
             continue
         reachable = allowed(layer)
@@ -53,6 +58,7 @@ def check(root):
             project, folder = match.groups()
             if project == "blockscale" and folder not in reachable:
                 yield (f"{path}:{number}: {layer} may include from "
-                       f"{', '.join(sorted(reachable))}, but includes {folder}")
+                       f"{', '.join(sorted(reachable)) or 'C only'}, "
+                       f"but includes {folder}")
             if project in FOREIGN.get(layer, ()):
                 yield f"{path}:{number}: {layer} includes no {project} header"

@@ -5,9 +5,9 @@
 every kind of kernel for GPUs, in the emulator, against the CPU.
 
 Runs test/Execution/Inputs/quantize.py, block_shapes.py, matmul.py, sm100_kernels.py,
-patch_kernels.py, sm100_matmul.py and gpu_*.py with many seeds, for this CPU and for the x86-64 baseline. A process
-that crashes counts as one failure; its seed is in the output. The last line is
-`N passed, N failed`.
+patch_kernels.py, sm100_matmul.py, sm100_epilogue.py and gpu_*.py with many seeds, for
+this CPU and for the x86-64 baseline. A process that crashes counts as one failure; its
+seed is in the output. The last line is `N passed, N failed`.
 
   scripts/long/random-shapes.py [SEEDS [FIRST]]
 """
@@ -27,6 +27,7 @@ PYTHON = ROOT / ".venv/bin/python"
 OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],
            "matmul.py": ["--functions", "32", "--shapes", "10"], "sm100_kernels.py": [],
            "patch_kernels.py": [], "gpu_random.py": [], "sm100_matmul.py": ["--cases", "60"],
+           "sm100_epilogue.py": [],
            "gpu_read_once.py": [], "gpu_norms.py": []}
 CHIPS = ("sm_100a", "sm_80", "sm_90a")
 
@@ -40,7 +41,7 @@ def run(job):
     # The tool there compiles for this CPU.
     if script.startswith("gpu_"):
         options = []
-    if script == "sm100_matmul.py":
+    if script in ("sm100_matmul.py", "sm100_epilogue.py"):
         options = OPTIONS[script]
     paths = [str(BUILD / "bin"), "/usr/lib/llvm-22/bin", os.environ["PATH"]]
     with tempfile.TemporaryDirectory(prefix="random-shapes-") as folder:

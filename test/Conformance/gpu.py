@@ -12,7 +12,7 @@ from jobs import Job
 COMPLETE = ("amax", "dequantize", "expand_scale", "global_scale", "hadamard", "quantize",
             "scale_sweep", "swizzle")
 # What chips with block-scaled tensor cores have besides.
-PRODUCTS = ("scaled_mm",)
+PRODUCTS = ("scaled_mm", "scaled_grouped_mm")
 PRODUCT_CHIPS = ("sm_100a", "sm_103a", "sm_110a")
 
 

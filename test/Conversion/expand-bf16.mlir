@@ -4,16 +4,16 @@
 // gives it.
 // CHECK-LABEL: func.func @round
 // CHECK-SAME: %[[X:.+]]: f32
-// CHECK-DAG: %[[NAN:.+]] = arith.constant 32767 : i16
-// CHECK-DAG: %[[BITS:.+]] = arith.bitcast %[[X]] : f32 to i32
+// CHECK-DAG: %[[NAN:.+]] = arith.constant 2147418112 : i32
+// CHECK-DAG: %[[IS_NAN:.+]] = arith.cmpf uno, %[[X]], %[[X]]
+// CHECK: %[[X_BITS:.+]] = arith.bitcast %[[X]] : f32 to i32
+// CHECK: %[[BITS:.+]] = arith.select %[[IS_NAN]], %[[NAN]], %[[X_BITS]]
 // CHECK: %[[ODD:.+]] = arith.andi
 // CHECK: %[[HALF:.+]] = arith.addi %[[BITS]], %c32767_i32
 // CHECK: %[[SUM:.+]] = arith.addi %[[HALF]], %[[ODD]]
 // CHECK: %[[SHIFTED:.+]] = arith.shrui %[[SUM]], %c16_i32
 // CHECK: %[[HIGH:.+]] = arith.trunci %[[SHIFTED]] : i32 to i16
-// CHECK: %[[IS_NAN:.+]] = arith.cmpf uno, %[[X]], %[[X]]
-// CHECK: %[[R:.+]] = arith.select %[[IS_NAN]], %[[NAN]], %[[HIGH]]
-// CHECK: arith.bitcast %[[R]] : i16 to bf16
+// CHECK: arith.bitcast %[[HIGH]] : i16 to bf16
 func.func @round(%x: f32) -> bf16 {
   %y = arith.truncf %x : f32 to bf16
   return %y : bf16
@@ -27,12 +27,26 @@ func.func @vector(%x: vector<4xf32>) -> vector<4xbf16> {
   return %y : vector<4xbf16>
 }
 
+// A bf16 is the high half of its f32.
+// CHECK-LABEL: func.func @widen
+// CHECK-SAME: %[[X:.+]]: vector<4xbf16>
+// CHECK: %[[HALF:.+]] = arith.bitcast %[[X]] : vector<4xbf16> to vector<4xi16>
+// CHECK: %[[WORD:.+]] = arith.extui %[[HALF]] : vector<4xi16> to vector<4xi32>
+// CHECK: %[[BITS:.+]] = arith.shli %[[WORD]], %{{.+}}
+// CHECK: arith.bitcast %[[BITS]] : vector<4xi32> to vector<4xf32>
+func.func @widen(%x: vector<4xbf16>) -> vector<4xf32> {
+  %y = arith.extf %x : vector<4xbf16> to vector<4xf32>
+  return %y : vector<4xf32>
+}
+
 // Other types and directions are not its own.
 // CHECK-LABEL: func.func @others
 // CHECK: arith.truncf %{{.+}} : f32 to f16
 // CHECK: arith.truncf %{{.+}} toward_zero : f32 to bf16
-func.func @others(%x: f32) -> (f16, bf16) {
+// CHECK: arith.extf %{{.+}} : bf16 to f64
+func.func @others(%x: f32, %b: bf16) -> (f16, bf16, f64) {
   %y = arith.truncf %x : f32 to f16
   %z = arith.truncf %x toward_zero : f32 to bf16
-  return %y, %z : f16, bf16
+  %d = arith.extf %b : bf16 to f64
+  return %y, %z, %d : f16, bf16, f64
 }

@@ -78,3 +78,11 @@ func.func @forget(%q: tensor<200x9xf4E2M1FN>, %s: tensor<200x5xf8E4M3FN, #swizzl
   %1 = tensor.cast %s : tensor<200x5xf8E4M3FN, #swizzled> to tensor<?x5xf8E4M3FN, #swizzled>
   return %0, %1 : tensor<?x9xf4E2M1FN>, tensor<?x5xf8E4M3FN, #swizzled>
 }
+
+// A batch of rows of data has two sizes that only the run knows.
+func.func @reshape(%x: tensor<?x32xf32>, %m: index, %n: index) -> tensor<?x?x32xf4E2M1FN> {
+  %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [%m, %n, 32] : tensor<?x32xf32> into tensor<?x?x32xf32>
+  %q, %s = blockscale.quantize %0 block [1, 16] recipe te
+      : tensor<?x?x32xf32> -> tensor<?x?x32xf4E2M1FN>, tensor<?x?x2xf8E4M3FN>
+  return %q : tensor<?x?x32xf4E2M1FN>
+}

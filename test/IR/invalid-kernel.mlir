@@ -149,3 +149,47 @@ func.func @use_of_body(%x: tensor<4x4xf32>) {
   } -> none_type
   return
 }
+
+// -----
+
+func.func @kernel_c5(%o: tensor<f32>) {
+  // expected-error @below {{expected blockscale.fusion to be a dictionary, but got "together"}}
+  %0 = blockscale.kernel outs(%o : tensor<f32>) attributes {blockscale.fusion = "together"} {
+  ^bb0(%lo: tensor<f32>):
+    blockscale.yield %lo : tensor<f32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @kernel_c5_form(%o: tensor<f32>) {
+  // expected-error @below {{expected the form of blockscale.fusion to be together, kept or recomputed, but got {form = "apart"}}}
+  %0 = blockscale.kernel outs(%o : tensor<f32>) attributes {blockscale.fusion = {form = "apart"}} {
+  ^bb0(%lo: tensor<f32>):
+    blockscale.yield %lo : tensor<f32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @kernel_c5_name(%o: tensor<f32>) {
+  // expected-error @below {{expected blockscale.fusion to have costs of together, kept, recomputed and apart, but got 'bytes'}}
+  %0 = blockscale.kernel outs(%o : tensor<f32>) attributes {blockscale.fusion = {bytes = 4, form = "kept"}} {
+  ^bb0(%lo: tensor<f32>):
+    blockscale.yield %lo : tensor<f32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @kernel_c5_cost(%o: tensor<f32>) {
+  // expected-error @below {{expected bytes, launches and ns, each an i64 of 0 or more, for 'kept' of blockscale.fusion, but got {bytes = 4 : i64, launches = 1 : i64, ns = -1 : i64}}}
+  %0 = blockscale.kernel outs(%o : tensor<f32>) attributes {blockscale.fusion = {form = "kept", kept = {bytes = 4, launches = 1, ns = -1}}} {
+  ^bb0(%lo: tensor<f32>):
+    blockscale.yield %lo : tensor<f32>
+  } -> tensor<f32>
+  return
+}

@@ -3,6 +3,7 @@
 """How shown output is compared with a command's (test/Docs/Inputs/check_pages.py)."""
 
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -41,6 +42,48 @@ class CheckPagesTest(unittest.TestCase):
         self.assertIn("COMMAND", check_pages.check_console("echo a\na\n"))
         self.assertEqual(check_pages.check_console("$ echo a\na\n"), "")
         self.assertIn("not in its place: b", check_pages.check_console("$ echo a\nb\n"))
+
+    def test_commands_of_a_block(self):
+        self.assertEqual(check_pages.commands_of("$ a\n> b\nc\n> d\n$ e\n"),
+                         [("a\nb", ["c", "> d"]), ("e", [])])
+        self.assertIn("not in its place: c", check_pages.check_console("$ echo a\na\n$ echo b\nc\n"))
+
+    def test_files_of_a_page_are_its_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            block = "$ echo a > /tmp/x; ls /tmp/x\n/tmp/x\n"
+            self.assertEqual(check_pages.check_console(block, folder), "")
+            self.assertEqual(Path(folder, "x").read_text(), "a\n")
+
+    def test_excerpts(self):
+        name = Path(__file__).relative_to(check_pages.ROOT)
+        for text, wrong in (("class CheckPagesTest(unittest.TestCase):\n", ""),
+                            ("class CheckPagesTest(...):\n...\n    def test_equal(self):\n", ""),
+                            ("def test_" + "nothing(self):\n", f"not in {name}: def test_nothing(self):")):
+            self.assertEqual(check_pages.check("python", str(name), text, None), wrong)
+        self.assertEqual(check_pages.check("c", "absent.c", "", None), "no absent.c")
+
+    def test_commands_that_are_not_run(self):
+        for text, wrong in (
+            ("export PATH=$PWD:$PATH\npip install -r a\n", ""),
+            ("A=b ./scripts/bench.sh --peers    # or [--peers]\n", ""),
+            ("./scripts/bench.sh --peer\n", "bench.sh knows no --peer"),
+            ("python3 scripts/absent.py\n", "no scripts/absent.py"),
+            ("python3 benchmarks/gpu/static.py [--chip A]\n", "static.py knows no --chip"),
+            ("python3 FOLDER/bench.py --anything\n", ""),
+            ("/usr/bin/env --ignore-environment\n", ""),
+            ("blockscale-absent --list\n", "blockscale-absent knows no --list"),
+        ):
+            with self.subTest(text):
+                self.assertEqual(check_pages.check("sh", None, text, None), wrong)
+
+    def test_every_language_is_known(self):
+        self.assertEqual(check_pages.check("json", None, "{}", None), "")
+        self.assertIn("Expecting", check_pages.check("json", None, "{", None))
+        self.assertIsNone(check_pages.check("text", None, "{", None))
+        self.assertEqual(check_pages.check("python", None, "{", None, "Torch.md"), "")
+        self.assertEqual(check_pages.check("python", None, "{", None, "Absent.md"),
+                         "expected a test/*/test_docs.py that runs docs/Absent.md")
+        self.assertIn("but got 'cpp'", check_pages.check("cpp", None, "{", None))
 
 
 if __name__ == "__main__":

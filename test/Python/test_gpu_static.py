@@ -81,6 +81,15 @@ class SassTest(unittest.TestCase):
                                                                          "BRA `(.L_x_2)")
         self.assertEqual([], sass.parse(text)["first"].find_main_path())
 
+    def test_main_path_has_all_stores(self):
+        # The way around the second one is shorter.
+        store = "        /*0040*/                   STG.E.64 desc[UR4][R2.64], R4 ;\n"
+        self.assertIn(store, TEXT)
+        text = TEXT.replace(store, store + "        /*0048*/               @P0 BRA `(.L_x_5) ;\n"
+                            + store + ".L_x_5:\n")
+        path = sass.parse(text)["second"].find_main_path()
+        self.assertEqual(2, sum(each.starts("STG") for each in path))
+
     def test_widths(self):
         accesses = [each.bytes for each in self.path if each.starts("LDG", "STG")]
         self.assertEqual([4, 32, 16, 16, 16, 2], accesses)
@@ -110,6 +119,11 @@ class MeasureTest(unittest.TestCase):
         self.assertEqual((16, 2), (self.row["access"], self.row["scale_store"]))
         self.assertEqual(1024 * 52, self.row["in_flight"])
 
+    def test_stores_of_data(self):
+        self.assertEqual(([16, 16], [2]), static.split_widest([16, 2, 16], 32))
+        # Those of a way that stores a part.
+        self.assertEqual(([16, 2], []), static.split_widest([2, 16], 64))
+
     def test_bars(self):
         def misses(chip="sm_100a", **changes):
             return list(static.find_misses(self.case, chip, self.row | changes))
@@ -121,6 +135,12 @@ class MeasureTest(unittest.TestCase):
         self.assertEqual(3, len(misses(whole=7.6, access=8, in_flight=54_000, scale_store=2,
                                        spills=4)))
         self.assertEqual(1, len(misses(scale_store=1, in_flight=54_000)))
+
+    def test_bar_of_main_path(self):
+        case = next(each for each in static.CASES if "transformed_columns" in each.name)
+        for main, chip, count in ((12, "sm_100a", 0), (12.1, "sm_100a", 1), (12.1, "sm_90a", 0)):
+            row = self.row | {"main": main, "whole": 20}
+            self.assertEqual(count, len(list(static.find_misses(case, chip, row))))
 
 
 if __name__ == "__main__":

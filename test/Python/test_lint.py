@@ -62,6 +62,19 @@ class LayersTest(LintTest):
         self.write("lib/Emit/A.cpp", '#include "blockscale/Runtime/Npy.h"\n')
         self.assert_finds("layers", "includes Runtime")
 
+    def test_the_driver_and_the_c_interface_reach_runtime(self):
+        for path in ("lib/Driver/A.cpp", "lib/CAPI/A.cpp"):
+            self.write(path, '#include "blockscale/Runtime/Npy.h"\n')
+        self.assertEqual(self.findings("layers"), [])
+        self.write("lib/Pipelines/A.cpp", '#include "blockscale/Driver/B.h"\n')
+        self.assert_finds("layers", "lib/Pipelines/A.cpp:1:", "includes Driver")
+
+    def test_headers_for_c_include_c(self):
+        self.write("include/blockscale-c/A.h", '#include "mlir-c/IR.h"\n#include "blockscale-c/B.h"\n')
+        self.assertEqual(self.findings("layers"), [])
+        self.write("include/blockscale-c/A.h", '#include "blockscale/IR/B.h"\n')
+        self.assert_finds("layers", "include/blockscale-c/A.h:1:", "C only")
+
     def test_no_mlir_in_the_free_layers(self):
         for layer in ("Numerics", "Target", "Runtime"):
             with self.subTest(layer):

@@ -54,6 +54,12 @@ class SuitesTest(unittest.TestCase):
         self.unit_binary(f"cat > $report <<'END'\n{REPORT}\nEND\nexit 1\n")
         self.assertEqual(self.suites.unit(self.log), Counts(1, 1, 1))
 
+    def test_torch_is_skipped_with_the_reason(self):
+        output = io.StringIO()
+        with mock.patch.object(run_suites, "ROOT", self.build), contextlib.redirect_stdout(output):
+            self.assertEqual(self.suites.torch(self.log), Counts(skipped=1))
+        self.assertIn("skipped: no torch and torchao; scripts/peers.sh", output.getvalue())
+
     def test_unit_crash(self):
         self.unit_binary("kill -SEGV $$\n")
         self.assertEqual(self.suites.unit(self.log), Counts(failed=1))
@@ -105,6 +111,24 @@ class SuitesTest(unittest.TestCase):
     def test_fuzz_of_refused_kernels_fails(self):
         self.assertEqual(self.fuzz(ptx="echo generated 10, verified 9, executed 1"),
                          Counts(3, 1))
+
+    def test_site_with_a_warning(self):
+        (self.build / "mkdocs").mkdir()
+        (self.build / "mkdocs/__init__.py").touch()
+        for status, counts in ((0, Counts(1)), (1, Counts(failed=1))):
+            (self.build / "mkdocs/__main__.py").write_text(f"raise SystemExit({status})\n")
+            # Both have one size, and times too coarse for a cache to tell them apart.
+            self.suites.environment |= {"PYTHONPATH": str(self.build),
+                                        "PYTHONDONTWRITEBYTECODE": "1"}
+            with mock.patch("importlib.util.find_spec"):
+                self.assertEqual(self.suites.site(self.log), counts)
+
+    def test_site_without_mkdocs_is_skipped(self):
+        output = io.StringIO()
+        with mock.patch("importlib.util.find_spec", return_value=None), \
+                contextlib.redirect_stdout(output):
+            self.assertEqual(run_suites.run_suite(self.suites, "site")[0], Counts(skipped=1))
+        self.assertIn("skipped: no mkdocs; scripts/setup.sh", output.getvalue())
 
     def main(self, **suites):
         """Runs main over stand-ins for suites; returns its status and last line."""

@@ -98,7 +98,7 @@ class RuntimeTest(unittest.TestCase):
         with self.assertRaises(blockscale_runtime.Error) as caught:
             call.launch(self.module, [x + 8, 0], [x + 2048])
         self.assertEqual(caught.exception.status, "BLOCKSCALE_MISALIGNED")
-        self.assertIn(f"address of x to be a multiple of 16, but got {x + 8}",
+        self.assertIn(f"address of x (launch_c1) to be a multiple of 16, but got {x + 8}",
                       str(caught.exception))
 
     def test_memory_that_is_short(self):

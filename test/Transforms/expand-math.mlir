@@ -127,3 +127,18 @@ func.func @named(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %z = linalg.matmul ins(%x, %y : tensor<4x4xf32>, tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
   return %z : tensor<4x4xf32>
 }
+
+// -----
+
+// Not every target has a multiply-add of 16 bits; f32 has.
+// CHECK-LABEL: func.func @narrow_fma
+// CHECK-COUNT-3: arith.extf
+// CHECK: %[[SUM:.+]] = math.fma %{{.+}}, %{{.+}}, %{{.+}} : f32
+// CHECK: arith.truncf %[[SUM]] : f32 to bf16
+// CHECK-NOT: arith.truncf
+// CHECK: math.fma {{.+}} : f32
+func.func @narrow_fma(%x: bf16, %y: bf16, %z: f32) -> (bf16, f32) {
+  %0 = math.fma %x, %y, %x : bf16
+  %1 = math.fma %z, %z, %z : f32
+  return %0, %1 : bf16, f32
+}

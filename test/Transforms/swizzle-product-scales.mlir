@@ -9,6 +9,8 @@
 
 // Linear scales are swizzled before the product; the quantizer that makes them for the
 // product alone writes them so.
+// CHECK-DAG: #[[ROWS:.+]] = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
+// CHECK-DAG: #[[COLUMNS:.+]] = #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>
 // CHECK-LABEL: func.func @linear
 // CHECK: %[[Q:.+]], %[[S:.+]] = blockscale.quantize
 // CHECK: %[[TS:.+]] = blockscale.swizzle %[[S]] : tensor<48x4xf8E4M3FN> -> tensor<48x4xf8E4M3FN, #swizzled>
@@ -49,4 +51,37 @@ func.func @kernel(%a: tensor<48x64xf4E2M1FN>, %s: tensor<48x4xf8E4M3FN>, %y: ten
     blockscale.yield %1 : tensor<48x48xf32>
   } -> tensor<48x48xf32>
   return %0 : tensor<48x48xf32>
+}
+
+// Scales that offsets part are swizzled group by group, B's of rows matrix by matrix.
+// CHECK-LABEL: func.func @row_groups
+// CHECK: %[[SA:.+]] = blockscale.swizzle %{{.+}} offsets(%[[ENDS:.+]] : tensor<3xi32>) : tensor<?x2xf8E8M0FNU> -> tensor<?x2xf8E8M0FNU, #[[ROWS]]>
+// CHECK: %[[SB:.+]] = blockscale.swizzle %{{.+}} : tensor<3x40x2xf8E8M0FNU> -> tensor<3x40x2xf8E8M0FNU, #swizzled>
+// CHECK: blockscale.scaled_grouped_mm {{.*}} offsets(%[[ENDS]]) scales(%[[SA]], %[[SB]])
+func.func @row_groups(%a: tensor<?x64xf8E4M3FN>, %b: tensor<3x40x64xf8E4M3FN>, %ends: tensor<3xi32>, %sa: tensor<?x2xf8E8M0FNU>, %sb: tensor<3x40x2xf8E8M0FNU>) -> tensor<?x40xf32> {
+  %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]
+      : tensor<?x64xf8E4M3FN>, tensor<3x40x64xf8E4M3FN>, tensor<3xi32>, tensor<?x2xf8E8M0FNU>, tensor<3x40x2xf8E8M0FNU> -> tensor<?x40xf32>
+  return %y : tensor<?x40xf32>
+}
+
+// Those of K both; tiles of all groups at once are taken apart first.
+// CHECK-LABEL: func.func @depth_groups
+// CHECK: %[[LINEAR:.+]] = blockscale.swizzle %{{.+}} sizes(%{{.+}}) : tensor<?x8xf8E8M0FNU, #swizzled> -> tensor<?x8xf8E8M0FNU>
+// CHECK: %[[SA:.+]] = blockscale.swizzle %[[LINEAR]] offsets(%[[ENDS:.+]] : tensor<3xi32>) block 32 : tensor<?x8xf8E8M0FNU> -> tensor<?x8xf8E8M0FNU, #[[COLUMNS]]>
+// CHECK: %[[SB:.+]] = blockscale.swizzle %{{.+}} offsets(%[[ENDS]] : tensor<3xi32>) block 32 : tensor<40x8xf8E8M0FNU> ->
+// CHECK: blockscale.scaled_grouped_mm {{.*}} scales(%[[SA]], %[[SB]])
+func.func @depth_groups(%a: tensor<?x256xf8E4M3FN>, %b: tensor<40x256xf8E4M3FN>, %ends: tensor<3xi32>, %sa: tensor<?x8xf8E8M0FNU, #swizzled>, %sb: tensor<40x8xf8E8M0FNU>) -> tensor<3x?x40xf32> {
+  %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]
+      : tensor<?x256xf8E4M3FN>, tensor<40x256xf8E4M3FN>, tensor<3xi32>, tensor<?x8xf8E8M0FNU, #swizzled>, tensor<40x8xf8E8M0FNU> -> tensor<3x?x40xf32>
+  return %y : tensor<3x?x40xf32>
+}
+
+// No layout has a dynamic number of groups.
+// CHECK-LABEL: func.func @dynamic_groups
+// CHECK-NOT: blockscale.swizzle
+// CHECK: return
+func.func @dynamic_groups(%a: tensor<80x64xf8E4M3FN>, %b: tensor<?x40x64xf8E4M3FN>, %ends: tensor<?xi32>, %sa: tensor<80x2xf8E8M0FNU>, %sb: tensor<?x40x2xf8E8M0FNU>) -> tensor<80x40xf32> {
+  %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32]
+      : tensor<80x64xf8E4M3FN>, tensor<?x40x64xf8E4M3FN>, tensor<?xi32>, tensor<80x2xf8E8M0FNU>, tensor<?x40x2xf8E8M0FNU> -> tensor<80x40xf32>
+  return %y : tensor<80x40xf32>
 }

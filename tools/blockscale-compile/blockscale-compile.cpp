@@ -5,23 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BundleBuilder.h"
 #include "ModuleTool.h"
-#include "Stages.h"
+#include "StageDump.h"
 
-#include "blockscale/Emit/HostCode.h"
-#include "blockscale/Emit/LaunchPlan.h"
-#include "blockscale/Emit/Ptx.h"
-#include "blockscale/Emit/Ptxas.h"
-#include "blockscale/Pipelines/Pipelines.h"
+#include "blockscale/Driver/Compile.h"
 #include "blockscale/Runtime/FileOutput.h"
-#include "blockscale/Target/Chip.h"
 
-#include "mlir/IR/Remarks.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 using namespace blockscale;
@@ -36,20 +28,20 @@ static cl::list<std::string> targetNames(
     cl::desc("What to compile for: cpu, sm_80, sm_89, sm_90a, sm_100a, sm_103a "
              "or sm_110a; several for a bundle"),
     cl::value_desc("name,..."), cl::cat(category));
-enum class Emit { MLIR, LLVM, PTX, Plan, Bundle, Cubin, Object };
-static cl::opt<Emit> emit(
+static cl::opt<Emission> emit(
     "emit", cl::Required, cl::desc("What to write:"),
-    cl::values(clEnumValN(Emit::MLIR, "mlir", "the module after the pipeline"),
-               clEnumValN(Emit::LLVM, "llvm", "LLVM IR (cpu)"),
-               clEnumValN(Emit::PTX, "ptx", "PTX of the kernels (GPU)"),
-               clEnumValN(Emit::Plan, "plan",
-                          "launch plan of the kernels, JSON (GPU)"),
-               clEnumValN(Emit::Bundle, "bundle",
-                          "launch plan and PTX for each target in one file, "
-                          "as blockscale-launch and the runtime take it (GPU)"),
-               clEnumValN(Emit::Cubin, "cubin",
-                          "machine code of the kernels; needs ptxas (GPU)"),
-               clEnumValN(Emit::Object, "object", "relocatable object (cpu)")),
+    cl::values(
+        clEnumValN(Emission::MLIR, "mlir", "the module after the pipeline"),
+        clEnumValN(Emission::LLVM, "llvm", "LLVM IR (cpu)"),
+        clEnumValN(Emission::PTX, "ptx", "PTX of the kernels (GPU)"),
+        clEnumValN(Emission::Plan, "plan",
+                   "launch plan of the kernels, JSON (GPU)"),
+        clEnumValN(Emission::Bundle, "bundle",
+                   "launch plan and PTX for each target in one file, "
+                   "as blockscale-launch and the runtime take it (GPU)"),
+        clEnumValN(Emission::Cubin, "cubin",
+                   "machine code of the kernels; needs ptxas (GPU)"),
+        clEnumValN(Emission::Object, "object", "relocatable object (cpu)")),
     cl::cat(category));
 static cl::opt<std::string> outputFile("o", cl::Required,
                                        cl::desc("Output file, - for standard "
@@ -108,78 +100,6 @@ static constexpr const char *kOverview =
     "stays, for a\nlook at what failed. Exit status: 0 success, 1 an error in "
     "the module, the options or\nthe target.\n";
 
-static StringRef getEmitName() {
-  switch (emit.getValue()) {
-  case Emit::MLIR:
-    return "mlir";
-  case Emit::LLVM:
-    return "llvm";
-  case Emit::PTX:
-    return "ptx";
-  case Emit::Plan:
-    return "plan";
-  case Emit::Bundle:
-    return "bundle";
-  case Emit::Cubin:
-    return "cubin";
-  case Emit::Object:
-    return "object";
-  }
-  return "";
-}
-
-/// The choices of kernels' lowering are printed as remarks of the ops.
-static llvm::Error enableRemarks(MLIRContext &context) {
-  remark::RemarkCategories categories;
-  categories.analysis = "gpu-launch";
-  if (succeeded(remark::enableOptimizationRemarks(
-          context, /*streamer=*/nullptr,
-          std::make_unique<remark::RemarkEmittingPolicyAll>(), categories,
-          /*printAsEmitRemarks=*/true)))
-    return llvm::Error::success();
-  return llvm::createStringError("remarks could not be enabled");
-}
-
-/// Of all emissions but a bundle there is one.
-static const std::string &getTarget() { return targetNames.front(); }
-
-static std::string printModule(ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  module.print(os);
-  os << "\n";
-  return text;
-}
-
-static llvm::Error unsupportedEmit(StringRef expected) {
-  return llvm::createStringError("expected --emit to be " + expected +
-                                 " with --target=" + getTarget() +
-                                 ", but got " + getEmitName());
-}
-
-static llvm::Expected<std::string> compileForCPU(ModuleOp module) {
-  if (emit != Emit::MLIR && emit != Emit::LLVM && emit != Emit::Object)
-    return unsupportedEmit("mlir, llvm or object");
-  HostTarget host{cpu, features};
-  // Before the work: a misspelt CPU is told at once.
-  auto machine = createHostTargetMachine(host);
-  if (!machine)
-    return machine.takeError();
-  ToCPUOptions options;
-  options.hostRuntime = false;
-  if (llvm::Error error =
-          compile::runStages(module, getToCPUStages(options), dumpStages))
-    return error;
-  switch (emit) {
-  case Emit::LLVM:
-    return emitLLVMText(module, host);
-  case Emit::Object:
-    return emitObject(module, host);
-  default:
-    return printModule(module);
-  }
-}
-
 static void printResources(const KernelResources &kernel) {
   llvm::errs() << kernel.name << ": " << kernel.registers << " registers, "
                << kernel.spillStoreBytes << " bytes of spill stores, "
@@ -188,135 +108,72 @@ static void printResources(const KernelResources &kernel) {
                << " bytes of shared memory\n";
 }
 
-static llvm::Expected<std::string> assemble(StringRef ptxas, StringRef ptx) {
-  llvm::Expected<Assembly> assembly = assemblePtx(ptxas, ptx, getTarget());
-  if (!assembly)
-    return assembly.takeError();
-  if (ptxasInfo)
-    llvm::for_each(assembly->kernels, printResources);
-  return std::move(assembly->cubin);
-}
-
-static llvm::Expected<std::string> compileForGPU(ModuleOp module) {
-  if (emit == Emit::LLVM || emit == Emit::Object)
-    return unsupportedEmit("mlir, ptx, plan, bundle or cubin");
-  std::string ptxas;
-  if (emit == Emit::Cubin) {
-    // Before the work: that it is missing is told at once.
-    llvm::Expected<std::string> found =
-        ptxasFile.empty() ? findPtxas() : findPtxas({{"--ptxas", ptxasFile}});
-    if (!found)
-      return found.takeError();
-    ptxas = *found;
-  }
-  if (llvm::Error error = compile::runStages(
-          module, getStagesOfChip(getTarget(), fuse), dumpStages))
-    return error;
-  if (emit == Emit::MLIR)
-    return printModule(module);
-  if (emit == Emit::Plan) {
-    std::string plan = emitLaunchPlan(module, getTarget()).value_or("");
-    if (plan.empty())
-      return llvm::createStringError(
-          "no launch plan could be made of the module");
-    return plan;
-  }
-  std::string ptx = emitPtx(module).value_or("");
-  if (ptx.empty())
-    return llvm::createStringError("no PTX could be emitted for the module");
-  if (emit == Emit::PTX)
-    return ptx;
-  return assemble(ptxas, ptx);
-}
-
-static llvm::Expected<std::string> compileBundle(ModuleOp module) {
-  runtime::BundleContent content;
-  for (const std::string &chip : targetNames) {
-    OwningOpRef<ModuleOp> copy = module.clone();
-    if (llvm::Error error =
-            compile::runStages(*copy, getStagesOfChip(chip, fuse), dumpStages))
-      return std::move(error);
-    if (llvm::Error error = addTarget(content, *copy, chip))
-      return std::move(error);
-  }
-  return runtime::writeBundle(content);
-}
-
-static llvm::Error checkTargets() {
-  for (const std::string &name : targetNames)
-    if (name != "cpu" && !target::findChip(name))
-      return llvm::createStringError("expected --target to be cpu, " +
-                                     target::listChips() + ", but got '" +
-                                     name + "'");
-  if (targetNames.size() == 1)
-    return llvm::Error::success();
-  std::string names = llvm::join(targetNames, ",");
-  if (emit != Emit::Bundle)
-    return llvm::createStringError("expected one --target with --emit=" +
-                                   getEmitName() + ", but got " + names);
-  if (llvm::is_contained(targetNames, "cpu"))
-    return llvm::createStringError(
-        "expected --target to be chips with --emit=bundle, but got " + names);
-  for (auto [i, name] : llvm::enumerate(targetNames))
-    if (llvm::is_contained(
-            llvm::ArrayRef<std::string>(targetNames).take_front(i), name))
-      return llvm::createStringError(
-          "expected different chips as --target, but got " + names);
-  if (dumpStages.getNumOccurrences())
-    return llvm::createStringError(
-        "expected one --target with --dump-stages, but got " + names);
-  return llvm::Error::success();
+static CompileOptions getOptions() {
+  CompileOptions options;
+  options.targets = targetNames;
+  options.emission = emit;
+  options.host = {cpu, features};
+  options.ptxas = ptxasFile;
+  options.fuse = fuse;
+  return options;
 }
 
 /// Refuses options that would not have any effect.
 static llvm::Error checkOptions() {
   for (const cl::Option *option : {static_cast<cl::Option *>(&ptxasFile),
                                    static_cast<cl::Option *>(&ptxasInfo)})
-    if (option->getNumOccurrences() && emit != Emit::Cubin)
+    if (option->getNumOccurrences() && emit != Emission::Cubin)
       return llvm::createStringError(
           "expected --" + option->ArgStr +
-          " with --emit=cubin, but got --emit=" + getEmitName());
-  if (remarks && getTarget() == "cpu")
+          " with --emit=cubin, but got --emit=" + getName(emit));
+  if (dumpStages.getNumOccurrences() && targetNames.size() > 1)
+    return llvm::createStringError(
+        "expected one --target with --dump-stages, but got " +
+        llvm::join(targetNames, ","));
+  if (remarks && targetNames.front() == "cpu")
     return llvm::createStringError(
         "expected --remarks with a GPU, but got --target=cpu");
   for (const cl::Option *option : {&cpu, &features})
-    if (option->getNumOccurrences() && getTarget() != "cpu")
+    if (option->getNumOccurrences() && targetNames.front() != "cpu")
       return llvm::createStringError(
           "expected --" + option->ArgStr +
-          " with --target=cpu, but got --target=" + getTarget());
+          " with --target=cpu, but got --target=" + targetNames.front());
   return llvm::Error::success();
+}
+
+static llvm::Error toError(const runtime::Status &status) {
+  return status.ok() ? llvm::Error::success()
+                     : llvm::createStringError(status.message());
 }
 
 static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
   if (llvm::Error error = checkOptions())
     return error;
-  if (llvm::Error error = checkTargets())
+  CompileOptions options = getOptions();
+  if (llvm::Error error = toError(blockscale::checkOptions(options)))
     return error;
   if (outputFile != "-" && runtime::sameFile(outputFile, inputFile))
     return llvm::createStringError("expected -o to be another file than the "
                                    "input, but got '" +
                                    outputFile + "' for both");
-  if (remarks)
-    if (llvm::Error error = enableRemarks(context))
-      return error;
+  if (remarks && failed(enableRemarks(context)))
+    return llvm::createStringError("remarks could not be enabled");
   OwningOpRef<ModuleOp> module =
       parseSourceFile<ModuleOp>(inputFile, sources, &context);
   if (!module)
     return llvm::createStringError("'" + inputFile + "' could not be read");
-  llvm::Expected<std::string> output =
-      getTarget() == "cpu"   ? compileForCPU(*module)
-      : emit == Emit::Bundle ? compileBundle(*module)
-                             : compileForGPU(*module);
-  if (!output)
-    return output.takeError();
+  StageDump dump(dumpStages);
+  runtime::Result<Compilation> compiled =
+      blockscale::compile(*module, options, dump);
+  if (!compiled.ok())
+    return toError(compiled.status());
+  if (ptxasInfo)
+    llvm::for_each(compiled->kernels, printResources);
   if (outputFile == "-") {
-    llvm::outs() << *output;
+    llvm::outs() << compiled->output;
     return llvm::Error::success();
   }
-  runtime::Status written = runtime::writeFileAtomically(outputFile, *output);
-  if (!written.ok())
-    return llvm::createStringError(written.message());
-  return llvm::Error::success();
+  return toError(runtime::writeFileAtomically(outputFile, compiled->output));
 }
 
 int main(int argc, char **argv) {

@@ -7,10 +7,10 @@
 
 #include "Arguments.h"
 
-#include "EmulatorDevice.h"
 #include "Fields.h"
 #include "Scalar.h"
 #include "TensorMapOption.h"
+#include "blockscale/Driver/EmulatorDevice.h"
 
 #include "blockscale/Runtime/FileOutput.h"
 

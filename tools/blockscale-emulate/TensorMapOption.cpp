@@ -7,8 +7,8 @@
 
 #include "TensorMapOption.h"
 
-#include "EmulatorDevice.h"
 #include "Fields.h"
+#include "blockscale/Driver/EmulatorDevice.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

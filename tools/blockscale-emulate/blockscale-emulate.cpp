@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Arguments.h"
-#include "EmulatorDevice.h"
 #include "Fields.h"
 #include "Statistics.h"
 #include "ToolOptions.h"
+#include "blockscale/Driver/EmulatorDevice.h"
 
 #include "blockscale/Emulator/InstructionSet.h"
 #include "blockscale/Emulator/Parser.h"

@@ -8,25 +8,33 @@
 #ifndef BLOCKSCALE_TOOLS_RUN_EXECUTE_H
 #define BLOCKSCALE_TOOLS_RUN_EXECUTE_H
 
-#include "Signature.h"
-
-#include "blockscale/Pipelines/Pipelines.h"
+#include "blockscale/Driver/Signature.h"
+#include "blockscale/Emulator/Launch.h"
 
 namespace blockscale::run {
 
-/// Runs the stages on what the entry needs of `module`. `target` is for the
-/// message.
-runtime::Status lowerEntry(mlir::ModuleOp module, const std::string &entry,
-                           const std::vector<Stage> &stages,
-                           const std::string &target);
+using Results = runtime::Result<std::vector<runtime::NpyArray>>;
 
 /// Lowers `module` for this CPU, calls the entry `repeat` times and returns
 /// its results. `seconds` receives the time of the fastest call. Diagnostics of
 /// the lowering go to the context; the status names what else failed.
-runtime::Result<std::vector<runtime::NpyArray>>
-executeOnCPU(mlir::ModuleOp module, const Signature &signature,
-             std::vector<runtime::NpyArray> &arguments, int repeat,
-             double &seconds);
+Results executeOnCPU(mlir::ModuleOp module, const Signature &signature,
+                     std::vector<runtime::NpyArray> &arguments, int repeat,
+                     double &seconds);
+
+/// The same in the emulator for `chip`, once. Findings are printed on standard
+/// error, and profiles, where the options ask for them, on standard output.
+Results executeOnEmulator(mlir::ModuleOp module, const Signature &signature,
+                          std::vector<runtime::NpyArray> &arguments,
+                          const std::string &chip, bool fuse,
+                          const emulator::RunOptions &options, double &seconds);
+
+/// The same on the GPU of this number, for `chip`, or where that is empty for
+/// the one that suits the GPU best. `seconds` is device time.
+Results executeOnCuda(mlir::ModuleOp module, const Signature &signature,
+                      const std::vector<runtime::NpyArray> &arguments,
+                      const std::string &chip, bool fuse, int gpu, int repeat,
+                      double &seconds);
 
 } // namespace blockscale::run
 

@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Execute.h"
-#include "ExecuteOnCuda.h"
-#include "ExecuteOnEmulator.h"
 #include "ModuleTool.h"
 #include "OutputPaths.h"
 
@@ -21,7 +19,6 @@
 
 using namespace mlir;
 using namespace blockscale;
-using blockscale::run::Signature;
 using blockscale::runtime::NpyArray;
 using blockscale::runtime::Result;
 using blockscale::runtime::Status;
@@ -117,19 +114,30 @@ static Status checkCounts(const Signature &signature) {
   return check("out", outputs.size(), signature.results.size(), "results");
 }
 
-static Result<std::vector<NpyArray>> readArguments(const Signature &signature) {
-  std::vector<NpyArray> arguments;
+static Status checkArguments(const Signature &signature,
+                             std::vector<NpyArray> &arguments) {
+  std::vector<ArrayView> views = getViews(arguments);
   for (auto [i, slot] : llvm::enumerate(signature.arguments)) {
-    Result<NpyArray> array = runtime::readNpy(inputs[i]);
-    if (!array.ok())
-      return array.status();
-    Status checked = run::checkArgument(slot, *array);
+    Status checked = checkArgument(slot, views[i], /*isInHostMemory=*/true);
     if (!checked.ok())
       return Status::failure("argument " + std::to_string(i) + " of @" +
                              signature.name + " ('" + inputs[i] +
                              "'): " + checked.message());
+  }
+  return Status::success();
+}
+
+static Result<std::vector<NpyArray>> readArguments(const Signature &signature) {
+  std::vector<NpyArray> arguments;
+  for (const std::string &input : inputs) {
+    Result<NpyArray> array = runtime::readNpy(input);
+    if (!array.ok())
+      return array.status();
     arguments.push_back(std::move(*array));
   }
+  Status checked = checkArguments(signature, arguments);
+  if (!checked.ok())
+    return checked;
   return arguments;
 }
 
@@ -188,10 +196,10 @@ static Status runModule(ModuleOp module) {
   Result<int> threads = runtime::getDefaultNumThreads();
   if (!threads.ok())
     return threads.status();
-  Result<func::FuncOp> function = run::findEntry(module, entry);
+  Result<func::FuncOp> function = findEntry(module, entry);
   if (!function.ok())
     return function.status();
-  Result<Signature> signature = run::getSignature(*function);
+  Result<Signature> signature = getSignature(*function);
   if (!signature.ok())
     return signature.status();
   if (repeat < 1)

@@ -62,7 +62,7 @@ TEST(Formula, Text) {
 
 // The longest of launch, FLOP and bytes.
 TEST(Formula, Seconds) {
-  target::Gpu gpu{"test", {1e9, 2e9, 0, 0}, 1e9, 0.5, 0.25};
+  target::Gpu gpu{"test", {1e9, 2e9, 0, 0}, 1e9, 0.5, 0.25, 1};
   KernelFormula kernel{{{{1, kM, {}}}}, {{{1, kK, {}}}}};
   EXPECT_EQ(getSeconds(kernel, gpu, {1, 1, 1}), 2e-6);
   EXPECT_DOUBLE_EQ(getSeconds(kernel, gpu, {1, 1000000, 1}), 2e-3);

@@ -5,13 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Conversion/Passes.h"
-#include "blockscale/Emit/Ptx.h"
-#include "blockscale/Emit/Ptxas.h"
+#include "KernelAssembly.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
+#include "blockscale/Conversion/Passes.h"
+
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
@@ -142,9 +139,6 @@ class QuantizeKernels
 
 // All recipes, formats, layouts, inputs and kinds of operands.
 TEST_P(QuantizeKernels, NoSpills) {
-  llvm::Expected<std::string> ptxas = findPtxas();
-  if (!ptxas)
-    GTEST_SKIP() << llvm::toString(ptxas.takeError());
   auto [chip, rowElements] = GetParam();
   std::string text;
   unsigned count = 0;
@@ -166,25 +160,14 @@ TEST_P(QuantizeKernels, NoSpills) {
                            /*swizzled=*/true, operands);
   }
 
-  DialectRegistry registry;
-  registry.insert<BlockScaleDialect, func::FuncDialect>();
-  registerPtxTranslations(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  ASSERT_TRUE(module);
-  PassManager pm(&context);
-  pm.addPass(createLowerKernelsToGPU({chip}));
-  ASSERT_TRUE(succeeded(pm.run(*module)));
-  FailureOr<std::string> ptx = emitPtx(*module);
-  ASSERT_TRUE(succeeded(ptx));
-  auto assembly = assemblePtx(*ptxas, *ptx, chip);
-  ASSERT_TRUE(static_cast<bool>(assembly))
-      << llvm::toString(assembly.takeError());
-  EXPECT_EQ(assembly->kernels.size(), count);
-  for (const KernelResources &kernel : assembly->kernels) {
-    EXPECT_EQ(kernel.spillStoreBytes, 0u) << kernel.name;
-    EXPECT_EQ(kernel.spillLoadBytes, 0u) << kernel.name;
-    EXPECT_EQ(kernel.stackBytes, 0u) << kernel.name;
+  std::vector<KernelResources> kernels;
+  assembleKernels(
+      text, chip, count,
+      [chip = chip](PassManager &pm) {
+        pm.addPass(createLowerKernelsToGPU({chip}));
+      },
+      kernels);
+  for (const KernelResources &kernel : kernels) {
     EXPECT_EQ(kernel.sharedBytes,
               getSharedBytes(chip, kernel.name, rowElements))
         << kernel.name;

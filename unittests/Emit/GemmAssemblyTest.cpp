@@ -5,15 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Emit/Ptx.h"
-#include "blockscale/Emit/Ptxas.h"
-#include "blockscale/Pipelines/Pipelines.h"
+#include "KernelAssembly.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "gtest/gtest.h"
 
 using namespace mlir;
 using namespace blockscale;
@@ -42,7 +36,95 @@ public:
         count++, kDepth, a, b, scales, scale, result, block, operands, tile);
   }
 
-  std::string text = "#swizzled = #blockscale.layout<swizzle_128x4>";
+  /// In groups of rows, or of K.
+  void addGroups(StringRef data, StringRef scale, int64_t block, StringRef tile,
+                 bool areOfDepth) {
+    int64_t scales = kDepth / block;
+    std::string b = llvm::formatv("tensor<{0}{1}x{2}>",
+                                  areOfDepth ? "?x" : "8x?x", kDepth, data);
+    std::string scaleB =
+        llvm::formatv("tensor<{0}{1}x{2}, #{3}>", areOfDepth ? "?x" : "8x?x",
+                      scales, scale, areOfDepth ? "columns" : "swizzled");
+    std::string scaleA = llvm::formatv("tensor<?x{0}x{1}, #{2}>", scales, scale,
+                                       areOfDepth ? "columns" : "rows");
+    std::string a = llvm::formatv("tensor<?x{0}x{1}>", kDepth, data);
+    StringRef result = areOfDepth ? "tensor<8x?x?xbf16>" : "tensor<?x?xbf16>";
+    StringRef globals =
+        block == 16 ? "global_scale_b(%each : tensor<8xf32>)" : "";
+    text += llvm::formatv(
+        R"mlir(
+  func.func @f{0}(%a: {1}, %b: {2}, %ends: tensor<8xi32>, %sa: {3}, %sb: {4},
+      %each: tensor<8xf32>, %bias: tensor<8x?xbf16>) -> {5} {{
+    %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb)
+        block [1, {6}] {7} bias(%bias : tensor<8x?xbf16>)
+        {{blockscale.schedule = #blockscale.gemm_schedule<{8},
+            stages = 4, band = 8, ctas = 148>}
+        : {1}, {2}, tensor<8xi32>, {3}, {4} -> {5}
+    return %y : {5}
+  })mlir",
+        count++, a, b, scaleA, scaleB, result, block, globals, tile);
+  }
+
+  /// SwiGLU of two products, quantized to their format, of groups of rows or
+  /// of all.
+  void addSwiglu(StringRef data, StringRef scale, int64_t block,
+                 StringRef recipe, StringRef tile, bool isGrouped) {
+    std::string lead = isGrouped ? "8x" : "";
+    StringRef ofGroups = isGrouped ? "#rows" : "#swizzled";
+    std::string a = llvm::formatv("tensor<?x{0}x{1}>", kDepth, data);
+    std::string b = llvm::formatv("tensor<{0}640x{1}x{2}>", lead, kDepth, data);
+    std::string scaleA = llvm::formatv("tensor<?x{0}x{1}, {2}>", kDepth / block,
+                                       scale, ofGroups);
+    std::string scaleB = llvm::formatv("tensor<{0}640x{1}x{2}, #swizzled>",
+                                       lead, kDepth / block, scale);
+    std::string ends = isGrouped ? "tensor<8xi32>, " : "";
+    std::string product = llvm::formatv(
+        R"mlir(block [1, {0}] {{blockscale.schedule =
+            #blockscale.gemm_schedule<{1}, stages = 4, band = 8, ctas = 148>}
+        : {2}, {3}, {4}{5}, {6} -> tensor<?x640xbf16>)mlir",
+        block, tile, a, b, ends, scaleA, scaleB);
+    StringRef op = isGrouped ? "scaled_grouped_mm" : "scaled_mm";
+    StringRef offsets = isGrouped ? "offsets(%ends)" : "";
+    StringRef grouped =
+        isGrouped ? "offsets(%ends : tensor<8xi32>) group_dim 0" : "";
+    text += llvm::formatv(
+        R"mlir(
+  func.func @f{0}(%a: {1}, %g: {2}, %u: {2}, %ends: tensor<8xi32>, %sa: {3},
+      %sb: {4}) -> (tensor<?x640x{5}>, tensor<?x{6}x{7}, {8}>) {{
+    %one = arith.constant 1.0 : f32
+    %c0 = arith.constant 0 : index
+    %x = blockscale.{9} %a, %g {10} scales(%sa, %sb) {11}
+    %y = blockscale.{9} %a, %u {10} scales(%sa, %sb) {11}
+    %m = tensor.dim %a, %c0 : {1}
+    %e = tensor.empty(%m) : tensor<?x640xbf16>
+    %h = linalg.generic {{indexing_maps = [#id, #id, #id],
+        iterator_types = ["parallel", "parallel"]}
+        ins(%x, %y : tensor<?x640xbf16>, tensor<?x640xbf16>)
+        outs(%e : tensor<?x640xbf16>) {{
+    ^bb0(%p: bf16, %q: bf16, %o: bf16):
+      %0 = arith.extf %p : bf16 to f32
+      %1 = arith.extf %q : bf16 to f32
+      %2 = arith.negf %0 : f32
+      %3 = math.exp %2 : f32
+      %4 = arith.addf %3, %one : f32
+      %5 = arith.divf %0, %4 : f32
+      %6 = arith.mulf %5, %1 : f32
+      %7 = arith.truncf %6 : f32 to bf16
+      linalg.yield %7 : bf16
+    } -> tensor<?x640xbf16>
+    %d, %s = blockscale.quantize %h block [1, {12}] recipe {13} {14}
+        : tensor<?x640xbf16> -> tensor<?x640x{5}>, tensor<?x{6}x{7}, {8}>
+    return %d, %s : tensor<?x640x{5}>, tensor<?x{6}x{7}, {8}>
+  })mlir",
+        count++, a, b, scaleA, scaleB, data, 640 / block, scale, ofGroups, op,
+        offsets, product, block, recipe, grouped);
+  }
+
+  std::string text =
+      "#id = affine_map<(i, j) -> (i, j)>\n"
+      "#swizzled = #blockscale.layout<swizzle_128x4>\n"
+      "#rows = #blockscale.layout<swizzle_128x4, groups = 8, dim = 0>\n"
+      "#columns = #blockscale.layout<swizzle_128x4, groups = 8, dim = 1>";
   size_t count = 0;
   /// Kernels beyond one for each.
   size_t more = 0;
@@ -70,7 +152,18 @@ Products makeProducts() {
     }
     products.add(fp4, fp4, e8m0, 32, tile, "bf16");
     products.add(e4m3, fp4, e8m0, 32, tile, "bf16");
+    for (bool areOfDepth : {false, true}) {
+      products.addGroups(fp4, e4m3, 16, tile, areOfDepth);
+      products.addGroups(e4m3, e8m0, 32, tile, areOfDepth);
+    }
   }
+  for (StringRef tile : {"rows = 128, cols = 256", "rows = 256, cols = 256",
+                         "multicast = 2, rows = 256, cols = 256"})
+    for (bool isGrouped : {false, true}) {
+      products.addSwiglu(fp4, e4m3, 16, "torchao", tile, isGrouped);
+      products.addSwiglu(fp4, e4m3, 16, "te_4over6_mse", tile, isGrouped);
+      products.addSwiglu(e4m3, e8m0, 32, "rceil", tile, isGrouped);
+    }
   // The sums of parts are one kernel; two add them, and two widen codes.
   StringRef parts = "splits = 4, rows = 128, cols = 128";
   for (StringRef result : {"bf16", "f32"})
@@ -84,32 +177,8 @@ Products makeProducts() {
 class GemmKernels : public testing::TestWithParam<const char *> {};
 
 TEST_P(GemmKernels, NoSpills) {
-  llvm::Expected<std::string> ptxas = findPtxas();
-  if (!ptxas)
-    GTEST_SKIP() << llvm::toString(ptxas.takeError());
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  registerPtxTranslations(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   Products products = makeProducts();
-  OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(products.text, &context);
-  ASSERT_TRUE(module);
-  PassManager pm(&context);
-  for (const Stage &stage : getStagesOfChip(GetParam()))
-    stage.build(pm);
-  ASSERT_TRUE(succeeded(pm.run(*module)));
-  FailureOr<std::string> ptx = emitPtx(*module);
-  ASSERT_TRUE(succeeded(ptx));
-  auto assembly = assemblePtx(*ptxas, *ptx, GetParam());
-  ASSERT_TRUE(static_cast<bool>(assembly))
-      << llvm::toString(assembly.takeError());
-  EXPECT_EQ(assembly->kernels.size(), products.count + products.more);
-  for (const KernelResources &kernel : assembly->kernels) {
-    EXPECT_EQ(kernel.spillStoreBytes, 0u) << kernel.name;
-    EXPECT_EQ(kernel.spillLoadBytes, 0u) << kernel.name;
-    EXPECT_EQ(kernel.stackBytes, 0u) << kernel.name;
-  }
+  expectNoSpills(products.text, GetParam(), products.count + products.more);
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, GemmKernels,

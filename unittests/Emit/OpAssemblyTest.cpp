@@ -5,15 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Emit/Ptx.h"
-#include "blockscale/Emit/Ptxas.h"
-#include "blockscale/Pipelines/Pipelines.h"
+#include "KernelAssembly.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "gtest/gtest.h"
 
 using namespace mlir;
 using namespace blockscale;
@@ -128,35 +122,6 @@ std::string makeShared(size_t &count) {
 
 class OpKernels : public testing::TestWithParam<const char *> {};
 
-void expectNoSpills(StringRef text, StringRef chip, size_t count,
-                    uint64_t registers) {
-  llvm::Expected<std::string> ptxas = findPtxas();
-  if (!ptxas)
-    GTEST_SKIP() << llvm::toString(ptxas.takeError());
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  registerPtxTranslations(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  ASSERT_TRUE(module);
-  PassManager pm(&context);
-  for (const Stage &stage : getStagesOfChip(chip))
-    stage.build(pm);
-  ASSERT_TRUE(succeeded(pm.run(*module)));
-  FailureOr<std::string> ptx = emitPtx(*module);
-  ASSERT_TRUE(succeeded(ptx));
-  auto assembly = assemblePtx(*ptxas, *ptx, chip);
-  ASSERT_TRUE(static_cast<bool>(assembly))
-      << llvm::toString(assembly.takeError());
-  EXPECT_EQ(assembly->kernels.size(), count);
-  for (const KernelResources &kernel : assembly->kernels) {
-    EXPECT_EQ(kernel.spillStoreBytes, 0u) << kernel.name;
-    EXPECT_EQ(kernel.spillLoadBytes, 0u) << kernel.name;
-    EXPECT_EQ(kernel.stackBytes, 0u) << kernel.name;
-    EXPECT_LE(kernel.registers, registers) << kernel.name;
-  }
-}
-
 // Three thread blocks of 128 threads fit in the 65536 registers of an SM.
 TEST_P(OpKernels, NoSpills) {
   expectNoSpills(kModule, GetParam(), kKernels, 168);
@@ -165,13 +130,13 @@ TEST_P(OpKernels, NoSpills) {
 TEST_P(OpKernels, NoSpillsOfPatches) {
   size_t count = 0;
   std::string text = makePatches(count);
-  expectNoSpills(text, GetParam(), count, 255);
+  expectNoSpills(text, GetParam(), count);
 }
 
 TEST_P(OpKernels, NoSpillsOfSharedPatches) {
   size_t count = 0;
   std::string text = makeShared(count);
-  expectNoSpills(text, GetParam(), count, 255);
+  expectNoSpills(text, GetParam(), count);
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, OpKernels,

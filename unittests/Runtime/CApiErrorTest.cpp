@@ -17,12 +17,13 @@ TEST_F(CApiTest, AddressesAreChecked) {
   blockscale_call *call = makeScale(4);
   auto launch = [&](uint64_t x, uint64_t y, size_t count) {
     const uint64_t arguments[] = {x, 0};
-    return blockscale_launch(module, call, arguments, count, &y, 1, 0, nullptr);
+    return blockscale_launch(module, call, arguments, count, &y, 1, 0, 0,
+                             nullptr);
   };
   EXPECT_EQ(launch(0x1008, 0x2000, 2), BLOCKSCALE_MISALIGNED);
   EXPECT_STREQ(blockscale_last_error(),
-               "@scale: expected the address of x to be a multiple of 16, but "
-               "got 4104");
+               "@scale: expected the address of x (launch_c1) to be a multiple "
+               "of 16, but got 4104; copy it to such a multiple");
   EXPECT_EQ(launch(0x1000, 0, 2), BLOCKSCALE_INVALID_ARGUMENT);
   EXPECT_STREQ(blockscale_last_error(),
                "@scale: expected the address of y, which has 16 bytes, but got "
@@ -83,7 +84,7 @@ TEST_F(CApiTest, NamesAreChecked) {
   EXPECT_EQ(function, nullptr);
   EXPECT_STREQ(blockscale_status_name(BLOCKSCALE_NOT_FOUND),
                "BLOCKSCALE_NOT_FOUND");
-  EXPECT_EQ(blockscale_status_name(static_cast<blockscale_status>(12)),
+  EXPECT_EQ(blockscale_status_name(static_cast<blockscale_status>(14)),
             nullptr);
 }
 
@@ -149,7 +150,7 @@ TEST_F(CApiTest, ChoosesATarget) {
   const uint64_t arguments[] = {0x1000, 0};
   const uint64_t result = 0x2000;
   EXPECT_EQ(
-      blockscale_launch(module, call, arguments, 2, &result, 1, 0, nullptr),
+      blockscale_launch(module, call, arguments, 2, &result, 1, 0, 0, nullptr),
       BLOCKSCALE_INVALID_ARGUMENT);
   EXPECT_STREQ(blockscale_last_error(),
                "@scale: expected a function of the sm_80 target that was "
@@ -178,8 +179,9 @@ TEST_F(CApiTest, DriversWithoutFunctions) {
   ASSERT_EQ(blockscale_call_create(find("ranks"), nullptr, 0, &call),
             BLOCKSCALE_OK);
   const uint64_t results[] = {allocate(32), allocate(5)};
-  EXPECT_EQ(blockscale_launch(module, call, nullptr, 0, results, 2, 0, nullptr),
-            BLOCKSCALE_DRIVER_TOO_OLD);
+  EXPECT_EQ(
+      blockscale_launch(module, call, nullptr, 0, results, 2, 0, 0, nullptr),
+      BLOCKSCALE_DRIVER_TOO_OLD);
   EXPECT_STREQ(blockscale_last_error(),
                "expected a driver of CUDA 11.8 or later for clusters, but got "
                "one of CUDA 11.4");
@@ -232,7 +234,7 @@ TEST_F(CApiTest, ErrorsOfLaunches) {
   const uint64_t arguments[] = {0x1000, 0};
   const uint64_t result = 0x2000;
   EXPECT_EQ(
-      blockscale_launch(module, call, arguments, 2, &result, 1, 0, nullptr),
+      blockscale_launch(module, call, arguments, 2, &result, 1, 0, 0, nullptr),
       BLOCKSCALE_DRIVER_ERROR);
   EXPECT_STREQ(blockscale_last_error(),
                "launch of scale_f32 with grid 1x1x1, block 256x1x1, cluster "

@@ -83,7 +83,7 @@ TEST_F(CApiTest, Launches) {
   takeLog();
   const uint64_t arguments[] = {x, 0};
   int stream = 0;
-  EXPECT_EQ(blockscale_launch(module, call, arguments, 2, &y, 1, 0, &stream),
+  EXPECT_EQ(blockscale_launch(module, call, arguments, 2, &y, 1, 0, 0, &stream),
             BLOCKSCALE_OK)
       << blockscale_last_error();
   // Nothing else: no allocation, nothing that waits, so that a graph can
@@ -115,16 +115,30 @@ TEST_F(CApiTest, TensorMapsSharedMemoryAndWorkspaces) {
   uint64_t y = allocate(1280);
   uint64_t workspace = allocate(blockscale_call_workspace_bytes(call));
   takeLog();
-  EXPECT_EQ(blockscale_launch(module, call, &x, 1, &y, 1, 0, nullptr),
+  EXPECT_EQ(blockscale_launch(module, call, &x, 1, &y, 1, 0, 0, nullptr),
             BLOCKSCALE_INVALID_ARGUMENT);
   EXPECT_STREQ(blockscale_last_error(),
                "@tile: expected a workspace of 1536 bytes, but got null");
+  EXPECT_EQ(blockscale_launch(module, call, &x, 1, &y, 1, workspace + 128, 1536,
+                              nullptr),
+            BLOCKSCALE_MISALIGNED);
+  EXPECT_STREQ(blockscale_last_error(),
+               ("@tile: expected the address of the workspace (launch_c1) to "
+                "be a multiple of 256, but got " +
+                std::to_string(workspace + 128) +
+                "; allocate more and begin at such a multiple")
+                   .c_str());
   EXPECT_EQ(
-      blockscale_launch(module, call, &x, 1, &y, 1, workspace + 128, nullptr),
-      BLOCKSCALE_MISALIGNED);
+      blockscale_launch(module, call, &x, 1, &y, 1, workspace, 1535, nullptr),
+      BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_STREQ(blockscale_last_error(),
+               "@tile: expected the workspace (launch_c2) to have at least "
+               "1536 bytes, but got 1535; allocate what "
+               "blockscale_call_workspace_bytes answers");
   EXPECT_EQ(takeLog(), "");
-  EXPECT_EQ(blockscale_launch(module, call, &x, 1, &y, 1, workspace, nullptr),
-            BLOCKSCALE_OK)
+  EXPECT_EQ(
+      blockscale_launch(module, call, &x, 1, &y, 1, workspace, 1536, nullptr),
+      BLOCKSCALE_OK)
       << blockscale_last_error();
   const std::string map =
       "map of element 7: dims 64 stride 0 box 32 step 1, 5 stride 256 box 8 "
@@ -144,8 +158,9 @@ TEST_F(CApiTest, ClustersAndConstants) {
   ASSERT_EQ(blockscale_call_create(find("ranks"), nullptr, 0, &call),
             BLOCKSCALE_OK);
   const uint64_t results[] = {allocate(32), allocate(5)};
-  EXPECT_EQ(blockscale_launch(module, call, nullptr, 0, results, 2, 0, nullptr),
-            BLOCKSCALE_OK)
+  EXPECT_EQ(
+      blockscale_launch(module, call, nullptr, 0, results, 2, 0, 0, nullptr),
+      BLOCKSCALE_OK)
       << blockscale_last_error();
   EXPECT_NE(takeLog().find("launch cluster_rank grid 8x1x1 block 1x1x1 cluster "
                            "2x1x1 shared 0\ncopy 5\n"),
@@ -167,7 +182,7 @@ TEST_F(CApiTest, NoRowsLaunchNothing) {
   const uint64_t arguments[] = {7, 0};
   const uint64_t result = 0;
   EXPECT_EQ(
-      blockscale_launch(module, call, arguments, 2, &result, 1, 0, nullptr),
+      blockscale_launch(module, call, arguments, 2, &result, 1, 0, 0, nullptr),
       BLOCKSCALE_OK)
       << blockscale_last_error();
   EXPECT_EQ(takeLog(), "");

@@ -183,8 +183,9 @@ TEST_F(PlanExecution, AddressesMustBeAligned) {
   Result<ResolvedFunction> call = resolveCall();
   ASSERT_TRUE(call.ok()) << call.message();
   Status status = runSteps(*call, {4096 + 16, 1, 0, 0, 32, 32}, device);
-  EXPECT_EQ(status.message(), "@f: expected the address of x to be a multiple "
-                              "of 32, but got 4112");
+  EXPECT_EQ(status.message(), "@f: expected the address of x (launch_c1) to be "
+                              "a multiple of 32, but got 4112; copy it to such "
+                              "a multiple");
   EXPECT_EQ(device.log, "");
 }
 

@@ -67,6 +67,8 @@ public:
   static bool isKernel(mlir::Operation *op);
 
   llvm::Expected<KernelCost> getCost(mlir::Operation *op);
+  /// That of a kernel that does `work`.
+  llvm::Expected<KernelCost> getCost(const Work &work) const;
 
   /// How often a run of its function runs `op`: the product of the trip counts
   /// of the loops around it. Branches count as taken.
@@ -82,7 +84,6 @@ public:
 
 private:
   llvm::Expected<Work> getWork(mlir::Operation *op);
-  llvm::Expected<KernelCost> getCost(const Work &work) const;
 
   const target::Gpu &gpu;
   Model model;

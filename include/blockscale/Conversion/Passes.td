@@ -30,11 +30,12 @@ def LowerKernelsToCPU
 }
 
 def ExpandBF16 : Pass<"blockscale-expand-bf16"> {
-  let summary = "Round f32 to bf16 with integers";
+  let summary = "Convert between f32 and bf16 with integers";
   let description = [{
     LLVM's truncation is a library call on most hosts, and on those with AVX-512
     BF16 an instruction that takes subnormal numbers for zero. NaN becomes
-    0x7FFF, as it does on GPUs.
+    0x7FFF, as it does on GPUs. A bf16 that is extended in another block than the
+    one that loads it is truncated, too.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
@@ -49,6 +50,19 @@ def ExpandCopies : Pass<"blockscale-expand-copies"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def ExpandReshapes : Pass<"blockscale-expand-reshapes"> {
+  let summary = "Turn reshapes into several dynamic sizes into casts";
+  let description = [{
+    expand-strided-metadata computes the one dynamic size that a dimension is
+    expanded to from the others, and reads memory it does not own where there
+    are two. A `memref.expand_shape` to several takes them from its output shape
+    here and becomes a `memref.reinterpret_cast`.
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect"];
+}
+
 def OrderReductions : Pass<"blockscale-order-reductions"> {
   let summary = "Reduce rows in an order that every target has";
   let description = [{
@@ -60,6 +74,17 @@ def OrderReductions : Pass<"blockscale-order-reductions"> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
+def RetypeBF16 : Pass<"blockscale-retype-bf16"> {
+  let summary = "Hold bf16 that is moved only as i16";
+  let description = [{
+    On CPUs without instructions for bf16 LLVM extends what a register holds from
+    one block to the next, and truncates it again: by a call of a library that
+    objects do not link, and that knows no payloads of NaN. In functions of the
+    LLVM dialect that load, store, select and cast bf16, but do not compute with
+    it, it becomes i16.
+  }];
 }
 
 def InternalizeFunctions
@@ -100,8 +125,8 @@ def DefineSerialRuntime
 def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
   let summary = "Choose tiles and stages of matrix products";
   let description = [{
-    For a chip with block-scaled products, gives each `scaled_mm` the attribute
-    `blockscale.schedule`, unless it has one: the schedule that takes the fewest
+    For a chip with block-scaled products, gives each `scaled_mm` and
+    `scaled_grouped_mm` the attribute `blockscale.schedule`, unless it has one: the schedule that takes the fewest
     clocks by include/blockscale/Analysis/GemmTimeline.h, or the one given. A
     remark (category `gpu-launch`) says by which numbers.
 
@@ -118,6 +143,28 @@ def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
            "GPU to generate code for">,
     Option<"schedule", "schedule", "std::string", /*default=*/"\"\"",
            "Schedule of all products that have none; chosen where empty">];
+  let dependentDialects = ["::blockscale::BlockScaleDialect"];
+}
+
+def ChooseTiles : Pass<"blockscale-choose-tiles"> {
+  let summary = "Write down what a warp of a patch kernel has of x";
+  let description = [{
+    Gives each kernel for blocks of several rows, or of several results of one x,
+    the attribute `blockscale.tile`, unless it has one: the rows and columns of x
+    of a warp. The lowering obeys it, and refuses one that the kernel cannot have
+    with a list of those that it can. A remark (category `gpu-launch`) says how
+    many sectors of memory each of these takes to load and store.
+
+    Example (test/Conversion/ToGPU/tiles.mlir):
+
+    ```mlir
+    blockscale.kernel ins(%x : memref<64x128xbf16>) outs(...)
+        attributes {blockscale.tile = array<i64: 64, 64>} {...}
+    ```
+  }];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
+           "GPU to generate code for">];
   let dependentDialects = ["::blockscale::BlockScaleDialect"];
 }
 

@@ -37,6 +37,8 @@ def BlockScale_KernelOp : BlockScale_Op<"kernel", [
     - `kernel_c3`: the yielded types are those of the output block arguments.
     - `kernel_c4`: outputs are all tensors, each with a result of its type, or
       all memrefs, without results.
+    - `kernel_c5`: `blockscale.fusion`, which says why a kernel has several ops
+      (FusionAttr.h), has a form and costs.
 
     Example:
 

@@ -164,6 +164,10 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     int64_t getBlockSize() { return std::max(getBlock().front(), getBlock().back()); }
     /// What the scale result's matrix dimensions count.
     ScaleForm getScaleForm();
+    /// The global scale or amax; null if there is neither.
+    ::mlir::Value getGlobal() {
+      return getGlobalScale() ? getGlobalScale() : getGlobalAmax();
+    }
     /// Whether a global operand has one value a row of `x`.
     bool hasRowGlobals();
   }];
@@ -231,6 +235,10 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
     int64_t getBlockSize() { return std::max(getBlock().front(), getBlock().back()); }
     /// What the scale operand's matrix dimensions count.
     ScaleForm getScaleForm();
+    /// The global scale or amax; null if there is neither.
+    ::mlir::Value getGlobal() {
+      return getGlobalScale() ? getGlobalScale() : getGlobalAmax();
+    }
     /// Whether a global operand has one value a row of the data.
     bool hasRowGlobals();
   }];

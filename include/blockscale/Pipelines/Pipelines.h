@@ -14,6 +14,7 @@
 #define BLOCKSCALE_PIPELINES_PIPELINES_H
 
 #include "blockscale/Transforms/FoldConstants.h"
+#include "blockscale/Transforms/Recompute.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
@@ -23,6 +24,8 @@
 #include <vector>
 
 namespace blockscale {
+
+struct FormKernelsOptions;
 
 /// One step of a pipeline, on a builtin module.
 struct Stage {
@@ -34,6 +37,7 @@ struct Stage {
 /// default all stages run.
 template <typename Derived>
 class CommonOptions : public mlir::PassPipelineOptions<Derived> {
+protected:
   template <typename T>
   using Option =
       typename mlir::PassPipelineOptions<Derived>::template Option<T>;
@@ -47,9 +51,38 @@ public:
                      "time"),
       llvm::cl::init(kMaxConstantElements)};
 
-private:
+protected:
   CommonOptions() = default;
-  friend Derived;
+};
+
+/// Options of pipelines to GPUs: those of `blockscale-form-kernels`.
+template <typename Derived>
+class FusionOptions : public CommonOptions<Derived> {
+  using Base = mlir::PassPipelineOptions<Derived>;
+
+public:
+  typename Base::template Option<bool> fuse{
+      *this, "fuse", llvm::cl::desc("Let kernels have several ops"),
+      llvm::cl::init(true)};
+  typename Base::template Option<Recompute> recompute{
+      *this, "recompute",
+      llvm::cl::desc("Whether both of two passes over x compute what makes it"),
+      llvm::cl::init(Recompute::Model), getRecomputeValues()};
+  typename Base::template ListOption<int64_t> dynamicSizes{
+      *this, "dynamic-sizes",
+      llvm::cl::desc("Assumed sizes of the dynamic dimensions of a function's "
+                     "arguments, in order, for estimates; the last one serves "
+                     "all that follow")};
+
+  template <typename Other>
+  void copyFusion(const FusionOptions<Other> &other) {
+    fuse = other.fuse;
+    recompute = other.recompute.getValue();
+    dynamicSizes = llvm::to_vector(other.dynamicSizes);
+  }
+
+protected:
+  FusionOptions() = default;
 };
 
 struct ToCPUOptions : public CommonOptions<ToCPUOptions> {
@@ -61,29 +94,22 @@ struct ToCPUOptions : public CommonOptions<ToCPUOptions> {
       llvm::cl::init(true)};
 };
 
-struct ToGPUOptions : public CommonOptions<ToGPUOptions> {
+struct ToGPUOptions : public FusionOptions<ToGPUOptions> {
   Option<std::string> chip{*this, "chip",
                            llvm::cl::desc("GPU to generate code for"),
                            llvm::cl::init("sm_90a")};
-  Option<bool> fuse{*this, "fuse",
-                    llvm::cl::desc("Let kernels have several ops"),
-                    llvm::cl::init(true)};
 };
 
-struct ToSM100Options : public CommonOptions<ToSM100Options> {
+struct ToSM100Options : public FusionOptions<ToSM100Options> {
   Option<std::string> chip{*this, "chip",
                            llvm::cl::desc("SM100 GPU to generate code for"),
                            llvm::cl::init("sm_100a")};
-  Option<bool> fuse{*this, "fuse",
-                    llvm::cl::desc("Let kernels have several ops"),
-                    llvm::cl::init(true)};
 };
 
 /// Tensors to storage-form tensors in kernels: verify-layout, canonicalize,
-/// form-kernels, materialize-storage, bufferize. `chip` is the GPU that runs
-/// the kernels, empty for the CPU; `fuse` lets a kernel of it have several ops.
+/// form-kernels, materialize-storage, bufferize.
 std::vector<Stage> getCommonStages(int64_t maxConstantElements,
-                                   llvm::StringRef chip, bool fuse);
+                                   const FormKernelsOptions &kernels);
 
 /// A module of the dialect to the LLVM dialect for the host.
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options);
@@ -103,7 +129,10 @@ std::vector<Stage> getStagesOfChip(llvm::StringRef chip, bool fuse = true);
 /// name stages.
 void registerAllPasses();
 
-/// Every dialect and interface that the pipelines need, on top of upstream's.
+/// The dialect with its interfaces, for programs that have upstream's.
+void registerDialect(mlir::DialectRegistry &registry);
+
+/// Every dialect and interface that the pipelines need, upstream's too.
 void registerAllDialects(mlir::DialectRegistry &registry);
 
 } // namespace blockscale

@@ -29,6 +29,10 @@ enum class ErrorKind {
   OutOfMemory,
   /// Any other error of the driver.
   Driver,
+  /// The module cannot be compiled; its diagnostics say why.
+  Compilation,
+  /// Whoever watched the work ended it.
+  Cancelled,
 };
 
 /// Success, or a message that names the rule, the expected and the found.

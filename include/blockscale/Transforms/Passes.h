@@ -10,6 +10,7 @@
 
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Transforms/FoldConstants.h"
+#include "blockscale/Transforms/Recompute.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

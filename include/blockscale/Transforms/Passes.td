@@ -55,10 +55,14 @@ def SwizzleProductScales : Pass<"blockscale-swizzle-product-scales"> {
   let summary = "Give products the scales in the layout of tensor cores";
   let description = [{
     For a chip with block-scaled products, linear scales of a `scaled_mm` are
-    swizzled before it. Canonicalization folds that into the quantizer that makes
+    swizzled before it, and so are those of a `scaled_grouped_mm`, group by group
+    where its offsets part them. Canonicalization folds that into the quantizer that makes
     them where nothing else needs them linear, and constants are swizzled at
     compile time. Elsewhere nothing changes.
   }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
            "GPU to generate code for">];
@@ -89,6 +93,7 @@ def ExpandMath : Pass<"blockscale-expand-math"> {
       `math.fpowi` what upstream expands them to; square roots and other
       divisions stay, and are IEEE's;
     - `arith.maxnumf` and `arith.minnumf` get a defined sign of zero;
+    - `math.fma` of bf16 and f16 is one of f32, rounded again;
     - fast-math flags are dropped, of which targets would make different use.
 
     Elementwise named ops of linalg become `linalg.generic` first.
@@ -158,6 +163,14 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     takes a second pass over x (one_pass_c1): expected operands that need no amax of x, but got global_amax
     ```
 
+    A kernel that computes each op once is never slower than several. Where the
+    two passes need an x that elementwise ops make, the first one stores it, or
+    both compute it: whatever is estimated to be faster on the chip's GPU, or what
+    `recompute` says. Estimates need static sizes or `dynamic-sizes`. Kernels of
+    several ops say in `blockscale.fusion` which form they have, and what the
+    others were estimated to take; remarks of the category `gpu-fusion` say why
+    (`--remarks-filter-analyse=gpu-fusion`).
+
     Quantizations of several tensors with one name in `blockscale.group` share a
     kernel, too. Members that disagree are an error on every target:
 
@@ -180,7 +193,15 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     Option<"chip", "chip", "std::string", /*default=*/"",
            "GPU whose kernels may have several ops; none for the CPU">,
     Option<"fuse", "fuse", "bool", /*default=*/"true",
-           "Let kernels have several ops; otherwise each op has its own">];
+           "Let kernels have several ops; otherwise each op has its own">,
+    Option<"recompute", "recompute", "::blockscale::Recompute",
+           /*default=*/"::blockscale::Recompute::Model",
+           "Whether both of two passes over x compute what makes it",
+           [{::blockscale::getRecomputeValues()}]>,
+    ListOption<"dynamicSizes", "dynamic-sizes", "int64_t",
+               "Assumed sizes of the dynamic dimensions of a function's "
+               "arguments, in order, for estimates; the last one serves all "
+               "that follow">];
   let dependentDialects = [
     "::blockscale::BlockScaleDialect", "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

@@ -61,9 +61,9 @@ void CallSite::requireMultiple(OpFoldResult size, int64_t divisor,
 
 void CallSite::requireSizes(const Twine &name, Value logical,
                             ArrayRef<OpFoldResult> sizes, const Twine &source) {
-  if (!logical)
-    return;
   Value memref = lookup(logical);
+  if (!memref)
+    return;
   RankedTensorType type = getTensorType(logical);
   bool isStored = needsStorageForm(type);
   for (auto [dim, expected] :

@@ -47,7 +47,7 @@ public:
 
   /// The memory of `logical` has the sizes that a tensor of its type and of
   /// logical sizes `sizes` takes; `source` is where these come from. An absent
-  /// operand is right.
+  /// operand is right, and so is what stays in registers.
   void requireSizes(const llvm::Twine &name, mlir::Value logical,
                     llvm::ArrayRef<mlir::OpFoldResult> sizes,
                     const llvm::Twine &source);

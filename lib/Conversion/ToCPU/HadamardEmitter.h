@@ -16,6 +16,9 @@ namespace blockscale::cpu {
 /// numerics::transformHadamard of the f32 group x, or of a group in each lane.
 void emitHadamard(llvm::MutableArrayRef<Lanes> x, uint64_t signMask);
 
+/// Its rounds of sums and differences of values that are `span` and more apart.
+void emitHadamardRounds(llvm::MutableArrayRef<Lanes> x, int64_t span);
+
 } // namespace blockscale::cpu
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_HADAMARDEMITTER_H

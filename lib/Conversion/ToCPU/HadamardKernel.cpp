@@ -34,7 +34,11 @@ Value prepareCall(HadamardOp op, CallSite &site) {
 void emitHadamard(MutableArrayRef<Lanes> x, uint64_t signMask) {
   for (int64_t i = 0; i < kHadamardSize; ++i)
     x[i] = x[i] * ((signMask >> i) & 1 ? -kHadamardScale : kHadamardScale);
-  for (int64_t span = 1; span < kHadamardSize; span *= 2) {
+  emitHadamardRounds(x, /*span=*/1);
+}
+
+void emitHadamardRounds(MutableArrayRef<Lanes> x, int64_t span) {
+  for (; span < kHadamardSize; span *= 2) {
     for (int64_t i = 0; i < kHadamardSize; ++i) {
       if ((i & span) != 0)
         continue;

@@ -25,7 +25,8 @@ Value KernelOperands::lookup(Value logical) const {
   if (found == yield->operand_end()) {
     if (auto hadamard = logical.getDefiningOp<HadamardOp>())
       return lookup(hadamard.getX());
-    return lookup(getSameSizedInput(logical.getDefiningOp<linalg::LinalgOp>()));
+    auto elementwise = logical.getDefiningOp<linalg::LinalgOp>();
+    return elementwise ? lookup(getSameSizedInput(elementwise)) : Value();
   }
   unsigned output = found.getIndex();
   return operands[op.getInputs().size() + output];

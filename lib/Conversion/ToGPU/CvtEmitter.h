@@ -44,6 +44,10 @@ public:
   virtual std::pair<mlir::Value, mlir::Value>
   decodeE4M3Pair(KernelBuilder &b, mlir::Value codes) = 0;
 
+  /// The f32 of the two bf16 of an i32, the one in the low bits first.
+  virtual std::pair<mlir::Value, mlir::Value> widenPair(KernelBuilder &b,
+                                                        mlir::Value word) = 0;
+
   struct RoundedPair {
     mlir::Value codes;
     mlir::Value low, high;

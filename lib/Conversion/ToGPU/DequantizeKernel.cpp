@@ -118,8 +118,7 @@ DequantizeSpec::DequantizeSpec(DequantizeOp op)
                  : op.getGlobalAmax() ? numerics::GlobalScale::Kind::Amax
                                       : numerics::GlobalScale::Kind::Absent),
       global(Global::Absent) {
-  Value operand =
-      op.getGlobalScale() ? op.getGlobalScale() : op.getGlobalAmax();
+  Value operand = op.getGlobal();
   if (operand) {
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     global = !type                 ? Global::Value
@@ -264,8 +263,7 @@ LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site) {
       {rows},
       {cols},
       {matrices}};
-  if (Value global = site.lookup(op.getGlobalScale() ? op.getGlobalScale()
-                                                     : op.getGlobalAmax()))
+  if (Value global = site.lookup(op.getGlobal()))
     arguments.push_back({global, isa<MemRefType>(global.getType()) ? 4 : 0});
   site.launch(spec.getKernelName(),
               {kThreads, getCeilDiv(b, items, kThreads), matrices,

@@ -9,6 +9,7 @@
 #include "DeviceCode.h"
 #include "LinalgBody.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
+#include "blockscale/Analysis/Instructions.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -76,8 +77,7 @@ int64_t ElementSource::getBytes() const {
 int64_t ElementSource::countOps() const {
   int64_t count = 0;
   for (linalg::LinalgOp op : ops)
-    for (Operation &inside : op.getBlock()->without_terminator())
-      count += !isa<arith::ConstantOp, arith::BitcastOp>(inside);
+    count += countInstructions(*op.getBlock());
   return count;
 }
 

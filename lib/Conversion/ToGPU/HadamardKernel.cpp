@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "../ToCPU/CodecEmitter.h"
-#include "../ToCPU/HadamardEmitter.h"
 #include "../ToCPU/Kernels.h"
 #include "DeviceCodec.h"
+#include "DeviceHadamard.h"
 #include "Kernels.h"
 #include "blockscale/Numerics/Hadamard.h"
 
@@ -56,7 +56,7 @@ static void emitRowGroup(KernelBuilder &b, Value x, Value result, Value item,
   Type bf16 = b.getBF16Type();
   SmallVector<Lanes> group =
       emitLoadBf16(b, emitAddress(b, x, bf16, first), kHadamardSize);
-  cpu::emitHadamard(group, signMask);
+  emitHadamard(b, group, signMask);
   emitStoreRounded(b, group, bf16, emitAddress(b, result, bf16, first));
 }
 
@@ -80,7 +80,7 @@ static void emitColumnGroups(KernelBuilder &b, Value x, Value result,
     SmallVector<Lanes> group;
     for (ArrayRef<Lanes> row : rows)
       group.push_back(row[column]);
-    cpu::emitHadamard(group, signMask);
+    emitHadamard(b, group, signMask);
     for (auto [row, value] : llvm::zip_equal(rows, group))
       row[column] = value;
   }

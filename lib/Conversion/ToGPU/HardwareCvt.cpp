@@ -33,23 +33,33 @@ static constexpr llvm::StringLiteral kEncodeStochasticE2M1x8 =
     "cvt.rs.satfinite.e2m1x4.f32 h1, {$8, $7, $6, $5}, $10; "
     "mov.b32 $0, {h0, h1}; }";
 
+static constexpr llvm::StringLiteral kWidenLow =
+    "{ .reg .b16 low, high; mov.b32 {low, high}, $1; "
+    "add.rn.f32.bf16 $0, low, 0f80000000; }";
+static constexpr llvm::StringLiteral kWidenHigh =
+    "{ .reg .b16 low, high; mov.b32 {low, high}, $1; "
+    "add.rn.f32.bf16 $0, high, 0f80000000; }";
+
 /// E2M3 or E3M2 codes of two elements, a byte each.
 static Value encodeFp6Pair(KernelBuilder &b, Type type, Value low, Value high) {
   return NVVM::ConvertF32x2ToF6x2Op::create(b, b.getI16Type(), high, low,
                                             /*relu=*/false, type);
 }
 
-/// An i32 that `text` computes from f32 operands. `nvvm.inline_ptx` takes no
-/// constants among them.
-static Value emitAsm(KernelBuilder &b, StringRef text, ValueRange operands) {
-  std::string constraints = "=r";
-  for (size_t i = 0; i < operands.size(); ++i)
-    constraints += ",f";
-  return LLVM::InlineAsmOp::create(
-             b, b.getI32Type(), operands, text, constraints,
-             /*has_side_effects=*/false, /*is_align_stack=*/false,
-             LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
-             /*operand_attrs=*/ArrayAttr())
+/// What `text` computes from operands: i32 and f32. `nvvm.inline_ptx` takes no
+/// constants among them, and is not merged with an equal one.
+static Value emitAsm(KernelBuilder &b, Type type, StringRef text,
+                     ValueRange operands) {
+  auto getConstraint = [](Type type) { return type.isF32() ? "f" : "r"; };
+  std::string constraints = std::string("=") + getConstraint(type);
+  for (Type operand : operands.getTypes())
+    constraints += std::string(",") + getConstraint(operand);
+  return LLVM::InlineAsmOp::create(b, type, operands, text, constraints,
+                                   /*has_side_effects=*/false,
+                                   /*is_align_stack=*/false,
+                                   LLVM::TailCallKind::None,
+                                   LLVM::AsmDialectAttr(),
+                                   /*operand_attrs=*/ArrayAttr())
       .getResult(0);
 }
 
@@ -129,7 +139,16 @@ public:
       Value high = encodeFp6Pair(b, type, elements[2], elements[3]);
       return b.bitcast(b.getI32Type(), b.pack({low, high}));
     }
-    return emitAsm(b, kEncodeE2M1x8, elements);
+    return emitAsm(b, b.getI32Type(), kEncodeE2M1x8, elements);
+  }
+
+  /// Chips with these `cvt` add a bf16 to an f32. x + -0 is x, of -0, too.
+  std::pair<Value, Value> widenPair(KernelBuilder &b, Value word) override {
+    auto widen = [&](StringRef text) {
+      return emitAsm(b, b.getF32Type(), text, word);
+    };
+    Value low = widen(kWidenLow);
+    return {low, widen(kWidenHigh)};
   }
 
   Value encodeE8M0RoundUpPair(KernelBuilder &b, Value low, Value high,

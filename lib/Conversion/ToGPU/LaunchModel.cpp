@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "LaunchModel.h"
+#include "blockscale/Analysis/Instructions.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -18,6 +20,13 @@ static constexpr StringLiteral kCategory = "gpu-launch";
 
 /// To shared memory and back, an element.
 static constexpr double kStageInstructions = 1;
+/// Of a multiprocessor of every chip (CUDA, "Compute Capabilities").
+static constexpr int64_t kRegisters = 65536;
+static constexpr int64_t kWordBytes = 4;
+/// Registers of a thread for what it loads, at least, and for all else, which
+/// is what NVFP4 by arithmetic and a logistic function take without spills.
+static constexpr int64_t kFewestWords = 32;
+static constexpr int64_t kOtherRegisters = 24;
 /// The share of the budget that a staged kernel may take: copies through shared
 /// memory wait for each other, so that less of the rest overlaps.
 static constexpr double kStageShare = 1.0 / 3;
@@ -53,29 +62,23 @@ void LaunchModel::remarkPatch(Location loc, std::array<int64_t, 2> patch,
              patch[0], patch[1], warp[0], warp[1]);
 }
 
-/// Instructions for an element, as in the machine code of chunks without tails
-/// (docs/Performance.md).
-static double estimateInstructions(const target::Chip &chip,
-                                   numerics::Recipe recipe,
-                                   numerics::ElementFormat format) {
-  bool hasCvt = chip.hasFp4Cvt() ||
-                (numerics::getFormatInfo(format).bits == 8 && chip.hasFp8Cvt());
-  if (numerics::isFourOverSix(recipe))
-    return hasCvt ? 68 : 88;
-  if (numerics::isNvfp4(recipe))
-    return hasCvt ? 8 : 21;
-  return hasCvt ? 5 : 14;
-}
-
 QuantizeModel::QuantizeModel(const target::Chip &chip, numerics::Recipe recipe,
                              numerics::ElementFormat format, int64_t inputBytes,
                              int64_t producerOps)
     : LaunchModel(chip),
       bytes(inputBytes + numerics::getFormatInfo(format).storageBits / 8.0 +
             1.0 / numerics::getBlockSize(recipe)),
-      instructions(estimateInstructions(chip, recipe, format) +
+      instructions(estimateQuantizeInstructions(chip, recipe, format) +
                    static_cast<double>(producerOps)),
       budget(bytes * gpu.getInstructionsPerByte()), inputBytes(inputBytes) {}
+
+int64_t QuantizeModel::getResidentBlocks(int64_t threads,
+                                         int64_t threadBytes) const {
+  if (isMemoryBound())
+    return llvm::divideCeil(getThreadsWanted(threadBytes), threads);
+  int64_t words = std::max(threadBytes / kWordBytes, kFewestWords);
+  return kRegisters / (threads * (words + kOtherRegisters));
+}
 
 bool QuantizeModel::hasTimeToStage() const {
   return instructions + kStageInstructions <= budget * kStageShare;

@@ -53,6 +53,11 @@ struct QuantizeModel : LaunchModel {
 
   /// Whether memory leaves time for the instructions.
   bool isMemoryBound() const { return instructions <= budget; }
+  /// Resident thread blocks of so many threads that the registers of a kernel
+  /// with producers are kept for: no more than memory needs, so that the
+  /// assembler may interleave elements, or, where instructions take longer, as
+  /// many as what threads hold has room for.
+  int64_t getResidentBlocks(int64_t threads, int64_t threadBytes) const;
   /// Whether it leaves so much that chunks may go through shared memory.
   bool hasTimeToStage() const;
 

@@ -44,7 +44,7 @@ void requireAlignment(ImplicitLocOpBuilder &b, Value memref,
     cf::AssertOp::create(b, holds,
                          "expected a part of a buffer to begin at a multiple "
                          "of " +
-                             std::to_string(alignment) + " bytes");
+                             std::to_string(alignment) + " bytes (launch_c1)");
 }
 
 Value getGlobalPointer(ImplicitLocOpBuilder &b, Value memref) {
@@ -107,7 +107,8 @@ LogicalResult LaunchSite::verifyOperands() {
     if (memref && !memref.areTrailingDimsContiguous(memref.getRank()))
       return kernel.emitOpError()
              << "expected operand " << i
-             << " to be a memref without gaps on this target, but got " << type;
+             << " to be a memref without gaps on this target, but got " << type
+             << "; copy it into one";
   }
   return success();
 }

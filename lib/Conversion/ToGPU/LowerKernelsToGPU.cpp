@@ -8,9 +8,11 @@
 #include "../ToCPU/Kernels.h"
 #include "../ToSM100/Kernels.h"
 #include "ElementSource.h"
-#include "Kernels.h"
+#include "KernelBody.h"
+#include "PatchTile.h"
 #include "QuantizeLaunch.h"
 #include "RowKernel.h"
+#include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/Conversion/Passes.h"
 
@@ -65,32 +67,6 @@ static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
   return success();
 }
 
-/// What a quantization, amax or transform of a kernel reads, through a
-/// transform; null for other ops.
-static Value getSource(Operation *op) {
-  if (!isa<AmaxOp, HadamardOp, QuantizeOp>(op))
-    return {};
-  Value x = op->getOperand(0);
-  auto hadamard = x.getDefiningOp<HadamardOp>();
-  return hadamard && !isa<HadamardOp>(op) ? hadamard.getX() : x;
-}
-
-/// The ops of a kernel that need code, those that make x apart.
-struct KernelOps {
-  SmallVector<Operation *> producers;
-  SmallVector<Operation *> others;
-};
-
-static KernelOps getOps(KernelOp kernel) {
-  KernelOps ops;
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    if (isa<linalg::LinalgOp>(op))
-      ops.producers.push_back(&op);
-    else if (!isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op))
-      ops.others.push_back(&op);
-  return ops;
-}
-
 /// The value that all of `ops` read, some through a transform of it; null if
 /// they read several.
 static Value getCommonSource(ArrayRef<Operation *> ops) {
@@ -102,7 +78,7 @@ static Value getCommonSource(ArrayRef<Operation *> ops) {
 
 /// Whether elementwise ops make the x of the others, which can evaluate them,
 /// from what memory holds.
-static LogicalResult verifyProducers(KernelOp kernel, const KernelOps &ops) {
+static LogicalResult verifyProducers(KernelOp kernel, const KernelBody &ops) {
   auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
   SmallVector<Operation *> users(ops.producers);
   llvm::append_range(users, ops.others);
@@ -131,7 +107,8 @@ static LogicalResult verifyOperands(ArrayRef<Operation *> ops) {
   for (Operation *op : ops)
     for (Value operand : op->getOperands()) {
       Operation *definition = operand.getDefiningOp();
-      if (definition && !isa<linalg::LinalgOp, HadamardOp>(definition))
+      if (definition && !isProduct(definition) &&
+          !isa<linalg::LinalgOp, HadamardOp>(definition))
         return op->emitOpError("expected operands that are inputs of the "
                                "kernel, or of other ops that compute, on this "
                                "target, but got one of '")
@@ -140,12 +117,22 @@ static LogicalResult verifyOperands(ArrayRef<Operation *> ops) {
   return success();
 }
 
+static std::optional<FusionObstacle>
+findSharingObstacle(Operation *op, const KernelBody &body,
+                    const target::Chip &chip) {
+  if (auto quantize = dyn_cast<QuantizeOp>(op))
+    return findOneReadObstacle(quantize, body.hasOneResultOp());
+  if (auto amax = dyn_cast<AmaxOp>(op))
+    return findOneReadObstacle(amax);
+  return findTransformObstacle(cast<HadamardOp>(op), chip);
+}
+
 /// Several quantizations and amaxes of one x, or of transforms of it, or the
 /// same of several.
-static LogicalResult lowerSiblings(ArrayRef<Operation *> body,
+static LogicalResult lowerSiblings(KernelOp kernel, const KernelBody &body,
                                    LaunchSite &site) {
   llvm::MapVector<Value, SmallVector<Operation *>> opsOf;
-  for (Operation *op : body) {
+  for (Operation *op : body.others) {
     Value source = getSource(op);
     bool isKnown = isa_and_present<BlockArgument>(source) ||
                    (source && source.getDefiningOp<linalg::LinalgOp>());
@@ -155,46 +142,35 @@ static LogicalResult lowerSiblings(ArrayRef<Operation *> body,
                              "transforms of them on this target");
     opsOf[source].push_back(op);
   }
-  bool isAlone = llvm::count_if(body, [](Operation *op) {
-                   return !isa<HadamardOp>(op);
-                 }) == 1;
-  SmallVector<PatchMember> members;
   for (const auto &[x, ops] : opsOf) {
     std::optional<FusionObstacle> obstacle;
     if (opsOf.size() > 1)
       obstacle = findGroupObstacle(opsOf.front().second, ops);
-    PatchMember &member = members.emplace_back();
     for (Operation *op : ops) {
-      if (auto quantize = dyn_cast<QuantizeOp>(op)) {
-        member.quantizes.push_back(quantize);
-        if (!obstacle)
-          obstacle = findOneReadObstacle(quantize, isAlone);
-      } else if (auto amax = dyn_cast<AmaxOp>(op)) {
-        member.amaxes.push_back(amax);
-        if (!obstacle)
-          obstacle = findOneReadObstacle(amax);
-      } else if (!obstacle) {
-        obstacle = findTransformObstacle(cast<HadamardOp>(op), site.getChip());
-      }
+      if (!obstacle)
+        obstacle = findSharingObstacle(op, body, site.getChip());
       if (obstacle)
         return op->emitOpError() << "does not share its kernel " << *obstacle;
     }
   }
-  return failed(site.verify()) ? failure() : lowerPatchKernel(members, site);
+  return failed(site.verify())
+             ? failure()
+             : lowerPatchKernel(findPatchMembers(kernel), site);
 }
 
-/// Whether kernels of rows compute `op`. Those divide rows of a static length;
-/// what has the form of a shared kernel needs none.
-static bool isRowKernel(QuantizeOp op) {
-  bool isDynamic = ShapedType::isDynamic(op.getX().getType().getShape().back());
-  return op.getBlock()[0] == 1 && (!isDynamic || findOneReadObstacle(op));
-}
-
-static LogicalResult lowerProduct(ScaledMMOp op, LaunchSite &site) {
-  return failed(site.verify()) ? failure() : sm100::lowerKernel(op, site);
-}
-static LogicalResult lowerProduct(ScaledGroupedMMOp, LaunchSite &site) {
-  return site.refuse("it has a kernel on the CPU only (--target=cpu)");
+static LogicalResult lowerProducts(const KernelBody &ops, Operation *product,
+                                   LaunchSite &site) {
+  const target::Chip &chip = site.getChip();
+  if (!chip.hasBlockScaledMma())
+    return product->emitOpError()
+           << "needs tcgen05.mma.block_scale, which " << chip.name
+           << " lacks: expected the CPU, or one of "
+           << target::listChips(&target::Chip::hasBlockScaledMma);
+  if (failed(site.verify()))
+    return failure();
+  SmallVector<Operation *> all(ops.others);
+  llvm::append_range(all, ops.producers);
+  return sm100::lowerProducts(all, site);
 }
 
 /// Puts launches in the place of a kernel:
@@ -208,37 +184,38 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
   if (kernel.getBody().front().without_terminator().empty())
     return kernel.emitOpError("expected a body with an op, but it computes "
                               "nothing");
+  if (kernel->hasAttr(kTileAttrName) && findPatchMembers(kernel).empty())
+    return kernel.emitOpError()
+           << "expected " << kTileAttrName
+           << " on kernels for blocks of several rows, or of several results "
+              "of one x, only";
   LaunchSite site(kernel, module, chip);
   if (isRowProgram(kernel))
     return lowerRowProgram(kernel, site);
-  KernelOps ops = getOps(kernel);
-  if (failed(verifyOperands(ops.others)) ||
-      failed(verifyProducers(kernel, ops)))
+  KernelBody ops(kernel);
+  if (failed(verifyOperands(ops.others)))
+    return failure();
+  auto *product = llvm::find_if(ops.others, isProduct);
+  if (product != ops.others.end())
+    return lowerProducts(ops, *product, site);
+  if (failed(verifyProducers(kernel, ops)))
     return failure();
   if (ops.others.empty())
     return failed(site.verify()) ? failure() : lowerElementwise(kernel, site);
   Operation *op = ops.others.front();
   if (ops.others.size() > 1 || (!ops.producers.empty() && !isa<QuantizeOp>(op)))
-    return lowerSiblings(ops.others, site);
+    return lowerSiblings(kernel, ops, site);
   auto quantize = dyn_cast<QuantizeOp>(op);
   if (quantize && isRowKernel(quantize))
     return lowerQuantize(kernel, module, chip);
   if (quantize)
     return failed(site.verify())
                ? failure()
-               : lowerPatchKernel(PatchMember{{quantize}, {}}, site);
+               : lowerPatchKernel(findPatchMembers(kernel), site);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
             ScaleSweepOp, SwizzleOp>([&](auto op) {
         return failed(site.verify()) ? failure() : lowerKernel(op, site);
-      })
-      .Case<ScaledMMOp, ScaledGroupedMMOp>([&](auto op) -> LogicalResult {
-        if (chip.hasBlockScaledMma())
-          return lowerProduct(op, site);
-        return op.emitOpError()
-               << "needs tcgen05.mma.block_scale, which " << chip.name
-               << " lacks: expected the CPU, or one of "
-               << target::listChips(&target::Chip::hasBlockScaledMma);
       })
       .Default([&](Operation *) {
         return site.refuse("it has a kernel on the CPU only (--target=cpu)");

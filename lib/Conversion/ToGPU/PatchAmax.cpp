@@ -22,19 +22,17 @@ std::string PatchAmax::getName() const {
   return name + (perMatrix ? "amax_each" : "amax");
 }
 
-Value emitPatchAmax(KernelBuilder &b, CvtEmitter &cvt,
-                    const PatchElements &elements, const PatchShape &shape,
-                    bool hasRowAmaxes) {
+Value emitPatchAmax(KernelBuilder &b, const PatchElements &elements,
+                    const PatchShape &shape, bool hasRowAmaxes) {
   auto max = [&](Value lhs, Value rhs) -> Value {
     return arith::MaximumFOp::create(b, lhs, rhs);
   };
   if (hasRowAmaxes) {
-    Value pair = reduceInTree(elements.computeRowAmaxes(cvt), max);
+    Value pair = reduceInTree(elements.computeRowAmaxes(), max);
     return b.toBits(reduceInTree(elements.extractRows(pair), max));
   }
   return b.toBits(elements.reduceColumns(
-      elements.computeColumnAmaxes(cvt, 0, shape.patchRows), 0,
-      shape.patchColumns));
+      elements.computeColumnAmaxes(0, shape.patchRows), 0, shape.patchColumns));
 }
 
 } // namespace blockscale

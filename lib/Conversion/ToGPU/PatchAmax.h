@@ -27,8 +27,7 @@ struct PatchAmax {
 /// Bits of the largest magnitude of a patch. Whether the kernel takes the
 /// amaxes of its rows too, rather than of its columns, decides which of them
 /// it is computed from.
-mlir::Value emitPatchAmax(KernelBuilder &b, CvtEmitter &cvt,
-                          const PatchElements &elements,
+mlir::Value emitPatchAmax(KernelBuilder &b, const PatchElements &elements,
                           const PatchShape &shape, bool hasRowAmaxes);
 
 } // namespace blockscale

@@ -30,7 +30,7 @@ public:
       : b(b), spec(spec), position(position), cvt(cvt), data(data),
         random(random) {}
 
-  void emitRows(PartScaler scale);
+  void emitRows(PartScaler scale, PartVisitor afterPart);
   void emitColumns(PartScaler scale);
 
 private:
@@ -107,26 +107,34 @@ void PatchDataEmitter::store(ArrayRef<Value> words, Value address,
   }
 }
 
-void PatchDataEmitter::emitRows(PartScaler scale) {
+void PatchDataEmitter::emitRows(PartScaler scale, PartVisitor afterPart) {
   int64_t bits = spec.getDataBits();
   bool splitsBytes = spec.splitsRowBytes();
-  auto encodeRow = [&](int64_t i) {
-    SmallVector<Value> elements;
-    for (int64_t part = 0; part < countParts(); ++part)
-      llvm::append_range(elements, scale(i, part));
+  auto encodeRow = [&](int64_t i, SmallVector<Value> elements) {
     if (splitsBytes)
       for (int64_t j = 1; j < spec.patchColumns; j += 2)
         elements[j] = keepIf(position.hasColumn(b, j), elements[j]);
     return encode(elements, random ? random->drawRow(i) : SmallVector<Value>());
   };
+  auto scaleRow = [&](int64_t i) {
+    SmallVector<Value> elements;
+    for (int64_t part = 0; part < countParts(); ++part)
+      llvm::append_range(elements, scale(i, part));
+    return elements;
+  };
   PatchPosition place = position;
   SmallVector<SmallVector<Value>> lines;
-  // Ahead of conditions where threads exchange codes, or where a transform
-  // takes the same elements apart.
-  bool takesFew = spec.isShared && bits < 8;
-  if (spec.exchangesCodes() || takesFew)
-    for (int64_t i = 0; i < spec.patchRows; ++i)
-      lines.push_back(encodeRow(i));
+  if (spec.encodesRowsAhead()) {
+    SmallVector<SmallVector<Value>> elements(spec.patchRows);
+    for (int64_t part = 0; part < countParts(); ++part) {
+      for (auto [i, row] : llvm::enumerate(elements))
+        llvm::append_range(row, scale(static_cast<int64_t>(i), part));
+      if (afterPart)
+        afterPart(part);
+    }
+    for (auto [i, row] : llvm::enumerate(elements))
+      lines.push_back(encodeRow(static_cast<int64_t>(i), row));
+  }
   if (spec.exchangesCodes()) {
     Value inPair = cpu::rem(b, position.laneColumn, 2);
     exchangeHalves(b, lines, isBelow(b, getIndex(b, 0), inPair), /*mask=*/1);
@@ -150,7 +158,7 @@ void PatchDataEmitter::emitRows(PartScaler scale) {
     Value hasUnit = arith::AndIOp::create(b, place.hasRow(b, begin), hasColumn);
     cpu::emitIf(b, hasUnit, [&] {
       for (int64_t i = begin; i < begin + unit; ++i)
-        store(lines.empty() ? encodeRow(i) : lines[i],
+        store(lines.empty() ? encodeRow(i, scaleRow(i)) : lines[i],
               emitAddress(b, address, b.getI8Type(), mul(b, rowBytes, i)),
               spec.storeBytes, exists);
     });
@@ -223,12 +231,13 @@ void PatchDataEmitter::emitColumns(PartScaler scale) {
 
 void emitPatchData(KernelBuilder &b, const PatchSpec &spec,
                    const PatchPosition &position, CvtEmitter &cvt, Value data,
-                   PatchRandom *random, PartScaler scale) {
+                   PatchRandom *random, PartScaler scale,
+                   PartVisitor afterPart) {
   PatchDataEmitter emitter(b, spec, position, cvt, data, random);
   if (spec.transposed)
     emitter.emitColumns(scale);
   else
-    emitter.emitRows(scale);
+    emitter.emitRows(scale, afterPart);
 }
 
 } // namespace blockscale

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "PatchElements.h"
-#include "../ToCPU/HadamardEmitter.h"
 #include "DeviceCode.h"
+#include "DeviceHadamard.h"
 #include "PatchLoads.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -42,9 +42,10 @@ Value emitExchangeMaximum(KernelBuilder &b, Value amax, int64_t mask) {
   return arith::MaximumFOp::create(b, amax, other);
 }
 
-PatchElements::PatchElements(KernelBuilder &b, const PatchShape &shape,
+PatchElements::PatchElements(KernelBuilder &b, CvtEmitter &cvt,
+                             const PatchShape &shape,
                              const PatchPosition &position, ValueRange inputs)
-    : b(b), isBf16(shape.inputType.isBF16()),
+    : b(b), cvt(cvt), isBf16(shape.inputType.isBF16()),
       rows(loadPatch(b, shape, position, inputs)) {}
 
 void exchangeHalves(KernelBuilder &b, SmallVector<SmallVector<Value>> &lines,
@@ -69,51 +70,44 @@ void exchangeHalves(KernelBuilder &b, SmallVector<SmallVector<Value>> &lines,
 // Transform
 //===----------------------------------------------------------------------===//
 
-/// The f32 of both bf16 of a word: a bf16 is the high half of its f32.
-static std::pair<Value, Value> splitPair(KernelBuilder &b, Value word) {
-  Value low = arith::ShLIOp::create(b, word, b.i32(16));
-  Value high = arith::AndIOp::create(b, word, b.i32(0xFFFF0000u));
-  return {b.toFloat(low), b.toFloat(high)};
-}
-
-/// The f32 of the first elements of two words of a vector, and of the second
-/// ones. LLVM joins shifted words of a vector to those of 64 bits, but not
-/// shifted f32.
-static std::pair<Value, Value> splitTwo(KernelBuilder &b, Value vector,
-                                        int64_t first) {
+std::pair<Value, Value> PatchElements::splitTwo(Value vector,
+                                                int64_t first) const {
   SmallVector<Value> evens, odds;
   for (int64_t i : {0, 1}) {
-    auto [even, odd] = splitPair(b, b.extract(vector, first + i));
+    auto [even, odd] = cvt.widenPair(b, b.extract(vector, first + i));
     evens.push_back(even);
     odds.push_back(odd);
   }
   return {b.pack(evens), b.pack(odds)};
 }
 
+void PatchElements::transformPart(int64_t part, uint64_t signMask,
+                                  PatchElements &result) const {
+  auto rounded = VectorType::get({2}, b.getBF16Type());
+  int64_t vector = part / 2, first = part % 2 * 2;
+  SmallVector<cpu::Lanes> evens, odds;
+  for (ArrayRef<Value> row : rows) {
+    auto [even, odd] = splitTwo(row[vector], first);
+    evens.emplace_back(b, even);
+    odds.emplace_back(b, odd);
+  }
+  emitHadamard(b, evens, signMask);
+  emitHadamard(b, odds, signMask);
+  for (auto [i, even, odd] : llvm::enumerate(evens, odds)) {
+    SmallVector<Value> words = result.getWords(static_cast<int64_t>(i));
+    for (int64_t j : {0, 1}) {
+      Value pair = b.pack({b.extract(even, j), b.extract(odd, j)});
+      words[vector * kWords + first + j] =
+          b.toBits(arith::TruncFOp::create(b, rounded, pair));
+    }
+    result.setWords(static_cast<int64_t>(i), words);
+  }
+}
+
 PatchElements PatchElements::transformColumns(uint64_t signMask) const {
   PatchElements result = *this;
-  auto rounded = VectorType::get({2}, b.getBF16Type());
-  for (size_t v = 0; v < rows.front().size(); ++v) {
-    SmallVector<SmallVector<Value>> words(rows.size());
-    for (int64_t i = 0; i < kWords; i += 2) {
-      // Two columns at a time, those that are scaled together.
-      SmallVector<cpu::Lanes> evens, odds;
-      for (ArrayRef<Value> row : rows) {
-        auto [even, odd] = splitTwo(b, row[v], i);
-        evens.emplace_back(b, even);
-        odds.emplace_back(b, odd);
-      }
-      cpu::emitHadamard(evens, signMask);
-      cpu::emitHadamard(odds, signMask);
-      for (auto [row, even, odd] : llvm::zip_equal(words, evens, odds))
-        for (int64_t j : {0, 1}) {
-          Value pair = b.pack({b.extract(even, j), b.extract(odd, j)});
-          row.push_back(b.toBits(arith::TruncFOp::create(b, rounded, pair)));
-        }
-    }
-    for (auto [row, ofRow] : llvm::zip_equal(result.rows, words))
-      row[v] = b.pack(ofRow);
-  }
+  for (int64_t part = 0; part < countParts(); ++part)
+    transformPart(part, signMask, result);
   return result;
 }
 
@@ -126,8 +120,7 @@ Value PatchElements::getPair(size_t row, size_t vector, int64_t word) const {
   return b.bitcast(pair, b.extract(rows[row][vector], word));
 }
 
-SmallVector<Value> PatchElements::computeColumnAmaxes(CvtEmitter &cvt,
-                                                      int64_t begin,
+SmallVector<Value> PatchElements::computeColumnAmaxes(int64_t begin,
                                                       int64_t end) const {
   auto floats = VectorType::get({kWords}, b.getF32Type());
   SmallVector<Value> amaxes;
@@ -181,7 +174,7 @@ PatchElements::extractColumns(ArrayRef<Value> vectors) const {
         columns.push_back(b.toFloat(word));
         continue;
       }
-      auto [low, high] = splitPair(b, word);
+      auto [low, high] = cvt.widenPair(b, word);
       columns.append({low, high});
     }
   }
@@ -200,11 +193,11 @@ Value PatchElements::reduceColumns(ArrayRef<Value> amaxes, int64_t begin,
                                        b.slice(result, half, half));
   if (!isBf16)
     return b.extract(result, 0);
-  auto [low, high] = splitPair(b, b.bitcast(b.getI32Type(), result));
+  auto [low, high] = cvt.widenPair(b, b.bitcast(b.getI32Type(), result));
   return arith::MaximumFOp::create(b, low, high);
 }
 
-SmallVector<Value> PatchElements::computeRowAmaxes(CvtEmitter &cvt) const {
+SmallVector<Value> PatchElements::computeRowAmaxes() const {
   SmallVector<Value> ofRows, amaxes;
   for (size_t i = 0; i < rows.size(); ++i) {
     SmallVector<Value> pairs;
@@ -241,7 +234,7 @@ void PatchElements::exchangeRowAmaxes(SmallVector<Value> &amaxes,
 SmallVector<Value> PatchElements::extractRows(ArrayRef<Value> amaxes) const {
   SmallVector<Value> result;
   for (Value pair : amaxes) {
-    auto [low, high] = splitPair(b, b.toBits(pair));
+    auto [low, high] = cvt.widenPair(b, b.toBits(pair));
     result.append({low, high});
   }
   return result;
@@ -294,7 +287,7 @@ PatchElements::mapPart(int64_t row, int64_t part,
     return llvm::map_to_vector(llvm::seq(kPartColumns),
                                [&](int64_t i) { return b.extract(vector, i); });
   }
-  auto [even, odd] = splitTwo(b, rows[row][part / 2], part % 2 * 2);
+  auto [even, odd] = splitTwo(rows[row][part / 2], part % 2 * 2);
   even = map(even, 2 * part);
   odd = map(odd, 2 * part + 1);
   return {b.extract(even, 0), b.extract(odd, 0), b.extract(even, 1),

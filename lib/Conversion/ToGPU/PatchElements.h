@@ -42,16 +42,19 @@ public:
   /// columns that do not exist are loaded from others; where blocks may have
   /// such a part, it is zero instead.
   /// `inputs` are x, or what it is computed from.
-  PatchElements(KernelBuilder &b, const PatchShape &shape,
+  PatchElements(KernelBuilder &b, CvtEmitter &cvt, const PatchShape &shape,
                 const PatchPosition &position, mlir::ValueRange inputs);
 
   /// The random Hadamard transform of 16 rows of bf16, down each column.
   PatchElements transformColumns(uint64_t signMask) const;
+  /// That of a part, which becomes the same part of `result`.
+  void transformPart(int64_t part, uint64_t signMask,
+                     PatchElements &result) const;
 
   /// max |x| of each column of rows [begin, end), NaN above all: vectors like
   /// those of a row, of elements of x.
-  llvm::SmallVector<mlir::Value>
-  computeColumnAmaxes(CvtEmitter &cvt, int64_t begin, int64_t end) const;
+  llvm::SmallVector<mlir::Value> computeColumnAmaxes(int64_t begin,
+                                                     int64_t end) const;
 
   /// The larger ones of the amaxes of this thread and of the one whose lane
   /// differs by `mask`.
@@ -67,7 +70,7 @@ public:
                             int64_t count) const;
 
   /// max |x| of each row, which is of bf16. A vector has those of two rows.
-  llvm::SmallVector<mlir::Value> computeRowAmaxes(CvtEmitter &cvt) const;
+  llvm::SmallVector<mlir::Value> computeRowAmaxes() const;
 
   /// Keeps half of the rows, those after the others where `isBehind`: the
   /// larger ones of the amaxes of this thread and of the one whose lane differs
@@ -88,6 +91,9 @@ public:
 
   /// Columns side by side of which elements are computed together.
   static constexpr int64_t kPartColumns = 4;
+  int64_t countParts() const {
+    return static_cast<int64_t>(rows.front().size()) * (isBf16 ? 2 : 1);
+  }
 
   /// A row as f32 is several vectors, of which a part has one or more. One of
   /// the columns that vector `index` has.
@@ -105,8 +111,14 @@ public:
 private:
   /// Two bf16.
   mlir::Value getPair(size_t row, size_t vector, int64_t word) const;
+  /// The f32 of the first elements of two words of a vector, and of the second
+  /// ones. LLVM joins shifted words of a vector to those of 64 bits, but not
+  /// shifted f32.
+  std::pair<mlir::Value, mlir::Value> splitTwo(mlir::Value vector,
+                                               int64_t first) const;
 
   KernelBuilder &b;
+  CvtEmitter &cvt;
   bool isBf16;
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> rows;
 };

@@ -8,6 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHJOB_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHJOB_H
 
+#include "Kernels.h"
 #include "PatchAmax.h"
 #include "blockscale/Target/Chip.h"
 
@@ -18,15 +19,25 @@ inline constexpr int64_t kPatchThreads = kPatchWarps * kWarpThreads;
 
 /// What a kernel makes of x, or of each of several.
 struct PatchJob {
+  /// `lookup` gives the buffer or scalar behind a value of the kernel's body.
+  /// What x is made of is not in it yet.
+  PatchJob(llvm::ArrayRef<PatchMember> members, const target::Chip &chip,
+           llvm::function_ref<mlir::Value(mlir::Value)> lookup);
+
   std::string getKernelName(const target::Chip &chip) const;
   /// Whether a thread should have more registers than the assembler aims at.
   bool wantsRegisters(const target::Chip &chip) const;
+
+  /// Changes the patches of a warp below each other.
+  void setLaneRows(int64_t laneRows);
 
   PatchShape shape;
   llvm::SmallVector<PatchSpec> specs;
   llvm::SmallVector<PatchAmax> amaxes;
   /// Tensors of which the same is made.
   int64_t members = 1;
+  /// Whether the patches of a warp were changed.
+  bool hasOtherTile = false;
 };
 
 /// Warps of a thread block, and thread blocks side by side.

@@ -78,12 +78,14 @@ private:
   SmallVector<Value> emitPatch(MutableArrayRef<PatchScaleTable> tables);
   void emitRaises(ValueRange bits);
   void emitResult(const PatchResult &result, const PatchElements &elements,
-                  PatchScaleTable &table);
+                  PatchScaleTable &table, PartVisitor afterPart);
+  std::optional<uint64_t> getNextMask(const PatchResult &result) const;
   std::vector<PatchScaleTable> createTables(const GroupedScales *grouped);
 
   KernelBuilder &b;
   const PatchJob &job;
   const PatchShape &shape;
+  const target::Chip &chip;
   std::unique_ptr<CvtEmitter> cvt;
   ValueRange inputs;
   Value rows, columns, matrices;
@@ -99,7 +101,8 @@ private:
 PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b, const PatchJob &job,
                                        const target::Chip &chip,
                                        ValueRange arguments)
-    : b(b), job(job), shape(job.shape), cvt(createCvtEmitter(chip)) {
+    : b(b), job(job), shape(job.shape), chip(chip),
+      cvt(createCvtEmitter(chip)) {
   size_t count = shape.source->countArguments();
   inputs = arguments.take_front(count);
   auto next = arguments.begin() + count;
@@ -183,7 +186,8 @@ PatchKernelEmitter::createTables(const GroupedScales *grouped) {
 
 void PatchKernelEmitter::emitResult(const PatchResult &result,
                                     const PatchElements &elements,
-                                    PatchScaleTable &table) {
+                                    PatchScaleTable &table,
+                                    PartVisitor afterPart) {
   const PatchSpec &spec = result.spec;
   std::optional<PatchGroups> groups;
   if (result.offsets)
@@ -193,11 +197,27 @@ void PatchKernelEmitter::emitResult(const PatchResult &result,
   std::optional<PatchRandom> random;
   if (result.rng)
     random.emplace(b, spec, position, result.rng);
-  emitPatchData(b, spec, position, *cvt, result.data,
-                random ? &*random : nullptr, [&](int64_t row, int64_t part) {
-                  return scales.getScaledPart(row, part);
-                });
+  emitPatchData(
+      b, spec, position, *cvt, result.data, random ? &*random : nullptr,
+      [&](int64_t row, int64_t part) {
+        return scales.getScaledPart(row, part);
+      },
+      afterPart);
   table.emitStore();
+}
+
+/// The transform that another result needs and that can be computed along with
+/// the codes of this one.
+std::optional<uint64_t>
+PatchKernelEmitter::getNextMask(const PatchResult &result) const {
+  // Codes that arithmetic makes take the registers that a transform needs.
+  if (result.spec.signMask || !result.spec.encodesRowsAhead() ||
+      !chip.hasFp4Cvt())
+    return std::nullopt;
+  for (const PatchSpec &spec : job.specs)
+    if (spec.signMask)
+      return spec.signMask;
+  return std::nullopt;
 }
 
 /// Makes the results of a patch of a warp that has elements. Gives the bits of
@@ -212,9 +232,9 @@ PatchKernelEmitter::emitPatch(MutableArrayRef<PatchScaleTable> tables) {
     });
     for (auto [value, amax] : llvm::zip_equal(bits, job.amaxes))
       if (amax.signMask == mask)
-        value = emitPatchAmax(b, *cvt, source, shape, hasRowAmaxes);
+        value = emitPatchAmax(b, source, shape, hasRowAmaxes);
   };
-  PatchElements elements(b, shape, position, inputs);
+  PatchElements elements(b, *cvt, shape, position, inputs);
   takeAmaxes(elements, std::nullopt);
   llvm::SmallMapVector<uint64_t, PatchElements, 2> transformed;
   auto getSource = [&](std::optional<uint64_t> mask) -> const PatchElements & {
@@ -229,11 +249,23 @@ PatchKernelEmitter::emitPatch(MutableArrayRef<PatchScaleTable> tables) {
     takeAmaxes(source, mask);
     return source;
   };
-  for (auto [i, result] : llvm::enumerate(results)) {
+  bool isFirst = true;
+  for (auto [result, table] : llvm::zip_equal(results, tables)) {
     // f32 of all elements have no place beside their words.
-    if (i > 0)
+    if (!isFirst)
       elements.hide();
-    emitResult(result, getSource(result.spec.signMask), tables[i]);
+    isFirst = false;
+    std::optional<uint64_t> mask = getNextMask(result);
+    if (!mask || transformed.count(*mask)) {
+      emitResult(result, getSource(result.spec.signMask), table, {});
+      continue;
+    }
+    // f32 of a part serve both the codes of rows and the transform.
+    PatchElements &next = transformed.insert({*mask, elements}).first->second;
+    emitResult(result, elements, table, [&](int64_t part) {
+      elements.transformPart(part, *mask, next);
+    });
+    takeAmaxes(next, mask);
   }
   for (const PatchAmax &amax : job.amaxes)
     getSource(amax.signMask);

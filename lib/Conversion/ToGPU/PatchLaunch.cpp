@@ -12,6 +12,7 @@
 #include "LaunchModel.h"
 #include "PatchJob.h"
 #include "PatchScaleTable.h"
+#include "PatchTile.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -63,6 +64,9 @@ std::string PatchJob::getKernelName(const target::Chip &chip) const {
     if (shape.batched)
       os << "_batched";
   }
+  if (hasOtherTile)
+    name += "_tile" + std::to_string(shape.getWarpRows()) + "x" +
+            std::to_string(shape.getWarpColumns());
   return name + shape.source->getName() + std::string(chip.kernelSuffix);
 }
 
@@ -71,11 +75,6 @@ bool PatchJob::wantsRegisters(const target::Chip &chip) const {
          llvm::none_of(specs, [](const PatchSpec &spec) {
            return spec.signMask.has_value();
          });
-}
-
-/// The global scale or amax; null if there is neither.
-static Value getGlobal(QuantizeOp op) {
-  return op.getGlobalScale() ? op.getGlobalScale() : op.getGlobalAmax();
 }
 
 Value PatchMember::getX() const {
@@ -92,40 +91,44 @@ getSource(const PatchMember &member) {
   return std::make_shared<const ElementSource>(x);
 }
 
-static PatchJob createJob(ArrayRef<PatchMember> members, LaunchSite &site) {
+PatchJob::PatchJob(ArrayRef<PatchMember> members, const target::Chip &chip,
+                   function_ref<Value(Value)> lookup)
+    : members(static_cast<int64_t>(members.size())) {
   const PatchMember &first = members.front();
-  PatchJob job;
-  job.members = static_cast<int64_t>(members.size());
   for (AmaxOp amax : first.amaxes)
-    job.amaxes.emplace_back(amax);
+    amaxes.emplace_back(amax);
   auto getSpec = [&](QuantizeOp op) {
-    return PatchSpec(op, site.lookup(getGlobal(op)), site.getChip());
+    return PatchSpec(op, lookup(op.getGlobal()), chip);
   };
   for (QuantizeOp op : first.quantizes)
-    job.specs.push_back(getSpec(op));
+    specs.push_back(getSpec(op));
   for (const PatchMember &member : members.drop_front())
-    for (auto [op, spec] : llvm::zip_equal(member.quantizes, job.specs)) {
+    for (auto [op, spec] : llvm::zip_equal(member.quantizes, specs)) {
       // Members differ in their rows.
       PatchSpec other = getSpec(op);
       spec.rowTails |= other.rowTails;
       spec.hasPartialBlocks |= other.hasPartialBlocks;
     }
-  if (members.size() == 1 && first.amaxes.empty() && job.specs.size() == 1) {
-    const PatchSpec &only = job.specs.front();
-    job.shape = only;
-    job.shape.source = getSource(first);
+  if (members.size() == 1 && amaxes.empty() && specs.size() == 1) {
+    const PatchSpec &only = specs.front();
+    shape = only;
     if (!only.signMask && only.block[0] != 1)
-      return job;
+      return;
   }
   auto isTransformed = [](const auto &of) { return of.signMask.has_value(); };
-  job.shape = PatchShape(
+  shape = PatchShape(
       cast<RankedTensorType>(first.getX().getType()),
-      llvm::any_of(job.amaxes,
+      llvm::any_of(amaxes,
                    [](const PatchAmax &amax) { return amax.perMatrix; }),
-      llvm::any_of(job.amaxes, isTransformed));
-  job.shape.source = getSource(first);
-  PatchSpec::shareShape(job.specs, job.shape);
-  return job;
+      llvm::any_of(amaxes, isTransformed));
+  PatchSpec::shareShape(specs, shape);
+}
+
+void PatchJob::setLaneRows(int64_t laneRows) {
+  hasOtherTile |= shape.laneRows != laneRows;
+  shape.laneRows = laneRows;
+  for (PatchSpec &spec : specs)
+    spec.laneRows = laneRows;
 }
 
 namespace {
@@ -160,7 +163,7 @@ void PatchLauncher::addResult(QuantizeOp op, const PatchSpec &spec) {
   arguments.push_back({site.lookup(op.getData()), spec.storeBytes});
   arguments.push_back(
       {site.lookup(op.getScale()), PatchScaleTable::getAlignment(spec)});
-  if (Value global = site.lookup(getGlobal(op)))
+  if (Value global = site.lookup(op.getGlobal()))
     arguments.push_back(
         {global, static_cast<int64_t>(spec.globalByValue ? 0 : sizeof(float))});
   if (spec.stochastic)
@@ -246,7 +249,12 @@ LogicalResult lowerPatchKernel(ArrayRef<PatchMember> members,
     }
     llvm::for_each(member.amaxes, prepare);
   }
-  PatchJob job = createJob(members, site);
+  PatchJob job(members, site.getChip(),
+               [&](Value value) { return site.lookup(value); });
+  job.shape.source = getSource(members.front());
+  Block *body = members.front().getX().getParentBlock();
+  if (failed(applyTile(cast<KernelOp>(body->getParentOp()), job)))
+    return failure();
   site.emitAsserts();
   PatchLauncher launcher(site, job);
   for (const PatchMember &member : members)

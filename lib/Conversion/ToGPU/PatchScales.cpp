@@ -67,14 +67,9 @@ Value PatchScales::loadGlobal(int64_t column) {
 }
 
 std::unique_ptr<QuantizeLeaf> PatchScales::createLeaf(Value global) {
-  std::unique_ptr<QuantizeLeaf> leaf;
-  if (numerics::isFourOverSix(spec.recipe))
-    leaf = createFourOverSixLeaf(cvt, spec.recipe, spec.globalKind);
-  else if (numerics::isNvfp4(spec.recipe))
-    leaf = createNvfp4Leaf(cvt, spec.recipe, spec.globalKind,
-                           /*amaxIsGiven=*/false);
-  else
-    leaf = createMxLeaf(cvt, spec.recipe, spec.format);
+  std::unique_ptr<QuantizeLeaf> leaf =
+      blockscale::createLeaf(cvt, spec.recipe, spec.format, spec.globalKind,
+                             /*amaxIsGiven=*/false);
   leaf->setGlobal(b, global);
   return leaf;
 }
@@ -179,7 +174,7 @@ static void emitInFirst(KernelBuilder &b, Value lane, int64_t sharing,
 ///   lane 0: rows 0-15  ->  0-7      lane 1: rows 0-15  ->  8-15
 void PatchScales::emitRows() {
   int64_t sharing = spec.block[1] / spec.patchColumns;
-  SmallVector<Value> amaxes = elements.computeRowAmaxes(cvt);
+  SmallVector<Value> amaxes = elements.computeRowAmaxes();
   Value first = getIndex(b, 0);
   SmallVector<Value> isBehind;
   for (int64_t mask = 1; mask < sharing; mask *= 2) {
@@ -301,7 +296,7 @@ void PatchScales::emitColumns() {
   int64_t sharing = spec.block[0] / span;
   for (int64_t row = 0; row * span < spec.patchRows; ++row) {
     SmallVector<Value> amaxes =
-        elements.computeColumnAmaxes(cvt, row * span, (row + 1) * span);
+        elements.computeColumnAmaxes(row * span, (row + 1) * span);
     for (int64_t mask = 1; mask < sharing; mask *= 2)
       elements.exchangeColumnAmaxes(amaxes, mask * spec.getLaneColumns());
     QuantizeLeaf::Scales scales =
@@ -329,7 +324,7 @@ void PatchScales::emitTiles() {
   SmallVector<Value> amaxes;
   for (int64_t row = 0; row < tileRows; ++row) {
     SmallVector<Value> columns =
-        elements.computeColumnAmaxes(cvt, row * height, (row + 1) * height);
+        elements.computeColumnAmaxes(row * height, (row + 1) * height);
     for (int64_t column = 0; column < tileColumns; ++column) {
       Value amax = elements.reduceColumns(columns, column * width, width);
       for (int64_t mask = 1; mask < sharingColumns; mask *= 2)

@@ -120,6 +120,13 @@ struct PatchSpec : PatchShape {
            getDataBits() * getLineCodes() == 64;
   }
 
+  /// Whether codes of rows are made ahead of the conditions of their stores:
+  /// those that threads exchange, and those that take fewer registers than the
+  /// elements, which another result needs as well.
+  bool encodesRowsAhead() const {
+    return !transposed && (exchangesCodes() || (isShared && getDataBits() < 8));
+  }
+
   /// Bytes of codes that a thread stores side by side.
   int64_t getLineBytes() const {
     return getLineCodes() * getDataBits() / (exchangesCodes() ? 4 : 8);

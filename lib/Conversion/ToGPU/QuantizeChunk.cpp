@@ -337,19 +337,11 @@ SmallVector<Value> ChunkEmitter::loadAmaxes(int64_t blocks) {
   return amaxes;
 }
 
-std::unique_ptr<QuantizeLeaf> ChunkEmitter::createLeaf() {
-  if (numerics::isFourOverSix(spec.recipe))
-    return createFourOverSixLeaf(*cvt, spec.recipe, spec.globalKind);
-  if (numerics::isNvfp4(spec.recipe))
-    return createNvfp4Leaf(*cvt, spec.recipe, spec.globalKind,
-                           spec.amaxIsGiven);
-  return createMxLeaf(*cvt, spec.recipe, spec.format);
-}
-
 /// Blocks from block `first` of the chunk on, all in one group.
 ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
                                            int64_t first, Value group) {
-  std::unique_ptr<QuantizeLeaf> leaf = createLeaf();
+  std::unique_ptr<QuantizeLeaf> leaf = createLeaf(
+      *cvt, spec.recipe, spec.format, spec.globalKind, spec.amaxIsGiven);
   leaf->setGlobal(b, loadGlobal(group));
   SmallVector<Value> amaxes;
   if (spec.amaxIsGiven)

@@ -75,7 +75,6 @@ private:
                                             int64_t elements);
   llvm::SmallVector<BlockElements> computeBlocks(int64_t elements);
   llvm::SmallVector<mlir::Value> loadAmaxes(int64_t blocks);
-  std::unique_ptr<QuantizeLeaf> createLeaf();
   Codes quantize(llvm::ArrayRef<BlockElements> inputs, int64_t first,
                  mlir::Value group);
   Codes quantizeApart(llvm::ArrayRef<BlockElements> inputs,

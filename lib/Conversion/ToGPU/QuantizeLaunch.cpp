@@ -103,16 +103,9 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
                        spec.source->getArguments(
                            site, getLoadBytes(spec, accessBytes), accessBytes));
   int64_t threadBytes = mapping.chunkElements * spec.source->getBytes();
-  // Registers for no more than that let the assembler interleave the elements
-  // of producers.
-  int64_t residentBlocks =
-      spec.source->isMemory()
-          ? 0
-          : llvm::divideCeil(LaunchModel(chip).getThreadsWanted(threadBytes),
-                             ThreadMapping::kThreads);
   site.launch(spec.getKernelName(chip),
               {ThreadMapping::kThreads, blocks, operands.matrices, threadBytes,
-               residentBlocks},
+               mapping.residentBlocks},
               arguments, [&](KernelBuilder &inside, ValueRange values) {
                 emitQuantizeKernel(inside, spec, chip, values);
               });

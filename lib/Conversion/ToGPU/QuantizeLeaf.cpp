@@ -13,6 +13,17 @@ namespace blockscale {
 
 QuantizeLeaf::~QuantizeLeaf() = default;
 
+std::unique_ptr<QuantizeLeaf> createLeaf(CvtEmitter &cvt,
+                                         numerics::Recipe recipe,
+                                         numerics::ElementFormat format,
+                                         GlobalKind global, bool amaxIsGiven) {
+  if (numerics::isFourOverSix(recipe))
+    return createFourOverSixLeaf(cvt, recipe, global);
+  if (numerics::isNvfp4(recipe))
+    return createNvfp4Leaf(cvt, recipe, global, amaxIsGiven);
+  return createMxLeaf(cvt, recipe, format);
+}
+
 SmallVector<Value> QuantizeLeaf::encode(KernelBuilder &b,
                                         const BlockElements &block,
                                         Value factor, ValueRange randomWords) {

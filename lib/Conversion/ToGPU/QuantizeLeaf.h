@@ -63,6 +63,12 @@ protected:
   CvtEmitter &cvt;
 };
 
+/// Of any recipe.
+std::unique_ptr<QuantizeLeaf> createLeaf(CvtEmitter &cvt,
+                                         numerics::Recipe recipe,
+                                         numerics::ElementFormat format,
+                                         GlobalKind global, bool amaxIsGiven);
+
 /// `amaxIsGiven`: they are an operand's, not those of the elements.
 std::unique_ptr<QuantizeLeaf> createNvfp4Leaf(CvtEmitter &cvt,
                                               numerics::Recipe recipe,

@@ -74,9 +74,7 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
   operands.blockAmax = getOperand(quantize.getBlockAmax());
   operands.rng = getOperand(quantize.getRng());
   operands.offsets = getOperand(quantize.getOffsets());
-  operands.global =
-      getOperand(quantize.getGlobalScale() ? quantize.getGlobalScale()
-                                           : quantize.getGlobalAmax());
+  operands.global = getOperand(quantize.getGlobal());
   auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
   bool isDense = true;
   for (auto [output, value] :

@@ -191,6 +191,14 @@ static Value emitDecodeE4M3(KernelBuilder &b, Value code) {
   return arith::SelectOp::create(b, isNan, nan, value);
 }
 
+/// A bf16 is the high half of its f32.
+std::pair<Value, Value> SoftwareCvtEmitter::widenPair(KernelBuilder &b,
+                                                      Value word) {
+  Value low = arith::ShLIOp::create(b, word, b.i32(16));
+  Value high = arith::AndIOp::create(b, word, b.i32(0xFFFF0000u));
+  return {b.toFloat(low), b.toFloat(high)};
+}
+
 std::pair<Value, Value> SoftwareCvtEmitter::decodeE4M3Pair(KernelBuilder &b,
                                                            Value codes) {
   Value low = b.zext32(codes);

@@ -24,6 +24,8 @@ public:
                              mlir::Value high) override;
   std::pair<mlir::Value, mlir::Value>
   decodeE4M3Pair(KernelBuilder &b, mlir::Value codes) override;
+  std::pair<mlir::Value, mlir::Value> widenPair(KernelBuilder &b,
+                                                mlir::Value word) override;
   RoundedPair roundE4M3Pair(KernelBuilder &b, mlir::Value low,
                             mlir::Value high) override;
   mlir::Value reduceMagnitudes(KernelBuilder &b,

@@ -93,6 +93,10 @@ ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
         unitsPerLine * std::max<int64_t>(1, kFewestWarps / unitsPerLine);
     threads = unitsPerBlock * kWarpThreads;
   }
+  if (!spec.source->isMemory())
+    residentBlocks = getModel(spec, chip)
+                         .getResidentBlocks(
+                             threads, chunkElements * spec.source->getBytes());
   int64_t common = std::gcd(unitsPerLine, unitsPerBlock);
   linesPerGroup = unitsPerBlock / common;
   blocksPerGroup = unitsPerLine / common;

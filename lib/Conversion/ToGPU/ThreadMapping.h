@@ -51,6 +51,9 @@ struct ThreadMapping {
   /// anyway, and always load so where they can.
   bool hasStage;
   bool isStaged;
+  /// Thread blocks on a multiprocessor that registers are kept for; 0 leaves
+  /// them to the assembler.
+  int64_t residentBlocks = 0;
   /// Of a full chunk.
   int64_t chunkElements;
   int64_t chunkBlocks;

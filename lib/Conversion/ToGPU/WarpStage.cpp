@@ -116,22 +116,36 @@ SmallVector<Value> WarpStage::getMovedAddresses(KernelBuilder &b, Value pointer,
   return addresses;
 }
 
+void WarpStage::startCopies(KernelBuilder &b, ValueRange to, ValueRange from) {
+  for (auto [target, source] : llvm::zip_equal(to, from))
+    NVVM::CpAsyncOp::create(b, target, source, kPieceBytes,
+                            NVVM::LoadCacheModifierKind::CG, Value());
+  NVVM::CpAsyncCommitGroupOp::create(b);
+}
+
+void WarpStage::finishShared(KernelBuilder &b) {
+  NVVM::CpAsyncWaitGroupOp::create(b, 0);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+}
+
+SmallVector<Value> WarpStage::read(KernelBuilder &b, Value owner,
+                                   int64_t chunkBytes, int64_t begin) {
+  auto type = VectorType::get({kWords}, b.getI32Type());
+  return llvm::map_to_vector(
+      getOwn(b, owner, chunkBytes / kPieceBytes), [&](Value place) {
+        if (begin)
+          place = b.offset(place, b.getI8Type(), b.i64(begin));
+        return b.load(type, place, kPieceBytes);
+      });
+}
+
 SmallVector<Value> WarpStage::load(KernelBuilder &b, Value pointer,
                                    int64_t chunkBytes, int64_t runStride) {
   int64_t pieces = chunkBytes / kPieceBytes;
-  for (auto [from, to] :
-       llvm::zip_equal(getMovedAddresses(b, pointer, pieces, runStride),
-                       getMoved(b, pieces, pieces)))
-    NVVM::CpAsyncOp::create(b, to, from, kPieceBytes,
-                            NVVM::LoadCacheModifierKind::CG, Value());
-  NVVM::CpAsyncCommitGroupOp::create(b);
-  NVVM::CpAsyncWaitGroupOp::create(b, 0);
-  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  auto type = VectorType::get({kWords}, b.getI32Type());
-  SmallVector<Value> words;
-  for (Value place : getOwn(b, lane, pieces))
-    words.push_back(b.load(type, place, kPieceBytes));
-  return words;
+  SmallVector<Value> from = getMovedAddresses(b, pointer, pieces, runStride);
+  startCopies(b, getMoved(b, pieces, pieces), from);
+  finishShared(b);
+  return read(b, lane, chunkBytes, /*begin=*/0);
 }
 
 bool WarpStage::canShare(int64_t chunkBytes) const {
@@ -150,30 +164,19 @@ void WarpStage::startShared(KernelBuilder &b, Value pointer, int64_t chunkBytes,
   Value first = b.offset(pointer, b.getI8Type(), move);
   int64_t pieces = chunkBytes / kPieceBytes;
   int64_t steps = runLanes * pieces / kWarpThreads;
-  for (auto [step, place] : llvm::enumerate(getMoved(b, pieces, steps)))
-    NVVM::CpAsyncOp::create(b, b.offset(place, b.getI8Type(), b.i64(begin)),
-                            b.offset(first, b.getI8Type(),
-                                     b.i64(static_cast<int64_t>(step) *
-                                           kWarpThreads * kPieceBytes)),
-                            kPieceBytes, NVVM::LoadCacheModifierKind::CG,
-                            Value());
-  NVVM::CpAsyncCommitGroupOp::create(b);
-}
-
-void WarpStage::finishShared(KernelBuilder &b) {
-  NVVM::CpAsyncWaitGroupOp::create(b, 0);
-  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  SmallVector<Value> places = getMoved(b, pieces, steps), addresses;
+  for (auto [step, place] : llvm::enumerate(places)) {
+    place = b.offset(place, b.getI8Type(), b.i64(begin));
+    addresses.push_back(b.offset(
+        first, b.getI8Type(),
+        b.i64(static_cast<int64_t>(step) * kWarpThreads * kPieceBytes)));
+  }
+  startCopies(b, places, addresses);
 }
 
 SmallVector<Value> WarpStage::readShared(KernelBuilder &b, int64_t chunkBytes,
                                          int64_t begin) {
-  auto type = VectorType::get({kWords}, b.getI32Type());
-  Value inRun = bitAnd(b, lane, runLanes - 1);
-  return llvm::map_to_vector(
-      getOwn(b, inRun, chunkBytes / kPieceBytes), [&](Value place) {
-        return b.load(type, b.offset(place, b.getI8Type(), b.i64(begin)),
-                      kPieceBytes);
-      });
+  return read(b, bitAnd(b, lane, runLanes - 1), chunkBytes, begin);
 }
 
 void WarpStage::store(KernelBuilder &b, ArrayRef<Value> words, Value pointer,

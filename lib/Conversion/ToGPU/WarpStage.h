@@ -50,7 +50,7 @@ public:
   void startShared(KernelBuilder &b, mlir::Value pointer, int64_t chunkBytes,
                    int64_t begin);
   /// Waits for all of these.
-  void finishShared(KernelBuilder &b);
+  static void finishShared(KernelBuilder &b);
   /// The lane's chunk.
   llvm::SmallVector<mlir::Value> readShared(KernelBuilder &b,
                                             int64_t chunkBytes, int64_t begin);
@@ -59,6 +59,12 @@ public:
   int64_t getBytes() const { return bytes; }
 
 private:
+  /// Begins to copy pieces.
+  static void startCopies(KernelBuilder &b, mlir::ValueRange to,
+                          mlir::ValueRange from);
+  /// The chunk of `owner`, once its pieces are there.
+  llvm::SmallVector<mlir::Value> read(KernelBuilder &b, mlir::Value owner,
+                                      int64_t chunkBytes, int64_t begin);
   /// Places of the own pieces of a lane, and of those that each lane moves in
   /// so many steps.
   llvm::SmallVector<mlir::Value> getOwn(KernelBuilder &b, mlir::Value owner,

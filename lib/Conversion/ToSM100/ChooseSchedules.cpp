@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GemmSchedule.h"
+#include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Conversion/Passes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -16,6 +17,18 @@ namespace blockscale {
 
 #define GEN_PASS_DEF_CHOOSESCHEDULES
 #include "blockscale/Conversion/Passes.h.inc"
+
+/// What another product of its kernel has, if any.
+static GemmScheduleAttr getSiblingSchedule(Operation *product) {
+  if (!isa<KernelOp>(product->getParentOp()))
+    return {};
+  for (Operation &op : *product->getBlock())
+    if (isProduct(&op))
+      if (auto schedule =
+              op.getAttrOfType<GemmScheduleAttr>(sm100::kScheduleAttrName))
+        return schedule;
+  return {};
+}
 
 namespace {
 
@@ -38,17 +51,23 @@ struct ChooseSchedulesPass
         return signalPassFailure();
       }
     }
-    getOperation()->walk([&](ScaledMMOp op) {
-      if (op->hasAttr(sm100::kScheduleAttrName))
+    auto choose = [&](const sm100::Product &product) {
+      if (product.op->hasAttr(sm100::kScheduleAttrName))
         return;
-      sm100::GemmFormat format = sm100::getGemmFormat(op);
-      GemmScheduleAttr chosen = given;
+      GemmScheduleAttr chosen = getSiblingSchedule(product.op);
+      if (!chosen)
+        chosen = given;
       if (!chosen) {
-        auto rated = sm100::rateSchedules(op, format, *target);
-        sm100::remarkSchedule(op, format, rated);
+        sm100::GemmFormat format = sm100::getGemmFormat(product);
+        auto rated = sm100::rateSchedules(product, format, *target);
+        sm100::remarkSchedule(product, format, rated);
         chosen = rated.front().schedule;
       }
-      op->setAttr(sm100::kScheduleAttrName, chosen);
+      product.op->setAttr(sm100::kScheduleAttrName, chosen);
+    };
+    getOperation()->walk([&](Operation *op) {
+      if (isProduct(op))
+        choose(sm100::Product::of(op));
     });
   }
 };

@@ -40,6 +40,8 @@ inline constexpr int64_t kTileSteps = kRowBytes / kStepBytes;
 inline constexpr int64_t kAtomRows = 128;
 inline constexpr int64_t kAtomBytes = 512;
 inline constexpr int64_t kAtomScales = 4;
+/// Dimensions of an atom in memory (32 x 4 x 4).
+inline constexpr int64_t kAtomRank = 3;
 inline constexpr int64_t kAtomColumns = 4;
 
 /// The formats of a product that the tensor core has an instruction for.

@@ -47,6 +47,13 @@ Value GemmContext::getShared(KernelBuilder &b, int64_t offset, Value slot,
   return b.offset(memory, b.getI8Type(), Lanes(b, slot) * bytes + offset);
 }
 
+Value getTensorPointer(KernelBuilder &b, Value address, int64_t columns) {
+  constexpr unsigned tensorMemory = 6; // NVPTX address space
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), tensorMemory);
+  Value place = Lanes(b, address) + columns;
+  return LLVM::IntToPtrOp::create(b, type, place);
+}
+
 /// Barriers and tensor memory, by one warp.
 static void emitSetup(KernelBuilder &b, const GemmContext &context) {
   emitInOneThread(b, [&] {
@@ -93,7 +100,8 @@ void emitGemm(KernelBuilder &b, const GemmSpec &spec, ValueRange parameters) {
       [&] {
         emitInOneThread(b, [&] {
           emitPrefetch(b, context.arguments.mapA);
-          emitPrefetch(b, context.arguments.mapB);
+          for (const ProductArguments &product : context.arguments.products)
+            emitPrefetch(b, product.mapB);
           emitLoads(b, context);
         });
       },
@@ -109,10 +117,9 @@ void emitGemm(KernelBuilder &b, const GemmSpec &spec, ValueRange parameters) {
       });
   emitBarrier(b, context);
   cpu::emitIf(b, multiplies, [&] {
-    auto type = LLVM::LLVMPointerType::get(b.getContext(), /*tensor memory*/ 6);
-    NVVM::Tcgen05DeallocOp::create(
-        b, LLVM::IntToPtrOp::create(b, type, context.tensorMemory),
-        b.i32(kTensorColumns), context.cluster.getGroup());
+    NVVM::Tcgen05DeallocOp::create(b, getTensorPointer(b, context.tensorMemory),
+                                   b.i32(kTensorColumns),
+                                   context.cluster.getGroup());
   });
 }
 

@@ -9,15 +9,21 @@
 // zeros. Scales of 128 rows are atoms one after the other along K, so a flat
 // copy brings those of a stage. Where a tile has 256 rows and the operand ends
 // in the first half, the scales of the second are those of the first again:
-// what they scale is zero.
+// what they scale is zero, or of no result.
 //
 // A flat copy completes a barrier of its own thread block. In a pair the leader
-// waits for both, so scales come by tensor maps, too, whose innermost dimension
-// is a quarter of an atom.
+// waits for both, so scales come by tensor maps, too: all atoms of an operand,
+// a quarter of an atom a row. What a copy brings behind the last atom of a band
+// belongs to steps that are not multiplied.
+//
+// Groups are parts of the one map of an operand. What a tile has beyond its
+// group are rows without results, or elements of K whose scales are the padding
+// of the group's layout (docs/Rationale.md).
 //
 //===----------------------------------------------------------------------===//
 
 #include "../ToGPU/DeviceCode.h"
+#include "Arithmetic.h"
 #include "GemmRoles.h"
 
 using namespace mlir;
@@ -30,11 +36,12 @@ namespace {
 
 /// One of the two operands.
 struct Operand {
-  Value map;
-  /// Memory, or a map in a pair.
-  Value scale;
-  /// i32: of the operand.
-  Value rows;
+  /// Its data and scales: a map; memory, or a map in a pair.
+  struct Source {
+    Value data, scale;
+  };
+  /// One for each product that has a part of the rows of a tile.
+  SmallVector<Source, 2> sources;
   /// Of a tile, and what of it a thread block has.
   int64_t tileRows, dataRows, scaleRows;
   /// In shared memory.
@@ -44,13 +51,25 @@ struct Operand {
   numerics::ElementFormat format;
 };
 
+/// What of an operand a tile needs.
+struct OperandPlace {
+  Value matrix;
+  /// i32: the first row of the product, and how many it has.
+  Value firstRow, rows;
+  /// i64: the first atom of scales.
+  Value scales;
+  /// Number of the tile.
+  Value tile;
+};
+
 /// The stage that is loaded, all i32.
 struct Stage {
   Value slot;
-  /// Number of the step along K.
-  Value step;
-  /// Atoms of scales along K: of the operand, and of this stage.
-  Value allAtoms, atoms;
+  /// Number of the step along K, and the place of its data, in the elements of
+  /// the map.
+  Value step, depth;
+  /// Atoms of scales along K: of a band, and of this stage.
+  Value bandAtoms, atoms;
 };
 
 class LoadEmitter {
@@ -63,17 +82,13 @@ private:
   void emitTile(const TilePlace &tile, const Stage &stage);
   void emitCopy(Value target, Value map, ValueRange coordinates, Value mask,
                 const Stage &stage);
-  void emitData(const Operand &operand, const Stage &stage, Value tile,
-                Value matrix);
-  void emitFlatScales(const Operand &operand, const Stage &stage, Value tile,
-                      Value matrix);
-  void emitMappedScales(const Operand &operand, const Stage &stage, Value tile,
-                        Value matrix);
+  void emitData(const Operand &operand, const OperandPlace &place,
+                const Stage &stage);
+  void emitScales(const Operand &operand, const OperandPlace &place,
+                  const Stage &stage);
   /// Bytes that arrive in a stage, but for scales, and of scales an atom of K.
   int64_t getDataBytes() const;
   int64_t getAtomBytes() const;
-
-  Lanes wide(Value value) { return Lanes(b, b.zext64(value)); }
 
   KernelBuilder &b;
   const GemmContext &context;
@@ -90,16 +105,24 @@ LoadEmitter::LoadEmitter(KernelBuilder &b, const GemmContext &context)
   const GemmArguments &arguments = context.arguments;
   const GemmScheduleAttr schedule = context.spec.schedule;
   const BlockRows &mine = context.mine;
-  operands[0] = {arguments.mapA,       arguments.scaleA,
-                 arguments.rows,       schedule.getRows(),
-                 mine.dataA,           mine.scaleA,
-                 context.shared.dataA, context.shared.scaleA,
-                 cluster.getPairs(),   format.a};
-  operands[1] = {arguments.mapB,       arguments.scaleB,
-                 arguments.cols,       schedule.getCols(),
-                 mine.dataB,           mine.scaleB,
-                 context.shared.dataB, context.shared.scaleB,
-                 /*sharers=*/1,        format.b};
+  operands[0] = {{{arguments.mapA, arguments.scaleA}},
+                 schedule.getRows(),
+                 mine.dataA,
+                 mine.scaleA,
+                 context.shared.dataA,
+                 context.shared.scaleA,
+                 cluster.getPairs(),
+                 format.a};
+  operands[1] = {{},
+                 schedule.getCols(),
+                 mine.dataB,
+                 mine.scaleB,
+                 context.shared.dataB,
+                 context.shared.scaleB,
+                 /*sharers=*/1,
+                 format.b};
+  for (const ProductArguments &product : arguments.products)
+    operands[1].sources.push_back({product.mapB, product.scaleB});
 }
 
 void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
@@ -114,9 +137,10 @@ void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
       /*predicate=*/Value());
 }
 
-/// Of rows that pairs share, each thread block loads a part for all.
-void LoadEmitter::emitData(const Operand &operand, const Stage &stage,
-                           Value tile, Value matrix) {
+/// Of rows that pairs share, each thread block loads a part for all. Of the
+/// parts of two products a pair has one in each thread block.
+void LoadEmitter::emitData(const Operand &operand, const OperandPlace &place,
+                           const Stage &stage) {
   int64_t part = operand.dataRows / operand.sharers;
   Lanes first(b, b.i32(0));
   if (operand.sharers > 1)
@@ -125,53 +149,64 @@ void LoadEmitter::emitData(const Operand &operand, const Stage &stage,
       context.getShared(b, operand.data, stage.slot,
                         SharedLayout::getDataBytes(operand.dataRows));
   target = b.offset(target, b.getI8Type(), first * kRowBytes);
-  Lanes row = Lanes(b, tile) * operand.tileRows +
-              Lanes(b, cluster.member) * operand.dataRows + first;
-  // A row of the box is 128 bytes, or as many codes in a byte's place.
-  Value coordinates[] = {Lanes(b, stage.step) * kRowBytes, row, matrix};
+  auto products = static_cast<int64_t>(operand.sources.size());
+  int64_t tileRows = operand.tileRows / products;
+  Lanes row = Lanes(b, place.firstRow) + Lanes(b, place.tile) * tileRows;
   Value mask = operand.sharers > 1 ? cluster.getMulticastMask(b) : Value();
-  emitCopy(target, operand.map, coordinates, mask, stage);
+  auto emit = [&](Value target, Value map, Lanes row) {
+    Value coordinates[] = {stage.depth, row, place.matrix};
+    emitCopy(target, map, coordinates, mask, stage);
+  };
+  if (products == 1) {
+    row = row + Lanes(b, cluster.member) * operand.dataRows + first;
+    return emit(target, operand.sources.front().data, row);
+  }
+  for (int64_t i = 0; i < products; ++i) {
+    Value map = operand.sources[i].data;
+    if (!cluster.isPair()) {
+      int64_t offset = i * SharedLayout::getDataBytes(tileRows);
+      emit(b.offset(target, b.getI8Type(), b.i32(offset)), map, row);
+      continue;
+    }
+    Value isMine =
+        compare(arith::CmpIPredicate::eq, Lanes(b, cluster.member), i);
+    cpu::emitIf(b, isMine, [&] { emit(target, map, row); });
+  }
 }
 
-void LoadEmitter::emitFlatScales(const Operand &operand, const Stage &stage,
-                                 Value tile, Value matrix) {
-  int64_t bands = operand.tileRows / kAtomRows;
+void LoadEmitter::emitScales(const Operand &operand, const OperandPlace &place,
+                             const Stage &stage) {
+  auto products = static_cast<int64_t>(operand.sources.size());
+  int64_t bands = operand.tileRows / products / kAtomRows;
+  int64_t mine = operand.scaleRows / kAtomRows;
   int64_t atoms = format.getTileAtoms();
   Value target =
       context.getShared(b, operand.scales, stage.slot,
                         SharedLayout::getScaleBytes(format, operand.scaleRows));
-  Value barrier = context.stageFull.get(b, stage.slot);
-  Value bytes = Lanes(b, stage.atoms) * kAtomBytes;
-  Lanes allBands(b, emitCeilDiv(b, operand.rows, kAtomRows));
-  for (int64_t i = 0; i < bands; ++i) {
-    Lanes band = Lanes(b, tile) * bands + i;
-    if (i > 0)
-      band = minUnsigned(band, allBands - 1);
-    Lanes row = wide(matrix) * wide(allBands) + wide(band);
-    Lanes atom = row * wide(stage.allAtoms) + wide(stage.step) * atoms;
-    Value source = b.offset(operand.scale, b.getI8Type(), atom * kAtomBytes);
-    Value place =
-        b.offset(target, b.getI8Type(), b.i32(i * atoms * kAtomBytes));
+  Lanes first = Lanes(b, place.tile) * bands;
+  if (mine < bands)
+    first = first + Lanes(b, cluster.member) * mine;
+  Lanes last = Lanes(b, emitCeilDiv(b, place.rows, kAtomRows)) - 1;
+  for (int64_t i = 0; i < mine; ++i) {
+    Value source = operand.sources[i / bands].scale;
+    Lanes band = first + i % bands;
+    if (bands > 1)
+      band = minUnsigned(band, last);
+    Lanes atom = toI64(b, band) * toI64(b, stage.bandAtoms) +
+                 Lanes(b, place.scales) + toI64(b, stage.step) * atoms;
+    Value part = b.offset(target, b.getI8Type(), b.i32(i * atoms * kAtomBytes));
+    if (cluster.isPair()) {
+      constexpr int64_t quarters = kAtomBytes / kRowBytes;
+      Value coordinates[] = {b.i32(0), truncate(atom * quarters, 32)};
+      emitCopy(part, source, coordinates, /*mask=*/Value(), stage);
+      continue;
+    }
     NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-        b, place, source, barrier, bytes, /*multicastMask=*/Value(),
+        b, part, b.offset(source, b.getI8Type(), atom * kAtomBytes),
+        context.stageFull.get(b, stage.slot),
+        Lanes(b, stage.atoms) * kAtomBytes, /*multicastMask=*/Value(),
         /*l2CacheHint=*/Value());
   }
-}
-
-void LoadEmitter::emitMappedScales(const Operand &operand, const Stage &stage,
-                                   Value tile, Value matrix) {
-  int64_t bands = operand.tileRows / kAtomRows;
-  int64_t mine = operand.scaleRows / kAtomRows;
-  Lanes band = Lanes(b, tile) * bands;
-  if (mine < bands)
-    band = band + Lanes(b, cluster.member) * mine;
-  Value target =
-      context.getShared(b, operand.scales, stage.slot,
-                        SharedLayout::getScaleBytes(format, operand.scaleRows));
-  int64_t quarters = format.getTileAtoms() * (kAtomBytes / kRowBytes);
-  Value coordinates[] = {b.i32(0), Lanes(b, stage.step) * quarters, band,
-                         matrix};
-  emitCopy(target, operand.scale, coordinates, /*mask=*/Value(), stage);
 }
 
 int64_t LoadEmitter::getDataBytes() const {
@@ -198,30 +233,36 @@ void LoadEmitter::emitTile(const TilePlace &tile, const Stage &stage) {
     context.stageFull.emitExpect(b, stage.slot,
                                  atoms * getAtomBytes() + getDataBytes());
   });
-  Value numbers[] = {tile.row, tile.col};
-  for (auto [operand, number] : llvm::zip_equal(operands, numbers)) {
-    emitData(operand, stage, number, tile.matrix);
-    if (cluster.isPair())
-      emitMappedScales(operand, stage, number, tile.matrix);
-    else
-      emitFlatScales(operand, stage, number, tile.matrix);
+  const ProductPlace &product = tile.product;
+  OperandPlace places[] = {{product.matrixA, product.firstRow, product.rows,
+                            product.scalesA, tile.row},
+                           {product.matrixB, b.i32(0), context.arguments.cols,
+                            product.scalesB, tile.col}};
+  for (auto [operand, place] : llvm::zip_equal(operands, places)) {
+    emitData(operand, place, stage);
+    emitScales(operand, place, stage);
   }
 }
 
 void LoadEmitter::emit() {
   int64_t tileAtoms = format.getTileAtoms();
-  Value depth = context.arguments.depth;
-  Lanes allAtoms(b, emitCeilDiv(b, depth, format.block * kAtomScales));
+  // Elements of a byte, where a group begins at any block. Codes in a byte's
+  // place begin at 0.
+  int64_t packed = format.getTileElements() / kRowBytes;
   auto emitSteps = [&](const TilePlace &tile, ValueRange carried) {
-    Lanes begin(b, tile.begin);
+    Lanes begin(b, tile.begin), allAtoms(b, tile.product.bandAtoms);
+    Lanes firstByte =
+        Lanes(b, tile.product.firstDepth) >> llvm::Log2_64(packed);
     Value count = Lanes(b, tile.end) - begin;
     return emitCount(b, count, carried, [&](Value number, ValueRange carried) {
-      Value step = begin + Lanes(b, number);
+      Lanes step = begin + Lanes(b, number);
       RingPlace place = RingPlace::of(carried);
       context.stageEmpty.emitWaitEmpty(b, place);
-      Lanes atoms = minUnsigned(allAtoms - Lanes(b, step) * tileAtoms,
-                                allAtoms.like(tileAtoms));
-      emitTile(tile, {place.slot, step, allAtoms, atoms});
+      Lanes atoms =
+          minUnsigned(allAtoms - step * tileAtoms, allAtoms.like(tileAtoms));
+      // A row of the box is 128 bytes, or as many codes in a byte's place.
+      emitTile(tile, {place.slot, step, firstByte + step * kRowBytes, allAtoms,
+                      atoms});
       return place.getNext(b, context.spec.schedule.getStages()).get();
     });
   };

@@ -7,8 +7,8 @@
 //
 // tcgen05.cp and tcgen05.mma of one thread run in the order in which they are
 // issued, so scales of a stage may replace those of the one before without a
-// wait. A step of K that begins beyond the operand has no product; what a step
-// has beyond it is zeros.
+// wait. A step of K that begins beyond the product has none; what a step has
+// beyond it adds nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,7 +66,6 @@ private:
   SmallVector<Value> emitTile(const TilePlace &tile, ValueRange carried);
 
   Value getDescriptor(int64_t offset, uint64_t rest);
-  Value getTensorPointer(Value base, int64_t columns);
 
   KernelBuilder &b;
   const GemmContext &context;
@@ -99,13 +98,6 @@ Value ProductEmitter::getDescriptor(int64_t offset, uint64_t rest) {
   return start | start.like(rest);
 }
 
-Value ProductEmitter::getTensorPointer(Value base, int64_t columns) {
-  constexpr unsigned tensorMemory = 6; // NVPTX address space
-  auto type = LLVM::LLVMPointerType::get(b.getContext(), tensorMemory);
-  Value address = Lanes(b, base) + columns;
-  return LLVM::IntToPtrOp::create(b, type, address);
-}
-
 void ProductEmitter::emitScales(const Operand &operand, Value descriptor,
                                 int64_t atom) {
   int64_t bands = operand.rows / kAtomRows;
@@ -115,7 +107,7 @@ void ProductEmitter::emitScales(const Operand &operand, Value descriptor,
     NVVM::Tcgen05CpOp::create(
         b, NVVM::Tcgen05CpShape::SHAPE_32x128b, context.cluster.getGroup(),
         NVVM::Tcgen05CpMulticast::WARPX4, NVVM::Tcgen05CpSrcFormatAttr(),
-        getTensorPointer(context.tensorMemory,
+        getTensorPointer(b, context.tensorMemory,
                          operand.columns + target * kAtomColumns),
         Lanes(b, descriptor) + source * (kAtomBytes / kDescriptorUnit));
   }
@@ -130,7 +122,7 @@ void ProductEmitter::emitProduct(Value accumulator, Value adds, int64_t step,
     int64_t columns =
         spec.format.getAtom(step) * (operand.rows / kAtomRows) * kAtomColumns;
     scales.push_back(
-        getTensorPointer(context.tensorMemory, operand.columns + columns));
+        getTensorPointer(b, context.tensorMemory, operand.columns + columns));
   }
   uint32_t descriptor = spec.format.getDescriptor(
       spec.schedule.getRows(), spec.schedule.getCols(), step);
@@ -189,10 +181,10 @@ SmallVector<Value> ProductEmitter::emitTile(const TilePlace &tile,
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
 
   int64_t distance = context.tensor.sums[1] - context.tensor.sums[0];
-  Value accumulator = getTensorPointer(
-      Lanes(b, context.tensorMemory) + Lanes(b, full.slot) * distance, 0);
+  Value accumulator = getTensorPointer(b, Lanes(b, context.tensorMemory) +
+                                              Lanes(b, full.slot) * distance);
   int64_t tileElements = spec.format.getTileElements();
-  Lanes depth(b, context.arguments.depth);
+  Lanes depth(b, tile.product.depth);
   Lanes begin(b, tile.begin), end(b, tile.end);
   Lanes steps = minUnsigned(end, depth >> llvm::Log2_64(tileElements)) - begin;
   Lanes left = depth & (tileElements - 1);

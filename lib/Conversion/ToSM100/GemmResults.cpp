@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "../ToGPU/DeviceCode.h"
+#include "Arithmetic.h"
+#include "EpilogueWriter.h"
 #include "GemmRoles.h"
-#include "ResultWriter.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -51,14 +52,19 @@ static Value emitSums(KernelBuilder &b, const GemmContext &context,
 
 namespace {
 
-class ResultEmitter {
+class ResultEmitter : public OtherTiles {
 public:
   ResultEmitter(KernelBuilder &b, const GemmContext &context, Value thread)
       : b(b), context(context), thread(thread) {}
 
+  /// Carried are the places in the rings of full and of empty accumulators.
   SmallVector<Value> emitTile(const TilePlace &tile, ValueRange carried);
+  void emitTile(const TilePlace &tile) override;
+  void emitRest(const ProductPlace &product, Value cluster,
+                Value clusters) override;
 
 private:
+  ResultRow getRow(const TilePlace &tile);
   /// Gives the accumulator, or what accumulators share, back.
   void emitRelease(Value slot);
 
@@ -77,19 +83,48 @@ void ResultEmitter::emitRelease(Value slot) {
   });
 }
 
-/// Carried are the places in the rings of full and of empty accumulators.
+ResultRow ResultEmitter::getRow(const TilePlace &tile) {
+  Lanes row = Lanes(b, tile.row) * context.spec.schedule.getRows() +
+              Lanes(b, thread) + Lanes(b, context.cluster.member) * kAtomRows;
+  const ProductPlace &product = tile.product;
+  return {product.number,
+          Lanes(b, tile.firstResult) + toI64(b, row),
+          isBelow(b, row, product.rows),
+          row,
+          product.rows,
+          product.firstBand};
+}
+
+/// Of rows that no group has.
+void ResultEmitter::emitTile(const TilePlace &tile) {
+  int64_t cols = context.spec.getResultCols();
+  auto writer =
+      createRowWriter(b, context.spec, context.arguments, getRow(tile));
+  emitCount(b, b.i32(cols / kChunk), {}, [&](Value chunk, ValueRange) {
+    writer->emitZeros(Lanes(b, tile.col) * cols + Lanes(b, chunk) * kChunk);
+    return SmallVector<Value>();
+  });
+}
+
+void ResultEmitter::emitRest(const ProductPlace &product, Value cluster,
+                             Value clusters) {
+  if (context.arguments.resultAtoms)
+    context.cluster.emitIfLeader(b, [&] {
+      emitClearScales(b, context.spec, context.arguments, product.firstBand,
+                      thread, cluster, clusters);
+    });
+}
+
 SmallVector<Value> ResultEmitter::emitTile(const TilePlace &tile,
                                            ValueRange carried) {
   RingPlace full = RingPlace::of(carried);
   RingPlace empty = RingPlace::of(carried.drop_front(2));
-  int64_t rows = context.spec.schedule.getRows();
-  int64_t cols = context.spec.schedule.getCols();
+  int64_t cols = context.spec.getResultCols();
   const TensorLayout &tensor = context.tensor;
 
-  Lanes row = Lanes(b, tile.row) * rows + Lanes(b, thread) +
-              Lanes(b, context.cluster.member) * kAtomRows;
   Lanes firstCol = Lanes(b, tile.col) * cols;
-  ResultWriter writer(b, context.spec, context.arguments, tile.sums, row);
+  auto writer =
+      createRowWriter(b, context.spec, context.arguments, getRow(tile));
 
   context.sumFull.emitWaitFull(b, full);
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
@@ -101,7 +136,8 @@ SmallVector<Value> ResultEmitter::emitTile(const TilePlace &tile,
   Lanes slot(b, full.slot);
   Lanes base = Lanes(b, context.tensorMemory) + lanes +
                slot * (tensor.sums[1] - tensor.sums[0]);
-  // Columns that accumulators share come first.
+  // Columns that accumulators share come first: the last ones of the first
+  // accumulator, which are the second product's where there are two.
   int64_t chunks = cols / kChunk, sharedChunks = tensor.shared / kChunk;
   int64_t released = sharedChunks ? sharedChunks : chunks;
   Lanes isFirstSum = compare(Predicate::eq, slot, 0);
@@ -111,10 +147,12 @@ SmallVector<Value> ResultEmitter::emitTile(const TilePlace &tile,
     Lanes col = Lanes(b, chunk) * kChunk;
     if (sharedChunks)
       col = (col + begin) & (cols - 1);
-    Value sums = emitSums(b, context, tile, base + col);
+    SmallVector<Value> sums;
+    for (int64_t i = 0; i < context.spec.products; ++i)
+      sums.push_back(emitSums(b, context, tile, base + col + i * cols));
     cpu::emitIf(b, compare(Predicate::eq, Lanes(b, chunk), released - 1),
                 [&] { emitRelease(empty.slot); });
-    writer.emitChunk(sums, firstCol + col);
+    writer->emitChunk(sums, firstCol + col);
     return SmallVector<Value>();
   });
   SmallVector<Value> next = full.getNext(b, kAccumulators).get();
@@ -126,10 +164,12 @@ void emitResults(KernelBuilder &b, const GemmContext &context, Value thread) {
   ResultEmitter emitter(b, context, thread);
   SmallVector<Value> inits = RingPlace::getFirst(b).get();
   llvm::append_range(inits, RingPlace::getFirst(b).get());
-  context.order.emitTiles(b, inits,
-                          [&](const TilePlace &tile, ValueRange carried) {
-                            return emitter.emitTile(tile, carried);
-                          });
+  context.order.emitTiles(
+      b, inits,
+      [&](const TilePlace &tile, ValueRange carried) {
+        return emitter.emitTile(tile, carried);
+      },
+      &emitter);
 }
 
 } // namespace blockscale::sm100

@@ -56,6 +56,10 @@ struct GemmContext {
   mlir::Value tensorMemory;
 };
 
+/// A pointer to so many columns of tensor memory behind `address` (i32).
+mlir::Value getTensorPointer(KernelBuilder &b, mlir::Value address,
+                             int64_t columns = 0);
+
 /// By one thread.
 void emitLoads(KernelBuilder &b, const GemmContext &context);
 /// By one thread of a thread block that leads.

@@ -12,6 +12,8 @@
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace blockscale::sm100 {
@@ -40,34 +42,45 @@ static numerics::ElementFormat getMultiplied(numerics::ElementFormat mine,
   return bits == 8 || isAlike ? mine : ElementFormat::E4M3;
 }
 
-GemmFormat getGemmFormat(ScaledMMOp op) {
-  RankedTensorType typeA = op.getA().getType(), typeB = op.getB().getType();
+GemmFormat getGemmFormat(const Product &product) {
+  RankedTensorType typeA = product.a.getType(), typeB = product.b.getType();
   auto a = getElementFormat(typeA.getElementType());
   auto b = getElementFormat(typeB.getElementType());
-  // Maps of padded codes have rows of whole boxes.
-  bool canPad = llvm::any_of(ArrayRef{typeA, typeB}, [](RankedTensorType type) {
+  // Maps of padded codes have rows of whole boxes, from which copies begin.
+  bool canPad = product.groups != Groups::Depth;
+  canPad &= llvm::any_of(ArrayRef{typeA, typeB}, [](RankedTensorType type) {
     int64_t depth = type.getShape().back();
     return !ShapedType::isDynamic(depth) && depth % kRowBytes == 0;
   });
-  Type scale = op.getScaleA().getType().getElementType();
+  Type scale = product.scaleA.getType().getElementType();
   return *GemmFormat::get(
       getMultiplied(a, b, canPad), getMultiplied(b, a, canPad),
       isNvfp4ScaleType(scale) ? numerics::ScaleFormat::E4M3
                               : numerics::ScaleFormat::E8M0);
 }
 
-static GemmShape getShape(ScaledMMOp op, const GemmFormat &format) {
-  RankedTensorType a = op.getA().getType(), b = op.getB().getType();
+static GemmShape getShape(const Product &product, const GemmFormat &format) {
+  RankedTensorType a = product.a.getType(), b = product.b.getType();
   double matrices = 1;
   for (int64_t size : a.getShape().drop_back(2))
     matrices *= ShapedType::isDynamic(size) ? 1 : static_cast<double>(size);
+  auto rows = static_cast<double>(getSize(a, 2));
+  auto depth = static_cast<double>(getSize(a, 1));
+  // Groups are taken to be alike.
+  if (product.offsets && !product.offsets.getType().isDynamicDim(0))
+    matrices = std::max<double>(product.offsets.getType().getDimSize(0), 1);
+  if (product.groups == Groups::Rows)
+    rows = std::ceil(rows / matrices);
+  if (product.groups == Groups::Depth)
+    depth = std::ceil(depth / matrices);
   bool isPacked = format.stepElements == 64;
   auto getLoaded = [&](numerics::ElementFormat operand) {
     return format.isPadded(operand) ? kRowBytes / 2.0 : kRowBytes;
   };
-  return {static_cast<double>(getSize(a, 2)),
-          static_cast<double>(getSize(b, 2)),
-          static_cast<double>(getSize(a, 1)),
+  // Columns of several products are beside each other in a tile.
+  return {rows,
+          static_cast<double>(getSize(b, 2) * product.siblings),
+          depth,
           matrices,
           isPacked ? target::Unit::Fp4 : target::Unit::Fp8,
           static_cast<double>(format.getTileElements()),
@@ -84,27 +97,29 @@ static SmallVector<RatedSchedule> sort(SmallVector<RatedSchedule> rated) {
   return rated;
 }
 
-SmallVector<RatedSchedule> rateSchedules(ScaledMMOp op,
+SmallVector<RatedSchedule> rateSchedules(const Product &product,
                                          const GemmFormat &format,
                                          const target::Chip &chip) {
   const target::Gpu &gpu = *target::findGpu(chip.gpu);
-  GemmShape shape = getShape(op, format);
+  GemmShape shape = getShape(product, format);
   SmallVector<RatedSchedule> rated;
   auto add = [&](int64_t rows, int64_t cols, int64_t multicast,
                  int64_t splits) {
     auto schedule = GemmScheduleAttr::get(
-        op.getContext(), rows, cols,
+        product.op->getContext(), rows, cols,
         SharedLayout::getMaxStages(format, rows, cols), kBandRows / rows,
         gpu.multiprocessors, multicast, splits);
     auto shared = static_cast<double>(TensorLayout(format, rows, cols).shared);
     rated.push_back({schedule, {gpu, shape, schedule, shared}});
   };
-  add(128, 128, 1, 1);
+  // Each product has scales of whole bands of 128 rows.
+  if (product.siblings == 1)
+    add(128, 128, 1, 1);
   add(128, 256, 1, 1);
   add(256, 256, 1, 1);
   add(256, 256, 2, 1);
-  if (!op.getA().getType().hasStaticShape() ||
-      !op.getB().getType().hasStaticShape())
+  if (product.groups != Groups::None || !product.a.getType().hasStaticShape() ||
+      !product.b.getType().hasStaticShape())
     return sort(std::move(rated));
   // Parts of K where tiles leave multiprocessors idle.
   auto steps = static_cast<int64_t>(rated.front().timeline.steps);
@@ -129,7 +144,7 @@ static std::string printShare(const GemmTimeline &timeline) {
   return llvm::formatv("{0:f1} %", timeline.share * 100);
 }
 
-void remarkSchedule(ScaledMMOp op, const GemmFormat &format,
+void remarkSchedule(const Product &product, const GemmFormat &format,
                     ArrayRef<RatedSchedule> rated) {
   const auto &[schedule, best] = rated.front();
   StringRef longest = best.step == best.multiply ? "multiply"
@@ -139,7 +154,7 @@ void remarkSchedule(ScaledMMOp op, const GemmFormat &format,
   for (const RatedSchedule &other : rated.drop_front().take_front(2))
     others += (others.empty() ? "" : "; ") + print(other.schedule) + ", " +
               printShare(other.timeline);
-  remark::analysis(op.getLoc(),
+  remark::analysis(product.op->getLoc(),
                    remark::RemarkOpts::name("schedule").category("gpu-launch"))
       << remark::add(
              "tiles of {0} in {1} stages: of the clocks of a step of {2} of K, "

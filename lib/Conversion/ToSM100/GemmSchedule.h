@@ -9,6 +9,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMSCHEDULE_H
 
 #include "GemmFormat.h"
+#include "Product.h"
 #include "blockscale/Analysis/GemmTimeline.h"
 #include "blockscale/Target/Chip.h"
 
@@ -26,16 +27,16 @@ struct RatedSchedule {
 /// The formats that the product of the op is computed in. Codes of 6 bits,
 /// which memory has in a byte each, become FP8 before, and so do those of 4
 /// bits beside FP8 unless K is known to be a multiple of 128.
-GemmFormat getGemmFormat(ScaledMMOp op);
+GemmFormat getGemmFormat(const Product &product);
 
 /// All schedules for the op, the best first. Sizes that are not known are taken
 /// to be large.
-llvm::SmallVector<RatedSchedule> rateSchedules(ScaledMMOp op,
+llvm::SmallVector<RatedSchedule> rateSchedules(const Product &product,
                                                const GemmFormat &format,
                                                const target::Chip &chip);
 
 /// Says at the op what was chosen, by which numbers, and what was next.
-void remarkSchedule(ScaledMMOp op, const GemmFormat &format,
+void remarkSchedule(const Product &product, const GemmFormat &format,
                     llvm::ArrayRef<RatedSchedule> rated);
 
 } // namespace blockscale::sm100

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GemmSpec.h"
+#include "Arithmetic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/Twine.h"
@@ -31,11 +32,24 @@ static StringRef getName(FactorForm form) {
   return "";
 }
 
+/// Of the op, and of what is grouped.
+static StringRef getName(Groups groups) {
+  switch (groups) {
+  case Groups::None:
+    return "scaled_mm";
+  case Groups::Rows:
+    return "scaled_grouped_mm_rows";
+  case Groups::Depth:
+    return "scaled_grouped_mm_depth";
+  }
+  return "";
+}
+
 std::string GemmSpec::getName() const {
   std::string name;
   llvm::raw_string_ostream os(name);
-  os << "scaled_mm_" << format.getName() << "_" << result << "_"
-     << schedule.getRows() << "x" << schedule.getCols() << "_stages"
+  os << sm100::getName(groups) << "_" << format.getName() << "_" << result
+     << "_" << schedule.getRows() << "x" << schedule.getCols() << "_stages"
      << schedule.getStages() << "_band" << schedule.getBand();
   if (schedule.getMulticast() > 1)
     os << "_multicast" << schedule.getMulticast();
@@ -48,41 +62,70 @@ std::string GemmSpec::getName() const {
   if (scalesAfterRounding)
     os << "_after";
   if (bias)
-    os << "_bias_" << bias;
+    os << (hasBiasOfEach ? "_biases_" : "_bias_") << bias;
   if (mayBeEmptySum)
     os << "_any_k";
+  if (products > 1)
+    os << "_twice";
+  if (epilogue)
+    os << epilogue->getName();
   return name;
 }
 
-GemmArguments::GemmArguments(const GemmSpec &spec, ValueRange values) {
-  auto take = [&](bool isPresent = true) -> Value {
+namespace {
+
+/// Takes parameters from the first on.
+struct Parameters {
+  Value take(bool isPresent = true) {
     if (!isPresent)
       return {};
     Value value = values.front();
     values = values.drop_front();
     return value;
-  };
-  result = take();
-  factorA = take(spec.factorA != FactorForm::Absent);
-  factorB = take(spec.factorB != FactorForm::Absent);
-  bias = take(static_cast<bool>(spec.bias));
+  }
+
+  ValueRange values;
+};
+
+} // namespace
+
+GemmArguments::GemmArguments(const GemmSpec &spec, ValueRange values)
+    : products(spec.products) {
+  Parameters parameters{values};
+  const EpilogueSpec *epilogue = spec.epilogue.get();
+  bool isQuantized = epilogue && epilogue->quantize;
+  result = parameters.take();
+  resultScale = parameters.take(isQuantized);
+  for (ProductArguments &product : products) {
+    product.factorA = parameters.take(spec.factorA != FactorForm::Absent);
+    product.factorB = parameters.take(spec.factorB != FactorForm::Absent);
+    product.bias = parameters.take(static_cast<bool>(spec.bias));
+  }
+  global = parameters.take(isQuantized && epilogue->quantize->hasGlobal());
+  for (int64_t i = 0; epilogue && i < epilogue->countInputs(); ++i)
+    inputs.push_back(parameters.take());
+  offsets = parameters.take(spec.groups != Groups::None);
 }
 
 GemmArguments::GemmArguments(const GemmSpec &spec, ImplicitLocOpBuilder &b,
                              ValueRange values)
-    : GemmArguments(spec, values.drop_front(4)) {
-  mapA = values[0];
-  mapB = values[1];
-  scaleA = values[2];
-  scaleB = values[3];
-  auto getSize = [&](size_t fromEnd) -> Value {
-    Value size = values[values.size() - fromEnd];
-    return arith::TruncIOp::create(b, b.getI32Type(), size);
-  };
-  rows = getSize(4);
-  cols = getSize(3);
-  depth = getSize(2);
-  matrices = getSize(1);
+    : GemmArguments(spec, values.drop_front(2 + 2 * spec.products)) {
+  Parameters parameters{values};
+  mapA = parameters.take();
+  scaleA = parameters.take();
+  for (ProductArguments &product : products) {
+    product.mapB = parameters.take();
+    product.scaleB = parameters.take();
+  }
+  if (spec.hasGroupedScales()) {
+    resultAtoms = narrowSize(b, values.back());
+    values = values.drop_back();
+  }
+  ValueRange sizes = values.take_back(4);
+  rows = narrowSize(b, sizes[0]);
+  cols = narrowSize(b, sizes[1]);
+  depth = narrowSize(b, sizes[2]);
+  matrices = narrowSize(b, sizes[3]);
 }
 
 } // namespace blockscale::sm100

@@ -8,8 +8,9 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMSPEC_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMSPEC_H
 
+#include "EpilogueSpec.h"
 #include "GemmFormat.h"
-#include "blockscale/IR/BlockScaleDialect.h"
+#include "Product.h"
 
 namespace blockscale::sm100 {
 
@@ -21,16 +22,39 @@ struct GemmSpec {
   GemmFormat format;
   GemmScheduleAttr schedule;
   mlir::Type result;
+  Groups groups = Groups::None;
   /// Of the bias; null where absent.
   mlir::Type bias = {};
+  /// Whether each group has a row of it.
+  bool hasBiasOfEach = false;
   FactorForm factorA = FactorForm::Absent;
   FactorForm factorB = FactorForm::Absent;
   bool scalesAfterRounding = false;
   /// Whether K can be 0, so that nothing is in the accumulator.
   bool mayBeEmptySum = false;
+  /// Products of one A, each in its part of the columns of a tile.
+  int64_t products = 1;
+  /// What follows; null where results are stored as they are.
+  std::shared_ptr<const EpilogueSpec> epilogue = nullptr;
+
+  /// Columns of results of a tile.
+  int64_t getResultCols() const { return schedule.getCols() / products; }
+
+  /// Whether a quantized result has tiles of scales for each group, which may
+  /// be more than rows need.
+  bool hasGroupedScales() const {
+    return epilogue && epilogue->quantize && epilogue->quantize->isGrouped;
+  }
 
   /// The kernel's; equal specs have equal names.
   std::string getName() const;
+};
+
+/// What each product of a kernel has of its own; absent operands are null.
+struct ProductArguments {
+  mlir::Value mapB, scaleB;
+  mlir::Value factorA, factorB;
+  mlir::Value bias;
 };
 
 /// What a kernel is given. Sizes are i32, absent operands null.
@@ -42,13 +66,19 @@ struct GemmArguments {
   /// The result and what it is made of.
   GemmArguments(const GemmSpec &spec, mlir::ValueRange values);
 
-  mlir::Value mapA, mapB;
-  mlir::Value scaleA, scaleB;
-  mlir::Value result;
-  mlir::Value factorA, factorB;
-  mlir::Value bias;
-  /// M, N and K, and the number of matrices.
+  mlir::Value mapA, scaleA;
+  llvm::SmallVector<ProductArguments, 2> products;
+  /// Or data; and scales of a result that is quantized.
+  mlir::Value result, resultScale;
+  /// Of the epilogue: a global value, and what elementwise ops take.
+  mlir::Value global;
+  llvm::SmallVector<mlir::Value> inputs;
+  /// Pointer to i32; of groups.
+  mlir::Value offsets;
+  /// M, N and K, and the number of matrices or of groups.
   mlir::Value rows, cols, depth, matrices;
+  /// Atoms of scales of groups of rows of a result that is quantized.
+  mlir::Value resultAtoms;
 };
 
 } // namespace blockscale::sm100

@@ -12,10 +12,12 @@
 
 namespace blockscale::sm100 {
 
-/// Launches a kernel that computes the product, on a chip with
-/// `hasBlockScaledMma`. What it has no kernel for is an error at the op, with
-/// the clause of docs/Lowering.md.
-llvm::LogicalResult lowerKernel(ScaledMMOp op, LaunchSite &site);
+/// Launches a kernel that computes `ops`, a product and what may follow it
+/// ("blockscale/Analysis/Epilogue.h"), on a chip with `hasBlockScaledMma`. What
+/// it has no kernel for is an error at the op, with the clause of
+/// docs/Lowering.md.
+llvm::LogicalResult lowerProducts(llvm::ArrayRef<mlir::Operation *> ops,
+                                  LaunchSite &site);
 
 } // namespace blockscale::sm100
 

@@ -4,66 +4,52 @@
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A result of type T from the sum of its products, in f32, as on the CPU
-// (../ToCPU/ProductEpilogue.h):
-//
-//   before rounding   T(sum * (ga * gb) + bias)
-//   after rounding    T(T(T(sum) * T(ga * gb)) + bias)
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTWRITER_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTWRITER_H
 
-#include "GemmSpec.h"
-
-#include "../ToCPU/Lanes.h"
-#include "../ToGPU/KernelBuilder.h"
+#include "ResultValues.h"
 
 namespace blockscale::sm100 {
 
-/// Results of a row that a thread writes at a time.
-inline constexpr int64_t kChunk = 32;
-
-/// Writes results of one row of one matrix.
-class ResultWriter {
+/// Writes results of one row, which need not exist.
+class RowWriter {
 public:
-  /// `matrix` and `row` are i32. The row need not exist.
-  ResultWriter(KernelBuilder &b, const GemmSpec &spec,
-               const GemmArguments &arguments, mlir::Value matrix,
-               mlir::Value row);
+  virtual ~RowWriter() = default;
 
-  /// Writes what becomes of the sums (a vector of `kChunk` f32) of columns from
-  /// `col` (i32) on, those that exist.
-  void emitChunk(mlir::Value sums, mlir::Value col);
+  /// Writes what becomes of the sums of each product (vectors of `kChunk` f32)
+  /// of columns from `col` (i32) on, those that exist.
+  virtual void emitChunk(mlir::ValueRange sums, mlir::Value col) = 0;
+  /// Writes what a row that no group has is there.
+  virtual void emitZeros(mlir::Value col) = 0;
+};
+
+/// Of the one product, results as they are.
+class ResultWriter : public RowWriter {
+public:
+  ResultWriter(KernelBuilder &b, const GemmSpec &spec,
+               const GemmArguments &arguments, const ResultRow &row);
+
+  void emitChunk(mlir::ValueRange sums, mlir::Value col) override;
+  void emitZeros(mlir::Value col) override;
 
 private:
-  void emitWhole(mlir::Value sums, mlir::Value col, int64_t storeBytes);
-  void emitElements(mlir::Value sums, mlir::Value col);
-  void emitElement(mlir::Value sum, mlir::Value col);
-  /// The bits of results, of one or of a vector.
-  mlir::Value emitResult(cpu::Lanes sums, mlir::Value factor, mlir::Value bias);
-  /// f32 to the type of the result, and back.
-  mlir::Value round(cpu::Lanes value);
-  cpu::Lanes widen(mlir::Value value);
-  /// Values `count` of an array with one for each column, of `type`.
-  mlir::Value loadColumns(mlir::Value pointer, mlir::Type type, mlir::Value row,
-                          mlir::Value col, int64_t count);
-  /// The factor of `count` columns; null where there is none.
-  mlir::Value getFactor(mlir::Value col, int64_t count);
+  /// The results of `count` columns from `col` on, the first of which is number
+  /// `first` of the chunk.
+  using Results = llvm::function_ref<mlir::Value(mlir::Value col, int64_t first,
+                                                 int64_t count)>;
+  void emitStores(mlir::Value col, Results getResults);
+  void emitWhole(mlir::Value results, mlir::Value col, int64_t storeBytes);
   /// Address of the result in column `col`.
   mlir::Value getAddress(mlir::Value col);
 
   KernelBuilder &b;
   const GemmSpec &spec;
   const GemmArguments &arguments;
-  mlir::Value matrix;
+  ResultValues values;
   mlir::Value rowExists;
   /// The first result of the row.
   mlir::Value rowAddress;
-  /// f32; null where absent, or one for each column.
-  mlir::Value factorA, factorB;
   /// Whether every row begins at a multiple of the stores of each width.
   llvm::SmallVector<mlir::Value> isAligned;
 };

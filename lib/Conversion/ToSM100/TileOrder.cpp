@@ -7,6 +7,7 @@
 
 #include "TileOrder.h"
 #include "../ToGPU/DeviceCode.h"
+#include "Arithmetic.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -15,15 +16,6 @@ using namespace mlir;
 namespace blockscale::sm100 {
 
 using cpu::Lanes;
-
-static Lanes divide(KernelBuilder &b, Lanes x, Lanes y) {
-  return Lanes(b, b.createOrFold<arith::DivUIOp>(x, y));
-}
-
-Value emitCeilDiv(KernelBuilder &b, Value value, int64_t divisor) {
-  Lanes x(b, value);
-  return divide(b, x + (divisor - 1), x.like(divisor));
-}
 
 SmallVector<Value>
 emitCount(KernelBuilder &b, Value count, ValueRange inits,
@@ -41,54 +33,207 @@ emitCount(KernelBuilder &b, Value count, ValueRange inits,
 
 TileOrder::TileOrder(KernelBuilder &b, const GemmSpec &spec,
                      const GemmArguments &arguments, const Cluster &cluster)
-    : spec(spec), cluster(cluster),
-      tileRows(emitCeilDiv(b, arguments.rows, spec.schedule.getRows())),
+    : spec(spec), arguments(arguments), cluster(cluster),
       tileCols(emitCeilDiv(b, arguments.cols,
-                           spec.schedule.getCols() * cluster.getPairs())),
-      tiles(Lanes(b, tileRows) * Lanes(b, tileCols) *
-            Lanes(b, arguments.matrices) * spec.schedule.getSplits()),
-      steps(emitCeilDiv(b, arguments.depth, spec.format.getTileElements())),
-      partSteps(emitCeilDiv(b, steps, spec.schedule.getSplits())) {}
-
-TilePlace TileOrder::getPlace(KernelBuilder &b, Value number) const {
-  int64_t band = spec.schedule.getBand(), splits = spec.schedule.getSplits();
-  Lanes rows(b, tileRows), cols(b, tileCols), rest(b, number);
-  Lanes sums = divide(b, rest, rows * cols);
-  rest = rest - sums * (rows * cols);
-  Lanes bandNumber = divide(b, rest, cols * band);
-  rest = rest - bandNumber * (cols * band);
-  Lanes first = bandNumber * band;
-  Lanes height = minUnsigned(rows - first, rows.like(band));
-  Lanes col = divide(b, rest, height);
-  Lanes row = first + (rest - col * height);
-  col = col * cluster.getPairs() + Lanes(b, cluster.pair);
-  if (splits == 1)
-    return {sums, row, col, sums, b.i32(0), steps};
-  Lanes matrix = divide(b, sums, sums.like(splits));
-  Lanes all(b, steps), part(b, partSteps);
-  Lanes begin = minUnsigned((sums - matrix * splits) * part, all);
-  return {matrix, row, col, sums, begin, minUnsigned(begin + part, all)};
-}
-
-SmallVector<Value> TileOrder::emitTiles(
-    KernelBuilder &b, ValueRange inits,
-    function_ref<SmallVector<Value>(const TilePlace &, ValueRange)> body)
-    const {
-  // Of thread blocks, as a number of clusters.
+                           spec.getResultCols() * cluster.getPairs())),
+      bandsA(emitCeilDiv(b, arguments.rows, kAtomRows)),
+      bandsB(emitCeilDiv(b, arguments.cols, kAtomRows)),
+      atoms(emitCeilDiv(b, arguments.depth, spec.format.block * kAtomScales)) {
   int64_t blocks = cluster.getTileBlocks() * cluster.getPairs();
-  auto getClusters = [&](Value index) -> Value {
+  auto getCluster = [&](Value index) -> Value {
     Lanes number(b, arith::IndexCastOp::create(b, b.getI32Type(), index));
     return number >> llvm::Log2_64(blocks);
   };
-  SmallVector<Value> carried = {getClusters(emitBlockNumber(b))};
+  first = getCluster(emitBlockNumber(b));
+  clusters = getCluster(gpu::GridDimOp::create(b, gpu::Dimension::x));
+}
+
+TileOrder::Extent TileOrder::getExtent(KernelBuilder &b, Value rows) const {
+  Lanes tileRows(b, emitCeilDiv(b, rows, spec.schedule.getRows()));
+  return {tileRows, tileRows * Lanes(b, tileCols)};
+}
+
+void TileOrder::setTile(KernelBuilder &b, TilePlace &tile, Value number,
+                        Value tileRows) const {
+  int64_t band = spec.schedule.getBand();
+  Lanes rows(b, tileRows), cols(b, tileCols), rest(b, number);
+  Lanes bandNumber = divide(b, rest, cols * band);
+  rest = rest - bandNumber * (cols * band);
+  Lanes firstRow = bandNumber * band;
+  Lanes height = minUnsigned(rows - firstRow, rows.like(band));
+  Lanes col = divide(b, rest, height);
+  tile.row = firstRow + (rest - col * height);
+  tile.col = col * cluster.getPairs() + Lanes(b, cluster.pair);
+}
+
+//===----------------------------------------------------------------------===//
+// Matrices of a batch
+//===----------------------------------------------------------------------===//
+
+ProductPlace TileOrder::getWhole(KernelBuilder &b, Value matrix) const {
+  Lanes number = toI64(b, matrix), row = toI64(b, atoms);
+  Lanes firstBand = Lanes(b, matrix) * Lanes(b, bandsA);
+  return {/*number=*/matrix,
+          /*matrixA=*/matrix,
+          /*matrixB=*/matrix,
+          /*firstRow=*/b.i32(0),
+          arguments.rows,
+          /*firstDepth=*/b.i32(0),
+          arguments.depth,
+          firstBand,
+          /*scalesA=*/toI64(b, firstBand) * row,
+          /*scalesB=*/number * toI64(b, bandsB) * row,
+          /*bandAtoms=*/atoms};
+}
+
+/// Steps of K of a product.
+static Value getSteps(KernelBuilder &b, const GemmSpec &spec, Value depth) {
+  return emitCeilDiv(b, depth, spec.format.getTileElements());
+}
+
+/// Of `number` among the tiles of all matrices and parts of K.
+TilePlace TileOrder::getPlace(KernelBuilder &b, Value number) const {
+  int64_t splits = spec.schedule.getSplits();
+  auto [tileRows, count] = getExtent(b, arguments.rows);
+  Lanes sums = divide(b, Lanes(b, number), Lanes(b, count));
+  Lanes matrix = splits > 1 ? divide(b, sums, sums.like(splits)) : sums;
+  TilePlace tile;
+  tile.product = getWhole(b, matrix);
+  setTile(b, tile, Lanes(b, number) - sums * Lanes(b, count), tileRows);
+  tile.firstResult = toI64(b, sums) * toI64(b, arguments.rows);
+  Lanes steps(b, getSteps(b, spec, arguments.depth));
+  if (splits == 1) {
+    tile.begin = b.i32(0);
+    tile.end = steps;
+    return tile;
+  }
+  Lanes part(b, emitCeilDiv(b, steps, splits));
+  Lanes begin = minUnsigned((sums - matrix * splits) * part, steps);
+  tile.begin = begin;
+  tile.end = minUnsigned(begin + part, steps);
+  return tile;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+/// The end of a group, as the op defines it for any offset.
+Value TileOrder::getEnd(KernelBuilder &b, Value group, Value begin) const {
+  Lanes offset(b, b.load(b.getI32Type(),
+                         b.offset(arguments.offsets, b.getI32Type(), group),
+                         sizeof(int32_t)));
+  offset = maxSigned(offset, offset.like(0));
+  Lanes extent(b, arguments.rows);
+  if (spec.groups == Groups::Depth) {
+    offset = offset & -static_cast<uint32_t>(spec.format.block);
+    extent = Lanes(b, arguments.depth);
+  }
+  return minUnsigned(maxSigned(offset, Lanes(b, begin)), extent);
+}
+
+ProductPlace TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,
+                                 Value end, Value scalesBefore) const {
+  Lanes size = Lanes(b, end) - Lanes(b, begin);
+  Lanes before = toI64(b, scalesBefore);
+  ProductPlace place = getWhole(b, group);
+  if (spec.groups == Groups::Rows) {
+    place.matrixA = b.i32(0);
+    place.firstRow = begin;
+    place.rows = size;
+    place.firstBand = scalesBefore;
+    place.scalesA = before * toI64(b, atoms);
+    return place;
+  }
+  place.matrixA = place.matrixB = b.i32(0);
+  place.firstDepth = begin;
+  place.depth = size;
+  place.scalesA = before * toI64(b, bandsA);
+  place.scalesB = before * toI64(b, bandsB);
+  place.bandAtoms = emitCeilDiv(b, size, spec.format.block * kAtomScales);
+  return place;
+}
+
+TileOrder::Carried TileOrder::emitProduct(KernelBuilder &b,
+                                          const ProductPlace &product,
+                                          Value firstResult,
+                                          ValueRange nextAndInits,
+                                          TileBody body) const {
+  Extent extent = getExtent(b, product.rows);
+  TilePlace tile;
+  tile.product = product;
+  tile.firstResult = firstResult;
+  tile.begin = b.i32(0);
+  tile.end = getSteps(b, spec, product.depth);
+  Carried carried = emitWhile(
+      b, nextAndInits,
+      [&](ValueRange values) {
+        return isBelow(b, values.front(), extent.count);
+      },
+      [&](ValueRange values) {
+        setTile(b, tile, values.front(), extent.tileRows);
+        Carried next = {Lanes(b, values.front()) + Lanes(b, clusters)};
+        llvm::append_range(next, body(tile, values.drop_front()));
+        return next;
+      });
+  carried.front() = Lanes(b, carried.front()) - Lanes(b, extent.count);
+  return carried;
+}
+
+/// Carried are also the end of the group before, bands (of rows) or atoms (of
+/// K) of scales of all before, and the next tile of the thread block, counted
+/// from the first one of the group.
+TileOrder::Carried TileOrder::emitGroups(KernelBuilder &b, ValueRange inits,
+                                         TileBody body,
+                                         OtherTiles *others) const {
+  Carried carried = {b.i32(0), b.i32(0), first};
   llvm::append_range(carried, inits);
-  Value clusters = getClusters(gpu::GridDimOp::create(b, gpu::Dimension::x));
+  bool isRows = spec.groups == Groups::Rows;
+  carried = emitCount(
+      b, arguments.matrices, carried, [&](Value group, ValueRange values) {
+        Value begin = values[0], before = values[1];
+        Value end = getEnd(b, group, begin);
+        ProductPlace place = getGroup(b, group, begin, end, before);
+        Lanes firstResult = isRows ? toI64(b, begin)
+                                   : toI64(b, group) * toI64(b, arguments.rows);
+        Carried next = {end};
+        Lanes scales(b, isRows ? emitCeilDiv(b, place.rows, kAtomRows)
+                               : place.bandAtoms);
+        next.push_back(Lanes(b, before) + scales);
+        llvm::append_range(next, emitProduct(b, place, firstResult,
+                                             values.drop_front(2), body));
+        return next;
+      });
+  Value covered = carried[0], scales = carried[1];
+  Carried nextAndInits(llvm::drop_begin(carried, 2));
+  if (others && isRows) {
+    ProductPlace rest = getGroup(b, b.i32(0), covered, arguments.rows, scales);
+    nextAndInits = emitProduct(b, rest, toI64(b, covered), nextAndInits,
+                               [&](const TilePlace &tile, ValueRange values) {
+                                 others->emitTile(tile);
+                                 return Carried(values);
+                               });
+    others->emitRest(rest, first, clusters);
+  }
+  nextAndInits.erase(nextAndInits.begin());
+  return nextAndInits;
+}
+
+TileOrder::Carried TileOrder::emitTiles(KernelBuilder &b, ValueRange inits,
+                                        TileBody body,
+                                        OtherTiles *others) const {
+  if (spec.groups != Groups::None)
+    return emitGroups(b, inits, body, others);
+  Lanes tiles = Lanes(b, getExtent(b, arguments.rows).count) *
+                Lanes(b, arguments.matrices) * spec.schedule.getSplits();
+  Carried carried = {first};
+  llvm::append_range(carried, inits);
   carried = emitWhile(
       b, carried,
       [&](ValueRange values) { return isBelow(b, values.front(), tiles); },
       [&](ValueRange values) {
         Value number = values.front();
-        SmallVector<Value> next = {Lanes(b, number) + Lanes(b, clusters)};
+        Carried next = {Lanes(b, number) + Lanes(b, clusters)};
         llvm::append_range(next,
                            body(getPlace(b, number), values.drop_front()));
         return next;

@@ -9,6 +9,10 @@
 // the same time are a band of some rows of tiles, and go through it column by
 // column, so that together they read few rows of both operands.
 //
+// Tiles of groups are those of one group after the other. How many a group has
+// only the device knows: each role reads the offsets, and goes through all
+// groups, most of whose tiles belong to others.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_TILEORDER_H
@@ -21,16 +25,45 @@
 
 namespace blockscale::sm100 {
 
-/// Numbers (i32) of a tile: its matrix, and its row and column among tiles. The
+/// One of the products of a kernel, that of a batch element or of a group, all
+/// i32.
+struct ProductPlace {
+  /// Among all.
+  mlir::Value number;
+  /// The matrices of data that it multiplies.
+  mlir::Value matrixA, matrixB;
+  /// Where it begins in these, and its M and K, in elements.
+  mlir::Value firstRow, rows;
+  mlir::Value firstDepth, depth;
+  /// The band of 128 rows, among all bands of scales, that its rows begin in.
+  mlir::Value firstBand;
+  /// i64: where its scales begin, in atoms; each band has `bandAtoms` (i32) of
+  /// them.
+  mlir::Value scalesA, scalesB;
+  mlir::Value bandAtoms;
+};
+
+/// Numbers (i32) of a tile: its row and column among tiles of its product. The
 /// tiles of a cluster are beside each other.
 struct TilePlace {
-  mlir::Value matrix;
+  ProductPlace product;
   mlir::Value row;
   mlir::Value col;
-  /// The matrix of sums: one of each part of K of a matrix.
-  mlir::Value sums;
+  /// i64: the row of results, or of sums of a part of K, that row 0 of the
+  /// product is.
+  mlir::Value firstResult;
   /// The first step of K, and the one after the last.
   mlir::Value begin, end;
+};
+
+/// What there is to do for rows that no group has.
+class OtherTiles {
+public:
+  virtual ~OtherTiles() = default;
+  virtual void emitTile(const TilePlace &tile) = 0;
+  /// Once in each cluster, after all tiles.
+  virtual void emitRest(const ProductPlace &product, mlir::Value cluster,
+                        mlir::Value clusters) = 0;
 };
 
 class TileOrder {
@@ -38,28 +71,47 @@ public:
   TileOrder(KernelBuilder &b, const GemmSpec &spec,
             const GemmArguments &arguments, const Cluster &cluster);
 
+  using Carried = llvm::SmallVector<mlir::Value>;
+  using TileBody =
+      llvm::function_ref<Carried(const TilePlace &, mlir::ValueRange)>;
+
   /// Runs `body` on each tile of the thread block, with values that it carries
-  /// from tile to tile. Gives the last ones.
-  llvm::SmallVector<mlir::Value>
-  emitTiles(KernelBuilder &b, mlir::ValueRange inits,
-            llvm::function_ref<llvm::SmallVector<mlir::Value>(const TilePlace &,
-                                                              mlir::ValueRange)>
-                body) const;
+  /// from tile to tile. Gives the last ones. `others` runs on those of rows
+  /// that no group has, as a product whose first band is behind all others.
+  Carried emitTiles(KernelBuilder &b, mlir::ValueRange inits, TileBody body,
+                    OtherTiles *others = nullptr) const;
 
 private:
+  /// Sizes of all tiles of a product, i32.
+  struct Extent {
+    mlir::Value tileRows;
+    mlir::Value count;
+  };
+  Extent getExtent(KernelBuilder &b, mlir::Value rows) const;
+  /// Row and column of tile `number` of a product.
+  void setTile(KernelBuilder &b, TilePlace &tile, mlir::Value number,
+               mlir::Value tileRows) const;
   TilePlace getPlace(KernelBuilder &b, mlir::Value number) const;
+  ProductPlace getWhole(KernelBuilder &b, mlir::Value matrix) const;
+  ProductPlace getGroup(KernelBuilder &b, mlir::Value group, mlir::Value begin,
+                        mlir::Value end, mlir::Value scalesBefore) const;
+  mlir::Value getEnd(KernelBuilder &b, mlir::Value group,
+                     mlir::Value begin) const;
+  /// Tiles of one product from `next` on, the first of the thread block.
+  Carried emitProduct(KernelBuilder &b, const ProductPlace &product,
+                      mlir::Value firstResult, mlir::ValueRange nextAndInits,
+                      TileBody body) const;
+  Carried emitGroups(KernelBuilder &b, mlir::ValueRange inits, TileBody body,
+                     OtherTiles *others) const;
 
   const GemmSpec &spec;
+  const GemmArguments &arguments;
   Cluster cluster;
-  /// i32: tiles of a matrix along M, those of clusters along N, and of all
-  /// matrices.
-  mlir::Value tileRows, tileCols, tiles;
-  /// i32: steps of K, and of a part of it.
-  mlir::Value steps, partSteps;
+  /// i32: tiles of clusters along N, bands of scales, and atoms of a band.
+  mlir::Value tileCols, bandsA, bandsB, atoms;
+  /// i32: the number of the cluster, and of all.
+  mlir::Value first, clusters;
 };
-
-/// ceil(value / divisor) of an i32.
-mlir::Value emitCeilDiv(KernelBuilder &b, mlir::Value value, int64_t divisor);
 
 /// for (i = 0; i < count; ++i) on i32, with values carried.
 llvm::SmallVector<mlir::Value>

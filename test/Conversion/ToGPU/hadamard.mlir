@@ -5,7 +5,7 @@
 // CHECK: gpu.func @hadamard_rows_signs55272(
 // CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK-NOT: llvm.load
-// CHECK-COUNT-32: arith.subf
+// CHECK-COUNT-24: arith.subf
 // CHECK-NOT: arith.subf
 // CHECK-COUNT-8: arith.truncf
 // CHECK: llvm.store %{{.+}}, %{{.+}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>

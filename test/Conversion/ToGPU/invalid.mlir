@@ -1,19 +1,5 @@
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --split-input-file --verify-diagnostics
 
-// Ops without kernels.
-func.func @scaled_grouped_mm(%a: memref<48x64xf8E4M3FN>, %b: memref<2x40x64xf8E4M3FN>, %ends: memref<2xi32>, %sa: memref<48x2xf8E8M0FNU>, %sb: memref<2x40x2xf8E8M0FNU>, %y: memref<48x40xf32>) {
-  blockscale.kernel ins(%a, %b, %ends, %sa, %sb : memref<48x64xf8E4M3FN>, memref<2x40x64xf8E4M3FN>, memref<2xi32>, memref<48x2xf8E8M0FNU>, memref<2x40x2xf8E8M0FNU>) outs(%y : memref<48x40xf32>) {
-  ^bb0(%la: tensor<48x64xf8E4M3FN>, %lb: tensor<2x40x64xf8E4M3FN>, %le: tensor<2xi32>, %lsa: tensor<48x2xf8E8M0FNU>, %lsb: tensor<2x40x2xf8E8M0FNU>, %ly: tensor<48x40xf32>):
-    // expected-error @below {{'blockscale.scaled_grouped_mm' op is not supported on sm_100a yet: it has a kernel on the CPU only (--target=cpu)}}
-    %0 = blockscale.scaled_grouped_mm %la, %lb offsets(%le) scales(%lsa, %lsb) block [1, 32]
-        : tensor<48x64xf8E4M3FN>, tensor<2x40x64xf8E4M3FN>, tensor<2xi32>, tensor<48x2xf8E8M0FNU>, tensor<2x40x2xf8E8M0FNU> -> tensor<48x40xf32>
-    blockscale.yield %0 : tensor<48x40xf32>
-  }
-  return
-}
-
-// -----
-
 // Buffers that are not dense.
 func.func @amax(%x: memref<48x64xbf16, strided<[128, 1]>>, %a: memref<f32>) {
   // expected-error @below {{expected operand 0 to be a memref without gaps on this target, but got 'memref<48x64xbf16, strided<[128, 1]>>'}}

@@ -8,7 +8,7 @@
 // CHECK: %[[BYTES:.+]] = arith.muli %[[OFFSET]], %c2 : index
 // CHECK: %[[REST:.+]] = arith.remui %[[BYTES]], %c32 : index
 // CHECK: %[[HOLDS:.+]] = arith.cmpi eq, %[[REST]], %c0 : index
-// CHECK: cf.assert %[[HOLDS]], "expected a part of a buffer to begin at a multiple of 32 bytes"
+// CHECK: cf.assert %[[HOLDS]], "expected a part of a buffer to begin at a multiple of 32 bytes (launch_c1)"
 // CHECK: %[[POINTER:.+]] = memref.extract_aligned_pointer_as_index %[[X]]
 // CHECK: %[[FIRST:.+]] = arith.addi %[[POINTER]], %[[BYTES]] : index
 // CHECK: %[[POINTER:.+]] = memref.extract_aligned_pointer_as_index %[[Q]]

@@ -147,3 +147,33 @@ func.func @products(%a: tensor<?x64xbf16>, %b: tensor<?x64xbf16>) -> (tensor<?x6
   %q, %s = blockscale.quantize %x block [1, 32] recipe rceil : tensor<?x64xbf16> -> tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
   return %q, %s : tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
 }
+
+// -----
+
+// Where instructions take longer than memory, registers are kept for as many thread
+// blocks as what a thread loads of both inputs has room for, 32 words and 24 more.
+// CHECK-LABEL: gpu.func @quantize_e2m1_torchao_bf16_k64_of_{{[0-9a-f]+}}_sm90(
+// CHECK-SAME: nvvm.minctasm = 9 : i32
+// CHECK-LABEL: func.func @instructions
+#id = affine_map<(i, j) -> (i, j)>
+func.func @instructions(%a: tensor<?x64xbf16>, %b: tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : f32
+  %m = tensor.dim %a, %c0 : tensor<?x64xbf16>
+  %e = tensor.empty(%m) : tensor<?x64xbf16>
+  %x = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a, %b : tensor<?x64xbf16>, tensor<?x64xbf16>) outs(%e : tensor<?x64xbf16>) {
+  ^bb0(%c: bf16, %d: bf16, %o: bf16):
+    %0 = arith.extf %c : bf16 to f32
+    %1 = arith.extf %d : bf16 to f32
+    %2 = arith.negf %0 : f32
+    %3 = math.exp %2 : f32
+    %4 = arith.addf %3, %one : f32
+    %5 = arith.divf %0, %4 : f32
+    %6 = arith.mulf %5, %1 : f32
+    %7 = arith.truncf %6 : f32 to bf16
+    linalg.yield %7 : bf16
+  } -> tensor<?x64xbf16>
+  %q, %s = blockscale.quantize %x block [1, 16] : tensor<?x64xbf16> -> tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
+  return %q, %s : tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
+}

@@ -1,4 +1,5 @@
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --canonicalize --cse | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu=chip=sm_90a --canonicalize --cse | FileCheck %s --check-prefix=ARITH
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
@@ -42,18 +43,34 @@ func.func @rows_and_columns(%x: memref<?x512xbf16>, %g: memref<f32>, %q: memref<
 // A transform of columns is computed in registers, two columns of each of four words at
 // a time, and rounded; rows are those of x as it was. The kernel's name has the signs.
 // CHECK-LABEL: gpu.func @quantize_1x16_e2m1_torchao_bf16_k128_and_rht7_quantize_16x1_e2m1_torchao_bf16_k128_transposed(
+// With cvt the words become f32 once, by a sum with -0, for the codes of rows and for
+// the transform, which is complete when the rows are.
 // CHECK-NOT: nvvm.minctasm
 // CHECK: %[[PLUS:.+]] = arith.constant dense<2.500000e-01> : vector<2xf32>
 // CHECK: %[[MINUS:.+]] = arith.constant dense<-2.500000e-01> : vector<2xf32>
 // CHECK-COUNT-16: llvm.load {{.+}} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK-NOT: arith.truncf
-// CHECK: nvvm.bar.warp.sync
-// CHECK-COUNT-3: arith.mulf %{{.+}}, %[[MINUS]] : vector<2xf32>
-// CHECK-COUNT-13: arith.mulf %{{.+}}, %[[PLUS]] : vector<2xf32>
+// CHECK: llvm.inline_asm {{.*}}add.rn.f32.bf16 $0, low, 0f80000000{{.+}} (i32) -> f32
+// CHECK: llvm.inline_asm {{.*}}add.rn.f32.bf16 $0, high, 0f80000000{{.+}} (i32) -> f32
+// CHECK-NOT: nvvm.bar.warp.sync
+// CHECK: %[[LEFT:.+]] = arith.mulf %{{.+}}, %[[MINUS]] : vector<2xf32>
+// CHECK: llvm.intr.fma(%[[RIGHT:.+]], %[[MINUS]], %[[LEFT]])
+// CHECK: llvm.intr.fma(%[[RIGHT]], %[[PLUS]], %[[LEFT]])
+// CHECK: arith.mulf %{{.+}}, %[[MINUS]] : vector<2xf32>
+// CHECK-COUNT-6: arith.mulf %{{.+}}, %[[PLUS]] : vector<2xf32>
 // CHECK-COUNT-64: arith.truncf %{{.+}} : vector<2xf32> to vector<2xbf16>
-// CHECK-NOT: arith.truncf
+// CHECK: llvm.inline_asm {{.*}}cvt.rn.satfinite.e2m1x2.f32
 // CHECK: nvvm.bar.warp.sync
+// CHECK-NOT: arith.truncf
 // CHECK: gpu.return
+// Codes made by arithmetic need the registers: rows come first.
+// ARITH-LABEL: gpu.func @quantize_1x16_e2m1_torchao_bf16_k128_and_rht7_quantize_16x1_e2m1_torchao_bf16_k128_transposed_sm90(
+// ARITH-COUNT-16: llvm.load {{.+}} : !llvm.ptr<1> -> vector<4xi32>
+// ARITH-NOT: arith.truncf
+// ARITH: nvvm.bar.warp.sync
+// ARITH-COUNT-64: arith.truncf %{{.+}} : vector<2xf32> to vector<2xbf16>
+// ARITH-NOT: arith.truncf
+// ARITH: gpu.return
 func.func @transformed(%x: memref<64x128xbf16>, %q: memref<64x64xi8>, %s: memref<64x8xf8E4M3FN>, %p: memref<128x32xi8>, %t: memref<128x4xf8E4M3FN>) {
   blockscale.kernel ins(%x : memref<64x128xbf16>) outs(%q, %s, %p, %t : memref<64x64xi8>, memref<64x8xf8E4M3FN>, memref<128x32xi8>, memref<128x4xf8E4M3FN>) {
   ^bb0(%lx: tensor<64x128xbf16>, %lq: tensor<64x128xf4E2M1FN>, %ls: tensor<64x8xf8E4M3FN>, %lp: tensor<128x64xf4E2M1FN>, %lt: tensor<128x4xf8E4M3FN>):

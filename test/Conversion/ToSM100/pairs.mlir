@@ -6,8 +6,8 @@
 // and the one with the same rows, with a barrier of its leader; scales come by maps, too.
 // The leader multiplies for both, and tells all thread blocks of the cluster.
 // CHECK-LABEL: gpu.func @scaled_mm_e2m1_e2m1_e4m3_bf16_256x256_stages5_band4_multicast2
-// CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map},
-// CHECK-SAME: %[[SCALE_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map},
+// CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map},
+// CHECK-SAME: %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map},
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 4, 1, 1>
 // CHECK: nvvm.read.ptx.sreg.cluster.ctarank
 // An accumulator is empty when the warps of both thread blocks say so.
@@ -30,10 +30,11 @@
 // CHECK: nvvm.tcgen05.dealloc %{{.+}} {group = #nvvm.cta_group<cta_2>}
 
 // CHECK-LABEL: func.func @pairs
-// CHECK-DAG: blockscale.tensor_map %{{.+}} dims[%c2048, %{{.+}}, %c1] strides[%c2048, %{{.+}}] box [128, 64, 1] element uint8 swizzle 128
-// CHECK-DAG: blockscale.tensor_map %{{.+}} dims[%c2048, %{{.+}}, %c1] strides[%c2048, %{{.+}}] box [128, 128, 1] element uint8 swizzle 128
-// CHECK-DAG: blockscale.tensor_map %{{.+}} dims[%c128, %c256, %{{.+}}, %c1] strides[%c128, %c32768, %{{.+}}] box [128, 16, 1, 1] element uint8 swizzle 0
-// CHECK-DAG: blockscale.tensor_map %{{.+}} dims[%c128, %c256, %{{.+}}, %c1] strides[%c128, %c32768, %{{.+}}] box [128, 16, 2, 1] element uint8 swizzle 0
+// Scales: quarters of atoms, of which a copy brings those of 128 rows and a step.
+// CHECK: blockscale.tensor_map %{{.+}} dims[%c2048, %{{.+}}, %c1] strides[%c2048, %{{.+}}] box [128, 64, 1] element uint8 swizzle 128
+// CHECK: blockscale.tensor_map %{{.+}} dims[%c128, %{{.+}}] strides[%c128] box [128, 16] element uint8 swizzle 0
+// CHECK: blockscale.tensor_map %{{.+}} dims[%c2048, %{{.+}}, %c1] strides[%c2048, %{{.+}}] box [128, 128, 1] element uint8 swizzle 128
+// CHECK: blockscale.tensor_map %{{.+}} dims[%c128, %{{.+}}] strides[%c128] box [128, 16] element uint8 swizzle 0
 // CHECK: arith.minsi %{{.+}}, %c37
 // CHECK: gpu.launch_func {{.*}} clusters in (%c4, %c1, %c1)
 func.func @pairs(%a: tensor<?x4096xf4E2M1FN>, %b: tensor<?x4096xf4E2M1FN>,

@@ -6,8 +6,8 @@
 // four warps write results. Two accumulators of 256 columns share 64, so that one barrier
 // (sumEmpty) is enough.
 // CHECK-LABEL: gpu.func @scaled_mm_e2m1_e2m1_e4m3_bf16_128x256_stages4_band8_aone_bias_bf16
-// CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map},
-// CHECK-SAME: %[[SCALE_A:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64}, %[[SCALE_B:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},
+// CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_A:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},
+// CHECK-SAME: %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_B:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},
 // CHECK-SAME: %{{[^:]+}}: !llvm.ptr<1> {llvm.align = 32 : i64}
 // CHECK-SAME: nvvm.reqntid = array<i32: 192, 1, 1>
 // CHECK: %[[MEMORY:.+]] = llvm.mlir.addressof @blockscale_shared_memory

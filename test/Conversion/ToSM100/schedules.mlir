@@ -8,6 +8,7 @@
 // OTHER-NOT: blockscale.schedule = #blockscale.gemm_schedule<rows = 256
 // WRONG: error: expected the schedule to be a #blockscale.gemm_schedule, but got '3'
 
+#id = affine_map<(i, j) -> (i, j)>
 #swizzled = #blockscale.layout<swizzle_128x4>
 
 // Pairs of thread blocks that share loads keep the tensor cores of a GPU busy.
@@ -53,4 +54,27 @@ func.func @kept(%a: tensor<100x256xf4E2M1FN>, %s: tensor<100x16xf8E4M3FN, #swizz
       {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 2, band = 3, ctas = 4>}
       : tensor<100x256xf4E2M1FN>, tensor<100x256xf4E2M1FN>, tensor<100x16xf8E4M3FN, #swizzled>, tensor<100x16xf8E4M3FN, #swizzled> -> tensor<100x100xbf16>
   return %y : tensor<100x100xbf16>
+}
+
+// Products that share a kernel have one schedule: the one that either has.
+// CHECK-LABEL: func.func @together
+// CHECK-COUNT-2: stages = 2, band = 5, ctas = 4>
+// GIVEN-LABEL: func.func @together
+// GIVEN-COUNT-2: stages = 2, band = 5, ctas = 4>
+func.func @together(%a: tensor<64x64xf8E4M3FN>, %b: tensor<64x64xf8E4M3FN>, %s: tensor<64x2xf8E8M0FNU, #swizzled>, %out: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %y = blockscale.kernel ins(%a, %b, %s : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU, #swizzled>) outs(%out : tensor<64x64xf32>) {
+  ^bb0(%la: tensor<64x64xf8E4M3FN>, %lb: tensor<64x64xf8E4M3FN>, %ls: tensor<64x2xf8E8M0FNU, #swizzled>, %ly: tensor<64x64xf32>):
+    %0 = blockscale.scaled_mm %la, %la scales(%ls, %ls) block [1, 32]
+        : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU, #swizzled>, tensor<64x2xf8E8M0FNU, #swizzled> -> tensor<64x64xf32>
+    %1 = blockscale.scaled_mm %la, %lb scales(%ls, %ls) block [1, 32]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 256, stages = 2, band = 5, ctas = 4>}
+        : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU, #swizzled>, tensor<64x2xf8E8M0FNU, #swizzled> -> tensor<64x64xf32>
+    %2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %1 : tensor<64x64xf32>, tensor<64x64xf32>) outs(%ly : tensor<64x64xf32>) {
+    ^bb0(%p: f32, %q: f32, %o: f32):
+      %3 = arith.addf %p, %q : f32
+      linalg.yield %3 : f32
+    } -> tensor<64x64xf32>
+    blockscale.yield %2 : tensor<64x64xf32>
+  } -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
 }

@@ -2,25 +2,41 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs what the pages show.
 
-A fenced block of language `mlir` is a complete module: blockscale-opt takes it,
-prints and parses it again. One of language `console` is a command, `$ ...`, run
-in the project's folder, and what it prints; a line `...` stands for any lines, and
-`...` in a line for any text. Blanks and tabs count as one blank.
+What a fenced block is depends on its language:
+
+* `mlir`: a complete module; blockscale-opt takes it, prints and parses it again.
+* `console`: commands, `$ ...` with more lines behind `> `, run in the project's
+  folder, and what each prints. A line `...` stands for any lines, `...` in a line for
+  any text; blanks and tabs count as one blank. `/tmp` is a folder of the page's own.
+* one with a title, ```cpp title="FILE": an excerpt of a file that other tests build
+  or run; `...` as above.
+* `sh`: commands that change the machine, or need another one. They are not run: their
+  programs exist and know the options.
+* `python`: a `test_docs.py` of test/ runs those of the page. `json`: it parses. `text`
+  is no example.
+
 Prints a line for each block; the exit status is 1 if one is wrong.
 """
 
+import json
+import os
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-FENCE = re.compile(r"^```(mlir|console)\n(.*?)^```$", re.S | re.M)
+FENCE = re.compile(r'^```(\w*)(?: title="([^"\n]*)")?\n(.*?)^```$', re.S | re.M)
+PYTHON = ("python3", ".venv/bin/python")
+ELSEWHERE = ("export", "pip", "/tmp/", "FOLDER/")
 
 
 def run(command, text=None):
+    path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
     return subprocess.run(command, shell=isinstance(command, str), cwd=ROOT, input=text,
-                          capture_output=True, text=True)
+                          env=dict(os.environ, PATH=path), capture_output=True, text=True)
 
 
 def check_module(text):
@@ -29,17 +45,100 @@ def check_module(text):
     return process.stderr if process.returncode else ""
 
 
-def check_console(text):
-    command, *wanted = text.splitlines()
-    if not command.startswith("$ "):
+def commands_of(text):
+    """(command, lines that it prints) of a transcript."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif line.startswith("> ") and found and not found[-1][1]:
+            found[-1] = (f"{found[-1][0]}\n{line[2:]}", [])
+        elif found:
+            found[-1][1].append(line)
+        else:
+            return []
+    return found
+
+
+def check_console(text, folder="/tmp"):
+    commands = commands_of(text)
+    if not commands:
         return "expected the first line to be `$ COMMAND`"
-    process = run(command[2:])
-    found = (process.stdout + process.stderr).splitlines()
-    at = differs(wanted, found)
-    if at is None:
+    for command, wanted in commands:
+        process = run(command.replace("/tmp/", f"{folder}/"))
+        printed = (process.stdout + process.stderr).replace(f"{folder}/", "/tmp/")
+        found = printed.splitlines()
+        at = differs(wanted, found)
+        if at is not None:
+            line = wanted[at] if at < len(wanted) else "the end"
+            return f"not in its place: {line}\nthe command prints:\n{printed}"
+    return ""
+
+
+def check_excerpt(text, name):
+    path = ROOT / name
+    if not path.is_file():
+        return f"no {name}"
+    at = differs(["...", *text.splitlines(), "..."], path.read_text().splitlines())
+    return "" if at is None else f"not in {name}: {text.splitlines()[at - 1]}"
+
+
+def check_json(text):
+    try:
+        json.loads(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def check_commands(text):
+    for line in text.splitlines():
+        words = shlex.split(line.translate(str.maketrans("", "", "[]")), comments=True)
+        while words and re.match(r"\w+=", words[0]):
+            words.pop(0)
+        if words and words[0] in PYTHON:
+            words.pop(0)
+        if not words or words[0].startswith(("-", *ELSEWHERE)):
+            continue
+        name = Path(words[0]).name
+        if name.startswith("blockscale-"):
+            known = run(f"{name} --help").stdout
+        elif Path(words[0]).is_absolute():
+            known = run(f"{words[0]} --help").stdout
+        elif (ROOT / words[0]).is_file():
+            known = (ROOT / words[0]).read_text(encoding="utf-8")
+        else:
+            return f"no {words[0]}"
+        for word in words[1:]:
+            option = re.match(r"--?[a-z][\w-]*", word)
+            if option and not re.search(re.escape(option[0]) + r"(?![\w-])", known):
+                return f"{name} knows no {option[0]}"
+    return ""
+
+
+def check_python(page):
+    if any(f"docs/{page}" in each.read_text() for each in (ROOT / "test").glob("*/test_docs.py")):
         return ""
-    line = wanted[at] if at < len(wanted) else "the end"
-    return f"not in its place: {line}\nthe command prints:\n" + "\n".join(found)
+    return f"expected a test/*/test_docs.py that runs docs/{page}"
+
+
+def check(language, title, text, folder, page=""):
+    """What is wrong with a block; None where it is no example."""
+    if title:
+        return check_excerpt(text, title)
+    if language == "mlir":
+        return check_module(text)
+    if language == "console":
+        return check_console(text, folder)
+    if language == "python":
+        return check_python(page)
+    if language == "json":
+        return check_json(text)
+    if language == "sh":
+        return check_commands(text)
+    if language == "text":
+        return None
+    return f"expected a language that is tested, or a title, but got '{language}'"
 
 
 def matches(wanted, found):
@@ -73,14 +172,16 @@ def main(pages):
     status = 0
     for page in pages:
         text = Path(page).read_text(encoding="utf-8")
-        for block in FENCE.finditer(text):
-            check = check_module if block[1] == "mlir" else check_console
-            line = text.count("\n", 0, block.start()) + 1
-            wrong = check(block[2])
-            print(f"{'FAIL' if wrong else 'pass'} {Path(page).name}:{line} {block[1]}")
-            if wrong:
-                print(wrong)
-                status = 1
+        with tempfile.TemporaryDirectory() as folder:
+            for block in FENCE.finditer(text):
+                wrong = check(*block.groups(), folder, Path(page).name)
+                if wrong is None:
+                    continue
+                line = text.count("\n", 0, block.start()) + 1
+                print(f"{'FAIL' if wrong else 'pass'} {Path(page).name}:{line} {block[1]}")
+                if wrong:
+                    print(wrong)
+                    status = 1
     return status
 
 

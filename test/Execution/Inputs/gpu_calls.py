@@ -18,9 +18,10 @@ import numpy as np
 from expect import Expectations, first_difference
 from ops import with_one_nan
 
+SCHEDULES = (("--schedule=prompt",), ("--schedule=adversarial", "--seed=1"))
 # The kernels are those of every chip; the oldest one refuses most instructions.
-PLACES = (("--on=cpu",), ("--on=emulator", "--target=sm_100a", "--schedule=prompt"),
-          ("--on=emulator", "--target=sm_80", "--schedule=adversarial", "--seed=1"))
+PLACES = (("--on=cpu",), ("--on=emulator", "--target=sm_100a", *SCHEDULES[0]),
+          ("--on=emulator", "--target=sm_80", *SCHEDULES[1]))
 CALLS_OF_A_BATCH = 40
 
 

@@ -19,6 +19,7 @@ BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}  # by type of the scales
 CODECS = {"f4E2M1FN": E2M1, "f6E2M3FN": E2M3, "f6E3M2FN": E3M2, "f8E4M3FN": E4M3,
           "f8E5M2": E5M2}
 F32_ROUNDING = 2.0**-24
+E4M3_ONE = 0x38  # the byte of a scale of 1
 # Relative rounding, half of the smallest step, and what rounds to infinity.
 RESULTS = {"f32": (2.0**-24, 2.0**-150, 2.0**128 * (1 - 2.0**-25)),
            "bf16": (2.0**-8, 2.0**-134, 2.0**128 * (1 - 2.0**-9)),

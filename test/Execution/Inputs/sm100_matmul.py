@@ -1,47 +1,67 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs products drawn at random in the emulator, as kernels of SM100 under both
-schedules, and compares with numpy, within the bound. Odd cases have a schedule of
-their own, so that few thread blocks compute many tiles through few stages. Where
-results are rounded more than once, scales are 1, so that sums are exact, and results
-are the bytes of the CPU."""
+schedules, and compares with numpy, within the bound. A third of the cases are grouped.
+Odd cases have a schedule of their own, so that few thread blocks compute many tiles
+through few stages. Where results are rounded more than once, scales are 1, so that sums
+are exact, and results are the bytes of the CPU."""
 
 import argparse
 import os
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 from expect import Expectations, first_difference
-from products import Case, Op
+from gpu_calls import SCHEDULES, run_module
+from products import E4M3_ONE, Case, Op
 
 MX_DATA = ("f8E4M3FN", "f8E5M2", "f4E2M1FN", "f4E2M1FN", "f6E2M3FN", "f6E3M2FN")
-EMULATOR = "--on=emulator"
-SCHEDULES = ((EMULATOR, "--schedule=prompt"), (EMULATOR, "--schedule=adversarial", "--seed=1"))
-E4M3_ONE = 0x38
+KINDS = ("mm", "mm", "rows", "mm", "mm", "columns")
 MOST_STAGES = {(128, 128): 6, (128, 256): 4, (256, 256): 5}
 
 
-def draw_op(random, name):
+def draw_op(random, name, kind):
     def pick(*choices):
         return choices[random.integers(len(choices))]
 
     is_nvfp4 = random.random() < 0.4
-    form = ("", "scalar", "rank_0", "each", "row") if is_nvfp4 else ("",)
-    op = Op(name, scale="f8E4M3FN" if is_nvfp4 else "f8E8M0FNU",
+    form = ("", "scalar", "rank_0", "each", *(("row",) * (kind == "mm"))) if is_nvfp4 else ("",)
+    layouts = ("linear", "swizzled", "swizzled" if kind == "mm" else "grouped")
+    op = Op(name, kind, scale="f8E4M3FN" if is_nvfp4 else "f8E8M0FNU",
             a="f4E2M1FN" if is_nvfp4 else pick(*MX_DATA),
             b="f4E2M1FN" if is_nvfp4 else pick(*MX_DATA),
-            result=pick("f32", "bf16", "f16"), layout_a=pick("linear", "swizzled", "swizzled"),
-            layout_b=pick("linear", "swizzled", "swizzled"),
+            result=pick("f32", "bf16", "f16"), layout_a=pick(*layouts),
+            layout_b=pick(*(layouts[:2] if kind == "rows" else layouts)),
             global_a=pick(*form), global_b=pick(*form),
             bias=pick("", "f32", "bf16", "f16"),
             scaling=pick("", "", "after_rounding") if is_nvfp4 else "",
             batch=pick(0, 0, 0, 1, 2),
             dynamic="".join(letter for letter in "BMNK" if random.random() < 0.5))
+    if kind != "mm":
+        op.batch = 0
+        op.has_bias_each = random.random() < 0.5
     op.shape = draw_shape(random, op)
     return op
+
+
+def draw_ends(random, op):
+    """Up to eight groups, some of them empty, sometimes all; sometimes the last one ends
+    before the dimension does, and sometimes ends are anything."""
+    extent, unit = (op.shape["M"], 1) if op.kind == "rows" else (op.shape["K"], op.block)
+    count = op.shape["G"]
+    kind = random.random()
+    if kind < 0.1:
+        return (0,) * count
+    if kind < 0.2:
+        return tuple(random.integers(-extent - 5, 2 * extent + 5, count).tolist())
+    # Few places to end at leave groups empty.
+    places = random.integers(0, extent // unit + 1, int(random.integers(1, count + 1)))
+    ends = unit * np.sort(random.choice(places, count))
+    if random.random() < 0.7:
+        ends[-1] = extent
+    return tuple(ends.tolist())
 
 
 def draw_shape(random, op):
@@ -56,16 +76,17 @@ def draw_shape(random, op):
     # Rows of results that begin anywhere, or where wide stores may.
     cols = size(300 if large else 150)
     unit_of_cols = int(random.choice((1, 1, 8, 16)))
-    return {"B": tuple(size(2) for _ in range(op.batch)),
-            "M": size(300 if large else 150),
-            "N": -(-cols // unit_of_cols) * unit_of_cols,
-            "K": unit * steps}
+    shape = {"B": tuple(size(2) for _ in range(op.batch)),
+             "M": size(300 if large else 150),
+             "N": -(-cols // unit_of_cols) * unit_of_cols,
+             "K": unit * steps}
+    return shape if op.kind == "mm" else {**shape, "G": size(8)}
 
 
-def draw_schedule(random):
+def draw_schedule(random, op):
     rows, cols = ((128, 128), (128, 256), (256, 256))[random.integers(3)]
     multicast = int(random.integers(1, 3)) if rows == 256 else 1
-    splits = int(random.choice((1, 1, 2, 3)))
+    splits = int(random.choice((1, 1, 2, 3))) if op.kind == "mm" else 1
     return (f"#blockscale.gemm_schedule<rows = {rows}, cols = {cols}, "
             f"stages = {random.integers(1, MOST_STAGES[rows, cols] + 1)}, "
             f"band = {random.integers(1, 3)}, ctas = {random.integers(1, 9)}, "
@@ -74,26 +95,19 @@ def draw_schedule(random):
 
 def run(folder, case, text, place):
     """The result, or what is wrong."""
-    folder.mkdir(parents=True, exist_ok=True)
-    module, result = folder / "mm.mlir", folder / "y.npy"
-    module.write_text(text)
-    command = ["blockscale-run", module, "--entry=" + case.op.name, *place]
-    for i, array in enumerate(case.arguments):
-        path = folder / f"{i}.npy"
-        np.save(path, array)
-        command.append(f"--in={path}")
-    done = subprocess.run([*command, f"--out={result}"], capture_output=True, text=True)
-    if done.returncode:
-        return done.stderr.strip() or f"exit status {done.returncode}"
-    return np.load(result)
+    problem, results = run_module(text, case.arguments, 1, folder, place)
+    return problem or results[0]
 
 
 def draw_case(random, op):
+    ends = () if op.kind == "mm" else draw_ends(random, op)
     if not op.scaling:
-        return Case(op, random)
-    ones = [np.full((*op.shape["B"], op.shape[rows], op.shape["K"] // op.block), E4M3_ONE, np.uint8)
-            for rows in "MN"]
-    return Case(op, random, sa=ones[0], sb=ones[1])
+        return Case(op, random, ends)
+    lead = {"mm": op.shape["B"], "rows": (len(ends),), "columns": ()}[op.kind]
+    cols = op.shape["K"] // op.block
+    ones = [np.full((*prefix, op.shape[rows], cols), E4M3_ONE, np.uint8)
+            for prefix, rows in ((lead if op.kind == "mm" else (), "M"), (lead, "N"))]
+    return Case(op, random, ends, sa=ones[0], sb=ones[1])
 
 
 def problem(case, got, on_cpu):
@@ -105,15 +119,17 @@ def problem(case, got, on_cpu):
 def check(folder, seed, number):
     """The problem of each schedule of a case."""
     random = np.random.default_rng((seed, number))
-    op = draw_op(random, "mm")
+    kind = KINDS[number % len(KINDS)]
+    op = draw_op(random, "mm", kind)
     case = draw_case(random, op)
     text = op.text()
     if number % 2:
         text = text.replace("\n      : ", " {blockscale.schedule = "
-                            f"{draw_schedule(random)}}}\n      : ", 1)
+                            f"{draw_schedule(random, op)}}}\n      : ", 1)
     on_cpu = run(folder / f"{number}-cpu", case, text, ["--on=cpu"]) if op.scaling else None
-    return op, [problem(case, run(folder / f"{number}-{i}", case, text, place), on_cpu)
-                for i, place in enumerate(SCHEDULES)]
+    runs = [run(folder / f"{number}-{i}", case, text, ["--on=emulator", *schedule])
+            for i, schedule in enumerate(SCHEDULES)]
+    return op, [problem(case, got, on_cpu) for got in runs]
 
 
 def main():

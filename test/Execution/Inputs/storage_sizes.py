@@ -68,6 +68,14 @@ def check_casts(module):
     expect.equal("forget", module.call("forget", q, s), [q, s])
 
 
+def check_reshapes(module):
+    for m, n in ((1, 6), (2, 3), (6, 1), (0, 5)):
+        x = values.blocks(random, (m * n, 32), values.TAME)
+        q, _ = quantize_nvfp4(x, "te")
+        expect.equal(f"reshape to {m} x {n}", module.call("reshape", x, m, n),
+                     [pack(q).reshape(m, n, 16)])
+
+
 def check_wrong_sizes(module):
     """Sizes of other tiles than those given are an error."""
     for rows, cols in ((129, 5), (0, 5), (33, 9), (33, 4)):
@@ -105,6 +113,7 @@ for rows in ROWS:
         check_slices(module, rows, cols)
         check_quantize(module, rows, cols)
 check_casts(module)
+check_reshapes(module)
 check_wrong_sizes(module)
 check_static(sys.argv[2])
 expect.finish()

@@ -44,11 +44,11 @@ int main(int argc, char **argv) {
   blockscale_call *call;
   check(blockscale_call_create(function, arguments, 2, &call));
   const uint64_t bytes = blockscale_call_bytes(call, BLOCKSCALE_RESULT, 0);
+  const uint64_t workspace_bytes = blockscale_call_workspace_bytes(call);
   uint64_t x, y, workspace;
   check(blockscale_device_allocate(device, bytes, &x));
   check(blockscale_device_allocate(device, bytes, &y));
-  check(blockscale_device_allocate(
-      device, blockscale_call_workspace_bytes(call), &workspace));
+  check(blockscale_device_allocate(device, workspace_bytes, &workspace));
 
   float *numbers = calloc((size_t)n + 1, sizeof(float));
   for (int64_t i = 0; i < n; ++i)
@@ -57,7 +57,8 @@ int main(int argc, char **argv) {
 
   /* Each time. */
   const uint64_t given[] = {x, 0};
-  check(blockscale_launch(module, call, given, 2, &y, 1, workspace, NULL));
+  check(blockscale_launch(module, call, given, 2, &y, 1, workspace,
+                          workspace_bytes, NULL));
   check(blockscale_device_synchronize(device, NULL));
 
   check(blockscale_device_download(device, numbers, y, bytes));

@@ -1,0 +1,146 @@
+//===- Compile.h - Compile modules, from C ------------------------*- C -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What blockscale-compile does, in process. The conventions are Runtime.h's:
+// statuses, blockscale_last_error, objects that any thread may use. Functions
+// here may be called by any threads at the same time; each call has an MLIR
+// context of its own.
+//
+// Configurations begin with their size, so that programs that were compiled
+// with older headers keep working; set them up with the functions that return
+// defaults. A callback is called by the thread that called, but diagnostics may
+// come from others, one at a time.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_C_COMPILE_H
+#define BLOCKSCALE_C_COMPILE_H
+
+#include "blockscale-c/Runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// C names, and enumerations of the width that C gives them.
+// NOLINTBEGIN(readability-identifier-naming,modernize-*)
+
+//===-- Callbacks ---------------------------------------------------------===//
+
+typedef enum blockscale_severity {
+  BLOCKSCALE_ERROR = 0,
+  BLOCKSCALE_WARNING = 1,
+  BLOCKSCALE_NOTE = 2,
+  /// Why kernels are as they are; only where they are asked for.
+  BLOCKSCALE_REMARK = 3
+} blockscale_severity;
+
+/// All of it lives until the callback returns.
+typedef struct blockscale_diagnostic {
+  blockscale_severity severity;
+  const char *message;
+  /// Of the source; "", 0 and 0 where none is known.
+  const char *file;
+  unsigned line;
+  unsigned column;
+  const struct blockscale_diagnostic *notes;
+  size_t note_count;
+} blockscale_diagnostic;
+
+typedef void (*blockscale_diagnostic_callback)(
+    const blockscale_diagnostic *diagnostic, void *user);
+
+/// Before step `number` of `count`, which is 0 where it is not known. A value
+/// other than 0 ends the work, whose status is then BLOCKSCALE_CANCELLED.
+typedef int (*blockscale_progress_callback)(const char *step, size_t number,
+                                            size_t count, void *user);
+
+//===-- Compilation -------------------------------------------------------===//
+
+typedef enum blockscale_emission {
+  /// The module after the pipeline.
+  BLOCKSCALE_EMIT_MLIR = 0,
+  /// LLVM IR; target cpu only.
+  BLOCKSCALE_EMIT_LLVM = 1,
+  BLOCKSCALE_EMIT_PTX = 2,
+  /// A launch plan, JSON.
+  BLOCKSCALE_EMIT_PLAN = 3,
+  /// What blockscale_bundle_open_memory takes.
+  BLOCKSCALE_EMIT_BUNDLE = 4,
+  /// Machine code of a GPU; needs ptxas.
+  BLOCKSCALE_EMIT_CUBIN = 5,
+  /// A relocatable object; target cpu only.
+  BLOCKSCALE_EMIT_OBJECT = 6
+} blockscale_emission;
+
+typedef struct blockscale_compile_config {
+  size_t struct_size;
+  /// "cpu" or chips, as "sm_100a"; several for a bundle only.
+  const char *const *targets;
+  size_t target_count;
+  blockscale_emission emission;
+  /// What diagnostics call the source; null for "<source>".
+  const char *source_name;
+  /// Of target cpu: "host", "x86-64-v3"; null for "x86-64". And "+f,-g".
+  const char *cpu;
+  const char *features;
+  /// ptxas to use; null for a search.
+  const char *ptxas;
+  /// Not 0: a kernel of a GPU has one op.
+  int no_fusion;
+  /// Not 0: remarks go to the diagnostic callback.
+  int remarks;
+  /// Not 0: the output has the module before and after each stage.
+  int keep_stages;
+  /// Any may be null.
+  blockscale_diagnostic_callback on_diagnostic;
+  blockscale_progress_callback on_progress;
+  void *user;
+} blockscale_compile_config;
+
+blockscale_compile_config blockscale_compile_config_default(void);
+
+typedef struct blockscale_output blockscale_output;
+
+/// Compiles MLIR text or bytecode of `size` bytes. On failure
+/// blockscale_last_error is the message of the first error, with its place.
+/// Text may be anything; bytecode must be what MLIR wrote: its reader ends the
+/// process where that was damaged.
+blockscale_status blockscale_compile(const void *source, size_t size,
+                                     const blockscale_compile_config *config,
+                                     blockscale_output **output);
+/// The same of a file, whose name diagnostics have.
+blockscale_status
+blockscale_compile_file(const char *path,
+                        const blockscale_compile_config *config,
+                        blockscale_output **output);
+/// Reads and verifies a module of which nothing is compiled: the output is its
+/// text. Targets and emission are not read.
+blockscale_status blockscale_verify(const void *source, size_t size,
+                                    const blockscale_compile_config *config,
+                                    blockscale_output **output);
+void blockscale_output_destroy(blockscale_output *output);
+
+/// A NUL follows.
+const void *blockscale_output_data(const blockscale_output *output);
+size_t blockscale_output_size(const blockscale_output *output);
+
+/// With keep_stages: "input" and the stages; of several targets one after the
+/// other. Null for a number that is too large.
+size_t blockscale_output_stage_count(const blockscale_output *output);
+const char *blockscale_output_stage_name(const blockscale_output *output,
+                                         size_t number);
+const char *blockscale_output_stage_text(const blockscale_output *output,
+                                         size_t number);
+
+// NOLINTEND(readability-identifier-naming,modernize-*)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // BLOCKSCALE_C_COMPILE_H

@@ -1,0 +1,145 @@
+//===- Run.h - Compile a function and call it, from C -------------*- C -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What blockscale-run does, in process, on arrays of the caller. Arrays are in
+// storage form (docs/LaunchPlan.md): f4 data are uint8 with two codes a byte,
+// f6, f8 and scales are uint8, bf16 is uint16, swizzled scales are their tiles.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_C_RUN_H
+#define BLOCKSCALE_C_RUN_H
+
+#include "blockscale-c/Compile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// C names, and enumerations of the width that C gives them.
+// NOLINTBEGIN(readability-identifier-naming,modernize-*)
+
+typedef enum blockscale_place {
+  /// Compiled for this CPU, in this process.
+  BLOCKSCALE_ON_CPU = 0,
+  /// PTX, executed by the emulator; what it finds is an error.
+  BLOCKSCALE_ON_EMULATOR = 1,
+  /// A GPU of this machine. Arrays but scalars are in its memory.
+  BLOCKSCALE_ON_CUDA = 2
+} blockscale_place;
+
+typedef struct blockscale_executable_config {
+  size_t struct_size;
+  blockscale_place place;
+  /// The function to call; null for the only public one.
+  const char *entry;
+  /// Null for sm_100a in the emulator, and what suits the GPU best on one.
+  const char *chip;
+  /// Number of the GPU.
+  int device;
+  int no_fusion;
+  int remarks;
+  const char *source_name;
+  blockscale_diagnostic_callback on_diagnostic;
+  blockscale_progress_callback on_progress;
+  void *user;
+} blockscale_executable_config;
+
+blockscale_executable_config blockscale_executable_config_default(void);
+
+typedef struct blockscale_executable blockscale_executable;
+
+/// Of MLIR text or bytecode; callbacks are not called after it returned.
+blockscale_status
+blockscale_executable_create(const void *source, size_t size,
+                             const blockscale_executable_config *config,
+                             blockscale_executable **executable);
+blockscale_status
+blockscale_executable_create_file(const char *path,
+                                  const blockscale_executable_config *config,
+                                  blockscale_executable **executable);
+void blockscale_executable_destroy(blockscale_executable *executable);
+
+//===-- Signature ---------------------------------------------------------===//
+
+/// An argument or a result.
+typedef struct blockscale_slot {
+  /// In the module: "tensor<?x64xf4E2M1FN>".
+  const char *type;
+  blockscale_dtype dtype;
+  size_t rank;
+  /// As stored; negative where any size is accepted.
+  const int64_t *shape;
+  /// 1 for an argument by value, whose rank is 0.
+  int is_scalar;
+} blockscale_slot;
+
+const char *
+blockscale_executable_entry(const blockscale_executable *executable);
+/// BLOCKSCALE_ARGUMENT or BLOCKSCALE_RESULT; 0 for other roles.
+size_t blockscale_executable_slot_count(const blockscale_executable *executable,
+                                        blockscale_role role);
+blockscale_status
+blockscale_executable_slot(const blockscale_executable *executable,
+                           blockscale_role role, size_t number,
+                           blockscale_slot *slot);
+
+//===-- Calls -------------------------------------------------------------===//
+
+typedef struct blockscale_array {
+  /// In the memory of the place; of a scalar in the host's.
+  void *data;
+  blockscale_dtype dtype;
+  size_t rank;
+  const int64_t *shape;
+  /// In elements, row-major; null stands for that.
+  const int64_t *strides;
+} blockscale_array;
+
+typedef struct blockscale_call_config {
+  size_t struct_size;
+  /// A CUstream; null is the default one.
+  void *stream;
+  /// Not 0: scales that are NaN are taken. They are looked at on the CPU and in
+  /// the emulator only.
+  int accept_nan_scales;
+  /// Of the emulator: asynchronous work as late as waits allow, in an order by
+  /// the seed.
+  int adversarial;
+  uint64_t seed;
+  /// Before each kernel of the emulator; may be null.
+  blockscale_progress_callback on_progress;
+  void *user;
+} blockscale_call_config;
+
+blockscale_call_config blockscale_call_config_default(void);
+
+/// Writes the sizes of a result for such arguments, `rank` numbers, which must
+/// be the slot's rank.
+blockscale_status blockscale_executable_result_shape(
+    blockscale_executable *executable, const blockscale_array *arguments,
+    size_t argument_count, size_t number, int64_t *shape, size_t rank);
+
+/// Calls the function, and returns when the results are there. Arrays of
+/// results overlap no other array. `config` may be null. After a failure the
+/// results hold anything.
+blockscale_status blockscale_executable_call(
+    blockscale_executable *executable, const blockscale_array *arguments,
+    size_t argument_count, const blockscale_array *results, size_t result_count,
+    const blockscale_call_config *config);
+
+/// Threads of calls on the CPU; 0 for $BLOCKSCALE_NUM_THREADS or one for each
+/// hardware thread.
+void blockscale_set_num_threads(int threads);
+
+// NOLINTEND(readability-identifier-naming,modernize-*)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // BLOCKSCALE_C_RUN_H

@@ -1,0 +1,73 @@
+//===- Epilogue.h - What a kernel makes of its products ---------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel of a product on tensor cores has results in registers, 32 columns of
+// a row in a thread. What is elementwise can go on from there, and so can a
+// quantization of rows, whose blocks are in one thread:
+//
+//   %g = blockscale.scaled_mm %a, %w ..
+//   %u = blockscale.scaled_mm %a, %v ..
+//   %h = linalg.generic .. ins(%g, %u)       silu(g) * u
+//   %q, %s = blockscale.quantize %h ..
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_ANALYSIS_EPILOGUE_H
+#define BLOCKSCALE_ANALYSIS_EPILOGUE_H
+
+#include "blockscale/Analysis/FusionLegality.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace blockscale {
+
+/// Columns of a row that a thread has at a time.
+inline constexpr int64_t kEpilogueColumns = 32;
+
+/// The most products that a kernel has.
+inline constexpr size_t kMostProducts = 2;
+
+struct Epilogue {
+  /// Ops of `scaled_mm` or `scaled_grouped_mm`.
+  llvm::SmallVector<mlir::Operation *> products;
+  llvm::SmallVector<mlir::linalg::LinalgOp> elementwise;
+  /// Null where there is none.
+  QuantizeOp quantize;
+
+  bool isEmpty() const { return elementwise.empty() && !quantize; }
+  llvm::SmallVector<mlir::Operation *> getOps() const;
+  /// The value that the kernel stores, or quantizes.
+  mlir::Value getValue() const;
+};
+
+bool isProduct(mlir::Operation *op);
+
+/// What can follow `product` in its kernel; empty where nothing can, for the
+/// reason that `obstacle` gets if there is something:
+///
+///  - epilogue_c1: a result of bf16 or f32 with a static number of columns, a
+///    multiple of 32.
+///  - epilogue_c2: what is computed has one use, in the next op.
+///  - epilogue_c3: scales of blocks of one row that follow from amaxes of the
+///    blocks, rounding to nearest; one global value, or one for each group.
+///  - epilogue_c4: of a product in groups of rows, scales are linear, or in the
+///    layout of the same groups; of others they are not grouped.
+///  - epilogue_c5: a second product has the A of the first, its groups, types,
+///    sizes and the forms of its other operands.
+///
+/// and the clauses of elementwise ops ("blockscale/Analysis/Producers.h").
+Epilogue findEpilogue(mlir::Operation *product,
+                      std::optional<FusionObstacle> &obstacle);
+
+/// What follows the first product of `ops`, those of a kernel; `obstacle` says
+/// why these are not all of it.
+Epilogue findWholeEpilogue(llvm::ArrayRef<mlir::Operation *> ops,
+                           std::optional<FusionObstacle> &obstacle);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_ANALYSIS_EPILOGUE_H

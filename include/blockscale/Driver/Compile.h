@@ -1,0 +1,52 @@
+//===- Compile.h - Compile a module for targets -----------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_DRIVER_COMPILE_H
+#define BLOCKSCALE_DRIVER_COMPILE_H
+
+#include "blockscale/Driver/Stages.h"
+#include "blockscale/Emit/HostCode.h"
+#include "blockscale/Emit/Ptxas.h"
+
+namespace blockscale {
+
+/// What a module becomes.
+enum class Emission { MLIR, LLVM, PTX, Plan, Bundle, Cubin, Object };
+
+/// "mlir"
+llvm::StringRef getName(Emission emission);
+
+struct CompileOptions {
+  /// "cpu" or a chip; several chips for a bundle.
+  std::vector<std::string> targets;
+  Emission emission = Emission::MLIR;
+  /// The CPU of target cpu.
+  HostTarget host;
+  /// Of a cubin; found by a search where it is empty.
+  std::string ptxas;
+  /// Whether kernels of a GPU may have several ops.
+  bool fuse = true;
+};
+
+/// What is wrong with the options, before any work.
+runtime::Status checkOptions(const CompileOptions &options);
+
+struct Compilation {
+  std::string output;
+  /// Of a cubin.
+  std::vector<KernelResources> kernels;
+};
+
+/// Compiles `module`, which is another one then. Diagnostics go to the context;
+/// the failure names what else is wrong.
+runtime::Result<Compilation> compile(mlir::ModuleOp module,
+                                     const CompileOptions &options,
+                                     CompileObserver &observer);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_DRIVER_COMPILE_H

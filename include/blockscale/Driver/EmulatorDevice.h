@@ -1,0 +1,73 @@
+//===- EmulatorDevice.h - The emulator as a device of plans -----*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BLOCKSCALE_DRIVER_EMULATORDEVICE_H
+#define BLOCKSCALE_DRIVER_EMULATORDEVICE_H
+
+#include "blockscale/Emulator/Launch.h"
+#include "blockscale/Emulator/TensorMap.h"
+#include "blockscale/Runtime/PlanExecution.h"
+
+namespace blockscale {
+
+/// Parses, checks and decodes PTX, whose text the program refers to. The error
+/// joins those of all instructions.
+llvm::Expected<std::unique_ptr<emulator::Program>>
+loadProgram(llvm::StringRef ptx, emulator::Device &device);
+
+/// What is wrong with the content of a buffer that kernels should have written
+/// all of; success where they have.
+runtime::Status checkWritten(const emulator::Buffer &buffer);
+
+/// A map's description as the emulator has it, or the rules that it breaks.
+runtime::Result<emulator::TensorMap>
+makeTensorMap(const runtime::PlanTensorMap &plan,
+              const runtime::ResolvedTensorMap &map, uint64_t address);
+
+/// What a launch of a kernel counted.
+struct LaunchProfile {
+  std::string kernel;
+  emulator::Profile profile;
+};
+
+/// Runs the kernels of one PTX module. A launch that the emulator has findings
+/// about fails; they are in the report.
+class EmulatorDevice : public runtime::LaunchDevice {
+public:
+  explicit EmulatorDevice(const emulator::RunOptions &options)
+      : options(options) {}
+
+  /// The module whose kernels are launched; the text must outlive the device.
+  llvm::Error load(llvm::StringRef ptx);
+
+  const emulator::Report &getReport() const { return report; }
+  /// Of the launches that were done, in their order.
+  llvm::ArrayRef<LaunchProfile> getProfiles() const { return profiles; }
+
+  runtime::Result<uint64_t> allocate(const std::string &name, uint64_t bytes,
+                                     uint64_t alignment) override;
+  runtime::Status upload(uint64_t to, const uint8_t *from,
+                         uint64_t bytes) override;
+  /// All of a buffer; fails where some of it was never written.
+  runtime::Status download(uint8_t *to, uint64_t from, uint64_t bytes) override;
+  runtime::Status copy(uint64_t to, uint64_t from, uint64_t bytes) override;
+  runtime::Result<std::vector<uint8_t>>
+  encodeTensorMap(const runtime::PlanTensorMap &plan,
+                  const runtime::ResolvedTensorMap &map,
+                  uint64_t address) override;
+  runtime::Status launch(const runtime::DeviceLaunch &launch) override;
+
+private:
+  emulator::RunOptions options;
+  emulator::Device device;
+  std::unique_ptr<emulator::Program> program;
+  emulator::Report report;
+  std::vector<LaunchProfile> profiles;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_DRIVER_EMULATORDEVICE_H

@@ -1,0 +1,224 @@
+//===- Epilogue.cpp - What a kernel makes of its products -----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Analysis/Epilogue.h"
+#include "blockscale/Analysis/Producers.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/ScopedPrinter.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+SmallVector<Operation *> Epilogue::getOps() const {
+  SmallVector<Operation *> ops(products);
+  for (linalg::LinalgOp op : elementwise)
+    ops.push_back(op);
+  if (quantize)
+    ops.push_back(quantize);
+  return ops;
+}
+
+Value Epilogue::getValue() const {
+  if (elementwise.empty())
+    return products.front()->getResult(0);
+  linalg::LinalgOp last = elementwise.back();
+  return last->getResult(0);
+}
+
+bool isProduct(Operation *op) {
+  return isa_and_present<ScaledMMOp, ScaledGroupedMMOp>(op);
+}
+
+/// Groups of rows; null where a product has none.
+static Value getRowGroups(Operation *product) {
+  auto grouped = dyn_cast<ScaledGroupedMMOp>(product);
+  return grouped && !grouped.isKGrouped() ? grouped.getOffsets() : Value();
+}
+
+static std::optional<FusionObstacle> findResultObstacle(Operation *product) {
+  auto type = cast<RankedTensorType>(product->getResult(0).getType());
+  int64_t cols = type.getShape().back();
+  bool isWhole = !ShapedType::isDynamic(cols) && cols % kEpilogueColumns == 0;
+  Type element = type.getElementType();
+  if (isWhole && (element.isBF16() || element.isF32()))
+    return std::nullopt;
+  return FusionObstacle{"epilogue_c1",
+                        "a product of bf16 or f32 with a static number of "
+                        "columns, a multiple of 32",
+                        llvm::to_string(type)};
+}
+
+static std::optional<FusionObstacle> findQuantizeObstacle(QuantizeOp op,
+                                                          Operation *product) {
+  auto fail = [](StringRef found) {
+    return FusionObstacle{"epilogue_c3",
+                          "a quantization of blocks of one row, by amaxes of "
+                          "the blocks, to nearest, with one global value or "
+                          "one for each group",
+                          found.str()};
+  };
+  if (op.getBlock()[0] != 1)
+    return fail("blocks of several rows");
+  if (op.getRng() || op.getBlockAmax())
+    return fail(op.getRng() ? "rng" : "block_amax");
+  Value global = op.getGlobal();
+  auto globalType = global ? dyn_cast<RankedTensorType>(global.getType())
+                           : RankedTensorType();
+  bool isOfEach = globalType && globalType.getRank() > 0;
+  if (isOfEach && !op.getOffsets())
+    return fail("global values of type " + llvm::to_string(globalType));
+
+  LayoutAttr layout = getLayout(op.getScale().getType());
+  Value groups = getRowGroups(product);
+  bool isGrouped = layout && layout.isGrouped();
+  bool fits = op.getOffsets()
+                  ? op.getOffsets() == groups && op.getGroupDim() == 0
+                  : !groups || !layout;
+  // Tiles of all groups at once have rows of several.
+  if (fits && (!layout || isGrouped == static_cast<bool>(groups)))
+    return std::nullopt;
+  return FusionObstacle{
+      "epilogue_c4",
+      groups ? "scales that are linear, or in the layout of the product's "
+               "groups of rows"
+             : "scales without groups",
+      llvm::to_string(op.getScale().getType()) +
+          (op.getOffsets() ? " with offsets" : "")};
+}
+
+/// Operands of a product that a second one shares, and those that it has of its
+/// own.
+struct ProductOperands {
+  template <typename OpTy>
+  explicit ProductOperands(OpTy op)
+      : shared{op.getA(), op.getScaleA()},
+        own{op.getB(), op.getScaleB(), op.getGlobalScaleA(),
+            op.getGlobalScaleB(), op.getBias()} {
+    if constexpr (std::is_same_v<OpTy, ScaledGroupedMMOp>)
+      shared.push_back(op.getOffsets());
+  }
+  static ProductOperands of(Operation *op) {
+    if (auto product = dyn_cast<ScaledMMOp>(op))
+      return ProductOperands(product);
+    return ProductOperands(cast<ScaledGroupedMMOp>(op));
+  }
+
+  SmallVector<Value> shared, own;
+};
+
+static std::optional<FusionObstacle> findTwinObstacle(Operation *first,
+                                                      Operation *second) {
+  auto fail = [](StringRef found) {
+    return FusionObstacle{"epilogue_c5",
+                          "a second product of the same A, groups, types and "
+                          "forms of operands",
+                          found.str()};
+  };
+  if (first->getName() != second->getName())
+    return fail("'" + llvm::to_string(second->getName()) + "'");
+  auto mine = ProductOperands::of(first), other = ProductOperands::of(second);
+  if (mine.shared != other.shared)
+    return fail("another A");
+  auto getType = [](Value value) { return value ? value.getType() : Type(); };
+  for (auto [x, y] : llvm::zip_equal(mine.own, other.own))
+    if (getType(x) != getType(y))
+      return fail(y ? llvm::to_string(y.getType()) : "an absent operand");
+  if (first->getResultTypes() != second->getResultTypes())
+    return fail(llvm::to_string(second->getResult(0).getType()));
+  if (first->getAttr("global_scaling") != second->getAttr("global_scaling"))
+    return fail("another global_scaling");
+  return std::nullopt;
+}
+
+/// The op that uses `value`, but for its sizes; null where there are several.
+static Operation *getOnlyUser(Value value) {
+  Operation *found = nullptr;
+  for (Operation *user : value.getUsers()) {
+    if (isa<tensor::DimOp>(user) || user == found)
+      continue;
+    if (found)
+      return nullptr;
+    found = user;
+  }
+  return found;
+}
+
+/// Whether `op` can follow, and what it takes besides.
+static std::optional<FusionObstacle> addElementwise(Epilogue &epilogue,
+                                                    linalg::LinalgOp op) {
+  SmallVector<Operation *> ops = {op};
+  Epilogue extended = epilogue;
+  for (Value input : op.getDpsInputs()) {
+    Operation *product = input.getDefiningOp();
+    if (!isProduct(product) || product->getBlock() != op->getBlock() ||
+        llvm::is_contained(extended.products, product) ||
+        getOnlyUser(input) != op)
+      continue;
+    if (extended.products.size() == kMostProducts)
+      continue;
+    if (std::optional<FusionObstacle> obstacle =
+            findTwinObstacle(epilogue.products.front(), product))
+      return obstacle;
+    extended.products.push_back(product);
+  }
+  if (std::optional<FusionObstacle> obstacle = findElementwiseObstacle(op))
+    return obstacle;
+  for (OpOperand *operand : op.getDpsInputOperands())
+    if (extended.getValue() == operand->get() ||
+        llvm::any_of(extended.products, [&](Operation *product) {
+          return operand->get() == product->getResult(0);
+        }))
+      if (!op.getMatchingIndexingMap(operand).isIdentity())
+        return FusionObstacle{
+            "epilogue_c2", "a use of each element for itself",
+            llvm::to_string(op.getMatchingIndexingMap(operand))};
+  epilogue = extended;
+  epilogue.elementwise.push_back(op);
+  return std::nullopt;
+}
+
+Epilogue findEpilogue(Operation *product,
+                      std::optional<FusionObstacle> &obstacle) {
+  Epilogue epilogue;
+  epilogue.products.push_back(product);
+  while (true) {
+    Value value = epilogue.getValue();
+    Operation *user = getOnlyUser(value);
+    auto elementwise = dyn_cast_if_present<linalg::LinalgOp>(user);
+    auto quantize = dyn_cast_if_present<QuantizeOp>(user);
+    if (!user || user->getBlock() != product->getBlock() ||
+        (!elementwise && !(quantize && quantize.getX() == value)))
+      return epilogue;
+    obstacle = findResultObstacle(product);
+    if (!obstacle)
+      obstacle = quantize ? findQuantizeObstacle(quantize, product)
+                          : addElementwise(epilogue, elementwise);
+    if (obstacle)
+      return epilogue;
+    if (quantize) {
+      epilogue.quantize = quantize;
+      return epilogue;
+    }
+  }
+}
+
+Epilogue findWholeEpilogue(ArrayRef<Operation *> ops,
+                           std::optional<FusionObstacle> &obstacle) {
+  Epilogue epilogue = findEpilogue(*llvm::find_if(ops, isProduct), obstacle);
+  SmallVector<Operation *> found = epilogue.getOps();
+  for (Operation *op : ops)
+    if (!obstacle && !llvm::is_contained(found, op))
+      obstacle = {"epilogue_c2",
+                  "each op to be the one use of what is computed before",
+                  "'" + llvm::to_string(op->getName()) + "'"};
+  return epilogue;
+}
+
+} // namespace blockscale

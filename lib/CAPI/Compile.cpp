@@ -1,0 +1,200 @@
+//===- Compile.cpp - Compile modules, from C ------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale-c/Compile.h"
+
+#include "Source.h"
+
+#include "blockscale/Driver/Compile.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace blockscale;
+using namespace blockscale::capi;
+using blockscale::runtime::checkNotNull;
+using blockscale::runtime::report;
+using blockscale::runtime::Result;
+using blockscale::runtime::Status;
+
+// C names.
+// NOLINTBEGIN(readability-identifier-naming)
+
+struct blockscale_output {
+  struct Stage {
+    std::string name;
+    std::string text;
+  };
+  std::string data;
+  std::vector<Stage> stages;
+};
+
+// NOLINTEND(readability-identifier-naming)
+
+static std::string print(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  os << "\n";
+  return text;
+}
+
+namespace {
+
+/// Keeps the stages, where the configuration asks for them.
+class Observer : public ProgressObserver {
+public:
+  Observer(const blockscale_compile_config &config,
+           std::vector<blockscale_output::Stage> &stages)
+      : ProgressObserver(config.on_progress, config.user),
+        isKept(config.keep_stages != 0), stages(stages) {}
+
+  Status dump(ModuleOp module, size_t, const std::string &stage) override {
+    if (!isKept)
+      return Status::success();
+    stages.push_back({stage, print(module)});
+    return Status::success();
+  }
+
+private:
+  bool isKept;
+  std::vector<blockscale_output::Stage> &stages;
+};
+
+} // namespace
+
+static Result<CompileOptions>
+getOptions(const blockscale_compile_config &config) {
+  CompileOptions options;
+  if (config.target_count && !config.targets)
+    return Status::failure("expected targets to be a pointer, but got null");
+  for (size_t i = 0; i < config.target_count; ++i) {
+    if (!config.targets[i])
+      return Status::failure("expected targets[" + std::to_string(i) +
+                             "] to be a name, but got null");
+    options.targets.push_back(config.targets[i]);
+  }
+  auto emission = static_cast<unsigned>(config.emission);
+  if (emission > BLOCKSCALE_EMIT_OBJECT)
+    return Status::failure("expected emission to be from 0 to " +
+                           std::to_string(BLOCKSCALE_EMIT_OBJECT) +
+                           ", but got " + std::to_string(emission));
+  options.emission = static_cast<Emission>(emission);
+  if (config.cpu)
+    options.host.cpu = config.cpu;
+  if (config.features)
+    options.host.features = config.features;
+  if (config.ptxas)
+    options.ptxas = config.ptxas;
+  options.fuse = !config.no_fusion;
+  Status status = checkOptions(options);
+  if (!status.ok())
+    return status;
+  return options;
+}
+
+static_assert(static_cast<int>(Emission::Bundle) == BLOCKSCALE_EMIT_BUNDLE);
+static_assert(static_cast<int>(Emission::Object) == BLOCKSCALE_EMIT_OBJECT);
+
+static Status compileSource(StringRef content, const std::string &name,
+                            const blockscale_compile_config &config,
+                            blockscale_output *&output) {
+  Result<CompileOptions> options = getOptions(config);
+  if (!options.ok())
+    return options.status();
+  Source source(config.on_diagnostic, config.user);
+  Status status = config.remarks ? source.enableRemarks() : Status::success();
+  if (status.ok())
+    status = source.parse(content, name);
+  if (!status.ok())
+    return status;
+  auto made = std::make_unique<blockscale_output>();
+  Observer observer(config, made->stages);
+  Result<Compilation> compiled =
+      blockscale::compile(source.getModule(), *options, observer);
+  if (!compiled.ok())
+    return source.explain(compiled.status());
+  made->data = std::move(compiled->output);
+  output = made.release();
+  return Status::success();
+}
+
+blockscale_compile_config blockscale_compile_config_default() {
+  return getDefault<blockscale_compile_config>();
+}
+
+blockscale_status blockscale_compile(const void *source, size_t size,
+                                     const blockscale_compile_config *config,
+                                     blockscale_output **output) {
+  return onSource(source, size, config, {"output", output},
+                  [&](StringRef content, const std::string &name,
+                      const blockscale_compile_config &read) {
+                    return compileSource(content, name, read, *output);
+                  });
+}
+
+blockscale_status
+blockscale_compile_file(const char *path,
+                        const blockscale_compile_config *config,
+                        blockscale_output **output) {
+  return onFile(path, config, {"output", output},
+                [&](StringRef content, const std::string &name,
+                    const blockscale_compile_config &read) {
+                  return compileSource(content, name, read, *output);
+                });
+}
+
+static Status verify(StringRef content, const std::string &name,
+                     const blockscale_compile_config &config,
+                     blockscale_output *&output) {
+  Source source(config.on_diagnostic, config.user);
+  Status status = source.parse(content, name);
+  if (!status.ok())
+    return status;
+  auto made = std::make_unique<blockscale_output>();
+  made->data = print(source.getModule());
+  output = made.release();
+  return status;
+}
+
+blockscale_status blockscale_verify(const void *source, size_t size,
+                                    const blockscale_compile_config *config,
+                                    blockscale_output **output) {
+  return onSource(source, size, config, {"output", output},
+                  [&](StringRef content, const std::string &name,
+                      const blockscale_compile_config &read) {
+                    return verify(content, name, read, *output);
+                  });
+}
+
+void blockscale_output_destroy(blockscale_output *output) { delete output; }
+
+const void *blockscale_output_data(const blockscale_output *output) {
+  return output ? output->data.c_str() : nullptr;
+}
+
+size_t blockscale_output_size(const blockscale_output *output) {
+  return output ? output->data.size() : 0;
+}
+
+size_t blockscale_output_stage_count(const blockscale_output *output) {
+  return output ? output->stages.size() : 0;
+}
+
+const char *blockscale_output_stage_name(const blockscale_output *output,
+                                         size_t number) {
+  return number < blockscale_output_stage_count(output)
+             ? output->stages[number].name.c_str()
+             : nullptr;
+}
+
+const char *blockscale_output_stage_text(const blockscale_output *output,
+                                         size_t number) {
+  return number < blockscale_output_stage_count(output)
+             ? output->stages[number].text.c_str()
+             : nullptr;
+}

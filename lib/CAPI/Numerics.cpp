@@ -1,0 +1,358 @@
+//===- Numerics.cpp - Quantize buffers and place scales, from C -----------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale-c/Numerics.h"
+
+#include "Config.h"
+
+#include "../Runtime/CApi.h"
+
+#include "blockscale/Numerics/Dequantize.h"
+#include "blockscale/Numerics/Pack.h"
+#include "blockscale/Numerics/Quantize.h"
+#include "blockscale/Numerics/ScaleLayout.h"
+
+using namespace blockscale::capi;
+using namespace blockscale::numerics;
+using blockscale::runtime::checkNotNull;
+using blockscale::runtime::report;
+using blockscale::runtime::Result;
+using blockscale::runtime::Status;
+
+/// Beyond it sizes in bytes would not fit 64 bits.
+static constexpr int64_t kMaxSize = int64_t(1) << 31;
+
+namespace {
+
+/// A configuration that has been checked.
+struct Quantizer {
+  Recipe recipe;
+  ElementFormat format;
+  GlobalFactors global;
+  int64_t rows, cols, blockRows, blockCols;
+
+  int64_t countBands() const { return (rows + blockRows - 1) / blockRows; }
+  int64_t countBlocks() const { return (cols + blockCols - 1) / blockCols; }
+  int64_t getRowBytes() const {
+    return format == ElementFormat::E2M1 ? getPackedSize(cols) : cols;
+  }
+  size_t getDataBytes() const { return rows * getRowBytes(); }
+  size_t getScaleBytes() const { return countBands() * countBlocks(); }
+};
+
+} // namespace
+
+static Result<Recipe> findRecipe(const char *name) {
+  if (std::optional<Recipe> recipe = parseRecipe(name))
+    return *recipe;
+  std::string names;
+  for (Recipe recipe : kRecipes)
+    names += (names.empty() ? "" : ", ") + std::string(getName(recipe));
+  return Status::failure("expected recipe to be one of " + names +
+                         ", but got '" + name + "'");
+}
+
+static Result<ElementFormat> findFormat(const char *name) {
+  std::string names;
+  for (ElementFormat format : kElementFormats) {
+    if (getFormatInfo(format).name == name)
+      return format;
+    names +=
+        (names.empty() ? "" : ", ") + std::string(getFormatInfo(format).name);
+  }
+  return Status::failure("expected format to be one of " + names +
+                         ", but got '" + name + "'");
+}
+
+static Status checkBlock(const Quantizer &quantizer) {
+  int64_t size = getBlockSize(quantizer.recipe);
+  int64_t rows = quantizer.blockRows, cols = quantizer.blockCols;
+  bool isNvfp4Recipe = isNvfp4(quantizer.recipe);
+  // 4over6 has its errors of rows only.
+  bool isRowsOnly = isFourOverSix(quantizer.recipe);
+  bool isRow = rows == 1 && cols == size;
+  bool isSquare = rows == size && cols == size && !isRowsOnly;
+  bool isColumn = rows == size && cols == 1 && !isNvfp4Recipe;
+  std::string name(getName(quantizer.recipe));
+  if (!isRow && !isSquare && !isColumn)
+    return Status::failure("expected block to be " +
+                           std::string(isRowsOnly ? "1x16"
+                                       : isNvfp4Recipe
+                                           ? "1x16 or 16x16"
+                                           : "1x32, 32x1 or 32x32") +
+                           " with recipe " + name + ", but got " +
+                           std::to_string(rows) + "x" + std::to_string(cols));
+  if (isNvfp4Recipe && quantizer.format != ElementFormat::E2M1)
+    return Status::failure("expected format e2m1 with recipe " + name +
+                           ", but got " +
+                           std::string(getFormatInfo(quantizer.format).name));
+  if (acceptsTails(quantizer.recipe))
+    return Status::success();
+  if (quantizer.rows % rows != 0)
+    return Status::failure("expected rows to be a multiple of " +
+                           std::to_string(rows) + " with recipe " + name +
+                           ", but got " + std::to_string(quantizer.rows));
+  if (quantizer.cols % cols != 0)
+    return Status::failure("expected cols to be a multiple of " +
+                           std::to_string(cols) + " with recipe " + name +
+                           ", but got " + std::to_string(quantizer.cols));
+  return Status::success();
+}
+
+static Result<GlobalScale> getGlobal(const blockscale_quantize_config &config,
+                                     Recipe recipe) {
+  auto kind = static_cast<unsigned>(config.global);
+  if (kind > BLOCKSCALE_GLOBAL_AMAX)
+    return Status::failure("expected global to be from 0 to 2, but got " +
+                           std::to_string(kind));
+  if (kind == BLOCKSCALE_GLOBAL_ABSENT)
+    return GlobalScale();
+  if (!isNvfp4(recipe))
+    return Status::failure("expected no global scale with recipe " +
+                           std::string(getName(recipe)));
+  if (isNan(config.global_value))
+    return Status::failure("expected global_value to be a number, but got NaN");
+  return config.global == BLOCKSCALE_GLOBAL_AMAX
+             ? GlobalScale::fromAmax(config.global_value)
+             : GlobalScale::fromDecodeScale(config.global_value);
+}
+
+static Result<Quantizer> getQuantizer(const blockscale_quantize_config *given) {
+  blockscale_quantize_config config;
+  Status status = readConfig(given, config);
+  if (!status.ok())
+    return status;
+  bool isNvfp4Block = config.block_cols == 16 || config.block_rows == 16;
+  Result<Recipe> recipe = findRecipe(config.recipe  ? config.recipe
+                                     : isNvfp4Block ? "torchao"
+                                                    : "rceil");
+  if (!recipe.ok())
+    return recipe.status();
+  Result<ElementFormat> format =
+      findFormat(config.format ? config.format : "e2m1");
+  if (!format.ok())
+    return format.status();
+  for (int64_t size : {config.rows, config.cols})
+    if (size < 0 || size > kMaxSize)
+      return Status::failure("expected rows and cols from 0 to 2^31, but got " +
+                             std::to_string(size));
+  Result<GlobalScale> global = getGlobal(config, *recipe);
+  if (!global.ok())
+    return global.status();
+  Quantizer quantizer = {
+      *recipe,          *format,     getGlobalFactors(*recipe, *global),
+      config.rows,      config.cols, config.block_rows,
+      config.block_cols};
+  status = checkBlock(quantizer);
+  if (!status.ok())
+    return status;
+  return quantizer;
+}
+
+static Status checkBytes(const char *what, size_t found, size_t expected) {
+  if (found == expected)
+    return Status::success();
+  return Status::failure("expected " + std::string(what) + " to be " +
+                         std::to_string(expected) + ", but got " +
+                         std::to_string(found));
+}
+
+blockscale_quantize_config blockscale_quantize_config_default() {
+  return getDefault<blockscale_quantize_config>();
+}
+
+blockscale_status
+blockscale_quantize_sizes(const blockscale_quantize_config *config,
+                          size_t *data_bytes, size_t *scale_bytes) {
+  Status status =
+      checkNotNull({{"data_bytes", data_bytes}, {"scale_bytes", scale_bytes}});
+  if (!status.ok())
+    return report(status);
+  Result<Quantizer> quantizer = getQuantizer(config);
+  if (!quantizer.ok())
+    return report(quantizer.status());
+  *data_bytes = quantizer->getDataBytes();
+  *scale_bytes = quantizer->getScaleBytes();
+  return BLOCKSCALE_OK;
+}
+
+/// What is given for as many bytes as the configuration asks for.
+static Result<Quantizer> prepare(const blockscale_quantize_config *config,
+                                 const void *data, size_t data_bytes,
+                                 const void *scales, size_t scale_bytes) {
+  Result<Quantizer> quantizer = getQuantizer(config);
+  if (!quantizer.ok())
+    return quantizer;
+  Status status =
+      checkBytes("data_bytes", data_bytes, quantizer->getDataBytes());
+  if (status.ok())
+    status = checkBytes("scale_bytes", scale_bytes, quantizer->getScaleBytes());
+  if (status.ok() && data_bytes)
+    status = checkNotNull({{"data", data}});
+  if (status.ok() && scale_bytes)
+    status = checkNotNull({{"scales", scales}});
+  if (!status.ok())
+    return status;
+  return quantizer;
+}
+
+/// Rows of a band as f32.
+static void readBand(blockscale_input input, const void *x, int64_t first,
+                     std::vector<float> &values) {
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = input == BLOCKSCALE_INPUT_BF16
+                    ? decodeBF16(static_cast<const uint16_t *>(x)[first + i])
+                    : static_cast<const float *>(x)[first + i];
+}
+
+blockscale_status blockscale_quantize(const blockscale_quantize_config *config,
+                                      const void *x, void *data,
+                                      size_t data_bytes, void *scales,
+                                      size_t scale_bytes) {
+  Result<Quantizer> prepared =
+      prepare(config, data, data_bytes, scales, scale_bytes);
+  if (!prepared.ok())
+    return report(prepared.status());
+  const Quantizer &q = *prepared;
+  blockscale_quantize_config read;
+  Status status = readConfig(config, read);
+  if (status.ok() && data_bytes)
+    status = checkNotNull({{"x", x}});
+  if (status.ok() && static_cast<unsigned>(read.input) > BLOCKSCALE_INPUT_BF16)
+    status = Status::failure("expected input to be 0 or 1, but got " +
+                             std::to_string(static_cast<int>(read.input)));
+  if (!status.ok())
+    return report(status);
+  auto *rows = static_cast<uint8_t *>(data);
+  auto *scale = static_cast<uint8_t *>(scales);
+  for (int64_t first = 0; first < q.rows && q.cols; first += q.blockRows) {
+    int64_t count = std::min(q.blockRows, q.rows - first);
+    std::vector<float> values(count * q.cols);
+    std::vector<uint8_t> codes(values.size());
+    readBand(read.input, x, first * q.cols, values);
+    for (int64_t col = 0; col < q.cols; col += q.blockCols) {
+      Tile tile{count, std::min(q.blockCols, q.cols - col), q.cols, 1};
+      *scale++ = quantizeTile(q.recipe, q.format, q.global, &values[col], tile,
+                              &codes[col]);
+    }
+    for (int64_t row = 0; row < count; ++row, rows += q.getRowBytes())
+      if (q.format == ElementFormat::E2M1)
+        packRow(&codes[row * q.cols], q.cols, rows);
+      else
+        std::copy_n(&codes[row * q.cols], q.cols, rows);
+  }
+  return BLOCKSCALE_OK;
+}
+
+blockscale_status
+blockscale_dequantize(const blockscale_quantize_config *config,
+                      const void *data, size_t data_bytes, const void *scales,
+                      size_t scale_bytes, float *x, size_t count) {
+  Result<Quantizer> prepared =
+      prepare(config, data, data_bytes, scales, scale_bytes);
+  if (!prepared.ok())
+    return report(prepared.status());
+  const Quantizer &q = *prepared;
+  Status status = checkBytes("count", count, q.rows * q.cols);
+  if (status.ok() && count)
+    status = checkNotNull({{"x", x}});
+  if (!status.ok())
+    return report(status);
+  const auto *codes = static_cast<const uint8_t *>(data);
+  const auto *scale = static_cast<const uint8_t *>(scales);
+  for (int64_t row = 0; row < q.rows; ++row)
+    for (int64_t col = 0; col < q.cols; ++col) {
+      const uint8_t *line = codes + row * q.getRowBytes();
+      uint8_t code =
+          q.format == ElementFormat::E2M1 ? unpackCode(line, col) : line[col];
+      *x++ = dequantizeElement(
+          q.recipe, q.format, code,
+          scale[row / q.blockRows * q.countBlocks() + col / q.blockCols],
+          q.global.decode);
+    }
+  return BLOCKSCALE_OK;
+}
+
+blockscale_status blockscale_global_decode_scale(const char *recipe, float amax,
+                                                 float *scale) {
+  Status status = checkNotNull({{"recipe", recipe}, {"scale", scale}});
+  if (!status.ok())
+    return report(status);
+  Result<Recipe> found = findRecipe(recipe);
+  if (!found.ok())
+    return report(found.status());
+  if (!isNvfp4(*found))
+    return report(Status::failure("expected a recipe of NVFP4, but got '" +
+                                  std::string(recipe) + "'"));
+  if (isNan(amax))
+    return report(Status::failure("expected amax to be a number, but got NaN"));
+  *scale = getDecodeScale(*found, amax);
+  return BLOCKSCALE_OK;
+}
+
+//===----------------------------------------------------------------------===//
+// Layout
+//===----------------------------------------------------------------------===//
+
+static bool isMatrix(int64_t rows, int64_t cols) {
+  return rows >= 0 && cols >= 0 && rows <= kMaxSize && cols <= kMaxSize;
+}
+
+int64_t blockscale_swizzled_size(int64_t rows, int64_t cols) {
+  return isMatrix(rows, cols) ? getSwizzledSize(rows, cols) : -1;
+}
+
+int64_t blockscale_swizzled_offset(int64_t rows, int64_t cols, int64_t row,
+                                   int64_t col) {
+  bool isInside =
+      isMatrix(rows, cols) && row >= 0 && row < rows && col >= 0 && col < cols;
+  return isInside ? getSwizzledOffset(row, col, cols) : -1;
+}
+
+static Status checkLayout(const void *linear, int64_t rows, int64_t cols,
+                          const void *swizzled, size_t swizzledBytes) {
+  if (!isMatrix(rows, cols))
+    return Status::failure("expected rows and cols from 0 to 2^31, but got " +
+                           std::to_string(rows) + " and " +
+                           std::to_string(cols));
+  Status status =
+      checkBytes("swizzled_bytes", swizzledBytes, getSwizzledSize(rows, cols));
+  if (status.ok() && swizzledBytes)
+    status = checkNotNull({{"linear", linear}, {"swizzled", swizzled}});
+  return status;
+}
+
+blockscale_status blockscale_swizzle(const void *linear, int64_t rows,
+                                     int64_t cols, void *swizzled,
+                                     size_t swizzled_bytes) {
+  Status status = checkLayout(linear, rows, cols, swizzled, swizzled_bytes);
+  if (!status.ok())
+    return report(status);
+  const auto *from = static_cast<const uint8_t *>(linear);
+  auto *to = static_cast<uint8_t *>(swizzled);
+  std::fill_n(to, swizzled_bytes, kScalePadding);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t col = 0; col < cols; ++col)
+      to[getSwizzledOffset(row, col, cols)] =
+          from[getLinearOffset(row, col, cols)];
+  return BLOCKSCALE_OK;
+}
+
+blockscale_status blockscale_unswizzle(const void *swizzled,
+                                       size_t swizzled_bytes, int64_t rows,
+                                       int64_t cols, void *linear) {
+  Status status = checkLayout(linear, rows, cols, swizzled, swizzled_bytes);
+  if (!status.ok())
+    return report(status);
+  const auto *from = static_cast<const uint8_t *>(swizzled);
+  auto *to = static_cast<uint8_t *>(linear);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t col = 0; col < cols; ++col)
+      to[getLinearOffset(row, col, cols)] =
+          from[getSwizzledOffset(row, col, cols)];
+  return BLOCKSCALE_OK;
+}

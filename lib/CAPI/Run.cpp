@@ -1,0 +1,439 @@
+//===- Run.cpp - Compile a function and call it, from C -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale-c/Run.h"
+
+#include "Source.h"
+
+#include "blockscale/Driver/CpuFunction.h"
+#include "blockscale/Driver/CudaFunction.h"
+#include "blockscale/Driver/EmulatorFunction.h"
+#include "blockscale/Runtime/ThreadPool.h"
+#include "blockscale/Target/Chip.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace blockscale;
+using namespace blockscale::capi;
+using blockscale::runtime::checkNotNull;
+using blockscale::runtime::report;
+using blockscale::runtime::Result;
+using blockscale::runtime::Status;
+
+// C names.
+// NOLINTBEGIN(readability-identifier-naming)
+
+/// One of the three functions is there.
+struct blockscale_executable {
+  blockscale_place place;
+  Signature signature;
+  std::unique_ptr<CpuFunction> cpu;
+  std::unique_ptr<EmulatorFunction> emulator;
+  std::unique_ptr<CudaFunction> cuda;
+};
+
+// NOLINTEND(readability-identifier-naming)
+
+//===----------------------------------------------------------------------===//
+// Creation
+//===----------------------------------------------------------------------===//
+
+blockscale_executable_config blockscale_executable_config_default() {
+  return getDefault<blockscale_executable_config>();
+}
+
+template <typename Function>
+static Status moveInto(Result<std::unique_ptr<Function>> created,
+                       std::unique_ptr<Function> &to) {
+  if (!created.ok())
+    return created.status();
+  to = std::move(*created);
+  return Status::success();
+}
+
+static Status createFunction(const blockscale_executable_config &config,
+                             ModuleOp module, blockscale_executable &made) {
+  ProgressObserver observer(config.on_progress, config.user);
+  const std::string &entry = made.signature.name;
+  std::string chip = config.chip ? config.chip : "";
+  bool fuse = !config.no_fusion;
+  switch (config.place) {
+  case BLOCKSCALE_ON_CPU:
+    return moveInto(CpuFunction::create(module, made.signature, observer),
+                    made.cpu);
+  case BLOCKSCALE_ON_EMULATOR:
+    return moveInto(EmulatorFunction::create(module, entry,
+                                             chip.empty() ? "sm_100a" : chip,
+                                             fuse, observer),
+                    made.emulator);
+  case BLOCKSCALE_ON_CUDA:
+    break;
+  }
+  return moveInto(
+      CudaFunction::create(module, entry, chip, fuse, config.device, observer),
+      made.cuda);
+}
+
+static Status checkConfig(const blockscale_executable_config &config) {
+  auto place = static_cast<unsigned>(config.place);
+  if (place > BLOCKSCALE_ON_CUDA)
+    return Status::failure("expected place to be from 0 to " +
+                           std::to_string(BLOCKSCALE_ON_CUDA) + ", but got " +
+                           std::to_string(place));
+  if (config.chip && place == BLOCKSCALE_ON_CPU)
+    return Status::failure("expected no chip for the CPU, but got '" +
+                           std::string(config.chip) + "'");
+  if (config.chip && !target::findChip(config.chip))
+    return Status::failure("expected chip to be " + target::listChips() +
+                           ", but got '" + config.chip + "'");
+  return Status::success();
+}
+
+static Status create(StringRef content, const std::string &name,
+                     const blockscale_executable_config &config,
+                     blockscale_executable *&executable) {
+  Status status = checkConfig(config);
+  if (!status.ok())
+    return status;
+  Source source(config.on_diagnostic, config.user);
+  if (config.remarks)
+    status = source.enableRemarks();
+  if (status.ok())
+    status = source.parse(content, name);
+  if (!status.ok())
+    return status;
+  Result<func::FuncOp> function =
+      findEntry(source.getModule(), config.entry ? config.entry : "");
+  if (!function.ok())
+    return Status::failure(function.message(), runtime::ErrorKind::NotFound);
+  Result<Signature> signature = getSignature(*function);
+  if (!signature.ok())
+    return signature.status();
+  auto made = std::make_unique<blockscale_executable>();
+  made->place = config.place;
+  made->signature = std::move(*signature);
+  status = createFunction(config, source.getModule(), *made);
+  if (!status.ok())
+    return source.explain(status);
+  executable = made.release();
+  return status;
+}
+
+blockscale_status
+blockscale_executable_create(const void *source, size_t size,
+                             const blockscale_executable_config *config,
+                             blockscale_executable **executable) {
+  return onSource(source, size, config, {"executable", executable},
+                  [&](StringRef content, const std::string &name,
+                      const blockscale_executable_config &read) {
+                    return create(content, name, read, *executable);
+                  });
+}
+
+blockscale_status
+blockscale_executable_create_file(const char *path,
+                                  const blockscale_executable_config *config,
+                                  blockscale_executable **executable) {
+  return onFile(path, config, {"executable", executable},
+                [&](StringRef content, const std::string &name,
+                    const blockscale_executable_config &read) {
+                  return create(content, name, read, *executable);
+                });
+}
+
+void blockscale_executable_destroy(blockscale_executable *executable) {
+  delete executable;
+}
+
+//===----------------------------------------------------------------------===//
+// Signature
+//===----------------------------------------------------------------------===//
+
+const char *
+blockscale_executable_entry(const blockscale_executable *executable) {
+  return executable ? executable->signature.name.c_str() : nullptr;
+}
+
+static ArrayRef<Slot> getSlots(const blockscale_executable *executable,
+                               blockscale_role role) {
+  if (executable && role == BLOCKSCALE_ARGUMENT)
+    return executable->signature.arguments;
+  if (executable && role == BLOCKSCALE_RESULT)
+    return executable->signature.results;
+  return {};
+}
+
+size_t blockscale_executable_slot_count(const blockscale_executable *executable,
+                                        blockscale_role role) {
+  return getSlots(executable, role).size();
+}
+
+blockscale_status
+blockscale_executable_slot(const blockscale_executable *executable,
+                           blockscale_role role, size_t number,
+                           blockscale_slot *slot) {
+  Status status = checkNotNull({{"executable", executable}, {"slot", slot}});
+  ArrayRef<Slot> slots = getSlots(executable, role);
+  if (status.ok() && number >= slots.size())
+    status = Status::failure("expected the number of a slot below " +
+                             std::to_string(slots.size()) + ", but got " +
+                             std::to_string(number));
+  if (!status.ok())
+    return report(status);
+  const Slot &found = slots[number];
+  *slot = {found.logicalType.c_str(), static_cast<blockscale_dtype>(found.type),
+           found.shape.size(), found.shape.data(), found.isScalar};
+  return BLOCKSCALE_OK;
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays
+//===----------------------------------------------------------------------===//
+
+static Status checkStrides(const blockscale_array &array) {
+  // Strides of no elements say nothing, nor does that of one element.
+  if (!array.strides ||
+      llvm::is_contained(ArrayRef(array.shape, array.rank), 0))
+    return Status::success();
+  int64_t stride = 1;
+  for (size_t i = array.rank; i-- > 0;) {
+    if (array.shape[i] > 1 && array.strides[i] != stride)
+      return Status::failure("expected row-major strides, where that of "
+                             "dimension " +
+                             std::to_string(i) + " is " +
+                             std::to_string(stride) + ", but got " +
+                             std::to_string(array.strides[i]) +
+                             "; copy the array into row-major order");
+    stride *= array.shape[i];
+  }
+  return Status::success();
+}
+
+static Status convert(const blockscale_array &array, ArrayView &view) {
+  auto dtype = static_cast<unsigned>(array.dtype);
+  if (dtype > BLOCKSCALE_FLOAT64)
+    return Status::failure("expected a dtype, but got " +
+                           std::to_string(dtype));
+  if (array.rank > runtime::kMaxNpyRank)
+    return Status::failure("expected a rank of at most " +
+                           std::to_string(runtime::kMaxNpyRank) + ", but got " +
+                           std::to_string(array.rank));
+  if (array.rank && !array.shape)
+    return Status::failure("expected a shape, but got null");
+  view.type = static_cast<runtime::NpyType>(dtype);
+  if (array.rank)
+    view.shape.assign(array.shape, array.shape + array.rank);
+  Result<int64_t> bytes = runtime::computeNpyByteCount(view.type, view.shape);
+  if (!bytes.ok())
+    return bytes.status();
+  view.bytes = *bytes;
+  view.data = static_cast<uint8_t *>(array.data);
+  if (view.bytes && !view.data)
+    return Status::failure("expected data, but got null");
+  auto width = static_cast<uintptr_t>(runtime::getNpyByteWidth(view.type));
+  if (reinterpret_cast<uintptr_t>(view.data) % width)
+    return Status::failure(
+        "expected an address that is a multiple of " + std::to_string(width) +
+            ", but got " +
+            std::to_string(reinterpret_cast<uintptr_t>(view.data)),
+        runtime::ErrorKind::Misaligned);
+  return checkStrides(array);
+}
+
+/// The arrays of a role as the slots have them.
+static Result<std::vector<ArrayView>>
+convertAll(const blockscale_executable &executable, blockscale_role role,
+           const blockscale_array *arrays, size_t count) {
+  ArrayRef<Slot> slots = getSlots(&executable, role);
+  std::string what = role == BLOCKSCALE_ARGUMENT ? "argument" : "result";
+  std::string where = "@" + executable.signature.name + ": ";
+  if (count != slots.size())
+    return Status::failure(where + "expected " + std::to_string(slots.size()) +
+                           " " + what + "s, but got " + std::to_string(count));
+  if (count && !arrays)
+    return Status::failure(where + "expected " + what + "s, but got null");
+  bool isInHostMemory = executable.place != BLOCKSCALE_ON_CUDA;
+  std::vector<ArrayView> views(count);
+  for (size_t i = 0; i < count; ++i) {
+    Status status = convert(arrays[i], views[i]);
+    if (status.ok())
+      status = checkArgument(slots[i], views[i],
+                             isInHostMemory && role == BLOCKSCALE_ARGUMENT);
+    if (!status.ok())
+      return Status::failure(where + what + " " + std::to_string(i) + ": " +
+                                 status.message(),
+                             status.kind());
+  }
+  return views;
+}
+
+static bool overlap(const ArrayView &a, const ArrayView &b) {
+  return a.bytes && b.bytes && a.data < b.data + b.bytes &&
+         b.data < a.data + a.bytes;
+}
+
+static Status checkOverlaps(const std::vector<ArrayView> &arguments,
+                            const std::vector<ArrayView> &results) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    for (size_t j = 0; j < arguments.size(); ++j)
+      if (overlap(results[i], arguments[j]))
+        return Status::failure("expected result " + std::to_string(i) +
+                               " in memory of its own, but it overlaps "
+                               "argument " +
+                               std::to_string(j));
+    for (size_t j = 0; j < i; ++j)
+      if (overlap(results[i], results[j]))
+        return Status::failure("expected result " + std::to_string(i) +
+                               " in memory of its own, but it overlaps "
+                               "result " +
+                               std::to_string(j));
+  }
+  return Status::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+blockscale_call_config blockscale_call_config_default() {
+  return getDefault<blockscale_call_config>();
+}
+
+static Result<Shapes> getResultShapes(blockscale_executable &executable,
+                                      const std::vector<ArrayView> &arguments) {
+  if (executable.cpu)
+    return executable.cpu->getResultShapes(arguments);
+  if (executable.emulator)
+    return executable.emulator->getResultShapes(arguments);
+  return executable.cuda->getResultShapes(arguments);
+}
+
+blockscale_status blockscale_executable_result_shape(
+    blockscale_executable *executable, const blockscale_array *arguments,
+    size_t argument_count, size_t number, int64_t *shape, size_t rank) {
+  Status status = checkNotNull({{"executable", executable}});
+  if (status.ok() && rank)
+    status = checkNotNull({{"shape", shape}});
+  if (!status.ok())
+    return report(status);
+  Result<std::vector<ArrayView>> views =
+      convertAll(*executable, BLOCKSCALE_ARGUMENT, arguments, argument_count);
+  if (!views.ok())
+    return report(views.status());
+  Result<Shapes> shapes = getResultShapes(*executable, *views);
+  if (!shapes.ok())
+    return report(shapes.status());
+  if (number >= shapes->size())
+    return report(Status::failure("expected the number of a result below " +
+                                  std::to_string(shapes->size()) +
+                                  ", but got " + std::to_string(number)));
+  const std::vector<int64_t> &found = (*shapes)[number];
+  if (found.size() != rank)
+    return report(Status::failure(
+        "expected rank " + std::to_string(found.size()) + " of result " +
+        std::to_string(number) + ", but got " + std::to_string(rank)));
+  llvm::copy(found, shape);
+  return BLOCKSCALE_OK;
+}
+
+namespace {
+
+/// Tells a callback of the kernels.
+class WatchedDevice : public EmulatorDevice {
+public:
+  WatchedDevice(const emulator::RunOptions &options,
+                const blockscale_call_config &config)
+      : EmulatorDevice(options), observer(config.on_progress, config.user) {}
+
+  Status launch(const runtime::DeviceLaunch &launch) override {
+    Status status = observer.begin(*launch.kernel, number++, /*count=*/0);
+    return status.ok() ? EmulatorDevice::launch(launch) : status;
+  }
+
+private:
+  ProgressObserver observer;
+  size_t number = 0;
+};
+
+} // namespace
+
+static Status callInEmulator(const EmulatorFunction &function,
+                             const std::vector<ArrayView> &arguments,
+                             const std::vector<ArrayView> &results,
+                             const blockscale_call_config &config) {
+  emulator::RunOptions options;
+  options.schedule = config.adversarial ? emulator::Schedule::Adversarial
+                                        : emulator::Schedule::Prompt;
+  options.seed = config.seed;
+  options.jobs = runtime::getNumThreads();
+  WatchedDevice device(options, config);
+  double seconds = 0;
+  Status status = function.call(arguments, results, device, seconds);
+  if (status.ok() || device.getReport().empty())
+    return status;
+  std::string text = status.message() + "\n";
+  llvm::raw_string_ostream os(text);
+  device.getReport().print(os);
+  return Status::failure(StringRef(text).rtrim().str(), status.kind());
+}
+
+static Status call(blockscale_executable &executable,
+                   const std::vector<ArrayView> &arguments,
+                   const std::vector<ArrayView> &results,
+                   const blockscale_call_config &config) {
+  bool isInHostMemory = executable.place != BLOCKSCALE_ON_CUDA;
+  if (isInHostMemory && !config.accept_nan_scales)
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      Status status =
+          checkScaleValues(executable.signature.arguments[i], arguments[i]);
+      if (!status.ok())
+        return Status::failure(
+            "@" + executable.signature.name + ": argument " +
+            std::to_string(i) + ": " + status.message() +
+            "; give scales of numbers, or accept those that are NaN");
+    }
+  Status status = checkOverlaps(arguments, results);
+  if (!status.ok())
+    return status;
+  Result<Shapes> shapes = getResultShapes(executable, arguments);
+  if (!shapes.ok())
+    return shapes.status();
+  status = checkResultShapes(results, *shapes);
+  if (!status.ok())
+    return status;
+  if (executable.cpu)
+    return executable.cpu->call(arguments, results);
+  if (executable.emulator)
+    return callInEmulator(*executable.emulator, arguments, results, config);
+  return executable.cuda->call(arguments, results, config.stream);
+}
+
+blockscale_status blockscale_executable_call(
+    blockscale_executable *executable, const blockscale_array *arguments,
+    size_t argument_count, const blockscale_array *results, size_t result_count,
+    const blockscale_call_config *config) {
+  blockscale_call_config read = blockscale_call_config_default();
+  Status status = checkNotNull({{"executable", executable}});
+  if (status.ok() && config)
+    status = readConfig(config, read);
+  if (!status.ok())
+    return report(status);
+  Result<std::vector<ArrayView>> inputs =
+      convertAll(*executable, BLOCKSCALE_ARGUMENT, arguments, argument_count);
+  if (!inputs.ok())
+    return report(inputs.status());
+  Result<std::vector<ArrayView>> outputs =
+      convertAll(*executable, BLOCKSCALE_RESULT, results, result_count);
+  if (!outputs.ok())
+    return report(outputs.status());
+  return report(call(*executable, *inputs, *outputs, read));
+}
+
+void blockscale_set_num_threads(int threads) {
+  runtime::setNumThreads(threads);
+}

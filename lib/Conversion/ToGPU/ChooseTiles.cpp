@@ -1,0 +1,46 @@
+//===- ChooseTiles.cpp - Tiles of warps -----------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelBody.h"
+#include "PatchTile.h"
+#include "blockscale/Conversion/Passes.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_CHOOSETILES
+#include "blockscale/Conversion/Passes.h.inc"
+
+namespace {
+
+struct ChooseTilesPass : public impl::ChooseTilesBase<ChooseTilesPass> {
+  using ChooseTilesBase::ChooseTilesBase;
+
+  void runOnOperation() override {
+    const target::Chip *target = target::findChip(chip);
+    if (!target)
+      return;
+    getOperation()->walk([&](KernelOp kernel) {
+      if (kernel->hasAttr(kTileAttrName))
+        return;
+      SmallVector<PatchMember> members = findPatchMembers(kernel);
+      if (members.empty())
+        return;
+      SmallVector<RatedTile> tiles = rateTiles(
+          PatchJob(members, *target, [](Value value) { return value; }));
+      const RatedTile &best = tiles.front();
+      kernel->setAttr(
+          kTileAttrName,
+          DenseI64ArrayAttr::get(&getContext(), {best.rows, best.columns}));
+      remarkTile(kernel.getLoc(), tiles);
+    });
+  }
+};
+
+} // namespace
+} // namespace blockscale

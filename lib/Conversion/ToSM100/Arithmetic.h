@@ -1,0 +1,45 @@
+//===- Arithmetic.h - Sizes and places in kernels ---------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_ARITHMETIC_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_ARITHMETIC_H
+
+#include "../ToCPU/Lanes.h"
+#include "../ToGPU/KernelBuilder.h"
+
+namespace blockscale::sm100 {
+
+/// An i32 without sign as i64.
+inline cpu::Lanes toI64(KernelBuilder &b, mlir::Value value) {
+  return cpu::Lanes(b, b.zext64(value));
+}
+
+/// x / y without signs.
+inline cpu::Lanes divide(KernelBuilder &b, cpu::Lanes x, cpu::Lanes y) {
+  return cpu::Lanes(b, b.createOrFold<mlir::arith::DivUIOp>(x, y));
+}
+
+/// ceil(value / divisor) of an i32.
+inline mlir::Value emitCeilDiv(KernelBuilder &b, mlir::Value value,
+                               int64_t divisor) {
+  cpu::Lanes x(b, value);
+  return divide(b, x + (divisor - 1), x.like(divisor));
+}
+
+/// An i64 that is the size of something, which is below 2^31, as i32.
+inline mlir::Value narrowSize(mlir::ImplicitLocOpBuilder &b, mlir::Value size) {
+  return mlir::arith::TruncIOp::create(b, b.getI32Type(), size);
+}
+
+/// Bytes of an element.
+inline int64_t getByteSize(mlir::Type type) {
+  return type.getIntOrFloatBitWidth() / 8;
+}
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_ARITHMETIC_H

@@ -1,0 +1,57 @@
+//===- EpilogueSpec.h - What a kernel makes of its products -----*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUESPEC_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUESPEC_H
+
+#include "../ToGPU/ElementSource.h"
+#include "../ToGPU/QuantizeLeaf.h"
+#include "blockscale/Analysis/Epilogue.h"
+#include "blockscale/Target/Chip.h"
+
+namespace blockscale::sm100 {
+
+/// A result in blocks of one row.
+struct QuantizeEpilogue {
+  explicit QuantizeEpilogue(QuantizeOp op);
+
+  bool hasGlobal() const { return global != GlobalKind::Absent; }
+  int64_t getBlockElements() const { return numerics::getBlockSize(recipe); }
+  int64_t getDataBits() const {
+    return numerics::getFormatInfo(format).storageBits;
+  }
+  std::string getName() const;
+
+  numerics::Recipe recipe;
+  numerics::ElementFormat format;
+  GlobalKind global = GlobalKind::Absent;
+  /// f32 rather than a pointer to it, and one for each group.
+  bool globalByValue = false, globalOfEach = false;
+  /// Whether rows of no group are zeros, and whether scales are in tiles of
+  /// 128 x 4, of all rows or of each group.
+  bool isOfGroups, isSwizzled, isGrouped;
+};
+
+/// What follows products.
+struct EpilogueSpec {
+  EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip);
+
+  /// Inputs of the elementwise ops that are no products.
+  int64_t countInputs() const { return llvm::count(productOf, kNone); }
+  std::string getName() const;
+
+  const target::Chip *chip;
+  ElementSource source;
+  static constexpr int64_t kNone = -1;
+  /// Of each input of `source`, the number of the product that it is.
+  llvm::SmallVector<int64_t> productOf;
+  std::optional<QuantizeEpilogue> quantize;
+};
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUESPEC_H

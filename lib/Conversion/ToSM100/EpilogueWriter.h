@@ -1,0 +1,61 @@
+//===- EpilogueWriter.h - From sums to what follows products ----*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUEWRITER_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUEWRITER_H
+
+#include "ResultWriter.h"
+
+namespace blockscale::sm100 {
+
+/// Of one or two products, what elementwise ops and a quantization make.
+/// Columns are whole chunks.
+class EpilogueWriter : public RowWriter {
+public:
+  EpilogueWriter(KernelBuilder &b, const GemmSpec &spec,
+                 const GemmArguments &arguments, const ResultRow &row);
+
+  void emitChunk(mlir::ValueRange sums, mlir::Value col) override;
+  void emitZeros(mlir::Value col) override;
+
+private:
+  /// Words of what is stored, or quantized; of zeros without sums.
+  ElementWords emitWords(mlir::ValueRange sums, mlir::Value col);
+  ElementWords loadInput(const ElementSource::Input &input,
+                         mlir::Value argument, mlir::Value col);
+  /// Stores a chunk of elements of `bits`.
+  void storeWords(mlir::ValueRange words, mlir::Value col, int64_t bits);
+  /// Stores codes. Gives the scales' bytes.
+  mlir::Value emitCodes(mlir::ValueRange words, mlir::Value col);
+  void emitScales(mlir::Value bytes, mlir::Value col);
+
+  KernelBuilder &b;
+  const GemmSpec &spec;
+  const EpilogueSpec &epilogue;
+  const GemmArguments &arguments;
+  ResultRow row;
+  llvm::SmallVector<ResultValues, 2> values;
+  std::unique_ptr<CvtEmitter> cvt;
+  /// Of a result that is quantized.
+  std::unique_ptr<QuantizeLeaf> leaf;
+};
+
+std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,
+                                           const GemmSpec &spec,
+                                           const GemmArguments &arguments,
+                                           const ResultRow &row);
+
+/// Zeros in the atoms of scales behind those of all groups, `bands` bands.
+/// Thread `thread` of `cluster`, all i32, has its part.
+void emitClearScales(KernelBuilder &b, const GemmSpec &spec,
+                     const GemmArguments &arguments, mlir::Value bands,
+                     mlir::Value thread, mlir::Value cluster,
+                     mlir::Value clusters);
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUEWRITER_H

@@ -1,0 +1,61 @@
+//===- GemmClauses.h - What a product must be for a kernel ------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   sm100_mm_c1  scales of both operands are in the layout swizzle_128x4, those
+//                that groups part in its grouped form
+//   sm100_mm_c2  a row of data is a multiple of 16 bytes
+//   sm100_mm_c3  M, N, K and the number of matrices or groups are below 2^31
+//   sm100_mm_c4  a schedule has as many stages as shared memory holds, one part
+//                of K where there are groups or ops that follow, and tiles of
+//                256 columns for two products, of which each that has one has
+//                the same
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMCLAUSES_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMCLAUSES_H
+
+#include "GemmFormat.h"
+#include "Product.h"
+
+#include "../ToGPU/LaunchSite.h"
+
+namespace blockscale::sm100 {
+
+/// What addresses that copies and wide loads read from are multiples of.
+inline constexpr int64_t kCopyBytes = 16;
+
+/// The sizes of a product, as the host knows them.
+struct GemmSizes {
+  mlir::OpFoldResult rows, cols, depth;
+  /// Of a batch, or groups.
+  mlir::Value matrices;
+};
+
+/// The multiple of elements that a row of data is.
+int64_t getRowMultiple(const GemmFormat &format);
+
+mlir::LogicalResult verifyScales(const Product &product,
+                                 const LaunchSite &site);
+/// Asserts what is known at run time only; so does the next.
+mlir::LogicalResult verifyDepth(const Product &product, LaunchSite &site,
+                                const GemmFormat &format,
+                                mlir::OpFoldResult depth);
+mlir::LogicalResult verifySizes(const Product &product, LaunchSite &site,
+                                const GemmSizes &sizes);
+mlir::LogicalResult verifySchedule(const Product &product,
+                                   const LaunchSite &site,
+                                   const GemmFormat &format,
+                                   GemmScheduleAttr schedule);
+/// Of a product whose kernel runs by `schedule`.
+mlir::LogicalResult verifySameSchedule(const Product &product,
+                                       const LaunchSite &site,
+                                       GemmScheduleAttr schedule);
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMCLAUSES_H

@@ -1,0 +1,379 @@
+//===- GemmLaunch.cpp - Products of block-scaled matrices -----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../ToCPU/Kernels.h"
+#include "GemmClauses.h"
+#include "GemmMaps.h"
+#include "GemmRoles.h"
+#include "GemmSchedule.h"
+#include "Kernels.h"
+#include "ResultWriter.h"
+#include "SplitSum.h"
+#include "WidenKernel.h"
+#include "blockscale/Analysis/Epilogue.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace blockscale::sm100 {
+
+/// What addresses of wide stores are multiples of.
+static constexpr int64_t kStoreBytes = 32;
+
+static FactorForm getFactorForm(const Product &product, Value factor) {
+  if (!factor)
+    return FactorForm::Absent;
+  auto type = dyn_cast<RankedTensorType>(factor.getType());
+  if (!type)
+    return FactorForm::Scalar;
+  if (type.getRank() == 0)
+    return FactorForm::Single;
+  bool isEachRow = product.groups == Groups::None &&
+                   type.getRank() == product.result.getType().getRank() - 1;
+  return isEachRow ? FactorForm::EachRow : FactorForm::EachMatrix;
+}
+
+static GemmSizes getSizes(const Product &product, const LaunchSite &site) {
+  const cpu::CallSite &call = site.call;
+  cpu::CallSite::Sizes a = call.getDataSizes(product.a, product.b);
+  cpu::CallSite::Sizes bSizes = call.getSizes(product.b);
+  size_t rank = a.size();
+  Value matrices = cpu::getIndex(call.b, 1);
+  if (product.offsets)
+    matrices = cpu::toIndex(call.b, call.getSizes(product.offsets).front());
+  for (OpFoldResult size : ArrayRef(a).drop_back(2))
+    matrices = cpu::mul(call.b, matrices, cpu::toIndex(call.b, size));
+  return {a[rank - 2], bSizes[bSizes.size() - 2], a[rank - 1], matrices};
+}
+
+/// What a kernel computes.
+struct GemmJob {
+  llvm::SmallVector<Product, kMostProducts> products;
+  Epilogue epilogue;
+
+  const Product &getFirst() const { return products.front(); }
+};
+
+static LaunchSite::Argument getGlobalArgument(const LaunchSite &site,
+                                              Value value) {
+  return {site.lookup(value), value.getType().isF32() ? 0 : kCopyBytes};
+}
+
+/// The result, and what it is made of besides sums.
+static SmallVector<LaunchSite::Argument>
+getResultArguments(const GemmJob &job, const LaunchSite &site) {
+  QuantizeOp quantize = job.epilogue.quantize;
+  SmallVector<LaunchSite::Argument> arguments;
+  if (quantize) {
+    arguments.push_back({site.lookup(quantize.getData()), kStoreBytes});
+    arguments.push_back({site.lookup(quantize.getScale()), kCopyBytes});
+  } else {
+    arguments.push_back({site.lookup(job.epilogue.getValue()), kStoreBytes});
+  }
+  for (const Product &product : job.products) {
+    for (Value factor : {product.factorA, product.factorB})
+      if (factor)
+        arguments.push_back(getGlobalArgument(site, factor));
+    if (product.bias)
+      arguments.push_back({site.lookup(product.bias), kCopyBytes});
+  }
+  if (quantize && quantize.getGlobal())
+    arguments.push_back(getGlobalArgument(site, quantize.getGlobal()));
+  return arguments;
+}
+
+/// What elementwise ops take besides products.
+static void addInputs(LaunchSite &site, const GemmSpec &spec,
+                      SmallVectorImpl<LaunchSite::Argument> &arguments) {
+  if (!spec.epilogue)
+    return;
+  const EpilogueSpec &epilogue = *spec.epilogue;
+  for (auto [input, product] :
+       llvm::zip_equal(epilogue.source.getInputs(), epilogue.productOf))
+    if (product == EpilogueSpec::kNone)
+      arguments.push_back({site.lookup(input.logical), input.byValue ? 0
+                                                       : input.isAlongRows()
+                                                           ? kCopyBytes
+                                                           : input.getBytes()});
+}
+
+/// Asserts that memory of the epilogue has the sizes of the products.
+static void requireEpilogueSizes(const GemmJob &job, LaunchSite &site,
+                                 const GemmSizes &sizes) {
+  const Epilogue &epilogue = job.epilogue;
+  ImplicitLocOpBuilder &b = site.b;
+  cpu::CallSite::Sizes result = {sizes.rows, sizes.cols};
+  if (job.getFirst().result.getType().getRank() > 2) {
+    result = site.call.getSizes(job.getFirst().a);
+    if (job.getFirst().groups == Groups::Depth)
+      result.insert(result.begin(), getAsOpFoldResult(sizes.matrices));
+    result.back() = sizes.cols;
+  }
+  if (QuantizeOp quantize = epilogue.quantize) {
+    site.call.requireSizes("data", quantize.getData(), result, "the product");
+    site.call.requireSizes(
+        "scale", quantize.getScale(),
+        getScaleSizes(b, b.getLoc(), result, quantize.getBlockSize()),
+        "the product");
+  } else {
+    site.call.requireSizes("the result", epilogue.getValue(), result,
+                           "the product");
+  }
+  for (linalg::LinalgOp op : epilogue.elementwise)
+    for (OpOperand *operand : op.getDpsInputOperands()) {
+      Value input = operand->get();
+      if (!isa<BlockArgument>(input) || !isa<RankedTensorType>(input.getType()))
+        continue;
+      cpu::CallSite::Sizes expected;
+      AffineMap map = op.getMatchingIndexingMap(operand);
+      for (AffineExpr expr : map.getResults()) {
+        auto loop = dyn_cast<AffineDimExpr>(expr);
+        expected.push_back(loop ? result[loop.getPosition()]
+                                : OpFoldResult(b.getIndexAttr(1)));
+      }
+      site.call.requireSizes("an input of an elementwise op", input, expected,
+                             "the product");
+    }
+}
+
+/// Data in the format that is multiplied: those of memory, or a workspace.
+static OperandData getData(LaunchSite &site, Value data,
+                           numerics::ElementFormat format, Value matrices,
+                           Value rows, Value depth) {
+  ImplicitLocOpBuilder &b = site.b;
+  numerics::ElementFormat stored = cpu::getElementFormat(data);
+  Value memory = site.lookup(data);
+  bool isWidened = stored != format;
+  if (isWidened)
+    memory = launchWiden(site, memory, stored,
+                         cpu::mul(b, cpu::mul(b, matrices, rows), depth));
+  return {memory, format, matrices, rows, depth, isWidened};
+}
+
+/// Tiles of all products, or as many as there can be: groups of rows may end
+/// within a tile, but none is without a row.
+static Value countTiles(LaunchSite &site, const GemmSpec &spec,
+                        const GemmSizes &sizes, Value cols) {
+  ImplicitLocOpBuilder &b = site.b;
+  GemmScheduleAttr schedule = spec.schedule;
+  Value rows = cpu::toIndex(b, sizes.rows);
+  Value tileRows = getCeilDiv(b, rows, schedule.getRows());
+  if (spec.groups == Groups::Rows)
+    tileRows = cpu::min(b, cpu::add(b, tileRows, sizes.matrices), rows);
+  else
+    tileRows = cpu::mul(b, tileRows, sizes.matrices);
+  Value tiles = cpu::mul(
+      b, tileRows,
+      getCeilDiv(b, cols, spec.getResultCols() * schedule.getMulticast()));
+  if (spec.hasGroupedScales())
+    return cpu::max(b, tiles, cpu::getIndex(b, 1));
+  return cpu::mul(b, tiles, schedule.getSplits());
+}
+
+/// Multiplies. `results` are the result and what it is made of, with rows of
+/// `cols`.
+static void launchGemm(const GemmJob &job, LaunchSite &site,
+                       const GemmSpec &spec, const GemmSizes &sizes, Value cols,
+                       ArrayRef<LaunchSite::Argument> results) {
+  ImplicitLocOpBuilder &b = site.b;
+  GemmScheduleAttr schedule = spec.schedule;
+  BlockRows mine(schedule.getRows(), schedule.getCols());
+  Value rows = cpu::toIndex(b, sizes.rows),
+        depth = cpu::toIndex(b, sizes.depth);
+  Value one = cpu::getIndex(b, 1);
+  bool isBatch = spec.groups == Groups::None;
+  const Product &first = job.getFirst();
+  auto getScale = [&](Value scale) -> LaunchSite::Argument {
+    if (Cluster::getTileBlocks(schedule) > 1)
+      return {createScaleMap(site, spec, scale)};
+    return {site.lookup(scale), kCopyBytes};
+  };
+  SmallVector<OperandData> operands = {getData(site, first.a, spec.format.a,
+                                               isBatch ? sizes.matrices : one,
+                                               rows, depth)};
+  SmallVector<LaunchSite::Argument> arguments = {
+      {createDataMap(site, spec, operands.front(),
+                     mine.dataA / schedule.getMulticast())},
+      getScale(first.scaleA)};
+  for (const Product &product : job.products) {
+    operands.push_back(
+        getData(site, product.b, spec.format.b,
+                spec.groups == Groups::Depth ? one : sizes.matrices,
+                cpu::toIndex(b, sizes.cols), depth));
+    arguments.push_back(
+        {createDataMap(site, spec, operands.back(),
+                       std::min(mine.dataB, spec.getResultCols()))});
+    arguments.push_back(getScale(product.scaleB));
+  }
+  llvm::append_range(arguments, results);
+  addInputs(site, spec, arguments);
+  if (first.offsets)
+    arguments.push_back({site.lookup(first.offsets), sizeof(int32_t)});
+  for (Value size : {rows, cols, depth, sizes.matrices})
+    arguments.push_back({size});
+  QuantizeOp quantize = job.epilogue.quantize;
+  if (spec.hasGroupedScales())
+    arguments.push_back({cpu::getDim(b, site.lookup(quantize.getScale()), 0)});
+
+  int64_t clusterBlocks = Cluster::getBlocks(schedule);
+  int64_t clusters = std::max<int64_t>(schedule.getCtas() / clusterBlocks, 1);
+  Value blocks = cpu::mul(b,
+                          cpu::min(b, countTiles(site, spec, sizes, cols),
+                                   cpu::getIndex(b, clusters)),
+                          clusterBlocks);
+  LaunchSite::Shape shape{kGemmThreads, blocks, {}};
+  shape.clusterBlocks = clusterBlocks;
+  // Shared memory has no room for more.
+  shape.residentBlocks = 1;
+  shape.sharedBytes = SharedLayout(spec.format, schedule.getRows(),
+                                   schedule.getCols(), schedule.getStages())
+                          .bytes;
+  site.launch(spec.getName(), shape, arguments,
+              [&](KernelBuilder &b, ValueRange parameters) {
+                emitGemm(b, spec, parameters);
+              });
+  for (const OperandData &data : operands)
+    if (data.isWidened)
+      memref::DeallocOp::create(b, data.memory);
+}
+
+/// Multiplies parts of K into a workspace, and adds them.
+static void launchSplitGemm(const GemmJob &job, LaunchSite &site,
+                            const GemmSpec &spec, const GemmSizes &sizes) {
+  ImplicitLocOpBuilder &b = site.b;
+  Value rows = cpu::toIndex(b, sizes.rows), cols = cpu::toIndex(b, sizes.cols);
+  Value chunks = getCeilDiv(b, cols, kChunk);
+  Value filledCols = cpu::mul(b, chunks, kChunk);
+  Value parts = cpu::mul(b, sizes.matrices, spec.schedule.getSplits());
+  auto type = MemRefType::get(SmallVector<int64_t>(3, ShapedType::kDynamic),
+                              b.getF32Type());
+  Value sums =
+      memref::AllocOp::create(b, type, ValueRange{parts, rows, filledCols});
+  launchGemm(job, site, getPartialSpec(spec), sizes, filledCols,
+             LaunchSite::Argument{sums, kStoreBytes});
+
+  SmallVector<LaunchSite::Argument> arguments = {{sums, kStoreBytes}};
+  llvm::append_range(arguments, getResultArguments(job, site));
+  for (Value size : {rows, cols, sizes.matrices})
+    arguments.push_back({size});
+  Value threads = cpu::mul(b, cpu::mul(b, sizes.matrices, rows), chunks);
+  site.launch("sum_of_" + spec.getName(),
+              {kSumThreads, getCeilDiv(b, threads, kSumThreads), {}}, arguments,
+              [&](KernelBuilder &b, ValueRange parameters) {
+                emitSplitSum(b, spec, parameters);
+              });
+  memref::DeallocOp::create(b, sums);
+}
+
+/// Whether some product, or part of K, may have no step of K.
+static bool mayBeEmptySum(const Product &product, const GemmFormat &format,
+                          OpFoldResult size, int64_t splits) {
+  int64_t depth = getConstantIntValue(size).value_or(0);
+  if (depth == 0 || product.groups == Groups::Depth)
+    return true;
+  int64_t steps = llvm::divideCeil(depth, format.getTileElements());
+  int64_t part = llvm::divideCeil(steps, splits);
+  return (splits - 1) * part >= steps;
+}
+
+static GemmSpec getSpec(const GemmJob &job, const LaunchSite &site,
+                        const GemmFormat &format, GemmScheduleAttr schedule,
+                        const GemmSizes &sizes) {
+  const Product &product = job.getFirst();
+  GemmSpec spec{format, schedule, product.result.getType().getElementType(),
+                product.groups};
+  if (product.bias) {
+    RankedTensorType bias = product.bias.getType();
+    spec.bias = bias.getElementType();
+    spec.hasBiasOfEach = bias.getRank() > 1;
+  }
+  spec.factorA = getFactorForm(product, product.factorA);
+  spec.factorB = getFactorForm(product, product.factorB);
+  spec.scalesAfterRounding = product.scalesAfterRounding;
+  spec.mayBeEmptySum =
+      mayBeEmptySum(product, format, sizes.depth, schedule.getSplits());
+  spec.products = static_cast<int64_t>(job.products.size());
+  if (!job.epilogue.isEmpty())
+    spec.epilogue =
+        std::make_shared<const EpilogueSpec>(job.epilogue, site.getChip());
+  return spec;
+}
+
+static void prepareCall(Operation *op, cpu::CallSite &call) {
+  llvm::TypeSwitch<Operation *>(op).Case<ScaledMMOp, ScaledGroupedMMOp>(
+      [&](auto product) { cpu::prepareCall(product, call); });
+}
+
+static GemmJob getJob(Epilogue epilogue) {
+  GemmJob job;
+  for (Operation *op : epilogue.products)
+    job.products.push_back(Product::of(op));
+  job.epilogue = std::move(epilogue);
+  return job;
+}
+
+/// Whether what follows products takes no other values of the kernel's body.
+static LogicalResult verifyInputs(const Epilogue &epilogue) {
+  if (epilogue.elementwise.empty())
+    return success();
+  ElementSource source(epilogue.getValue());
+  for (const ElementSource::Input &input : source.getInputs()) {
+    Operation *definition = input.logical.getDefiningOp();
+    if (definition && !isProduct(definition))
+      return definition->emitOpError(
+          "expected elementwise ops after a product to take products, inputs "
+          "of the kernel and constants, but got this op");
+  }
+  return success();
+}
+
+LogicalResult lowerProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
+  Operation *op = *llvm::find_if(ops, isProduct);
+  std::optional<FusionObstacle> obstacle;
+  Epilogue epilogue = findWholeEpilogue(ops, obstacle);
+  if (obstacle)
+    return op->emitOpError("does not share its kernel ") << *obstacle;
+  if (failed(verifyInputs(epilogue)))
+    return failure();
+  GemmJob job = getJob(std::move(epilogue));
+  const Product &product = job.getFirst();
+  for (const Product &each : job.products)
+    if (failed(verifyScales(each, site)))
+      return failure();
+  GemmFormat format = getGemmFormat(product);
+  for (Operation *each : job.epilogue.products)
+    prepareCall(each, site.call);
+  GemmSizes sizes = getSizes(product, site);
+  if (!job.epilogue.isEmpty())
+    requireEpilogueSizes(job, site, sizes);
+  if (failed(verifyDepth(product, site, format, sizes.depth)))
+    return failure();
+  site.emitAsserts();
+  if (failed(verifySizes(product, site, sizes)))
+    return failure();
+
+  auto schedule = op->getAttrOfType<GemmScheduleAttr>(kScheduleAttrName);
+  if (!schedule)
+    schedule = rateSchedules(product, format, site.getChip()).front().schedule;
+  if (failed(verifySchedule(product, site, format, schedule)))
+    return failure();
+  for (const Product &each : job.products)
+    if (failed(verifySameSchedule(each, site, schedule)))
+      return failure();
+  GemmSpec spec = getSpec(job, site, format, schedule, sizes);
+  if (schedule.getSplits() > 1)
+    launchSplitGemm(job, site, spec, sizes);
+  else
+    launchGemm(job, site, spec, sizes, cpu::toIndex(site.b, sizes.cols),
+               getResultArguments(job, site));
+  return success();
+}
+
+} // namespace blockscale::sm100

@@ -1,0 +1,64 @@
+//===- GemmMaps.cpp - Tensor maps of operands -----------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GemmMaps.h"
+#include "GemmClauses.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace blockscale::sm100 {
+
+/// Maps have no empty dimensions; of what is empty nothing is loaded.
+static Value atLeast(ImplicitLocOpBuilder &b, Value size, int64_t least) {
+  return cpu::max(b, size, cpu::getIndex(b, least));
+}
+
+Value createDataMap(LaunchSite &site, const GemmSpec &spec,
+                    const OperandData &data, int64_t boxRows) {
+  ImplicitLocOpBuilder &b = site.b;
+  bool isPadded = spec.format.isPadded(data.format);
+  bool isPacked = data.format == numerics::ElementFormat::E2M1;
+  requireAlignment(b, data.memory, isPadded ? 2 * kCopyBytes : kCopyBytes);
+
+  Value elements = data.depth, rows = data.rows, matrices = data.matrices;
+  if (spec.mayBeEmptySum)
+    elements = atLeast(b, elements, getRowMultiple(spec.format));
+  if (spec.groups != Groups::None)
+    matrices = atLeast(b, matrices, 1);
+  if (spec.hasGroupedScales())
+    rows = atLeast(b, rows, 1);
+  Value bytes = isPacked ? cpu::div(b, elements, 2) : elements;
+  Value dims[] = {isPadded ? elements : bytes, rows, matrices};
+  Value strides[] = {bytes, cpu::mul(b, rows, bytes)};
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  return TensorMapOp::create(
+      b, pointer, getGlobalPointer(b, data.memory), dims, strides,
+      ArrayRef<int64_t>{kRowBytes, boxRows, 1},
+      isPadded ? MapElement::U4Padded : MapElement::UInt8, kRowBytes);
+}
+
+Value createScaleMap(LaunchSite &site, const GemmSpec &spec, Value scale) {
+  ImplicitLocOpBuilder &b = site.b;
+  Value memory = site.lookup(scale);
+  requireAlignment(b, memory, kCopyBytes);
+  constexpr int64_t quarters = kAtomBytes / kRowBytes;
+  Value rows = cpu::getIndex(b, quarters);
+  int64_t leading = cast<MemRefType>(memory.getType()).getRank() - kAtomRank;
+  for (int64_t dim = 0; dim < leading; ++dim)
+    rows = cpu::mul(b, rows, cpu::getDim(b, memory, dim));
+  Value row = cpu::getIndex(b, kRowBytes);
+  Value dims[] = {row, atLeast(b, rows, 1)};
+  return TensorMapOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext()),
+      getGlobalPointer(b, memory), dims, ValueRange{row},
+      ArrayRef<int64_t>{kRowBytes, spec.format.getTileAtoms() * quarters},
+      MapElement::UInt8, /*swizzle=*/0);
+}
+
+} // namespace blockscale::sm100

@@ -1,0 +1,37 @@
+//===- GemmMaps.h - Tensor maps of operands ---------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMMAPS_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMMAPS_H
+
+#include "GemmSpec.h"
+
+#include "../ToGPU/LaunchSite.h"
+
+namespace blockscale::sm100 {
+
+/// Data of an operand, as the kernel reads them; sizes are index.
+struct OperandData {
+  mlir::Value memory;
+  numerics::ElementFormat format;
+  mlir::Value matrices, rows, depth;
+  /// In a workspace.
+  bool isWidened = false;
+};
+
+/// A map of the data, of which a copy brings `boxRows` rows.
+mlir::Value createDataMap(LaunchSite &site, const GemmSpec &spec,
+                          const OperandData &data, int64_t boxRows);
+
+/// A map of all atoms of scales, a quarter of an atom a row, of which a copy
+/// brings those of a band and step.
+mlir::Value createScaleMap(LaunchSite &site, const GemmSpec &spec,
+                           mlir::Value scale);
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMMAPS_H

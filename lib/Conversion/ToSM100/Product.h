@@ -1,0 +1,46 @@
+//===- Product.h - What dense and grouped products have ---------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_PRODUCT_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_PRODUCT_H
+
+#include "blockscale/IR/BlockScaleDialect.h"
+
+namespace blockscale::sm100 {
+
+/// What offsets part: nothing, rows of A and of the result (2d-3d), or K of
+/// both operands (2d-2d).
+enum class Groups { None, Rows, Depth };
+
+/// The operands of `scaled_mm` or `scaled_grouped_mm`; absent ones are null.
+struct Product {
+  using Tensor = mlir::TypedValue<mlir::RankedTensorType>;
+
+  explicit Product(ScaledMMOp op);
+  explicit Product(ScaledGroupedMMOp op);
+  /// Of either op.
+  static Product of(mlir::Operation *op);
+
+  mlir::Operation *op;
+  Groups groups;
+  Tensor a, b, scaleA, scaleB, result;
+  Tensor offsets;
+  mlir::Value factorA, factorB;
+  Tensor bias;
+  bool scalesAfterRounding;
+
+  /// Products of its kernel, and whether other ops follow there.
+  int64_t siblings = 1;
+  bool hasEpilogue = false;
+
+private:
+  void lookAtKernel();
+};
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_PRODUCT_H

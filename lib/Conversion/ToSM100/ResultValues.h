@@ -1,0 +1,73 @@
+//===- ResultValues.h - From sums to the values of results ------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A value of type T from the sum of its products, in f32, as on the CPU
+// (../ToCPU/ProductEpilogue.h):
+//
+//   before rounding   T(sum * (ga * gb) + bias)
+//   after rounding    T(T(T(sum) * T(ga * gb)) + bias)
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTVALUES_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTVALUES_H
+
+#include "GemmSpec.h"
+
+#include "../ToCPU/Lanes.h"
+#include "../ToGPU/KernelBuilder.h"
+
+namespace blockscale::sm100 {
+
+/// Results of a row that a thread writes at a time.
+inline constexpr int64_t kChunk = kEpilogueColumns;
+
+/// A row of results.
+struct ResultRow {
+  /// i32: the number of the matrix or group.
+  mlir::Value product;
+  /// i64: among the rows of all results.
+  mlir::Value number;
+  mlir::Value exists;
+  /// i32: in the product, whose rows begin in band `firstBand` of all bands of
+  /// 128 rows. For scales of results alone.
+  mlir::Value inProduct, rows, firstBand;
+};
+
+/// Values of one row of one product.
+class ResultValues {
+public:
+  ResultValues(KernelBuilder &b, const GemmSpec &spec,
+               const ProductArguments &arguments, mlir::Value cols,
+               const ResultRow &row);
+
+  /// What becomes of `count` sums (f32) of columns from `col` (i32) on.
+  mlir::Value emit(mlir::Value sums, mlir::Value col, int64_t count);
+
+private:
+  /// f32 to the type of the result, and back.
+  mlir::Value round(cpu::Lanes value);
+  cpu::Lanes widen(mlir::Value value);
+  /// Values `count` of an array with one for each column, of `type`, or with
+  /// those of each matrix or group.
+  mlir::Value loadColumns(mlir::Value pointer, mlir::Type type, bool isOfEach,
+                          mlir::Value col, int64_t count);
+  /// The factor of `count` columns; null where there is none.
+  mlir::Value getFactor(mlir::Value col, int64_t count);
+
+  KernelBuilder &b;
+  const GemmSpec &spec;
+  const ProductArguments &arguments;
+  mlir::Value cols;
+  mlir::Value product;
+  /// f32; null where absent, or one for each column.
+  mlir::Value factorA, factorB;
+};
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTVALUES_H

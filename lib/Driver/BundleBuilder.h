@@ -1,0 +1,31 @@
+//===- BundleBuilder.h - Bundles of lowered modules -------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_DRIVER_BUNDLEBUILDER_H
+#define BLOCKSCALE_LIB_DRIVER_BUNDLEBUILDER_H
+
+#include "blockscale/Driver/Stages.h"
+#include "blockscale/Runtime/Bundle.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace blockscale {
+
+/// Adds a target: the launch plan and the PTX of a module that a pipeline has
+/// lowered for `chip`. The kernels of the module become PTX.
+runtime::Status addTarget(runtime::BundleContent &content,
+                          mlir::ModuleOp module, llvm::StringRef chip);
+
+/// Lowers what function `entry` needs of `module` for `chip`: a bundle of one
+/// target.
+runtime::Result<runtime::BundleContent>
+buildBundle(mlir::ModuleOp module, const std::string &entry,
+            const std::string &chip, bool fuse, CompileObserver &observer);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_DRIVER_BUNDLEBUILDER_H

@@ -1,0 +1,116 @@
+//===- CudaFunction.cpp - A function on a GPU -----------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Driver/CudaFunction.h"
+
+#include "BundleBuilder.h"
+
+#include "blockscale/Target/Chip.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using blockscale::runtime::Result;
+using blockscale::runtime::Status;
+using Role = blockscale::runtime::PlanBuffer::Role;
+
+namespace blockscale {
+
+/// The target that suits the GPU best.
+static Result<std::string> chooseTarget(const runtime::CudaContext &context) {
+  std::string list = target::listChips();
+  SmallVector<StringRef> names;
+  StringRef(list).split(names, ", ");
+  std::vector<std::string_view> chips(names.begin(), names.end());
+  std::optional<size_t> chosen =
+      runtime::chooseChip(chips, context.getCapability());
+  if (!chosen)
+    return Status::failure("expected a GPU that one of " + list +
+                           " suits, but got " + context.describe());
+  return names[*chosen].str();
+}
+
+Result<std::unique_ptr<CudaFunction>>
+CudaFunction::create(ModuleOp module, const std::string &entry,
+                     const std::string &chip, bool fuse, int gpu,
+                     CompileObserver &observer) {
+  // Before the work: that there is no GPU is told at once.
+  Result<std::shared_ptr<const runtime::CudaContext>> context =
+      runtime::CudaContext::open(gpu);
+  if (!context.ok())
+    return context.status();
+  Result<std::string> target = chip;
+  if (chip.empty())
+    target = chooseTarget(**context);
+  if (!target.ok())
+    return target.status();
+  Result<runtime::BundleContent> content =
+      buildBundle(module, entry, *target, fuse, observer);
+  if (!content.ok())
+    return content.status();
+  Result<std::shared_ptr<const runtime::Bundle>> bundle =
+      runtime::Bundle::parse(runtime::writeBundle(*content));
+  if (!bundle.ok())
+    return bundle.status();
+  Result<std::shared_ptr<const runtime::CudaModule>> loaded =
+      runtime::CudaModule::load(*bundle, *context);
+  if (!loaded.ok())
+    return loaded.status();
+  Result<const runtime::PlanFunction *> function =
+      (*loaded)->getPlan().find(entry);
+  if (!function.ok())
+    return function.status();
+  std::unique_ptr<CudaFunction> result(new CudaFunction());
+  result->loaded = *loaded;
+  result->function = *function;
+  return result;
+}
+
+Result<Shapes>
+CudaFunction::getResultShapes(const std::vector<ArrayView> &arguments) const {
+  Result<runtime::ResolvedFunction> resolved = runtime::resolve(
+      loaded->getPlan(), *function, getPlanArguments(arguments));
+  if (!resolved.ok())
+    return resolved.status();
+  Shapes shapes;
+  for (size_t i : function->getBuffers(Role::Result))
+    shapes.push_back(resolved->buffers[i].shape);
+  return shapes;
+}
+
+/// Puts the addresses of arrays at the places of a role's buffers.
+static void setAddresses(const runtime::PlanFunction &function, Role role,
+                         const std::vector<ArrayView> &arrays,
+                         runtime::BufferAddresses &addresses) {
+  for (auto [i, array] : llvm::zip_equal(function.getBuffers(role), arrays))
+    addresses[i] = reinterpret_cast<uint64_t>(array.data);
+}
+
+Status CudaFunction::call(const std::vector<ArrayView> &arguments,
+                          const std::vector<ArrayView> &results,
+                          void *stream) const {
+  Result<runtime::ResolvedFunction> resolved = runtime::resolve(
+      loaded->getPlan(), *function, getPlanArguments(arguments));
+  if (!resolved.ok())
+    return resolved.status();
+  runtime::BufferAddresses addresses = loaded->getConstants(*function);
+  setAddresses(*function, Role::Argument, arguments, addresses);
+  setAddresses(*function, Role::Result, results, addresses);
+  const runtime::CudaContext &context = loaded->getContext();
+  uint64_t bytes = runtime::placeWorkspaces(*resolved, 0, addresses);
+  Result<uint64_t> workspace = context.allocate(bytes, "the workspaces");
+  if (!workspace.ok())
+    return workspace.status();
+  runtime::placeWorkspaces(*resolved, *workspace, addresses);
+  Status status = loaded->launch(*resolved, addresses, stream);
+  // What was launched may use the memory, also where a later step failed.
+  Status waited = context.synchronize(stream);
+  context.release(*workspace);
+  return status.ok() ? waited : status;
+}
+
+} // namespace blockscale

@@ -1,0 +1,148 @@
+//===- EmulatorDevice.cpp - The emulator as a device of plans -------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Driver/EmulatorDevice.h"
+
+#include "blockscale/Emulator/InstructionSet.h"
+#include "blockscale/Emulator/Parser.h"
+#include "blockscale/Emulator/Validation.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cstring>
+
+using namespace blockscale::emulator;
+
+using blockscale::runtime::Status;
+
+namespace blockscale {
+
+llvm::Expected<std::unique_ptr<Program>> loadProgram(llvm::StringRef ptx,
+                                                     Device &device) {
+  llvm::Expected<Module> module = parseModule(ptx);
+  if (!module)
+    return module.takeError();
+  if (llvm::Error error = resolveNames(*module))
+    return std::move(error);
+  if (llvm::Error error = verifyInstructions(*module))
+    return std::move(error);
+  return Program::create(std::move(*module), device);
+}
+
+Status checkWritten(const Buffer &buffer) {
+  auto missing = llvm::count(buffer.written, 0);
+  if (missing == 0)
+    return Status::success();
+  auto first = llvm::find(buffer.written, 0) - buffer.written.begin();
+  return Status::failure("expected all of " + buffer.name +
+                         " to be written, but " + std::to_string(missing) +
+                         " of its " + std::to_string(buffer.bytes.size()) +
+                         " bytes were not, the first at byte " +
+                         std::to_string(first));
+}
+
+runtime::Result<TensorMap> makeTensorMap(const runtime::PlanTensorMap &plan,
+                                         const runtime::ResolvedTensorMap &map,
+                                         uint64_t address) {
+  TensorMap result;
+  result.element = static_cast<TensorElement>(plan.element);
+  result.rank = map.dims.size();
+  result.address = address;
+  llvm::copy(map.dims, result.dims.begin());
+  llvm::copy(map.strides, result.strides.begin());
+  llvm::copy(plan.box, result.box.begin());
+  llvm::copy(plan.elementStrides, result.elementStrides.begin());
+  result.interleave = static_cast<TensorInterleave>(plan.interleave);
+  result.swizzle = static_cast<Swizzle>(plan.swizzle);
+  result.fill = static_cast<TensorFill>(plan.fill);
+  llvm::SmallVector<Fault, 2> faults;
+  if (validate(result, faults))
+    return result;
+  std::string text = "tensor map: ";
+  for (const Fault &fault : faults)
+    text += (&fault == faults.begin() ? "" : "; ") + fault.what;
+  return Status::failure(text);
+}
+
+llvm::Error EmulatorDevice::load(llvm::StringRef ptx) {
+  return loadProgram(ptx, device).moveInto(program);
+}
+
+runtime::Result<uint64_t> EmulatorDevice::allocate(const std::string &name,
+                                                   uint64_t bytes,
+                                                   uint64_t alignment) {
+  return device.global.allocate(name, bytes, alignment);
+}
+
+static std::string joinFaults(llvm::ArrayRef<Fault> faults) {
+  std::string text;
+  for (const Fault &fault : faults)
+    text += (text.empty() ? "" : "; ") + fault.what;
+  return text;
+}
+
+Status EmulatorDevice::upload(uint64_t to, const uint8_t *from,
+                              uint64_t bytes) {
+  llvm::SmallVector<Fault, 1> faults;
+  llvm::MutableArrayRef<uint8_t> target =
+      device.global.write(to, bytes, /*alignment=*/1, faults);
+  if (target.empty())
+    return Status::failure(joinFaults(faults));
+  std::memcpy(target.data(), from, bytes);
+  return Status::success();
+}
+
+Status EmulatorDevice::download(uint8_t *to, uint64_t from, uint64_t bytes) {
+  for (const Buffer &buffer : device.global.getBuffers()) {
+    if (buffer.base != from || buffer.bytes.size() != bytes)
+      continue;
+    std::memcpy(to, buffer.bytes.data(), bytes);
+    return checkWritten(buffer);
+  }
+  return Status::failure("expected a whole buffer to download");
+}
+
+Status EmulatorDevice::copy(uint64_t to, uint64_t from, uint64_t bytes) {
+  llvm::SmallVector<Fault, 1> faults;
+  llvm::ArrayRef<uint8_t> source =
+      device.global.read(from, bytes, /*alignment=*/1, faults);
+  if (!faults.empty())
+    return Status::failure(joinFaults(faults));
+  return upload(to, source.data(), bytes);
+}
+
+runtime::Result<std::vector<uint8_t>>
+EmulatorDevice::encodeTensorMap(const runtime::PlanTensorMap &plan,
+                                const runtime::ResolvedTensorMap &map,
+                                uint64_t address) {
+  runtime::Result<TensorMap> made = makeTensorMap(plan, map, address);
+  if (!made.ok())
+    return made.status();
+  std::array<uint8_t, kTensorMapBytes> bytes = encode(*made);
+  return std::vector<uint8_t>(bytes.begin(), bytes.end());
+}
+
+Status EmulatorDevice::launch(const runtime::DeviceLaunch &launch) {
+  LaunchRequest request;
+  request.kernel = *launch.kernel;
+  request.grid = launch.grid;
+  request.block = launch.block;
+  request.cluster = launch.cluster;
+  request.dynamicSharedBytes = launch.sharedBytes;
+  request.arguments = launch.parameters;
+  llvm::Expected<Profile> profile =
+      runKernel(*program, device, request, options, report);
+  if (!profile)
+    return Status::failure(llvm::toString(profile.takeError()));
+  if (!report.empty())
+    return Status::failure("the emulator has findings about kernel '" +
+                           *launch.kernel + "'");
+  profiles.push_back({*launch.kernel, std::move(*profile)});
+  return Status::success();
+}
+
+} // namespace blockscale

@@ -1,0 +1,86 @@
+//===- EmulatorFunction.cpp - A function on an emulated GPU ---------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Driver/EmulatorFunction.h"
+
+#include "BundleBuilder.h"
+
+#include <chrono>
+
+using namespace mlir;
+using blockscale::runtime::PlanArgument;
+using blockscale::runtime::Result;
+using blockscale::runtime::Status;
+
+namespace blockscale {
+
+Result<std::unique_ptr<EmulatorFunction>>
+EmulatorFunction::create(ModuleOp module, const std::string &entry,
+                         const std::string &chip, bool fuse,
+                         CompileObserver &observer) {
+  Result<runtime::BundleContent> content =
+      buildBundle(module, entry, chip, fuse, observer);
+  if (!content.ok())
+    return content.status();
+  std::unique_ptr<EmulatorFunction> result(new EmulatorFunction());
+  result->ptx = std::move(content->targets.front().ptx);
+  result->constants = std::move(content->constants);
+  std::vector<std::string_view> constants(result->constants.begin(),
+                                          result->constants.end());
+  Result<runtime::LaunchPlan> plan =
+      runtime::parseLaunchPlan(content->targets.front().plan, constants);
+  if (!plan.ok())
+    return Status::failure("launch plan:" + plan.message());
+  result->plan = std::move(*plan);
+  Result<const runtime::PlanFunction *> function = result->plan.find(entry);
+  if (!function.ok())
+    return function.status();
+  result->function = *function;
+  return result;
+}
+
+Result<Shapes> EmulatorFunction::getResultShapes(
+    const std::vector<ArrayView> &arguments) const {
+  Result<runtime::ResolvedFunction> resolved =
+      runtime::resolve(plan, *function, getPlanArguments(arguments));
+  if (!resolved.ok())
+    return resolved.status();
+  Shapes shapes;
+  for (size_t i : function->getBuffers(runtime::PlanBuffer::Role::Result))
+    shapes.push_back(resolved->buffers[i].shape);
+  return shapes;
+}
+
+Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
+                              const std::vector<ArrayView> &results,
+                              EmulatorDevice &device, double &seconds) const {
+  std::vector<PlanArgument> planned = getPlanArguments(arguments);
+  Result<runtime::ResolvedFunction> resolved =
+      runtime::resolve(plan, *function, planned);
+  if (!resolved.ok())
+    return resolved.status();
+  if (!ptx.empty())
+    if (llvm::Error error = device.load(ptx))
+      return Status::failure("PTX:" + llvm::toString(std::move(error)));
+  Result<runtime::BufferAddresses> addresses =
+      runtime::allocateBuffers(*resolved, planned, device);
+  if (!addresses.ok())
+    return addresses.status();
+  auto start = std::chrono::steady_clock::now();
+  Status status = runtime::runSteps(*resolved, *addresses, device);
+  seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  std::vector<size_t> numbers =
+      function->getBuffers(runtime::PlanBuffer::Role::Result);
+  for (auto [i, result] : llvm::zip_equal(numbers, results))
+    if (status.ok())
+      status = device.download(result.data, (*addresses)[i], result.bytes);
+  return status;
+}
+
+} // namespace blockscale

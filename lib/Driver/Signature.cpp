@@ -1,0 +1,207 @@
+//===- Signature.cpp - What an entry function takes and gives -------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Driver/Signature.h"
+
+#include "blockscale/Emit/LaunchPlan.h"
+#include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/Codec.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ScopedPrinter.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace mlir;
+using blockscale::runtime::NpyType;
+using blockscale::runtime::Result;
+using blockscale::runtime::Status;
+
+namespace blockscale {
+
+Result<func::FuncOp> findEntry(ModuleOp module, const std::string &entry) {
+  std::vector<std::string> names;
+  func::FuncOp found;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isPrivate() || function.isExternal())
+      continue;
+    names.push_back(function.getName().str());
+    if (entry.empty() || function.getName() == entry)
+      found = function;
+  }
+  if (names.empty())
+    return Status::failure("expected a public function in the module, but it "
+                           "has none");
+  std::string list = llvm::join(names, ", ");
+  if (entry.empty() && names.size() > 1)
+    return Status::failure("expected entry to name one of the public "
+                           "functions " +
+                           list + ", but it is absent");
+  if (!found)
+    return Status::failure("expected entry to name a public function (" + list +
+                           "), but got '" + entry + "'");
+  return found;
+}
+
+/// The .npy element type that holds `element` in storage form.
+static std::optional<NpyType> getNpyType(Type element) {
+  std::optional<StringRef> name = getStorageDType(element);
+  return name ? runtime::findNpyType(std::string_view(*name)) : std::nullopt;
+}
+
+static Result<Slot> getSlot(Type type) {
+  Type storage = getStorageType(type);
+  auto tensor = dyn_cast<RankedTensorType>(storage);
+  std::optional<NpyType> npyType =
+      getNpyType(tensor ? tensor.getElementType() : storage);
+  if (!npyType || (tensor && tensor.getEncoding()))
+    return Status::failure("expected a ranked tensor or scalar of f4E2M1FN, "
+                           "f8, bf16, f16, f32, f64, index or i8 to i64, but "
+                           "got " +
+                           llvm::to_string(type));
+  Slot slot;
+  slot.logicalType = llvm::to_string(type);
+  slot.type = *npyType;
+  slot.isScalar = !tensor;
+  if (tensor)
+    slot.shape.assign(tensor.getShape().begin(), tensor.getShape().end());
+  return slot;
+}
+
+/// Whether a scale of blocks of some op is `value`.
+static bool isUsedAsScale(Value value) {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Value used = use.get();
+    if (auto op = dyn_cast<DequantizeOp>(use.getOwner()))
+      return op.getScale() == used;
+    if (auto op = dyn_cast<ScaledMMOp>(use.getOwner()))
+      return op.getScaleA() == used || op.getScaleB() == used;
+    if (auto op = dyn_cast<ScaledGroupedMMOp>(use.getOwner()))
+      return op.getScaleA() == used || op.getScaleB() == used;
+    if (auto op = dyn_cast<SwizzleOp>(use.getOwner()))
+      return op.getSource() == used && isUsedAsScale(op.getResult());
+    return false;
+  });
+}
+
+/// Whether a global scale of some op is `value`.
+static bool isUsedAsGlobalScale(Value value) {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Value used = use.get();
+    if (auto op = dyn_cast<QuantizeOp>(use.getOwner()))
+      return op.getGlobalScale() == used;
+    if (auto op = dyn_cast<DequantizeOp>(use.getOwner()))
+      return op.getGlobalScale() == used;
+    if (auto op = dyn_cast<ScaledMMOp>(use.getOwner()))
+      return op.getGlobalScaleA() == used || op.getGlobalScaleB() == used;
+    if (auto op = dyn_cast<ScaledGroupedMMOp>(use.getOwner()))
+      return op.getGlobalScaleA() == used || op.getGlobalScaleB() == used;
+    return false;
+  });
+}
+
+static Slot::Scale getScale(Value value) {
+  Type element = getElementTypeOrSelf(value.getType());
+  if (isa<Float8E4M3FNType>(element) && isUsedAsScale(value))
+    return Slot::Scale::E4M3;
+  if (isa<Float8E8M0FNUType>(element) && isUsedAsScale(value))
+    return Slot::Scale::E8M0;
+  if (element.isF32() && isUsedAsGlobalScale(value))
+    return Slot::Scale::Global;
+  return Slot::Scale::None;
+}
+
+Result<Signature> getSignature(func::FuncOp function) {
+  Signature signature;
+  signature.name = function.getName().str();
+  for (BlockArgument argument : function.getArguments()) {
+    Result<Slot> slot = getSlot(argument.getType());
+    if (!slot.ok())
+      return Status::failure("argument " +
+                             std::to_string(argument.getArgNumber()) + " of @" +
+                             signature.name + ": " + slot.message());
+    slot->scale = getScale(argument);
+    signature.arguments.push_back(*slot);
+  }
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    Result<Slot> slot = getSlot(type);
+    if (!slot.ok())
+      return Status::failure("result " + std::to_string(i) + " of @" +
+                             signature.name + ": " + slot.message());
+    signature.results.push_back(*slot);
+  }
+  return signature;
+}
+
+static std::string formatShape(const std::vector<int64_t> &shape) {
+  std::string text = "(";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    text += i ? ", " : "";
+    text += ShapedType::isDynamic(shape[i]) ? "?" : std::to_string(shape[i]);
+  }
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+Status checkArgument(const Slot &slot, const ArrayView &array,
+                     bool isInHostMemory) {
+  if (array.type != slot.type)
+    return Status::failure("expected dtype " +
+                           std::string(getNpyTypeName(slot.type)) + " for " +
+                           slot.logicalType + ", but got " +
+                           std::string(getNpyTypeName(array.type)));
+  bool matches = array.shape.size() == slot.shape.size();
+  for (size_t i = 0; matches && i < slot.shape.size(); ++i)
+    matches =
+        ShapedType::isDynamic(slot.shape[i]) || slot.shape[i] == array.shape[i];
+  if (!matches)
+    return Status::failure("expected storage shape " + formatShape(slot.shape) +
+                           " for " + slot.logicalType + ", but got " +
+                           formatShape(array.shape));
+  if (slot.scale != Slot::Scale::E4M3 || !isInHostMemory)
+    return Status::success();
+  for (size_t i = 0; i < array.bytes; ++i)
+    if (numerics::isNegativeScale(numerics::ScaleFormat::E4M3, array.data[i]))
+      return Status::failure(
+          "expected E4M3 scale bytes without sign, but got 0x" +
+          llvm::utohexstr(array.data[i]) + " at byte " + std::to_string(i));
+  return Status::success();
+}
+
+static Status checkScaleBytes(const ArrayView &array,
+                              numerics::ScaleFormat format) {
+  for (size_t i = 0; i < array.bytes; ++i)
+    if (numerics::isNanScale(format, array.data[i]))
+      return Status::failure("expected scales to be no NaN, but got 0x" +
+                             llvm::utohexstr(array.data[i]) + " at byte " +
+                             std::to_string(i));
+  return Status::success();
+}
+
+Status checkScaleValues(const Slot &slot, const ArrayView &array) {
+  switch (slot.scale) {
+  case Slot::Scale::None:
+    return Status::success();
+  case Slot::Scale::E4M3:
+    return checkScaleBytes(array, numerics::ScaleFormat::E4M3);
+  case Slot::Scale::E8M0:
+    return checkScaleBytes(array, numerics::ScaleFormat::E8M0);
+  case Slot::Scale::Global:
+    break;
+  }
+  for (size_t i = 0; i < array.bytes / sizeof(float); ++i) {
+    float scale;
+    std::memcpy(&scale, array.data + i * sizeof(float), sizeof(float));
+    if (std::isnan(scale))
+      return Status::failure("expected global scales to be no NaN, but got one "
+                             "at element " +
+                             std::to_string(i));
+  }
+  return Status::success();
+}
+
+} // namespace blockscale

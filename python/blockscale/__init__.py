@@ -1,0 +1,36 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Block-scaled tensors (NVFP4, MXFP8 and their kin): trace, compile, run.
+
+    import blockscale as bs
+
+    @bs.jit
+    def quantize(x):                       # runs on NumPy and PyTorch arrays
+        return bs.quantize(x, layout="swizzle_128x4")
+
+    module = quantize.trace(bs.Spec((None, 4096), "bf16"))
+    print(module)                          # MLIR
+    compiled = bs.compile(module, target="sm_100a")
+    print(compiled.ptx, compiled.remarks)
+    data, scales = compiled(x)             # in the emulator; on="cuda" on a GPU
+
+docs/Embedding.md of the project says more.
+"""
+
+from blockscale._calibrate import calibrate
+from blockscale._compile import Compiled, Remark, compile, set_num_threads
+from blockscale._errors import (ArgumentError, Cancelled, CompileError, Diagnostic,
+                                DeviceError, Error, FileError)
+from blockscale._native import version as __version__
+from blockscale._ops import (amax, dequantize, expand_scale, global_scale, hadamard,
+                             quantize, scale_sweep, scaled_grouped_mm, scaled_mm, swizzle)
+from blockscale._trace import Module, Traced, Value, jit
+from blockscale._types import Layout, Spec
+
+__all__ = [
+    "ArgumentError", "Cancelled", "CompileError", "Compiled", "DeviceError", "Diagnostic",
+    "Error", "FileError", "Layout", "Module", "Remark", "Spec", "Traced", "Value",
+    "__version__", "amax", "calibrate", "compile", "dequantize", "expand_scale",
+    "global_scale", "hadamard", "jit", "quantize", "scale_sweep", "scaled_grouped_mm",
+    "scaled_mm", "set_num_threads", "swizzle",
+]

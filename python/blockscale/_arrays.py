@@ -1,0 +1,176 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arrays of NumPy and of packages with DLPack, as calls take and give them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+from blockscale import _native
+from blockscale._errors import ArgumentError
+from blockscale._types import ELEMENTS, Element, Spec
+
+CPU, CUDA = (1, 0), 2  # of DLPack
+_DLPACK = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
+_TYPE = re.compile(r"tensor<(?:(?:\d+|\?)x)*([^,>]+)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """An argument or a result of a function: its type, and how it is stored; sizes
+    below 0 are any."""
+
+    name: str
+    type: str
+    dtype: int
+    shape: tuple[int, ...]
+    is_scalar: bool
+
+    @property
+    def element(self) -> Element:
+        match = _TYPE.match(self.type)
+        return ELEMENTS.get(match[1] if match else self.type,
+                            Element(self.type, _native.dtype_name(self.dtype)))
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """Where an array is. `owner` keeps its memory."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # in elements
+    dtype: str  # of NumPy, "bfloat16", or "code 10 of 8 bits" of DLPack
+    is_accepted: bool  # whether the slot takes the dtype
+    is_writable: bool
+    device: tuple[int, int]
+    owner: Any
+
+    def get_tuple(self, slot: Slot) -> tuple[int, int, list[int], list[int]]:
+        return self.address, slot.dtype, list(self.shape), list(self.strides)
+
+
+def is_torch(array: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+def _view_numpy(slot: Slot, array: np.ndarray) -> View:
+    size = array.dtype.itemsize
+    if any(stride % size for stride in array.strides):
+        raise ArgumentError(f"{slot.name}: expected strides that are multiples of "
+                            f"{size} bytes, but got {array.strides}; give "
+                            "numpy.ascontiguousarray of it")
+    element = slot.element
+    accepted = {element.storage}
+    if element.numpy is not None:
+        accepted.add(np.dtype(element.numpy).name)
+    return View(array.ctypes.data, array.shape,
+                tuple(stride // size for stride in array.strides), array.dtype.name,
+                array.dtype.name in accepted and array.dtype.isnative,
+                array.flags.writeable, CPU, array)
+
+
+def _view_exchanged(slot: Slot, array: Any) -> View:
+    if is_torch(array):
+        array = array.detach()
+        # DLPack knows these types since 1.1; the bits are the same.
+        torch = sys.modules["torch"]
+        if str(array.dtype).startswith(("torch.float8", "torch.float4")):
+            dtype = str(array.dtype).removeprefix("torch.")
+            view = _view_exchanged(slot, array.view(torch.uint8))
+            return dataclasses.replace(view, dtype=dtype,
+                                       is_accepted=dtype == slot.element.torch)
+    try:
+        exchanged = _native.exchange(array)
+    except (RuntimeError, TypeError, BufferError) as error:
+        raise ArgumentError(
+            f"{slot.name}: expected an array of NumPy or one with __dlpack__, but got "
+            f"{type(array).__name__}: {error}") from error
+    code, bits = exchanged.dtype
+    name = (f"{_DLPACK[code]}{bits}" if code in _DLPACK
+            else f"code {code} of {bits} bits of DLPack")
+    element = slot.element
+    storage = (1 if element.storage.startswith("uint") else
+               2 if element.storage.startswith("float") else
+               6 if element.storage == "bool" else 0,
+               np.dtype(element.storage).itemsize * 8)
+    device = exchanged.device
+    return View(exchanged.address, tuple(exchanged.shape), tuple(exchanged.strides), name,
+                (code, bits) in (storage, element.dlpack), exchanged.is_writable,
+                device if device[0] == CUDA else (device[0], 0), exchanged)
+
+
+def _check_device(slot: Slot, view: View, device: tuple[int, int]) -> None:
+    # Memory that is pinned or managed (3, 13) is the host's, too.
+    found = CPU if view.device[0] in (1, 3, 13) else view.device
+    if slot.is_scalar:
+        device = CPU
+    if found == device:
+        return
+    names = {1: "the CPU", 2: f"GPU {view.device[1]}"}
+    if device == CPU:
+        raise ArgumentError(f"{slot.name}: expected an array in the CPU's memory, but got "
+                            f"one on {names.get(found[0], f'device {found}')}; move it "
+                            "there, or compile with on='cuda'")
+    raise ArgumentError(f"{slot.name}: expected an array on GPU {device[1]}, but got one on "
+                        f"{names.get(found[0], f'device {found}')}; move it there")
+
+
+def view_array(slot: Slot, array: Any, device: tuple[int, int], is_result: bool) -> View:
+    """Where `array` is, if it can be passed for `slot` on `device`."""
+    if slot.is_scalar and isinstance(array, (bool, int, float, np.generic)):
+        array = np.asarray(array, slot.element.storage)
+    if isinstance(array, np.ndarray):
+        view = _view_numpy(slot, array)
+    else:
+        view = _view_exchanged(slot, array)
+    element = slot.element
+    if not view.is_accepted:
+        raise ArgumentError(f"{slot.name}: expected dtype {element.describe()} for "
+                            f"{slot.type}, but got {view.dtype}; convert it")
+    _check_device(slot, view, device)
+    if is_result and not view.is_writable:
+        raise ArgumentError(f"{slot.name}: expected an array that can be written, but got "
+                            "one that is read-only")
+    expected = 1
+    for size, stride in zip(view.shape[::-1], view.strides[::-1]):
+        if size > 1 and 0 not in view.shape and stride != expected:
+            raise ArgumentError(
+                f"{slot.name}: expected a row-major array, but got strides {view.strides} "
+                f"of shape {view.shape}; give a copy, as numpy.ascontiguousarray or "
+                ".contiguous() make it")
+        expected *= max(size, 1)
+    return view
+
+
+def allocate(slot: Slot, shape: list[int], like: Any) -> tuple[Any, Any]:
+    """An array for a result, and as what it is given back: of PyTorch where `like` is a
+    tensor, on its device, else of NumPy."""
+    element = slot.element
+    if is_torch(like):
+        torch = sys.modules["torch"]
+        raw = torch.empty(shape, dtype=getattr(torch, element.storage), device=like.device)
+        logical = getattr(torch, element.torch, None)
+        is_viewed = logical is not None and not element.is_packed
+        return raw, raw.view(logical) if is_viewed else raw
+    raw = np.empty(shape, element.storage)
+    return raw, raw if element.numpy is None else raw.view(element.numpy)
+
+
+def get_spec(array: Any) -> Spec:
+    """The spec of an array whose dtype is that of its elements."""
+    dtype = getattr(array, "dtype", None)
+    shape = getattr(array, "shape", None)
+    if dtype is None or shape is None:
+        raise ArgumentError(f"expected an array, but got {array!r}")
+    try:
+        return Spec(tuple(shape), dtype)
+    except ArgumentError as error:
+        raise ArgumentError(f"{error}; annotate the parameter with its Spec where an array "
+                            "is stored in another form") from error

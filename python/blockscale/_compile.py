@@ -1,0 +1,252 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Modules compiled for a target, and called."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from typing import Any, Callable, Mapping, Sequence, Union
+
+from blockscale import _native
+from blockscale._arrays import CPU, CUDA, Slot, allocate, is_torch, view_array
+from blockscale._errors import ArgumentError, Diagnostic, check, fail
+from blockscale._trace import Module
+
+Progress = Callable[[str, int, int], None]
+Source = Union[Module, str, bytes, "os.PathLike[str]"]
+#: Why a kernel is launched as it is: a diagnostic of severity "remark".
+Remark = Diagnostic
+_PLACES = {"cpu": 0, "emulator": 1, "cuda": 2}
+_MLIR, _PTX, _CUBIN = 0, 2, 5
+_SHOWN_AFTER = 2.0  # seconds
+
+
+class _Bar:
+    """Steps of work that takes long, on a terminal."""
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+        self.shown = False
+
+    def __call__(self, step: str, number: int, count: int) -> None:
+        if time.monotonic() - self.start < _SHOWN_AFTER:
+            return
+        self.shown = True
+        of = f"{number + 1} of {count}" if count else f"{number + 1}"
+        sys.stderr.write(f"\r\x1b[Kblockscale: {of}: {step}")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        if self.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _watch(progress: Progress | None, work: Callable[[Any], Any]) -> Any:
+    if progress is not None or not sys.stderr.isatty():
+        return work(progress)
+    bar = _Bar()
+    try:
+        return work(bar)
+    finally:
+        bar.close()
+
+
+def _read(source: Source) -> tuple[bytes, str]:
+    """The text or bytecode of a module and its name."""
+    if isinstance(source, Module):
+        return source.source, source.name
+    if isinstance(source, str) and source.endswith((".mlir", ".mlirbc")):
+        raise ArgumentError(f"expected MLIR text, but got the name of a file; give "
+                            f"pathlib.Path({source!r})")
+    if isinstance(source, (str, bytes)):
+        text = source.encode() if isinstance(source, str) else source
+        return text, "<source>"
+    if not isinstance(source, os.PathLike):
+        raise ArgumentError("expected a Module, MLIR text, bytecode or a pathlib.Path, but "
+                            f"got {type(source).__name__}")
+    path = str(os.fspath(source))
+    try:
+        with open(path, "rb") as file:
+            return file.read(), path
+    except OSError as error:
+        fail("BLOCKSCALE_FILE", f"cannot read '{path}': {error.strerror}")
+
+
+class Compiled:
+    """A module for a target: what it became, and a function to call.
+
+    Attributes:
+      target: "cpu" or a chip, as "sm_100a".
+      mlir: the module as it was given.
+      stages: the module after each stage of the pipeline, by name, "input" first.
+      remarks: why kernels are launched as they are.
+
+    Any thread may use it.
+    """
+
+    def __init__(self, source: Source, target: str, on: str, entry: str | None,
+                 device: int, fuse: bool, ptxas: str | None, progress: Progress | None):
+        self._source, self._name = _read(source)
+        self._is_single = isinstance(source, Module) and source.is_single
+        self._names = ([value.name.removeprefix("%") for value in source.arguments]
+                       if isinstance(source, Module) else [])
+        self.target = target
+        self._on = on
+        self._entry = entry
+        self._device = device
+        self._fuse = fuse
+        self._ptxas = ptxas
+        self._lock = threading.Lock()
+        self._executable: Any = None
+        self._ptx: str | None = None
+        (_, stages), said = self._compile(_MLIR, progress)
+        self.stages: Mapping[str, str] = dict(stages)
+        self.mlir: str = self.stages["input"].rstrip("\n")
+        self.remarks: tuple[Remark, ...] = tuple(
+            each for each in said if each.severity == "remark")
+
+    def _compile(self, emission: int, progress: Progress | None) -> Any:
+        return check(_watch(progress, lambda watch: _native.compile(
+            self._source, self._name, [self.target], emission, self._ptxas, self._fuse,
+            self.target != "cpu", emission == _MLIR, watch)))
+
+    def _check_gpu(self, what: str) -> None:
+        if self.target == "cpu":
+            raise ArgumentError(f"expected a GPU as target for {what}, but got cpu; compile "
+                                "with target='sm_100a', say")
+
+    @property
+    def ptx(self) -> str:
+        """The kernels of a GPU."""
+        self._check_gpu("PTX")
+        if self._ptx is None:
+            self._ptx = self._compile(_PTX, None)[0][0].decode()
+        return self._ptx
+
+    @property
+    def cubin(self) -> bytes:
+        """Their machine code. Needs ptxas."""
+        self._check_gpu("a cubin")
+        cubin: bytes = self._compile(_CUBIN, None)[0][0]
+        return cubin
+
+    def _get_executable(self, progress: Progress | None) -> Any:
+        with self._lock:
+            if self._executable is None:
+                chip = None if self.target == "cpu" else self.target
+                self._executable, _ = check(_watch(
+                    progress, lambda watch: _native.create_executable(
+                        self._source, self._name, _PLACES[self._on], self._entry, chip,
+                        self._device, self._fuse, watch)))
+            return self._executable
+
+    def _get_slots(self, executable: Any, role: int) -> list[Slot]:
+        kind = ("argument", "result")[role]
+        slots = []
+        for number, (type, dtype, shape, scalar) in enumerate(executable.slots(role)):
+            name = f"@{executable.entry}: {kind} {number}"
+            if role == 0 and self._names:
+                name += f" ({self._names[number]})"
+            slots.append(Slot(name, type, dtype, tuple(shape), scalar))
+        return slots
+
+    def __call__(self, *arrays: Any, out: Sequence[Any] | None = None, stream: int = 0,
+                 accept_nan_scales: bool = False, adversarial: bool = False, seed: int = 0,
+                 progress: Progress | None = None) -> Any:
+        """Calls the function, and returns when its results are there.
+
+        Args:
+          arrays: row-major arrays of NumPy (dtypes of ml_dtypes for bf16 and f8), or of
+            any package with DLPack, in the memory of the place; none is copied for the
+            CPU or a GPU. f4 data are uint8 [.., K/2], two codes a byte; swizzled scales
+            are their tiles [.., R/128, C/4, 32, 4, 4].
+          out: arrays for the results.
+          stream: a CUstream's address, of on="cuda"; PyTorch's current one for its
+            tensors.
+          accept_nan_scales: takes scales that are NaN.
+          adversarial, seed: the emulator does asynchronous work as late as it may.
+          progress: called with step, number and count; count is 0 where not known.
+
+        Returns: the result, or a tuple of them: of PyTorch where an argument is, else of
+          NumPy.
+
+        Raises: ArgumentError, CompileError, DeviceError, and what `progress` raises.
+        """
+        executable = self._get_executable(progress)
+        slots = self._get_slots(executable, 0)
+        if len(arrays) != len(slots):
+            raise ArgumentError(f"@{executable.entry}: expected {len(slots)} arrays, but "
+                                f"got {len(arrays)}")
+        device = (CUDA, self._device) if self._on == "cuda" else CPU
+        views = [view_array(slot, array, device, False)
+                 for slot, array in zip(slots, arrays)]
+        arguments = [view.get_tuple(slot) for view, slot in zip(views, slots)]
+        shapes, _ = check(executable.result_shapes(arguments))
+        like = next((array for array in arrays if is_torch(array)), None)
+        given, returned = self._get_results(executable, shapes, out, like, device)
+        if like is not None and device != CPU and not stream:
+            torch = sys.modules["torch"]
+            stream = torch.cuda.current_stream(self._device).cuda_stream
+        check(_watch(progress, lambda watch: executable.call(
+            arguments, given, stream, accept_nan_scales, adversarial, seed, watch)))
+        is_single = self._is_single or len(returned) == 1
+        return returned[0] if is_single else tuple(returned)
+
+    def _get_results(self, executable: Any, shapes: list[list[int]],
+                     out: Sequence[Any] | None, like: Any, device: tuple[int, int]
+                     ) -> tuple[list[Any], list[Any]]:
+        slots = self._get_slots(executable, 1)
+        if out is not None and len(out) != len(slots):
+            raise ArgumentError(f"@{executable.entry}: expected {len(slots)} arrays as out, "
+                                f"but got {len(out)}")
+        if out is None and device != CPU and like is None:
+            raise ArgumentError(f"@{executable.entry}: expected arrays for the results on "
+                                "the GPU as out")
+        returned = []
+        raw = []
+        for slot, shape, number in zip(slots, shapes, range(len(slots))):
+            array, logical = ((out[number], out[number]) if out is not None
+                              else allocate(slot, shape, like))
+            raw.append(array)
+            returned.append(logical)
+        views = [view_array(slot, array, device, True) for slot, array in zip(slots, raw)]
+        return [view.get_tuple(slot) for view, slot in zip(views, slots)], returned
+
+
+def compile(source: Source, *, target: str = "cpu", on: str | None = None,
+            entry: str | None = None, device: int = 0, fuse: bool = True,
+            ptxas: str | None = None, progress: Progress | None = None) -> Compiled:
+    """Compiles a module.
+
+    Args:
+      source: a traced Module, MLIR text, bytecode that MLIR wrote, or the path of a
+        file.
+      target: "cpu", or a chip: sm_80, sm_89, sm_90a, sm_100a, sm_103a or sm_110a.
+      on: where it is called: "cpu", "emulator" or "cuda"; None for "cpu", or for a chip
+        "emulator".
+      entry: the function to call; None for the only public one.
+      device: the number of the GPU.
+      fuse: whether kernels of a GPU may have several ops.
+      ptxas: the program that makes cubins; None for a search.
+      progress: called with step, number and count before each stage; None shows them on
+        a terminal when they take long.
+
+    Raises: CompileError, ArgumentError, FileError.
+    """
+    place = on or ("cpu" if target == "cpu" else "emulator")
+    if place not in _PLACES:
+        raise ArgumentError(f"expected on to be cpu, emulator or cuda, but got {on!r}")
+    if (place == "cpu") != (target == "cpu"):
+        raise ArgumentError(f"expected on to be {'cpu' if target == 'cpu' else 'emulator or cuda'}"
+                            f" with target {target}, but got {place}")
+    return Compiled(source, target, place, entry, device, fuse, ptxas, progress)
+
+
+def set_num_threads(threads: int) -> None:
+    """Of calls on the CPU; 0 for $BLOCKSCALE_NUM_THREADS or one for each hardware
+    thread."""
+    _native.set_num_threads(threads)

@@ -1,0 +1,95 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What calls raise, and what the compiler says of a module."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NoReturn, TypeVar
+
+from blockscale import _native
+
+Value = TypeVar("Value")
+_SEVERITIES = ("error", "warning", "note", "remark")
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnostic:
+    """What the compiler says of a place of the source: of a traced module, the
+    line of Python that made the op."""
+
+    severity: str  # "error", "warning", "note" or "remark"
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    notes: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}: " if self.line else ""
+        return "\n".join([f"{place}{self.severity}: {self.message}", *map(str, self.notes)])
+
+
+class Error(RuntimeError):
+    """Of this package. `status` is its name in C, as BLOCKSCALE_NO_DRIVER, or "" where
+    the package itself says what is wrong."""
+
+    status: str = ""
+
+
+class ArgumentError(Error, ValueError):
+    """What was given is not what is expected; the message says what to change."""
+
+
+class FileError(Error, OSError):
+    """A file cannot be read."""
+
+
+class DeviceError(Error):
+    """A GPU, its driver or ptxas is not there, or failed."""
+
+
+class Cancelled(Error):
+    """The work was ended."""
+
+
+class CompileError(Error):
+    """The module cannot be compiled; `diagnostics` say why."""
+
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+_CLASSES = {
+    "BLOCKSCALE_INVALID_ARGUMENT": ArgumentError,
+    "BLOCKSCALE_MISALIGNED": ArgumentError,
+    "BLOCKSCALE_NOT_FOUND": ArgumentError,
+    "BLOCKSCALE_FILE": FileError,
+    "BLOCKSCALE_COMPILE_ERROR": CompileError,
+    "BLOCKSCALE_CANCELLED": Cancelled,
+}
+
+
+def convert(found: tuple[Any, ...]) -> Diagnostic:
+    severity, message, file, line, column, notes = found
+    return Diagnostic(_SEVERITIES[severity], message, file, line, column,
+                      tuple(map(convert, notes)))
+
+
+def fail(status: str, message: str, diagnostics: tuple[Diagnostic, ...] = ()) -> NoReturn:
+    error = _CLASSES.get(status, DeviceError)(message)
+    error.status = status
+    if isinstance(error, CompileError):
+        error.diagnostics = diagnostics
+        errors = [str(each) for each in diagnostics if each.severity == "error"]
+        error.args = ("\n".join(errors) or message,)
+    raise error
+
+
+def check(outcome: tuple[int, str, list[tuple[Any, ...]], Value]
+          ) -> tuple[Value, tuple[Diagnostic, ...]]:
+    """The value of what the extension returned and the diagnostics, or the error."""
+    status, message, found, value = outcome
+    diagnostics = tuple(map(convert, found))
+    if status != 0:
+        fail(_native.status_name(status), message, diagnostics)
+    return value, diagnostics

@@ -1,0 +1,357 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The ops of the dialect as functions of traced values.
+
+The last two dimensions of a tensor are its matrix; those before are a batch. M, N, K
+are sizes; `?` stands for one that is not known. docs/Spec.md of the project has every
+rule; what breaks one is told when the function has been traced.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from blockscale._errors import ArgumentError
+from blockscale._trace import Value, emit
+from blockscale._types import Layout, Size, Spec, ceil_div, element_name
+
+#: Data and scale dtype and the block of a row of each format of quantize().
+FORMATS = {
+    "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16),
+    "mxfp8": ("f8E4M3FN", "f8E8M0FNU", 32),
+    "mxfp8_e5m2": ("f8E5M2", "f8E8M0FNU", 32),
+    "mxfp6_e2m3": ("f6E2M3FN", "f8E8M0FNU", 32),
+    "mxfp6_e3m2": ("f6E3M2FN", "f8E8M0FNU", 32),
+    "mxfp4": ("f4E2M1FN", "f8E8M0FNU", 32),
+}
+RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
+           "floor", "rceil", "rceil_sat", "ceil", "even")
+
+
+def _check(what: str, value: Any, ranks: Sequence[int] | None = None,
+           dtypes: Sequence[str] | None = None, least: int = 0) -> Value:
+    if not isinstance(value, Value):
+        raise ArgumentError(f"expected {what} to be a traced value, but got {value!r}: ops "
+                            "are for functions under @blockscale.jit")
+    if dtypes and value.dtype not in dtypes:
+        raise ArgumentError(f"expected {what} to have dtype {' or '.join(dtypes)}, but got "
+                            f"{value.dtype} ({value.spec})")
+    rank = value.spec.rank
+    if (ranks is not None and rank not in ranks) or rank < least:
+        expected = " or ".join(map(str, ranks)) if ranks else f"{least} or more"
+        raise ArgumentError(f"expected {what} to have rank {expected}, but got {rank} "
+                            f"({value.spec})")
+    return value
+
+
+class _Text:
+    """The text of an op, part by part, and its operands."""
+
+    def __init__(self, *operands: Value):
+        self.operands = list(operands)
+        self.parts = [", ".join(value.name for value in operands)]
+
+    def add(self, part: str) -> _Text:
+        self.parts.append(part)
+        return self
+
+    def word(self, keyword: str, value: Any) -> _Text:
+        return self if value is None else self.add(f"{keyword} {value}")
+
+    def integer(self, keyword: str, value: int | None) -> _Text:
+        if value is not None and not isinstance(value, int):
+            raise ArgumentError(f"expected {keyword} to be a number, but got {value!r}")
+        return self.word(keyword, value)
+
+    def one_of(self, keyword: str, value: str | None, known: Sequence[str]) -> _Text:
+        if value is not None and value not in known:
+            raise ArgumentError(f"expected {keyword} to be one of {', '.join(known)}, but "
+                                f"got {value!r}")
+        return self.word(keyword, value)
+
+    def operand(self, keyword: str, value: Value | None) -> _Text:
+        if value is None:
+            return self
+        _check(keyword, value)
+        self.operands.append(value)
+        return self.add(f"{keyword}({value.name} : {value.spec})")
+
+    def emit(self, bases: str | Sequence[str], op: str, types: str,
+             specs: Sequence[Spec]) -> list[Value]:
+        return emit(bases, f"blockscale.{op}", self.operands, " ".join(self.parts), types,
+                    specs)
+
+
+def _layout(layout: Any, groups: int, dim: int) -> Layout | None:
+    if layout is None or isinstance(layout, Layout):
+        return layout
+    if layout != "swizzle_128x4":
+        raise ArgumentError("expected layout to be None, 'swizzle_128x4' or a Layout, but "
+                            f"got {layout!r}")
+    return Layout(groups, dim) if groups else Layout()
+
+
+def _groups(offsets: Value | None) -> int:
+    if offsets is None:
+        return 0
+    _check("offsets", offsets, ranks=(1,), dtypes=("i32",))
+    groups = offsets.shape[0]
+    if groups is None:
+        raise ArgumentError("expected offsets of a known size, the number of groups, but "
+                            f"got {offsets.spec}")
+    return groups
+
+
+def _block(scale: Value) -> int:
+    return 16 if scale.dtype == "f8E4M3FN" else 32
+
+
+def amax(x: Value, *, per: str = "tensor", offsets: Value | None = None,
+         group_dim: int = 0) -> Value:
+    """The largest absolute value, NaN where one is.
+
+    Args:
+      x: [.., M, K], f32 or bf16.
+      per: "tensor", or "batch" for one of each batch element, or "row" for [.., M].
+      offsets: [G] i32, ends of groups along `group_dim`; one amax for each.
+
+    Returns: f32 of shape [], [..], [.., M] or [G].
+    """
+    _check("x", x, least=2, dtypes=("f32", "bf16"))
+    shapes = {"tensor": (), "batch": x.shape[:-2], "row": x.shape[:-1]}
+    if per not in shapes:
+        raise ArgumentError(f"expected per to be tensor, batch or row, but got {per!r}")
+    groups = _groups(offsets)
+    result = Spec((groups,) if offsets is not None else shapes[per], "f32")
+    text = _Text(x).operand("offsets", offsets)
+    text.integer("group_dim", group_dim or None)
+    return text.emit("amax", "amax", f"{x.spec} -> {result}", [result])[0]
+
+
+def global_scale(amax: Value, *, recipe: str = "torchao") -> Value:
+    """The decode scale of NVFP4 that `recipe` derives from an amax, f32 of its shape."""
+    _check("amax", amax, dtypes=("f32",))
+    return _Text(amax).one_of("recipe", recipe, RECIPES).emit(
+        "global", "global_scale", str(amax.spec), [amax.spec])[0]
+
+
+def hadamard(x: Value, dim: int, *, sign_mask: int | None = None) -> Value:
+    """The random Hadamard transform of groups of 16.
+
+    Args:
+      x: [.., M, K], bf16.
+      dim: 0 for groups down a column, 1 for groups along a row; a multiple of 16.
+      sign_mask: bit i is the sign of element i of a group; None for 0xD7E8.
+
+    Returns: like x.
+    """
+    _check("x", x, least=2, dtypes=("bf16",))
+    return _Text(x).integer("dim", dim).integer("sign_mask", sign_mask).emit(
+        "rotated", "hadamard", str(x.spec), [x.spec])[0]
+
+
+def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None = None,
+             recipe: str | None = None, global_scale: Value | None = None,
+             global_amax: Value | None = None, block_amax: Value | None = None,
+             rng: Value | None = None, offsets: Value | None = None, group_dim: int = 0,
+             transposed: bool = False, scale_dim: str | None = None,
+             layout: Any = None) -> tuple[Value, Value]:
+    """Narrow data and block scales of x.
+
+    Args:
+      x: [.., M, K], f32 or bf16.
+      format: "nvfp4", "mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2" or "mxfp4".
+      block: [1, 16], [16, 16], [16, 1] (NVFP4), [1, 32], [32, 1], [32, 32] (MX); None
+        for blocks of a row.
+      recipe: the rounding; None for "torchao" (NVFP4) or "rceil" (MX).
+      global_scale: f32, the decode scale of the tensor, batch element, row or group.
+      global_amax: f32, its amax instead.
+      block_amax: f32 of the scales' shape, instead of the amax of each block.
+      rng: [2] i64, seed and offset: E2M1 codes are rounded stochastically.
+      offsets: [G] i32, ends of groups along `group_dim`.
+      transposed: both results are of x's transpose.
+      scale_dim: "k" or "n": scales of square blocks, replicated for a product along it.
+      layout: "swizzle_128x4": scales in the tiles that tensor cores read.
+
+    Returns: data [.., M, K] and scales [.., M/rows, K/cols], rounded up.
+    """
+    _check("x", x, least=2, dtypes=("f32", "bf16"))
+    if format not in FORMATS:
+        raise ArgumentError(f"expected format to be one of {', '.join(FORMATS)}, but got "
+                            f"{format!r}")
+    data_type, scale_type, size = FORMATS[format]
+    rows, cols = block or (1, size)
+    batch, (m, k) = x.shape[:-2], x.shape[-2:]
+    shape: tuple[Size, Size] = (m, k)
+    scales: tuple[Size, Size] = (ceil_div(m, rows), ceil_div(k, cols))
+    if scale_dim not in (None, "k", "n"):
+        raise ArgumentError(f"expected scale_dim to be 'k' or 'n', but got {scale_dim!r}")
+    if scale_dim == "k":
+        scales = (m, ceil_div(k, cols))
+    elif scale_dim == "n":
+        scales = (k, ceil_div(m, rows))
+    if transposed:
+        shape = shape[::-1]
+        scales = scales if scale_dim else scales[::-1]
+    swaps = scale_dim == "n" or (transposed and not scale_dim)
+    result = _layout(layout, _groups(offsets), 1 - group_dim if swaps else group_dim)
+    specs = [Spec((*batch, *shape), data_type), Spec((*batch, *scales), scale_type, result)]
+    text = _Text(x).add(f"block [{rows}, {cols}]")
+    if transposed:
+        text.add("transposed")
+    text.word("scale_dim", scale_dim).one_of("recipe", recipe, RECIPES)
+    text.operand("global_scale", global_scale).operand("global_amax", global_amax)
+    text.operand("block_amax", block_amax).operand("rng", rng)
+    text.operand("offsets", offsets).integer("group_dim", group_dim or None)
+    data, scale = text.emit(("data", "scale"), "quantize",
+                            f"{x.spec} -> {specs[0]}, {specs[1]}", specs)
+    return data, scale
+
+
+def dequantize(data: Value, scale: Value, *, dtype: Any = "f32",
+               block: tuple[int, int] | None = None, recipe: str | None = None,
+               global_scale: Value | None = None,
+               global_amax: Value | None = None) -> Value:
+    """The inverse of quantize().
+
+    Args:
+      data: [.., M, K], f4, f6 or f8.
+      scale: [.., M/rows, K/cols], f8E4M3FN (NVFP4) or f8E8M0FNU (MX), without layout.
+      dtype: of the result: f32, bf16 or f16.
+      global_scale, global_amax: f32, of the tensor, batch element or row.
+
+    Returns: [.., M, K].
+    """
+    _check("data", data, least=2)
+    _check("scale", scale, least=2, dtypes=("f8E4M3FN", "f8E8M0FNU"))
+    rows, cols = block or (1, _block(scale))
+    result = Spec(data.shape, element_name(dtype))
+    text = _Text(data, scale).add(f"block [{rows}, {cols}]").one_of("recipe", recipe, RECIPES)
+    text.operand("global_scale", global_scale).operand("global_amax", global_amax)
+    return text.emit("x", "dequantize", f"{data.spec}, {scale.spec} -> {result}",
+                     [result])[0]
+
+
+def swizzle(scale: Value, layout: Any = "swizzle_128x4", *,
+            offsets: Value | None = None) -> Value:
+    """Scales in another layout; None is linear, for scales of known sizes.
+
+    Args:
+      scale: [.., R, C], f8E4M3FN or f8E8M0FNU.
+      offsets: [G] i32, ends of groups of rows, or of what a Layout says.
+
+    Returns: the same scales, stored so.
+    """
+    _check("scale", scale, least=2, dtypes=("f8E4M3FN", "f8E8M0FNU"))
+    result = Spec(scale.shape, scale.dtype, _layout(layout, _groups(offsets), 0))
+    return _Text(scale).operand("offsets", offsets).emit(
+        "tiles", "swizzle", f"{scale.spec} -> {result}", [result])[0]
+
+
+def expand_scale(scale: Value, scale_dim: str, *, rows: int, cols: int,
+                 layout: Any = None) -> Value:
+    """Scales of square blocks, replicated as a product along a dimension takes them.
+
+    Args:
+      scale: [.., N/B, K/B] of data [.., N, K] with `rows` N and `cols` K.
+      scale_dim: "k" for [.., N, K/B], "n" for [.., K, N/B].
+
+    Returns: these scales.
+    """
+    _check("scale", scale, least=2, dtypes=("f8E4M3FN", "f8E8M0FNU"))
+    if scale_dim not in ("k", "n"):
+        raise ArgumentError(f"expected scale_dim to be 'k' or 'n', but got {scale_dim!r}")
+    size = _block(scale)
+    compact = scale.shape[-2:]
+    shape = (rows, compact[1]) if scale_dim == "k" else (cols, compact[0])
+    result = Spec((*scale.shape[:-2], *shape), scale.dtype, _layout(layout, 0, 0))
+    return _Text(scale).add(f"block [{size}, {size}] scale_dim {scale_dim}").emit(
+        "expanded", "expand_scale", f"{scale.spec} -> {result}", [result])[0]
+
+
+def scale_sweep(x: Value, global_amax: Value, *, hessian: Value | None = None) -> Value:
+    """The amax of each block of NVFP4, of 126 candidates, with the least squared error.
+
+    Args:
+      x: [.., M, K], f32 or bf16.
+      global_amax: f32, of the tensor or batch element.
+      hessian: [K/16, 16, 16] f32 weights of the error.
+
+    Returns: f32 [.., M, K/16], for quantize(block_amax=).
+    """
+    _check("x", x, least=2, dtypes=("f32", "bf16"))
+    result = Spec((*x.shape[:-1], ceil_div(x.shape[-1], 16)), "f32")
+    text = _Text(x).operand("global_amax", _check("global_amax", global_amax))
+    return text.operand("hessian", hessian).emit(
+        "best", "scale_sweep", f"{x.spec} -> {result}", [result])[0]
+
+
+def _product(op: str, a: Value, b: Value, scale_a: Value, scale_b: Value,
+             offsets: Value | None, result: Spec, block: tuple[int, int] | None,
+             global_scale_a: Value | None, global_scale_b: Value | None,
+             bias: Value | None, global_scaling: str | None) -> Value:
+    for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
+        _check(name, scale, dtypes=("f8E4M3FN", "f8E8M0FNU"))
+    rows, cols = block or (1, _block(scale_a))
+    text = _Text(a, b)
+    operands = [a, b]
+    if offsets is not None:
+        text.add(f"offsets({offsets.name})")
+        operands.append(offsets)
+    text.add(f"scales({scale_a.name}, {scale_b.name})").add(f"block [{rows}, {cols}]")
+    operands += [scale_a, scale_b]
+    text.operands = list(operands)
+    text.operand("global_scale_a", global_scale_a)
+    text.operand("global_scale_b", global_scale_b)
+    text.one_of("global_scaling", global_scaling, ("before_rounding", "after_rounding"))
+    text.operand("bias", bias)
+    types = ", ".join(str(value.spec) for value in operands)
+    return text.emit("y", op, f"{types} -> {result}", [result])[0]
+
+
+def scaled_mm(a: Value, b: Value, scale_a: Value, scale_b: Value, *, dtype: Any = "bf16",
+              block: tuple[int, int] | None = None, global_scale_a: Value | None = None,
+              global_scale_b: Value | None = None, bias: Value | None = None,
+              global_scaling: str | None = None) -> Value:
+    """a times the transpose of b, summed in f32.
+
+    Args:
+      a, b: [.., M, K] and [.., N, K], f4, f6 or f8.
+      scale_a, scale_b: [.., M, K/B] and [.., N, K/B], in any layout.
+      dtype: of the result: f32, bf16 or f16.
+      global_scale_a, global_scale_b: f32, of the tensor, batch element or row.
+      bias: [N], of the result's dtype.
+      global_scaling: "before_rounding" (None) or "after_rounding".
+
+    Returns: [.., M, N].
+    """
+    _check("a", a, least=2)
+    _check("b", b, least=2)
+    result = Spec((*a.shape[:-1], b.shape[-2]), element_name(dtype))
+    return _product("scaled_mm", a, b, scale_a, scale_b, None, result, block,
+                    global_scale_a, global_scale_b, bias, global_scaling)
+
+
+def scaled_grouped_mm(a: Value, b: Value, scale_a: Value, scale_b: Value, offsets: Value, *,
+                      dtype: Any = "bf16", block: tuple[int, int] | None = None,
+                      global_scale_a: Value | None = None,
+                      global_scale_b: Value | None = None, bias: Value | None = None,
+                      global_scaling: str | None = None) -> Value:
+    """A product for each group of rows of a, or of columns of a and b.
+
+    Args:
+      a, b: [M, K] and [G, N, K] for groups of rows; [M, K] and [N, K] for groups of
+        columns.
+      scale_a, scale_b: of a and b, in any layout.
+      offsets: [G] i32, ends of the groups.
+      others: as scaled_mm() has them; bias [N] or [G, N].
+
+    Returns: [M, N] for groups of rows, [G, M, N] for groups of columns.
+    """
+    _check("a", a, ranks=(2,))
+    _check("b", b, ranks=(2, 3))
+    groups = _groups(_check("offsets", offsets))
+    shape = (a.shape[0], b.shape[-2])
+    result = Spec(shape if b.spec.rank == 3 else (groups, *shape), element_name(dtype))
+    return _product("scaled_grouped_mm", a, b, scale_a, scale_b, offsets, result, block,
+                    global_scale_a, global_scale_b, bias, global_scaling)

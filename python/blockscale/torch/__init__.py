@@ -1,0 +1,25 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs of PyTorch as modules of the dialect, and back as callables.
+
+    import blockscale.torch
+
+    program = torch.export.export(model, (x,))       # torchao quantized the model
+    imported = blockscale.torch.from_export(program)
+    print(imported.module)                           # MLIR
+    y = imported.compile()(x)
+
+Needs torch, and torchao for weights that it quantized: `pip install blockscale[torch]`.
+docs/Torch.md of the project says which ops there are.
+"""
+
+try:
+    import torch as _torch
+except ImportError as error:
+    raise ImportError("expected torch to be installed for blockscale.torch; "
+                      "pip install torch torchao") from error
+
+from blockscale.torch._errors import UnsupportedError
+from blockscale.torch._program import Function, Imported, from_export, from_graph
+
+__all__ = ["Function", "Imported", "UnsupportedError", "from_export", "from_graph"]

@@ -1,0 +1,49 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What of a graph cannot be imported, and where it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, NoReturn
+
+import torch
+
+from blockscale._errors import Error
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+
+
+class UnsupportedError(Error):
+    """A node that is not imported: `node` is its name, `target` its op, `location` the
+    file and line that it is of, where the graph has them."""
+
+    node: str = ""
+    target: str = ""
+    location: tuple[str, int] | None = None
+
+
+def find_location(node: Any) -> tuple[str, int] | None:
+    """The innermost line of a node's stack outside of torch, or else the innermost."""
+    trace = node.meta.get("stack_trace") or ""
+    frames = [(file, int(line)) for file, line in _FRAME.findall(trace)]
+    own = [frame for frame in frames if not frame[0].startswith(_TORCH)]
+    return (own or frames or [None])[-1]
+
+
+def _find_module(node: Any) -> str:
+    stack = node.meta.get("nn_module_stack") or {}
+    paths = [path for path, _ in stack.values() if path]
+    return f" of module {paths[-1]!r}" if paths else ""
+
+
+def refuse(node: Any, message: str) -> NoReturn:
+    """Raises UnsupportedError for a node."""
+    location = find_location(node)
+    place = f"{location[0]}:{location[1]}: " if location else ""
+    error = UnsupportedError(f"{place}{node.name} = {node.target}{_find_module(node)}: "
+                             f"{message}")
+    error.node, error.target, error.location = node.name, str(node.target), location
+    raise error

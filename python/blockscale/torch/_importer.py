@@ -1,0 +1,352 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The walk over a graph, and what stands for its values."""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from typing import Any, Callable, Sequence, Union
+
+import sympy
+import torch
+from torch import Tensor
+
+from blockscale import _ops, _trace
+from blockscale._errors import ArgumentError
+from blockscale._trace import Value
+from blockscale._types import Layout, Spec
+from blockscale.torch._errors import find_location, refuse
+from blockscale.torch._recognize import Quantizer
+
+#: A size of a tensor: a number, or an expression in the symbols of the program.
+Size = Union[int, sympy.Expr]
+Handler = Callable[..., Any]
+#: Handlers of ops, by name: `handler(importer, **arguments of its schema)`.
+HANDLERS: dict[str, Handler] = {}
+
+NARROW = {
+    torch.float4_e2m1fn_x2: "f4E2M1FN", torch.float8_e4m3fn: "f8E4M3FN",
+    torch.float8_e5m2: "f8E5M2", torch.float8_e8m0fnu: "f8E8M0FNU", torch.uint8: "",
+}
+#: Formats of MX by the dtype of their codes.
+MX_FORMATS = {
+    torch.float8_e4m3fn: "mxfp8", torch.float8_e5m2: "mxfp8_e5m2",
+    torch.float4_e2m1fn_x2: "mxfp4",
+}
+
+
+def handles(*names: str) -> Callable[[Handler], Handler]:
+    def add(handler: Handler) -> Handler:
+        HANDLERS.update(dict.fromkeys(names, handler))
+        return handler
+    return add
+
+
+def sizes_of(tensor: Any) -> tuple[Size, ...]:
+    """The shape of a tensor of a graph."""
+    sizes = []
+    for size in tensor.shape:
+        if not isinstance(size, int):
+            size = size.node.expr
+            size = int(size) if size.is_Integer else size
+        sizes.append(size)
+    return tuple(sizes)
+
+
+def get_spec(sizes: Sequence[Size], dtype: Any, layout: Layout | None = None) -> Spec:
+    return Spec([size if isinstance(size, int) else None for size in sizes], dtype, layout)
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant:
+    """What is known at import: a tensor, or a tuple of them."""
+
+    value: Any
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Array:
+    """Numbers in f32, bf16 or f16."""
+
+    value: Value
+    sizes: tuple[Size, ...]
+
+    @property
+    def dtype(self) -> str:
+        return self.value.dtype
+
+
+@dataclasses.dataclass
+class Argument:
+    """An argument of the module: what the caller passes as `input`, or a constant."""
+
+    value: Value
+    #: From a tensor, and the sizes of symbols, to what the module takes.
+    arrange: Callable[[Tensor, dict[Any, int]], Tensor]
+    constant: Tensor | None = None
+    input: int = -1
+
+
+@dataclasses.dataclass
+class Input:
+    """A tensor that the caller passes. Whether one of bytes is data, and of which
+    format, or scales, and in which layout, says the op that takes it."""
+
+    index: int
+    name: str
+    meta: Any
+    argument: Argument | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Narrow:
+    """Codes or scales: an input of bytes, or what an op of the dialect made."""
+
+    source: Union[Input, Value]
+    dtype: torch.dtype
+    is_transposed: bool = False
+
+
+class _Op(_trace.Op):
+    """An op of another dialect, whose text has its types."""
+
+    def format(self, with_location: bool) -> str:
+        names = ", ".join(result.name for result in self.results)
+        end = f" {_trace.format_location(self.location)}" if with_location else ""
+        return f"    {names} = {self.name} {self.text}{end}"
+
+
+class _Trace(_trace.Trace):
+    """Ops at the place of the node that is imported."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.location = ("<graph>", 0)
+
+    def emit(self, *arguments: Any) -> list[Value]:
+        results = super().emit(*arguments)
+        self.ops[-1].location = self.location
+        return results
+
+    def remove_dead(self, results: Sequence[Value]) -> set[str]:
+        """Leaves out ops that nothing takes; none has another effect. The names of values that
+        are used."""
+        live = {value.name for value in results}
+        kept = []
+        for op in reversed(self.ops):
+            if live.intersection(value.name for value in op.results):
+                live.update(value.name for value in op.operands)
+                kept.append(op)
+        self.ops = kept[::-1]
+        return live
+
+
+class Importer:
+    """Imports the nodes of a graph, one after the other."""
+
+    def __init__(self) -> None:
+        self.trace = _Trace()
+        self.values: dict[Any, Any] = {}
+        self.inputs: list[Input] = []
+        self.arguments: list[Argument] = []
+        #: Where the size of a symbol is read.
+        self.symbols: dict[Any, tuple[Input, int]] = {}
+        #: Of a value, by its name, for ops that see through others: what it is, and of what.
+        self.origins: dict[str, tuple[str, Any]] = {}
+        #: Sizes that are computed already.
+        self.sizes: dict[Size, Value] = {}
+        self._constants: dict[tuple[int, Spec], tuple[Tensor, Value]] = {}
+        #: The nodes of results of quantizers that are written out.
+        self.quantizers: dict[Any, Quantizer] = {}
+        self.node: Any = None
+        #: Arguments of the node, before they are values.
+        self.nodes: dict[str, Any] = {}
+
+    def refuse(self, message: str) -> Any:
+        refuse(self.node, message)
+
+    def emit(self, base: str, name: str, operands: list[Value], text: str, spec: Spec) -> Value:
+        """Adds an op of another dialect."""
+        value = Value(self.trace, self.trace.name(base), spec)
+        self.trace.ops.append(_Op(name, operands, [value], text, "", self.trace.location))
+        return value
+
+    # Arguments of the module.
+
+    def add_input(self, node: Any) -> None:
+        meta = get_meta(node)
+        if not isinstance(meta, Tensor):
+            refuse(node, f"expected inputs to be tensors, but got {type(meta).__name__}")
+        read = Input(len(self.inputs), node.name, meta)
+        self.inputs.append(read)
+        for dim, size in enumerate(sizes_of(meta)):
+            if isinstance(size, sympy.Symbol):
+                self.symbols.setdefault(size, (read, dim))
+        if meta.dtype in NARROW:
+            self.values[node] = Narrow(read, meta.dtype)
+            return
+        sizes = sizes_of(meta)
+        try:
+            spec = get_spec(sizes, meta.dtype)
+        except ArgumentError as error:
+            refuse(node, str(error))
+        self._add_argument(read, spec, lambda tensor, _: tensor)
+        self.values[node] = Array(read.argument.value, sizes)
+
+    def _add_argument(self, read: Input, spec: Spec, arrange: Callable[..., Tensor]) -> Value:
+        value = Value(self.trace, self.trace.name(read.name), spec)
+        read.argument = Argument(value, arrange, input=read.index)
+        self.arguments.append(read.argument)
+        return value
+
+    def take_input(self, read: Input, spec: Spec, arrange: Callable[..., Tensor]) -> Value:
+        """An input of bytes, as an op takes it."""
+        if read.argument is None:
+            return self._add_argument(read, spec, arrange)
+        if read.argument.value.spec != spec:
+            self.refuse(f"expected one use of input {read.name}, but it is taken as "
+                        f"{read.argument.value.spec} and as {spec}")
+        return read.argument.value
+
+    def add_constant(self, tensor: Tensor, name: str, spec: Spec) -> Value:
+        """A tensor in the form that the module takes."""
+        key = (id(tensor), spec)
+        if key not in self._constants:
+            value = Value(self.trace, self.trace.name(name), spec)
+            argument = Argument(value, lambda tensor, _: tensor, tensor.detach())
+            self.arguments.append(argument)
+            self._constants[key] = tensor, value
+        return self._constants[key][1]
+
+    # Operands of ops.
+
+    def array(self, operand: Any, what: str = "operand") -> Array:
+        if isinstance(operand, Array):
+            if operand.dtype not in ("f32", "bf16", "f16"):
+                self.refuse(f"expected {what} of float32, bfloat16 or float16, but got "
+                            f"{operand.dtype}")
+            return operand
+        if isinstance(operand, Constant) and isinstance(operand.value, Tensor):
+            tensor = operand.value
+            if type(tensor) not in (Tensor, torch.nn.Parameter, torch.nn.Buffer):
+                self.refuse(f"expected {what} to be a plain tensor, but got "
+                            f"{type(tensor).__name__}")
+            if tensor.dtype in (torch.float32, torch.bfloat16, torch.float16):
+                value = self.add_constant(tensor.contiguous(), operand.name,
+                                          get_spec(tensor.shape, tensor.dtype))
+                return Array(value, tuple(tensor.shape))
+            self.refuse(f"expected {what} of float32, bfloat16 or float16, but got "
+                        f"{tensor.dtype}")
+        if isinstance(operand, Narrow):
+            self.refuse(f"expected {what} of float32, bfloat16 or float16, but got "
+                        f"{operand.dtype}")
+        return self.refuse(f"expected {what} to be a tensor, but got {operand!r}")
+
+    def get_operand_meta(self, name: str) -> Any:
+        """The tensor that an argument of the node is, or what the graph says of it."""
+        node = self.nodes[name]
+        value = self.values[node]
+        return value.value if isinstance(value, Constant) else get_meta(node)
+
+    def get_origin(self, operand: Any) -> tuple[str, Any]:
+        name = operand.value.name if isinstance(operand, Array) else ""
+        return self.origins.get(name, ("", None))
+
+    def offsets(self, operand: Any) -> Value:
+        """Ends of groups, [G] in int32."""
+        found = operand
+        if isinstance(operand, Constant):
+            if operand.value.dtype == torch.int32:
+                return self.add_constant(operand.value, operand.name,
+                                         get_spec(operand.value.shape, "i32"))
+            found = operand.value.dtype
+        elif isinstance(operand, Array):
+            found = operand.value.spec
+        if not isinstance(operand, Array) or found.dtype != "i32" or found.shape[0] is None:
+            self.refuse(f"expected offs to be int32 of a known number of groups, but got {found}")
+        return operand.value
+
+    # The walk.
+
+    def import_node(self, node: Any) -> None:
+        self.node = node
+        self.trace.location = find_location(node) or ("<graph>", 0)
+        if node in self.quantizers:
+            self._import_quantizer(self.quantizers[node])
+            return
+        operands = [self.values[each] for each in node.all_input_nodes]
+        if node.target is operator.getitem:
+            source = self.values[node.args[0]]
+            items = source.value if isinstance(source, Constant) else source
+            item = items[node.args[1]]
+            self.values[node] = (Constant(item, node.name) if isinstance(source, Constant)
+                                 else item)
+        elif is_size(node):
+            self.values[node] = get_meta(node)
+        elif all(isinstance(each, Constant) for each in operands) and is_pure(node.target):
+            self.values[node] = self._fold(node)
+        else:
+            handler = HANDLERS.get(str(node.target))
+            if handler is None:
+                known = ", ".join(sorted({name.split(".")[1] for name in HANDLERS}))
+                self.refuse(f"expected an op that is imported ({known}), or one of constants")
+            try:
+                self.values[node] = handler(self, **self._bind(node))
+            except ArgumentError as error:  # Of an op of the dialect.
+                self.refuse(str(error))
+
+    def _import_quantizer(self, quantizer: Quantizer) -> None:
+        """Its results, when the first of them is come to."""
+        if quantizer.data in self.values:
+            return
+        x = self.array(self.values[quantizer.x], "what is quantized")
+        data, scale = _ops.quantize(x.value, format=MX_FORMATS[quantizer.element],
+                                    recipe=quantizer.mode,
+                                    layout=Layout() if quantizer.is_swizzled else None)
+        self.values[quantizer.data] = Narrow(data, quantizer.element)
+        self.values[quantizer.scale] = Narrow(scale, torch.float8_e8m0fnu)
+
+    def _fold(self, node: Any) -> Constant:
+        def get(value: Any) -> Any:
+            return torch.fx.node.map_arg(value, lambda each: self.values[each].value)
+        with torch.no_grad():
+            return Constant(node.target(*get(node.args), **get(node.kwargs)), node.name)
+
+    def _bind(self, node: Any) -> dict[str, Any]:
+        """Arguments by the names of the op's schema, with `input` for `self`."""
+        bound = {}
+        self.nodes = {}
+        for number, argument in enumerate(node.target._schema.arguments):
+            if number < len(node.args) and not argument.kwarg_only:
+                value = node.args[number]
+            elif argument.name in node.kwargs:
+                value = node.kwargs[argument.name]
+            else:
+                value = argument.default_value
+            name = "input" if argument.name == "self" else argument.name
+            self.nodes[name] = value
+            bound[name] = torch.fx.node.map_arg(value, lambda each: self.values[each])
+        return bound
+
+    @property
+    def result(self) -> Any:
+        """What the graph says of the node's result."""
+        return get_meta(self.node)
+
+
+def get_meta(node: Any) -> Any:
+    if "val" in node.meta:
+        return node.meta["val"]
+    refuse(node, "expected node.meta['val'], as torch.export and make_fx write it, but got "
+                 f"{sorted(node.meta)}")
+
+
+def is_size(node: Any) -> bool:
+    return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymBool, int))
+
+
+def is_pure(target: Any) -> bool:
+    return (isinstance(target, torch._ops.OpOverload) and not target._schema.is_mutable
+            and torch.Tag.nondeterministic_seeded not in target.tags)

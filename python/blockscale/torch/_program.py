@@ -1,0 +1,264 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs of torch.export and graphs of torch.fx, imported, compiled and called."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
+
+from blockscale import _trace
+from blockscale._compile import Compiled, compile as compile_module
+from blockscale._errors import ArgumentError
+from blockscale._trace import Module
+from blockscale._types import Spec
+from blockscale.torch import _aten, _products  # noqa: F401 (their handlers)
+from blockscale.torch._errors import find_location, refuse
+from blockscale.torch._importer import (Argument, Array, Constant, Importer, Input,
+                                        sizes_of)
+from blockscale.torch._recognize import find_quantizers
+
+_CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+
+class Function:
+    """An imported program that was compiled: call it as the model is called.
+
+    Attributes:
+      compiled: what the module became, with its PTX, stages and remarks.
+    """
+
+    def __init__(self, imported: Imported, compiled: Compiled, device: torch.device):
+        self._imported = imported
+        self.compiled = compiled
+        self._constants = {number: argument.constant.to(device)
+                           for number, argument in enumerate(imported.arguments)
+                           if argument.constant is not None}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        inputs = self._imported._flatten(args, kwargs)
+        symbols = bind_sizes(self._imported.inputs, inputs)
+        arrays = [self._constants[number] if argument.constant is not None
+                  else argument.arrange(inputs[argument.input], symbols)
+                  for number, argument in enumerate(self._imported.arguments)]
+        results = self.compiled(*arrays)
+        results = list(results) if isinstance(results, tuple) else [results]
+        return self._imported._unflatten(results)
+
+
+class Imported:
+    """A program as a module.
+
+    Attributes:
+      module: the module. Its function takes the program's inputs and constants.
+      arguments: what each argument of the function is.
+      inputs: the tensors that a caller passes.
+    """
+
+    def __init__(self, module: Module, importer: Importer,
+                 flatten: Callable[[Sequence[Any], dict[str, Any]], list[Any]],
+                 unflatten: Callable[[list[Tensor]], Any]):
+        self.module = module
+        self.arguments: list[Argument] = importer.arguments
+        self.inputs: list[Input] = importer.inputs
+        self._flatten = flatten
+        self._unflatten = unflatten
+
+    @property
+    def constants(self) -> dict[str, Tensor]:
+        """Weights and other constants, by the names of the function's arguments."""
+        return {argument.value.name.removeprefix("%"): argument.constant
+                for argument in self.arguments if argument.constant is not None}
+
+    def compile(self, **options: Any) -> Function:
+        """Compiles the module; options are those of blockscale.compile()."""
+        compiled = compile_module(self.module, **options)
+        is_cuda = options.get("on") == "cuda"
+        device = torch.device("cuda", options.get("device", 0)) if is_cuda else "cpu"
+        return Function(self, compiled, torch.device(device))
+
+
+def bind_sizes(inputs: Sequence[Input], tensors: Sequence[Any]) -> dict[Any, int]:
+    """The sizes of symbols; raises ArgumentError where a tensor is not as the program says."""
+    if len(inputs) != len(tensors):
+        raise ArgumentError(f"expected {len(inputs)} inputs, but got {len(tensors)}")
+    symbols: dict[Any, int] = {}
+    for read, tensor in zip(inputs, tensors):
+        meta = read.meta
+        if not isinstance(tensor, Tensor) or tensor.dtype != meta.dtype:
+            found = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
+            raise ArgumentError(f"{read.name}: expected a tensor of {meta.dtype}, but got "
+                                f"{found}")
+        sizes = sizes_of(meta)
+        shape = list(tensor.shape)
+        if len(sizes) != len(shape):
+            raise ArgumentError(f"{read.name}: expected shape {list(sizes)}, but got {shape}")
+        for size, found in zip(sizes, shape):
+            known = size if isinstance(size, int) else symbols.setdefault(size, found)
+            if known != found:
+                where = "" if isinstance(size, int) else f", where {size} is {known}"
+                raise ArgumentError(f"{read.name}: expected shape {list(sizes)}{where}, but "
+                                    f"got {shape}")
+    return symbols
+
+
+def _recognize(importer: Importer, nodes: Sequence[Any]) -> list[Any]:
+    """The nodes without those that are part of a quantizer alone."""
+    # What these check of a tensor is what the program says of it.
+    left = {node for node in nodes if str(node.target) == "aten._assert_tensor_metadata.default"}
+    constants = {node: value.value for node, value in importer.values.items()
+                 if isinstance(value, Constant) and isinstance(value.value, Tensor)}
+    inside: set[Any] = set()
+    for quantizer in find_quantizers(nodes, constants):
+        importer.quantizers[quantizer.data] = importer.quantizers[quantizer.scale] = quantizer
+        inside |= quantizer.inside
+    for node in reversed(nodes):
+        if node in inside and all(user in left or user in importer.quantizers
+                                  for user in node.users):
+            left.add(node)
+    return [node for node in nodes if node not in left]
+
+
+def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], output: Any,
+            name: str) -> Module:
+    token = _trace._TRACE.set(importer.trace)
+    try:
+        for node in _recognize(importer, nodes):
+            importer.import_node(node)
+        values = []
+        importer.node = output
+        for result in results:
+            read = importer.values[result] if isinstance(result, torch.fx.Node) else None
+            if isinstance(read, Array):
+                values.append(read.value)
+            elif isinstance(read, Constant):
+                values.append(importer.array(read, "result").value)
+            elif getattr(read, "source", None) is not None and not isinstance(read.source, Input):
+                values.append(read.source)
+            else:
+                importer.refuse(f"expected results to be tensors that are computed, but got "
+                                f"{result}")
+    finally:
+        _trace._TRACE.reset(token)
+    if not values:
+        refuse(output, "expected a result, but got none")
+    for read in importer.inputs:
+        if read.argument is None:
+            spec = Spec([None] * read.meta.dim(), "i8")
+            importer.take_input(read, spec, lambda tensor, _: tensor.view(torch.int8))
+    importer.arguments.sort(key=lambda each: (each.constant is not None, each.input))
+    used = importer.trace.remove_dead(values)
+    importer.arguments = [each for each in importer.arguments
+                          if each.constant is None or each.value.name in used]
+    location = next((place for place in map(find_location, nodes) if place), ("<graph>", 0))
+    module = Module(name, [each.value for each in importer.arguments], importer.trace.ops,
+                    values, location, len(values) == 1)
+    module.verify()
+    return module
+
+
+def _check(source: Any, kind: type, name: str) -> None:
+    if not isinstance(source, kind):
+        raise ArgumentError(f"expected {kind.__name__}, but got {type(source).__name__}")
+    if not isinstance(name, str) or _trace.to_identifier(name) != name:
+        raise ArgumentError(f"expected name to be an identifier, but got {name!r}")
+
+
+def _get_nodes(graph: Any) -> tuple[list[Any], list[Any], Any]:
+    """Placeholders, ops and the output."""
+    placeholders, ops = [], []
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            placeholders.append(node)
+        elif node.op == "output":
+            output = node
+        elif node.op == "call_function":
+            ops.append(node)
+        elif node.op != "get_attr":
+            refuse(node, f"expected a graph of aten ops, as torch.export and make_fx make it, "
+                         f"but got a {node.op}")
+    return placeholders, ops, output
+
+
+def from_export(program: torch.export.ExportedProgram, name: str = "forward") -> Imported:
+    """A program of torch.export.
+
+    Args:
+      program: of a model in evaluation mode; weights may be torchao's NVFP4Tensor and
+        MXTensor. Sizes that are dynamic in it are dynamic in the module.
+      name: of the module's function.
+
+    Raises: UnsupportedError with the node that is not imported.
+    """
+    _check(program, torch.export.ExportedProgram, name)
+    importer = Importer()
+    signature = program.graph_signature
+    placeholders, ops, output = _get_nodes(program.graph)
+    for node, read in zip(placeholders, signature.input_specs):
+        if read.kind == InputKind.USER_INPUT:
+            importer.add_input(node)
+        elif read.kind in _CONSTANTS:
+            tables = (program.state_dict, program.constants)
+            table = next((each for each in tables if read.target in each), None)
+            if table is None:
+                refuse(node, f"expected the program to have {read.target}")
+            importer.values[node] = Constant(table[read.target], node.name)
+        else:
+            refuse(node, f"expected inputs, parameters and buffers, but got {read.kind.name}")
+    for each in signature.output_specs:
+        if each.kind != OutputKind.USER_OUTPUT:
+            refuse(output, f"expected a program that changes nothing, but got {each.kind.name} of "
+                           f"{each.target}")
+    _add_attributes(importer, program.graph_module)
+    module = _import(importer, ops, output.args[0], output, name)
+
+    def flatten(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        values, spec = pytree.tree_flatten((tuple(args), kwargs))
+        if spec != program.call_spec.in_spec:
+            raise ArgumentError(f"expected arguments of the structure {program.call_spec.in_spec}, "
+                                f"but got {spec}")
+        return values
+
+    return Imported(module, importer, flatten,
+                    lambda results: pytree.tree_unflatten(results, program.call_spec.out_spec))
+
+
+def from_graph(graph_module: torch.fx.GraphModule, name: str = "forward") -> Imported:
+    """A graph of torch.fx with aten ops and node.meta["val"], as make_fx makes it.
+
+    Args:
+      graph_module: its placeholders are the inputs, its attributes constants.
+      name: of the module's function.
+
+    Raises: UnsupportedError with the node that is not imported.
+    """
+    _check(graph_module, torch.fx.GraphModule, name)
+    importer = Importer()
+    placeholders, ops, output = _get_nodes(graph_module.graph)
+    for node in placeholders:
+        importer.add_input(node)
+    _add_attributes(importer, graph_module)
+    results, spec = pytree.tree_flatten(output.args[0])
+    module = _import(importer, ops, results, output, name)
+
+    def flatten(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        if kwargs:
+            raise ArgumentError("expected the inputs of a graph in their order, but got "
+                                f"{', '.join(kwargs)} by name")
+        return list(args)
+
+    return Imported(module, importer, flatten,
+                    lambda values: pytree.tree_unflatten(values, spec))
+
+
+def _add_attributes(importer: Importer, graph_module: Any) -> None:
+    for node in graph_module.graph.nodes:
+        if node.op == "get_attr":
+            value: Any = graph_module
+            for part in node.target.split("."):
+                value = getattr(value, part)
+            importer.values[node] = Constant(value, node.name)

@@ -1,0 +1,136 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Global scales and quantizers in graphs whose layers are decomposed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from blockscale import _ops
+from blockscale._trace import Value
+from blockscale._types import Layout
+from blockscale.torch._importer import (Array, Constant, Importer, Narrow, get_spec,
+                                        handles, sizes_of)
+from blockscale.torch._linalg import emit_elementwise, emit_reshape
+from blockscale.torch._torchao import flatten
+
+#: Of NVFP4: what torchao divides an amax by.
+_RANGE = 448 * 6
+
+
+def _emit_with_origin(importer: Importer, kind: str, x: Array, text: str) -> Array:
+    """An op on elements that the op behind it may see through."""
+    result = emit_elementwise(importer, importer.node.name, [x], x.sizes, x.dtype,
+                              lambda body, a: body.op(text.format(a, one=body.constant(1))))
+    importer.origins[result.value.name] = kind, x
+    return result
+
+
+@handles("aten.abs.default")
+def import_abs(importer: Importer, input: Any) -> Array:
+    return _emit_with_origin(importer, "abs", importer.array(input), "math.absf {}")
+
+
+@handles("aten.reciprocal.default")
+def import_reciprocal(importer: Importer, input: Any) -> Array:
+    return _emit_with_origin(importer, "reciprocal", importer.array(input),
+                             "arith.divf {one}, {}")
+
+
+@handles("aten.max.default")
+def import_max(importer: Importer, input: Any) -> Array:
+    kind, x = importer.get_origin(input)
+    if kind != "abs":
+        importer.refuse("expected the maximum of absolute values, aten.abs, of a whole tensor")
+    amax = Array(_ops.amax(emit_reshape(importer, x, flatten(x.sizes)).value), ())
+    importer.origins[amax.value.name] = "amax", x
+    return amax
+
+
+def import_global_scale(importer: Importer, amax: Any, divisor: Any) -> Array | None:
+    """An amax divided by the range of NVFP4, if that is what it is."""
+    if importer.get_origin(amax)[0] != "amax" or divisor != _RANGE:
+        return None
+    return Array(_ops.global_scale(amax.value, recipe="torchao"), ())
+
+
+def import_scaling(importer: Importer, product: Any, scale: Any) -> Array | None:
+    """A product of NVFP4 times its global scales, merged and rounded, as torchao has it. Numbers
+    of rank 0 have no kernels on GPUs; as global scales the product's kernel takes them."""
+    kind, emit = importer.get_origin(product)
+    rounded, merged = importer.get_origin(scale)
+    if kind != "product" or rounded != "rounded" or scale.dtype != product.dtype:
+        return None
+    is_pair, pair = importer.get_origin(merged)
+    scales = [each.value for each in (pair if is_pair == "pair" else (merged,))]
+    return _emit_scaled(importer, lambda bias: emit(scales, bias), None)
+
+
+def _emit_scaled(importer: Importer, emit: Any, bias: Value | None) -> Array:
+    result = Array(emit(bias), sizes_of(importer.result))
+    if bias is None:
+        importer.origins[result.value.name] = "scaled", emit
+    return result
+
+
+def import_bias(importer: Importer, scaled: Any, bias: Any) -> Array | None:
+    """The bias that torchao adds to that."""
+    kind, emit = importer.get_origin(scaled)
+    if kind != "scaled" or not isinstance(bias, (Array, Constant)):
+        return None
+    bias = importer.array(bias)
+    if bias.dtype != scaled.dtype or bias.sizes != scaled.sizes[-1:]:
+        return None
+    return _emit_scaled(importer, emit, bias.value)
+
+
+def note_pair(importer: Importer, result: Array, *scales: Any) -> Array:
+    """Remembers that a number is the product of two."""
+    if result.dtype == "f32" and not result.sizes:
+        importer.origins[result.value.name] = "pair", tuple(map(importer.array, scales))
+    return result
+
+
+def note_rounding(importer: Importer, result: Array, x: Array) -> Array:
+    """Remembers of which f32 number a number is."""
+    if x.dtype == "f32" and not x.sizes:
+        importer.origins[result.value.name] = "rounded", x
+    return result
+
+
+def _find_decode_scale(encode: torch.Tensor) -> torch.Tensor | None:
+    """A number whose reciprocal is `encode`."""
+    found = encode.reciprocal()
+    for candidate in (found, torch.nextafter(found, 0 * found), torch.nextafter(found, 2 * found)):
+        if torch.equal(candidate.reciprocal(), encode):
+            return candidate
+    return None
+
+
+def _take_encode_scale(importer: Importer, encode: Any) -> Value | None:
+    """The decode scale, which ops of the dialect have, of an encode scale."""
+    if encode is None:
+        return None
+    if isinstance(encode, Constant) and encode.value.numel() == 1:
+        decode = _find_decode_scale(encode.value.float().reshape(()))
+        if decode is None:
+            importer.refuse("expected an encode scale that is the reciprocal of a number, but got "
+                            f"{encode.value.item()!r}")
+        return importer.add_constant(decode, f"{encode.name}_decode", get_spec((), "f32"))
+    kind, source = importer.get_origin(encode)
+    if kind != "reciprocal":
+        importer.refuse("expected an encode scale that is aten.reciprocal of a decode scale, or a "
+                        "constant: its reciprocal may have another reciprocal")
+    return emit_reshape(importer, source, ()).value if source.sizes else source.value
+
+
+@handles("ao.mslk_quantize_nvfp4.default")
+def import_mslk_quantize(importer: Importer, x: Any, global_scale: Any) -> tuple[Narrow, Narrow]:
+    """torchao's call of MSLK's kernel, whose global scale is an encode scale."""
+    x = importer.array(x, "x")
+    data, scale = _ops.quantize(emit_reshape(importer, x, flatten(x.sizes)).value, recipe="mslk",
+                                global_scale=_take_encode_scale(importer, global_scale),
+                                layout=Layout())
+    return Narrow(scale, torch.float8_e4m3fn), Narrow(data, torch.uint8)

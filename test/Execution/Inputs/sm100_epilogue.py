@@ -1,0 +1,280 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs products with what follows them, elementwise ops and quantizations, as one kernel
+of SM100 in the emulator under both schedules. Scales are 1 and codes small, so that sums
+are exact in any order: bytes are those of the CPU, where nothing is fused. One launch
+does it, and without fusion several, with the same bytes."""
+
+import argparse
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from expect import Expectations, first_difference
+from gpu_calls import SCHEDULES, run_module
+from gpu_producers import CONSTANTS, GELU_TANH, SWIGLU
+from products import E4M3_ONE, legal_ends
+from reference import pack, swizzle, swizzle_groups, to_bf16
+
+# Data, scales, bytes of a scale of 1, codes and the block.
+FORMATS = {"nvfp4": ("f4E2M1FN", "f8E4M3FN", E4M3_ONE, range(16), 16),
+           "mxfp4": ("f4E2M1FN", "f8E8M0FNU", 127, range(16), 32),
+           "mxfp8": ("f8E4M3FN", "f8E8M0FNU", 127, [*range(0x28, 0x48), *range(0xA8, 0xC8)], 32)}
+SWIZZLED = ", #blockscale.layout<swizzle_128x4>"
+RELU = "%y = arith.maxnumf %0, %half : f32"
+SHIFT = "%y = arith.addf %0, %one : f32"
+JOIN = "%t = arith.mulf %0, %2 : f32\n    %u = arith.addf %t, %1 : f32\n    %y = arith.mulf %u, %3 : f32"
+
+
+@dataclass
+class Epilogue:
+    """`body` makes %y of f32 block arguments: the products', then those of `inputs`: full,
+    columns or rows. Groups: rows or columns (of K)."""
+
+    name: str
+    format: str = "nvfp4"
+    shape: tuple = (70, 96, 128)
+    products: int = 1
+    body: str = ""
+    inputs: tuple = ()
+    quantize: str = ""  # format of the result
+    recipe: str = "torchao"
+    layout: str = ""  # of its scales: linear, swizzled, grouped
+    offsets: bool = False
+    global_value: str = ""  # of the quantization: scalar, rank_0, each
+    value: str = "bf16"
+    groups: str = ""
+    ends: tuple = ()
+    bias: bool = False
+    schedule: str = ""
+    batch: tuple = ()
+
+
+PAIRS = "rows = 256, cols = 256, stages = 3, band = 2, ctas = 4"
+FEW = "rows = 128, cols = 256, stages = 2, band = 1, ctas = 2"
+ENDS = (20, 20, 150, 150, 170)
+CASES = (
+    Epilogue("quantize", quantize="nvfp4", layout="swizzled", global_value="rank_0"),
+    Epilogue("silu", "mxfp8", body=SWIGLU.replace("%1", "%one"), quantize="mxfp8", recipe="rceil",
+             layout="swizzled", shape=(200, 160, 96)),
+    Epilogue("gelu", body=GELU_TANH, shape=(130, 288, 64), value="f32", bias=True),
+    Epilogue("residual", "mxfp4", body=JOIN, inputs=("full", "columns", "rows"), schedule=PAIRS,
+             shape=(300, 320, 64)),
+    Epilogue("batch", "mxfp8", quantize="mxfp4", recipe="floor", layout="swizzled", batch=(2,),
+             shape=(33, 64, 64), body=SHIFT),
+    Epilogue("swiglu", products=2, body=SWIGLU, quantize="nvfp4", recipe="te", layout="linear",
+             schedule=FEW, shape=(150, 288, 96)),
+    Epilogue("swiglu_pairs", "mxfp8", products=2, body=SWIGLU, quantize="mxfp8", recipe="rceil",
+             layout="swizzled", schedule=PAIRS + ", multicast = 2", shape=(300, 480, 160)),
+    Epilogue("moe", products=2, body=SWIGLU, quantize="nvfp4", layout="grouped", offsets=True,
+             global_value="each", groups="rows", ends=ENDS, shape=(200, 160, 64), schedule=FEW),
+    Epilogue("moe_pairs", "mxfp8", products=2, body=SWIGLU, quantize="mxfp8", recipe="rceil",
+             layout="grouped", offsets=True, groups="rows", ends=ENDS, shape=(200, 96, 64),
+             schedule=PAIRS, bias=True),
+    Epilogue("rows", body=SHIFT, quantize="nvfp4", recipe="mslk", layout="linear", groups="rows",
+             ends=ENDS, shape=(200, 32, 64)),
+    Epilogue("rows_of_groups", body=SHIFT, quantize="nvfp4", layout="linear", offsets=True,
+             groups="rows", ends=(0, 0, 140, 140, 140), shape=(200, 64, 64)),
+    Epilogue("no_groups", "mxfp8", body=SHIFT, quantize="mxfp8", recipe="rceil", layout="grouped",
+             offsets=True, groups="rows", ends=(0, 0, 0), shape=(20, 64, 64)),
+    Epilogue("no_tokens", quantize="nvfp4", layout="grouped", offsets=True, groups="rows",
+             ends=(0, 3), shape=(0, 64, 64)),
+    Epilogue("depth", body=SHIFT, quantize="nvfp4", recipe="te_4over6_mse", layout="swizzled",
+             groups="columns", ends=(16, 16, 64), shape=(40, 64, 96), global_value="scalar"),
+    Epilogue("depth_values", "mxfp4", body=RELU, groups="columns", ends=(32, 96), value="f32",
+             shape=(140, 64, 96)),
+)
+
+
+class Text:
+    """A module of one function, and its arguments."""
+
+    def __init__(self, random, case):
+        self.random, self.case = random, case
+        self.names, self.arrays, self.lines = [], [], []
+        self.data, self.scale, self.one, self.codes, self.block = FORMATS[case.format]
+        self.rows, self.cols, self.depth = case.shape
+        self.count = len(case.ends)
+        self._write()
+
+    def argument(self, type, array):
+        self.names.append(f"%a{len(self.names)}: {type}")
+        self.arrays.append(array)
+        return f"%a{len(self.names) - 1}"
+
+    def f32(self, shape, type=None):
+        """A bf16 array where `type` is."""
+        values = np.asarray(np.round(self.random.uniform(-4, 4, shape) * 4) / 4, np.float32)
+        return to_bf16(values) if type == "bf16" else values
+
+    def operand(self, lead, rows, is_dynamic, layout):
+        """Data and scales of an operand: their names and types."""
+        codes = self.random.choice(list(self.codes), (*lead, rows, self.depth)).astype(np.uint8)
+        scales = np.full((*lead, rows, self.depth // self.block), self.one, np.uint8)
+        sizes = "".join(f"{size}x" for size in lead) + ("?x" if is_dynamic else f"{rows}x")
+        data_type = f"tensor<{sizes}{self.depth}x{self.data}>"
+        scale_type = f"tensor<{sizes}{self.depth // self.block}x{self.scale}{self.encoding(layout)}>"
+        if layout == "grouped":
+            is_depth = self.case.groups == "columns"
+            unit = self.block if is_depth else 1
+            extent = self.depth if is_depth else rows
+            stored = swizzle_groups(scales, legal_ends(self.case.ends, extent, unit), int(is_depth))
+        else:
+            stored = swizzle(scales)
+        data = pack(codes) if self.data.startswith("f4") else codes
+        return ((self.argument(data_type, data), data_type),
+                (self.argument(scale_type, stored), scale_type))
+
+    def encoding(self, layout):
+        if layout != "grouped":
+            return SWIZZLED if layout == "swizzled" else ""
+        dim = int(self.case.groups == "columns")
+        return f", #blockscale.layout<swizzle_128x4, groups = {self.count}, dim = {dim}>"
+
+    def _write(self):
+        case = self.case
+        is_depth = case.groups == "columns"
+        lead = () if case.groups else case.batch
+        a, sa = self.operand(lead, self.rows, not lead, "grouped" if case.groups else "swizzled")
+        offsets = ""
+        if case.groups:
+            type = f"tensor<{self.count}xi32>"
+            ends = self.argument(type, np.array(case.ends, np.int32))
+            offsets = f" offsets({ends})"
+        sizes = "".join(f"{size}x" for size in ((self.count,) if is_depth else lead))
+        self.sizes = sizes + ("?x" if not lead else f"{self.rows}x") + f"{self.cols}x"
+        value = f"tensor<{self.sizes}{case.value}>"
+        for i in range(case.products):
+            of_b = (self.count,) if case.groups == "rows" else lead
+            b, sb = self.operand(of_b, self.cols, False, "grouped" if is_depth else "swizzled")
+            bias = ""
+            if case.bias:
+                type = f"tensor<{self.cols}xbf16>"
+                bias = f" bias({self.argument(type, self.f32(self.cols, 'bf16'))} : {type})"
+            types = [a[1], b[1], *([f"tensor<{self.count}xi32>"] if case.groups else []), sa[1], sb[1]]
+            schedule = (f" {{blockscale.schedule = #blockscale.gemm_schedule<{case.schedule}>}}"
+                        if case.schedule else "")
+            op = "scaled_grouped_mm" if case.groups else "scaled_mm"
+            self.lines.append(f"%p{i} = blockscale.{op} {a[0]}, {b[0]}{offsets} scales({sa[0]}, {sb[0]})"
+                              f" block [1, {self.block}]{bias}{schedule}\n      : {', '.join(types)}"
+                              f" -> {value}")
+        self.result, self.results = "%p0", [value]
+        if case.body:
+            self._write_body(value)
+        if case.quantize:
+            self._write_quantize(value, offsets)
+
+    def _write_body(self, value):
+        case, rank = self.case, self.sizes.count("x")
+        dims = ", ".join(f"d{i}" for i in range(rank))
+        maps = {"full": dims, "columns": f"d{rank - 1}", "rows": f"d{rank - 2}"}
+        operands = [(f"%p{i}", value, "full") for i in range(case.products)]
+        for spread in case.inputs:
+            element = "f32" if spread == "rows" else "bf16"
+            shape = {"full": (self.rows, self.cols), "columns": (self.cols,),
+                     "rows": (self.rows,)}[spread]
+            sizes = {"full": self.sizes, "columns": f"{self.cols}x", "rows": "?x"}[spread]
+            type = f"tensor<{sizes}{element}>"
+            operands.append((self.argument(type, self.f32(shape, element)), type, spread))
+        elements = [type.split("x")[-1].rstrip(">") for _, type, _ in operands]
+        wide = "".join(f"    %{i} = arith.extf %e{i} : {element} to f32\n"
+                       for i, element in enumerate(elements) if element != "f32")
+        names = [f"%{i}" if element == "f32" else f"%e{i}" for i, element in enumerate(elements)]
+        result = "%y" if case.value == "f32" else "%z"
+        narrow = "" if case.value == "f32" else f"\n    %z = arith.truncf %y : f32 to {case.value}"
+        affine = ", ".join(f"affine_map<({dims}) -> ({maps[s]})>" for *_, s in [*operands, (0, "full")])
+        iterators = ", ".join(['"parallel"'] * rank)
+        row = rank - 2
+        self.lines.append(f"""%row = arith.constant {row} : index
+  %dim = tensor.dim %p0, %row : {value}
+  %init = tensor.empty({'%dim' if '?' in self.sizes else ''}) : {value}
+  %h = linalg.generic {{indexing_maps = [{affine}], iterator_types = [{iterators}]}}
+      ins({', '.join(name for name, *_ in operands)} : {', '.join(type for _, type, _ in operands)})
+      outs(%init : {value}) {{
+  ^bb0({', '.join(f'{name}: {element}' for name, element in zip(names, elements))}, %o: {case.value}):
+{wide}    {case.body}{narrow}
+    linalg.yield {result} : {case.value}
+  }} -> {value}""")
+        self.result = "%h"
+
+    def _write_quantize(self, value, offsets):
+        case = self.case
+        data, scale, _, _, block = FORMATS[case.quantize]
+        sizes = self.sizes
+        blocks = sizes[:-1].rsplit("x", 1)[0] + f"x{self.cols // block}x"
+        types = [f"tensor<{sizes}{data}>", f"tensor<{blocks}{scale}{self.encoding(case.layout)}>"]
+        globals = ""
+        if case.global_value:
+            shape = {"scalar": (), "rank_0": (), "each": (self.count,)}[case.global_value]
+            type = {"scalar": "f32", "rank_0": "tensor<f32>", "each": f"tensor<{self.count}xf32>"}
+            given = np.asarray(self.random.uniform(0.1, 0.5, shape), np.float32)
+            name = self.argument(type[case.global_value], given)
+            globals = f" global_scale({name} : {type[case.global_value]})"
+        grouped = offsets.replace(")", f" : tensor<{self.count}xi32>)") if case.offsets else ""
+        if grouped:
+            grouped += " group_dim 0"
+        self.lines.append(f"%q, %s = blockscale.quantize {self.result} block [1, {block}] recipe "
+                          f"{case.recipe}{globals}{grouped} : {value}\n      -> {', '.join(types)}")
+        self.result, self.results = "%q, %s", types
+
+    def module(self):
+        return (f"func.func @f({', '.join(self.names)}) -> ({', '.join(self.results)}) {{\n"
+                f"{CONSTANTS}  " + "\n  ".join(self.lines) +
+                f"\n  return {self.result} : {', '.join(self.results)}\n}}\n")
+
+
+def run(folder, text, place):
+    """The results, or what is wrong."""
+    problem, results = run_module(text.module(), text.arrays, len(text.results), folder, place)
+    return problem or results
+
+
+def count_launches(folder, fuse):
+    done = subprocess.run(["blockscale-opt", folder / "module.mlir",
+                           f"--blockscale-to-sm100=fuse={fuse}"], capture_output=True, text=True)
+    return len(re.findall("gpu.launch_func ", done.stdout))
+
+
+def check(folder, seed, number):
+    """(What is compared, its problem) for a case."""
+    case = CASES[number]
+    text = Text(np.random.default_rng((seed, number)), case)
+    expected = run(folder / "cpu", text, ["--on=cpu"])
+    problems = [("the CPU runs", expected if isinstance(expected, str) else None)]
+    places = [(name, ["--on=emulator", *schedule])
+              for name, schedule in zip(("prompt", "adversarial"), SCHEDULES)]
+    places.append(("unfused", ["--on=emulator", "--fuse=false"]))
+    for name, place in places:
+        if case.schedule and name == "unfused":
+            text.lines = [re.sub(r" \{blockscale.schedule = [^}]*\}", "", line) for line in text.lines]
+        got = run(folder / name, text, place)
+        problem = got if isinstance(got, str) or isinstance(expected, str) else first_difference(
+            got, expected)
+        problems.append((name, problem))
+    launches = [count_launches(folder / "prompt", "true"), count_launches(folder / "unfused", "false")]
+    fewer = launches[0] == 1 < launches[1]
+    problems.append(("launches", None if fewer else f"expected 1 and more, but got {launches}"))
+    return case.name, problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="where to compile")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    expect = Expectations()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, problems in pool.map(
+                lambda i: check(options.folder / CASES[i].name, options.seed, i), range(len(CASES))):
+            for what, problem in problems:
+                expect.record(f"{name}, {what}", problem)
+    expect.finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Modules compiled and called, and what is said when they cannot be."""
+
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import ml_dtypes
+import numpy as np
+
+import blockscale as bs
+from blockscale import _native
+
+COPY = "func.func @copy(%x: tensor<?x64xf32>) -> tensor<?x64xf32> { return %x : tensor<?x64xf32> }"
+
+
+@bs.jit
+def quantize(x: bs.Spec((None, 64), "bf16")):
+    return bs.quantize(x, layout="swizzle_128x4")
+
+
+def make(rows=8, dtype=ml_dtypes.bfloat16):
+    return np.random.default_rng(rows).standard_normal((rows, 64)).astype(dtype)
+
+
+class CompiledTest(unittest.TestCase):
+    def test_what_it_became(self):
+        compiled = bs.compile(quantize.trace(), target="sm_100a")
+        self.assertIn("blockscale.quantize", compiled.mlir)
+        self.assertIn(".target sm_100a", compiled.ptx)
+        self.assertEqual(list(compiled.stages)[:2], ["input", "verify-layout"])
+        self.assertIn("gpu.launch_func", compiled.stages["lower-kernels"])
+        self.assertTrue(compiled.remarks)
+        self.assertEqual({remark.severity for remark in compiled.remarks}, {"remark"})
+        self.assertEqual(compiled.remarks[0].file, __file__)
+        for target, part in (("cpu", "llvm.func"), ("sm_80", "gpu.module")):
+            self.assertIn(part, list(bs.compile(quantize.trace(), target=target)
+                                     .stages.values())[-1])
+
+    def test_cpu_and_emulator_agree(self):
+        x = make(130)
+        data, scales = quantize(x)
+        self.assertEqual((data.dtype, data.shape), (np.uint8, (130, 32)))
+        self.assertEqual((scales.dtype, scales.shape),
+                         (ml_dtypes.float8_e4m3fn, (2, 1, 32, 4, 4)))
+        for how in ({}, {"adversarial": True, "seed": 7}):
+            found = bs.compile(quantize.trace(), target="sm_103a")(x, **how)
+            np.testing.assert_array_equal(found[0], data)
+            np.testing.assert_array_equal(found[1].view(np.uint8), scales.view(np.uint8))
+
+    def test_sources(self):
+        x = make(4, np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "copy.mlir"
+            path.write_text(COPY)
+            for source in (COPY, COPY.encode(), path):
+                np.testing.assert_array_equal(bs.compile(source)(x), x)
+            path.write_text("func.func @f(")
+            with self.assertRaisesRegex(bs.CompileError, "copy.mlir:1:"):
+                bs.compile(path)
+        with self.assertRaisesRegex(bs.ArgumentError, r"give pathlib.Path\('m.mlir'\)"):
+            bs.compile("m.mlir")
+        with self.assertRaisesRegex(bs.ArgumentError, "expected a Module, .*but got int"):
+            bs.compile(3)
+        with self.assertRaisesRegex(bs.FileError, "cannot read '/nowhere/m.mlir'"):
+            bs.compile(pathlib.Path("/nowhere/m.mlir"))
+
+    def test_results_into_arrays(self):
+        x = make(4, np.float32)
+        out = np.zeros_like(x)
+        self.assertIs(bs.compile(COPY)(x, out=[out]), out)
+        np.testing.assert_array_equal(out, x)
+
+    def test_a_function_is_compiled_once(self):
+        function = bs.jit(lambda x: bs.amax(x))
+        for rows in (4, 4, 5):
+            function(make(rows, np.float32))
+        self.assertEqual(len(function._compiled), 2)
+
+    def test_products(self):
+        @bs.jit
+        def layer(x, w):
+            xq, xs = bs.quantize(x, format="mxfp8")
+            wq, ws = bs.quantize(w, format="mxfp8")
+            return bs.scaled_mm(xq, wq, xs, ws, dtype="f32")
+
+        x, w = make(32, np.float32), make(16, np.float32)
+        exact = x @ w.T
+        error = layer(x, w) - exact
+        decibels = 10 * np.log10((exact ** 2).sum() / (error ** 2).sum())
+        self.assertGreater(decibels, 25)
+
+
+class ProgressTest(unittest.TestCase):
+    def test_steps(self):
+        steps = []
+        compiled = bs.compile(quantize.trace(), target="sm_90a",
+                              progress=lambda *step: steps.append(step))
+        self.assertEqual([number for _, number, _ in steps], list(range(steps[0][2])))
+        self.assertEqual(steps[0][0], "verify-layout")
+        kernels = []
+        compiled(make(), progress=lambda *step: kernels.append(step))
+        self.assertEqual(kernels[-1][2], 0)
+        self.assertIn("quantize", kernels[-1][0])
+
+    def test_an_exception_ends_the_work(self):
+        def stop(step, number, count):
+            if step == "bufferize":
+                raise KeyboardInterrupt("enough")
+
+        with self.assertRaisesRegex(KeyboardInterrupt, "enough"):
+            bs.compile(quantize.trace(), progress=stop)
+
+
+class ThreadTest(unittest.TestCase):
+    def test_any_number_at_a_time(self):
+        x = make(64)
+        expected = quantize(x)[0]
+        emulated = bs.compile(quantize.trace(), target="sm_90a")
+        found = []
+
+        def work(number):
+            found.append((emulated if number % 2 else quantize)(x)[0])
+            found.append(bs.compile(quantize.trace())(x)[0])
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(found), 12)
+        for data in found:
+            np.testing.assert_array_equal(data, expected)
+
+    def test_the_gil_is_free_meanwhile(self):
+        ticks, stop = [0], threading.Event()
+
+        def tick():
+            while not stop.is_set():
+                ticks[0] += 1
+                time.sleep(0)
+
+        # Threads change where the GIL is let go, and nowhere else.
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(100)
+        source = quantize.trace().source
+        self.addCleanup(stop.set)
+        thread = threading.Thread(target=tick)
+        thread.start()
+        executable = _native.create_executable(source, "q", 1, None, "sm_90a", 0, True, None)[3]
+        x, data = make(256).view(np.uint16), np.empty((256, 32), np.uint8)
+        scales = np.empty((2, 1, 32, 4, 4), np.uint8)
+        arrays = [(a.ctypes.data, dtype, list(a.shape), [s // a.itemsize for s in a.strides])
+                  for a, dtype in ((x, 3), (data, 1), (scales, 1))]
+        calls = (lambda: _native.compile(source, "q", ["sm_90a"], 2, None, True, False, False,
+                                         None),
+                 lambda: executable.call(arrays[:1], arrays[1:], 0, False, False, 0, None))
+        for call in calls:
+            before = ticks[0]
+            # A machine under load may not run the thread at once.
+            for _ in range(50):
+                self.assertEqual(call()[0], 0)
+                if ticks[0] > before:
+                    break
+            self.assertGreater(ticks[0], before)
+        stop.set()
+        thread.join()
+
+
+class CompileErrorTest(unittest.TestCase):
+    def test_unknown_ops(self):
+        with self.assertRaises(bs.CompileError) as caught:
+            bs.compile('func.func @f() {\n  "blockscale.nothing"() : () -> ()\n  return\n}')
+        diagnostic = caught.exception.diagnostics[0]
+        self.assertEqual((diagnostic.file, diagnostic.line), ("<source>", 2))
+        self.assertEqual(caught.exception.status, "BLOCKSCALE_COMPILE_ERROR")
+
+    def test_bytes_that_are_no_text(self):
+        for source, part in (
+                (b"\xff\xfe", "^<source>:1:1: error: unexpected character$"),
+                (b"func.func @f\xff() { return }", "^<source>:1:13: error: unexpected character$"),
+                (b"ML\xefR", "^error: attempting to parse a byte at the end of the bytecode$")):
+            with self.subTest(source), self.assertRaisesRegex(bs.CompileError, part):
+                bs.compile(source)
+        # What ends before anything begins is a module without functions.
+        for source in (b"", b"\0\0"):
+            self.assertEqual(bs.compile(source).mlir, "module {\n}")
+
+    def test_options(self):
+        module = quantize.trace()
+        for options, part in (
+                ({"target": "sm_1000"}, "but got 'sm_1000'"),
+                ({"on": "gpu"}, "expected on to be cpu, emulator or cuda"),
+                ({"on": "cuda"}, "expected on to be cpu with target cpu"),
+                ({"target": "sm_90a", "on": "cpu"}, "emulator or cuda with target sm_90a")):
+            with self.assertRaisesRegex(bs.ArgumentError, part):
+                bs.compile(module, **options)
+        with self.assertRaisesRegex(bs.ArgumentError, "expected entry to name"):
+            bs.compile(module, entry="other")(make())
+
+    def test_what_a_target_has_not(self):
+        compiled = bs.compile(COPY)
+        for name in ("ptx", "cubin"):
+            with self.assertRaisesRegex(bs.ArgumentError, "expected a GPU as target"):
+                getattr(compiled, name)
+        with self.assertRaisesRegex(bs.ArgumentError, "/nowhere/ptxas"):
+            bs.compile(quantize.trace(), target="sm_90a", ptxas="/nowhere/ptxas").cubin
+
+    def test_no_driver(self):
+        compiled = bs.compile(COPY, target="sm_90a", on="cuda")
+        before = os.environ.get("BLOCKSCALE_LIBCUDA")
+        os.environ["BLOCKSCALE_LIBCUDA"] = "/nowhere/libcuda.so"
+        try:
+            with self.assertRaisesRegex(bs.DeviceError, "/nowhere/libcuda.so"):
+                compiled(make(4, np.float32))
+        finally:
+            del os.environ["BLOCKSCALE_LIBCUDA"]
+            if before is not None:
+                os.environ["BLOCKSCALE_LIBCUDA"] = before
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,111 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The machine code of products for SM100: the thread that issues them has at most 24
+instructions for each, four for a step of 128 bytes of K, and no spills; the schedules
+that the model chooses have three stages or more.
+
+Needs ptxas and nvdisasm; without one of them it is skipped, and says so."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+sys.path.insert(0, str(ROOT / "benchmarks/gpu"))
+# The folder is on the path now.
+import sass  # noqa: E402
+import static  # noqa: E402
+
+MOST_PER_PRODUCT = 24
+STEP_PRODUCTS = 4
+LEAST_STAGES = 3
+LAYOUTS = """#swizzled = #blockscale.layout<swizzle_128x4>
+#rows = #blockscale.layout<swizzle_128x4, groups = 8, dim = 0>
+#columns = #blockscale.layout<swizzle_128x4, groups = 8, dim = 1>
+"""
+TILES = ("", "rows = 128, cols = 128, stages = 6, band = 8", "rows = 128, cols = 256, stages = 4, band = 8",
+         "rows = 256, cols = 256, stages = 5, band = 4, multicast = 2")
+# Data, scales and the block.
+FORMATS = (("f4E2M1FN", "f8E4M3FN", 16), ("f4E2M1FN", "f8E8M0FNU", 32), ("f8E4M3FN", "f8E8M0FNU", 32))
+
+
+def function(number, form, data, scale, block, tile):
+    """A product of 8192 x 8192 x 8192: of all, of groups of rows or of groups of K."""
+    groups, layout_a, layout_b = {"all": ("", "swizzled", "swizzled"), "rows": ("8x", "rows", "swizzled"),
+                                  "depth": ("", "columns", "columns")}[form]
+    a, b = f"tensor<8192x8192x{data}>", f"tensor<{groups}8192x8192x{data}>"
+    scale_a = f"tensor<8192x{8192 // block}x{scale}, #{layout_a}>"
+    scale_b = f"tensor<{groups}8192x{8192 // block}x{scale}, #{layout_b}>"
+    result = "tensor<8x8192x8192xbf16>" if form == "depth" else "tensor<8192x8192xbf16>"
+    op, offsets, type = (("scaled_mm", "", "") if form == "all" else
+                         ("scaled_grouped_mm", " offsets(%ends)", "tensor<8xi32>, "))
+    schedule = f" {{blockscale.schedule = #blockscale.gemm_schedule<{tile}, ctas = 148>}}" if tile else ""
+    return (f"func.func @f{number}(%a: {a}, %b: {b}, %ends: tensor<8xi32>, %sa: {scale_a}, %sb: {scale_b})"
+            f" -> {result} {{\n  %y = blockscale.{op} %a, %b{offsets} scales(%sa, %sb) block [1, {block}]"
+            f"{schedule}\n      : {a}, {b}, {type}{scale_a}, {scale_b} -> {result}\n"
+            f"  return %y : {result}\n}}\n")
+
+
+def find_product_loops(kernel):
+    """The innermost loops with products: their instructions."""
+    loops = []
+    for end, each in enumerate(kernel.instructions):
+        begin = kernel.labels.get(each.target, end + 1)
+        if each.starts("BRA") and begin <= end:
+            loops.append(kernel.instructions[begin:end + 1])
+    with_products = [loop for loop in loops if count_products(loop)]
+    least = min(map(len, with_products), default=0)
+    return [loop for loop in with_products if len(loop) == least]
+
+
+def count_products(instructions):
+    return sum(bool(re.fullmatch(r"UTC\w*MMA", each.opcode.split(".")[0])) for each in instructions)
+
+
+class GemmSassTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if subprocess.run([ROOT / "scripts/find-ptxas.sh"], capture_output=True).returncode:
+            raise unittest.SkipTest("there is no ptxas of CUDA 13 or later")
+        try:
+            nvdisasm = static.find_nvdisasm()
+        except SystemExit as reason:
+            raise unittest.SkipTest(str(reason)) from None
+        cases = [(form, *format, tile) for form in ("all", "rows", "depth") for format in FORMATS
+                 for tile in TILES]
+        with tempfile.TemporaryDirectory() as folder:
+            source, cubin = Path(folder) / "module.mlir", Path(folder) / "module.cubin"
+            source.write_text(LAYOUTS + "".join(function(i, *case) for i, case in enumerate(cases)))
+            done = subprocess.run([BUILD / "bin/blockscale-compile", source, "--target=sm_100a",
+                                   "--emit=cubin", "--ptxas-info", "-o", cubin], check=True,
+                                  capture_output=True, text=True)
+            text = subprocess.run([nvdisasm, "-c", cubin], check=True, capture_output=True,
+                                  text=True).stdout
+        cls.resources = static.RESOURCES.findall(done.stdout + done.stderr)
+        cls.kernels = sass.parse(text)
+
+    def test_each_product_takes_few_instructions(self):
+        self.assertGreaterEqual(len(self.kernels), 3 * len(FORMATS) * (len(TILES) - 1))
+        for name, kernel in self.kernels.items():
+            with self.subTest(name):
+                loops = find_product_loops(kernel)
+                self.assertEqual([count_products(loop) for loop in loops], [STEP_PRODUCTS])
+                self.assertLessEqual(len(loops[0]) / STEP_PRODUCTS, MOST_PER_PRODUCT)
+
+    def test_nothing_spills(self):
+        self.assertEqual(len(self.resources), len(self.kernels))
+        for name, _, stores, loads, stack, _ in self.resources:
+            self.assertEqual((stores, loads, stack), ("0", "0", "0"), name)
+
+    def test_stages(self):
+        for name in self.kernels:
+            self.assertGreaterEqual(int(re.search(r"_stages(\d+)_", name)[1]), LEAST_STAGES, name)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,107 @@
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_100a}))' -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_100a fuse=false}))' -split-input-file | FileCheck %s --check-prefix=APART
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// Two products of one A, what is made of both and its quantization are one kernel. Sizes of
+// what is computed are those of A.
+// CHECK-LABEL: func.func @swiglu
+// CHECK-SAME: %[[A:[a-z0-9]+]]: tensor<?x64xf8E4M3FN>, %[[G:[a-z0-9]+]]: tensor<96x64xf8E4M3FN>, %[[U:[a-z0-9]+]]: tensor<96x64xf8E4M3FN>
+// CHECK-DAG: tensor.dim %[[A]]
+// CHECK: %[[K:.+]]:2 = blockscale.kernel ins(%[[A]], %[[G]], %{{.+}}, %{{.+}}, %[[U]] :
+// CHECK: %[[PG:.+]] = blockscale.scaled_mm
+// CHECK-NEXT: %[[PU:.+]] = blockscale.scaled_mm
+// CHECK: %[[H:.+]] = linalg.generic {{.*}} ins(%[[PG]], %[[PU]] :
+// CHECK: %[[Q:.+]], %[[S:.+]] = blockscale.quantize %[[H]]
+// CHECK-NEXT: blockscale.yield %[[Q]], %[[S]]
+// CHECK-NOT: blockscale.kernel
+// CHECK: return %[[K]]#0, %[[K]]#1
+// APART-LABEL: func.func @swiglu
+// APART-COUNT-4: blockscale.kernel
+func.func @swiglu(%a: tensor<?x64xf8E4M3FN>, %g: tensor<96x64xf8E4M3FN>, %u: tensor<96x64xf8E4M3FN>, %sa: tensor<?x2xf8E8M0FNU>, %sb: tensor<96x2xf8E8M0FNU>) -> (tensor<?x96xf8E4M3FN>, tensor<?x3xf8E8M0FNU>) {
+  %c0 = arith.constant 0 : index
+  %pg = blockscale.scaled_mm %a, %g scales(%sa, %sb) block [1, 32] : tensor<?x64xf8E4M3FN>, tensor<96x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>, tensor<96x2xf8E8M0FNU> -> tensor<?x96xbf16>
+  %pu = blockscale.scaled_mm %a, %u scales(%sa, %sb) block [1, 32] : tensor<?x64xf8E4M3FN>, tensor<96x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>, tensor<96x2xf8E8M0FNU> -> tensor<?x96xbf16>
+  %m = tensor.dim %pg, %c0 : tensor<?x96xbf16>
+  %e = tensor.empty(%m) : tensor<?x96xbf16>
+  %h = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%pg, %pu : tensor<?x96xbf16>, tensor<?x96xbf16>) outs(%e : tensor<?x96xbf16>) {
+  ^bb0(%x: bf16, %y: bf16, %o: bf16):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = arith.extf %y : bf16 to f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = arith.truncf %2 : f32 to bf16
+    linalg.yield %3 : bf16
+  } -> tensor<?x96xbf16>
+  %q, %s = blockscale.quantize %h block [1, 32] : tensor<?x96xbf16> -> tensor<?x96xf8E4M3FN>, tensor<?x3xf8E8M0FNU>
+  return %q, %s : tensor<?x96xf8E4M3FN>, tensor<?x3xf8E8M0FNU>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @epilogue_c1
+// CHECK-COUNT-2: blockscale.kernel
+func.func @epilogue_c1(%a: tensor<48x64xf8E4M3FN>, %s: tensor<48x2xf8E8M0FNU>) -> (tensor<48x48xf4E2M1FN>, tensor<48x3xf8E4M3FN>) {
+  // expected-remark @below {{is not computed with what follows (epilogue_c1): expected a product of bf16 or f32 with a static number of columns, a multiple of 32, but got tensor<48x48xbf16>}}
+  %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 32] : tensor<48x64xf8E4M3FN>, tensor<48x64xf8E4M3FN>, tensor<48x2xf8E8M0FNU>, tensor<48x2xf8E8M0FNU> -> tensor<48x48xbf16>
+  %q, %t = blockscale.quantize %y block [1, 16] : tensor<48x48xbf16> -> tensor<48x48xf4E2M1FN>, tensor<48x3xf8E4M3FN>
+  return %q, %t : tensor<48x48xf4E2M1FN>, tensor<48x3xf8E4M3FN>
+}
+
+// -----
+
+// A product that others need as well is in memory.
+// CHECK-LABEL: func.func @epilogue_c2
+// CHECK-COUNT-2: blockscale.kernel
+func.func @epilogue_c2(%a: tensor<64x64xf8E4M3FN>, %s: tensor<64x2xf8E8M0FNU>) -> (tensor<64x64xbf16>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>) {
+  %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 32] : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>, tensor<64x2xf8E8M0FNU> -> tensor<64x64xbf16>
+  %q, %t = blockscale.quantize %y block [1, 32] : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
+  return %y, %q, %t : tensor<64x64xbf16>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @epilogue_c3
+// CHECK-COUNT-2: blockscale.kernel
+func.func @epilogue_c3(%a: tensor<64x64xf8E4M3FN>, %s: tensor<64x2xf8E8M0FNU>) -> (tensor<64x64xf8E4M3FN>, tensor<2x64xf8E8M0FNU>) {
+  // expected-remark @below {{is not computed with what follows (epilogue_c3): expected a quantization of blocks of one row, by amaxes of the blocks, to nearest, with one global value or one for each group, but got blocks of several rows}}
+  %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 32] : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>, tensor<64x2xf8E8M0FNU> -> tensor<64x64xbf16>
+  %q, %t = blockscale.quantize %y block [32, 1] : tensor<64x64xbf16> -> tensor<64x64xf8E4M3FN>, tensor<2x64xf8E8M0FNU>
+  return %q, %t : tensor<64x64xf8E4M3FN>, tensor<2x64xf8E8M0FNU>
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Tiles of all rows have rows of several groups.
+// CHECK-LABEL: func.func @epilogue_c4
+// CHECK-COUNT-2: blockscale.kernel
+func.func @epilogue_c4(%a: tensor<?x64xf8E4M3FN>, %b: tensor<2x96x64xf8E4M3FN>, %ends: tensor<2xi32>, %sa: tensor<?x2xf8E8M0FNU>, %sb: tensor<2x96x2xf8E8M0FNU>) -> (tensor<?x96xf8E4M3FN>, tensor<?x3xf8E8M0FNU, #swizzled>) {
+  // expected-remark @below {{is not computed with what follows (epilogue_c4): expected scales that are linear, or in the layout of the product's groups of rows, but got tensor<?x3xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>}}
+  %y = blockscale.scaled_grouped_mm %a, %b offsets(%ends) scales(%sa, %sb) block [1, 32] : tensor<?x64xf8E4M3FN>, tensor<2x96x64xf8E4M3FN>, tensor<2xi32>, tensor<?x2xf8E8M0FNU>, tensor<2x96x2xf8E8M0FNU> -> tensor<?x96xbf16>
+  %q, %t = blockscale.quantize %y block [1, 32] : tensor<?x96xbf16> -> tensor<?x96xf8E4M3FN>, tensor<?x3xf8E8M0FNU, #swizzled>
+  return %q, %t : tensor<?x96xf8E4M3FN>, tensor<?x3xf8E8M0FNU, #swizzled>
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// Products of different operands A are apart; their sum is in no kernel with them.
+// CHECK-LABEL: func.func @epilogue_c5
+// CHECK-COUNT-3: blockscale.kernel
+func.func @epilogue_c5(%a: tensor<64x64xf8E4M3FN>, %b: tensor<64x64xf8E4M3FN>, %s: tensor<64x2xf8E8M0FNU>, %e: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
+  // expected-remark @below {{is not computed with what follows (epilogue_c5): expected a second product of the same A, groups, types and forms of operands, but got another A}}
+  %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 32] : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>, tensor<64x2xf8E8M0FNU> -> tensor<64x64xbf16>
+  // expected-remark @below {{is not computed with what follows (epilogue_c5)}}
+  %z = blockscale.scaled_mm %b, %a scales(%s, %s) block [1, 32] : tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>, tensor<64x2xf8E8M0FNU> -> tensor<64x64xbf16>
+  %h = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%y, %z : tensor<64x64xbf16>, tensor<64x64xbf16>) outs(%e : tensor<64x64xbf16>) {
+  ^bb0(%x: bf16, %w: bf16, %o: bf16):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = arith.extf %w : bf16 to f32
+    %2 = arith.addf %0, %1 : f32
+    %3 = arith.truncf %2 : f32 to bf16
+    linalg.yield %3 : bf16
+  } -> tensor<64x64xbf16>
+  return %h : tensor<64x64xbf16>
+}

@@ -1,0 +1,254 @@
+//===- CompileTest.cpp - Modules compiled from C --------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Modules.h"
+
+#include <fstream>
+#include <thread>
+#include <vector>
+
+namespace {
+
+struct Diagnostic {
+  blockscale_severity severity;
+  std::string message, file;
+  unsigned line;
+  size_t notes;
+};
+
+void collect(const blockscale_diagnostic *diagnostic, void *user) {
+  static_cast<std::vector<Diagnostic> *>(user)->push_back(
+      {diagnostic->severity, diagnostic->message, diagnostic->file,
+       diagnostic->line, diagnostic->note_count});
+}
+
+/// A configuration and what becomes of it.
+class CompileTest : public testing::Test {
+protected:
+  CompileTest() {
+    config.on_diagnostic = collect;
+    config.user = &diagnostics;
+    setTarget("sm_100a", BLOCKSCALE_EMIT_PTX);
+  }
+  ~CompileTest() override { blockscale_output_destroy(output); }
+
+  void setTarget(const char *name, blockscale_emission emission) {
+    target = name;
+    config.targets = &target;
+    config.target_count = 1;
+    config.emission = emission;
+  }
+
+  blockscale_status compile(const std::string &source) {
+    return blockscale_compile(source.data(), source.size(), &config, &output);
+  }
+
+  void expectFailure(blockscale_status status, const std::string &message,
+                     const std::string &source = kQuantize) {
+    EXPECT_EQ(compile(source), status);
+    EXPECT_TRUE(contains(blockscale_last_error(), message));
+    EXPECT_EQ(output, nullptr);
+  }
+
+  blockscale_compile_config config = blockscale_compile_config_default();
+  const char *target = nullptr;
+  std::vector<Diagnostic> diagnostics;
+  blockscale_output *output = nullptr;
+};
+
+TEST_F(CompileTest, EmitsEachFormOfCode) {
+  const std::pair<const char *, blockscale_emission> forms[] = {
+      {"cpu", BLOCKSCALE_EMIT_MLIR},     {"cpu", BLOCKSCALE_EMIT_LLVM},
+      {"cpu", BLOCKSCALE_EMIT_OBJECT},   {"sm_80", BLOCKSCALE_EMIT_MLIR},
+      {"sm_90a", BLOCKSCALE_EMIT_PTX},   {"sm_90a", BLOCKSCALE_EMIT_PLAN},
+      {"sm_90a", BLOCKSCALE_EMIT_BUNDLE}};
+  for (auto [name, emission] : forms) {
+    setTarget(name, emission);
+    ASSERT_EQ(compile(kQuantize), BLOCKSCALE_OK) << blockscale_last_error();
+    EXPECT_GT(blockscale_output_size(output), 100u);
+    EXPECT_EQ(blockscale_output_stage_count(output), 0u);
+    EXPECT_EQ(blockscale_output_stage_name(output, 0), nullptr);
+    blockscale_output_destroy(output);
+    output = nullptr;
+  }
+}
+
+TEST_F(CompileTest, VerifiesWithoutCompiling) {
+  config = blockscale_compile_config_default();
+  ASSERT_EQ(
+      blockscale_verify(kQuantize.data(), kQuantize.size(), &config, &output),
+      BLOCKSCALE_OK);
+  EXPECT_TRUE(
+      contains(static_cast<const char *>(blockscale_output_data(output)),
+               "module {\n  func.func @quantize("));
+  blockscale_output *none = nullptr;
+  EXPECT_EQ(blockscale_verify(kInvalid.data(), kInvalid.size(), &config, &none),
+            BLOCKSCALE_COMPILE_ERROR);
+  EXPECT_TRUE(contains(blockscale_last_error(), "<source>:4:"));
+  EXPECT_EQ(none, nullptr);
+}
+
+TEST_F(CompileTest, KeepsStages) {
+  config.keep_stages = 1;
+  ASSERT_EQ(compile(kQuantize), BLOCKSCALE_OK);
+  EXPECT_STREQ(blockscale_output_stage_name(output, 0), "input");
+  EXPECT_TRUE(
+      contains(blockscale_output_stage_text(output, 0), "blockscale.quantize"));
+  size_t last = blockscale_output_stage_count(output) - 1;
+  EXPECT_TRUE(
+      contains(blockscale_output_stage_text(output, last), "gpu.module"));
+}
+
+TEST_F(CompileTest, RemarksComeThroughTheCallback) {
+  config.remarks = 1;
+  ASSERT_EQ(compile(kQuantize), BLOCKSCALE_OK);
+  ASSERT_FALSE(diagnostics.empty());
+  for (const Diagnostic &diagnostic : diagnostics)
+    EXPECT_EQ(diagnostic.severity, BLOCKSCALE_REMARK) << diagnostic.message;
+  EXPECT_EQ(diagnostics.front().file, "<source>");
+}
+
+TEST_F(CompileTest, DiagnosticsHaveTheirPlace) {
+  config.source_name = "layer.mlir";
+  expectFailure(BLOCKSCALE_COMPILE_ERROR, "layer.mlir:4:", kInvalid);
+  ASSERT_EQ(diagnostics.size(), 1u);
+  EXPECT_EQ(diagnostics[0].severity, BLOCKSCALE_ERROR);
+  EXPECT_EQ(diagnostics[0].file, "layer.mlir");
+  EXPECT_EQ(diagnostics[0].line, 4u);
+  EXPECT_TRUE(contains(diagnostics[0].message, "but got 60"));
+}
+
+TEST_F(CompileTest, WhatIsNoModuleIsAnError) {
+  expectFailure(BLOCKSCALE_COMPILE_ERROR, "expected", "func.func @f(");
+  expectFailure(
+      BLOCKSCALE_COMPILE_ERROR, "unregistered",
+      "func.func @f() { \"blockscale.nothing\"() : () -> ()\n return }");
+  expectFailure(BLOCKSCALE_COMPILE_ERROR, "could not be read",
+                std::string("ML\xefR\x0d\x01", 6));
+}
+
+TEST_F(CompileTest, WhatAChipCannotDoIsAnError) {
+  setTarget("sm_90a", BLOCKSCALE_EMIT_PTX);
+  expectFailure(BLOCKSCALE_COMPILE_ERROR, "failed", R"(
+func.func @f(%a: tensor<128x256xf4E2M1FN>, %s: tensor<128x16xf8E4M3FN>)
+    -> tensor<128x128xbf16> {
+  %r = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 16]
+      : tensor<128x256xf4E2M1FN>, tensor<128x256xf4E2M1FN>,
+        tensor<128x16xf8E4M3FN>, tensor<128x16xf8E4M3FN> -> tensor<128x128xbf16>
+  return %r : tensor<128x128xbf16>
+})");
+  EXPECT_FALSE(diagnostics.empty());
+}
+
+TEST_F(CompileTest, OptionsAreChecked) {
+  setTarget("sm_1000", BLOCKSCALE_EMIT_PTX);
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT, "but got 'sm_1000'");
+  setTarget("cpu", BLOCKSCALE_EMIT_PTX);
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT, "but got ptx");
+  setTarget("cpu", static_cast<blockscale_emission>(9));
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT, "from 0 to 6, but got 9");
+  setTarget(nullptr, BLOCKSCALE_EMIT_PTX);
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT, "but got null");
+  setTarget("cpu", BLOCKSCALE_EMIT_OBJECT);
+  config.cpu = "x87";
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT, "but got 'x87'");
+  config.targets = nullptr;
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT, "expected targets to be");
+  config.target_count = 0;
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT, "expected a target");
+  setTarget("sm_100a", BLOCKSCALE_EMIT_CUBIN);
+  config.ptxas = "/nowhere/ptxas";
+  expectFailure(BLOCKSCALE_NOT_FOUND, "/nowhere/ptxas");
+}
+
+TEST_F(CompileTest, NullIsAnError) {
+  EXPECT_EQ(blockscale_compile(nullptr, 0, &config, &output),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_EQ(blockscale_compile("", 0, nullptr, &output),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_EQ(blockscale_compile("", 0, &config, nullptr),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_EQ(blockscale_compile_file(nullptr, &config, &output),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  blockscale_output_destroy(nullptr);
+  EXPECT_EQ(blockscale_output_data(nullptr), nullptr);
+  EXPECT_EQ(blockscale_output_size(nullptr), 0u);
+}
+
+TEST_F(CompileTest, FilesAreRead) {
+  std::string path = testing::TempDir() + "blockscale_compile_test.mlir";
+  std::ofstream(path) << kQuantize;
+  EXPECT_EQ(blockscale_compile_file(path.c_str(), &config, &output),
+            BLOCKSCALE_OK);
+  blockscale_output *none = nullptr;
+  EXPECT_EQ(blockscale_compile_file("/nowhere/q.mlir", &config, &none),
+            BLOCKSCALE_FILE);
+  EXPECT_TRUE(
+      contains(blockscale_last_error(), "cannot read '/nowhere/q.mlir'"));
+}
+
+/// What programs with older and newer headers give.
+TEST_F(CompileTest, ConfigurationsOfOtherSizes) {
+  config.struct_size = offsetof(blockscale_compile_config, source_name);
+  config.source_name = reinterpret_cast<const char *>(1);
+  EXPECT_EQ(compile(kQuantize), BLOCKSCALE_OK) << blockscale_last_error();
+  EXPECT_TRUE(
+      contains(static_cast<const char *>(blockscale_output_data(output)),
+               ".target sm_100a"));
+  blockscale_output_destroy(output);
+  output = nullptr;
+
+  struct {
+    blockscale_compile_config config;
+    uint64_t added;
+  } newer = {blockscale_compile_config_default(), 0};
+  newer.config.targets = &target;
+  newer.config.target_count = 1;
+  newer.config.struct_size = sizeof(newer);
+  EXPECT_EQ(blockscale_compile(kQuantize.data(), kQuantize.size(),
+                               &newer.config, &output),
+            BLOCKSCALE_OK);
+  newer.added = 1;
+  EXPECT_EQ(blockscale_compile(kQuantize.data(), kQuantize.size(),
+                               &newer.config, &output),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_TRUE(contains(blockscale_last_error(), "does not know"));
+  newer.config.struct_size = 0;
+  EXPECT_EQ(blockscale_compile(kQuantize.data(), kQuantize.size(),
+                               &newer.config, &output),
+            BLOCKSCALE_INVALID_ARGUMENT);
+}
+
+int stopAtSecond(const char *, size_t number, size_t, void *) {
+  return number == 1;
+}
+
+TEST_F(CompileTest, ProgressCanEndTheWork) {
+  config.on_progress = stopAtSecond;
+  expectFailure(BLOCKSCALE_CANCELLED, "ended the work before 'canonicalize'");
+}
+
+TEST_F(CompileTest, AnyNumberOfThreadsAtATime) {
+  std::vector<std::string> outputs(4);
+  std::vector<std::thread> threads;
+  for (std::string &text : outputs)
+    threads.emplace_back([&text, config = config]() mutable {
+      config.on_diagnostic = nullptr;
+      blockscale_output *made = nullptr;
+      if (blockscale_compile(kQuantize.data(), kQuantize.size(), &config,
+                             &made) == BLOCKSCALE_OK)
+        text = static_cast<const char *>(blockscale_output_data(made));
+      blockscale_output_destroy(made);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_TRUE(contains(outputs[0], ".target sm_100a"));
+  for (const std::string &text : outputs)
+    EXPECT_EQ(text, outputs[0]);
+}
+
+} // namespace

@@ -1,0 +1,72 @@
+//===- KernelAssembly.h - Modules through ptxas -----------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_UNITTESTS_EMIT_KERNELASSEMBLY_H
+#define BLOCKSCALE_UNITTESTS_EMIT_KERNELASSEMBLY_H
+
+#include "blockscale/Emit/Ptx.h"
+#include "blockscale/Emit/Ptxas.h"
+#include "blockscale/Pipelines/Pipelines.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+
+namespace blockscale {
+
+/// Compiles a module for `chip` by the passes that `build` adds, assembles it,
+/// and expects `count` kernels without spills and stacks. Skips where there is
+/// no ptxas.
+inline void assembleKernels(llvm::StringRef text, llvm::StringRef chip,
+                            size_t count,
+                            llvm::function_ref<void(mlir::PassManager &)> build,
+                            std::vector<KernelResources> &kernels) {
+  llvm::Expected<std::string> ptxas = findPtxas();
+  if (!ptxas)
+    GTEST_SKIP() << llvm::toString(ptxas.takeError());
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  registerPtxTranslations(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  ASSERT_TRUE(module);
+  mlir::PassManager pm(&context);
+  build(pm);
+  ASSERT_TRUE(succeeded(pm.run(*module)));
+  llvm::FailureOr<std::string> ptx = emitPtx(*module);
+  ASSERT_TRUE(succeeded(ptx));
+  auto assembly = assemblePtx(*ptxas, *ptx, chip);
+  ASSERT_TRUE(static_cast<bool>(assembly))
+      << llvm::toString(assembly.takeError());
+  EXPECT_EQ(assembly->kernels.size(), count);
+  for (const KernelResources &kernel : assembly->kernels) {
+    EXPECT_EQ(kernel.spillStoreBytes, 0u) << kernel.name;
+    EXPECT_EQ(kernel.spillLoadBytes, 0u) << kernel.name;
+    EXPECT_EQ(kernel.stackBytes, 0u) << kernel.name;
+  }
+  kernels = std::move(assembly->kernels);
+}
+
+/// The same of a module in the dialect, whose kernels have at most so many
+/// registers.
+inline void expectNoSpills(llvm::StringRef text, llvm::StringRef chip,
+                           size_t count, uint64_t registers = 255) {
+  auto build = [&](mlir::PassManager &pm) {
+    for (const Stage &stage : getStagesOfChip(chip))
+      stage.build(pm);
+  };
+  std::vector<KernelResources> kernels;
+  assembleKernels(text, chip, count, build, kernels);
+  for (const KernelResources &kernel : kernels)
+    EXPECT_LE(kernel.registers, registers) << kernel.name;
+}
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_UNITTESTS_EMIT_KERNELASSEMBLY_H
