@@ -9,6 +9,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+using blockscale::runtime::Result;
 using blockscale::runtime::Status;
 
 namespace blockscale {
@@ -27,6 +28,19 @@ getPlanArguments(const std::vector<ArrayView> &arrays) {
   for (const ArrayView &array : arrays)
     arguments.push_back({array.type, array.shape, array.data});
   return arguments;
+}
+
+Result<Shapes> getResultShapes(const runtime::LaunchPlan &plan,
+                               const runtime::PlanFunction &function,
+                               const std::vector<ArrayView> &arguments) {
+  Result<runtime::ResolvedFunction> resolved =
+      runtime::resolve(plan, function, getPlanArguments(arguments));
+  if (!resolved.ok())
+    return resolved.status();
+  Shapes shapes;
+  for (size_t i : function.getBuffers(runtime::PlanBuffer::Role::Result))
+    shapes.push_back(resolved->buffers[i].shape);
+  return shapes;
 }
 
 Status checkResultShapes(const std::vector<ArrayView> &results,

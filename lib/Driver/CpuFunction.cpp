@@ -63,7 +63,8 @@ static Status callJit(Jit &jit, const std::string &function,
   llvm::Error error = jit.call(function, packed);
   std::optional<std::string> reported = runtime::takeReportedError();
   if (error)
-    return Status::failure(llvm::toString(std::move(error)));
+    return Status::failure(llvm::toString(std::move(error)),
+                           ErrorKind::Compilation);
   return reported ? Status::failure(*reported) : Status::success();
 }
 

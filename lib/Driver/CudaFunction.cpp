@@ -72,14 +72,7 @@ CudaFunction::create(ModuleOp module, const std::string &entry,
 
 Result<Shapes>
 CudaFunction::getResultShapes(const std::vector<ArrayView> &arguments) const {
-  Result<runtime::ResolvedFunction> resolved = runtime::resolve(
-      loaded->getPlan(), *function, getPlanArguments(arguments));
-  if (!resolved.ok())
-    return resolved.status();
-  Shapes shapes;
-  for (size_t i : function->getBuffers(Role::Result))
-    shapes.push_back(resolved->buffers[i].shape);
-  return shapes;
+  return blockscale::getResultShapes(loaded->getPlan(), *function, arguments);
 }
 
 /// Puts the addresses of arrays at the places of a role's buffers.

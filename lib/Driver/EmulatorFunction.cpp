@@ -45,14 +45,7 @@ EmulatorFunction::create(ModuleOp module, const std::string &entry,
 
 Result<Shapes> EmulatorFunction::getResultShapes(
     const std::vector<ArrayView> &arguments) const {
-  Result<runtime::ResolvedFunction> resolved =
-      runtime::resolve(plan, *function, getPlanArguments(arguments));
-  if (!resolved.ok())
-    return resolved.status();
-  Shapes shapes;
-  for (size_t i : function->getBuffers(runtime::PlanBuffer::Role::Result))
-    shapes.push_back(resolved->buffers[i].shape);
-  return shapes;
+  return blockscale::getResultShapes(plan, *function, arguments);
 }
 
 Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,

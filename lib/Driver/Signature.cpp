@@ -76,15 +76,16 @@ static Result<Slot> getSlot(Type type) {
 /// Whether a scale of blocks of some op is `value`.
 static bool isUsedAsScale(Value value) {
   return llvm::any_of(value.getUses(), [&](OpOperand &use) {
-    Value used = use.get();
     if (auto op = dyn_cast<DequantizeOp>(use.getOwner()))
-      return op.getScale() == used;
+      return op.getScale() == value;
     if (auto op = dyn_cast<ScaledMMOp>(use.getOwner()))
-      return op.getScaleA() == used || op.getScaleB() == used;
+      return op.getScaleA() == value || op.getScaleB() == value;
     if (auto op = dyn_cast<ScaledGroupedMMOp>(use.getOwner()))
-      return op.getScaleA() == used || op.getScaleB() == used;
+      return op.getScaleA() == value || op.getScaleB() == value;
     if (auto op = dyn_cast<SwizzleOp>(use.getOwner()))
-      return op.getSource() == used && isUsedAsScale(op.getResult());
+      return op.getSource() == value && isUsedAsScale(op.getResult());
+    if (auto op = dyn_cast<ExpandScaleOp>(use.getOwner()))
+      return isUsedAsScale(op.getResult());
     return false;
   });
 }
@@ -92,15 +93,14 @@ static bool isUsedAsScale(Value value) {
 /// Whether a global scale of some op is `value`.
 static bool isUsedAsGlobalScale(Value value) {
   return llvm::any_of(value.getUses(), [&](OpOperand &use) {
-    Value used = use.get();
     if (auto op = dyn_cast<QuantizeOp>(use.getOwner()))
-      return op.getGlobalScale() == used;
+      return op.getGlobalScale() == value;
     if (auto op = dyn_cast<DequantizeOp>(use.getOwner()))
-      return op.getGlobalScale() == used;
+      return op.getGlobalScale() == value;
     if (auto op = dyn_cast<ScaledMMOp>(use.getOwner()))
-      return op.getGlobalScaleA() == used || op.getGlobalScaleB() == used;
+      return op.getGlobalScaleA() == value || op.getGlobalScaleB() == value;
     if (auto op = dyn_cast<ScaledGroupedMMOp>(use.getOwner()))
-      return op.getGlobalScaleA() == used || op.getGlobalScaleB() == used;
+      return op.getGlobalScaleA() == value || op.getGlobalScaleB() == value;
     return false;
   });
 }

@@ -34,13 +34,28 @@ func.func @dequantize(%d: tensor<?x64xf4E2M1FN>,
   return %x : tensor<?x64xbf16>
 })";
 
+constexpr const char *kSquares = R"(
+func.func @squares(%a: tensor<32x32xf8E4M3FN>, %s: tensor<1x1xf8E8M0FNU>)
+    -> tensor<32x32xf32> {
+  %t = blockscale.expand_scale %s block [32, 32] scale_dim k
+      : tensor<1x1xf8E8M0FNU> -> tensor<32x1xf8E8M0FNU>
+  %y = blockscale.scaled_mm %a, %a scales(%t, %t) block [1, 32]
+      : tensor<32x32xf8E4M3FN>, tensor<32x32xf8E4M3FN>,
+        tensor<32x1xf8E8M0FNU>, tensor<32x1xf8E8M0FNU> -> tensor<32x32xf32>
+  return %y : tensor<32x32xf32>
+})";
+
 class SignatureTest : public testing::Test {
 protected:
   SignatureTest() {
     DialectRegistry registry;
     registerAllDialects(registry);
     context.appendDialectRegistry(registry);
-    module = parseSourceString<ModuleOp>(kSource, &context);
+    parse(kSource);
+  }
+
+  void parse(const char *source) {
+    module = parseSourceString<ModuleOp>(source, &context);
   }
 
   Signature getSignature() {
@@ -75,6 +90,11 @@ TEST_F(SignatureTest, ScalesAreKnownByTheirUse) {
   // Through the swizzle.
   EXPECT_EQ(signature.arguments[1].scale, Slot::Scale::E4M3);
   EXPECT_EQ(signature.arguments[2].scale, Slot::Scale::Global);
+}
+
+TEST_F(SignatureTest, ScalesOfSquaresAreKnown) {
+  parse(kSquares);
+  EXPECT_EQ(getSignature().arguments[1].scale, Slot::Scale::E8M0);
 }
 
 TEST_F(SignatureTest, ContentInAGpusMemoryIsNotRead) {

@@ -31,6 +31,13 @@ getPlanArguments(const std::vector<ArrayView> &arrays);
 
 using Shapes = std::vector<std::vector<int64_t>>;
 
+/// What `function` of `plan` gives for `arguments`; an error where they do not
+/// suit it.
+runtime::Result<Shapes>
+getResultShapes(const runtime::LaunchPlan &plan,
+                const runtime::PlanFunction &function,
+                const std::vector<ArrayView> &arguments);
+
 /// Whether there are as many results as shapes, with these.
 runtime::Status checkResultShapes(const std::vector<ArrayView> &results,
                                   const Shapes &shapes);
