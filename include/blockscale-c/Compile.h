@@ -108,8 +108,8 @@ typedef struct blockscale_output blockscale_output;
 
 /// Compiles MLIR text or bytecode of `size` bytes. On failure
 /// blockscale_last_error is the message of the first error, with its place.
-/// Text may be anything; bytecode must be what MLIR wrote: its reader ends the
-/// process where that was damaged.
+/// Both may be anything: as MLIR's reader of bytecode does not survive all that
+/// is damaged, a child process (fork) reads it.
 blockscale_status blockscale_compile(const void *source, size_t size,
                                      const blockscale_compile_config *config,
                                      blockscale_output **output);

@@ -7,10 +7,10 @@
 
 #include "Source.h"
 
+#include "blockscale/Driver/Bytecode.h"
 #include "blockscale/Pipelines/Pipelines.h"
 
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
@@ -114,10 +114,7 @@ void Source::handle(Diagnostic &diagnostic) {
 
 Status Source::parse(StringRef content, const std::string &name) {
   llvm::SourceMgr sources;
-  // A copy: the parser reads a NUL after the end.
-  sources.AddNewSourceBuffer(
-      llvm::MemoryBuffer::getMemBufferCopy(content, name), llvm::SMLoc());
-  module = parseSourceFile<ModuleOp>(sources, &context);
+  module = parseModule(content, name, sources, context);
   if (module)
     return Status::success();
   return explain(Status::failure("'" + name + "' could not be read",

@@ -187,6 +187,10 @@ class CompileErrorTest(unittest.TestCase):
                 (b"ML\xefR", "^error: attempting to parse a byte at the end of the bytecode$")):
             with self.subTest(source), self.assertRaisesRegex(bs.CompileError, part):
                 bs.compile(source)
+        # MLIR's reader does not survive all bytes that are damaged.
+        damaged = (pathlib.Path(__file__).parent / "Inputs/damaged.mlirbc").read_bytes()
+        with self.assertRaisesRegex(bs.CompileError, "^error: "):
+            bs.compile(damaged)
         # What ends before anything begins is a module without functions.
         for source in (b"", b"\0\0"):
             self.assertEqual(bs.compile(source).mlir, "module {\n}")

@@ -96,17 +96,6 @@ class TestShapes(unittest.TestCase):
         for x in (x, make_numbers(7, 3, 16)):
             self.assertTrue(torch.equal(compiled(x), function(x)))
 
-    def test_sizes_that_are_multiples(self):
-        def function(x):
-            return F.relu(x.reshape(-1)) * 2
-
-        x = make_numbers(8, 16)
-        program = torch.export.export(Call(function), (x,),
-                                      dynamic_shapes=(({0: 2 * Dim("half", min=2)},),))
-        compiled = blockscale.torch.from_export(program).compile()
-        for x in (x, make_numbers(6, 16)):
-            self.assertTrue(torch.equal(compiled(x), function(x)))
-
     def test_a_plain_linear(self):
         torch.manual_seed(0)
         layer = nn.Linear(48, 24).to(torch.bfloat16).requires_grad_(False)

@@ -8,10 +8,10 @@
 #include "ModuleTool.h"
 #include "StageDump.h"
 
+#include "blockscale/Driver/Bytecode.h"
 #include "blockscale/Driver/Compile.h"
 #include "blockscale/Runtime/FileOutput.h"
 
-#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -158,8 +158,7 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
                                    outputFile + "' for both");
   if (remarks && failed(enableRemarks(context)))
     return llvm::createStringError("remarks could not be enabled");
-  OwningOpRef<ModuleOp> module =
-      parseSourceFile<ModuleOp>(inputFile, sources, &context);
+  OwningOpRef<ModuleOp> module = readModule(inputFile, sources, context);
   if (!module)
     return llvm::createStringError("'" + inputFile + "' could not be read");
   StageDump dump(dumpStages);

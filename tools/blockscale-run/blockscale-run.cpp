@@ -9,11 +9,11 @@
 #include "ModuleTool.h"
 #include "OutputPaths.h"
 
+#include "blockscale/Driver/Bytecode.h"
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Target/Chip.h"
 
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -227,8 +227,7 @@ static Status runModule(ModuleOp module) {
 }
 
 static llvm::Error readAndRun(MLIRContext &context, llvm::SourceMgr &sources) {
-  OwningOpRef<ModuleOp> module =
-      parseSourceFile<ModuleOp>(inputFile, sources, &context);
+  OwningOpRef<ModuleOp> module = readModule(inputFile, sources, context);
   if (!module)
     return llvm::createStringError("'" + inputFile + "' could not be read");
   Status status = runModule(*module);

@@ -151,7 +151,7 @@ class Importer:
         self.values: dict[Any, Any] = {}
         self.inputs: list[Input] = []
         self.arguments: list[Argument] = []
-        #: Where a size that is not a number is read.
+        #: Where the size of a symbol is read.
         self.symbols: dict[Any, tuple[Input, int]] = {}
         #: Of a value, by its name, for ops that see through others: what it is, and of what.
         self.origins: dict[str, tuple[str, Any]] = {}
@@ -182,7 +182,7 @@ class Importer:
         read = Input(len(self.inputs), node.name, meta)
         self.inputs.append(read)
         for dim, size in enumerate(sizes_of(meta)):
-            if not isinstance(size, int):
+            if isinstance(size, sympy.Symbol):
                 self.symbols.setdefault(size, (read, dim))
         if meta.dtype in NARROW:
             self.values[node] = Narrow(read, meta.dtype)
