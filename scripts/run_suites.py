@@ -253,8 +253,8 @@ def main():
                         help="the build tree (default: build)")
     parser.add_argument("--only", action="append", choices=NAMES, metavar="SUITE",
                         help="run this suite; may be given several times")
-    parser.add_argument("--timeout", type=float, default=900, metavar="SECONDS",
-                        help="limit for each command of a suite (default: 900)")
+    parser.add_argument("--timeout", type=float, default=1800, metavar="SECONDS",
+                        help="limit for each command of a suite (default: 1800)")
     arguments = parser.parse_args()
     suites = Suites(arguments.build.resolve(), arguments.timeout)
     (suites.build / "logs").mkdir(parents=True, exist_ok=True)

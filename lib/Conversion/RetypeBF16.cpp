@@ -29,10 +29,15 @@ static Type getRetyped(Type type) {
   return vector ? vector.clone(i16) : i16;
 }
 
-/// Whether `op` does the same for every element type of 16 bits.
+/// Whether `op` does the same for every element type of 16 bits, or is a
+/// constant whose bits are known.
 static bool movesOnly(Operation *op) {
+  if (auto constant = dyn_cast<LLVM::ConstantOp>(op))
+    return isa<VectorType>(constant.getType())
+               ? isa<DenseElementsAttr>(constant.getValue())
+               : isa<FloatAttr>(constant.getValue());
   return isa<LLVM::LoadOp, LLVM::StoreOp, LLVM::SelectOp, LLVM::BitcastOp,
-             LLVM::ConstantOp, LLVM::UndefOp, LLVM::PoisonOp, LLVM::ZeroOp,
+             LLVM::UndefOp, LLVM::PoisonOp, LLVM::ZeroOp,
              LLVM::ExtractElementOp, LLVM::InsertElementOp,
              LLVM::ShuffleVectorOp, LLVM::MaskedLoadOp, LLVM::MaskedStoreOp,
              LLVM::BrOp, LLVM::CondBrOp, LLVM::SwitchOp>(op);

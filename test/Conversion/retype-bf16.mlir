@@ -47,3 +47,20 @@ llvm.func @given(%p: !llvm.ptr, %x: bf16) {
   llvm.store %x, %p : bf16, !llvm.ptr
   llvm.return
 }
+
+// Bits of a resource are not looked at.
+// CHECK-LABEL: llvm.func @resource
+// CHECK: llvm.store %{{.+}}, %{{.+}} : vector<2xbf16>, !llvm.ptr
+llvm.func @resource(%p: !llvm.ptr) {
+  %x = llvm.mlir.constant(dense_resource<ones> : vector<2xbf16>) : vector<2xbf16>
+  llvm.store %x, %p : vector<2xbf16>, !llvm.ptr
+  llvm.return
+}
+
+{-#
+  dialect_resources: {
+    builtin: {
+      ones: "0x02000000803F803F"
+    }
+  }
+#-}
