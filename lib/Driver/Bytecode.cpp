@@ -19,7 +19,6 @@
 
 #include <array>
 #include <csignal>
-#include <cstdio>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -41,13 +40,15 @@ static constexpr char kModule = 'M', kError = 'E', kEnd = 0;
 
 /// Bytes of data that the process has.
 static rlim_t getDataBytes() {
-  unsigned long pages = 0;
-  if (FILE *file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) != 1)
-      pages = 0;
-    std::fclose(file);
-  }
-  return rlim_t(pages) * sysconf(_SC_PAGESIZE);
+  constexpr size_t field = 5;
+  auto buffer = llvm::MemoryBuffer::getFileAsStream("/proc/self/statm");
+  SmallVector<StringRef> pages;
+  rlim_t count = 0;
+  if (buffer)
+    (*buffer)->getBuffer().split(pages, ' ');
+  if (pages.size() <= field || pages[field].getAsInteger(10, count))
+    return 0;
+  return count * sysconf(_SC_PAGESIZE);
 }
 
 static void setLimit(int resource, rlim_t most) {
