@@ -27,22 +27,22 @@ inline float roundToE4M3(float x) {
   return std::fma(x, 0x1p20f, std::fma(x, -0x1p20f, x));
 }
 
-/// 1.5 * 2^23: sums with it are rounded to integers, which are in their low
-/// bits.
-inline constexpr float kRounder = 0x1.8p23f;
+/// The bits of what `addE2M1Code` gives for 0.
+inline constexpr uint32_t kE2M1Base = 0x4AFFFFFC;
 
-/// The bits of `rounder` plus the E2M1 code of |x|.
+/// `kE2M1Base` plus the E2M1 code of |x|.
 ///
-/// The magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6 lie on three lines, of 2, 1 and
-/// 1/2 codes a unit; the code of |x| is the least of the three, each rounded to
-/// an integer, ties to even, and of 7: all offsets are even. It is found among
-/// bits, as positive floats are in their order, with infinity and NaN above.
-inline uint32_t encodeE2M1ByLines(float x, float rounder = kRounder) {
+/// The codes 0 to 7 stand for 0, 0.5, 1, 1.5, 2, 3, 4, 6. Those up to 2 are 1/2
+/// apart, as f32 is below 2^23, and those up to 4 are 1 apart, as f32 is above:
+/// the sum of |x| and 2^23 - 2 has four codes below 2^23 and the others above,
+/// rounded as they are, ties to even, and its bits count them. Above 4 the sum
+/// of |x| / 2 and 2^23, code 4, is the lesser one, as codes are 2 apart there,
+/// below it is not. Bits of positive floats are in their order, with infinity
+/// and NaN above the bits of code 7.
+inline uint32_t addE2M1Code(float x) {
   float magnitude = std::abs(x);
-  return std::min({toBits(std::fma(magnitude, 2.0f, rounder)),
-                   toBits(magnitude + (rounder + 2)),
-                   toBits(std::fma(magnitude, 0.5f, rounder + 4)),
-                   toBits(rounder + 7)});
+  return std::min({toBits(magnitude + (0x1p23f - 2)),
+                   toBits(std::fma(magnitude, 0.5f, 0x1p23f)), kE2M1Base + 7});
 }
 
 } // namespace blockscale::numerics

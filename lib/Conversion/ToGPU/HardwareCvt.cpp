@@ -76,8 +76,6 @@ class Fp8CvtEmitter : public SoftwareCvtEmitter {
 public:
   Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
                    ValueRange elements) override {
-    if (format == numerics::ElementFormat::E2M1)
-      return emitE2M1CodesByLines(b, elements);
     if (numerics::getFormatInfo(format).bits != 8)
       return SoftwareCvtEmitter::encodeWord(b, format, elements);
     Type type = format == numerics::ElementFormat::E4M3

@@ -38,6 +38,10 @@ int64_t LaunchModel::getThreadsWanted(int64_t threadBytes) const {
   return std::ceil(gpu.getBytesInFlight() / threadBytes);
 }
 
+int64_t LaunchModel::getBlocksOfRegisters(int64_t threads, int64_t registers) {
+  return std::max<int64_t>(1, kRegisters / (threads * registers));
+}
+
 void LaunchModel::remarkThreads(Location loc, StringRef kernel, int64_t threads,
                                 int64_t threadBytes) const {
   remark::analysis(
@@ -77,7 +81,7 @@ int64_t QuantizeModel::getResidentBlocks(int64_t threads,
   if (isMemoryBound())
     return llvm::divideCeil(getThreadsWanted(threadBytes), threads);
   int64_t words = std::max(threadBytes / kWordBytes, kFewestWords);
-  return kRegisters / (threads * (words + kOtherRegisters));
+  return getBlocksOfRegisters(threads, words + kOtherRegisters);
 }
 
 bool QuantizeModel::hasTimeToStage() const {

@@ -32,6 +32,10 @@ struct LaunchModel {
   /// each of them `threadBytes`.
   int64_t getThreadsWanted(int64_t threadBytes) const;
 
+  /// Thread blocks of so many threads that a multiprocessor has registers for,
+  /// at least one.
+  static int64_t getBlocksOfRegisters(int64_t threads, int64_t registers);
+
   /// Says at `loc` how many threads a kernel wants, and of what.
   void remarkThreads(mlir::Location loc, llvm::StringRef kernel,
                      int64_t threads, int64_t threadBytes) const;

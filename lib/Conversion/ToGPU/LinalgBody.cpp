@@ -89,6 +89,21 @@ static Value emitBf16Product(KernelBuilder &b, Value lhs, Value rhs) {
   return b.bitcast(lhs.getType(), b.pack(words));
 }
 
+bool isReadAsF32(BlockArgument argument) {
+  if (argument.getType().isF32())
+    return true;
+  auto isWidening = [](Operation *user) {
+    return isa<arith::ExtFOp>(user) && user->getResult(0).getType().isF32() &&
+           llvm::none_of(user->getUsers(), [](Operation *product) {
+             return llvm::any_of(product->getUsers(), [](Operation *rounded) {
+               return getBf16Factors(*rounded).first != nullptr;
+             });
+           });
+  };
+  return argument.getType().isBF16() &&
+         llvm::all_of(argument.getUsers(), isWidening);
+}
+
 static Value emitSplat(KernelBuilder &b, TypedAttr value, int64_t size) {
   auto type = VectorType::get({size}, value.getType());
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, value));
@@ -149,6 +164,13 @@ SmallVector<Value> emitLinalgBody(KernelBuilder &b, Block &body,
     return vector;
   };
   for (Operation &op : body.without_terminator()) {
+    if (isa<arith::ExtFOp>(op)) {
+      Value known = vectors.lookupOrNull(op.getOperand(0));
+      if (known && getElementTypeOrSelf(known) == op.getResult(0).getType()) {
+        vectors.map(op.getResult(0), known);
+        continue;
+      }
+    }
     auto rounded = isa<arith::ExtFOp>(op)
                        ? op.getOperand(0).getDefiningOp<arith::TruncFOp>()
                        : arith::TruncFOp();

@@ -381,8 +381,9 @@ void RowEmitter::computeEarly() {
 
 void RowEmitter::emitRows() {
   if (layout.passes == 1) {
+    loadSharedColumns();
     loadInputs();
-    startColumns();
+    shareColumns();
     computeEarly();
   }
   for (const RowOp &row : ops) {
@@ -397,8 +398,6 @@ void RowEmitter::emitRows() {
       hideInputs();
     }
   }
-  if (!stagedColumns.empty())
-    stage->finishShared(b);
 }
 
 } // namespace blockscale

@@ -82,7 +82,8 @@ private:
   mlir::Value loadScalar(mlir::Value value, mlir::Value index);
 
   void loadInputs();
-  void startColumns();
+  void loadSharedColumns();
+  void shareColumns();
   void computeEarly();
   void hideInputs();
   mlir::Value getInitial(const RowOp &op);
@@ -106,8 +107,13 @@ private:
   WarpStage *stage = nullptr;
   mlir::Value isFullWarp;
   int64_t stagedBytes = 0;
-  /// Where shared memory has what is one value a column.
-  llvm::DenseMap<mlir::Value, int64_t> stagedColumns;
+  /// Where shared memory has what is one value a column, as f32, and what the
+  /// lane stores there.
+  struct SharedColumn {
+    int64_t begin;
+    llvm::SmallVector<mlir::Value> loaded;
+  };
+  llvm::MapVector<mlir::Value, SharedColumn> sharedColumns;
 
   llvm::DenseMap<mlir::Value, mlir::Value> rowValues;
   /// What is in registers: for all of the kernel, and for as long as it is

@@ -9,6 +9,7 @@
 #include "BlockElements.h"
 #include "ChunkPlaces.h"
 #include "DeviceCode.h"
+#include "LaunchModel.h"
 #include "QuantizeArguments.h"
 #include "QuantizeLaunch.h"
 #include "RowEmitter.h"
@@ -21,6 +22,10 @@
 using namespace mlir;
 
 namespace blockscale {
+
+/// Of a thread, beside its inputs, where they are staged: it would take more,
+/// but others work while its block waits for the sums of a row.
+static constexpr int64_t kOtherRegisters = 32;
 
 namespace {
 
@@ -254,11 +259,14 @@ void RowKernel::launch() {
                     : b.createOrFold<arith::MulIOp>(
                           getCeilDiv(b, operands.rows, kTileRows),
                           arith::ConstantIndexOp::create(b, layout->rowStride));
+  LaunchSite::Shape shape{
+      layout->getThreads(), getCeilDiv(b, lines, layout->linesPerBlock),
+      operands.matrices, layout->chunkElements * inputBytes};
+  if (mapping && mapping->hasStage && layout->passes == 1)
+    shape.residentBlocks = LaunchModel::getBlocksOfRegisters(
+        shape.threads, shape.threadBytes / 4 + kOtherRegisters);
   site.launch(
-      getName(),
-      {layout->getThreads(), getCeilDiv(b, lines, layout->linesPerBlock),
-       operands.matrices, layout->chunkElements * inputBytes},
-      getArguments(),
+      getName(), shape, getArguments(),
       [&](KernelBuilder &inside, ValueRange values) { emit(inside, values); });
 }
 

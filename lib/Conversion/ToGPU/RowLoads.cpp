@@ -7,6 +7,7 @@
 
 #include "BlockElements.h"
 #include "DeviceCode.h"
+#include "LinalgBody.h"
 #include "RowEmitter.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
 
@@ -15,6 +16,10 @@
 using namespace mlir;
 
 namespace blockscale {
+
+static constexpr int64_t kWordBytes = 4;
+static constexpr int64_t kPieceBytes = WarpStage::kPieceBytes;
+static constexpr int64_t kPieceWords = kPieceBytes / kWordBytes;
 
 SmallVector<Value> extractAll(KernelBuilder &b, Value vector) {
   SmallVector<Value> elements;
@@ -38,6 +43,21 @@ static SmallVector<Value> toPieces(KernelBuilder &b, ArrayRef<Value> vectors,
     pieces.push_back(
         b.bitcast(piece, b.pack(ArrayRef(words).slice(i, pieceWords))));
   return pieces;
+}
+
+/// Values of columns that bodies read as f32 alone.
+static llvm::SmallSetVector<Value, 2> getWidenedColumns(ArrayRef<RowOp> ops) {
+  llvm::SmallSetVector<Value, 2> columns, others;
+  for (const RowOp &row : ops)
+    for (auto [i, form] : llvm::enumerate(row.operands)) {
+      linalg::LinalgOp op = row.op;
+      Value value = op->getOperand(i);
+      if (form == RowForm::Columns && !getUniformConstant(value))
+        (isReadAsF32(op.getBlock()->getArgument(i)) ? columns : others)
+            .insert(value);
+    }
+  columns.set_subtract(others);
+  return columns;
 }
 
 /// Words of the first `present` elements of a chunk at `pointer`, zeros behind.
@@ -105,50 +125,62 @@ SmallVector<Value> RowEmitter::loadElements(Value value, int64_t elements,
   return toPieces(b, words, type);
 }
 
-/// Of the values of columns that are read when those of rows are known, those
-/// that shared memory has room for, where all lanes have columns.
-void RowEmitter::startColumns() {
+/// Loads the lane's part of those values of columns that shared memory has room
+/// for, where all lanes have columns. They are on their way with the inputs.
+void RowEmitter::loadSharedColumns() {
   if (!stage || layout.getPlaces() * layout.chunkElements != layout.rowElements)
     return;
-  llvm::SmallSetVector<Value, 2> late, early;
-  bool areRowsKnown = true;
-  for (const RowOp &row : llvm::reverse(ops)) {
-    areRowsKnown &= row.getResultForm() != RowForm::Rows;
-    // Others may be computed ahead.
-    bool isLate =
-        areRowsKnown && llvm::is_contained(row.operands, RowForm::Rows);
-    for (auto [i, form] : llvm::enumerate(row.operands)) {
-      Value value = row.op->getOperand(i);
-      if (form == RowForm::Columns && !getUniformConstant(value))
-        (isLate ? late : early).insert(value);
-    }
-  }
-  int64_t begin = 0;
-  for (Value value : late) {
+  int64_t chunkBytes = layout.chunkElements * kWordBytes, begin = 0;
+  if (!stage->canShare(chunkBytes))
+    return;
+  Value lane =
+      arith::MulIOp::create(b, position.run, b.i32(RowLayout::kRunLanes));
+  lane = arith::AddIOp::create(b, lane, position.lane);
+  Value first = arith::MulIOp::create(
+      b, position.warp, b.i32(RowLayout::kRunLanes * layout.chunkElements));
+  first = arith::AddIOp::create(
+      b, first, arith::MulIOp::create(b, lane, b.i32(kPieceWords)));
+  for (Value value : getWidenedColumns(ops)) {
+    int64_t end = begin + RowLayout::kRunLanes * chunkBytes;
+    if (end > stage->getBytes())
+      return;
     Type type = getElementTypeOrSelf(value);
-    int64_t bytes = layout.chunkElements * type.getIntOrFloatBitWidth() / 8;
-    int64_t end = begin + RowLayout::kRunLanes * bytes;
-    if (early.contains(value) || !stage->canShare(bytes) ||
-        end > stage->getBytes())
-      continue;
-    Value first = arith::MulIOp::create(b, b.zext64(loadedChunk),
-                                        b.i64(layout.chunkElements));
-    stage->startShared(b, b.offset(arguments.lookup(value), type, first), bytes,
-                       begin);
-    stagedColumns[value] = begin;
+    int64_t bytes = kPieceWords * type.getIntOrFloatBitWidth() / 8;
+    auto piece = VectorType::get({kPieceWords}, type);
+    Value pointer = b.offset(arguments.lookup(value), type, first);
+    SharedColumn &column = sharedColumns[value];
+    column.begin = begin;
+    for (int64_t at = 0; at < end - begin; at += kWarpThreads * kPieceBytes)
+      column.loaded.push_back(b.load(
+          piece, b.offset(pointer, type, b.i64(at / kWordBytes)), bytes));
     begin = end;
   }
 }
 
+/// Puts them, widened, where chunks were that are in registers now.
+void RowEmitter::shareColumns() {
+  if (sharedColumns.empty())
+    return;
+  WarpStage::release(b);
+  auto words = VectorType::get({kPieceWords}, b.getI32Type());
+  int64_t chunkBytes = layout.chunkElements * kWordBytes;
+  for (auto &[value, column] : sharedColumns)
+    for (auto [piece, place] : llvm::zip_equal(
+             column.loaded, stage->getShared(b, chunkBytes, column.begin))) {
+      if (getElementTypeOrSelf(value).isBF16())
+        piece = emitExtendBf16(b, piece);
+      b.store(b.bitcast(words, piece), place, kPieceBytes);
+    }
+  WarpStage::release(b);
+}
+
 SmallVector<Value> RowEmitter::loadColumns(Value value, int64_t elements) {
   Type type = getElementTypeOrSelf(value);
-  if (auto found = stagedColumns.find(value); found != stagedColumns.end())
+  if (auto found = sharedColumns.find(value); found != sharedColumns.end())
     return toPieces(b,
-                    stage->readShared(b,
-                                      layout.chunkElements *
-                                          type.getIntOrFloatBitWidth() / 8,
-                                      found->second),
-                    type);
+                    stage->readShared(b, layout.chunkElements * kWordBytes,
+                                      found->second.begin),
+                    b.getF32Type());
   Value first = arith::MulIOp::create(b, b.zext64(loadedChunk),
                                       b.i64(layout.chunkElements));
   Value pointer = b.offset(arguments.lookup(value), type, first);

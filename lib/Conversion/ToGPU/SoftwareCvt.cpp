@@ -113,43 +113,37 @@ static Value emitCodes(KernelBuilder &b, ElementFormat format,
   return arith::OrIOp::create(b, codes, signs);
 }
 
-/// numerics: `encodeE2M1ByLines`.
-Value emitE2M1CodesByLines(KernelBuilder &b, ValueRange elements) {
+/// Eight E2M1 codes. numerics: `addE2M1Code`.
+static Value emitE2M1Codes(KernelBuilder &b, ValueRange elements) {
   const FormatInfo &info = numerics::getFormatInfo(ElementFormat::E2M1);
   auto contract = arith::FastMathFlags::contract;
-  auto min = [&](Value lhs, Value rhs) -> Value {
-    return arith::MinUIOp::create(b, lhs, rhs);
+  auto add = [&](Value x, float offset) -> Value {
+    return b.toBits(arith::AddFOp::create(b, x, b.f32(offset), contract));
   };
-  // What bits besides codes sum up to; the element to whose rounder it is added
-  // so that the sum is 0.
-  uint32_t surplus =
-      numerics::toBits(numerics::kRounder) * repeat(1, info.bits);
-  size_t last = llvm::countr_zero(surplus) / info.bits;
-  auto extra = static_cast<float>(-surplus >> (last * info.bits));
   Value codes = b.i32(0), signs = b.i32(0);
-  for (size_t i = elements.size(); i-- > 0;) {
-    Value x = elements[i], magnitude = b.abs(x);
-    float rounder = i == last ? numerics::kRounder + extra : numerics::kRounder;
-    auto line = [&](float slope, float offset) -> Value {
-      // The products are exact, so that they may be fused with the sums.
-      Value product =
-          arith::MulFOp::create(b, magnitude, b.f32(slope), contract);
-      return b.toBits(
-          arith::AddFOp::create(b, product, b.f32(rounder + offset), contract));
-    };
-    Value code = min(min(line(2, 0), line(1, 2)), line(0.5f, 4));
-    code = min(code, b.i32(numerics::toBits(rounder + info.nanCode)));
+  for (Value x : llvm::reverse(elements)) {
+    Value magnitude = b.abs(x);
+    // The product is exact, so that it may be fused with the sum.
+    Value half = arith::MulFOp::create(b, magnitude, b.f32(0.5f), contract);
+    Value code = arith::MinUIOp::create(b, add(magnitude, 0x1p23f - 2),
+                                        add(half, 0x1p23f));
+    code = arith::MinUIOp::create(b, code,
+                                  b.i32(numerics::kE2M1Base + info.nanCode));
     codes = arith::MulIOp::create(b, codes, b.i32(1u << info.bits));
     codes = arith::AddIOp::create(b, codes, code);
     signs = LLVM::FshlOp::create(b, signs, b.toBits(x), b.i32(info.bits));
   }
+  // What bits besides codes sum up to.
+  uint32_t surplus = numerics::kE2M1Base * repeat(1, info.bits);
+  codes = arith::SubIOp::create(b, codes, b.i32(surplus));
   signs = arith::AndIOp::create(b, signs, b.i32(repeat(8, info.bits)));
   return arith::OrIOp::create(b, codes, signs);
 }
 
 Value SoftwareCvtEmitter::encodeWord(KernelBuilder &b, ElementFormat format,
                                      ValueRange elements) {
-  return emitCodes(b, format, elements);
+  return format == ElementFormat::E2M1 ? emitE2M1Codes(b, elements)
+                                       : emitCodes(b, format, elements);
 }
 
 Value SoftwareCvtEmitter::encodeStochasticWord(KernelBuilder &b,

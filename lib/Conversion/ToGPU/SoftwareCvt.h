@@ -35,11 +35,6 @@ public:
                                     numerics::Overflow overflow) override;
 };
 
-/// Eight E2M1 codes with less work for the integer pipe than `encodeWord` of
-/// `SoftwareCvtEmitter`, and where minima have three operands as few
-/// instructions.
-mlir::Value emitE2M1CodesByLines(KernelBuilder &b, mlir::ValueRange elements);
-
 } // namespace blockscale
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_SOFTWARECVT_H

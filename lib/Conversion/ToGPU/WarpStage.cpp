@@ -116,15 +116,7 @@ SmallVector<Value> WarpStage::getMovedAddresses(KernelBuilder &b, Value pointer,
   return addresses;
 }
 
-void WarpStage::startCopies(KernelBuilder &b, ValueRange to, ValueRange from) {
-  for (auto [target, source] : llvm::zip_equal(to, from))
-    NVVM::CpAsyncOp::create(b, target, source, kPieceBytes,
-                            NVVM::LoadCacheModifierKind::CG, Value());
-  NVVM::CpAsyncCommitGroupOp::create(b);
-}
-
-void WarpStage::finishShared(KernelBuilder &b) {
-  NVVM::CpAsyncWaitGroupOp::create(b, 0);
+void WarpStage::release(KernelBuilder &b) {
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 
@@ -143,8 +135,13 @@ SmallVector<Value> WarpStage::load(KernelBuilder &b, Value pointer,
                                    int64_t chunkBytes, int64_t runStride) {
   int64_t pieces = chunkBytes / kPieceBytes;
   SmallVector<Value> from = getMovedAddresses(b, pointer, pieces, runStride);
-  startCopies(b, getMoved(b, pieces, pieces), from);
-  finishShared(b);
+  for (auto [target, source] :
+       llvm::zip_equal(getMoved(b, pieces, pieces), from))
+    NVVM::CpAsyncOp::create(b, target, source, kPieceBytes,
+                            NVVM::LoadCacheModifierKind::CG, Value());
+  NVVM::CpAsyncCommitGroupOp::create(b);
+  NVVM::CpAsyncWaitGroupOp::create(b, 0);
+  release(b);
   return read(b, lane, chunkBytes, /*begin=*/0);
 }
 
@@ -154,24 +151,14 @@ bool WarpStage::canShare(int64_t chunkBytes) const {
          pieces <= kWarpThreads && runLanes * pieces % kWarpThreads == 0;
 }
 
-void WarpStage::startShared(KernelBuilder &b, Value pointer, int64_t chunkBytes,
-                            int64_t begin) {
-  // Others may still read what the pieces replace.
-  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  Value inRun = bitAnd(b, lane, runLanes - 1);
-  Value move = arith::SubIOp::create(b, scaled(b, lane, kPieceBytes),
-                                     scaled(b, inRun, chunkBytes));
-  Value first = b.offset(pointer, b.getI8Type(), move);
+SmallVector<Value> WarpStage::getShared(KernelBuilder &b, int64_t chunkBytes,
+                                        int64_t begin) {
   int64_t pieces = chunkBytes / kPieceBytes;
-  int64_t steps = runLanes * pieces / kWarpThreads;
-  SmallVector<Value> places = getMoved(b, pieces, steps), addresses;
-  for (auto [step, place] : llvm::enumerate(places)) {
-    place = b.offset(place, b.getI8Type(), b.i64(begin));
-    addresses.push_back(b.offset(
-        first, b.getI8Type(),
-        b.i64(static_cast<int64_t>(step) * kWarpThreads * kPieceBytes)));
-  }
-  startCopies(b, places, addresses);
+  return llvm::map_to_vector(
+      getMoved(b, pieces, runLanes * pieces / kWarpThreads),
+      [&](Value place) -> Value {
+        return b.offset(place, b.getI8Type(), b.i64(begin));
+      });
 }
 
 SmallVector<Value> WarpStage::readShared(KernelBuilder &b, int64_t chunkBytes,
@@ -183,10 +170,10 @@ void WarpStage::store(KernelBuilder &b, ArrayRef<Value> words, Value pointer,
                       int64_t runStride) {
   int64_t pieces = words.size() / kWords;
   // Others may still read what the pieces replace.
-  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  release(b);
   for (auto [i, place] : llvm::enumerate(getOwn(b, lane, pieces)))
     b.store(b.pack(words.slice(i * kWords, kWords)), place, kPieceBytes);
-  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  release(b);
   auto type = VectorType::get({kWords}, b.getI32Type());
   for (auto [to, from] :
        llvm::zip_equal(getMovedAddresses(b, pointer, pieces, runStride),

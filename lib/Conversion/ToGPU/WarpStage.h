@@ -44,13 +44,13 @@ public:
   /// Whether chunks of `chunkBytes` of the lanes of one run can be shared by
   /// all runs.
   bool canShare(int64_t chunkBytes) const;
-  /// Begins to load the chunks of the lanes of a run, which are those of all
-  /// runs, to byte `begin` of the warp's shared memory. `pointer` is the
-  /// address of the lane's chunk. Chunks that lanes loaded before are lost.
-  void startShared(KernelBuilder &b, mlir::Value pointer, int64_t chunkBytes,
-                   int64_t begin);
-  /// Waits for all of these.
-  static void finishShared(KernelBuilder &b);
+  /// Places at byte `begin` of the warp's shared memory for the chunks of the
+  /// lanes of a run, which are those of all runs: of the pieces that come after
+  /// each other, the lane has one, and those a warp's lanes on. `release` is to
+  /// come before and after they are stored to, as all lanes read chunks there.
+  llvm::SmallVector<mlir::Value> getShared(KernelBuilder &b, int64_t chunkBytes,
+                                           int64_t begin);
+  static void release(KernelBuilder &b);
   /// The lane's chunk.
   llvm::SmallVector<mlir::Value> readShared(KernelBuilder &b,
                                             int64_t chunkBytes, int64_t begin);
@@ -59,9 +59,6 @@ public:
   int64_t getBytes() const { return bytes; }
 
 private:
-  /// Begins to copy pieces.
-  static void startCopies(KernelBuilder &b, mlir::ValueRange to,
-                          mlir::ValueRange from);
   /// The chunk of `owner`, once its pieces are there.
   llvm::SmallVector<mlir::Value> read(KernelBuilder &b, mlir::Value owner,
                                       int64_t chunkBytes, int64_t begin);

@@ -37,20 +37,25 @@
 // CHECK: llvm.store {{.+}} {alignment = 2 : i64} : i16, !llvm.ptr<1>
 // CHECK: gpu.return
 
-// Chunks of full warps go through shared memory, x as well as the codes. Then what is
-// one value a column is on its way there, which is read when rows are known.
-// SM90: gpu.func @rows_{{[0-9a-f]+}}_quantize_e4m3_rceil_bf16_k1024_swizzled_sm90(
+// Chunks of full warps go through shared memory, x as well as the codes. Where x was,
+// once it is in registers, are then the f32 of what is one value a column, of which each
+// lane loads a part before x. So many thread blocks have registers that memory and
+// arithmetic overlap.
+// SM90: gpu.func @rows_{{[0-9a-f]+}}_quantize_e4m3_rceil_bf16_k1024_swizzled_sm90({{.+}}) kernel attributes {nvvm.minctasm = 8 : i32, nvvm.reqntid = array<i32: 128, 1, 1>}
 // SM90: nvvm.vote.sync
+// SM90: %[[W:.+]] = llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<4xbf16>
+// SM90-COUNT-3: llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<4xbf16>
+// SM90-NOT: llvm.load {{.+}} -> vector<4xbf16>
 // SM90-COUNT-8: nvvm.cp.async.shared.global
 // SM90: nvvm.cp.async.wait.group 0
 // SM90: else
 // SM90: nvvm.bar.warp.sync
-// SM90-COUNT-2: nvvm.cp.async.shared.global
+// SM90: llvm.bitcast %[[W]] : vector<4xbf16> to vector<2xi32>
+// SM90-COUNT-4: llvm.store %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+// SM90-NEXT: nvvm.bar.warp.sync
 // SM90-NOT: nvvm.cp.async.shared.global
 // SM90: gpu.barrier
-// SM90: nvvm.cp.async.wait.group 0
-// SM90-NEXT: nvvm.bar.warp.sync
-// SM90-COUNT-8: llvm.load {{.+}} : !llvm.ptr<3> -> vector<4xi32>
+// SM90-COUNT-16: llvm.load {{.+}} : !llvm.ptr<3> -> vector<4xi32>
 // SM90-NOT: llvm.load {{.+}} : !llvm.ptr<1> -> vector<4xi32>
 // SM90: gpu.return
 
@@ -163,10 +168,14 @@ func.func @passes(%x: memref<?x65536xf32>, %s: memref<?xf32>) {
 // CHECK: %[[B:.+]] = arith.ceildivui %[[L]], %c4
 // CHECK: gpu.launch_func @blockscale_kernels::@rows_{{[0-9a-f]+}}_k35 blocks in (%[[B]], %c1, %c1) threads in (%c128, %c1, %c1)
 
-// A column that sums of rows take is read before these are known.
+// A column that sums of rows take is read from there, too.
 // SM90-LABEL: gpu.func @rows_{{[0-9a-f]+}}_quantize_e4m3_rceil_bf16_k512_swizzled_sm90(
+// SM90-COUNT-4: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // SM90-COUNT-8: nvvm.cp.async.shared.global
-// SM90-NOT: nvvm.cp.async.shared.global
+// SM90-COUNT-4: llvm.store %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
+// SM90-COUNT-16: llvm.load {{.+}} : !llvm.ptr<3> -> vector<4xi32>
+// SM90: nvvm.shfl.sync bfly
+// SM90-COUNT-16: llvm.load {{.+}} : !llvm.ptr<3> -> vector<4xi32>
 // SM90: gpu.return
 func.func @early_column(%x: memref<64x512xbf16>, %w: memref<512xf32>, %q: memref<64x512xf8E4M3FN>, %s: memref<1x4x32x4x4xf8E8M0FNU>) {
   blockscale.kernel ins(%x, %w : memref<64x512xbf16>, memref<512xf32>) outs(%q, %s : memref<64x512xf8E4M3FN>, memref<1x4x32x4x4xf8E8M0FNU>) {
@@ -189,6 +198,44 @@ func.func @early_column(%x: memref<64x512xbf16>, %w: memref<512xf32>, %q: memref
       %2 = arith.mulf %1, %b : f32
       %3 = arith.truncf %2 : f32 to bf16
       linalg.yield %3 : bf16
+    } -> tensor<64x512xbf16>
+    %0, %1 = blockscale.quantize %y block [1, 32] recipe rceil : tensor<64x512xbf16> -> tensor<64x512xf8E4M3FN>, tensor<64x16xf8E8M0FNU, #swizzled>
+    blockscale.yield %0, %1 : tensor<64x512xf8E4M3FN>, tensor<64x16xf8E8M0FNU, #swizzled>
+  }
+  return
+}
+
+// One that is multiplied as bf16 is read where it is needed, and from memory.
+// SM90-LABEL: gpu.func @rows_{{[0-9a-f]+}}_quantize_e4m3_rceil_bf16_k512_swizzled_sm90(
+// SM90-COUNT-8: nvvm.cp.async.shared.global
+// SM90-NOT: llvm.store %{{.+}} : vector<4xi32>, !llvm.ptr<3>
+// SM90: nvvm.shfl.sync bfly
+// SM90: scf.if
+// SM90-COUNT-8: llvm.load {{.+}} : !llvm.ptr<1> -> vector<4xi32>
+// SM90: gpu.return
+func.func @bf16_column(%x: memref<64x512xbf16>, %w: memref<512xbf16>, %q: memref<64x512xf8E4M3FN>, %s: memref<1x4x32x4x4xf8E8M0FNU>) {
+  blockscale.kernel ins(%x, %w : memref<64x512xbf16>, memref<512xbf16>) outs(%q, %s : memref<64x512xf8E4M3FN>, memref<1x4x32x4x4xf8E8M0FNU>) {
+  ^bb0(%lx: tensor<64x512xbf16>, %lw: tensor<512xbf16>, %lq: tensor<64x512xf8E4M3FN>, %ls: tensor<64x16xf8E8M0FNU, #swizzled>):
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : tensor<64xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<64xf32>) -> tensor<64xf32>
+    %sum = linalg.generic {indexing_maps = [#element, #row], iterator_types = ["parallel", "reduction"]} ins(%lx : tensor<64x512xbf16>) outs(%f : tensor<64xf32>) {
+    ^bb0(%a: bf16, %r: f32):
+      %0 = arith.extf %a : bf16 to f32
+      %1 = arith.addf %r, %0 : f32
+      linalg.yield %1 : f32
+    } -> tensor<64xf32>
+    %d = tensor.empty() : tensor<64x512xbf16>
+    %y = linalg.generic {indexing_maps = [#element, #row, #column, #element], iterator_types = ["parallel", "parallel"]} ins(%lx, %sum, %lw : tensor<64x512xbf16>, tensor<64xf32>, tensor<512xbf16>) outs(%d : tensor<64x512xbf16>) {
+    ^bb0(%a: bf16, %i: f32, %b: bf16, %o: bf16):
+      %0 = arith.extf %a : bf16 to f32
+      %1 = arith.extf %b : bf16 to f32
+      %2 = arith.mulf %0, %1 : f32
+      %3 = arith.truncf %2 : f32 to bf16
+      %4 = arith.extf %3 : bf16 to f32
+      %5 = arith.mulf %4, %i : f32
+      %6 = arith.truncf %5 : f32 to bf16
+      linalg.yield %6 : bf16
     } -> tensor<64x512xbf16>
     %0, %1 = blockscale.quantize %y block [1, 32] recipe rceil : tensor<64x512xbf16> -> tensor<64x512xf8E4M3FN>, tensor<64x16xf8E8M0FNU, #swizzled>
     blockscale.yield %0, %1 : tensor<64x512xf8E4M3FN>, tensor<64x16xf8E8M0FNU, #swizzled>

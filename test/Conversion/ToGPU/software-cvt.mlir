@@ -4,32 +4,21 @@
 
 // Conversions of chips without their cvt. Loads are of 16 bytes.
 
-// E2M1 on sm_80: with p the power of two of |x|, at least 1, the sum of |x| and
-// (2^22 + 3) p is rounded to codes, to which the exponent above them adds those below
-// p. NaN is 6, as large |x|. Codes and signs are shifted together.
-// From sm_89 on: the least of 2 |x|, |x| + 2 and |x| / 2 + 4, rounded by sums with
-// 1.5 * 2^23, and of 7, found among the bits of sums, where NaN is above. One element
-// is added to another rounder, so that the bits of eight rounders make 0.
+// E2M1: the bits of |x| + (2^23 - 2) count codes, those up to 2 below 2^23, where f32 is
+// spaced by 1/2 as they are, and others above, where it is spaced by 1. Above 4 the bits
+// of |x| / 2 + 2^23 do, which are the lesser ones there. The least of both and of the
+// bits of code 7 is taken, as NaN is above. One subtraction takes away what the bits of
+// eight elements are besides codes.
 // CHECK-LABEL: gpu.func @quantize_e2m1_rceil_bf16_k32_sm
 // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0 : i32
 // CHECK-DAG: %[[FOUR:.+]] = arith.constant 4 : i32
 // CHECK-DAG: %[[TOPBITS:.+]] = arith.constant -2004318072 : i32
-// SM80-DAG: %[[SIX:.+]] = arith.constant 6.000000e+00 : f32
-// SM80-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
-// SM80-DAG: %[[INFINITY:.+]] = arith.constant 2139095040 : i32
-// SM80-DAG: %[[ANCHOR:.+]] = arith.constant 0x4A800006 : f32
-// SM80-DAG: %[[OTHERBITS:.+]] = arith.constant 2004318071 : i32
-// FP8-DAG: %[[TWO:.+]] = arith.constant 2.000000e+00 : f32
-// FP8-DAG: %[[HALF:.+]] = arith.constant 5.000000e-01 : f32
-// FP8-DAG: %[[ROUND:.+]] = arith.constant 0x4B400000 : f32
-// FP8-DAG: %[[ROUND2:.+]] = arith.constant 0x4B400002 : f32
-// FP8-DAG: %[[ROUND4:.+]] = arith.constant 0x4B400004 : f32
-// FP8-DAG: %[[SEVEN:.+]] = arith.constant 1262485511 : i32
-// FP8-DAG: %[[OTHER:.+]] = arith.constant 0x4B400C0C : f32
-// FP8-DAG: %[[OTHER2:.+]] = arith.constant 0x4B400C0E : f32
-// FP8-DAG: %[[OTHER4:.+]] = arith.constant 1.258600e+07 : f32
-// FP8-DAG: %[[OTHER7:.+]] = arith.constant 1262488595 : i32
-// FP8-DAG: %[[SIXTEEN:.+]] = arith.constant 16 : i32
+// CHECK-DAG: %[[SIXTEEN:.+]] = arith.constant 16 : i32
+// CHECK-DAG: %[[HALF:.+]] = arith.constant 5.000000e-01 : f32
+// CHECK-DAG: %[[BELOWFOUR:.+]] = arith.constant 0x4AFFFFFC : f32
+// CHECK-DAG: %[[ABOVEFOUR:.+]] = arith.constant 0x4B000000 : f32
+// CHECK-DAG: %[[SEVEN:.+]] = arith.constant 1258291203 : i32
+// CHECK-DAG: %[[SURPLUS:.+]] = arith.constant -1229210692 : i32
 // CHECK: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // The amax: sm_80 takes magnitudes before it compares them, also of the last pair.
 // FP8-COUNT-15: llvm.call_intrinsic "llvm.nvvm.fmax.nan.xorsign.abs.bf16x2"
@@ -50,74 +39,48 @@
 // CHECK: %[[BYTE:.+]] = arith.shrui %[[SUM]], %c23_i32 : i32
 // CHECK: arith.minui %[[BYTE]], %c255_i32 : i32
 // CHECK: arith.trunci %{{.+}} : i32 to i16
-// The first element is the lowest.
-// SM80: %[[A0:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E0:.+]]) : (f32) -> f32
-// SM80: %[[M0:.+]] = llvm.call_intrinsic "llvm.minnum"(%[[A0]], %[[SIX]])
-// SM80: %[[LEAST:.+]] = llvm.call_intrinsic "llvm.maxnum"(%[[M0]], %[[ONE]])
-// SM80: %[[LEASTBITS:.+]] = llvm.bitcast %[[LEAST]] : f32 to i32
-// SM80: %[[POWERBITS:.+]] = arith.andi %[[LEASTBITS]], %[[INFINITY]] : i32
-// SM80: %[[POWER:.+]] = llvm.bitcast %[[POWERBITS]] : i32 to f32
-// SM80: %[[ANCHORED:.+]] = arith.mulf %[[POWER]], %[[ANCHOR]] fastmath<contract> : f32
-// SM80: %[[ROUNDED:.+]] = arith.addf %[[ANCHORED]], %[[M0]] fastmath<contract> : f32
-// SM80: %[[R0:.+]] = llvm.bitcast %[[ROUNDED]] : f32 to i32
-// SM80: %[[BELOW:.+]] = arith.shrui %[[R0]], %c22_i32 : i32
-// SM80: %[[C0:.+]] = arith.addi %[[R0]], %[[BELOW]] : i32
-// SM80: %[[H0:.+]] = llvm.intr.fshr(%[[C0]], %[[ZERO]], %[[FOUR]])
-// SM80: llvm.call_intrinsic "llvm.fabs"(%[[E1:.+]]) : (f32) -> f32
-// SM80: llvm.intr.fshr(%{{.+}}, %[[H0]], %[[FOUR]])
-// SM80-COUNT-5: llvm.intr.fshr(
-// SM80: %[[CODES:.+]] = llvm.intr.fshr(
-// SM80: %[[B7:.+]] = llvm.bitcast %{{.+}} : f32 to i32
-// SM80: %[[S7:.+]] = llvm.intr.fshl(%[[ZERO]], %[[B7]], %[[FOUR]])
-// SM80-COUNT-5: llvm.intr.fshl(
-// SM80: %[[B1:.+]] = llvm.bitcast %[[E1]] : f32 to i32
-// SM80: %[[S1:.+]] = llvm.intr.fshl(%{{.+}}, %[[B1]], %[[FOUR]])
-// SM80: %[[B0:.+]] = llvm.bitcast %[[E0]] : f32 to i32
-// SM80: %[[SIGNS:.+]] = llvm.intr.fshl(%[[S1]], %[[B0]], %[[FOUR]])
-// SM80: %[[MASKED:.+]] = arith.andi %[[SIGNS]], %[[TOPBITS]] : i32
-// SM80: %[[MAGNITUDES:.+]] = arith.andi %[[CODES]], %[[OTHERBITS]] : i32
-// SM80: arith.ori %[[MAGNITUDES]], %[[MASKED]] : i32
 // The last element is the highest.
-// FP8: %[[A7:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E7:.+]]) : (f32) -> f32
-// FP8: %[[DOUBLE7:.+]] = arith.mulf %[[A7]], %[[TWO]] fastmath<contract> : f32
-// FP8: %[[LOW7:.+]] = arith.addf %[[DOUBLE7]], %[[ROUND]] fastmath<contract> : f32
-// FP8: %[[LOWBITS7:.+]] = llvm.bitcast %[[LOW7]] : f32 to i32
-// FP8: %[[MIDDLE7:.+]] = arith.addf %[[A7]], %[[ROUND2]] fastmath<contract> : f32
-// FP8: %[[MIDDLEBITS7:.+]] = llvm.bitcast %[[MIDDLE7]] : f32 to i32
-// FP8: %[[LESS7:.+]] = arith.minui %[[LOWBITS7]], %[[MIDDLEBITS7]] : i32
-// FP8: %[[HALVED7:.+]] = arith.mulf %[[A7]], %[[HALF]] fastmath<contract> : f32
-// FP8: %[[HIGH7:.+]] = arith.addf %[[HALVED7]], %[[ROUND4]] fastmath<contract> : f32
-// FP8: %[[HIGHBITS7:.+]] = llvm.bitcast %[[HIGH7]] : f32 to i32
-// FP8: %[[LEAST7:.+]] = arith.minui %[[LESS7]], %[[HIGHBITS7]] : i32
-// FP8: %[[C7:.+]] = arith.minui %[[LEAST7]], %[[SEVEN]] : i32
-// FP8: %[[B7:.+]] = llvm.bitcast %[[E7]] : f32 to i32
-// FP8: %[[S7:.+]] = llvm.intr.fshl(%[[ZERO]], %[[B7]], %[[FOUR]])
-// FP8: llvm.call_intrinsic "llvm.fabs"(%[[E6:.+]]) : (f32) -> f32
-// FP8: %[[C6:.+]] = arith.minui %{{.+}}, %[[SEVEN]] : i32
-// FP8: %[[SHIFTED:.+]] = arith.muli %[[C7]], %[[SIXTEEN]] : i32
-// FP8: arith.addi %[[SHIFTED]], %[[C6]] : i32
-// FP8: %[[B6:.+]] = llvm.bitcast %[[E6]] : f32 to i32
-// FP8: llvm.intr.fshl(%[[S7]], %[[B6]], %[[FOUR]])
-// The sixth has the other rounder.
-// FP8: %[[A5:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E5:.+]]) : (f32) -> f32
-// FP8: %[[DOUBLE5:.+]] = arith.mulf %[[A5]], %[[TWO]] fastmath<contract> : f32
-// FP8: %[[LOW5:.+]] = arith.addf %[[DOUBLE5]], %[[OTHER]] fastmath<contract> : f32
-// FP8: %[[LOWBITS5:.+]] = llvm.bitcast %[[LOW5]] : f32 to i32
-// FP8: %[[MIDDLE5:.+]] = arith.addf %[[A5]], %[[OTHER2]] fastmath<contract> : f32
-// FP8: %[[MIDDLEBITS5:.+]] = llvm.bitcast %[[MIDDLE5]] : f32 to i32
-// FP8: %[[LESS5:.+]] = arith.minui %[[LOWBITS5]], %[[MIDDLEBITS5]] : i32
-// FP8: %[[HALVED5:.+]] = arith.mulf %[[A5]], %[[HALF]] fastmath<contract> : f32
-// FP8: %[[HIGH5:.+]] = arith.addf %[[HALVED5]], %[[OTHER4]] fastmath<contract> : f32
-// FP8: %[[HIGHBITS5:.+]] = llvm.bitcast %[[HIGH5]] : f32 to i32
-// FP8: %[[LEAST5:.+]] = arith.minui %[[LESS5]], %[[HIGHBITS5]] : i32
-// FP8: %[[C5:.+]] = arith.minui %[[LEAST5]], %[[OTHER7]] : i32
-// FP8-COUNT-5: llvm.intr.fshl(
-// FP8: %[[CODES:.+]] = arith.addi %{{.+}}, %{{.+}} : i32
-// FP8: %[[SIGNS:.+]] = llvm.intr.fshl(
-// FP8: %[[MASKED:.+]] = arith.andi %[[SIGNS]], %[[TOPBITS]] : i32
-// FP8: arith.ori %[[CODES]], %[[MASKED]] : i32
+// CHECK: %[[A7:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E7:.+]]) : (f32) -> f32
+// CHECK: %[[HALF7:.+]] = arith.mulf %[[A7]], %[[HALF]] fastmath<contract> : f32
+// CHECK: %[[LOW7:.+]] = arith.addf %[[A7]], %[[BELOWFOUR]] fastmath<contract> : f32
+// CHECK: %[[LOWBITS7:.+]] = llvm.bitcast %[[LOW7]] : f32 to i32
+// CHECK: %[[HIGH7:.+]] = arith.addf %[[HALF7]], %[[ABOVEFOUR]] fastmath<contract> : f32
+// CHECK: %[[HIGHBITS7:.+]] = llvm.bitcast %[[HIGH7]] : f32 to i32
+// CHECK: %[[LESS7:.+]] = arith.minui %[[LOWBITS7]], %[[HIGHBITS7]] : i32
+// CHECK: %[[C7:.+]] = arith.minui %[[LESS7]], %[[SEVEN]] : i32
+// CHECK: %[[B7:.+]] = llvm.bitcast %[[E7]] : f32 to i32
+// CHECK: %[[S7:.+]] = llvm.intr.fshl(%[[ZERO]], %[[B7]], %[[FOUR]])
+// CHECK: llvm.call_intrinsic "llvm.fabs"(%[[E6:.+]]) : (f32) -> f32
+// CHECK: %[[C6:.+]] = arith.minui %{{.+}}, %[[SEVEN]] : i32
+// CHECK: %[[SHIFTED7:.+]] = arith.muli %[[C7]], %[[SIXTEEN]] : i32
+// CHECK: arith.addi %[[SHIFTED7]], %[[C6]] : i32
+// CHECK: %[[B6:.+]] = llvm.bitcast %[[E6]] : f32 to i32
+// CHECK: llvm.intr.fshl(%[[S7]], %[[B6]], %[[FOUR]])
+// CHECK-COUNT-4: llvm.intr.fshl(
+// CHECK: %[[SUM1:.+]] = arith.addi %{{.+}}, %{{.+}} : i32
+// CHECK: %[[S1:.+]] = llvm.intr.fshl(
+// CHECK: %[[A0:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E0:.+]]) : (f32) -> f32
+// CHECK: %[[HALF0:.+]] = arith.mulf %[[A0]], %[[HALF]] fastmath<contract> : f32
+// CHECK: %[[LOW0:.+]] = arith.addf %[[A0]], %[[BELOWFOUR]] fastmath<contract> : f32
+// CHECK: %[[LOWBITS0:.+]] = llvm.bitcast %[[LOW0]] : f32 to i32
+// CHECK: %[[HIGH0:.+]] = arith.addf %[[HALF0]], %[[ABOVEFOUR]] fastmath<contract> : f32
+// CHECK: %[[HIGHBITS0:.+]] = llvm.bitcast %[[HIGH0]] : f32 to i32
+// CHECK: %[[LESS0:.+]] = arith.minui %[[LOWBITS0]], %[[HIGHBITS0]] : i32
+// CHECK: %[[C0:.+]] = arith.minui %[[LESS0]], %[[SEVEN]] : i32
+// CHECK: %[[SHIFTED1:.+]] = arith.muli %[[SUM1]], %[[SIXTEEN]] : i32
+// CHECK: %[[SUM0:.+]] = arith.addi %[[SHIFTED1]], %[[C0]] : i32
+// CHECK: %[[B0:.+]] = llvm.bitcast %[[E0]] : f32 to i32
+// CHECK: %[[SIGNS:.+]] = llvm.intr.fshl(%[[S1]], %[[B0]], %[[FOUR]])
+// CHECK: %[[CODES:.+]] = arith.subi %[[SUM0]], %[[SURPLUS]] : i32
+// CHECK: %[[MASKED:.+]] = arith.andi %[[SIGNS]], %[[TOPBITS]] : i32
+// CHECK: arith.ori %[[CODES]], %[[MASKED]] : i32
 // The other three words.
-// CHECK-COUNT-3: arith.andi %{{.+}}, %[[TOPBITS]] : i32
+// CHECK: arith.subi %{{.+}}, %[[SURPLUS]] : i32
+// CHECK: arith.andi %{{.+}}, %[[TOPBITS]] : i32
+// CHECK: arith.subi %{{.+}}, %[[SURPLUS]] : i32
+// CHECK: arith.andi %{{.+}}, %[[TOPBITS]] : i32
+// CHECK: arith.subi %{{.+}}, %[[SURPLUS]] : i32
+// CHECK: arith.andi %{{.+}}, %[[TOPBITS]] : i32
 // CHECK-NOT: %[[TOPBITS]]
 // CHECK-NOT: arith.subi
 // CHECK: gpu.return
@@ -130,15 +93,56 @@ func.func @e2m1(%x: memref<?x32xbf16>, %q: memref<?x16xi8>, %s: memref<?x1xf8E8M
   return
 }
 
-// E4M3: the power is at least 2^-6, the anchor 2^20 + 19. NaN stays. From sm_89 on it
-// is cvt.
+// E4M3 on sm_80: with p the power of two of |x|, at least 2^-6, the sum of |x| and
+// (2^20 + 19) p is rounded to codes, to which the exponent above them adds those below
+// p. NaN stays, as what alone has the top bit, and gets the lowest one and no sign.
+// Codes and signs are shifted together. From sm_89 on it is cvt.
 // CHECK-LABEL: gpu.func @quantize_e4m3_floor_bf16_k32_sm
 // SM80-DAG: %[[LARGEST:.+]] = arith.constant 4.480000e+02 : f32
 // SM80-DAG: %[[SMALLEST:.+]] = arith.constant 1.562500e-02 : f32
 // SM80-DAG: %[[ANCHOR:.+]] = arith.constant 0x49800098 : f32
-// SM80: %[[LIMITED:.+]] = arith.minimumf %{{.+}}, %[[LARGEST]] : f32
-// SM80: llvm.call_intrinsic "llvm.maxnum"(%[[LIMITED]], %[[SMALLEST]])
-// SM80: arith.mulf %{{.+}}, %[[ANCHOR]] fastmath<contract> : f32
+// SM80-DAG: %[[INFINITY:.+]] = arith.constant 2139095040 : i32
+// SM80-DAG: %[[ZERO:.+]] = arith.constant 0 : i32
+// SM80-DAG: %[[EIGHT:.+]] = arith.constant 8 : i32
+// SM80-DAG: %[[ALLBITS:.+]] = arith.constant -1 : i32
+// SM80-DAG: %[[LOWBITS:.+]] = arith.constant 16843009 : i32
+// SM80-DAG: %[[TOPBITS:.+]] = arith.constant -2139062144 : i32
+// SM80-DAG: %[[OTHERBITS:.+]] = arith.constant 2139062143 : i32
+// The first element is the lowest.
+// SM80: %[[A0:.+]] = llvm.call_intrinsic "llvm.fabs"(%[[E0:.+]]) : (f32) -> f32
+// SM80: %[[M0:.+]] = arith.minimumf %[[A0]], %[[LARGEST]] : f32
+// SM80: %[[LEAST:.+]] = llvm.call_intrinsic "llvm.maxnum"(%[[M0]], %[[SMALLEST]])
+// SM80: %[[LEASTBITS:.+]] = llvm.bitcast %[[LEAST]] : f32 to i32
+// SM80: %[[POWERBITS:.+]] = arith.andi %[[LEASTBITS]], %[[INFINITY]] : i32
+// SM80: %[[POWER:.+]] = llvm.bitcast %[[POWERBITS]] : i32 to f32
+// SM80: %[[ANCHORED:.+]] = arith.mulf %[[POWER]], %[[ANCHOR]] fastmath<contract> : f32
+// SM80: %[[ROUNDED:.+]] = arith.addf %[[ANCHORED]], %[[M0]] fastmath<contract> : f32
+// SM80: %[[R0:.+]] = llvm.bitcast %[[ROUNDED]] : f32 to i32
+// SM80: %[[BELOW:.+]] = arith.shrui %[[R0]], %c20_i32 : i32
+// SM80: %[[C0:.+]] = arith.addi %[[R0]], %[[BELOW]] : i32
+// SM80: %[[H0:.+]] = llvm.intr.fshr(%[[C0]], %[[ZERO]], %[[EIGHT]])
+// SM80: llvm.call_intrinsic "llvm.fabs"(%[[E1:.+]]) : (f32) -> f32
+// SM80: llvm.intr.fshr(%{{.+}}, %[[H0]], %[[EIGHT]])
+// SM80: llvm.intr.fshr(
+// SM80: %[[CODES:.+]] = llvm.intr.fshr(
+// SM80: %[[B3:.+]] = llvm.bitcast %{{.+}} : f32 to i32
+// SM80: %[[S3:.+]] = llvm.intr.fshl(%[[ZERO]], %[[B3]], %[[EIGHT]])
+// SM80: %[[S2:.+]] = llvm.intr.fshl(%[[S3]], %{{.+}}, %[[EIGHT]])
+// SM80: %[[B1:.+]] = llvm.bitcast %[[E1]] : f32 to i32
+// SM80: %[[S1:.+]] = llvm.intr.fshl(%[[S2]], %[[B1]], %[[EIGHT]])
+// SM80: %[[B0:.+]] = llvm.bitcast %[[E0]] : f32 to i32
+// SM80: %[[SIGNS:.+]] = llvm.intr.fshl(%[[S1]], %[[B0]], %[[EIGHT]])
+// SM80: %[[TOPS:.+]] = arith.shrui %[[CODES]], %c7_i32 : i32
+// SM80: %[[NANS:.+]] = arith.andi %[[TOPS]], %[[LOWBITS]] : i32
+// SM80: %[[ALL:.+]] = arith.ori %[[CODES]], %[[NANS]] : i32
+// SM80: %[[MASKED:.+]] = arith.andi %[[SIGNS]], %[[TOPBITS]] : i32
+// SM80: %[[OTHERS:.+]] = arith.xori %[[ALL]], %[[ALLBITS]] : i32
+// SM80: %[[KEPT:.+]] = arith.andi %[[MASKED]], %[[OTHERS]] : i32
+// SM80: %[[MAGNITUDES:.+]] = arith.andi %[[ALL]], %[[OTHERBITS]] : i32
+// SM80: arith.ori %[[MAGNITUDES]], %[[KEPT]] : i32
+// The other seven words.
+// SM80-COUNT-7: arith.andi %{{.+}}, %[[OTHERBITS]] : i32
+// SM80-NOT: %[[OTHERBITS]]
 // FP8-NOT: fastmath
 // FP8-COUNT-16: nvvm.convert.f32x2.to.f8x2 {{.+}} : i16(f8E4M3FN)
 // CHECK: gpu.return

@@ -31,6 +31,8 @@ CASES = (
     (Norm("rms", "bf16", "bf16", residual=True), (3, 8192), "mx"),
     (Norm("rms", "bf16", "bf16"), (2, 20480), "nvfp4"),
     (Norm("softmax", "f32", "f32"), (130, 96), "mx"),
+    (Norm("layer", "bf16", "bf16"), (130, 1024), "mx"),
+    (Norm("rms", "bf16", "f32", residual=True), (129, 512), "nvfp4"),
 )
 RANDOM_CASES = 17
 
