@@ -79,6 +79,10 @@ static std::string readAsText(StringRef content) {
 [[noreturn]] static void readInChild(StringRef content, int pipe) {
   for (int signal : {SIGABRT, SIGALRM, SIGBUS, SIGFPE, SIGILL, SIGSEGV})
     std::signal(signal, SIG_DFL);
+  // The thread that forked may have blocked some.
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
   alarm(kSeconds + static_cast<unsigned>(content.size() / kBytesASecond));
   setLimit(RLIMIT_CORE, 0);
   setLimit(RLIMIT_DATA,

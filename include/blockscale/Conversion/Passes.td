@@ -126,9 +126,11 @@ def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
   let summary = "Choose tiles and stages of matrix products";
   let description = [{
     For a chip with block-scaled products, gives each `scaled_mm` and
-    `scaled_grouped_mm` the attribute `blockscale.schedule`, unless it has one: the schedule that takes the fewest
-    clocks by include/blockscale/Analysis/GemmTimeline.h, or the one given. A
-    remark (category `gpu-launch`) says by which numbers.
+    `scaled_grouped_mm` the attribute `blockscale.schedule`, unless it has one:
+    the schedule that takes the fewest clocks by
+    include/blockscale/Analysis/GemmTimeline.h, or the one given, or that of a
+    product which shares its kernel. A remark (category `gpu-launch`) says by
+    which numbers.
 
     Example (test/Conversion/ToSM100/schedules.mlir):
 

@@ -52,9 +52,10 @@ static llvm::SmallSetVector<Value, 2> getWidenedColumns(ArrayRef<RowOp> ops) {
     for (auto [i, form] : llvm::enumerate(row.operands)) {
       linalg::LinalgOp op = row.op;
       Value value = op->getOperand(i);
-      if (form == RowForm::Columns && !getUniformConstant(value))
-        (isReadAsF32(op.getBlock()->getArgument(i)) ? columns : others)
-            .insert(value);
+      BlockArgument inside = op.getBlock()->getArgument(i);
+      if (form == RowForm::Columns && !getUniformConstant(value) &&
+          !inside.use_empty())
+        (isReadAsF32(inside) ? columns : others).insert(value);
     }
   columns.set_subtract(others);
   return columns;
