@@ -92,15 +92,15 @@ static Value emitBf16Product(KernelBuilder &b, Value lhs, Value rhs) {
 bool isReadAsF32(BlockArgument argument) {
   if (argument.getType().isF32())
     return true;
+  auto isFactor = [&](Operation &op) {
+    auto [lhs, rhs] = getBf16Factors(op);
+    return lhs == argument || rhs == argument;
+  };
   auto isWidening = [](Operation *user) {
-    return isa<arith::ExtFOp>(user) && user->getResult(0).getType().isF32() &&
-           llvm::none_of(user->getUsers(), [](Operation *product) {
-             return llvm::any_of(product->getUsers(), [](Operation *rounded) {
-               return getBf16Factors(*rounded).first != nullptr;
-             });
-           });
+    return isa<arith::ExtFOp>(user) && user->getResult(0).getType().isF32();
   };
   return argument.getType().isBF16() &&
+         llvm::none_of(*argument.getOwner(), isFactor) &&
          llvm::all_of(argument.getUsers(), isWidening);
 }
 

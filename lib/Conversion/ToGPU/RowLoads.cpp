@@ -19,7 +19,7 @@ namespace blockscale {
 
 static constexpr int64_t kWordBytes = 4;
 static constexpr int64_t kPieceBytes = WarpStage::kPieceBytes;
-static constexpr int64_t kPieceWords = kPieceBytes / kWordBytes;
+static constexpr int64_t kPieceWords = WarpStage::kPieceWords;
 
 SmallVector<Value> extractAll(KernelBuilder &b, Value vector) {
   SmallVector<Value> elements;

@@ -24,7 +24,6 @@ namespace blockscale {
 
 /// Places that one access reaches without conflict.
 static constexpr int64_t kPhase = 8;
-static constexpr int64_t kWords = WarpStage::kPieceBytes / 4;
 
 /// f(lane) = (lane >> shift) & mask.
 static int64_t getShift(int64_t pieces) {
@@ -122,7 +121,7 @@ void WarpStage::release(KernelBuilder &b) {
 
 SmallVector<Value> WarpStage::read(KernelBuilder &b, Value owner,
                                    int64_t chunkBytes, int64_t begin) {
-  auto type = VectorType::get({kWords}, b.getI32Type());
+  auto type = VectorType::get({kPieceWords}, b.getI32Type());
   return llvm::map_to_vector(
       getOwn(b, owner, chunkBytes / kPieceBytes), [&](Value place) {
         if (begin)
@@ -168,13 +167,14 @@ SmallVector<Value> WarpStage::readShared(KernelBuilder &b, int64_t chunkBytes,
 
 void WarpStage::store(KernelBuilder &b, ArrayRef<Value> words, Value pointer,
                       int64_t runStride) {
-  int64_t pieces = words.size() / kWords;
+  int64_t pieces = words.size() / kPieceWords;
   // Others may still read what the pieces replace.
   release(b);
   for (auto [i, place] : llvm::enumerate(getOwn(b, lane, pieces)))
-    b.store(b.pack(words.slice(i * kWords, kWords)), place, kPieceBytes);
+    b.store(b.pack(words.slice(i * kPieceWords, kPieceWords)), place,
+            kPieceBytes);
   release(b);
-  auto type = VectorType::get({kWords}, b.getI32Type());
+  auto type = VectorType::get({kPieceWords}, b.getI32Type());
   for (auto [to, from] :
        llvm::zip_equal(getMovedAddresses(b, pointer, pieces, runStride),
                        getMoved(b, pieces, pieces)))

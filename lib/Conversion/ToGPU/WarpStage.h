@@ -22,8 +22,9 @@ namespace blockscale {
 
 class WarpStage {
 public:
-  /// Bytes of a piece, which is accessed at once.
-  static constexpr int64_t kPieceBytes = 16;
+  /// Of a piece, which is accessed at once.
+  static constexpr int64_t kPieceWords = 4;
+  static constexpr int64_t kPieceBytes = kPieceWords * 4;
 
   /// Shared memory for the chunks of all warps of the kernel, which are of at
   /// most `chunkBytes`. `thread` is the i32 number of the thread in its block
