@@ -15,6 +15,7 @@
 #include "RowEmitter.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/AsmState.h"
 #include "llvm/Support/xxhash.h"
 
 #include <numeric>
@@ -196,11 +197,13 @@ LogicalResult RowKernel::analyze() {
 // Launch
 //===----------------------------------------------------------------------===//
 
-/// The text of the body tells kernels apart.
+/// The text of the body tells kernels apart, with numbers of values that do not
+/// depend on what is around it.
 std::string RowKernel::getName() {
   std::string text;
   llvm::raw_string_ostream os(text);
-  kernel.getBody().front().print(os);
+  AsmState state(kernel, OpPrintingFlags().useLocalScope());
+  kernel.getBody().front().print(os, state);
   os << kernel.getOperandTypes();
   std::string name = "rows_" + llvm::utohexstr(llvm::xxh3_64bits(text),
                                                /*LowerCase=*/true, 16);
