@@ -71,14 +71,15 @@ def normal_bits(shape):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16).reshape(shape)
 
 
-def quantize(shape, block, recipe, data, scale, scale_shape, swizzled, global_scale=False):
+def quantize(shape, block, recipe, data, scale, scale_shape, swizzled, given=None):
+    """`given`: `global_scale` or `global_amax`, where that is an operand."""
     sizes = "x".join(map(str, shape))
     layout = f", {SWIZZLED}" if swizzled else ""
     result = (f"tensor<{sizes}x{data}>, "
               f"tensor<{'x'.join(map(str, scale_shape))}x{scale}{layout}>")
-    given = ", %g: tensor<f32>" if global_scale else ""
-    operand = "global_scale(%g : tensor<f32>)" if global_scale else ""
-    return (f"(%x: tensor<{sizes}xbf16>{given}) -> ({result}) {{\n"
+    argument = ", %g: tensor<f32>" if given else ""
+    operand = f"{given}(%g : tensor<f32>)" if given else ""
+    return (f"(%x: tensor<{sizes}xbf16>{argument}) -> ({result}) {{\n"
             f"  %q, %s = blockscale.quantize %x block [{block[0]}, {block[1]}] recipe {recipe} "
             f"{operand}\n      : tensor<{sizes}xbf16> -> {result}\n"
             f"  return %q, %s : {result}\n}}\n")
@@ -94,7 +95,8 @@ def mxfp8_rows(shape, swizzled=True, bar=None, recipe="rceil"):
 
 def nvfp4_rows(shape, swizzled=True, bar=None):
     m, k = shape
-    text = quantize(shape, (1, 16), "torchao", "f4E2M1FN", "f8E4M3FN", (m, k // 16), swizzled, True)
+    text = quantize(shape, (1, 16), "torchao", "f4E2M1FN", "f8E4M3FN", (m, k // 16), swizzled,
+                    "global_scale")
     name = f"nvfp4_1x16_two_level{'_swizzled' if swizzled else ''}"
     return Case(f"{name}_{m}x{k}", text, shape, bar, scalar=2.0**-6,
                 group=f"NVFP4 1x16, global scale given{', swizzled' if swizzled else ''}")

@@ -2,13 +2,18 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """benchmarks/gpu: what is read from the disassembly of a kernel."""
 
+import contextlib
+import io
+import re
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks/gpu"))
 # The folder is on the path now.
+import recipes  # noqa: E402
 import sass  # noqa: E402
 import static  # noqa: E402
 
@@ -141,6 +146,38 @@ class MeasureTest(unittest.TestCase):
         for main, chip, count in ((12, "sm_100a", 0), (12.1, "sm_100a", 1), (12.1, "sm_90a", 0)):
             row = self.row | {"main": main, "whole": 20}
             self.assertEqual(count, len(list(static.find_misses(case, chip, row))))
+
+
+class RecipesTest(unittest.TestCase):
+    def run_main(self, *options, spills=0):
+        resources = {"kernel": "first", "registers": 64, "spills": spills, "stack": 0,
+                     "shared": 0, "threads": 128}
+        kernels = [(resources, sass.parse(TEXT)["first"])]
+        with (mock.patch.object(recipes, "compile_case", return_value=kernels),
+              mock.patch.object(recipes, "find_nvdisasm"),
+              mock.patch.object(sys, "argv", ["recipes.py", *options]),
+              contextlib.redirect_stdout(io.StringIO()) as text):
+            status = recipes.main()
+        return status, text.getvalue()
+
+    def test_table_is_that_of_the_docs(self):
+        status, text = self.run_main()
+        self.assertEqual(0, status)
+        docs = (ROOT / "docs/Lowering.md").read_text()
+
+        def forget_numbers(line):
+            return re.sub(r"\| [0-9.]+(?= \|)", "| n", line)
+
+        printed = "\n".join(map(forget_numbers, text.splitlines()))
+        self.assertIn("| NVFP4 `te`, amax given | n | n | n | n |", printed)
+        self.assertIn(printed, "\n".join(map(forget_numbers, docs.splitlines())))
+
+    def test_spills(self):
+        status, text = self.run_main("--only", "MXFP4*", spills=4)
+        self.assertEqual(1, status)
+        self.assertEqual(3, len(text.splitlines()))
+        self.assertIn("| MXFP4 `rceil` | 0.6 ! | 0.6 !", text)
+
 
 
 if __name__ == "__main__":
