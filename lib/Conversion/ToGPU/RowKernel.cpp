@@ -197,12 +197,12 @@ LogicalResult RowKernel::analyze() {
 // Launch
 //===----------------------------------------------------------------------===//
 
-/// The text of the body tells kernels apart, with numbers of values that do not
-/// depend on what is around it.
+/// The text of the body tells kernels apart, all of it, with numbers of values
+/// that do not depend on what is around it.
 std::string RowKernel::getName() {
   std::string text;
   llvm::raw_string_ostream os(text);
-  AsmState state(kernel, OpPrintingFlags().useLocalScope());
+  AsmState state(kernel, OpPrintingFlags().useLocalScope().skipRegions(false));
   kernel.getBody().front().print(os, state);
   os << kernel.getOperandTypes();
   std::string name = "rows_" + llvm::utohexstr(llvm::xxh3_64bits(text),

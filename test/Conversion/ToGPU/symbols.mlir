@@ -1,4 +1,5 @@
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --remarks-filter-analyse=gpu-launch --mlir-print-skip-regions -o /dev/null 2>&1 | FileCheck %s --check-prefix=NAMES
 
 // The gpu.module takes another name where the module has one of its name, and
 // outputs may be in either order.
@@ -25,12 +26,16 @@ func.func @f(%x: memref<?x32xbf16>, %s: memref<?x1xf8E8M0FNU>, %q: memref<?x32xf
 }
 
 // Programs of rows that are equal have one kernel, whatever values are around them; one
-// with another constant has its own.
+// with another body has its own, whatever the printer is told to leave out.
 // CHECK-LABEL: func.func @sums
 // CHECK: gpu.launch_func @[[KERNELS]]::@[[SUM:rows_[0-9a-f]+_k64]] {{.+}} args
 // CHECK: gpu.launch_func @[[KERNELS]]::@[[SUM]] {{.+}} args
 // CHECK-NOT: gpu.launch_func @[[KERNELS]]::@[[SUM]] {{.+}} args
 // CHECK: gpu.launch_func @[[KERNELS]]::@rows_{{[0-9a-f]+}}_k64 {{.+}} args
+// NAMES: Function=[[SUM:rows_[0-9a-f]+_k64]]
+// NAMES: Function=[[SUM]]
+// NAMES-NOT: Function=[[SUM]]
+// NAMES: Function=rows_{{[0-9a-f]+}}_k64
 func.func @sums(%x: memref<?x64xbf16>, %r: memref<?xf32>) {
   blockscale.kernel ins(%x : memref<?x64xbf16>) outs(%r : memref<?xf32>) {
   ^bb0(%lx: tensor<?x64xbf16>, %lr: tensor<?xf32>):
@@ -63,14 +68,15 @@ func.func @sums(%x: memref<?x64xbf16>, %r: memref<?xf32>) {
   }
   blockscale.kernel ins(%x : memref<?x64xbf16>) outs(%r : memref<?xf32>) {
   ^bb0(%lx: tensor<?x64xbf16>, %lr: tensor<?xf32>):
-    %c0 = arith.constant 2.0 : f32
+    %c0 = arith.constant 0.0 : f32
     %f = linalg.fill ins(%c0 : f32) outs(%lr : tensor<?xf32>) -> tensor<?xf32>
     %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
         iterator_types = ["parallel", "reduction"]}
         ins(%lx : tensor<?x64xbf16>) outs(%f : tensor<?xf32>) {
     ^bb0(%e: bf16, %old: f32):
       %w = arith.extf %e : bf16 to f32
-      %s = arith.addf %old, %w : f32
+      %p = arith.mulf %w, %w : f32
+      %s = arith.addf %old, %p : f32
       linalg.yield %s : f32
     } -> tensor<?xf32>
     blockscale.yield %0 : tensor<?xf32>
