@@ -20,6 +20,7 @@
 #include <array>
 #include <csignal>
 #include <fcntl.h>
+#include <limits>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,7 +73,13 @@ static std::string readAsText(StringRef content) {
     return kError + error;
   std::string text(1, kModule);
   llvm::raw_string_ostream os(text);
-  module->print(os, OpPrintingFlags().enableDebugInfo());
+  // The host's options may have the printer leave things out.
+  constexpr int64_t all = std::numeric_limits<int64_t>::max();
+  module->print(os, OpPrintingFlags()
+                        .enableDebugInfo()
+                        .skipRegions(false)
+                        .elideLargeElementsAttrs(all)
+                        .elideLargeResourceString(all));
   return text;
 }
 

@@ -10,8 +10,11 @@
 #include "blockscale/Pipelines/Pipelines.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/ScopedPrinter.h"
 
 #include "gtest/gtest.h"
@@ -31,11 +34,11 @@ func.func @q(%x: tensor<?x64xbf16>)
   return %d, %s : tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>
 })";
 
-std::string writeBytecode() {
+std::string writeBytecode(StringRef text = kText) {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry);
-  auto module = parseSourceString<ModuleOp>(kText, &context);
+  auto module = parseSourceString<ModuleOp>(text, &context);
   std::string bytes;
   llvm::raw_string_ostream os(bytes);
   EXPECT_TRUE(succeeded(writeBytecodeToFile(*module, os)));
@@ -78,6 +81,47 @@ TEST_F(BytecodeTest, IsWhatWasWritten) {
   auto place = dyn_cast<FileLineColLoc>(function.getLoc());
   ASSERT_TRUE(place);
   EXPECT_EQ(place.getLine(), 2u);
+}
+
+/// Options of the printer that the process has while this is there.
+class PrinterOptions {
+public:
+  explicit PrinterOptions(std::vector<const char *> options) {
+    registerAsmPrinterCLOptions();
+    options.insert(options.begin(), "test");
+    llvm::cl::ParseCommandLineOptions(static_cast<int>(options.size()),
+                                      options.data());
+  }
+  ~PrinterOptions() { llvm::cl::ResetAllOptionOccurrences(); }
+};
+
+TEST_F(BytecodeTest, IsWholeWhateverThePrinterLeavesOut) {
+  constexpr const char *text = R"(
+func.func @constants() -> (tensor<4xf32>, tensor<2xf32>) {
+  %0 = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %1 = arith.constant dense_resource<blob> : tensor<2xf32>
+  return %0, %1 : tensor<4xf32>, tensor<2xf32>
+}
+{-# dialect_resources: {
+  builtin: { blob: "0x040000000000803F00000040" }
+} #-})";
+  std::string bytecode = writeBytecode(text);
+  {
+    PrinterOptions options({"--mlir-print-skip-regions",
+                            "--mlir-elide-elementsattrs-if-larger=1",
+                            "--mlir-elide-resource-strings-if-larger=1"});
+    ASSERT_TRUE(parse(bytecode)) << error;
+  }
+  SmallVector<Attribute> values;
+  module->walk([&](arith::ConstantOp op) { values.push_back(op.getValue()); });
+  ASSERT_EQ(values.size(), 2u);
+  EXPECT_EQ(llvm::to_string(values[0]), "dense<[1.000000e+00, 2.000000e+00, "
+                                        "3.000000e+00, 4.000000e+00]> : "
+                                        "tensor<4xf32>");
+  auto resource = dyn_cast<DenseF32ResourceElementsAttr>(values[1]);
+  ASSERT_TRUE(resource);
+  ASSERT_TRUE(resource.tryGetAsArrayRef());
+  EXPECT_EQ(*resource.tryGetAsArrayRef(), ArrayRef({1.0f, 2.0f}));
 }
 
 // Also where the reader itself aborts, overwrites memory or fills it.
