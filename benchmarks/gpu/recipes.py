@@ -54,7 +54,7 @@ def main():
             continue
         m, k = SHAPE
         text = quantize(SHAPE, (1, block), recipe, data, scale, (m, k // block), True, given)
-        case = Case("mxfp8" if data == MXFP8[0] else "fp4", text, SHAPE)
+        case = Case(label.split()[0].lower(), text, SHAPE)
         cells = []
         for chip in CHIPS:
             count, fits = count_instructions(case, chip, nvdisasm)

@@ -179,6 +179,5 @@ class RecipesTest(unittest.TestCase):
         self.assertIn("| MXFP4 `rceil` | 0.6 ! | 0.6 !", text)
 
 
-
 if __name__ == "__main__":
     unittest.main()
