@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ToCPU/LoopEmitter.h"
+#include "Emission/LoopEmitter.h"
 #include "blockscale/Analysis/RowProgram.h"
 #include "blockscale/Conversion/Passes.h"
 
@@ -94,29 +94,29 @@ Value OrderedReduction::emitElement(ValueRange place) {
 
 /// Reduces `buffer`, whose elements beyond the row are neutral.
 void OrderedReduction::emitRow(ValueRange row) {
-  Value zero = cpu::getIndex(b, 0);
-  cpu::emitLoop(b, zero, cpu::getIndex(b, elements), [&](Value j) {
+  Value zero = emit::getIndex(b, 0);
+  emit::emitLoop(b, zero, emit::getIndex(b, elements), [&](Value j) {
     SmallVector<Value> place(row);
     place.push_back(j);
     store(emitElement(place), j);
   });
   int64_t count = llvm::divideCeil(elements, kLeafElements);
-  cpu::emitLoop(b, zero, cpu::getIndex(b, count), [&](Value leaf) {
-    Value first = cpu::mul(b, leaf, kLeafElements);
+  emit::emitLoop(b, zero, emit::getIndex(b, count), [&](Value leaf) {
+    Value first = emit::mul(b, leaf, kLeafElements);
     for (int64_t half = kLeafElements / 2; half > 0; half /= 2)
-      cpu::emitLoop(b, first, cpu::add(b, first, cpu::getIndex(b, half)),
-                    [&](Value j) {
-                      emitStep(j, j, cpu::add(b, j, cpu::getIndex(b, half)));
-                    });
+      emit::emitLoop(b, first, emit::add(b, first, emit::getIndex(b, half)),
+                     [&](Value j) {
+                       emitStep(j, j, emit::add(b, j, emit::getIndex(b, half)));
+                     });
     store(load(first), leaf);
   });
   for (; count > 1; count = llvm::divideCeil(count, 2)) {
-    cpu::emitLoop(b, zero, cpu::getIndex(b, count / 2), [&](Value i) {
-      Value first = cpu::mul(b, i, 2);
-      emitStep(i, first, cpu::add(b, first, cpu::getIndex(b, 1)));
+    emit::emitLoop(b, zero, emit::getIndex(b, count / 2), [&](Value i) {
+      Value first = emit::mul(b, i, 2);
+      emitStep(i, first, emit::add(b, first, emit::getIndex(b, 1)));
     });
     if (count % 2 != 0)
-      store(load(cpu::getIndex(b, count - 1)), cpu::getIndex(b, count / 2));
+      store(load(emit::getIndex(b, count - 1)), emit::getIndex(b, count / 2));
   }
   OpOperand &init = op.getDpsInitsMutable()[0];
   SmallVector<Value> place(row);
@@ -128,7 +128,7 @@ void OrderedReduction::emitRow(ValueRange row) {
 
 void OrderedReduction::emit() {
   elements = op.getStaticLoopRanges().back();
-  buffer = cpu::allocate(
+  buffer = emit::allocate(
       b, {static_cast<int64_t>(llvm::alignTo(elements, kLeafElements))},
       b.getF32Type());
   Value none = arith::ConstantOp::create(
@@ -139,12 +139,12 @@ void OrderedReduction::emit() {
     if (place.size() + 1 == ranges.size()) {
       // Rows leave nothing behind theirs.
       for (int64_t j = elements; j % kLeafElements != 0; ++j)
-        store(none, cpu::getIndex(b, j));
+        store(none, emit::getIndex(b, j));
       return emitRow(place);
     }
     Value size = getValueOrCreateConstantIndexOp(b, b.getLoc(),
                                                  ranges[place.size()].size);
-    cpu::emitLoop(b, cpu::getIndex(b, 0), size, [&](Value i) {
+    emit::emitLoop(b, emit::getIndex(b, 0), size, [&](Value i) {
       place.push_back(i);
       emitLoops();
       place.pop_back();

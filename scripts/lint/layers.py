@@ -5,11 +5,18 @@
     Numerics, Target -> IR -> Analysis -> Transforms -> Conversion -> Emit
     -> Pipelines -> Driver -> CAPI -> tools
 
-Headers of blockscale-c include C only. Runtime and Emulator stand alone, and Driver and CAPI may include them; Numerics, Target, Runtime and Emulator include
-no MLIR header, Numerics no LLVM header either.
+Headers of blockscale-c include C only. Runtime and Emulator stand alone, and Driver and
+CAPI may include them; Numerics, Target, Runtime and Emulator include no MLIR header,
+Numerics no LLVM header either.
+
+Folders of lib/Conversion are rooms, of which each includes only from those in ROOMS:
+
+    Emission -> ToCPU, DeviceEmission;  DeviceEmission -> ToGPU, ToSM100;
+    all of them -> the passes that choose among them
 """
 
 import re
+from pathlib import Path
 
 from common import files, lines
 
@@ -20,6 +27,17 @@ ALONE = ["Runtime", "Emulator"]
 FOREIGN = {"Numerics": ("mlir", "mlir-c", "llvm", "llvm-c"),
            "Target": ("mlir", "mlir-c"), "Runtime": ("mlir", "mlir-c"),
            "Emulator": ("mlir", "mlir-c"), "blockscale-c": ("mlir", "llvm")}
+DEVICE = ["Emission", "DeviceEmission"]
+ROWS = [*DEVICE, "ToGPU/Rows"]
+# The rooms of lib/Conversion, and the rooms that each may include from beside itself. The
+# files that are in none of them may include from all.
+ROOMS = {"Emission": [], "DeviceEmission": ["Emission"],
+         "ToCPU": ["Emission"],
+         "ToGPU/Rows": DEVICE, "ToGPU/RowPrograms": ROWS, "ToGPU/Patches": ROWS,
+         "ToGPU/Ops": DEVICE,
+         "ToGPU": [*ROWS, "ToGPU/RowPrograms", "ToGPU/Patches", "ToGPU/Ops"],
+         "ToSM100": DEVICE}
+LOCAL_INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 INCLUDE = re.compile(r'\s*#?\s*include\s*[<"]([^/">]+)/([^/">]+)')  # C++, TableGen
 
 
@@ -37,7 +55,42 @@ def allowed(layer):
     return None
 
 
+def find_room(path):
+    """The room of a file of lib/Conversion, given by its path from there."""
+    for folder in path.parents:
+        if str(folder) in ROOMS:
+            return str(folder)
+    return None
+
+
+def check_rooms(root):
+    base = Path("lib/Conversion")
+    for path in files(root, ".h", ".cpp"):
+        if not path.is_relative_to(base):
+            continue
+        room = find_room(path.relative_to(base))
+        if room is None:
+            continue
+        for number, line in lines(root, path):
+            match = LOCAL_INCLUDE.match(line)
+            if not match:
+                continue
+            name = match.group(1)
+            if ".." in name:
+                yield (f"{path}:{number}: expected the path of a header from lib/Conversion "
+                       f"on, but it includes {name}")
+                continue
+            if not (root / base / name).exists():
+                continue
+            included = find_room(Path(name))
+            if included != room and included not in ROOMS[room]:
+                yield (f"{path}:{number}: {room} may include from "
+                       f"{', '.join(ROOMS[room]) or 'no other room'}, "
+                       f"but includes {included or name}")
+
+
 def check(root):
+    yield from check_rooms(root)
     for path in files(root, ".h", ".cpp", ".td", ".inc"):
         if path.parts[0] == "lib":
             layer = path.parts[1]

@@ -93,6 +93,38 @@ class LayersTest(LintTest):
         self.assert_finds("layers", "Elsewhere is in no layer")
 
 
+    def write_room_headers(self):
+        for room in ("Emission", "DeviceEmission", "ToCPU", "ToGPU", "ToGPU/Rows", "ToGPU/Ops",
+                     "ToSM100"):
+            self.write(f"lib/Conversion/{room}/B.h")
+
+    def test_rooms_include_what_is_below_them(self):
+        self.write_room_headers()
+        self.write("lib/Conversion/ToSM100/A.cpp", '#include "Emission/B.h"\n'
+                   '#include "DeviceEmission/B.h"\n#include "B.h"\n')
+        self.write("lib/Conversion/ToGPU/Patches/A.cpp", '#include "ToGPU/Rows/B.h"\n')
+        self.write("lib/Conversion/A.cpp", '#include "ToSM100/B.h"\n')
+        self.assertEqual(self.findings("layers"), [])
+
+    def test_rooms_do_not_include_their_neighbours(self):
+        pairs = [("ToGPU/Rows", "ToSM100"), ("ToSM100", "ToGPU"), ("ToGPU/Ops", "ToCPU"),
+                 ("ToCPU", "ToGPU/Rows"), ("ToSM100", "ToCPU"), ("ToCPU", "ToSM100"),
+                 ("Emission", "DeviceEmission"), ("ToGPU/Rows", "ToGPU/Ops"),
+                 ("ToGPU/Rows", "ToGPU")]
+        for room, included in pairs:
+            with self.subTest(room=room, included=included):
+                self.write_room_headers()
+                self.write(f"lib/Conversion/{room}/A.cpp", f'#include "{included}/B.h"\n')
+                self.assert_finds("layers", f"lib/Conversion/{room}/A.cpp:1:",
+                                  f"{room} may include from", f"includes {included}")
+                (self.root / f"lib/Conversion/{room}/A.cpp").unlink()
+
+    def test_rooms_are_named_from_their_folder_on(self):
+        self.write("lib/Conversion/ToGPU/Rows/A.cpp", '#include "../../ToSM100/B.h"\n')
+        self.assert_finds("layers", "lib/Conversion/ToGPU/Rows/A.cpp:1:",
+                          "expected the path of a header from lib/Conversion on")
+
+
 class LengthTest(LintTest):
     def test_at_the_limit_passes(self):
         self.write("lib/A.cpp", "\n" * 500)

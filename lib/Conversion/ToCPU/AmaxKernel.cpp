@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CodecEmitter.h"
+#include "Emission/CodecEmitter.h"
 #include "GroupLoop.h"
 #include "Kernels.h"
 
@@ -19,23 +19,14 @@ namespace blockscale::cpu {
 /// Elements of a step: a cache line of bf16 twice over.
 static constexpr int64_t kElementsPerStep = 64;
 
-Value prepareCall(AmaxOp op, CallSite &site) {
+Value countItems(AmaxOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   CallSite::Sizes sizes = site.getSizes(op.getX());
-  ArrayRef<OpFoldResult> leading =
-      ArrayRef<OpFoldResult>(sizes).drop_back(op.isPerRow() ? 1 : 2);
-  Value rows = toIndex(b, sizes.end()[-2]);
-  if (Value offsets = op.getOffsets()) {
-    site.requireSizes("the result", op.getAmax(), site.getSizes(offsets),
-                      "offsets");
-    return site.countItems(sizes, rows);
-  }
-  site.requireGlobalSizes("the result", op.getAmax(), leading, "x");
   if (!op.isPerRow())
-    return site.countItems(sizes, rows);
+    return site.countItems(sizes, toIndex(b, sizes.end()[-2]));
   // Rows without elements have a result too.
   Value items = getIndex(b, 1);
-  for (OpFoldResult size : leading)
+  for (OpFoldResult size : ArrayRef<OpFoldResult>(sizes).drop_back())
     items = mul(b, items, toIndex(b, size));
   return items;
 }

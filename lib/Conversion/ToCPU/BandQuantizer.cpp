@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "BandQuantizer.h"
-#include "CodecEmitter.h"
-#include "FourOverSixEmitter.h"
+#include "Emission/CodecEmitter.h"
+#include "Emission/FourOverSixEmitter.h"
 #include "Patch.h"
 #include "blockscale/Numerics/Philox.h"
 

@@ -16,9 +16,11 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_BANDQUANTIZER_H
 
 #include "BlockQuantizer.h"
-#include "PhiloxEmitter.h"
+#include "RandomBytes.h"
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// A row of a buffer.
 struct BufferRow {

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockDecoder.h"
-#include "CodecEmitter.h"
+#include "Emission/CodecEmitter.h"
 #include "blockscale/Numerics/ScaleLayout.h"
 
 using namespace mlir;

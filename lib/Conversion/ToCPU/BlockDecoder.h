@@ -8,11 +8,13 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKDECODER_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKDECODER_H
 
-#include "LoopEmitter.h"
+#include "Emission/LoopEmitter.h"
 #include "ScaleAddress.h"
 #include "blockscale/Numerics/Format.h"
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// f32 values of `count` codes of a row, from column `col` on. Packed codes
 /// start at an even column.

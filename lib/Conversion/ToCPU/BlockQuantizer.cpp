@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockQuantizer.h"
-#include "CodecEmitter.h"
-#include "FourOverSixEmitter.h"
+#include "Emission/CodecEmitter.h"
+#include "Emission/FourOverSixEmitter.h"
 #include "blockscale/Numerics/Bits.h"
 
 using namespace mlir;

@@ -13,11 +13,13 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKQUANTIZER_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKQUANTIZER_H
 
-#include "RecipeEmitter.h"
+#include "Emission/RecipeEmitter.h"
 
 #include <optional>
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// What decides the arithmetic of a block.
 struct BlockFormat {

@@ -9,9 +9,11 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKSTREAMS_H
 
 #include "BlockQuantizer.h"
-#include "LoopEmitter.h"
+#include "Emission/LoopEmitter.h"
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// Where the elements, codes and scale bytes of a run of blocks are: indices of
 /// the first one of each.

@@ -19,6 +19,8 @@
 
 namespace blockscale::cpu {
 
+using namespace emit;
+
 class CodeBuffer {
 public:
   /// `data` has the elements of x, or their transpose.

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockDecoder.h"
-#include "CodecEmitter.h"
+#include "Emission/CodecEmitter.h"
 #include "GlobalFactorsSource.h"
 #include "Kernels.h"
 
@@ -21,28 +21,11 @@ namespace blockscale::cpu {
 static constexpr int64_t kBlocksPerStep = 4;
 static constexpr int64_t kElementsPerStep = 64;
 
-Value prepareCall(DequantizeOp op, CallSite &site) {
+Value countItems(DequantizeOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   CallSite::Sizes sizes = site.getSizes(op.getResult());
-  ArrayRef<int64_t> block = op.getBlock();
-  if (!acceptsTails(op.getEffectiveRecipe())) {
-    site.requireMultiple(sizes.end()[-2], block[0],
-                         "the second-to-last dimension of the result");
-    site.requireMultiple(sizes.back(), block[1],
-                         "the last dimension of the result");
-  }
-  site.requireSizes("data", op.getData(), sizes, "the result");
-  site.requireSizes("scale", op.getScale(),
-                    getScaleSizes(b, b.getLoc(), sizes, op.getScaleForm()),
-                    "the result");
-  ArrayRef<OpFoldResult> leading =
-      ArrayRef<OpFoldResult>(sizes).drop_back(op.hasRowGlobals() ? 1 : 2);
-  site.requireGlobalSizes("global_scale", op.getGlobalScale(), leading,
-                          "the result");
-  site.requireGlobalSizes("global_amax", op.getGlobalAmax(), leading,
-                          "the result");
-  return site.countItems(sizes,
-                         ceilDiv(b, toIndex(b, sizes.end()[-2]), block[0]));
+  return site.countItems(
+      sizes, ceilDiv(b, toIndex(b, sizes.end()[-2]), op.getBlock()[0]));
 }
 
 namespace {

@@ -21,30 +21,17 @@ static bool isAlongK(ExpandScaleOp op) {
   return op.getScaleDim() == ScaleDim::K;
 }
 
-/// The rows of the result, of which tiles do not tell.
-static OpFoldResult getExpandedSize(ImplicitLocOpBuilder &b, ExpandScaleOp op,
-                                    Value size) {
-  ArrayRef<int64_t> shape = op.getResult().getType().getShape();
-  return size ? OpFoldResult(size) : b.getIndexAttr(shape[shape.size() - 2]);
-}
-
-Value prepareCall(ExpandScaleOp op, CallSite &site) {
+Value countItems(ExpandScaleOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
-  int64_t blockRows = op.getBlock()[0];
-  OpFoldResult expanded = getExpandedSize(b, op, site.lookup(op.getSize()));
-  Value rows = toIndex(b, expanded);
-  OpFoldResult blocks = getAsOpFoldResult(ceilDiv(b, rows, blockRows));
-  CallSite::Sizes source = site.getSizes(op.getSource());
-  CallSite::Sizes result = source;
+  OpFoldResult rows = getExpandedRows(b, op, site.lookup(op.getSize()));
+  CallSite::Sizes result = site.getSizes(op.getSource());
   if (!isAlongK(op))
     std::swap(result.end()[-2], result.end()[-1]);
-  result.end()[-2] = expanded;
-  (isAlongK(op) ? source.end()[-2] : source.end()[-1]) = blocks;
-  site.requireSizes("source", op.getSource(), source, "the result");
-  site.requireSizes("the result", op.getResult(), result, "source");
+  result.end()[-2] = rows;
   bool toTiles = getLayout(op.getResult().getType()) != nullptr;
-  return site.countItems(result,
-                         ceilDiv(b, rows, toTiles ? kTileRows : blockRows));
+  return site.countItems(
+      result,
+      ceilDiv(b, toIndex(b, rows), toTiles ? kTileRows : op.getBlock()[0]));
 }
 
 namespace {
@@ -116,7 +103,7 @@ static void emitTiles(ExpandScaleOp op, const ItemRange &range) {
   int64_t rank = getTensorType(op.getResult()).getRank();
   ScaleExpander expander(op, range);
   int64_t blockRows = expander.getBlockRows();
-  Value rows = toIndex(b, getExpandedSize(b, op, range.lookup(op.getSize())));
+  Value rows = toIndex(b, getExpandedRows(b, op, range.lookup(op.getSize())));
   Indices bandSizes = getLeadingSizes(b, result, rank - 2);
   bandSizes.push_back(ceilDiv(b, rows, kTileRows));
   ScaleBand band(b, expander.getCols());

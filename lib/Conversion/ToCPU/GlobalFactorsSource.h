@@ -8,12 +8,14 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_GLOBALFACTORSSOURCE_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_GLOBALFACTORSSOURCE_H
 
+#include "Emission/RecipeEmitter.h"
 #include "Kernels.h"
-#include "RecipeEmitter.h"
 
 #include <optional>
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// The global factors of an op with `global_scale` or `global_amax`, computed
 /// once where all elements share them.

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Emission/RecipeEmitter.h"
 #include "Kernels.h"
-#include "RecipeEmitter.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -14,11 +14,9 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
-Value prepareCall(GlobalScaleOp op, CallSite &site) {
-  CallSite::Sizes sizes = site.getSizes(op.getAmax());
-  site.requireSizes("the result", op.getScale(), sizes, "the amax");
+Value countItems(GlobalScaleOp op, CallSite &site) {
   Value items = getIndex(site.b, 1);
-  for (OpFoldResult size : sizes)
+  for (OpFoldResult size : site.getSizes(op.getAmax()))
     items = mul(site.b, items, toIndex(site.b, size));
   return items;
 }

@@ -15,9 +15,11 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_GROUPLOOP_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_GROUPLOOP_H
 
-#include "LoopEmitter.h"
+#include "Emission/LoopEmitter.h"
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// A dimension cut in groups, in units. A tile of a grouped layout takes
 /// `tileSize` of them.

@@ -12,6 +12,8 @@
 
 namespace blockscale::cpu {
 
+using namespace emit;
+
 /// The data and scales of elements that no group covers, and the tiles behind
 /// those of the last group, for some rows at a time.
 class GroupedClear {

@@ -15,11 +15,13 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_GROUPEDFORM_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_GROUPEDFORM_H
 
+#include "Emission/KernelOperands.h"
 #include "GroupLoop.h"
-#include "KernelOperands.h"
 #include "ScaleAddress.h"
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 class GroupedForm {
 public:

@@ -16,43 +16,14 @@ using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
 
-Value prepareCall(ScaledGroupedMMOp op, CallSite &site) {
+Value countItems(ScaledGroupedMMOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
-  int64_t blockSize = op.getBlockSize();
-  CallSite::Sizes a = site.getDataSizes(op.getA(), op.getB());
-  CallSite::Sizes bSizes = site.getSizes(op.getB());
-  CallSite::Sizes groups = site.getSizes(op.getOffsets());
-  OpFoldResult rows = a.front(), cols = bSizes[bSizes.size() - 2];
-  bSizes.back() = a.back();
-  CallSite::Sizes result = {rows, cols};
-  if (op.isKGrouped())
-    result.insert(result.begin(), groups.front());
-  else
-    bSizes.front() = groups.front();
-
-  site.requireMultiple(a.back(), blockSize, "the last dimension of a");
-  site.requireSizes("a", op.getA(), a, "b");
-  site.requireSizes("b", op.getB(), bSizes, "a and offsets");
-  site.requireSizes("scale_a", op.getScaleA(),
-                    getScaleSizes(b, b.getLoc(), a, blockSize), "a");
-  site.requireSizes("scale_b", op.getScaleB(),
-                    getScaleSizes(b, b.getLoc(), bSizes, blockSize), "b");
-  site.requireSizes("the result", op.getResult(), result, "a and b");
-  for (auto [name, global] :
-       {std::pair("global_scale_a", op.getGlobalScaleA()),
-        std::pair("global_scale_b", op.getGlobalScaleB())})
-    site.requireGlobalSizes(name, global, groups, "offsets");
-  if (op.getBias()) {
-    CallSite::Sizes bias = {cols};
-    if (getTensorType(op.getBias()).getRank() == 2)
-      bias.insert(bias.begin(), groups.front());
-    site.requireSizes("bias", op.getBias(), bias, "b and offsets");
-  }
-
+  OpFoldResult rows = site.getSizes(op.getA()).front();
+  OpFoldResult cols = site.getSizes(op.getB()).end()[-2];
   Value items = mul(b, ceilDiv(b, toIndex(b, rows), kPanelRows),
                     ceilDiv(b, toIndex(b, cols), kPanelCols));
   if (op.isKGrouped())
-    items = mul(b, items, toIndex(b, groups.front()));
+    items = mul(b, items, toIndex(b, site.getSizes(op.getOffsets()).front()));
   return items;
 }
 

@@ -17,6 +17,8 @@
 
 namespace blockscale::cpu {
 
+using namespace emit;
+
 mlir::Value countGroupedItems(QuantizeOp op, CallSite &site);
 
 void emitGroupedItems(QuantizeOp op, const ItemRange &range);

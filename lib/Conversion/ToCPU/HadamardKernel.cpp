@@ -5,13 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CodecEmitter.h"
-#include "HadamardEmitter.h"
+#include "Emission/CodecEmitter.h"
+#include "Emission/HadamardEmitter.h"
 #include "Kernels.h"
 #include "blockscale/Numerics/Hadamard.h"
 
 using namespace mlir;
-using blockscale::numerics::kHadamardScale;
 using blockscale::numerics::kHadamardSize;
 
 namespace blockscale::cpu {
@@ -19,37 +18,15 @@ namespace blockscale::cpu {
 /// Groups that are transformed side by side, one a lane.
 static constexpr int64_t kGroupsPerStep = 16;
 
-Value prepareCall(HadamardOp op, CallSite &site) {
+Value countItems(HadamardOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   CallSite::Sizes sizes = site.getSizes(op.getX());
-  bool alongRows = op.getDim() == 1;
-  site.requireMultiple(alongRows ? sizes.back() : sizes.end()[-2],
-                       kHadamardSize, "the transformed dimension of x");
-  site.requireSizes("the result", op.getResult(), sizes, "x");
   Value rows = toIndex(b, sizes.end()[-2]);
-  return site.countItems(sizes, alongRows ? rows : div(b, rows, kHadamardSize));
+  return site.countItems(sizes,
+                         op.getDim() == 1 ? rows : div(b, rows, kHadamardSize));
 }
 
-/// Element i of a group is in x[i].
-void emitHadamard(MutableArrayRef<Lanes> x, uint64_t signMask) {
-  for (int64_t i = 0; i < kHadamardSize; ++i)
-    x[i] = x[i] * ((signMask >> i) & 1 ? -kHadamardScale : kHadamardScale);
-  emitHadamardRounds(x, /*span=*/1);
-}
-
-void emitHadamardRounds(MutableArrayRef<Lanes> x, int64_t span) {
-  for (; span < kHadamardSize; span *= 2) {
-    for (int64_t i = 0; i < kHadamardSize; ++i) {
-      if ((i & span) != 0)
-        continue;
-      Lanes left = x[i], right = x[i + span];
-      x[i] = left + right;
-      x[i + span] = left - right;
-    }
-  }
-}
-
-/// The same of bf16 bits, rounded once.
+/// The transform of bf16 bits, rounded once.
 static void emitTransformBits(MutableArrayRef<Lanes> bits, uint64_t signMask) {
   Type bf16 = bits.front().getBuilder().getBF16Type();
   SmallVector<Lanes> x;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernels.h"
+#include "SplitKernel.h"
 #include "blockscale/Conversion/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -28,7 +29,7 @@ namespace blockscale {
 
 namespace {
 
-using cpu::CallSite;
+using emit::CallSite;
 
 /// Calls of `blockscale_report_error`, with one global for each message.
 class ErrorReporter {
@@ -134,13 +135,14 @@ private:
     func::FuncOp function = createFunction(kernel, op);
     emitBody(kernel, op, function);
     ImplicitLocOpBuilder b(kernel.getLoc(), kernel);
-    CallSite site(b, cpu::KernelOperands(kernel, kernel.getOperands()),
+    CallSite site(b, emit::KernelOperands(kernel, kernel.getOperands()),
                   op->getName().stripDialect());
-    Value items = cpu::prepareCall(op, site);
+    emit::requireOperands(op, site);
+    Value items = cpu::countItems(op, site);
     emitGuarded(b, site.getChecks(), [&] {
       cpu::emitPrologue(op, site);
       SmallVector<Value> arguments(kernel.getOperands());
-      arguments.push_back(cpu::getIndex(b, 0));
+      arguments.push_back(emit::getIndex(b, 0));
       arguments.push_back(items);
       auto call = func::CallOp::create(b, function, arguments);
       call->setAttr("blockscale.parallel", b.getUnitAttr());
@@ -171,7 +173,7 @@ private:
     Block *entry = function.addEntryBlock();
     auto b = ImplicitLocOpBuilder::atBlockBegin(kernel.getLoc(), entry);
     ValueRange operands = entry->getArguments().drop_back(2);
-    cpu::emitItems(op, {b, cpu::KernelOperands(kernel, operands),
+    cpu::emitItems(op, {b, emit::KernelOperands(kernel, operands),
                         entry->getArguments().drop_back().back(),
                         entry->getArguments().back()});
     func::ReturnOp::create(b);
@@ -181,7 +183,7 @@ private:
                    function_ref<void()> emitCall) {
     if (checks.empty())
       return emitCall();
-    cpu::emitIf(
+    emit::emitIf(
         b, checks.front().holds,
         [&] { emitGuarded(b, checks.drop_front(), emitCall); },
         [&] { reporter.emitReport(b, checks.front()); });

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PanelProduct.h"
-#include "CodecEmitter.h"
+#include "Emission/CodecEmitter.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -27,6 +27,8 @@
 
 namespace blockscale::cpu {
 
+using namespace emit;
+
 /// Rows of A in a panel, what the decoding of B pays for, and rows of B, what
 /// that of A does. Together they are the unit of work: few enough columns that
 /// a product with one panel of rows has work for many threads.

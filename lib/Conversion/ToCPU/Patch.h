@@ -15,9 +15,11 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_PATCH_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_PATCH_H
 
-#include "LoopEmitter.h"
+#include "Emission/LoopEmitter.h"
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// Elements of a patch. Its rows are long, for memory is read best in order,
 /// but a band of it, as many rows as a block has, is still near when its codes

@@ -18,6 +18,8 @@
 
 namespace blockscale::cpu {
 
+using namespace emit;
+
 /// The number of items of a matrix of rows x cols elements.
 mlir::Value countPatchItems(mlir::ImplicitLocOpBuilder &b, mlir::Value rows,
                             mlir::Value cols);

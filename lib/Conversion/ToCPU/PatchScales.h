@@ -21,6 +21,8 @@
 
 namespace blockscale::cpu {
 
+using namespace emit;
+
 class PatchScales {
 public:
   /// For a result of form `scaleForm` of blocks of `blockRows` rows.

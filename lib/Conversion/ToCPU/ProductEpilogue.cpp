@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProductEpilogue.h"
-#include "CodecEmitter.h"
-#include "KernelOperands.h"
+#include "Emission/CodecEmitter.h"
+#include "Emission/KernelOperands.h"
 
 using namespace mlir;
 

@@ -18,9 +18,11 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_PRODUCTEPILOGUE_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_PRODUCTEPILOGUE_H
 
-#include "LoopEmitter.h"
+#include "Emission/LoopEmitter.h"
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// A global scale in memory; null where absent.
 struct GlobalFactor {

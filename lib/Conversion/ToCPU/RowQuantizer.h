@@ -16,9 +16,11 @@
 #include "BlockQuantizer.h"
 #include "BlockStreams.h"
 #include "Kernels.h"
-#include "PhiloxEmitter.h"
+#include "RandomBytes.h"
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// The number of items of a matrix with `rows` rows.
 mlir::Value countRowItems(QuantizeOp op, mlir::ImplicitLocOpBuilder &b,

@@ -8,10 +8,12 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_SCALEADDRESS_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_SCALEADDRESS_H
 
-#include "LoopEmitter.h"
+#include "Emission/LoopEmitter.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// One matrix of scales in memory: linear, in tiles, or one group of a grouped
 /// layout.

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CodecEmitter.h"
+#include "Emission/CodecEmitter.h"
 #include "Kernels.h"
 #include "blockscale/Numerics/ScaleSweep.h"
 
@@ -34,18 +34,9 @@ static constexpr int64_t kLanes = 16;
 /// are their losses, which never win.
 static constexpr int64_t kPaddedCandidates = 128;
 
-Value prepareCall(ScaleSweepOp op, CallSite &site) {
+Value countItems(ScaleSweepOp op, CallSite &site) {
   CallSite::Sizes sizes = site.getSizes(op.getX());
-  ImplicitLocOpBuilder &b = site.b;
-  site.requireMultiple(sizes.back(), kSweepBlock, "the last dimension of x");
-  CallSite::Sizes blocks = getScaleSizes(b, b.getLoc(), sizes, kSweepBlock);
-  site.requireSizes("the result", op.getBlockAmax(), blocks, "x");
-  site.requireGlobalSizes("global_amax", op.getGlobalAmax(),
-                          ArrayRef<OpFoldResult>(sizes).drop_back(2), "x");
-  OpFoldResult side = b.getIndexAttr(kSweepBlock);
-  site.requireSizes("hessian", op.getHessian(), {blocks.back(), side, side},
-                    "x");
-  return site.countItems(sizes, toIndex(b, sizes.end()[-2]));
+  return site.countItems(sizes, toIndex(site.b, sizes.end()[-2]));
 }
 
 /// numerics::roundToE2M1. The comparison gives 6 for NaN.

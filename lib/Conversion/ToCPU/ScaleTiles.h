@@ -14,9 +14,11 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_SCALETILES_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_SCALETILES_H
 
-#include "LoopEmitter.h"
+#include "Emission/LoopEmitter.h"
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// Copies `count` bytes along a row, none of which is in both rows.
 void emitCopyBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value source,

@@ -12,46 +12,12 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
-/// Whether a global scale has one value a row of its operand.
-static bool isPerRow(ScaledMMOp op, Value global) {
-  auto type = global ? dyn_cast<RankedTensorType>(global.getType())
-                     : RankedTensorType();
-  return type && type.getRank() == op.getResult().getType().getRank() - 1;
-}
-
-Value prepareCall(ScaledMMOp op, CallSite &site) {
+Value countItems(ScaledMMOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
-  int64_t blockSize = op.getBlockSize();
-  CallSite::Sizes a = site.getDataSizes(op.getA(), op.getB());
-  CallSite::Sizes bSizes = a, result = a, batch = a;
-  batch.truncate(a.size() - 2);
-  OpFoldResult rows = a[a.size() - 2];
-  OpFoldResult cols = site.getSizes(op.getB())[a.size() - 2];
-  bSizes[a.size() - 2] = cols;
-  result.back() = cols;
-
-  site.requireMultiple(a.back(), blockSize, "the last dimension of a");
-  site.requireSizes("a", op.getA(), a, "b");
-  site.requireSizes("b", op.getB(), bSizes, "a");
-  site.requireSizes("scale_a", op.getScaleA(),
-                    getScaleSizes(b, b.getLoc(), a, blockSize), "a");
-  site.requireSizes("scale_b", op.getScaleB(),
-                    getScaleSizes(b, b.getLoc(), bSizes, blockSize), "b");
-  site.requireSizes("bias", op.getBias(), cols, "b");
-  site.requireSizes("the result", op.getResult(), result, "a and b");
-  auto requireGlobal = [&](StringRef name, Value global,
-                           ArrayRef<OpFoldResult> sizes, StringRef source) {
-    if (isPerRow(op, global))
-      site.requireSizes(name, global, sizes.drop_back(), source);
-    else
-      site.requireGlobalSizes(name, global, batch, "a");
-  };
-  requireGlobal("global_scale_a", op.getGlobalScaleA(), a, "a");
-  requireGlobal("global_scale_b", op.getGlobalScaleB(), bSizes, "b");
-
-  Value items = mul(b, ceilDiv(b, toIndex(b, rows), kPanelRows),
-                    ceilDiv(b, toIndex(b, cols), kPanelCols));
-  for (OpFoldResult size : batch)
+  CallSite::Sizes result = site.getSizes(op.getResult());
+  Value items = mul(b, ceilDiv(b, toIndex(b, result.end()[-2]), kPanelRows),
+                    ceilDiv(b, toIndex(b, result.back()), kPanelCols));
+  for (OpFoldResult size : ArrayRef<OpFoldResult>(result).drop_back(2))
     items = mul(b, items, toIndex(b, size));
   return items;
 }
@@ -67,7 +33,7 @@ void emitItems(ScaledMMOp op, const ItemRange &range) {
   sizes.append({ceilDiv(b, rows, kPanelRows), ceilDiv(b, cols, kPanelCols)});
 
   auto getFactor = [&](Value global) {
-    return GlobalFactor{range.lookup(global), isPerRow(op, global)};
+    return GlobalFactor{range.lookup(global), hasValuePerRow(op, global)};
   };
   PanelProduct product(b, getScaleFormat(op.getScaleA()), blocks,
                        {result, getFactor(op.getGlobalScaleA()),

@@ -5,13 +5,47 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelOperands.h"
+#include "SplitKernel.h"
+#include "Emission/KernelOperands.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 
 namespace blockscale::cpu {
+
+LogicalResult verifyKernel(KernelOp kernel) {
+  Operation *op = kernel.getSingleOp();
+  if (!op || !isa_and_present<BlockScaleDialect>(op->getDialect())) {
+    InFlightDiagnostic diag =
+        kernel.emitOpError() << "expected one op of the dialect in the body on "
+                                "the CPU, but got ";
+    if (op)
+      return diag << "'" << op->getName() << "'";
+    return diag << llvm::range_size(
+                       kernel.getBody().front().without_terminator())
+                << " ops";
+  }
+  ValueRange yielded = kernel.getBody().front().getTerminator()->getOperands();
+  if (yielded.size() != op->getNumResults() ||
+      !llvm::all_of(op->getResults(), [&](OpResult result) {
+        return llvm::is_contained(yielded, result);
+      }))
+    return kernel.emitOpError("expected the body to yield each result of its "
+                              "op once");
+  for (auto [i, type] : llvm::enumerate(kernel.getOperandTypes())) {
+    if (isa<RankedTensorType>(type))
+      return kernel.emitOpError()
+             << "expected operand " << i
+             << " to be bufferized to a memref, but got " << type;
+    auto memref = dyn_cast<MemRefType>(type);
+    if (memref && !memref.isLastDimUnitStride())
+      return kernel.emitOpError()
+             << "expected operand " << i
+             << " to have unit stride in the last dimension, but got " << type;
+  }
+  return success();
+}
 
 /// Whether `op` is a transform for others of its kernel, which no output takes.
 static bool isInside(Operation *op) {
@@ -56,7 +90,7 @@ SmallVector<KernelOp> splitKernel(KernelOp kernel) {
   if (!canSplit)
     return {kernel};
   OpBuilder builder(kernel);
-  KernelOperands operands(kernel, kernel.getOperands());
+  emit::KernelOperands operands(kernel, kernel.getOperands());
   SmallVector<KernelOp> parts;
   llvm::MapVector<Value, Value> transforms;
   auto lookup = [&](Value logical) {

@@ -29,19 +29,13 @@ static LayoutAttr getGroupedLayout(SwizzleOp op) {
   return {};
 }
 
-/// Equal types, which folding usually removes.
-static bool isCopy(SwizzleOp op) {
-  return getLayout(op.getSource().getType()) ==
-         getLayout(op.getResult().getType());
-}
-
 /// Sizes of all dimensions of the memory but the last.
 static Indices getCopiedRows(ImplicitLocOpBuilder &b, Value memref) {
   int64_t rank = cast<MemRefType>(memref.getType()).getRank();
   return getLeadingSizes(b, memref, rank - 1);
 }
 
-Value prepareCall(SwizzleOp op, CallSite &site) {
+Value countItems(SwizzleOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   if (isCopy(op)) {
     Value source = site.lookup(op.getSource());
@@ -50,13 +44,10 @@ Value prepareCall(SwizzleOp op, CallSite &site) {
     return site.countItems(sizes, toIndex(b, sizes.end()[-2]));
   }
   bool fromLinear = isLinear(op.getSource());
-  Value linear = fromLinear ? op.getSource() : op.getResult();
-  Value other = fromLinear ? op.getResult() : op.getSource();
-  CallSite::Sizes sizes = site.getSizes(linear);
-  site.requireSizes(fromLinear ? "the result" : "source", other, sizes,
-                    fromLinear ? "source" : "the result");
   if (fromLinear && getGroupedLayout(op))
-    return getDim(b, site.lookup(other), 0);
+    return getDim(b, site.lookup(op.getResult()), 0);
+  CallSite::Sizes sizes =
+      site.getSizes(fromLinear ? op.getSource() : op.getResult());
   Value rows = toIndex(b, sizes.end()[-2]);
   return site.countItems(sizes,
                          fromLinear ? ceilDiv(b, rows, kTileRows) : rows);

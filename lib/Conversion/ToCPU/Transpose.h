@@ -8,11 +8,13 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_TRANSPOSE_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_TRANSPOSE_H
 
-#include "Lanes.h"
+#include "Emission/Lanes.h"
 
 #include "llvm/ADT/SmallVector.h"
 
 namespace blockscale::cpu {
+
+using namespace emit;
 
 /// The elements of `rows`, whose number is a power of two, column by column.
 Lanes interleaveRows(llvm::ArrayRef<Lanes> rows);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelBody.h"
-#include "PatchTile.h"
+#include "ToGPU/Patches/PatchTile.h"
 #include "blockscale/Conversion/Passes.h"
 
 using namespace mlir;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelBody.h"
-#include "RowKernel.h"
+#include "ToGPU/RowPrograms/RowKernel.h"
 #include "blockscale/Analysis/FusionLegality.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

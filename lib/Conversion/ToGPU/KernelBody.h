@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELBODY_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELBODY_H
 
-#include "Kernels.h"
+#include "ToGPU/Patches/PatchKernel.h"
 
 namespace blockscale {
 

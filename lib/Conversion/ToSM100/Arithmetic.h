@@ -8,25 +8,25 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_ARITHMETIC_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_ARITHMETIC_H
 
-#include "../ToCPU/Lanes.h"
-#include "../ToGPU/KernelBuilder.h"
+#include "DeviceEmission/KernelBuilder.h"
+#include "Emission/Lanes.h"
 
 namespace blockscale::sm100 {
 
 /// An i32 without sign as i64.
-inline cpu::Lanes toI64(KernelBuilder &b, mlir::Value value) {
-  return cpu::Lanes(b, b.zext64(value));
+inline emit::Lanes toI64(KernelBuilder &b, mlir::Value value) {
+  return emit::Lanes(b, b.zext64(value));
 }
 
 /// x / y without signs.
-inline cpu::Lanes divide(KernelBuilder &b, cpu::Lanes x, cpu::Lanes y) {
-  return cpu::Lanes(b, b.createOrFold<mlir::arith::DivUIOp>(x, y));
+inline emit::Lanes divide(KernelBuilder &b, emit::Lanes x, emit::Lanes y) {
+  return emit::Lanes(b, b.createOrFold<mlir::arith::DivUIOp>(x, y));
 }
 
 /// ceil(value / divisor) of an i32.
 inline mlir::Value emitCeilDiv(KernelBuilder &b, mlir::Value value,
                                int64_t divisor) {
-  cpu::Lanes x(b, value);
+  emit::Lanes x(b, value);
   return divide(b, x + (divisor - 1), x.like(divisor));
 }
 

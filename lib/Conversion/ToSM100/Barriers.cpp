@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Barriers.h"
-#include "../ToGPU/DeviceCode.h"
+#include "DeviceEmission/DeviceCode.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 
 RingPlace RingPlace::getFirst(KernelBuilder &b) { return {b.i32(0), b.i32(0)}; }
 
@@ -70,7 +70,7 @@ void BarrierRing::emitExpect(KernelBuilder &b, Value slot, Value bytes) const {
 
 void emitInOneThread(KernelBuilder &b, function_ref<void()> body) {
   Value isElected = NVVM::ElectSyncOp::create(b, b.getI1Type(), Value());
-  cpu::emitIf(b, isElected, body);
+  emit::emitIf(b, isElected, body);
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 

@@ -15,7 +15,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_BARRIERS_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_BARRIERS_H
 
-#include "../ToGPU/KernelBuilder.h"
+#include "DeviceEmission/KernelBuilder.h"
 
 namespace blockscale::sm100 {
 

@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Cluster.h"
-#include "../ToGPU/DeviceCode.h"
+#include "DeviceEmission/DeviceCode.h"
 
 using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 
 /// NVPTX address spaces.
 static constexpr unsigned kSharedMemory = 3;
@@ -44,7 +44,7 @@ NVVM::CTAGroupKindAttr Cluster::getGroupAttr(KernelBuilder &b) const {
 void Cluster::emitIfLeader(KernelBuilder &b, function_ref<void()> body) const {
   if (!isPair())
     return body();
-  cpu::emitIf(b, compare(arith::CmpIPredicate::eq, Lanes(b, member), 0), body);
+  emit::emitIf(b, compare(arith::CmpIPredicate::eq, Lanes(b, member), 0), body);
 }
 
 void Cluster::emitBarrier(KernelBuilder &b) const {

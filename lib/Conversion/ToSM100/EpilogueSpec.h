@@ -8,8 +8,8 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUESPEC_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUESPEC_H
 
-#include "../ToGPU/ElementSource.h"
-#include "../ToGPU/QuantizeLeaf.h"
+#include "DeviceEmission/ElementSource.h"
+#include "DeviceEmission/QuantizeLeaf.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Target/Chip.h"
 

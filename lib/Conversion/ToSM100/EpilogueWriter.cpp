@@ -6,15 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "EpilogueWriter.h"
-#include "../ToGPU/DeviceCode.h"
-#include "../ToGPU/RowEmitter.h"
 #include "Arithmetic.h"
+#include "DeviceEmission/DeviceCode.h"
 
 using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 
 static constexpr int64_t kWordBytes = 4;
 /// Bytes of loads of inputs, and the most of stores; rows are whole chunks.
@@ -50,8 +49,8 @@ static Value getZeros(KernelBuilder &b, Type element) {
 static ElementWords toWords(KernelBuilder &b, Value vector) {
   int64_t words =
       kChunk * getByteSize(getElementTypeOrSelf(vector.getType())) / kWordBytes;
-  return extractAll(
-      b, b.bitcast(VectorType::get({words}, b.getI32Type()), vector));
+  return b.extractAll(
+      b.bitcast(VectorType::get({words}, b.getI32Type()), vector));
 }
 
 ElementWords EpilogueWriter::loadInput(const ElementSource::Input &input,
@@ -132,7 +131,7 @@ void EpilogueWriter::emitScales(Value bytes, Value col) {
     Lanes rowScales =
         toI64(b, Lanes(b, arguments.cols) >> llvm::Log2_64(block));
     Value isInside = isBelow(b, col, arguments.cols);
-    cpu::emitIf(b, Lanes(b, row.exists) & Lanes(b, isInside), [&] {
+    emit::emitIf(b, Lanes(b, row.exists) & Lanes(b, isInside), [&] {
       store(Lanes(b, row.number) * rowScales + toI64(b, scaleCol));
     });
     return;
@@ -144,7 +143,7 @@ void EpilogueWriter::emitScales(Value bytes, Value col) {
   // The last band of a product is whole, and so is its last atom.
   Lanes bandExists(b, isBelow(b, band * kAtomRows, row.rows));
   Lanes isInside(b, isBelow(b, atomCol, atoms));
-  cpu::emitIf(b, bandExists & isInside, [&] {
+  emit::emitIf(b, bandExists & isInside, [&] {
     Lanes atom = toI64(b, Lanes(b, row.firstBand) + band) * toI64(b, atoms) +
                  toI64(b, atomCol);
     constexpr int64_t quarter = kAtomRows / 4;
@@ -160,8 +159,8 @@ void EpilogueWriter::emitChunk(ValueRange sums, Value col) {
   Value exists = Lanes(b, row.exists) & Lanes(b, isInside);
   if (!epilogue.quantize) {
     int64_t bits = epilogue.source.getElementType().getIntOrFloatBitWidth();
-    cpu::emitIf(b, exists,
-                [&] { storeWords(emitWords(sums, col), col, bits); });
+    emit::emitIf(b, exists,
+                 [&] { storeWords(emitWords(sums, col), col, bits); });
     return;
   }
   Type type = b.getI16Type();
@@ -178,7 +177,7 @@ void EpilogueWriter::emitZeros(Value col) {
   if (!epilogue.quantize || !epilogue.quantize->isOfGroups)
     return emitChunk(ValueRange(), col);
   Value isInside = isBelow(b, col, arguments.cols);
-  cpu::emitIf(b, Lanes(b, row.exists) & Lanes(b, isInside), [&] {
+  emit::emitIf(b, Lanes(b, row.exists) & Lanes(b, isInside), [&] {
     int64_t bits = epilogue.quantize->getDataBits();
     storeWords(SmallVector<Value>(kChunk * bits / 32, b.i32(0)), col, bits);
   });

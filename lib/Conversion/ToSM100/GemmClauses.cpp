@@ -96,7 +96,7 @@ LogicalResult verifySizes(const Product &product, LaunchSite &site,
       continue;
     Value isSmall =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                              cpu::toIndex(b, size), cpu::getIndex(b, end));
+                              emit::toIndex(b, size), emit::getIndex(b, end));
     cf::AssertOp::create(b, isSmall,
                          (product.op->getName().stripDialect() + ": expected " +
                           name + ", on " + StringRef(site.getChip().name) +

@@ -22,7 +22,7 @@
 #include "GemmFormat.h"
 #include "Product.h"
 
-#include "../ToGPU/LaunchSite.h"
+#include "DeviceEmission/LaunchSite.h"
 
 namespace blockscale::sm100 {
 

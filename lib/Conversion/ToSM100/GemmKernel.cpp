@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../ToGPU/DeviceCode.h"
+#include "DeviceEmission/DeviceCode.h"
 #include "GemmRoles.h"
 
 using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
 static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
@@ -91,11 +91,11 @@ void emitGemm(KernelBuilder &b, const GemmSpec &spec, ValueRange parameters) {
   Lanes loads = compare(Predicate::eq, warp, kResultWarps);
   Lanes multiplies = compare(Predicate::eq, warp, kResultWarps + 1);
 
-  cpu::emitIf(b, multiplies, [&] { emitSetup(b, context); });
+  emit::emitIf(b, multiplies, [&] { emitSetup(b, context); });
   emitBarrier(b, context);
   context.tensorMemory = b.load(
       b.getI32Type(), context.getShared(b, context.shared.tensorMemory), 4);
-  cpu::emitIf(
+  emit::emitIf(
       b, loads,
       [&] {
         emitInOneThread(b, [&] {
@@ -106,7 +106,7 @@ void emitGemm(KernelBuilder &b, const GemmSpec &spec, ValueRange parameters) {
         });
       },
       [&] {
-        cpu::emitIf(
+        emit::emitIf(
             b, multiplies,
             [&] {
               context.cluster.emitIfLeader(b, [&] {
@@ -116,7 +116,7 @@ void emitGemm(KernelBuilder &b, const GemmSpec &spec, ValueRange parameters) {
             [&] { emitResults(b, context, thread); });
       });
   emitBarrier(b, context);
-  cpu::emitIf(b, multiplies, [&] {
+  emit::emitIf(b, multiplies, [&] {
     NVVM::Tcgen05DeallocOp::create(b, getTensorPointer(b, context.tensorMemory),
                                    b.i32(kTensorColumns),
                                    context.cluster.getGroup());

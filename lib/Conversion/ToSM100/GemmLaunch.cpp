@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../ToCPU/Kernels.h"
+#include "Emission/OperandChecks.h"
 #include "GemmClauses.h"
 #include "GemmMaps.h"
 #include "GemmRoles.h"
@@ -41,15 +41,15 @@ static FactorForm getFactorForm(const Product &product, Value factor) {
 }
 
 static GemmSizes getSizes(const Product &product, const LaunchSite &site) {
-  const cpu::CallSite &call = site.call;
-  cpu::CallSite::Sizes a = call.getDataSizes(product.a, product.b);
-  cpu::CallSite::Sizes bSizes = call.getSizes(product.b);
+  const emit::CallSite &call = site.call;
+  emit::CallSite::Sizes a = call.getDataSizes(product.a, product.b);
+  emit::CallSite::Sizes bSizes = call.getSizes(product.b);
   size_t rank = a.size();
-  Value matrices = cpu::getIndex(call.b, 1);
+  Value matrices = emit::getIndex(call.b, 1);
   if (product.offsets)
-    matrices = cpu::toIndex(call.b, call.getSizes(product.offsets).front());
+    matrices = emit::toIndex(call.b, call.getSizes(product.offsets).front());
   for (OpFoldResult size : ArrayRef(a).drop_back(2))
-    matrices = cpu::mul(call.b, matrices, cpu::toIndex(call.b, size));
+    matrices = emit::mul(call.b, matrices, emit::toIndex(call.b, size));
   return {a[rank - 2], bSizes[bSizes.size() - 2], a[rank - 1], matrices};
 }
 
@@ -109,7 +109,7 @@ static void requireEpilogueSizes(const GemmJob &job, LaunchSite &site,
                                  const GemmSizes &sizes) {
   const Epilogue &epilogue = job.epilogue;
   ImplicitLocOpBuilder &b = site.b;
-  cpu::CallSite::Sizes result = {sizes.rows, sizes.cols};
+  emit::CallSite::Sizes result = {sizes.rows, sizes.cols};
   if (job.getFirst().result.getType().getRank() > 2) {
     result = site.call.getSizes(job.getFirst().a);
     if (job.getFirst().groups == Groups::Depth)
@@ -131,7 +131,7 @@ static void requireEpilogueSizes(const GemmJob &job, LaunchSite &site,
       Value input = operand->get();
       if (!isa<BlockArgument>(input) || !isa<RankedTensorType>(input.getType()))
         continue;
-      cpu::CallSite::Sizes expected;
+      emit::CallSite::Sizes expected;
       AffineMap map = op.getMatchingIndexingMap(operand);
       for (AffineExpr expr : map.getResults()) {
         auto loop = dyn_cast<AffineDimExpr>(expr);
@@ -148,12 +148,12 @@ static OperandData getData(LaunchSite &site, Value data,
                            numerics::ElementFormat format, Value matrices,
                            Value rows, Value depth) {
   ImplicitLocOpBuilder &b = site.b;
-  numerics::ElementFormat stored = cpu::getElementFormat(data);
+  numerics::ElementFormat stored = emit::getElementFormat(data);
   Value memory = site.lookup(data);
   bool isWidened = stored != format;
   if (isWidened)
     memory = launchWiden(site, memory, stored,
-                         cpu::mul(b, cpu::mul(b, matrices, rows), depth));
+                         emit::mul(b, emit::mul(b, matrices, rows), depth));
   return {memory, format, matrices, rows, depth, isWidened};
 }
 
@@ -163,18 +163,18 @@ static Value countTiles(LaunchSite &site, const GemmSpec &spec,
                         const GemmSizes &sizes, Value cols) {
   ImplicitLocOpBuilder &b = site.b;
   GemmScheduleAttr schedule = spec.schedule;
-  Value rows = cpu::toIndex(b, sizes.rows);
+  Value rows = emit::toIndex(b, sizes.rows);
   Value tileRows = getCeilDiv(b, rows, schedule.getRows());
   if (spec.groups == Groups::Rows)
-    tileRows = cpu::min(b, cpu::add(b, tileRows, sizes.matrices), rows);
+    tileRows = emit::min(b, emit::add(b, tileRows, sizes.matrices), rows);
   else
-    tileRows = cpu::mul(b, tileRows, sizes.matrices);
-  Value tiles = cpu::mul(
+    tileRows = emit::mul(b, tileRows, sizes.matrices);
+  Value tiles = emit::mul(
       b, tileRows,
       getCeilDiv(b, cols, spec.getResultCols() * schedule.getMulticast()));
   if (spec.hasGroupedScales())
-    return cpu::max(b, tiles, cpu::getIndex(b, 1));
-  return cpu::mul(b, tiles, schedule.getSplits());
+    return emit::max(b, tiles, emit::getIndex(b, 1));
+  return emit::mul(b, tiles, schedule.getSplits());
 }
 
 /// Multiplies. `results` are the result and what it is made of, with rows of
@@ -185,9 +185,9 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
   ImplicitLocOpBuilder &b = site.b;
   GemmScheduleAttr schedule = spec.schedule;
   BlockRows mine(schedule.getRows(), schedule.getCols());
-  Value rows = cpu::toIndex(b, sizes.rows),
-        depth = cpu::toIndex(b, sizes.depth);
-  Value one = cpu::getIndex(b, 1);
+  Value rows = emit::toIndex(b, sizes.rows),
+        depth = emit::toIndex(b, sizes.depth);
+  Value one = emit::getIndex(b, 1);
   bool isBatch = spec.groups == Groups::None;
   const Product &first = job.getFirst();
   auto getScale = [&](Value scale) -> LaunchSite::Argument {
@@ -206,7 +206,7 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
     operands.push_back(
         getData(site, product.b, spec.format.b,
                 spec.groups == Groups::Depth ? one : sizes.matrices,
-                cpu::toIndex(b, sizes.cols), depth));
+                emit::toIndex(b, sizes.cols), depth));
     arguments.push_back(
         {createDataMap(site, spec, operands.back(),
                        std::min(mine.dataB, spec.getResultCols()))});
@@ -220,14 +220,14 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
     arguments.push_back({size});
   QuantizeOp quantize = job.epilogue.quantize;
   if (spec.hasGroupedScales())
-    arguments.push_back({cpu::getDim(b, site.lookup(quantize.getScale()), 0)});
+    arguments.push_back({emit::getDim(b, site.lookup(quantize.getScale()), 0)});
 
   int64_t clusterBlocks = Cluster::getBlocks(schedule);
   int64_t clusters = std::max<int64_t>(schedule.getCtas() / clusterBlocks, 1);
-  Value blocks = cpu::mul(b,
-                          cpu::min(b, countTiles(site, spec, sizes, cols),
-                                   cpu::getIndex(b, clusters)),
-                          clusterBlocks);
+  Value blocks = emit::mul(b,
+                           emit::min(b, countTiles(site, spec, sizes, cols),
+                                     emit::getIndex(b, clusters)),
+                           clusterBlocks);
   LaunchSite::Shape shape{kGemmThreads, blocks, {}};
   shape.clusterBlocks = clusterBlocks;
   // Shared memory has no room for more.
@@ -248,10 +248,11 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
 static void launchSplitGemm(const GemmJob &job, LaunchSite &site,
                             const GemmSpec &spec, const GemmSizes &sizes) {
   ImplicitLocOpBuilder &b = site.b;
-  Value rows = cpu::toIndex(b, sizes.rows), cols = cpu::toIndex(b, sizes.cols);
+  Value rows = emit::toIndex(b, sizes.rows),
+        cols = emit::toIndex(b, sizes.cols);
   Value chunks = getCeilDiv(b, cols, kChunk);
-  Value filledCols = cpu::mul(b, chunks, kChunk);
-  Value parts = cpu::mul(b, sizes.matrices, spec.schedule.getSplits());
+  Value filledCols = emit::mul(b, chunks, kChunk);
+  Value parts = emit::mul(b, sizes.matrices, spec.schedule.getSplits());
   auto type = MemRefType::get(SmallVector<int64_t>(3, ShapedType::kDynamic),
                               b.getF32Type());
   Value sums =
@@ -263,7 +264,7 @@ static void launchSplitGemm(const GemmJob &job, LaunchSite &site,
   llvm::append_range(arguments, getResultArguments(job, site));
   for (Value size : {rows, cols, sizes.matrices})
     arguments.push_back({size});
-  Value threads = cpu::mul(b, cpu::mul(b, sizes.matrices, rows), chunks);
+  Value threads = emit::mul(b, emit::mul(b, sizes.matrices, rows), chunks);
   site.launch("sum_of_" + spec.getName(),
               {kSumThreads, getCeilDiv(b, threads, kSumThreads), {}}, arguments,
               [&](KernelBuilder &b, ValueRange parameters) {
@@ -306,9 +307,9 @@ static GemmSpec getSpec(const GemmJob &job, const LaunchSite &site,
   return spec;
 }
 
-static void prepareCall(Operation *op, cpu::CallSite &call) {
+static void requireOperands(Operation *op, emit::CallSite &call) {
   llvm::TypeSwitch<Operation *>(op).Case<ScaledMMOp, ScaledGroupedMMOp>(
-      [&](auto product) { cpu::prepareCall(product, call); });
+      [&](auto product) { emit::requireOperands(product, call); });
 }
 
 static GemmJob getJob(Epilogue epilogue) {
@@ -349,7 +350,7 @@ LogicalResult lowerProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
       return failure();
   GemmFormat format = getGemmFormat(product);
   for (Operation *each : job.epilogue.products)
-    prepareCall(each, site.call);
+    requireOperands(each, site.call);
   GemmSizes sizes = getSizes(product, site);
   if (!job.epilogue.isEmpty())
     requireEpilogueSizes(job, site, sizes);
@@ -371,7 +372,7 @@ LogicalResult lowerProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
   if (schedule.getSplits() > 1)
     launchSplitGemm(job, site, spec, sizes);
   else
-    launchGemm(job, site, spec, sizes, cpu::toIndex(site.b, sizes.cols),
+    launchGemm(job, site, spec, sizes, emit::toIndex(site.b, sizes.cols),
                getResultArguments(job, site));
   return success();
 }

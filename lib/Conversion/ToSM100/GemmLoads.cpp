@@ -22,20 +22,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../ToGPU/DeviceCode.h"
 #include "Arithmetic.h"
+#include "DeviceEmission/DeviceCode.h"
 #include "GemmRoles.h"
 
 using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 
 namespace {
 
 /// One of the two operands.
-struct Operand {
+struct OperandLoads {
   /// Its data and scales: a map; memory, or a map in a pair.
   struct Source {
     Value data, scale;
@@ -82,9 +82,9 @@ private:
   void emitTile(const TilePlace &tile, const Stage &stage);
   void emitCopy(Value target, Value map, ValueRange coordinates, Value mask,
                 const Stage &stage);
-  void emitData(const Operand &operand, const OperandPlace &place,
+  void emitData(const OperandLoads &operand, const OperandPlace &place,
                 const Stage &stage);
-  void emitScales(const Operand &operand, const OperandPlace &place,
+  void emitScales(const OperandLoads &operand, const OperandPlace &place,
                   const Stage &stage);
   /// Bytes that arrive in a stage, but for scales, and of scales an atom of K.
   int64_t getDataBytes() const;
@@ -94,7 +94,7 @@ private:
   const GemmContext &context;
   const Cluster &cluster;
   const GemmFormat &format;
-  Operand operands[2];
+  OperandLoads operands[2];
 };
 
 } // namespace
@@ -139,8 +139,8 @@ void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
 
 /// Of rows that pairs share, each thread block loads a part for all. Of the
 /// parts of two products a pair has one in each thread block.
-void LoadEmitter::emitData(const Operand &operand, const OperandPlace &place,
-                           const Stage &stage) {
+void LoadEmitter::emitData(const OperandLoads &operand,
+                           const OperandPlace &place, const Stage &stage) {
   int64_t part = operand.dataRows / operand.sharers;
   Lanes first(b, b.i32(0));
   if (operand.sharers > 1)
@@ -170,12 +170,12 @@ void LoadEmitter::emitData(const Operand &operand, const OperandPlace &place,
     }
     Value isMine =
         compare(arith::CmpIPredicate::eq, Lanes(b, cluster.member), i);
-    cpu::emitIf(b, isMine, [&] { emit(target, map, row); });
+    emit::emitIf(b, isMine, [&] { emit(target, map, row); });
   }
 }
 
-void LoadEmitter::emitScales(const Operand &operand, const OperandPlace &place,
-                             const Stage &stage) {
+void LoadEmitter::emitScales(const OperandLoads &operand,
+                             const OperandPlace &place, const Stage &stage) {
   auto products = static_cast<int64_t>(operand.sources.size());
   int64_t bands = operand.tileRows / products / kAtomRows;
   int64_t mine = operand.scaleRows / kAtomRows;
@@ -213,7 +213,7 @@ int64_t LoadEmitter::getDataBytes() const {
   // Boxes count in full, whatever of them is beyond the operand, but for the
   // gaps between padded codes.
   int64_t bytes = 0;
-  for (const Operand &operand : operands) {
+  for (const OperandLoads &operand : operands) {
     int64_t data = SharedLayout::getDataBytes(operand.dataRows);
     bytes += format.isPadded(operand.format) ? data / 2 : data;
   }

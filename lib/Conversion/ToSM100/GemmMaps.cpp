@@ -16,7 +16,7 @@ namespace blockscale::sm100 {
 
 /// Maps have no empty dimensions; of what is empty nothing is loaded.
 static Value atLeast(ImplicitLocOpBuilder &b, Value size, int64_t least) {
-  return cpu::max(b, size, cpu::getIndex(b, least));
+  return emit::max(b, size, emit::getIndex(b, least));
 }
 
 Value createDataMap(LaunchSite &site, const GemmSpec &spec,
@@ -33,9 +33,9 @@ Value createDataMap(LaunchSite &site, const GemmSpec &spec,
     matrices = atLeast(b, matrices, 1);
   if (spec.hasGroupedScales())
     rows = atLeast(b, rows, 1);
-  Value bytes = isPacked ? cpu::div(b, elements, 2) : elements;
+  Value bytes = isPacked ? emit::div(b, elements, 2) : elements;
   Value dims[] = {isPadded ? elements : bytes, rows, matrices};
-  Value strides[] = {bytes, cpu::mul(b, rows, bytes)};
+  Value strides[] = {bytes, emit::mul(b, rows, bytes)};
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   return TensorMapOp::create(
       b, pointer, getGlobalPointer(b, data.memory), dims, strides,
@@ -48,11 +48,11 @@ Value createScaleMap(LaunchSite &site, const GemmSpec &spec, Value scale) {
   Value memory = site.lookup(scale);
   requireAlignment(b, memory, kCopyBytes);
   constexpr int64_t quarters = kAtomBytes / kRowBytes;
-  Value rows = cpu::getIndex(b, quarters);
+  Value rows = emit::getIndex(b, quarters);
   int64_t leading = cast<MemRefType>(memory.getType()).getRank() - kAtomRank;
   for (int64_t dim = 0; dim < leading; ++dim)
-    rows = cpu::mul(b, rows, cpu::getDim(b, memory, dim));
-  Value row = cpu::getIndex(b, kRowBytes);
+    rows = emit::mul(b, rows, emit::getDim(b, memory, dim));
+  Value row = emit::getIndex(b, kRowBytes);
   Value dims[] = {row, atLeast(b, rows, 1)};
   return TensorMapOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext()),

@@ -10,7 +10,7 @@
 
 #include "GemmSpec.h"
 
-#include "../ToGPU/LaunchSite.h"
+#include "DeviceEmission/LaunchSite.h"
 
 namespace blockscale::sm100 {
 

@@ -12,14 +12,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../ToGPU/DeviceCode.h"
+#include "DeviceEmission/DeviceCode.h"
 #include "GemmRoles.h"
 
 using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 
 /// Addresses in descriptors count pieces of 16 bytes.
 static constexpr int64_t kDescriptorUnit = 16;
@@ -162,7 +162,7 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
   for (int64_t step = 0; step < kTileSteps; ++step) {
     Lanes exists = compare(arith::CmpIPredicate::ugt, Lanes(b, left),
                            step * spec.format.stepElements);
-    cpu::emitIf(b, exists, [&] {
+    emit::emitIf(b, exists, [&] {
       if (isNewAtom(step))
         emitAtom(spec.format.getAtom(step));
       emitProduct(accumulator, step == 0 ? adds : yes, step, data);

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../ToGPU/DeviceCode.h"
 #include "Arithmetic.h"
+#include "DeviceEmission/DeviceCode.h"
 #include "EpilogueWriter.h"
 #include "GemmRoles.h"
 
@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
 /// kChunk columns (f32) of the thread's lane of tensor memory, from the column
@@ -150,8 +150,8 @@ SmallVector<Value> ResultEmitter::emitTile(const TilePlace &tile,
     SmallVector<Value> sums;
     for (int64_t i = 0; i < context.spec.products; ++i)
       sums.push_back(emitSums(b, context, tile, base + col + i * cols));
-    cpu::emitIf(b, compare(Predicate::eq, Lanes(b, chunk), released - 1),
-                [&] { emitRelease(empty.slot); });
+    emit::emitIf(b, compare(Predicate::eq, Lanes(b, chunk), released - 1),
+                 [&] { emitRelease(empty.slot); });
     writer->emitChunk(sums, firstCol + col);
     return SmallVector<Value>();
   });

@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_KERNELS_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_KERNELS_H
 
-#include "../ToGPU/LaunchSite.h"
+#include "DeviceEmission/LaunchSite.h"
 
 namespace blockscale::sm100 {
 

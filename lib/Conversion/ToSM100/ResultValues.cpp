@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "ResultValues.h"
-#include "../ToGPU/DeviceCode.h"
 #include "Arithmetic.h"
+#include "DeviceEmission/DeviceCode.h"
 
 using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 
 /// Bytes of the widest load that all lanes share.
 static constexpr int64_t kLoadBytes = 16;

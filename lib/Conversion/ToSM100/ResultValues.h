@@ -18,8 +18,8 @@
 
 #include "GemmSpec.h"
 
-#include "../ToCPU/Lanes.h"
-#include "../ToGPU/KernelBuilder.h"
+#include "DeviceEmission/KernelBuilder.h"
+#include "Emission/Lanes.h"
 
 namespace blockscale::sm100 {
 
@@ -50,8 +50,8 @@ public:
 
 private:
   /// f32 to the type of the result, and back.
-  mlir::Value round(cpu::Lanes value);
-  cpu::Lanes widen(mlir::Value value);
+  mlir::Value round(emit::Lanes value);
+  emit::Lanes widen(mlir::Value value);
   /// Values `count` of an array with one for each column, of `type`, or with
   /// those of each matrix or group.
   mlir::Value loadColumns(mlir::Value pointer, mlir::Type type, bool isOfEach,

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ResultWriter.h"
-#include "../ToGPU/DeviceCode.h"
 #include "Arithmetic.h"
+#include "DeviceEmission/DeviceCode.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
 /// Bytes of stores, of which rows begin at multiples, the widest first.
@@ -55,7 +55,7 @@ void ResultWriter::emitStores(Value col, Results getResults) {
   auto emitElements = [&] {
     for (int64_t i = 0; i < kChunk; ++i) {
       Value element = Lanes(b, col) + i;
-      cpu::emitIf(b, isBelow(b, element, arguments.cols), [&] {
+      emit::emitIf(b, isBelow(b, element, arguments.cols), [&] {
         b.store(getResults(element, i, 1), getAddress(element),
                 getByteSize(spec.result));
       });
@@ -64,12 +64,12 @@ void ResultWriter::emitStores(Value col, Results getResults) {
   auto emitWidth = [&](auto &self, size_t width) -> void {
     if (width == isAligned.size())
       return emitElements();
-    cpu::emitIf(
+    emit::emitIf(
         b, isWhole & Lanes(b, isAligned[width]),
         [&] { emitWhole(getResults(col, 0, kChunk), col, kStoreBytes[width]); },
         [&] { self(self, width + 1); });
   };
-  cpu::emitIf(b, rowExists, [&] { emitWidth(emitWidth, 0); });
+  emit::emitIf(b, rowExists, [&] { emitWidth(emitWidth, 0); });
 }
 
 void ResultWriter::emitChunk(ValueRange sums, Value col) {

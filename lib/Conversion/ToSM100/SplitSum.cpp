@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "SplitSum.h"
-#include "../ToGPU/DeviceCode.h"
 #include "Arithmetic.h"
+#include "DeviceEmission/DeviceCode.h"
 #include "ResultWriter.h"
 
 using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 
 GemmSpec getPartialSpec(const GemmSpec &spec) {
   GemmSpec partial{spec.format, spec.schedule,
@@ -37,7 +37,7 @@ void emitSplitSum(KernelBuilder &b, const GemmSpec &spec,
                                     emitGlobalThreadNumber(b, kSumThreads)));
   Lanes perMatrix = toI64(b, rows) * toI64(b, chunks);
   Lanes all = perMatrix * Lanes(b, parameters.back());
-  cpu::emitIf(b, isBelow(b, number, all), [&] {
+  emit::emitIf(b, isBelow(b, number, all), [&] {
     Lanes matrix = divide(b, number, perMatrix);
     Lanes rest = number - matrix * perMatrix;
     Lanes row = divide(b, rest, toI64(b, chunks));

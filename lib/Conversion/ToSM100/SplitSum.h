@@ -14,7 +14,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_SPLITSUM_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_SPLITSUM_H
 
-#include "../ToGPU/KernelBuilder.h"
+#include "DeviceEmission/KernelBuilder.h"
 #include "GemmSpec.h"
 
 namespace blockscale::sm100 {

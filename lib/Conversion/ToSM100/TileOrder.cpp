@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileOrder.h"
-#include "../ToGPU/DeviceCode.h"
 #include "Arithmetic.h"
+#include "DeviceEmission/DeviceCode.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 
 SmallVector<Value>
 emitCount(KernelBuilder &b, Value count, ValueRange inits,

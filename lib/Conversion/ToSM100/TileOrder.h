@@ -21,7 +21,7 @@
 #include "Cluster.h"
 #include "GemmSpec.h"
 
-#include "../ToGPU/KernelBuilder.h"
+#include "DeviceEmission/KernelBuilder.h"
 
 namespace blockscale::sm100 {
 

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "WidenKernel.h"
-#include "../ToGPU/CvtEmitter.h"
-#include "../ToGPU/DeviceCode.h"
-#include "../ToGPU/DeviceCodec.h"
+#include "DeviceEmission/CvtEmitter.h"
+#include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/DeviceCodec.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace blockscale::sm100 {
 
-using cpu::Lanes;
+using emit::Lanes;
 using numerics::ElementFormat;
 
 static constexpr int64_t kThreads = 128;
@@ -28,10 +28,11 @@ static void emitWiden(KernelBuilder &b, ElementFormat format,
                       const target::Chip &chip, ValueRange parameters) {
   int64_t bits = numerics::getFormatInfo(format).storageBits;
   Value number = emitGlobalThreadNumber(b, kThreads);
-  Value first = cpu::mul(b, number, kThreadElements);
-  cpu::emitIf(b, isBelow(b, first, toIndex(b, parameters[2])), [&] {
-    Value source = emitAddress(b, parameters[0], b.getI8Type(),
-                               cpu::mul(b, number, kThreadElements * bits / 8));
+  Value first = emit::mul(b, number, kThreadElements);
+  emit::emitIf(b, isBelow(b, first, toIndex(b, parameters[2])), [&] {
+    Value source =
+        emitAddress(b, parameters[0], b.getI8Type(),
+                    emit::mul(b, number, kThreadElements * bits / 8));
     SmallVector<Value> values;
     for (Lanes code : emitLoadCodes(b, source, kThreadElements, bits))
       values.push_back(emitDecodeCode(format, code));

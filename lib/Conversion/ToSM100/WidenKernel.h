@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_WIDENKERNEL_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_WIDENKERNEL_H
 
-#include "../ToGPU/LaunchSite.h"
+#include "DeviceEmission/LaunchSite.h"
 #include "blockscale/Numerics/Format.h"
 
 namespace blockscale::sm100 {

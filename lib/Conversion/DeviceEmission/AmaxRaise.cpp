@@ -1,0 +1,84 @@
+//===- AmaxRaise.cpp - Amaxes of thread blocks ----------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AmaxRaise.h"
+#include "DeviceCode.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using emit::getIndex;
+using emit::Lanes;
+
+void launchClear(LaunchSite &site, ArrayRef<AmaxBuffer> buffers) {
+  constexpr int64_t threads = 128;
+  Value most = buffers.front().count;
+  SmallVector<LaunchSite::Argument> arguments;
+  for (const AmaxBuffer &buffer : buffers) {
+    most = site.b.createOrFold<arith::MaxUIOp>(most, buffer.count);
+    arguments.append({{buffer.memref, sizeof(float)}, {buffer.count}});
+  }
+  std::string name = "clear_f32";
+  if (buffers.size() > 1)
+    name += "_x" + std::to_string(buffers.size());
+  site.launch(
+      name, {threads, getCeilDiv(site.b, most, threads), {}}, arguments,
+      [&](KernelBuilder &b, ValueRange arguments) {
+        Value item = emitGlobalThreadNumber(b, threads);
+        for (; !arguments.empty(); arguments = arguments.drop_front(2))
+          emit::emitIf(b, isBelow(b, item, toIndex(b, arguments[1])), [&] {
+            Value address = emitAddress(b, arguments[0], b.getF32Type(), item);
+            b.store(b.f32(0.0f), address, sizeof(float));
+          });
+      });
+}
+
+Lanes emitWarpMaximum(KernelBuilder &b, Lanes bits) {
+  return Lanes(b,
+               NVVM::ReduxOp::create(b, b.getI32Type(), bits,
+                                     NVVM::ReduxKind::UMAX, b.i32(kAllLanes)));
+}
+
+void emitRaise(KernelBuilder &b, ArrayRef<AmaxPart> parts, Value thread,
+               int64_t warps, Value partial) {
+  Value warp = emit::div(b, thread, kWarpThreads);
+  Value lane = emit::rem(b, thread, kWarpThreads);
+  auto isZero = [&](Value number) {
+    return isBelow(b, number, getIndex(b, 1));
+  };
+  auto getPlace = [&](size_t part, Value ofWarp) {
+    Value index =
+        emit::add(b, ofWarp, getIndex(b, static_cast<int64_t>(part) * warps));
+    return emitAddress(b, partial, b.getI32Type(), index);
+  };
+  SmallVector<Lanes> bits;
+  for (const AmaxPart &part : parts)
+    bits.push_back(emitWarpMaximum(b, part.bits));
+  emit::emitIf(b, isZero(lane), [&] {
+    for (auto [i, value] : llvm::enumerate(bits))
+      b.store(value, getPlace(i, warp), sizeof(float));
+  });
+  gpu::BarrierOp::create(b);
+  emit::emitIf(b, isZero(warp), [&] {
+    // Threads beyond the number of warps have their values again.
+    Value other = emit::rem(b, lane, warps);
+    for (auto [i, part] : llvm::enumerate(parts)) {
+      Lanes value(b, b.load(b.getI32Type(), getPlace(i, other), sizeof(float)));
+      value = emitWarpMaximum(b, value);
+      Value address = part.address;
+      emit::emitIf(b, isZero(lane), [&] {
+        LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, address, value,
+                                  LLVM::AtomicOrdering::monotonic, "device");
+      });
+    }
+  });
+}
+
+} // namespace blockscale

@@ -1,0 +1,49 @@
+//===- AmaxRaise.h - Amaxes of thread blocks --------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A result of several thread blocks is raised from 0 by an atomic maximum of
+// each, of the bits of f32: magnitudes are ordered as they are, NaN above all.
+// A launch before stores the zeros.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_AMAXRAISE_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_AMAXRAISE_H
+
+#include "Emission/Lanes.h"
+#include "LaunchSite.h"
+
+namespace blockscale {
+
+/// An f32 result, or several in a row.
+struct AmaxBuffer {
+  mlir::Value memref;
+  /// An index.
+  mlir::Value count;
+};
+
+/// Stores zeros to all of `buffers`.
+void launchClear(LaunchSite &site, llvm::ArrayRef<AmaxBuffer> buffers);
+
+/// Bits that each thread has of one result, and where this is.
+struct AmaxPart {
+  emit::Lanes bits;
+  mlir::Value address;
+};
+
+/// The largest of the warp's values, in all its threads.
+emit::Lanes emitWarpMaximum(KernelBuilder &b, emit::Lanes bits);
+
+/// Raises results to the largest of the thread block's values. All threads,
+/// which are `warps` warps, must come here. `partial` is shared memory of a
+/// word for each part and warp.
+void emitRaise(KernelBuilder &b, llvm::ArrayRef<AmaxPart> parts,
+               mlir::Value thread, int64_t warps, mlir::Value partial);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_AMAXRAISE_H

@@ -1,0 +1,77 @@
+//===- CvtEmitter.h - Narrow conversions of a chip --------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_CVTEMITTER_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_CVTEMITTER_H
+
+#include "KernelBuilder.h"
+#include "blockscale/Numerics/Codec.h"
+#include "blockscale/Target/Chip.h"
+
+namespace blockscale {
+
+/// The conversions that quantizers are made of. They are the only part of a
+/// kernel's arithmetic that depends on the chip. All round to nearest, ties to
+/// even, and saturate, except `encodeE8M0RoundUp`; NaN gives the format's NaN
+/// code (numerics: `encode`).
+class CvtEmitter {
+public:
+  virtual ~CvtEmitter();
+
+  /// Codes of consecutive elements as memory holds them, the first in the low
+  /// bits: eight of E2M1, four of other formats. Elements are results of
+  /// arithmetic, of which NaN has no sign (PTX ISA, "Floating Point
+  /// Instructions").
+  virtual mlir::Value encodeWord(KernelBuilder &b,
+                                 numerics::ElementFormat format,
+                                 mlir::ValueRange elements) = 0;
+
+  /// E2M1 codes of eight elements, rounded stochastically (numerics:
+  /// `encodeE2M1Stochastic`) under two words (numerics: `getRandomByte`).
+  virtual mlir::Value encodeStochasticWord(KernelBuilder &b,
+                                           mlir::ValueRange elements,
+                                           mlir::ValueRange randomWords) = 0;
+
+  /// E4M3 bytes of two f32 as an i16, `low` in the low byte.
+  virtual mlir::Value encodeE4M3Pair(KernelBuilder &b, mlir::Value low,
+                                     mlir::Value high) = 0;
+
+  /// The two f32 whose E4M3 bytes `encodeE4M3Pair` gave.
+  virtual std::pair<mlir::Value, mlir::Value>
+  decodeE4M3Pair(KernelBuilder &b, mlir::Value codes) = 0;
+
+  /// The f32 of the two bf16 of an i32, the one in the low bits first.
+  virtual std::pair<mlir::Value, mlir::Value> widenPair(KernelBuilder &b,
+                                                        mlir::Value word) = 0;
+
+  struct RoundedPair {
+    mlir::Value codes;
+    mlir::Value low, high;
+  };
+  /// The E4M3 bytes of two f32 that are NaN or not below its smallest normal
+  /// value, and the values of the bytes.
+  virtual RoundedPair roundE4M3Pair(KernelBuilder &b, mlir::Value low,
+                                    mlir::Value high) = 0;
+
+  /// Of vectors of two bf16 one whose elements have the greatest magnitudes,
+  /// with any signs. NaN propagates.
+  virtual mlir::Value reduceMagnitudes(KernelBuilder &b,
+                                       mlir::ValueRange pairs) = 0;
+
+  /// E8M0 bytes of two f32 as an i16, rounded up to powers of two (numerics:
+  /// `encodeE8M0RoundUp`).
+  virtual mlir::Value encodeE8M0RoundUpPair(KernelBuilder &b, mlir::Value low,
+                                            mlir::Value high,
+                                            numerics::Overflow overflow) = 0;
+};
+
+/// Conversions by those `cvt` that the chip has, and by arithmetic elsewhere.
+std::unique_ptr<CvtEmitter> createCvtEmitter(const target::Chip &chip);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_CVTEMITTER_H

@@ -1,0 +1,262 @@
+//===- DeviceCode.cpp - Threads, addresses and loops in kernels -----------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceCode.h"
+#include "LaunchSite.h"
+
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using emit::add;
+using emit::Lanes;
+using emit::mul;
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+Value emitThreadNumber(KernelBuilder &b, int64_t threads) {
+  return gpu::ThreadIdOp::create(b, gpu::Dimension::x, b.getIndexAttr(threads));
+}
+
+Value emitBlockNumber(KernelBuilder &b) {
+  return gpu::BlockIdOp::create(b, gpu::Dimension::x);
+}
+
+Value emitGlobalThreadNumber(KernelBuilder &b, int64_t threads) {
+  return add(b, mul(b, emitBlockNumber(b), threads),
+             emitThreadNumber(b, threads));
+}
+
+Value emitMatrixNumber(KernelBuilder &b) {
+  Value y = gpu::BlockIdOp::create(b, gpu::Dimension::y);
+  Value z = gpu::BlockIdOp::create(b, gpu::Dimension::z);
+  return add(b, mul(b, z, kMaxGridY), y);
+}
+
+Value toIndex(KernelBuilder &b, Value integer) {
+  return arith::IndexCastOp::create(b, b.getIndexType(), integer);
+}
+
+Value isBelow(KernelBuilder &b, Value value, Value bound) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, value, bound);
+}
+
+Value isIn(KernelBuilder &b, Value value, Value begin, Value end) {
+  Value above =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::uge, value, begin);
+  return arith::AndIOp::create(b, above, isBelow(b, value, end));
+}
+
+SmallVector<Lanes> emitIfElseZero(KernelBuilder &b, Value condition,
+                                  function_ref<SmallVector<Lanes>()> body) {
+  SmallVector<Value> values;
+  auto yield = [&](OpBuilder &inside, ValueRange values) {
+    scf::YieldOp::create(inside, b.getLoc(), values);
+  };
+  auto branch = scf::IfOp::create(
+      b, condition,
+      [&](OpBuilder &inside, Location) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(inside.getInsertionBlock());
+        values = llvm::to_vector_of<Value>(body());
+        yield(b, values);
+      },
+      [&](OpBuilder &inside, Location loc) {
+        SmallVector<Value> zeros;
+        for (Value value : values)
+          zeros.push_back(arith::ConstantOp::create(
+              inside, loc, inside.getZeroAttr(value.getType())));
+        yield(inside, zeros);
+      });
+  SmallVector<Lanes> results;
+  for (Value result : branch.getResults())
+    results.emplace_back(b, result);
+  return results;
+}
+
+SmallVector<Value> emitIfElse(KernelBuilder &b, Value condition,
+                              TypeRange types,
+                              function_ref<SmallVector<Value>()> body,
+                              function_ref<SmallVector<Value>()> otherwise) {
+  if (!condition)
+    return body();
+  auto branch = scf::IfOp::create(b, types, condition, /*addThenBlock=*/true,
+                                  /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, body());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, otherwise());
+  return SmallVector<Value>(branch.getResults());
+}
+
+SmallVector<Value> emitIfElseZero(KernelBuilder &b, Value condition,
+                                  TypeRange types,
+                                  function_ref<SmallVector<Value>()> body) {
+  return emitIfElse(b, condition, types, body, [&] {
+    return llvm::map_to_vector(types, [&](Type type) -> Value {
+      return arith::ConstantOp::create(b, b.getZeroAttr(type));
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Value emitAddress(KernelBuilder &b, Value pointer, Type type, Value index) {
+  if (index.getType().isIndex())
+    index = b.createOrFold<arith::IndexCastOp>(b.getI64Type(), index);
+  return b.offset(pointer, type, index);
+}
+
+Lanes emitLoadBits(KernelBuilder &b, Value pointer, Type type, Value index) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  Type bits = b.getIntegerType(width);
+  return Lanes(b,
+               b.load(bits, emitAddress(b, pointer, bits, index), width / 8));
+}
+
+static constexpr int64_t kWordBytes = 4;
+
+SmallVector<Lanes> emitLoadWords(KernelBuilder &b, Value address, int64_t bytes,
+                                 int64_t access) {
+  SmallVector<Lanes> words;
+  auto piece = VectorType::get({access / kWordBytes}, b.getI32Type());
+  for (int64_t at = 0; at < bytes; at += access) {
+    Value place = b.offset(address, b.getI8Type(), b.i64(at));
+    Value loaded = b.load(piece, place, access);
+    for (int64_t i = 0; i < access / kWordBytes; ++i)
+      words.emplace_back(b, b.extract(loaded, i));
+  }
+  return words;
+}
+
+void emitStoreWords(KernelBuilder &b, ArrayRef<Lanes> words, Value address,
+                    int64_t access) {
+  size_t count = access / kWordBytes;
+  for (size_t i = 0; i < words.size(); i += count) {
+    SmallVector<Value> piece(words.begin() + i, words.begin() + i + count);
+    Value place = b.offset(address, b.getI8Type(), b.i64(i * kWordBytes));
+    b.store(b.pack(piece), place, access);
+  }
+}
+
+void emitStoreBytes(KernelBuilder &b, ArrayRef<Value> words, Value address,
+                    int64_t bytes, int64_t access) {
+  for (int64_t done = 0; done < bytes;) {
+    int64_t size =
+        std::min<int64_t>(access, llvm::bit_floor<uint64_t>(bytes - done));
+    Value piece;
+    if (size < kWordBytes) {
+      piece = arith::ShRUIOp::create(b, words[done / kWordBytes],
+                                     b.i32(done % kWordBytes * 8));
+      piece = arith::TruncIOp::create(b, b.getIntegerType(size * 8), piece);
+    } else {
+      piece = b.pack(words.slice(done / kWordBytes, size / kWordBytes));
+    }
+    b.store(piece, b.offset(address, b.getI8Type(), b.i64(done)), size);
+    done += size;
+  }
+}
+
+// NVPTX address space
+static constexpr unsigned kSharedMemory = 3;
+
+Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
+                        int64_t count, int64_t alignment) {
+  Operation *parent = b.getBlock()->getParentOp();
+  auto function = dyn_cast<gpu::GPUFuncOp>(parent);
+  if (!function)
+    function = parent->getParentOfType<gpu::GPUFuncOp>();
+  OpBuilder outside(function);
+  std::string symbol = (function.getName() + "_" + name).str();
+  LLVM::GlobalOp::create(outside, b.getLoc(),
+                         LLVM::LLVMArrayType::get(element, count),
+                         /*isConstant=*/false, LLVM::Linkage::Internal, symbol,
+                         Attribute(), alignment, kSharedMemory);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedMemory);
+  return LLVM::AddressOfOp::create(b, pointer, symbol);
+}
+
+Value getDynamicSharedMemory(KernelBuilder &b) {
+  constexpr StringLiteral name = "blockscale_shared_memory";
+  // What swizzled tiles of TMA begin at multiples of.
+  constexpr int64_t alignment = 1024;
+  auto module =
+      b.getBlock()->getParentOp()->getParentOfType<gpu::GPUModuleOp>();
+  if (!module.lookupSymbol(name)) {
+    auto outside = OpBuilder::atBlockBegin(module.getBody());
+    LLVM::GlobalOp::create(outside, b.getLoc(),
+                           LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+                           /*isConstant=*/false, LLVM::Linkage::External, name,
+                           Attribute(), alignment, kSharedMemory);
+  }
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedMemory);
+  return LLVM::AddressOfOp::create(b, pointer, name);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value>
+emitWhile(KernelBuilder &b, ValueRange inits,
+          function_ref<Value(ValueRange)> condition,
+          function_ref<SmallVector<Value>(ValueRange)> body) {
+  auto inside = [&](OpBuilder &builder, function_ref<void()> emit) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(builder.getInsertionBlock());
+    emit();
+  };
+  auto loop = scf::WhileOp::create(
+      b, inits.getTypes(), inits,
+      [&](OpBuilder &builder, Location, ValueRange values) {
+        inside(builder,
+               [&] { scf::ConditionOp::create(b, condition(values), values); });
+      },
+      [&](OpBuilder &builder, Location, ValueRange values) {
+        inside(builder, [&] { scf::YieldOp::create(b, body(values)); });
+      });
+  return SmallVector<Value>(loop.getResults());
+}
+
+SmallVector<SmallVector<Value>>
+emitRounds(KernelBuilder &b, int64_t rounds, ArrayRef<SmallVector<Value>> lists,
+           function_ref<void(MutableArrayRef<SmallVector<Value>>)> body) {
+  auto divide = [&](ValueRange values) {
+    SmallVector<SmallVector<Value>> divided;
+    for (ArrayRef<Value> list : lists) {
+      divided.emplace_back(values.take_front(list.size()));
+      values = values.drop_front(list.size());
+    }
+    return divided;
+  };
+  SmallVector<Value> carried;
+  for (ArrayRef<Value> list : lists)
+    llvm::append_range(carried, list);
+  auto loop = scf::ForOp::create(b, b.i32(0), b.i32(rounds), b.i32(1), carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<SmallVector<Value>> all = divide(loop.getRegionIterArgs()), first;
+  for (ArrayRef<Value> list : all)
+    first.emplace_back(list.take_front(list.size() / rounds));
+  body(first);
+  carried.clear();
+  for (auto [list, ofRound] : llvm::zip_equal(all, first)) {
+    llvm::append_range(carried, ArrayRef(list).drop_front(ofRound.size()));
+    llvm::append_range(carried, ofRound);
+  }
+  scf::YieldOp::create(b, carried);
+  return divide(loop.getResults());
+}
+
+} // namespace blockscale

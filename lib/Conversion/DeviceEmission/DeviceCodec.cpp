@@ -1,0 +1,79 @@
+//===- DeviceCodec.cpp - Codes of narrow formats in kernels ---------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceCodec.h"
+#include "Emission/CodecEmitter.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using arith::CmpIPredicate;
+using emit::Lanes;
+
+static constexpr int64_t kVectorBytes = 16;
+
+/// Its fields in the place of f32's give the number divided by the ratio of the
+/// biases, a subnormal f32 where the code is subnormal. The product is exact.
+Lanes emitDecodeCode(numerics::ElementFormat format, Lanes code) {
+  const numerics::FormatInfo &info = numerics::getFormatInfo(format);
+  uint32_t signMask = 1u << (info.bits - 1);
+  Lanes sign = (code & signMask) << (32 - info.bits);
+  Lanes magnitude = code & (signMask - 1);
+  Lanes fields =
+      magnitude << (numerics::kFloatMantissaBits - info.mantissaBits);
+  Lanes value = toF32(fields | sign) * static_cast<double>(numerics::powerOfTwo(
+                                           numerics::kFloatBias - info.bias));
+  Lanes bits = toBits(value);
+  if (!info.hasInfinity && !info.hasNan)
+    return value;
+  uint32_t special = numerics::kFloatNanBits;
+  if (info.hasInfinity)
+    bits = select(compare(CmpIPredicate::eq, magnitude, info.maxFiniteCode + 1),
+                  sign | numerics::kFloatInfinityBits, bits);
+  uint32_t firstNan = info.maxFiniteCode + (info.hasInfinity ? 2 : 1);
+  bits = select(compare(CmpIPredicate::uge, magnitude, firstNan),
+                bits.like(special), bits);
+  return toF32(bits);
+}
+
+Lanes emitDecodeScaleByte(numerics::ScaleFormat format, Lanes byte) {
+  return format == numerics::ScaleFormat::E8M0
+             ? emit::emitDecodeE8M0(byte)
+             : emitDecodeCode(numerics::ElementFormat::E4M3, byte);
+}
+
+SmallVector<Lanes> emitLoadCodes(KernelBuilder &b, Value address, int64_t count,
+                                 int64_t bits) {
+  int64_t bytes = count * bits / 8;
+  SmallVector<Lanes> words, codes;
+  if (bytes >= 4) {
+    words = emitLoadWords(b, address, bytes, std::min(bytes, kVectorBytes));
+  } else {
+    Lanes loaded(b, b.load(b.getIntegerType(bytes * 8), address, bytes));
+    words.push_back(extend(loaded, 32));
+  }
+  for (int64_t at = 0; at < count * bits; at += bits)
+    codes.push_back((words[at / 32] >> (at % 32)) & ((1u << bits) - 1));
+  return codes;
+}
+
+void emitStoreRounded(KernelBuilder &b, ArrayRef<Lanes> values, Type type,
+                      Value address) {
+  int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
+  size_t count = std::min<int64_t>(values.size(), kVectorBytes / elementBytes);
+  for (size_t i = 0; i < values.size(); i += count) {
+    SmallVector<Value> piece;
+    for (Lanes value : values.slice(i, count))
+      piece.push_back(type.isF32() ? Value(value)
+                                   : arith::TruncFOp::create(b, type, value));
+    Value place = b.offset(address, b.getI8Type(), b.i64(i * elementBytes));
+    b.store(b.pack(piece), place, count * elementBytes);
+  }
+}
+
+} // namespace blockscale

@@ -1,0 +1,37 @@
+//===- DeviceCodec.h - Codes of narrow formats in kernels -------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_DEVICECODEC_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_DEVICECODEC_H
+
+#include "DeviceCode.h"
+#include "blockscale/Numerics/Codec.h"
+
+namespace blockscale {
+
+/// numerics::decode of an i32 code without bits above the format's. For chips
+/// without conversions from the format.
+emit::Lanes emitDecodeCode(numerics::ElementFormat format, emit::Lanes code);
+
+/// numerics::decodeScale of a byte, as i32.
+emit::Lanes emitDecodeScaleByte(numerics::ScaleFormat format, emit::Lanes byte);
+
+/// `count` codes of `bits` (4 or 8) bits at `address`, the first low, as i32.
+/// They are a power of two of bytes, and the address is a multiple of these or
+/// of 16.
+llvm::SmallVector<emit::Lanes> emitLoadCodes(KernelBuilder &b,
+                                             mlir::Value address, int64_t count,
+                                             int64_t bits);
+
+/// Stores f32 values, a power of two of them, rounded to `type`. The address is
+/// a multiple of their bytes or of 16.
+void emitStoreRounded(KernelBuilder &b, llvm::ArrayRef<emit::Lanes> values,
+                      mlir::Type type, mlir::Value address);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_DEVICECODEC_H

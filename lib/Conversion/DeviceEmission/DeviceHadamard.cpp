@@ -1,0 +1,36 @@
+//===- DeviceHadamard.cpp - Hadamard transforms in registers --------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceHadamard.h"
+#include "Emission/HadamardEmitter.h"
+#include "blockscale/Numerics/Hadamard.h"
+
+using namespace mlir;
+using blockscale::numerics::kHadamardScale;
+using blockscale::numerics::kHadamardSize;
+
+namespace blockscale {
+
+/// A quarter of a bf16 is exact, so that the first round may scale and add at
+/// once.
+void emitHadamard(KernelBuilder &b, MutableArrayRef<emit::Lanes> x,
+                  uint64_t signMask) {
+  auto getFactor = [&](int64_t i) {
+    return (signMask >> i) & 1 ? -kHadamardScale : kHadamardScale;
+  };
+  for (int64_t i = 0; i < kHadamardSize; i += 2) {
+    emit::Lanes left = x[i] * getFactor(i), right = x[i + 1];
+    auto addTimes = [&](float factor) {
+      return emit::Lanes(b, b.fma(right, right.like(factor), left));
+    };
+    x[i] = addTimes(getFactor(i + 1));
+    x[i + 1] = addTimes(-getFactor(i + 1));
+  }
+  emit::emitHadamardRounds(x, /*span=*/2);
+}
+
+} // namespace blockscale

@@ -1,0 +1,23 @@
+//===- DeviceHadamard.h - Hadamard transforms in registers ------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_DEVICEHADAMARD_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_DEVICEHADAMARD_H
+
+#include "Emission/Lanes.h"
+#include "KernelBuilder.h"
+
+namespace blockscale {
+
+/// numerics::transformHadamard of the f32 group x of bf16 values, or of a group
+/// in each lane.
+void emitHadamard(KernelBuilder &b, llvm::MutableArrayRef<emit::Lanes> x,
+                  uint64_t signMask);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_DEVICEHADAMARD_H

@@ -1,0 +1,111 @@
+//===- ElementSource.h - Where the elements of x come from ------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel reads x from memory, or it reads what elementwise ops of its body
+// compute x from, at the same places, and evaluates them in registers. Values
+// are rounded as a store of x would round them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_ELEMENTSOURCE_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_ELEMENTSOURCE_H
+
+#include "KernelBuilder.h"
+#include "LaunchSite.h"
+#include "blockscale/Analysis/Producers.h"
+
+namespace blockscale {
+
+/// The elements of a row as a thread holds them: 32-bit words, each of two bf16
+/// or of one f32.
+using ElementWords = llvm::SmallVector<mlir::Value>;
+
+class ElementSource {
+public:
+  struct Input {
+    /// In the body of the kernel.
+    mlir::Value logical;
+    Spread spread;
+    /// bf16 or f32, and whether a scalar rather than memory.
+    mlir::Type element;
+    bool byValue;
+
+    int64_t getBytes() const { return element.getIntOrFloatBitWidth() / 8; }
+    /// Bytes of an access that `xBytes` of x are loaded with, at most `widest`.
+    int64_t getAccessBytes(mlir::Type x, int64_t xBytes, int64_t widest) const {
+      int64_t elements = xBytes * 8 / x.getIntOrFloatBitWidth();
+      return isAlongRows() ? std::min(elements * getBytes(), widest)
+                           : getBytes();
+    }
+    /// Whether it lies along rows, as x does.
+    bool isAlongRows() const {
+      return spread == Spread::Elements || spread == Spread::Columns;
+    }
+  };
+
+  /// The source of `x`, an argument of a kernel or what its elementwise ops
+  /// compute.
+  explicit ElementSource(mlir::Value x);
+
+  /// What elementwise ops make and the kernel yields, x or what leads to it.
+  llvm::ArrayRef<mlir::Value> getKept() const { return kept; }
+  /// Arguments of a kernel: inputs, then where to keep.
+  size_t countArguments() const { return inputs.size() + kept.size(); }
+
+  /// Whether x is in memory: it is the only input then.
+  bool isMemory() const { return ops.empty(); }
+  llvm::ArrayRef<Input> getInputs() const { return inputs; }
+  mlir::Type getElementType() const { return element; }
+  /// One that has the sizes of x.
+  const Input &getSameSized() const;
+  /// Whether exactly `producers` make it, from arguments of their kernel.
+  bool makes(llvm::ArrayRef<mlir::Operation *> producers) const;
+  /// Bytes of memory that an element is read from, and ops on it, about.
+  int64_t getBytes() const;
+  int64_t countOps() const;
+
+  /// What tells it from others in the name of a kernel: empty for memory.
+  std::string getName() const;
+
+  /// The words of elements from those of each input: as many elements along
+  /// rows; of others a word, the same for all.
+  struct Elements {
+    ElementWords x;
+    llvm::SmallVector<ElementWords> kept;
+  };
+  Elements evaluate(KernelBuilder &b, llvm::ArrayRef<ElementWords> words) const;
+
+  /// Asserts that inputs have the sizes of x.
+  void emitSizeAsserts(LaunchSite &site) const;
+
+  /// Arguments of a kernel that reads `xBytes` of x, or would, in an access of
+  /// at most `widest`, and keeps as many elements with one.
+  llvm::SmallVector<LaunchSite::Argument>
+  getArguments(const LaunchSite &site, int64_t xBytes, int64_t widest) const;
+
+  int64_t getKeptAccessBytes(mlir::Value logical, int64_t xBytes,
+                             int64_t widest) const;
+
+  /// A value that is the same for all elements of a row, or for all, as a word:
+  /// number `index`, an i64 or index, of `argument`.
+  ElementWords loadOne(KernelBuilder &b, const Input &input,
+                       mlir::Value argument, mlir::Value index) const;
+
+private:
+  void visit(mlir::Value value);
+
+  mlir::Value x;
+  mlir::Type element;
+  /// In an order in which they can be computed.
+  llvm::SmallVector<mlir::linalg::LinalgOp> ops;
+  llvm::SmallVector<Input> inputs;
+  llvm::SmallVector<mlir::Value> kept;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_ELEMENTSOURCE_H

@@ -1,0 +1,209 @@
+//===- FourOverSixLeaf.cpp - 4over6 recipes -------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emission/FourOverSixEmitter.h"
+#include "QuantizeLeaf.h"
+#include "blockscale/Numerics/Division.h"
+#include "blockscale/Numerics/FourOverSix.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using blockscale::emit::Lanes;
+
+namespace blockscale {
+
+/// 1536 is as many sixths.
+static constexpr float kSixths = 256;
+/// Where the product of a scale and the tensor's amax is within, that in f32
+/// gives the quotients of all codes.
+static constexpr float kUsualLeast = 0x1p-90f;
+static constexpr float kUsualMost = 0x1p125f;
+
+namespace {
+
+class FourOverSixLeaf final : public QuantizeLeaf {
+public:
+  FourOverSixLeaf(CvtEmitter &cvt, numerics::Recipe recipe, GlobalKind kind)
+      : QuantizeLeaf(cvt), recipe(recipe), kind(kind) {}
+
+  void setGlobal(KernelBuilder &b, Value global) override;
+  Scales computeScales(KernelBuilder &b, ValueRange amaxes,
+                       ArrayRef<BlockElements> blocks) override;
+  Value scale(KernelBuilder &b, Value elements, Value factors) override;
+
+protected:
+  numerics::ElementFormat getFormat() const override {
+    return numerics::ElementFormat::E2M1;
+  }
+
+private:
+  /// How products are divided by 1536: in f64, or, where none is too small or
+  /// too large, a 256th of them in f32.
+  enum class Division { Any, Usual };
+
+  /// numerics: `getFourOverSixError` of elements, a vector of f32.
+  Value computeErrors(KernelBuilder &b, Value elements,
+                      const emit::ScaleCandidate &candidate, Division division);
+  /// Their sum over a block, from its first element on.
+  Value computeError(KernelBuilder &b, const BlockElements &block,
+                     const emit::ScaleCandidate &candidate, Division division);
+  /// Whether the division in f32 gives the quotients of a scale.
+  Lanes isUsual(const emit::ScaleCandidate &candidate);
+  /// The errors of each block under 6, then under 4.
+  SmallVector<Value, 8>
+  computeErrors(KernelBuilder &b, ArrayRef<BlockElements> blocks,
+                ArrayRef<emit::ScaleCandidates> candidates);
+
+  numerics::Recipe recipe;
+  GlobalKind kind;
+  std::optional<emit::GlobalFactors> global;
+  /// A 256th of the tensor's amax.
+  Value smallAmax;
+};
+
+} // namespace
+
+void FourOverSixLeaf::setGlobal(KernelBuilder &b, Value value) {
+  using Kind = numerics::GlobalScale::Kind;
+  Kind known = kind == GlobalKind::Absent ? Kind::Absent
+               : kind == GlobalKind::Amax ? Kind::Amax
+                                          : Kind::DecodeScale;
+  global = emit::emitGlobalFactors(b, recipe, known, value);
+  smallAmax = global->amax * (1.0f / kSixths);
+}
+
+Value FourOverSixLeaf::scale(KernelBuilder &b, Value elements, Value factors) {
+  int64_t size = cast<VectorType>(elements.getType()).getNumElements();
+  Value scaled = arith::MulFOp::create(b, elements, factors);
+  // -0 + 0 is +0; every other sum with 0 is exact.
+  return arith::AddFOp::create(b, scaled, b.f32Splat(0.0f, size));
+}
+
+/// The value of the E2M1 code of each element, without the code: adding the
+/// power of two of a magnitude, but at least 1, moved up so far that its last
+/// place is the spacing of codes, rounds. NaN becomes 6, as its code is.
+static Value roundToE2M1(KernelBuilder &b, Value x, int64_t size) {
+  auto contract = arith::FastMathFlags::contract;
+  Value magnitude = b.abs(x);
+  magnitude = b.minNum(magnitude, b.f32Splat(numerics::kE2M1Max, size));
+  Value power = b.maxNum(magnitude, b.f32Splat(1.0f, size));
+  auto words = VectorType::get({size}, b.getI32Type());
+  power = arith::AndIOp::create(b, b.bitcast(words, power),
+                                b.i32Splat(numerics::kFloatInfinityBits, size));
+  power = b.bitcast(x.getType(), power);
+  // Exact, so that it may be fused with the sum.
+  Value moved = arith::MulFOp::create(
+      b, power, b.f32Splat(numerics::powerOfTwo(22), size), contract);
+  Value sum = arith::AddFOp::create(b, magnitude, moved, contract);
+  return arith::SubFOp::create(b, sum, moved, contract);
+}
+
+Lanes FourOverSixLeaf::isUsual(const emit::ScaleCandidate &candidate) {
+  using arith::CmpFPredicate;
+  Lanes whole = candidate.scale * global->amax;
+  Lanes isZero = compare(CmpFPredicate::OEQ, candidate.scale, 0.0f);
+  return (compare(CmpFPredicate::OGE, whole, kUsualLeast) &
+          compare(CmpFPredicate::OLT, whole, kUsualMost)) |
+         isZero;
+}
+
+Value FourOverSixLeaf::computeErrors(KernelBuilder &b, Value elements,
+                                     const emit::ScaleCandidate &candidate,
+                                     Division division) {
+  int64_t size = cast<VectorType>(elements.getType()).getNumElements();
+  auto splat = [&](Value value) { return Lanes(b, b.splat(value, size)); };
+  Lanes x(b, elements);
+  Lanes scaled = x * splat(candidate.factor);
+  Lanes magnitude(b, roundToE2M1(b, scaled, size));
+  Lanes isNegative = compare(arith::CmpFPredicate::OLT, scaled, 0.0f);
+  Lanes value = select(isNegative, magnitude.like(0.0f) - magnitude, magnitude);
+  Lanes product = value * splat(candidate.scale);
+  auto divide = [&]() -> Lanes {
+    if (division == Division::Any)
+      // numerics: `divideByFourOverSixRange`.
+      return roundToF32(extendToF64(product * splat(global->amax)) *
+                        numerics::kInverseFourOverSixRange);
+    // numerics: `divideBySix`.
+    Lanes sixths = product * splat(smallAmax);
+    Lanes low = sixths * numerics::kSixthLow;
+    return Lanes(b, b.fma(sixths, sixths.like(numerics::kSixthHigh), low));
+  };
+  Lanes difference = divide() - x;
+  if (recipe == numerics::Recipe::Te4over6Mae)
+    return b.abs(difference);
+  return difference * difference;
+}
+
+Value FourOverSixLeaf::computeError(KernelBuilder &b,
+                                    const BlockElements &block,
+                                    const emit::ScaleCandidate &candidate,
+                                    Division division) {
+  SmallVector<Value> errors = block.mapToF32(b, [&](Value elements) {
+    return computeErrors(b, elements, candidate, division);
+  });
+  Lanes sum(b, errors.front());
+  for (Value error : ArrayRef<Value>(errors).drop_front())
+    sum = sum + Lanes(b, error);
+  return sum;
+}
+
+SmallVector<Value, 8>
+FourOverSixLeaf::computeErrors(KernelBuilder &b, ArrayRef<BlockElements> blocks,
+                               ArrayRef<emit::ScaleCandidates> candidates) {
+  Lanes allUsual = isUsual(candidates.front().six);
+  for (const emit::ScaleCandidates &each : candidates)
+    allUsual = allUsual & isUsual(each.six) & isUsual(each.four);
+  auto yieldAll = [&](Division division) {
+    SmallVector<Value, 8> errors;
+    for (auto [each, block] : llvm::zip_equal(candidates, blocks)) {
+      errors.push_back(computeError(b, block, each.six, division));
+      errors.push_back(computeError(b, block, each.four, division));
+    }
+    scf::YieldOp::create(b, errors);
+  };
+  SmallVector<Type> types(2 * blocks.size(), b.getF32Type());
+  auto branch = scf::IfOp::create(b, types, allUsual, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  yieldAll(Division::Usual);
+  b.setInsertionPointToStart(branch.elseBlock());
+  yieldAll(Division::Any);
+  return SmallVector<Value, 8>(branch.getResults());
+}
+
+QuantizeLeaf::Scales
+FourOverSixLeaf::computeScales(KernelBuilder &b, ValueRange amaxes,
+                               ArrayRef<BlockElements> blocks) {
+  SmallVector<emit::ScaleCandidates, 4> candidates;
+  for (Value amax : amaxes)
+    candidates.push_back(
+        emit::emitScaleCandidates(recipe, Lanes(b, amax), *global));
+  SmallVector<Value, 8> errors = computeErrors(b, blocks, candidates);
+  Scales scales;
+  SmallVector<Lanes, 4> bytes;
+  for (auto [i, each] : llvm::enumerate(candidates)) {
+    Lanes six(b, errors[2 * i]), four(b, errors[2 * i + 1]);
+    bytes.push_back(emit::emitChooseScale(each, six, four));
+    scales.factors.push_back(
+        emit::emitElementFactor(recipe, bytes.back(), *global));
+  }
+  // The byte of a missing block is 0.
+  if (bytes.size() % 2 != 0)
+    bytes.push_back(bytes.back().like(0));
+  for (size_t i = 0; i < bytes.size(); i += 2)
+    scales.pairs.push_back(truncate(bytes[i] | bytes[i + 1] << 8, 16));
+  return scales;
+}
+
+std::unique_ptr<QuantizeLeaf> createFourOverSixLeaf(CvtEmitter &cvt,
+                                                    numerics::Recipe recipe,
+                                                    GlobalKind global) {
+  return std::make_unique<FourOverSixLeaf>(cvt, recipe, global);
+}
+
+} // namespace blockscale

@@ -1,0 +1,73 @@
+//===- GroupedScales.h - Scales of groups in tiles --------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A grouped layout has the tiles of one group after those of another. Threads
+// store the scales that they compute at the addresses given here; of what else
+// is in the tiles, zeros, each tile has one warp. These are of thread blocks
+// before those that quantize.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_GROUPEDSCALES_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_GROUPEDSCALES_H
+
+#include "GroupSearch.h"
+#include "blockscale/IR/ScaleForm.h"
+
+namespace blockscale {
+
+class GroupedScales {
+public:
+  /// Groups of rows (0) or columns (1) of x, in blocks of `unit` elements. The
+  /// values are those of the kernel: pointers to scales and offsets, and as
+  /// index the numbers of groups, of rows and columns of x, and of tiles.
+  struct Operands {
+    ScaleForm form;
+    unsigned groupDim;
+    int64_t unit;
+    mlir::Value scales, offsets, groups, rows, columns, tiles;
+  };
+  GroupedScales(KernelBuilder &b, const Operands &operands);
+
+  /// Whether a group has rows of scales, rather than columns.
+  bool alongRows() const { return operands.form[0].dim == operands.groupDim; }
+
+  /// The group of each of some rows, or columns, of scales: without blocks
+  /// where none has it.
+  llvm::SmallVector<DeviceGroup> find(mlir::ValueRange scales) const;
+
+  /// Address of the scale at a row and column of the whole tensor.
+  mlir::Value getAddress(const DeviceGroup &group, mlir::Value row,
+                         mlir::Value column) const;
+
+  /// Thread blocks, of `warps` warps, that fill the tiles up.
+  static mlir::Value countBlocks(mlir::ImplicitLocOpBuilder &b,
+                                 mlir::Value tiles, int64_t warps);
+  /// Emits `body`, given the number of the thread block among the others, or
+  /// the filling up of a tile. `block` and `warp`, that in the block, are
+  /// index.
+  void emitBlocks(mlir::Value block, mlir::Value warp, mlir::Value lane,
+                  int64_t warps, llvm::function_ref<void(mlir::Value)> body);
+
+private:
+  mlir::Value toScales(mlir::Value blocks) const;
+  mlir::Value getSize(const DeviceGroup &group) const;
+  mlir::Value getFirstTile(const DeviceGroup &group) const;
+  /// Columns of tiles of a group.
+  mlir::Value getColumnTiles(const DeviceGroup &group) const;
+  void emitFill(mlir::Value tile, mlir::Value lane);
+
+  KernelBuilder &b;
+  Operands operands;
+  DeviceGroups groups;
+  /// Rows and columns of all scales.
+  mlir::Value rows, columns;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_GROUPEDSCALES_H

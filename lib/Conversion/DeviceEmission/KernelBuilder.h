@@ -1,0 +1,108 @@
+//===- KernelBuilder.h - Shorthand for kernel bodies ------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_KERNELBUILDER_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_KERNELBUILDER_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace blockscale {
+
+inline constexpr int64_t kWarpThreads = 32;
+/// The mask of a whole warp.
+inline constexpr uint32_t kAllLanes = 0xFFFFFFFF;
+
+/// Builds the arithmetic of a kernel. Floating point ops carry no fast-math
+/// flags: each is one IEEE rounding.
+class KernelBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  using mlir::ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  mlir::Value i32(uint32_t value) {
+    return mlir::arith::ConstantOp::create(
+        *this, getI32IntegerAttr(static_cast<int32_t>(value)));
+  }
+  mlir::Value i64(int64_t value) {
+    return mlir::arith::ConstantOp::create(*this, getI64IntegerAttr(value));
+  }
+  mlir::Value f32(float value) {
+    return mlir::arith::ConstantOp::create(
+        *this, mlir::FloatAttr::get(getF32Type(), llvm::APFloat(value)));
+  }
+  mlir::Value f64(double value) {
+    return mlir::arith::ConstantOp::create(
+        *this, mlir::FloatAttr::get(getF64Type(), llvm::APFloat(value)));
+  }
+  /// Vector constants of one value.
+  mlir::Value i32Splat(uint32_t value, int64_t size);
+  mlir::Value f32Splat(float value, int64_t size);
+  /// The scalar `value` in every element of a vector.
+  mlir::Value splat(mlir::Value value, int64_t size);
+
+  mlir::Value bitcast(mlir::Type type, mlir::Value value) {
+    return mlir::LLVM::BitcastOp::create(*this, type, value);
+  }
+  mlir::Value toBits(mlir::Value value) { return bitcast(getI32Type(), value); }
+  mlir::Value toFloat(mlir::Value bits) { return bitcast(getF32Type(), bits); }
+  mlir::Value zext32(mlir::Value value) {
+    return mlir::arith::ExtUIOp::create(*this, getI32Type(), value);
+  }
+  mlir::Value toF64(mlir::Value value) {
+    return mlir::arith::ExtFOp::create(*this, getF64Type(), value);
+  }
+  mlir::Value toF32(mlir::Value value) {
+    return mlir::arith::TruncFOp::create(*this, getF32Type(), value);
+  }
+  mlir::Value zext64(mlir::Value value) {
+    return mlir::arith::ExtUIOp::create(*this, getI64Type(), value);
+  }
+
+  /// |x| of floats, NaN included.
+  mlir::Value abs(mlir::Value x) { return callIntrinsic("llvm.fabs", x); }
+  /// The lesser and the greater of floats; of a number and NaN the number.
+  mlir::Value minNum(mlir::Value lhs, mlir::Value rhs) {
+    return callIntrinsic("llvm.minnum", {lhs, rhs});
+  }
+  mlir::Value maxNum(mlir::Value lhs, mlir::Value rhs) {
+    return callIntrinsic("llvm.maxnum", {lhs, rhs});
+  }
+  /// x * y + z, rounded once.
+  mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z) {
+    return mlir::LLVM::FMAOp::create(*this, x, y, z);
+  }
+
+  mlir::Value extract(mlir::Value vector, int64_t index);
+  /// All elements of a vector.
+  llvm::SmallVector<mlir::Value> extractAll(mlir::Value vector);
+  /// A vector of the scalars `values`.
+  mlir::Value pack(mlir::ValueRange values);
+  /// Elements [begin, begin + size) of a vector.
+  mlir::Value slice(mlir::Value vector, int64_t begin, int64_t size);
+
+  /// `pointer` moved by `index` elements of `type`.
+  mlir::Value offset(mlir::Value pointer, mlir::Type type, mlir::Value index);
+  mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
+  void store(mlir::Value value, mlir::Value pointer, unsigned alignment);
+
+  /// An i32 of which the optimizer does not know that it is `word`: to compute
+  /// something from it again takes fewer registers than to keep it.
+  mlir::Value hide(mlir::Value word);
+  /// An intrinsic of the type of its operands, by name: the conversion to NVVM
+  /// makes library calls of some ops.
+  mlir::Value callIntrinsic(llvm::StringRef name, mlir::ValueRange operands);
+};
+
+/// `combine` of all values, with few steps one after the other.
+mlir::Value
+reduceInTree(mlir::ValueRange values,
+             llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_KERNELBUILDER_H

@@ -1,0 +1,201 @@
+//===- LaunchSite.cpp - Where a kernel is launched ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaunchSite.h"
+#include "LaunchModel.h"
+
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+/// Bytes from the aligned pointer of `memref` to its first element; null where
+/// these are the same.
+static Value getByteOffset(ImplicitLocOpBuilder &b, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  int64_t known = type.getStridesAndOffset().second;
+  if (known == 0)
+    return {};
+  Value offset =
+      ShapedType::isDynamic(known)
+          ? memref::ExtractStridedMetadataOp::create(b, memref).getOffset()
+          : arith::ConstantIndexOp::create(b, known).getResult();
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  return b.createOrFold<arith::MulIOp>(
+      offset, arith::ConstantIndexOp::create(b, bytes));
+}
+
+void requireAlignment(ImplicitLocOpBuilder &b, Value memref,
+                      int64_t alignment) {
+  Value offset = getByteOffset(b, memref);
+  if (!offset || alignment <= 1)
+    return;
+  Value rest = b.createOrFold<arith::RemUIOp>(
+      offset, arith::ConstantIndexOp::create(b, alignment));
+  Value holds = b.createOrFold<arith::CmpIOp>(
+      arith::CmpIPredicate::eq, rest, arith::ConstantIndexOp::create(b, 0));
+  if (!matchPattern(holds, m_One()))
+    cf::AssertOp::create(b, holds,
+                         "expected a part of a buffer to begin at a multiple "
+                         "of " +
+                             std::to_string(alignment) + " bytes (launch_c1)");
+}
+
+Value getGlobalPointer(ImplicitLocOpBuilder &b, Value memref) {
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
+  if (Value offset = getByteOffset(b, memref))
+    address = arith::AddIOp::create(b, address, offset);
+  address = arith::IndexCastOp::create(b, b.getI64Type(), address);
+  // NVPTX address space 1 is global memory.
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), /*addressSpace=*/1);
+  return LLVM::IntToPtrOp::create(b, type, address);
+}
+
+Value getCeilDiv(ImplicitLocOpBuilder &b, Value value, int64_t divisor) {
+  return b.createOrFold<arith::CeilDivUIOp>(
+      value, arith::ConstantIndexOp::create(b, divisor));
+}
+
+/// The first op of the dialect in the body, or the first one.
+static Operation *getMainOp(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  for (Operation &op : body.without_terminator())
+    if (isa<BlockScaleDialect>(op.getDialect()))
+      return &op;
+  return &body.front();
+}
+
+LaunchSite::LaunchSite(KernelOp kernel, gpu::GPUModuleOp module,
+                       const target::Chip &chip)
+    : b(kernel.getLoc(), kernel),
+      call(b, emit::KernelOperands(kernel, kernel.getOperands()),
+           getMainOp(kernel)->getName().stripDialect()),
+      kernel(kernel), module(module), chip(chip) {}
+
+LogicalResult LaunchSite::verify() {
+  Block &body = kernel.getBody().front();
+  ValueRange yielded = body.getTerminator()->getOperands();
+  size_t count = 0;
+  bool isYielded = true;
+  for (Operation &op : body.without_terminator())
+    for (OpResult result : op.getResults()) {
+      // Transforms for other ops of the kernel stay in registers.
+      if (!result.use_empty() && !llvm::is_contained(yielded, result))
+        continue;
+      ++count;
+      isYielded &= !result.use_empty();
+    }
+  if (!isYielded || yielded.size() != count)
+    return kernel.emitOpError("expected the body to yield each result of its "
+                              "ops once on this target");
+  return verifyOperands();
+}
+
+LogicalResult LaunchSite::verifyOperands() {
+  for (auto [i, type] : llvm::enumerate(kernel.getOperandTypes())) {
+    if (isa<RankedTensorType>(type))
+      return kernel.emitOpError()
+             << "expected operand " << i
+             << " to be a memref (run one-shot-bufferize), but got " << type;
+    auto memref = dyn_cast<MemRefType>(type);
+    if (memref && !memref.areTrailingDimsContiguous(memref.getRank()))
+      return kernel.emitOpError()
+             << "expected operand " << i
+             << " to be a memref without gaps on this target, but got " << type
+             << "; copy it into one";
+  }
+  return success();
+}
+
+LogicalResult LaunchSite::refuse(const Twine &reason) {
+  return getMainOp(kernel)->emitOpError()
+         << "is not supported on " << chip.name << " yet: " << reason;
+}
+
+void LaunchSite::emitAsserts() {
+  for (const emit::CallSite::Check &check : call.getChecks())
+    cf::AssertOp::create(b, check.holds, check.rule);
+}
+
+gpu::GPUFuncOp LaunchSite::createFunction(const Twine &name, int64_t threads,
+                                          TypeRange types) {
+  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  auto function = gpu::GPUFuncOp::create(builder, b.getLoc(), name.str(),
+                                         builder.getFunctionType(types, {}));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                    builder.getUnitAttr());
+  // `known_block_size` would become .maxntid, which only bounds the size.
+  function->setAttr("nvvm.reqntid", builder.getDenseI32ArrayAttr(
+                                        {static_cast<int32_t>(threads), 1, 1}));
+  return function;
+}
+
+void LaunchSite::launch(const Twine &name, Shape shape,
+                        ArrayRef<Argument> arguments,
+                        function_ref<void(KernelBuilder &, ValueRange)> body) {
+  if (shape.threadBytes)
+    LaunchModel(chip).remarkThreads(b.getLoc(), name.str(), shape.threads,
+                                    shape.threadBytes);
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  gpu::KernelDim3 grid{shape.blocks ? shape.blocks : one, one, one};
+  if (shape.matrices) {
+    Value most = arith::ConstantIndexOp::create(b, kMaxGridY);
+    grid.y = b.createOrFold<arith::MinUIOp>(shape.matrices, most);
+    grid.z = getCeilDiv(b, shape.matrices, kMaxGridY);
+  }
+  SmallVector<Value> operands;
+  for (const Argument &argument : arguments) {
+    Value value = argument.value;
+    if (isa<MemRefType>(value.getType())) {
+      requireAlignment(b, value, argument.alignment);
+      value = getGlobalPointer(b, value);
+    } else if (value.getType().isIndex()) {
+      value = arith::IndexCastOp::create(b, b.getI64Type(), value);
+    }
+    operands.push_back(value);
+  }
+  auto function = module.lookupSymbol<gpu::GPUFuncOp>(name.str());
+  if (!function) {
+    function = createFunction(name, shape.threads, TypeRange(operands));
+    if (shape.residentBlocks)
+      function->setAttr("nvvm.minctasm",
+                        b.getI32IntegerAttr(shape.residentBlocks));
+    if (shape.clusterBlocks > 1)
+      function->setAttr("nvvm.cluster_dim",
+                        b.getDenseI32ArrayAttr(
+                            {static_cast<int32_t>(shape.clusterBlocks), 1, 1}));
+    for (auto [i, argument] : llvm::enumerate(arguments)) {
+      if (argument.alignment)
+        function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                            b.getI64IntegerAttr(argument.alignment));
+      if (argument.value.getDefiningOp<TensorMapOp>())
+        function.setArgAttr(i, kTensorMapAttrName, b.getUnitAttr());
+    }
+    KernelBuilder inside(b.getLoc(),
+                         OpBuilder::atBlockBegin(&function.front()));
+    body(inside, function.getArguments());
+    gpu::ReturnOp::create(inside);
+  }
+
+  gpu::KernelDim3 block{arith::ConstantIndexOp::create(b, shape.threads), one,
+                        one};
+  Value sharedBytes;
+  if (shape.sharedBytes)
+    sharedBytes =
+        arith::ConstantOp::create(b, b.getI32IntegerAttr(shape.sharedBytes));
+  std::optional<gpu::KernelDim3> cluster;
+  if (shape.clusterBlocks > 1)
+    cluster = {arith::ConstantIndexOp::create(b, shape.clusterBlocks), one,
+               one};
+  gpu::LaunchFuncOp::create(b, function, grid, block, sharedBytes, operands,
+                            /*asyncTokenType=*/Type(),
+                            /*asyncDependencies=*/ValueRange(), cluster);
+}
+
+} // namespace blockscale

@@ -1,0 +1,103 @@
+//===- LaunchSite.h - Where a kernel is launched ----------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_LAUNCHSITE_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_LAUNCHSITE_H
+
+#include "Emission/CallSite.h"
+#include "KernelBuilder.h"
+#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Target/Chip.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace blockscale {
+
+/// Largest number of thread blocks along y and z (CUDA).
+inline constexpr int64_t kMaxGridY = 65535;
+
+/// The aligned pointer of `memref` as a pointer to global memory.
+mlir::Value getGlobalPointer(mlir::ImplicitLocOpBuilder &b, mlir::Value memref);
+
+/// Asserts that the first element of `memref` is aligned as its buffer is.
+void requireAlignment(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                      int64_t alignment);
+
+/// ceil(value / divisor) of an index.
+mlir::Value getCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                       int64_t divisor);
+
+/// The place of a kernel in host code. Its launches stand there, in
+/// the order of their calls; a launch sees what those before it wrote.
+class LaunchSite {
+public:
+  LaunchSite(KernelOp kernel, mlir::gpu::GPUModuleOp module,
+             const target::Chip &chip);
+
+  /// Whether the kernel's outputs are the results of its ops, each once, and
+  /// its buffers dense. Emits an error where not.
+  llvm::LogicalResult verify();
+  /// The latter alone.
+  llvm::LogicalResult verifyOperands();
+
+  /// An error that says why the op has no kernel.
+  llvm::LogicalResult refuse(const llvm::Twine &reason);
+
+  /// The buffer or scalar of an operand or result of the op; null if absent.
+  mlir::Value lookup(mlir::Value logical) const { return call.lookup(logical); }
+
+  /// Asserts the rules that `call` has collected.
+  void emitAsserts();
+
+  /// What a kernel is given: a memref as a pointer with an alignment, an index
+  /// as i64, an f32 or a tensor map as it is.
+  struct Argument {
+    mlir::Value value;
+    int64_t alignment = 0;
+  };
+
+  struct Shape {
+    /// Threads of a block.
+    int64_t threads;
+    /// Thread blocks along x, and matrices along y and z; one if null.
+    mlir::Value blocks;
+    mlir::Value matrices;
+    /// Bytes that a thread loads before it uses any; 0 where other things
+    /// than memory decide.
+    int64_t threadBytes = 0;
+    /// Thread blocks for whose registers a multiprocessor has room; 0 leaves it
+    /// to the assembler.
+    int64_t residentBlocks = 0;
+    /// Bytes of getDynamicSharedMemory.
+    int64_t sharedBytes = 0;
+    /// Thread blocks of a cluster, along x.
+    int64_t clusterBlocks = 1;
+  };
+
+  /// Launches the function called `name`. Its body is emitted on first use.
+  void launch(const llvm::Twine &name, Shape shape,
+              llvm::ArrayRef<Argument> arguments,
+              llvm::function_ref<void(KernelBuilder &, mlir::ValueRange)> body);
+
+  const target::Chip &getChip() const { return chip; }
+
+  mlir::ImplicitLocOpBuilder b;
+  /// Sizes of buffers, and rules that they must keep.
+  emit::CallSite call;
+
+private:
+  mlir::gpu::GPUFuncOp createFunction(const llvm::Twine &name, int64_t threads,
+                                      mlir::TypeRange types);
+
+  KernelOp kernel;
+  mlir::gpu::GPUModuleOp module;
+  const target::Chip &chip;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_LAUNCHSITE_H

@@ -1,0 +1,37 @@
+//===- LinalgBody.h - Bodies of linalg ops in registers ---------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_LINALGBODY_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_LINALGBODY_H
+
+#include "KernelBuilder.h"
+
+namespace blockscale {
+
+/// What `body`, which is evaluable (ElementwiseBody.h), yields for elements in
+/// registers: `arguments` are vectors of one even length, one for each of the
+/// first block arguments, of their element types, or of f32 where these
+/// `isReadAsF32`. Constants may come from outside; `outer` gives the vectors of
+/// other values from there.
+///
+/// Vectors of two elements are words of bf16, and operands of the arithmetic
+/// that SM100 does on two f32 at once.
+llvm::SmallVector<mlir::Value>
+emitLinalgBody(KernelBuilder &b, mlir::Block &body, mlir::ValueRange arguments,
+               llvm::function_ref<mlir::Value(mlir::Value)> outer = {});
+
+/// Whether the body needs the f32 of its argument alone.
+bool isReadAsF32(mlir::BlockArgument argument);
+
+/// The f32 of a vector of bf16, and the bf16 nearest to each f32 of a vector.
+/// Lengths are even.
+mlir::Value emitExtendBf16(KernelBuilder &b, mlir::Value vector);
+mlir::Value emitRoundToBf16(KernelBuilder &b, mlir::Value vector);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_LINALGBODY_H

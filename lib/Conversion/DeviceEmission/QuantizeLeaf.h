@@ -1,0 +1,88 @@
+//===- QuantizeLeaf.h - Arithmetic of a recipe ------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a thread does with blocks it holds in registers. The kernel around it
+// (QuantizeKernel) knows memory and no recipe; a leaf knows a recipe and no
+// memory. The operations and their order are those of Numerics/BlockScale.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_QUANTIZELEAF_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_QUANTIZELEAF_H
+
+#include "BlockElements.h"
+#include "CvtEmitter.h"
+#include "blockscale/Numerics/Recipe.h"
+
+namespace blockscale {
+
+/// What the global operand of a kernel is.
+enum class GlobalKind : uint8_t { Absent, DecodeScale, Amax };
+
+class QuantizeLeaf {
+public:
+  explicit QuantizeLeaf(CvtEmitter &cvt) : cvt(cvt) {}
+  virtual ~QuantizeLeaf();
+
+  /// Derives the constants that all blocks of a thread share. `global` is f32,
+  /// or null where absent.
+  virtual void setGlobal(KernelBuilder &b, mlir::Value global) = 0;
+
+  struct Scales {
+    /// The scale bytes, two in an i16 with the first low; the byte of a missing
+    /// second block is 0.
+    llvm::SmallVector<mlir::Value, 2> pairs;
+    /// For each block what `encode` takes.
+    llvm::SmallVector<mlir::Value, 4> factors;
+  };
+
+  /// Scales of blocks from their amaxes, and their elements where
+  /// the recipe asks for them.
+  virtual Scales computeScales(KernelBuilder &b, mlir::ValueRange amaxes,
+                               llvm::ArrayRef<BlockElements> blocks) = 0;
+
+  /// Codes of a block as i32 words, in element order. Rounding is stochastic
+  /// where there are random words, one for four elements.
+  llvm::SmallVector<mlir::Value> encode(KernelBuilder &b,
+                                        const BlockElements &block,
+                                        mlir::Value factor,
+                                        mlir::ValueRange randomWords);
+
+  /// Elements (a vector of f32) as the format's cast takes them, each with the
+  /// factor of its block.
+  virtual mlir::Value scale(KernelBuilder &b, mlir::Value elements,
+                            mlir::Value factors) = 0;
+
+protected:
+  virtual numerics::ElementFormat getFormat() const = 0;
+
+  CvtEmitter &cvt;
+};
+
+/// Of any recipe.
+std::unique_ptr<QuantizeLeaf> createLeaf(CvtEmitter &cvt,
+                                         numerics::Recipe recipe,
+                                         numerics::ElementFormat format,
+                                         GlobalKind global, bool amaxIsGiven);
+
+/// `amaxIsGiven`: they are an operand's, not those of the elements.
+std::unique_ptr<QuantizeLeaf> createNvfp4Leaf(CvtEmitter &cvt,
+                                              numerics::Recipe recipe,
+                                              GlobalKind global,
+                                              bool amaxIsGiven);
+
+std::unique_ptr<QuantizeLeaf> createFourOverSixLeaf(CvtEmitter &cvt,
+                                                    numerics::Recipe recipe,
+                                                    GlobalKind global);
+
+std::unique_ptr<QuantizeLeaf> createMxLeaf(CvtEmitter &cvt,
+                                           numerics::Recipe recipe,
+                                           numerics::ElementFormat format);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_QUANTIZELEAF_H

@@ -1,0 +1,35 @@
+//===- RandomWords.cpp - Random bits of groups of elements ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RandomWords.h"
+
+using namespace mlir;
+using blockscale::emit::Lanes;
+
+namespace blockscale {
+
+static SmallVector<Lanes, 2> getHalves(Lanes number) {
+  return {truncate(number, 32), truncate(number >> 32, 32)};
+}
+
+RandomWords::RandomWords(KernelBuilder &b, Value rng) : b(b) {
+  auto load = [&](int64_t i) {
+    Value address = b.offset(rng, b.getI64Type(), b.i64(i));
+    return Lanes(b, b.load(b.getI64Type(), address, sizeof(int64_t)));
+  };
+  seed = getHalves(load(0));
+  offset = getHalves(load(1));
+}
+
+SmallVector<Value> RandomWords::draw(Value group) {
+  SmallVector<Lanes, 2> counter = getHalves(Lanes(b, group));
+  emit::PhiloxLanes drawn = emit::emitPhilox(
+      {counter[0], counter[1], offset[0], offset[1]}, seed[0], seed[1]);
+  return SmallVector<Value>(drawn.begin(), drawn.end());
+}
+
+} // namespace blockscale

@@ -1,0 +1,33 @@
+//===- RandomWords.h - Random bits of groups of elements --------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_RANDOMWORDS_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_RANDOMWORDS_H
+
+#include "Emission/PhiloxEmitter.h"
+#include "KernelBuilder.h"
+
+namespace blockscale {
+
+/// The words of Numerics/Philox.h.
+class RandomWords {
+public:
+  /// `rng` points to seed and offset.
+  RandomWords(KernelBuilder &b, mlir::Value rng);
+
+  /// The words of group `group` (i64), one for four elements.
+  llvm::SmallVector<mlir::Value> draw(mlir::Value group);
+
+private:
+  KernelBuilder &b;
+  /// Low and high halves of the operand's numbers.
+  llvm::SmallVector<emit::Lanes, 2> seed, offset;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_RANDOMWORDS_H

@@ -1,0 +1,46 @@
+//===- WarpExchange.cpp - Values that threads of a warp exchange ----------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpExchange.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+Value emitShuffle(KernelBuilder &b, Value word, int64_t mask) {
+  return NVVM::ShflOp::create(b, word.getType(), b.i32(kAllLanes), word,
+                              b.i32(mask), b.i32(kWarpThreads - 1),
+                              NVVM::ShflKind::bfly,
+                              /*return_value_and_is_valid=*/UnitAttr());
+}
+
+Value emitExchangeMaximum(KernelBuilder &b, Value amax, int64_t mask) {
+  Value other = b.toFloat(emitShuffle(b, b.toBits(amax), mask));
+  return arith::MaximumFOp::create(b, amax, other);
+}
+
+void exchangeHalves(KernelBuilder &b, SmallVector<SmallVector<Value>> &lines,
+                    Value isBehind, int64_t mask) {
+  size_t half = lines.size() / 2;
+  SmallVector<SmallVector<Value>> kept(half);
+  for (size_t i = 0; i < half; ++i) {
+    SmallVector<Value> behind;
+    for (auto [first, second] : llvm::zip_equal(lines[i], lines[half + i])) {
+      Value mine = arith::SelectOp::create(b, isBehind, second, first);
+      Value given = arith::SelectOp::create(b, isBehind, first, second);
+      Value taken = emitShuffle(b, given, mask);
+      kept[i].push_back(arith::SelectOp::create(b, isBehind, taken, mine));
+      behind.push_back(arith::SelectOp::create(b, isBehind, mine, taken));
+    }
+    llvm::append_range(kept[i], behind);
+  }
+  lines = std::move(kept);
+}
+
+} // namespace blockscale

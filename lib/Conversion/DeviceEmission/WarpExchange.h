@@ -1,0 +1,32 @@
+//===- WarpExchange.h - Values that threads of a warp exchange --*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_WARPEXCHANGE_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_WARPEXCHANGE_H
+
+#include "KernelBuilder.h"
+
+namespace blockscale {
+
+/// The value of the thread whose lane differs by `mask`.
+mlir::Value emitShuffle(KernelBuilder &b, mlir::Value word, int64_t mask);
+
+/// The NaN-propagating maximum of an f32 over both threads.
+mlir::Value emitExchangeMaximum(KernelBuilder &b, mlir::Value amax,
+                                int64_t mask);
+
+/// Of lines of words this thread keeps one half, and the one whose lane differs
+/// by `mask`, which is before it or, if this thread `isBehind`, this one behind
+/// that, the other: twice as long, with the words of the first before those of
+/// the second.
+void exchangeHalves(KernelBuilder &b,
+                    llvm::SmallVector<llvm::SmallVector<mlir::Value>> &lines,
+                    mlir::Value isBehind, int64_t mask);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_WARPEXCHANGE_H

@@ -1,0 +1,225 @@
+//===- OperandChecks.cpp - Rules that only run-time sizes break -----------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OperandChecks.h"
+#include "blockscale/Numerics/Hadamard.h"
+#include "blockscale/Numerics/ScaleSweep.h"
+
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+
+using namespace mlir;
+using blockscale::numerics::kHadamardSize;
+using blockscale::numerics::kSweepBlock;
+
+namespace blockscale::emit {
+
+void requireOperands(AmaxOp op, CallSite &site) {
+  CallSite::Sizes sizes = site.getSizes(op.getX());
+  if (Value offsets = op.getOffsets()) {
+    site.requireSizes("the result", op.getAmax(), site.getSizes(offsets),
+                      "offsets");
+    return;
+  }
+  site.requireGlobalSizes(
+      "the result", op.getAmax(),
+      ArrayRef<OpFoldResult>(sizes).drop_back(op.isPerRow() ? 1 : 2), "x");
+}
+
+void requireOperands(DequantizeOp op, CallSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  CallSite::Sizes sizes = site.getSizes(op.getResult());
+  ArrayRef<int64_t> block = op.getBlock();
+  if (!acceptsTails(op.getEffectiveRecipe())) {
+    site.requireMultiple(sizes.end()[-2], block[0],
+                         "the second-to-last dimension of the result");
+    site.requireMultiple(sizes.back(), block[1],
+                         "the last dimension of the result");
+  }
+  site.requireSizes("data", op.getData(), sizes, "the result");
+  site.requireSizes("scale", op.getScale(),
+                    getScaleSizes(b, b.getLoc(), sizes, op.getScaleForm()),
+                    "the result");
+  ArrayRef<OpFoldResult> leading =
+      ArrayRef<OpFoldResult>(sizes).drop_back(op.hasRowGlobals() ? 1 : 2);
+  site.requireGlobalSizes("global_scale", op.getGlobalScale(), leading,
+                          "the result");
+  site.requireGlobalSizes("global_amax", op.getGlobalAmax(), leading,
+                          "the result");
+}
+
+OpFoldResult getExpandedRows(ImplicitLocOpBuilder &b, ExpandScaleOp op,
+                             Value size) {
+  ArrayRef<int64_t> shape = op.getResult().getType().getShape();
+  return size ? OpFoldResult(size) : b.getIndexAttr(shape[shape.size() - 2]);
+}
+
+void requireOperands(ExpandScaleOp op, CallSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  bool isAlongK = op.getScaleDim() == ScaleDim::K;
+  OpFoldResult expanded = getExpandedRows(b, op, site.lookup(op.getSize()));
+  OpFoldResult blocks =
+      getAsOpFoldResult(ceilDiv(b, toIndex(b, expanded), op.getBlock()[0]));
+  CallSite::Sizes source = site.getSizes(op.getSource());
+  CallSite::Sizes result = source;
+  if (!isAlongK)
+    std::swap(result.end()[-2], result.end()[-1]);
+  result.end()[-2] = expanded;
+  (isAlongK ? source.end()[-2] : source.end()[-1]) = blocks;
+  site.requireSizes("source", op.getSource(), source, "the result");
+  site.requireSizes("the result", op.getResult(), result, "source");
+}
+
+void requireOperands(GlobalScaleOp op, CallSite &site) {
+  site.requireSizes("the result", op.getScale(), site.getSizes(op.getAmax()),
+                    "the amax");
+}
+
+void requireOperands(HadamardOp op, CallSite &site) {
+  CallSite::Sizes sizes = site.getSizes(op.getX());
+  site.requireMultiple(op.getDim() == 1 ? sizes.back() : sizes.end()[-2],
+                       kHadamardSize, "the transformed dimension of x");
+  site.requireSizes("the result", op.getResult(), sizes, "x");
+}
+
+/// The sizes of the data of an x of sizes `sizes`.
+static CallSite::Sizes getDataSizes(QuantizeOp op, CallSite::Sizes sizes) {
+  if (op.getTransposed())
+    std::swap(sizes.end()[-2], sizes.end()[-1]);
+  return sizes;
+}
+
+void requireOperands(QuantizeOp op, CallSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  CallSite::Sizes sizes = site.getSizes(op.getX());
+  CallSite::Sizes globals(ArrayRef<OpFoldResult>(sizes).drop_back(2));
+  if (op.hasRowGlobals())
+    globals.push_back(sizes.end()[-2]);
+  if (op.getOffsets())
+    globals = site.getSizes(op.getOffsets());
+  if (!acceptsTails(op.getEffectiveRecipe())) {
+    site.requireMultiple(sizes.end()[-2], op.getBlock()[0],
+                         "the second-to-last dimension of x");
+    site.requireMultiple(sizes.back(), op.getBlock()[1],
+                         "the last dimension of x");
+  }
+  CallSite::Sizes scales =
+      getScaleSizes(b, b.getLoc(), sizes, op.getScaleForm());
+  site.requireSizes("data", op.getData(), getDataSizes(op, sizes), "x");
+  site.requireSizes("scale", op.getScale(), scales, "x");
+  StringRef source = op.getOffsets() ? "offsets" : "x";
+  site.requireGlobalSizes("global_scale", op.getGlobalScale(), globals, source);
+  site.requireGlobalSizes("global_amax", op.getGlobalAmax(), globals, source);
+  site.requireSizes("block_amax", op.getBlockAmax(), scales, "x");
+  site.requireSizes("rng", op.getRng(), {b.getIndexAttr(2)},
+                    "a seed and an offset");
+  LayoutAttr layout = getLayout(op.getScale().getType());
+  if (op.getOffsets() && layout && layout.isGrouped())
+    site.requireSizes("offsets", op.getOffsets(),
+                      {b.getIndexAttr(layout.getGroups())},
+                      "the layout of scale");
+}
+
+void requireOperands(ScaleSweepOp op, CallSite &site) {
+  CallSite::Sizes sizes = site.getSizes(op.getX());
+  ImplicitLocOpBuilder &b = site.b;
+  site.requireMultiple(sizes.back(), kSweepBlock, "the last dimension of x");
+  CallSite::Sizes blocks = getScaleSizes(b, b.getLoc(), sizes, kSweepBlock);
+  site.requireSizes("the result", op.getBlockAmax(), blocks, "x");
+  site.requireGlobalSizes("global_amax", op.getGlobalAmax(),
+                          ArrayRef<OpFoldResult>(sizes).drop_back(2), "x");
+  OpFoldResult side = b.getIndexAttr(kSweepBlock);
+  site.requireSizes("hessian", op.getHessian(), {blocks.back(), side, side},
+                    "x");
+}
+
+void requireOperands(ScaledGroupedMMOp op, CallSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  int64_t blockSize = op.getBlockSize();
+  CallSite::Sizes a = site.getDataSizes(op.getA(), op.getB());
+  CallSite::Sizes bSizes = site.getSizes(op.getB());
+  CallSite::Sizes groups = site.getSizes(op.getOffsets());
+  OpFoldResult rows = a.front(), cols = bSizes[bSizes.size() - 2];
+  bSizes.back() = a.back();
+  CallSite::Sizes result = {rows, cols};
+  if (op.isKGrouped())
+    result.insert(result.begin(), groups.front());
+  else
+    bSizes.front() = groups.front();
+
+  site.requireMultiple(a.back(), blockSize, "the last dimension of a");
+  site.requireSizes("a", op.getA(), a, "b");
+  site.requireSizes("b", op.getB(), bSizes, "a and offsets");
+  site.requireSizes("scale_a", op.getScaleA(),
+                    getScaleSizes(b, b.getLoc(), a, blockSize), "a");
+  site.requireSizes("scale_b", op.getScaleB(),
+                    getScaleSizes(b, b.getLoc(), bSizes, blockSize), "b");
+  site.requireSizes("the result", op.getResult(), result, "a and b");
+  for (auto [name, global] :
+       {std::pair("global_scale_a", op.getGlobalScaleA()),
+        std::pair("global_scale_b", op.getGlobalScaleB())})
+    site.requireGlobalSizes(name, global, groups, "offsets");
+  if (op.getBias()) {
+    CallSite::Sizes bias = {cols};
+    if (getTensorType(op.getBias()).getRank() == 2)
+      bias.insert(bias.begin(), groups.front());
+    site.requireSizes("bias", op.getBias(), bias, "b and offsets");
+  }
+}
+
+bool hasValuePerRow(ScaledMMOp op, Value global) {
+  auto type = global ? dyn_cast<RankedTensorType>(global.getType())
+                     : RankedTensorType();
+  return type && type.getRank() == op.getResult().getType().getRank() - 1;
+}
+
+void requireOperands(ScaledMMOp op, CallSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  int64_t blockSize = op.getBlockSize();
+  CallSite::Sizes a = site.getDataSizes(op.getA(), op.getB());
+  CallSite::Sizes bSizes = a, result = a, batch = a;
+  batch.truncate(a.size() - 2);
+  OpFoldResult cols = site.getSizes(op.getB())[a.size() - 2];
+  bSizes[a.size() - 2] = cols;
+  result.back() = cols;
+
+  site.requireMultiple(a.back(), blockSize, "the last dimension of a");
+  site.requireSizes("a", op.getA(), a, "b");
+  site.requireSizes("b", op.getB(), bSizes, "a");
+  site.requireSizes("scale_a", op.getScaleA(),
+                    getScaleSizes(b, b.getLoc(), a, blockSize), "a");
+  site.requireSizes("scale_b", op.getScaleB(),
+                    getScaleSizes(b, b.getLoc(), bSizes, blockSize), "b");
+  site.requireSizes("bias", op.getBias(), cols, "b");
+  site.requireSizes("the result", op.getResult(), result, "a and b");
+  auto requireGlobal = [&](StringRef name, Value global,
+                           ArrayRef<OpFoldResult> sizes, StringRef source) {
+    if (hasValuePerRow(op, global))
+      site.requireSizes(name, global, sizes.drop_back(), source);
+    else
+      site.requireGlobalSizes(name, global, batch, "a");
+  };
+  requireGlobal("global_scale_a", op.getGlobalScaleA(), a, "a");
+  requireGlobal("global_scale_b", op.getGlobalScaleB(), bSizes, "b");
+}
+
+bool isCopy(SwizzleOp op) {
+  return getLayout(op.getSource().getType()) ==
+         getLayout(op.getResult().getType());
+}
+
+void requireOperands(SwizzleOp op, CallSite &site) {
+  if (isCopy(op))
+    return;
+  bool fromLinear = !getLayout(op.getSource().getType());
+  Value linear = fromLinear ? op.getSource() : op.getResult();
+  Value other = fromLinear ? op.getResult() : op.getSource();
+  site.requireSizes(fromLinear ? "the result" : "source", other,
+                    site.getSizes(linear),
+                    fromLinear ? "source" : "the result");
+}
+
+} // namespace blockscale::emit

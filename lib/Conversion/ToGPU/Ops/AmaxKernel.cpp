@@ -1,0 +1,350 @@
+//===- AmaxKernel.cpp - Largest absolute values ---------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Thread blocks raise the result (AmaxRaise.h). Rows have a warp each, which
+// stores their result.
+//
+// Elements lie in ranges that begin and end anywhere. In a range, all vectors
+// of 16 bytes are loaded as such, those before and behind one by one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/AmaxRaise.h"
+#include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/GroupSearch.h"
+#include "Emission/CodecEmitter.h"
+#include "Emission/OperandChecks.h"
+#include "Kernels.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using emit::add;
+using emit::getIndex;
+using emit::Lanes;
+using emit::mul;
+using emit::sub;
+
+static constexpr int64_t kWarp = 32;
+static constexpr int64_t kWarps = 8;
+static constexpr int64_t kThreads = kWarp * kWarps;
+static constexpr int64_t kVectorBytes = 16;
+/// Vectors that a thread loads before it uses one.
+static constexpr int64_t kVectorsInFlight = 8;
+/// Rows of a thread block where groups cut the columns.
+static constexpr int64_t kRowsPerBlock = 4 * kWarps;
+
+namespace {
+
+/// Emits amaxes of elements of one type.
+class AmaxEmitter {
+public:
+  AmaxEmitter(KernelBuilder &b, Type element, Value x, Value thread)
+      : b(b), element(element), x(x), thread(thread),
+        vector(kVectorBytes * 8 / element.getIntOrFloatBitWidth()) {}
+
+  /// f32 bits of the amax of elements [begin, end), as far as the thread has
+  /// seen them: it is number `lane` of `lanes`.
+  Lanes emitRange(Value begin, Value end, Value lane, int64_t lanes);
+
+  /// Raises `result` to the largest of the thread block's values. All threads
+  /// must come here.
+  void emitRaise(Lanes bits, Value result, Value index, Value partial);
+
+  Value getWarp() const { return emit::div(b, thread, kWarp); }
+  Value getLane() const { return emit::rem(b, thread, kWarp); }
+
+private:
+  /// The larger one, element by element, of words with magnitudes of elements.
+  Lanes maxWords(Lanes x, Lanes y);
+  /// The larger one of `amax` and a vector's words.
+  Lanes emitVectors(Lanes amax, ArrayRef<Value> first);
+  Lanes emitElement(Lanes amax, Value index, Value end);
+
+  KernelBuilder &b;
+  Type element;
+  Value x, thread;
+  /// Elements of a vector.
+  int64_t vector;
+};
+
+} // namespace
+
+Lanes AmaxEmitter::maxWords(Lanes x, Lanes y) {
+  if (!element.isBF16())
+    return maxUnsigned(x, y);
+  // Two at a time, NaN above all.
+  auto pair = VectorType::get({2}, b.getBF16Type());
+  Value larger =
+      arith::MaximumFOp::create(b, b.bitcast(pair, x), b.bitcast(pair, y));
+  return Lanes(b, b.bitcast(b.getI32Type(), larger));
+}
+
+Lanes AmaxEmitter::emitVectors(Lanes amax, ArrayRef<Value> first) {
+  SmallVector<Lanes> words;
+  for (Value index : first)
+    words.append(emitLoadWords(b, emitAddress(b, x, element, index),
+                               kVectorBytes, kVectorBytes));
+  uint32_t mask = element.isBF16() ? 0x7FFF7FFF : 0x7FFFFFFF;
+  for (Lanes &word : words)
+    word = word & mask;
+  for (size_t half = words.size() / 2; half > 0; half /= 2)
+    for (size_t i = 0; i < half; ++i)
+      words[i] = maxWords(words[i], words[i + half]);
+  return maxWords(amax, words.front());
+}
+
+Lanes AmaxEmitter::emitElement(Lanes amax, Value index, Value end) {
+  auto branch = scf::IfOp::create(b, b.getI32Type(), isBelow(b, index, end),
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Lanes bits = emit::emitMagnitudeBits(emitLoadBits(b, x, element, index));
+  Lanes value = toBits(emit::emitDecodeFloat(element, bits));
+  scf::YieldOp::create(b, Value(maxUnsigned(amax, value)));
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, Value(amax));
+  return Lanes(b, branch.getResult(0));
+}
+
+Lanes AmaxEmitter::emitRange(Value begin, Value end, Value lane,
+                             int64_t lanes) {
+  Value firstVector = emit::roundUp(b, begin, vector);
+  Value lastVector = mul(b, emit::div(b, end, vector), vector);
+  lastVector = emit::max(b, lastVector, firstVector);
+  int64_t step = lanes * vector;
+
+  Value at = add(b, firstVector, mul(b, lane, vector));
+  Value words = b.i32(0);
+  // A thread's last vector of a step is this far behind its first.
+  Value far = getIndex(b, (kVectorsInFlight - 1) * step);
+  SmallVector<Value> carried = emit::emitReduction(
+      b, at, sub(b, lastVector, far), {words, at},
+      [&](Value i, ValueRange carried) -> SmallVector<Value> {
+        SmallVector<Value> first;
+        for (int64_t k = 0; k < kVectorsInFlight; ++k)
+          first.push_back(add(b, i, getIndex(b, k * step)));
+        return {emitVectors(Lanes(b, carried[0]), first),
+                add(b, i, getIndex(b, kVectorsInFlight * step))};
+      },
+      kVectorsInFlight *step);
+  words = emit::emitReduction(
+      b, carried[1], lastVector, carried[0],
+      [&](Value i, Value amax) -> Value {
+        return emitVectors(Lanes(b, amax), i);
+      },
+      step);
+
+  Lanes amax(b, words);
+  if (element.isBF16())
+    amax = maxUnsigned(amax << 16, amax & 0xFFFF0000u);
+  Value headEnd = emit::min(b, firstVector, end);
+  amax = emitElement(amax, add(b, begin, lane), headEnd);
+  return emitElement(amax, add(b, lastVector, lane), end);
+}
+
+void AmaxEmitter::emitRaise(Lanes bits, Value result, Value index,
+                            Value partial) {
+  blockscale::emitRaise(
+      b, AmaxPart{bits, emitAddress(b, result, b.getI32Type(), index)}, thread,
+      kWarps, partial);
+  gpu::BarrierOp::create(b);
+}
+
+/// The place in shared memory of one value a warp.
+static Value createPartial(KernelBuilder &b) {
+  return createSharedArray(b, "partial", b.getI32Type(), kWarps);
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// Elements of a thread block.
+static int64_t getBlockElements(Type element) {
+  return kThreads * kVectorsInFlight * kVectorBytes * 8 /
+         element.getIntOrFloatBitWidth();
+}
+
+/// Matrices of `count` elements each, which thread blocks divide.
+static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
+                           Value x, Value amax, Value count, Value matrices) {
+  int64_t blockElements = getBlockElements(element);
+  int64_t vector = blockElements / (kThreads * kVectorsInFlight);
+  // Of a matrix that begins within a vector the first block has less.
+  Value covered = add(site.b, count, getIndex(site.b, vector - 1));
+  site.launch(
+      name,
+      {kThreads, getCeilDiv(site.b, covered, blockElements), matrices,
+       kVectorsInFlight * kVectorBytes},
+      {{x, kVectorBytes}, {amax, sizeof(float)}, {count}, {matrices}},
+      [&](KernelBuilder &b, ValueRange arguments) {
+        Value count = toIndex(b, arguments[2]);
+        Value matrix = emitMatrixNumber(b);
+        Value partial = createPartial(b);
+        Value exists = isBelow(b, matrix, toIndex(b, arguments[3]));
+        emit::emitIf(b, exists, [&] {
+          Value thread = emitThreadNumber(b, kThreads);
+          AmaxEmitter emitter(b, element, arguments[0], thread);
+          Value first = mul(b, matrix, count);
+          Value begin = mul(b, emit::div(b, first, vector), vector);
+          begin = add(b, begin, mul(b, emitBlockNumber(b), blockElements));
+          Value end = add(b, begin, getIndex(b, blockElements));
+          begin = emit::max(b, begin, first);
+          end = emit::min(b, end, add(b, first, count));
+          emitter.emitRaise(emitter.emitRange(begin, end, thread, kThreads),
+                            arguments[1], matrix, partial);
+        });
+      });
+}
+
+/// A warp has a row.
+static void launchRows(LaunchSite &site, const Twine &name, Type element,
+                       Value x, Value amax, Value rows, Value cols) {
+  site.launch(
+      name,
+      {kThreads,
+       getCeilDiv(site.b, rows, kWarps),
+       {},
+       kVectorsInFlight * kVectorBytes},
+      {{x, kVectorBytes}, {amax, sizeof(float)}, {rows}, {cols}},
+      [&](KernelBuilder &b, ValueRange arguments) {
+        Value thread = emitThreadNumber(b, kThreads);
+        AmaxEmitter emitter(b, element, arguments[0], thread);
+        Value row =
+            add(b, mul(b, emitBlockNumber(b), kWarps), emitter.getWarp());
+        emit::emitIf(b, isBelow(b, row, toIndex(b, arguments[2])), [&] {
+          Value cols = toIndex(b, arguments[3]);
+          Value begin = mul(b, row, cols);
+          Lanes bits = emitter.emitRange(begin, add(b, begin, cols),
+                                         emitter.getLane(), kWarp);
+          bits = emitWarpMaximum(b, bits);
+          emit::emitIf(b, isBelow(b, emitter.getLane(), getIndex(b, 1)), [&] {
+            b.store(bits, emitAddress(b, arguments[1], b.getI32Type(), row),
+                    sizeof(float));
+          });
+        });
+      });
+}
+
+/// Emits `body` where [begin, end) is not empty.
+static void emitUnlessEmpty(KernelBuilder &b, Value begin, Value end,
+                            function_ref<void()> body) {
+  emit::emitIf(
+      b, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end), body);
+}
+
+/// Groups of rows: thread blocks divide all elements, and raise the results of
+/// those groups that they have elements of.
+static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
+                            ArrayRef<LaunchSite::Argument> arguments,
+                            Value count) {
+  int64_t blockElements = getBlockElements(element);
+  site.launch(
+      name,
+      {kThreads,
+       getCeilDiv(site.b, count, blockElements),
+       {},
+       kVectorsInFlight * kVectorBytes},
+      arguments, [&](KernelBuilder &b, ValueRange arguments) {
+        Value rows = toIndex(b, arguments[3]), cols = toIndex(b, arguments[4]);
+        Value thread = emitThreadNumber(b, kThreads);
+        Value partial = createPartial(b);
+        AmaxEmitter emitter(b, element, arguments[0], thread);
+        Value first = mul(b, emitBlockNumber(b), blockElements);
+        Value last = add(b, first, getIndex(b, blockElements));
+        DeviceGroups groups{arguments[2], toIndex(b, arguments[5]), rows};
+        emitGroupLoop(b, groups, [&](const DeviceGroup &group) {
+          Value begin = emit::max(b, mul(b, group.begin, cols), first);
+          Value end = emit::min(b, mul(b, group.end, cols), last);
+          emitUnlessEmpty(b, begin, end, [&] {
+            emitter.emitRaise(emitter.emitRange(begin, end, thread, kThreads),
+                              arguments[1], group.index, partial);
+          });
+        });
+      });
+}
+
+/// Groups of columns: warps have rows, of which they take the part of each
+/// group.
+static void launchColumnGroups(LaunchSite &site, const Twine &name,
+                               Type element,
+                               ArrayRef<LaunchSite::Argument> arguments,
+                               Value rows) {
+  site.launch(
+      name, {kThreads, getCeilDiv(site.b, rows, kRowsPerBlock), {}}, arguments,
+      [&](KernelBuilder &b, ValueRange arguments) {
+        Value rows = toIndex(b, arguments[3]), cols = toIndex(b, arguments[4]);
+        Value partial = createPartial(b);
+        AmaxEmitter emitter(b, element, arguments[0],
+                            emitThreadNumber(b, kThreads));
+        Value first = mul(b, emitBlockNumber(b), kRowsPerBlock);
+        Value last =
+            emit::min(b, add(b, first, getIndex(b, kRowsPerBlock)), rows);
+        DeviceGroups groups{arguments[2], toIndex(b, arguments[5]), cols};
+        emitGroupLoop(b, groups, [&](const DeviceGroup &group) {
+          emitUnlessEmpty(b, group.begin, group.end, [&] {
+            Value bits = emit::emitReduction(
+                b, add(b, first, emitter.getWarp()), last, b.i32(0),
+                [&](Value row, Value amax) -> Value {
+                  Value start = mul(b, row, cols);
+                  Lanes part = emitter.emitRange(add(b, start, group.begin),
+                                                 add(b, start, group.end),
+                                                 emitter.getLane(), kWarp);
+                  return maxUnsigned(Lanes(b, amax), part);
+                },
+                kWarps);
+            emitter.emitRaise(Lanes(b, bits), arguments[1], group.index,
+                              partial);
+          });
+        });
+      });
+}
+
+LogicalResult lowerKernel(AmaxOp op, LaunchSite &site) {
+  emit::requireOperands(op, site.call);
+  site.emitAsserts();
+  ImplicitLocOpBuilder &b = site.b;
+  Value x = site.lookup(op.getX()), amax = site.lookup(op.getAmax());
+  auto type = cast<MemRefType>(x.getType());
+  Type element = type.getElementType();
+  emit::Indices sizes = emit::getLeadingSizes(b, x, type.getRank());
+  ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back(2);
+  std::string name;
+  llvm::raw_string_ostream(name) << "amax_" << element;
+
+  if (op.isPerRow()) {
+    Value rows = emit::getProduct(b, ArrayRef<Value>(sizes).drop_back());
+    launchRows(site, name + "_rows", element, x, amax, rows, sizes.back());
+    return success();
+  }
+  Value count = emit::getProduct(b, sizes);
+  if (Value offsets = site.lookup(op.getOffsets())) {
+    Value groups = emit::getDim(b, offsets, 0);
+    launchClear(site, AmaxBuffer{amax, groups});
+    SmallVector<LaunchSite::Argument> arguments = {
+        {x, kVectorBytes}, {amax, sizeof(float)}, {offsets, sizeof(int32_t)},
+        {sizes.front()},   {sizes.back()},        {groups}};
+    if (op.getGroupDim() == 0)
+      launchRowGroups(site, name + "_row_groups", element, arguments, count);
+    else
+      launchColumnGroups(site, name + "_column_groups", element, arguments,
+                         sizes.front());
+    return success();
+  }
+  Value matrices = getIndex(b, 1);
+  if (emit::isPerElement(amax)) {
+    matrices = emit::getProduct(b, leading);
+    count = mul(b, sizes[sizes.size() - 2], sizes.back());
+  }
+  launchClear(site, AmaxBuffer{amax, matrices});
+  launchMatrices(site, name, element, x, amax, count, matrices);
+  return success();
+}
+
+} // namespace blockscale

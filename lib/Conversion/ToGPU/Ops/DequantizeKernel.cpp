@@ -1,0 +1,278 @@
+//===- DequantizeKernel.cpp - Values of narrow data and scales ------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thread has up to 32 elements of a row: as many as divide every row.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCodec.h"
+#include "DeviceEmission/ScaleStore.h"
+#include "Emission/OperandChecks.h"
+#include "Emission/RecipeEmitter.h"
+#include "Kernels.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace blockscale {
+
+using emit::add;
+using emit::getIndex;
+using emit::Lanes;
+using emit::mul;
+
+static constexpr int64_t kThreads = 128;
+static constexpr int64_t kMostElements = 32;
+static constexpr int64_t kVectorBytes = 16;
+
+namespace {
+
+/// Everything that the code of a dequantize kernel depends on.
+struct DequantizeSpec {
+  numerics::ElementFormat format;
+  numerics::ScaleFormat scaleFormat;
+  numerics::Recipe recipe;
+  Type resultType;
+  int64_t blockRows, blockCols;
+  bool swizzled;
+  numerics::GlobalScale::Kind globalKind;
+  /// Where a global value is: an argument, one for all, one a matrix or a row.
+  enum class Global { Absent, Value, Single, Matrix, Row } global;
+  /// Elements of a thread.
+  int64_t elements;
+
+  explicit DequantizeSpec(DequantizeOp op);
+
+  int64_t getBits() const {
+    return numerics::getFormatInfo(format).storageBits;
+  }
+  /// Whether a thread has half a byte.
+  bool hasHalfBytes() const { return elements * getBits() < 8; }
+  int64_t getDataAlignment() const {
+    return hasHalfBytes() ? 1
+                          : std::min(elements * getBits() / 8, kVectorBytes);
+  }
+  int64_t getResultAlignment() const {
+    return std::min<int64_t>(elements * resultType.getIntOrFloatBitWidth() / 8,
+                             kVectorBytes);
+  }
+  /// Scales of a thread, which lie together.
+  int64_t getScales() const {
+    return std::max<int64_t>(elements / blockCols, 1);
+  }
+  int64_t getScaleAlignment() const {
+    return std::min(getScales(), kVectorBytes);
+  }
+  /// Whether the kernel tells matrices apart.
+  bool isBatched() const {
+    return swizzled || blockRows != 1 || global == Global::Matrix;
+  }
+  std::string getKernelName() const;
+};
+
+class DequantizeEmitter {
+public:
+  DequantizeEmitter(KernelBuilder &b, const DequantizeSpec &spec,
+                    ValueRange arguments)
+      : b(b), spec(spec) {
+    data = arguments[0];
+    scale = arguments[1];
+    result = arguments[2];
+    rows = toIndex(b, arguments[3]);
+    cols = toIndex(b, arguments[4]);
+    matrices = toIndex(b, arguments[5]);
+    if (spec.global != DequantizeSpec::Global::Absent)
+      global = arguments[6];
+  }
+
+  void emit();
+
+private:
+  SmallVector<Lanes> emitLoadData();
+  SmallVector<Lanes> emitLoadScales();
+  /// Null if absent.
+  Value emitLoadGlobal();
+
+  KernelBuilder &b;
+  const DequantizeSpec &spec;
+  Value data, scale, result, global, rows, cols, matrices;
+  /// Where the thread's first element is; `rowNumber` counts over matrices.
+  Value matrix, row, rowNumber, col;
+};
+
+} // namespace
+
+DequantizeSpec::DequantizeSpec(DequantizeOp op)
+    : format(getElementFormat(getElementTypeOrSelf(op.getData()))),
+      scaleFormat(emit::getScaleFormat(op.getScale())),
+      recipe(getNumerics(op.getEffectiveRecipe())),
+      resultType(getElementTypeOrSelf(op.getResult())),
+      blockRows(op.getBlock()[0]), blockCols(op.getBlock()[1]),
+      swizzled(getLayout(op.getScale().getType()) != nullptr),
+      globalKind(op.getGlobalScale()  ? numerics::GlobalScale::Kind::DecodeScale
+                 : op.getGlobalAmax() ? numerics::GlobalScale::Kind::Amax
+                                      : numerics::GlobalScale::Kind::Absent),
+      global(Global::Absent) {
+  Value operand = op.getGlobal();
+  if (operand) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    global = !type                 ? Global::Value
+             : type.getRank() == 0 ? Global::Single
+             : op.hasRowGlobals()  ? Global::Row
+                                   : Global::Matrix;
+  }
+  int64_t k =
+      cast<RankedTensorType>(op.getResult().getType()).getShape().back();
+  if (!ShapedType::isDynamic(k))
+    elements = std::gcd(k, kMostElements);
+  else
+    elements = acceptsTails(op.getEffectiveRecipe()) ? 1 : blockCols;
+}
+
+std::string DequantizeSpec::getKernelName() const {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  os << "dequantize_" << numerics::getFormatInfo(format).name;
+  if (scaleFormat == numerics::ScaleFormat::E4M3)
+    os << '_' << numerics::getName(recipe);
+  os << '_' << resultType << '_' << blockRows << 'x' << blockCols << "_by"
+     << elements;
+  if (swizzled)
+    os << "_swizzled";
+  if (globalKind == numerics::GlobalScale::Kind::Absent)
+    return name;
+  os << (globalKind == numerics::GlobalScale::Kind::Amax ? "_amax" : "_scaled");
+  if (global == Global::Value)
+    os << "_by_value";
+  else if (global == Global::Matrix)
+    os << "_each";
+  else if (global == Global::Row)
+    os << "_each_row";
+  return name;
+}
+
+SmallVector<Lanes> DequantizeEmitter::emitLoadData() {
+  if (!spec.hasHalfBytes()) {
+    Value first = add(b, mul(b, rowNumber, cols), col);
+    if (spec.getBits() == 4)
+      first = emit::div(b, first, 2);
+    return emitLoadCodes(b, emitAddress(b, data, b.getI8Type(), first),
+                         spec.elements, spec.getBits());
+  }
+  // Rows of an odd number of codes end with half a byte.
+  Value byte = add(b, mul(b, rowNumber, emit::ceilDiv(b, cols, 2)),
+                   emit::div(b, col, 2));
+  Lanes pair = extend(emitLoadBits(b, data, b.getI8Type(), byte), 32);
+  Value isOdd = arith::TruncIOp::create(
+      b, b.getI1Type(), arith::IndexCastOp::create(b, b.getI32Type(), col));
+  return {select(Lanes(b, isOdd), pair >> 4, pair & 0xF)};
+}
+
+SmallVector<Lanes> DequantizeEmitter::emitLoadScales() {
+  Value scaleCols = emit::ceilDiv(b, cols, spec.blockCols);
+  Value scaleRows = emit::ceilDiv(b, rows, spec.blockRows);
+  Value r = emit::div(b, row, spec.blockRows);
+  Value c = emit::div(b, col, spec.blockCols);
+  Value byte;
+  if (spec.swizzled) {
+    Value tile = add(b, mul(b, matrix, emit::ceilDiv(b, scaleRows, kTileRows)),
+                     emit::div(b, r, kTileRows));
+    tile = add(b, mul(b, tile, emit::ceilDiv(b, scaleCols, kTileCols)),
+               emit::div(b, c, kTileCols));
+    // Of 16 bytes in a row of memory, four are of one row.
+    byte = mul(b, emit::rem(b, r, 32), 16);
+    byte =
+        add(b, byte, mul(b, emit::div(b, emit::rem(b, r, kTileRows), 32), 4));
+    byte = add(b, byte, emit::rem(b, c, kTileCols));
+    byte = add(b, byte, mul(b, tile, kTileRows * kTileCols));
+  } else {
+    byte = add(b, mul(b, add(b, mul(b, matrix, scaleRows), r), scaleCols), c);
+  }
+  SmallVector<Lanes> scales;
+  for (Lanes code : emitLoadCodes(b, emitAddress(b, scale, b.getI8Type(), byte),
+                                  spec.getScales(), /*bits=*/8))
+    scales.push_back(emitDecodeScaleByte(spec.scaleFormat, code));
+  return scales;
+}
+
+Value DequantizeEmitter::emitLoadGlobal() {
+  using Global = DequantizeSpec::Global;
+  if (spec.global == Global::Absent || spec.global == Global::Value)
+    return global;
+  Value index = spec.global == Global::Row      ? rowNumber
+                : spec.global == Global::Matrix ? matrix
+                                                : getIndex(b, 0);
+  return toF32(emitLoadBits(b, global, b.getF32Type(), index));
+}
+
+void DequantizeEmitter::emit() {
+  matrix = emitMatrixNumber(b);
+  Value item = emitGlobalThreadNumber(b, kThreads);
+  Value pieces = emit::div(b, cols, spec.elements);
+  row = arith::DivUIOp::create(b, item, pieces);
+  col = mul(b, arith::RemUIOp::create(b, item, pieces), spec.elements);
+  rowNumber = add(b, mul(b, matrix, rows), row);
+  Value exists = arith::AndIOp::create(b, isBelow(b, row, rows),
+                                       isBelow(b, matrix, matrices));
+  emit::emitIf(b, exists, [&] {
+    SmallVector<Lanes> codes = emitLoadData(), scales = emitLoadScales();
+    std::optional<Lanes> decode;
+    if (Value value = emitLoadGlobal())
+      decode = emit::emitGlobalFactors(b, spec.recipe, spec.globalKind, value)
+                   .decode;
+    // ModelOpt multiplies left to right: code, block scale, global scale.
+    bool isLast = spec.recipe == numerics::Recipe::Modelopt;
+    if (decode && !isLast)
+      for (Lanes &factor : scales)
+        factor = *decode * factor;
+    SmallVector<Lanes> values;
+    for (auto [i, code] : llvm::enumerate(codes)) {
+      Lanes value =
+          emitDecodeCode(spec.format, code) *
+          scales[std::min<size_t>(i / spec.blockCols, scales.size() - 1)];
+      values.push_back(decode && isLast ? value * *decode : value);
+    }
+    Value first = add(b, mul(b, rowNumber, cols), col);
+    emitStoreRounded(b, values, spec.resultType,
+                     emitAddress(b, result, spec.resultType, first));
+  });
+}
+
+LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site) {
+  emit::requireOperands(op, site.call);
+  site.emitAsserts();
+  ImplicitLocOpBuilder &b = site.b;
+  DequantizeSpec spec(op);
+  Value result = site.lookup(op.getResult());
+  emit::Indices sizes = emit::getLeadingSizes(
+      b, result, cast<MemRefType>(result.getType()).getRank());
+  Value cols = sizes.pop_back_val();
+  // Where matrices are not told apart, their rows are one's.
+  Value rows = spec.isBatched() ? sizes.pop_back_val()
+                                : emit::getProduct(b, std::exchange(sizes, {}));
+  Value matrices = emit::getProduct(b, sizes);
+  Value items = mul(b, rows, emit::div(b, cols, spec.elements));
+  SmallVector<LaunchSite::Argument> arguments = {
+      {site.lookup(op.getData()), spec.getDataAlignment()},
+      {site.lookup(op.getScale()), spec.getScaleAlignment()},
+      {result, spec.getResultAlignment()},
+      {rows},
+      {cols},
+      {matrices}};
+  if (Value global = site.lookup(op.getGlobal()))
+    arguments.push_back({global, isa<MemRefType>(global.getType()) ? 4 : 0});
+  site.launch(spec.getKernelName(),
+              {kThreads, getCeilDiv(b, items, kThreads), matrices,
+               spec.elements * spec.getBits() / 8},
+              arguments, [&](KernelBuilder &b, ValueRange arguments) {
+                DequantizeEmitter(b, spec, arguments).emit();
+              });
+  return success();
+}
+
+} // namespace blockscale

@@ -1,0 +1,181 @@
+//===- ExpandScaleKernel.cpp - Scales of square blocks, replicated --------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thread has four scales of a row of the result, beside each other. Of tiles,
+// threads have their words in the order of memory, those of padding included.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/ScaleStore.h"
+#include "Emission/OperandChecks.h"
+#include "Kernels.h"
+#include "blockscale/IR/TypeRules.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using emit::add;
+using emit::getIndex;
+using emit::Lanes;
+using emit::mul;
+
+static constexpr int64_t kThreads = 128;
+static constexpr int64_t kRowGroup = 32;
+
+namespace {
+
+/// What the code depends on.
+struct ExpandForm {
+  bool alongK;
+  bool toTiles;
+  int64_t block;
+  /// Bytes of a store.
+  int64_t width;
+};
+
+class ExpandEmitter {
+public:
+  ExpandEmitter(KernelBuilder &b, const ExpandForm &form, ValueRange arguments)
+      : b(b), form(form), source(arguments[0]), result(arguments[1]),
+        rows(toIndex(b, arguments[2])), cols(toIndex(b, arguments[3])),
+        matrices(toIndex(b, arguments[4])), matrix(emitMatrixNumber(b)) {}
+
+  void emit();
+
+private:
+  void emitLinear(Value item, Value words);
+  void emitTile(Value item, Value words);
+  /// The scale at a row and column of the result, 0 where there is none.
+  Lanes emitLoad(Value row, Value col);
+
+  KernelBuilder &b;
+  const ExpandForm &form;
+  /// Rows and columns are those of a matrix of the result.
+  Value source, result, rows, cols, matrices, matrix;
+};
+
+} // namespace
+
+Lanes ExpandEmitter::emitLoad(Value row, Value col) {
+  Value exists =
+      arith::AndIOp::create(b, isBelow(b, row, rows), isBelow(b, col, cols));
+  return emitIfElseZero(b, exists,
+                        [&] {
+                          Value blocks = emit::ceilDiv(b, rows, form.block);
+                          Value block = emit::div(b, row, form.block);
+                          Value at = form.alongK
+                                         ? add(b, mul(b, block, cols), col)
+                                         : add(b, mul(b, col, blocks), block);
+                          at = add(b, mul(b, matrix, mul(b, blocks, cols)), at);
+                          return SmallVector<Lanes>{
+                              emitLoadBits(b, source, b.getI8Type(), at)};
+                        })
+      .front();
+}
+
+void ExpandEmitter::emitLinear(Value item, Value words) {
+  Value row = arith::DivUIOp::create(b, item, words);
+  Value first = mul(b, arith::RemUIOp::create(b, item, words), kTileCols);
+  Value rowNumber = add(b, mul(b, matrix, rows), row);
+  Type type = b.getIntegerType(form.width * 8);
+  for (int64_t at = 0; at < kTileCols; at += form.width) {
+    Value col = add(b, first, getIndex(b, at));
+    Value exists =
+        arith::AndIOp::create(b, isBelow(b, row, rows), isBelow(b, col, cols));
+    emit::emitIf(b, exists, [&] {
+      Lanes piece(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
+      for (int64_t i = 0; i < form.width; ++i) {
+        Lanes scale = emitLoad(row, add(b, col, getIndex(b, i)));
+        piece = form.width == 1
+                    ? scale
+                    : piece | (extend(scale, form.width * 8) << (8 * i));
+      }
+      b.store(piece,
+              emitAddress(b, result, b.getI8Type(),
+                          add(b, mul(b, rowNumber, cols), col)),
+              form.width);
+    });
+  }
+}
+
+/// Word `item` of the matrix.
+void ExpandEmitter::emitTile(Value item, Value words) {
+  Value tile = emit::div(b, item, kTileRows);
+  Value inTile = emit::rem(b, item, kTileRows);
+  Value row = add(b, mul(b, emit::rem(b, inTile, kTileCols), kRowGroup),
+                  emit::div(b, inTile, kTileCols));
+  row = add(b, row, mul(b, arith::DivUIOp::create(b, tile, words), kTileRows));
+  Value first = mul(b, arith::RemUIOp::create(b, tile, words), kTileCols);
+  Value tiles = mul(b, emit::ceilDiv(b, rows, kTileRows), words);
+  emit::emitIf(b, isBelow(b, tile, tiles), [&] {
+    Lanes word(b, b.i32(0));
+    for (int64_t i = 0; i < kTileCols; ++i) {
+      Lanes scale = emitLoad(row, add(b, first, getIndex(b, i)));
+      word = word | (extend(scale, 32) << (8 * i));
+    }
+    Value number = add(b, mul(b, mul(b, matrix, tiles), kTileRows), item);
+    b.store(word, emitAddress(b, result, b.getI32Type(), number), kTileCols);
+  });
+}
+
+void ExpandEmitter::emit() {
+  Value item = emitGlobalThreadNumber(b, kThreads);
+  Value words = emit::ceilDiv(b, cols, kTileCols);
+  emit::emitIf(b, isBelow(b, matrix, matrices), [&] {
+    if (form.toTiles)
+      emitTile(item, words);
+    else
+      emitLinear(item, words);
+  });
+}
+
+LogicalResult lowerKernel(ExpandScaleOp op, LaunchSite &site) {
+  emit::requireOperands(op, site.call);
+  site.emitAsserts();
+  ImplicitLocOpBuilder &b = site.b;
+  Value source = site.lookup(op.getSource());
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  int64_t rank = type.getRank();
+  ExpandForm form{op.getScaleDim() == ScaleDim::K, getLayout(type) != nullptr,
+                  op.getBlock()[0], 1};
+  if (int64_t cols = type.getShape().back();
+      !form.toTiles && !ShapedType::isDynamic(cols) && cols % kTileCols == 0)
+    form.width = kTileCols;
+
+  emit::Indices sizes = emit::getLeadingSizes(b, source, rank);
+  Value cols = sizes[form.alongK ? rank - 1 : rank - 2];
+  Value matrices = emit::getProduct(b, ArrayRef<Value>(sizes).drop_back(2));
+  // Tiles do not tell the rows of the result.
+  Value rows = site.lookup(op.getSize());
+  if (!rows)
+    rows = getIndex(b, type.getDimSize(rank - 2));
+  Value padded = form.toTiles ? emit::roundUp(b, rows, kTileRows) : rows;
+  Value items = mul(b, padded, emit::ceilDiv(b, cols, kTileCols));
+
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  os << "expand_scale_" << (form.alongK ? "k" : "n") << '_' << form.block;
+  if (form.toTiles)
+    os << "_to_tiles";
+  else
+    os << "_x" << form.width;
+  site.launch(
+      name, {kThreads, getCeilDiv(b, items, kThreads), matrices},
+      {{source, 1},
+       {site.lookup(op.getResult()), form.toTiles ? kTileCols : form.width},
+       {rows},
+       {cols},
+       {matrices}},
+      [&](KernelBuilder &b, ValueRange arguments) {
+        ExpandEmitter(b, form, arguments).emit();
+      });
+  return success();
+}
+
+} // namespace blockscale

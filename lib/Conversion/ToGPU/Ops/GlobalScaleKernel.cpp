@@ -1,0 +1,47 @@
+//===- GlobalScaleKernel.cpp - Decode scales from amaxes ------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "Emission/OperandChecks.h"
+#include "Emission/RecipeEmitter.h"
+#include "Kernels.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+static constexpr int64_t kThreads = 128;
+
+/// A thread has one element.
+LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site) {
+  emit::requireOperands(op, site.call);
+  site.emitAsserts();
+  Value amax = site.lookup(op.getAmax());
+  int64_t rank = emit::getTensorType(op.getAmax()).getRank();
+  Value count =
+      emit::getProduct(site.b, emit::getLeadingSizes(site.b, amax, rank));
+  numerics::Recipe recipe = getNumerics(op.getEffectiveRecipe());
+  site.launch(
+      "global_scale_" + Twine(StringRef(numerics::getName(recipe))),
+      {kThreads, getCeilDiv(site.b, count, kThreads), {}},
+      {{amax, sizeof(float)},
+       {site.lookup(op.getScale()), sizeof(float)},
+       {count}},
+      [&](KernelBuilder &b, ValueRange arguments) {
+        Value amax = arguments[0], scale = arguments[1];
+        Value item = emitGlobalThreadNumber(b, kThreads);
+        Value exists = isBelow(b, item, toIndex(b, arguments[2]));
+        emit::emitIf(b, exists, [&] {
+          emit::Lanes x = toF32(emitLoadBits(b, amax, b.getF32Type(), item));
+          b.store(emit::emitDecodeScaleOfAmax(recipe, x),
+                  emitAddress(b, scale, b.getF32Type(), item), sizeof(float));
+        });
+      });
+  return success();
+}
+
+} // namespace blockscale

@@ -1,0 +1,220 @@
+//===- GroupedSwizzleKernel.cpp - Scales of groups ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A grouped layout has the tiles of one group after those of another. Into it,
+// a warp has a tile and a thread 16 bytes of that; out of it, a thread block
+// has a row. What belongs to no group is zero.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/GroupSearch.h"
+#include "DeviceEmission/ScaleStore.h"
+#include "Kernels.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace blockscale {
+
+using emit::add;
+using emit::getIndex;
+using emit::Lanes;
+using emit::mul;
+using emit::sub;
+
+static constexpr int64_t kThreads = 128;
+static constexpr int64_t kWarp = 32;
+static constexpr int64_t kRowGroup = 32;
+static constexpr int64_t kVectorBytes = 16;
+
+namespace {
+
+class GroupedSwizzleEmitter {
+public:
+  GroupedSwizzleEmitter(KernelBuilder &b, bool alongRows, int64_t block,
+                        int64_t access, Value linear, Value tiles,
+                        ValueRange rest)
+      : b(b), alongRows(alongRows), access(access), linear(linear),
+        tiles(tiles), rows(toIndex(b, rest[1])), cols(toIndex(b, rest[2])),
+        tileCount(toIndex(b, rest[4])),
+        rowTiles(emit::ceilDiv(b, rows, kTileRows)),
+        colTiles(emit::ceilDiv(b, cols, kTileCols)),
+        groups{rest[0], toIndex(b, rest[3]), alongRows ? rows : cols, block,
+               alongRows ? kTileRows : kTileCols} {}
+
+  void emitToTiles();
+  void emitFromTiles();
+
+private:
+  /// Tiles across the grouped dimension, the same for every group.
+  Value getOtherTiles() const { return alongRows ? colTiles : rowTiles; }
+  Value getColTiles(const DeviceGroup &group) {
+    return alongRows
+               ? colTiles
+               : emit::ceilDiv(b, sub(b, group.end, group.begin), kTileCols);
+  }
+  Value getFirstTile(const DeviceGroup &group) {
+    return mul(b, group.tilesBefore, getOtherTiles());
+  }
+  Value getLinearAddress(Value row, Value col) {
+    return emitAddress(b, linear, b.getI8Type(),
+                       add(b, mul(b, row, cols), col));
+  }
+  /// Address of byte `byte` of a tile.
+  Value getTileAddress(Value tile, Value byte) {
+    return emitAddress(b, tiles, b.getI8Type(),
+                       add(b, mul(b, tile, kTileRows * kTileCols), byte));
+  }
+  /// A word of scales of a row: columns from `first` on, below `last`.
+  Lanes emitLoadWord(Value row, Value first, Value last);
+
+  KernelBuilder &b;
+  bool alongRows;
+  /// Scales of a row that are moved at once, all of one group.
+  int64_t access;
+  Value linear, tiles, rows, cols, tileCount, rowTiles, colTiles;
+  DeviceGroups groups;
+};
+
+} // namespace
+
+Lanes GroupedSwizzleEmitter::emitLoadWord(Value row, Value first, Value last) {
+  Type piece = b.getIntegerType(access * 8);
+  Lanes word(b, b.i32(0));
+  for (int64_t at = 0; at < kTileCols; at += access) {
+    Value col = add(b, first, getIndex(b, at));
+    Lanes bits =
+        emitIfElseZero(b, isBelow(b, col, last), [&] {
+          Lanes loaded(b, b.load(piece, getLinearAddress(row, col), access));
+          return SmallVector<Lanes>{extend(loaded, 32)};
+        }).front();
+    word = word | (bits << (at * 8));
+  }
+  return word;
+}
+
+void GroupedSwizzleEmitter::emitToTiles() {
+  Value thread = emitThreadNumber(b, kThreads);
+  Value inGroup = emit::rem(b, thread, kWarp);
+  Value item = add(b, mul(b, emitBlockNumber(b), kThreads / kWarp),
+                   emit::div(b, thread, kWarp));
+  emit::emitIf(b, isBelow(b, item, tileCount), [&] {
+    DeviceGroup group =
+        emitFindGroup(b, groups, [&](const DeviceGroup &each) -> Value {
+          Value size = sub(b, each.end, each.begin);
+          Value along = emit::ceilDiv(b, size, groups.tileSize);
+          Value first = getFirstTile(each);
+          return isIn(b, item, first,
+                      add(b, first, mul(b, along, getOtherTiles())));
+        });
+    // Of no group, where all columns or rows are out of range, one column.
+    Value width = emit::max(b, getColTiles(group), getIndex(b, 1));
+    Value tile = sub(b, item, getFirstTile(group));
+    Value rowTile = arith::DivUIOp::create(b, tile, width);
+    Value colTile = arith::RemUIOp::create(b, tile, width);
+    Value firstRow = mul(b, rowTile, kTileRows);
+    Value firstCol = mul(b, colTile, kTileCols);
+    Value lastRow = alongRows ? group.end : rows;
+    Value lastCol = alongRows ? cols : group.end;
+    (alongRows ? firstRow : firstCol) =
+        add(b, alongRows ? firstRow : firstCol, group.begin);
+    SmallVector<Lanes> words;
+    for (int64_t part = 0; part < kTileRows; part += kRowGroup) {
+      Value row = add(b, firstRow, add(b, inGroup, getIndex(b, part)));
+      words.append(emitIfElseZero(b, isBelow(b, row, lastRow), [&] {
+        return SmallVector<Lanes>{emitLoadWord(row, firstCol, lastCol)};
+      }));
+    }
+    emitStoreWords(b, words,
+                   getTileAddress(item, mul(b, inGroup, kVectorBytes)),
+                   kVectorBytes);
+  });
+}
+
+void GroupedSwizzleEmitter::emitFromTiles() {
+  Value row = emitBlockNumber(b);
+  auto find = [&](Value place) {
+    return emitFindGroup(b, groups, [&](const DeviceGroup &group) {
+      return isIn(b, place, group.begin, group.end);
+    });
+  };
+  DeviceGroup ofRow = alongRows ? find(row) : DeviceGroup();
+  Value thread = emitThreadNumber(b, kThreads);
+  auto loop = scf::ForOp::create(b, mul(b, thread, access), cols,
+                                 getIndex(b, kThreads * access));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value col = loop.getInductionVar();
+  DeviceGroup group = alongRows ? ofRow : find(col);
+  Type piece = b.getIntegerType(access * 8);
+  Value isCovered = isBelow(b, group.begin, group.end);
+  Lanes bits =
+      emitIfElseZero(b, isCovered, [&] {
+        Value r = alongRows ? sub(b, row, group.begin) : row;
+        Value c = alongRows ? col : sub(b, col, group.begin);
+        Value tile =
+            add(b, mul(b, emit::div(b, r, kTileRows), getColTiles(group)),
+                emit::div(b, c, kTileCols));
+        Value inTile = emit::rem(b, r, kTileRows);
+        Value byte = mul(b, emit::rem(b, inTile, kRowGroup), kVectorBytes);
+        byte = add(b, byte, mul(b, emit::div(b, inTile, kRowGroup), kTileCols));
+        byte = add(b, byte, emit::rem(b, c, kTileCols));
+        Value address = getTileAddress(add(b, getFirstTile(group), tile), byte);
+        return SmallVector<Lanes>{Lanes(b, b.load(piece, address, access))};
+      }).front();
+  b.store(bits, getLinearAddress(row, col), access);
+}
+
+void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  Value source = site.lookup(op.getSource());
+  Value result = site.lookup(op.getResult());
+  Value offsets = site.lookup(op.getOffsets());
+  LayoutAttr layout = getLayout(op.getResult().getType());
+  bool toTiles = layout != nullptr;
+  if (!toTiles)
+    layout = getLayout(op.getSource().getType());
+  bool alongRows = layout.getDim() == 0;
+  Value linear = toTiles ? source : result, tiles = toTiles ? result : source;
+  int64_t staticCols = cast<MemRefType>(linear.getType()).getShape().back();
+  int64_t access = alongRows && !ShapedType::isDynamic(staticCols)
+                       ? std::gcd(staticCols, kTileCols)
+                       : 1;
+  int64_t block = op.getBlock();
+
+  Value rows = emit::getDim(b, linear, 0),
+        tileCount = emit::getDim(b, tiles, 0);
+  Value blocks = toTiles ? getCeilDiv(b, tileCount, kThreads / kWarp) : rows;
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  os << "swizzle_" << (alongRows ? "row" : "column") << "_groups_"
+     << (toTiles ? "to" : "from") << "_tiles_x" << access;
+  if (block != 1)
+    os << "_block" << block;
+  site.launch(name, {kThreads, blocks, {}},
+              {{source, toTiles ? access : kVectorBytes},
+               {result, toTiles ? kVectorBytes : access},
+               {offsets, sizeof(int32_t)},
+               {rows},
+               {emit::getDim(b, linear, 1)},
+               {emit::getDim(b, offsets, 0)},
+               {tileCount}},
+              [&](KernelBuilder &b, ValueRange arguments) {
+                GroupedSwizzleEmitter emitter(
+                    b, alongRows, block, access, arguments[toTiles ? 0 : 1],
+                    arguments[toTiles ? 1 : 0], arguments.drop_front(2));
+                if (toTiles)
+                  emitter.emitToTiles();
+                else
+                  emitter.emitFromTiles();
+              });
+}
+
+} // namespace blockscale

@@ -1,0 +1,269 @@
+//===- ScaleSweepKernel.cpp - The best of all scales ----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The functions of Numerics/ScaleSweep.h. A thread has a block and goes through
+// the candidates, of which most cannot win and are left out. With m the block's
+// largest magnitude and s a candidate's scale:
+//
+//  * Where m is above 6 s, m becomes 6 s, so that no loss is below the square
+//    of m - 6 s, rounded as the loss is: sums of rounded terms that are not
+//    negative are at least each of them. Smaller scales have larger bounds.
+//  * Errors of elements of at most s / 2 only grow with the scale: no larger
+//    scale has a loss below numerics::getSweepLossFrom.
+//
+// So the search begins near m / 6, goes up until the second bound has reached
+// the best loss, then down until the first is above it. Of equal losses the
+// lower candidate wins, as in order. The second bound costs a third of a loss,
+// and a warp goes on until its last lane is done: it is computed once in a few
+// candidates.
+//
+// Under a Hessian losses have no such bounds, and under a tensor's amax that is
+// no moderate number scales may be out of order. Then all candidates are tried.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emission/OperandChecks.h"
+#include "Kernels.h"
+#include "SweepLosses.h"
+
+using namespace mlir;
+using blockscale::numerics::kSweepBlock;
+using blockscale::numerics::kSweepCandidates;
+
+namespace blockscale {
+
+using arith::CmpFPredicate;
+using emit::add;
+using emit::getIndex;
+using emit::Lanes;
+using emit::mul;
+
+static constexpr int64_t kThreads = SweepLosses::kThreads;
+/// Candidates that are tried between two looks at the bound on the way up.
+static constexpr int32_t kStride = 3;
+static_assert(kSweepCandidates - 1 + kStride <= kThreads,
+              "the last ones may be beyond all candidates");
+
+namespace {
+
+/// The losses of a block that a search has seen.
+class SweepSearch {
+public:
+  SweepSearch(KernelBuilder &b, SweepLosses &losses) : b(b), losses(losses) {}
+
+  /// The number of the candidate that wins.
+  Value emit();
+
+private:
+  /// A candidate and its loss; where none has won yet, 0 and infinity.
+  struct Best {
+    Lanes index, loss;
+  };
+  /// while (index < kSweepCandidates) {index, best} = body(index, best)
+  using Step = std::pair<Value, Best>;
+  Best emitLoop(Value first, Best best,
+                function_ref<Step(Value index, Best best)> body);
+
+  Best emitSelect(CmpFPredicate predicate, Value index, Lanes loss, Best best);
+
+  Lanes emitFirst();
+  Best emitSearchUp(Value first, Best best);
+  Best emitSearchDown(Value first, Best best);
+  Best emitExhaustiveSearch(Value first, Best best);
+
+  KernelBuilder &b;
+  SweepLosses &losses;
+};
+
+} // namespace
+
+static Value step(KernelBuilder &b, Value index, int32_t by) {
+  return arith::AddIOp::create(b, index, b.i32(by));
+}
+
+SweepSearch::Best
+SweepSearch::emitLoop(Value first, Best best,
+                      function_ref<Step(Value index, Best best)> body) {
+  SmallVector<Value> found = emitWhile(
+      b, {first, best.index, best.loss},
+      [&](ValueRange values) {
+        // Numbers below zero are large ones.
+        return isBelow(b, values[0], b.i32(kSweepCandidates));
+      },
+      [&](ValueRange values) -> SmallVector<Value> {
+        auto [next, best] =
+            body(values[0], {Lanes(b, values[1]), Lanes(b, values[2])});
+        return {next, best.index, best.loss};
+      });
+  return {Lanes(b, found[1]), Lanes(b, found[2])};
+}
+
+/// NaN is never the best.
+SweepSearch::Best SweepSearch::emitSelect(CmpFPredicate predicate, Value index,
+                                          Lanes loss, Best best) {
+  Lanes wins = compare(predicate, loss, best.loss);
+  return {select(wins, Lanes(b, index), best.index),
+          select(wins, loss, best.loss)};
+}
+
+/// Where to begin. With v = 448 m / G the exponent and the three highest bits
+/// of the mantissa are the code of a candidate, and m is below 7 of its scales.
+/// Blocks below all normal codes begin at the first of these; those above all
+/// codes, with infinity or of NaN alone begin beyond all candidates.
+Lanes SweepSearch::emitFirst() {
+  Lanes value =
+      (losses.getLargest() / losses.getGlobalAmax()) * numerics::kE4M3Max;
+  constexpr int mantissaBits = 3, bias = 7;
+  constexpr int32_t rebias = (numerics::kFloatBias - bias) << mantissaBits;
+  Lanes bits = maxUnsigned(toBits(value), toBits(value.like(0x1p-6)));
+  Lanes code = bits >> (numerics::kFloatMantissaBits - mantissaBits);
+  return minUnsigned(code - (rebias + 1), code.like(kSweepCandidates));
+}
+
+SweepSearch::Best SweepSearch::emitSearchUp(Value first, Best best) {
+  return emitLoop(first, best, [&](Value index, Best best) -> Step {
+    std::optional<SweepCandidate> candidate;
+    SmallVector<Lanes> terms;
+    for (int32_t i = 0; i < kStride; ++i) {
+      candidate = losses.emitLoadCandidate(index, i);
+      terms = losses.emitTermsBelow7(*candidate);
+      Lanes loss = SweepLosses::sumOfHalves(terms);
+      best = emitSelect(CmpFPredicate::OLT, step(b, index, i), loss, best);
+    }
+    Lanes bound =
+        SweepLosses::sumOfHalves(losses.emitTermsFrom(*candidate, terms));
+    Value isLast = compare(CmpFPredicate::OGE, bound, best.loss);
+    Value next = arith::SelectOp::create(b, isLast, b.i32(kSweepCandidates),
+                                         step(b, index, kStride));
+    return {next, best};
+  });
+}
+
+SweepSearch::Best SweepSearch::emitSearchDown(Value first, Best best) {
+  return emitLoop(first, best, [&](Value index, Best best) -> Step {
+    SweepCandidate candidate = losses.emitLoadCandidate(index);
+    Lanes excess = losses.getLargest() - candidate.scale * numerics::kE2M1Max;
+    Lanes loses = compare(CmpFPredicate::OGT, excess, 0.0) &
+                  compare(CmpFPredicate::OGT, excess * excess, best.loss);
+    Type types[] = {index.getType(), best.index.getElementType(),
+                    best.loss.getElementType()};
+    auto branch = scf::IfOp::create(b, types, loses, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, ValueRange{b.i32(-1), best.index, best.loss});
+    b.setInsertionPointToStart(branch.elseBlock());
+    Lanes loss = SweepLosses::sumOfHalves(losses.emitTerms(candidate));
+    Best next = emitSelect(CmpFPredicate::OLE, index, loss, best);
+    scf::YieldOp::create(b,
+                         ValueRange{step(b, index, -1), next.index, next.loss});
+    return {branch.getResult(0),
+            {Lanes(b, branch.getResult(1)), Lanes(b, branch.getResult(2))}};
+  });
+}
+
+SweepSearch::Best SweepSearch::emitExhaustiveSearch(Value first, Best best) {
+  return emitLoop(first, best, [&](Value index, Best best) -> Step {
+    SweepCandidate candidate = losses.emitLoadCandidate(index);
+    Lanes loss = SweepLosses::sumOfHalves(losses.emitAnyTerms(candidate));
+    best = emitSelect(CmpFPredicate::OLT, index, loss, best);
+    return {step(b, index, 1), best};
+  });
+}
+
+Value SweepSearch::emit() {
+  Lanes zero(b, b.i32(0)), all = zero.like(kSweepCandidates);
+  Lanes infinity = toF32(zero.like(numerics::kFloatInfinityBits));
+  Best best = {zero, infinity};
+  if (losses.isWeighed())
+    return emitExhaustiveSearch(zero, best).index;
+  // Of these three loops, the first or the others do nothing; all of them where
+  // an amax of zero makes all scales the same.
+  Lanes isModerate = losses.isModerate();
+  Lanes isZero = compare(CmpFPredicate::OEQ, losses.getGlobalAmax(), 0.0);
+  best = emitExhaustiveSearch(select(isModerate | isZero, all, zero), best);
+  Lanes first = emitFirst();
+  best = emitSearchUp(select(isModerate, first, all), best);
+  // Infinities win over infinities, down to the first candidate.
+  return emitSearchDown(select(isModerate, first, zero) - 1, best).index;
+}
+
+LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
+  emit::requireOperands(op, site.call);
+  site.emitAsserts();
+  ImplicitLocOpBuilder &b = site.b;
+  Value x = site.lookup(op.getX()), result = site.lookup(op.getBlockAmax());
+  Value global = site.lookup(op.getGlobalAmax());
+  Value hessian = site.lookup(op.getHessian());
+  bool byValue = !isa<MemRefType>(global.getType());
+  bool isBatched = emit::isPerElement(global);
+  auto type = cast<MemRefType>(x.getType());
+  Type element = type.getElementType();
+  emit::Indices sizes = emit::getLeadingSizes(b, x, type.getRank());
+  Value cols = emit::div(b, sizes.pop_back_val(), kSweepBlock);
+  Value rows = isBatched ? sizes.pop_back_val()
+                         : emit::getProduct(b, std::exchange(sizes, {}));
+  Value matrices = emit::getProduct(b, sizes);
+
+  std::string name;
+  llvm::raw_string_ostream(name)
+      << "scale_sweep_" << element << (hessian ? "_weighed" : "")
+      << (byValue     ? "_by_value"
+          : isBatched ? "_each"
+                      : "");
+  SmallVector<LaunchSite::Argument> arguments = {{x, 16},
+                                                 {result, sizeof(float)},
+                                                 {global, byValue ? 0 : 4},
+                                                 {rows},
+                                                 {cols},
+                                                 {matrices}};
+  if (hessian)
+    arguments.push_back({hessian, sizeof(float)});
+  // Blocks one after the other, or down a column, whose Hessian they share.
+  Value blocks = hessian ? mul(b, getCeilDiv(b, rows, kThreads), cols)
+                         : getCeilDiv(b, mul(b, rows, cols), kThreads);
+  site.launch(
+      name, {kThreads, blocks, matrices}, arguments,
+      [&](KernelBuilder &b, ValueRange arguments) {
+        Value rows = toIndex(b, arguments[3]), cols = toIndex(b, arguments[4]);
+        Value matrix = emitMatrixNumber(b);
+        SweepLosses losses(b, element, hessian != nullptr);
+        Value inMatrices = isBelow(b, matrix, toIndex(b, arguments[5]));
+        emit::emitIf(b, inMatrices, [&] {
+          Value factor = arguments[2];
+          if (!byValue)
+            factor = toF32(emitLoadBits(b, factor, b.getF32Type(),
+                                        isBatched ? matrix : getIndex(b, 0)));
+          Value count = mul(b, rows, cols), item, exists, column;
+          if (hessian) {
+            Value block = emitBlockNumber(b);
+            column = arith::RemUIOp::create(b, block, cols);
+            Value row =
+                mul(b, arith::DivUIOp::create(b, block, cols), kThreads);
+            row = add(b, row, losses.getThread());
+            item = add(b, mul(b, row, cols), column);
+            exists = isBelow(b, row, rows);
+          } else {
+            item = add(b, mul(b, emitBlockNumber(b), kThreads),
+                       losses.getThread());
+            exists = isBelow(b, item, count);
+          }
+          losses.emitTables(Lanes(b, factor), hessian ? arguments[6] : Value(),
+                            column);
+          emit::emitIf(b, exists, [&] {
+            Value block = add(b, mul(b, matrix, count), item);
+            losses.emitLoadBlock(arguments[0], block);
+            Value winner = SweepSearch(b, losses).emit();
+            Lanes best = losses.emitLoadCandidate(winner).amax;
+            b.store(best, emitAddress(b, arguments[1], b.getF32Type(), block),
+                    sizeof(float));
+          });
+        });
+      });
+  return success();
+}
+
+} // namespace blockscale

@@ -1,0 +1,236 @@
+//===- SwizzleKernel.cpp - Scales from layout to layout -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thread moves the scales of four rows, 32 apart, and of the columns of up to
+// four tiles: in each of these tiles they are 16 bytes in a row. It has as many
+// tiles as fill the widest access that the rows of the linear side allow.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/ScaleStore.h"
+#include "Emission/OperandChecks.h"
+#include "Kernels.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace blockscale {
+
+using emit::add;
+using emit::getIndex;
+using emit::Lanes;
+using emit::mul;
+
+static constexpr int64_t kThreads = 128;
+/// Threads of a block along the columns; the others are along the rows.
+static constexpr int64_t kThreadCols = 4;
+/// Rows of a tile whose scales lie together: one in 32.
+static constexpr int64_t kRowGroup = 32;
+static constexpr int64_t kRowParts = kTileRows / kRowGroup;
+static constexpr int64_t kVectorBytes = 16;
+static constexpr int64_t kTileBytes = kTileRows * kTileCols;
+
+namespace {
+
+class SwizzleEmitter {
+public:
+  SwizzleEmitter(KernelBuilder &b, bool toTiles, int64_t access,
+                 ValueRange arguments)
+      : b(b), toTiles(toTiles), access(access),
+        threadTiles(std::max<int64_t>(access / kTileCols, 1)),
+        linear(arguments[toTiles ? 0 : 1]), tiles(arguments[toTiles ? 1 : 0]),
+        rows(toIndex(b, arguments[2])), cols(toIndex(b, arguments[3])),
+        matrices(toIndex(b, arguments[4])) {}
+
+  void emit();
+
+private:
+  /// Scales of a row that the thread has, a word for each tile.
+  SmallVector<Lanes> emitLoadRow(Value row);
+  void emitStoreRow(ArrayRef<Lanes> words, Value row);
+  /// Address of scale `at` of the thread's in a row.
+  Value getLinearAddress(Value row, int64_t at);
+  /// Whether the row has scale `at` of the thread's.
+  Value hasColumn(int64_t at) {
+    return isBelow(b, add(b, firstCol, getIndex(b, at)), cols);
+  }
+  /// Where the thread's 16 bytes of its tile number `tile` are.
+  Value getTileAddress(int64_t tile);
+  Value hasTile(int64_t tile) {
+    return isBelow(b, add(b, firstTile, getIndex(b, tile)), colTiles);
+  }
+
+  KernelBuilder &b;
+  bool toTiles;
+  /// Bytes of a load or store of the linear side.
+  int64_t access;
+  /// Tiles of a thread.
+  int64_t threadTiles;
+  Value linear, tiles, rows, cols, matrices;
+  Value matrix, rowTile, rowTiles, colTiles, inGroup, firstTile, firstCol;
+};
+
+} // namespace
+
+Value SwizzleEmitter::getLinearAddress(Value row, int64_t at) {
+  Value index = add(b, mul(b, matrix, rows), row);
+  index = add(b, mul(b, index, cols), add(b, firstCol, getIndex(b, at)));
+  return emitAddress(b, linear, b.getI8Type(), index);
+}
+
+SmallVector<Lanes> SwizzleEmitter::emitLoadRow(Value row) {
+  if (access >= kTileCols)
+    return emitIfElseZero(b, hasColumn(0), [&] {
+      return emitLoadWords(b, getLinearAddress(row, 0), access, access);
+    });
+  Type piece = b.getIntegerType(access * 8);
+  Lanes word(b, b.i32(0));
+  for (int64_t at = 0; at < kTileCols; at += access) {
+    Lanes bits = emitIfElseZero(b, hasColumn(at), [&] {
+                   Value loaded =
+                       b.load(piece, getLinearAddress(row, at), access);
+                   return SmallVector<Lanes>{extend(Lanes(b, loaded), 32)};
+                 }).front();
+    word = word | (bits << (at * 8));
+  }
+  return {word};
+}
+
+void SwizzleEmitter::emitStoreRow(ArrayRef<Lanes> words, Value row) {
+  if (access >= kTileCols)
+    return emit::emitIf(b, hasColumn(0), [&] {
+      emitStoreWords(b, words, getLinearAddress(row, 0), access);
+    });
+  for (int64_t at = 0; at < kTileCols; at += access)
+    emit::emitIf(b, hasColumn(at), [&] {
+      b.store(truncate(words.front() >> (at * 8), access * 8),
+              getLinearAddress(row, at), access);
+    });
+}
+
+Value SwizzleEmitter::getTileAddress(int64_t tile) {
+  Value index = add(b, mul(b, matrix, rowTiles), rowTile);
+  index = add(b, mul(b, index, colTiles), add(b, firstTile, getIndex(b, tile)));
+  Value byte = add(b, mul(b, index, kTileBytes), mul(b, inGroup, kVectorBytes));
+  return emitAddress(b, tiles, b.getI8Type(), byte);
+}
+
+void SwizzleEmitter::emit() {
+  rowTiles = emit::ceilDiv(b, rows, kTileRows);
+  colTiles = emit::ceilDiv(b, cols, kTileCols);
+  matrix = emitMatrixNumber(b);
+  // Thread blocks run along a band of tiles, then to the next band. Their
+  // numbers have 32 bits.
+  auto narrow = [&](Value index) -> Value {
+    return arith::IndexCastOp::create(b, b.getI32Type(), index);
+  };
+  Value bandBlocks =
+      narrow(emit::ceilDiv(b, colTiles, kThreadCols * threadTiles));
+  Value block = narrow(emitBlockNumber(b));
+  rowTile = toIndex(b, arith::DivUIOp::create(b, block, bandBlocks));
+  Value colBlock = toIndex(b, arith::RemUIOp::create(b, block, bandBlocks));
+
+  // Neighbours are two along a row, then 32 rows, then two along the row again:
+  // a warp moves whole sectors on both sides.
+  Value thread = emitThreadNumber(b, kThreads);
+  inGroup = emit::rem(b, emit::div(b, thread, 2), kRowGroup);
+  Value threadCol = add(b, emit::rem(b, thread, 2),
+                        mul(b, emit::div(b, thread, 2 * kRowGroup), 2));
+  threadCol = add(b, mul(b, colBlock, kThreadCols), threadCol);
+  firstTile = mul(b, threadCol, threadTiles);
+  firstCol = mul(b, firstTile, kTileCols);
+
+  SmallVector<Value> row, hasRow;
+  for (int64_t part = 0; part < kRowParts; ++part) {
+    row.push_back(add(b, mul(b, rowTile, kTileRows),
+                      add(b, inGroup, getIndex(b, part * kRowGroup))));
+    hasRow.push_back(isBelow(b, row.back(), rows));
+  }
+  emit::emitIf(b, isBelow(b, matrix, matrices), [&] {
+    SmallVector<SmallVector<Lanes>> parts(kRowParts);
+    if (toTiles) {
+      for (int64_t i = 0; i < kRowParts; ++i)
+        parts[i] =
+            emitIfElseZero(b, hasRow[i], [&] { return emitLoadRow(row[i]); });
+      for (int64_t tile = 0; tile < threadTiles; ++tile)
+        emit::emitIf(b, hasTile(tile), [&] {
+          SmallVector<Lanes> words;
+          for (ArrayRef<Lanes> part : parts)
+            words.push_back(part[tile]);
+          emitStoreWords(b, words, getTileAddress(tile), kVectorBytes);
+        });
+      return;
+    }
+    for (int64_t tile = 0; tile < threadTiles; ++tile) {
+      SmallVector<Lanes> words = emitIfElseZero(b, hasTile(tile), [&] {
+        return emitLoadWords(b, getTileAddress(tile), kVectorBytes,
+                             kVectorBytes);
+      });
+      for (int64_t i = 0; i < kRowParts; ++i)
+        parts[i].push_back(words[i]);
+    }
+    for (int64_t i = 0; i < kRowParts; ++i)
+      emit::emitIf(b, hasRow[i], [&] { emitStoreRow(parts[i], row[i]); });
+  });
+}
+
+/// Of the widest accesses that rows have a whole number of.
+static int64_t getAccessBytes(MemRefType linear) {
+  int64_t cols = linear.getShape().back();
+  return ShapedType::isDynamic(cols) ? 1 : std::gcd(cols, kVectorBytes);
+}
+
+static void launchSwizzle(SwizzleOp op, LaunchSite &site) {
+  ImplicitLocOpBuilder &b = site.b;
+  bool toTiles = !getLayout(op.getSource().getType());
+  Value source = site.lookup(op.getSource());
+  Value result = site.lookup(op.getResult());
+  Value linear = toTiles ? source : result;
+  auto type = cast<MemRefType>(linear.getType());
+  int64_t access = getAccessBytes(type);
+  int64_t threadTiles = std::max<int64_t>(access / kTileCols, 1);
+
+  emit::Indices sizes = emit::getLeadingSizes(b, linear, type.getRank());
+  Value cols = sizes.pop_back_val(), rows = sizes.pop_back_val();
+  Value matrices = emit::getProduct(b, sizes);
+  Value blocks =
+      mul(b, getCeilDiv(b, rows, kTileRows),
+          getCeilDiv(b, cols, kTileCols * threadTiles * kThreadCols));
+  site.launch(Twine(toTiles ? "swizzle_to_tiles_x" : "swizzle_from_tiles_x") +
+                  Twine(access),
+              {kThreads, blocks, matrices},
+              {{source, toTiles ? access : kVectorBytes},
+               {result, toTiles ? kVectorBytes : access},
+               {rows},
+               {cols},
+               {matrices}},
+              [&](KernelBuilder &b, ValueRange arguments) {
+                SwizzleEmitter(b, toTiles, access, arguments).emit();
+              });
+}
+
+LogicalResult lowerKernel(SwizzleOp op, LaunchSite &site) {
+  emit::requireOperands(op, site.call);
+  site.emitAsserts();
+  LayoutAttr from = getLayout(op.getSource().getType());
+  LayoutAttr to = getLayout(op.getResult().getType());
+  if (from == to)
+    memref::CopyOp::create(site.b, site.lookup(op.getSource()),
+                           site.lookup(op.getResult()));
+  else if ((from && from.isGrouped()) || (to && to.isGrouped()))
+    launchGroupedSwizzle(op, site);
+  else
+    launchSwizzle(op, site);
+  return success();
+}
+
+} // namespace blockscale

@@ -1,0 +1,32 @@
+//===- PatchData.h - Codes of a patch and their places ----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHDATA_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHDATA_H
+
+#include "PatchElements.h"
+#include "PatchRandom.h"
+
+namespace blockscale {
+
+/// Called with the number of a part.
+using PartVisitor = llvm::function_ref<void(int64_t)>;
+
+/// Stores the codes of a patch at `data`, in rows of x or, transposed, in rows
+/// of x's columns. `scale(row, part)` gives the scaled elements of a part of a
+/// row of the patch in order, which are rounded at random where there is
+/// `random`. `afterPart` is called when that part of all rows is scaled, where
+/// `encodesRowsAhead`.
+void emitPatchData(
+    KernelBuilder &b, const PatchSpec &spec, const PatchPosition &position,
+    CvtEmitter &cvt, mlir::Value data, PatchRandom *random,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(int64_t, int64_t)> scale,
+    PartVisitor afterPart);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHDATA_H

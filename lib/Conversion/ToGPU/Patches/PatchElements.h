@@ -1,0 +1,128 @@
+//===- PatchElements.h - A patch in registers -------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHELEMENTS_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHELEMENTS_H
+
+#include "DeviceEmission/CvtEmitter.h"
+#include "PatchSpec.h"
+
+namespace blockscale {
+
+/// Where a thread works. Index values, but for the conditions, which are i1.
+struct PatchPosition {
+  mlir::Value matrix;
+  /// Of the matrix.
+  mlir::Value rows;
+  mlir::Value columns;
+  /// The first row and column of the warp, and of the patch.
+  mlir::Value warpRow;
+  mlir::Value warpColumn;
+  mlir::Value row;
+  mlir::Value column;
+  /// Number of the thread in its warp, and its place there.
+  mlir::Value lane;
+  mlir::Value laneRow;
+  mlir::Value laneColumn;
+
+  /// Whether row `i`, or column `j`, of the patch exists.
+  mlir::Value hasRow(KernelBuilder &b, int64_t i) const;
+  mlir::Value hasColumn(KernelBuilder &b, int64_t j) const;
+};
+
+/// The elements of a patch as one thread holds them. A row is a list of vectors
+/// of 16 bytes.
+class PatchElements {
+public:
+  /// Loads the patch of a thread whose warp has at least one element. Rows and
+  /// columns that do not exist are loaded from others; where blocks may have
+  /// such a part, it is zero instead.
+  /// `inputs` are x, or what it is computed from.
+  PatchElements(KernelBuilder &b, CvtEmitter &cvt, const PatchShape &shape,
+                const PatchPosition &position, mlir::ValueRange inputs);
+
+  /// The random Hadamard transform of 16 rows of bf16, down each column.
+  PatchElements transformColumns(uint64_t signMask) const;
+  /// That of a part, which becomes the same part of `result`.
+  void transformPart(int64_t part, uint64_t signMask,
+                     PatchElements &result) const;
+
+  /// max |x| of each column of rows [begin, end), NaN above all: vectors like
+  /// those of a row, of elements of x.
+  llvm::SmallVector<mlir::Value> computeColumnAmaxes(int64_t begin,
+                                                     int64_t end) const;
+
+  /// The larger ones of the amaxes of this thread and of the one whose lane
+  /// differs by `mask`.
+  void exchangeColumnAmaxes(llvm::SmallVector<mlir::Value> &amaxes,
+                            int64_t mask) const;
+
+  /// What vectors of words or of column amaxes hold, as one f32 a column.
+  llvm::SmallVector<mlir::Value>
+  extractColumns(llvm::ArrayRef<mlir::Value> vectors) const;
+
+  /// The largest of the amaxes of columns [begin, begin + count) as f32.
+  mlir::Value reduceColumns(llvm::ArrayRef<mlir::Value> amaxes, int64_t begin,
+                            int64_t count) const;
+
+  /// max |x| of each row, which is of bf16. A vector has those of two rows.
+  llvm::SmallVector<mlir::Value> computeRowAmaxes() const;
+
+  /// Keeps half of the rows, those after the others where `isBehind`: the
+  /// larger ones of the amaxes of this thread and of the one whose lane differs
+  /// by `mask`, which keeps the others.
+  void exchangeRowAmaxes(llvm::SmallVector<mlir::Value> &amaxes,
+                         mlir::Value isBehind, int64_t mask) const;
+
+  /// Row amaxes as one f32 each.
+  llvm::SmallVector<mlir::Value>
+  extractRows(llvm::ArrayRef<mlir::Value> amaxes) const;
+
+  /// The words of a row in order.
+  llvm::SmallVector<mlir::Value> getWords(int64_t row) const;
+  void setWords(int64_t row, llvm::ArrayRef<mlir::Value> words);
+
+  /// Makes the optimizer forget what was computed from the words.
+  void hide();
+
+  /// Columns side by side of which elements are computed together.
+  static constexpr int64_t kPartColumns = 4;
+  int64_t countParts() const {
+    return static_cast<int64_t>(rows.front().size()) * (isBf16 ? 2 : 1);
+  }
+
+  /// A row as f32 is several vectors, of which a part has one or more. One of
+  /// the columns that vector `index` has.
+  int64_t getVectorsPerRow() const;
+  int64_t getVectorSize() const;
+  int64_t getColumn(int64_t index, int64_t element) const;
+
+  /// The elements of a part of a row in order, each as f32 after `map`, which
+  /// is given the vectors and their numbers in the row, and must be
+  /// elementwise.
+  llvm::SmallVector<mlir::Value>
+  mapPart(int64_t row, int64_t part,
+          llvm::function_ref<mlir::Value(mlir::Value, int64_t)> map) const;
+
+private:
+  /// Two bf16.
+  mlir::Value getPair(size_t row, size_t vector, int64_t word) const;
+  /// The f32 of the first elements of two words of a vector, and of the second
+  /// ones. LLVM joins shifted words of a vector to those of 64 bits, but not
+  /// shifted f32.
+  std::pair<mlir::Value, mlir::Value> splitTwo(mlir::Value vector,
+                                               int64_t first) const;
+
+  KernelBuilder &b;
+  CvtEmitter &cvt;
+  bool isBf16;
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> rows;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHELEMENTS_H

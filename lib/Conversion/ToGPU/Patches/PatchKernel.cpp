@@ -1,0 +1,363 @@
+//===- PatchKernel.cpp - Quantization in blocks of several rows -----------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// PatchSpec.h says how threads divide x. A warp loads its patches; for each
+// result it computes the amaxes of blocks by shuffles, and stores codes and
+// scales. The warps of a thread block lie side by side as far as x is wide
+// enough.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/AmaxRaise.h"
+#include "DeviceEmission/DeviceCode.h"
+#include "Emission/OperandChecks.h"
+#include "PatchData.h"
+#include "PatchJob.h"
+#include "PatchScales.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace blockscale {
+
+using emit::add;
+using emit::getIndex;
+using emit::mul;
+
+/// Of the tables of a warp.
+static constexpr int64_t kTableAlignment = 4;
+
+PatchGrid::PatchGrid(ImplicitLocOpBuilder &b, const PatchJob &job,
+                     Value columns) {
+  const PatchShape &shape = job.shape;
+  int64_t columnGranule = 1;
+  for (const PatchSpec &spec : job.specs) {
+    rowGranule = std::max(rowGranule, spec.getRowGranule());
+    columnGranule = std::max(columnGranule, spec.getColumnGranule());
+  }
+  if (!shape.hasDynamicColumns()) {
+    int64_t covered = llvm::alignTo(shape.columns, columnGranule);
+    int64_t warps = llvm::divideCeil(covered, shape.getWarpColumns());
+    warpColumns = std::gcd(warps, kPatchWarps);
+  }
+  blockColumns = emit::ceilDiv(b, emit::roundUp(b, columns, columnGranule),
+                               warpColumns * shape.getWarpColumns());
+  blockRows = kPatchWarps / warpColumns * shape.getWarpRows();
+}
+
+namespace {
+
+/// Where a result goes.
+struct PatchResult {
+  explicit PatchResult(const PatchSpec &spec) : spec(spec) {}
+
+  const PatchSpec &spec;
+  Value data, scales, global, rng, offsets;
+  /// Numbers of groups, i64, and of their tiles.
+  Value groups, tiles;
+};
+
+class PatchKernelEmitter {
+public:
+  PatchKernelEmitter(KernelBuilder &b, const PatchJob &job,
+                     const target::Chip &chip, ValueRange arguments);
+
+  void emit(Value block);
+
+private:
+  void emitPosition(Value blockNumber);
+  void emitBlock(Value blockNumber, const GroupedScales *grouped);
+  SmallVector<Value> emitPatch(MutableArrayRef<PatchScaleTable> tables);
+  void emitRaises(ValueRange bits);
+  void emitResult(const PatchResult &result, const PatchElements &elements,
+                  PatchScaleTable &table, PartVisitor afterPart);
+  std::optional<uint64_t> getNextMask(const PatchResult &result) const;
+  std::vector<PatchScaleTable> createTables(const GroupedScales *grouped);
+
+  KernelBuilder &b;
+  const PatchJob &job;
+  const PatchShape &shape;
+  const target::Chip &chip;
+  std::unique_ptr<CvtEmitter> cvt;
+  ValueRange inputs;
+  Value rows, columns, matrices;
+  SmallVector<PatchResult> results;
+  /// Of each amax.
+  SmallVector<Value> amaxes;
+  PatchPosition position;
+  Value thread, warp;
+};
+
+} // namespace
+
+PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b, const PatchJob &job,
+                                       const target::Chip &chip,
+                                       ValueRange arguments)
+    : b(b), job(job), shape(job.shape), chip(chip),
+      cvt(createCvtEmitter(chip)) {
+  size_t count = shape.source->countArguments();
+  inputs = arguments.take_front(count);
+  auto next = arguments.begin() + count;
+  for (const PatchSpec &spec : job.specs) {
+    PatchResult result(spec);
+    result.data = *next++;
+    result.scales = *next++;
+    if (spec.globalKind != GlobalKind::Absent)
+      result.global = *next++;
+    if (spec.stochastic)
+      result.rng = *next++;
+    if (spec.groupDim != GroupDim::None) {
+      result.offsets = *next++;
+      result.groups = *next++;
+    }
+    if (spec.groupedTiles)
+      result.tiles = toIndex(b, *next++);
+    results.push_back(result);
+  }
+  for (size_t i = 0; i < job.amaxes.size(); ++i)
+    amaxes.push_back(*next++);
+  rows = toIndex(b, *next++);
+  columns = shape.hasDynamicColumns() ? toIndex(b, *next++)
+                                      : getIndex(b, shape.columns);
+  if (shape.batched)
+    matrices = toIndex(b, *next++);
+}
+
+/// `blockNumber` is that of the thread block along x.
+void PatchKernelEmitter::emitPosition(Value blockNumber) {
+  PatchGrid grid(b, job, columns);
+  Value block = arith::IndexCastUIOp::create(b, b.getI32Type(), blockNumber);
+  // The number of thread blocks is below 2^31.
+  Value blockColumns =
+      arith::IndexCastUIOp::create(b, b.getI32Type(), grid.blockColumns);
+  auto widen = [&](Value value) -> Value {
+    return arith::IndexCastUIOp::create(b, b.getIndexType(), value);
+  };
+  Value blockRow = widen(arith::DivUIOp::create(b, block, blockColumns));
+  Value blockColumn = widen(arith::RemUIOp::create(b, block, blockColumns));
+  Value warpRow = add(b, mul(b, blockRow, kPatchWarps / grid.warpColumns),
+                      emit::div(b, warp, grid.warpColumns));
+  Value warpColumn = add(b, mul(b, blockColumn, grid.warpColumns),
+                         emit::rem(b, warp, grid.warpColumns));
+
+  position.rows = rows;
+  position.columns = columns;
+  position.matrix = shape.batched ? emitMatrixNumber(b) : getIndex(b, 0);
+  position.laneRow = emit::div(b, position.lane, shape.getLaneColumns());
+  position.laneColumn = emit::rem(b, position.lane, shape.getLaneColumns());
+  position.warpRow = mul(b, warpRow, shape.getWarpRows());
+  position.warpColumn = mul(b, warpColumn, shape.getWarpColumns());
+  position.row =
+      add(b, position.warpRow, mul(b, position.laneRow, shape.patchRows));
+  position.column = add(b, position.warpColumn,
+                        mul(b, position.laneColumn, shape.patchColumns));
+}
+
+/// The tables of this warp in shared memory, one for each result.
+std::vector<PatchScaleTable>
+PatchKernelEmitter::createTables(const GroupedScales *grouped) {
+  SmallVector<int64_t> offsets;
+  int64_t bytes = 0;
+  for (const PatchSpec &spec : job.specs) {
+    offsets.push_back(bytes);
+    bytes += llvm::alignTo(PatchScaleTable::getBytes(spec), kTableAlignment);
+  }
+  if (job.specs.empty())
+    return {};
+  Value all =
+      createSharedArray(b, "tables", b.getI8Type(), kPatchWarps * bytes);
+  Value first = emitAddress(b, all, b.getI8Type(), mul(b, warp, bytes));
+  std::vector<PatchScaleTable> tables;
+  for (auto [result, offset] : llvm::zip_equal(results, offsets))
+    tables.emplace_back(
+        b, result.spec, position,
+        emitAddress(b, first, b.getI8Type(), getIndex(b, offset)),
+        result.scales, grouped);
+  return tables;
+}
+
+void PatchKernelEmitter::emitResult(const PatchResult &result,
+                                    const PatchElements &elements,
+                                    PatchScaleTable &table,
+                                    PartVisitor afterPart) {
+  const PatchSpec &spec = result.spec;
+  std::optional<PatchGroups> groups;
+  if (result.offsets)
+    groups.emplace(b, spec, position, result.offsets, result.groups);
+  PatchScales scales(b, spec, position, elements, *cvt, result.global,
+                     groups ? &*groups : nullptr, table);
+  std::optional<PatchRandom> random;
+  if (result.rng)
+    random.emplace(b, spec, position, result.rng);
+  emitPatchData(
+      b, spec, position, *cvt, result.data, random ? &*random : nullptr,
+      [&](int64_t row, int64_t part) {
+        return scales.getScaledPart(row, part);
+      },
+      afterPart);
+  table.emitStore();
+}
+
+/// The transform that another result needs and that can be computed along with
+/// the codes of this one.
+std::optional<uint64_t>
+PatchKernelEmitter::getNextMask(const PatchResult &result) const {
+  // Codes that arithmetic makes take the registers that a transform needs.
+  if (result.spec.signMask || !result.spec.encodesRowsAhead() ||
+      !chip.hasFp4Cvt())
+    return std::nullopt;
+  for (const PatchSpec &spec : job.specs)
+    if (spec.signMask)
+      return spec.signMask;
+  return std::nullopt;
+}
+
+/// Makes the results of a patch of a warp that has elements. Gives the bits of
+/// its amaxes.
+SmallVector<Value>
+PatchKernelEmitter::emitPatch(MutableArrayRef<PatchScaleTable> tables) {
+  SmallVector<Value> bits(amaxes.size());
+  auto takeAmaxes = [&](const PatchElements &source,
+                        std::optional<uint64_t> mask) {
+    bool hasRowAmaxes = llvm::any_of(job.specs, [&](const PatchSpec &spec) {
+      return spec.signMask == mask && spec.block[0] == 1;
+    });
+    for (auto [value, amax] : llvm::zip_equal(bits, job.amaxes))
+      if (amax.signMask == mask)
+        value = emitPatchAmax(b, source, shape, hasRowAmaxes);
+  };
+  PatchElements elements(b, *cvt, shape, position, inputs);
+  takeAmaxes(elements, std::nullopt);
+  llvm::SmallMapVector<uint64_t, PatchElements, 2> transformed;
+  auto getSource = [&](std::optional<uint64_t> mask) -> const PatchElements & {
+    if (!mask)
+      return elements;
+    auto found = transformed.find(*mask);
+    if (found != transformed.end())
+      return found->second;
+    const PatchElements &source =
+        transformed.insert({*mask, elements.transformColumns(*mask)})
+            .first->second;
+    takeAmaxes(source, mask);
+    return source;
+  };
+  bool isFirst = true;
+  for (auto [result, table] : llvm::zip_equal(results, tables)) {
+    // f32 of all elements have no place beside their words.
+    if (!isFirst)
+      elements.hide();
+    isFirst = false;
+    std::optional<uint64_t> mask = getNextMask(result);
+    if (!mask || transformed.count(*mask)) {
+      emitResult(result, getSource(result.spec.signMask), table, {});
+      continue;
+    }
+    // f32 of a part serve both the codes of rows and the transform.
+    PatchElements &next = transformed.insert({*mask, elements}).first->second;
+    emitResult(result, elements, table, [&](int64_t part) {
+      elements.transformPart(part, *mask, next);
+    });
+    takeAmaxes(next, mask);
+  }
+  for (const PatchAmax &amax : job.amaxes)
+    getSource(amax.signMask);
+  return bits;
+}
+
+/// The work of a thread block on x.
+void PatchKernelEmitter::emitBlock(Value blockNumber,
+                                   const GroupedScales *grouped) {
+  emitPosition(blockNumber);
+  std::vector<PatchScaleTable> tables = createTables(grouped);
+  // These conditions are the same in all threads of a warp.
+  auto emitWarp = [&] {
+    Value hasData = isBelow(b, position.warpRow, rows);
+    bool hasPadding = shape.columnUnit % shape.getWarpColumns() != 0;
+    if (hasPadding)
+      hasData = arith::AndIOp::create(b, hasData,
+                                      isBelow(b, position.warpColumn, columns));
+    SmallVector<Type> types(amaxes.size(), b.getI32Type());
+    SmallVector<Value> bits = emitIfElse(
+        b, hasData, types, [&] { return emitPatch(tables); },
+        [&] {
+          for (auto [spec, table] : llvm::zip_equal(job.specs, tables))
+            if (spec.swizzled)
+              table.emitStoreZeros();
+          return SmallVector<Value>(amaxes.size(), b.i32(0));
+        });
+    emitRaises(bits);
+  };
+  if (shape.batched)
+    emit::emitIf(b, isBelow(b, position.matrix, matrices), emitWarp);
+  else
+    emitWarp();
+}
+
+/// Raises the amaxes by what each thread has of them, once a thread block.
+void PatchKernelEmitter::emitRaises(ValueRange bits) {
+  if (amaxes.empty())
+    return;
+  SmallVector<AmaxPart> parts;
+  for (auto [value, buffer, amax] : llvm::zip_equal(bits, amaxes, job.amaxes)) {
+    Value index = amax.perMatrix ? position.matrix : getIndex(b, 0);
+    parts.push_back(
+        {emit::Lanes(b, value), emitAddress(b, buffer, b.getI32Type(), index)});
+  }
+  int64_t words = kPatchWarps * static_cast<int64_t>(parts.size());
+  emitRaise(b, parts, thread, kPatchWarps,
+            createSharedArray(b, "partial", b.getI32Type(), words));
+}
+
+void PatchKernelEmitter::emit(Value block) {
+  thread = emitThreadNumber(b, kPatchThreads);
+  warp = emit::div(b, thread, kWarpThreads);
+  position.lane = emit::rem(b, thread, kWarpThreads);
+  if (results.empty() || !results.front().spec.groupedTiles)
+    return emitBlock(block, /*grouped=*/nullptr);
+  const PatchResult &result = results.front();
+  const PatchSpec &spec = result.spec;
+  GroupedScales grouped(b, {spec.scaleForm, spec.groupDim == GroupDim::Columns,
+                            spec.getGroupUnit(), result.scales, result.offsets,
+                            toIndex(b, result.groups), rows, columns,
+                            result.tiles});
+  grouped.emitBlocks(block, warp, position.lane, kPatchWarps,
+                     [&](Value other) { emitBlock(other, &grouped); });
+}
+
+/// The arguments of the member that a thread block works for, whose number
+/// becomes that among those of the member.
+static SmallVector<Value> selectMember(KernelBuilder &b, int64_t members,
+                                       ValueRange arguments, Value &block) {
+  size_t count = (arguments.size() + 1) / members - 1;
+  if (members == 1)
+    return SmallVector<Value>(arguments);
+  SmallVector<Value> selected(arguments.take_front(count));
+  Value first = getIndex(b, 0);
+  for (ValueRange rest = arguments.drop_front(count); !rest.empty();
+       rest = rest.drop_front(count + 1)) {
+    Value begin = toIndex(b, rest[count]);
+    Value isBefore = isBelow(b, block, begin);
+    for (auto [mine, other] : llvm::zip(selected, rest))
+      mine = arith::SelectOp::create(b, isBefore, mine, other);
+    first = arith::SelectOp::create(b, isBefore, first, begin);
+  }
+  block = emit::sub(b, block, first);
+  return selected;
+}
+
+void emitPatchKernel(KernelBuilder &b, const PatchJob &job,
+                     const target::Chip &chip, ValueRange arguments) {
+  Value block = emitBlockNumber(b);
+  SmallVector<Value> ofMember = selectMember(b, job.members, arguments, block);
+  PatchKernelEmitter(b, job, chip, ofMember).emit(block);
+}
+
+} // namespace blockscale

@@ -1,0 +1,32 @@
+//===- PatchKernel.h - Kernels whose threads have patches -------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHKERNEL_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHKERNEL_H
+
+#include "DeviceEmission/LaunchSite.h"
+
+namespace blockscale {
+
+/// What a kernel makes of one x: quantizations of x or of its transforms, and
+/// amaxes of one value for all or for each matrix.
+struct PatchMember {
+  /// Or a transform of it.
+  mlir::Value getX() const;
+
+  llvm::SmallVector<QuantizeOp> quantizes;
+  llvm::SmallVector<AmaxOp> amaxes;
+};
+
+/// Of blocks of several rows, or of several results of one x. Several members
+/// are the same but for their numbers of rows.
+llvm::LogicalResult lowerPatchKernel(llvm::ArrayRef<PatchMember> members,
+                                     LaunchSite &site);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHKERNEL_H

@@ -1,0 +1,266 @@
+//===- PatchLaunch.cpp - Launches of patch kernels ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/AmaxRaise.h"
+#include "DeviceEmission/GroupedScales.h"
+#include "DeviceEmission/LaunchModel.h"
+#include "Emission/OperandChecks.h"
+#include "PatchJob.h"
+#include "PatchKernel.h"
+#include "PatchScaleTable.h"
+#include "PatchTile.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+/// Thread blocks on a multiprocessor, and so registers, of kernels of several
+/// results with `cvt`, for which the assembler would rather spill than leave
+/// room for fewer than four.
+static constexpr int64_t kSharedBlocks = 3;
+
+using emit::add;
+using emit::getIndex;
+using emit::mul;
+
+/// Forms of quantize that patch kernels do not compute.
+static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
+  StringRef chip(site.getChip().name);
+  int64_t columns = op.getX().getType().getShape().back();
+  LayoutAttr layout = getLayout(op.getScale().getType());
+  if (layout && !layout.isGrouped() && op.getOffsets())
+    return site.refuse("expected linear scales with offsets and blocks of "
+                       "several rows, or a grouped layout, but got an "
+                       "ungrouped one");
+  // Numbers of thread blocks are below 2^31.
+  if (columns > std::numeric_limits<int32_t>::max())
+    return op.emitOpError()
+           << "expected the last dimension to be below 2^31 on " << chip
+           << ", but got " << columns;
+  return success();
+}
+
+std::string PatchJob::getKernelName(const target::Chip &chip) const {
+  SmallVector<std::string> names;
+  for (const PatchSpec &spec : specs)
+    names.push_back(spec.getKernelName());
+  for (const PatchAmax &amax : amaxes)
+    names.push_back(amax.getName());
+  std::string name = llvm::join(names, "_and_");
+  if (members > 1)
+    name += "_of" + std::to_string(members);
+  if (specs.empty()) {
+    llvm::raw_string_ostream os(name);
+    os << '_' << shape.inputType;
+    if (!shape.hasDynamicColumns())
+      os << "_k" << shape.columns;
+    if (shape.batched)
+      os << "_batched";
+  }
+  if (hasOtherTile)
+    name += "_tile" + std::to_string(shape.getWarpRows()) + "x" +
+            std::to_string(shape.getWarpColumns());
+  return name + shape.source->getName() + std::string(chip.kernelSuffix);
+}
+
+bool PatchJob::wantsRegisters(const target::Chip &chip) const {
+  return chip.hasFp4Cvt() && specs.size() > 1 &&
+         llvm::none_of(specs, [](const PatchSpec &spec) {
+           return spec.signMask.has_value();
+         });
+}
+
+Value PatchMember::getX() const {
+  return quantizes.empty() ? AmaxOp(amaxes.front()).getX()
+                           : QuantizeOp(quantizes.front()).getX();
+}
+
+/// What the x of a member is made of.
+static std::shared_ptr<const ElementSource>
+getSource(const PatchMember &member) {
+  Value x = member.getX();
+  if (auto hadamard = x.getDefiningOp<HadamardOp>())
+    x = hadamard.getX();
+  return std::make_shared<const ElementSource>(x);
+}
+
+PatchJob::PatchJob(ArrayRef<PatchMember> members, const target::Chip &chip,
+                   function_ref<Value(Value)> lookup)
+    : members(static_cast<int64_t>(members.size())) {
+  const PatchMember &first = members.front();
+  for (AmaxOp amax : first.amaxes)
+    amaxes.emplace_back(amax);
+  auto getSpec = [&](QuantizeOp op) {
+    return PatchSpec(op, lookup(op.getGlobal()), chip);
+  };
+  for (QuantizeOp op : first.quantizes)
+    specs.push_back(getSpec(op));
+  for (const PatchMember &member : members.drop_front())
+    for (auto [op, spec] : llvm::zip_equal(member.quantizes, specs)) {
+      // Members differ in their rows.
+      PatchSpec other = getSpec(op);
+      spec.rowTails |= other.rowTails;
+      spec.hasPartialBlocks |= other.hasPartialBlocks;
+    }
+  if (members.size() == 1 && amaxes.empty() && specs.size() == 1) {
+    const PatchSpec &only = specs.front();
+    shape = only;
+    if (!only.signMask && only.block[0] != 1)
+      return;
+  }
+  auto isTransformed = [](const auto &of) { return of.signMask.has_value(); };
+  shape = PatchShape(
+      cast<RankedTensorType>(first.getX().getType()),
+      llvm::any_of(amaxes,
+                   [](const PatchAmax &amax) { return amax.perMatrix; }),
+      llvm::any_of(amaxes, isTransformed));
+  PatchSpec::shareShape(specs, shape);
+}
+
+void PatchJob::setLaneRows(int64_t laneRows) {
+  hasOtherTile |= shape.laneRows != laneRows;
+  shape.laneRows = laneRows;
+  for (PatchSpec &spec : specs)
+    spec.laneRows = laneRows;
+}
+
+namespace {
+
+/// Collects the arguments and thread blocks of the members of a launch.
+class PatchLauncher {
+public:
+  PatchLauncher(LaunchSite &site, const PatchJob &job)
+      : site(site), b(site.b), job(job), shape(job.shape),
+        blocks(getIndex(b, 0)) {}
+
+  void addMember(const PatchMember &member);
+  void launch();
+
+private:
+  void addResult(QuantizeOp op, const PatchSpec &spec);
+
+  LaunchSite &site;
+  ImplicitLocOpBuilder &b;
+  const PatchJob &job;
+  const PatchShape &shape;
+  SmallVector<LaunchSite::Argument> arguments;
+  SmallVector<AmaxBuffer> amaxes;
+  /// Of all members so far, and of the last one: its matrices and tiles of
+  /// scales, null where there are none.
+  Value blocks, matrices, tiles;
+};
+
+} // namespace
+
+void PatchLauncher::addResult(QuantizeOp op, const PatchSpec &spec) {
+  arguments.push_back({site.lookup(op.getData()), spec.storeBytes});
+  arguments.push_back(
+      {site.lookup(op.getScale()), PatchScaleTable::getAlignment(spec)});
+  if (Value global = site.lookup(op.getGlobal()))
+    arguments.push_back(
+        {global, static_cast<int64_t>(spec.globalByValue ? 0 : sizeof(float))});
+  if (spec.stochastic)
+    arguments.push_back({site.lookup(op.getRng()), sizeof(int64_t)});
+  if (Value offsets = site.lookup(op.getOffsets())) {
+    arguments.push_back({offsets, sizeof(int32_t)});
+    arguments.push_back({emit::getDim(b, offsets, 0)});
+  }
+  if (spec.groupedTiles) {
+    tiles = emit::getDim(b, site.lookup(op.getScale()), 0);
+    arguments.push_back({tiles});
+  }
+}
+
+void PatchLauncher::addMember(const PatchMember &member) {
+  bool isFirst = arguments.empty();
+  Value x = site.lookup(member.getX());
+  std::shared_ptr<const ElementSource> source = getSource(member);
+  source->emitSizeAsserts(site);
+  emit::Indices sizes =
+      emit::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
+  ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
+  Value rows = shape.batched ? leading.back() : emit::getProduct(b, leading);
+  if (shape.batched)
+    matrices = emit::getProduct(b, leading.drop_back());
+  llvm::append_range(arguments, source->getArguments(site, shape.loadBytes,
+                                                     shape.getWidestLoad()));
+  for (auto [op, spec] : llvm::zip_equal(member.quantizes, job.specs))
+    addResult(op, spec);
+  for (auto [each, amax] : llvm::zip_equal(member.amaxes, job.amaxes)) {
+    AmaxOp op = each;
+    Value buffer = site.lookup(op.getAmax());
+    arguments.push_back({buffer, sizeof(float)});
+    amaxes.push_back({buffer, amax.perMatrix ? matrices : getIndex(b, 1)});
+  }
+  arguments.push_back({rows});
+  if (shape.hasDynamicColumns())
+    arguments.push_back({sizes.back()});
+  if (shape.batched)
+    arguments.push_back({matrices});
+  if (!isFirst)
+    arguments.push_back({blocks});
+
+  PatchGrid grid(b, job, sizes.back());
+  Value padded = emit::roundUp(b, rows, grid.rowGranule);
+  blocks =
+      add(b, blocks,
+          mul(b, getCeilDiv(b, padded, grid.blockRows), grid.blockColumns));
+  if (tiles)
+    blocks = add(b, blocks, GroupedScales::countBlocks(b, tiles, kPatchWarps));
+}
+
+void PatchLauncher::launch() {
+  if (!amaxes.empty())
+    launchClear(site, amaxes);
+  // Rows without elements have neither data nor scales.
+  if (shape.columns == 0)
+    return;
+  LaunchModel(site.getChip())
+      .remarkPatch(b.getLoc(), {shape.patchRows, shape.patchColumns},
+                   {shape.getWarpRows(), shape.getWarpColumns()});
+  site.launch(job.getKernelName(site.getChip()),
+              {kPatchThreads, blocks, matrices,
+               shape.patchRows * shape.patchColumns * shape.source->getBytes(),
+               job.wantsRegisters(site.getChip()) ? kSharedBlocks : 0},
+              arguments, [&](KernelBuilder &b, ValueRange arguments) {
+                emitPatchKernel(b, job, site.getChip(), arguments);
+              });
+}
+
+LogicalResult lowerPatchKernel(ArrayRef<PatchMember> members,
+                               LaunchSite &site) {
+  auto prepare = [&](auto op) {
+    if (auto hadamard = op.getX().template getDefiningOp<HadamardOp>())
+      emit::requireOperands(hadamard, site.call);
+    emit::requireOperands(op, site.call);
+  };
+  for (const PatchMember &member : members) {
+    for (QuantizeOp op : member.quantizes) {
+      if (failed(verifyFeatures(op, site)))
+        return failure();
+      prepare(op);
+    }
+    llvm::for_each(member.amaxes, prepare);
+  }
+  PatchJob job(members, site.getChip(),
+               [&](Value value) { return site.lookup(value); });
+  job.shape.source = getSource(members.front());
+  Block *body = members.front().getX().getParentBlock();
+  if (failed(applyTile(cast<KernelOp>(body->getParentOp()), job)))
+    return failure();
+  site.emitAsserts();
+  PatchLauncher launcher(site, job);
+  for (const PatchMember &member : members)
+    launcher.addMember(member);
+  launcher.launch();
+  return success();
+}
+
+} // namespace blockscale

@@ -1,0 +1,25 @@
+//===- PatchLoads.h - Patches from memory -----------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHLOADS_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHLOADS_H
+
+#include "PatchElements.h"
+
+namespace blockscale {
+
+/// The rows of a patch as vectors of 16 bytes, from the arguments that its
+/// source takes. Rows and columns that do not exist are loaded from others;
+/// where blocks may have such a part, it is zero instead. What is kept of what
+/// leads to x is stored.
+llvm::SmallVector<llvm::SmallVector<mlir::Value>>
+loadPatch(KernelBuilder &b, const PatchShape &shape,
+          const PatchPosition &position, mlir::ValueRange inputs);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHLOADS_H

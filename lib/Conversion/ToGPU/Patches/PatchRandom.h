@@ -1,0 +1,50 @@
+//===- PatchRandom.h - Random bits of a patch -------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The generator gives words for four elements of a row of x
+// (Numerics/Philox.h). A patch whose codes go down its columns has less than
+// the 16 columns that are drawn together: threads side by side draw some of its
+// rows each, and exchange words.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHRANDOM_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHRANDOM_H
+
+#include "DeviceEmission/RandomWords.h"
+#include "PatchElements.h"
+
+namespace blockscale {
+
+class PatchRandom {
+public:
+  PatchRandom(KernelBuilder &b, const PatchSpec &spec,
+              const PatchPosition &position, mlir::Value rng);
+
+  /// The words of a row of a patch of 16 columns.
+  llvm::SmallVector<mlir::Value> drawRow(int64_t row);
+
+  /// For each column of a patch the words of its rows, with bytes for four rows
+  /// each where others have them for four columns. All threads of the warp take
+  /// part.
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> drawColumns();
+
+private:
+  llvm::SmallVector<mlir::Value> draw(mlir::Value group);
+
+  KernelBuilder &b;
+  const PatchSpec &spec;
+  const PatchPosition &position;
+  RandomWords words;
+  /// Groups of a row, and the group of the patch's first row.
+  mlir::Value rowGroups;
+  mlir::Value firstGroup;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_PATCHES_PATCHRANDOM_H

@@ -1,0 +1,127 @@
+//===- RowEmitter.h - Ops of a row program in registers ---------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWPROGRAMS_ROWEMITTER_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWPROGRAMS_ROWEMITTER_H
+
+#include "DeviceEmission/WarpStage.h"
+#include "ToGPU/Rows/RowLayout.h"
+#include "blockscale/Analysis/RowProgram.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace blockscale {
+
+/// Emits the ops of a row program on the chunk of a thread. All threads take
+/// part in reductions; those without a row or a chunk have the values of
+/// others, which nothing uses.
+class RowEmitter {
+public:
+  /// Elements of the vectors that are computed with.
+  static constexpr int64_t kPieceElements = 8;
+
+  /// `arguments` maps tensors and scalars from outside of the program to
+  /// pointers and values. `rows` is the number of rows of a matrix.
+  RowEmitter(KernelBuilder &b, const RowLayout &layout, int64_t accessBytes,
+             llvm::ArrayRef<RowOp> ops, const mlir::IRMapping &arguments,
+             const RowPosition &position, mlir::Value rows);
+
+  /// Lets full warps load chunks of `stagedBytes` through shared memory.
+  void useStage(WarpStage &stage, mlir::Value isFullWarp, int64_t stagedBytes) {
+    this->stage = &stage;
+    this->isFullWarp = isFullWarp;
+    this->stagedBytes = stagedBytes;
+  }
+
+  /// Computes what is one value a row. If there is one pass, its elements are
+  /// in registers from here on.
+  void emitRows();
+
+  /// Moves to a pass, an i32 number. There are no others by default.
+  void setPass(mlir::Value pass);
+
+  /// Vectors of the first `elements` elements of `value` in the chunk, and of
+  /// anything in their last one beyond.
+  llvm::SmallVector<mlir::Value> getElements(mlir::Value value,
+                                             int64_t elements);
+  /// Forgets what was computed where it is not known any more.
+  void leaveScope() { known.clear(); }
+  /// Of a value of rows.
+  mlir::Value getRow(mlir::Value value);
+
+  /// The row among those of all matrices, and whether there is one.
+  mlir::Value getRowNumber();
+  mlir::Value hasRow();
+  /// i32 number of the chunk in the row. The condition is null where it holds
+  /// for all.
+  mlir::Value getChunk() const { return chunk; }
+  mlir::Value isChunkBelow(int64_t bound);
+
+private:
+  const RowOp *findOp(mlir::Value value);
+  bool isFromMemory(mlir::Value value) { return !findOp(value); }
+  llvm::SmallVector<mlir::Value> evaluate(const RowOp &op, unsigned result,
+                                          int64_t elements);
+  mlir::Value evaluateRow(const RowOp &op, unsigned result);
+  mlir::Value getArgument(const RowOp &op, unsigned operand, int64_t piece,
+                          int64_t elements);
+
+  llvm::SmallVector<mlir::Value> loadElements(mlir::Value value,
+                                              int64_t elements, bool canStage);
+  llvm::SmallVector<mlir::Value> loadColumns(mlir::Value value,
+                                             int64_t elements);
+  llvm::SmallVector<mlir::Value> loadChunk(mlir::Value pointer, mlir::Type type,
+                                           int64_t elements);
+  llvm::SmallVector<mlir::Value> loadOwn(mlir::Value pointer, mlir::Type type,
+                                         int64_t present);
+  mlir::Value loadScalar(mlir::Value value, mlir::Value index);
+
+  void loadInputs();
+  void loadSharedColumns();
+  void shareColumns();
+  void computeEarly();
+  void hideInputs();
+  mlir::Value getInitial(const RowOp &op);
+  mlir::Value combine(const RowOp &op, mlir::Value lhs, mlir::Value rhs);
+  mlir::Value reduceChunk(const RowOp &op);
+  mlir::Value reduceRow(const RowOp &op);
+  mlir::Value reduceParts(const RowOp &op, mlir::Value parts);
+
+  KernelBuilder &b;
+  const RowLayout &layout;
+  int64_t accessBytes;
+  llvm::ArrayRef<RowOp> ops;
+  const mlir::IRMapping &arguments;
+  const RowPosition &position;
+  mlir::Value rows;
+  /// The row or a last one before it.
+  mlir::Value loadedRow;
+  /// Of the pass, and the same or a last one before it.
+  mlir::Value chunk, loadedChunk;
+
+  WarpStage *stage = nullptr;
+  mlir::Value isFullWarp;
+  int64_t stagedBytes = 0;
+  /// Where shared memory has what is one value a column, as f32, and what the
+  /// lane stores there.
+  struct SharedColumn {
+    int64_t begin;
+    llvm::SmallVector<mlir::Value> loaded;
+  };
+  llvm::MapVector<mlir::Value, SharedColumn> sharedColumns;
+
+  llvm::DenseMap<mlir::Value, mlir::Value> rowValues;
+  /// What is in registers: for all of the kernel, and for as long as it is
+  /// asked for.
+  llvm::MapVector<mlir::Value, llvm::SmallVector<mlir::Value>> inputs, known;
+  unsigned reductions = 0;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWPROGRAMS_ROWEMITTER_H

@@ -1,0 +1,464 @@
+//===- RowKernel.cpp - Kernels of row programs ----------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowKernel.h"
+#include "DeviceEmission/BlockElements.h"
+#include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/LaunchModel.h"
+#include "RowEmitter.h"
+#include "ToGPU/Rows/ChunkPlaces.h"
+#include "ToGPU/Rows/QuantizeArguments.h"
+#include "ToGPU/Rows/QuantizeLaunch.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/AsmState.h"
+#include "llvm/Support/xxhash.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace blockscale {
+
+/// Of a thread, beside its inputs, where they are staged: it would take more,
+/// but others work while its block waits for the sums of a row.
+static constexpr int64_t kOtherRegisters = 32;
+
+namespace {
+
+/// A kernel of a row program, and the code for it.
+class RowKernel {
+public:
+  RowKernel(KernelOp kernel, LaunchSite &site)
+      : kernel(kernel), site(site), chip(site.getChip()) {}
+
+  LogicalResult analyze();
+  void launch();
+
+private:
+  LogicalResult analyzeOps();
+  LogicalResult analyzeOutputs();
+  std::string getName();
+  SmallVector<LaunchSite::Argument> getArguments();
+
+  void emit(KernelBuilder &b, ValueRange values);
+  void emitPass(KernelBuilder &b, RowEmitter &rows, const RowPosition &position,
+                Value pass);
+  void emitQuantize(KernelBuilder &b, RowEmitter &rows, ChunkPosition position);
+  SmallVector<BlockElements> getBlocks(KernelBuilder &b, RowEmitter &rows,
+                                       int64_t elements);
+  void storeElements(KernelBuilder &b, RowEmitter &rows, int64_t elements);
+  void storeRows(KernelBuilder &b, RowEmitter &rows,
+                 const RowPosition &position);
+
+  KernelOp kernel;
+  LaunchSite &site;
+  const target::Chip &chip;
+
+  SmallVector<RowOp> ops;
+  RankedTensorType elements;
+  /// Arguments of the body that the ops read, and values that outputs hold.
+  SmallVector<BlockArgument> inputs;
+  /// Of those of the shape of the elements, an element.
+  int64_t inputBytes = 0;
+  SmallVector<Value> elementOutputs, rowOutputs;
+
+  QuantizeOp quantize;
+  std::optional<QuantizeSpec> spec;
+  std::optional<ThreadMapping> mapping;
+  std::optional<RowLayout> layout;
+  /// On the host, and in the kernel.
+  QuantizeOperands operands, inside;
+  IRMapping values;
+  std::optional<WarpStage> stage;
+};
+
+} // namespace
+
+bool isRowProgram(KernelOp kernel) {
+  return llvm::any_of(
+      kernel.getBody().front().getOps<linalg::LinalgOp>(),
+      [](linalg::LinalgOp op) { return op.getNumReductionLoops() != 0; });
+}
+
+//===----------------------------------------------------------------------===//
+// Analysis
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowKernel::analyzeOps() {
+  Block &body = kernel.getBody().front();
+  for (auto op : body.getOps<linalg::LinalgOp>())
+    if (!elements)
+      elements = getReducedElements(op);
+  for (Operation &op : body.without_terminator()) {
+    if (auto found = dyn_cast<QuantizeOp>(op)) {
+      if (quantize)
+        return op.emitOpError("expected one quantization of what a kernel of "
+                              "linalg ops computes on this target");
+      quantize = found;
+      continue;
+    }
+    bool isHelp = isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op) ||
+                  getFilledScalar(&op);
+    if (isHelp)
+      continue;
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    if (!linalgOp || !elements)
+      return op.emitOpError("expected a kernel that reduces rows to consist of "
+                            "linalg ops and a quantization on this target");
+    RowOp row;
+    if (std::optional<FusionObstacle> obstacle =
+            analyzeRowOp(linalgOp, elements, row))
+      return op.emitOpError() << "has no kernel " << *obstacle;
+    ops.push_back(row);
+  }
+  if (quantize)
+    if (std::optional<FusionObstacle> obstacle =
+            findRowQuantizeObstacle(quantize))
+      return quantize.emitOpError()
+             << "does not share its kernel " << *obstacle;
+  return success();
+}
+
+LogicalResult RowKernel::analyzeOutputs() {
+  Block &body = kernel.getBody().front();
+  SmallVector<Value> yielded(body.getTerminator()->getOperands());
+  for (RowOp &row : ops) {
+    for (OpOperand &operand : row.op->getOpOperands())
+      if (auto argument = dyn_cast<BlockArgument>(operand.get()))
+        if (row.op.payloadUsesValueFromOperand(&operand) &&
+            !llvm::is_contained(inputs, argument))
+          inputs.push_back(argument);
+    row.op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (auto argument = dyn_cast<BlockArgument>(operand))
+          if (argument.getOwner() == &body && inner != row.op &&
+              !llvm::is_contained(inputs, argument))
+            inputs.push_back(argument);
+    });
+    if (auto argument = dyn_cast_if_present<BlockArgument>(row.initial))
+      if (!llvm::is_contained(inputs, argument))
+        inputs.push_back(argument);
+    for (OpResult result : row.op->getResults())
+      if (llvm::is_contained(yielded, result))
+        (row.getResultForm() == RowForm::Rows ? rowOutputs : elementOutputs)
+            .push_back(result);
+  }
+  for (Value value : yielded) {
+    if (llvm::count(yielded, value) != 1)
+      return kernel.emitOpError("expected the body to yield each result of its "
+                                "ops once on this target");
+    bool isKnown = llvm::is_contained(elementOutputs, value) ||
+                   llvm::is_contained(rowOutputs, value) ||
+                   (quantize && value.getDefiningOp() == quantize);
+    if (!isKnown)
+      return kernel.emitOpError("expected the body to yield what its linalg "
+                                "ops and quantization compute");
+  }
+  return success();
+}
+
+LogicalResult RowKernel::analyze() {
+  if (failed(analyzeOps()) || failed(analyzeOutputs()) ||
+      failed(site.verifyOperands()))
+    return failure();
+  auto isOfElements = [&](BlockArgument input) {
+    auto type = dyn_cast<RankedTensorType>(input.getType());
+    return type && type.getShape() == elements.getShape();
+  };
+  auto like = llvm::find_if(inputs, isOfElements);
+  if (like == inputs.end())
+    return kernel.emitOpError()
+           << "expected an input of the shape of " << elements;
+  operands.x = site.lookup(*like);
+  for (BlockArgument input : llvm::make_filter_range(inputs, isOfElements))
+    inputBytes +=
+        cast<RankedTensorType>(input.getType()).getElementTypeBitWidth() / 8;
+  if (!quantize) {
+    layout.emplace(elements.getShape().back(), inputBytes);
+    return success();
+  }
+  FailureOr<QuantizeSpec> found =
+      analyzeQuantize(kernel, quantize, *like, chip, operands);
+  if (failed(found))
+    return failure();
+  spec = *found;
+  spec->ownedBytes = inputBytes;
+  mapping.emplace(*spec, chip);
+  layout.emplace(*spec, *mapping);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Launch
+//===----------------------------------------------------------------------===//
+
+/// The text of the body tells kernels apart, all of it, with numbers of values
+/// that do not depend on what is around it.
+std::string RowKernel::getName() {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  AsmState state(kernel, OpPrintingFlags().useLocalScope().skipRegions(false));
+  kernel.getBody().front().print(os, state);
+  os << kernel.getOperandTypes();
+  std::string name = "rows_" + llvm::utohexstr(llvm::xxh3_64bits(text),
+                                               /*LowerCase=*/true, 16);
+  return name + (spec ? "_" + spec->getKernelName(chip)
+                      : "_k" + std::to_string(layout->rowElements) +
+                            std::string(chip.kernelSuffix));
+}
+
+SmallVector<LaunchSite::Argument> RowKernel::getArguments() {
+  SmallVector<LaunchSite::Argument> arguments;
+  if (spec)
+    for (const QuantizeArgument &each :
+         getQuantizeArguments(kernel.getContext(), *spec, chip))
+      arguments.push_back({operands.*each.place, each.alignment});
+  else
+    arguments.push_back({operands.rows});
+  auto add = [&](Value value) {
+    Value operand = site.lookup(value);
+    int64_t alignment = 0;
+    if (auto type = dyn_cast<MemRefType>(operand.getType())) {
+      int64_t bytes = type.getElementTypeBitWidth() / 8;
+      bool isLong =
+          type.getRank() > 0 && type.getShape().back() == layout->rowElements;
+      alignment =
+          isLong ? std::gcd(layout->rowElements * bytes, getAccessBytes(chip))
+                 : bytes;
+    }
+    arguments.push_back({operand, alignment});
+  };
+  llvm::for_each(inputs, add);
+  llvm::for_each(elementOutputs, add);
+  llvm::for_each(rowOutputs, add);
+  return arguments;
+}
+
+void RowKernel::launch() {
+  // Rows without elements have nothing to reduce.
+  ImplicitLocOpBuilder &b = site.b;
+  int64_t rank = elements.getRank();
+  int64_t firstMatrixDim = spec && spec->batched ? rank - 2 : 0;
+  operands.rows = getSizeProduct(b, operands.x, firstMatrixDim, rank - 1);
+  operands.matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
+  if (spec)
+    requireOperandSizes(b, operands);
+  for (const RowOp &row : ops)
+    for (auto [value, form] :
+         llvm::zip_equal(row.op->getOperands(), row.operands))
+      if (auto input = dyn_cast<BlockArgument>(value))
+        if (form != RowForm::Columns && form != RowForm::Scalar)
+          requireSizes(b, site.lookup(input), rank - 1, operands.x,
+                       "an input of linalg ops", "the rows");
+  if (mapping)
+    mapping->remark(b.getLoc(), *spec, chip);
+  Value lines = layout->rowStride == 1
+                    ? getCeilDiv(b, operands.rows, ThreadMapping::kLineRows)
+                    : b.createOrFold<arith::MulIOp>(
+                          getCeilDiv(b, operands.rows, kTileRows),
+                          arith::ConstantIndexOp::create(b, layout->rowStride));
+  LaunchSite::Shape shape{
+      layout->getThreads(), getCeilDiv(b, lines, layout->linesPerBlock),
+      operands.matrices, layout->chunkElements * inputBytes};
+  if (mapping && mapping->hasStage && layout->passes == 1)
+    shape.residentBlocks = LaunchModel::getBlocksOfRegisters(
+        shape.threads, shape.threadBytes / 4 + kOtherRegisters);
+  site.launch(
+      getName(), shape, getArguments(),
+      [&](KernelBuilder &inside, ValueRange values) { emit(inside, values); });
+}
+
+//===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+void RowKernel::emit(KernelBuilder &b, ValueRange arguments) {
+  if (spec) {
+    auto known = getQuantizeArguments(b.getContext(), *spec, chip);
+    for (auto [argument, value] : llvm::zip(known, arguments))
+      inside.*argument.place = value;
+    arguments = arguments.drop_front(known.size());
+  } else {
+    inside.rows = arguments.front();
+    arguments = arguments.drop_front();
+  }
+  auto map = [&](Value value) {
+    values.map(value, arguments.front());
+    arguments = arguments.drop_front();
+  };
+  llvm::for_each(inputs, map);
+  llvm::for_each(elementOutputs, map);
+  llvm::for_each(rowOutputs, map);
+
+  bool batched = spec && spec->batched;
+  RowPosition position = RowPosition::emit(b, *layout, batched);
+  auto emitRows = [&] {
+    RowEmitter rows(b, *layout, getAccessBytes(chip), ops, values, position,
+                    inside.rows);
+    if (mapping && mapping->hasStage && layout->passes == 1) {
+      int64_t bytes = mapping->chunkElements * spec->getInputBytes();
+      stage.emplace(b, position.thread, layout->getThreads(), bytes,
+                    RowLayout::kRunLanes);
+      ChunkPlaces places(b, *spec, *mapping, inside, position.chunk);
+      rows.useStage(*stage, places.isFullWarp(), bytes);
+    }
+    rows.emitRows();
+    storeRows(b, rows, position);
+    if (layout->passes == 1)
+      return emitPass(b, rows, position, Value());
+    emit::emitLoop(
+        b, emit::getIndex(b, 0), emit::getIndex(b, layout->passes),
+        [&](Value index) {
+          emitPass(b, rows, position,
+                   arith::IndexCastUIOp::create(b, b.getI32Type(), index));
+        });
+  };
+  // Matrices beyond the last one are those of whole thread blocks.
+  if (batched)
+    emit::emitIf(b, isBelow(b, position.chunk.matrix, inside.matrices),
+                 emitRows);
+  else
+    emitRows();
+}
+
+/// Computes and stores what has a value an element.
+void RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
+                         const RowPosition &position, Value pass) {
+  if (pass)
+    rows.setPass(pass);
+  if (quantize) {
+    ChunkPosition place = position.chunk;
+    place.chunk = rows.getChunk();
+    return emitQuantize(b, rows, place);
+  }
+  if (elementOutputs.empty())
+    return;
+  auto emitIf = [&](Value condition, function_ref<void()> body,
+                    function_ref<void()> otherwise = nullptr) {
+    if (condition)
+      emit::emitIf(b, condition, body, otherwise);
+    else
+      body();
+  };
+  auto store = [&](int64_t elements) {
+    return [&, elements] { storeElements(b, rows, elements); };
+  };
+  int64_t tail = layout->getTailElements();
+  emitIf(rows.hasRow(), [&] {
+    auto emitTail = [&] {
+      emitIf(rows.isChunkBelow(layout->chunks), store(tail));
+    };
+    Value isFull = rows.isChunkBelow(layout->getFullChunks());
+    if (layout->getFullChunks() == 0)
+      return emitTail();
+    if (tail == 0)
+      return emitIf(isFull, store(layout->chunkElements));
+    emitIf(isFull, store(layout->chunkElements), emitTail);
+  });
+}
+
+void RowKernel::emitQuantize(KernelBuilder &b, RowEmitter &rows,
+                             ChunkPosition position) {
+  ChunkPlaces places(b, *spec, *mapping, inside, position);
+  ChunkEmitter chunk(b, *spec, chip, inside, position, places.getRowTiles(),
+                     /*grouped=*/nullptr);
+  if (stage && mapping->isStaged)
+    chunk.useStage(*stage, places.isFullWarp());
+  chunk.useElements([&](int64_t elements) {
+    storeElements(b, rows, elements);
+    return getBlocks(b, rows, elements);
+  });
+  places.emit(chunk);
+}
+
+/// The elements of `value` as words, those behind the first `elements` zero.
+static SmallVector<Value> getWords(KernelBuilder &b, RowEmitter &rows,
+                                   Value value, int64_t elements) {
+  SmallVector<Value> words;
+  constexpr int64_t size = RowEmitter::kPieceElements;
+  int64_t bits = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  auto type = VectorType::get({size * bits / 32}, b.getI32Type());
+  for (auto [i, piece] : llvm::enumerate(rows.getElements(value, elements))) {
+    int64_t present = elements - static_cast<int64_t>(i) * size;
+    if (present <= 0)
+      break;
+    Value vector = b.bitcast(type, piece);
+    for (int64_t at = 0; at < type.getNumElements(); ++at) {
+      int64_t held = present * bits - at * 32;
+      Value word = held > 0 ? b.extract(vector, at) : b.i32(0);
+      if (held > 0 && held < 32)
+        word = arith::AndIOp::create(b, word, b.i32((1u << held) - 1));
+      words.push_back(word);
+    }
+  }
+  return words;
+}
+
+SmallVector<BlockElements>
+RowKernel::getBlocks(KernelBuilder &b, RowEmitter &rows, int64_t elements) {
+  SmallVector<Value> words = getWords(b, rows, quantize.getX(), elements);
+  rows.leaveScope();
+  int64_t blockWords = spec->getBlockElements() * spec->getInputBytes() / 4;
+  words.resize(llvm::alignTo(words.size(), blockWords), b.i32(0));
+  constexpr int64_t kVectorWords = 4;
+  SmallVector<BlockElements> blocks;
+  for (ArrayRef<Value> rest = words; !rest.empty();
+       rest = rest.drop_front(blockWords)) {
+    SmallVector<Value> vectors;
+    for (int64_t i = 0; i < blockWords; i += kVectorWords)
+      vectors.push_back(b.pack(rest.slice(i, kVectorWords)));
+    blocks.push_back(BlockElements::fromWords(vectors, spec->inputType));
+  }
+  return blocks;
+}
+
+void RowKernel::storeElements(KernelBuilder &b, RowEmitter &rows,
+                              int64_t elements) {
+  for (Value output : elementOutputs) {
+    Type type = getElementTypeOrSelf(output);
+    int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+    Value first = arith::MulIOp::create(b, rows.getRowNumber(),
+                                        b.i64(layout->rowElements));
+    Value inRow = arith::MulIOp::create(b, b.zext64(rows.getChunk()),
+                                        b.i64(layout->chunkElements));
+    Value pointer = b.offset(values.lookup(output), type,
+                             arith::AddIOp::create(b, first, inRow));
+    emitStoreBytes(b, getWords(b, rows, output, elements), pointer,
+                   elements * bytes,
+                   std::gcd(layout->rowElements * bytes, getAccessBytes(chip)));
+  }
+  if (!quantize)
+    rows.leaveScope();
+}
+
+void RowKernel::storeRows(KernelBuilder &b, RowEmitter &rows,
+                          const RowPosition &position) {
+  if (rowOutputs.empty())
+    return;
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                        position.chunk.chunk, b.i32(0));
+  isFirst = arith::AndIOp::create(b, isFirst, rows.hasRow());
+  emit::emitIf(b, isFirst, [&] {
+    for (Value output : rowOutputs) {
+      Type type = getElementTypeOrSelf(output);
+      b.store(rows.getRow(output),
+              b.offset(values.lookup(output), type, rows.getRowNumber()),
+              type.getIntOrFloatBitWidth() / 8);
+    }
+  });
+}
+
+LogicalResult lowerRowProgram(KernelOp kernel, LaunchSite &site) {
+  RowKernel rows(kernel, site);
+  if (failed(rows.analyze()))
+    return failure();
+  rows.launch();
+  return success();
+}
+
+} // namespace blockscale

@@ -1,0 +1,42 @@
+//===- QuantizeArguments.h - Arguments of a quantize kernel -----*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEARGUMENTS_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEARGUMENTS_H
+
+#include "QuantizeSpec.h"
+
+namespace blockscale {
+
+/// Bytes of the widest global access.
+int64_t getAccessBytes(const target::Chip &chip);
+
+/// The widest access to the elements of x and to the data of a chunk. Rows
+/// start where their length allows.
+int64_t getLoadBytes(const QuantizeSpec &spec, int64_t accessBytes);
+int64_t getDataStoreBytes(const QuantizeSpec &spec, int64_t accessBytes);
+
+/// Scale bytes of a chunk that are stored together.
+int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t chunkBlocks);
+
+/// An argument that a kernel takes.
+struct QuantizeArgument {
+  mlir::Value QuantizeOperands::*place;
+  mlir::Type type;
+  /// Bytes that a pointer must be a multiple of: the widest access through it.
+  int64_t alignment = 0;
+};
+
+/// The arguments of the kernel of a spec, in their order: pointers to global
+/// memory, sizes as i64. What x is computed from comes after them.
+llvm::SmallVector<QuantizeArgument>
+getQuantizeArguments(mlir::MLIRContext *context, const QuantizeSpec &spec,
+                     const target::Chip &chip);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEARGUMENTS_H

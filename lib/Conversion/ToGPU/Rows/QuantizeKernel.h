@@ -1,0 +1,22 @@
+//===- QuantizeKernel.h - Structure of a quantize kernel --------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEKERNEL_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEKERNEL_H
+
+#include "QuantizeSpec.h"
+
+namespace blockscale {
+
+/// Emits the body of the kernel of a spec, a function of `arguments`
+/// (QuantizeArguments.h), for the threads of its ThreadMapping.
+void emitQuantizeKernel(KernelBuilder &b, const QuantizeSpec &spec,
+                        const target::Chip &chip, mlir::ValueRange arguments);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEKERNEL_H

@@ -1,0 +1,114 @@
+//===- QuantizeLaunch.cpp - Launches of row quantizers --------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "QuantizeLaunch.h"
+#include "DeviceEmission/GroupedScales.h"
+#include "DeviceEmission/LaunchModel.h"
+#include "DeviceEmission/ScaleStore.h"
+#include "QuantizeArguments.h"
+#include "QuantizeKernel.h"
+#include "ThreadMapping.h"
+
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+Value getSizeProduct(ImplicitLocOpBuilder &b, Value memref, int64_t begin,
+                     int64_t end) {
+  Value product = arith::ConstantIndexOp::create(b, 1);
+  for (int64_t dim = begin; dim < end; ++dim)
+    product = b.createOrFold<arith::MulIOp>(
+        product, b.createOrFold<memref::DimOp>(memref, dim));
+  return product;
+}
+
+void requireSizes(ImplicitLocOpBuilder &b, Value operand, int64_t count,
+                  Value like, StringRef name, StringRef source) {
+  for (int64_t dim = 0; dim < count; ++dim) {
+    Value found = b.createOrFold<memref::DimOp>(operand, dim);
+    Value expected = b.createOrFold<memref::DimOp>(like, dim);
+    Value holds = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, found,
+                                                expected);
+    if (!matchPattern(holds, m_One()))
+      cf::AssertOp::create(b, holds,
+                           ("expected dimension " + Twine(dim) + " of " + name +
+                            " to fit " + source)
+                               .str());
+  }
+}
+
+void requireOperandSizes(ImplicitLocOpBuilder &b,
+                         const QuantizeOperands &operands) {
+  if (auto type = operands.global
+                      ? dyn_cast<MemRefType>(operands.global.getType())
+                      : MemRefType())
+    requireSizes(b, operands.global, type.getRank(),
+                 operands.offsets ? operands.offsets : operands.x,
+                 "the global operand",
+                 operands.offsets ? "offsets" : "the shape of x");
+  // The last dimension is static.
+  if (Value amax = operands.blockAmax)
+    requireSizes(b, amax, cast<MemRefType>(amax.getType()).getRank() - 1,
+                 operands.x, "block_amax", "the shape of x");
+}
+
+void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
+                    QuantizeOperands operands) {
+  ImplicitLocOpBuilder &b = site.b;
+  const target::Chip &chip = site.getChip();
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, value);
+  };
+  int64_t rank = cast<MemRefType>(operands.x.getType()).getRank();
+  int64_t firstMatrixDim = spec.batched ? rank - 2 : 0;
+  operands.rows = getSizeProduct(b, operands.x, firstMatrixDim, rank - 1);
+  operands.matrices = getSizeProduct(b, operands.x, 0, firstMatrixDim);
+  if (operands.offsets)
+    operands.groups = b.createOrFold<memref::DimOp>(operands.offsets, 0);
+  requireOperandSizes(b, operands);
+  spec.source->emitSizeAsserts(site);
+
+  ThreadMapping mapping(spec, chip);
+  mapping.remark(b.getLoc(), spec, chip);
+  Value lines = operands.rows;
+  if (spec.swizzled)
+    lines = b.createOrFold<arith::MulIOp>(getCeilDiv(b, lines, kTileRows),
+                                          index(ThreadMapping::kRowStride));
+  Value groups = getCeilDiv(b, lines, mapping.linesPerGroup);
+  // An empty grid is not launched (docs/LaunchPlan.md).
+  Value blocks =
+      b.createOrFold<arith::MulIOp>(groups, index(mapping.blocksPerGroup));
+  if (spec.groupedTiles) {
+    operands.tiles = b.createOrFold<memref::DimOp>(operands.scale, 0);
+    Value filling = GroupedScales::countBlocks(
+        b, operands.tiles, ThreadMapping::kThreads / kWarpThreads);
+    blocks = b.createOrFold<arith::AddIOp>(blocks, filling);
+  }
+  auto arguments = llvm::map_to_vector(
+      getQuantizeArguments(b.getContext(), spec, chip),
+      [&](const QuantizeArgument &each) -> LaunchSite::Argument {
+        return {operands.*each.place, each.alignment};
+      });
+  int64_t accessBytes = getAccessBytes(chip);
+  if (!spec.source->isMemory())
+    llvm::append_range(arguments,
+                       spec.source->getArguments(
+                           site, getLoadBytes(spec, accessBytes), accessBytes));
+  int64_t threadBytes = mapping.chunkElements * spec.source->getBytes();
+  site.launch(spec.getKernelName(chip),
+              {ThreadMapping::kThreads, blocks, operands.matrices, threadBytes,
+               mapping.residentBlocks},
+              arguments, [&](KernelBuilder &inside, ValueRange values) {
+                emitQuantizeKernel(inside, spec, chip, values);
+              });
+}
+
+} // namespace blockscale

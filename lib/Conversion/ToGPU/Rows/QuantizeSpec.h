@@ -1,0 +1,108 @@
+//===- QuantizeSpec.h - What a quantize kernel computes ---------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZESPEC_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZESPEC_H
+
+#include "DeviceEmission/ElementSource.h"
+#include "DeviceEmission/QuantizeLeaf.h"
+#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/Target/Chip.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace blockscale {
+
+/// What has a global value of its own.
+enum class GlobalExtent : uint8_t { Tensor, Matrix, Row, Group };
+
+/// The dimension of x that groups cut.
+enum class GroupDim : uint8_t { None, Rows, Columns };
+
+/// Of the op whose global operand, if it is a buffer, has this type.
+GlobalExtent getGlobalExtent(QuantizeOp op, mlir::MemRefType global);
+GroupDim getGroupDim(QuantizeOp op);
+
+/// Parts of a kernel's name, empty where they say nothing.
+llvm::StringRef getExtentName(bool byValue, GlobalExtent extent);
+llvm::StringRef getGroupName(GroupDim dim);
+
+/// Everything that the code of a quantize kernel depends on. The number of rows
+/// and of matrices is given at launch, so kernels of one spec are one kernel.
+struct QuantizeSpec {
+  numerics::Recipe recipe;
+  numerics::ElementFormat format;
+  /// Where x comes from.
+  std::shared_ptr<const ElementSource> source;
+  /// Of x: bf16 or f32.
+  mlir::Type inputType;
+  /// Elements of a row, whose last block may have fewer than others.
+  int64_t rowElements;
+  /// Scales in 128x4 tiles rather than linear: of the matrix, or of groups.
+  bool swizzled;
+  bool groupedTiles;
+  /// Whether the kernel tells matrices of a batch apart. Otherwise a batch is
+  /// one matrix of all rows.
+  bool batched;
+  GlobalKind globalKind;
+  /// Whether the global operand is an f32 argument rather than a pointer.
+  bool globalByValue;
+  GlobalExtent globalExtent;
+  /// Whether block amaxes are an operand.
+  bool amaxIsGiven;
+  bool stochastic;
+  GroupDim groupDim;
+  /// Where x is what thread blocks compute from whole rows, the bytes an
+  /// element of what they load; else 0.
+  int64_t ownedBytes = 0;
+
+  bool ownsRows() const { return ownedBytes != 0; }
+  int64_t getBlockElements() const { return numerics::getBlockSize(recipe); }
+  int64_t getBlocksPerRow() const {
+    return llvm::divideCeil(rowElements, getBlockElements());
+  }
+  /// Elements of a last block that is not whole.
+  int64_t getTailElements() const { return rowElements % getBlockElements(); }
+  int64_t getInputBytes() const {
+    return inputType.getIntOrFloatBitWidth() / 8;
+  }
+  int64_t getDataBits() const {
+    return numerics::getFormatInfo(format).storageBits;
+  }
+  /// Bytes of the data of a row.
+  int64_t getRowBytes() const {
+    return llvm::divideCeil(rowElements * getDataBits(), 8);
+  }
+
+  /// A name that differs wherever the kernels do, for example
+  /// `quantize_e2m1_torchao_bf16_k4096_swizzled_scaled`, on sm_90a with `_sm90`
+  /// at its end.
+  std::string getKernelName(const target::Chip &chip) const;
+};
+
+/// The operands of a `blockscale.kernel` by their meaning, or the arguments of
+/// its function. Null where absent.
+struct QuantizeOperands {
+  mlir::Value x, data, scale;
+  mlir::Value global, blockAmax, rng, offsets;
+  /// Sizes: the rows of a matrix, the matrices, the number of offsets, and that
+  /// of the tiles of groups.
+  mlir::Value rows, matrices, groups, tiles;
+  /// Of the function, what x is computed from where it is not an argument.
+  mlir::ValueRange inputs;
+};
+
+/// Reads the spec off a quantize of a kernel on memrefs. What `chip` cannot run
+/// is an error at the op concerned. `from` is x or, where other code computes
+/// that, an input of its shape.
+mlir::FailureOr<QuantizeSpec>
+analyzeQuantize(KernelOp kernel, QuantizeOp quantize, mlir::Value from,
+                const target::Chip &chip, QuantizeOperands &operands);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZESPEC_H

@@ -1,0 +1,83 @@
+//===- RowLayout.cpp - How rows fall on thread blocks ---------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowLayout.h"
+#include "DeviceEmission/DeviceCode.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+/// Warps of a thread block where one line has fewer, and of several passes.
+static constexpr int64_t kFewestWarps = 4;
+static constexpr int64_t kPassWarps = 8;
+static constexpr int64_t kShortChunk = 32;
+static constexpr int64_t kLongChunk = 64;
+
+RowLayout::RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping)
+    : rowElements(spec.rowElements), chunkElements(mapping.chunkElements),
+      chunks(llvm::divideCeil(rowElements, chunkElements)),
+      rowStride(mapping.rowStride), warpsPerLine(mapping.unitsPerLine),
+      linesPerBlock(mapping.linesPerGroup), passes(mapping.passes) {}
+
+// A multiprocessor has 2^16 registers, of which a thread needs 70 or so beside
+// its inputs.
+int64_t RowLayout::countPasses(int64_t warps, int64_t inputBytes) {
+  int64_t most = inputBytes <= 4 ? 16 : inputBytes <= 8 ? 10 : 12;
+  return warps <= most ? 1 : llvm::divideCeil(warps, kPassWarps);
+}
+
+bool RowLayout::hasLongChunks(int64_t rowElements, int64_t inputBytes) {
+  return inputBytes <= 8 && rowElements >= kRunLanes * kLongChunk;
+}
+
+RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes)
+    : rowElements(rowElements),
+      chunkElements(hasLongChunks(rowElements, inputBytes) ? kLongChunk
+                                                           : kShortChunk),
+      rowStride(1) {
+  chunks = llvm::divideCeil(rowElements, chunkElements);
+  int64_t warps = llvm::divideCeil(chunks, kRunLanes);
+  passes = countPasses(warps, inputBytes);
+  warpsPerLine = llvm::divideCeil(warps, passes);
+  linesPerBlock = std::max<int64_t>(1, kFewestWarps / warpsPerLine);
+}
+
+RowPosition RowPosition::emit(KernelBuilder &b, const RowLayout &layout,
+                              bool batched) {
+  auto split = [&](Value value, int64_t by) -> std::pair<Value, Value> {
+    return {arith::DivUIOp::create(b, value, b.i32(by)),
+            arith::RemUIOp::create(b, value, b.i32(by))};
+  };
+  auto mulAdd = [&](Value x, int64_t y, Value z) -> Value {
+    return arith::AddIOp::create(b, arith::MulIOp::create(b, x, b.i64(y)), z);
+  };
+  auto toI64 = [&](Value value) -> Value {
+    return arith::IndexCastUIOp::create(b, b.getI64Type(), value);
+  };
+  RowPosition position;
+  position.thread = arith::IndexCastUIOp::create(
+      b, b.getI32Type(), emitThreadNumber(b, layout.getThreads()));
+  auto [warp, lane] = split(position.thread, kWarpThreads);
+  std::tie(position.line, position.warp) = split(warp, layout.warpsPerLine);
+  std::tie(position.run, position.lane) = split(lane, RowLayout::kRunLanes);
+
+  Value line = mulAdd(toI64(emitBlockNumber(b)), layout.linesPerBlock,
+                      b.zext64(position.line));
+  // Lines of neighbours come in fours of rows, others in tiles.
+  constexpr int64_t rows = ThreadMapping::kLineRows;
+  Value group = arith::AndIOp::create(b, line, b.i64(-layout.rowStride));
+  Value row = mulAdd(group, rows - 1, line);
+  position.chunk.row = mulAdd(b.zext64(position.run), layout.rowStride, row);
+  position.chunk.chunk = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, position.warp, b.i32(RowLayout::kRunLanes)),
+      position.lane);
+  position.chunk.matrix = batched ? toI64(emitMatrixNumber(b)) : b.i64(0);
+  return position;
+}
+
+} // namespace blockscale

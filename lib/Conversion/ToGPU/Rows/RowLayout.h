@@ -1,0 +1,73 @@
+//===- RowLayout.h - How rows fall on thread blocks -------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thread block of a row program has whole rows, four of them in a line
+// (ThreadMapping.h), so that what a row reduces to is known in it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_ROWLAYOUT_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_ROWLAYOUT_H
+
+#include "DeviceEmission/ScaleStore.h"
+#include "ThreadMapping.h"
+
+namespace blockscale {
+
+struct RowLayout {
+  int64_t rowElements;
+  /// Of a thread in one pass; a row may have fewer in its last chunk.
+  int64_t chunkElements;
+  int64_t chunks;
+  /// Rows between those of a line.
+  int64_t rowStride;
+  int64_t warpsPerLine;
+  int64_t linesPerBlock;
+  int64_t passes;
+
+  /// Of rows that are quantized.
+  RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping);
+  /// Of others.
+  RowLayout(int64_t rowElements, int64_t inputBytes);
+
+  int64_t getThreads() const {
+    return linesPerBlock * warpsPerLine * kWarpThreads;
+  }
+  int64_t getFullChunks() const { return rowElements / chunkElements; }
+  int64_t getTailElements() const { return rowElements % chunkElements; }
+  /// Warps that reduce a part of a row, those of all passes counted.
+  int64_t getParts() const { return warpsPerLine * passes; }
+  /// Chunks of a line that there are threads for in all passes.
+  int64_t getPlaces() const { return getParts() * kRunLanes; }
+
+  /// Passes over a line of so many warps whose threads have `inputBytes` of
+  /// inputs an element, and whether they have chunks of 64 elements. What is
+  /// read in one pass stays in registers.
+  static int64_t countPasses(int64_t warps, int64_t inputBytes);
+  static bool hasLongChunks(int64_t rowElements, int64_t inputBytes);
+
+  /// Lanes of a warp that have chunks of one row.
+  static constexpr int64_t kRunLanes = kWarpThreads / ThreadMapping::kLineRows;
+};
+
+/// Where a thread works. Its row and chunk may be beyond the last ones.
+struct RowPosition {
+  /// i32 numbers: of the thread in its block, of the line in it, of the row in
+  /// the line, and of the thread's warp in the line.
+  mlir::Value thread, line, run, warp;
+  /// i32 number of the lane among those of its row.
+  mlir::Value lane;
+  /// In the first pass.
+  ChunkPosition chunk;
+
+  static RowPosition emit(KernelBuilder &b, const RowLayout &layout,
+                          bool batched);
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_ROWLAYOUT_H
