@@ -15,16 +15,14 @@
 #include <cmath>
 #include <limits>
 
-using namespace llvm;
-
 namespace blockscale {
 
-Quotient floorOf(ArrayRef<Product> sum, int64_t divisor) {
-  return {SmallVector<Product, 2>(sum), divisor, /*roundsUp=*/false};
+Quotient floorOf(llvm::ArrayRef<Product> sum, int64_t divisor) {
+  return {llvm::SmallVector<Product, 2>(sum), divisor, /*roundsUp=*/false};
 }
 
-Quotient ceilOf(ArrayRef<Product> sum, int64_t divisor) {
-  return {SmallVector<Product, 2>(sum), divisor, /*roundsUp=*/true};
+Quotient ceilOf(llvm::ArrayRef<Product> sum, int64_t divisor) {
+  return {llvm::SmallVector<Product, 2>(sum), divisor, /*roundsUp=*/true};
 }
 
 //===----------------------------------------------------------------------===//
@@ -64,7 +62,7 @@ double Formula::evaluate(const LinearShape &shape) const {
   return sum;
 }
 
-Formula Formula::scaled(ArrayRef<double> factors) const {
+Formula Formula::scaled(llvm::ArrayRef<double> factors) const {
   Formula result = *this;
   for (Term &term : result.terms)
     for (double factor : factors)
@@ -78,34 +76,36 @@ Formula Formula::scaled(ArrayRef<double> factors) const {
 
 std::string printCoefficient(double value) {
   // d.dddddddddddddde+xx
-  SmallString<32> text;
-  raw_svector_ostream(text) << format("%.14e", value);
-  auto [digits, exponent] = StringRef(text).split('e');
+  llvm::SmallString<32> text;
+  llvm::raw_svector_ostream(text) << llvm::format("%.14e", value);
+  auto [digits, exponent] = llvm::StringRef(text).split('e');
   digits = digits.rtrim('0');
   int power = 0;
   exponent.consume_front("+");
   exponent.getAsInteger(10, power);
-  return (digits + (digits.ends_with(".") ? "0e" : "e") + Twine(power)).str();
+  return (digits + (digits.ends_with(".") ? "0e" : "e") + llvm::Twine(power))
+      .str();
 }
 
 static std::string print(Product product) {
-  SmallVector<StringRef, 3> names;
+  llvm::SmallVector<llvm::StringRef, 3> names;
   for (auto [bit, name] :
        {std::pair(kK, "K"), std::pair(kM, "M"), std::pair(kN, "N")})
     if (product & bit)
       names.push_back(name);
-  return join(names, "*");
+  return llvm::join(names, "*");
 }
 
 static std::string print(const Quotient &quotient) {
-  auto parts = map_range(quotient.sum, [&](Product product) {
+  auto parts = llvm::map_range(quotient.sum, [&](Product product) {
     return print(product) + "/" + std::to_string(quotient.divisor);
   });
-  return (quotient.roundsUp ? "ceiling(" : "floor(") + join(parts, " + ") + ")";
+  return (quotient.roundsUp ? "ceiling(" : "floor(") +
+         llvm::join(parts, " + ") + ")";
 }
 
 std::string Formula::toString() const {
-  auto parts = map_range(terms, [](const Term &term) {
+  auto parts = llvm::map_range(terms, [](const Term &term) {
     std::string text = printCoefficient(term.coefficient);
     if (term.product)
       text += "*" + print(term.product);
@@ -113,7 +113,7 @@ std::string Formula::toString() const {
       text += "*" + print(quotient);
     return text;
   });
-  return join(parts, " + ");
+  return llvm::join(parts, " + ");
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,7 +12,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
-using namespace llvm;
 using blockscale::target::Unit;
 
 namespace blockscale {
@@ -31,11 +30,11 @@ static constexpr LinearRecipe kRecipes[] = {
     {"nvfp4_no_global_scale", Unit::Fp4, 16, GlobalScaleSource::None},
 };
 
-StringRef getName(Model model) {
+llvm::StringRef getName(Model model) {
   return model == Model::Torchao ? "torchao" : "exact";
 }
 
-std::optional<Model> findModel(StringRef name) {
+std::optional<Model> findModel(llvm::StringRef name) {
   for (Model model : kModels)
     if (getName(model) == name)
       return model;
@@ -43,21 +42,23 @@ std::optional<Model> findModel(StringRef name) {
 }
 
 std::string listModels() {
-  return join(map_range(kModels, [](Model model) { return getName(model); }),
-              ", ");
+  return llvm::join(
+      llvm::map_range(kModels, [](Model model) { return getName(model); }),
+      ", ");
 }
 
-const LinearRecipe *findLinearRecipe(StringRef name) {
-  const auto *recipe = find_if(kRecipes, [&](const LinearRecipe &recipe) {
+const LinearRecipe *findLinearRecipe(llvm::StringRef name) {
+  const auto *recipe = llvm::find_if(kRecipes, [&](const LinearRecipe &recipe) {
     return recipe.name == name;
   });
   return recipe == std::end(kRecipes) ? nullptr : recipe;
 }
 
 std::string listLinearRecipes() {
-  return join(map_range(kRecipes,
-                        [](const LinearRecipe &recipe) { return recipe.name; }),
-              ", ");
+  return llvm::join(
+      llvm::map_range(kRecipes,
+                      [](const LinearRecipe &recipe) { return recipe.name; }),
+      ", ");
 }
 
 //===----------------------------------------------------------------------===//
@@ -147,7 +148,7 @@ KernelFormulas getQuantization(Model model, const LinearRecipe &recipe) {
 // Time
 //===----------------------------------------------------------------------===//
 
-double getSeconds(ArrayRef<KernelFormula> kernels, const target::Gpu &gpu,
+double getSeconds(llvm::ArrayRef<KernelFormula> kernels, const target::Gpu &gpu,
                   const LinearShape &shape) {
   double sum = 0;
   for (const KernelFormula &kernel : kernels)
@@ -155,13 +156,13 @@ double getSeconds(ArrayRef<KernelFormula> kernels, const target::Gpu &gpu,
   return sum;
 }
 
-std::string printSeconds(ArrayRef<KernelFormula> kernels,
+std::string printSeconds(llvm::ArrayRef<KernelFormula> kernels,
                          const target::Gpu &gpu) {
-  return join(map_range(kernels,
-                        [&](const KernelFormula &kernel) {
-                          return printSeconds(kernel, gpu);
-                        }),
-              " + ");
+  return llvm::join(llvm::map_range(kernels,
+                                    [&](const KernelFormula &kernel) {
+                                      return printSeconds(kernel, gpu);
+                                    }),
+                    " + ");
 }
 
 LinearTimes getLinearTimes(Model model, const LinearRecipe &recipe,

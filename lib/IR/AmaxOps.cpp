@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ReifiedSizes.h"
 #include "Verification.h"
 #include "blockscale/IR/TypeRules.h"
 
@@ -14,12 +15,6 @@
 using namespace mlir;
 using namespace blockscale;
 using namespace blockscale::verification;
-
-/// Sizes of `value` as the result of its defining op where they can be reified,
-/// so that `tensor.dim` of an encoded tensor is not asked for.
-static SmallVector<OpFoldResult> getSizes(OpBuilder &builder, Value value) {
-  return tensor::getMixedSizes(builder, value.getLoc(), value);
-}
 
 //===----------------------------------------------------------------------===//
 // amax
@@ -56,8 +51,8 @@ LogicalResult AmaxOp::verify() {
 
 LogicalResult AmaxOp::reifyResultShapes(OpBuilder &builder,
                                         ReifiedRankedShapedTypeDims &shapes) {
-  SmallVector<OpFoldResult> sizes =
-      getSizes(builder, getOffsets() ? Value(getOffsets()) : Value(getX()));
+  SmallVector<OpFoldResult> sizes = getReifiedSizes(
+      builder, getOffsets() ? Value(getOffsets()) : Value(getX()));
   sizes.resize(getAmax().getType().getRank());
   shapes.push_back(withStaticSizes(builder, getAmax().getType(), sizes));
   return success();
@@ -79,7 +74,7 @@ LogicalResult GlobalScaleOp::verify() {
 LogicalResult
 GlobalScaleOp::reifyResultShapes(OpBuilder &builder,
                                  ReifiedRankedShapedTypeDims &shapes) {
-  shapes.push_back(getSizes(builder, getAmax()));
+  shapes.push_back(getReifiedSizes(builder, getAmax()));
   return success();
 }
 
@@ -144,9 +139,9 @@ LogicalResult ScaleSweepOp::verify() {
 LogicalResult
 ScaleSweepOp::reifyResultShapes(OpBuilder &builder,
                                 ReifiedRankedShapedTypeDims &shapes) {
-  shapes.push_back(
-      withStaticSizes(builder, getBlockAmax().getType(),
-                      getScaleSizes(builder, getLoc(),
-                                    getSizes(builder, getX()), kSweepBlock)));
+  shapes.push_back(withStaticSizes(
+      builder, getBlockAmax().getType(),
+      getScaleSizes(builder, getLoc(), getReifiedSizes(builder, getX()),
+                    kSweepBlock)));
   return success();
 }

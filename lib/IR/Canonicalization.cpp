@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConstantOne.h"
+#include "UnitGlobalScale.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -14,34 +14,6 @@ using namespace mlir;
 using namespace blockscale;
 
 namespace {
-
-/// An absent global scale means 1.0, and absence is the normal form.
-///
-///   %one = arith.constant dense<1.0> : tensor<f32>
-///   blockscale.quantize %x block [1, 16] global_scale(%one : tensor<f32>)
-/// becomes
-///   blockscale.quantize %x block [1, 16]
-///
-/// A global_amax of 1.0 is a different number and stays.
-template <typename OpTy>
-struct DropUnitGlobalScale : public OpRewritePattern<OpTy> {
-  DropUnitGlobalScale(MLIRContext *context,
-                      MutableOperandRange (OpTy::*operand)())
-      : OpRewritePattern<OpTy>(context), operand(operand) {}
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    MutableOperandRange range = (op.*operand)();
-    if (range.empty())
-      return rewriter.notifyMatchFailure(op, "the global scale is absent");
-    if (!isConstantOne(range[0].get()))
-      return rewriter.notifyMatchFailure(op, "not the constant 1.0");
-    rewriter.modifyOpInPlace(op, [&] { range.clear(); });
-    return success();
-  }
-
-  MutableOperandRange (OpTy::*operand)();
-};
 
 /// A quantizer writes its scales in any layout at no cost.
 ///

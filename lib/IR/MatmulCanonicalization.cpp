@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConstantOne.h"
+#include "UnitGlobalScale.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -27,39 +27,6 @@ static bool globalScaleMovesBias(OpTy op) {
 }
 
 namespace {
-
-/// An absent global scale means 1.0, and absence is the normal form. Each
-/// operand's is dropped on its own.
-///
-///   %one = arith.constant dense<1.0> : tensor<f32>
-///   blockscale.scaled_mm .. global_scale_a(%one : tensor<f32>)
-/// becomes
-///   blockscale.scaled_mm ..
-///
-/// except for the last one where it says when the bias is added.
-template <typename OpTy>
-struct DropUnitGlobalScale : public OpRewritePattern<OpTy> {
-  using Operand = MutableOperandRange (OpTy::*)();
-
-  DropUnitGlobalScale(MLIRContext *context, Operand operand, Operand other)
-      : OpRewritePattern<OpTy>(context), operand(operand), other(other) {}
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    MutableOperandRange range = (op.*operand)();
-    if (range.empty())
-      return rewriter.notifyMatchFailure(op, "the global scale is absent");
-    if (!isConstantOne(range[0].get()))
-      return rewriter.notifyMatchFailure(op, "not the constant 1.0");
-    if ((op.*other)().empty() && globalScaleMovesBias(op))
-      return rewriter.notifyMatchFailure(
-          op, "without it the bias would be added before the rounding");
-    rewriter.modifyOpInPlace(op, [&] { range.clear(); });
-    return success();
-  }
-
-  Operand operand, other;
-};
 
 /// Both places of the global scales give the same bytes where there is none and
 /// where rounding to the result type is nothing.
@@ -89,12 +56,21 @@ struct DropGlobalScaling : public OpRewritePattern<OpTy> {
 
 } // namespace
 
+/// Why the only global scale of a product stays, though it is 1.0.
+template <typename OpTy>
+static std::optional<StringRef> whyLastGlobalScaleStays(OpTy op) {
+  bool isLast = !op.getGlobalScaleA() || !op.getGlobalScaleB();
+  if (isLast && globalScaleMovesBias(op))
+    return "without it the bias would be added before the rounding";
+  return std::nullopt;
+}
+
 template <typename OpTy>
 static void addPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<DropUnitGlobalScale<OpTy>>(
-      context, &OpTy::getGlobalScaleAMutable, &OpTy::getGlobalScaleBMutable);
+      context, &OpTy::getGlobalScaleAMutable, whyLastGlobalScaleStays<OpTy>);
   patterns.add<DropUnitGlobalScale<OpTy>>(
-      context, &OpTy::getGlobalScaleBMutable, &OpTy::getGlobalScaleAMutable);
+      context, &OpTy::getGlobalScaleBMutable, whyLastGlobalScaleStays<OpTy>);
   patterns.add<DropGlobalScaling<OpTy>>(context);
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ReifiedSizes.h"
 #include "Verification.h"
 #include "blockscale/IR/TypeRules.h"
 
@@ -14,12 +15,6 @@
 using namespace mlir;
 using namespace blockscale;
 using namespace blockscale::verification;
-
-/// Sizes of `value` as the result of its defining op where they can be reified,
-/// so that `tensor.dim` of an encoded tensor is not asked for.
-static SmallVector<OpFoldResult> getSizes(OpBuilder &builder, Value value) {
-  return tensor::getMixedSizes(builder, value.getLoc(), value);
-}
 
 //===----------------------------------------------------------------------===//
 // hadamard
@@ -63,7 +58,7 @@ LogicalResult
 HadamardOp::reifyResultShapes(OpBuilder &builder,
                               ReifiedRankedShapedTypeDims &shapes) {
   shapes.push_back(withStaticSizes(builder, getResult().getType(),
-                                   getSizes(builder, getX())));
+                                   getReifiedSizes(builder, getX())));
   return success();
 }
 
@@ -235,7 +230,7 @@ LogicalResult QuantizeOp::verify() {
 LogicalResult
 QuantizeOp::reifyResultShapes(OpBuilder &builder,
                               ReifiedRankedShapedTypeDims &shapes) {
-  SmallVector<OpFoldResult> sizes = getSizes(builder, getX());
+  SmallVector<OpFoldResult> sizes = getReifiedSizes(builder, getX());
   shapes.push_back(withStaticSizes(
       builder, getData().getType(),
       transposeIf(getTransposed(), ArrayRef<OpFoldResult>(sizes))));
@@ -316,6 +311,6 @@ LogicalResult
 DequantizeOp::reifyResultShapes(OpBuilder &builder,
                                 ReifiedRankedShapedTypeDims &shapes) {
   shapes.push_back(withStaticSizes(builder, getResult().getType(),
-                                   getSizes(builder, getData())));
+                                   getReifiedSizes(builder, getData())));
   return success();
 }

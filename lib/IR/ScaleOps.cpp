@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ReifiedSizes.h"
 #include "Verification.h"
 #include "blockscale/IR/TypeRules.h"
 
@@ -15,12 +16,6 @@
 using namespace mlir;
 using namespace blockscale;
 using namespace blockscale::verification;
-
-/// Sizes of `value` as the result of its defining op where they can be reified,
-/// so that `tensor.dim` of an encoded tensor is not asked for.
-static SmallVector<OpFoldResult> getSizes(OpBuilder &builder, Value value) {
-  return tensor::getMixedSizes(builder, value.getLoc(), value);
-}
 
 //===----------------------------------------------------------------------===//
 // swizzle
@@ -105,8 +100,8 @@ SwizzleOp::reifyResultShapes(OpBuilder &builder,
                              ReifiedRankedShapedTypeDims &shapes) {
   RankedTensorType result = getResult().getType();
   if (getSizes().empty()) {
-    shapes.push_back(
-        withStaticSizes(builder, result, ::getSizes(builder, getSource())));
+    shapes.push_back(withStaticSizes(builder, result,
+                                     getReifiedSizes(builder, getSource())));
     return success();
   }
   shapes.push_back(getMixedValues(result.getShape(), getSizes(), builder));
@@ -171,7 +166,7 @@ LogicalResult ExpandScaleOp::verify() {
 LogicalResult
 ExpandScaleOp::reifyResultShapes(OpBuilder &builder,
                                  ReifiedRankedShapedTypeDims &shapes) {
-  SmallVector<OpFoldResult> sizes = ::getSizes(builder, getSource());
+  SmallVector<OpFoldResult> sizes = getReifiedSizes(builder, getSource());
   if (getScaleDim() == ScaleDim::N)
     std::swap(sizes.end()[-2], sizes.end()[-1]);
   if (getSize())

@@ -144,7 +144,7 @@ static LogicalResult verifyOffsets(Operation *op, Value offsets, int64_t extent,
   return success();
 }
 
-static LogicalResult verifyQuantize(QuantizeOp op) {
+static LogicalResult verifyQuantizeConstants(QuantizeOp op) {
   if (failed(verifyGlobalScale(op, "global_scale", op.getGlobalScale())) ||
       failed(verifyAmax(op, "global_amax", op.getGlobalAmax())) ||
       failed(verifyBlockAmax(op)))
@@ -156,14 +156,14 @@ static LogicalResult verifyQuantize(QuantizeOp op) {
                        op.getBlock()[dim]);
 }
 
-static LogicalResult verifyAmaxOp(AmaxOp op) {
+static LogicalResult verifyAmaxOpConstants(AmaxOp op) {
   auto dim = static_cast<int64_t>(op.getGroupDim());
   return verifyOffsets(op, op.getOffsets(),
                        op.getX().getType().getShape().take_back(2)[dim],
                        /*block=*/1);
 }
 
-static LogicalResult verifyDequantize(DequantizeOp op) {
+static LogicalResult verifyDequantizeConstants(DequantizeOp op) {
   if (failed(verifyGlobalScale(op, "global_scale", op.getGlobalScale())) ||
       failed(verifyAmax(op, "global_amax", op.getGlobalAmax())))
     return failure();
@@ -171,7 +171,7 @@ static LogicalResult verifyDequantize(DequantizeOp op) {
 }
 
 template <typename OpTy>
-static LogicalResult verifyMatmul(OpTy op) {
+static LogicalResult verifyMatmulConstants(OpTy op) {
   if (failed(verifyGlobalScale(op, "global_scale_a", op.getGlobalScaleA())) ||
       failed(verifyGlobalScale(op, "global_scale_b", op.getGlobalScaleB())) ||
       failed(verifyScaleBytes(op, "scale_a", op.getScaleA())))
@@ -179,8 +179,8 @@ static LogicalResult verifyMatmul(OpTy op) {
   return verifyScaleBytes(op, "scale_b", op.getScaleB());
 }
 
-static LogicalResult verifyGroupedMatmul(ScaledGroupedMMOp op) {
-  if (failed(verifyMatmul(op)))
+static LogicalResult verifyGroupedMatmulConstants(ScaledGroupedMMOp op) {
+  if (failed(verifyMatmulConstants(op)))
     return failure();
   ArrayRef<int64_t> a = op.getA().getType().getShape();
   if (op.isKGrouped())
@@ -188,7 +188,7 @@ static LogicalResult verifyGroupedMatmul(ScaledGroupedMMOp op) {
   return verifyOffsets(op, op.getOffsets(), a[0], /*block=*/1);
 }
 
-static LogicalResult verifySwizzle(SwizzleOp op) {
+static LogicalResult verifySwizzleConstants(SwizzleOp op) {
   if (failed(verifyScaleBytes(op, "source", op.getSource())))
     return failure();
   if (!op.getOffsets())
@@ -208,12 +208,12 @@ static LogicalResult verifySwizzle(SwizzleOp op) {
 
 LogicalResult blockscale::verifyConstantOperands(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<QuantizeOp>(verifyQuantize)
-      .Case<DequantizeOp>(verifyDequantize)
-      .Case<ScaledMMOp>(verifyMatmul<ScaledMMOp>)
-      .Case<ScaledGroupedMMOp>(verifyGroupedMatmul)
-      .Case<SwizzleOp>(verifySwizzle)
-      .Case<AmaxOp>(verifyAmaxOp)
+      .Case<QuantizeOp>(verifyQuantizeConstants)
+      .Case<DequantizeOp>(verifyDequantizeConstants)
+      .Case<ScaledMMOp>(verifyMatmulConstants<ScaledMMOp>)
+      .Case<ScaledGroupedMMOp>(verifyGroupedMatmulConstants)
+      .Case<SwizzleOp>(verifySwizzleConstants)
+      .Case<AmaxOp>(verifyAmaxOpConstants)
       .Case<ScaleSweepOp>([](ScaleSweepOp op) {
         return verifyAmax(op, "global_amax", op.getGlobalAmax());
       })

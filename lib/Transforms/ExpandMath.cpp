@@ -26,7 +26,7 @@ namespace blockscale {
 namespace {
 
 /// Scalar arithmetic, each op of which is one rounding.
-class Builder : public ImplicitLocOpBuilder {
+class ScalarBuilder : public ImplicitLocOpBuilder {
 public:
   using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
 
@@ -62,7 +62,7 @@ struct ExpFactors {
 /// With x = n ln 2 + r and |r| <= ln 2 / 2, 2 exp(r) and 2^(n-1). `most` bounds
 /// x from above. Below 2^-125 the power is 0. `coefficients` are those of r^2
 /// and the powers above it.
-static ExpFactors emitExp(Builder &b, Value x, float most,
+static ExpFactors emitExp(ScalarBuilder &b, Value x, float most,
                           ArrayRef<float> coefficients, bool isExact) {
   // The nearest n is in the low bits of a sum whose unit is 1. The least n,
   // -126, makes the factor 2^(n-1) zero bits.
@@ -89,7 +89,7 @@ static ExpFactors emitExp(Builder &b, Value x, float most,
 /// negates the exponent, within 5.1 %, one step of Newton's iteration whose 2
 /// is moved so that errors are 0.13 % to either side, and one of third order.
 /// It keeps -1/d.
-static Value emitNegatedReciprocal(Builder &b, Value d) {
+static Value emitNegatedReciprocal(ScalarBuilder &b, Value d) {
   Value guess = arith::SubIOp::create(b, b.i32(0xFEF331C7u), b.toBits(d));
   Value m = b.toFloat(guess);
   m = arith::MulFOp::create(b, m, b.fma(d, m, b.f32(2.0013f)));
@@ -112,7 +112,7 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     // Of the polynomial 1 + r + .. with the least relative error.
     constexpr float coefficients[] = {0.49999994f, 0.16666521f, 0.04166839f,
                                       0.008368717f, 0.0013814599f};
-    Builder b(op.getLoc(), rewriter);
+    ScalarBuilder b(op.getLoc(), rewriter);
     ExpFactors exp = emitExp(b, op.getOperand(), most, coefficients,
                              /*isExact=*/true);
     rewriter.replaceOpWithNewOp<arith::MulFOp>(op, exp.fraction, exp.power);
@@ -148,7 +148,7 @@ struct ExpandLogistic : OpRewritePattern<arith::DivFOp> {
     constexpr float most = 87.0f;
     constexpr float coefficients[] = {0.4999923f, 0.16667114f, 0.041890156f,
                                       0.008312521f};
-    Builder b(op.getLoc(), rewriter);
+    ScalarBuilder b(op.getLoc(), rewriter);
     ExpFactors factors = emitExp(b, exp.getOperand(), most, coefficients,
                                  /*isExact=*/false);
     Value d = b.fma(factors.fraction, factors.power, b.f32(1.0f));

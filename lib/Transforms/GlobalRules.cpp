@@ -66,11 +66,11 @@ static LogicalResult verifyGlobals(OpTy op, Recipe recipe) {
                      scale.getEffectiveRecipe());
 }
 
-static LogicalResult verifyQuantize(QuantizeOp op) {
+static LogicalResult verifyQuantizeGlobals(QuantizeOp op) {
   return verifyGlobals(op, op.getEffectiveRecipe());
 }
 
-static LogicalResult verifyDequantize(DequantizeOp op) {
+static LogicalResult verifyDequantizeGlobals(DequantizeOp op) {
   // Without an amax the recipe is not asked for.
   auto quantize = getOrigin<QuantizeOp>(op.getData());
   Recipe recipe = op.getEffectiveRecipe();
@@ -84,7 +84,7 @@ static LogicalResult verifyDequantize(DequantizeOp op) {
 }
 
 template <typename OpTy>
-static LogicalResult verifyMatmul(OpTy op) {
+static LogicalResult verifyMatmulGlobals(OpTy op) {
   if (failed(verifyIsScale(op, "global_scale_a", op.getGlobalScaleA())))
     return failure();
   return verifyIsScale(op, "global_scale_b", op.getGlobalScaleB());
@@ -92,11 +92,11 @@ static LogicalResult verifyMatmul(OpTy op) {
 
 LogicalResult blockscale::verifyGlobalOrigins(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<QuantizeOp>(verifyQuantize)
-      .Case<DequantizeOp>(verifyDequantize)
+      .Case<QuantizeOp>(verifyQuantizeGlobals)
+      .Case<DequantizeOp>(verifyDequantizeGlobals)
       .Case<ScaleSweepOp>(
           [](ScaleSweepOp op) { return verifyIsAmax(op, op.getGlobalAmax()); })
-      .Case<ScaledMMOp>(verifyMatmul<ScaledMMOp>)
-      .Case<ScaledGroupedMMOp>(verifyMatmul<ScaledGroupedMMOp>)
+      .Case<ScaledMMOp>(verifyMatmulGlobals<ScaledMMOp>)
+      .Case<ScaledGroupedMMOp>(verifyMatmulGlobals<ScaledGroupedMMOp>)
       .Default([](Operation *) { return success(); });
 }

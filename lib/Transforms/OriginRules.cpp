@@ -74,7 +74,7 @@ static LogicalResult verifyAmaxOfX(OpTy op, StringRef name, Value global) {
   return diag;
 }
 
-static LogicalResult verifyQuantize(QuantizeOp op) {
+static LogicalResult verifyQuantizeOrigins(QuantizeOp op) {
   auto hadamard = getOrigin<HadamardOp>(op.getX());
   Recipe recipe = op.getEffectiveRecipe();
   bool isFourOverSixRecipe = isFourOverSix(recipe);
@@ -180,8 +180,8 @@ static bool areSame(Value a, Value b) {
              OperationEquivalence::IgnoreLocations);
 }
 
-static LogicalResult verifyGroups(Operation *op, StringRef name, Value scale,
-                                  Value offsets) {
+static LogicalResult verifySameGroups(Operation *op, StringRef name,
+                                      Value scale, Value offsets) {
   Value made = getLayoutOffsets(scale);
   if (!made || !offsets || areSame(made, offsets))
     return success();
@@ -192,38 +192,39 @@ static LogicalResult verifyGroups(Operation *op, StringRef name, Value scale,
   return diag;
 }
 
-static LogicalResult verifyGroupedMatmul(ScaledGroupedMMOp op) {
+static LogicalResult verifyGroupedMatmulOrigins(ScaledGroupedMMOp op) {
   for (auto [name, scale] : {std::pair("scale_a", Value(op.getScaleA())),
                              std::pair("scale_b", Value(op.getScaleB()))})
-    if (failed(verifyGroups(op, name, scale, op.getOffsets())))
+    if (failed(verifySameGroups(op, name, scale, op.getOffsets())))
       return failure();
   return success();
 }
 
 template <typename OpTy>
-static LogicalResult verifyMatmul(OpTy op) {
+static LogicalResult verifyMatmulOrigins(OpTy op) {
   if (failed(verifyRows(op, "a", op.getA(), "scale_a", op.getScaleA())))
     return failure();
   return verifyRows(op, "b", op.getB(), "scale_b", op.getScaleB());
 }
 
-static LogicalResult verifyDequantize(DequantizeOp op) {
+static LogicalResult verifyDequantizeOrigins(DequantizeOp op) {
   return verifyRows(op, "data", op.getData(), "scale", op.getScale());
 }
 
 LogicalResult blockscale::verifyOrigins(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<QuantizeOp>(verifyQuantize)
+      .Case<QuantizeOp>(verifyQuantizeOrigins)
       .Case<ScaleSweepOp>([](ScaleSweepOp op) {
         return verifyAmaxOfX(op, "global_amax", op.getGlobalAmax());
       })
-      .Case<DequantizeOp>(verifyDequantize)
-      .Case<ScaledMMOp>(verifyMatmul<ScaledMMOp>)
+      .Case<DequantizeOp>(verifyDequantizeOrigins)
+      .Case<ScaledMMOp>(verifyMatmulOrigins<ScaledMMOp>)
       .Case<ScaledGroupedMMOp>([](ScaledGroupedMMOp op) {
-        return failed(verifyMatmul(op)) ? failure() : verifyGroupedMatmul(op);
+        return failed(verifyMatmulOrigins(op)) ? failure()
+                                               : verifyGroupedMatmulOrigins(op);
       })
       .Case<SwizzleOp>([](SwizzleOp op) {
-        return verifyGroups(op, "source", op.getSource(), op.getOffsets());
+        return verifySameGroups(op, "source", op.getSource(), op.getOffsets());
       })
       .Default([](Operation *) { return success(); });
 }
