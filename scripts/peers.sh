@@ -2,24 +2,34 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Installs the packages of others that benchmarks and tests compare with, PyTorch and
-# torchao, into .cache/peers (4.7 GB), unless they are there.
+# Installs packages of others into a folder of .cache, unless they are there.
+#
+#   scripts/peers.sh           what benchmarks and tests compare with, PyTorch and
+#                              torchao, into .cache/peers (4.7 GB)
+#   scripts/peers.sh oracles   what test/Data/make_oracle_vectors.py asks, tosa-tools and
+#                              compressed-tensors, into .cache/oracles (6 GB)
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-venv=$root/.cache/peers
-requirements=$root/benchmarks/requirements-peers.txt
+# tosa-tools takes no numpy as new as that of the peers: hence two environments.
+case "${1:-peers}" in
+  peers) requirements=$root/benchmarks/requirements-peers.txt ;;
+  oracles) requirements=$root/test/Data/requirements-oracles.txt ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|oracles]" ;;
+esac
+name=${1:-peers}
+venv=$root/.cache/$name
 if cmp -s "$requirements" "$venv/stamp"; then exit 0; fi
 
 install() {
   rm -f "$venv/stamp"
   /usr/bin/python3 -m venv --clear "$venv"
-  logged "$root/.cache/logs/peers.log" "$venv/bin/python" -m pip install \
+  logged "$root/.cache/logs/$name.log" "$venv/bin/python" -m pip install \
     --disable-pip-version-check --no-input --only-binary :all: -r "$requirements" ||
     die "pip could not install $requirements from PyPI: see above"
   cp "$requirements" "$venv/stamp"
 }
 
 mkdir -p "$root/.cache/logs"
-step "Peers" install
+step "Packages: $name" install
