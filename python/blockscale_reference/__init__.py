@@ -8,7 +8,7 @@
 
 It shares nothing with the C++ implementation: it is written from the formulas
 in docs/Numerics.md and tested against arrays that other software computed
-(test/Data/golden), so agreement between the two means something.
+(test/Data/golden and test/Data/oracles), so agreement between the two means something.
 
 Arrays hold values as f32 and codes as uint8: E2M1 one code an element (see
 `pack`), scales in the form of the matrix (see `swizzle`).
@@ -17,7 +17,7 @@ Arrays hold values as f32 and codes as uint8: E2M1 one code an element (see
 from .amax import amax, group_amax
 from .bits import from_bf16, to_bf16
 from .blocks import expand_scale
-from .codecs import E2M1, E2M3, E3M2, E4M3, E5M2, decode_e8m0
+from .codecs import E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0
 from .dequantize import dequantize_mx, dequantize_nvfp4
 from .groups import group_bounds, quantize_groups
 from .hadamard import hadamard

@@ -1,4 +1,4 @@
-# ===- codecs.py - Narrow floating-point formats --------------------------===#
+# ===- codecs.py - Narrow formats -----------------------------------------===#
 #
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -63,6 +63,34 @@ class MiniFloat:
         return np.where(infinite, np.float32(np.inf), np.float32(np.nan))
 
 
+@dataclass(frozen=True)
+class FixedPoint:
+    """Two's complement with a fixed number of bits behind the point; saturates."""
+
+    bits: int
+    mantissa_bits: int  # behind the point
+
+    @property
+    def largest(self):
+        return self.decode(np.uint8(2 ** (self.bits - 1) - 1))
+
+    def encode(self, values):
+        """Codes (uint8) of f32 values: nearest, ties to even, saturating.
+
+        There is one zero; NaN becomes the largest value.
+        """
+        values = np.asarray(values, np.float32)
+        limit = 2 ** (self.bits - 1)
+        steps = np.rint(np.ldexp(values.astype(np.float64), self.mantissa_bits))
+        steps = np.where(np.isnan(steps), limit - 1, np.clip(steps, -limit, limit - 1))
+        return steps.astype(np.int8).view(np.uint8)
+
+    def decode(self, codes):
+        """f32 values of codes; exact."""
+        steps = np.asarray(codes, np.uint8).view(np.int8).astype(np.float32)
+        return np.ldexp(steps, -self.mantissa_bits)
+
+
 # The first three have no NaN: by convention a NaN becomes the largest value, as
 # in PTX.
 E2M1 = MiniFloat(1, 0, max_code=0x7, nan_code=0x7, sign_bit=0x8)
@@ -70,6 +98,8 @@ E2M3 = MiniFloat(3, 0, max_code=0x1F, nan_code=0x1F, sign_bit=0x20)
 E3M2 = MiniFloat(2, -2, max_code=0x1F, nan_code=0x1F, sign_bit=0x20)
 E4M3 = MiniFloat(3, -6, max_code=0x7E, nan_code=0x7F, sign_bit=0x80)
 E5M2 = MiniFloat(2, -14, max_code=0x7B, nan_code=0x7F, sign_bit=0x80)
+# MXINT8's element: code / 64, from -2 to 127/64.
+INT8 = FixedPoint(8, 6)
 
 
 def decode_e8m0(codes):

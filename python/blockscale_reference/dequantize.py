@@ -26,6 +26,8 @@ def dequantize_nvfp4(
     with np.errstate(all="ignore"):
         if recipe == "modelopt":
             return values * scale * factor
+        if recipe == "compressed_tensors":
+            return values * (scale / (np.float32(1) / factor))
         return values * (factor * scale)
 
 

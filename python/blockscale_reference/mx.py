@@ -4,24 +4,41 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""MX: E4M3, E5M2, E2M3, E3M2 or E2M1 data, one E8M0 scale (a power of two) for
-each block: 32 elements of a row or column, or a tile of 32 x 32.
+"""MX: E4M3, E5M2, E2M3, E3M2, E2M1 or INT8 data, one E8M0 scale (a power of two)
+for each block: 32 elements of a row or column, or a tile of 32 x 32.
 
 The rules say how the block's amax becomes an exponent. They read its f32 bits:
 with E the exponent field, the scale byte of amax / 2^pow rounded down is E - pow.
+The rule `tosa` instead asks what the scaled amax rounds to.
 """
 
 import numpy as np
 
 from .blocks import cut, join
-from .codecs import E2M1, E2M3, E3M2, E4M3, E5M2, decode_e8m0
+from .codecs import E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0
 from .stochastic import encode_stochastic, random_bytes
 
 BLOCK = 32
-RULES = ("floor", "rceil", "rceil_sat", "ceil", "even")
+RULES = (
+    "floor",
+    "rceil",
+    "rceil_sat",
+    "ceil",
+    "even",
+    "tosa",
+    "compressed_tensors",
+)
 
 # Exponent of the largest element value.
-_POW = {E4M3: 8, E5M2: 15, E2M1: 2, E2M3: 2, E3M2: 4}
+_POW = {E4M3: 8, E5M2: 15, E2M1: 2, E2M3: 2, E3M2: 4, INT8: 0}
+
+# Of `tosa`: where the largest value ends, half a step above it. A tie rounds to the
+# largest value where its code is even, as E4M3's is, and away from it elsewhere.
+_END = {E4M3: 464, E5M2: 61440, E2M1: 7, E2M3: 7.75, E3M2: 30, INT8: 127.5 / 64}
+
+# Of `compressed_tensors`: the mantissa bits that amax is rounded to; E4M3 has those
+# of E2M1. The package has no other MX format.
+_ROUNDED_BITS = {E2M1: 1, E2M3: 3, E4M3: 1}
 _INFINITY = 0x7F800000
 _NAN_BYTE = 255
 
@@ -40,6 +57,8 @@ def quantize_mx(
     with np.errstate(all="ignore"):
         if rule in ("rceil", "rceil_sat"):
             scale = _rceil(amax, element, saturate=rule == "rceil_sat")
+        elif rule == "tosa":
+            scale = _tosa(amax, element)
         else:
             scale = _shifted(amax, element, rule)
         scaled = join(blocks * _reciprocal(scale)[..., None, None], *x.shape[-2:])
@@ -47,6 +66,8 @@ def quantize_mx(
         codes = element.encode(scaled)
     else:
         codes = encode_stochastic(scaled, random_bytes(x.shape, *rng))
+    if rule == "compressed_tensors" and element is E2M1:
+        codes[scaled == 0] = 0  # no negative zero
     if transposed:
         codes, scale = codes.swapaxes(-2, -1), scale.swapaxes(-2, -1)
     return np.ascontiguousarray(codes), np.ascontiguousarray(scale)
@@ -68,15 +89,34 @@ def _rceil(amax, element, saturate):
 def _shifted(amax, element, rule):
     """The exponent of amax, rounded down, up or to nearest, less the element's."""
     bits = amax.view(np.uint32).astype(np.int64)
-    if rule == "even":
-        # Half of the last mantissa bit that the element keeps.
-        half = 1 << (22 - element.mantissa_bits)
+    if rule in ("even", "compressed_tensors"):
+        kept = element.mantissa_bits
+        if rule == "compressed_tensors":
+            kept = _rounded_bits(element)
+        half = 1 << (22 - kept)  # of the last mantissa bit that is kept
         bits = np.where(np.isnan(amax), bits, (bits + half) & 0xFF800000)
     exponent = bits >> 23
     if rule == "ceil":
         exponent = exponent + ((bits & 0x7FFFFF) != 0)
     byte = np.clip(exponent - _POW[element], 0, 255)
     return np.where(bits >= _INFINITY, _NAN_BYTE, byte).astype(np.uint8)
+
+
+def _rounded_bits(element):
+    if element not in _ROUNDED_BITS:
+        raise ValueError("expected E2M1, E2M3 or E4M3 data for compressed_tensors")
+    return _ROUNDED_BITS[element]
+
+
+def _tosa(amax, element):
+    """The smallest power of two whose quotient with amax rounds to no more than the
+    largest value; finite amaxes have at most 2^127."""
+    # In f64 a quotient is a power of two only where it is one exactly.
+    fraction, exponent = np.frexp(amax.astype(np.float64) / _END[element])
+    if element is E4M3:
+        exponent = exponent - (fraction == 0.5)
+    byte = np.where(amax == 0, 0, np.clip(exponent + 127, 0, 254))
+    return np.where(np.isfinite(amax), byte, _NAN_BYTE).astype(np.uint8)
 
 
 def _reciprocal(scale):

@@ -8,13 +8,15 @@
 or a tile of 16 x 16), and an optional f32 global scale g (decode: x ~ code *
 scale * g).
 
-The recipes are those of four packages; they differ in rounding, in the smallest
-scale and at zero. Each operation below is one f32 rounding.
+The recipes are those of five packages; they differ in rounding, in the smallest
+scale and at zero. Each operation below is one f32 rounding, and in
+`compressed_tensors` some are one bf16 rounding where x is bf16.
 """
 
 import numpy as np
 
 from . import four_over_six
+from .bits import from_bf16, to_bf16
 from .blocks import cut, join
 from .codecs import E2M1, E4M3
 from .stochastic import encode_stochastic, random_bytes
@@ -25,15 +27,19 @@ PADDING_RECIPES = ("te", "modelopt", "te_4over6_mae", "te_4over6_mse")
 _ONE, _SIX = np.float32(1), np.float32(6)
 _E4M3_MAX = np.float32(448)
 _FLT_MAX = np.finfo(np.float32).max
+_EIGHTH = np.uint8(0x20)  # E4M3 of 0.125
 
 
-def global_scale(amax, recipe="torchao"):
-    """The decode scale of tensors whose largest magnitude is `amax` (f32)."""
+def global_scale(amax, recipe="torchao", is_bf16=False):
+    """The decode scale of tensors whose largest magnitude is `amax` (f32).
+
+    `is_bf16` says that the tensors are bf16; the recipe compressed_tensors asks.
+    """
     amax = np.asarray(amax, np.float32)
     with np.errstate(all="ignore"):
         if recipe in ("torchao", "modelopt"):
             return amax / _range(recipe)
-        return _ONE / _encode_scale(recipe, None, amax)
+        return _ONE / encode_scale(recipe, None, amax, is_bf16)
 
 
 def quantize_nvfp4(
@@ -45,6 +51,7 @@ def quantize_nvfp4(
     transposed=False,
     block_amax=None,
     rng=None,
+    is_bf16=False,
 ):
     """Codes [.., M, K] and scale bytes [.., ceil(M / bm), ceil(K / bk)] of f32 x.
 
@@ -53,7 +60,8 @@ def quantize_nvfp4(
     scale is 1. `block_amax`, of the scales' shape, replaces the blocks' own.
     `transposed` gives both results transposed: the quantization of x^T. `rng` =
     (seed, offset) rounds stochastically. Recipes te, modelopt and te_4over6_*
-    take tails, as if padded with zeros.
+    take tails, as if padded with zeros. `is_bf16` says that x holds bf16 values,
+    which the recipe compressed_tensors treats in another way than f32 ones.
     """
     x = np.asarray(x, np.float32)
     if transposed:
@@ -65,7 +73,7 @@ def quantize_nvfp4(
     amax = np.asarray(amax, np.float32)[..., None, None]
     with np.errstate(all="ignore"):
         decode = _decode_scale(recipe, global_scale, global_amax)
-        encode = _encode_scale(recipe, global_scale, global_amax)
+        encode = encode_scale(recipe, global_scale, global_amax, is_bf16)
         total = _range(recipe) * decode if global_amax is None else global_amax
         decode, encode, total = (against_blocks(v, x) for v in (decode, encode, total))
         if recipe == "torchao":
@@ -76,6 +84,8 @@ def quantize_nvfp4(
             scale, scaled = _te(blocks, amax, encode)
         elif recipe == "modelopt":
             scale, scaled = _modelopt(blocks, amax, decode, total if given else None)
+        elif recipe == "compressed_tensors":
+            scale, scaled = _compressed_tensors(blocks, amax, encode, is_bf16)
         else:
             squared = {"te_4over6_mae": False, "te_4over6_mse": True}[recipe]
             scale, scaled = four_over_six.choose(blocks, amax, encode, total, squared)
@@ -87,7 +97,7 @@ def quantize_nvfp4(
         codes = encode_stochastic(scaled, bits.swapaxes(-2, -1))
     else:
         codes = encode_stochastic(scaled, random_bytes(x.shape, *rng))
-    if takes_tails:
+    if takes_tails or recipe == "compressed_tensors":
         codes[scaled == 0] = 0  # no negative zero
     return codes, scale[..., 0, 0]
 
@@ -117,10 +127,16 @@ def _decode_scale(recipe, scale, amax):
     return _ONE if scale is None else np.asarray(scale, np.float32)
 
 
-def _encode_scale(recipe, scale, amax):
-    """The factor S of te, its 4over6 and mslk, from g or the amax it stands for."""
+def encode_scale(recipe, scale, amax, is_bf16=False):
+    """The factor S of te, its 4over6, mslk and compressed_tensors, from g or from the
+    amax that it stands for."""
     if amax is not None:
         amax = np.asarray(amax, np.float32)
+        if recipe == "compressed_tensors":
+            with np.errstate(all="ignore"):
+                inverse = _rounded(_ONE / amax, is_bf16)
+                encode = _rounded(inverse * _range(recipe), is_bf16)
+            return np.where(np.isfinite(encode), encode, _ONE)
         if recipe == "mslk":
             return _range(recipe) / np.maximum(amax, np.float32(1e-8))
         encode = np.minimum(_range(recipe) / amax, _FLT_MAX)
@@ -128,7 +144,7 @@ def _encode_scale(recipe, scale, amax):
     if scale is None:
         return _ONE
     scale = np.asarray(scale, np.float32)
-    if recipe == "mslk":
+    if recipe in ("mslk", "compressed_tensors"):
         return _ONE / scale
     return np.where(scale == 0, _ONE, np.minimum(_ONE / scale, _FLT_MAX))
 
@@ -152,6 +168,18 @@ def _te(blocks, amax, encode):
     scale = E4M3.encode(np.minimum(amax * (encode * (_ONE / _SIX)), _E4M3_MAX))
     factor = _ONE / (E4M3.decode(scale) * (_ONE / encode))
     return scale, blocks * np.minimum(factor, _FLT_MAX)
+
+
+def _compressed_tensors(blocks, amax, encode, is_bf16):
+    ratio = _rounded(amax / _SIX, is_bf16)
+    scale = E4M3.encode(encode * ratio)
+    scale = np.where(scale == 0, _EIGHTH, scale)
+    return scale, blocks / (E4M3.decode(scale) / encode)
+
+
+def _rounded(values, is_bf16):
+    """To bf16, where the recipe computes in it."""
+    return from_bf16(to_bf16(values)) if is_bf16 else values
 
 
 def _modelopt(blocks, amax, g, total):

@@ -34,7 +34,14 @@ E4M3 = np.array(
 # Values of the E8M0 bytes 0 .. 254.
 E8M0 = 2.0 ** np.arange(-127.0, 128.0)
 
-MAX_FINITE = {"e2m1": 6, "e2m3": 7.5, "e3m2": 28, "e4m3": 448, "e5m2": 57344}
+MAX_FINITE = {
+    "e2m1": 6,
+    "e2m3": 7.5,
+    "e3m2": 28,
+    "e4m3": 448,
+    "e5m2": 57344,
+    "int8": 127 / 64,
+}
 
 # What is known of the global scale: nothing, a decode scale, or the tensor's amax.
 GLOBALS = [

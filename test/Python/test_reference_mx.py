@@ -22,7 +22,7 @@ from golden import (
     reference,
 )
 
-from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2
+from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, INT8
 
 
 class MxTest(GoldenTest):
@@ -143,7 +143,8 @@ class MxTest(GoldenTest):
 
     def test_rceil_sat_vectors(self):
         vectors = load("rceil_sat", FORMULA)
-        for element, name in ((E2M1, "e2m1"), (E4M3, "e4m3"), (E5M2, "e5m2")):
+        formats = (E2M1, "e2m1"), (E4M3, "e4m3"), (E5M2, "e5m2"), (INT8, "int8")
+        for element, name in formats:
             with self.subTest(name):
                 scale = reference.quantize_mx(
                     blocks_of_every_amax(32), element, "rceil_sat"
