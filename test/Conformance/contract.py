@@ -4,7 +4,7 @@
 
 Everything is compared bit by bit, but for what the contract leaves open:
 * NaN equals NaN (f32, bf16, f8, scale bytes), whatever its payload and sign;
-* codes of 4 and 6 bits of elements whose scaled value is NaN, told by a NaN block
+* codes of elements without a NaN (4 and 6 bits, integers) whose scaled value is NaN, told by a NaN block
   scale, and codes of tensors whose global scale is NaN, infinite, zero or subnormal;
 * matmuls have the error bound of an f32 accumulation in any order;
 * times of the cost model differ by at most 1e-12 of themselves;
@@ -19,7 +19,7 @@ import numpy as np
 
 from cases import floats
 
-NO_NAN = ("f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "i32")
+NO_NAN = ("f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "i8", "i32")
 IS_NAN = {
     **{name: lambda b: np.zeros(b.shape, bool) for name in NO_NAN},
     "f8E4M3FN": lambda b: (b & 0x7F) == 0x7F,

@@ -76,6 +76,7 @@ MXFP8_E5M2 = Format(32, "f8E8M0FNU", "f8E5M2", 57344.0)
 MXFP4 = Format(32, "f8E8M0FNU", "f4E2M1FN", 6.0)
 MXFP6_E2M3 = Format(32, "f8E8M0FNU", "f6E2M3FN", 7.5)
 MXFP6_E3M2 = Format(32, "f8E8M0FNU", "f6E3M2FN", 28.0)
+MXINT8 = Format(32, "f8E8M0FNU", "i8", 127 / 64)
 
 
 @dataclass(frozen=True)

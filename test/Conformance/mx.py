@@ -1,11 +1,21 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""E8M0 scale rules of torchao main; `aoaug26` arrays supersede `ao018` ones."""
+"""E8M0 scale rules of torchao main, whose `aoaug26` arrays supersede `ao018` ones,
+and of the packages that a rule is named after."""
 
 import re
 
 from contract import IS_NAN, NO_NAN, edge_blocks, per_element
-from ir import MXFP4, MXFP6_E2M3, MXFP6_E3M2, MXFP8, MXFP8_E5M2, SWIZZLED, Form
+from ir import (
+    MXFP4,
+    MXFP6_E2M3,
+    MXFP6_E3M2,
+    MXFP8,
+    MXFP8_E5M2,
+    MXINT8,
+    SWIZZLED,
+    Form,
+)
 from jobs import Job
 from quantizers import Expected, dequantize_job, expand, input_tensor, quantize
 
@@ -15,11 +25,15 @@ FORMATS = {
     "fp4_": MXFP4,
     "fp6e2m3_": MXFP6_E2M3,
     "fp6e3m2_": MXFP6_E3M2,
+    "int8_": MXINT8,
 }
+# Rules that one package has, and whose arrays name no other source.
+PACKAGES = ("tosa", "compressed_tensors")
 BLOCKS = {"1x32": (1, 32), "32x1": (32, 1), "32x32": (32, 32)}
 NAME = re.compile(
-    rf"(?P<prefix>(?P<data>{'|'.join(FORMATS)})(?P<source>ao018|aoaug26|mo)"
-    rf"_(?P<rule>floor|rceil|ceil|even)_(?P<block>{'|'.join(BLOCKS)})_)"
+    rf"(?P<prefix>(?P<data>{'|'.join(FORMATS)})((ao018|aoaug26|mo)_)?"
+    rf"(?P<rule>floor|rceil|ceil|even|{'|'.join(PACKAGES)})"
+    rf"_(?P<block>{'|'.join(BLOCKS)})_)"
     r"(?P<part>qdata|scale|scale_blocked(_KxN32|_NxK32|))"
 )
 
@@ -34,7 +48,9 @@ def superseded(case, name):
 
 
 def states_main(case, name):
-    """Whether `name` holds main's bytes even in blocks with edge rules."""
+    """Whether `name` holds the contract's bytes even in blocks with edge rules."""
+    if NAME.fullmatch(name) and NAME.fullmatch(name)["rule"] in PACKAGES:
+        return True
     identical = case.meta.get("identical_to_ao018", {}).get("aoaug26", [])
     return "aoaug26" in name or "out_" + successor(name) in identical
 
@@ -66,10 +82,21 @@ def mx_jobs(case):
         parts = _expected(case, FORMATS[data], rule, BLOCKS[block], matches)
         QUANTIZERS[block](job, x, FORMATS[data], rule, parts)
         yield job
-        prefix = f"{data}ao018_{rule}_{block}_"
-        if prefix + "dequant_f32" in case.expected:
+        source = "" if rule in PACKAGES else "ao018_"
+        prefix = f"{data}{source}{rule}_{block}_"
+        if any(prefix + "dequant_" + e in case.expected for e in ("f32", "bf16")):
             codes, scale = chosen(case, prefix + "qdata"), chosen(case, prefix + "scale")
             yield dequantize_job(case, prefix, FORMATS[data], codes, scale)
+
+
+def mx_dequantize_jobs(case):
+    """Values of given codes and scales."""
+    for array in case.inputs:
+        match = NAME.fullmatch(array)
+        if match and match["part"] == "qdata":
+            codes, scale = case.inputs[array], case.inputs[match["prefix"] + "scale"]
+            format = FORMATS[match["data"]]
+            yield dequantize_job(case, match["prefix"], format, codes, scale)
 
 
 def _expected(case, format, rule, block, matches):

@@ -43,8 +43,9 @@ def sources(case):
     each = "expert" if "ao_dyn_per_expert_scale" in case.expected else "tensor"
     yield "ao_dyn_", Source("torchao", "global_scale", f"ao_dyn_per_{each}_scale")
     for name, given in case.inputs.items():
-        if match := re.fullmatch(r"(ao_static\d+_)per_tensor_scale", name):
-            yield match[1], Source("torchao", "global_scale", given=given)
+        if match := re.fullmatch(r"((ao|ct)_static\d+_)per_tensor_scale", name):
+            recipe = {"ao": "torchao", "ct": "compressed_tensors"}[match[2]]
+            yield match[1], Source(recipe, "global_scale", given=given)
     te = ("global_amax", "te_amax")
     yield "te_", Source("te", *te)
     for name, form in ("te_t", COLUMNS), ("te2d", TILES), ("te2d_t", TURNED_TILES):
@@ -53,6 +54,7 @@ def sources(case):
     for error in ("mae", "mse"):
         yield f"te46{error}_", Source(f"te_4over6_{error}", *te)
     yield "mo_", Source("modelopt", "global_scale", "mo_scale2")
+    yield "ct_", Source("compressed_tensors", "global_amax", "ct_amax")
 
 
 def nvfp4_jobs(case):
@@ -69,7 +71,7 @@ def nvfp4_jobs(case):
                 case.expected[prefix + "qdata"],
                 case.expected[prefix + "scale"],
                 source.recipe,
-                case.expected.get(source.computed),
+                case.expected.get(source.computed, source.given),
             )
 
 
@@ -124,7 +126,8 @@ def _undefined_codes(case, x, source, qdata, scale):
     nan = IS_NAN[NVFP4.scale](scale)
     shape = (*qdata.shape[:-1], 2 * qdata.shape[-1])
     masks = {"NaN scale": per_element(nan, (1, NVFP4.block), shape)}
-    if source.operand:
+    # compressed_tensors has a rule for each of them.
+    if source.operand and source.recipe != "compressed_tensors":
         rows = -1 if source.of == "row" else 1
         decode = _decode_scale(case, source).reshape(*x.type.shape[:-2], rows, 1)
         masks["degenerate global scale"] = degenerate(decode)

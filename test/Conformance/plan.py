@@ -9,7 +9,7 @@ from casts import cast_jobs
 from edges import edge_jobs
 from groups import operand_jobs
 from layouts import swizzle_jobs
-from mx import mx_jobs, successor, superseded
+from mx import mx_dequantize_jobs, mx_jobs, successor, superseded
 from nvfp4 import nvfp4_jobs
 from products import gmm_jobs, mm_jobs
 from rht import rht_jobs
@@ -21,11 +21,12 @@ BUILDERS = [
     (r"rht_quantize", rht_jobs),
     (r"nvfp4_scale_sweep", sweep_jobs),
     (r"mx_quantize(_3d)?", mx_jobs),
+    (r"mx_dequantize", mx_dequantize_jobs),
     (r"block_amax_all_bf16", edge_jobs),
     (r"cast_.*", cast_jobs),
     (r"swizzle", swizzle_jobs),
     (r"roofline", roofline_jobs),
-    (r"(nvfp4|mxfp8)_scaled_mm", mm_jobs),
+    (r"(nvfp4|mxfp8|mxint8)_scaled_mm", mm_jobs),
     (r"(nvfp4|mxfp8)_scaled_grouped_mm_2d_[23]d", gmm_jobs),
     (r"(nvfp4|mxfp8)_scaled_grouped_mm_2d_[23]d", operand_jobs),
 ]
@@ -39,6 +40,7 @@ UNSUPPORTED = [
 ]
 REFERENCE = {
     "absdot_f32": "the bound of the products, not a result",
+    "ct_encode_scale": "its reciprocal is the result, which is rounded once more",
     "loss_best": "the bound of other winners, not a result",
     "loss_second": "the loss after the best, not a result",
 }

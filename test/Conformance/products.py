@@ -6,7 +6,7 @@ import numpy as np
 
 from cases import floats
 from contract import compare_product, product_bound
-from ir import MXFP8, NVFP4, SWIZZLED, Layout, Tensor
+from ir import MXFP8, MXINT8, NVFP4, SWIZZLED, Layout, Tensor
 from jobs import Check, Job, reshaped
 
 # Other people's emulations of the same product: the result element, and their
@@ -14,12 +14,16 @@ from jobs import Check, Job, reshaped
 EMULATIONS = {
     "ao_y_f32": ("f32", 0.0),
     "te_y_f32": ("f32", 0.0),
+    "tosa_y_f32": ("f32", 0.0),
     "ao_emulated_bf16": ("bf16", 2.0**-7),
 }
 
 
+FORMATS = {"nvfp4": NVFP4, "mxfp8": MXFP8, "mxint8": MXINT8}
+
+
 def _format(case):
-    return NVFP4 if case.operation.startswith("nvfp4") else MXFP8
+    return FORMATS[case.operation.split("_")[0]]
 
 
 def _operand(job, case, name):

@@ -98,7 +98,9 @@ def expand(job, scale, block, dim, shape, expected, layout=None):
 def dequantize_job(case, prefix, format, data, scale, recipe=None, global_scale=None):
     """Dequantizes expected codes, so that it is judged alone."""
     job = Job(f"{case.name}.{prefix}dequantize")
-    shape = case.inputs["x"].shape
+    shape = (*scale.shape[:-1], scale.shape[-1] * format.block)
+    if "x" in case.inputs:
+        shape = case.inputs["x"].shape
     q = job.input(Tensor(shape, format.data), data)
     s = job.input(Tensor(scale.shape, format.scale), scale)
     operands = {}

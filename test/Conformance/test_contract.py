@@ -20,8 +20,9 @@ from contract import (
 from jobs import bits_check
 from plan import plan
 
-GOLDEN = os.path.join(os.path.dirname(__file__), "..", "Data", "golden")
-PRODUCTS = ("y_f32", "y_bf16", "ao_y_f32", "te_y_f32", "ao_emulated_bf16")
+DATA = os.path.join(os.path.dirname(__file__), "..", "Data")
+FOLDERS = [os.path.join(DATA, name) for name in ("golden", "oracles")]
+PRODUCTS = ("y_f32", "y_bf16", "ao_y_f32", "te_y_f32", "tosa_y_f32", "ao_emulated_bf16")
 WINNERS = ("best_amax", "triton_best_amax", "best_index")
 TIMES = ("table",)
 
@@ -39,7 +40,11 @@ class GoldenTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cases = [load_case(os.path.join(GOLDEN, n + ".npz")) for n in case_names(GOLDEN)]
+        cases = [
+            load_case(os.path.join(folder, name + ".npz"))
+            for folder in FOLDERS
+            for name in case_names(folder)
+        ]
         cls.plans = [(case, *plan(case)) for case in cases]
 
     def each_check(self):
