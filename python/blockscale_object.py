@@ -13,9 +13,10 @@ docs/Lowering.md). Nothing here checks sizes: what a kernel refuses ends the pro
 
 import ctypes
 import pathlib
+import shutil
 import subprocess
 
-CLANG = "/usr/lib/llvm-22/bin/clang"
+CLANG = shutil.which("clang-22") or "clang"
 
 
 class ObjectError(Exception):

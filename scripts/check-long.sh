@@ -21,7 +21,7 @@ describe_run() {
   printf 'date      %s\n' "$(date -u '+%Y-%m-%d %H:%M UTC')"
   printf 'commit    %s\n' "$(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown)"
   printf 'machine   %s cores, %s\n' "$(nproc)" "$(uname -sm)"
-  printf 'compiler  %s\n' "$(/usr/lib/llvm-22/bin/clang --version | head -n 1)"
+  printf 'compiler  %s\n' "$("$(cached CMAKE_C_COMPILER)" --version | head -n 1)"
 }
 
 # run_part FILE: shows and keeps its output; counts by its last line.

@@ -18,6 +18,9 @@ die() {
   exit 1
 }
 
+# cached NAME: what the CMake cache of the default build has under NAME.
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$root/build/CMakeCache.txt"; }
+
 # seconds_since T: T is an earlier $EPOCHREALTIME.
 seconds_since() {
   local tenths=$(((${EPOCHREALTIME/./} - ${1/./}) / 100000))

@@ -28,7 +28,6 @@ import fuzz_seeds
 import fuzz_seeds_ptx
 
 ROOT = Path(__file__).resolve().parents[1]
-LIT = "/usr/lib/llvm-22/bin/lit"
 SHOWN_LINES = 200
 FUZZ_SECONDS = 60
 FUZZ_PTX_SECONDS = 10
@@ -74,6 +73,12 @@ class Suites:
         log.write(text)
         return process.returncode, text
 
+    def cached(self, name):
+        """What the build's CMake cache has under a name, or nothing."""
+        text = (self.build / "CMakeCache.txt").read_text(encoding="utf-8")
+        found = re.search(rf"^{name}:\w+=(.*)$", text, re.M)
+        return found[1] if found else ""
+
     def lint(self, log):
         status, text = self.run(log, sys.executable, "scripts/lint/run.py")
         return counted(status, re.findall(r"^(\d+) passed, (\d+) failed$", text, re.M))
@@ -118,7 +123,7 @@ class Suites:
     def lit(self, log):
         report = self.build / "logs/lit.json"
         report.unlink(missing_ok=True)
-        status, _ = self.run(log, LIT, "-sv", "--output", report, self.build / "test")
+        status, _ = self.run(log, self.cached("LLVM_EXTERNAL_LIT"), "-sv", "--output", report, self.build / "test")
         if not report.exists():
             return Counts(failed=1)
         codes = [test["code"] for test in json.loads(report.read_text())["tests"]]
@@ -171,8 +176,7 @@ class Suites:
         """Puts the Python package into an environment of its own, once; else says why not."""
         if self.is_installed:
             return None
-        cache = self.build / "CMakeCache.txt"
-        if re.search(r"^LLVM_USE_SANITIZER:\w+=.+$", cache.read_text(), re.M):
+        if self.cached("LLVM_USE_SANITIZER"):
             print("   skipped: Python loads no library of a sanitizer's build")
             return Counts(skipped=1)
         status, _ = self.run(log, "scripts/package.sh", self.build)

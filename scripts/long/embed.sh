@@ -24,9 +24,8 @@ count() {
 
 example() {
   cmake -G Ninja -S "$root/examples/embed" -B "$work/embed" -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_C_COMPILER=/usr/lib/llvm-22/bin/clang \
-    -DCMAKE_CXX_COMPILER=/usr/lib/llvm-22/bin/clang++ -DLLVM_USE_LINKER=lld \
-    -DMLIR_DIR=/usr/lib/llvm-22/lib/cmake/mlir -DBLOCKSCALE_SOURCE="$root" &&
+    --toolchain "$root/cmake/Toolchain.cmake" -DLLVM_USE_LINKER=lld \
+    -DBLOCKSCALE_SOURCE="$root" &&
     cmake --build "$work/embed" &&
     "$work/embed/embed-opt" "$root/test/CAPI/Inputs/quantize.mlir" \
       --embed-to-cpu='recipe=mslk to=form-kernels' | grep 'recipe mslk'

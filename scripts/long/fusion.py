@@ -26,7 +26,7 @@ PYTHON = ROOT / ".venv/bin/python"
 
 def run(script, *options):
     """What a script counts; its lines are printed."""
-    paths = [str(BUILD / "bin"), "/usr/lib/llvm-22/bin", os.environ["PATH"]]
+    paths = [str(BUILD / "bin"), os.environ["PATH"]]
     with tempfile.TemporaryDirectory(prefix="fusion-") as folder:
         process = subprocess.run(
             [PYTHON if PYTHON.exists() else sys.executable, INPUTS / script, folder, *options],

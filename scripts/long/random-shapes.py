@@ -43,7 +43,7 @@ def run(job):
         options = []
     if script in ("sm100_matmul.py", "sm100_epilogue.py"):
         options = OPTIONS[script]
-    paths = [str(BUILD / "bin"), "/usr/lib/llvm-22/bin", os.environ["PATH"]]
+    paths = [str(BUILD / "bin"), os.environ["PATH"]]
     with tempfile.TemporaryDirectory(prefix="random-shapes-") as folder:
         process = subprocess.run(
             [PYTHON if PYTHON.exists() else sys.executable, INPUTS / script, folder,

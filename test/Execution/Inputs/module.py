@@ -10,6 +10,7 @@ and an access out of bounds both show.
 import ctypes
 import faulthandler
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 
 faulthandler.enable()
 
-CLANG = "/usr/lib/llvm-22/bin/clang"
+CLANG = shutil.which("clang-22") or "clang"
 DTYPES = {"i1": "bool", "i8": "uint8", "f8E4M3FN": "uint8", "f8E5M2": "uint8",
           "f8E8M0FNU": "uint8", "bf16": "uint16", "f16": "float16", "f32": "float32",
           "f64": "float64", "i32": "int32", "i64": "int64", "index": "int64"}
