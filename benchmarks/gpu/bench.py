@@ -125,6 +125,8 @@ def main():
     parser.add_argument("--only", default="*", metavar="GLOB", help="these cases")
     parser.add_argument("--out", type=Path, default=HERE, metavar="FOLDER")
     options = parser.parse_args()
+    # A folder that cannot be made is an error now, not after the measurements.
+    options.out.mkdir(parents=True, exist_ok=True)
     about = json.loads((HERE / "pack.json").read_text())
     runtime = blockscale_runtime.Runtime(HERE / "libBlockScaleRuntime.so")
     try:
