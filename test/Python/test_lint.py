@@ -125,32 +125,6 @@ class LayersTest(LintTest):
                           "expected the path of a header from lib/Conversion on")
 
 
-class LengthTest(LintTest):
-    def test_at_the_limit_passes(self):
-        self.write("lib/A.cpp", "\n" * 500)
-        self.write("include/A.td", "\n" * 400)
-        self.assertEqual(self.findings("length"), [])
-
-    def test_over_the_limit(self):
-        self.write("include/A.td", "\n" * 401)
-        self.assert_finds("length", "include/A.td", "at most 400", "got 401")
-
-    def test_reason_makes_it_pass(self):
-        self.write("lib/A.cpp", "\n" * 501)
-        self.write("scripts/lint/long-files.txt", "# why\nlib/A.cpp: one table\n")
-        self.assertEqual(self.findings("length"), [])
-
-    def test_entry_without_reason(self):
-        self.write("lib/A.cpp", "\n" * 501)
-        self.write("scripts/lint/long-files.txt", "lib/A.cpp:\n")
-        self.assert_finds("length", "got 501")
-
-    def test_stale_entry(self):
-        self.write("lib/A.cpp", "\n")
-        self.write("scripts/lint/long-files.txt", "lib/A.cpp: one table\n")
-        self.assert_finds("length", "lib/A.cpp is not over its limit")
-
-
 class LicenceTest(LintTest):
     HEADER = "//===- A.h - A thing -*- C++ -*-===//\n//\n"
 
@@ -230,14 +204,14 @@ class RunnerTest(LintTest):
 
     def test_counts_and_exit_status(self):
         self.write("a.md", "a \n")
-        run = self.run_lints("text", "length")
+        run = self.run_lints("text", "licence")
         self.assertEqual(run.returncode, 1)
         self.assertIn("FAIL text", run.stdout)
         self.assertIn("     a.md:1: trailing whitespace", run.stdout)
         self.assertEqual(run.stdout.splitlines()[-1], "1 passed, 1 failed")
 
     def test_all_pass(self):
-        run = self.run_lints("length")
+        run = self.run_lints("licence")
         self.assertEqual((run.returncode, run.stdout.splitlines()[-1]),
                          (0, "1 passed, 0 failed"))
 
