@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A training step's two quantizations of x, as a kernel each and as one kernel."""
+"""A training step's two quantizations of x, with one kernel for each op and with one kernel."""
 
 from canvas import FAINT, PARTS, Canvas
 
@@ -22,7 +22,7 @@ def _down(canvas, x, y, length=26):
 
 
 def _kernel_each(canvas, left):
-    canvas.text(left, 54, "a kernel each: x is read twice, y written and read", 14, bold=True)
+    canvas.text(left, 54, "one kernel for each op: x is read twice, y written and read", 14, bold=True)
     _memory(canvas, left, 72, 400, "x")
     for x in (left + 90, left + 310):
         _down(canvas, x, 106)

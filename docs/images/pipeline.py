@@ -7,7 +7,7 @@ from canvas import FAINT, PARTS, Canvas
 COMMON = [
     ("verify-layout", "refuses what other dialects accept", "tensor<200x5xf8E4M3FN, #swizzled>"),
     ("canonicalize", "folds global scales of 1.0 and swizzles", ""),
-    ("form-kernels", "what runs as one blockscale.kernel", ""),
+    ("form-kernels", "groups ops into blockscale.kernel ops", ""),
     ("materialize-storage", "packed and tiled shapes, out-parameters",
      "tensor<2x2x32x4x4xf8E4M3FN>"),
     ("bufferize", "one-shot-bufferize, in place", "memref<2x2x32x4x4xf8E4M3FN>"),
