@@ -32,10 +32,10 @@ def LowerKernelsToCPU
 def ExpandBF16 : Pass<"blockscale-expand-bf16"> {
   let summary = "Convert between f32 and bf16 with integers";
   let description = [{
-    LLVM's truncation is a library call on most hosts, and on those with AVX-512
-    BF16 an instruction that takes subnormal numbers for zero. NaN becomes
-    0x7FFF, as it does on GPUs. A bf16 that is extended in another block than the
-    one that loads it is truncated, too.
+    LLVM's truncation is a library call on most hosts, and on hosts with AVX-512
+    BF16 it is an instruction that takes subnormal numbers for zero. NaN becomes
+    0x7FFF, as it does on GPUs. A bf16 that is loaded in one block and extended in
+    another is truncated as well.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
@@ -43,9 +43,9 @@ def ExpandBF16 : Pass<"blockscale-expand-bf16"> {
 def ExpandCopies : Pass<"blockscale-expand-copies"> {
   let summary = "Turn strided copies into linalg.generic";
   let description = [{
-    convert-memref-to-llvm makes a memcpy of a copy between contiguous memrefs,
-    and of any other a call of a library that we do not link. The latter become
-    a `linalg.generic` here, for convert-linalg-to-loops.
+    convert-memref-to-llvm turns a copy between contiguous memrefs into a memcpy,
+    and any other copy into a call of a library that we do not link. This pass
+    turns the latter into a `linalg.generic`, for convert-linalg-to-loops.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
@@ -53,10 +53,10 @@ def ExpandCopies : Pass<"blockscale-expand-copies"> {
 def ExpandReshapes : Pass<"blockscale-expand-reshapes"> {
   let summary = "Turn reshapes into several dynamic sizes into casts";
   let description = [{
-    expand-strided-metadata computes the one dynamic size that a dimension is
-    expanded to from the others, and reads memory it does not own where there
-    are two. A `memref.expand_shape` to several takes them from its output shape
-    here and becomes a `memref.reinterpret_cast`.
+    If a dimension is expanded to one dynamic size, expand-strided-metadata computes
+    it from the other sizes; if there are two, it reads memory that it does not own.
+    This pass takes several dynamic sizes of a `memref.expand_shape` from its output
+    shape and makes a `memref.reinterpret_cast`.
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -67,9 +67,9 @@ def OrderReductions : Pass<"blockscale-order-reductions"> {
   let summary = "Reduce rows in an order that every target has";
   let description = [{
     Turns linalg ops on memrefs that reduce their last dimension, of a static
-    size K, by sums, products, maxima or minima in f32 into loops. Their order
-    depends on K alone (include/blockscale/Analysis/RowProgram.h) and is that of
-    kernels on a GPU, so that sums have the same bits.
+    size K, by sums, products, maxima or minima in f32 into loops. The order of the
+    loops depends on K alone (include/blockscale/Analysis/RowProgram.h) and is that
+    of the GPU kernels, so that sums have the same bits.
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -79,11 +79,11 @@ def OrderReductions : Pass<"blockscale-order-reductions"> {
 def RetypeBF16 : Pass<"blockscale-retype-bf16"> {
   let summary = "Hold bf16 that is moved only as i16";
   let description = [{
-    On CPUs without instructions for bf16 LLVM extends what a register holds from
-    one block to the next, and truncates it again: by a call of a library that
-    objects do not link, and that knows no payloads of NaN. In functions of the
-    LLVM dialect that load, store, select and cast bf16, but do not compute with
-    it, it becomes i16.
+    On CPUs without instructions for bf16, LLVM extends a bf16 that is live from
+    one block to the next and truncates it again, by a call of a library that
+    objects do not link and that loses payloads of NaN. In functions of the LLVM
+    dialect that load, store, select and cast bf16 but do not compute with it, this
+    pass turns bf16 into i16.
   }];
 }
 
@@ -91,10 +91,10 @@ def InternalizeFunctions
     : Pass<"blockscale-internalize-functions", "::mlir::ModuleOp"> {
   let summary = "Keep functions out of the symbol table of the object";
   let description = [{
-    Gives every `func.func` with a body internal linkage, for convert-func-to-llvm
-    to pass on. What an object then exports are the `_mlir_ciface_NAME` wrappers
-    of public functions: private functions and kernels of two objects do not
-    collide, and a function may be called `main`.
+    Gives every `func.func` with a body internal linkage, which
+    convert-func-to-llvm keeps. An object then exports only the
+    `_mlir_ciface_NAME` wrappers of public functions: private functions and kernels
+    of two objects do not collide, and a function may be called `main`.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
@@ -114,10 +114,10 @@ def DefineSerialRuntime
     : Pass<"blockscale-define-serial-runtime", "::mlir::ModuleOp"> {
   let summary = "Define weak, serial versions of the runtime functions";
   let description = [{
-    Gives `blockscale_parallel_for` and `blockscale_report_error`, where the
-    module declares them, weak definitions that need libc only: the range in one
-    call, and a message on standard error followed by `abort`. An embedder that
-    defines them strongly replaces them.
+    Gives `blockscale_parallel_for` and `blockscale_report_error`, if the module
+    declares them, weak definitions that need libc only: one call for the whole
+    range, and a message on standard error followed by `abort`. Strong definitions
+    of an embedder replace them.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
@@ -127,10 +127,10 @@ def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
   let description = [{
     For a chip with block-scaled products, gives each `scaled_mm` and
     `scaled_grouped_mm` the attribute `blockscale.schedule`, unless it has one:
-    the schedule that takes the fewest clocks by
-    include/blockscale/Analysis/GemmTimeline.h, or the one given, or that of a
-    product which shares its kernel. A remark (category `gpu-launch`) says by
-    which numbers.
+    the schedule with the fewest clock cycles by
+    include/blockscale/Analysis/GemmTimeline.h, or the given schedule, or that of a
+    product which shares its kernel. A remark (category `gpu-launch`) gives the
+    numbers.
 
     Example (test/Conversion/ToSM100/schedules.mlir):
 
@@ -153,9 +153,9 @@ def ChooseTiles : Pass<"blockscale-choose-tiles"> {
   let description = [{
     Gives each kernel for blocks of several rows, or of several results of one x,
     the attribute `blockscale.tile`, unless it has one: the rows and columns of x
-    of a warp. The lowering obeys it, and refuses one that the kernel cannot have
-    with a list of those that it can. A remark (category `gpu-launch`) says how
-    many sectors of memory each of these takes to load and store.
+    that one warp quantizes. The lowering obeys it; an unsupported form is an error
+    that lists the supported ones. A remark (category `gpu-launch`) gives the
+    sectors of memory that each supported form loads and stores.
 
     Example (test/Conversion/ToGPU/tiles.mlir):
 
@@ -179,16 +179,16 @@ def LowerKernelsToGPU
     the chip. Kernels that differ in the number of rows only share a function.
     The host function's memrefs are taken to be device memory.
 
-    Supported are the kernels of one op that docs/Lowering.md, section 8, has,
-    and quantizations of one x that meet the clauses of
+    The pass supports the kernels of one op that docs/Lowering.md, section 8,
+    lists, and quantizations of one x that meet the clauses of
     include/blockscale/Analysis/FusionLegality.h, on memrefs of identity layout.
-    Anything else is an error at the op. The alignment that a buffer must have is `llvm.align` of the kernel's
-    argument.
+    Anything else is an error at the op. The attribute `llvm.align` of a kernel's
+    argument is the alignment that its buffer must have.
 
-    A launch of `quantize` passes x, data, scales, the global operand, the rows of a matrix
-    and, where the kernel tells matrices apart, their number. For an empty tensor
-    a size of the grid is 0: nothing is to be launched. Sizes that types do not
-    show to agree are asserted.
+    A launch of `quantize` passes x, data, scales, the global operand, the number
+    of rows of a matrix and, if the kernel distinguishes matrices, their number.
+    For an empty tensor a size of the grid is 0, and nothing must be launched. Sizes
+    that the types do not show to agree are asserted.
 
     Example (test/Conversion/ToGPU/launch.mlir):
 

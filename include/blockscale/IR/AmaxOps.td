@@ -19,19 +19,19 @@ def BlockScale_AmaxOp : BlockScale_TensorOp<"amax"> {
 
     over the whole tensor (result `tensor<f32>`), each matrix of a batched tensor
     (result shape = the leading dimensions), each row (the leading dimensions and
-    M), or each group of rows (`group_dim` 0) or columns (1) of a matrix, which
-    end at the elements of `offsets` (result `[G]`). NaN propagates; an empty
+    M), or each row group (`group_dim` 0) or column group (1) of a matrix, whose
+    ends are the elements of `offsets` (result `[G]`). NaN propagates. An empty
     range gives 0. Offsets that are negative, descend or end beyond the dimension
     are clamped into [previous end, extent]. They may cut a block of `quantize`,
-    which rounds its own down: the amaxes of groups are those of its groups only
-    where the offsets are multiples of the block.
+    which rounds its offsets down: the groups of both ops are the same only if the
+    offsets are multiples of the block.
 
     Constraints:
     - `amax_c1`: `x` has rank at least 2 and no encoding.
-    - `amax_c2`: without `offsets` the result is empty, the leading dimensions of
-      `x`, or these and its rows; without encoding.
-    - `amax_c3`: with `offsets`, `x` has rank 2, `offsets` rank 1, and the result
-      its size.
+    - `amax_c2`: without `offsets`, the shape of the result is empty, the leading
+      dimensions of `x`, or these and its rows. The result has no encoding.
+    - `amax_c3`: with `offsets`, `x` has rank 2, `offsets` has rank 1, and the
+      result has the size of `offsets`.
     - `amax_c4`: `group_dim` is 0 or 1, and 0 without `offsets`.
 
     Example:
@@ -73,10 +73,10 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
     | `te` | `1 / S`, `S = min(2688 / amax, FLT_MAX)`, 1 where amax or S is 0 |
     | `te_4over6_mae`, `te_4over6_mse` | the same with 256 * 6 = 1536 |
 
-    in f32, one rounding an operation, for each element of `amax`. For `te` and
-    `mslk` the encode scale S is what the recipe computes with, and 1/(1/S) is not
-    S to the last bit: give `quantize` the amax (`global_amax`) where their exact
-    bytes matter.
+    in f32, with one rounding for each operation, for each element of `amax`. The
+    recipes `te` and `mslk` compute with the encode scale S, and 1/(1/S) does not
+    equal S to the last bit: give `quantize` the amax (`global_amax`) if their
+    exact bytes matter.
 
     Constraints:
     - `global_scale_c1`: the recipe is an NVFP4 recipe.
@@ -123,13 +123,13 @@ def BlockScale_ScaleSweepOp : BlockScale_TensorOp<"scale_sweep",
 
     Constraints:
     - `scale_sweep_c1`: `x` has rank at least 2 and no encoding.
-    - `scale_sweep_c2`: the last dimension of `x` is a multiple of 16. Where it
-      is dynamic this is checked at run time.
-    - `scale_sweep_c3`: `global_amax` is a scalar, has rank 0, or the leading
-      dimensions of `x`.
-    - `scale_sweep_c4`: the result is the shape of `x` with the last dimension
+    - `scale_sweep_c2`: the last dimension of `x` is a multiple of 16. If it is
+      dynamic, this is checked at run time.
+    - `scale_sweep_c3`: `global_amax` is a scalar, or its shape is empty or the
+      leading dimensions of `x`.
+    - `scale_sweep_c4`: the result has the shape of `x` with the last dimension
       divided by 16, without encoding.
-    - `scale_sweep_c5`: `hessian` is [K / 16, 16, 16].
+    - `scale_sweep_c5`: the shape of `hessian` is [K / 16, 16, 16].
 
     Example:
 

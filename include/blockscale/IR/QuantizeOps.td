@@ -12,26 +12,27 @@ include "blockscale/IR/BlockScaleOpBase.td"
 
 def BlockScale_HadamardOp : BlockScale_TensorOp<"hadamard",
     [SameOperandsAndResultType]> {
-  let summary = "Random Hadamard transform (RHT) of groups of 16 elements";
+  let summary = "Random Hadamard transform (RHT) of segments of 16 elements";
   let description = [{
-    Each group v of 16 consecutive elements along dimension `dim` of the matrix
+    Each segment v of 16 consecutive elements along dimension `dim` of the matrix
     (0: down a column, 1: along a row) becomes
 
     ```text
     v * diag(d) * H / 4,   H[i][j] = (-1)^popcount(i & j),   d[i] = -1 where bit i of sign_mask is set
     ```
 
-    summed in f32 and rounded once to bf16. The default mask 0xD7E8 = 55272 is
-    TransformerEngine's and torchao's; mask 0 is the plain transform. Two operands
-    transformed along their contracted dimension keep their product, since the
-    matrix is orthogonal. The order of the sum is that of Numerics/Hadamard.h.
+    It is summed in f32 and rounded once to bf16. The default mask 0xD7E8 = 55272
+    is TransformerEngine's and torchao's; mask 0 is the plain transform. The
+    product of two operands that are both transformed along their contracted
+    dimension stays the same, since the matrix is orthogonal. Numerics/Hadamard.h
+    defines the order of the sum.
 
     Constraints:
     - `hadamard_c1`: `x` has rank at least 2 and no encoding.
-    - `hadamard_c2`: `x` is bf16, for which the transform is defined.
+    - `hadamard_c2`: `x` is bf16, the only type that the transform is defined for.
     - `hadamard_c3`: `dim` is 0 or 1.
-    - `hadamard_c4`: the transformed dimension is a multiple of 16. Where it is
-      dynamic this is checked at run time.
+    - `hadamard_c4`: the transformed dimension is a multiple of 16. If it is
+      dynamic, this is checked at run time.
     - `hadamard_c5`: `sign_mask` has 16 bits.
 
     Example:
@@ -56,22 +57,22 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     [AttrSizedOperandSegments, BlockScale_ValueBounds]> {
   let summary = "Narrow data and block scales of a tensor";
   let description = [{
-    For each block b of `block` = [rows, columns] of the matrix, the last two
-    dimensions of `x`, with the recipe's arithmetic,
+    The matrix is the last two dimensions of `x`. Each of its blocks b of
+    `block` = [rows, columns] is quantized with the recipe's arithmetic:
 
     ```text
     scale[b] = cast(amax(x[b]) / largest(data type) / global)   in E4M3 or E8M0
     data[i]  = cast(x[i] / (scale[b] * global))                 nearest, ties to even
     ```
 
-    The exact operations, their order and the rules for zero, infinity and NaN
-    are the recipe's (docs/Numerics.md). An absent global scale means 1.0 in
-    every recipe. `global_amax` gives the recipe the amax instead, from which it
-    derives its own constants; `block_amax` replaces the amax of each block, as
-    `scale_sweep` chooses it. With `rng` (seed, offset) data are rounded
-    stochastically, with the same bits whatever computes them.
+    The recipe determines the exact operations, their order and the rules for
+    zero, infinity and NaN (docs/Numerics.md). An absent global scale means 1.0 in
+    every recipe. With `global_amax` the recipe computes its constants from the
+    amax instead; `block_amax`, a result of `scale_sweep`, replaces the amax of
+    each block. With `rng` (seed, offset) data are rounded stochastically, with
+    the same bits on every target.
 
-    Results for x [.., M, K], with blocks m x k:
+    These are the shapes of the results for x [.., M, K] and blocks m x k:
 
     | attribute | data | scale |
     | --- | --- | --- |
@@ -80,19 +81,20 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     | `scale_dim k` (square blocks) | as above | [.., M, K/k], a scale in each row of its block |
     | `scale_dim n` (square blocks) | as above | [.., K, M/m], a scale in each column of its block |
 
-    with quotients rounded up. With an encoded scale result the scales are written
-    in that layout, padding as zero bytes.
+    Quotients are rounded up. If the scale result has a layout, the scales are
+    written in that layout, with zero bytes as padding.
 
-    `offsets` are the ends of G groups of rows (`group_dim` 0) or columns (1) of a
-    matrix, on device: global operands may then have one value a group, and the
-    scales a layout grouped along that dimension. Offsets that are negative,
-    descend or end beyond the dimension are clamped into [previous end, extent],
-    and rounded down to whole blocks. Elements that no group covers give zero
-    codes and zero scale bytes.
+    `offsets` are the ends of G row groups (`group_dim` 0) or column groups (1) of
+    a matrix, in device memory. Global operands may then have one value for each
+    group, and the scales may have a layout that is grouped along that dimension.
+    Offsets that are negative, descend or end beyond the dimension are clamped
+    into [previous end, extent] and rounded down to whole blocks. Elements that
+    belong to no group give zero codes and zero scale bytes.
 
-    Formats: NVFP4 is blocks [1, 16], [16, 16] or (transposed) [16, 1], f8E4M3FN
-    scales, f4E2M1FN data; MX is blocks [1, 32], [32, 1] or [32, 32], f8E8M0FNU
-    scales, f8E4M3FN, f8E5M2, f6E2M3FN, f6E3M2FN or f4E2M1FN data.
+    There are two families of formats. NVFP4 has blocks [1, 16], [16, 16] or
+    (transposed) [16, 1], f8E4M3FN scales and f4E2M1FN data. MX has blocks
+    [1, 32], [32, 1] or [32, 32], f8E8M0FNU scales and f8E4M3FN, f8E5M2, f6E2M3FN,
+    f6E3M2FN or f4E2M1FN data.
 
     Constraints:
     - `quantize_c1`: `x` has rank at least 2 and no encoding.
@@ -102,25 +104,26 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     - `quantize_c4`: the data shape is that of the table, without encoding.
     - `quantize_c5`: the scale shape is that of the table.
     - `quantize_c6`: both matrix dimensions of `x` are multiples of the block,
-      unless the recipe takes tails (`te`, `modelopt`, `te_4over6_*`). Where they
-      are dynamic this is checked at run time.
+      unless the recipe accepts tails (`te`, `modelopt`, `te_4over6_*`). If they
+      are dynamic, this is checked at run time.
     - `quantize_c7`: at most one of `global_scale` and `global_amax`, and only
       in NVFP4.
-    - `quantize_c8`: a global operand is a scalar, has rank 0, the leading
-      dimensions of `x`, or these and its rows; with `offsets`, rank 0 or [G].
-    - `quantize_c9`: the scale encoding is absent or a layout, which scales of
-      more than one row of `x` take only as `transposed` or with `scale_dim`; a
-      grouped one has a group an offset, along `group_dim`.
+    - `quantize_c8`: a global operand is a scalar, or its shape is empty, the
+      leading dimensions of `x`, or these and its rows; with `offsets`, its shape
+      is empty or [G].
+    - `quantize_c9`: the scale encoding is absent or a layout. Scales of blocks of
+      more than one row may have a layout only if `quantize` is `transposed` or has
+      `scale_dim`. A grouped layout has one group for each offset, along `group_dim`.
     - `quantize_c10`: `transposed` needs blocks of more than one row.
     - `quantize_c11`: `scale_dim` needs square blocks.
-    - `quantize_c12`: a global operand with one value a row needs blocks [1, 16]
-      and no `rng`, no `transposed` and no 4over6 recipe.
-    - `quantize_c13`: `block_amax` needs blocks [1, 16], no 4over6 recipe, and has
-      one value a block.
+    - `quantize_c12`: a global operand with one value for each row needs blocks
+      [1, 16] and no `rng`, no `transposed` and no 4over6 recipe.
+    - `quantize_c13`: `block_amax` needs blocks [1, 16] and no 4over6 recipe, and
+      has one value for each block.
     - `quantize_c14`: `rng` needs f4E2M1FN data and no 4over6 recipe, and has
       shape 2.
-    - `quantize_c15`: with `offsets`, `x` has rank 2, `offsets` rank 1, and
-      `group_dim` is 0 or 1; without, it is 0.
+    - `quantize_c15`: with `offsets`, `x` has rank 2, `offsets` has rank 1, and
+      `group_dim` is 0 or 1; without `offsets`, `group_dim` is 0.
 
     Example:
 
@@ -175,7 +178,7 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
 
 def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
     [AttrSizedOperandSegments]> {
-  let summary = "Values that narrow data and block scales stand for";
+  let summary = "Values that narrow data and block scales represent";
   let description = [{
     ```text
     torchao, mslk, te*: x[i] = f32(data[i]) * (global * f32(scale[b]))
@@ -183,10 +186,10 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
     MX:                 x[i] = f32(data[i]) * 2^(scale[b] - 127)
     ```
 
-    in f32, rounded to the result type at the end, for each block b of `block` =
-    [rows, columns]. `global_amax` stands for the
-    decode scale that the recipe's `global_scale` gives. A NaN scale makes its
-    block NaN. This is not the inverse of `quantize`, and never folded as one.
+    for each block b of `block` = [rows, columns], in f32, rounded to the result
+    type at the end. With `global_amax`, the global scale is the result of
+    `global_scale` with this recipe. A NaN scale makes its block NaN. This op is
+    not the inverse of `quantize`, and the two are never folded away.
 
     Constraints:
     - `dequantize_c1`: data has rank at least 2 and no encoding.
@@ -197,13 +200,13 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
       dimensions divided by the block, rounded up.
     - `dequantize_c6`: at most one of `global_scale` and `global_amax`, and only
       in NVFP4.
-    - `dequantize_c7`: a global operand is a scalar, has rank 0, the leading
-      dimensions of the data, or these and its rows, with blocks [1, 16].
+    - `dequantize_c7`: a global operand is a scalar, or its shape is empty, the
+      leading dimensions of the data, or, with blocks [1, 16], these and its rows.
     - `dequantize_c8`: the scale encoding is absent or, for blocks of one row, an
       ungrouped layout.
     - `dequantize_c9`: both matrix dimensions of the data are multiples of the
-      block, unless the recipe takes tails (`te`, `modelopt`, `te_4over6_*`).
-      Where they are dynamic this is checked at run time.
+      block, unless the recipe accepts tails (`te`, `modelopt`, `te_4over6_*`).
+      If they are dynamic, this is checked at run time.
 
     Example:
 

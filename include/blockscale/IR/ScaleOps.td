@@ -14,24 +14,26 @@ def BlockScale_SwizzleOp : BlockScale_TensorOp<"swizzle",
     [AttrSizedOperandSegments, BlockScale_ValueBounds]> {
   let summary = "Change the layout of a scale tensor";
   let description = [{
-    The same logical matrix in the layout of the result type: linear to swizzled
-    or back. Padding is written as zero bytes. Between equal types it is a no-op.
+    Stores the same logical matrix in the layout of the result type: linear to
+    swizzled or back. Padding is written as zero bytes. Between equal types the op
+    does nothing.
 
     A grouped layout needs `offsets`: the end of each group in elements of the
-    quantized tensor, on device. `block` is the number of those elements a row
-    (`dim = 0`: 1) or column (`dim = 1`: the block size) of the scale stands for.
+    quantized tensor, in device memory. `block` is the number of elements that one
+    row (`dim = 0`: 1) or one column (`dim = 1`: the block size) of the scales
+    covers.
 
-    A swizzled tensor does not store its logical size, so a linear result with
-    dynamic dimensions takes one size operand for each.
+    A swizzled tensor does not store its logical size, so a linear result needs one
+    size operand for each dynamic dimension.
 
     Constraints:
-    - `swizzle_c1`: source and result have the same shape and element type, and
-      are equal where their layouts are.
+    - `swizzle_c1`: source and result have the same shape and element type. If
+      their layouts are equal, their types are equal.
     - `swizzle_c2`: encodings are absent or layouts.
-    - `swizzle_c3`: `sizes` has one operand for each dynamic dimension of a
-      linear result of a swizzled source, else none.
-    - `swizzle_c4`: `offsets` is present exactly where one side is grouped, with
-      one end offset a group; then the other side is linear.
+    - `swizzle_c3`: `sizes` has one operand for each dynamic dimension if the
+      source is swizzled and the result linear, and none otherwise.
+    - `swizzle_c4`: `offsets` is present exactly if one side is grouped, with one
+      end offset for each group; the other side is then linear.
     - `swizzle_c5`: `block` is positive, and 1 unless the layout is grouped
       along `dim = 1`.
 
@@ -63,19 +65,19 @@ def BlockScale_SwizzleOp : BlockScale_TensorOp<"swizzle",
 def BlockScale_ExpandScaleOp : BlockScale_TensorOp<"expand_scale"> {
   let summary = "Replicate the scales of square blocks for a matrix product";
   let description = [{
-    The compact scales of B x B blocks, one a block, as a product along one of
-    the dimensions of the data [.., N, K] reads them: one for each row and block
-    of columns (`k`), or for each column and block of rows (`n`).
+    Repeats the compact scales of B x B blocks, one for each block, as a product
+    along one of the dimensions of the data [.., N, K] reads them: one for each row
+    and block of columns (`k`), or for each column and block of rows (`n`).
 
     ```text
     scale_dim k:  result[.., n, j] = source[.., n / B, j]     [.., N, K/B]
     scale_dim n:  result[.., k, i] = source[.., i, k / B]     [.., K, N/B]
     ```
 
-    `k` is what `scaled_mm` and `scaled_grouped_mm` take for a weight [N, K];
-    `n` goes with the transposed weight [K, N] of a dgrad product. The result may
-    have the swizzled layout. The compact scales do not say where the last block
-    ends, so a dynamic expanded size takes an operand.
+    `scaled_mm` and `scaled_grouped_mm` need `k` for a weight [N, K]; `n` is for
+    the transposed weight [K, N] of a dgrad product. The result may have the
+    swizzled layout. The compact scales do not determine the end of the last
+    block, so a dynamic expanded size needs an operand.
 
     Constraints:
     - `expand_scale_c1`: `source` has rank at least 2 and no encoding.
@@ -84,9 +86,10 @@ def BlockScale_ExpandScaleOp : BlockScale_TensorOp<"expand_scale"> {
     - `expand_scale_c3`: the result has the element type of `source`, and no
       encoding or an ungrouped layout.
     - `expand_scale_c4`: the result's leading dimensions and last dimension are
-      those of the formula; its rows divided by B, rounded up, are the blocks.
-    - `expand_scale_c5`: `sizes` has one operand where the expanded dimension is
-      dynamic, else none.
+      those of the formula; its rows divided by B, rounded up, are the number of
+      blocks.
+    - `expand_scale_c5`: `sizes` has one operand if the expanded dimension is
+      dynamic, and none otherwise.
 
     Example:
 

@@ -54,11 +54,11 @@ def MaterializeGlobalScale
 def SwizzleProductScales : Pass<"blockscale-swizzle-product-scales"> {
   let summary = "Give products the scales in the layout of tensor cores";
   let description = [{
-    For a chip with block-scaled products, linear scales of a `scaled_mm` are
-    swizzled before it, and so are those of a `scaled_grouped_mm`, group by group
-    where its offsets part them. Canonicalization folds that into the quantizer that makes
-    them where nothing else needs them linear, and constants are swizzled at
-    compile time. Elsewhere nothing changes.
+    For a chip with block-scaled products, linear scales of a `scaled_mm` or
+    `scaled_grouped_mm` are swizzled before the product, group by group if its
+    offsets bound them. Canonicalization folds this into the quantizer that makes
+    the scales if nothing else needs them linear, and constants are swizzled at
+    compile time. For other chips nothing changes.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
@@ -71,9 +71,9 @@ def SwizzleProductScales : Pass<"blockscale-swizzle-product-scales"> {
 def ElementwiseToLinalg : Pass<"blockscale-elementwise-to-linalg"> {
   let summary = "Write elementwise ops on plain tensors as linalg.generic";
   let description = [{
-    Upstream's conversion, but for what stays a choice between two tensors: a
-    select under one condition, and for tensors with a layout or of formats
-    below 16 bits, which are moved as a whole.
+    Upstream's conversion, with two exceptions: an `arith.select` between two
+    tensors by one condition is kept, and so are ops on tensors with a layout or of
+    formats below 16 bits, which are only moved as a whole.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
@@ -81,20 +81,20 @@ def ElementwiseToLinalg : Pass<"blockscale-elementwise-to-linalg"> {
 def ExpandMath : Pass<"blockscale-expand-math"> {
   let summary = "Write math as arithmetic of the same value on every target";
   let description = [{
-    What producers of quantized tensors compute must have the same bits on the
-    CPU, in the emulator and on a GPU, or bytes would differ. Of scalars of f32,
-    and of bf16 through f32:
+    The producers of quantized tensors must compute the same bits on the CPU, in
+    the emulator and on a GPU, or the quantized bytes would differ. On scalars of
+    f32, and of bf16 through f32:
 
     - `math.exp` becomes a polynomial, within 0.9 ulp; below 2^-125 it is 0;
     - `n / (1 + exp(x))` becomes that, Newton's iteration and a product: the
       logistic function within 6 ulp, and at least 2^-126;
     - `math.tanh`, `math.erf`, `math.log`, `math.log2`, `math.log1p` and
-      `math.expm1` become upstream's polynomials, `math.rsqrt`, `math.clampf` and
-      `math.fpowi` what upstream expands them to; square roots and other
-      divisions stay, and are IEEE's;
+      `math.expm1` become upstream's polynomials, and `math.rsqrt`, `math.clampf`
+      and `math.fpowi` become upstream's expansions; square roots and other
+      divisions are kept and are IEEE's;
     - `arith.maxnumf` and `arith.minnumf` get a defined sign of zero;
-    - `math.fma` of bf16 and f16 is one of f32, rounded again;
-    - fast-math flags are dropped, of which targets would make different use.
+    - `math.fma` of bf16 and f16 becomes one of f32, whose result is rounded again;
+    - fast-math flags are dropped, because targets would use them differently.
 
     Elementwise named ops of linalg become `linalg.generic` first.
 
@@ -119,8 +119,8 @@ def FoldConstants : Pass<"blockscale-fold-constants"> {
     and swizzle of constants by their results, which are the bytes that the
     kernels compute. Results of more than 1 KiB are resources, not printed text.
 
-    Kept are ops with an operand or result of more than `max-elements` elements,
-    with a remark, and those with groups or random bits; `dequantize` and
+    Some ops are kept: ops with an operand or result of more than `max-elements`
+    elements, with a remark; ops with groups or random bits; and `dequantize` and
     products, whose results are larger than their operands.
 
     Example (test/Transforms/fold-constants.mlir):
@@ -147,32 +147,34 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     Every op of the dialect becomes one `blockscale.kernel` with its operands as
     inputs and empty tensors of its result types as outputs.
 
-    For a GPU (`chip`), quantizations of one x share a kernel that reads it once,
-    rows and columns, a weight and its transpose; transforms of columns are
-    computed in it, and amaxes of x and of these. Where a quantization needs one
-    of the amaxes, they have a kernel before. Elementwise `linalg.generic` ops
-    that make x, of several tensors, with scales of rows and columns, are
-    computed in the first kernel that takes x; what others need, too, is a result
-    of it. Other elementwise ops are kernels. So are norms, linalg ops that reduce
-    rows, with what quantizes their result. What cannot share one gets a kernel
-    of its own, the same bytes, and a remark with the clause (FusionLegality.h,
-    Producers.h and RowProgram.h in include/blockscale/Analysis):
+    For a GPU (`chip`), quantizations of one x share a kernel that reads x once:
+    of rows and columns, or of a weight and its transpose. The kernel also computes
+    transforms of columns, and amaxes of x and of these transforms. If a
+    quantization needs one of the amaxes, a kernel before it computes them.
+    Elementwise `linalg.generic` ops that compute x from one or several tensors,
+    with factors of rows and columns, are computed in the first kernel that reads
+    x; if other ops need x too, it is a result of that kernel. Other elementwise
+    ops are kernels by themselves. So are norms (linalg ops that reduce rows),
+    together with the quantization of their result. An op that cannot share a
+    kernel gets a kernel of its own, which computes the same bytes, and a remark
+    with the clause (FusionLegality.h, Producers.h and RowProgram.h in
+    include/blockscale/Analysis):
 
     ```text
     reads x in a kernel of its own (one_read_c3): expected no rng, but got rng
     takes a second pass over x (one_pass_c1): expected operands that need no amax of x, but got global_amax
     ```
 
-    A kernel that computes each op once is never slower than several. Where the
-    two passes need an x that elementwise ops make, the first one stores it, or
-    both compute it: whatever is estimated to be faster on the chip's GPU, or what
-    `recompute` says. Estimates need static sizes or `dynamic-sizes`. Kernels of
-    several ops say in `blockscale.fusion` which form they have, and what the
-    others were estimated to take; remarks of the category `gpu-fusion` say why
-    (`--remarks-filter-analyse=gpu-fusion`).
+    A kernel that computes each op once is never slower than several kernels. If
+    two kernels need an x that elementwise ops compute, either the first stores x,
+    or both compute it: the form that is estimated to be faster on the chip's GPU,
+    or the form of the option `recompute`. Estimates need static sizes or
+    `dynamic-sizes`. Kernels of several ops record in `blockscale.fusion` which
+    form they have and the estimates of all forms; remarks of the category
+    `gpu-fusion` give the reason (`--remarks-filter-analyse=gpu-fusion`).
 
     Quantizations of several tensors with one name in `blockscale.group` share a
-    kernel, too. Members that disagree are an error on every target:
+    kernel too. Members that disagree are an error on every target:
 
     ```text
     expected members of group "experts" to agree in recipe, but number 0 has torchao and number 2 has te
@@ -221,8 +223,8 @@ def MaterializeStorage
 
     Memory does not hold every logical size: `tensor.dim` of a dynamic row or
     column of swizzled scales, or of a dynamic last dimension of packed data, must
-    be known from the op that made the tensor. The latter is also known, to be
-    twice the bytes, beside a kernel that reads whole blocks.
+    follow from the op that made the tensor. If a kernel reads the packed data in
+    whole blocks, the last dimension is also known to be twice the bytes.
 
     Example (test/Transforms/materialize-storage-slices.mlir):
 
@@ -278,9 +280,9 @@ def PrintRoofline
   let summary = "Print what a module would take on a GPU";
   let description = [{
     Prints, to standard error, the bytes, FLOP, launches and least time of every
-    op of the dialect and `blockscale.kernel`, summed for each function and all
-    of them, by the roofline of docs/CostModel.md. Ops in loops count as often as
-    they run; calls count nothing. The IR is left as it is.
+    op of the dialect and `blockscale.kernel`, and their sums for each function and
+    for the module, by the roofline of docs/CostModel.md. Ops in loops count as
+    often as they run; calls count nothing. The IR does not change.
 
     Example (test/Transforms/print-roofline.mlir):
 
