@@ -85,6 +85,16 @@ class SuitesTest(unittest.TestCase):
     def test_python_folder_without_tests(self):
         self.assertEqual(self.suites.python_folder(self.log, self.build), Counts(failed=1))
 
+    # The runner that CMake found is the one that runs, wherever it is.
+    def test_lit_is_that_of_the_cmake_cache(self):
+        lit = self.build / "some-lit"
+        lit.write_text("#!/bin/bash\n[ \"$1 $2\" = '-sv --output' ] && cat > $3 <<'END'\n"
+                       '{"tests": [{"code": "PASS"}, {"code": "FAIL"}]}\nEND\nexit 1\n')
+        lit.chmod(0o755)
+        (self.build / "CMakeCache.txt").write_text(
+            f"LLVM_DIR:PATH=/elsewhere\nLLVM_EXTERNAL_LIT:FILEPATH={lit}\n")
+        self.assertEqual(self.suites.lit(self.log), Counts(1, 1))
+
     def fuzz(self, modules="echo generated 10, lowered to cpu 2, to sm100 0",
              ptx="echo generated 10, verified 9, executed 2"):
         (self.build / "bin").mkdir()
