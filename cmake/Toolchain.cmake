@@ -19,7 +19,7 @@ if(BLOCKSCALE_LLVM_CONFIG)
 endif()
 if("${blockscale_llvm_version}" MATCHES "^22\\.")
   blockscale_ask_llvm(blockscale_llvm_programs --bindir)
-  blockscale_ask_llvm(blockscale_llvm_packages --cmakedir)
+  blockscale_ask_llvm(blockscale_llvm --prefix)
   if(NOT DEFINED ENV{CC} AND EXISTS ${blockscale_llvm_programs}/clang)
     set(CMAKE_C_COMPILER ${blockscale_llvm_programs}/clang
         CACHE FILEPATH "C compiler")
@@ -28,7 +28,6 @@ if("${blockscale_llvm_version}" MATCHES "^22\\.")
     set(CMAKE_CXX_COMPILER ${blockscale_llvm_programs}/clang++
         CACHE FILEPATH "C++ compiler")
   endif()
-  get_filename_component(blockscale_llvm_packages "${blockscale_llvm_packages}"
-                         DIRECTORY)
-  set(MLIR_DIR ${blockscale_llvm_packages}/mlir CACHE PATH "Where MLIR 22 is")
+  # A place to look, so that an installed BlockScale still finds its own MLIR.
+  list(APPEND CMAKE_PREFIX_PATH ${blockscale_llvm})
 endif()
