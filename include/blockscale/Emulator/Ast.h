@@ -5,6 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// The tree of a PTX module: its variables, functions, instructions and
+// operands.
+//
 // Text stays in the module's own buffer; the StringRefs of the tree point into
 // it. The bodies of functions are flat lists with scopes by number, so that
 // nothing here recurses deeper than a vector operand in an address.
@@ -14,8 +17,8 @@
 #ifndef BLOCKSCALE_EMULATOR_AST_H
 #define BLOCKSCALE_EMULATOR_AST_H
 
-#include "blockscale/Emulator/AddressWindow.h"
 #include "blockscale/Emulator/Diagnostic.h"
+#include "blockscale/Emulator/StateSpace.h"
 #include "blockscale/Emulator/Type.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -33,12 +36,12 @@ enum class Linkage : uint8_t { Internal, Visible, Extern, Weak, Common };
 /// What a name of an operand or an initialiser stands for, once validated.
 enum class SymbolKind : uint8_t {
   None,
-  /// Of `Module::variables`.
+  /// One of `Module::variables`.
   ModuleVariable,
-  /// Of `Module::functions`.
+  /// One of `Module::functions`.
   Function,
-  /// Of the function's `variables`, `parameters`, `results`, `labels`,
-  /// `targetLists` and `prototypes`.
+  /// The rest are entries of the function's `variables`, `parameters`,
+  /// `results`, `labels`, `targetLists` and `prototypes`.
   LocalVariable,
   Parameter,
   Result,
@@ -84,7 +87,7 @@ struct Operand {
   Location location;
   /// `!%p1`.
   bool isNegated = false;
-  /// Of an integer: with suffix U or past the signed range.
+  /// Whether an integer has the suffix U or is past the signed range.
   bool isUnsigned = false;
   /// 'x', 'y', 'z', 'w', or 0: the component behind a name.
   char component = 0;
@@ -127,7 +130,7 @@ struct Instruction {
   /// The first modifier that is one of these; empty where none is.
   llvm::StringRef
   getModifier(std::initializer_list<llvm::StringRef> choices) const;
-  /// Those modifiers that are types, in order.
+  /// The modifiers that are types, in order.
   llvm::SmallVector<Type, 4> getTypes() const;
   /// Opcode and modifiers as one word.
   std::string getSpelling() const;
@@ -166,9 +169,9 @@ struct InitialValue {
   OperandKind kind = OperandKind::Integer;
   /// The bits of an integer, a single or a double; for a symbol, the addend.
   uint64_t value = 0;
-  /// Of a symbol: its generic address.
+  /// Whether a symbol stands for its generic address.
   bool isGeneric = false;
-  /// Of a symbol: `(address & mask) >> trailing zeros of mask`.
+  /// A symbol stands for `(address & mask) >> trailing zeros of mask`.
   uint64_t mask = ~uint64_t(0);
   llvm::StringRef name;
   Symbol symbol;
@@ -183,7 +186,7 @@ struct Variable {
   StateSpace space = StateSpace::Global;
   /// A parameter or result in a register; its space means nothing then.
   bool isRegister = false;
-  /// Of one in a register: its number in the function.
+  /// The number in the function of the register that the variable is in.
   uint32_t registerIndex = 0;
   Type type = Type::B8;
   uint32_t components = 1;
@@ -220,14 +223,14 @@ struct Prototype {
 
 struct Scope {
   Location location;
-  /// Its own number for the body itself.
+  /// The enclosing scope; for the body of the function its own number.
   uint32_t parent = 0;
 };
 
 /// `.reqntid 128, 1, 1`.
 struct PerformanceDirective {
   Location location;
-  /// Without the dot.
+  /// The name without the dot.
   llvm::StringRef name;
   llvm::SmallVector<uint32_t, 3> values;
 };

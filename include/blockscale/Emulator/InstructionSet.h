@@ -1,4 +1,4 @@
-//===- InstructionSet.h - Instructions that are known -----------*- C++ -*-===//
+//===- InstructionSet.h - Table of the instructions -------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Launch.h - Running a kernel ------------------------------*- C++ -*-===//
+//===- Launch.h - Execution of a kernel -------------------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,13 +7,15 @@
 #ifndef BLOCKSCALE_EMULATOR_LAUNCH_H
 #define BLOCKSCALE_EMULATOR_LAUNCH_H
 
-#include "blockscale/Emulator/LaunchLimits.h"
 #include "blockscale/Emulator/Program.h"
 #include "blockscale/Emulator/Report.h"
 
 #include "llvm/Support/raw_ostream.h"
 
 namespace blockscale::emulator {
+
+/// An extent or an index in x, y and z.
+using Dim3 = std::array<uint32_t, 3>;
 
 /// When asynchronous work is done, and in which order threads run.
 enum class Schedule : uint8_t {

@@ -17,7 +17,8 @@
 #ifndef BLOCKSCALE_EMULATOR_MEMORY_H
 #define BLOCKSCALE_EMULATOR_MEMORY_H
 
-#include "blockscale/Emulator/AddressWindow.h"
+#include "blockscale/Emulator/Report.h"
+#include "blockscale/Emulator/StateSpace.h"
 
 #include "llvm/ADT/ArrayRef.h"
 
@@ -28,7 +29,7 @@ namespace blockscale::emulator {
 
 struct Buffer {
   std::string name;
-  /// Its first address in the space.
+  /// The first address of the buffer in its space.
   uint64_t base;
   bool readOnly;
   std::vector<uint8_t> bytes;

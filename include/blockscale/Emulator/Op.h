@@ -55,9 +55,10 @@ struct Source {
     Local,
   };
   Kind kind = Constant;
-  /// Of a predicate: `!%p`.
+  /// Whether a predicate is negated: `!%p`.
   bool isNegated = false;
-  /// Of a shared one: `value` bytes behind the start of dynamic memory.
+  /// Whether a shared source is `value` bytes behind the start of dynamic
+  /// memory.
   bool isDynamic = false;
   uint32_t index = 0;
   uint64_t value = 0;
@@ -65,10 +66,10 @@ struct Source {
 
 /// Where an instruction leaves a value.
 struct Result {
-  /// `_`.
+  /// Whether the result is discarded: `_`.
   bool isSink = true;
   uint32_t slot = 0;
-  /// Of the register, which may be wider than the instruction's type.
+  /// The bits of the register, which may be wider than the instruction's type.
   unsigned bits = 0;
 };
 
@@ -76,7 +77,8 @@ struct Result {
 struct AddressOperand {
   Source base;
   int64_t offset = 0;
-  /// Of the base: a sum with a register of 32 bits wraps there.
+  /// The bits of the base that count: a sum with a register of 32 bits wraps
+  /// there.
   uint64_t mask = ~uint64_t(0);
   /// The registers of `[map, {x, y}]`.
   llvm::SmallVector<Source, 5> coordinates;
@@ -86,8 +88,8 @@ struct AddressOperand {
 enum class Step : uint8_t {
   /// They go on with the next instruction.
   Next,
-  /// The same, and other warps should run first: it looked at what others
-  /// change.
+  /// They go on with the next instruction, but other warps should run first: it
+  /// looked at what others change.
   Yield,
   /// The handler has moved them.
   Moved,
@@ -106,9 +108,9 @@ struct OpData {
 /// Which lanes must come together before an instruction executes.
 enum class Convergence : uint8_t {
   None,
-  /// Those of the mask `Op::memberMask`.
+  /// The lanes of the mask `Op::memberMask`.
   Members,
-  /// All of the warp that have not exited (`.aligned`).
+  /// All lanes of the warp that have not exited (`.aligned`).
   Warp,
 };
 
@@ -127,8 +129,8 @@ struct Op {
   /// Places in the program that it may go to.
   llvm::SmallVector<uint32_t, 1> targets;
   std::unique_ptr<OpData> data;
-  /// Of one that may be blocked: what a lane waits for, to be told with a
-  /// deadlock. May be null.
+  /// Says what a lane waits for at an instruction that may be blocked, to be
+  /// told with a deadlock. May be null.
   std::string (*describeWait)(Warp &warp, const Op &op,
                               unsigned lane) = nullptr;
 

@@ -1,4 +1,4 @@
-//===- Parser.h - PTX text to modules ---------------------------*- C++ -*-===//
+//===- Parser.h - Parser of PTX modules -------------------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

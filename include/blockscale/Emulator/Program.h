@@ -40,7 +40,8 @@ struct SharedVariable {
 
 struct ProgramFunction {
   const Function *function = nullptr;
-  /// Of the program's ops; `entry == end` for a declaration.
+  /// The first of the program's ops that is the function's, and the first that
+  /// is not; `entry == end` for a declaration.
   uint32_t entry = 0;
   uint32_t end = 0;
   /// By register index.
@@ -59,16 +60,16 @@ struct ProgramFunction {
   uint64_t frameBytes = 0;
   uint64_t localBytes = 0;
   uint64_t localAlignment = 1;
-  /// Of a kernel: the sized shared variables that it and what it calls use, by
-  /// rising offset, and the bytes up to the end of the last one.
+  /// The sized shared variables that a kernel and what it calls use, by rising
+  /// offset, and the bytes up to the end of the last one.
   std::vector<SharedVariable> shared;
   uint64_t staticSharedBytes = 0;
   /// The alignment of its unsized shared arrays, which all lie together behind
   /// the sized variables.
   uint64_t dynamicSharedAlignment = 16;
-  /// Of a kernel: the functions that may run with it, itself among them.
+  /// The functions that may run with a kernel, the kernel among them.
   llvm::SmallBitVector reached;
-  /// Its instructions that execution does not model, a line each:
+  /// The instructions that execution does not model, a line each:
   /// "LINE:COL: error: MESSAGE".
   std::vector<std::string> notModelled;
 };
@@ -104,7 +105,6 @@ public:
   const ProgramFunction *findFunction(uint64_t address) const;
 
 private:
-  friend class ProgramBuilder;
   explicit Program(Module module) : module(std::move(module)) {}
 
   Module module;

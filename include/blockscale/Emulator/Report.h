@@ -1,9 +1,11 @@
-//===- Report.h - What a run found wrong ------------------------*- C++ -*-===//
+//===- Report.h - Faults that a run has found -------------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Faults, the places where they happened, and the report that collects them.
 //
 // The parts of the machine (memories, barriers, descriptors) say what is wrong
 // with an operation as Faults; they know neither kernel nor thread. Who runs
@@ -49,7 +51,7 @@ enum class FaultKind : uint8_t {
   Limit,
 };
 
-/// As reports spell it: "out-of-bounds".
+/// The name of a kind as reports spell it: "out-of-bounds".
 llvm::StringRef getName(FaultKind kind);
 
 struct Fault {

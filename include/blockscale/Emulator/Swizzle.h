@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// The swizzles of shared memory: permutations of the chunks of a row.
+//
 // PTX ISA, section "Swizzling Modes": within a row of 128 bytes of shared
 // memory, chunks trade places; which ones, the row tells. The pattern is one of
 // absolute addresses: copies of tiles and descriptors of matrices agree on it
@@ -28,7 +30,7 @@
 
 namespace blockscale::emulator {
 
-/// With the numbers of CUtensorMapSwizzle.
+/// The mode of a swizzle, with the numbers of CUtensorMapSwizzle.
 enum class Swizzle : uint8_t {
   None,
   Span32,

@@ -1,4 +1,4 @@
-//===- TensorMap.h - Tensors as bulk copies see them ------------*- C++ -*-===//
+//===- TensorMap.h - Descriptors of tensors for bulk copies -----*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,7 @@
 
 namespace blockscale::emulator {
 
-/// With the numbers of CUtensorMapDataType.
+/// The type of a tensor's values, with the numbers of CUtensorMapDataType.
 enum class TensorElement : uint8_t {
   U8,
   U16,
@@ -43,14 +43,15 @@ enum class TensorElement : uint8_t {
   TF32Ftz,
   /// 16 values of 4 bits in 8 bytes: PTX b4x16.
   U4Align8,
-  /// The same, in shared memory in the first 8 of 16 bytes: b4x16_p64.
+  /// 16 values of 4 bits in 8 bytes, in shared memory in the first 8 of 16
+  /// bytes: PTX b4x16_p64.
   U4Align16,
   /// 16 values of 6 bits in 12 bytes, in shared memory in the first 12 of 16
   /// bytes (b6x16_p32) or, stored from there, in a byte each (b6p2x16).
   U6Align16,
 };
 
-/// As the driver's names spell it: "UINT8".
+/// The name of a type as the driver spells it: "UINT8".
 llvm::StringRef getName(TensorElement element);
 /// Bits of one value in global memory.
 unsigned getBits(TensorElement element);

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// The types of PTX values.
+//
 // PTX ISA, section "Fundamental Types" and what instructions name beside them.
 //
 //===----------------------------------------------------------------------===//
@@ -60,7 +62,7 @@ enum class Type : uint8_t {
 };
 
 struct TypeInfo {
-  /// As PTX spells it, without the dot.
+  /// The name of the type as PTX spells it, without the dot.
   llvm::StringLiteral name;
   TypeKind kind;
   /// Bits of a value; 1 for a predicate.

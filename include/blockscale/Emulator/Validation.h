@@ -1,4 +1,4 @@
-//===- Validation.h - Names of a module -------------------------*- C++ -*-===//
+//===- Validation.h - Resolution of names -----------------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

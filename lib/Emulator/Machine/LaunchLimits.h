@@ -1,0 +1,43 @@
+//===- LaunchLimits.h - Limits of a launch ----------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The limits that a launch on compute capability 9.0 to 10.x must keep. CUDA
+// Programming Guide, table "Technical Specifications per Compute Capability",
+// and PTX ISA, ".reqntid", ".maxntid" and "Cluster dimension directives".
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_EMULATOR_MACHINE_LAUNCHLIMITS_H
+#define BLOCKSCALE_LIB_EMULATOR_MACHINE_LAUNCHLIMITS_H
+
+#include "blockscale/Emulator/Launch.h"
+
+namespace blockscale::emulator {
+
+/// The most local memory that a thread may have.
+constexpr uint64_t kMaxLocalBytes = 512 << 10;
+
+struct LaunchShape {
+  Dim3 grid = {1, 1, 1};
+  Dim3 block = {1, 1, 1};
+  Dim3 cluster = {1, 1, 1};
+  /// Static and dynamic, in bytes.
+  uint64_t sharedBytes = 0;
+  uint64_t parameterBytes = 0;
+  /// What variables of a thread take, in the function that has most of them.
+  uint64_t localBytes = 0;
+  /// .reqntid and .maxntid of the kernel, where it has them.
+  std::optional<Dim3> requiredBlock;
+  std::optional<Dim3> maximumBlock;
+};
+
+/// A fault for every limit broken; true where there is none.
+bool checkLaunch(const LaunchShape &shape, Faults &faults);
+
+} // namespace blockscale::emulator
+
+#endif // BLOCKSCALE_LIB_EMULATOR_MACHINE_LAUNCHLIMITS_H

@@ -1,0 +1,215 @@
+//===- Mma.cpp - Products of the tensor core ------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emulator/Matrix/Mma.h"
+
+#include "Emulator/Arithmetic/FloatFormats.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace blockscale::emulator {
+
+namespace {
+/// One product being made.
+struct Mma {
+  const MmaInstruction &instruction;
+  const InstructionDescriptor &shape;
+  Faults &faults;
+
+  bool isPair() const { return instruction.variant.ctaGroup == 2; }
+  unsigned getRows() const { return isPair() ? shape.m / 2 : shape.m; }
+  /// A CTA of a pair with 64 rows puts the halves of N above each other.
+  bool isSplit() const { return isPair() && getRows() == 64; }
+
+  bool readA(const MmaCta &cta, MmaMatrix &a);
+  bool readB(llvm::ArrayRef<MmaCta> ctas, MmaMatrix &b);
+  bool readScalesOfB(const MmaCta &cta, MmaMatrix &scales);
+  bool runCta(const MmaCta &cta, const MmaMatrix &b);
+  uint32_t finish(double sum, uint32_t old) const;
+  uint32_t getCell(unsigned m, unsigned n) const;
+  bool accumulate(const MmaCta &cta, const MmaMatrix &a, const MmaMatrix &b);
+};
+} // namespace
+
+/// Multiplies each value by the scale of its block.
+static void applyBlockScales(MmaMatrix &matrix, const MmaMatrix &scales) {
+  unsigned block = matrix.k / scales.k;
+  for (size_t i = 0; i < matrix.values.size(); ++i)
+    matrix.values[i] *=
+        scales.values[i / matrix.k * scales.k + i % matrix.k / block];
+}
+
+bool Mma::readA(const MmaCta &cta, MmaMatrix &a) {
+  MmaOperandLayout layout = {shape.kind, shape.a,
+                             shape.transposeA ? Major::MN : Major::K, getRows(),
+                             shape.k};
+  bool isRead = instruction.isAInTensorMemory
+                    ? readTensorOperand(cta.tensor, uint32_t(instruction.a),
+                                        layout, a, faults)
+                    : readSharedOperand(cta.shared, cta.rank, instruction.a,
+                                        layout, a, faults);
+  if (!isRead)
+    return false;
+  if (shape.negateA)
+    negate(a);
+  if (!isBlockScaled(shape.kind))
+    return true;
+  MmaMatrix scales;
+  if (!readScales(cta.tensor, instruction.scaleA,
+                  {shape.scaleFormat, shape.scaleIdA,
+                   shape.k / instruction.blockSize, getRows()},
+                  scales, faults))
+    return false;
+  applyBlockScales(a, scales);
+  return true;
+}
+
+bool Mma::readB(llvm::ArrayRef<MmaCta> ctas, MmaMatrix &b) {
+  for (const MmaCta &cta : ctas)
+    if (!readSharedOperand(cta.shared, cta.rank, instruction.b,
+                           {shape.kind, shape.b,
+                            shape.transposeB ? Major::MN : Major::K,
+                            unsigned(shape.n / ctas.size()), shape.k},
+                           b, faults))
+      return false;
+  if (shape.negateB)
+    negate(b);
+  return true;
+}
+
+bool Mma::readScalesOfB(const MmaCta &cta, MmaMatrix &scales) {
+  ScaleLayout layout = {shape.scaleFormat, shape.scaleIdB,
+                        shape.k / instruction.blockSize, shape.n};
+  if (!isSplit())
+    return readScales(cta.tensor, instruction.scaleB, layout, scales, faults);
+  layout.rows = shape.n / 2;
+  layout.quarters = 2;
+  for (unsigned quarter : {0, 2}) {
+    layout.firstQuarter = quarter;
+    if (!readScales(cta.tensor, instruction.scaleB, layout, scales, faults))
+      return false;
+  }
+  return true;
+}
+
+uint32_t Mma::getCell(unsigned m, unsigned n) const {
+  unsigned lane = m, column = n;
+  if (isSplit()) {
+    lane += n / (shape.n / 2) * 64;
+    column = n % (shape.n / 2);
+  } else if (getRows() == 64) {
+    lane = m / 16 * 32 + m % 16;
+  }
+  return instruction.d + (lane << 16 | column);
+}
+
+uint32_t Mma::finish(double sum, uint32_t old) const {
+  bool reads = instruction.accumulate;
+  if (shape.accumulator == MmaAccumulator::S32) {
+    auto total = static_cast<int64_t>(sum) + (reads ? int32_t(old) : 0);
+    if (shape.saturate)
+      total = std::clamp<int64_t>(total, std::numeric_limits<int32_t>::min(),
+                                  std::numeric_limits<int32_t>::max());
+    return static_cast<uint32_t>(total);
+  }
+  bool isHalf = shape.accumulator == MmaAccumulator::F16;
+  if (reads) {
+    double value = isHalf ? F16::decode(old & 0xFFFF) : F32::decode(old);
+    sum += std::ldexp(value, -int(instruction.scaleInputD));
+  }
+  return uint32_t(isHalf ? F16::encode(sum) : F32::encode(sum));
+}
+
+bool Mma::accumulate(const MmaCta &cta, const MmaMatrix &a,
+                     const MmaMatrix &b) {
+  // B by K, so that the sums of a row of D advance side by side.
+  std::vector<double> columns(b.values.size());
+  for (unsigned n = 0; n < shape.n; ++n)
+    for (unsigned k = 0; k < shape.k; ++k)
+      columns[size_t(k) * shape.n + n] = b.row(n)[k];
+
+  UnwrittenCells unwritten;
+  std::vector<double> sums(shape.n);
+  for (unsigned m = 0; m < getRows(); ++m) {
+    llvm::fill(sums, 0.0);
+    for (unsigned k = 0; k < shape.k; ++k) {
+      double factor = a.row(m)[k];
+      const double *column = columns.data() + size_t(k) * shape.n;
+      for (unsigned n = 0; n < shape.n; ++n)
+        sums[n] += factor * column[n];
+    }
+    for (unsigned n = 0; n < shape.n; ++n) {
+      uint32_t cell = getCell(m, n);
+      unsigned lane = getLane(cell), column = getColumn(cell);
+      if (instruction.accumulate && !cta.tensor.isWritten(lane, column))
+        unwritten.note(lane, column);
+      cta.tensor.set(lane, column,
+                     finish(sums[n], cta.tensor.get(lane, column)));
+    }
+  }
+  unwritten.report("tcgen05.mma", faults);
+  return true;
+}
+
+bool Mma::runCta(const MmaCta &cta, const MmaMatrix &b) {
+  unsigned lanes = getRows() == 64 && !isSplit() ? 112 : 128;
+  unsigned columns = isSplit() ? shape.n / 2 : shape.n;
+  MmaMatrix a;
+  if (!cta.tensor.checkAccess(instruction.d, lanes, columns, "tcgen05.mma",
+                              faults) ||
+      !readA(cta, a))
+    return false;
+  if (!isBlockScaled(shape.kind))
+    return accumulate(cta, a, b);
+  MmaMatrix scales, scaled = b;
+  if (!readScalesOfB(cta, scales))
+    return false;
+  applyBlockScales(scaled, scales);
+  return accumulate(cta, a, scaled);
+}
+
+bool runMma(const MmaInstruction &instruction, llvm::ArrayRef<MmaCta> ctas,
+            Faults &faults) {
+  auto refuse = [&](std::string what, llvm::StringRef advice) {
+    faults.push_back({FaultKind::Descriptor, std::move(what), advice.str()});
+    return false;
+  };
+  std::optional<InstructionDescriptor> shape = decodeInstructionDescriptor(
+      instruction.descriptor, instruction.variant, faults);
+  if (!shape)
+    return false;
+  if (shape->isSparse || instruction.variant.isWeightStationary)
+    return refuse("sparse and weight-stationary products are not modelled",
+                  "use a dense tcgen05.mma in what is to be emulated");
+  if (ctas.size() != instruction.variant.ctaGroup)
+    return refuse(llvm::formatv("expected {0} CTAs of the group, but got {1}",
+                                instruction.variant.ctaGroup, ctas.size()),
+                  "launch clusters of an even number of CTAs");
+  if (instruction.scaleInputD > 15)
+    return refuse(llvm::formatv("expected scale-input-d to be 0 to 15, but got "
+                                "{0}",
+                                instruction.scaleInputD),
+                  "it is the exponent of a power of two");
+  if (isBlockScaled(shape->kind) &&
+      !checkBlockSize(*shape, instruction.blockSize, faults))
+    return false;
+  Mma mma{instruction, *shape, faults};
+  MmaMatrix b;
+  if (!mma.readB(ctas, b))
+    return false;
+  for (const MmaCta &cta : ctas)
+    if (!mma.runCta(cta, b))
+      return false;
+  return true;
+}
+
+} // namespace blockscale::emulator

@@ -1,0 +1,75 @@
+//===- Mma.h - Products of the tensor core ----------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// tcgen05.mma: D = A * B (+ D), with scale factors of blocks along K or
+// without. PTX ISA, sections "tcgen05.mma", "Data path layout" and "Scale
+// factors".
+//
+// Arithmetic: products, with their scales, are exact in f64; their sum is taken
+// in f64 in the order of K; D is added last, and the result rounded once to the
+// nearest even of D's type. The order and width of hardware are not public.
+// kind::i8 is exact, and wraps or saturates.
+//
+// D, for row m of the rows of a CTA and column n, from its address on:
+//
+//   rows of a CTA   lane                    column
+//   128             m                       n
+//   64              m / 16 * 32 + m % 16    n
+//   64 of a pair    m, from n = N/2 on      n % (N / 2)
+//                   m + 64
+//
+// With cta_group::2 each CTA has half the rows of A and of B (of N), and the
+// rows of D that belong to its A. Scale factors of A are those of its rows;
+// those of B are all there, in each CTA; where a CTA has 64 rows, the two lower
+// quarters of the lanes have those of the first half of N, the two upper ones
+// those of the second.
+//
+// Not modelled: .ws, sparse operands, lanes disabled by a mask.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_EMULATOR_MATRIX_MMA_H
+#define BLOCKSCALE_LIB_EMULATOR_MATRIX_MMA_H
+
+#include "Emulator/Matrix/MmaOperand.h"
+
+namespace blockscale::emulator {
+
+/// The memories of a CTA that takes part.
+struct MmaCta {
+  const Memory &shared;
+  unsigned rank;
+  TensorMemory &tensor;
+};
+
+/// The operands of the instruction.
+struct MmaInstruction {
+  MmaVariant variant;
+  uint32_t d;
+  /// A descriptor, or with `isAInTensorMemory` an address.
+  uint64_t a;
+  bool isAInTensorMemory = false;
+  uint64_t b;
+  uint32_t descriptor;
+  /// enable-input-d.
+  bool accumulate;
+  /// scale-input-d: D is multiplied by 2 to the minus of it.
+  unsigned scaleInputD = 0;
+  /// Block-scaled kinds only: addresses, and values that share a scale.
+  uint32_t scaleA = 0;
+  uint32_t scaleB = 0;
+  unsigned blockSize = 0;
+};
+
+/// Does it at once, on one CTA or on the two of a pair, the even one first.
+/// False, and a fault, where it is refused.
+bool runMma(const MmaInstruction &instruction, llvm::ArrayRef<MmaCta> ctas,
+            Faults &faults);
+
+} // namespace blockscale::emulator
+
+#endif // BLOCKSCALE_LIB_EMULATOR_MATRIX_MMA_H
