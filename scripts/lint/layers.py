@@ -13,6 +13,9 @@ Folders of lib/Conversion are rooms, of which each includes only from those in R
 
     Emission -> ToCPU, DeviceEmission;  DeviceEmission -> ToGPU, ToSM100;
     all of them -> the passes that choose among them
+
+Folders of lib/Emulator are rooms too, and each includes only from those before it in
+EMULATOR_ROOMS. EMULATOR_HEADERS lists the public headers and the room that each is of.
 """
 
 import re
@@ -37,6 +40,19 @@ ROOMS = {"Emission": [], "DeviceEmission": ["Emission"],
          "ToGPU/Ops": DEVICE,
          "ToGPU": [*ROWS, "ToGPU/RowPrograms", "ToGPU/Patches", "ToGPU/Ops"],
          "ToSM100": DEVICE}
+# The rooms of lib/Emulator: each includes from itself and from those before it.
+EMULATOR_ROOMS = ["Diagnostics", "Ptx", "InstructionSet", "Arithmetic", "Memory", "Program",
+                  "Hazards", "Matrix", "Async", "Machine", "Instructions"]
+# The headers of include/blockscale/Emulator by room; all others are private to lib/Emulator.
+EMULATOR_HEADERS = {
+    "Diagnostic": "Diagnostics", "Report": "Diagnostics",
+    "Ast": "Ptx", "Parser": "Ptx", "StateSpace": "Ptx", "Type": "Ptx", "Validation": "Ptx",
+    "InstructionSet": "InstructionSet",
+    "Device": "Memory", "Memory": "Memory", "Swizzle": "Memory",
+    "Op": "Program", "Program": "Program",
+    "TensorMap": "Async",
+    "Launch": "Machine"}
+EMULATOR_INCLUDE = re.compile(r'(?:Emulator/(\w+)|blockscale/Emulator)/(\w+)\.h')
 LOCAL_INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 INCLUDE = re.compile(r'\s*#?\s*include\s*[<"]([^/">]+)/([^/">]+)')  # C++, TableGen
 
@@ -89,8 +105,48 @@ def check_rooms(root):
                        f"but includes {included or name}")
 
 
+def check_emulator_file(root, path, room, is_public):
+    for number, line in lines(root, path):
+        match = LOCAL_INCLUDE.match(line)
+        if not match or match.group(1).startswith("llvm/"):
+            continue
+        include = EMULATOR_INCLUDE.fullmatch(match.group(1))
+        if not include:
+            yield (f"{path}:{number}: expected Emulator/ROOM/NAME.h or "
+                   f"blockscale/Emulator/NAME.h, but it includes {match.group(1)}")
+            continue
+        included = include.group(1) or EMULATOR_HEADERS.get(include.group(2))
+        if is_public and include.group(1):
+            yield (f"{path}:{number}: a public header includes only public ones, but it "
+                   f"includes {match.group(1)}")
+        elif included not in EMULATOR_ROOMS[:EMULATOR_ROOMS.index(room) + 1]:
+            before = ", ".join(EMULATOR_ROOMS[:EMULATOR_ROOMS.index(room)])
+            yield (f"{path}:{number}: {room} may include from {before or 'no other room'}, "
+                   f"but includes {included or match.group(1)}")
+
+
+def check_emulator_rooms(root):
+    for path in files(root, ".h", ".cpp"):
+        if path.parts[:2] == ("lib", "Emulator"):
+            room, is_public = path.parts[2], False
+            if room not in EMULATOR_ROOMS:
+                yield (f"{path}: expected a room of lib/Emulator, which are "
+                       f"{', '.join(EMULATOR_ROOMS)}, but got {room}")
+                continue
+        elif path.parts[:3] == ("include", "blockscale", "Emulator"):
+            room, is_public = EMULATOR_HEADERS.get(path.stem), True
+            if room is None:
+                yield (f"{path}: expected a public header of EMULATOR_HEADERS; a header that "
+                       "only the emulator includes is in its room of lib/Emulator")
+                continue
+        else:
+            continue
+        yield from check_emulator_file(root, path, room, is_public)
+
+
 def check(root):
     yield from check_rooms(root)
+    yield from check_emulator_rooms(root)
     for path in files(root, ".h", ".cpp", ".td", ".inc"):
         if path.parts[0] == "lib":
             layer = path.parts[1]

@@ -124,6 +124,37 @@ class LayersTest(LintTest):
         self.assert_finds("layers", "lib/Conversion/ToGPU/Rows/A.cpp:1:",
                           "expected the path of a header from lib/Conversion on")
 
+    # A room of the emulator includes from those before it, by the path from lib/ on.
+    def test_rooms_of_the_emulator_include_earlier_ones(self):
+        self.write("lib/Emulator/Machine/A.cpp", '#include "Emulator/Machine/A.h"\n'
+                   '#include "Emulator/Hazards/B.h"\n#include "blockscale/Emulator/Report.h"\n'
+                   '#include "llvm/ADT/STLExtras.h"\n')
+        self.write("include/blockscale/Emulator/Op.h", '#include "blockscale/Emulator/Ast.h"\n')
+        self.assertEqual(self.findings("layers"), [])
+
+    # A public header counts as one of its room, and may not need a private one.
+    def test_rooms_of_the_emulator_include_no_later_ones(self):
+        cases = {"lib/Emulator/Hazards/A.cpp": ("Emulator/Machine/B.h", "includes Machine"),
+                 "lib/Emulator/Ptx/A.h": ("blockscale/Emulator/Launch.h", "includes Machine"),
+                 "lib/Emulator/Memory/A.h": ("B.h", "expected Emulator/ROOM/NAME.h"),
+                 "include/blockscale/Emulator/Type.h":
+                     ("blockscale/Emulator/Program.h", "includes Program"),
+                 "include/blockscale/Emulator/Launch.h":
+                     ("Emulator/Memory/B.h", "a public header includes only public ones")}
+        for path, (included, message) in cases.items():
+            with self.subTest(path):
+                self.write(path, f'#include "{included}"\n')
+                self.assert_finds("layers", f"{path}:1:", message)
+                (self.root / path).unlink()
+
+    def test_files_of_the_emulator_are_in_rooms(self):
+        self.write("lib/Emulator/Elsewhere/A.cpp")
+        self.assert_finds("layers", "expected a room of lib/Emulator", "got Elsewhere")
+
+    def test_public_headers_of_the_emulator_are_listed(self):
+        self.write("include/blockscale/Emulator/A.h")
+        self.assert_finds("layers", "Emulator/A.h: expected a public header")
+
 
 class LicenceTest(LintTest):
     HEADER = "//===- A.h - A thing -*- C++ -*-===//\n//\n"
@@ -161,6 +192,20 @@ class MirrorTest(LintTest):
         self.write("lib/IR/A.cpp")
         self.write("test/IR/a.mlir")
         self.assert_finds("mirror", "include/blockscale/IR")
+
+
+    # A folder of the emulator needs its folder of unit tests, and the other way round.
+    def test_rooms_of_the_emulator(self):
+        self.write("include/blockscale/Emulator/A.h")
+        self.write("lib/Emulator/Ptx/A.cpp")
+        self.write("unittests/Emulator/Ptx/ATest.cpp")
+        self.assertEqual(self.findings("mirror"), [])
+        self.write("lib/Emulator/Memory/A.cpp")
+        self.assert_finds("mirror", "expected a folder unittests/Emulator/Memory")
+        (self.root / "lib/Emulator/Memory/A.cpp").unlink()
+        (self.root / "lib/Emulator/Memory").rmdir()
+        self.write("unittests/Emulator/Memory/ATest.cpp")
+        self.assert_finds("mirror", "expected a folder lib/Emulator/Memory")
 
 
 class TextTest(LintTest):

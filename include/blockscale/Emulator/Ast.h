@@ -106,7 +106,7 @@ struct Operand {
 
 struct Modifier {
   Location location;
-  /// Without the dot: `rn`, `shared::cta`, `x32`.
+  /// The text without the dot: `rn`, `shared::cta`, `x32`.
   llvm::StringRef text;
 };
 

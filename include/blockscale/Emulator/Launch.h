@@ -33,7 +33,8 @@ struct RunOptions {
   uint64_t maxSteps = 0;
   /// Host threads; 0 for as many as the machine has.
   unsigned jobs = 0;
-  /// Every instruction, if not null; runs on one host thread then.
+  /// The stream that every executed instruction is written to, if not null; the
+  /// launch runs on one host thread then.
   llvm::raw_ostream *trace = nullptr;
   bool profile = false;
   /// Report also what PTX forbids but ptxas is known to put right: registers of
@@ -47,11 +48,11 @@ struct LaunchRequest {
   Dim3 block = {1, 1, 1};
   Dim3 cluster = {1, 1, 1};
   uint64_t dynamicSharedBytes = 0;
-  /// The bytes of each parameter, as long as it is.
+  /// The bytes of each parameter, as many as the parameter has.
   std::vector<std::vector<uint8_t>> arguments;
 };
 
-/// What global memory moves at least.
+/// The least number of bytes that global memory moves.
 inline constexpr uint64_t kSectorBytes = 32;
 
 /// What a run counted.

@@ -96,7 +96,7 @@ private:
   StateSpace space;
   uint64_t next;
   uint64_t gap;
-  /// By rising address.
+  /// The buffers by rising address.
   std::vector<Buffer> buffers;
 };
 

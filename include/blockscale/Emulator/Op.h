@@ -33,7 +33,7 @@ struct Op;
 
 constexpr unsigned kWarpSize = 32;
 
-/// Bit i is lane i.
+/// A set of lanes: bit i is lane i.
 using LaneMask = uint32_t;
 constexpr LaneMask kAllLanes = ~LaneMask(0);
 

@@ -44,7 +44,7 @@ struct ProgramFunction {
   /// is not; `entry == end` for a declaration.
   uint32_t entry = 0;
   uint32_t end = 0;
-  /// By register index.
+  /// The slot of each register, by the register's index.
   std::vector<uint32_t> slots;
   uint32_t slotCount = 0;
   /// The carry flag's slot.
@@ -111,7 +111,8 @@ private:
   std::vector<Op> ops;
   std::vector<ProgramFunction> functions;
   std::deque<std::array<uint64_t, kWarpSize>> constants;
-  /// No DenseMap, which keeps two values for itself.
+  /// The index of each constant by its value. A DenseMap would reserve two
+  /// values.
   std::unordered_map<uint64_t, uint32_t> constantIndices;
 };
 

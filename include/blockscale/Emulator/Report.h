@@ -89,11 +89,11 @@ class Report {
 public:
   void add(const Place &place, const Fault &fault);
 
-  /// In the order of kernel, line and kind.
+  /// The findings in the order of kernel, line and kind.
   llvm::SmallVector<Finding> getFindings() const;
   bool empty() const;
 
-  /// Two lines a finding: place, kind and text; then the advice.
+  /// Prints two lines for each finding: place, kind and text; then the advice.
   void print(llvm::raw_ostream &os) const;
 
 private:

@@ -69,11 +69,11 @@ struct TensorMap {
   TensorElement element = TensorElement::U8;
   unsigned rank = 0;
   uint64_t address = 0;
-  /// In values.
+  /// The extents in values.
   std::array<uint64_t, 5> dims = {};
-  /// In bytes, of the dimensions from 1 on.
+  /// The strides in bytes of the dimensions from 1 on.
   std::array<uint64_t, 4> strides = {};
-  /// In values.
+  /// The extents of a tile in values.
   std::array<uint32_t, 5> box = {};
   std::array<uint32_t, 5> elementStrides = {1, 1, 1, 1, 1};
   TensorInterleave interleave = TensorInterleave::None;

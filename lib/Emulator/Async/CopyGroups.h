@@ -32,7 +32,7 @@ public:
   /// The thread has waited for them.
   void release(Agent agent, uint64_t kept, HazardLog &hazards, uint64_t time);
 
-  /// All that it has not waited for, the open group too.
+  /// All work that the thread has not waited for, the open group among it.
   std::vector<WorkRef> getPending(Agent agent) const;
 
 private:

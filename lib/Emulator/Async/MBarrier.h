@@ -27,8 +27,8 @@ namespace blockscale::emulator {
 
 constexpr uint32_t kMBarrierMaxCount = (1u << 20) - 1;
 
-/// One barrier. An operation that would break a limit is refused: it reports
-/// and changes nothing.
+/// The state of one barrier. An operation that would break a limit is refused:
+/// it reports and changes nothing.
 class MBarrier {
 public:
   /// mbarrier.init: none, and a fault, where `count` is not a legal count.

@@ -52,14 +52,14 @@ public:
     if (source)
       acquire(warp, *source);
   }
-  /// For work that the warp starts: what has happened before it.
+  /// What has happened before work that the warp starts now.
   ClockRef start(unsigned warp);
 
   //===--------------------------------------------------------------------===//
   // mbarriers, by shared address
   //===--------------------------------------------------------------------===//
 
-  /// It begins anew, or is no more.
+  /// Forgets a barrier that begins anew or is no more.
   void forgetBarrier(uint64_t barrier) { barriers.erase(barrier); }
   void arrive(unsigned warp, uint64_t barrier) {
     if (isActive())
@@ -86,7 +86,8 @@ public:
 
 private:
   struct Barrier {
-    /// All arrivals: a later phase comes behind those of the earlier ones.
+    /// The joined clocks of all arrivals: a later phase comes behind those of
+    /// the earlier ones.
     VectorClock pending;
     VectorClock completed;
   };
@@ -94,8 +95,8 @@ private:
   std::vector<VectorClock> clocks;
   bool hasOthers;
   llvm::DenseMap<uint64_t, Barrier> barriers;
-  /// By word of memory; past the most that are kept apart, `rest` is that of
-  /// all others.
+  /// Clocks by word of memory; past the most that are kept apart, `rest` is
+  /// that of all others.
   llvm::DenseMap<uint64_t, VectorClock> places;
   VectorClock rest;
   /// What another cluster may have seen in global memory, and passed on.

@@ -39,11 +39,12 @@ class Program;
 struct HazardRules {
   explicit HazardRules(const Program &program);
 
-  /// It starts asynchronous work, and some that reads shared memory.
+  /// Whether the program starts asynchronous work, and whether some of it reads
+  /// shared memory.
   bool hasAsyncWork = false;
   bool hasAsyncReads = false;
-  /// It has tcgen05.fence at all: compilers leave all of them out where
-  /// bar.sync is enough for the hardware.
+  /// Whether the program has tcgen05.fence at all: compilers leave all of them
+  /// out where bar.sync is enough for the hardware.
   bool hasTensorFences = false;
 };
 
@@ -78,7 +79,7 @@ public:
 
   /// A thread loads from shared memory.
   void checkLoad(const SharedRange &range, Faults &faults) const;
-  /// It stores there.
+  /// A thread stores there.
   void noteStore(const SharedRange &range, Agent agent, uint64_t time,
                  Faults &faults);
 
@@ -89,7 +90,8 @@ public:
   /// Work is issued; faults for what it conflicts with.
   WorkRef begin(AsyncWork work, Faults &faults);
 
-  /// Its completion is counted in phase `phase` of the barrier at `barrier`.
+  /// The completion of `work` is counted in phase `phase` of the barrier at
+  /// `barrier`.
   void watch(uint64_t barrier, uint64_t phase, WorkRef work);
   /// A wait saw that all phases before `phase` are complete.
   void observe(uint64_t barrier, uint64_t phase, uint64_t time);
@@ -130,7 +132,7 @@ private:
 
   HazardRules rules;
   SyncLog syncs;
-  /// By the CTA's rank.
+  /// The shadows of shared memory, by the CTA's rank.
   std::vector<SharedShadow> shared;
   std::vector<TensorShadow> tensor;
   std::vector<WorkRef> pending;

@@ -54,9 +54,10 @@ struct DoubleStore {
 class RaceLog {
 public:
   enum class Space : uint8_t {
-    /// In words of 4 bytes, or fewer once there are smaller accesses.
+    /// Shared memory in words of 4 bytes, or fewer once there are smaller
+    /// accesses.
     Shared,
-    /// In cells of 16 lanes by a column; sizes are in columns.
+    /// Tensor memory in cells of 16 lanes by a column; sizes are in columns.
     Tensor,
   };
   /// The log of the CTA of rank `rank`; each CTA has `warps` warps.

@@ -37,12 +37,13 @@ class SyncLog {
 public:
   explicit SyncLog(unsigned ctas) : agents(ctas << 10) {}
 
-  /// It went on from a barrier, or saw what another thread had announced.
+  /// The thread went on from a barrier, or saw what another thread had
+  /// announced.
   void noteSync(Agent agent, uint64_t time) { agents[agent].lastSync = time; }
 
   uint64_t getLastSync(Agent agent) const { return agents[agent].lastSync; }
 
-  /// It executed fence.proxy.async.
+  /// The thread executed fence.proxy.async.
   void noteProxyFence(Agent agent, uint64_t time);
 
   /// Whether what `writer` stored at `time` is there for an operation of the

@@ -65,7 +65,7 @@ struct Issuer {
   void checkNoBarriers(const SharedRange &range) const;
 
 private:
-  /// They were counted in a phase, the current one, unless it is over now.
+  /// The works were counted in a phase, the current one, unless it is over now.
   void watch(uint64_t barrier, uint64_t phase, const MBarrier &state,
              llvm::ArrayRef<WorkRef> works, const ClockRef &started) const;
 };

@@ -29,8 +29,8 @@ struct WarpgroupData : OpData {
   AccumulatorFormat accumulator;
   bool negateA = false, negateB = false;
   Major majorA = Major::K, majorB = Major::K;
-  /// In flight until the wait: not among the op's own operands, which must not
-  /// be in flight already.
+  /// The accumulators, which are in flight until the wait. They are not among
+  /// the op's own operands, which must not be in flight already.
   llvm::SmallVector<Result, 0> accumulators;
   /// A, where it is in registers; else its descriptor is the first source.
   llvm::SmallVector<Source, 4> registersA;

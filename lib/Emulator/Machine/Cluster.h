@@ -42,9 +42,9 @@ struct LaunchContext {
   Report &report;
   /// The kernel's parameters.
   Memory parameters = Memory(StateSpace::Param, /*first=*/0);
-  /// Held by atomic operations on global memory.
+  /// The lock that atomic operations on global memory hold.
   std::mutex globalAtomics{}; // NOLINT(readability-redundant-member-init)
-  /// Rises whenever a cluster changes what others may wait for.
+  /// A count that rises whenever a cluster changes what others may wait for.
   std::atomic<uint64_t> changes{0};
   /// Set once a launch is to stop: a limit of steps, a trap, a deadlock.
   std::atomic<bool> isStopped{false};
@@ -61,7 +61,7 @@ struct LaunchContext {
 struct ClusterBarrier {
   uint32_t arrived = 0;
   uint64_t rounds = 0;
-  /// When the last round was over.
+  /// The time when the last round was over.
   uint64_t passed = 0;
   /// The joined clocks of the threads that have arrived, and those of the last
   /// round.
@@ -98,7 +98,8 @@ public:
   /// Warp instructions so far: the time of what happens in the cluster.
   uint64_t getTime() const { return profile.warpInstructions; }
 
-  /// To be called when something changes that another thread may wait for.
+  /// Notes a change: to be called when something changes that another thread
+  /// may wait for.
   void noteChange() { ++changes; }
   uint64_t getChanges() const { return changes; }
   /// Whether a wait that suspends threads for a time (try_wait) returns now:

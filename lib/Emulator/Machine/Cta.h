@@ -46,7 +46,7 @@ public:
   /// A thread of another CTA of the cluster, or what it starts, uses the shared
   /// memory, which must still be there: for that, somebody here must wait.
   void noteRemoteUse(Warp &warp, const Op &op, unsigned lane, Faults &faults);
-  /// All threads have exited.
+  /// Checks the uses by other CTAs, once all threads have exited.
   void checkRemoteUses();
   RaceLog &getSharedRaces() { return sharedRaces; }
   RaceLog &getTensorRaces() { return tensorRaces; }

@@ -84,9 +84,9 @@ struct LaneGroup {
   /// Index of the next op.
   uint32_t place = 0;
   uint32_t depth = 0;
-  /// It could not go on when it was last tried.
+  /// Whether the group could not go on when it was last tried.
   bool isBlocked = false;
-  /// Where it last looked at what others change, in vain.
+  /// The place where the group last looked in vain at what others change.
   std::optional<uint32_t> polled = std::nullopt;
 };
 
@@ -109,7 +109,7 @@ struct BarrierTicket {
   /// What the instructions with `.red` give, once the barrier has passed.
   uint32_t trues = 0;
   uint32_t count = 0;
-  /// When the last thread arrived.
+  /// The time when the last thread arrived.
   uint64_t passed = 0;
   /// barrier.cluster: it has arrived in `clusterRound`, and not waited yet.
   bool hasArrived = false;
@@ -222,10 +222,10 @@ public:
     for (unsigned lane : lanesOf(lanes))
       noteSynchronised(lane, getTime());
   }
-  /// It was over at a time that may be long ago: what others have done since is
-  /// not ordered before the lane.
+  /// The wait was over at a time that may be long ago: what others have done
+  /// since is not ordered before the lane.
   void noteSynchronised(unsigned lane, uint64_t time);
-  /// They have executed fence.proxy.async.
+  /// The lanes have executed fence.proxy.async.
   void noteProxyFence(LaneMask lanes);
   std::array<BarrierTicket, kWarpSize> tickets = {};
 

@@ -28,7 +28,7 @@ enum class TokenKind : uint8_t {
   Single,
   /// `0d...` and decimal floats: the 64 bits of the value.
   Double,
-  /// With its quotes.
+  /// A string with its quotes.
   String,
   /// One operator or bracket, of one or two characters.
   Punctuation,

@@ -54,7 +54,7 @@ private:
   /// Numbers of names; ranges have the name of `%r<`.
   llvm::StringMap<uint32_t> numbers;
   llvm::StringMap<bool> labels;
-  /// By the number of the name and the scope.
+  /// The names, by the number of the name and that of the scope.
   llvm::DenseMap<uint64_t, ScopedName> names;
 };
 

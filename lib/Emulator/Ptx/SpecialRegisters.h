@@ -56,7 +56,7 @@ enum class SpecialRegister : uint32_t {
 };
 
 struct SpecialRegisterInfo {
-  /// With its '%'.
+  /// The name with its '%'.
   llvm::StringLiteral name;
   Type type;
   /// Whether it is read by component: `%tid.x`.
