@@ -17,6 +17,10 @@ target_precompile_headers(BlockScalePCH PRIVATE
 # header is read once for all of them: a build from nothing takes a fifth of the
 # time. A changed source compiles its neighbours again, so it is a choice.
 option(BLOCKSCALE_JUMBO "Compile sources of a target in batches" OFF)
+
+# blockscale_set_jumbo(name): in a jumbo build, this target is compiled in
+# batches. The names of its sources, those in anonymous namespaces and static
+# ones too, must then differ from one another.
 function(blockscale_set_jumbo name)
   if(BLOCKSCALE_JUMBO)
     set_target_properties(${name} PROPERTIES
@@ -66,6 +70,7 @@ function(blockscale_add_tool name)
   cmake_parse_arguments(ARG "NO_MLIR;INTERNAL" "" "LINK_LIBS" ${ARGN})
   add_llvm_executable(${name} ${ARG_UNPARSED_ARGUMENTS}
                       DISABLE_LLVM_LINK_LLVM_DYLIB)
+  blockscale_set_jumbo(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
   target_compile_definitions(${name} PRIVATE
     BLOCKSCALE_VERSION="${PROJECT_VERSION}")
@@ -84,6 +89,7 @@ endfunction()
 function(blockscale_add_unittest name)
   cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${ARG_UNPARSED_ARGUMENTS})
+  blockscale_set_jumbo(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} GTest::gtest_main)
   # LLVM builds without RTTI-free assumptions differ from GoogleTest's needs:
   # exceptions stay on in test binaries only.

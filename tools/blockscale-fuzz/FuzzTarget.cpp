@@ -122,7 +122,7 @@ static void checkIsLLVM(ModuleOp lowered) {
 void Session::run(const std::string &text, bool isGenerated,
                   FuzzCounts &counts) {
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    hasError |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    hasError |= diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
     // Formatting is part of what must not crash.
     (void)diagnostic.str();
     return success();

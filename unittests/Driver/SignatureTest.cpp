@@ -20,7 +20,7 @@ using blockscale::runtime::Result;
 
 namespace {
 
-constexpr const char *kSource = R"(
+constexpr const char *kFunctions = R"(
 func.func private @helper()
 func.func @dequantize(%d: tensor<?x64xf4E2M1FN>,
     %s: tensor<?x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>,
@@ -51,7 +51,7 @@ protected:
     DialectRegistry registry;
     registerAllDialects(registry);
     context.appendDialectRegistry(registry);
-    parse(kSource);
+    parse(kFunctions);
   }
 
   void parse(const char *source) {

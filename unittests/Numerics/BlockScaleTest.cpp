@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Matrix.h"
+
 #include "blockscale/Numerics/Dequantize.h"
 #include "blockscale/Numerics/Quantize.h"
 #include "gtest/gtest.h"
@@ -12,8 +14,6 @@
 using namespace blockscale::numerics;
 
 namespace {
-
-constexpr float kInfinity = __builtin_huge_valf();
 
 //===----------------------------------------------------------------------===//
 // Zero blocks and floors

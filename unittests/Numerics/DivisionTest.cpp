@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Numerics/Division.h"
+#include "blockscale/Numerics/Bits.h"
 
 #include "gtest/gtest.h"
 #include <cstdint>
@@ -30,12 +31,6 @@ float toFloat(uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
-}
-
-uint32_t toBits(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return bits;
 }
 
 // Each mantissa; the ends of the range of exponents.

@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Matrix.h"
+
 #include "blockscale/Numerics/GlobalScale.h"
 #include "gtest/gtest.h"
 
 using namespace blockscale::numerics;
 
 namespace {
-
-constexpr float kInfinity = __builtin_huge_valf();
 
 static_assert(getDecodeScale(Recipe::Torchao, 2688.0f) == 1.0f);
 static_assert(getDecodeScale(Recipe::Modelopt, 2688.0f) == 1.0f);

@@ -14,8 +14,6 @@ using namespace blockscale::numerics;
 
 namespace {
 
-constexpr float kInfinity = __builtin_huge_valf();
-
 /// x^T, its rows transformed in groups of 16.
 Matrix transformTransposed(const Matrix &x, uint16_t signMask) {
   Matrix result = x.transposed();

@@ -10,11 +10,14 @@
 
 #include "blockscale/Numerics/Quantize.h"
 #include "blockscale/Numerics/ScaleLayout.h"
+#include "gtest/gtest.h"
 
 #include <string>
 #include <vector>
 
 namespace blockscale::numerics {
+
+inline constexpr float kInfinity = __builtin_huge_valf();
 
 struct Matrix {
   int64_t rows = 0;
@@ -27,6 +30,12 @@ struct Matrix {
     return computeAmax(values.data(), static_cast<int64_t>(values.size()));
   }
 };
+
+/// Names the tests of a case after it.
+inline std::string
+getCaseName(const testing::TestParamInfo<const char *> &info) {
+  return info.param;
+}
 
 /// The bf16 or f32 input `in_x` of an archive, of rank 2 or 3.
 std::vector<Matrix> readInputs(const std::string &archive);

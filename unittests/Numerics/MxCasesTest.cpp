@@ -128,10 +128,6 @@ TEST_P(MxFull, OtherElementFormats) {
 // Cases
 //===----------------------------------------------------------------------===//
 
-std::string getCaseName(const testing::TestParamInfo<const char *> &info) {
-  return info.param;
-}
-
 // Cases with E4M3 data alone; with every format; and with a number of rows that
 // is no multiple of the block.
 constexpr const char *kE4M3Cases[] = {"grid_64x64_bf16", "huge_32x64_bf16",

@@ -148,10 +148,6 @@ TEST_P(ModelOpt, TwoLevels) {
 // Cases
 //===----------------------------------------------------------------------===//
 
-std::string getCaseName(const testing::TestParamInfo<const char *> &info) {
-  return info.param;
-}
-
 // The archives have what the oracle of a recipe takes: torchao no tails,
 // TransformerEngine no odd sizes, its 4over6 no NaN, and given scales not for
 // constant inputs.

@@ -27,13 +27,13 @@ std::string dict(const std::string &descr, const std::string &order,
 }
 
 /// The message with which a header is refused.
-std::string reject(const std::string &text) {
+std::string rejectHeader(const std::string &text) {
   Result<NpyHeader> header = parseNpyHeader(text);
   return header.ok() ? "accepted" : header.message();
 }
 
 /// The shape of an accepted header, else the message.
-std::string accept(const std::string &text) {
+std::string acceptHeader(const std::string &text) {
   Result<NpyHeader> header = parseNpyHeader(text);
   return header.ok() ? formatNpyShape(header->shape) : header.message();
 }
@@ -186,46 +186,46 @@ TEST(NpyHeader, OneByteTypesHaveNoOrder) {
 }
 
 TEST(NpyHeader, ReadsShapes) {
-  EXPECT_EQ(accept(dict("'<f4'", "False", "()")), "()");
-  EXPECT_EQ(accept(dict("'<f4'", "False", "(3,)")), "(3,)");
-  EXPECT_EQ(accept(dict("'<f4'", "False", "(3, 4)")), "(3, 4)");
-  EXPECT_EQ(accept(dict("'<f4'", "False", "(3,4,)")), "(3, 4)");
-  EXPECT_EQ(accept(dict("'<f4'", "False", "(2, 0, 5)")), "(2, 0, 5)");
-  EXPECT_EQ(accept(dict("'<f4'", "False", "(3L, 4L)")), "(3, 4)");
-  EXPECT_EQ(accept(dict("'|u1'", "False", "(9223372036854775807,)")),
+  EXPECT_EQ(acceptHeader(dict("'<f4'", "False", "()")), "()");
+  EXPECT_EQ(acceptHeader(dict("'<f4'", "False", "(3,)")), "(3,)");
+  EXPECT_EQ(acceptHeader(dict("'<f4'", "False", "(3, 4)")), "(3, 4)");
+  EXPECT_EQ(acceptHeader(dict("'<f4'", "False", "(3,4,)")), "(3, 4)");
+  EXPECT_EQ(acceptHeader(dict("'<f4'", "False", "(2, 0, 5)")), "(2, 0, 5)");
+  EXPECT_EQ(acceptHeader(dict("'<f4'", "False", "(3L, 4L)")), "(3, 4)");
+  EXPECT_EQ(acceptHeader(dict("'|u1'", "False", "(9223372036854775807,)")),
             "(9223372036854775807,)");
 }
 
 // Other writers order, quote and space the dict in their own way.
 TEST(NpyHeader, ReadsOtherWriters) {
-  EXPECT_EQ(accept("{\"shape\":(1,2),\"fortran_order\":False,"
-                   "\"descr\":\"<i4\"}"),
+  EXPECT_EQ(acceptHeader("{\"shape\":(1,2),\"fortran_order\":False,"
+                         "\"descr\":\"<i4\"}"),
             "(1, 2)");
-  EXPECT_EQ(accept(" { 'descr' :'<i4' ,\t'fortran_order' : False,\r\n"
-                   "'shape' : ( 1 , 2 ) , } \n   \n"),
+  EXPECT_EQ(acceptHeader(" { 'descr' :'<i4' ,\t'fortran_order' : False,\r\n"
+                         "'shape' : ( 1 , 2 ) , } \n   \n"),
             "(1, 2)");
 }
 
 TEST(NpyHeader, AcceptsFortranOrderWhereItIsCOrder) {
-  EXPECT_EQ(accept(dict("'<f4'", "True", "()")), "()");
-  EXPECT_EQ(accept(dict("'<f4'", "True", "(7,)")), "(7,)");
-  EXPECT_EQ(accept(dict("'<f4'", "True", "(1, 1)")), "(1, 1)");
-  EXPECT_EQ(accept(dict("'<f4'", "True", "(1, 7, 1)")), "(1, 7, 1)");
-  EXPECT_EQ(accept(dict("'<f4'", "True", "(3, 0, 7)")), "(3, 0, 7)");
+  EXPECT_EQ(acceptHeader(dict("'<f4'", "True", "()")), "()");
+  EXPECT_EQ(acceptHeader(dict("'<f4'", "True", "(7,)")), "(7,)");
+  EXPECT_EQ(acceptHeader(dict("'<f4'", "True", "(1, 1)")), "(1, 1)");
+  EXPECT_EQ(acceptHeader(dict("'<f4'", "True", "(1, 7, 1)")), "(1, 7, 1)");
+  EXPECT_EQ(acceptHeader(dict("'<f4'", "True", "(3, 0, 7)")), "(3, 0, 7)");
 }
 
 TEST(NpyHeader, RejectsFortranOrder) {
-  EXPECT_EQ(reject(dict("'<f4'", "True", "(2, 3)")),
+  EXPECT_EQ(rejectHeader(dict("'<f4'", "True", "(2, 3)")),
             "expected C order ('fortran_order': False), but got Fortran order "
             "for shape (2, 3)");
-  EXPECT_EQ(reject(dict("'<f4'", "1", "(2, 3)")),
+  EXPECT_EQ(rejectHeader(dict("'<f4'", "1", "(2, 3)")),
             "expected True or False for 'fortran_order' at byte 34 of the "
             "header, but got '1, 'shape': (2, 3), }'");
 }
 
 TEST(NpyHeader, RejectsTypes) {
   auto type = [](const std::string &descr) {
-    return reject(dict(descr, "False", "(2,)"));
+    return rejectHeader(dict(descr, "False", "(2,)"));
   };
   EXPECT_EQ(type("'>f4'"), "expected little-endian data ('<f4'), but got "
                            "big-endian data ('>f4')");
@@ -249,7 +249,7 @@ TEST(NpyHeader, RejectsTypes) {
 
 TEST(NpyHeader, RejectsShapes) {
   auto shape = [](const std::string &text) {
-    return reject(dict("'<f4'", "False", text));
+    return rejectHeader(dict("'<f4'", "False", text));
   };
   EXPECT_EQ(shape("(2, -3)"),
             "expected dimension 1 to be non-negative, but got -3");
@@ -284,55 +284,64 @@ TEST(NpyHeader, RejectsHighRank) {
   std::string dimensions;
   for (int i = 0; i < 64; ++i)
     dimensions += "1,";
-  EXPECT_NE(reject(dict("'<f4'", "False", "(" + dimensions + "1)")),
+  EXPECT_NE(rejectHeader(dict("'<f4'", "False", "(" + dimensions + "1)")),
             "accepted");
-  EXPECT_EQ(reject(dict("'<f4'", "False", "(" + dimensions + "1)")),
+  EXPECT_EQ(rejectHeader(dict("'<f4'", "False", "(" + dimensions + "1)")),
             "expected at most 64 dimensions, but got more");
-  EXPECT_EQ(reject(dict("'<f4'", "False", "(" + dimensions + ")")), "accepted");
+  EXPECT_EQ(rejectHeader(dict("'<f4'", "False", "(" + dimensions + ")")),
+            "accepted");
 }
 
 TEST(NpyHeader, RejectsKeys) {
   const std::string rule =
       "expected keys 'descr', 'fortran_order' and 'shape' in the header, but "
       "got ";
-  EXPECT_EQ(reject("{}"), rule + "no 'descr'");
-  EXPECT_EQ(reject("{'descr': '<f4', 'shape': (1,)}"),
+  EXPECT_EQ(rejectHeader("{}"), rule + "no 'descr'");
+  EXPECT_EQ(rejectHeader("{'descr': '<f4', 'shape': (1,)}"),
             rule + "no 'fortran_order'");
-  EXPECT_EQ(reject("{'descr': '<f4', 'fortran_order': False}"),
+  EXPECT_EQ(rejectHeader("{'descr': '<f4', 'fortran_order': False}"),
             rule + "no 'shape'");
-  EXPECT_EQ(reject("{'descr': '<f4', 'colour': 'red'}"), rule + "'colour'");
-  EXPECT_EQ(reject("{'des\\x63r': '<f4'}"), rule + "'des\\x63r'");
-  EXPECT_EQ(reject("{'descr': '<f4', 'descr': '<f4'}"),
+  EXPECT_EQ(rejectHeader("{'descr': '<f4', 'colour': 'red'}"),
+            rule + "'colour'");
+  EXPECT_EQ(rejectHeader("{'des\\x63r': '<f4'}"), rule + "'des\\x63r'");
+  EXPECT_EQ(rejectHeader("{'descr': '<f4', 'descr': '<f4'}"),
             "expected key 'descr' once in the header, but got it twice");
-  EXPECT_EQ(reject("{'shape': (), 'shape': ()}"),
+  EXPECT_EQ(rejectHeader("{'shape': (), 'shape': ()}"),
             "expected key 'shape' once in the header, but got it twice");
-  EXPECT_EQ(reject("{'fortran_order': False, 'fortran_order': True}"),
+  EXPECT_EQ(rejectHeader("{'fortran_order': False, 'fortran_order': True}"),
             "expected key 'fortran_order' once in the header, but got it "
             "twice");
 }
 
 TEST(NpyHeader, RejectsWhatIsNoDict) {
-  EXPECT_EQ(reject(""), "expected a dict ('{') at byte 0 of the header, but "
-                        "got its end");
-  EXPECT_EQ(reject("   [1]"), "expected a dict ('{') at byte 3 of the header, "
-                              "but got '[1]'");
-  EXPECT_EQ(reject("{"), "expected a key string at byte 1 of the header, but "
-                         "got its end");
-  EXPECT_EQ(reject("{,}"), "expected a key string at byte 1 of the header, "
-                           "but got ',}'");
-  EXPECT_EQ(reject("{1: 2}"), "expected a key string at byte 1 of the header, "
-                              "but got '1: 2}'");
-  EXPECT_EQ(reject("{'descr"), "expected a string with an end at byte 1 of "
-                               "the header, but got ''descr'");
-  EXPECT_EQ(reject("{'descr' '<f4'}"), "expected ':' at byte 9 of the header, "
-                                       "but got ''<f4'}'");
-  EXPECT_EQ(reject("{'descr': '<f4' 'shape': ()}"),
+  EXPECT_EQ(rejectHeader(""),
+            "expected a dict ('{') at byte 0 of the header, but "
+            "got its end");
+  EXPECT_EQ(rejectHeader("   [1]"),
+            "expected a dict ('{') at byte 3 of the header, "
+            "but got '[1]'");
+  EXPECT_EQ(rejectHeader("{"),
+            "expected a key string at byte 1 of the header, but "
+            "got its end");
+  EXPECT_EQ(rejectHeader("{,}"),
+            "expected a key string at byte 1 of the header, "
+            "but got ',}'");
+  EXPECT_EQ(rejectHeader("{1: 2}"),
+            "expected a key string at byte 1 of the header, "
+            "but got '1: 2}'");
+  EXPECT_EQ(rejectHeader("{'descr"),
+            "expected a string with an end at byte 1 of "
+            "the header, but got ''descr'");
+  EXPECT_EQ(rejectHeader("{'descr' '<f4'}"),
+            "expected ':' at byte 9 of the header, "
+            "but got ''<f4'}'");
+  EXPECT_EQ(rejectHeader("{'descr': '<f4' 'shape': ()}"),
             "expected ',' or '}' at byte 16 of the header, but got "
             "''shape': ()}'");
-  EXPECT_EQ(reject(dict("'<f4'", "False", "()") + "; import os"),
+  EXPECT_EQ(rejectHeader(dict("'<f4'", "False", "()") + "; import os"),
             "expected nothing after the dict at byte 55 of the header, but "
             "got '; import os'");
-  EXPECT_EQ(reject(dict("'<f4'", "False", "()") + std::string("\0", 1)),
+  EXPECT_EQ(rejectHeader(dict("'<f4'", "False", "()") + std::string("\0", 1)),
             "expected nothing after the dict at byte 55 of the header, but "
             "got '\\x00'");
 }
@@ -340,7 +349,7 @@ TEST(NpyHeader, RejectsWhatIsNoDict) {
 // Every cut of a good header is refused, never read past.
 TEST(NpyHeader, RejectsEveryPrefix) {
   std::string text = dict("'<f4'", "False", "(12, 34)");
-  ASSERT_EQ(reject(text), "accepted");
+  ASSERT_EQ(rejectHeader(text), "accepted");
   for (size_t size = 0; size < text.size(); ++size) {
     // On the heap, so that the address sanitizer sees one byte too many.
     std::vector<char> prefix(text.begin(), text.begin() + size);

@@ -11,14 +11,12 @@ using namespace mlir;
 
 namespace blockscale {
 
-static constexpr int64_t kWordBytes = 4;
-
-static int64_t getSize(Value vector) {
+static int64_t countElements(Value vector) {
   return cast<VectorType>(vector.getType()).getNumElements();
 }
 
 static VectorType getVector(Value like, Type element, int64_t factor = 1) {
-  return VectorType::get({getSize(like) * factor}, element);
+  return VectorType::get({countElements(like) * factor}, element);
 }
 
 /// A word of which `bytes` bytes are loaded in pieces of 2 or 4; those above
@@ -79,7 +77,7 @@ Value BlockElements::computeAmax(KernelBuilder &b, CvtEmitter &cvt) const {
     SmallVector<Value> magnitudes;
     for (Value vector : words) {
       Value x = b.bitcast(getVector(vector, b.getF32Type()), vector);
-      for (int64_t i = 0; i < getSize(vector); ++i)
+      for (int64_t i = 0; i < countElements(vector); ++i)
         magnitudes.push_back(b.abs(b.extract(x, i)));
     }
     return reduceInTree(magnitudes, max);
@@ -87,7 +85,7 @@ Value BlockElements::computeAmax(KernelBuilder &b, CvtEmitter &cvt) const {
   SmallVector<Value> pairs;
   auto type = VectorType::get({2}, b.getBF16Type());
   for (Value vector : words)
-    for (int64_t i = 0; i < getSize(vector); ++i)
+    for (int64_t i = 0; i < countElements(vector); ++i)
       pairs.push_back(b.bitcast(type, b.extract(vector, i)));
   Value pair = cvt.reduceMagnitudes(b, pairs);
   Value turned = LLVM::ShuffleVectorOp::create(b, pair, pair, {1, 0});
@@ -102,7 +100,7 @@ BlockElements::mapToF32(KernelBuilder &b,
   SmallVector<Value> elements;
   for (Value vector : words) {
     VectorType floats = getVector(vector, b.getF32Type());
-    int64_t size = getSize(vector);
+    int64_t size = countElements(vector);
     if (!isBf16) {
       Value mapped = map(b.bitcast(floats, vector));
       for (int64_t i = 0; i < size; ++i)

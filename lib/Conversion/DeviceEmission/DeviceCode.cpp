@@ -125,8 +125,6 @@ Lanes emitLoadBits(KernelBuilder &b, Value pointer, Type type, Value index) {
                b.load(bits, emitAddress(b, pointer, bits, index), width / 8));
 }
 
-static constexpr int64_t kWordBytes = 4;
-
 SmallVector<Lanes> emitLoadWords(KernelBuilder &b, Value address, int64_t bytes,
                                  int64_t access) {
   SmallVector<Lanes> words;

@@ -21,8 +21,8 @@ namespace blockscale {
 static constexpr float kSixths = 256;
 /// Where the product of a scale and the tensor's amax is within, that in f32
 /// gives the quotients of all codes.
-static constexpr float kUsualLeast = 0x1p-90f;
-static constexpr float kUsualMost = 0x1p125f;
+static constexpr float kLeastProduct = 0x1p-90f;
+static constexpr float kMostProduct = 0x1p125f;
 
 namespace {
 
@@ -107,8 +107,8 @@ Lanes FourOverSixLeaf::isUsual(const emit::ScaleCandidate &candidate) {
   using arith::CmpFPredicate;
   Lanes whole = candidate.scale * global->amax;
   Lanes isZero = compare(CmpFPredicate::OEQ, candidate.scale, 0.0f);
-  return (compare(CmpFPredicate::OGE, whole, kUsualLeast) &
-          compare(CmpFPredicate::OLT, whole, kUsualMost)) |
+  return (compare(CmpFPredicate::OGE, whole, kLeastProduct) &
+          compare(CmpFPredicate::OLT, whole, kMostProduct)) |
          isZero;
 }
 

@@ -15,6 +15,8 @@
 namespace blockscale {
 
 inline constexpr int64_t kWarpThreads = 32;
+/// Bytes of a register, and of an i32.
+inline constexpr int64_t kWordBytes = 4;
 /// The mask of a whole warp.
 inline constexpr uint32_t kAllLanes = 0xFFFFFFFF;
 

@@ -22,7 +22,7 @@ static constexpr StringLiteral kCategory = "gpu-launch";
 static constexpr double kStageInstructions = 1;
 /// Of a multiprocessor of every chip (CUDA, "Compute Capabilities").
 static constexpr int64_t kRegisters = 65536;
-static constexpr int64_t kWordBytes = 4;
+static constexpr int64_t kRegisterBytes = 4;
 /// Registers of a thread for what it loads, at least, and for all else, which
 /// is what NVFP4 by arithmetic and a logistic function take without spills.
 static constexpr int64_t kFewestWords = 32;
@@ -80,7 +80,7 @@ int64_t QuantizeModel::getResidentBlocks(int64_t threads,
                                          int64_t threadBytes) const {
   if (isMemoryBound())
     return llvm::divideCeil(getThreadsWanted(threadBytes), threads);
-  int64_t words = std::max(threadBytes / kWordBytes, kFewestWords);
+  int64_t words = std::max(threadBytes / kRegisterBytes, kFewestWords);
   return getBlocksOfRegisters(threads, words + kOtherRegisters);
 }
 

@@ -16,13 +16,13 @@ using namespace mlir;
 
 namespace blockscale {
 
-static int64_t getSize(Value vector) {
+static int64_t countLanes(Value vector) {
   return cast<VectorType>(vector.getType()).getNumElements();
 }
 
 Value emitExtendBf16(KernelBuilder &b, Value vector) {
   // A bf16 is the high half of its f32.
-  int64_t words = getSize(vector) / 2;
+  int64_t words = countLanes(vector) / 2;
   Value pairs = b.bitcast(VectorType::get({words}, b.getI32Type()), vector);
   SmallVector<Value> elements;
   for (int64_t i = 0; i < words; ++i) {
@@ -37,7 +37,7 @@ Value emitExtendBf16(KernelBuilder &b, Value vector) {
 Value emitRoundToBf16(KernelBuilder &b, Value vector) {
   // An instruction rounds two.
   auto pair = VectorType::get({2}, b.getBF16Type());
-  int64_t size = getSize(vector);
+  int64_t size = countLanes(vector);
   if (size == 2)
     return arith::TruncFOp::create(b, pair, vector);
   SmallVector<Value> words;
@@ -52,7 +52,7 @@ Value emitRoundToBf16(KernelBuilder &b, Value vector) {
 static Value emitRoundInPlace(KernelBuilder &b, Value vector) {
   auto pair = VectorType::get({2}, b.getBF16Type());
   SmallVector<Value> elements;
-  for (int64_t i = 0; i < getSize(vector); ++i) {
+  for (int64_t i = 0; i < countLanes(vector); ++i) {
     Value above = b.pack({b.f32(0), b.extract(vector, i)});
     Value word = arith::TruncFOp::create(b, pair, above);
     elements.push_back(b.toFloat(b.toBits(word)));
@@ -82,7 +82,7 @@ static Value emitBf16Product(KernelBuilder &b, Value lhs, Value rhs) {
   auto pair = VectorType::get({2}, b.getBF16Type());
   Value zero = b.bitcast(pair, b.i32(0x80008000u));
   SmallVector<Value> words;
-  for (int64_t i = 0; i < getSize(lhs); i += 2)
+  for (int64_t i = 0; i < countLanes(lhs); i += 2)
     words.push_back(b.toBits(
         b.callIntrinsic("llvm.nvvm.fma.rn.bf16x2",
                         {b.slice(lhs, i, 2), b.slice(rhs, i, 2), zero})));
@@ -149,7 +149,7 @@ static Value emitElementwise(KernelBuilder &b, Operation *op,
 SmallVector<Value> emitLinalgBody(KernelBuilder &b, Block &body,
                                   ValueRange arguments,
                                   function_ref<Value(Value)> outer) {
-  int64_t size = getSize(arguments.front());
+  int64_t size = countLanes(arguments.front());
   IRMapping vectors;
   for (auto [argument, vector] : llvm::zip(body.getArguments(), arguments))
     vectors.map(argument, vector);

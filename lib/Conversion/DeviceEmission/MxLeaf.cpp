@@ -12,13 +12,12 @@ using namespace mlir;
 
 namespace blockscale {
 
-using numerics::Recipe;
-
 namespace {
 
 class MxLeaf final : public QuantizeLeaf {
 public:
-  MxLeaf(CvtEmitter &cvt, Recipe recipe, numerics::ElementFormat format)
+  MxLeaf(CvtEmitter &cvt, numerics::Recipe recipe,
+         numerics::ElementFormat format)
       : QuantizeLeaf(cvt), recipe(recipe), format(format) {}
 
   void setGlobal(KernelBuilder &, Value) override {}
@@ -39,7 +38,7 @@ private:
   /// The scale byte of a block as an i32.
   Value shiftExponent(KernelBuilder &b, Value amax);
 
-  Recipe recipe;
+  numerics::Recipe recipe;
   numerics::ElementFormat format;
 };
 
@@ -48,8 +47,9 @@ private:
 /// rceil and rceil_sat: the byte of amax * (1 / largest value), rounded up.
 Value MxLeaf::roundUpPair(KernelBuilder &b, Value low, Value high) {
   Value inverse = b.f32(numerics::getInverseMaxFinite(format));
-  auto overflow = recipe == Recipe::RceilSat ? numerics::Overflow::Saturate
-                                             : numerics::Overflow::Propagate;
+  auto overflow = recipe == numerics::Recipe::RceilSat
+                      ? numerics::Overflow::Saturate
+                      : numerics::Overflow::Propagate;
   low = arith::MulFOp::create(b, low, inverse);
   high = arith::MulFOp::create(b, high, inverse);
   return cvt.encodeE8M0RoundUpPair(b, low, high, overflow);
@@ -61,10 +61,10 @@ Value MxLeaf::shiftExponent(KernelBuilder &b, Value amax) {
   const numerics::FormatInfo &info = numerics::getFormatInfo(format);
   Value bits = b.toBits(amax);
   Value rounded = bits;
-  if (recipe == Recipe::Ceil)
+  if (recipe == numerics::Recipe::Ceil)
     rounded =
         arith::AddIOp::create(b, bits, b.i32(numerics::kFloatMantissaMask));
-  if (recipe == Recipe::Even) {
+  if (recipe == numerics::Recipe::Even) {
     uint32_t half =
         1u << (numerics::kFloatMantissaBits - info.mantissaBits - 1);
     rounded = arith::AddIOp::create(b, bits, b.i32(half));
@@ -106,7 +106,8 @@ static Value computeReciprocal(KernelBuilder &b, Value byte) {
 
 QuantizeLeaf::Scales MxLeaf::computeScales(KernelBuilder &b, ValueRange amaxes,
                                            ArrayRef<BlockElements>) {
-  bool roundsUp = recipe == Recipe::Rceil || recipe == Recipe::RceilSat;
+  bool roundsUp =
+      recipe == numerics::Recipe::Rceil || recipe == numerics::Recipe::RceilSat;
   Scales scales;
   for (size_t i = 0; i < amaxes.size(); i += 2) {
     // A missing block is 0, whose byte is that of padding.
@@ -125,7 +126,8 @@ QuantizeLeaf::Scales MxLeaf::computeScales(KernelBuilder &b, ValueRange amaxes,
   return scales;
 }
 
-std::unique_ptr<QuantizeLeaf> createMxLeaf(CvtEmitter &cvt, Recipe recipe,
+std::unique_ptr<QuantizeLeaf> createMxLeaf(CvtEmitter &cvt,
+                                           numerics::Recipe recipe,
                                            numerics::ElementFormat format) {
   return std::make_unique<MxLeaf>(cvt, recipe, format);
 }

@@ -28,8 +28,6 @@ using namespace mlir;
 
 namespace blockscale {
 
-using numerics::Recipe;
-
 static constexpr float kUsualLeast = 0x1p-80f;
 static constexpr float kUsualMost = 0x1p80f;
 /// Quotients above are cast to the largest E4M3 value.
@@ -39,7 +37,8 @@ namespace {
 
 class Nvfp4Leaf final : public QuantizeLeaf {
 public:
-  Nvfp4Leaf(CvtEmitter &cvt, Recipe recipe, GlobalKind kind, bool amaxIsGiven)
+  Nvfp4Leaf(CvtEmitter &cvt, numerics::Recipe recipe, GlobalKind kind,
+            bool amaxIsGiven)
       : QuantizeLeaf(cvt), recipe(recipe), kind(kind),
         amaxIsGiven(amaxIsGiven) {}
 
@@ -80,8 +79,8 @@ private:
 
   /// They are proved for amaxes, which a given one need not be.
   bool hasShortcuts() const {
-    return !amaxIsGiven &&
-           (recipe == Recipe::Torchao || recipe == Recipe::Mslk);
+    return !amaxIsGiven && (recipe == numerics::Recipe::Torchao ||
+                            recipe == numerics::Recipe::Mslk);
   }
   /// Sets the global values of a recipe with shortcuts.
   void setShortcuts(KernelBuilder &b, Value global);
@@ -121,7 +120,7 @@ private:
   /// What elements are scaled by, from the decoded block scale.
   Value computeFactor(KernelBuilder &b, Value scale);
 
-  Recipe recipe;
+  numerics::Recipe recipe;
   GlobalKind kind;
   bool amaxIsGiven;
   /// g and S of numerics: `GlobalFactors`; null where 1 or unused.
@@ -162,7 +161,7 @@ Value Nvfp4Leaf::computeTeEncodeScale(KernelBuilder &b, Value global) {
 void Nvfp4Leaf::setShortcuts(KernelBuilder &b, Value global) {
   bool isAmax = kind == GlobalKind::Amax;
   divisor = global;
-  if (recipe == Recipe::Torchao) {
+  if (recipe == numerics::Recipe::Torchao) {
     if (isAmax)
       divisor = mulInDouble(b, global, numerics::kInverseGlobalRange);
     decodeGlobal = divisor;
@@ -191,7 +190,7 @@ void Nvfp4Leaf::setShortcuts(KernelBuilder &b, Value global) {
 
 void Nvfp4Leaf::setGlobal(KernelBuilder &b, Value global) {
   bool isAmax = kind == GlobalKind::Amax;
-  if (recipe == Recipe::Modelopt && amaxIsGiven) {
+  if (recipe == numerics::Recipe::Modelopt && amaxIsGiven) {
     Value range = b.f32(numerics::kGlobalRange);
     Value amax = !global ? range : isAmax ? global : mul(b, global, range);
     modeloptWhole = div(b, amax, b.f32(numerics::kE2M1Max));
@@ -201,12 +200,12 @@ void Nvfp4Leaf::setGlobal(KernelBuilder &b, Value global) {
   if (hasShortcuts())
     return setShortcuts(b, global);
   switch (recipe) {
-  case Recipe::Te:
+  case numerics::Recipe::Te:
     encodeGlobal = computeTeEncodeScale(b, global);
     teSixth = mul(b, encodeGlobal, b.f32(numerics::kInverseE2M1Max));
     teDecode = reciprocal(b, encodeGlobal);
     return;
-  case Recipe::Mslk:
+  case numerics::Recipe::Mslk:
     encodeGlobal = isAmax ? div(b, b.f32(numerics::kGlobalRange),
                                 max(b, global, numerics::kMslkAmaxFloor))
                           : reciprocal(b, global);
@@ -214,7 +213,7 @@ void Nvfp4Leaf::setGlobal(KernelBuilder &b, Value global) {
   default:
     decodeGlobal =
         isAmax ? div(b, global, b.f32(numerics::kGlobalRange)) : global;
-    if (recipe == Recipe::Torchao)
+    if (recipe == numerics::Recipe::Torchao)
       encodeGlobal = reciprocal(b, decodeGlobal);
     return;
   }
@@ -229,15 +228,15 @@ Value Nvfp4Leaf::computeModeloptScaleOfGivenAmax(KernelBuilder &b, Value amax) {
 Value Nvfp4Leaf::computeScale(KernelBuilder &b, Value amax) {
   Value six = b.f32(numerics::kE2M1Max);
   switch (recipe) {
-  case Recipe::Te:
+  case numerics::Recipe::Te:
     return mul(b, amax, teSixth ? teSixth : b.f32(numerics::kInverseE2M1Max));
-  case Recipe::Mslk: {
+  case numerics::Recipe::Mslk: {
     Value scale = div(b, amax, six);
     if (encodeGlobal)
       scale = mul(b, scale, encodeGlobal);
     return max(b, scale, numerics::kMslkScaleFloor);
   }
-  case Recipe::Modelopt: {
+  case numerics::Recipe::Modelopt: {
     if (amaxIsGiven)
       return computeModeloptScaleOfGivenAmax(b, amax);
     Value scale = div(b, amax, decodeGlobal ? mul(b, six, decodeGlobal) : six);
@@ -256,11 +255,11 @@ Value Nvfp4Leaf::computeScale(KernelBuilder &b, Value amax) {
 
 Value Nvfp4Leaf::computeFactor(KernelBuilder &b, Value scale) {
   switch (recipe) {
-  case Recipe::Te: {
+  case numerics::Recipe::Te: {
     Value decode = teDecode ? mul(b, scale, teDecode) : scale;
     return min(b, reciprocal(b, decode), numerics::kFloatMax);
   }
-  case Recipe::Modelopt:
+  case numerics::Recipe::Modelopt:
     return decodeGlobal ? mul(b, scale, decodeGlobal) : scale;
   default:
     return encodeGlobal ? div(b, encodeGlobal, scale) : reciprocal(b, scale);
@@ -309,7 +308,7 @@ Value Nvfp4Leaf::computeScaleShort(KernelBuilder &b, Value amax) {
   Type type = amax.getType();
   Value low = mul(b, amax, constant(b, numerics::kSixthLow, type));
   Value scale = b.fma(amax, constant(b, numerics::kSixthHigh, type), low);
-  if (recipe == Recipe::Mslk) {
+  if (recipe == numerics::Recipe::Mslk) {
     if (encodeGlobal)
       scale = mul(b, scale, splat(b, encodeGlobal, type));
     return max(b, scale, numerics::kMslkScaleFloor);
@@ -334,7 +333,7 @@ Value Nvfp4Leaf::computeFactorShort(KernelBuilder &b, Value scale) {
 Value Nvfp4Leaf::computeScaleInDouble(KernelBuilder &b, Value amax,
                                       Value encode) {
   Value scale = mulInDouble(b, amax, numerics::kInverseSix);
-  if (recipe == Recipe::Mslk)
+  if (recipe == numerics::Recipe::Mslk)
     return max(b, mul(b, scale, encode), numerics::kMslkScaleFloor);
   return max(b, divideInDouble(b, scale, decodeGlobal),
              numerics::kTorchaoScaleFloor);
@@ -342,7 +341,7 @@ Value Nvfp4Leaf::computeScaleInDouble(KernelBuilder &b, Value amax,
 
 CvtEmitter::RoundedPair Nvfp4Leaf::roundScales(KernelBuilder &b, Value low,
                                                Value high) {
-  if (recipe == Recipe::Torchao)
+  if (recipe == numerics::Recipe::Torchao)
     return cvt.roundE4M3Pair(b, low, high);
   Value codes = cvt.encodeE4M3Pair(b, low, high);
   auto [first, second] = cvt.decodeE4M3Pair(b, codes);
@@ -483,15 +482,17 @@ QuantizeLeaf::Scales Nvfp4Leaf::computeScales(KernelBuilder &b,
 
 Value Nvfp4Leaf::scale(KernelBuilder &b, Value elements, Value factors) {
   int64_t size = cast<VectorType>(elements.getType()).getNumElements();
-  Value scaled = recipe == Recipe::Modelopt ? div(b, elements, factors)
-                                            : mul(b, elements, factors);
+  Value scaled = recipe == numerics::Recipe::Modelopt
+                     ? div(b, elements, factors)
+                     : mul(b, elements, factors);
   if (numerics::keepsNegativeZero(recipe))
     return scaled;
   // -0 + 0 is +0; every other sum with 0 is exact.
   return arith::AddFOp::create(b, scaled, b.f32Splat(0.0f, size));
 }
 
-std::unique_ptr<QuantizeLeaf> createNvfp4Leaf(CvtEmitter &cvt, Recipe recipe,
+std::unique_ptr<QuantizeLeaf> createNvfp4Leaf(CvtEmitter &cvt,
+                                              numerics::Recipe recipe,
                                               GlobalKind global,
                                               bool amaxIsGiven) {
   return std::make_unique<Nvfp4Leaf>(cvt, recipe, global, amaxIsGiven);

@@ -15,6 +15,8 @@ using arith::CmpFPredicate;
 
 namespace blockscale::emit {
 
+using numerics::Recipe;
+
 static ScaleCandidate getCandidate(Recipe recipe, Lanes scale,
                                    const GlobalFactors &global) {
   Lanes limited = select(compare(CmpFPredicate::OGT, scale, kE4M3Max),

@@ -16,6 +16,8 @@ using arith::CmpIPredicate;
 
 namespace blockscale::emit {
 
+using numerics::Recipe;
+
 //===----------------------------------------------------------------------===//
 // Limits that keep NaN
 //===----------------------------------------------------------------------===//

@@ -17,7 +17,7 @@ using namespace mlir;
 namespace blockscale::cpu {
 
 /// Elements of a step: a cache line of bf16 twice over.
-static constexpr int64_t kElementsPerStep = 64;
+static constexpr int64_t kReducedPerStep = 64;
 
 Value countItems(AmaxOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
@@ -51,17 +51,17 @@ static Lanes emitRaise(Lanes amax, Value x, ValueRange row, Value begin,
                        Value end) {
   ImplicitLocOpBuilder &b = amax.getBuilder();
   Value whole =
-      mul(b, div(b, sub(b, end, begin), kElementsPerStep), kElementsPerStep);
+      mul(b, div(b, sub(b, end, begin), kReducedPerStep), kReducedPerStep);
   Value wholeEnd = add(b, begin, whole);
-  auto lanesType = VectorType::get(kElementsPerStep, amax.getElementType());
+  auto lanesType = VectorType::get(kReducedPerStep, amax.getElementType());
   Value init = arith::ConstantOp::create(b, b.getZeroAttr(lanesType));
   Value lanes = emitReduction(
       b, begin, wholeEnd, init,
       [&](Value col, Value carried) -> Value {
-        Lanes step = loadLanes(b, x, append(row, col), kElementsPerStep);
+        Lanes step = loadLanes(b, x, append(row, col), kReducedPerStep);
         return maxUnsigned(Lanes(b, carried), emitMagnitudeBits(step));
       },
-      kElementsPerStep);
+      kReducedPerStep);
   Lanes largest(
       b, vector::ReductionOp::create(b, vector::CombiningKind::MAXUI, lanes));
   Value result = emitReduction(b, wholeEnd, end, maxUnsigned(amax, largest),

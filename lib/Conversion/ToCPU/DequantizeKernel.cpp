@@ -18,8 +18,8 @@ namespace blockscale::cpu {
 
 /// Blocks of a step along a row, or elements where a block is one column wide:
 /// enough to hide latencies in few registers.
-static constexpr int64_t kBlocksPerStep = 4;
-static constexpr int64_t kElementsPerStep = 64;
+static constexpr int64_t kDecodedBlocksPerStep = 4;
+static constexpr int64_t kDecodedPerStep = 64;
 
 Value countItems(DequantizeOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
@@ -66,7 +66,7 @@ public:
     int64_t unit = std::max<int64_t>(
         blockCols, 8 / numerics::getFormatInfo(format).storageBits);
     int64_t unitsPerStep =
-        blockCols == 1 ? kElementsPerStep / unit : kBlocksPerStep;
+        blockCols == 1 ? kDecodedPerStep / unit : kDecodedBlocksPerStep;
     Value whole = div(b, cols, unit);
     emitUnitSteps(b, whole, unitsPerStep, [&](Value first, int64_t count) {
       Value col = mul(b, first, unit);

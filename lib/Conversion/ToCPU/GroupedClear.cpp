@@ -16,14 +16,14 @@ namespace blockscale::cpu {
 static constexpr int64_t kRowsPerItem = 128;
 
 /// Bytes that are stored at a time.
-static constexpr int64_t kBytesPerStep = 32;
+static constexpr int64_t kClearedPerStep = 32;
 
 /// Zeros bytes of rows [firstRow, lastRow) from `firstByte` on.
 static void emitClearRows(ImplicitLocOpBuilder &b, Value memref, Value firstRow,
                           Value lastRow, Value firstByte) {
   Value count = sub(b, getDim(b, memref, 1), firstByte);
   emitLoop(b, firstRow, lastRow, [&](Value row) {
-    emitUnitSteps(b, count, kBytesPerStep, [&](Value step, int64_t bytes) {
+    emitUnitSteps(b, count, kClearedPerStep, [&](Value step, int64_t bytes) {
       auto type = VectorType::get({bytes}, b.getI8Type());
       Lanes zero(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
       storeLanes(zero, memref, {row, add(b, firstByte, step)});

@@ -16,7 +16,7 @@ using blockscale::numerics::kHadamardSize;
 namespace blockscale::cpu {
 
 /// Groups that are transformed side by side, one a lane.
-static constexpr int64_t kGroupsPerStep = 16;
+static constexpr int64_t kTransformedPerStep = 16;
 
 Value countItems(HadamardOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
@@ -52,13 +52,14 @@ static void emitRow(HadamardOp op, const ItemRange &range, ValueRange row) {
   ImplicitLocOpBuilder &b = range.b;
   Value x = range.lookup(op.getX()), result = range.lookup(op.getResult());
   Value groups = div(b, getDim(b, x, row.size()), kHadamardSize);
-  emitUnitSteps(b, groups, kGroupsPerStep, [&](Value group, int64_t count) {
-    Indices first = append(row, mul(b, group, kHadamardSize));
-    Lanes step = loadLanes(b, x, first, count * kHadamardSize);
-    SmallVector<Lanes> elements = splitByResidue(step, kHadamardSize);
-    emitTransformBits(elements, op.getSignMask());
-    storeLanes(joinByResidue(elements), result, first);
-  });
+  emitUnitSteps(
+      b, groups, kTransformedPerStep, [&](Value group, int64_t count) {
+        Indices first = append(row, mul(b, group, kHadamardSize));
+        Lanes step = loadLanes(b, x, first, count * kHadamardSize);
+        SmallVector<Lanes> elements = splitByResidue(step, kHadamardSize);
+        emitTransformBits(elements, op.getSignMask());
+        storeLanes(joinByResidue(elements), result, first);
+      });
 }
 
 /// Groups down the columns of 16 rows: lanes are columns.
@@ -70,7 +71,7 @@ static void emitBand(HadamardOp op, const ItemRange &range, ValueRange batch,
   SmallVector<Indices> rows;
   for (int64_t i = 0; i < kHadamardSize; ++i)
     rows.push_back(append(batch, add(b, firstRow, getIndex(b, i))));
-  emitUnitSteps(b, cols, kGroupsPerStep, [&](Value col, int64_t count) {
+  emitUnitSteps(b, cols, kTransformedPerStep, [&](Value col, int64_t count) {
     SmallVector<Lanes> elements;
     for (const Indices &row : rows)
       elements.push_back(loadLanes(b, x, append(row, col), count));

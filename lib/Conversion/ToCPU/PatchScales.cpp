@@ -19,7 +19,7 @@ using blockscale::numerics::kTileRows;
 namespace blockscale::cpu {
 
 /// Scales of a band that are transposed, or stored, at a time.
-static constexpr int64_t kScalesPerStep = 32;
+static constexpr int64_t kBandScalesPerStep = 32;
 
 /// Whether rows of scales run down the columns of x.
 static bool isTransposed(const ScaleForm &form) { return form[0].dim == 1; }
@@ -71,7 +71,7 @@ void PatchScales::emitClearPadding(const Patch &patch) {
 
 /// transposed[col * bands + band] = buffer[band, col]
 void PatchScales::emitTranspose() {
-  int64_t step = std::min(kScalesPerStep, width);
+  int64_t step = std::min(kBandScalesPerStep, width);
   emitLoop(
       b, getIndex(b, 0), getIndex(b, width),
       [&](Value col) {
@@ -97,7 +97,7 @@ void PatchScales::emitStoreLinear(const ScaleMatrix &scales,
                                   const Extents &first,
                                   const Extents &extents) {
   emitLoop(b, getIndex(b, 0), extents.rows, [&](Value row) {
-    int64_t maxCount = std::min(kScalesPerStep, transposed ? bands : width);
+    int64_t maxCount = std::min(kBandScalesPerStep, transposed ? bands : width);
     emitUnitSteps(b, extents.cols, maxCount, [&](Value col, int64_t count) {
       storeLanes(
           emitLoad(row, col, count), scales.getMemRef(),

@@ -15,10 +15,9 @@ namespace blockscale::sm100 {
 
 using emit::Lanes;
 
-static constexpr int64_t kWordBytes = 4;
 /// Bytes of loads of inputs, and the most of stores; rows are whole chunks.
-static constexpr int64_t kLoadBytes = 16;
-static constexpr int64_t kStoreBytes = 32;
+static constexpr int64_t kInputLoadBytes = 16;
+static constexpr int64_t kMostStoreBytes = 32;
 
 EpilogueWriter::EpilogueWriter(KernelBuilder &b, const GemmSpec &spec,
                                const GemmArguments &arguments,
@@ -64,7 +63,7 @@ ElementWords EpilogueWriter::loadInput(const ElementSource::Input &input,
     first = first + Lanes(b, row.number) * toI64(b, arguments.cols);
   return llvm::to_vector_of<Value>(
       emitLoadWords(b, b.offset(argument, input.element, first),
-                    kChunk * input.getBytes(), kLoadBytes));
+                    kChunk * input.getBytes(), kInputLoadBytes));
 }
 
 ElementWords EpilogueWriter::emitWords(ValueRange sums, Value col) {
@@ -90,7 +89,7 @@ void EpilogueWriter::storeWords(ValueRange words, Value col, int64_t bits) {
   int64_t bytes = kChunk * bits / 8;
   SmallVector<Value> stored(words);
   emitStoreBytes(b, stored, b.offset(arguments.result, b.getI8Type(), byte),
-                 bytes, std::min(bytes, kStoreBytes));
+                 bytes, std::min(bytes, kMostStoreBytes));
 }
 
 Value EpilogueWriter::emitCodes(ValueRange words, Value col) {

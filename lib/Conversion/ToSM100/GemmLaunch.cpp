@@ -25,7 +25,7 @@ using namespace mlir;
 namespace blockscale::sm100 {
 
 /// What addresses of wide stores are multiples of.
-static constexpr int64_t kStoreBytes = 32;
+static constexpr int64_t kWideStoreBytes = 32;
 
 static FactorForm getFactorForm(const Product &product, Value factor) {
   if (!factor)
@@ -72,10 +72,11 @@ getResultArguments(const GemmJob &job, const LaunchSite &site) {
   QuantizeOp quantize = job.epilogue.quantize;
   SmallVector<LaunchSite::Argument> arguments;
   if (quantize) {
-    arguments.push_back({site.lookup(quantize.getData()), kStoreBytes});
+    arguments.push_back({site.lookup(quantize.getData()), kWideStoreBytes});
     arguments.push_back({site.lookup(quantize.getScale()), kCopyBytes});
   } else {
-    arguments.push_back({site.lookup(job.epilogue.getValue()), kStoreBytes});
+    arguments.push_back(
+        {site.lookup(job.epilogue.getValue()), kWideStoreBytes});
   }
   for (const Product &product : job.products) {
     for (Value factor : {product.factorA, product.factorB})
@@ -258,9 +259,9 @@ static void launchSplitGemm(const GemmJob &job, LaunchSite &site,
   Value sums =
       memref::AllocOp::create(b, type, ValueRange{parts, rows, filledCols});
   launchGemm(job, site, getPartialSpec(spec), sizes, filledCols,
-             LaunchSite::Argument{sums, kStoreBytes});
+             LaunchSite::Argument{sums, kWideStoreBytes});
 
-  SmallVector<LaunchSite::Argument> arguments = {{sums, kStoreBytes}};
+  SmallVector<LaunchSite::Argument> arguments = {{sums, kWideStoreBytes}};
   llvm::append_range(arguments, getResultArguments(job, site));
   for (Value size : {rows, cols, sizes.matrices})
     arguments.push_back({size});

@@ -19,15 +19,15 @@ namespace blockscale::sm100 {
 using emit::Lanes;
 using numerics::ElementFormat;
 
-static constexpr int64_t kThreads = 128;
+static constexpr int64_t kWidenThreads = 128;
 static constexpr int64_t kThreadElements = 32;
-static constexpr int64_t kAccessBytes = 16;
+static constexpr int64_t kWidenAccessBytes = 16;
 
 /// A thread has 32 elements.
 static void emitWiden(KernelBuilder &b, ElementFormat format,
                       const target::Chip &chip, ValueRange parameters) {
   int64_t bits = numerics::getFormatInfo(format).storageBits;
-  Value number = emitGlobalThreadNumber(b, kThreads);
+  Value number = emitGlobalThreadNumber(b, kWidenThreads);
   Value first = emit::mul(b, number, kThreadElements);
   emit::emitIf(b, isBelow(b, first, toIndex(b, parameters[2])), [&] {
     Value source =
@@ -45,7 +45,7 @@ static void emitWiden(KernelBuilder &b, ElementFormat format,
                              ArrayRef(values).slice(i, wordElements)));
     emitStoreWords(b, words,
                    emitAddress(b, parameters[1], b.getI8Type(), first),
-                   kAccessBytes);
+                   kWidenAccessBytes);
   });
 }
 
@@ -56,8 +56,10 @@ Value launchWiden(LaunchSite &site, Value data, ElementFormat format,
   Value widened = memref::AllocOp::create(b, type, ValueRange{elements});
   site.launch(
       "widen_" + Twine(StringRef(numerics::getFormatInfo(format).name)),
-      {kThreads, getCeilDiv(b, elements, kThreads * kThreadElements), {}},
-      {{data, kAccessBytes}, {widened, kAccessBytes}, {elements}},
+      {kWidenThreads,
+       getCeilDiv(b, elements, kWidenThreads * kThreadElements),
+       {}},
+      {{data, kWidenAccessBytes}, {widened, kWidenAccessBytes}, {elements}},
       [&](KernelBuilder &b, ValueRange parameters) {
         emitWiden(b, format, site.getChip(), parameters);
       });

@@ -30,14 +30,14 @@ using emit::Lanes;
 using emit::mul;
 using emit::sub;
 
-static constexpr int64_t kWarp = 32;
-static constexpr int64_t kWarps = 8;
-static constexpr int64_t kThreads = kWarp * kWarps;
-static constexpr int64_t kVectorBytes = 16;
+static constexpr int64_t kAmaxWarp = 32;
+static constexpr int64_t kAmaxWarps = 8;
+static constexpr int64_t kAmaxThreads = kAmaxWarp * kAmaxWarps;
+static constexpr int64_t kAmaxBytes = 16;
 /// Vectors that a thread loads before it uses one.
 static constexpr int64_t kVectorsInFlight = 8;
 /// Rows of a thread block where groups cut the columns.
-static constexpr int64_t kRowsPerBlock = 4 * kWarps;
+static constexpr int64_t kRowsPerBlock = 4 * kAmaxWarps;
 
 namespace {
 
@@ -46,7 +46,7 @@ class AmaxEmitter {
 public:
   AmaxEmitter(KernelBuilder &b, Type element, Value x, Value thread)
       : b(b), element(element), x(x), thread(thread),
-        vector(kVectorBytes * 8 / element.getIntOrFloatBitWidth()) {}
+        vector(kAmaxBytes * 8 / element.getIntOrFloatBitWidth()) {}
 
   /// f32 bits of the amax of elements [begin, end), as far as the thread has
   /// seen them: it is number `lane` of `lanes`.
@@ -56,8 +56,8 @@ public:
   /// must come here.
   void emitRaise(Lanes bits, Value result, Value index, Value partial);
 
-  Value getWarp() const { return emit::div(b, thread, kWarp); }
-  Value getLane() const { return emit::rem(b, thread, kWarp); }
+  Value getWarp() const { return emit::div(b, thread, kAmaxWarp); }
+  Value getLane() const { return emit::rem(b, thread, kAmaxWarp); }
 
 private:
   /// The larger one, element by element, of words with magnitudes of elements.
@@ -88,8 +88,8 @@ Lanes AmaxEmitter::maxWords(Lanes x, Lanes y) {
 Lanes AmaxEmitter::emitVectors(Lanes amax, ArrayRef<Value> first) {
   SmallVector<Lanes> words;
   for (Value index : first)
-    words.append(emitLoadWords(b, emitAddress(b, x, element, index),
-                               kVectorBytes, kVectorBytes));
+    words.append(emitLoadWords(b, emitAddress(b, x, element, index), kAmaxBytes,
+                               kAmaxBytes));
   uint32_t mask = element.isBF16() ? 0x7FFF7FFF : 0x7FFFFFFF;
   for (Lanes &word : words)
     word = word & mask;
@@ -152,13 +152,13 @@ void AmaxEmitter::emitRaise(Lanes bits, Value result, Value index,
                             Value partial) {
   blockscale::emitRaise(
       b, AmaxPart{bits, emitAddress(b, result, b.getI32Type(), index)}, thread,
-      kWarps, partial);
+      kAmaxWarps, partial);
   gpu::BarrierOp::create(b);
 }
 
 /// The place in shared memory of one value a warp.
 static Value createPartial(KernelBuilder &b) {
-  return createSharedArray(b, "partial", b.getI32Type(), kWarps);
+  return createSharedArray(b, "partial", b.getI32Type(), kAmaxWarps);
 }
 
 //===----------------------------------------------------------------------===//
@@ -167,7 +167,7 @@ static Value createPartial(KernelBuilder &b) {
 
 /// Elements of a thread block.
 static int64_t getBlockElements(Type element) {
-  return kThreads * kVectorsInFlight * kVectorBytes * 8 /
+  return kAmaxThreads * kVectorsInFlight * kAmaxBytes * 8 /
          element.getIntOrFloatBitWidth();
 }
 
@@ -175,21 +175,21 @@ static int64_t getBlockElements(Type element) {
 static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
                            Value x, Value amax, Value count, Value matrices) {
   int64_t blockElements = getBlockElements(element);
-  int64_t vector = blockElements / (kThreads * kVectorsInFlight);
+  int64_t vector = blockElements / (kAmaxThreads * kVectorsInFlight);
   // Of a matrix that begins within a vector the first block has less.
   Value covered = add(site.b, count, getIndex(site.b, vector - 1));
   site.launch(
       name,
-      {kThreads, getCeilDiv(site.b, covered, blockElements), matrices,
-       kVectorsInFlight * kVectorBytes},
-      {{x, kVectorBytes}, {amax, sizeof(float)}, {count}, {matrices}},
+      {kAmaxThreads, getCeilDiv(site.b, covered, blockElements), matrices,
+       kVectorsInFlight * kAmaxBytes},
+      {{x, kAmaxBytes}, {amax, sizeof(float)}, {count}, {matrices}},
       [&](KernelBuilder &b, ValueRange arguments) {
         Value count = toIndex(b, arguments[2]);
         Value matrix = emitMatrixNumber(b);
         Value partial = createPartial(b);
         Value exists = isBelow(b, matrix, toIndex(b, arguments[3]));
         emit::emitIf(b, exists, [&] {
-          Value thread = emitThreadNumber(b, kThreads);
+          Value thread = emitThreadNumber(b, kAmaxThreads);
           AmaxEmitter emitter(b, element, arguments[0], thread);
           Value first = mul(b, matrix, count);
           Value begin = mul(b, emit::div(b, first, vector), vector);
@@ -197,7 +197,7 @@ static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
           Value end = add(b, begin, getIndex(b, blockElements));
           begin = emit::max(b, begin, first);
           end = emit::min(b, end, add(b, first, count));
-          emitter.emitRaise(emitter.emitRange(begin, end, thread, kThreads),
+          emitter.emitRaise(emitter.emitRange(begin, end, thread, kAmaxThreads),
                             arguments[1], matrix, partial);
         });
       });
@@ -208,21 +208,21 @@ static void launchRows(LaunchSite &site, const Twine &name, Type element,
                        Value x, Value amax, Value rows, Value cols) {
   site.launch(
       name,
-      {kThreads,
-       getCeilDiv(site.b, rows, kWarps),
+      {kAmaxThreads,
+       getCeilDiv(site.b, rows, kAmaxWarps),
        {},
-       kVectorsInFlight * kVectorBytes},
-      {{x, kVectorBytes}, {amax, sizeof(float)}, {rows}, {cols}},
+       kVectorsInFlight * kAmaxBytes},
+      {{x, kAmaxBytes}, {amax, sizeof(float)}, {rows}, {cols}},
       [&](KernelBuilder &b, ValueRange arguments) {
-        Value thread = emitThreadNumber(b, kThreads);
+        Value thread = emitThreadNumber(b, kAmaxThreads);
         AmaxEmitter emitter(b, element, arguments[0], thread);
         Value row =
-            add(b, mul(b, emitBlockNumber(b), kWarps), emitter.getWarp());
+            add(b, mul(b, emitBlockNumber(b), kAmaxWarps), emitter.getWarp());
         emit::emitIf(b, isBelow(b, row, toIndex(b, arguments[2])), [&] {
           Value cols = toIndex(b, arguments[3]);
           Value begin = mul(b, row, cols);
           Lanes bits = emitter.emitRange(begin, add(b, begin, cols),
-                                         emitter.getLane(), kWarp);
+                                         emitter.getLane(), kAmaxWarp);
           bits = emitWarpMaximum(b, bits);
           emit::emitIf(b, isBelow(b, emitter.getLane(), getIndex(b, 1)), [&] {
             b.store(bits, emitAddress(b, arguments[1], b.getI32Type(), row),
@@ -247,13 +247,13 @@ static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
   int64_t blockElements = getBlockElements(element);
   site.launch(
       name,
-      {kThreads,
+      {kAmaxThreads,
        getCeilDiv(site.b, count, blockElements),
        {},
-       kVectorsInFlight * kVectorBytes},
+       kVectorsInFlight * kAmaxBytes},
       arguments, [&](KernelBuilder &b, ValueRange arguments) {
         Value rows = toIndex(b, arguments[3]), cols = toIndex(b, arguments[4]);
-        Value thread = emitThreadNumber(b, kThreads);
+        Value thread = emitThreadNumber(b, kAmaxThreads);
         Value partial = createPartial(b);
         AmaxEmitter emitter(b, element, arguments[0], thread);
         Value first = mul(b, emitBlockNumber(b), blockElements);
@@ -263,8 +263,9 @@ static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
           Value begin = emit::max(b, mul(b, group.begin, cols), first);
           Value end = emit::min(b, mul(b, group.end, cols), last);
           emitUnlessEmpty(b, begin, end, [&] {
-            emitter.emitRaise(emitter.emitRange(begin, end, thread, kThreads),
-                              arguments[1], group.index, partial);
+            emitter.emitRaise(
+                emitter.emitRange(begin, end, thread, kAmaxThreads),
+                arguments[1], group.index, partial);
           });
         });
       });
@@ -277,12 +278,12 @@ static void launchColumnGroups(LaunchSite &site, const Twine &name,
                                ArrayRef<LaunchSite::Argument> arguments,
                                Value rows) {
   site.launch(
-      name, {kThreads, getCeilDiv(site.b, rows, kRowsPerBlock), {}}, arguments,
-      [&](KernelBuilder &b, ValueRange arguments) {
+      name, {kAmaxThreads, getCeilDiv(site.b, rows, kRowsPerBlock), {}},
+      arguments, [&](KernelBuilder &b, ValueRange arguments) {
         Value rows = toIndex(b, arguments[3]), cols = toIndex(b, arguments[4]);
         Value partial = createPartial(b);
         AmaxEmitter emitter(b, element, arguments[0],
-                            emitThreadNumber(b, kThreads));
+                            emitThreadNumber(b, kAmaxThreads));
         Value first = mul(b, emitBlockNumber(b), kRowsPerBlock);
         Value last =
             emit::min(b, add(b, first, getIndex(b, kRowsPerBlock)), rows);
@@ -295,10 +296,10 @@ static void launchColumnGroups(LaunchSite &site, const Twine &name,
                   Value start = mul(b, row, cols);
                   Lanes part = emitter.emitRange(add(b, start, group.begin),
                                                  add(b, start, group.end),
-                                                 emitter.getLane(), kWarp);
+                                                 emitter.getLane(), kAmaxWarp);
                   return maxUnsigned(Lanes(b, amax), part);
                 },
-                kWarps);
+                kAmaxWarps);
             emitter.emitRaise(Lanes(b, bits), arguments[1], group.index,
                               partial);
           });
@@ -328,8 +329,8 @@ LogicalResult lowerKernel(AmaxOp op, LaunchSite &site) {
     Value groups = emit::getDim(b, offsets, 0);
     launchClear(site, AmaxBuffer{amax, groups});
     SmallVector<LaunchSite::Argument> arguments = {
-        {x, kVectorBytes}, {amax, sizeof(float)}, {offsets, sizeof(int32_t)},
-        {sizes.front()},   {sizes.back()},        {groups}};
+        {x, kAmaxBytes}, {amax, sizeof(float)}, {offsets, sizeof(int32_t)},
+        {sizes.front()}, {sizes.back()},        {groups}};
     if (op.getGroupDim() == 0)
       launchRowGroups(site, name + "_row_groups", element, arguments, count);
     else

@@ -26,9 +26,9 @@ using emit::getIndex;
 using emit::Lanes;
 using emit::mul;
 
-static constexpr int64_t kThreads = 128;
+static constexpr int64_t kDequantizeThreads = 128;
 static constexpr int64_t kMostElements = 32;
-static constexpr int64_t kVectorBytes = 16;
+static constexpr int64_t kDequantizeBytes = 16;
 
 namespace {
 
@@ -54,19 +54,20 @@ struct DequantizeSpec {
   /// Whether a thread has half a byte.
   bool hasHalfBytes() const { return elements * getBits() < 8; }
   int64_t getDataAlignment() const {
-    return hasHalfBytes() ? 1
-                          : std::min(elements * getBits() / 8, kVectorBytes);
+    return hasHalfBytes()
+               ? 1
+               : std::min(elements * getBits() / 8, kDequantizeBytes);
   }
   int64_t getResultAlignment() const {
     return std::min<int64_t>(elements * resultType.getIntOrFloatBitWidth() / 8,
-                             kVectorBytes);
+                             kDequantizeBytes);
   }
   /// Scales of a thread, which lie together.
   int64_t getScales() const {
     return std::max<int64_t>(elements / blockCols, 1);
   }
   int64_t getScaleAlignment() const {
-    return std::min(getScales(), kVectorBytes);
+    return std::min(getScales(), kDequantizeBytes);
   }
   /// Whether the kernel tells matrices apart.
   bool isBatched() const {
@@ -212,7 +213,7 @@ Value DequantizeEmitter::emitLoadGlobal() {
 
 void DequantizeEmitter::emit() {
   matrix = emitMatrixNumber(b);
-  Value item = emitGlobalThreadNumber(b, kThreads);
+  Value item = emitGlobalThreadNumber(b, kDequantizeThreads);
   Value pieces = emit::div(b, cols, spec.elements);
   row = arith::DivUIOp::create(b, item, pieces);
   col = mul(b, arith::RemUIOp::create(b, item, pieces), spec.elements);
@@ -267,8 +268,8 @@ LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site) {
   if (Value global = site.lookup(op.getGlobal()))
     arguments.push_back({global, isa<MemRefType>(global.getType()) ? 4 : 0});
   site.launch(spec.getKernelName(),
-              {kThreads, getCeilDiv(b, items, kThreads), matrices,
-               spec.elements * spec.getBits() / 8},
+              {kDequantizeThreads, getCeilDiv(b, items, kDequantizeThreads),
+               matrices, spec.elements * spec.getBits() / 8},
               arguments, [&](KernelBuilder &b, ValueRange arguments) {
                 DequantizeEmitter(b, spec, arguments).emit();
               });

@@ -25,9 +25,8 @@ namespace blockscale {
 using emit::add;
 using emit::mul;
 
-static constexpr int64_t kThreads = 128;
-static constexpr int64_t kAccessBytes = 16;
-static constexpr int64_t kWordBytes = 4;
+static constexpr int64_t kElementwiseThreads = 128;
+static constexpr int64_t kElementwiseBytes = 16;
 
 /// `count` elements of `bits` at element `index`; one of bf16 in both halves of
 /// its word.
@@ -39,7 +38,7 @@ static ElementWords loadWords(KernelBuilder &b, Value pointer, Type element,
     Value word = b.zext32(b.load(b.getI16Type(), address, bytes));
     return {word};
   }
-  int64_t access = std::min(bytes, kAccessBytes);
+  int64_t access = std::min(bytes, kElementwiseBytes);
   return llvm::to_vector_of<Value>(emitLoadWords(b, address, bytes, access));
 }
 
@@ -52,7 +51,7 @@ static void storeWords(KernelBuilder &b, ArrayRef<Value> words, Value address,
   SmallVector<emit::Lanes> lanes;
   for (Value word : words.take_front(bytes / kWordBytes))
     lanes.emplace_back(b, word);
-  emitStoreWords(b, lanes, address, std::min(bytes, kAccessBytes));
+  emitStoreWords(b, lanes, address, std::min(bytes, kElementwiseBytes));
 }
 
 /// Elements [piece * width, (piece + 1) * width) of all.
@@ -93,7 +92,7 @@ LogicalResult lowerElementwise(KernelOp kernel, LaunchSite &site) {
   int64_t elementBytes = type.getElementTypeBitWidth() / 8;
   int64_t width = 1;
   if (!type.isDynamicDim(type.getRank() - 1))
-    width = std::gcd(type.getShape().back(), kAccessBytes / elementBytes);
+    width = std::gcd(type.getShape().back(), kElementwiseBytes / elementBytes);
 
   std::string name;
   llvm::raw_string_ostream os(name);
@@ -103,17 +102,17 @@ LogicalResult lowerElementwise(KernelOp kernel, LaunchSite &site) {
   Value pieces = emit::div(b, emit::getProduct(b, sizes), width);
   // The last is the result, which is kept.
   auto arguments =
-      source.getArguments(site, width * elementBytes, kAccessBytes);
+      source.getArguments(site, width * elementBytes, kElementwiseBytes);
   size_t inputs = source.getInputs().size();
   arguments.push_back({pieces});
   arguments.push_back({columns});
   site.launch(name,
-              {kThreads,
-               getCeilDiv(b, pieces, kThreads),
+              {kElementwiseThreads,
+               getCeilDiv(b, pieces, kElementwiseThreads),
                {},
                width * source.getBytes()},
               arguments, [&](KernelBuilder &b, ValueRange arguments) {
-                Value piece = emitGlobalThreadNumber(b, kThreads);
+                Value piece = emitGlobalThreadNumber(b, kElementwiseThreads);
                 ValueRange others = arguments.drop_front(inputs);
                 emit::emitIf(b, isBelow(b, piece, toIndex(b, others[1])), [&] {
                   emitPiece(b, source, arguments.take_front(inputs), others[0],

@@ -25,8 +25,8 @@ using emit::getIndex;
 using emit::Lanes;
 using emit::mul;
 
-static constexpr int64_t kThreads = 128;
-static constexpr int64_t kRowGroup = 32;
+static constexpr int64_t kExpandScaleThreads = 128;
+static constexpr int64_t kExpandedRowGroup = 32;
 
 namespace {
 
@@ -108,7 +108,7 @@ void ExpandEmitter::emitLinear(Value item, Value words) {
 void ExpandEmitter::emitTile(Value item, Value words) {
   Value tile = emit::div(b, item, kTileRows);
   Value inTile = emit::rem(b, item, kTileRows);
-  Value row = add(b, mul(b, emit::rem(b, inTile, kTileCols), kRowGroup),
+  Value row = add(b, mul(b, emit::rem(b, inTile, kTileCols), kExpandedRowGroup),
                   emit::div(b, inTile, kTileCols));
   row = add(b, row, mul(b, arith::DivUIOp::create(b, tile, words), kTileRows));
   Value first = mul(b, arith::RemUIOp::create(b, tile, words), kTileCols);
@@ -125,7 +125,7 @@ void ExpandEmitter::emitTile(Value item, Value words) {
 }
 
 void ExpandEmitter::emit() {
-  Value item = emitGlobalThreadNumber(b, kThreads);
+  Value item = emitGlobalThreadNumber(b, kExpandScaleThreads);
   Value words = emit::ceilDiv(b, cols, kTileCols);
   emit::emitIf(b, isBelow(b, matrix, matrices), [&] {
     if (form.toTiles)
@@ -166,7 +166,9 @@ LogicalResult lowerKernel(ExpandScaleOp op, LaunchSite &site) {
   else
     os << "_x" << form.width;
   site.launch(
-      name, {kThreads, getCeilDiv(b, items, kThreads), matrices},
+      name,
+      {kExpandScaleThreads, getCeilDiv(b, items, kExpandScaleThreads),
+       matrices},
       {{source, 1},
        {site.lookup(op.getResult()), form.toTiles ? kTileCols : form.width},
        {rows},

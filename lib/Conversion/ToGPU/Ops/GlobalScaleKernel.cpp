@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace blockscale {
 
-static constexpr int64_t kThreads = 128;
+static constexpr int64_t kGlobalScaleThreads = 128;
 
 /// A thread has one element.
 LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site) {
@@ -27,13 +27,13 @@ LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site) {
   numerics::Recipe recipe = getNumerics(op.getEffectiveRecipe());
   site.launch(
       "global_scale_" + Twine(StringRef(numerics::getName(recipe))),
-      {kThreads, getCeilDiv(site.b, count, kThreads), {}},
+      {kGlobalScaleThreads, getCeilDiv(site.b, count, kGlobalScaleThreads), {}},
       {{amax, sizeof(float)},
        {site.lookup(op.getScale()), sizeof(float)},
        {count}},
       [&](KernelBuilder &b, ValueRange arguments) {
         Value amax = arguments[0], scale = arguments[1];
-        Value item = emitGlobalThreadNumber(b, kThreads);
+        Value item = emitGlobalThreadNumber(b, kGlobalScaleThreads);
         Value exists = isBelow(b, item, toIndex(b, arguments[2]));
         emit::emitIf(b, exists, [&] {
           emit::Lanes x = toF32(emitLoadBits(b, amax, b.getF32Type(), item));

@@ -29,10 +29,10 @@ using emit::Lanes;
 using emit::mul;
 using emit::sub;
 
-static constexpr int64_t kThreads = 128;
-static constexpr int64_t kWarp = 32;
-static constexpr int64_t kRowGroup = 32;
-static constexpr int64_t kVectorBytes = 16;
+static constexpr int64_t kGroupedSwizzleThreads = 128;
+static constexpr int64_t kGroupedSwizzleWarp = 32;
+static constexpr int64_t kGroupedRowGroup = 32;
+static constexpr int64_t kGroupedSwizzleBytes = 16;
 
 namespace {
 
@@ -101,10 +101,12 @@ Lanes GroupedSwizzleEmitter::emitLoadWord(Value row, Value first, Value last) {
 }
 
 void GroupedSwizzleEmitter::emitToTiles() {
-  Value thread = emitThreadNumber(b, kThreads);
-  Value inGroup = emit::rem(b, thread, kWarp);
-  Value item = add(b, mul(b, emitBlockNumber(b), kThreads / kWarp),
-                   emit::div(b, thread, kWarp));
+  Value thread = emitThreadNumber(b, kGroupedSwizzleThreads);
+  Value inGroup = emit::rem(b, thread, kGroupedSwizzleWarp);
+  Value item = add(
+      b,
+      mul(b, emitBlockNumber(b), kGroupedSwizzleThreads / kGroupedSwizzleWarp),
+      emit::div(b, thread, kGroupedSwizzleWarp));
   emit::emitIf(b, isBelow(b, item, tileCount), [&] {
     DeviceGroup group =
         emitFindGroup(b, groups, [&](const DeviceGroup &each) -> Value {
@@ -126,15 +128,15 @@ void GroupedSwizzleEmitter::emitToTiles() {
     (alongRows ? firstRow : firstCol) =
         add(b, alongRows ? firstRow : firstCol, group.begin);
     SmallVector<Lanes> words;
-    for (int64_t part = 0; part < kTileRows; part += kRowGroup) {
+    for (int64_t part = 0; part < kTileRows; part += kGroupedRowGroup) {
       Value row = add(b, firstRow, add(b, inGroup, getIndex(b, part)));
       words.append(emitIfElseZero(b, isBelow(b, row, lastRow), [&] {
         return SmallVector<Lanes>{emitLoadWord(row, firstCol, lastCol)};
       }));
     }
     emitStoreWords(b, words,
-                   getTileAddress(item, mul(b, inGroup, kVectorBytes)),
-                   kVectorBytes);
+                   getTileAddress(item, mul(b, inGroup, kGroupedSwizzleBytes)),
+                   kGroupedSwizzleBytes);
   });
 }
 
@@ -146,9 +148,9 @@ void GroupedSwizzleEmitter::emitFromTiles() {
     });
   };
   DeviceGroup ofRow = alongRows ? find(row) : DeviceGroup();
-  Value thread = emitThreadNumber(b, kThreads);
+  Value thread = emitThreadNumber(b, kGroupedSwizzleThreads);
   auto loop = scf::ForOp::create(b, mul(b, thread, access), cols,
-                                 getIndex(b, kThreads * access));
+                                 getIndex(b, kGroupedSwizzleThreads * access));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value col = loop.getInductionVar();
@@ -163,8 +165,10 @@ void GroupedSwizzleEmitter::emitFromTiles() {
             add(b, mul(b, emit::div(b, r, kTileRows), getColTiles(group)),
                 emit::div(b, c, kTileCols));
         Value inTile = emit::rem(b, r, kTileRows);
-        Value byte = mul(b, emit::rem(b, inTile, kRowGroup), kVectorBytes);
-        byte = add(b, byte, mul(b, emit::div(b, inTile, kRowGroup), kTileCols));
+        Value byte = mul(b, emit::rem(b, inTile, kGroupedRowGroup),
+                         kGroupedSwizzleBytes);
+        byte = add(b, byte,
+                   mul(b, emit::div(b, inTile, kGroupedRowGroup), kTileCols));
         byte = add(b, byte, emit::rem(b, c, kTileCols));
         Value address = getTileAddress(add(b, getFirstTile(group), tile), byte);
         return SmallVector<Lanes>{Lanes(b, b.load(piece, address, access))};
@@ -191,16 +195,19 @@ void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site) {
 
   Value rows = emit::getDim(b, linear, 0),
         tileCount = emit::getDim(b, tiles, 0);
-  Value blocks = toTiles ? getCeilDiv(b, tileCount, kThreads / kWarp) : rows;
+  Value blocks = toTiles
+                     ? getCeilDiv(b, tileCount,
+                                  kGroupedSwizzleThreads / kGroupedSwizzleWarp)
+                     : rows;
   std::string name;
   llvm::raw_string_ostream os(name);
   os << "swizzle_" << (alongRows ? "row" : "column") << "_groups_"
      << (toTiles ? "to" : "from") << "_tiles_x" << access;
   if (block != 1)
     os << "_block" << block;
-  site.launch(name, {kThreads, blocks, {}},
-              {{source, toTiles ? access : kVectorBytes},
-               {result, toTiles ? kVectorBytes : access},
+  site.launch(name, {kGroupedSwizzleThreads, blocks, {}},
+              {{source, toTiles ? access : kGroupedSwizzleBytes},
+               {result, toTiles ? kGroupedSwizzleBytes : access},
                {offsets, sizeof(int32_t)},
                {rows},
                {emit::getDim(b, linear, 1)},

@@ -28,7 +28,7 @@ using emit::add;
 using emit::Lanes;
 using emit::mul;
 
-static constexpr int64_t kThreads = 128;
+static constexpr int64_t kHadamardThreads = 128;
 static constexpr int64_t kBf16Bytes = 2;
 static constexpr int64_t kVectorElements = 8;
 
@@ -112,13 +112,13 @@ LogicalResult lowerKernel(HadamardOp op, LaunchSite &site) {
   Value items = emit::div(b, count, kHadamardSize * width);
   site.launch(
       name,
-      {kThreads,
-       getCeilDiv(b, items, kThreads),
+      {kHadamardThreads,
+       getCeilDiv(b, items, kHadamardThreads),
        {},
        kHadamardSize * width * kBf16Bytes},
       {{x, alignment}, {result, alignment}, {items}, {cols}},
       [&](KernelBuilder &b, ValueRange arguments) {
-        Value item = emitGlobalThreadNumber(b, kThreads);
+        Value item = emitGlobalThreadNumber(b, kHadamardThreads);
         emit::emitIf(b, isBelow(b, item, toIndex(b, arguments[2])), [&] {
           if (alongRows)
             return emitRowGroup(b, arguments[0], arguments[1], item, signMask);

@@ -42,10 +42,10 @@ using emit::getIndex;
 using emit::Lanes;
 using emit::mul;
 
-static constexpr int64_t kThreads = SweepLosses::kThreads;
+static constexpr int64_t kSweepThreads = SweepLosses::kThreads;
 /// Candidates that are tried between two looks at the bound on the way up.
 static constexpr int32_t kStride = 3;
-static_assert(kSweepCandidates - 1 + kStride <= kThreads,
+static_assert(kSweepCandidates - 1 + kStride <= kSweepThreads,
               "the last ones may be beyond all candidates");
 
 namespace {
@@ -223,10 +223,10 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
   if (hessian)
     arguments.push_back({hessian, sizeof(float)});
   // Blocks one after the other, or down a column, whose Hessian they share.
-  Value blocks = hessian ? mul(b, getCeilDiv(b, rows, kThreads), cols)
-                         : getCeilDiv(b, mul(b, rows, cols), kThreads);
+  Value blocks = hessian ? mul(b, getCeilDiv(b, rows, kSweepThreads), cols)
+                         : getCeilDiv(b, mul(b, rows, cols), kSweepThreads);
   site.launch(
-      name, {kThreads, blocks, matrices}, arguments,
+      name, {kSweepThreads, blocks, matrices}, arguments,
       [&](KernelBuilder &b, ValueRange arguments) {
         Value rows = toIndex(b, arguments[3]), cols = toIndex(b, arguments[4]);
         Value matrix = emitMatrixNumber(b);
@@ -242,12 +242,12 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
             Value block = emitBlockNumber(b);
             column = arith::RemUIOp::create(b, block, cols);
             Value row =
-                mul(b, arith::DivUIOp::create(b, block, cols), kThreads);
+                mul(b, arith::DivUIOp::create(b, block, cols), kSweepThreads);
             row = add(b, row, losses.getThread());
             item = add(b, mul(b, row, cols), column);
             exists = isBelow(b, row, rows);
           } else {
-            item = add(b, mul(b, emitBlockNumber(b), kThreads),
+            item = add(b, mul(b, emitBlockNumber(b), kSweepThreads),
                        losses.getThread());
             exists = isBelow(b, item, count);
           }

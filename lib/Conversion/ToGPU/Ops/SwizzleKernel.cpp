@@ -30,13 +30,13 @@ using emit::getIndex;
 using emit::Lanes;
 using emit::mul;
 
-static constexpr int64_t kThreads = 128;
+static constexpr int64_t kSwizzleThreads = 128;
 /// Threads of a block along the columns; the others are along the rows.
 static constexpr int64_t kThreadCols = 4;
 /// Rows of a tile whose scales lie together: one in 32.
-static constexpr int64_t kRowGroup = 32;
-static constexpr int64_t kRowParts = kTileRows / kRowGroup;
-static constexpr int64_t kVectorBytes = 16;
+static constexpr int64_t kSwizzleRowGroup = 32;
+static constexpr int64_t kRowParts = kTileRows / kSwizzleRowGroup;
+static constexpr int64_t kSwizzleBytes = 16;
 static constexpr int64_t kTileBytes = kTileRows * kTileCols;
 
 namespace {
@@ -120,7 +120,8 @@ void SwizzleEmitter::emitStoreRow(ArrayRef<Lanes> words, Value row) {
 Value SwizzleEmitter::getTileAddress(int64_t tile) {
   Value index = add(b, mul(b, matrix, rowTiles), rowTile);
   index = add(b, mul(b, index, colTiles), add(b, firstTile, getIndex(b, tile)));
-  Value byte = add(b, mul(b, index, kTileBytes), mul(b, inGroup, kVectorBytes));
+  Value byte =
+      add(b, mul(b, index, kTileBytes), mul(b, inGroup, kSwizzleBytes));
   return emitAddress(b, tiles, b.getI8Type(), byte);
 }
 
@@ -141,10 +142,10 @@ void SwizzleEmitter::emit() {
 
   // Neighbours are two along a row, then 32 rows, then two along the row again:
   // a warp moves whole sectors on both sides.
-  Value thread = emitThreadNumber(b, kThreads);
-  inGroup = emit::rem(b, emit::div(b, thread, 2), kRowGroup);
+  Value thread = emitThreadNumber(b, kSwizzleThreads);
+  inGroup = emit::rem(b, emit::div(b, thread, 2), kSwizzleRowGroup);
   Value threadCol = add(b, emit::rem(b, thread, 2),
-                        mul(b, emit::div(b, thread, 2 * kRowGroup), 2));
+                        mul(b, emit::div(b, thread, 2 * kSwizzleRowGroup), 2));
   threadCol = add(b, mul(b, colBlock, kThreadCols), threadCol);
   firstTile = mul(b, threadCol, threadTiles);
   firstCol = mul(b, firstTile, kTileCols);
@@ -152,7 +153,7 @@ void SwizzleEmitter::emit() {
   SmallVector<Value> row, hasRow;
   for (int64_t part = 0; part < kRowParts; ++part) {
     row.push_back(add(b, mul(b, rowTile, kTileRows),
-                      add(b, inGroup, getIndex(b, part * kRowGroup))));
+                      add(b, inGroup, getIndex(b, part * kSwizzleRowGroup))));
     hasRow.push_back(isBelow(b, row.back(), rows));
   }
   emit::emitIf(b, isBelow(b, matrix, matrices), [&] {
@@ -166,14 +167,14 @@ void SwizzleEmitter::emit() {
           SmallVector<Lanes> words;
           for (ArrayRef<Lanes> part : parts)
             words.push_back(part[tile]);
-          emitStoreWords(b, words, getTileAddress(tile), kVectorBytes);
+          emitStoreWords(b, words, getTileAddress(tile), kSwizzleBytes);
         });
       return;
     }
     for (int64_t tile = 0; tile < threadTiles; ++tile) {
       SmallVector<Lanes> words = emitIfElseZero(b, hasTile(tile), [&] {
-        return emitLoadWords(b, getTileAddress(tile), kVectorBytes,
-                             kVectorBytes);
+        return emitLoadWords(b, getTileAddress(tile), kSwizzleBytes,
+                             kSwizzleBytes);
       });
       for (int64_t i = 0; i < kRowParts; ++i)
         parts[i].push_back(words[i]);
@@ -186,7 +187,7 @@ void SwizzleEmitter::emit() {
 /// Of the widest accesses that rows have a whole number of.
 static int64_t getAccessBytes(MemRefType linear) {
   int64_t cols = linear.getShape().back();
-  return ShapedType::isDynamic(cols) ? 1 : std::gcd(cols, kVectorBytes);
+  return ShapedType::isDynamic(cols) ? 1 : std::gcd(cols, kSwizzleBytes);
 }
 
 static void launchSwizzle(SwizzleOp op, LaunchSite &site) {
@@ -207,9 +208,9 @@ static void launchSwizzle(SwizzleOp op, LaunchSite &site) {
           getCeilDiv(b, cols, kTileCols * threadTiles * kThreadCols));
   site.launch(Twine(toTiles ? "swizzle_to_tiles_x" : "swizzle_from_tiles_x") +
                   Twine(access),
-              {kThreads, blocks, matrices},
-              {{source, toTiles ? access : kVectorBytes},
-               {result, toTiles ? kVectorBytes : access},
+              {kSwizzleThreads, blocks, matrices},
+              {{source, toTiles ? access : kSwizzleBytes},
+               {result, toTiles ? kSwizzleBytes : access},
                {rows},
                {cols},
                {matrices}},

@@ -17,8 +17,6 @@ using emit::add;
 using emit::getIndex;
 using emit::mul;
 
-static constexpr int64_t kWordBytes = 4;
-
 namespace {
 
 using PartScaler = function_ref<SmallVector<Value>(int64_t, int64_t)>;

@@ -20,9 +20,6 @@ namespace blockscale {
 using emit::add;
 using emit::getIndex;
 
-/// Words of a vector.
-static constexpr int64_t kWords = 4;
-
 Value PatchPosition::hasRow(KernelBuilder &b, int64_t i) const {
   return isBelow(b, add(b, row, getIndex(b, i)), rows);
 }
@@ -68,7 +65,7 @@ void PatchElements::transformPart(int64_t part, uint64_t signMask,
     SmallVector<Value> words = result.getWords(static_cast<int64_t>(i));
     for (int64_t j : {0, 1}) {
       Value pair = b.pack({b.extract(even, j), b.extract(odd, j)});
-      words[vector * kWords + first + j] =
+      words[vector * kVectorWords + first + j] =
           b.toBits(arith::TruncFOp::create(b, rounded, pair));
     }
     result.setWords(static_cast<int64_t>(i), words);
@@ -93,7 +90,7 @@ Value PatchElements::getPair(size_t row, size_t vector, int64_t word) const {
 
 SmallVector<Value> PatchElements::computeColumnAmaxes(int64_t begin,
                                                       int64_t end) const {
-  auto floats = VectorType::get({kWords}, b.getF32Type());
+  auto floats = VectorType::get({kVectorWords}, b.getF32Type());
   SmallVector<Value> amaxes;
   for (size_t v = 0; v < rows.front().size(); ++v) {
     if (!isBf16) {
@@ -107,13 +104,13 @@ SmallVector<Value> PatchElements::computeColumnAmaxes(int64_t begin,
       continue;
     }
     SmallVector<Value> words;
-    for (int64_t word = 0; word < kWords; ++word) {
+    for (int64_t word = 0; word < kVectorWords; ++word) {
       SmallVector<Value> pairs;
       for (int64_t i = begin; i < end; ++i)
         pairs.push_back(getPair(i, v, word));
       words.push_back(b.toBits(b.abs(cvt.reduceMagnitudes(b, pairs))));
     }
-    auto elements = VectorType::get({2 * kWords}, b.getBF16Type());
+    auto elements = VectorType::get({2 * kVectorWords}, b.getBF16Type());
     amaxes.push_back(b.bitcast(elements, b.pack(words)));
   }
   return amaxes;
@@ -121,11 +118,11 @@ SmallVector<Value> PatchElements::computeColumnAmaxes(int64_t begin,
 
 void PatchElements::exchangeColumnAmaxes(SmallVector<Value> &amaxes,
                                          int64_t mask) const {
-  auto words = VectorType::get({kWords}, b.getI32Type());
+  auto words = VectorType::get({kVectorWords}, b.getI32Type());
   for (Value &amax : amaxes) {
     Value mine = b.bitcast(words, amax);
     SmallVector<Value> others;
-    for (int64_t i = 0; i < kWords; ++i)
+    for (int64_t i = 0; i < kVectorWords; ++i)
       others.push_back(emitShuffle(b, b.extract(mine, i), mask));
     Value other = b.bitcast(amax.getType(), b.pack(others));
     amax = arith::MaximumFOp::create(b, amax, other);
@@ -154,7 +151,7 @@ PatchElements::extractColumns(ArrayRef<Value> vectors) const {
 
 Value PatchElements::reduceColumns(ArrayRef<Value> amaxes, int64_t begin,
                                    int64_t count) const {
-  int64_t perVector = isBf16 ? 2 * kWords : kWords;
+  int64_t perVector = isBf16 ? 2 * kVectorWords : kVectorWords;
   ArrayRef<Value> part = amaxes.slice(begin / perVector, count / perVector);
   Value result = part.front();
   for (Value vector : part.drop_front())
@@ -173,7 +170,7 @@ SmallVector<Value> PatchElements::computeRowAmaxes() const {
   for (size_t i = 0; i < rows.size(); ++i) {
     SmallVector<Value> pairs;
     for (size_t v = 0; v < rows[i].size(); ++v)
-      for (int64_t word = 0; word < kWords; ++word)
+      for (int64_t word = 0; word < kVectorWords; ++word)
         pairs.push_back(getPair(i, v, word));
     ofRows.push_back(cvt.reduceMagnitudes(b, pairs));
   }
@@ -218,14 +215,14 @@ SmallVector<Value> PatchElements::extractRows(ArrayRef<Value> amaxes) const {
 SmallVector<Value> PatchElements::getWords(int64_t row) const {
   SmallVector<Value> words;
   for (Value vector : rows[row])
-    for (int64_t i = 0; i < kWords; ++i)
+    for (int64_t i = 0; i < kVectorWords; ++i)
       words.push_back(b.extract(vector, i));
   return words;
 }
 
 void PatchElements::setWords(int64_t row, ArrayRef<Value> words) {
   for (auto [v, vector] : llvm::enumerate(rows[row]))
-    vector = b.pack(words.slice(v * kWords, kWords));
+    vector = b.pack(words.slice(v * kVectorWords, kVectorWords));
 }
 
 void PatchElements::hide() {
@@ -238,10 +235,13 @@ void PatchElements::hide() {
 }
 
 int64_t PatchElements::getVectorsPerRow() const {
-  return static_cast<int64_t>(rows.front().size()) * (isBf16 ? kWords : 1);
+  return static_cast<int64_t>(rows.front().size()) *
+         (isBf16 ? kVectorWords : 1);
 }
 
-int64_t PatchElements::getVectorSize() const { return isBf16 ? 2 : kWords; }
+int64_t PatchElements::getVectorSize() const {
+  return isBf16 ? 2 : kVectorWords;
+}
 
 int64_t PatchElements::getColumn(int64_t index, int64_t element) const {
   if (!isBf16)
@@ -253,7 +253,7 @@ SmallVector<Value>
 PatchElements::mapPart(int64_t row, int64_t part,
                        function_ref<Value(Value, int64_t)> map) const {
   if (!isBf16) {
-    auto floats = VectorType::get({kWords}, b.getF32Type());
+    auto floats = VectorType::get({kVectorWords}, b.getF32Type());
     Value vector = map(b.bitcast(floats, rows[row][part]), part);
     return llvm::map_to_vector(llvm::seq(kPartColumns),
                                [&](int64_t i) { return b.extract(vector, i); });

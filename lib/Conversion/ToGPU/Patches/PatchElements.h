@@ -13,6 +13,9 @@
 
 namespace blockscale {
 
+/// Words of a vector that a thread loads or stores.
+inline constexpr int64_t kVectorWords = 4;
+
 /// Where a thread works. Index values, but for the conditions, which are i1.
 struct PatchPosition {
   mlir::Value matrix;

@@ -18,10 +18,6 @@ using emit::mul;
 
 using Rows = SmallVector<SmallVector<Value>>;
 
-static constexpr int64_t kWordBytes = 4;
-/// Words of a vector.
-static constexpr int64_t kWords = 4;
-
 /// The type of a piece of a row.
 static Type getPieceType(KernelBuilder &b, int64_t bytes) {
   if (bytes <= kWordBytes)
@@ -38,9 +34,9 @@ static SmallVector<Value> joinPieces(KernelBuilder &b, ValueRange pieces) {
       words.push_back(piece);
       continue;
     }
-    for (int64_t i = 0; i < type.getNumElements(); i += kWords) {
-      if (type.getNumElements() >= kWords) {
-        vectors.push_back(b.slice(piece, i, kWords));
+    for (int64_t i = 0; i < type.getNumElements(); i += kVectorWords) {
+      if (type.getNumElements() >= kVectorWords) {
+        vectors.push_back(b.slice(piece, i, kVectorWords));
         continue;
       }
       words.append({b.extract(piece, 0), b.extract(piece, 1)});
@@ -52,8 +48,8 @@ static SmallVector<Value> joinPieces(KernelBuilder &b, ValueRange pieces) {
       words.push_back(
           b.bitcast(b.getI32Type(), b.pack({halves[i], halves[i + 1]})));
   }
-  for (size_t i = 0; i < words.size(); i += kWords)
-    vectors.push_back(b.pack(ArrayRef<Value>(words).slice(i, kWords)));
+  for (size_t i = 0; i < words.size(); i += kVectorWords)
+    vectors.push_back(b.pack(ArrayRef<Value>(words).slice(i, kVectorWords)));
   return vectors;
 }
 

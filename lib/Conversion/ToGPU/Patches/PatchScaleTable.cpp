@@ -24,7 +24,7 @@ using emit::mul;
 using emit::rem;
 
 /// Bytes of a store at most: the columns of a tile.
-static constexpr int64_t kWordBytes = kTileCols;
+static constexpr int64_t kStoreBytes = kTileCols;
 /// Words of a thread above which they are stored by a loop.
 static constexpr int64_t kUnrolledWords = 4;
 
@@ -45,7 +45,7 @@ int64_t PatchScaleTable::getBytes(const PatchSpec &spec) {
 /// is known.
 static int64_t getStaticWidth(const PatchSpec &spec) {
   const ScaleExtent &minor = spec.scaleForm[1];
-  int64_t width = std::min(kWordBytes, getWarpBlocks(spec, minor.dim));
+  int64_t width = std::min(kStoreBytes, getWarpBlocks(spec, minor.dim));
   if (spec.swizzled || spec.groupedTiles || minor.dim == 0)
     return width;
   return std::gcd(width, llvm::divideCeil(spec.columnUnit, minor.divisor));

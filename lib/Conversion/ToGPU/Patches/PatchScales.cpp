@@ -8,6 +8,7 @@
 #include "PatchScales.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/WarpExchange.h"
+#include "PatchElements.h"
 
 using namespace mlir;
 
@@ -17,8 +18,6 @@ using emit::add;
 using emit::getIndex;
 using emit::mul;
 
-/// Words of a vector.
-static constexpr int64_t kWords = 4;
 /// Columns of which a leaf that asks for the elements is given blocks at once.
 static constexpr int64_t kRoundColumns = 2;
 
@@ -249,8 +248,8 @@ PatchScales::getColumnBlocks(ArrayRef<SmallVector<Value>> words) {
   SmallVector<BlockElements> blocks;
   for (ArrayRef<Value> column : columns) {
     SmallVector<Value> vectors;
-    for (; !column.empty(); column = column.drop_front(kWords))
-      vectors.push_back(b.pack(column.take_front(kWords)));
+    for (; !column.empty(); column = column.drop_front(kVectorWords))
+      vectors.push_back(b.pack(column.take_front(kVectorWords)));
     blocks.push_back(BlockElements::fromWords(vectors, b.getF32Type()));
   }
   return blocks;

@@ -17,7 +17,6 @@ using namespace mlir;
 
 namespace blockscale {
 
-static constexpr int64_t kWordBytes = 4;
 static constexpr int64_t kPieceBytes = WarpStage::kPieceBytes;
 static constexpr int64_t kPieceWords = WarpStage::kPieceWords;
 

@@ -18,8 +18,6 @@ using namespace mlir;
 
 namespace blockscale {
 
-static constexpr int64_t kWordBytes = 4;
-
 ChunkEmitter::ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
                            const target::Chip &chip,
                            const QuantizeOperands &arguments,

@@ -12,11 +12,8 @@ using namespace mlir;
 
 namespace blockscale {
 
-/// Warps of a thread block where one line has fewer, and of several passes.
-static constexpr int64_t kFewestWarps = 4;
+/// Warps of a thread block that goes through its rows in several passes.
 static constexpr int64_t kPassWarps = 8;
-static constexpr int64_t kShortChunk = 32;
-static constexpr int64_t kLongChunk = 64;
 
 RowLayout::RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping)
     : rowElements(spec.rowElements), chunkElements(mapping.chunkElements),

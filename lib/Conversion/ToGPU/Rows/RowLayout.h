@@ -18,6 +18,13 @@
 
 namespace blockscale {
 
+/// Elements that a thread has of a row at a time.
+inline constexpr int64_t kShortChunk = 32;
+inline constexpr int64_t kLongChunk = 64;
+
+/// Warps of a thread block that reduces rows, where one row has fewer.
+inline constexpr int64_t kFewestWarps = 4;
+
 struct RowLayout {
   int64_t rowElements;
   /// Of a thread in one pass; a row may have fewer in its last chunk.

@@ -17,12 +17,7 @@
 
 namespace blockscale {
 
-static constexpr int64_t kLongChunk = 64;
-static constexpr int64_t kShortChunk = 32;
-
-/// Warps of a thread block that reduces rows.
-static constexpr int64_t kFewestWarps = 4;
-/// Shared memory that such thread blocks have for their chunks.
+/// Shared memory that thread blocks that reduce rows have for their chunks.
 static constexpr int64_t kStageBytes = 44 * 1024;
 
 static int64_t getRunLanes(const QuantizeSpec &spec) {
