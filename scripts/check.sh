@@ -18,6 +18,7 @@ if [ "${1:-}" = --preset ]; then
   if [ "$preset" != default ]; then build=$root/build-$preset; fi
 fi
 
+"$root/scripts/setup.sh" --check
 # A build that fails is one failed test, so that the last line never lies.
 if ! "$root/scripts/build.sh" --preset "$preset" all BlockScaleUnitTests blockscale-doc; then
   printf '\n0 passed, 1 failed\n'

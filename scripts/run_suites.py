@@ -5,9 +5,13 @@
 
 Suites: lint, unit (GoogleTest), python (unittest), lit, conformance, fuzz, site (the
 documentation), package (the Python package, installed), torch (its import of PyTorch's
-programs). Each runs with its output in BUILD/logs/SUITE.log, shown where
-something fails. A suite that crashes or runs no test counts as one failure. The last line is
+programs), tidy (clang-tidy over the files that changed). Each runs with its output in
+BUILD/logs/SUITE.log, shown where something fails. A suite that crashes or runs no test
+counts as one failure. The ten slowest tests of lit and unit are shown. The last line is
 `N passed, N failed`, with `, N skipped` where some were.
+
+Suites run side by side, each command on a core of its own, so that no core waits for one
+long command. lit comes after them, because it keeps every core busy by itself.
 """
 
 import argparse
@@ -16,14 +20,17 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import clang_tidy
 import fuzz_seeds
 import fuzz_seeds_ptx
 
@@ -31,6 +38,10 @@ ROOT = Path(__file__).resolve().parents[1]
 SHOWN_LINES = 200
 FUZZ_SECONDS = 60
 FUZZ_PTX_SECONDS = 10
+TIDY_SECONDS = 120
+SLOWEST = 10
+# Processes that share the tests of a unit test binary, where it takes long.
+SHARDS = {"BlockScaleEmulatorTests": 4, "BlockScaleNumericsTests": 4}
 
 
 @dataclass
@@ -49,20 +60,29 @@ class Counts:
 
 
 class Suites:
-    """One method per suite; each writes to a log and returns its Counts."""
+    """One method per suite; each writes to a log and returns its Counts. Suites may run
+    in threads of their own."""
 
-    def __init__(self, build, timeout):
+    def __init__(self, build, timeout, cores=os.cpu_count()):
         self.build = build
         self.timeout = timeout
         self.is_installed = False
+        self.installing = threading.Lock()
         self.environment = dict(os.environ, BLOCKSCALE_BUILD_DIR=str(build))
+        self.cores = threading.Semaphore(cores)
+        self.seconds = {}  # of tests, by their names
 
-    def run(self, log, *command):
-        """Runs a command to its end or the time limit; returns its exit status
-        and its output, which is logged."""
+    def run(self, log, *command, **environment):
+        """Runs a command to its end or the time limit, as soon as a core is free for it;
+        returns its exit status and its output, which is logged."""
+        with self.cores:
+            return self.run_now(log, *command, **environment)
+
+    def run_now(self, log, *command, **environment):
+        """Runs a command as `run` does, without waiting for a core."""
         process = subprocess.Popen(
-            [str(word) for word in command], cwd=ROOT, env=self.environment, text=True,
-            errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            [str(word) for word in command], cwd=ROOT, env=self.environment | environment,
+            text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True)
         try:
             text, _ = process.communicate(timeout=self.timeout)
@@ -86,30 +106,43 @@ class Suites:
     def unit(self, log):
         binaries = sorted(path for path in (self.build / "unittests").glob("*")
                           if path.is_file() and os.access(path, os.X_OK))
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return sum(pool.map(lambda path: self.unit_binary(log, path), binaries),
-                       Counts())
+        shards = [(binary, shard, SHARDS.get(binary.name, 1)) for binary in binaries
+                  for shard in range(SHARDS.get(binary.name, 1))]
+        return self.sum_of(lambda shard: self.unit_binary(log, *shard), shards)
 
-    def unit_binary(self, log, binary):
-        report = self.build / f"logs/{binary.name}.json"
+    def sum_of(self, count, items):
+        """The counts of all items, side by side. The cores limit how many run at once."""
+        if not items:
+            return Counts()
+        with ThreadPoolExecutor(len(items)) as pool:
+            return sum(pool.map(count, items), Counts())
+
+    def unit_binary(self, log, binary, shard=0, shards=1):
+        """The tests of a binary, or one of the shares into which they are divided."""
+        report = self.build / f"logs/{binary.name}-{shard}.json"
         report.unlink(missing_ok=True)
-        status, _ = self.run(log, binary, "--gtest_brief=1", f"--gtest_output=json:{report}")
+        status, _ = self.run(log, binary, "--gtest_brief=1", f"--gtest_output=json:{report}",
+                             GTEST_TOTAL_SHARDS=str(shards), GTEST_SHARD_INDEX=str(shard))
         if not report.exists():
             log.write(f"{binary}: no report, exit status {status}\n")
             return Counts(failed=1)
-        outcomes = ["FAILED" if "failures" in test else test["result"]
-                    for suite in json.loads(report.read_text())["testsuites"]
-                    for test in suite["testsuite"]]
+        tests = [(suite, test) for suite in json.loads(report.read_text())["testsuites"]
+                 for test in suite["testsuite"]]
+        for suite, test in tests:
+            name = f"{binary.name} {suite.get('name')}.{test['name']}"
+            self.seconds[name] = float(test.get("time", "0s").rstrip("s"))
+        outcomes = ["FAILED" if "failures" in test else test["result"] for _, test in tests
+                    if test.get("status") != "NOTRUN"]
         return counted(status, [(outcomes.count("COMPLETED"), outcomes.count("FAILED"),
                                  outcomes.count("SKIPPED"))])
 
     def python(self, log):
-        return sum((self.python_folder(log, folder)
-                    for folder in ("test/Python", "test/Conformance")), Counts())
+        return self.sum_of(lambda folder: self.python_folder(log, folder),
+                           ["test/Python", "test/Conformance"])
 
-    def python_folder(self, log, folder, interpreter=sys.executable):
+    def python_folder(self, log, folder, interpreter=sys.executable, **environment):
         status, text = self.run(log, interpreter, "-m", "unittest", "discover", "-s",
-                                folder)
+                                folder, **environment)
         ran = re.findall(r"^Ran (\d+) tests? in", text, re.M)
         ends = re.findall(r"^(?:OK|FAILED)(?: \((.*)\))?$", text, re.M)
         if len(ran) != 1 or len(ends) != 1:
@@ -123,37 +156,46 @@ class Suites:
     def lit(self, log):
         report = self.build / "logs/lit.json"
         report.unlink(missing_ok=True)
-        status, _ = self.run(log, self.cached("LLVM_EXTERNAL_LIT"), "-sv", "--output", report, self.build / "test")
+        status, _ = self.run_now(log, self.cached("LLVM_EXTERNAL_LIT"), "-sv", "--output",
+                                 report, self.build / "test")
         if not report.exists():
             return Counts(failed=1)
-        codes = [test["code"] for test in json.loads(report.read_text())["tests"]]
+        tests = json.loads(report.read_text())["tests"]
+        self.seconds |= {test["name"]: test.get("elapsed") or 0.0 for test in tests}
+        codes = [test["code"] for test in tests]
         passed = sum(codes.count(code) for code in ("PASS", "FLAKYPASS", "XFAIL"))
         skipped = sum(codes.count(code) for code in ("UNSUPPORTED", "SKIPPED", "EXCLUDED"))
         return counted(status, [(passed, len(codes) - passed - skipped, skipped)])
 
     def conformance(self, log):
-        return sum((self.conformance_folder(log, cases, on) for cases in case_folders()
-                    for on in ("cpu", "emulator")), Counts())
+        return self.sum_of(lambda run: self.conformance_folder(log, *run),
+                           [(cases, on) for cases in case_folders()
+                            for on in ("emulator", "cpu")])
 
     def conformance_folder(self, log, cases, on):
         status, text = self.run(log, sys.executable, "test/Conformance/run.py", "--cases",
-                                cases, "--on", on)
+                                cases, "--on", on, "--jobs", 1)
         return counted(status, re.findall(
             r"^arrays equal (\d+), mismatching (\d+), unsupported (\d+)$", text, re.M))
 
     def fuzz(self, log):
         """Two tests for each fuzzer: no input ends the process, and what is
         generated is not so wrong that most of it is refused."""
+        return self.sum_of(lambda fuzz: fuzz(log), [self.fuzz_modules, self.fuzz_ptx])
+
+    def fuzz_modules(self, log):
         folder = self.build / "fuzz"
         fuzz_seeds.write_seeds(folder / "seeds")
-        modules = self.fuzzer(log, "blockscale-fuzz", FUZZ_SECONDS, folder,
-                              [ROOT / "test/Fuzz/corpus", folder / "seeds"],
-                              r"^generated (\d+), lowered to cpu (\d+)")
+        return self.fuzzer(log, "blockscale-fuzz", FUZZ_SECONDS, folder,
+                           [ROOT / "test/Fuzz/corpus", folder / "seeds"],
+                           r"^generated (\d+), lowered to cpu (\d+)")
+
+    def fuzz_ptx(self, log):
         folder = self.build / "fuzz-ptx"
         fuzz_seeds_ptx.write_seeds(folder / "seeds", self.build / "bin/blockscale-compile")
-        return modules + self.fuzzer(log, "blockscale-fuzz-ptx", FUZZ_PTX_SECONDS, folder,
-                                     [folder / "seeds"],
-                                     r"^generated (\d+), verified \d+, executed (\d+)")
+        return self.fuzzer(log, "blockscale-fuzz-ptx", FUZZ_PTX_SECONDS, folder,
+                           [folder / "seeds"],
+                           r"^generated (\d+), verified \d+, executed (\d+)")
 
     def fuzzer(self, log, name, seconds, folder, inputs, pattern):
         status, text = self.run(
@@ -174,8 +216,10 @@ class Suites:
 
     def install(self, log):
         """Puts the Python package into an environment of its own, once; else says why not."""
-        if self.is_installed:
-            return None
+        with self.installing:
+            return None if self.is_installed else self.install_now(log)
+
+    def install_now(self, log):
         if self.cached("LLVM_USE_SANITIZER"):
             print("   skipped: Python loads no library of a sanitizer's build")
             return Counts(skipped=1)
@@ -198,12 +242,29 @@ class Suites:
         if refused:
             return refused
         found, = self.build.glob("package/lib/python3*/site-packages/blockscale")
-        self.environment["PYTHONPATH"] = str(found.parent)
-        return self.python_folder(log, "test/Torch", interpreter)
+        return self.python_folder(log, "test/Torch", interpreter,
+                                  PYTHONPATH=str(found.parent))
+
+    def tidy(self, log):
+        """clang-tidy over the sources that changed, as many as the time allows."""
+        if shutil.which(clang_tidy.TOOL) is None:
+            print(f"   skipped: no {clang_tidy.TOOL}; scripts/setup.sh --check installs it "
+                  "where apt has it")
+            return Counts(skipped=1)
+        if not clang_tidy.find_base():
+            print("   skipped: clang-tidy knows no commit to compare the sources with")
+            return Counts(skipped=1)
+        status, text = self.run(log, sys.executable, "scripts/clang_tidy.py", "--build",
+                                self.build, "--seconds", TIDY_SECONDS)
+        return counted(status, re.findall(
+            r"^(\d+) passed, (\d+) failed, (\d+) skipped$", text, re.M))
 
 
-NAMES = ["lint", "unit", "python", "lit", "conformance", "fuzz", "site", "package",
-         "torch"]
+# The longest come first, so that no core has nothing to do at the end.
+NAMES = ["conformance", "unit", "fuzz", "python", "package", "torch", "tidy", "site", "lint",
+         "lit"]
+# Suites that keep every core busy.
+ALONE = {"lit"}
 
 
 def counted(status, rows):
@@ -228,7 +289,7 @@ def case_folders():
 
 
 def run_suite(suites, name):
-    print(f"\n== Tests: {name}", flush=True)
+    """Runs a suite and shows how it ended; returns its counts and seconds."""
     start = time.monotonic()
     path = suites.build / "logs" / f"{name}.log"
     with open(path, "w", encoding="utf-8") as log:
@@ -239,15 +300,37 @@ def run_suite(suites, name):
             counts = Counts(failed=1)
     if counts == Counts():
         counts.failed = 1
+    seconds = time.monotonic() - start
+    shown = [f"\n== Tests: {name}"]
     if counts.failed:
         # The log's end, where each runner puts its failures.
         text = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        for line in text[-SHOWN_LINES:]:
-            print(f"   | {line}")
-        print(f"   all of it: {path}")
-    seconds = time.monotonic() - start
-    print(f"   {name}: {counts} ({seconds:.1f} s)", flush=True)
+        shown += [f"   | {line}" for line in text[-SHOWN_LINES:]]
+        shown.append(f"   all of it: {path}")
+    shown.append(f"   {name}: {counts} ({seconds:.1f} s)")
+    print("\n".join(shown), flush=True)
     return counts, seconds
+
+
+def run_all(suites, names):
+    """(name, counts, seconds) of suites: those that share the cores, then the others."""
+    shared = [name for name in names if name not in ALONE]
+    outcomes = {}
+    if shared:
+        print(f"\n== Tests, side by side: {', '.join(shared)}", flush=True)
+        with ThreadPoolExecutor(len(shared)) as pool:
+            outcomes |= zip(shared, pool.map(lambda name: run_suite(suites, name), shared))
+    outcomes |= {name: run_suite(suites, name) for name in names if name in ALONE}
+    return [(name, *outcomes[name]) for name in names]
+
+
+def print_slowest(seconds):
+    """The tests that took longest, of suites that tell how long each took."""
+    slowest = sorted(seconds.items(), key=lambda item: -item[1])[:SLOWEST]
+    if slowest:
+        print(f"\n   the {len(slowest)} slowest tests")
+    for name, took in slowest:
+        print(f"   {took:>7.1f} s  {name}")
 
 
 def main():
@@ -263,7 +346,8 @@ def main():
     suites = Suites(arguments.build.resolve(), arguments.timeout)
     (suites.build / "logs").mkdir(parents=True, exist_ok=True)
 
-    rows = [(name, *run_suite(suites, name)) for name in arguments.only or NAMES]
+    rows = run_all(suites, arguments.only or NAMES)
+    print_slowest(suites.seconds)
     total = sum((counts for _, counts, _ in rows), Counts())
     print("\n   suite         passed  failed  skipped  seconds")
     for name, counts, seconds in rows:

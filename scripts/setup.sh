@@ -7,6 +7,7 @@
 # 13 or later. Reaches apt's mirrors and PyPI only, and only for what is missing.
 #
 #   scripts/setup.sh          what the build and `check` need
+#   scripts/setup.sh --check  and what `check` uses where apt has it (clang-tidy)
 #   scripts/setup.sh --long   what `check-long` needs too (sanitizers, clang-tidy)
 #   scripts/setup.sh --bench  what the benchmarks need too (Google Benchmark)
 
@@ -16,14 +17,16 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 packages=(g++ cmake ninja-build ccache clang-22 lld-22 clang-format-22
           llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
           libgtest-dev python3-dev python3-venv)
+optional=()
 requirements=("$root/python/requirements.txt" "$root/docs/requirements.txt")
 ptxas_package=nvidia-cuda-nvcc==13.5.37
 
 case "${1:-}" in
   "") ;;
+  --check) optional+=(clang-tidy-22) ;;
   --long) packages+=(libclang-rt-22-dev clang-tidy-22) ;;
   --bench) packages+=(libbenchmark-dev) ;;
-  *) die "unknown option $1" "usage: scripts/setup.sh [--long|--bench]" ;;
+  *) die "unknown option $1" "usage: scripts/setup.sh [--check|--long|--bench]" ;;
 esac
 
 logs=$root/.cache/logs
@@ -33,10 +36,11 @@ mkdir -p "$logs"
 exec 9>"$root/.cache/setup.lock"
 flock 9
 
+# missing_packages PACKAGE...: prints those that are not installed.
 missing_packages() {
   local installed package
-  installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null || true)
-  for package in "${packages[@]}"; do
+  installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
+  for package in "$@"; do
     grep -qxF "$package installed" <<<"$installed" || printf '%s\n' "$package"
   done
 }
@@ -125,9 +129,15 @@ command -v dpkg-query >/dev/null || die \
   "install by hand: ${packages[*]}"
 
 start=$EPOCHREALTIME
-mapfile -t missing < <(missing_packages)
+mapfile -t missing < <(missing_packages "${packages[@]}")
 if [ ${#missing[@]} -gt 0 ]; then
   step "Debian packages" install_packages "${missing[@]}"
+fi
+if [ ${#optional[@]} -gt 0 ]; then
+  mapfile -t missing < <(missing_packages "${optional[@]}")
+  if [ ${#missing[@]} -gt 0 ] && ! (step "Optional packages" install_packages "${missing[@]}"); then
+    say "warning: without ${missing[*]}, what uses them is skipped"
+  fi
 fi
 if ! [ -x "$venv/bin/python" ] || ! cmp -s "$venv/stamp" <(python_stamp); then
   step "Python packages" make_venv

@@ -6,7 +6,7 @@
 A file passes where it draws no warning. The last line is `N passed, N failed`.
 """
 
-import json
+import functools
 import os
 import subprocess
 import sys
@@ -14,26 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build"
-FOLDERS = ("lib", "tools")
+sys.path.insert(0, str(ROOT / "scripts"))
 
-
-def sources():
-    """The sources of the compilation database, generated ones left out."""
-    commands = json.loads((BUILD / "compile_commands.json").read_text())
-    paths = {Path(command["directory"], command["file"]).resolve() for command in commands}
-    return sorted(path for path in paths
-                  if any(path.is_relative_to(ROOT / folder) for folder in FOLDERS))
-
-
-def warnings(path):
-    run = subprocess.run(["clang-tidy-22", "-p", BUILD, "--quiet", path],
-                         capture_output=True, text=True)
-    found = [line for line in run.stdout.splitlines()
-             if " warning: " in line or " error: " in line]
-    if run.returncode != 0 and not found:
-        found = [f"{path}: clang-tidy: exit status {run.returncode}: {run.stderr.strip()}"]
-    return found
+from clang_tidy import show, sources, warnings, write_database  # noqa: E402
 
 
 def main():
@@ -41,14 +24,14 @@ def main():
     if build.returncode != 0:
         print("0 passed, 1 failed")
         return 1
+    database = write_database(ROOT / "build")
     failed = 0
-    paths = sources()
+    paths = sources(database)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for path, found in zip(paths, pool.map(warnings, paths)):
+        found_by_path = pool.map(functools.partial(warnings, database), paths)
+        for path, found in zip(paths, found_by_path):
             failed += bool(found)
-            print(f"{'FAIL' if found else 'pass'} {path.relative_to(ROOT)}", flush=True)
-            for line in found:
-                print(f"     {line.replace(f'{ROOT}/', '')}")
+            show(path, found)
     print(f"{len(paths) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -6,6 +6,7 @@ import contextlib
 import io
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -59,6 +60,24 @@ class SuitesTest(unittest.TestCase):
         with mock.patch.object(run_suites, "ROOT", self.build), contextlib.redirect_stdout(output):
             self.assertEqual(self.suites.torch(self.log), Counts(skipped=1))
         self.assertIn("skipped: no torch and torchao; scripts/peers.sh", output.getvalue())
+
+    # Each share of a divided binary runs once, with its number and how many there are.
+    def test_unit_in_shards(self):
+        self.unit_binary('echo "$GTEST_SHARD_INDEX of $GTEST_TOTAL_SHARDS" >> '
+                         f"{self.build}/shards\ncat > $report <<'END'\n{REPORT}\nEND\nexit 1\n")
+        with mock.patch.dict(run_suites.SHARDS, {"ATests": 2}):
+            self.assertEqual(self.suites.unit(self.log), Counts(2, 2, 2))
+        self.assertEqual(sorted((self.build / "shards").read_text().splitlines()),
+                         ["0 of 2", "1 of 2"])
+
+    # No more commands run at once than there are cores.
+    def test_commands_wait_for_a_core(self):
+        suites = Suites(self.build, timeout=60, cores=1)
+        busy = self.build / "busy"
+        command = f"mkdir {busy} && sleep 0.1 && rmdir {busy}"
+        self.assertEqual(suites.sum_of(
+            lambda _: counted(suites.run(self.log, "bash", "-c", command)[0], [(1, 0)]),
+            range(3)), Counts(3))
 
     def test_unit_crash(self):
         self.unit_binary("kill -SEGV $$\n")
@@ -160,6 +179,59 @@ class SuitesTest(unittest.TestCase):
         self.assertEqual(self.main(lint={"return_value": Counts(6)},
                                    lit={"side_effect": FileNotFoundError("lit")}),
                          (1, "6 passed, 1 failed"))
+
+    # Suites that share the cores are waited for before one that needs all of them.
+    def test_lit_runs_alone(self):
+        running, seen = [], []
+
+        def suite(name):
+            def run(log):
+                running.append(name)
+                time.sleep(0.05)
+                seen.append((name, sorted(running)))
+                running.remove(name)
+                return Counts(1)
+            return {"side_effect": run}
+
+        self.main(lit=suite("lit"), lint=suite("lint"), site=suite("site"))
+        self.assertIn(("lit", ["lit"]), seen)
+        self.assertIn(("lint", ["lint", "site"]), seen)
+
+    # What took longest comes first, and no more of it than is asked for.
+    def test_slowest_tests(self):
+        self.suites.seconds = {f"test{i}": float(i) for i in range(12)}
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            run_suites.print_slowest(self.suites.seconds)
+        lines = output.getvalue().splitlines()
+        self.assertEqual(lines[1], "   the 10 slowest tests")
+        self.assertEqual([line.split()[-1] for line in lines[2:]],
+                         [f"test{i}" for i in range(11, 1, -1)])
+
+    def test_unit_tells_how_long_tests_take(self):
+        report = REPORT.replace('"name": "a"', '"name": "a", "time": "2.5s"')
+        self.unit_binary(f"cat > $report <<'END'\n{report}\nEND\nexit 1\n")
+        self.suites.unit(self.log)
+        self.assertEqual(max(self.suites.seconds.values()), 2.5)
+
+    def tidy(self, body, base="HEAD"):
+        with mock.patch.object(run_suites.clang_tidy, "find_base", return_value=base), \
+                mock.patch.object(run_suites.shutil, "which", return_value=body):
+            return self.suites.tidy(self.log)
+
+    def test_tidy_without_the_tool_is_skipped(self):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            self.assertEqual(self.tidy(None), Counts(skipped=1))
+        self.assertIn("skipped: no clang-tidy-22", output.getvalue())
+
+    def test_tidy_without_history_is_skipped(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(self.tidy("true", base=""), Counts(skipped=1))
+
+    # A build that has no compile database is a failure, not a pass.
+    def test_tidy_that_crashes_fails(self):
+        self.assertEqual(self.tidy("true"), Counts(failed=1))
 
     def test_an_empty_suite_fails(self):
         self.assertEqual(self.main(unit={"return_value": Counts()}),
