@@ -108,7 +108,8 @@ class SuitesTest(unittest.TestCase):
     def test_lit_is_that_of_the_cmake_cache(self):
         lit = self.build / "some-lit"
         lit.write_text("#!/bin/bash\n[ \"$1 $2\" = '-sv --output' ] && cat > $3 <<'END'\n"
-                       '{"tests": [{"code": "PASS"}, {"code": "FAIL"}]}\nEND\nexit 1\n')
+                       '{"tests": [{"name": "a", "code": "PASS"}, {"name": "b", "code": "FAIL"}]}\n'
+                       "END\nexit 1\n")
         lit.chmod(0o755)
         (self.build / "CMakeCache.txt").write_text(
             f"LLVM_DIR:PATH=/elsewhere\nLLVM_EXTERNAL_LIT:FILEPATH={lit}\n")
