@@ -70,6 +70,7 @@ llvm_config.with_environment(
 llvm_config.add_tool_substitutions(
     ["blockscale-opt", "blockscale-roofline",
      "blockscale-compile", "blockscale-run", "blockscale-reduce",
+     "blockscale-read-bytecode",
      "blockscale-emulate", "blockscale-launch", "blockscale-lsp-server", "mlir-opt",
      "split-file"],
     [config.blockscale_tools_dir, config.llvm_tools_dir])

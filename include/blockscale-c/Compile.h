@@ -100,6 +100,8 @@ typedef struct blockscale_compile_config {
   blockscale_diagnostic_callback on_diagnostic;
   blockscale_progress_callback on_progress;
   void *user;
+  /// The program that reads bytecode; null for a search.
+  const char *bytecode_reader;
 } blockscale_compile_config;
 
 blockscale_compile_config blockscale_compile_config_default(void);
@@ -109,7 +111,7 @@ typedef struct blockscale_output blockscale_output;
 /// Compiles MLIR text or bytecode of `size` bytes. On failure
 /// blockscale_last_error is the message of the first error, with its place.
 /// Both may be anything: as MLIR's reader of bytecode does not survive all that
-/// is damaged, a child process (fork) reads it.
+/// is damaged, a program of its own reads it (blockscale-read-bytecode).
 blockscale_status blockscale_compile(const void *source, size_t size,
                                      const blockscale_compile_config *config,
                                      blockscale_output **output);

@@ -47,6 +47,8 @@ typedef struct blockscale_executable_config {
   blockscale_diagnostic_callback on_diagnostic;
   blockscale_progress_callback on_progress;
   void *user;
+  /// The program that reads bytecode; null for a search.
+  const char *bytecode_reader;
 } blockscale_executable_config;
 
 blockscale_executable_config blockscale_executable_config_default(void);

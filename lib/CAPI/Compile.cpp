@@ -109,7 +109,7 @@ static Status compileSource(StringRef content, const std::string &name,
   Source source(config.on_diagnostic, config.user);
   Status status = config.remarks ? source.enableRemarks() : Status::success();
   if (status.ok())
-    status = source.parse(content, name);
+    status = source.parse(content, name, config.bytecode_reader);
   if (!status.ok())
     return status;
   auto made = std::make_unique<blockscale_output>();
@@ -152,7 +152,7 @@ static Status verify(StringRef content, const std::string &name,
                      const blockscale_compile_config &config,
                      blockscale_output *&output) {
   Source source(config.on_diagnostic, config.user);
-  Status status = source.parse(content, name);
+  Status status = source.parse(content, name, config.bytecode_reader);
   if (!status.ok())
     return status;
   auto made = std::make_unique<blockscale_output>();

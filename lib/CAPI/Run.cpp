@@ -104,7 +104,7 @@ static Status create(StringRef content, const std::string &name,
   if (config.remarks)
     status = source.enableRemarks();
   if (status.ok())
-    status = source.parse(content, name);
+    status = source.parse(content, name, config.bytecode_reader);
   if (!status.ok())
     return status;
   Result<func::FuncOp> function =

@@ -112,9 +112,11 @@ void Source::handle(Diagnostic &diagnostic) {
     callback(&converted, user);
 }
 
-Status Source::parse(StringRef content, const std::string &name) {
+Status Source::parse(StringRef content, const std::string &name,
+                     const char *bytecodeReader) {
   llvm::SourceMgr sources;
-  module = parseModule(content, name, sources, context);
+  module = parseModule(content, name, sources, context,
+                       bytecodeReader ? bytecodeReader : "");
   if (module)
     return Status::success();
   return explain(Status::failure("'" + name + "' could not be read",

@@ -28,8 +28,10 @@ public:
   Source(const Source &) = delete;
   Source &operator=(const Source &) = delete;
 
-  /// Parses text or bytecode; `name` is what diagnostics call it.
-  runtime::Status parse(llvm::StringRef content, const std::string &name);
+  /// Parses text or bytecode; `name` is what diagnostics call it, and
+  /// `bytecodeReader` the program that reads bytecode, null for a search.
+  runtime::Status parse(llvm::StringRef content, const std::string &name,
+                        const char *bytecodeReader);
   runtime::Status enableRemarks();
 
   mlir::ModuleOp getModule() { return *module; }

@@ -89,7 +89,8 @@ class Compiled:
     """
 
     def __init__(self, source: Source, target: str, on: str, entry: str | None,
-                 device: int, fuse: bool, ptxas: str | None, progress: Progress | None):
+                 device: int, fuse: bool, ptxas: str | None, progress: Progress | None,
+                 bytecode_reader: str | None):
         self._source, self._name = _read(source)
         self._is_single = isinstance(source, Module) and source.is_single
         self._names = ([value.name.removeprefix("%") for value in source.arguments]
@@ -100,6 +101,7 @@ class Compiled:
         self._device = device
         self._fuse = fuse
         self._ptxas = ptxas
+        self._bytecode_reader = bytecode_reader
         self._lock = threading.Lock()
         self._executable: Any = None
         self._ptx: str | None = None
@@ -112,7 +114,8 @@ class Compiled:
     def _compile(self, emission: int, progress: Progress | None) -> Any:
         return check(_watch(progress, lambda watch: _native.compile(
             self._source, self._name, [self.target], emission, self._ptxas, self._fuse,
-            self.target != "cpu", emission == _MLIR, watch)))
+            self.target != "cpu", emission == _MLIR, watch,
+            self._bytecode_reader)))
 
     def _check_gpu(self, what: str) -> None:
         if self.target == "cpu":
@@ -141,7 +144,7 @@ class Compiled:
                 self._executable, _ = check(_watch(
                     progress, lambda watch: _native.create_executable(
                         self._source, self._name, _PLACES[self._on], self._entry, chip,
-                        self._device, self._fuse, watch)))
+                        self._device, self._fuse, watch, self._bytecode_reader)))
             return self._executable
 
     def _get_slots(self, executable: Any, role: int) -> list[Slot]:
@@ -219,7 +222,8 @@ class Compiled:
 
 def compile(source: Source, *, target: str = "cpu", on: str | None = None,
             entry: str | None = None, device: int = 0, fuse: bool = True,
-            ptxas: str | None = None, progress: Progress | None = None) -> Compiled:
+            ptxas: str | None = None, progress: Progress | None = None,
+            bytecode_reader: str | None = None) -> Compiled:
     """Compiles a module.
 
     Args:
@@ -234,6 +238,8 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
       ptxas: the program that makes cubins; None for a search.
       progress: called with step, number and count before each stage; None shows them on
         a terminal when they take long.
+      bytecode_reader: the program that reads bytecode, blockscale-read-bytecode; None
+        for a search.
 
     Raises: CompileError, ArgumentError, FileError.
     """
@@ -243,7 +249,8 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
     if (place == "cpu") != (target == "cpu"):
         raise ArgumentError(f"expected on to be {'cpu' if target == 'cpu' else 'emulator or cuda'}"
                             f" with target {target}, but got {place}")
-    return Compiled(source, target, place, entry, device, fuse, ptxas, progress)
+    return Compiled(source, target, place, entry, device, fuse, ptxas, progress,
+                    bytecode_reader)
 
 
 def set_num_threads(threads: int) -> None:

@@ -13,10 +13,11 @@ def dtype_name(dtype: int) -> str: ...
 def set_num_threads(threads: int) -> None: ...
 def compile(source: bytes, source_name: str, targets: list[str], emission: int,
             ptxas: str | None, fuse: bool, remarks: bool, keep_stages: bool,
-            progress: _Progress
+            progress: _Progress, bytecode_reader: str | None = None
             ) -> tuple[int, str, _Diagnostics, tuple[bytes, list[tuple[str, str]]]]: ...
 def create_executable(source: bytes, source_name: str, place: int, entry: str | None,
-                      chip: str | None, device: int, fuse: bool, progress: _Progress
+                      chip: str | None, device: int, fuse: bool, progress: _Progress,
+                      bytecode_reader: str | None = None
                       ) -> tuple[int, str, _Diagnostics, Executable]: ...
 
 class Executable:

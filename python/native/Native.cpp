@@ -118,7 +118,8 @@ const char *toPointer(const std::optional<std::string> &text) {
 nb::tuple compile(const nb::bytes &source, const std::string &sourceName,
                   const std::vector<std::string> &targets, int emission,
                   const std::optional<std::string> &ptxas, bool fuse,
-                  bool remarks, bool keepStages, nb::object progress) {
+                  bool remarks, bool keepStages, nb::object progress,
+                  const std::optional<std::string> &bytecodeReader) {
   Watch watch(std::move(progress));
   std::vector<const char *> names;
   for (const std::string &target : targets)
@@ -135,6 +136,7 @@ nb::tuple compile(const nb::bytes &source, const std::string &sourceName,
   config.on_diagnostic = Watch::onDiagnostic;
   config.on_progress = Watch::onProgress;
   config.user = &watch;
+  config.bytecode_reader = toPointer(bytecodeReader);
   blockscale_output *output = nullptr;
   blockscale_status status;
   std::string message;
@@ -258,7 +260,8 @@ nb::tuple createExecutable(const nb::bytes &source,
                            const std::string &sourceName, int place,
                            const std::optional<std::string> &entry,
                            const std::optional<std::string> &chip, int device,
-                           bool fuse, nb::object progress) {
+                           bool fuse, nb::object progress,
+                           const std::optional<std::string> &bytecodeReader) {
   Watch watch(std::move(progress));
   blockscale_executable_config config = blockscale_executable_config_default();
   config.place = static_cast<blockscale_place>(place);
@@ -270,6 +273,7 @@ nb::tuple createExecutable(const nb::bytes &source,
   config.on_diagnostic = Watch::onDiagnostic;
   config.on_progress = Watch::onProgress;
   config.user = &watch;
+  config.bytecode_reader = toPointer(bytecodeReader);
   blockscale_executable *executable = nullptr;
   blockscale_status status;
   std::string message;
@@ -299,11 +303,13 @@ NB_MODULE(_native, module) {
   module.def("compile", &compile, nb::arg("source"), nb::arg("source_name"),
              nb::arg("targets"), nb::arg("emission"), nb::arg("ptxas").none(),
              nb::arg("fuse"), nb::arg("remarks"), nb::arg("keep_stages"),
-             nb::arg("progress").none());
+             nb::arg("progress").none(),
+             nb::arg("bytecode_reader").none() = nb::none());
   module.def("create_executable", &createExecutable, nb::arg("source"),
              nb::arg("source_name"), nb::arg("place"), nb::arg("entry").none(),
              nb::arg("chip").none(), nb::arg("device"), nb::arg("fuse"),
-             nb::arg("progress").none());
+             nb::arg("progress").none(),
+             nb::arg("bytecode_reader").none() = nb::none());
   nb::class_<Executable>(module, "Executable")
       .def_prop_ro("entry", &Executable::getEntry)
       .def("slots", &Executable::getSlots, nb::arg("role"))

@@ -189,11 +189,30 @@ class CompileErrorTest(unittest.TestCase):
                 bs.compile(source)
         # MLIR's reader does not survive all bytes that are damaged.
         damaged = (pathlib.Path(__file__).parent / "Inputs/damaged.mlirbc").read_bytes()
-        with self.assertRaisesRegex(bs.CompileError, "^error: "):
+        with self.assertRaisesRegex(bs.CompileError, "^error: .*'<source>' is damaged$"):
             bs.compile(damaged)
         # What ends before anything begins is a module without functions.
         for source in (b"", b"\0\0"):
             self.assertEqual(bs.compile(source).mlir, "module {\n}")
+
+    def test_the_program_that_reads_bytecode(self):
+        """It is part of the package, and the option names another."""
+        folder = pathlib.Path(bs.__file__).parent
+        self.assertTrue(os.access(folder / "blockscale-read-bytecode", os.X_OK))
+        damaged = (pathlib.Path(__file__).parent / "Inputs/damaged.mlirbc").read_bytes()
+        with self.assertRaisesRegex(bs.CompileError, "the option: no program '/nowhere/reader'"):
+            bs.compile(damaged, bytecode_reader="/nowhere/reader")
+        # What is compiled later, for a call, obeys the option too.
+        with tempfile.TemporaryDirectory() as name:
+            reader = pathlib.Path(name) / "reader"
+            reader.write_text(f"#!/bin/sh\necho >> {name}/calls\n"
+                              f"exec {folder}/blockscale-read-bytecode\n")
+            reader.chmod(0o700)
+            bytecode = (pathlib.Path(__file__).parent / "Inputs/copy.mlirbc").read_bytes()
+            x = make(4, np.float32)
+            compiled = bs.compile(bytecode, bytecode_reader=str(reader))
+            np.testing.assert_array_equal(compiled(x), x)
+            self.assertEqual((pathlib.Path(name) / "calls").read_text(), "\n\n")
 
     def test_options(self):
         module = quantize.trace()

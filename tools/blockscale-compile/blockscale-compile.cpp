@@ -73,6 +73,10 @@ static cl::opt<bool>
 static cl::opt<bool>
     fuse("fuse", cl::desc("Let kernels have several ops (GPU; default 1)"),
          cl::init(true), cl::cat(category));
+static cl::opt<std::string> bytecodeReader(
+    "bytecode-reader",
+    cl::desc("blockscale-read-bytecode to use, instead of a search"),
+    cl::value_desc("file"), cl::cat(category));
 static cl::opt<bool>
     remarks("remarks",
             cl::desc("Say on standard error why kernels are launched as they "
@@ -158,7 +162,8 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
                                    outputFile + "' for both");
   if (remarks && failed(enableRemarks(context)))
     return llvm::createStringError("remarks could not be enabled");
-  OwningOpRef<ModuleOp> module = readModule(inputFile, sources, context);
+  OwningOpRef<ModuleOp> module =
+      readModule(inputFile, sources, context, bytecodeReader);
   if (!module)
     return llvm::createStringError("'" + inputFile + "' could not be read");
   StageDump dump(dumpStages);

@@ -74,6 +74,10 @@ static cl::list<std::string>
             cl::value_desc("file"), cl::cat(category));
 static cl::opt<int> repeat("repeat", cl::desc("Calls to make (default 1)"),
                            cl::value_desc("n"), cl::init(1), cl::cat(category));
+static cl::opt<std::string> bytecodeReader(
+    "bytecode-reader",
+    cl::desc("blockscale-read-bytecode to use, instead of a search"),
+    cl::value_desc("file"), cl::cat(category));
 static cl::opt<bool>
     printTime("time", cl::desc("Print the seconds of the fastest call"),
               cl::cat(category));
@@ -227,7 +231,8 @@ static Status runModule(ModuleOp module) {
 }
 
 static llvm::Error readAndRun(MLIRContext &context, llvm::SourceMgr &sources) {
-  OwningOpRef<ModuleOp> module = readModule(inputFile, sources, context);
+  OwningOpRef<ModuleOp> module =
+      readModule(inputFile, sources, context, bytecodeReader);
   if (!module)
     return llvm::createStringError("'" + inputFile + "' could not be read");
   Status status = runModule(*module);

@@ -77,6 +77,28 @@ TEST_F(CompileTest, EmitsEachFormOfCode) {
   }
 }
 
+// Bytecode is read by the program that is beside the library, or by the one
+// that the configuration names, of a compilation and of an executable.
+TEST_F(CompileTest, ReadsBytecodeByAProgram) {
+  std::ifstream file(BLOCKSCALE_TEST_DATA "/../Package/Inputs/damaged.mlirbc",
+                     std::ios::binary);
+  const std::string damaged((std::istreambuf_iterator<char>(file)), {});
+  expectFailure(BLOCKSCALE_COMPILE_ERROR, "'<source>' is damaged", damaged);
+  config.bytecode_reader = "/nowhere/reader";
+  expectFailure(BLOCKSCALE_COMPILE_ERROR, "no program '/nowhere/reader'",
+                damaged);
+  blockscale_executable_config run = blockscale_executable_config_default();
+  run.bytecode_reader = "/nowhere/reader";
+  blockscale_executable *executable = nullptr;
+  EXPECT_EQ(blockscale_executable_create(damaged.data(), damaged.size(), &run,
+                                         &executable),
+            BLOCKSCALE_COMPILE_ERROR);
+  EXPECT_TRUE(
+      contains(blockscale_last_error(), "no program '/nowhere/reader'"));
+  // Text needs none.
+  EXPECT_EQ(compile(kQuantize), BLOCKSCALE_OK) << blockscale_last_error();
+}
+
 TEST_F(CompileTest, VerifiesWithoutCompiling) {
   config = blockscale_compile_config_default();
   ASSERT_EQ(

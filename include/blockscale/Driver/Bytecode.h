@@ -15,21 +15,19 @@
 namespace blockscale {
 
 /// The module that `content` is, MLIR text or bytecode, or null after an error
-/// in `context`. `name` is that of a file in locations. Text stays in
-/// `sources`, for diagnostics.
-///
-/// MLIR's reader of bytecode aborts, overwrites memory, fills it or does not
-/// return where some bytes are damaged. So a child process (fork) reads it, and
-/// what comes back is text.
-mlir::OwningOpRef<mlir::ModuleOp> parseModule(llvm::StringRef content,
-                                              const std::string &name,
-                                              llvm::SourceMgr &sources,
-                                              mlir::MLIRContext &context);
+/// in `context`. `name` is the name of the file in locations. Text stays in
+/// `sources`, for diagnostics. Bytecode is read by a program
+/// (Driver/BytecodeReader.h), which answers with text: the file
+/// `bytecodeReader`, or where that is empty the one that a search finds.
+mlir::OwningOpRef<mlir::ModuleOp>
+parseModule(llvm::StringRef content, const std::string &name,
+            llvm::SourceMgr &sources, mlir::MLIRContext &context,
+            const std::string &bytecodeReader = "");
 
-/// The same of a file, `-` being standard input.
-mlir::OwningOpRef<mlir::ModuleOp> readModule(const std::string &path,
-                                             llvm::SourceMgr &sources,
-                                             mlir::MLIRContext &context);
+/// The module in a file, as parseModule reads it; `-` is standard input.
+mlir::OwningOpRef<mlir::ModuleOp>
+readModule(const std::string &path, llvm::SourceMgr &sources,
+           mlir::MLIRContext &context, const std::string &bytecodeReader = "");
 
 } // namespace blockscale
 
