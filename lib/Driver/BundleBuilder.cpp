@@ -19,38 +19,57 @@ using blockscale::runtime::Status;
 
 namespace blockscale {
 
-Status addTarget(runtime::BundleContent &content, ModuleOp module,
-                 StringRef chip) {
+namespace {
+
+/// What kernels are launched by, and their code.
+struct Emitted {
+  runtime::LaunchPlan plan;
+  /// Empty where there are no kernels.
+  std::string ptx;
+};
+
+} // namespace
+
+static Result<Emitted> emit(ModuleOp module, StringRef chip) {
   // Before the PTX, which takes the place of the kernels.
-  FailureOr<std::string> plan =
-      emitLaunchPlan(module, chip, &content.constants);
+  FailureOr<runtime::LaunchPlan> plan = emitLaunchPlan(module, chip);
   if (failed(plan))
     return Status::failure("no launch plan could be made of the module",
                            ErrorKind::Compilation);
-  std::string ptx;
-  if (!module.getOps<gpu::GPUModuleOp>().empty()) {
-    FailureOr<std::string> emitted = emitPtx(module);
-    if (failed(emitted))
-      return Status::failure("no PTX could be emitted for the module",
-                             ErrorKind::Compilation);
-    ptx = std::move(*emitted);
-  }
-  content.targets.push_back({std::move(*plan), std::move(ptx)});
+  Emitted emitted{std::move(*plan), ""};
+  if (module.getOps<gpu::GPUModuleOp>().empty())
+    return emitted;
+  FailureOr<std::string> ptx = emitPtx(module);
+  if (failed(ptx))
+    return Status::failure("no PTX could be emitted for the module",
+                           ErrorKind::Compilation);
+  emitted.ptx = std::move(*ptx);
+  return emitted;
+}
+
+Status addTarget(runtime::BundleContent &content, ModuleOp module,
+                 StringRef chip) {
+  Result<Emitted> emitted = emit(module, chip);
+  if (!emitted.ok())
+    return emitted.status();
+  content.targets.push_back(
+      {runtime::writeLaunchPlan(emitted->plan, &content.constants),
+       std::move(emitted->ptx)});
   return Status::success();
 }
 
-Result<runtime::BundleContent> buildBundle(ModuleOp module,
-                                           const std::string &entry,
-                                           const std::string &chip, bool fuse,
-                                           CompileObserver &observer) {
+Result<std::shared_ptr<const runtime::Bundle>>
+buildBundle(ModuleOp module, const std::string &entry, const std::string &chip,
+            bool fuse, CompileObserver &observer) {
   Status status =
       lowerEntry(module, entry, getStagesOfChip(chip, fuse), chip, observer);
-  runtime::BundleContent content;
-  if (status.ok())
-    status = addTarget(content, module, chip);
   if (!status.ok())
     return status;
-  return content;
+  Result<Emitted> emitted = emit(module, chip);
+  if (!emitted.ok())
+    return emitted.status();
+  return runtime::Bundle::create(std::move(emitted->plan),
+                                 std::move(emitted->ptx));
 }
 
 } // namespace blockscale

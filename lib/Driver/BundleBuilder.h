@@ -21,8 +21,8 @@ runtime::Status addTarget(runtime::BundleContent &content,
                           mlir::ModuleOp module, llvm::StringRef chip);
 
 /// Lowers what function `entry` needs of `module` for `chip`: a bundle of one
-/// target.
-runtime::Result<runtime::BundleContent>
+/// target, which was never text.
+runtime::Result<std::shared_ptr<const runtime::Bundle>>
 buildBundle(mlir::ModuleOp module, const std::string &entry,
             const std::string &chip, bool fuse, CompileObserver &observer);
 

@@ -164,12 +164,12 @@ Result<std::string> Compiler::emit() {
   case Emission::Object:
     return take(emitObject(module, options.host));
   case Emission::Plan: {
-    FailureOr<std::string> plan =
+    FailureOr<runtime::LaunchPlan> plan =
         emitLaunchPlan(module, options.targets.front());
     if (failed(plan))
       return fail("no launch plan could be made of the module",
                   ErrorKind::Compilation);
-    return std::move(*plan);
+    return runtime::writeLaunchPlan(*plan);
   }
   case Emission::PTX:
   case Emission::Cubin: {

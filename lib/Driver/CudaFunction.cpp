@@ -48,12 +48,8 @@ CudaFunction::create(ModuleOp module, const std::string &entry,
     target = chooseTarget(**context);
   if (!target.ok())
     return target.status();
-  Result<runtime::BundleContent> content =
-      buildBundle(module, entry, *target, fuse, observer);
-  if (!content.ok())
-    return content.status();
   Result<std::shared_ptr<const runtime::Bundle>> bundle =
-      runtime::Bundle::parse(runtime::writeBundle(*content));
+      buildBundle(module, entry, *target, fuse, observer);
   if (!bundle.ok())
     return bundle.status();
   Result<std::shared_ptr<const runtime::CudaModule>> loaded =

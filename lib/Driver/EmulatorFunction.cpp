@@ -22,21 +22,14 @@ Result<std::unique_ptr<EmulatorFunction>>
 EmulatorFunction::create(ModuleOp module, const std::string &entry,
                          const std::string &chip, bool fuse,
                          CompileObserver &observer) {
-  Result<runtime::BundleContent> content =
+  Result<std::shared_ptr<const runtime::Bundle>> bundle =
       buildBundle(module, entry, chip, fuse, observer);
-  if (!content.ok())
-    return content.status();
+  if (!bundle.ok())
+    return bundle.status();
   std::unique_ptr<EmulatorFunction> result(new EmulatorFunction());
-  result->ptx = std::move(content->targets.front().ptx);
-  result->constants = std::move(content->constants);
-  std::vector<std::string_view> constants(result->constants.begin(),
-                                          result->constants.end());
-  Result<runtime::LaunchPlan> plan =
-      runtime::parseLaunchPlan(content->targets.front().plan, constants);
-  if (!plan.ok())
-    return Status::failure("launch plan:" + plan.message());
-  result->plan = std::move(*plan);
-  Result<const runtime::PlanFunction *> function = result->plan.find(entry);
+  result->bundle = *bundle;
+  Result<const runtime::PlanFunction *> function =
+      result->getTarget().plan.find(entry);
   if (!function.ok())
     return function.status();
   result->function = *function;
@@ -45,7 +38,7 @@ EmulatorFunction::create(ModuleOp module, const std::string &entry,
 
 Result<Shapes> EmulatorFunction::getResultShapes(
     const std::vector<ArrayView> &arguments) const {
-  return blockscale::getResultShapes(plan, *function, arguments);
+  return blockscale::getResultShapes(getTarget().plan, *function, arguments);
 }
 
 Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
@@ -53,11 +46,11 @@ Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
                               EmulatorDevice &device, double &seconds) const {
   std::vector<PlanArgument> planned = getPlanArguments(arguments);
   Result<runtime::ResolvedFunction> resolved =
-      runtime::resolve(plan, *function, planned);
+      runtime::resolve(getTarget().plan, *function, planned);
   if (!resolved.ok())
     return resolved.status();
-  if (!ptx.empty())
-    if (llvm::Error error = device.load(ptx))
+  if (!getTarget().ptx.empty())
+    if (llvm::Error error = device.load(getTarget().ptx))
       return Status::failure("PTX:" + llvm::toString(std::move(error)));
   Result<runtime::BufferAddresses> addresses =
       runtime::allocateBuffers(*resolved, planned, device);

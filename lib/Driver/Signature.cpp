@@ -48,17 +48,11 @@ Result<func::FuncOp> findEntry(ModuleOp module, const std::string &entry) {
   return found;
 }
 
-/// The .npy element type that holds `element` in storage form.
-static std::optional<NpyType> getNpyType(Type element) {
-  std::optional<StringRef> name = getStorageDType(element);
-  return name ? runtime::findNpyType(std::string_view(*name)) : std::nullopt;
-}
-
 static Result<Slot> getSlot(Type type) {
   Type storage = getStorageType(type);
   auto tensor = dyn_cast<RankedTensorType>(storage);
   std::optional<NpyType> npyType =
-      getNpyType(tensor ? tensor.getElementType() : storage);
+      getStorageDType(tensor ? tensor.getElementType() : storage);
   if (!npyType || (tensor && tensor.getEncoding()))
     return Status::failure("expected a ranked tensor or scalar of f4E2M1FN, "
                            "f8, bf16, f16, f32, f64, index or i8 to i64, but "

@@ -14,35 +14,36 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 using namespace mlir;
+using blockscale::runtime::NpyType;
 
 namespace blockscale {
 
-std::optional<StringRef> getStorageDType(Type type) {
+std::optional<NpyType> getStorageDType(Type type) {
   if (isa<Float8E4M3FNType, Float8E5M2Type, Float8E8M0FNUType>(type))
-    return "uint8";
+    return NpyType::UInt8;
   if (type.isBF16())
-    return "uint16";
+    return NpyType::UInt16;
   if (type.isF16())
-    return "float16";
+    return NpyType::Float16;
   if (type.isF32())
-    return "float32";
+    return NpyType::Float32;
   if (type.isF64())
-    return "float64";
+    return NpyType::Float64;
   if (type.isIndex() || type.isInteger(64))
-    return "int64";
+    return NpyType::Int64;
   if (type.isInteger(32))
-    return "int32";
+    return NpyType::Int32;
   if (type.isInteger(16))
-    return "int16";
+    return NpyType::Int16;
   if (type.isInteger(8))
-    return "uint8";
+    return NpyType::UInt8;
   return std::nullopt;
 }
 
-static FailureOr<plan::Kernel> describeKernel(gpu::GPUFuncOp function) {
-  plan::Kernel kernel{function.getName().str(), {}};
+static FailureOr<runtime::PlanKernel> describeKernel(gpu::GPUFuncOp function) {
+  runtime::PlanKernel kernel{plan::toPlanText(function.getName()), {}};
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
-    std::optional<plan::Parameter::Kind> kind =
+    std::optional<runtime::ParameterKind> kind =
         plan::getParameterKind(function, i);
     if (!kind)
       return function.emitOpError("has a parameter of type ")
@@ -68,18 +69,17 @@ static FailureOr<FunctionType> getSignature(func::FuncOp function) {
          << count << " arguments and no results";
 }
 
-FailureOr<std::string> emitLaunchPlan(ModuleOp module, StringRef chip,
-                                      std::vector<std::string> *blobs) {
-  std::vector<plan::Kernel> kernels;
-  std::vector<plan::Function> functions;
+FailureOr<runtime::LaunchPlan> emitLaunchPlan(ModuleOp module, StringRef chip) {
+  runtime::LaunchPlan plan;
+  plan.chip = chip.str();
   for (auto gpuModule : module.getOps<gpu::GPUModuleOp>()) {
     for (auto function : gpuModule.getOps<gpu::GPUFuncOp>()) {
       if (!function.isKernel())
         continue;
-      FailureOr<plan::Kernel> kernel = describeKernel(function);
+      FailureOr<runtime::PlanKernel> kernel = describeKernel(function);
       if (failed(kernel))
         return failure();
-      kernels.push_back(std::move(*kernel));
+      plan.kernels.push_back(std::move(*kernel));
     }
   }
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -89,12 +89,13 @@ FailureOr<std::string> emitLaunchPlan(ModuleOp module, StringRef chip,
     FailureOr<FunctionType> signature = getSignature(function);
     if (failed(signature))
       return failure();
-    FailureOr<plan::Function> built = plan::buildFunction(function, *signature);
+    FailureOr<runtime::PlanFunction> built =
+        plan::buildFunction(function, *signature, plan.kernels);
     if (failed(built))
       return failure();
-    functions.push_back(std::move(*built));
+    plan.functions.push_back(std::move(*built));
   }
-  return plan::print(chip, kernels, functions, blobs);
+  return plan;
 }
 
 } // namespace blockscale

@@ -9,31 +9,40 @@
 
 #include "PlanBuilderImpl.h"
 #include "blockscale/Emit/LaunchPlan.h"
+#include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
+using blockscale::runtime::NpyType;
+using blockscale::runtime::ParameterKind;
+using Role = blockscale::runtime::PlanBuffer::Role;
 
 namespace blockscale::plan {
 
-std::optional<Parameter::Kind> getParameterKind(gpu::GPUFuncOp kernel,
-                                                unsigned number) {
+std::string toPlanText(StringRef text) {
+  return llvm::json::isUTF8(text) ? text.str() : llvm::json::fixUTF8(text);
+}
+
+std::optional<ParameterKind> getParameterKind(gpu::GPUFuncOp kernel,
+                                              unsigned number) {
   if (kernel.getArgAttr(number, kTensorMapAttrName))
-    return Parameter::Kind::TensorMap;
+    return ParameterKind::TensorMap;
   Type type = kernel.getArgumentTypes()[number];
   if (isa<LLVM::LLVMPointerType>(type))
-    return Parameter::Kind::Pointer;
+    return ParameterKind::Pointer;
   if (type.isInteger(32))
-    return Parameter::Kind::I32;
+    return ParameterKind::I32;
   if (type.isInteger(64))
-    return Parameter::Kind::I64;
+    return ParameterKind::I64;
   if (type.isF32())
-    return Parameter::Kind::F32;
+    return ParameterKind::F32;
   return std::nullopt;
 }
 
-Expressions Builder::getSizes(ShapedType type,
-                              ArrayRef<PlanExpression> dynamic) {
+Expressions Builder::getSizes(ShapedType type, ArrayRef<Expression> dynamic) {
   Expressions sizes;
   for (int64_t size : type.getShape()) {
     if (!ShapedType::isDynamic(size)) {
@@ -49,7 +58,7 @@ Expressions Builder::getSizes(ShapedType type,
 LogicalResult Builder::getExpressions(Operation *op, ValueRange operands,
                                       Expressions &expressions) {
   for (Value operand : operands) {
-    const auto *expression = find<PlanExpression>(operand);
+    const auto *expression = find<Expression>(operand);
     if (!expression)
       return refuse(op, "has an operand that has no form");
     expressions.push_back(*expression);
@@ -61,14 +70,32 @@ LogicalResult Builder::getExpressions(Operation *op, ValueRange operands,
 // Buffers
 //===----------------------------------------------------------------------===//
 
-size_t Builder::addBuffer(Buffer buffer, MemRefType memref) {
+/// The name that plans give a layout: the attribute without its wrapping.
+static std::string getLayoutName(Type type) {
+  LayoutAttr layout = getLayout(type);
+  if (!layout)
+    return "row_major";
+  std::string text = llvm::to_string(Attribute(layout));
+  return StringRef(text).split('<').second.rsplit('>').first.str();
+}
+
+std::optional<size_t> Builder::addBuffer(Role role, std::string name, Type type,
+                                         MemRefType memref, Expressions shape) {
+  std::optional<NpyType> dtype = getStorageDType(memref.getElementType());
+  if (!dtype)
+    return std::nullopt;
+  PlanBuffer buffer;
+  buffer.role = role;
+  buffer.name = std::move(name);
+  buffer.type = toPlanText(llvm::to_string(type));
+  buffer.element = llvm::to_string(getElementTypeOrSelf(type));
+  buffer.layout = getLayoutName(type);
+  buffer.dtype = *dtype;
+  buffer.alignment = runtime::getNpyByteWidth(*dtype);
+  buffer.shape = std::move(shape);
   Expressions factors = buffer.shape;
-  int64_t elementBytes = llvm::divideCeil(
-      memref.getElementType().isIndex() ? 64 : memref.getElementTypeBitWidth(),
-      8);
-  factors.push_back(elementBytes);
-  buffer.bytes = multiply(factors);
-  buffer.alignment = elementBytes;
+  factors.push_back(buffer.alignment);
+  buffer.bytes = runtime::multiply(factors);
   plan.buffers.push_back(std::move(buffer));
   return plan.buffers.size() - 1;
 }
@@ -76,50 +103,53 @@ size_t Builder::addBuffer(Buffer buffer, MemRefType memref) {
 LogicalResult Builder::addArgument(BlockArgument argument, Type type) {
   std::string name = "arg" + std::to_string(argument.getArgNumber());
   auto memref = dyn_cast<MemRefType>(argument.getType());
-  std::optional<StringRef> dtype =
+  std::optional<NpyType> dtype =
       getStorageDType(getElementTypeOrSelf(argument.getType()));
   if (!dtype || (memref && !memref.getLayout().isIdentity()))
     return emitError(argument.getLoc())
            << "argument " << argument.getArgNumber() << " of type "
            << argument.getType() << " has no form in a launch plan";
-  Buffer buffer{Buffer::Role::Argument, name, type, *dtype, {}};
+  auto addDim = [&](std::string dim) {
+    plan.dims.push_back(dim);
+    return Expression::dim(plan.dims.size() - 1, std::move(dim));
+  };
   if (memref) {
     Expressions dynamic;
-    for (auto [i, size] : llvm::enumerate(memref.getShape())) {
-      if (!ShapedType::isDynamic(size))
-        continue;
-      plan.dims.push_back(name + "_dim" + std::to_string(i));
-      dynamic.push_back(PlanExpression::dim(plan.dims.back()));
-    }
-    buffer.shape = getSizes(memref, dynamic);
-    set(argument, View{addBuffer(buffer, memref), buffer.shape});
+    for (auto [i, size] : llvm::enumerate(memref.getShape()))
+      if (ShapedType::isDynamic(size))
+        dynamic.push_back(addDim(name + "_dim" + std::to_string(i)));
+    Expressions shape = getSizes(memref, dynamic);
+    set(argument,
+        View{*addBuffer(Role::Argument, name, type, memref, shape), shape});
     return success();
   }
+  PlanBuffer buffer;
+  buffer.name = name;
+  buffer.type = toPlanText(llvm::to_string(type));
+  buffer.dtype = *dtype;
+  buffer.bytes = runtime::getNpyByteWidth(*dtype);
   buffer.isScalar = true;
   if (argument.getType().isF32()) {
     set(argument, Float{plan.buffers.size()});
-  } else if (dtype == "int32" || dtype == "int64") {
-    buffer.dim = name;
-    plan.dims.push_back(name);
-    set(argument, PlanExpression::dim(name));
+  } else if (dtype == NpyType::Int32 || dtype == NpyType::Int64) {
+    buffer.shape = {addDim(name)};
+    set(argument, buffer.shape.front());
   }
   plan.buffers.push_back(std::move(buffer));
   return success();
 }
 
 LogicalResult Builder::addResult(BlockArgument argument, Type type,
-                                 unsigned number,
-                                 ArrayRef<PlanExpression> sizes) {
+                                 unsigned number, ArrayRef<Expression> sizes) {
   auto memref = cast<MemRefType>(argument.getType());
-  std::optional<StringRef> dtype = getStorageDType(memref.getElementType());
-  if (!dtype)
+  Expressions shape = getSizes(memref, sizes);
+  std::optional<size_t> buffer = addBuffer(
+      Role::Result, "result" + std::to_string(number), type, memref, shape);
+  if (!buffer)
     return emitError(argument.getLoc())
            << "result " << number << " of type " << memref
            << " has no form in a launch plan";
-  Buffer buffer{Buffer::Role::Result, "result" + std::to_string(number), type,
-                *dtype, getSizes(memref, sizes)};
-  Expressions shape = buffer.shape;
-  set(argument, View{addBuffer(std::move(buffer), memref), shape});
+  set(argument, View{*buffer, shape});
   return success();
 }
 
@@ -143,15 +173,15 @@ FailureOr<Expressions> Builder::evaluateResultSizes(func::FuncOp function) {
        llvm::zip(function.getArguments(), sizes.getArguments().drop_back()))
     if (auto found = values.find(from); found != values.end())
       set(to, Symbolic(found->second));
-  stored.assign(count, PlanExpression());
+  stored.assign(count, Expression());
   if (failed(evaluate(sizes.getBody().front())))
     return failure();
   return stored;
 }
 
-FailureOr<Function> Builder::build(func::FuncOp function,
-                                   FunctionType signature) {
-  plan.name = function.getName().str();
+FailureOr<PlanFunction> Builder::build(func::FuncOp function,
+                                       FunctionType signature) {
+  plan.name = toPlanText(function.getName());
   if (!function.getBody().hasOneBlock()) {
     (void)refuse(function, "of more than one block has no form");
     return failure();
@@ -165,7 +195,7 @@ FailureOr<Function> Builder::build(func::FuncOp function,
   FailureOr<Expressions> sizes = evaluateResultSizes(function);
   if (failed(sizes))
     return failure();
-  ArrayRef<PlanExpression> rest = *sizes;
+  ArrayRef<Expression> rest = *sizes;
   for (auto [i, argument] :
        llvm::enumerate(arguments.drop_front(inputs.size()))) {
     if (failed(addResult(argument, signature.getResult(i), i, rest)))
@@ -179,9 +209,10 @@ FailureOr<Function> Builder::build(func::FuncOp function,
   return std::move(plan);
 }
 
-FailureOr<Function> buildFunction(func::FuncOp function,
-                                  FunctionType signature) {
-  return Builder().build(function, signature);
+FailureOr<PlanFunction>
+buildFunction(func::FuncOp function, FunctionType signature,
+              const std::vector<runtime::PlanKernel> &kernels) {
+  return Builder(kernels).build(function, signature);
 }
 
 } // namespace blockscale::plan

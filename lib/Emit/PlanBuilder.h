@@ -13,7 +13,7 @@
 #ifndef BLOCKSCALE_LIB_EMIT_PLANBUILDER_H
 #define BLOCKSCALE_LIB_EMIT_PLANBUILDER_H
 
-#include "PlanModel.h"
+#include "blockscale/Runtime/LaunchPlan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -23,13 +23,17 @@
 namespace blockscale::plan {
 
 /// The kind of a kernel's parameter; none where plans have no such kind.
-std::optional<Parameter::Kind> getParameterKind(mlir::gpu::GPUFuncOp kernel,
-                                                unsigned number);
+std::optional<runtime::ParameterKind>
+getParameterKind(mlir::gpu::GPUFuncOp kernel, unsigned number);
 
 /// The plan's function of a public function, of which `signature` are the
-/// tensor types it had.
-mlir::FailureOr<Function> buildFunction(mlir::func::FuncOp function,
-                                        mlir::FunctionType signature);
+/// tensor types it had. It launches `kernels`.
+mlir::FailureOr<runtime::PlanFunction>
+buildFunction(mlir::func::FuncOp function, mlir::FunctionType signature,
+              const std::vector<runtime::PlanKernel> &kernels);
+
+/// `text` as plans have it: where it is no UTF-8, something like it.
+std::string toPlanText(llvm::StringRef text);
 
 } // namespace blockscale::plan
 

@@ -19,37 +19,57 @@
 
 namespace blockscale::plan {
 
+using runtime::Expression;
+using runtime::PlanAddress;
+using runtime::PlanBuffer;
+using runtime::PlanConstraint;
+using runtime::PlanFunction;
+using runtime::PlanTensorMap;
+using Expressions = std::vector<Expression>;
+
 /// A memref without gaps: all of a buffer, or a part of it.
 struct View {
   size_t buffer;
   Expressions sizes;
   /// Of the first element; null of all of a buffer.
-  std::optional<PlanExpression> offset = std::nullopt;
+  std::optional<Expression> offset = std::nullopt;
+};
+
+/// The bits of an f32, or the number of a scalar argument.
+struct Float {
+  std::optional<size_t> scalar;
+  uint32_t bits = 0;
 };
 
 /// What a value of the host stands for.
-using Symbolic =
-    std::variant<PlanExpression, View, Pointer, Float, Condition, TensorMap>;
+using Symbolic = std::variant<Expression, View, PlanAddress, Float,
+                              PlanConstraint, PlanTensorMap>;
 
 /// Evaluates the ops of one function; PlanOps.cpp has the ops.
 class Builder {
 public:
-  mlir::FailureOr<Function> build(mlir::func::FuncOp function,
-                                  mlir::FunctionType signature);
+  explicit Builder(const std::vector<runtime::PlanKernel> &kernels)
+      : kernels(kernels) {}
+
+  mlir::FailureOr<PlanFunction> build(mlir::func::FuncOp function,
+                                      mlir::FunctionType signature);
 
 private:
   llvm::LogicalResult addArgument(mlir::BlockArgument argument,
                                   mlir::Type type);
   llvm::LogicalResult addResult(mlir::BlockArgument argument, mlir::Type type,
                                 unsigned number,
-                                llvm::ArrayRef<PlanExpression> sizes);
-  size_t addBuffer(Buffer buffer, mlir::MemRefType memref);
+                                llvm::ArrayRef<Expression> sizes);
+  /// A buffer of elements as `type` has them, whose name, role and shape are
+  /// given; its memory is `memref`. None where plans have no such elements.
+  std::optional<size_t> addBuffer(PlanBuffer::Role role, std::string name,
+                                  mlir::Type type, mlir::MemRefType memref,
+                                  Expressions shape);
   mlir::FailureOr<Expressions> evaluateResultSizes(mlir::func::FuncOp function);
 
   llvm::LogicalResult evaluate(mlir::Block &block);
   llvm::LogicalResult evaluate(mlir::Operation *op);
-  llvm::LogicalResult evaluateBinary(mlir::Operation *op,
-                                     PlanExpression::Kind kind);
+  llvm::LogicalResult evaluateBinary(mlir::Operation *op, Expression::Op kind);
   llvm::LogicalResult evaluateAssert(mlir::cf::AssertOp op);
   llvm::LogicalResult evaluateCompare(mlir::arith::CmpIOp op);
   llvm::LogicalResult evaluateConstant(mlir::arith::ConstantOp op);
@@ -79,12 +99,13 @@ private:
   }
   /// Those of dynamic dimensions come from `dynamic`, in order.
   Expressions getSizes(mlir::ShapedType type,
-                       llvm::ArrayRef<PlanExpression> dynamic);
+                       llvm::ArrayRef<Expression> dynamic);
   llvm::LogicalResult getExpressions(mlir::Operation *op,
                                      mlir::ValueRange operands,
                                      Expressions &expressions);
 
-  Function plan;
+  const std::vector<runtime::PlanKernel> &kernels;
+  PlanFunction plan;
   llvm::DenseMap<mlir::Value, Symbolic> values;
   llvm::StringMap<size_t> constants;
   /// What @NAME__result_sizes stores, by position.

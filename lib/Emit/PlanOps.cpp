@@ -14,9 +14,43 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
-using Kind = blockscale::PlanExpression::Kind;
+using blockscale::runtime::ParameterKind;
+using Kind = blockscale::runtime::Expression::Op;
+using Role = blockscale::runtime::PlanBuffer::Role;
 
 namespace blockscale::plan {
+
+/// `expr`, whose dims, then symbols, are `operands`.
+static Expression toExpression(AffineExpr expr, unsigned numDims,
+                               ArrayRef<Expression> operands) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return operands[dim.getPosition()];
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return operands[numDims + symbol.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Expression a = toExpression(binary.getLHS(), numDims, operands);
+  Expression b = toExpression(binary.getRHS(), numDims, operands);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return Expression::make(Kind::Add, a, b);
+  case AffineExprKind::Mul:
+    return Expression::make(Kind::Mul, a, b);
+  case AffineExprKind::Mod:
+    return Expression::make(Kind::Mod, a, b);
+  case AffineExprKind::FloorDiv:
+    return Expression::make(Kind::FloorDiv, a, b);
+  default:
+    return Expression::make(Kind::CeilDiv, a, b);
+  }
+}
+
+/// The number of a name of the driver.
+static uint32_t getNumber(ArrayRef<std::string_view> names,
+                          std::string_view name) {
+  return static_cast<uint32_t>(llvm::find(names, name) - names.begin());
+}
 
 LogicalResult Builder::evaluate(Block &block) {
   for (Operation &op : block.without_terminator())
@@ -28,13 +62,13 @@ LogicalResult Builder::evaluate(Block &block) {
 LogicalResult Builder::evaluate(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](arith::AddIOp sum) {
-        const auto *pointer = find<Pointer>(sum.getLhs());
-        const auto *bytes = find<PlanExpression>(sum.getRhs());
+        const auto *pointer = find<PlanAddress>(sum.getLhs());
+        const auto *bytes = find<Expression>(sum.getRhs());
         if (!pointer || !bytes)
           return evaluateBinary(op, Kind::Add);
         set(sum.getResult(),
-            Pointer{pointer->buffer,
-                    PlanExpression::make(Kind::Add, pointer->offset, *bytes)});
+            PlanAddress{pointer->buffer,
+                        Expression::make(Kind::Add, pointer->offset, *bytes)});
         return success();
       })
       .Case<arith::SubIOp>([&](auto) { return evaluateBinary(op, Kind::Sub); })
@@ -55,7 +89,7 @@ LogicalResult Builder::evaluate(Operation *op) {
           [&](auto) { return forward(op); })
       .Case([&](memref::ExtractAlignedPointerAsIndexOp pointer) {
         if (const View *view = find<View>(pointer.getSource())) {
-          set(pointer.getResult(), Pointer{view->buffer, {}});
+          set(pointer.getResult(), PlanAddress{view->buffer, {}});
           return success();
         }
         return refuse(op);
@@ -64,7 +98,7 @@ LogicalResult Builder::evaluate(Operation *op) {
         const View *view = find<View>(metadata.getSource());
         if (!view)
           return refuse(op);
-        set(metadata.getOffset(), view->offset.value_or(PlanExpression()));
+        set(metadata.getOffset(), view->offset.value_or(Expression()));
         return success();
       })
       .Case([&](affine::AffineApplyOp apply) {
@@ -73,7 +107,7 @@ LogicalResult Builder::evaluate(Operation *op) {
           return failure();
         AffineMap map = apply.getAffineMap();
         set(apply.getResult(),
-            PlanExpression::make(map.getResult(0), map.getNumDims(), operands));
+            toExpression(map.getResult(0), map.getNumDims(), operands));
         return success();
       })
       .Case([&](arith::ConstantOp o) { return evaluateConstant(o); })
@@ -106,7 +140,7 @@ LogicalResult Builder::evaluateBinary(Operation *op, Kind kind) {
   Expressions operands;
   if (failed(getExpressions(op, op->getOperands(), operands)))
     return failure();
-  set(op->getResult(0), PlanExpression::make(kind, operands[0], operands[1]));
+  set(op->getResult(0), Expression::make(kind, operands[0], operands[1]));
   return success();
 }
 
@@ -114,9 +148,8 @@ LogicalResult Builder::evaluateConstant(arith::ConstantOp op) {
   if (auto integer = dyn_cast<IntegerAttr>(op.getValue())) {
     // An i1 is true or false; 1 is not -1.
     bool isFlag = integer.getType().isInteger(1);
-    set(op.getResult(),
-        PlanExpression(isFlag ? integer.getValue().getZExtValue()
-                              : integer.getInt()));
+    set(op.getResult(), Expression(isFlag ? integer.getValue().getZExtValue()
+                                          : integer.getInt()));
     return success();
   }
   auto number = dyn_cast<FloatAttr>(op.getValue());
@@ -131,22 +164,25 @@ LogicalResult Builder::evaluateCompare(arith::CmpIOp op) {
   Expressions operands;
   if (failed(getExpressions(op, op.getOperands(), operands)))
     return failure();
-  constexpr StringLiteral kRelations[] = {"==", "!=", "<",  "<=", ">",
-                                          ">=", "<",  "<=", ">",  ">="};
-  StringRef relation = kRelations[static_cast<unsigned>(op.getPredicate())];
-  set(op.getResult(), Condition{operands[0], relation, operands[1], ""});
+  using runtime::Relation;
+  // In the order of the predicates, unsigned ones last.
+  constexpr Relation relations[] = {
+      Relation::EQ, Relation::NE, Relation::LT, Relation::LE, Relation::GT,
+      Relation::GE, Relation::LT, Relation::LE, Relation::GT, Relation::GE};
+  Relation relation = relations[static_cast<unsigned>(op.getPredicate())];
+  set(op.getResult(), PlanConstraint{operands[0], relation, operands[1], ""});
   return success();
 }
 
 LogicalResult Builder::evaluateAssert(cf::AssertOp op) {
-  const auto *constant = find<PlanExpression>(op.getArg());
+  const auto *constant = find<Expression>(op.getArg());
   if (constant && constant->getConstant() == 1)
     return success();
-  const auto *condition = find<Condition>(op.getArg());
+  const auto *condition = find<PlanConstraint>(op.getArg());
   if (!condition)
     return refuse(op, "of other than a comparison has no form");
   plan.constraints.push_back(*condition);
-  plan.constraints.back().message = op.getMsg().str();
+  plan.constraints.back().message = toPlanText(op.getMsg());
   return success();
 }
 
@@ -158,10 +194,9 @@ LogicalResult Builder::evaluateGlobal(memref::GetGlobalOp op) {
         op, op.getNameAttr());
     auto content = dyn_cast_if_present<ElementsAttr>(
         global ? global.getConstantInitValue() : Attribute());
-    std::optional<StringRef> dtype = getStorageDType(type.getElementType());
-    if (!content || !dtype || !global.getConstant())
+    if (!content || !global.getConstant())
       return refuse(op);
-    std::string data;
+    std::vector<uint8_t> data;
     if (auto resource = dyn_cast<DenseResourceElementsAttr>(content)) {
       ArrayRef<char> bytes = resource.getData();
       data.assign(bytes.begin(), bytes.end());
@@ -169,16 +204,18 @@ LogicalResult Builder::evaluateGlobal(memref::GetGlobalOp op) {
       ArrayRef<char> bytes = dense.getRawData();
       int64_t copies = dense.isSplat() ? dense.getNumElements() : 1;
       for (int64_t i = 0; i < copies; ++i)
-        data.append(bytes.begin(), bytes.end());
+        data.insert(data.end(), bytes.begin(), bytes.end());
     } else {
       return refuse(op);
     }
-    Buffer buffer{Buffer::Role::Constant,
-                  "constant" + std::to_string(constants.size() - 1),
-                  RankedTensorType::get(type.getShape(), type.getElementType()),
-                  *dtype, getSizes(type, {})};
-    buffer.data = std::move(data);
-    found->second = addBuffer(std::move(buffer), type);
+    std::optional<size_t> buffer = addBuffer(
+        Role::Constant, "constant" + std::to_string(constants.size() - 1),
+        RankedTensorType::get(type.getShape(), type.getElementType()), type,
+        getSizes(type, {}));
+    if (!buffer)
+      return refuse(op);
+    plan.buffers[*buffer].data = std::move(data);
+    found->second = *buffer;
   }
   set(op.getResult(), View{found->second, getSizes(type, {})});
   return success();
@@ -186,20 +223,20 @@ LogicalResult Builder::evaluateGlobal(memref::GetGlobalOp op) {
 
 LogicalResult Builder::evaluateAlloc(memref::AllocOp op) {
   MemRefType type = op.getType();
-  std::optional<StringRef> dtype = getStorageDType(type.getElementType());
   Expressions dynamic;
-  if (!dtype || !type.getLayout().isIdentity())
+  if (!type.getLayout().isIdentity())
     return refuse(op);
   if (failed(getExpressions(op, op.getDynamicSizes(), dynamic)))
     return failure();
-  auto count = llvm::count_if(plan.buffers, [](const Buffer &buffer) {
-    return buffer.role == Buffer::Role::Workspace;
-  });
-  Buffer buffer{Buffer::Role::Workspace, "workspace" + std::to_string(count),
+  size_t count = plan.getBuffers(Role::Workspace).size();
+  Expressions shape = getSizes(type, dynamic);
+  std::optional<size_t> buffer =
+      addBuffer(Role::Workspace, "workspace" + std::to_string(count),
                 RankedTensorType::get(type.getShape(), type.getElementType()),
-                *dtype, getSizes(type, dynamic)};
-  Expressions shape = buffer.shape;
-  set(op.getResult(), View{addBuffer(std::move(buffer), type), shape});
+                type, shape);
+  if (!buffer)
+    return refuse(op);
+  set(op.getResult(), View{*buffer, shape});
   return success();
 }
 
@@ -208,7 +245,7 @@ LogicalResult Builder::evaluateDim(memref::DimOp op) {
   std::optional<int64_t> dim = op.getConstantIndex();
   if (!view || !dim || *dim >= static_cast<int64_t>(view->sizes.size()))
     return refuse(op);
-  set(op.getResult(), PlanExpression(view->sizes[*dim]));
+  set(op.getResult(), Expression(view->sizes[*dim]));
   return success();
 }
 
@@ -225,7 +262,7 @@ LogicalResult Builder::evaluateView(Operation *op) {
       Expressions sizes;
       for (int64_t dim : group)
         sizes.push_back(source->sizes[dim]);
-      view.sizes.push_back(multiply(sizes));
+      view.sizes.push_back(runtime::multiply(sizes));
     }
   } else if (auto expand = dyn_cast<memref::ExpandShapeOp>(op)) {
     Expressions dynamic;
@@ -248,32 +285,32 @@ LogicalResult Builder::evaluateSubview(memref::SubViewOp op) {
       failed(getExpressions(op, op.getSizes(), sizes)))
     return refuse(op);
   // Of the first element, dimension by dimension.
-  std::optional<PlanExpression> first;
-  ArrayRef<PlanExpression> dynamic = offsets;
+  std::optional<Expression> first;
+  ArrayRef<Expression> dynamic = offsets;
   for (auto [offset, size] :
        llvm::zip_equal(op.getStaticOffsets(), source->sizes)) {
-    PlanExpression mine(offset);
+    Expression mine(offset);
     if (ShapedType::isDynamic(offset)) {
       mine = dynamic.front();
       dynamic = dynamic.drop_front();
     }
     if (first)
-      mine = PlanExpression::make(
-          Kind::Add, PlanExpression::make(Kind::Mul, *first, size), mine);
+      mine = Expression::make(Kind::Add,
+                              Expression::make(Kind::Mul, *first, size), mine);
     first = mine;
   }
-  PlanExpression offset =
-      PlanExpression::make(Kind::Add, source->offset.value_or(PlanExpression()),
-                           first.value_or(PlanExpression()));
+  Expression offset =
+      Expression::make(Kind::Add, source->offset.value_or(Expression()),
+                       first.value_or(Expression()));
   set(op.getResult(), View{source->buffer, getSizes(type, sizes), offset});
   return success();
 }
 
 /// Only of sizes, in @NAME__result_sizes.
 LogicalResult Builder::evaluateStore(memref::StoreOp op) {
-  const auto *value = find<PlanExpression>(op.getValueToStore());
+  const auto *value = find<Expression>(op.getValueToStore());
   const auto *index = op.getIndices().size() == 1
-                          ? find<PlanExpression>(op.getIndices()[0])
+                          ? find<Expression>(op.getIndices()[0])
                           : nullptr;
   bool isInBounds = index && index->getConstant() &&
                     *index->getConstant() >= 0 &&
@@ -291,9 +328,10 @@ LogicalResult Builder::evaluateCopy(memref::CopyOp op) {
     return refuse(op);
   if (from->offset || to->offset)
     return refuse(op, "of a part of a buffer has no form");
-  plan.steps.push_back({std::nullopt, Copy{{from->buffer, {}},
-                                           {to->buffer, {}},
-                                           plan.buffers[to->buffer].bytes}});
+  plan.steps.push_back(
+      {std::nullopt, runtime::PlanCopy{{from->buffer, {}},
+                                       {to->buffer, {}},
+                                       plan.buffers[to->buffer].bytes}});
   return success();
 }
 
@@ -305,8 +343,13 @@ LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
   if (!kernel)
     return op.emitOpError("expected a kernel of the module, but got ")
            << op.getKernel();
-  Launch launch;
-  launch.kernel = op.getKernelName().str();
+  runtime::PlanLaunch launch;
+  auto described = llvm::find_if(kernels, [&](const runtime::PlanKernel &each) {
+    return each.name == toPlanText(kernel.getName());
+  });
+  if (described == kernels.end())
+    return refuse(op);
+  launch.kernel = described - kernels.begin();
   Expressions sizes;
   SmallVector<Value> operands = {op.getGridSizeX(),  op.getGridSizeY(),
                                  op.getGridSizeZ(),  op.getBlockSizeX(),
@@ -316,37 +359,39 @@ LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
         {op.getClusterSizeX(), op.getClusterSizeY(), op.getClusterSizeZ()});
   if (failed(getExpressions(op, operands, sizes)))
     return failure();
-  sizes.resize(9, PlanExpression(1));
+  sizes.resize(9, Expression(1));
   for (size_t i = 0; i < 3; ++i) {
     launch.grid[i] = sizes[i];
     launch.block[i] = sizes[3 + i];
     launch.cluster[i] = sizes[6 + i];
   }
   if (Value shared = op.getDynamicSharedMemorySize()) {
-    const auto *bytes = find<PlanExpression>(shared);
+    const auto *bytes = find<Expression>(shared);
     if (!bytes)
       return refuse(op, "has an operand that has no form");
     launch.sharedBytes = *bytes;
   }
   for (auto [i, operand] : llvm::enumerate(op.getKernelOperands())) {
-    std::optional<Parameter::Kind> kind = getParameterKind(kernel, i);
-    const auto *value = find<PlanExpression>(operand);
-    const auto *pointer = find<Pointer>(operand);
+    std::optional<ParameterKind> kind = getParameterKind(kernel, i);
+    const auto *value = find<Expression>(operand);
+    const auto *pointer = find<PlanAddress>(operand);
     const auto *number = find<Float>(operand);
-    const auto *map = find<TensorMap>(operand);
-    bool isMap = kind == Parameter::Kind::TensorMap;
+    const auto *map = find<PlanTensorMap>(operand);
+    bool isMap = kind == ParameterKind::TensorMap;
     if (!kind || (!value && !pointer && !number && !map) || isMap != !!map)
       return refuse(op, "has an operand that has no form");
-    Parameter parameter;
+    runtime::PlanParameter parameter;
     parameter.kind = *kind;
     if (value)
       parameter.value = *value;
-    if (number)
-      parameter.number = *number;
+    if (number) {
+      parameter.scalar = number->scalar;
+      parameter.bits = number->bits;
+    }
     if (map)
       parameter.map = *map;
     if (pointer) {
-      parameter.pointer = *pointer;
+      parameter.address = *pointer;
       int64_t &alignment = plan.buffers[pointer->buffer].alignment;
       if (auto attribute = kernel.getArgAttrOfType<IntegerAttr>(
               i, LLVM::LLVMDialect::getAlignAttrName()))
@@ -359,16 +404,19 @@ LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
 }
 
 LogicalResult Builder::evaluateTensorMap(TensorMapOp op) {
-  const auto *pointer = find<Pointer>(op.getAddress());
+  const auto *pointer = find<PlanAddress>(op.getAddress());
   if (!pointer)
     return refuse(op, "has an operand that has no form");
   bool isPadded = op.getElement() == MapElement::U4Padded;
-  TensorMap map{*pointer,
-                isPadded ? "16U4_ALIGN16B" : "UINT8",
-                {},
-                {},
-                llvm::to_vector(op.getBox()),
-                op.getSwizzle() ? "128B" : "NONE"};
+  PlanTensorMap map;
+  map.address = *pointer;
+  map.element = getNumber(runtime::kTensorElementNames,
+                          isPadded ? "16U4_ALIGN16B" : "UINT8");
+  map.box.assign(op.getBox().begin(), op.getBox().end());
+  map.elementStrides.assign(map.box.size(), 1);
+  map.swizzle =
+      getNumber(runtime::kSwizzleNames, op.getSwizzle() ? "128B" : "NONE");
+  map.l2Promotion = getNumber(runtime::kPromotionNames, "256B");
   if (failed(getExpressions(op, op.getDims(), map.dims)) ||
       failed(getExpressions(op, op.getStrides(), map.strides)))
     return failure();

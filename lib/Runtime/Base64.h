@@ -8,6 +8,7 @@
 #define BLOCKSCALE_LIB_RUNTIME_BASE64_H
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,9 @@ namespace blockscale::runtime {
 /// Appends the bytes that `text` stands for (RFC 4648, with padding); false
 /// where it is no such text.
 bool decodeBase64(std::string_view text, std::vector<uint8_t> &bytes);
+
+/// The text of base 64 that `bytes` are, padded.
+std::string encodeBase64(const uint8_t *bytes, size_t size);
 
 } // namespace blockscale::runtime
 

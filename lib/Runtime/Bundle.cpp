@@ -10,6 +10,7 @@
 #include "BundleFormat.h"
 #include "Crc32.h"
 #include "FileDescriptor.h"
+#include "PtxHeader.h"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -56,6 +57,20 @@ std::string blockscale::runtime::writeBundle(const BundleContent &content) {
   }
   bytes.resize(offset);
   return bytes;
+}
+
+Result<std::shared_ptr<const Bundle>> Bundle::create(LaunchPlan plan,
+                                                     std::string ptx) {
+  std::shared_ptr<Bundle> bundle(new Bundle(std::move(ptx)));
+  Target target{std::move(plan), bundle->bytes, {}};
+  if (!target.ptx.empty()) {
+    Result<PtxHeader> header = parsePtxHeader(target.ptx);
+    if (!header.ok())
+      return header.status();
+    target.ptxVersion = header->version;
+  }
+  bundle->targets.push_back(std::move(target));
+  return std::shared_ptr<const Bundle>(std::move(bundle));
 }
 
 std::vector<std::string_view> Bundle::getChips() const {

@@ -35,6 +35,14 @@ static const FunctionInfo *findFunction(std::string_view name) {
   return found == std::end(kFunctions) ? nullptr : found;
 }
 
+/// Empty where the operation has another spelling.
+static std::string_view getFunctionName(Op op) {
+  for (const FunctionInfo &info : kFunctions)
+    if (info.op == op)
+      return info.name;
+  return "";
+}
+
 static bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
 static bool isNameStart(char c) {
@@ -189,9 +197,6 @@ Status Parser::parseName(int depth) {
   return Status::success();
 }
 
-Expression::Expression(int64_t constant)
-    : nodes({{Op::Constant, constant}}), text(std::to_string(constant)) {}
-
 Result<Expression> Expression::parse(std::string_view text,
                                      const std::vector<std::string> &dims) {
   Expression expression;
@@ -210,7 +215,7 @@ std::optional<size_t> Expression::getDim() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Evaluation
+// Construction
 //===----------------------------------------------------------------------===//
 
 /// The operation on two values; false where the result has more than 64 bits.
@@ -245,9 +250,86 @@ static bool apply(Op op, int64_t a, int64_t b, int64_t &result) {
   return false;
 }
 
-static bool divides(Op op) {
-  return op == Op::CeilDiv || op == Op::FloorDiv || op == Op::Mod;
+/// Whether the operation has a value for `b` on the right.
+static bool isDefined(Op op, int64_t b) {
+  bool divides = op == Op::CeilDiv || op == Op::FloorDiv || op == Op::Mod;
+  return !divides || b >= 1;
 }
+
+Expression::Expression(int64_t constant)
+    : nodes({{Op::Constant, constant}}), text(std::to_string(constant)) {}
+
+Expression Expression::dim(size_t number, std::string name) {
+  Expression expression;
+  expression.nodes = {{Op::Dim, static_cast<int64_t>(number)}};
+  expression.text = std::move(name);
+  return expression;
+}
+
+/// Whether the operation with `b` on the right does nothing.
+static bool isNeutral(Op op, std::optional<int64_t> b) {
+  if (op == Op::Add || op == Op::Sub)
+    return b == 0;
+  return b == 1 && (op == Op::Mul || op == Op::CeilDiv || op == Op::FloorDiv);
+}
+
+std::string Expression::getText(Precedence least) const {
+  // The grammar has no signs.
+  if (getConstant().value_or(0) < 0)
+    return "(0 - " + text.substr(1) + ")";
+  Op op = nodes.back().op;
+  Precedence mine = op == Op::Add || op == Op::Sub ? Precedence::Sum
+                    : op == Op::Mul                ? Precedence::Product
+                                                   : Precedence::Atom;
+  return mine < least ? "(" + text + ")" : text;
+}
+
+Expression Expression::make(Op op, const Expression &a, const Expression &b) {
+  std::optional<int64_t> left = a.getConstant(), right = b.getConstant();
+  int64_t value = 0;
+  if (left && right && isDefined(op, *right) && apply(op, *left, *right, value))
+    return value;
+  if (isNeutral(op, right))
+    return a;
+  if ((op == Op::Add || op == Op::Mul) && isNeutral(op, left))
+    return b;
+  Expression expression = a;
+  expression.nodes.insert(expression.nodes.end(), b.nodes.begin(),
+                          b.nodes.end());
+  expression.nodes.push_back({op});
+  if (op == Op::Add || op == Op::Sub)
+    expression.text = a.getText(Precedence::Sum) +
+                      (op == Op::Add ? " + " : " - ") +
+                      b.getText(Precedence::Product);
+  else if (op == Op::Mul)
+    expression.text =
+        a.getText(Precedence::Product) + " * " + b.getText(Precedence::Atom);
+  else
+    expression.text = std::string(getFunctionName(op)) + "(" +
+                      a.getText(Precedence::Sum) + ", " +
+                      b.getText(Precedence::Sum) + ")";
+  return expression;
+}
+
+Expression
+blockscale::runtime::multiply(const std::vector<Expression> &factors) {
+  Expression constants = 1, others = 1;
+  for (const Expression &factor : factors) {
+    Expression &product = factor.getConstant() ? constants : others;
+    product = Expression::make(Op::Mul, product, factor);
+  }
+  return Expression::make(Op::Mul, others, constants);
+}
+
+std::optional<int64_t> Expression::getConstant() const {
+  if (nodes.size() != 1 || nodes[0].op != Op::Constant)
+    return std::nullopt;
+  return nodes[0].value;
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
 
 Result<int64_t> Expression::evaluate(const std::vector<int64_t> &values) const {
   std::vector<int64_t> stack;
@@ -259,7 +341,7 @@ Result<int64_t> Expression::evaluate(const std::vector<int64_t> &values) const {
     int64_t b = stack.back();
     stack.pop_back();
     int64_t &a = stack.back();
-    if (divides(node.op) && b < 1)
+    if (!isDefined(node.op, b))
       return Status::failure("expected divisors of '" + text +
                              "' to be positive, but got " + std::to_string(b));
     if (!apply(node.op, a, b, a))

@@ -11,6 +11,8 @@
 
 using namespace blockscale::runtime;
 
+const std::vector<std::string_view> blockscale::runtime::kParameterNames = {
+    "pointer", "i32", "i64", "f32", "tensor_map"};
 const std::vector<std::string_view> blockscale::runtime::kTensorElementNames = {
     "UINT8",        "UINT16",       "UINT32",        "INT32",
     "UINT64",       "INT64",        "FLOAT16",       "FLOAT32",

@@ -17,9 +17,6 @@ using namespace blockscale::runtime;
 using Kind = JsonValue::Kind;
 using Role = PlanBuffer::Role;
 
-static const std::vector<std::string_view> kParameterNames = {
-    "pointer", "i32", "i64", "f32", "tensor_map"};
-
 namespace {
 
 /// Reads a plan's objects; `function` is the one being read.

@@ -58,14 +58,25 @@ class LayersTest(LintTest):
         self.write("include/blockscale/Target/A.h", '#include "blockscale/Numerics/B.h"\n')
         self.assert_finds("layers", "includes Numerics")
 
-    def test_nobody_reaches_runtime_from_the_chain(self):
-        self.write("lib/Emit/A.cpp", '#include "blockscale/Runtime/Npy.h"\n')
-        self.assert_finds("layers", "includes Runtime")
+    def test_what_stands_alone_is_reached_from_a_layer_on(self):
+        for alone, below, above in (("Runtime", "Conversion", ("Emit", "Pipelines", "Driver", "CAPI")),
+                                    ("Emulator", "Pipelines", ("Driver", "CAPI"))):
+            with self.subTest(alone):
+                for layer in above:
+                    self.write(f"lib/{layer}/A.cpp", f'#include "blockscale/{alone}/B.h"\n')
+                self.assertEqual(self.findings("layers"), [])
+                self.write(f"lib/{below}/A.cpp", f'#include "blockscale/{alone}/B.h"\n')
+                self.assert_finds("layers", f"lib/{below}/A.cpp:1:", f"includes {alone}")
+                (self.root / f"lib/{below}/A.cpp").unlink()
 
-    def test_the_driver_and_the_c_interface_reach_runtime(self):
-        for path in ("lib/Driver/A.cpp", "lib/CAPI/A.cpp"):
-            self.write(path, '#include "blockscale/Runtime/Npy.h"\n')
-        self.assertEqual(self.findings("layers"), [])
+    def test_what_stands_alone_reaches_nothing(self):
+        for alone, other in (("Runtime", "Emulator"), ("Emulator", "Runtime"), ("Runtime", "IR")):
+            with self.subTest(alone):
+                self.write(f"lib/{alone}/A.cpp", f'#include "blockscale/{other}/B.h"\n')
+                self.assert_finds("layers", f"lib/{alone}/A.cpp:1:", f"includes {other}")
+                (self.root / f"lib/{alone}/A.cpp").unlink()
+
+    def test_the_c_interface_is_above_the_driver(self):
         self.write("lib/Pipelines/A.cpp", '#include "blockscale/Driver/B.h"\n')
         self.assert_finds("layers", "lib/Pipelines/A.cpp:1:", "includes Driver")
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Driver/Compile.h"
+#include "blockscale/Runtime/Bundle.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -81,6 +82,56 @@ TEST_F(CompileTest, TargetsOfABundleAreCountedTogether) {
   ASSERT_TRUE(result.ok()) << result.message();
   EXPECT_EQ(recorder.steps.size(), recorder.total);
   EXPECT_EQ(llvm::count(recorder.steps, "bundle"), 2);
+}
+
+/// Functions whose plans have workspaces, constants, dims, constraints and
+/// tensor maps.
+constexpr const char *kPlanned = R"(
+func.func @quantize(%x: tensor<?x80xbf16>)
+    -> (tensor<?x80xf4E2M1FN>, tensor<?x5xf8E4M3FN>) {
+  %a = blockscale.amax %x : tensor<?x80xbf16> -> tensor<f32>
+  %g = blockscale.global_scale %a recipe torchao : tensor<f32>
+  %q, %s = blockscale.quantize %x block [1, 16] global_scale(%g : tensor<f32>)
+      : tensor<?x80xbf16> -> tensor<?x80xf4E2M1FN>, tensor<?x5xf8E4M3FN>
+  return %q, %s : tensor<?x80xf4E2M1FN>, tensor<?x5xf8E4M3FN>
+}
+func.func @constants(%i: i64) -> (tensor<2x3xf32>, tensor<4xi32>, tensor<4xi32>) {
+  %a = arith.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>
+  %b = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+  return %a, %b, %b : tensor<2x3xf32>, tensor<4xi32>, tensor<4xi32>
+}
+#sw = #blockscale.layout<swizzle_128x4>
+func.func @product(%a: tensor<?x512xf4E2M1FN>, %as: tensor<?x32xf8E4M3FN, #sw>,
+                   %b: tensor<256x512xf4E2M1FN>, %bs: tensor<256x32xf8E4M3FN, #sw>)
+    -> tensor<?x256xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(%as, %bs) block [1, 16]
+      : tensor<?x512xf4E2M1FN>, tensor<256x512xf4E2M1FN>,
+        tensor<?x32xf8E4M3FN, #sw>, tensor<256x32xf8E4M3FN, #sw> -> tensor<?x256xbf16>
+  return %y : tensor<?x256xbf16>
+})";
+
+// The text of a plan says all that the plan is, in a bundle as well: what is
+// read of it is written as the same text.
+TEST_F(CompileTest, PlansAreReadAsTheyAreWritten) {
+  auto emit = [&](Emission emission) {
+    module = parseSourceString<ModuleOp>(kPlanned, &context);
+    options.targets = {"sm_100a"};
+    options.emission = emission;
+    CompileObserver observer;
+    Result<Compilation> result = compile(*module, options, observer);
+    EXPECT_TRUE(result.ok()) << result.message();
+    return result.ok() ? result->output : std::string();
+  };
+  std::string text = emit(Emission::Plan);
+  for (const char *part : {"\"workspace1\"", "\"constant1\"", "\"arg0_dim0\"",
+                           "\"message\"", "\"tensor_map\"", "\"copy\""})
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+  Result<runtime::LaunchPlan> plan = runtime::parseLaunchPlan(text);
+  ASSERT_TRUE(plan.ok()) << plan.message();
+  EXPECT_EQ(runtime::writeLaunchPlan(*plan), text);
+  auto bundle = runtime::Bundle::parse(emit(Emission::Bundle));
+  ASSERT_TRUE(bundle.ok()) << bundle.message();
+  EXPECT_EQ(runtime::writeLaunchPlan((*bundle)->getTargets()[0].plan), text);
 }
 
 TEST_F(CompileTest, AnObserverEndsTheCompilation) {

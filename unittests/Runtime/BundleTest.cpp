@@ -177,4 +177,27 @@ TEST_F(BundleTest, Damage) {
   }
 }
 
+// One that was never text: the plan as it is, and PTX for a driver, which wants
+// a NUL after it.
+TEST_F(BundleTest, IsMadeOfAPlan) {
+  LaunchPlan plan;
+  plan.chip = "sm_90";
+  plan.kernels.push_back({"k", {}});
+  const std::string ptx = ".version 8.0\n.target sm_90\n";
+  Result<std::shared_ptr<const Bundle>> bundle = Bundle::create(plan, ptx);
+  ASSERT_TRUE(bundle.ok()) << bundle.message();
+  ASSERT_EQ((*bundle)->getTargets().size(), 1u);
+  const Bundle::Target &target = (*bundle)->getTargets()[0];
+  EXPECT_EQ(target.plan.kernels[0].name, "k");
+  EXPECT_EQ(target.ptx, ptx);
+  EXPECT_EQ(target.ptx.data()[ptx.size()], '\0');
+  EXPECT_EQ(target.ptxVersion, "8.0");
+  EXPECT_EQ((*bundle)->getChips(), (std::vector<std::string_view>{"sm_90"}));
+  // Without kernels there is no PTX.
+  bundle = Bundle::create(LaunchPlan(), "");
+  ASSERT_TRUE(bundle.ok()) << bundle.message();
+  EXPECT_TRUE((*bundle)->getTargets()[0].ptx.empty());
+  EXPECT_FALSE(Bundle::create(LaunchPlan(), "no PTX").ok());
+}
+
 } // namespace

@@ -9,6 +9,8 @@
 
 #include "gtest/gtest.h"
 
+#include <limits>
+
 using namespace blockscale::runtime;
 
 namespace {
@@ -94,6 +96,74 @@ TEST(Expression, Errors) {
   EXPECT_EQ(evaluate(std::string(64, '(') + "m" + std::string(64, ')')), "7");
   EXPECT_NE(evaluate(std::string(100000, '(')).find("at most 64 levels"),
             std::string::npos);
+}
+
+/// An expression that was made, its text, and its value where m is 7 and n_2 is
+/// -3.
+struct Made {
+  Expression expression;
+  std::string text;
+  int64_t value;
+};
+
+// What is made has the text that the grammar reads back, with parentheses only
+// where they are needed, and the value of its parts.
+TEST(Expression, IsMadeOfParts) {
+  using Op = Expression::Op;
+  auto make = Expression::make;
+  Expression m = Expression::dim(0, "m"), n = Expression::dim(1, "n_2");
+  Expression sum = make(Op::Add, m, n), product = make(Op::Mul, m, 3);
+  const Made cases[] = {
+      {m, "m", 7},
+      {sum, "m + n_2", 4},
+      {make(Op::Sub, m, sum), "m - (m + n_2)", 3},
+      {make(Op::Sub, sum, m), "m + n_2 - m", -3},
+      {make(Op::Mul, sum, sum), "(m + n_2) * (m + n_2)", 16},
+      {make(Op::Mul, product, 5), "m * 3 * 5", 105},
+      {make(Op::Mul, 5, product), "5 * (m * 3)", 105},
+      {make(Op::Add, product, product), "m * 3 + m * 3", 42},
+      {make(Op::CeilDiv, sum, 3), "ceildiv(m + n_2, 3)", 2},
+      {make(Op::FloorDiv, n, 2), "floordiv(n_2, 2)", -2},
+      {make(Op::Mod, n, 2), "mod(n_2, 2)", 1},
+      {make(Op::Min, m, product), "min(m, m * 3)", 7},
+      {make(Op::Mul, make(Op::Max, m, n), n), "max(m, n_2) * n_2", -21},
+      {make(Op::Add, m, -4), "m + (0 - 4)", 3},
+  };
+  for (const Made &made : cases) {
+    EXPECT_EQ(made.expression.getText(), made.text);
+    Result<int64_t> value = made.expression.evaluate({7, -3});
+    ASSERT_TRUE(value.ok()) << made.text;
+    EXPECT_EQ(*value, made.value) << made.text;
+    EXPECT_EQ(evaluate(made.text), std::to_string(made.value));
+  }
+}
+
+// Constants are folded as they would be evaluated, and neutral ones vanish.
+TEST(Expression, MakingFolds) {
+  using Op = Expression::Op;
+  auto make = Expression::make;
+  Expression m = Expression::dim(0, "m");
+  const std::pair<Op, int64_t> values[] = {
+      {Op::Add, -5}, {Op::Sub, -9}, {Op::Mul, -14}, {Op::CeilDiv, -3},
+      {Op::Mod, 1},  {Op::Min, -7}, {Op::Max, 2},   {Op::FloorDiv, -4}};
+  for (auto [op, value] : values)
+    EXPECT_EQ(make(op, -7, 2).getConstant(), value);
+  for (Op op : {Op::Add, Op::Sub})
+    EXPECT_EQ(make(op, m, 0).getText(), "m");
+  for (Op op : {Op::Mul, Op::CeilDiv, Op::FloorDiv})
+    EXPECT_EQ(make(op, m, 1).getText(), "m");
+  EXPECT_EQ(make(Op::Add, 0, m).getText(), "m");
+  EXPECT_EQ(make(Op::Mul, 1, m).getText(), "m");
+  EXPECT_EQ(make(Op::Sub, 0, m).getText(), "0 - m");
+  EXPECT_EQ(make(Op::CeilDiv, 1, m).getText(), "ceildiv(1, m)");
+  // What has no value stays, and is an error when it is evaluated.
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(make(Op::Add, most, 1).getConstant(), std::nullopt);
+  EXPECT_FALSE(make(Op::Add, most, 1).evaluate({}).ok());
+  EXPECT_EQ(make(Op::Mod, 7, 0).getText(), "mod(7, 0)");
+  EXPECT_EQ(multiply({4, m, 2, Expression::dim(1, "n_2")}).getText(),
+            "m * n_2 * 8");
+  EXPECT_EQ(multiply({}).getConstant(), 1);
 }
 
 TEST(Expression, DimAlone) {

@@ -88,6 +88,83 @@ TEST(LaunchPlan, Content) {
   EXPECT_EQ(map.box, (std::vector<uint32_t>{64, 8}));
 }
 
+std::string readWritten() {
+  std::ifstream file(std::string(BLOCKSCALE_TEST_DATA) + "/plans/written.json");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Each stored plan is written so that it is read as the same, and one of them,
+// which has every member, letter by letter.
+TEST(LaunchPlan, IsWrittenAsItIsRead) {
+  std::vector<StoredPlan> plans = readPlans("accepted.txt");
+  for (const StoredPlan &plan : plans) {
+    Result<LaunchPlan> parsed = parseLaunchPlan(plan.text);
+    ASSERT_TRUE(parsed.ok()) << plan.name << ": " << parsed.message();
+    std::string written = writeLaunchPlan(*parsed);
+    Result<LaunchPlan> again = parseLaunchPlan(written);
+    ASSERT_TRUE(again.ok()) << plan.name << ": " << again.message();
+    EXPECT_EQ(writeLaunchPlan(*again), written) << plan.name;
+  }
+  EXPECT_EQ(writeLaunchPlan(*parseLaunchPlan(plans[1].text)), readWritten());
+}
+
+// Every name of an enumeration, and every number, comes through.
+TEST(LaunchPlan, WritesEveryName) {
+  LaunchPlan plan = *parseLaunchPlan(readPlans("accepted.txt")[1].text);
+  PlanFunction &function = plan.functions[0];
+  PlanTensorMap &map = function.steps[1].launch->parameters[6].map;
+  for (uint32_t i = 0; i < kTensorElementNames.size(); ++i) {
+    map.element = i;
+    map.swizzle = i % kSwizzleNames.size();
+    map.interleave = i % kInterleaveNames.size();
+    map.l2Promotion = i % kPromotionNames.size();
+    map.fill = i % kFillNames.size();
+    map.elementStrides = {i + 1, 2};
+    function.constraints[0].relation =
+        static_cast<Relation>(i % kRelationNames.size());
+    Result<LaunchPlan> read = parseLaunchPlan(writeLaunchPlan(plan));
+    ASSERT_TRUE(read.ok()) << read.message();
+    const PlanFunction &found = read->functions[0];
+    const PlanTensorMap &same = found.steps[1].launch->parameters[6].map;
+    EXPECT_EQ(same.element, map.element);
+    EXPECT_EQ(same.swizzle, map.swizzle);
+    EXPECT_EQ(same.interleave, map.interleave);
+    EXPECT_EQ(same.l2Promotion, map.l2Promotion);
+    EXPECT_EQ(same.fill, map.fill);
+    EXPECT_EQ(same.elementStrides, map.elementStrides);
+    EXPECT_EQ(found.constraints[0].relation, function.constraints[0].relation);
+  }
+}
+
+// Text and bytes of any kind come through, the bytes in the plan or beside it.
+TEST(LaunchPlan, WritesAnyContent) {
+  LaunchPlan plan = *parseLaunchPlan(readPlans("accepted.txt")[1].text);
+  PlanFunction &function = plan.functions[0];
+  for (int c = 0; c < 0x80; ++c)
+    function.constraints[0].message += static_cast<char>(c);
+  function.constraints[0].message += "\xC3\xA4";
+  for (uint8_t byte : {0xFF, 0x00, 0x3E, 0x10, 0x80, 0x7F, 0xFB}) {
+    Result<LaunchPlan> read = parseLaunchPlan(writeLaunchPlan(plan));
+    ASSERT_TRUE(read.ok()) << read.message();
+    EXPECT_EQ(read->functions[0].constraints[0].message,
+              function.constraints[0].message);
+    EXPECT_EQ(read->functions[0].buffers[4].data, function.buffers[4].data);
+    function.buffers[4].data.push_back(byte);
+  }
+  // Equal constants are added once.
+  plan.functions.push_back(plan.functions[0]);
+  plan.functions[1].name = "g";
+  std::vector<std::string> blobs = {"another"};
+  std::string text = writeLaunchPlan(plan, &blobs);
+  ASSERT_EQ(blobs.size(), 2u);
+  EXPECT_EQ(std::vector<uint8_t>(blobs[1].begin(), blobs[1].end()),
+            plan.functions[0].buffers[4].data);
+  Result<LaunchPlan> read =
+      parseLaunchPlan(text, {std::string_view(blobs[0]), blobs[1]});
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read->functions[1].buffers[4].blob, std::string_view(blobs[1]));
+}
+
 /// A damaged text is a plan or a failure; nothing else happens.
 TEST(LaunchPlan, SurvivesDamage) {
   std::string text = readPlans("accepted.txt")[1].text;

@@ -11,6 +11,7 @@
 #include "blockscale/Driver/Arrays.h"
 #include "blockscale/Driver/EmulatorDevice.h"
 #include "blockscale/Driver/Stages.h"
+#include "blockscale/Runtime/Bundle.h"
 
 namespace blockscale {
 
@@ -37,11 +38,11 @@ public:
 private:
   EmulatorFunction() = default;
 
-  /// Empty where the entry needs no kernel.
-  std::string ptx;
-  /// What the plan refers to.
-  std::vector<std::string> constants;
-  runtime::LaunchPlan plan;
+  const runtime::Bundle::Target &getTarget() const {
+    return bundle->getTargets().front();
+  }
+
+  std::shared_ptr<const runtime::Bundle> bundle;
   const runtime::PlanFunction *function = nullptr;
 };
 

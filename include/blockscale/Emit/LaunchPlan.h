@@ -7,27 +7,22 @@
 #ifndef BLOCKSCALE_EMIT_LAUNCHPLAN_H
 #define BLOCKSCALE_EMIT_LAUNCHPLAN_H
 
-#include "mlir/IR/BuiltinOps.h"
+#include "blockscale/Runtime/LaunchPlan.h"
 
-#include <optional>
-#include <string>
-#include <vector>
+#include "mlir/IR/BuiltinOps.h"
 
 namespace blockscale {
 
 /// The launch plan (docs/LaunchPlan.md) of a module that
 /// `blockscale-to-sm100` has lowered for `chip`, before its kernels become PTX:
 /// the public functions, whose bodies are evaluated symbolically. Host code
-/// that a plan does not express is an error at its op. The contents of
-/// constants are in the plan, or for a bundle added to `blobs`, equal ones
-/// once.
-mlir::FailureOr<std::string>
-emitLaunchPlan(mlir::ModuleOp module, llvm::StringRef chip,
-               std::vector<std::string> *blobs = nullptr);
+/// that a plan does not express is an error at its op.
+mlir::FailureOr<runtime::LaunchPlan> emitLaunchPlan(mlir::ModuleOp module,
+                                                    llvm::StringRef chip);
 
-/// NumPy's name of the type that .npy files and plans hold elements of `type`
-/// as, in storage form; none where there is no such type.
-std::optional<llvm::StringRef> getStorageDType(mlir::Type type);
+/// NumPy's type that .npy files and plans hold elements of `type` as, in
+/// storage form; none where there is no such type.
+std::optional<runtime::NpyType> getStorageDType(mlir::Type type);
 
 } // namespace blockscale
 

@@ -49,6 +49,9 @@ public:
     std::string ptxVersion;
   };
 
+  /// A bundle of one target that was just compiled. The plan has its constants.
+  static Result<std::shared_ptr<const Bundle>> create(LaunchPlan plan,
+                                                      std::string ptx);
   /// Failures name what is damaged, the expected and the found.
   static Result<std::shared_ptr<const Bundle>> parse(std::string bytes);
   /// The same of a file; failures begin with its path.

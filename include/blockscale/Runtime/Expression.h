@@ -30,19 +30,6 @@ namespace blockscale::runtime {
 
 class Expression {
 public:
-  Expression(int64_t constant = 0);
-
-  /// Parses `text`, whose dims are numbered as in `dims`.
-  static Result<Expression> parse(std::string_view text,
-                                  const std::vector<std::string> &dims);
-
-  /// Its value where dim i is `values[i]`. A failure names the expression.
-  Result<int64_t> evaluate(const std::vector<int64_t> &values) const;
-
-  const std::string &getText() const { return text; }
-  /// The number of the dim, where the expression is one and nothing else.
-  std::optional<size_t> getDim() const;
-
   enum class Op : uint8_t {
     Constant,
     Dim,
@@ -55,6 +42,29 @@ public:
     Min,
     Max,
   };
+
+  Expression(int64_t constant = 0);
+  /// The dim of this number and name.
+  static Expression dim(size_t number, std::string name);
+  /// `op`, which has operands, of `a` and `b`. Constants are folded, and what
+  /// adds nothing or multiplies by one is left out.
+  static Expression make(Op op, const Expression &a, const Expression &b);
+
+  /// Parses `text`, whose dims are numbered as in `dims`.
+  static Result<Expression> parse(std::string_view text,
+                                  const std::vector<std::string> &dims);
+
+  /// Its value where dim i is `values[i]`. A failure names the expression.
+  Result<int64_t> evaluate(const std::vector<int64_t> &values) const;
+
+  /// The text that was parsed, or one that is parsed as this expression unless
+  /// it is a negative constant, which the grammar has not.
+  const std::string &getText() const { return text; }
+  /// The value, where the expression is a number and nothing else.
+  std::optional<int64_t> getConstant() const;
+  /// The number of the dim, where the expression is one and nothing else.
+  std::optional<size_t> getDim() const;
+
   /// Of the postfix form: operands come first.
   struct Node {
     Op op;
@@ -63,9 +73,19 @@ public:
   };
 
 private:
+  /// How tightly the parts of a text hang together.
+  enum class Precedence { Sum, Product, Atom };
+
+  /// The text as an operand, in parentheses where it binds less than `least`.
+  std::string getText(Precedence least) const;
+
   std::vector<Node> nodes;
   std::string text;
 };
+
+/// The product of `factors`, in which the constant ones are one number at the
+/// end.
+Expression multiply(const std::vector<Expression> &factors);
 
 /// Whether `name` can name a dim: a C identifier that is no function.
 bool isDimName(std::string_view name);

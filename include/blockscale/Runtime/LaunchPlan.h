@@ -133,7 +133,7 @@ struct PlanFunction {
   std::string name;
   std::vector<std::string> dims;
   /// Arguments and results in the order of the call, then constants and
-  /// workspaces.
+  /// workspaces in any order.
   std::vector<PlanBuffer> buffers;
   std::vector<PlanConstraint> constraints;
   std::vector<PlanStep> steps;
@@ -153,6 +153,7 @@ struct LaunchPlan {
 };
 
 /// Names as plans spell them, in the order of the numbers.
+extern const std::vector<std::string_view> kParameterNames;
 extern const std::vector<std::string_view> kTensorElementNames;
 extern const std::vector<std::string_view> kSwizzleNames;
 extern const std::vector<std::string_view> kInterleaveNames;
@@ -167,6 +168,12 @@ extern const std::vector<std::string_view> kRelationNames;
 Result<LaunchPlan>
 parseLaunchPlan(std::string_view text,
                 const std::vector<std::string_view> &blobs = {});
+
+/// Writes the JSON form. Contents of constants are in it, or where `blobs` is
+/// given they are added to it, equal ones once. Names and messages must be
+/// UTF-8.
+std::string writeLaunchPlan(const LaunchPlan &plan,
+                            std::vector<std::string> *blobs = nullptr);
 
 } // namespace blockscale::runtime
 

@@ -1,0 +1,260 @@
+//===- LaunchPlanWriter.cpp - Launch plans as JSON ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Runtime/LaunchPlan.h"
+
+#include "Base64.h"
+#include "JsonWriter.h"
+
+#include <algorithm>
+
+using namespace blockscale::runtime;
+using Layout = JsonWriter::Layout;
+using Role = PlanBuffer::Role;
+
+namespace {
+
+/// Writes a plan's objects; `function` is the one being written.
+class LaunchPlanWriter {
+public:
+  explicit LaunchPlanWriter(std::vector<std::string> *blobs) : blobs(blobs) {}
+
+  std::string write(const LaunchPlan &plan);
+
+private:
+  void write(const Expression &expression);
+  void write(const PlanAddress &address);
+  void write(const PlanTensorMap &map);
+  void write(const PlanParameter &parameter);
+  void write(const PlanLaunch &launch, const LaunchPlan &plan);
+  void write(const PlanCopy &copy);
+  void write(const PlanConstraint &constraint);
+  void write(const PlanBuffer &buffer);
+  void write(const PlanFunction &function, const LaunchPlan &plan);
+  void write(const PlanKernel &kernel);
+  void writeData(const PlanBuffer &buffer);
+  template <typename Value>
+  void member(std::string_view key, const Value &value) {
+    json.key(key);
+    if constexpr (std::is_class_v<Value> &&
+                  !std::is_convertible_v<Value, std::string_view>)
+      write(value);
+    else
+      json.value(value);
+  }
+  /// An array whose elements are expressions, on one line.
+  template <typename Expressions>
+  void expressions(std::string_view key, const Expressions &values) {
+    json.key(key);
+    json.beginArray(Layout::OneLine);
+    for (const Expression &value : values)
+      write(value);
+    json.endArray();
+  }
+  void numbers(std::string_view key, const std::vector<uint32_t> &values) {
+    json.key(key);
+    json.beginArray(Layout::OneLine);
+    for (uint32_t value : values)
+      json.value(static_cast<int64_t>(value));
+    json.endArray();
+  }
+
+  JsonWriter json;
+  std::vector<std::string> *blobs;
+  const PlanFunction *function = nullptr;
+};
+
+} // namespace
+
+void LaunchPlanWriter::write(const Expression &expression) {
+  if (std::optional<int64_t> constant = expression.getConstant())
+    json.value(*constant);
+  else
+    json.value(expression.getText());
+}
+
+void LaunchPlanWriter::write(const PlanAddress &address) {
+  json.beginObject(Layout::OneLine);
+  member("buffer", function->buffers[address.buffer].name);
+  if (address.offset.getConstant() != 0)
+    member("offset", address.offset);
+  json.endObject();
+}
+
+void LaunchPlanWriter::write(const PlanTensorMap &map) {
+  json.beginObject(Layout::OneLine);
+  member("address", map.address);
+  numbers("box", map.box);
+  expressions("dims", map.dims);
+  member("element", kTensorElementNames[map.element]);
+  numbers("element_strides", map.elementStrides);
+  member("fill", kFillNames[map.fill]);
+  member("interleave", kInterleaveNames[map.interleave]);
+  member("l2_promotion", kPromotionNames[map.l2Promotion]);
+  expressions("strides", map.strides);
+  member("swizzle", kSwizzleNames[map.swizzle]);
+  json.endObject();
+}
+
+void LaunchPlanWriter::write(const PlanParameter &parameter) {
+  if (parameter.kind == ParameterKind::Pointer)
+    return write(parameter.address);
+  json.beginObject(Layout::OneLine);
+  json.key(kParameterNames[static_cast<size_t>(parameter.kind)]);
+  if (parameter.kind == ParameterKind::TensorMap)
+    write(parameter.map);
+  else if (parameter.kind != ParameterKind::F32)
+    write(parameter.value);
+  else if (parameter.scalar)
+    json.value(function->buffers[*parameter.scalar].name);
+  else
+    json.value(static_cast<int64_t>(parameter.bits));
+  json.endObject();
+}
+
+void LaunchPlanWriter::write(const PlanLaunch &launch, const LaunchPlan &plan) {
+  json.key("launch");
+  json.beginObject();
+  member("kernel", plan.kernels[launch.kernel].name);
+  expressions("grid", launch.grid);
+  expressions("block", launch.block);
+  expressions("cluster", launch.cluster);
+  member("shared", launch.sharedBytes);
+  json.key("parameters");
+  json.beginArray();
+  for (const PlanParameter &parameter : launch.parameters)
+    write(parameter);
+  json.endArray();
+  json.endObject();
+}
+
+void LaunchPlanWriter::write(const PlanCopy &copy) {
+  json.key("copy");
+  json.beginObject();
+  member("from", copy.from);
+  member("to", copy.to);
+  member("bytes", copy.bytes);
+  json.endObject();
+}
+
+void LaunchPlanWriter::write(const PlanConstraint &constraint) {
+  json.beginObject();
+  member("left", constraint.left);
+  member("relation", kRelationNames[static_cast<size_t>(constraint.relation)]);
+  member("right", constraint.right);
+  member("message", constraint.message);
+  json.endObject();
+}
+
+void LaunchPlanWriter::writeData(const PlanBuffer &buffer) {
+  if (!blobs)
+    return member("data", encodeBase64(buffer.getData(), buffer.getDataSize()));
+  std::string data(reinterpret_cast<const char *>(buffer.getData()),
+                   buffer.getDataSize());
+  auto found = std::find(blobs->begin(), blobs->end(), data);
+  member("blob", static_cast<int64_t>(found - blobs->begin()));
+  if (found == blobs->end())
+    blobs->push_back(std::move(data));
+}
+
+void LaunchPlanWriter::write(const PlanBuffer &buffer) {
+  json.beginObject();
+  member("name", buffer.name);
+  member("type", buffer.type);
+  if (buffer.isScalar) {
+    member("scalar", true);
+    member("dtype", getNpyTypeName(buffer.dtype));
+    if (!buffer.shape.empty())
+      member("dim", buffer.shape.front());
+    return json.endObject();
+  }
+  member("element", buffer.element);
+  member("layout", buffer.layout);
+  member("dtype", getNpyTypeName(buffer.dtype));
+  expressions("shape", buffer.shape);
+  member("bytes", buffer.bytes);
+  member("alignment", buffer.alignment);
+  if (buffer.role == Role::Constant)
+    writeData(buffer);
+  json.endObject();
+}
+
+void LaunchPlanWriter::write(const PlanFunction &written,
+                             const LaunchPlan &plan) {
+  function = &written;
+  json.beginObject();
+  member("name", written.name);
+  json.key("dims");
+  json.beginArray(Layout::OneLine);
+  for (const std::string &dim : written.dims)
+    json.value(dim);
+  json.endArray();
+  const std::pair<const char *, Role> lists[] = {
+      {"arguments", Role::Argument},
+      {"results", Role::Result},
+      {"constants", Role::Constant},
+      {"workspaces", Role::Workspace}};
+  for (auto [key, role] : lists) {
+    json.key(key);
+    json.beginArray();
+    for (size_t i : written.getBuffers(role))
+      write(written.buffers[i]);
+    json.endArray();
+  }
+  json.key("constraints");
+  json.beginArray();
+  for (const PlanConstraint &constraint : written.constraints)
+    write(constraint);
+  json.endArray();
+  json.key("steps");
+  json.beginArray();
+  for (const PlanStep &step : written.steps) {
+    json.beginObject();
+    if (step.launch)
+      write(*step.launch, plan);
+    if (step.copy)
+      write(*step.copy);
+    json.endObject();
+  }
+  json.endArray();
+  json.endObject();
+}
+
+void LaunchPlanWriter::write(const PlanKernel &kernel) {
+  json.beginObject();
+  member("name", kernel.name);
+  json.key("parameters");
+  json.beginArray(Layout::OneLine);
+  for (ParameterKind kind : kernel.parameters)
+    json.value(kParameterNames[static_cast<size_t>(kind)]);
+  json.endArray();
+  json.endObject();
+}
+
+std::string LaunchPlanWriter::write(const LaunchPlan &plan) {
+  json.beginObject();
+  member("version", kLaunchPlanVersion);
+  member("chip", plan.chip);
+  json.key("kernels");
+  json.beginArray();
+  for (const PlanKernel &kernel : plan.kernels)
+    write(kernel);
+  json.endArray();
+  json.key("functions");
+  json.beginArray();
+  for (const PlanFunction &each : plan.functions)
+    write(each, plan);
+  json.endArray();
+  json.endObject();
+  return json.take() + "\n";
+}
+
+std::string
+blockscale::runtime::writeLaunchPlan(const LaunchPlan &plan,
+                                     std::vector<std::string> *blobs) {
+  return LaunchPlanWriter(blobs).write(plan);
+}
