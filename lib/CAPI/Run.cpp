@@ -9,13 +9,9 @@
 
 #include "Source.h"
 
-#include "blockscale/Driver/CpuFunction.h"
-#include "blockscale/Driver/CudaFunction.h"
-#include "blockscale/Driver/EmulatorFunction.h"
+#include "blockscale/Driver/Executable.h"
 #include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Target/Chip.h"
-
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace blockscale;
@@ -28,13 +24,8 @@ using blockscale::runtime::Status;
 // C names.
 // NOLINTBEGIN(readability-identifier-naming)
 
-/// One of the three functions is there.
 struct blockscale_executable {
-  blockscale_place place;
-  Signature signature;
-  std::unique_ptr<CpuFunction> cpu;
-  std::unique_ptr<EmulatorFunction> emulator;
-  std::unique_ptr<CudaFunction> cuda;
+  std::unique_ptr<Executable> function;
 };
 
 // NOLINTEND(readability-identifier-naming)
@@ -47,37 +38,9 @@ blockscale_executable_config blockscale_executable_config_default() {
   return getDefault<blockscale_executable_config>();
 }
 
-template <typename Function>
-static Status moveInto(Result<std::unique_ptr<Function>> created,
-                       std::unique_ptr<Function> &to) {
-  if (!created.ok())
-    return created.status();
-  to = std::move(*created);
-  return Status::success();
-}
-
-static Status createFunction(const blockscale_executable_config &config,
-                             ModuleOp module, blockscale_executable &made) {
-  ProgressObserver observer(config.on_progress, config.user);
-  const std::string &entry = made.signature.name;
-  std::string chip = config.chip ? config.chip : "";
-  bool fuse = !config.no_fusion;
-  switch (config.place) {
-  case BLOCKSCALE_ON_CPU:
-    return moveInto(CpuFunction::create(module, made.signature, observer),
-                    made.cpu);
-  case BLOCKSCALE_ON_EMULATOR:
-    return moveInto(EmulatorFunction::create(module, entry,
-                                             chip.empty() ? "sm_100a" : chip,
-                                             fuse, observer),
-                    made.emulator);
-  case BLOCKSCALE_ON_CUDA:
-    break;
-  }
-  return moveInto(
-      CudaFunction::create(module, entry, chip, fuse, config.device, observer),
-      made.cuda);
-}
+static_assert(static_cast<int>(Place::CPU) == BLOCKSCALE_ON_CPU);
+static_assert(static_cast<int>(Place::Emulator) == BLOCKSCALE_ON_EMULATOR);
+static_assert(static_cast<int>(Place::Cuda) == BLOCKSCALE_ON_CUDA);
 
 static Status checkConfig(const blockscale_executable_config &config) {
   auto place = static_cast<unsigned>(config.place);
@@ -114,13 +77,17 @@ static Status create(StringRef content, const std::string &name,
   Result<Signature> signature = getSignature(*function);
   if (!signature.ok())
     return signature.status();
-  auto made = std::make_unique<blockscale_executable>();
-  made->place = config.place;
-  made->signature = std::move(*signature);
-  status = createFunction(config, source.getModule(), *made);
-  if (!status.ok())
-    return source.explain(status);
-  executable = made.release();
+  ExecutableOptions options;
+  options.place = static_cast<Place>(config.place);
+  options.chip = config.chip ? config.chip : "";
+  options.fuse = !config.no_fusion;
+  options.gpu = config.device;
+  ProgressObserver observer(config.on_progress, config.user);
+  Result<std::unique_ptr<Executable>> made =
+      Executable::create(source.getModule(), *signature, options, observer);
+  if (!made.ok())
+    return source.explain(made.status());
+  executable = new blockscale_executable{std::move(*made)};
   return status;
 }
 
@@ -156,15 +123,16 @@ void blockscale_executable_destroy(blockscale_executable *executable) {
 
 const char *
 blockscale_executable_entry(const blockscale_executable *executable) {
-  return executable ? executable->signature.name.c_str() : nullptr;
+  return executable ? executable->function->getSignature().name.c_str()
+                    : nullptr;
 }
 
 static ArrayRef<Slot> getSlots(const blockscale_executable *executable,
                                blockscale_role role) {
   if (executable && role == BLOCKSCALE_ARGUMENT)
-    return executable->signature.arguments;
+    return executable->function->getSignature().arguments;
   if (executable && role == BLOCKSCALE_RESULT)
-    return executable->signature.results;
+    return executable->function->getSignature().results;
   return {};
 }
 
@@ -251,13 +219,13 @@ convertAll(const blockscale_executable &executable, blockscale_role role,
            const blockscale_array *arrays, size_t count) {
   ArrayRef<Slot> slots = getSlots(&executable, role);
   std::string what = role == BLOCKSCALE_ARGUMENT ? "argument" : "result";
-  std::string where = "@" + executable.signature.name + ": ";
+  std::string where = "@" + executable.function->getSignature().name + ": ";
   if (count != slots.size())
     return Status::failure(where + "expected " + std::to_string(slots.size()) +
                            " " + what + "s, but got " + std::to_string(count));
   if (count && !arrays)
     return Status::failure(where + "expected " + what + "s, but got null");
-  bool isInHostMemory = executable.place != BLOCKSCALE_ON_CUDA;
+  bool isInHostMemory = executable.function->isInHostMemory();
   std::vector<ArrayView> views(count);
   for (size_t i = 0; i < count; ++i) {
     Status status = convert(arrays[i], views[i]);
@@ -304,15 +272,6 @@ blockscale_call_config blockscale_call_config_default() {
   return getDefault<blockscale_call_config>();
 }
 
-static Result<Shapes> getResultShapes(blockscale_executable &executable,
-                                      const std::vector<ArrayView> &arguments) {
-  if (executable.cpu)
-    return executable.cpu->getResultShapes(arguments);
-  if (executable.emulator)
-    return executable.emulator->getResultShapes(arguments);
-  return executable.cuda->getResultShapes(arguments);
-}
-
 blockscale_status blockscale_executable_result_shape(
     blockscale_executable *executable, const blockscale_array *arguments,
     size_t argument_count, size_t number, int64_t *shape, size_t rank) {
@@ -325,7 +284,7 @@ blockscale_status blockscale_executable_result_shape(
       convertAll(*executable, BLOCKSCALE_ARGUMENT, arguments, argument_count);
   if (!views.ok())
     return report(views.status());
-  Result<Shapes> shapes = getResultShapes(*executable, *views);
+  Result<Shapes> shapes = executable->function->getResultShapes(*views);
   if (!shapes.ok())
     return report(shapes.status());
   if (number >= shapes->size())
@@ -341,76 +300,50 @@ blockscale_status blockscale_executable_result_shape(
   return BLOCKSCALE_OK;
 }
 
-namespace {
-
-/// Tells a callback of the kernels.
-class WatchedDevice : public EmulatorDevice {
-public:
-  WatchedDevice(const emulator::RunOptions &options,
-                const blockscale_call_config &config)
-      : EmulatorDevice(options), observer(config.on_progress, config.user) {}
-
-  Status launch(const runtime::DeviceLaunch &launch) override {
-    Status status = observer.begin(*launch.kernel, number++, /*count=*/0);
-    return status.ok() ? EmulatorDevice::launch(launch) : status;
-  }
-
-private:
-  ProgressObserver observer;
-  size_t number = 0;
-};
-
-} // namespace
-
-static Status callInEmulator(const EmulatorFunction &function,
-                             const std::vector<ArrayView> &arguments,
-                             const std::vector<ArrayView> &results,
-                             const blockscale_call_config &config) {
-  emulator::RunOptions options;
-  options.schedule = config.adversarial ? emulator::Schedule::Adversarial
-                                        : emulator::Schedule::Prompt;
-  options.seed = config.seed;
-  options.jobs = runtime::getNumThreads();
-  WatchedDevice device(options, config);
-  double seconds = 0;
-  Status status = function.call(arguments, results, device, seconds);
-  if (status.ok() || device.getReport().empty())
-    return status;
-  std::string text = status.message() + "\n";
-  llvm::raw_string_ostream os(text);
-  device.getReport().print(os);
-  return Status::failure(StringRef(text).rtrim().str(), status.kind());
+static CallOptions getOptions(const blockscale_call_config &config) {
+  CallOptions options;
+  options.stream = config.stream;
+  options.emulator.schedule = config.adversarial
+                                  ? emulator::Schedule::Adversarial
+                                  : emulator::Schedule::Prompt;
+  options.emulator.seed = config.seed;
+  options.emulator.jobs = runtime::getNumThreads();
+  return options;
 }
 
-static Status call(blockscale_executable &executable,
+static Status call(Executable &executable,
                    const std::vector<ArrayView> &arguments,
                    const std::vector<ArrayView> &results,
                    const blockscale_call_config &config) {
-  bool isInHostMemory = executable.place != BLOCKSCALE_ON_CUDA;
-  if (isInHostMemory && !config.accept_nan_scales)
+  const Signature &signature = executable.getSignature();
+  if (executable.isInHostMemory() && !config.accept_nan_scales)
     for (size_t i = 0; i < arguments.size(); ++i) {
-      Status status =
-          checkScaleValues(executable.signature.arguments[i], arguments[i]);
+      Status status = checkScaleValues(signature.arguments[i], arguments[i]);
       if (!status.ok())
         return Status::failure(
-            "@" + executable.signature.name + ": argument " +
-            std::to_string(i) + ": " + status.message() +
+            "@" + signature.name + ": argument " + std::to_string(i) + ": " +
+            status.message() +
             "; give scales of numbers, or accept those that are NaN");
     }
   Status status = checkOverlaps(arguments, results);
   if (!status.ok())
     return status;
-  Result<Shapes> shapes = getResultShapes(executable, arguments);
+  Result<Shapes> shapes = executable.getResultShapes(arguments);
   if (!shapes.ok())
     return shapes.status();
   status = checkResultShapes(results, *shapes);
   if (!status.ok())
     return status;
-  if (executable.cpu)
-    return executable.cpu->call(arguments, results);
-  if (executable.emulator)
-    return callInEmulator(*executable.emulator, arguments, results, config);
-  return executable.cuda->call(arguments, results, config.stream);
+  ProgressObserver observer(config.on_progress, config.user);
+  CallOptions options = getOptions(config);
+  options.observer = &observer;
+  CallReport report;
+  status = executable.call(arguments, results, options, report);
+  if (status.ok() || report.findings.empty())
+    return status;
+  return Status::failure(
+      StringRef(status.message() + "\n" + report.findings).rtrim().str(),
+      status.kind());
 }
 
 blockscale_status blockscale_executable_call(
@@ -431,7 +364,7 @@ blockscale_status blockscale_executable_call(
       convertAll(*executable, BLOCKSCALE_RESULT, results, result_count);
   if (!outputs.ok())
     return report(outputs.status());
-  return report(call(*executable, *inputs, *outputs, read));
+  return report(call(*executable->function, *inputs, *outputs, read));
 }
 
 void blockscale_set_num_threads(int threads) {

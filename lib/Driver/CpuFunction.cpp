@@ -5,12 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Driver/CpuFunction.h"
+#include "Functions.h"
 
+#include "blockscale/Emit/Jit.h"
 #include "blockscale/Runtime/HostRuntime.h"
 
 #include "llvm/Support/Error.h"
 
+#include <chrono>
 #include <mutex>
 
 using namespace mlir;
@@ -20,25 +22,26 @@ using blockscale::runtime::Status;
 
 namespace blockscale {
 
-Result<std::unique_ptr<CpuFunction>>
-CpuFunction::create(ModuleOp module, const Signature &signature,
-                    CompileObserver &observer) {
-  Status lowered =
-      lowerEntry(module, signature.name, getToCPUStages(ToCPUOptions()),
-                 "the CPU", observer);
-  if (!lowered.ok())
-    return lowered;
-  auto jit = Jit::create(
-      module, {{"blockscale_parallel_for",
-                reinterpret_cast<void *>(&blockscale_parallel_for)},
-               {"blockscale_report_error",
-                reinterpret_cast<void *>(&blockscale_report_error)}});
-  if (!jit)
-    return Status::failure(llvm::toString(jit.takeError()),
-                           ErrorKind::Compilation);
-  return std::unique_ptr<CpuFunction>(
-      new CpuFunction(signature, std::move(*jit)));
-}
+namespace {
+
+/// Code of this CPU in this process. Calls of a process run one after the
+/// other, each on all threads of the pool.
+class CpuFunction : public Executable {
+public:
+  CpuFunction(Signature signature, Jit jit)
+      : Executable(std::move(signature)), jit(std::move(jit)) {}
+
+  Result<Shapes>
+  getResultShapes(const std::vector<ArrayView> &arguments) override;
+  Status call(const std::vector<ArrayView> &arguments,
+              const std::vector<ArrayView> &results, const CallOptions &options,
+              CallReport &report) override;
+
+private:
+  Jit jit;
+};
+
+} // namespace
 
 /// Argument pointers of a packed call, in order.
 static std::vector<void *> pack(const Signature &signature,
@@ -71,8 +74,8 @@ static Status callJit(Jit &jit, const std::string &function,
 Result<Shapes>
 CpuFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
   Shapes shapes;
-  shapes.reserve(signature.results.size());
-  for (const Slot &slot : signature.results)
+  shapes.reserve(getSignature().results.size());
+  for (const Slot &slot : getSignature().results)
     shapes.push_back(slot.shape);
   std::vector<int64_t *> unknown;
   for (std::vector<int64_t> &shape : shapes)
@@ -83,12 +86,12 @@ CpuFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
     return shapes;
   std::vector<MemrefDescriptor> descriptors;
   descriptors.reserve(arguments.size() + 1);
-  std::vector<void *> packed = pack(signature, arguments, descriptors);
+  std::vector<void *> packed = pack(getSignature(), arguments, descriptors);
   std::vector<int64_t> sizes(unknown.size());
   descriptors.emplace_back(
       sizes.data(), std::vector<int64_t>{static_cast<int64_t>(sizes.size())});
   packed.push_back(descriptors.back().getArgument());
-  Status called = callJit(jit, signature.name + "__result_sizes", packed);
+  Status called = callJit(jit, getSignature().name + "__result_sizes", packed);
   if (!called.ok())
     return called;
   for (auto [target, size] : llvm::zip_equal(unknown, sizes))
@@ -97,15 +100,41 @@ CpuFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
 }
 
 Status CpuFunction::call(const std::vector<ArrayView> &arguments,
-                         const std::vector<ArrayView> &results) {
+                         const std::vector<ArrayView> &results,
+                         const CallOptions &, CallReport &report) {
+  auto start = std::chrono::steady_clock::now();
   std::vector<MemrefDescriptor> descriptors;
   descriptors.reserve(arguments.size() + results.size());
-  std::vector<void *> packed = pack(signature, arguments, descriptors);
+  std::vector<void *> packed = pack(getSignature(), arguments, descriptors);
   for (const ArrayView &result : results) {
     descriptors.emplace_back(result.data, result.shape);
     packed.push_back(descriptors.back().getArgument());
   }
-  return callJit(jit, signature.name, packed);
+  Status status = callJit(jit, getSignature().name, packed);
+  std::chrono::duration<double> elapsed =
+      std::chrono::steady_clock::now() - start;
+  report.seconds = elapsed.count();
+  return status;
+}
+
+Result<std::unique_ptr<Executable>>
+createCpuFunction(ModuleOp module, const Signature &signature,
+                  CompileObserver &observer) {
+  Status lowered =
+      lowerEntry(module, signature.name, getToCPUStages(ToCPUOptions()),
+                 "the CPU", observer);
+  if (!lowered.ok())
+    return lowered;
+  auto jit = Jit::create(
+      module, {{"blockscale_parallel_for",
+                reinterpret_cast<void *>(&blockscale_parallel_for)},
+               {"blockscale_report_error",
+                reinterpret_cast<void *>(&blockscale_report_error)}});
+  if (!jit)
+    return Status::failure(llvm::toString(jit.takeError()),
+                           ErrorKind::Compilation);
+  return std::unique_ptr<Executable>(
+      std::make_unique<CpuFunction>(signature, std::move(*jit)));
 }
 
 } // namespace blockscale

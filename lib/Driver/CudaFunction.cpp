@@ -5,20 +5,49 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Driver/CudaFunction.h"
-
 #include "BundleBuilder.h"
+#include "Functions.h"
 
+#include "blockscale/Runtime/CudaRun.h"
 #include "blockscale/Target/Chip.h"
 
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
+using blockscale::runtime::NpyArray;
 using blockscale::runtime::Result;
 using blockscale::runtime::Status;
 using Role = blockscale::runtime::PlanBuffer::Role;
 
 namespace blockscale {
+
+namespace {
+
+/// Kernels that a driver has loaded, and a launch plan.
+class CudaFunction : public Executable {
+public:
+  CudaFunction(Signature signature,
+               std::shared_ptr<const runtime::CudaModule> loaded,
+               const runtime::PlanFunction &function)
+      : Executable(std::move(signature)), loaded(std::move(loaded)),
+        function(function) {}
+
+  bool isInHostMemory() const override { return false; }
+  Result<Shapes>
+  getResultShapes(const std::vector<ArrayView> &arguments) override;
+  Status call(const std::vector<ArrayView> &arguments,
+              const std::vector<ArrayView> &results, const CallOptions &options,
+              CallReport &report) override;
+  Result<std::vector<NpyArray>> run(std::vector<NpyArray> &arguments,
+                                    int repeat, const CallOptions &options,
+                                    CallReport &report) override;
+
+private:
+  std::shared_ptr<const runtime::CudaModule> loaded;
+  const runtime::PlanFunction &function;
+};
+
+} // namespace
 
 /// The target that suits the GPU best.
 static Result<std::string> chooseTarget(const runtime::CudaContext &context) {
@@ -34,41 +63,9 @@ static Result<std::string> chooseTarget(const runtime::CudaContext &context) {
   return names[*chosen].str();
 }
 
-Result<std::unique_ptr<CudaFunction>>
-CudaFunction::create(ModuleOp module, const std::string &entry,
-                     const std::string &chip, bool fuse, int gpu,
-                     CompileObserver &observer) {
-  // Before the work: that there is no GPU is told at once.
-  Result<std::shared_ptr<const runtime::CudaContext>> context =
-      runtime::CudaContext::open(gpu);
-  if (!context.ok())
-    return context.status();
-  Result<std::string> target = chip;
-  if (chip.empty())
-    target = chooseTarget(**context);
-  if (!target.ok())
-    return target.status();
-  Result<std::shared_ptr<const runtime::Bundle>> bundle =
-      buildBundle(module, entry, *target, fuse, observer);
-  if (!bundle.ok())
-    return bundle.status();
-  Result<std::shared_ptr<const runtime::CudaModule>> loaded =
-      runtime::CudaModule::load(*bundle, *context);
-  if (!loaded.ok())
-    return loaded.status();
-  Result<const runtime::PlanFunction *> function =
-      (*loaded)->getPlan().find(entry);
-  if (!function.ok())
-    return function.status();
-  std::unique_ptr<CudaFunction> result(new CudaFunction());
-  result->loaded = *loaded;
-  result->function = *function;
-  return result;
-}
-
 Result<Shapes>
-CudaFunction::getResultShapes(const std::vector<ArrayView> &arguments) const {
-  return blockscale::getResultShapes(loaded->getPlan(), *function, arguments);
+CudaFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
+  return blockscale::getResultShapes(loaded->getPlan(), function, arguments);
 }
 
 /// Puts the addresses of arrays at the places of a role's buffers.
@@ -81,25 +78,65 @@ static void setAddresses(const runtime::PlanFunction &function, Role role,
 
 Status CudaFunction::call(const std::vector<ArrayView> &arguments,
                           const std::vector<ArrayView> &results,
-                          void *stream) const {
+                          const CallOptions &options, CallReport &) {
   Result<runtime::ResolvedFunction> resolved = runtime::resolve(
-      loaded->getPlan(), *function, getPlanArguments(arguments));
+      loaded->getPlan(), function, getPlanArguments(arguments));
   if (!resolved.ok())
     return resolved.status();
-  runtime::BufferAddresses addresses = loaded->getConstants(*function);
-  setAddresses(*function, Role::Argument, arguments, addresses);
-  setAddresses(*function, Role::Result, results, addresses);
+  runtime::BufferAddresses addresses = loaded->getConstants(function);
+  setAddresses(function, Role::Argument, arguments, addresses);
+  setAddresses(function, Role::Result, results, addresses);
   const runtime::CudaContext &context = loaded->getContext();
   uint64_t bytes = runtime::placeWorkspaces(*resolved, 0, addresses);
   Result<uint64_t> workspace = context.allocate(bytes, "the workspaces");
   if (!workspace.ok())
     return workspace.status();
   runtime::placeWorkspaces(*resolved, *workspace, addresses);
-  Status status = loaded->launch(*resolved, addresses, stream);
+  Status status = loaded->launch(*resolved, addresses, options.stream);
   // What was launched may use the memory, also where a later step failed.
-  Status waited = context.synchronize(stream);
+  Status waited = context.synchronize(options.stream);
   context.release(*workspace);
   return status.ok() ? waited : status;
+}
+
+Result<std::vector<NpyArray>>
+CudaFunction::run(std::vector<NpyArray> &arguments, int repeat,
+                  const CallOptions &, CallReport &report) {
+  runtime::CudaTimes times;
+  Result<std::vector<NpyArray>> results =
+      runtime::runOnCuda(*loaded, function, arguments, repeat, times);
+  report.seconds = times.fastest;
+  return results;
+}
+
+Result<std::unique_ptr<Executable>>
+createCudaFunction(ModuleOp module, const Signature &signature,
+                   const std::string &chip, bool fuse, int gpu,
+                   CompileObserver &observer) {
+  // Before the work: that there is no GPU is told at once.
+  Result<std::shared_ptr<const runtime::CudaContext>> context =
+      runtime::CudaContext::open(gpu);
+  if (!context.ok())
+    return context.status();
+  Result<std::string> target = chip;
+  if (chip.empty())
+    target = chooseTarget(**context);
+  if (!target.ok())
+    return target.status();
+  Result<std::shared_ptr<const runtime::Bundle>> bundle =
+      buildBundle(module, signature.name, *target, fuse, observer);
+  if (!bundle.ok())
+    return bundle.status();
+  Result<std::shared_ptr<const runtime::CudaModule>> loaded =
+      runtime::CudaModule::load(*bundle, *context);
+  if (!loaded.ok())
+    return loaded.status();
+  Result<const runtime::PlanFunction *> function =
+      (*loaded)->getPlan().find(signature.name);
+  if (!function.ok())
+    return function.status();
+  return std::unique_ptr<Executable>(
+      std::make_unique<CudaFunction>(signature, *loaded, **function));
 }
 
 } // namespace blockscale

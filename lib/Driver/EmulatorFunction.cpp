@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "blockscale/Driver/EmulatorFunction.h"
-
 #include "BundleBuilder.h"
+#include "Functions.h"
+
+#include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
 
@@ -18,27 +19,59 @@ using blockscale::runtime::Status;
 
 namespace blockscale {
 
-Result<std::unique_ptr<EmulatorFunction>>
-EmulatorFunction::create(ModuleOp module, const std::string &entry,
-                         const std::string &chip, bool fuse,
-                         CompileObserver &observer) {
-  Result<std::shared_ptr<const runtime::Bundle>> bundle =
-      buildBundle(module, entry, chip, fuse, observer);
-  if (!bundle.ok())
-    return bundle.status();
-  std::unique_ptr<EmulatorFunction> result(new EmulatorFunction());
-  result->bundle = *bundle;
-  Result<const runtime::PlanFunction *> function =
-      result->getTarget().plan.find(entry);
-  if (!function.ok())
-    return function.status();
-  result->function = *function;
-  return result;
-}
+namespace {
 
-Result<Shapes> EmulatorFunction::getResultShapes(
-    const std::vector<ArrayView> &arguments) const {
-  return blockscale::getResultShapes(getTarget().plan, *function, arguments);
+/// PTX and a launch plan, executed in this process.
+class EmulatorFunction : public Executable {
+public:
+  EmulatorFunction(Signature signature,
+                   std::shared_ptr<const runtime::Bundle> bundle,
+                   const runtime::PlanFunction &function)
+      : Executable(std::move(signature)), bundle(std::move(bundle)),
+        function(function) {}
+
+  Result<Shapes>
+  getResultShapes(const std::vector<ArrayView> &arguments) override;
+  Status call(const std::vector<ArrayView> &arguments,
+              const std::vector<ArrayView> &results, const CallOptions &options,
+              CallReport &report) override;
+
+private:
+  /// The steps on a new device.
+  Status call(const std::vector<ArrayView> &arguments,
+              const std::vector<ArrayView> &results, EmulatorDevice &device,
+              double &seconds) const;
+  const runtime::Bundle::Target &getTarget() const {
+    return bundle->getTargets().front();
+  }
+
+  std::shared_ptr<const runtime::Bundle> bundle;
+  const runtime::PlanFunction &function;
+};
+
+/// Tells an observer of the kernels.
+class WatchedDevice : public EmulatorDevice {
+public:
+  explicit WatchedDevice(const CallOptions &options)
+      : EmulatorDevice(options.emulator), observer(options.observer) {}
+
+  Status launch(const runtime::DeviceLaunch &launch) override {
+    Status status = observer
+                        ? observer->begin(*launch.kernel, number++, /*count=*/0)
+                        : Status::success();
+    return status.ok() ? EmulatorDevice::launch(launch) : status;
+  }
+
+private:
+  CompileObserver *observer;
+  size_t number = 0;
+};
+
+} // namespace
+
+Result<Shapes>
+EmulatorFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
+  return blockscale::getResultShapes(getTarget().plan, function, arguments);
 }
 
 Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
@@ -46,7 +79,7 @@ Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
                               EmulatorDevice &device, double &seconds) const {
   std::vector<PlanArgument> planned = getPlanArguments(arguments);
   Result<runtime::ResolvedFunction> resolved =
-      runtime::resolve(getTarget().plan, *function, planned);
+      runtime::resolve(getTarget().plan, function, planned);
   if (!resolved.ok())
     return resolved.status();
   if (!getTarget().ptx.empty())
@@ -62,11 +95,40 @@ Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
   std::vector<size_t> numbers =
-      function->getBuffers(runtime::PlanBuffer::Role::Result);
+      function.getBuffers(runtime::PlanBuffer::Role::Result);
   for (auto [i, result] : llvm::zip_equal(numbers, results))
     if (status.ok())
       status = device.download(result.data, (*addresses)[i], result.bytes);
   return status;
+}
+
+Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
+                              const std::vector<ArrayView> &results,
+                              const CallOptions &options, CallReport &report) {
+  WatchedDevice device(options);
+  Status status = call(arguments, results, device, report.seconds);
+  if (!device.getReport().empty()) {
+    llvm::raw_string_ostream os(report.findings);
+    device.getReport().print(os);
+  }
+  report.profiles = device.getProfiles();
+  return status;
+}
+
+Result<std::unique_ptr<Executable>>
+createEmulatorFunction(ModuleOp module, const Signature &signature,
+                       const std::string &chip, bool fuse,
+                       CompileObserver &observer) {
+  Result<std::shared_ptr<const runtime::Bundle>> bundle =
+      buildBundle(module, signature.name, chip, fuse, observer);
+  if (!bundle.ok())
+    return bundle.status();
+  Result<const runtime::PlanFunction *> function =
+      (*bundle)->getTargets().front().plan.find(signature.name);
+  if (!function.ok())
+    return function.status();
+  return std::unique_ptr<Executable>(
+      std::make_unique<EmulatorFunction>(signature, *bundle, **function));
 }
 
 } // namespace blockscale

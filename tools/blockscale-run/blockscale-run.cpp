@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Execute.h"
 #include "ModuleTool.h"
 #include "OutputPaths.h"
 
 #include "blockscale/Driver/Bytecode.h"
+#include "blockscale/Driver/Executable.h"
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Target/Chip.h"
@@ -28,15 +28,14 @@ static cl::OptionCategory category("blockscale-run options");
 static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
                                       cl::desc("<module.mlir>"),
                                       cl::cat(category));
-enum class Device { CPU, Emulator, Cuda };
-static cl::opt<Device>
-    device("on", cl::desc("Where to run (default: cpu)"),
-           cl::values(clEnumValN(Device::CPU, "cpu", "this CPU, in process"),
-                      clEnumValN(Device::Emulator, "emulator",
-                                 "PTX of a GPU, executed by the emulator"),
-                      clEnumValN(Device::Cuda, "cuda",
-                                 "a GPU of this machine, by its driver")),
-           cl::init(Device::CPU), cl::cat(category));
+static cl::opt<Place>
+    place("on", cl::desc("Where to run (default: cpu)"),
+          cl::values(clEnumValN(Place::CPU, "cpu", "this CPU, in process"),
+                     clEnumValN(Place::Emulator, "emulator",
+                                "PTX of a GPU, executed by the emulator"),
+                     clEnumValN(Place::Cuda, "cuda",
+                                "a GPU of this machine, by its driver")),
+          cl::init(Place::CPU), cl::cat(category));
 static cl::opt<std::string>
     chipName("target",
              cl::desc("GPU to compile for: sm_80, sm_89, sm_90a, sm_100a, "
@@ -155,8 +154,8 @@ static Status checkOption(const cl::Option &option, bool hasEffect,
 
 /// Refuses options that would not have any effect.
 static Status checkOptions() {
-  bool onEmulator = device == Device::Emulator;
-  bool onGpu = device == Device::Cuda;
+  bool onEmulator = place == Place::Emulator;
+  bool onGpu = place == Place::Cuda;
   const std::tuple<const cl::Option *, bool, const char *> options[] = {
       {&chipName, onEmulator || onGpu, "--on=emulator or --on=cuda"},
       {&fuse, onEmulator || onGpu, "--on=emulator or --on=cuda"},
@@ -176,24 +175,46 @@ static Status checkOptions() {
   return Status::success();
 }
 
+/// A line for each launch.
+static void printProfiles(ArrayRef<LaunchProfile> profiles) {
+  constexpr auto global = static_cast<size_t>(emulator::StateSpace::Global);
+  for (const auto &[kernel, profile] : profiles)
+    llvm::outs() << kernel << ": " << profile.bytesRead[global]
+                 << " bytes of .global read in " << profile.sectorsRead
+                 << " sectors, " << profile.bytesWritten[global]
+                 << " written in " << profile.sectorsWritten << " sectors\n";
+}
+
+/// Findings are printed on standard error, and profiles, where the options ask
+/// for them, on standard output.
 static Result<std::vector<NpyArray>> execute(ModuleOp module,
                                              const Signature &signature,
                                              std::vector<NpyArray> &arguments,
                                              int threads, double &seconds) {
-  if (device == Device::CPU)
-    return run::executeOnCPU(module, signature, arguments, repeat, seconds);
-  if (device == Device::Cuda)
-    return run::executeOnCuda(module, signature, arguments,
-                              chipName.getNumOccurrences() ? chipName.getValue()
-                                                           : "",
-                              fuse, gpu, repeat, seconds);
-  emulator::RunOptions options;
-  options.schedule = schedule;
-  options.seed = seed;
-  options.jobs = threads;
-  options.profile = profile;
-  return run::executeOnEmulator(module, signature, arguments, chipName, fuse,
-                                options, seconds);
+  ExecutableOptions options;
+  options.place = place;
+  if (chipName.getNumOccurrences())
+    options.chip = chipName;
+  options.fuse = fuse;
+  options.gpu = gpu;
+  CompileObserver observer;
+  Result<std::unique_ptr<Executable>> executable =
+      Executable::create(module, signature, options, observer);
+  if (!executable.ok())
+    return executable.status();
+  CallOptions call;
+  call.emulator.schedule = schedule;
+  call.emulator.seed = seed;
+  call.emulator.jobs = threads;
+  call.emulator.profile = profile;
+  CallReport report;
+  Result<std::vector<NpyArray>> results =
+      (*executable)->run(arguments, repeat, call, report);
+  llvm::errs() << report.findings;
+  if (profile)
+    printProfiles(report.profiles);
+  seconds = report.seconds;
+  return results;
 }
 
 static Status runModule(ModuleOp module) {

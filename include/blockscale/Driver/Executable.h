@@ -1,0 +1,98 @@
+//===- Executable.h - A function that can be called -------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_DRIVER_EXECUTABLE_H
+#define BLOCKSCALE_DRIVER_EXECUTABLE_H
+
+#include "blockscale/Driver/EmulatorDevice.h"
+#include "blockscale/Driver/Signature.h"
+#include "blockscale/Driver/Stages.h"
+
+namespace blockscale {
+
+/// Where a function runs: on this CPU, as PTX in the emulator, or on a GPU of
+/// this machine.
+enum class Place { CPU, Emulator, Cuda };
+
+struct ExecutableOptions {
+  Place place = Place::CPU;
+  /// The chip to compile for. Empty stands for sm_100a in the emulator, and for
+  /// the one that suits the GPU best.
+  std::string chip;
+  /// Whether kernels of a GPU may have several ops.
+  bool fuse = true;
+  /// The number of the GPU.
+  int gpu = 0;
+};
+
+struct CallOptions {
+  /// A CUstream of the GPU; null is the default one.
+  void *stream = nullptr;
+  /// How the emulator runs.
+  emulator::RunOptions emulator;
+  /// Is told of each kernel of the emulator before it runs, if it is there.
+  CompileObserver *observer = nullptr;
+};
+
+/// What a call tells apart from its results, also where it fails.
+struct CallReport {
+  /// The time of the call; of the steps in the emulator, and of the device on a
+  /// GPU where it measures.
+  double seconds = 0;
+  /// What the emulator found, in lines.
+  std::string findings;
+  /// What the emulator counted for each launch.
+  std::vector<LaunchProfile> profiles;
+};
+
+/// A function compiled for a place. Any thread may call it.
+class Executable {
+public:
+  virtual ~Executable() = default;
+
+  /// Compiles the function of `module` that `signature` describes. The module
+  /// is another one then. Diagnostics go to the context; the failure names what
+  /// else is wrong.
+  static runtime::Result<std::unique_ptr<Executable>>
+  create(mlir::ModuleOp module, const Signature &signature,
+         const ExecutableOptions &options, CompileObserver &observer);
+
+  const Signature &getSignature() const { return signature; }
+
+  /// Whether arrays of a call are in the host's memory, rather than a GPU's.
+  /// Scalars always are.
+  virtual bool isInHostMemory() const { return true; }
+
+  /// The shapes of the results for such arguments, which have passed
+  /// checkArgument.
+  virtual runtime::Result<Shapes>
+  getResultShapes(const std::vector<ArrayView> &arguments) = 0;
+
+  /// Writes the results, whose shapes are those, and returns when they are
+  /// there.
+  virtual runtime::Status call(const std::vector<ArrayView> &arguments,
+                               const std::vector<ArrayView> &results,
+                               const CallOptions &options,
+                               CallReport &report) = 0;
+
+  /// Calls it `repeat` times on arrays of the host, whatever the place, and
+  /// returns the results. The report is that of the last call, with the time of
+  /// the fastest.
+  virtual runtime::Result<std::vector<runtime::NpyArray>>
+  run(std::vector<runtime::NpyArray> &arguments, int repeat,
+      const CallOptions &options, CallReport &report);
+
+protected:
+  explicit Executable(Signature signature) : signature(std::move(signature)) {}
+
+private:
+  Signature signature;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_DRIVER_EXECUTABLE_H

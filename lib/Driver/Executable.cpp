@@ -1,0 +1,68 @@
+//===- Executable.cpp - A function that can be called ---------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Driver/Executable.h"
+
+#include "Functions.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace mlir;
+using blockscale::runtime::NpyArray;
+using blockscale::runtime::Result;
+using blockscale::runtime::Status;
+
+namespace blockscale {
+
+Result<std::unique_ptr<Executable>>
+Executable::create(ModuleOp module, const Signature &signature,
+                   const ExecutableOptions &options,
+                   CompileObserver &observer) {
+  switch (options.place) {
+  case Place::CPU:
+    return createCpuFunction(module, signature, observer);
+  case Place::Emulator:
+    return createEmulatorFunction(
+        module, signature, options.chip.empty() ? "sm_100a" : options.chip,
+        options.fuse, observer);
+  case Place::Cuda:
+    break;
+  }
+  return createCudaFunction(module, signature, options.chip, options.fuse,
+                            options.gpu, observer);
+}
+
+Result<std::vector<NpyArray>> Executable::run(std::vector<NpyArray> &arguments,
+                                              int repeat,
+                                              const CallOptions &options,
+                                              CallReport &report) {
+  std::vector<ArrayView> views = getViews(arguments);
+  Result<Shapes> shapes = getResultShapes(views);
+  if (!shapes.ok())
+    return shapes.status();
+  std::vector<NpyArray> results;
+  results.reserve(shapes->size());
+  for (auto [slot, shape] : llvm::zip_equal(signature.results, *shapes)) {
+    Result<NpyArray> array = NpyArray::allocate(slot.type, shape);
+    if (!array.ok())
+      return array.status();
+    results.push_back(std::move(*array));
+  }
+  double fastest = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < repeat; ++i) {
+    report = CallReport();
+    Status called = call(views, getViews(results), options, report);
+    if (!called.ok())
+      return called;
+    fastest = std::min(fastest, report.seconds);
+  }
+  report.seconds = fastest;
+  return results;
+}
+
+} // namespace blockscale

@@ -1,0 +1,35 @@
+//===- Functions.h - Executables of each place ------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_DRIVER_FUNCTIONS_H
+#define BLOCKSCALE_LIB_DRIVER_FUNCTIONS_H
+
+#include "blockscale/Driver/Executable.h"
+
+namespace blockscale {
+
+/// The function in machine code of this CPU.
+runtime::Result<std::unique_ptr<Executable>>
+createCpuFunction(mlir::ModuleOp module, const Signature &signature,
+                  CompileObserver &observer);
+
+/// The function in PTX that the emulator executes.
+runtime::Result<std::unique_ptr<Executable>>
+createEmulatorFunction(mlir::ModuleOp module, const Signature &signature,
+                       const std::string &chip, bool fuse,
+                       CompileObserver &observer);
+
+/// The function on the GPU of this number. An empty `chip` stands for the one
+/// that suits the GPU best.
+runtime::Result<std::unique_ptr<Executable>>
+createCudaFunction(mlir::ModuleOp module, const Signature &signature,
+                   const std::string &chip, bool fuse, int gpu,
+                   CompileObserver &observer);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_DRIVER_FUNCTIONS_H
