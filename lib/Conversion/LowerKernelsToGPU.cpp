@@ -48,7 +48,7 @@ static gpu::GPUModuleOp createGPUModule(ModuleOp module,
   return created;
 }
 
-static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
+static LogicalResult lowerQuantize(KernelOp kernel, KernelTable &kernels,
                                    const target::Chip &chip) {
   QuantizeOperands operands;
   auto quantize = *kernel.getBody().getOps<QuantizeOp>().begin();
@@ -58,7 +58,7 @@ static LogicalResult lowerQuantize(KernelOp kernel, gpu::GPUModuleOp module,
     return failure();
   // Rows without elements have neither data nor scales.
   if (spec->rowElements != 0) {
-    LaunchSite site(kernel, module, chip);
+    LaunchSite site(kernel, kernels, chip);
     if (spec->groupedTiles) {
       emit::requireOperands(quantize, site.call);
       site.emitAsserts();
@@ -180,7 +180,7 @@ static LogicalResult lowerProducts(const KernelBody &ops, Operation *product,
 /// becomes
 ///   gpu.launch_func @blockscale_kernels::@quantize_...
 ///       blocks in (...) threads in (128, 1, 1) args(%px, %pq, %ps, %rows)
-static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
+static LogicalResult lowerKernel(KernelOp kernel, KernelTable &kernels,
                                  const target::Chip &chip) {
   if (kernel.getBody().front().without_terminator().empty())
     return kernel.emitOpError("expected a body with an op, but it computes "
@@ -190,7 +190,7 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
            << "expected " << kTileAttrName
            << " on kernels for blocks of several rows, or of several results "
               "of one x, only";
-  LaunchSite site(kernel, module, chip);
+  LaunchSite site(kernel, kernels, chip);
   if (isRowProgram(kernel))
     return lowerRowProgram(kernel, site);
   KernelBody ops(kernel);
@@ -208,7 +208,7 @@ static LogicalResult lowerKernel(KernelOp kernel, gpu::GPUModuleOp module,
     return lowerSiblings(kernel, ops, site);
   auto quantize = dyn_cast<QuantizeOp>(op);
   if (quantize && isRowKernel(quantize))
-    return lowerQuantize(kernel, module, chip);
+    return lowerQuantize(kernel, kernels, chip);
   if (quantize)
     return failed(site.verify())
                ? failure()
@@ -257,10 +257,11 @@ struct LowerKernelsToGPUPass
     getOperation()->walk([&](KernelOp kernel) { kernels.push_back(kernel); });
     if (kernels.empty())
       return;
-    gpu::GPUModuleOp module = createGPUModule(getOperation(), *target);
+    KernelTable table(createGPUModule(getOperation(), *target));
     for (KernelOp kernel : kernels)
-      if (failed(lowerKernel(kernel, module, *target)))
+      if (failed(lowerKernel(kernel, table, *target)))
         return signalPassFailure();
+    table.finish();
     for (KernelOp kernel : kernels)
       kernel.erase();
   }

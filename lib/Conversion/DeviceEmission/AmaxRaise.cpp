@@ -20,21 +20,24 @@ using emit::Lanes;
 void launchClear(LaunchSite &site, ArrayRef<AmaxBuffer> buffers) {
   constexpr int64_t threads = 128;
   Value most = buffers.front().count;
-  SmallVector<LaunchSite::Argument> arguments;
-  for (const AmaxBuffer &buffer : buffers) {
+  for (const AmaxBuffer &buffer : buffers)
     most = site.b.createOrFold<arith::MaxUIOp>(most, buffer.count);
-    arguments.append({{buffer.memref, sizeof(float)}, {buffer.count}});
+  SmallVector<AmaxBuffer> operands(buffers);
+  KernelSignature signature;
+  for (AmaxBuffer &buffer : operands) {
+    signature.add(buffer.memref, sizeof(float));
+    signature.add(buffer.count);
   }
   std::string name = "clear_f32";
   if (buffers.size() > 1)
     name += "_x" + std::to_string(buffers.size());
   site.launch(
-      name, {threads, getCeilDiv(site.b, most, threads), {}}, arguments,
-      [&](KernelBuilder &b, ValueRange arguments) {
+      name, {threads, getCeilDiv(site.b, most, threads), {}}, signature,
+      [&](KernelBuilder &b) {
         Value item = emitGlobalThreadNumber(b, threads);
-        for (; !arguments.empty(); arguments = arguments.drop_front(2))
-          emit::emitIf(b, isBelow(b, item, toIndex(b, arguments[1])), [&] {
-            Value address = emitAddress(b, arguments[0], b.getF32Type(), item);
+        for (const AmaxBuffer &buffer : operands)
+          emit::emitIf(b, isBelow(b, item, toIndex(b, buffer.count)), [&] {
+            Value address = emitAddress(b, buffer.memref, b.getF32Type(), item);
             b.store(b.f32(0.0f), address, sizeof(float));
           });
       });

@@ -176,13 +176,12 @@ Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
   if (!function)
     function = parent->getParentOfType<gpu::GPUFuncOp>();
   OpBuilder outside(function);
-  std::string symbol = (function.getName() + "_" + name).str();
   LLVM::GlobalOp::create(outside, b.getLoc(),
                          LLVM::LLVMArrayType::get(element, count),
-                         /*isConstant=*/false, LLVM::Linkage::Internal, symbol,
+                         /*isConstant=*/false, LLVM::Linkage::Internal, name,
                          Attribute(), alignment, kSharedMemory);
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedMemory);
-  return LLVM::AddressOfOp::create(b, pointer, symbol);
+  return LLVM::AddressOfOp::create(b, pointer, name);
 }
 
 Value getDynamicSharedMemory(KernelBuilder &b) {

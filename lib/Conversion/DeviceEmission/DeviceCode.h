@@ -68,7 +68,7 @@ void emitStoreBytes(KernelBuilder &b, llvm::ArrayRef<mlir::Value> words,
                     mlir::Value address, int64_t bytes, int64_t access);
 
 /// An array of the thread block in shared memory. `name` tells it from others
-/// of the kernel.
+/// of the kernel; in the module, the kernel's name comes before it.
 mlir::Value createSharedArray(KernelBuilder &b, llvm::StringRef name,
                               mlir::Type element, int64_t count,
                               int64_t alignment = 16);

@@ -14,7 +14,8 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/Support/xxhash.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -84,38 +85,18 @@ int64_t ElementSource::countOps() const {
 std::string ElementSource::getName() const {
   if (isMemory())
     return "";
-  // The ops as text, with numbers for what they take.
-  llvm::DenseMap<Value, size_t> numbers;
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  auto number = [&](Value value) {
-    if (TypedAttr constant = getUniformConstant(value))
-      os << constant;
-    else
-      os << '%' << numbers.try_emplace(value, numbers.size()).first->second;
-    os << ' ' << getElementTypeOrSelf(value.getType()) << ' ';
-  };
-  for (const Input &input : inputs) {
-    number(input.logical);
-    os << static_cast<int>(input.spread) << input.byValue << ' ';
-  }
-  for (linalg::LinalgOp op : ops) {
-    for (OpOperand *operand : op.getDpsInputOperands()) {
-      number(operand->get());
-      os << static_cast<int>(*getSpread(op.getMatchingIndexingMap(operand)));
+  // The first kinds of arithmetic.
+  constexpr size_t most = 4;
+  llvm::SetVector<StringRef> names;
+  for (linalg::LinalgOp op : ops)
+    for (Operation &inside : op.getBlock()->without_terminator()) {
+      bool isCast = isa<arith::ConstantOp, arith::BitcastOp, arith::ExtFOp,
+                        arith::TruncFOp>(inside);
+      if (!isCast && isa<FloatType>(inside.getResult(0).getType()) &&
+          names.size() < most)
+        names.insert(inside.getName().stripDialect());
     }
-    for (Value argument : op.getBlock()->getArguments())
-      number(argument);
-    for (Operation &inside : *op.getBlock()) {
-      os << inside.getName() << inside.getAttrDictionary();
-      llvm::for_each(inside.getOperands(), number);
-      llvm::for_each(inside.getResults(), number);
-    }
-    number(op->getResult(0));
-    os << llvm::is_contained(kept, op->getResult(0));
-  }
-  return "_of_" + llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true,
-                                  /*Width=*/16);
+  return "_of_" + (names.empty() ? "casts" : llvm::join(names, "_"));
 }
 
 /// Pair `i` of elements as a vector.
@@ -239,18 +220,23 @@ int64_t ElementSource::getKeptAccessBytes(Value logical, int64_t xBytes,
       .getAccessBytes(element, xBytes, widest);
 }
 
-SmallVector<LaunchSite::Argument>
-ElementSource::getArguments(const LaunchSite &site, int64_t xBytes,
-                            int64_t widest) const {
-  SmallVector<LaunchSite::Argument> arguments;
+SmallVector<Value> ElementSource::getOperands(const LaunchSite &site) const {
+  SmallVector<Value> operands;
   for (const Input &input : inputs)
-    arguments.push_back(
-        {site.lookup(input.logical),
-         input.byValue ? 0 : input.getAccessBytes(element, xBytes, widest)});
+    operands.push_back(site.lookup(input.logical));
   for (Value logical : kept)
-    arguments.push_back(
-        {site.lookup(logical), getKeptAccessBytes(logical, xBytes, widest)});
-  return arguments;
+    operands.push_back(site.lookup(logical));
+  return operands;
+}
+
+void ElementSource::addSlots(KernelSignature &signature,
+                             MutableArrayRef<Value> operands, int64_t xBytes,
+                             int64_t widest) const {
+  for (auto [input, operand] : llvm::zip_first(inputs, operands))
+    signature.add(operand, input.getAccessBytes(element, xBytes, widest));
+  for (auto [logical, operand] :
+       llvm::zip_equal(kept, operands.drop_front(inputs.size())))
+    signature.add(operand, getKeptAccessBytes(logical, xBytes, widest));
 }
 
 } // namespace blockscale

@@ -53,8 +53,6 @@ public:
 
   /// What elementwise ops make and the kernel yields, x or what leads to it.
   llvm::ArrayRef<mlir::Value> getKept() const { return kept; }
-  /// Arguments of a kernel: inputs, then where to keep.
-  size_t countArguments() const { return inputs.size() + kept.size(); }
 
   /// Whether x is in memory: it is the only input then.
   bool isMemory() const { return ops.empty(); }
@@ -68,7 +66,7 @@ public:
   int64_t getBytes() const;
   int64_t countOps() const;
 
-  /// What tells it from others in the name of a kernel: empty for memory.
+  /// The part of a kernel's name that says what x is made by: empty for memory.
   std::string getName() const;
 
   /// The words of elements from those of each input: as many elements along
@@ -82,10 +80,13 @@ public:
   /// Asserts that inputs have the sizes of x.
   void emitSizeAsserts(LaunchSite &site) const;
 
-  /// Arguments of a kernel that reads `xBytes` of x, or would, in an access of
-  /// at most `widest`, and keeps as many elements with one.
-  llvm::SmallVector<LaunchSite::Argument>
-  getArguments(const LaunchSite &site, int64_t xBytes, int64_t widest) const;
+  /// The operands of a kernel, on the host: inputs, then where to keep.
+  llvm::SmallVector<mlir::Value> getOperands(const LaunchSite &site) const;
+  /// Adds their slots. The kernel reads `xBytes` of x, or would, in an access
+  /// of at most `widest`, and keeps as many elements with one.
+  void addSlots(KernelSignature &signature,
+                llvm::MutableArrayRef<mlir::Value> operands, int64_t xBytes,
+                int64_t widest) const;
 
   int64_t getKeptAccessBytes(mlir::Value logical, int64_t xBytes,
                              int64_t widest) const;

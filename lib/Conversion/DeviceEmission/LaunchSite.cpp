@@ -71,12 +71,12 @@ static Operation *getMainOp(KernelOp kernel) {
   return &body.front();
 }
 
-LaunchSite::LaunchSite(KernelOp kernel, gpu::GPUModuleOp module,
+LaunchSite::LaunchSite(KernelOp kernel, KernelTable &kernels,
                        const target::Chip &chip)
     : b(kernel.getLoc(), kernel),
       call(b, emit::KernelOperands(kernel, kernel.getOperands()),
            getMainOp(kernel)->getName().stripDialect()),
-      kernel(kernel), module(module), chip(chip) {}
+      kernel(kernel), kernels(kernels), chip(chip) {}
 
 LogicalResult LaunchSite::verify() {
   Block &body = kernel.getBody().front();
@@ -123,25 +123,52 @@ void LaunchSite::emitAsserts() {
     cf::AssertOp::create(b, check.holds, check.rule);
 }
 
-gpu::GPUFuncOp LaunchSite::createFunction(const Twine &name, int64_t threads,
+/// A value of the host as a launch passes it.
+static Value getOperand(ImplicitLocOpBuilder &b,
+                        const KernelSignature::Slot &slot) {
+  Value value = *slot.variable;
+  if (isa<MemRefType>(value.getType())) {
+    requireAlignment(b, value, slot.alignment);
+    return getGlobalPointer(b, value);
+  }
+  if (value.getType().isIndex())
+    return arith::IndexCastOp::create(b, b.getI64Type(), value);
+  return value;
+}
+
+gpu::GPUFuncOp LaunchSite::createFunction(gpu::GPUModuleOp module,
+                                          const Shape &shape,
+                                          const KernelSignature &signature,
                                           TypeRange types) {
   auto builder = OpBuilder::atBlockEnd(module.getBody());
-  auto function = gpu::GPUFuncOp::create(builder, b.getLoc(), name.str(),
-                                         builder.getFunctionType(types, {}));
+  auto toArray = [&](int64_t x) {
+    return builder.getDenseI32ArrayAttr({static_cast<int32_t>(x), 1, 1});
+  };
+  auto function =
+      gpu::GPUFuncOp::create(builder, b.getLoc(), KernelTable::kLoneName,
+                             builder.getFunctionType(types, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                     builder.getUnitAttr());
   // `known_block_size` would become .maxntid, which only bounds the size.
-  function->setAttr("nvvm.reqntid", builder.getDenseI32ArrayAttr(
-                                        {static_cast<int32_t>(threads), 1, 1}));
+  function->setAttr("nvvm.reqntid", toArray(shape.threads));
+  if (shape.residentBlocks)
+    function->setAttr("nvvm.minctasm",
+                      builder.getI32IntegerAttr(shape.residentBlocks));
+  if (shape.clusterBlocks > 1)
+    function->setAttr("nvvm.cluster_dim", toArray(shape.clusterBlocks));
+  for (auto [i, slot] : llvm::enumerate(signature.getSlots())) {
+    if (isa<MemRefType>(slot.variable->getType()) && slot.alignment)
+      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                          builder.getI64IntegerAttr(slot.alignment));
+    if (slot.variable->getDefiningOp<TensorMapOp>())
+      function.setArgAttr(i, kTensorMapAttrName, builder.getUnitAttr());
+  }
   return function;
 }
 
-void LaunchSite::launch(const Twine &name, Shape shape,
-                        ArrayRef<Argument> arguments,
-                        function_ref<void(KernelBuilder &, ValueRange)> body) {
-  if (shape.threadBytes)
-    LaunchModel(chip).remarkThreads(b.getLoc(), name.str(), shape.threads,
-                                    shape.threadBytes);
+void LaunchSite::launch(const Twine &stem, const Shape &shape,
+                        const KernelSignature &signature,
+                        function_ref<void(KernelBuilder &)> body) {
   Value one = arith::ConstantIndexOp::create(b, 1);
   gpu::KernelDim3 grid{shape.blocks ? shape.blocks : one, one, one};
   if (shape.matrices) {
@@ -150,39 +177,25 @@ void LaunchSite::launch(const Twine &name, Shape shape,
     grid.z = getCeilDiv(b, shape.matrices, kMaxGridY);
   }
   SmallVector<Value> operands;
-  for (const Argument &argument : arguments) {
-    Value value = argument.value;
-    if (isa<MemRefType>(value.getType())) {
-      requireAlignment(b, value, argument.alignment);
-      value = getGlobalPointer(b, value);
-    } else if (value.getType().isIndex()) {
-      value = arith::IndexCastOp::create(b, b.getI64Type(), value);
-    }
-    operands.push_back(value);
-  }
-  auto function = module.lookupSymbol<gpu::GPUFuncOp>(name.str());
-  if (!function) {
-    function = createFunction(name, shape.threads, TypeRange(operands));
-    if (shape.residentBlocks)
-      function->setAttr("nvvm.minctasm",
-                        b.getI32IntegerAttr(shape.residentBlocks));
-    if (shape.clusterBlocks > 1)
-      function->setAttr("nvvm.cluster_dim",
-                        b.getDenseI32ArrayAttr(
-                            {static_cast<int32_t>(shape.clusterBlocks), 1, 1}));
-    for (auto [i, argument] : llvm::enumerate(arguments)) {
-      if (argument.alignment)
-        function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                            b.getI64IntegerAttr(argument.alignment));
-      if (argument.value.getDefiningOp<TensorMapOp>())
-        function.setArgAttr(i, kTensorMapAttrName, b.getUnitAttr());
-    }
-    KernelBuilder inside(b.getLoc(),
-                         OpBuilder::atBlockBegin(&function.front()));
-    body(inside, function.getArguments());
-    gpu::ReturnOp::create(inside);
-  }
+  for (const KernelSignature::Slot &slot : signature.getSlots())
+    operands.push_back(getOperand(b, slot));
 
+  OpBuilder outside(b.getContext());
+  OwningOpRef<gpu::GPUModuleOp> alone(
+      gpu::GPUModuleOp::create(outside, b.getLoc(), KernelTable::kLoneName));
+  gpu::GPUFuncOp function =
+      createFunction(*alone, shape, signature, TypeRange(operands));
+  KernelBuilder inside(b.getLoc(), OpBuilder::atBlockBegin(&function.front()));
+  SmallVector<Value> hostValues = signature.getValues();
+  signature.setValues(function.getArguments());
+  body(inside);
+  gpu::ReturnOp::create(inside);
+  signature.setValues(hostValues);
+  SymbolRefAttr symbol = kernels.insert(std::move(alone), stem.str());
+
+  if (shape.threadBytes)
+    LaunchModel(chip).remarkThreads(b.getLoc(), symbol.getLeafReference(),
+                                    shape.threads, shape.threadBytes);
   gpu::KernelDim3 block{arith::ConstantIndexOp::create(b, shape.threads), one,
                         one};
   Value sharedBytes;
@@ -193,7 +206,7 @@ void LaunchSite::launch(const Twine &name, Shape shape,
   if (shape.clusterBlocks > 1)
     cluster = {arith::ConstantIndexOp::create(b, shape.clusterBlocks), one,
                one};
-  gpu::LaunchFuncOp::create(b, function, grid, block, sharedBytes, operands,
+  gpu::LaunchFuncOp::create(b, symbol, grid, block, sharedBytes, operands,
                             /*asyncTokenType=*/Type(),
                             /*asyncDependencies=*/ValueRange(), cluster);
 }

@@ -10,6 +10,8 @@
 
 #include "Emission/CallSite.h"
 #include "KernelBuilder.h"
+#include "KernelSignature.h"
+#include "KernelTable.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Target/Chip.h"
 
@@ -35,8 +37,7 @@ mlir::Value getCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
 /// the order of their calls; a launch sees what those before it wrote.
 class LaunchSite {
 public:
-  LaunchSite(KernelOp kernel, mlir::gpu::GPUModuleOp module,
-             const target::Chip &chip);
+  LaunchSite(KernelOp kernel, KernelTable &kernels, const target::Chip &chip);
 
   /// Whether the kernel's outputs are the results of its ops, each once, and
   /// its buffers dense. Emits an error where not.
@@ -52,13 +53,6 @@ public:
 
   /// Asserts the rules that `call` has collected.
   void emitAsserts();
-
-  /// What a kernel is given: a memref as a pointer with an alignment, an index
-  /// as i64, an f32 or a tensor map as it is.
-  struct Argument {
-    mlir::Value value;
-    int64_t alignment = 0;
-  };
 
   struct Shape {
     /// Threads of a block.
@@ -78,10 +72,14 @@ public:
     int64_t clusterBlocks = 1;
   };
 
-  /// Launches the function called `name`. Its body is emitted on first use.
-  void launch(const llvm::Twine &name, Shape shape,
-              llvm::ArrayRef<Argument> arguments,
-              llvm::function_ref<void(KernelBuilder &, mlir::ValueRange)> body);
+  /// Launches a kernel whose operands `signature` lists, and whose code `body`
+  /// emits: a buffer arrives as a pointer to global memory, an index as i64, an
+  /// f32 or a tensor map as it is. Variables of the signature hold parameters
+  /// of the kernel while `body` runs. `stem` is what the name of the kernel
+  /// begins with.
+  void launch(const llvm::Twine &stem, const Shape &shape,
+              const KernelSignature &signature,
+              llvm::function_ref<void(KernelBuilder &)> body);
 
   const target::Chip &getChip() const { return chip; }
 
@@ -90,11 +88,13 @@ public:
   emit::CallSite call;
 
 private:
-  mlir::gpu::GPUFuncOp createFunction(const llvm::Twine &name, int64_t threads,
+  mlir::gpu::GPUFuncOp createFunction(mlir::gpu::GPUModuleOp module,
+                                      const Shape &shape,
+                                      const KernelSignature &signature,
                                       mlir::TypeRange types);
 
   KernelOp kernel;
-  mlir::gpu::GPUModuleOp module;
+  KernelTable &kernels;
   const target::Chip &chip;
 };
 

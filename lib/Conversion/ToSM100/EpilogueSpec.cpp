@@ -55,6 +55,14 @@ EpilogueSpec::EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip)
     quantize.emplace(epilogue.quantize);
 }
 
+SmallVector<ElementSource::Input> EpilogueSpec::getOtherInputs() const {
+  SmallVector<ElementSource::Input> inputs;
+  for (auto [input, product] : llvm::zip_equal(source.getInputs(), productOf))
+    if (product == kNone)
+      inputs.push_back(input);
+  return inputs;
+}
+
 std::string EpilogueSpec::getName() const {
   std::string name = source.getName();
   for (int64_t product : productOf)

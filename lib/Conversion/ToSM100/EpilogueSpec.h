@@ -41,7 +41,7 @@ struct EpilogueSpec {
   EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip);
 
   /// Inputs of the elementwise ops that are no products.
-  int64_t countInputs() const { return llvm::count(productOf, kNone); }
+  llvm::SmallVector<ElementSource::Input> getOtherInputs() const;
   std::string getName() const;
 
   const target::Chip *chip;

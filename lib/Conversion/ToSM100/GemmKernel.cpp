@@ -20,8 +20,8 @@ static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
 }
 
 GemmContext::GemmContext(KernelBuilder &b, const GemmSpec &spec,
-                         ValueRange parameters)
-    : spec(spec), arguments(spec, b, parameters),
+                         const GemmArguments &arguments)
+    : spec(spec), arguments(arguments),
       shared(spec.format, spec.schedule.getRows(), spec.schedule.getCols(),
              spec.schedule.getStages()),
       tensor(spec.format, spec.schedule.getRows(), spec.schedule.getCols()),
@@ -82,8 +82,9 @@ static void emitPrefetch(KernelBuilder &b, Value map) {
       /*predicate=*/Value(), /*tensormap=*/b.getUnitAttr());
 }
 
-void emitGemm(KernelBuilder &b, const GemmSpec &spec, ValueRange parameters) {
-  GemmContext context(b, spec, parameters);
+void emitGemm(KernelBuilder &b, const GemmSpec &spec, GemmArguments arguments) {
+  arguments.narrowSizes(b);
+  GemmContext context(b, spec, arguments);
   Lanes thread(b, arith::IndexCastOp::create(
                       b, b.getI32Type(), emitThreadNumber(b, kGemmThreads)));
   Lanes warp = thread >> llvm::Log2_64(kWarpThreads);

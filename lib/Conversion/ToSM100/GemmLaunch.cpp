@@ -24,9 +24,6 @@ using namespace mlir;
 
 namespace blockscale::sm100 {
 
-/// What addresses of wide stores are multiples of.
-static constexpr int64_t kWideStoreBytes = 32;
-
 static FactorForm getFactorForm(const Product &product, Value factor) {
   if (!factor)
     return FactorForm::Absent;
@@ -61,48 +58,25 @@ struct GemmJob {
   const Product &getFirst() const { return products.front(); }
 };
 
-static LaunchSite::Argument getGlobalArgument(const LaunchSite &site,
-                                              Value value) {
-  return {site.lookup(value), value.getType().isF32() ? 0 : kCopyBytes};
-}
-
 /// The result, and what it is made of besides sums.
-static SmallVector<LaunchSite::Argument>
-getResultArguments(const GemmJob &job, const LaunchSite &site) {
-  QuantizeOp quantize = job.epilogue.quantize;
-  SmallVector<LaunchSite::Argument> arguments;
-  if (quantize) {
-    arguments.push_back({site.lookup(quantize.getData()), kWideStoreBytes});
-    arguments.push_back({site.lookup(quantize.getScale()), kCopyBytes});
+static GemmArguments getResultArguments(const GemmJob &job,
+                                        const LaunchSite &site,
+                                        const GemmSpec &spec) {
+  GemmArguments arguments(spec);
+  if (QuantizeOp quantize = job.epilogue.quantize) {
+    arguments.result = site.lookup(quantize.getData());
+    arguments.resultScale = site.lookup(quantize.getScale());
+    arguments.global = site.lookup(quantize.getGlobal());
   } else {
-    arguments.push_back(
-        {site.lookup(job.epilogue.getValue()), kWideStoreBytes});
+    arguments.result = site.lookup(job.epilogue.getValue());
   }
-  for (const Product &product : job.products) {
-    for (Value factor : {product.factorA, product.factorB})
-      if (factor)
-        arguments.push_back(getGlobalArgument(site, factor));
-    if (product.bias)
-      arguments.push_back({site.lookup(product.bias), kCopyBytes});
+  for (auto [product, own] :
+       llvm::zip_equal(job.products, arguments.products)) {
+    own.factorA = site.lookup(product.factorA);
+    own.factorB = site.lookup(product.factorB);
+    own.bias = site.lookup(product.bias);
   }
-  if (quantize && quantize.getGlobal())
-    arguments.push_back(getGlobalArgument(site, quantize.getGlobal()));
   return arguments;
-}
-
-/// What elementwise ops take besides products.
-static void addInputs(LaunchSite &site, const GemmSpec &spec,
-                      SmallVectorImpl<LaunchSite::Argument> &arguments) {
-  if (!spec.epilogue)
-    return;
-  const EpilogueSpec &epilogue = *spec.epilogue;
-  for (auto [input, product] :
-       llvm::zip_equal(epilogue.source.getInputs(), epilogue.productOf))
-    if (product == EpilogueSpec::kNone)
-      arguments.push_back({site.lookup(input.logical), input.byValue ? 0
-                                                       : input.isAlongRows()
-                                                           ? kCopyBytes
-                                                           : input.getBytes()});
 }
 
 /// Asserts that memory of the epilogue has the sizes of the products.
@@ -178,11 +152,11 @@ static Value countTiles(LaunchSite &site, const GemmSpec &spec,
   return emit::mul(b, tiles, schedule.getSplits());
 }
 
-/// Multiplies. `results` are the result and what it is made of, with rows of
+/// Multiplies. `arguments` have the result and what it is made of, with rows of
 /// `cols`.
 static void launchGemm(const GemmJob &job, LaunchSite &site,
                        const GemmSpec &spec, const GemmSizes &sizes, Value cols,
-                       ArrayRef<LaunchSite::Argument> results) {
+                       GemmArguments arguments) {
   ImplicitLocOpBuilder &b = site.b;
   GemmScheduleAttr schedule = spec.schedule;
   BlockRows mine(schedule.getRows(), schedule.getCols());
@@ -191,37 +165,37 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
   Value one = emit::getIndex(b, 1);
   bool isBatch = spec.groups == Groups::None;
   const Product &first = job.getFirst();
-  auto getScale = [&](Value scale) -> LaunchSite::Argument {
-    if (Cluster::getTileBlocks(schedule) > 1)
-      return {createScaleMap(site, spec, scale)};
-    return {site.lookup(scale), kCopyBytes};
+  auto getScale = [&](Value scale) {
+    return Cluster::getTileBlocks(schedule) > 1
+               ? createScaleMap(site, spec, scale)
+               : site.lookup(scale);
   };
   SmallVector<OperandData> operands = {getData(site, first.a, spec.format.a,
                                                isBatch ? sizes.matrices : one,
                                                rows, depth)};
-  SmallVector<LaunchSite::Argument> arguments = {
-      {createDataMap(site, spec, operands.front(),
-                     mine.dataA / schedule.getMulticast())},
-      getScale(first.scaleA)};
-  for (const Product &product : job.products) {
+  arguments.mapA = createDataMap(site, spec, operands.front(),
+                                 mine.dataA / schedule.getMulticast());
+  arguments.scaleA = getScale(first.scaleA);
+  for (auto [product, own] :
+       llvm::zip_equal(job.products, arguments.products)) {
     operands.push_back(
         getData(site, product.b, spec.format.b,
                 spec.groups == Groups::Depth ? one : sizes.matrices,
                 emit::toIndex(b, sizes.cols), depth));
-    arguments.push_back(
-        {createDataMap(site, spec, operands.back(),
-                       std::min(mine.dataB, spec.getResultCols()))});
-    arguments.push_back(getScale(product.scaleB));
+    own.mapB = createDataMap(site, spec, operands.back(),
+                             std::min(mine.dataB, spec.getResultCols()));
+    own.scaleB = getScale(product.scaleB);
   }
-  llvm::append_range(arguments, results);
-  addInputs(site, spec, arguments);
-  if (first.offsets)
-    arguments.push_back({site.lookup(first.offsets), sizeof(int32_t)});
-  for (Value size : {rows, cols, depth, sizes.matrices})
-    arguments.push_back({size});
-  QuantizeOp quantize = job.epilogue.quantize;
+  if (spec.epilogue)
+    for (const ElementSource::Input &input : spec.epilogue->getOtherInputs())
+      arguments.inputs.push_back(site.lookup(input.logical));
+  arguments.offsets = site.lookup(first.offsets);
+  arguments.rows = rows;
+  arguments.cols = cols;
+  arguments.depth = depth;
+  arguments.matrices = sizes.matrices;
   if (spec.hasGroupedScales())
-    arguments.push_back({emit::getDim(b, site.lookup(quantize.getScale()), 0)});
+    arguments.resultAtoms = emit::getDim(b, arguments.resultScale, 0);
 
   int64_t clusterBlocks = Cluster::getBlocks(schedule);
   int64_t clusters = std::max<int64_t>(schedule.getCtas() / clusterBlocks, 1);
@@ -236,10 +210,10 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
   shape.sharedBytes = SharedLayout(spec.format, schedule.getRows(),
                                    schedule.getCols(), schedule.getStages())
                           .bytes;
-  site.launch(spec.getName(), shape, arguments,
-              [&](KernelBuilder &b, ValueRange parameters) {
-                emitGemm(b, spec, parameters);
-              });
+  KernelSignature signature;
+  arguments.addSlots(signature, spec);
+  site.launch(spec.getName(), shape, signature,
+              [&](KernelBuilder &b) { emitGemm(b, spec, arguments); });
   for (const OperandData &data : operands)
     if (data.isWidened)
       memref::DeallocOp::create(b, data.memory);
@@ -258,19 +232,22 @@ static void launchSplitGemm(const GemmJob &job, LaunchSite &site,
                               b.getF32Type());
   Value sums =
       memref::AllocOp::create(b, type, ValueRange{parts, rows, filledCols});
-  launchGemm(job, site, getPartialSpec(spec), sizes, filledCols,
-             LaunchSite::Argument{sums, kWideStoreBytes});
+  GemmSpec partial = getPartialSpec(spec);
+  GemmArguments partialArguments(partial);
+  partialArguments.result = sums;
+  launchGemm(job, site, partial, sizes, filledCols, partialArguments);
 
-  SmallVector<LaunchSite::Argument> arguments = {{sums, kWideStoreBytes}};
-  llvm::append_range(arguments, getResultArguments(job, site));
-  for (Value size : {rows, cols, sizes.matrices})
-    arguments.push_back({size});
+  GemmArguments arguments = getResultArguments(job, site, spec);
+  arguments.rows = rows;
+  arguments.cols = cols;
+  arguments.matrices = sizes.matrices;
+  KernelSignature signature = {{sums, kResultBytes}};
+  arguments.addSlots(signature, spec);
   Value threads = emit::mul(b, emit::mul(b, sizes.matrices, rows), chunks);
-  site.launch("sum_of_" + spec.getName(),
-              {kSumThreads, getCeilDiv(b, threads, kSumThreads), {}}, arguments,
-              [&](KernelBuilder &b, ValueRange parameters) {
-                emitSplitSum(b, spec, parameters);
-              });
+  site.launch(
+      "sum_of_" + spec.getName(),
+      {kSumThreads, getCeilDiv(b, threads, kSumThreads), {}}, signature,
+      [&](KernelBuilder &b) { emitSplitSum(b, spec, sums, arguments); });
   memref::DeallocOp::create(b, sums);
 }
 
@@ -374,7 +351,7 @@ LogicalResult lowerProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
     launchSplitGemm(job, site, spec, sizes);
   else
     launchGemm(job, site, spec, sizes, emit::toIndex(site.b, sizes.cols),
-               getResultArguments(job, site));
+               getResultArguments(job, site, spec));
   return success();
 }
 

@@ -31,8 +31,9 @@ inline constexpr int64_t kResultWarps = 4;
 
 /// What the roles share.
 struct GemmContext {
+  /// `arguments` have the sizes as i32.
   GemmContext(KernelBuilder &b, const GemmSpec &spec,
-              mlir::ValueRange parameters);
+              const GemmArguments &arguments);
 
   /// `offset` bytes from the beginning of shared memory.
   mlir::Value getShared(KernelBuilder &b, int64_t offset) const;
@@ -41,7 +42,7 @@ struct GemmContext {
                         int64_t bytes) const;
 
   const GemmSpec &spec;
-  GemmArguments arguments;
+  const GemmArguments &arguments;
   SharedLayout shared;
   TensorLayout tensor;
   BlockRows mine;
@@ -68,9 +69,8 @@ void emitProducts(KernelBuilder &b, const GemmContext &context);
 void emitResults(KernelBuilder &b, const GemmContext &context,
                  mlir::Value thread);
 
-/// The whole kernel.
-void emitGemm(KernelBuilder &b, const GemmSpec &spec,
-              mlir::ValueRange parameters);
+/// The whole kernel. `arguments` hold its parameters.
+void emitGemm(KernelBuilder &b, const GemmSpec &spec, GemmArguments arguments);
 /// Threads of a block.
 inline constexpr int64_t kGemmThreads = (kResultWarps + 2) * kWarpThreads;
 

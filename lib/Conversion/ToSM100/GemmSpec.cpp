@@ -7,6 +7,7 @@
 
 #include "GemmSpec.h"
 #include "Arithmetic.h"
+#include "GemmClauses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/Twine.h"
@@ -72,60 +73,33 @@ std::string GemmSpec::getName() const {
   return name;
 }
 
-namespace {
-
-/// Takes parameters from the first on.
-struct Parameters {
-  Value take(bool isPresent = true) {
-    if (!isPresent)
-      return {};
-    Value value = values.front();
-    values = values.drop_front();
-    return value;
-  }
-
-  ValueRange values;
-};
-
-} // namespace
-
-GemmArguments::GemmArguments(const GemmSpec &spec, ValueRange values)
-    : products(spec.products) {
-  Parameters parameters{values};
-  const EpilogueSpec *epilogue = spec.epilogue.get();
-  bool isQuantized = epilogue && epilogue->quantize;
-  result = parameters.take();
-  resultScale = parameters.take(isQuantized);
+void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
+  signature.add(mapA);
+  signature.add(scaleA, kCopyBytes);
   for (ProductArguments &product : products) {
-    product.factorA = parameters.take(spec.factorA != FactorForm::Absent);
-    product.factorB = parameters.take(spec.factorB != FactorForm::Absent);
-    product.bias = parameters.take(static_cast<bool>(spec.bias));
+    signature.add(product.mapB);
+    signature.add(product.scaleB, kCopyBytes);
   }
-  global = parameters.take(isQuantized && epilogue->quantize->hasGlobal());
-  for (int64_t i = 0; epilogue && i < epilogue->countInputs(); ++i)
-    inputs.push_back(parameters.take());
-  offsets = parameters.take(spec.groups != Groups::None);
+  signature.add(result, kResultBytes);
+  signature.add(resultScale, kCopyBytes);
+  for (ProductArguments &product : products)
+    for (Value *operand : {&product.factorA, &product.factorB, &product.bias})
+      signature.add(*operand, kCopyBytes);
+  signature.add(global, kCopyBytes);
+  if (!inputs.empty())
+    for (auto [input, operand] :
+         llvm::zip_equal(spec.epilogue->getOtherInputs(), inputs))
+      signature.add(operand,
+                    input.isAlongRows() ? kCopyBytes : input.getBytes());
+  signature.add(offsets, sizeof(int32_t));
+  for (Value *size : {&rows, &cols, &depth, &matrices, &resultAtoms})
+    signature.add(*size);
 }
 
-GemmArguments::GemmArguments(const GemmSpec &spec, ImplicitLocOpBuilder &b,
-                             ValueRange values)
-    : GemmArguments(spec, values.drop_front(2 + 2 * spec.products)) {
-  Parameters parameters{values};
-  mapA = parameters.take();
-  scaleA = parameters.take();
-  for (ProductArguments &product : products) {
-    product.mapB = parameters.take();
-    product.scaleB = parameters.take();
-  }
-  if (spec.hasGroupedScales()) {
-    resultAtoms = narrowSize(b, values.back());
-    values = values.drop_back();
-  }
-  ValueRange sizes = values.take_back(4);
-  rows = narrowSize(b, sizes[0]);
-  cols = narrowSize(b, sizes[1]);
-  depth = narrowSize(b, sizes[2]);
-  matrices = narrowSize(b, sizes[3]);
+void GemmArguments::narrowSizes(KernelBuilder &b) {
+  for (Value *size : {&resultAtoms, &rows, &cols, &depth, &matrices})
+    if (*size)
+      *size = narrowSize(b, *size);
 }
 
 } // namespace blockscale::sm100

@@ -46,9 +46,12 @@ struct GemmSpec {
     return epilogue && epilogue->quantize && epilogue->quantize->isGrouped;
   }
 
-  /// The kernel's; equal specs have equal names.
+  /// What the kernel is called.
   std::string getName() const;
 };
+
+/// What the address of a result, or of sums, is a multiple of.
+inline constexpr int64_t kResultBytes = 32;
 
 /// What each product of a kernel has of its own; absent operands are null.
 struct ProductArguments {
@@ -57,14 +60,16 @@ struct ProductArguments {
   mlir::Value bias;
 };
 
-/// What a kernel is given. Sizes are i32, absent operands null.
+/// What a kernel is given: values of the host, and its parameters while its
+/// code is emitted. Absent operands are null.
 struct GemmArguments {
-  /// Of the kernel's parameters: maps, scales, the result and what it is made
-  /// of, sizes.
-  GemmArguments(const GemmSpec &spec, mlir::ImplicitLocOpBuilder &b,
-                mlir::ValueRange values);
-  /// The result and what it is made of.
-  GemmArguments(const GemmSpec &spec, mlir::ValueRange values);
+  explicit GemmArguments(const GemmSpec &spec) : products(spec.products) {}
+
+  /// Adds the slots of all that is there.
+  void addSlots(KernelSignature &signature, const GemmSpec &spec);
+
+  /// Sizes that the kernel is given, as i32.
+  void narrowSizes(KernelBuilder &b);
 
   mlir::Value mapA, scaleA;
   llvm::SmallVector<ProductArguments, 2> products;

@@ -23,12 +23,10 @@ GemmSpec getPartialSpec(const GemmSpec &spec) {
   return partial;
 }
 
-void emitSplitSum(KernelBuilder &b, const GemmSpec &spec,
-                  ValueRange parameters) {
-  GemmArguments arguments(spec, parameters.drop_front());
-  ValueRange sizes = parameters.take_back(3);
-  arguments.rows = narrowSize(b, sizes[0]);
-  arguments.cols = narrowSize(b, sizes[1]);
+void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, Value sums,
+                  GemmArguments arguments) {
+  arguments.rows = narrowSize(b, arguments.rows);
+  arguments.cols = narrowSize(b, arguments.cols);
   Lanes rows(b, arguments.rows);
   Lanes chunks(b, emitCeilDiv(b, arguments.cols, kChunk));
 
@@ -36,28 +34,27 @@ void emitSplitSum(KernelBuilder &b, const GemmSpec &spec,
       b, arith::IndexCastOp::create(b, b.getI64Type(),
                                     emitGlobalThreadNumber(b, kSumThreads)));
   Lanes perMatrix = toI64(b, rows) * toI64(b, chunks);
-  Lanes all = perMatrix * Lanes(b, parameters.back());
+  Lanes all = perMatrix * Lanes(b, arguments.matrices);
   emit::emitIf(b, isBelow(b, number, all), [&] {
     Lanes matrix = divide(b, number, perMatrix);
     Lanes rest = number - matrix * perMatrix;
     Lanes row = divide(b, rest, toI64(b, chunks));
     Lanes chunk = rest - row * toI64(b, chunks);
     auto type = VectorType::get({kChunk}, b.getF32Type());
-    Value sums;
+    Value sum;
     for (int64_t part = 0; part < spec.schedule.getSplits(); ++part) {
       Lanes first = matrix * spec.schedule.getSplits() + part;
       Lanes place = (first * toI64(b, rows) + row) * toI64(b, chunks) + chunk;
-      Value more = b.load(
-          type, b.offset(parameters.front(), b.getF32Type(), place * kChunk),
-          /*alignment=*/32);
-      sums = sums ? Value(Lanes(b, sums) + Lanes(b, more)) : more;
+      Value more = b.load(type, b.offset(sums, b.getF32Type(), place * kChunk),
+                          /*alignment=*/32);
+      sum = sum ? Value(Lanes(b, sum) + Lanes(b, more)) : more;
     }
     ResultRow place;
     place.product = truncate(matrix, 32);
     place.number = matrix * toI64(b, rows) + row;
     place.exists = arith::ConstantOp::create(b, b.getBoolAttr(true));
     ResultWriter writer(b, spec, arguments, place);
-    writer.emitChunk(sums, truncate(chunk, 32) * kChunk);
+    writer.emitChunk(sum, truncate(chunk, 32) * kChunk);
   });
 }
 

@@ -21,10 +21,11 @@ namespace blockscale::sm100 {
 
 inline constexpr int64_t kSumThreads = 128;
 
-/// The kernel's body. Parameters are the sums, the result, factors and bias as
-/// `spec` says, and M, N and the number of matrices. A thread has a chunk.
-void emitSplitSum(KernelBuilder &b, const GemmSpec &spec,
-                  mlir::ValueRange parameters);
+/// The kernel's body. Its parameters are the sums and, of `arguments`, the
+/// result, factors and bias, M, N and the number of matrices. A thread has a
+/// chunk.
+void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, mlir::Value sums,
+                  GemmArguments arguments);
 
 /// The spec of the kernel that computes the sums of `spec`.
 GemmSpec getPartialSpec(const GemmSpec &spec);

@@ -25,13 +25,14 @@ static constexpr int64_t kWidenAccessBytes = 16;
 
 /// A thread has 32 elements.
 static void emitWiden(KernelBuilder &b, ElementFormat format,
-                      const target::Chip &chip, ValueRange parameters) {
+                      const target::Chip &chip, Value data, Value widened,
+                      Value elements) {
   int64_t bits = numerics::getFormatInfo(format).storageBits;
   Value number = emitGlobalThreadNumber(b, kWidenThreads);
   Value first = emit::mul(b, number, kThreadElements);
-  emit::emitIf(b, isBelow(b, first, toIndex(b, parameters[2])), [&] {
+  emit::emitIf(b, isBelow(b, first, toIndex(b, elements)), [&] {
     Value source =
-        emitAddress(b, parameters[0], b.getI8Type(),
+        emitAddress(b, data, b.getI8Type(),
                     emit::mul(b, number, kThreadElements * bits / 8));
     SmallVector<Value> values;
     for (Lanes code : emitLoadCodes(b, source, kThreadElements, bits))
@@ -43,8 +44,7 @@ static void emitWiden(KernelBuilder &b, ElementFormat format,
       words.emplace_back(
           b, cvt->encodeWord(b, ElementFormat::E4M3,
                              ArrayRef(values).slice(i, wordElements)));
-    emitStoreWords(b, words,
-                   emitAddress(b, parameters[1], b.getI8Type(), first),
+    emitStoreWords(b, words, emitAddress(b, widened, b.getI8Type(), first),
                    kWidenAccessBytes);
   });
 }
@@ -60,8 +60,8 @@ Value launchWiden(LaunchSite &site, Value data, ElementFormat format,
        getCeilDiv(b, elements, kWidenThreads * kThreadElements),
        {}},
       {{data, kWidenAccessBytes}, {widened, kWidenAccessBytes}, {elements}},
-      [&](KernelBuilder &b, ValueRange parameters) {
-        emitWiden(b, format, site.getChip(), parameters);
+      [&](KernelBuilder &b) {
+        emitWiden(b, format, site.getChip(), data, widened, elements);
       });
   return widened;
 }

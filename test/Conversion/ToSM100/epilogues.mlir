@@ -7,7 +7,7 @@
 
 // Two products of one A share its loads; each has half of the rows of B of a tile, and the
 // scales of one band of 128 rows.
-// CHECK-LABEL: gpu.func @scaled_mm_e2m1_e2m1_e4m3_bf16_128x256_stages4_band8_twice_of_{{[0-9a-f]+}}_0_1_to_e2m1_torchao_swizzled_scaled
+// CHECK-LABEL: gpu.func @scaled_mm_e2m1_e2m1_e4m3_bf16_128x256_stages4_band8_twice_of_{{[a-z_]+}}_0_1_to_e2m1_torchao_swizzled_scaled
 // CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %{{[^:]+}}: !llvm.ptr<1> {llvm.align = 16 : i64},
 // CHECK-SAME: %[[MAP_G:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_G:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},
 // CHECK-SAME: %[[MAP_U:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_U:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},

@@ -183,22 +183,22 @@ static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
       {kAmaxThreads, getCeilDiv(site.b, covered, blockElements), matrices,
        kVectorsInFlight * kAmaxBytes},
       {{x, kAmaxBytes}, {amax, sizeof(float)}, {count}, {matrices}},
-      [&](KernelBuilder &b, ValueRange arguments) {
-        Value count = toIndex(b, arguments[2]);
+      [&](KernelBuilder &b) {
+        Value size = toIndex(b, count);
         Value matrix = emitMatrixNumber(b);
         Value partial = createPartial(b);
-        Value exists = isBelow(b, matrix, toIndex(b, arguments[3]));
+        Value exists = isBelow(b, matrix, toIndex(b, matrices));
         emit::emitIf(b, exists, [&] {
           Value thread = emitThreadNumber(b, kAmaxThreads);
-          AmaxEmitter emitter(b, element, arguments[0], thread);
-          Value first = mul(b, matrix, count);
+          AmaxEmitter emitter(b, element, x, thread);
+          Value first = mul(b, matrix, size);
           Value begin = mul(b, emit::div(b, first, vector), vector);
           begin = add(b, begin, mul(b, emitBlockNumber(b), blockElements));
           Value end = add(b, begin, getIndex(b, blockElements));
           begin = emit::max(b, begin, first);
-          end = emit::min(b, end, add(b, first, count));
+          end = emit::min(b, end, add(b, first, size));
           emitter.emitRaise(emitter.emitRange(begin, end, thread, kAmaxThreads),
-                            arguments[1], matrix, partial);
+                            amax, matrix, partial);
         });
       });
 }
@@ -213,19 +213,19 @@ static void launchRows(LaunchSite &site, const Twine &name, Type element,
        {},
        kVectorsInFlight * kAmaxBytes},
       {{x, kAmaxBytes}, {amax, sizeof(float)}, {rows}, {cols}},
-      [&](KernelBuilder &b, ValueRange arguments) {
+      [&](KernelBuilder &b) {
         Value thread = emitThreadNumber(b, kAmaxThreads);
-        AmaxEmitter emitter(b, element, arguments[0], thread);
+        AmaxEmitter emitter(b, element, x, thread);
         Value row =
             add(b, mul(b, emitBlockNumber(b), kAmaxWarps), emitter.getWarp());
-        emit::emitIf(b, isBelow(b, row, toIndex(b, arguments[2])), [&] {
-          Value cols = toIndex(b, arguments[3]);
-          Value begin = mul(b, row, cols);
-          Lanes bits = emitter.emitRange(begin, add(b, begin, cols),
+        emit::emitIf(b, isBelow(b, row, toIndex(b, rows)), [&] {
+          Value size = toIndex(b, cols);
+          Value begin = mul(b, row, size);
+          Lanes bits = emitter.emitRange(begin, add(b, begin, size),
                                          emitter.getLane(), kAmaxWarp);
           bits = emitWarpMaximum(b, bits);
           emit::emitIf(b, isBelow(b, emitter.getLane(), getIndex(b, 1)), [&] {
-            b.store(bits, emitAddress(b, arguments[1], b.getI32Type(), row),
+            b.store(bits, emitAddress(b, amax, b.getI32Type(), row),
                     sizeof(float));
           });
         });
@@ -239,55 +239,74 @@ static void emitUnlessEmpty(KernelBuilder &b, Value begin, Value end,
       b, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end), body);
 }
 
+namespace {
+
+/// The operands of a kernel of groups: buffers, and sizes of x and of offsets.
+struct GroupedAmaxOperands {
+  Value x, amax, offsets, rows, cols, groups;
+
+  KernelSignature getSignature() {
+    return {{x, kAmaxBytes},
+            {amax, sizeof(float)},
+            {offsets, sizeof(int32_t)},
+            {rows},
+            {cols},
+            {groups}};
+  }
+};
+
+} // namespace
+
 /// Groups of rows: thread blocks divide all elements, and raise the results of
 /// those groups that they have elements of.
 static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
-                            ArrayRef<LaunchSite::Argument> arguments,
-                            Value count) {
+                            GroupedAmaxOperands operands, Value count) {
   int64_t blockElements = getBlockElements(element);
-  site.launch(
-      name,
-      {kAmaxThreads,
-       getCeilDiv(site.b, count, blockElements),
-       {},
-       kVectorsInFlight * kAmaxBytes},
-      arguments, [&](KernelBuilder &b, ValueRange arguments) {
-        Value rows = toIndex(b, arguments[3]), cols = toIndex(b, arguments[4]);
-        Value thread = emitThreadNumber(b, kAmaxThreads);
-        Value partial = createPartial(b);
-        AmaxEmitter emitter(b, element, arguments[0], thread);
-        Value first = mul(b, emitBlockNumber(b), blockElements);
-        Value last = add(b, first, getIndex(b, blockElements));
-        DeviceGroups groups{arguments[2], toIndex(b, arguments[5]), rows};
-        emitGroupLoop(b, groups, [&](const DeviceGroup &group) {
-          Value begin = emit::max(b, mul(b, group.begin, cols), first);
-          Value end = emit::min(b, mul(b, group.end, cols), last);
-          emitUnlessEmpty(b, begin, end, [&] {
-            emitter.emitRaise(
-                emitter.emitRange(begin, end, thread, kAmaxThreads),
-                arguments[1], group.index, partial);
-          });
-        });
-      });
+  site.launch(name,
+              {kAmaxThreads,
+               getCeilDiv(site.b, count, blockElements),
+               {},
+               kVectorsInFlight * kAmaxBytes},
+              operands.getSignature(), [&](KernelBuilder &b) {
+                Value rows = toIndex(b, operands.rows),
+                      cols = toIndex(b, operands.cols);
+                Value thread = emitThreadNumber(b, kAmaxThreads);
+                Value partial = createPartial(b);
+                AmaxEmitter emitter(b, element, operands.x, thread);
+                Value first = mul(b, emitBlockNumber(b), blockElements);
+                Value last = add(b, first, getIndex(b, blockElements));
+                DeviceGroups groups{operands.offsets,
+                                    toIndex(b, operands.groups), rows};
+                emitGroupLoop(b, groups, [&](const DeviceGroup &group) {
+                  Value begin = emit::max(b, mul(b, group.begin, cols), first);
+                  Value end = emit::min(b, mul(b, group.end, cols), last);
+                  emitUnlessEmpty(b, begin, end, [&] {
+                    emitter.emitRaise(
+                        emitter.emitRange(begin, end, thread, kAmaxThreads),
+                        operands.amax, group.index, partial);
+                  });
+                });
+              });
 }
 
 /// Groups of columns: warps have rows, of which they take the part of each
 /// group.
 static void launchColumnGroups(LaunchSite &site, const Twine &name,
-                               Type element,
-                               ArrayRef<LaunchSite::Argument> arguments,
-                               Value rows) {
+                               Type element, GroupedAmaxOperands operands) {
   site.launch(
-      name, {kAmaxThreads, getCeilDiv(site.b, rows, kRowsPerBlock), {}},
-      arguments, [&](KernelBuilder &b, ValueRange arguments) {
-        Value rows = toIndex(b, arguments[3]), cols = toIndex(b, arguments[4]);
+      name,
+      {kAmaxThreads, getCeilDiv(site.b, operands.rows, kRowsPerBlock), {}},
+      operands.getSignature(), [&](KernelBuilder &b) {
+        Value rows = toIndex(b, operands.rows),
+              cols = toIndex(b, operands.cols);
         Value partial = createPartial(b);
-        AmaxEmitter emitter(b, element, arguments[0],
+        AmaxEmitter emitter(b, element, operands.x,
                             emitThreadNumber(b, kAmaxThreads));
         Value first = mul(b, emitBlockNumber(b), kRowsPerBlock);
         Value last =
             emit::min(b, add(b, first, getIndex(b, kRowsPerBlock)), rows);
-        DeviceGroups groups{arguments[2], toIndex(b, arguments[5]), cols};
+        DeviceGroups groups{operands.offsets, toIndex(b, operands.groups),
+                            cols};
         emitGroupLoop(b, groups, [&](const DeviceGroup &group) {
           emitUnlessEmpty(b, group.begin, group.end, [&] {
             Value bits = emit::emitReduction(
@@ -300,7 +319,7 @@ static void launchColumnGroups(LaunchSite &site, const Twine &name,
                   return maxUnsigned(Lanes(b, amax), part);
                 },
                 kAmaxWarps);
-            emitter.emitRaise(Lanes(b, bits), arguments[1], group.index,
+            emitter.emitRaise(Lanes(b, bits), operands.amax, group.index,
                               partial);
           });
         });
@@ -328,14 +347,12 @@ LogicalResult lowerKernel(AmaxOp op, LaunchSite &site) {
   if (Value offsets = site.lookup(op.getOffsets())) {
     Value groups = emit::getDim(b, offsets, 0);
     launchClear(site, AmaxBuffer{amax, groups});
-    SmallVector<LaunchSite::Argument> arguments = {
-        {x, kAmaxBytes}, {amax, sizeof(float)}, {offsets, sizeof(int32_t)},
-        {sizes.front()}, {sizes.back()},        {groups}};
+    GroupedAmaxOperands operands{
+        x, amax, offsets, sizes.front(), sizes.back(), groups};
     if (op.getGroupDim() == 0)
-      launchRowGroups(site, name + "_row_groups", element, arguments, count);
+      launchRowGroups(site, name + "_row_groups", element, operands, count);
     else
-      launchColumnGroups(site, name + "_column_groups", element, arguments,
-                         sizes.front());
+      launchColumnGroups(site, name + "_column_groups", element, operands);
     return success();
   }
   Value matrices = getIndex(b, 1);

@@ -76,20 +76,19 @@ struct DequantizeSpec {
   std::string getKernelName() const;
 };
 
+/// What the kernel takes. There may be no global value.
+struct DequantizeOperands {
+  Value data, scale, result, rows, cols, matrices, global;
+};
+
 class DequantizeEmitter {
 public:
   DequantizeEmitter(KernelBuilder &b, const DequantizeSpec &spec,
-                    ValueRange arguments)
-      : b(b), spec(spec) {
-    data = arguments[0];
-    scale = arguments[1];
-    result = arguments[2];
-    rows = toIndex(b, arguments[3]);
-    cols = toIndex(b, arguments[4]);
-    matrices = toIndex(b, arguments[5]);
-    if (spec.global != DequantizeSpec::Global::Absent)
-      global = arguments[6];
-  }
+                    const DequantizeOperands &operands)
+      : b(b), spec(spec), data(operands.data), scale(operands.scale),
+        result(operands.result), global(operands.global),
+        rows(toIndex(b, operands.rows)), cols(toIndex(b, operands.cols)),
+        matrices(toIndex(b, operands.matrices)) {}
 
   void emit();
 
@@ -258,21 +257,25 @@ LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site) {
                                 : emit::getProduct(b, std::exchange(sizes, {}));
   Value matrices = emit::getProduct(b, sizes);
   Value items = mul(b, rows, emit::div(b, cols, spec.elements));
-  SmallVector<LaunchSite::Argument> arguments = {
-      {site.lookup(op.getData()), spec.getDataAlignment()},
-      {site.lookup(op.getScale()), spec.getScaleAlignment()},
-      {result, spec.getResultAlignment()},
-      {rows},
-      {cols},
-      {matrices}};
-  if (Value global = site.lookup(op.getGlobal()))
-    arguments.push_back({global, isa<MemRefType>(global.getType()) ? 4 : 0});
-  site.launch(spec.getKernelName(),
-              {kDequantizeThreads, getCeilDiv(b, items, kDequantizeThreads),
-               matrices, spec.elements * spec.getBits() / 8},
-              arguments, [&](KernelBuilder &b, ValueRange arguments) {
-                DequantizeEmitter(b, spec, arguments).emit();
-              });
+  DequantizeOperands operands{site.lookup(op.getData()),
+                              site.lookup(op.getScale()),
+                              result,
+                              rows,
+                              cols,
+                              matrices,
+                              site.lookup(op.getGlobal())};
+  site.launch(
+      spec.getKernelName(),
+      {kDequantizeThreads, getCeilDiv(b, items, kDequantizeThreads), matrices,
+       spec.elements * spec.getBits() / 8},
+      {{operands.data, spec.getDataAlignment()},
+       {operands.scale, spec.getScaleAlignment()},
+       {operands.result, spec.getResultAlignment()},
+       {operands.rows},
+       {operands.cols},
+       {operands.matrices},
+       {operands.global, sizeof(float)}},
+      [&](KernelBuilder &b) { DequantizeEmitter(b, spec, operands).emit(); });
   return success();
 }
 

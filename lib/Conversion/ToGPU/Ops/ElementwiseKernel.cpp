@@ -27,6 +27,7 @@ using emit::mul;
 
 static constexpr int64_t kElementwiseThreads = 128;
 static constexpr int64_t kElementwiseBytes = 16;
+static constexpr int64_t kWordBytes = 4;
 
 /// `count` elements of `bits` at element `index`; one of bf16 in both halves of
 /// its word.
@@ -101,22 +102,22 @@ LogicalResult lowerElementwise(KernelOp kernel, LaunchSite &site) {
   Value columns = sizes.back();
   Value pieces = emit::div(b, emit::getProduct(b, sizes), width);
   // The last is the result, which is kept.
-  auto arguments =
-      source.getArguments(site, width * elementBytes, kElementwiseBytes);
-  size_t inputs = source.getInputs().size();
-  arguments.push_back({pieces});
-  arguments.push_back({columns});
+  SmallVector<Value> operands = source.getOperands(site);
+  KernelSignature signature;
+  source.addSlots(signature, operands, width * elementBytes, kElementwiseBytes);
+  signature.add(pieces);
+  signature.add(columns);
   site.launch(name,
               {kElementwiseThreads,
                getCeilDiv(b, pieces, kElementwiseThreads),
                {},
                width * source.getBytes()},
-              arguments, [&](KernelBuilder &b, ValueRange arguments) {
+              signature, [&](KernelBuilder &b) {
                 Value piece = emitGlobalThreadNumber(b, kElementwiseThreads);
-                ValueRange others = arguments.drop_front(inputs);
-                emit::emitIf(b, isBelow(b, piece, toIndex(b, others[1])), [&] {
-                  emitPiece(b, source, arguments.take_front(inputs), others[0],
-                            piece, toIndex(b, others[2]), width);
+                ArrayRef<Value> inputs(operands);
+                emit::emitIf(b, isBelow(b, piece, toIndex(b, pieces)), [&] {
+                  emitPiece(b, source, inputs.drop_back(), inputs.back(), piece,
+                            toIndex(b, columns), width);
                 });
               });
   return success();

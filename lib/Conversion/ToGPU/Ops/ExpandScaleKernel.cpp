@@ -39,12 +39,18 @@ struct ExpandForm {
   int64_t width;
 };
 
+/// What the kernel takes.
+struct ExpandOperands {
+  Value source, result, rows, cols, matrices;
+};
+
 class ExpandEmitter {
 public:
-  ExpandEmitter(KernelBuilder &b, const ExpandForm &form, ValueRange arguments)
-      : b(b), form(form), source(arguments[0]), result(arguments[1]),
-        rows(toIndex(b, arguments[2])), cols(toIndex(b, arguments[3])),
-        matrices(toIndex(b, arguments[4])), matrix(emitMatrixNumber(b)) {}
+  ExpandEmitter(KernelBuilder &b, const ExpandForm &form,
+                const ExpandOperands &operands)
+      : b(b), form(form), source(operands.source), result(operands.result),
+        rows(toIndex(b, operands.rows)), cols(toIndex(b, operands.cols)),
+        matrices(toIndex(b, operands.matrices)), matrix(emitMatrixNumber(b)) {}
 
   void emit();
 
@@ -155,6 +161,8 @@ LogicalResult lowerKernel(ExpandScaleOp op, LaunchSite &site) {
   Value rows = site.lookup(op.getSize());
   if (!rows)
     rows = getIndex(b, type.getDimSize(rank - 2));
+  ExpandOperands operands{source, site.lookup(op.getResult()), rows, cols,
+                          matrices};
   Value padded = form.toTiles ? emit::roundUp(b, rows, kTileRows) : rows;
   Value items = mul(b, padded, emit::ceilDiv(b, cols, kTileCols));
 
@@ -169,14 +177,12 @@ LogicalResult lowerKernel(ExpandScaleOp op, LaunchSite &site) {
       name,
       {kExpandScaleThreads, getCeilDiv(b, items, kExpandScaleThreads),
        matrices},
-      {{source, 1},
-       {site.lookup(op.getResult()), form.toTiles ? kTileCols : form.width},
-       {rows},
-       {cols},
-       {matrices}},
-      [&](KernelBuilder &b, ValueRange arguments) {
-        ExpandEmitter(b, form, arguments).emit();
-      });
+      {{operands.source, 1},
+       {operands.result, form.toTiles ? kTileCols : form.width},
+       {operands.rows},
+       {operands.cols},
+       {operands.matrices}},
+      [&](KernelBuilder &b) { ExpandEmitter(b, form, operands).emit(); });
   return success();
 }
 

@@ -20,7 +20,7 @@ static constexpr int64_t kGlobalScaleThreads = 128;
 LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site) {
   emit::requireOperands(op, site.call);
   site.emitAsserts();
-  Value amax = site.lookup(op.getAmax());
+  Value amax = site.lookup(op.getAmax()), scale = site.lookup(op.getScale());
   int64_t rank = emit::getTensorType(op.getAmax()).getRank();
   Value count =
       emit::getProduct(site.b, emit::getLeadingSizes(site.b, amax, rank));
@@ -28,13 +28,10 @@ LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site) {
   site.launch(
       "global_scale_" + Twine(StringRef(numerics::getName(recipe))),
       {kGlobalScaleThreads, getCeilDiv(site.b, count, kGlobalScaleThreads), {}},
-      {{amax, sizeof(float)},
-       {site.lookup(op.getScale()), sizeof(float)},
-       {count}},
-      [&](KernelBuilder &b, ValueRange arguments) {
-        Value amax = arguments[0], scale = arguments[1];
+      {{amax, sizeof(float)}, {scale, sizeof(float)}, {count}},
+      [&](KernelBuilder &b) {
         Value item = emitGlobalThreadNumber(b, kGlobalScaleThreads);
-        Value exists = isBelow(b, item, toIndex(b, arguments[2]));
+        Value exists = isBelow(b, item, toIndex(b, count));
         emit::emitIf(b, exists, [&] {
           emit::Lanes x = toF32(emitLoadBits(b, amax, b.getF32Type(), item));
           b.store(emit::emitDecodeScaleOfAmax(recipe, x),

@@ -36,17 +36,24 @@ static constexpr int64_t kGroupedSwizzleBytes = 16;
 
 namespace {
 
+/// What the kernel takes: scales in both layouts, the ends of groups and their
+/// number, the sizes of the linear scales, and the number of tiles.
+struct GroupedSwizzleOperands {
+  Value linear, tiles, offsets, rows, cols, groups, tileCount;
+};
+
 class GroupedSwizzleEmitter {
 public:
   GroupedSwizzleEmitter(KernelBuilder &b, bool alongRows, int64_t block,
-                        int64_t access, Value linear, Value tiles,
-                        ValueRange rest)
-      : b(b), alongRows(alongRows), access(access), linear(linear),
-        tiles(tiles), rows(toIndex(b, rest[1])), cols(toIndex(b, rest[2])),
-        tileCount(toIndex(b, rest[4])),
+                        int64_t access, const GroupedSwizzleOperands &operands)
+      : b(b), alongRows(alongRows), access(access), linear(operands.linear),
+        tiles(operands.tiles), rows(toIndex(b, operands.rows)),
+        cols(toIndex(b, operands.cols)),
+        tileCount(toIndex(b, operands.tileCount)),
         rowTiles(emit::ceilDiv(b, rows, kTileRows)),
         colTiles(emit::ceilDiv(b, cols, kTileCols)),
-        groups{rest[0], toIndex(b, rest[3]), alongRows ? rows : cols, block,
+        groups{operands.offsets, toIndex(b, operands.groups),
+               alongRows ? rows : cols, block,
                alongRows ? kTileRows : kTileCols} {}
 
   void emitToTiles();
@@ -180,7 +187,6 @@ void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   Value source = site.lookup(op.getSource());
   Value result = site.lookup(op.getResult());
-  Value offsets = site.lookup(op.getOffsets());
   LayoutAttr layout = getLayout(op.getResult().getType());
   bool toTiles = layout != nullptr;
   if (!toTiles)
@@ -193,30 +199,34 @@ void launchGroupedSwizzle(SwizzleOp op, LaunchSite &site) {
                        : 1;
   int64_t block = op.getBlock();
 
-  Value rows = emit::getDim(b, linear, 0),
-        tileCount = emit::getDim(b, tiles, 0);
+  GroupedSwizzleOperands operands{linear, tiles, site.lookup(op.getOffsets())};
+  operands.rows = emit::getDim(b, linear, 0);
+  operands.tileCount = emit::getDim(b, tiles, 0);
   Value blocks = toTiles
-                     ? getCeilDiv(b, tileCount,
+                     ? getCeilDiv(b, operands.tileCount,
                                   kGroupedSwizzleThreads / kGroupedSwizzleWarp)
-                     : rows;
+                     : operands.rows;
   std::string name;
   llvm::raw_string_ostream os(name);
   os << "swizzle_" << (alongRows ? "row" : "column") << "_groups_"
      << (toTiles ? "to" : "from") << "_tiles_x" << access;
   if (block != 1)
     os << "_block" << block;
+  operands.cols = emit::getDim(b, linear, 1);
+  operands.groups = emit::getDim(b, operands.offsets, 0);
+  KernelSignature::Slot slots[] = {{operands.linear, access},
+                                   {operands.tiles, kGroupedSwizzleBytes}};
   site.launch(name, {kGroupedSwizzleThreads, blocks, {}},
-              {{source, toTiles ? access : kGroupedSwizzleBytes},
-               {result, toTiles ? kGroupedSwizzleBytes : access},
-               {offsets, sizeof(int32_t)},
-               {rows},
-               {emit::getDim(b, linear, 1)},
-               {emit::getDim(b, offsets, 0)},
-               {tileCount}},
-              [&](KernelBuilder &b, ValueRange arguments) {
-                GroupedSwizzleEmitter emitter(
-                    b, alongRows, block, access, arguments[toTiles ? 0 : 1],
-                    arguments[toTiles ? 1 : 0], arguments.drop_front(2));
+              {slots[toTiles ? 0 : 1],
+               slots[toTiles ? 1 : 0],
+               {operands.offsets, sizeof(int32_t)},
+               {operands.rows},
+               {operands.cols},
+               {operands.groups},
+               {operands.tileCount}},
+              [&](KernelBuilder &b) {
+                GroupedSwizzleEmitter emitter(b, alongRows, block, access,
+                                              operands);
                 if (toTiles)
                   emitter.emitToTiles();
                 else

@@ -110,22 +110,21 @@ LogicalResult lowerKernel(HadamardOp op, LaunchSite &site) {
     os << "_by" << width;
   os << "_signs" << signMask;
   Value items = emit::div(b, count, kHadamardSize * width);
-  site.launch(
-      name,
-      {kHadamardThreads,
-       getCeilDiv(b, items, kHadamardThreads),
-       {},
-       kHadamardSize * width * kBf16Bytes},
-      {{x, alignment}, {result, alignment}, {items}, {cols}},
-      [&](KernelBuilder &b, ValueRange arguments) {
-        Value item = emitGlobalThreadNumber(b, kHadamardThreads);
-        emit::emitIf(b, isBelow(b, item, toIndex(b, arguments[2])), [&] {
-          if (alongRows)
-            return emitRowGroup(b, arguments[0], arguments[1], item, signMask);
-          emitColumnGroups(b, arguments[0], arguments[1], item,
-                           toIndex(b, arguments[3]), width, signMask);
-        });
-      });
+  site.launch(name,
+              {kHadamardThreads,
+               getCeilDiv(b, items, kHadamardThreads),
+               {},
+               kHadamardSize * width * kBf16Bytes},
+              {{x, alignment}, {result, alignment}, {items}, {cols}},
+              [&](KernelBuilder &b) {
+                Value item = emitGlobalThreadNumber(b, kHadamardThreads);
+                emit::emitIf(b, isBelow(b, item, toIndex(b, items)), [&] {
+                  if (alongRows)
+                    return emitRowGroup(b, x, result, item, signMask);
+                  emitColumnGroups(b, x, result, item, toIndex(b, cols), width,
+                                   signMask);
+                });
+              });
   return success();
 }
 

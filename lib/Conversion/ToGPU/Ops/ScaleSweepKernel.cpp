@@ -42,7 +42,7 @@ using emit::getIndex;
 using emit::Lanes;
 using emit::mul;
 
-static constexpr int64_t kSweepThreads = SweepLosses::kThreads;
+static constexpr int64_t kSweepThreads = SweepLosses::kSweepThreads;
 /// Candidates that are tried between two looks at the bound on the way up.
 static constexpr int32_t kStride = 3;
 static_assert(kSweepCandidates - 1 + kStride <= kSweepThreads,
@@ -203,9 +203,9 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
   auto type = cast<MemRefType>(x.getType());
   Type element = type.getElementType();
   emit::Indices sizes = emit::getLeadingSizes(b, x, type.getRank());
-  Value cols = emit::div(b, sizes.pop_back_val(), kSweepBlock);
-  Value rows = isBatched ? sizes.pop_back_val()
-                         : emit::getProduct(b, std::exchange(sizes, {}));
+  Value width = emit::div(b, sizes.pop_back_val(), kSweepBlock);
+  Value height = isBatched ? sizes.pop_back_val()
+                           : emit::getProduct(b, std::exchange(sizes, {}));
   Value matrices = emit::getProduct(b, sizes);
 
   std::string name;
@@ -214,26 +214,25 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
       << (byValue     ? "_by_value"
           : isBatched ? "_each"
                       : "");
-  SmallVector<LaunchSite::Argument> arguments = {{x, 16},
-                                                 {result, sizeof(float)},
-                                                 {global, byValue ? 0 : 4},
-                                                 {rows},
-                                                 {cols},
-                                                 {matrices}};
-  if (hessian)
-    arguments.push_back({hessian, sizeof(float)});
   // Blocks one after the other, or down a column, whose Hessian they share.
-  Value blocks = hessian ? mul(b, getCeilDiv(b, rows, kSweepThreads), cols)
-                         : getCeilDiv(b, mul(b, rows, cols), kSweepThreads);
+  Value blocks = hessian ? mul(b, getCeilDiv(b, height, kSweepThreads), width)
+                         : getCeilDiv(b, mul(b, height, width), kSweepThreads);
   site.launch(
-      name, {kSweepThreads, blocks, matrices}, arguments,
-      [&](KernelBuilder &b, ValueRange arguments) {
-        Value rows = toIndex(b, arguments[3]), cols = toIndex(b, arguments[4]);
+      name, {kSweepThreads, blocks, matrices},
+      {{x, 16},
+       {result, sizeof(float)},
+       {global, sizeof(float)},
+       {height},
+       {width},
+       {matrices},
+       {hessian, sizeof(float)}},
+      [&](KernelBuilder &b) {
+        Value rows = toIndex(b, height), cols = toIndex(b, width);
         Value matrix = emitMatrixNumber(b);
         SweepLosses losses(b, element, hessian != nullptr);
-        Value inMatrices = isBelow(b, matrix, toIndex(b, arguments[5]));
+        Value inMatrices = isBelow(b, matrix, toIndex(b, matrices));
         emit::emitIf(b, inMatrices, [&] {
-          Value factor = arguments[2];
+          Value factor = global;
           if (!byValue)
             factor = toF32(emitLoadBits(b, factor, b.getF32Type(),
                                         isBatched ? matrix : getIndex(b, 0)));
@@ -251,14 +250,13 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
                        losses.getThread());
             exists = isBelow(b, item, count);
           }
-          losses.emitTables(Lanes(b, factor), hessian ? arguments[6] : Value(),
-                            column);
+          losses.emitTables(Lanes(b, factor), hessian, column);
           emit::emitIf(b, exists, [&] {
             Value block = add(b, mul(b, matrix, count), item);
-            losses.emitLoadBlock(arguments[0], block);
+            losses.emitLoadBlock(x, block);
             Value winner = SweepSearch(b, losses).emit();
             Lanes best = losses.emitLoadCandidate(winner).amax;
-            b.store(best, emitAddress(b, arguments[1], b.getF32Type(), block),
+            b.store(best, emitAddress(b, result, b.getF32Type(), block),
                     sizeof(float));
           });
         });

@@ -41,15 +41,21 @@ static constexpr int64_t kTileBytes = kTileRows * kTileCols;
 
 namespace {
 
+/// What the kernel takes: scales in both layouts, and the sizes of the linear
+/// ones.
+struct SwizzleOperands {
+  Value linear, tiles, rows, cols, matrices;
+};
+
 class SwizzleEmitter {
 public:
   SwizzleEmitter(KernelBuilder &b, bool toTiles, int64_t access,
-                 ValueRange arguments)
+                 const SwizzleOperands &operands)
       : b(b), toTiles(toTiles), access(access),
         threadTiles(std::max<int64_t>(access / kTileCols, 1)),
-        linear(arguments[toTiles ? 0 : 1]), tiles(arguments[toTiles ? 1 : 0]),
-        rows(toIndex(b, arguments[2])), cols(toIndex(b, arguments[3])),
-        matrices(toIndex(b, arguments[4])) {}
+        linear(operands.linear), tiles(operands.tiles),
+        rows(toIndex(b, operands.rows)), cols(toIndex(b, operands.cols)),
+        matrices(toIndex(b, operands.matrices)) {}
 
   void emit();
 
@@ -195,7 +201,7 @@ static void launchSwizzle(SwizzleOp op, LaunchSite &site) {
   bool toTiles = !getLayout(op.getSource().getType());
   Value source = site.lookup(op.getSource());
   Value result = site.lookup(op.getResult());
-  Value linear = toTiles ? source : result;
+  Value linear = toTiles ? source : result, tiles = toTiles ? result : source;
   auto type = cast<MemRefType>(linear.getType());
   int64_t access = getAccessBytes(type);
   int64_t threadTiles = std::max<int64_t>(access / kTileCols, 1);
@@ -206,16 +212,19 @@ static void launchSwizzle(SwizzleOp op, LaunchSite &site) {
   Value blocks =
       mul(b, getCeilDiv(b, rows, kTileRows),
           getCeilDiv(b, cols, kTileCols * threadTiles * kThreadCols));
+  SwizzleOperands operands{linear, tiles, rows, cols, matrices};
+  KernelSignature::Slot slots[] = {{operands.linear, access},
+                                   {operands.tiles, kSwizzleBytes}};
+  KernelSignature signature = {slots[toTiles ? 0 : 1],
+                               slots[toTiles ? 1 : 0],
+                               {operands.rows},
+                               {operands.cols},
+                               {operands.matrices}};
   site.launch(Twine(toTiles ? "swizzle_to_tiles_x" : "swizzle_from_tiles_x") +
                   Twine(access),
-              {kSwizzleThreads, blocks, matrices},
-              {{source, toTiles ? access : kSwizzleBytes},
-               {result, toTiles ? kSwizzleBytes : access},
-               {rows},
-               {cols},
-               {matrices}},
-              [&](KernelBuilder &b, ValueRange arguments) {
-                SwizzleEmitter(b, toTiles, access, arguments).emit();
+              {kSwizzleThreads, blocks, matrices}, signature,
+              [&](KernelBuilder &b) {
+                SwizzleEmitter(b, toTiles, access, operands).emit();
               });
 }
 

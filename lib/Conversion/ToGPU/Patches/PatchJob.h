@@ -24,6 +24,7 @@ struct PatchJob {
   PatchJob(llvm::ArrayRef<PatchMember> members, const target::Chip &chip,
            llvm::function_ref<mlir::Value(mlir::Value)> lookup);
 
+  /// What the kernel is called: its results by their order.
   std::string getKernelName(const target::Chip &chip) const;
   /// Whether a thread should have more registers than the assembler aims at.
   bool wantsRegisters(const target::Chip &chip) const;
@@ -54,13 +55,33 @@ struct PatchGrid {
   int64_t rowGranule = 1;
 };
 
-/// The body of the kernel. The arguments of a member are x, those of each
-/// result (data, scales, the global operand, rng, offsets and their number, the
-/// number of tiles), the amaxes, and the numbers of rows, of dynamic columns
-/// and of matrices. Each member but the first has the number of its first
-/// thread block behind them.
+/// What a kernel takes for a member: values of the host, and its parameters
+/// while its code is emitted. Null where absent.
+struct PatchOperands {
+  /// Where a result goes, and what it is made with.
+  struct Result {
+    mlir::Value data, scales, global, rng, offsets;
+    /// Numbers of groups and of their tiles.
+    mlir::Value groups, tiles;
+  };
+
+  /// Adds the slots of all that is there.
+  void addSlots(KernelSignature &signature, const PatchJob &job);
+
+  /// What x is computed from, or x itself, and where to keep it.
+  llvm::SmallVector<mlir::Value> inputs;
+  llvm::SmallVector<Result> results;
+  llvm::SmallVector<mlir::Value> amaxes;
+  /// Sizes of a matrix of x and their number. Columns may be known.
+  mlir::Value rows, columns, matrices;
+  /// The number of the first thread block; absent for the first member.
+  mlir::Value firstBlock;
+};
+
+/// The body of the kernel.
 void emitPatchKernel(KernelBuilder &b, const PatchJob &job,
-                     const target::Chip &chip, mlir::ValueRange arguments);
+                     const target::Chip &chip,
+                     llvm::MutableArrayRef<PatchOperands> members);
 
 } // namespace blockscale
 

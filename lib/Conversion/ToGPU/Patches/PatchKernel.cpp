@@ -55,20 +55,18 @@ PatchGrid::PatchGrid(ImplicitLocOpBuilder &b, const PatchJob &job,
 
 namespace {
 
-/// Where a result goes.
-struct PatchResult {
-  explicit PatchResult(const PatchSpec &spec) : spec(spec) {}
+/// A result of the member that a thread block works for.
+struct PatchResult : PatchOperands::Result {
+  PatchResult(const PatchOperands::Result &operands, const PatchSpec &spec)
+      : PatchOperands::Result(operands), spec(spec) {}
 
   const PatchSpec &spec;
-  Value data, scales, global, rng, offsets;
-  /// Numbers of groups, i64, and of their tiles.
-  Value groups, tiles;
 };
 
 class PatchKernelEmitter {
 public:
   PatchKernelEmitter(KernelBuilder &b, const PatchJob &job,
-                     const target::Chip &chip, ValueRange arguments);
+                     const target::Chip &chip, const PatchOperands &operands);
 
   void emit(Value block);
 
@@ -87,7 +85,7 @@ private:
   const PatchShape &shape;
   const target::Chip &chip;
   std::unique_ptr<CvtEmitter> cvt;
-  ValueRange inputs;
+  SmallVector<Value> inputs;
   Value rows, columns, matrices;
   SmallVector<PatchResult> results;
   /// Of each amax.
@@ -100,35 +98,19 @@ private:
 
 PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b, const PatchJob &job,
                                        const target::Chip &chip,
-                                       ValueRange arguments)
-    : b(b), job(job), shape(job.shape), chip(chip),
-      cvt(createCvtEmitter(chip)) {
-  size_t count = shape.source->countArguments();
-  inputs = arguments.take_front(count);
-  auto next = arguments.begin() + count;
-  for (const PatchSpec &spec : job.specs) {
-    PatchResult result(spec);
-    result.data = *next++;
-    result.scales = *next++;
-    if (spec.globalKind != GlobalKind::Absent)
-      result.global = *next++;
-    if (spec.stochastic)
-      result.rng = *next++;
-    if (spec.groupDim != GroupDim::None) {
-      result.offsets = *next++;
-      result.groups = *next++;
-    }
-    if (spec.groupedTiles)
-      result.tiles = toIndex(b, *next++);
-    results.push_back(result);
+                                       const PatchOperands &operands)
+    : b(b), job(job), shape(job.shape), chip(chip), cvt(createCvtEmitter(chip)),
+      inputs(operands.inputs), amaxes(operands.amaxes) {
+  for (auto [values, spec] : llvm::zip_equal(operands.results, job.specs)) {
+    PatchResult &result = results.emplace_back(values, spec);
+    if (result.tiles)
+      result.tiles = toIndex(b, result.tiles);
   }
-  for (size_t i = 0; i < job.amaxes.size(); ++i)
-    amaxes.push_back(*next++);
-  rows = toIndex(b, *next++);
-  columns = shape.hasDynamicColumns() ? toIndex(b, *next++)
-                                      : getIndex(b, shape.columns);
-  if (shape.batched)
-    matrices = toIndex(b, *next++);
+  rows = toIndex(b, operands.rows);
+  columns = operands.columns ? toIndex(b, operands.columns)
+                             : getIndex(b, shape.columns);
+  if (operands.matrices)
+    matrices = toIndex(b, operands.matrices);
 }
 
 /// `blockNumber` is that of the thread block along x.
@@ -332,21 +314,26 @@ void PatchKernelEmitter::emit(Value block) {
                      [&](Value other) { emitBlock(other, &grouped); });
 }
 
-/// The arguments of the member that a thread block works for, whose number
+/// The operands of the member that a thread block works for, whose number
 /// becomes that among those of the member.
-static SmallVector<Value> selectMember(KernelBuilder &b, int64_t members,
-                                       ValueRange arguments, Value &block) {
-  size_t count = (arguments.size() + 1) / members - 1;
-  if (members == 1)
-    return SmallVector<Value>(arguments);
-  SmallVector<Value> selected(arguments.take_front(count));
+static PatchOperands selectMember(KernelBuilder &b, const PatchJob &job,
+                                  MutableArrayRef<PatchOperands> members,
+                                  Value &block) {
+  PatchOperands selected = members.front();
+  if (members.size() == 1)
+    return selected;
   Value first = getIndex(b, 0);
-  for (ValueRange rest = arguments.drop_front(count); !rest.empty();
-       rest = rest.drop_front(count + 1)) {
-    Value begin = toIndex(b, rest[count]);
+  for (PatchOperands &member : members.drop_front()) {
+    Value begin = toIndex(b, member.firstBlock);
     Value isBefore = isBelow(b, block, begin);
-    for (auto [mine, other] : llvm::zip(selected, rest))
-      mine = arith::SelectOp::create(b, isBefore, mine, other);
+    KernelSignature mySlots, otherSlots;
+    selected.addSlots(mySlots, job);
+    member.addSlots(otherSlots, job);
+    // The first member has a slot less, for its first thread block.
+    for (auto [mine, other] :
+         llvm::zip_first(mySlots.getSlots(), otherSlots.getSlots()))
+      *mine.variable =
+          arith::SelectOp::create(b, isBefore, *mine.variable, *other.variable);
     first = arith::SelectOp::create(b, isBefore, first, begin);
   }
   block = emit::sub(b, block, first);
@@ -354,10 +341,11 @@ static SmallVector<Value> selectMember(KernelBuilder &b, int64_t members,
 }
 
 void emitPatchKernel(KernelBuilder &b, const PatchJob &job,
-                     const target::Chip &chip, ValueRange arguments) {
+                     const target::Chip &chip,
+                     MutableArrayRef<PatchOperands> members) {
   Value block = emitBlockNumber(b);
-  SmallVector<Value> ofMember = selectMember(b, job.members, arguments, block);
-  PatchKernelEmitter(b, job, chip, ofMember).emit(block);
+  PatchOperands operands = selectMember(b, job, members, block);
+  PatchKernelEmitter(b, job, chip, operands).emit(block);
 }
 
 } // namespace blockscale

@@ -144,13 +144,13 @@ public:
   void launch();
 
 private:
-  void addResult(QuantizeOp op, const PatchSpec &spec);
+  PatchOperands::Result getResult(QuantizeOp op, const PatchSpec &spec);
 
   LaunchSite &site;
   ImplicitLocOpBuilder &b;
   const PatchJob &job;
   const PatchShape &shape;
-  SmallVector<LaunchSite::Argument> arguments;
+  SmallVector<PatchOperands> operands;
   SmallVector<AmaxBuffer> amaxes;
   /// Of all members so far, and of the last one: its matrices and tiles of
   /// scales, null where there are none.
@@ -159,56 +159,68 @@ private:
 
 } // namespace
 
-void PatchLauncher::addResult(QuantizeOp op, const PatchSpec &spec) {
-  arguments.push_back({site.lookup(op.getData()), spec.storeBytes});
-  arguments.push_back(
-      {site.lookup(op.getScale()), PatchScaleTable::getAlignment(spec)});
-  if (Value global = site.lookup(op.getGlobal()))
-    arguments.push_back(
-        {global, static_cast<int64_t>(spec.globalByValue ? 0 : sizeof(float))});
-  if (spec.stochastic)
-    arguments.push_back({site.lookup(op.getRng()), sizeof(int64_t)});
-  if (Value offsets = site.lookup(op.getOffsets())) {
-    arguments.push_back({offsets, sizeof(int32_t)});
-    arguments.push_back({emit::getDim(b, offsets, 0)});
+PatchOperands::Result PatchLauncher::getResult(QuantizeOp op,
+                                               const PatchSpec &spec) {
+  PatchOperands::Result result;
+  result.data = site.lookup(op.getData());
+  result.scales = site.lookup(op.getScale());
+  result.global = site.lookup(op.getGlobal());
+  result.rng = site.lookup(op.getRng());
+  result.offsets = site.lookup(op.getOffsets());
+  if (result.offsets)
+    result.groups = emit::getDim(b, result.offsets, 0);
+  if (spec.groupedTiles)
+    result.tiles = tiles = emit::getDim(b, result.scales, 0);
+  return result;
+}
+
+void PatchOperands::addSlots(KernelSignature &signature, const PatchJob &job) {
+  const PatchShape &shape = job.shape;
+  shape.source->addSlots(signature, inputs, shape.loadBytes,
+                         shape.getWidestLoad());
+  for (auto [result, spec] : llvm::zip_equal(results, job.specs)) {
+    signature.add(result.data, spec.storeBytes);
+    signature.add(result.scales, PatchScaleTable::getAlignment(spec));
+    signature.add(result.global, sizeof(float));
+    signature.add(result.rng, sizeof(int64_t));
+    signature.add(result.offsets, sizeof(int32_t));
+    signature.add(result.groups);
+    signature.add(result.tiles);
   }
-  if (spec.groupedTiles) {
-    tiles = emit::getDim(b, site.lookup(op.getScale()), 0);
-    arguments.push_back({tiles});
-  }
+  for (Value &amax : amaxes)
+    signature.add(amax, sizeof(float));
+  for (Value *size : {&rows, &columns, &matrices, &firstBlock})
+    signature.add(*size);
 }
 
 void PatchLauncher::addMember(const PatchMember &member) {
-  bool isFirst = arguments.empty();
+  PatchOperands mine;
   Value x = site.lookup(member.getX());
   std::shared_ptr<const ElementSource> source = getSource(member);
   source->emitSizeAsserts(site);
   emit::Indices sizes =
       emit::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
   ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
-  Value rows = shape.batched ? leading.back() : emit::getProduct(b, leading);
+  mine.rows = shape.batched ? leading.back() : emit::getProduct(b, leading);
+  if (shape.hasDynamicColumns())
+    mine.columns = sizes.back();
   if (shape.batched)
-    matrices = emit::getProduct(b, leading.drop_back());
-  llvm::append_range(arguments, source->getArguments(site, shape.loadBytes,
-                                                     shape.getWidestLoad()));
+    mine.matrices = matrices = emit::getProduct(b, leading.drop_back());
+  mine.inputs = source->getOperands(site);
   for (auto [op, spec] : llvm::zip_equal(member.quantizes, job.specs))
-    addResult(op, spec);
+    mine.results.push_back(getResult(op, spec));
   for (auto [each, amax] : llvm::zip_equal(member.amaxes, job.amaxes)) {
     AmaxOp op = each;
     Value buffer = site.lookup(op.getAmax());
-    arguments.push_back({buffer, sizeof(float)});
+    mine.amaxes.push_back(buffer);
     amaxes.push_back({buffer, amax.perMatrix ? matrices : getIndex(b, 1)});
   }
-  arguments.push_back({rows});
-  if (shape.hasDynamicColumns())
-    arguments.push_back({sizes.back()});
-  if (shape.batched)
-    arguments.push_back({matrices});
-  if (!isFirst)
-    arguments.push_back({blocks});
+  if (!operands.empty())
+    mine.firstBlock = blocks;
+  operands.push_back(mine);
 
   PatchGrid grid(b, job, sizes.back());
-  Value padded = emit::roundUp(b, rows, grid.rowGranule);
+  Value padded = emit::roundUp(b, mine.rows, grid.rowGranule);
   blocks =
       add(b, blocks,
           mul(b, getCeilDiv(b, padded, grid.blockRows), grid.blockColumns));
@@ -225,12 +237,15 @@ void PatchLauncher::launch() {
   LaunchModel(site.getChip())
       .remarkPatch(b.getLoc(), {shape.patchRows, shape.patchColumns},
                    {shape.getWarpRows(), shape.getWarpColumns()});
+  KernelSignature signature;
+  for (PatchOperands &member : operands)
+    member.addSlots(signature, job);
   site.launch(job.getKernelName(site.getChip()),
               {kPatchThreads, blocks, matrices,
                shape.patchRows * shape.patchColumns * shape.source->getBytes(),
                job.wantsRegisters(site.getChip()) ? kSharedBlocks : 0},
-              arguments, [&](KernelBuilder &b, ValueRange arguments) {
-                emitPatchKernel(b, job, site.getChip(), arguments);
+              signature, [&](KernelBuilder &b) {
+                emitPatchKernel(b, job, site.getChip(), operands);
               });
 }
 

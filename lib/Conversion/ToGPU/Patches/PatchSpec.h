@@ -132,7 +132,7 @@ struct PatchSpec : PatchShape {
     return getLineCodes() * getDataBits() / (exchangesCodes() ? 4 : 8);
   }
 
-  /// A name that differs wherever the kernels of a chip do, for example
+  /// What a kernel is called after it, for example
   /// `quantize_32x1_e4m3_rceil_bf16_k4096`.
   std::string getKernelName() const;
 

@@ -15,8 +15,6 @@
 #include "ToGPU/Rows/QuantizeLaunch.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/AsmState.h"
-#include "llvm/Support/xxhash.h"
 
 #include <numeric>
 
@@ -42,10 +40,10 @@ public:
 private:
   LogicalResult analyzeOps();
   LogicalResult analyzeOutputs();
-  std::string getName();
-  SmallVector<LaunchSite::Argument> getArguments();
+  std::string getName() const;
+  int64_t getAlignment(Value operand) const;
 
-  void emit(KernelBuilder &b, ValueRange values);
+  void emit(KernelBuilder &b);
   void emitPass(KernelBuilder &b, RowEmitter &rows, const RowPosition &position,
                 Value pass);
   void emitQuantize(KernelBuilder &b, RowEmitter &rows, ChunkPosition position);
@@ -71,8 +69,8 @@ private:
   std::optional<QuantizeSpec> spec;
   std::optional<ThreadMapping> mapping;
   std::optional<RowLayout> layout;
-  /// On the host, and in the kernel.
-  QuantizeOperands operands, inside;
+  QuantizeOperands operands;
+  /// The parameters that inputs and outputs of the body arrive in.
   IRMapping values;
   std::optional<WarpStage> stage;
 };
@@ -197,46 +195,22 @@ LogicalResult RowKernel::analyze() {
 // Launch
 //===----------------------------------------------------------------------===//
 
-/// The text of the body tells kernels apart, all of it, with numbers of values
-/// that do not depend on what is around it.
-std::string RowKernel::getName() {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  AsmState state(kernel, OpPrintingFlags().useLocalScope().skipRegions(false));
-  kernel.getBody().front().print(os, state);
-  os << kernel.getOperandTypes();
-  std::string name = "rows_" + llvm::utohexstr(llvm::xxh3_64bits(text),
-                                               /*LowerCase=*/true, 16);
-  return name + (spec ? "_" + spec->getKernelName(chip)
-                      : "_k" + std::to_string(layout->rowElements) +
-                            std::string(chip.kernelSuffix));
+std::string RowKernel::getName() const {
+  return "rows_" + (spec ? spec->getKernelName(chip)
+                         : "k" + std::to_string(layout->rowElements) +
+                               std::string(chip.kernelSuffix));
 }
 
-SmallVector<LaunchSite::Argument> RowKernel::getArguments() {
-  SmallVector<LaunchSite::Argument> arguments;
-  if (spec)
-    for (const QuantizeArgument &each :
-         getQuantizeArguments(kernel.getContext(), *spec, chip))
-      arguments.push_back({operands.*each.place, each.alignment});
-  else
-    arguments.push_back({operands.rows});
-  auto add = [&](Value value) {
-    Value operand = site.lookup(value);
-    int64_t alignment = 0;
-    if (auto type = dyn_cast<MemRefType>(operand.getType())) {
-      int64_t bytes = type.getElementTypeBitWidth() / 8;
-      bool isLong =
-          type.getRank() > 0 && type.getShape().back() == layout->rowElements;
-      alignment =
-          isLong ? std::gcd(layout->rowElements * bytes, getAccessBytes(chip))
-                 : bytes;
-    }
-    arguments.push_back({operand, alignment});
-  };
-  llvm::for_each(inputs, add);
-  llvm::for_each(elementOutputs, add);
-  llvm::for_each(rowOutputs, add);
-  return arguments;
+/// What the address of an operand is a multiple of; 0 for a scalar.
+int64_t RowKernel::getAlignment(Value operand) const {
+  auto type = dyn_cast<MemRefType>(operand.getType());
+  if (!type)
+    return 0;
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  bool isLong =
+      type.getRank() > 0 && type.getShape().back() == layout->rowElements;
+  return isLong ? std::gcd(layout->rowElements * bytes, getAccessBytes(chip))
+                : bytes;
 }
 
 void RowKernel::launch() {
@@ -268,43 +242,40 @@ void RowKernel::launch() {
   if (mapping && mapping->hasStage && layout->passes == 1)
     shape.residentBlocks = LaunchModel::getBlocksOfRegisters(
         shape.threads, shape.threadBytes / 4 + kOtherRegisters);
-  site.launch(
-      getName(), shape, getArguments(),
-      [&](KernelBuilder &inside, ValueRange values) { emit(inside, values); });
+
+  KernelSignature signature;
+  if (spec)
+    addQuantizeSlots(signature, operands, *spec, chip);
+  else
+    signature.add(operands.rows);
+  SmallVector<Value> logical(inputs.begin(), inputs.end());
+  llvm::append_range(logical, elementOutputs);
+  llvm::append_range(logical, rowOutputs);
+  auto others = llvm::map_to_vector(
+      logical, [&](Value value) { return site.lookup(value); });
+  for (Value &operand : others)
+    signature.add(operand, getAlignment(operand));
+  site.launch(getName(), shape, signature, [&](KernelBuilder &inside) {
+    values.map(logical, others);
+    emit(inside);
+  });
 }
 
 //===----------------------------------------------------------------------===//
 // Code
 //===----------------------------------------------------------------------===//
 
-void RowKernel::emit(KernelBuilder &b, ValueRange arguments) {
-  if (spec) {
-    auto known = getQuantizeArguments(b.getContext(), *spec, chip);
-    for (auto [argument, value] : llvm::zip(known, arguments))
-      inside.*argument.place = value;
-    arguments = arguments.drop_front(known.size());
-  } else {
-    inside.rows = arguments.front();
-    arguments = arguments.drop_front();
-  }
-  auto map = [&](Value value) {
-    values.map(value, arguments.front());
-    arguments = arguments.drop_front();
-  };
-  llvm::for_each(inputs, map);
-  llvm::for_each(elementOutputs, map);
-  llvm::for_each(rowOutputs, map);
-
+void RowKernel::emit(KernelBuilder &b) {
   bool batched = spec && spec->batched;
   RowPosition position = RowPosition::emit(b, *layout, batched);
   auto emitRows = [&] {
     RowEmitter rows(b, *layout, getAccessBytes(chip), ops, values, position,
-                    inside.rows);
+                    operands.rows);
     if (mapping && mapping->hasStage && layout->passes == 1) {
       int64_t bytes = mapping->chunkElements * spec->getInputBytes();
       stage.emplace(b, position.thread, layout->getThreads(), bytes,
                     RowLayout::kRunLanes);
-      ChunkPlaces places(b, *spec, *mapping, inside, position.chunk);
+      ChunkPlaces places(b, *spec, *mapping, operands, position.chunk);
       rows.useStage(*stage, places.isFullWarp(), bytes);
     }
     rows.emitRows();
@@ -320,7 +291,7 @@ void RowKernel::emit(KernelBuilder &b, ValueRange arguments) {
   };
   // Matrices beyond the last one are those of whole thread blocks.
   if (batched)
-    emit::emitIf(b, isBelow(b, position.chunk.matrix, inside.matrices),
+    emit::emitIf(b, isBelow(b, position.chunk.matrix, operands.matrices),
                  emitRows);
   else
     emitRows();
@@ -364,8 +335,8 @@ void RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
 
 void RowKernel::emitQuantize(KernelBuilder &b, RowEmitter &rows,
                              ChunkPosition position) {
-  ChunkPlaces places(b, *spec, *mapping, inside, position);
-  ChunkEmitter chunk(b, *spec, chip, inside, position, places.getRowTiles(),
+  ChunkPlaces places(b, *spec, *mapping, operands, position);
+  ChunkEmitter chunk(b, *spec, chip, operands, position, places.getRowTiles(),
                      /*grouped=*/nullptr);
   if (stage && mapping->isStaged)
     chunk.useStage(*stage, places.isFullWarp());

@@ -9,8 +9,6 @@
 #include "DeviceEmission/ScaleStore.h"
 #include "ThreadMapping.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-
 #include <numeric>
 
 using namespace mlir;
@@ -39,41 +37,26 @@ int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t chunkBlocks) {
                        : std::gcd(spec.getBlocksPerRow(), chunkBlocks);
 }
 
-SmallVector<QuantizeArgument> getQuantizeArguments(MLIRContext *context,
-                                                   const QuantizeSpec &spec,
-                                                   const target::Chip &chip) {
-  // NVPTX address space 1 is global memory.
-  Type pointer = LLVM::LLVMPointerType::get(context, /*addressSpace=*/1);
-  Type size = IntegerType::get(context, 64);
-  Type f32 = Float32Type::get(context);
+void addQuantizeSlots(KernelSignature &signature, QuantizeOperands &operands,
+                      const QuantizeSpec &spec, const target::Chip &chip) {
   int64_t accessBytes = getAccessBytes(chip);
+  int64_t loadBytes = getLoadBytes(spec, accessBytes);
   int64_t chunkBlocks = ThreadMapping(spec, chip).chunkBlocks;
-  SmallVector<QuantizeArgument> arguments;
   if (spec.source->isMemory() && !spec.ownsRows())
-    arguments.push_back(
-        {&QuantizeOperands::x, pointer, getLoadBytes(spec, accessBytes)});
-  arguments.push_back(
-      {&QuantizeOperands::data, pointer, getDataStoreBytes(spec, accessBytes)});
-  arguments.push_back({&QuantizeOperands::scale, pointer,
-                       getScaleStoreBytes(spec, chunkBlocks)});
-  if (spec.globalByValue)
-    arguments.push_back({&QuantizeOperands::global, f32});
-  else if (spec.globalKind != GlobalKind::Absent)
-    arguments.push_back({&QuantizeOperands::global, pointer, sizeof(float)});
-  if (spec.amaxIsGiven)
-    arguments.push_back({&QuantizeOperands::blockAmax, pointer, sizeof(float)});
-  if (spec.stochastic)
-    arguments.push_back({&QuantizeOperands::rng, pointer, sizeof(int64_t)});
-  if (spec.groupDim != GroupDim::None)
-    arguments.push_back({&QuantizeOperands::offsets, pointer, sizeof(int32_t)});
-  arguments.push_back({&QuantizeOperands::rows, size});
+    signature.add(operands.x, loadBytes);
+  signature.add(operands.data, getDataStoreBytes(spec, accessBytes));
+  signature.add(operands.scale, getScaleStoreBytes(spec, chunkBlocks));
+  signature.add(operands.global, sizeof(float));
+  signature.add(operands.blockAmax, sizeof(float));
+  signature.add(operands.rng, sizeof(int64_t));
+  signature.add(operands.offsets, sizeof(int32_t));
+  signature.add(operands.rows);
   if (spec.batched)
-    arguments.push_back({&QuantizeOperands::matrices, size});
-  if (spec.groupDim != GroupDim::None)
-    arguments.push_back({&QuantizeOperands::groups, size});
-  if (spec.groupedTiles)
-    arguments.push_back({&QuantizeOperands::tiles, size});
-  return arguments;
+    signature.add(operands.matrices);
+  signature.add(operands.groups);
+  signature.add(operands.tiles);
+  if (!spec.source->isMemory())
+    spec.source->addSlots(signature, operands.inputs, loadBytes, accessBytes);
 }
 
 } // namespace blockscale

@@ -8,6 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEARGUMENTS_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEARGUMENTS_H
 
+#include "DeviceEmission/KernelSignature.h"
 #include "QuantizeSpec.h"
 
 namespace blockscale {
@@ -23,19 +24,10 @@ int64_t getDataStoreBytes(const QuantizeSpec &spec, int64_t accessBytes);
 /// Scale bytes of a chunk that are stored together.
 int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t chunkBlocks);
 
-/// An argument that a kernel takes.
-struct QuantizeArgument {
-  mlir::Value QuantizeOperands::*place;
-  mlir::Type type;
-  /// Bytes that a pointer must be a multiple of: the widest access through it.
-  int64_t alignment = 0;
-};
-
-/// The arguments of the kernel of a spec, in their order: pointers to global
-/// memory, sizes as i64. What x is computed from comes after them.
-llvm::SmallVector<QuantizeArgument>
-getQuantizeArguments(mlir::MLIRContext *context, const QuantizeSpec &spec,
-                     const target::Chip &chip);
+/// Adds the slots of what the kernel of a spec takes, in their order. What x is
+/// computed from comes last.
+void addQuantizeSlots(KernelSignature &signature, QuantizeOperands &operands,
+                      const QuantizeSpec &spec, const target::Chip &chip);
 
 } // namespace blockscale
 

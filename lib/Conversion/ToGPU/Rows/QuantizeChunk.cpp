@@ -252,7 +252,7 @@ SmallVector<BlockElements> ChunkEmitter::computeBlocks(int64_t elements) {
   SmallVector<SmallVector<ElementWords>> loaded;
   ArrayRef<ElementSource::Input> inputs = spec.source->getInputs();
   for (auto [input, argument] :
-       llvm::zip_equal(inputs, arguments.inputs.take_front(inputs.size())))
+       llvm::zip_first(inputs, ArrayRef<Value>(arguments.inputs)))
     loaded.push_back(loadInput(input, argument, elements));
   ArrayRef<Value> kept = spec.source->getKept();
   SmallVector<ElementWords> keptWords(kept.size());
@@ -283,7 +283,8 @@ SmallVector<BlockElements> ChunkEmitter::computeBlocks(int64_t elements) {
     blocks.push_back(BlockElements::fromWords(vectors, spec.inputType));
   }
   for (auto [logical, words, argument] : llvm::zip_equal(
-           kept, keptWords, arguments.inputs.drop_front(inputs.size()))) {
+           kept, keptWords,
+           ArrayRef<Value>(arguments.inputs).drop_front(inputs.size()))) {
     Type element = getElementTypeOrSelf(logical.getType());
     emitStoreBytes(b, words, b.offset(argument, element, getFirstElement()),
                    elements * element.getIntOrFloatBitWidth() / 8,

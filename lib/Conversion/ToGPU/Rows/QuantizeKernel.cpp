@@ -9,7 +9,6 @@
 #include "ChunkPlaces.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/LaunchSite.h"
-#include "QuantizeArguments.h"
 
 using namespace mlir;
 
@@ -20,7 +19,10 @@ namespace {
 class QuantizeKernelEmitter {
 public:
   QuantizeKernelEmitter(KernelBuilder &b, const QuantizeSpec &spec,
-                        const target::Chip &chip, ValueRange values);
+                        const target::Chip &chip,
+                        const QuantizeOperands &arguments)
+      : spec(spec), chip(chip), mapping(spec, chip), b(b),
+        arguments(arguments) {}
 
   void emit();
 
@@ -35,25 +37,13 @@ private:
   ThreadMapping mapping;
   KernelBuilder &b;
 
-  QuantizeOperands arguments;
+  const QuantizeOperands &arguments;
   /// i32 number in the thread block.
   Value thread;
   ChunkPosition position;
 };
 
 } // namespace
-
-QuantizeKernelEmitter::QuantizeKernelEmitter(KernelBuilder &b,
-                                             const QuantizeSpec &spec,
-                                             const target::Chip &chip,
-                                             ValueRange values)
-    : spec(spec), chip(chip), mapping(spec, chip), b(b) {
-  auto described = getQuantizeArguments(b.getContext(), spec, chip);
-  for (auto [argument, value] :
-       llvm::zip_first(described, values.take_front(described.size())))
-    arguments.*argument.place = value;
-  arguments.inputs = values.drop_front(described.size());
-}
 
 Value QuantizeKernelEmitter::getBlockNumber(gpu::Dimension dimension) {
   return arith::IndexCastUIOp::create(b, b.getI32Type(),
@@ -145,8 +135,9 @@ void QuantizeKernelEmitter::emitBlock(Value blockNumber,
 }
 
 void emitQuantizeKernel(KernelBuilder &b, const QuantizeSpec &spec,
-                        const target::Chip &chip, ValueRange arguments) {
-  QuantizeKernelEmitter(b, spec, chip, arguments).emit();
+                        const target::Chip &chip,
+                        const QuantizeOperands &operands) {
+  QuantizeKernelEmitter(b, spec, chip, operands).emit();
 }
 
 } // namespace blockscale

@@ -12,10 +12,12 @@
 
 namespace blockscale {
 
-/// Emits the body of the kernel of a spec, a function of `arguments`
-/// (QuantizeArguments.h), for the threads of its ThreadMapping.
+/// Emits the body of the kernel of a spec, for the threads of its
+/// ThreadMapping. `operands` hold the parameters of the kernel
+/// (QuantizeArguments.h).
 void emitQuantizeKernel(KernelBuilder &b, const QuantizeSpec &spec,
-                        const target::Chip &chip, mlir::ValueRange arguments);
+                        const target::Chip &chip,
+                        const QuantizeOperands &operands);
 
 } // namespace blockscale
 

@@ -92,22 +92,15 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
         b, operands.tiles, ThreadMapping::kThreads / kWarpThreads);
     blocks = b.createOrFold<arith::AddIOp>(blocks, filling);
   }
-  auto arguments = llvm::map_to_vector(
-      getQuantizeArguments(b.getContext(), spec, chip),
-      [&](const QuantizeArgument &each) -> LaunchSite::Argument {
-        return {operands.*each.place, each.alignment};
-      });
-  int64_t accessBytes = getAccessBytes(chip);
-  if (!spec.source->isMemory())
-    llvm::append_range(arguments,
-                       spec.source->getArguments(
-                           site, getLoadBytes(spec, accessBytes), accessBytes));
+  operands.inputs = spec.source->getOperands(site);
+  KernelSignature signature;
+  addQuantizeSlots(signature, operands, spec, chip);
   int64_t threadBytes = mapping.chunkElements * spec.source->getBytes();
   site.launch(spec.getKernelName(chip),
               {ThreadMapping::kThreads, blocks, operands.matrices, threadBytes,
                mapping.residentBlocks},
-              arguments, [&](KernelBuilder &inside, ValueRange values) {
-                emitQuantizeKernel(inside, spec, chip, values);
+              signature, [&](KernelBuilder &inside) {
+                emitQuantizeKernel(inside, spec, chip, operands);
               });
 }
 

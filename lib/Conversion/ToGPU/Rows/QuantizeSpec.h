@@ -78,22 +78,22 @@ struct QuantizeSpec {
     return llvm::divideCeil(rowElements * getDataBits(), 8);
   }
 
-  /// A name that differs wherever the kernels do, for example
+  /// What a kernel is called, for example
   /// `quantize_e2m1_torchao_bf16_k4096_swizzled_scaled`, on sm_90a with `_sm90`
   /// at its end.
   std::string getKernelName(const target::Chip &chip) const;
 };
 
-/// The operands of a `blockscale.kernel` by their meaning, or the arguments of
-/// its function. Null where absent.
+/// The operands of a `blockscale.kernel` by their meaning, and the parameters
+/// of its code while that is emitted. Null where absent.
 struct QuantizeOperands {
   mlir::Value x, data, scale;
   mlir::Value global, blockAmax, rng, offsets;
   /// Sizes: the rows of a matrix, the matrices, the number of offsets, and that
   /// of the tiles of groups.
   mlir::Value rows, matrices, groups, tiles;
-  /// Of the function, what x is computed from where it is not an argument.
-  mlir::ValueRange inputs;
+  /// What x is computed from where it is not in memory, and where to keep it.
+  llvm::SmallVector<mlir::Value> inputs;
 };
 
 /// Reads the spec off a quantize of a kernel on memrefs. What `chip` cannot run
