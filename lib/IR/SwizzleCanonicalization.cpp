@@ -14,6 +14,7 @@
 
 #include "SliceCanonicalization.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -23,7 +24,7 @@ using namespace mlir;
 using namespace blockscale;
 
 /// Rows and columns of a tile, in the order of the matrix dimensions.
-static constexpr int64_t kTile[] = {128, 4};
+static constexpr int64_t kTile[] = {numerics::kTileRows, numerics::kTileCols};
 
 /// Whether a slice of `whole` takes whole tiles, which is known from constants.
 template <typename OpTy>

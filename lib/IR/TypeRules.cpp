@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -36,6 +37,18 @@ numerics::ElementFormat getElementFormat(Type dataElement) {
   return numerics::ElementFormat::E2M1;
 }
 
+// The enums of the dialect have the numbers of those of Numerics.
+template <typename E, typename F>
+static constexpr bool areSame(E left, F right) {
+  return static_cast<unsigned>(left) == static_cast<unsigned>(right);
+}
+static_assert(getMaxEnumValForRecipe() + 1 ==
+              std::size(numerics::kRecipeTable));
+static_assert(areSame(Recipe::Torchao, numerics::Recipe::Torchao));
+static_assert(areSame(Recipe::Rceil, numerics::Recipe::Rceil));
+static_assert(areSame(ScaleDim::N, numerics::ScaleDim::N));
+static_assert(areSame(ScaleDim::K, numerics::ScaleDim::K));
+
 numerics::Recipe getNumerics(Recipe recipe) {
   return static_cast<numerics::Recipe>(recipe);
 }
@@ -47,31 +60,15 @@ Recipe getRecipeOrDefault(std::optional<Recipe> recipe, bool isNvfp4) {
 }
 
 bool isNvfp4Recipe(Recipe recipe) {
-  switch (recipe) {
-  case Recipe::Torchao:
-  case Recipe::Mslk:
-  case Recipe::Te:
-  case Recipe::Modelopt:
-  case Recipe::Te4over6Mae:
-  case Recipe::Te4over6Mse:
-    return true;
-  case Recipe::Floor:
-  case Recipe::Rceil:
-  case Recipe::RceilSat:
-  case Recipe::Ceil:
-  case Recipe::Even:
-    return false;
-  }
-  return false;
+  return numerics::isNvfp4(getNumerics(recipe));
 }
 
 bool isFourOverSix(Recipe recipe) {
-  return recipe == Recipe::Te4over6Mae || recipe == Recipe::Te4over6Mse;
+  return numerics::isFourOverSix(getNumerics(recipe));
 }
 
 bool acceptsTails(Recipe recipe) {
-  return recipe == Recipe::Te || recipe == Recipe::Modelopt ||
-         isFourOverSix(recipe);
+  return numerics::acceptsTails(getNumerics(recipe));
 }
 
 static int64_t ceilDivDim(int64_t dim, int64_t divisor) {
@@ -155,15 +152,41 @@ bool needsStorageForm(Type type) {
   return getLayout(type) || isPacked(type) || isSixBit(type);
 }
 
-/// Tiles of a grouped matrix of `rows` x `cols` scales, for any offsets: a
-/// group wastes at most one tile less one row (column) in the grouped
-/// dimension.
-template <typename T>
-static T getGroupedTiles(LayoutAttr layout, T rows, T cols) {
-  int64_t groups = layout.getGroups();
-  if (layout.getDim() == 0)
-    return (rows + 127 * groups).floorDiv(128) * cols.ceilDiv(4);
-  return rows.ceilDiv(128) * (cols + 3 * groups).floorDiv(4);
+namespace {
+
+/// An affine expression as an index of Numerics.
+struct AffineIndex {
+  AffineExpr expr;
+
+  friend AffineIndex operator+(AffineIndex x, int64_t y) {
+    return {x.expr + y};
+  }
+  friend AffineIndex operator*(AffineIndex x, AffineIndex y) {
+    return {x.expr * y.expr};
+  }
+  friend AffineIndex operator/(AffineIndex x, int64_t y) {
+    return {x.expr.floorDiv(y)};
+  }
+  friend AffineIndex ceilDivide(AffineIndex x, int64_t y) {
+    return {x.expr.ceilDiv(y)};
+  }
+};
+
+} // namespace
+
+/// Tiles of a grouped matrix of `rows` x `cols` scales, for any offsets.
+template <typename Index>
+static Index getGroupedTiles(LayoutAttr layout, Index rows, Index cols) {
+  return numerics::getGroupedTiles(numerics::GroupDim(layout.getDim()), rows,
+                                   cols, layout.getGroups());
+}
+
+/// Rows and columns of tiles of a matrix; dynamic where it is.
+static int64_t getRowTiles(int64_t rows) {
+  return ShapedType::isDynamic(rows) ? rows : numerics::getRowTiles(rows);
+}
+static int64_t getColTiles(int64_t cols) {
+  return ShapedType::isDynamic(cols) ? cols : numerics::getColTiles(cols);
 }
 
 Type getStorageType(Type type) {
@@ -184,19 +207,13 @@ Type getStorageType(Type type) {
   int64_t rows = tensor.getDimSize(tensor.getRank() - 2);
   int64_t cols = tensor.getDimSize(tensor.getRank() - 1);
   if (layout.isGrouped()) {
-    MLIRContext *context = type.getContext();
-    int64_t tiles = ShapedType::kDynamic;
-    if (!ShapedType::isDynamic(rows) && !ShapedType::isDynamic(cols))
-      tiles = cast<AffineConstantExpr>(
-                  getGroupedTiles(layout, getAffineConstantExpr(rows, context),
-                                  getAffineConstantExpr(cols, context)))
-                  .getValue();
-    shape.push_back(tiles);
+    bool isDynamic = ShapedType::isDynamic(rows) || ShapedType::isDynamic(cols);
+    shape.push_back(isDynamic ? ShapedType::kDynamic
+                              : getGroupedTiles(layout, rows, cols));
   } else {
-    shape.push_back(ceilDivDim(rows, 128));
-    shape.push_back(ceilDivDim(cols, 4));
+    shape.append({getRowTiles(rows), getColTiles(cols)});
   }
-  shape.append({32, 4, 4});
+  llvm::append_range(shape, numerics::kTileShape);
   return RankedTensorType::get(shape, tensor.getElementType());
 }
 
@@ -216,13 +233,17 @@ SmallVector<OpFoldResult> getStorageSizes(OpBuilder &builder, Location loc,
   OpFoldResult cols = result.pop_back_val();
   OpFoldResult rows = result.pop_back_val();
   if (layout.isGrouped()) {
-    result.push_back(
-        apply(builder, loc, getGroupedTiles(layout, s0, s1), {rows, cols}));
+    AffineIndex tiles =
+        getGroupedTiles(layout, AffineIndex{s0}, AffineIndex{s1});
+    result.push_back(apply(builder, loc, tiles.expr, {rows, cols}));
   } else {
-    result.push_back(apply(builder, loc, s0.ceilDiv(128), {rows}));
-    result.push_back(apply(builder, loc, s0.ceilDiv(4), {cols}));
+    AffineIndex size{s0};
+    result.push_back(
+        apply(builder, loc, numerics::getRowTiles(size).expr, {rows}));
+    result.push_back(
+        apply(builder, loc, numerics::getColTiles(size).expr, {cols}));
   }
-  for (int64_t size : {32, 4, 4})
+  for (int64_t size : numerics::kTileShape)
     result.push_back(builder.getIndexAttr(size));
   return result;
 }

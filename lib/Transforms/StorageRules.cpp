@@ -9,6 +9,7 @@
 #include "ConstantBytes.h"
 #include "SliceRules.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 #include "blockscale/Transforms/Storage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -58,7 +59,9 @@ Type findType(Operation *op, function_ref<bool(Type)> predicate) {
 int64_t getStorageUnit(RankedTensorType type, int64_t dim) {
   int64_t fromEnd = type.getRank() - dim;
   if (getLayout(type))
-    return fromEnd == 1 ? 4 : fromEnd == 2 ? 128 : 1;
+    return fromEnd == 1   ? numerics::kTileCols
+           : fromEnd == 2 ? numerics::kTileRows
+                          : 1;
   return isa<Float4E2M1FNType>(type.getElementType()) && fromEnd == 1 ? 2 : 1;
 }
 

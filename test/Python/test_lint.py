@@ -243,6 +243,44 @@ class TextTest(LintTest):
         self.assertEqual(self.findings("text"), [])
 
 
+class CopiesTest(LintTest):
+    def setUp(self):
+        super().setUp()
+        self.write("include/blockscale/Numerics/ScaleLayout.h",
+                   "inline constexpr int64_t kTileRows = 128;\n"
+                   "inline constexpr int64_t kTileShape[] = {32, 4, 4};\n")
+
+    def test_use_passes(self):
+        self.write("lib/IR/A.cpp", "using numerics::kTileRows;\n"
+                   "auto x = ceilDivide(rows, kTileRows); // as ceilDiv(rows, 128)\n"
+                   "constexpr int64_t kThreads = 128;\n"
+                   "if (recipe == Recipe::Te) {}\n")
+        self.assertEqual(self.findings("copies"), [])
+
+    # A constant of the layout, by its name or by one like it, and its numbers.
+    def test_second_layout(self):
+        copies = {"static constexpr int64_t kTileRows = 4 * 32;\n": "defines kTileRows",
+                  "inline constexpr int64_t kTileShape[] = {r, 4};\n": "defines kTileShape",
+                  "static constexpr int64_t kRowGroup = 32;\n": "defines kRowGroup",
+                  "inline constexpr int64_t kAtomRows = 128;\n": "defines kAtomRows",
+                  "shape.append({32, 4, 4});\n": "but got {32, 4, 4}",
+                  "auto tiles = rows.ceilDiv(128);\n": "but got ceilDiv(128)",
+                  "auto x = llvm::divideCeil(rows, 128);\n": "divideCeil(rows, 128)"}
+        for text, message in copies.items():
+            for path in ("lib/IR/A.cpp", "include/blockscale/IR/A.h", "tools/t/A.cpp"):
+                with self.subTest(text, path=path):
+                    self.write(path, text)
+                    self.assert_finds("copies", f"{path}:1:", message)
+                    (self.root / path).unlink()
+
+    # The emulator and the tests check the product, and Numerics is the one home.
+    def test_copies_on_purpose(self):
+        for path in ("lib/Emulator/A.cpp", "include/blockscale/Emulator/A.h",
+                     "include/blockscale/Numerics/B.h", "unittests/A.cpp"):
+            self.write(path, "constexpr int kTileRows = 128;\n")
+        self.assertEqual(self.findings("copies"), [])
+
+
 class FormatTest(LintTest):
     def setUp(self):
         super().setUp()

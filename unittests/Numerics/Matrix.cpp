@@ -115,7 +115,7 @@ QuantizedMatrix expandScales(QuantizedMatrix quantized, ScaleDim dim,
   quantized.scales.clear();
   for (int64_t r = 0; r < quantized.scaleRows; ++r) {
     for (int64_t c = 0; c < quantized.scaleCols; ++c) {
-      ScaleIndex index = getCompactIndex(dim, blockSize, r, c);
+      ScaleIndex<int64_t> index = getCompactIndex(dim, blockSize, r, c);
       quantized.scales.push_back(
           compact[getLinearOffset(index.row, index.col, compactCols)]);
     }

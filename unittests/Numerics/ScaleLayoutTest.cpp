@@ -22,13 +22,13 @@ namespace {
 
 constexpr const char *kArchive = "swizzle__maps";
 
-static_assert(getSwizzledOffset(0, 0, 4) == 0);
-static_assert(getSwizzledOffset(1, 0, 4) == 16);
-static_assert(getSwizzledOffset(32, 0, 4) == 4);
-static_assert(getSwizzledOffset(127, 3, 4) == 511);
-static_assert(getSwizzledOffset(0, 4, 5) == 512);
-static_assert(getSwizzledOffset(128, 0, 5) == 1024);
-static_assert(getLinearOffset(2, 3, 5) == 13);
+static_assert(getSwizzledOffset<int64_t>(0, 0, 4) == 0);
+static_assert(getSwizzledOffset<int64_t>(1, 0, 4) == 16);
+static_assert(getSwizzledOffset<int64_t>(32, 0, 4) == 4);
+static_assert(getSwizzledOffset<int64_t>(127, 3, 4) == 511);
+static_assert(getSwizzledOffset<int64_t>(0, 4, 5) == 512);
+static_assert(getSwizzledOffset<int64_t>(128, 0, 5) == 1024);
+static_assert(getLinearOffset<int64_t>(2, 3, 5) == 13);
 
 struct Shape {
   int64_t rows;
@@ -48,7 +48,8 @@ TEST(ScaleLayout, SwizzleMaps) {
         EXPECT_EQ(map[getSwizzledOffset(r, c, cols)],
                   getLinearOffset(r, c, cols));
     for (size_t byte = 0; byte < map.size(); ++byte) {
-      ScaleIndex index = getSwizzledIndex(static_cast<int64_t>(byte), cols);
+      ScaleIndex<int64_t> index =
+          getSwizzledIndex(static_cast<int64_t>(byte), cols);
       bool isPadding = index.row >= rows || index.col >= cols;
       EXPECT_EQ(map[byte],
                 isPadding ? -1 : getLinearOffset(index.row, index.col, cols));
@@ -57,11 +58,11 @@ TEST(ScaleLayout, SwizzleMaps) {
 }
 
 TEST(ScaleLayout, PaddedSizes) {
-  EXPECT_EQ(getPaddedRows(0), 0);
-  EXPECT_EQ(getPaddedRows(1), 128);
-  EXPECT_EQ(getPaddedRows(129), 256);
-  EXPECT_EQ(getPaddedCols(5), 8);
-  EXPECT_EQ(getSwizzledSize(0, 5), 0);
+  EXPECT_EQ(getPaddedRows<int64_t>(0), 0);
+  EXPECT_EQ(getPaddedRows<int64_t>(1), 128);
+  EXPECT_EQ(getPaddedRows<int64_t>(129), 256);
+  EXPECT_EQ(getPaddedCols<int64_t>(5), 8);
+  EXPECT_EQ(getSwizzledSize<int64_t>(0, 5), 0);
 }
 
 /// The map of our grouped layout, -1 for padding.
@@ -157,6 +158,41 @@ TEST(ScaleLayout, PositionsBeyondTheLastGroup) {
   const int32_t ends[2] = {3, 3};
   EXPECT_EQ(getGroupedOffset(GroupDim::Rows, ends, 2, 5, 4, 3, 0), -1);
   EXPECT_NE(getGroupedOffset(GroupDim::Rows, ends, 2, 5, 4, 2, 0), -1);
+}
+
+// Ends that decrease, are negative or lie beyond the extent are moved into
+// [end before, extent] and rounded down to whole units.
+TEST(ScaleLayout, GroupEnds) {
+  static_assert(getGroupEnd<int64_t>(getWholeUnits<int64_t>(95, 32), 0, 4) ==
+                2);
+  static_assert(getGroupEnd<int64_t>(getWholeUnits<int64_t>(-5, 32), 0, 4) ==
+                0);
+  static_assert(getGroupEnd<int64_t>(getWholeUnits<int64_t>(31, 32), 2, 4) ==
+                2);
+  static_assert(getGroupEnd<int64_t>(getWholeUnits<int64_t>(999, 32), 2, 4) ==
+                4);
+}
+
+// The first group whose end is behind a position is the one that a walk over
+// the ends with `getGroupEnd` finds, whatever the ends are.
+TEST(ScaleLayout, TakeGroup) {
+  constexpr int64_t kExtent = 5, kGroups = 3;
+  for (int64_t a = -2; a <= 7; ++a)
+    for (int64_t b = -2; b <= 7; ++b)
+      for (int64_t c = -2; c <= 7; ++c)
+        for (int64_t position = 0; position < kExtent; ++position) {
+          int64_t ends[kGroups] = {a, b, c};
+          int64_t begin = 0, walked = kGroups, taken = kGroups;
+          for (int64_t group = 0; group < kGroups; ++group) {
+            int64_t end =
+                getGroupEnd(getWholeUnits(ends[group], 1), begin, kExtent);
+            if (begin <= position && position < end)
+              walked = group;
+            begin = end;
+            taken = takeGroup(taken, group, ends[group], position, kGroups);
+          }
+          EXPECT_EQ(taken, walked) << a << " " << b << " " << c;
+        }
 }
 
 } // namespace

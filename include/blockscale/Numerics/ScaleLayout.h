@@ -24,7 +24,7 @@
 #ifndef BLOCKSCALE_NUMERICS_SCALELAYOUT_H
 #define BLOCKSCALE_NUMERICS_SCALELAYOUT_H
 
-#include <cstdint>
+#include "blockscale/Numerics/Index.h"
 
 namespace blockscale::numerics {
 
@@ -32,59 +32,127 @@ inline constexpr int64_t kTileRows = 128;
 inline constexpr int64_t kTileCols = 4;
 inline constexpr int64_t kTileBytes = kTileRows * kTileCols;
 
-/// Rows of a tile lie in groups of 32, 16 bytes apart within a group.
+/// A tile is stored as 32 lines of 16 bytes. Line i has the scales of four rows
+/// that are 32 apart: i, i + 32, i + 64 and i + 96.
 inline constexpr int64_t kTileRowGroup = 32;
+inline constexpr int64_t kTileLineRows = kTileRows / kTileRowGroup;
+inline constexpr int64_t kTileLineBytes = kTileLineRows * kTileCols;
+/// The dimensions of a tile in memory.
+inline constexpr int64_t kTileShape[] = {kTileRowGroup, kTileLineRows,
+                                         kTileCols};
 
 /// Padding of every layout.
 inline constexpr uint8_t kScalePadding = 0;
 
-constexpr int64_t getRowTiles(int64_t rows) {
-  return (rows + kTileRows - 1) / kTileRows;
+template <typename Index>
+constexpr Index getRowTiles(Index rows) {
+  return ceilDivide(rows, kTileRows);
 }
-constexpr int64_t getColTiles(int64_t cols) {
-  return (cols + kTileCols - 1) / kTileCols;
+template <typename Index>
+constexpr Index getColTiles(Index cols) {
+  return ceilDivide(cols, kTileCols);
 }
-constexpr int64_t getPaddedRows(int64_t rows) {
+template <typename Index>
+constexpr Index getPaddedRows(Index rows) {
   return getRowTiles(rows) * kTileRows;
 }
-constexpr int64_t getPaddedCols(int64_t cols) {
+template <typename Index>
+constexpr Index getPaddedCols(Index cols) {
   return getColTiles(cols) * kTileCols;
+}
+
+//===----------------------------------------------------------------------===//
+// One tile
+//===----------------------------------------------------------------------===//
+
+/// The indices of a scale in its tile, as `kTileShape` has them.
+template <typename Index>
+struct InTile {
+  Index line;
+  Index lineRow;
+  Index col;
+};
+
+/// Where the scale at (row, col) of a matrix is in its tile.
+template <typename Index>
+constexpr InTile<Index> getInTile(Index row, Index col) {
+  return {row % kTileRowGroup, row % kTileRows / kTileRowGroup,
+          col % kTileCols};
+}
+
+/// The byte of (row, col) in its tile.
+template <typename Index>
+constexpr Index getByteInTile(Index row, Index col) {
+  InTile<Index> place = getInTile(row, col);
+  return place.line * kTileLineBytes + place.lineRow * kTileCols + place.col;
 }
 
 //===----------------------------------------------------------------------===//
 // One matrix
 //===----------------------------------------------------------------------===//
 
+template <typename Index>
 struct ScaleIndex {
-  int64_t row;
-  int64_t col;
+  Index row;
+  Index col;
 };
 
 /// Byte of (row, col) in row-major order without padding.
-constexpr int64_t getLinearOffset(int64_t row, int64_t col, int64_t cols) {
+template <typename Index>
+constexpr Index getLinearOffset(Index row, Index col, Index cols) {
   return row * cols + col;
 }
 
 /// Bytes of a swizzled matrix, padding included.
-constexpr int64_t getSwizzledSize(int64_t rows, int64_t cols) {
+template <typename Index>
+constexpr Index getSwizzledSize(Index rows, Index cols) {
   return getPaddedRows(rows) * getPaddedCols(cols);
 }
 
+/// Number of the tile of (row, col) in a matrix with `colTiles` tiles beside
+/// each other.
+template <typename Index>
+constexpr Index getTileNumber(Index row, Index col, Index colTiles) {
+  return row / kTileRows * colTiles + col / kTileCols;
+}
+
+/// The same behind other matrices, which have `rowTilesBefore` rows of as many
+/// tiles.
+template <typename Index>
+constexpr Index getTileNumber(Index rowTilesBefore, Index row, Index col,
+                              Index colTiles) {
+  return (rowTilesBefore + row / kTileRows) * colTiles + col / kTileCols;
+}
+
+/// Byte of (row, col), whose tile is number `tile`.
+template <typename Index>
+constexpr Index getTiledOffset(Index tile, Index row, Index col) {
+  return tile * kTileBytes + getByteInTile(row, col);
+}
+
 /// Byte of (row, col) in the 128x4 layout of a matrix with `cols` columns.
-constexpr int64_t getSwizzledOffset(int64_t row, int64_t col, int64_t cols) {
-  int64_t tile = row / kTileRows * getColTiles(cols) + col / kTileCols;
-  return tile * kTileBytes + row % kTileRowGroup * 16 +
-         row % kTileRows / kTileRowGroup * 4 + col % kTileCols;
+template <typename Index>
+constexpr Index getSwizzledOffset(Index row, Index col, Index cols) {
+  return getTiledOffset(getTileNumber(row, col, getColTiles(cols)), row, col);
+}
+
+/// Row and first column of the four scales of a row that are word `word` of a
+/// matrix with `colTiles` tiles beside each other.
+template <typename Index>
+constexpr ScaleIndex<Index> getSwizzledWord(Index word, Index colTiles) {
+  Index tile = word / kTileRows, inTile = word % kTileRows;
+  return {tile / colTiles * kTileRows + inTile % kTileLineRows * kTileRowGroup +
+              inTile / kTileLineRows,
+          tile % colTiles * kTileCols};
 }
 
 /// The inverse of getSwizzledOffset. Row or column lie beyond the matrix where
 /// the byte is padding.
-constexpr ScaleIndex getSwizzledIndex(int64_t offset, int64_t cols) {
-  int64_t tile = offset / kTileBytes;
-  int64_t byte = offset % kTileBytes;
-  return {tile / getColTiles(cols) * kTileRows + byte % 16 / 4 * kTileRowGroup +
-              byte / 16,
-          tile % getColTiles(cols) * kTileCols + byte % 4};
+template <typename Index>
+constexpr ScaleIndex<Index> getSwizzledIndex(Index offset, Index cols) {
+  ScaleIndex<Index> word =
+      getSwizzledWord(Index(offset / kTileCols), getColTiles(cols));
+  return {word.row, word.col + offset % kTileCols};
 }
 
 //===----------------------------------------------------------------------===//
@@ -92,16 +160,18 @@ constexpr ScaleIndex getSwizzledIndex(int64_t offset, int64_t cols) {
 //===----------------------------------------------------------------------===//
 
 /// What a product sums over, in terms of the quantized matrix [.., N, K]: its
-/// columns (forward) or its rows (the gradient of the other operand).
-enum class ScaleDim : uint8_t { K = 0, N = 1 };
+/// rows (the gradient of the other operand) or its columns (forward).
+enum class ScaleDim : uint8_t { N = 0, K = 1 };
 
 /// Which compact scale of B x B blocks stands at (row, col) of the scales that
 /// a product takes, where every scale is repeated for the B rows it covers: K
 /// gives a matrix [N, ceil(K / B)], N one [K, ceil(N / B)].
-constexpr ScaleIndex getCompactIndex(ScaleDim dim, int64_t blockSize,
-                                     int64_t row, int64_t col) {
-  return dim == ScaleDim::K ? ScaleIndex{row / blockSize, col}
-                            : ScaleIndex{col, row / blockSize};
+template <typename Index>
+constexpr ScaleIndex<Index> getCompactIndex(ScaleDim dim, int64_t blockSize,
+                                            Index row, Index col) {
+  Index block = row / blockSize;
+  return dim == ScaleDim::K ? ScaleIndex<Index>{block, col}
+                            : ScaleIndex<Index>{col, block};
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,14 +180,45 @@ constexpr ScaleIndex getCompactIndex(ScaleDim dim, int64_t blockSize,
 
 enum class GroupDim : uint8_t { Rows = 0, Cols = 1 };
 
-/// Tiles in the buffer of `groups` groups of a rows x cols matrix: enough for
-/// any ends, since a group wastes at most one tile less one row (column).
-constexpr int64_t getGroupedTiles(GroupDim dim, int64_t rows, int64_t cols,
-                                  int64_t groups) {
+/// Rows (columns) of tiles in the buffer of `groups` groups of `size` rows
+/// (columns): enough for any ends, since a group wastes at most one tile less
+/// one row (column).
+template <typename Index, typename Groups>
+constexpr Index getTilesAlong(GroupDim dim, Index size, Groups groups) {
+  int64_t tile = dim == GroupDim::Rows ? kTileRows : kTileCols;
+  return (size + groups * (tile - 1)) / tile;
+}
+
+/// Tiles in the buffer of `groups` groups of a rows x cols matrix.
+template <typename Index, typename Groups>
+constexpr Index getGroupedTiles(GroupDim dim, Index rows, Index cols,
+                                Groups groups) {
   return dim == GroupDim::Rows
-             ? (rows + (kTileRows - 1) * groups) / kTileRows * getColTiles(cols)
-             : getRowTiles(rows) *
-                   ((cols + (kTileCols - 1) * groups) / kTileCols);
+             ? getTilesAlong(dim, rows, groups) * getColTiles(cols)
+             : getRowTiles(rows) * getTilesAlong(dim, cols, groups);
+}
+
+/// The whole units of `unit` elements up to an end of a group, none where the
+/// end is negative.
+template <typename Index>
+constexpr Index getWholeUnits(Index end, int64_t unit) {
+  return maxSigned(end, like(end, 0)) / unit;
+}
+
+/// Where a group ends that begins at `begin`, which is the end of the group
+/// before: its own end, moved to the nearest of `begin` .. `extent`.
+template <typename Index>
+constexpr Index getGroupEnd(Index end, Index begin, Index extent) {
+  return minSigned(maxSigned(end, begin), extent);
+}
+
+/// The same rule without a walk over begins: position `position` is in the
+/// first group whose end is behind it. After `takeGroup` of each group in turn,
+/// starting from `count`, `found` is that group, or `count` where none is.
+template <typename Index>
+constexpr Index takeGroup(Index found, Index group, Index end, Index position,
+                          Index count) {
+  return minSigned(found, select(isLess(position, end), group, count));
 }
 
 /// First row (column) of a group.

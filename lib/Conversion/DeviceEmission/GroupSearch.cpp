@@ -7,6 +7,7 @@
 
 #include "GroupSearch.h"
 #include "DeviceCode.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 using namespace mlir;
 
@@ -14,9 +15,9 @@ namespace blockscale {
 
 using emit::add;
 using emit::getIndex;
+using emit::Lanes;
 
-/// The first group that ends behind a position has it, whatever the order of
-/// the ends. All threads read the same ones, and none waits for a comparison.
+/// All threads read the same ends, and none waits for a comparison.
 SmallVector<Value> emitFindGroups(KernelBuilder &b, Value offsets, Value count,
                                   ValueRange positions) {
   SmallVector<Value> none(positions.size(), count);
@@ -28,10 +29,9 @@ SmallVector<Value> emitFindGroups(KernelBuilder &b, Value offsets, Value count,
         end = arith::ExtSIOp::create(b, b.getI64Type(), end);
         SmallVector<Value> next;
         for (auto [position, first] : llvm::zip_equal(positions, found)) {
-          Value isBehind = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
-                                                 end, position);
-          Value here = arith::SelectOp::create(b, isBehind, index, count);
-          next.push_back(arith::MinUIOp::create(b, first, here));
+          next.push_back(numerics::takeGroup(Lanes(b, first), Lanes(b, index),
+                                             Lanes(b, end), Lanes(b, position),
+                                             Lanes(b, count)));
         }
         return next;
       });
@@ -48,10 +48,11 @@ static SmallVector<Value> emitGroupReduction(
       b, zero, groups.count, all,
       [&](Value index, ValueRange carried) -> SmallVector<Value> {
         Value begin = carried[0], tilesBefore = carried[1];
-        Value offset =
-            toIndex(b, emitLoadBits(b, groups.offsets, b.getI32Type(), index));
-        Value end = emit::div(b, emit::max(b, offset, zero), groups.unit);
-        end = emit::min(b, emit::max(b, end, begin), groups.extent);
+        Lanes offset(b, toIndex(b, emitLoadBits(b, groups.offsets,
+                                                b.getI32Type(), index)));
+        Value end =
+            numerics::getGroupEnd(numerics::getWholeUnits(offset, groups.unit),
+                                  Lanes(b, begin), Lanes(b, groups.extent));
         SmallVector<Value> next =
             body({index, begin, end, tilesBefore}, carried.drop_front(2));
         Value tiles =

@@ -17,10 +17,9 @@ namespace blockscale {
 using emit::add;
 using emit::div;
 using emit::getIndex;
+using emit::Lanes;
 using emit::mul;
 using emit::sub;
-
-static constexpr int64_t kRowGroup = 32;
 
 GroupedScales::GroupedScales(KernelBuilder &b, const Operands &operands)
     : b(b), operands(operands) {
@@ -73,10 +72,11 @@ Value GroupedScales::getAddress(const DeviceGroup &group, Value row,
     row = sub(b, row, begin);
   else
     column = sub(b, column, begin);
-  Value tile = mul(b, div(b, row, kTileRows), getColumnTiles(group));
-  tile = add(b, add(b, tile, div(b, column, kTileCols)), getFirstTile(group));
+  Lanes r(b, row), c(b, column);
+  Lanes tile = Lanes(b, getFirstTile(group)) +
+               numerics::getTileNumber(r, c, Lanes(b, getColumnTiles(group)));
   return emitAddress(b, operands.scales, b.getI8Type(),
-                     getTileByte(b, tile, row, column));
+                     numerics::getTiledOffset(tile, r, c));
 }
 
 Value GroupedScales::countBlocks(ImplicitLocOpBuilder &b, Value tiles,
@@ -117,12 +117,13 @@ void GroupedScales::emitFill(Value tile, Value lane) {
   // Of no group, where the other dimension has no end.
   Value exists = isBelow(b, group.begin, group.end);
   auto fill = [&](Value row, int64_t column, int64_t bytes) {
-    Value byte = getTileByte(b, tile, row, getIndex(b, column));
+    Lanes r(b, row);
+    Lanes byte = numerics::getTiledOffset(Lanes(b, tile), r, r.like(column));
     Type type = b.getIntegerType(bytes * 8);
     b.store(arith::ConstantOp::create(b, b.getIntegerAttr(type, 0)),
             emitAddress(b, operands.scales, b.getI8Type(), byte), bytes);
   };
-  for (int64_t part = 0; part < kTileRows; part += kRowGroup) {
+  for (int64_t part = 0; part < kTileRows; part += numerics::kTileRowGroup) {
     Value inTile = add(b, lane, getIndex(b, part));
     Value hasScales = isBelow(b, add(b, firstRow, inTile), lastRow);
     emit::emitIf(

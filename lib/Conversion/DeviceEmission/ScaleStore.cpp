@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScaleStore.h"
-#include "Emission/LoopEmitter.h"
-
-#include "llvm/Support/MathExtras.h"
+#include "Emission/Lanes.h"
 
 using namespace mlir;
 
 namespace blockscale {
+
+using emit::Lanes;
 
 /// a * b + c on i64.
 static Value mulAdd(KernelBuilder &b, Value x, Value y, Value z) {
@@ -32,40 +32,15 @@ Value getLinearScaleAddress(KernelBuilder &b, Value base, Value rows,
 Value getSwizzledScaleAddress(KernelBuilder &b, Value base, Value rowTiles,
                               ChunkPosition position, int64_t rowBlocks,
                               int64_t chunkBlocks) {
-  uint32_t chunksPerTile = kTileCols / chunkBlocks;
-  Value rowTile =
-      arith::ShRUIOp::create(b, position.row, b.i64(llvm::Log2_64(kTileRows)));
-  rowTile = mulAdd(b, position.matrix, rowTiles, rowTile);
-  Value colTile =
-      arith::DivUIOp::create(b, position.chunk, b.i32(chunksPerTile));
-  Value tile = mulAdd(b, rowTile, b.i64(llvm::divideCeil(rowBlocks, kTileCols)),
-                      b.zext64(colTile));
-
-  // Row bits 0-4 choose the 16 bytes, bits 5-6 the 4 bytes among them.
-  Value row = arith::TruncIOp::create(b, b.getI32Type(), position.row);
-  auto field = [&](Value value, uint32_t shift, uint32_t mask,
-                   uint32_t scale) -> Value {
-    Value bits = arith::ShRUIOp::create(b, value, b.i32(shift));
-    bits = arith::AndIOp::create(b, bits, b.i32(mask));
-    return arith::MulIOp::create(b, bits, b.i32(scale));
-  };
-  Value sixteen = field(row, 0, 31, 16);
-  Value four = field(row, 5, 3, kTileCols);
-  Value byte = arith::OrIOp::create(b, sixteen, four);
-  byte = arith::OrIOp::create(
-      b, byte, field(position.chunk, 0, chunksPerTile - 1, chunkBlocks));
-  return b.offset(
-      base, b.getI8Type(),
-      mulAdd(b, tile, b.i64(kTileRows * kTileCols), b.zext64(byte)));
-}
-
-Value getTileByte(KernelBuilder &b, Value tile, Value row, Value column) {
-  // Row bits 0-4 choose the 16 bytes, bits 5-6 the 4 bytes among them.
-  Value byte = emit::mul(b, tile, kTileRows * kTileCols);
-  byte = emit::add(b, byte, emit::mul(b, emit::rem(b, row, 32), 16));
-  Value part = emit::rem(b, emit::div(b, row, 32), 4);
-  byte = emit::add(b, byte, emit::mul(b, part, kTileCols));
-  return emit::add(b, byte, emit::rem(b, column, kTileCols));
+  Lanes row(b, position.row), column = Lanes(b, position.chunk) * chunkBlocks;
+  Lanes before = Lanes(b, position.matrix) * Lanes(b, rowTiles);
+  Lanes tile =
+      numerics::getTileNumber(before, row, extend(column, 64),
+                              row.like(numerics::getColTiles(rowBlocks)));
+  // In a tile 32 bits are enough.
+  Lanes byte = numerics::getByteInTile(truncate(row, 32), column);
+  return b.offset(base, b.getI8Type(),
+                  tile * numerics::kTileBytes + extend(byte, 64));
 }
 
 void storeScaleBytes(KernelBuilder &b, ValueRange pairs, Value address,

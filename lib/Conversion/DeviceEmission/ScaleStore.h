@@ -9,12 +9,12 @@
 #define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_SCALESTORE_H
 
 #include "KernelBuilder.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 namespace blockscale {
 
-/// Columns of a swizzle tile.
-inline constexpr int64_t kTileCols = 4;
-inline constexpr int64_t kTileRows = 128;
+using numerics::kTileCols;
+using numerics::kTileRows;
 
 /// Where in a batch of matrices a thread works.
 struct ChunkPosition {
@@ -32,19 +32,12 @@ mlir::Value getLinearScaleAddress(KernelBuilder &b, mlir::Value base,
                                   mlir::Value rows, ChunkPosition position,
                                   int64_t rowBlocks, int64_t chunkBlocks);
 
-/// The same in 128x4 tiles: with r the row and c = chunk * chunkBlocks,
-///
-///   tile = (matrix * ceil(rows / 128) + r / 128) * ceil(rowBlocks / 4) + c / 4
-///   byte = tile * 512 + (r % 32) * 16 + (r % 128 / 32) * 4 + c % 4
+/// The same in 128x4 tiles (numerics: `getTiledOffset`). Each matrix has
+/// `rowTiles` rows of tiles.
 mlir::Value getSwizzledScaleAddress(KernelBuilder &b, mlir::Value base,
                                     mlir::Value rowTiles,
                                     ChunkPosition position, int64_t rowBlocks,
                                     int64_t chunkBlocks);
-
-/// The number of a scale's byte, of index values: `row` and `column` are those
-/// of the matrix, or group, that has tile `tile`.
-mlir::Value getTileByte(KernelBuilder &b, mlir::Value tile, mlir::Value row,
-                        mlir::Value column);
 
 /// Stores `count` scale bytes (at most 4), given as i16 pairs with the first
 /// byte low, to `address`, in pieces as wide as its alignment (1, 2 or 4)

@@ -76,7 +76,11 @@ Lanes operator*(Lanes a, Lanes b) {
   return a.isFloat() ? create<arith::MulFOp>(a, b)
                      : create<arith::MulIOp>(a, b);
 }
-Lanes operator/(Lanes a, Lanes b) { return create<arith::DivFOp>(a, b); }
+Lanes operator/(Lanes a, Lanes b) {
+  return a.isFloat() ? create<arith::DivFOp>(a, b)
+                     : create<arith::DivUIOp>(a, b);
+}
+Lanes operator%(Lanes a, Lanes b) { return create<arith::RemUIOp>(a, b); }
 Lanes operator&(Lanes a, Lanes b) { return create<arith::AndIOp>(a, b); }
 Lanes operator|(Lanes a, Lanes b) { return create<arith::OrIOp>(a, b); }
 Lanes operator^(Lanes a, Lanes b) { return create<arith::XOrIOp>(a, b); }
@@ -104,6 +108,11 @@ Lanes compare(arith::CmpFPredicate predicate, Lanes a, Lanes b) {
   return Lanes(builder, arith::CmpFOp::create(builder, predicate, a, b));
 }
 
+Lanes isLess(Lanes a, Lanes b) {
+  return a.isFloat() ? compare(arith::CmpFPredicate::OLT, a, b)
+                     : compare(arith::CmpIPredicate::slt, a, b);
+}
+
 Lanes isNan(Lanes x) { return compare(arith::CmpFPredicate::UNO, x, x); }
 
 Lanes select(Lanes condition, Lanes a, Lanes b) {
@@ -113,6 +122,7 @@ Lanes select(Lanes condition, Lanes a, Lanes b) {
 
 Lanes minUnsigned(Lanes a, Lanes b) { return create<arith::MinUIOp>(a, b); }
 Lanes maxUnsigned(Lanes a, Lanes b) { return create<arith::MaxUIOp>(a, b); }
+Lanes minSigned(Lanes a, Lanes b) { return create<arith::MinSIOp>(a, b); }
 Lanes maxSigned(Lanes a, Lanes b) { return create<arith::MaxSIOp>(a, b); }
 
 //===----------------------------------------------------------------------===//

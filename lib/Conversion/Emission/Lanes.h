@@ -56,13 +56,15 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// Operators: `+ - *` by the element type, `/` on floats, shifts are logical
+// Operators: `+ - * /` by the element type, `%` on integers. Shifts, divisions
+// and remainders are those of numbers without sign.
 //===----------------------------------------------------------------------===//
 
 Lanes operator+(Lanes a, Lanes b);
 Lanes operator-(Lanes a, Lanes b);
 Lanes operator*(Lanes a, Lanes b);
 Lanes operator/(Lanes a, Lanes b);
+Lanes operator%(Lanes a, Lanes b);
 Lanes operator&(Lanes a, Lanes b);
 Lanes operator|(Lanes a, Lanes b);
 Lanes operator^(Lanes a, Lanes b);
@@ -78,11 +80,19 @@ BLOCKSCALE_LANES_CONSTANT_OPERATOR(+)
 BLOCKSCALE_LANES_CONSTANT_OPERATOR(-)
 BLOCKSCALE_LANES_CONSTANT_OPERATOR(*)
 BLOCKSCALE_LANES_CONSTANT_OPERATOR(/)
+BLOCKSCALE_LANES_CONSTANT_OPERATOR(%)
 BLOCKSCALE_LANES_CONSTANT_OPERATOR(&)
 BLOCKSCALE_LANES_CONSTANT_OPERATOR(|)
 BLOCKSCALE_LANES_CONSTANT_OPERATOR(<<)
 BLOCKSCALE_LANES_CONSTANT_OPERATOR(>>)
 #undef BLOCKSCALE_LANES_CONSTANT_OPERATOR
+
+/// A constant in every lane of a value of the type of `shape`, as formulas of
+/// Numerics write it.
+template <typename T>
+Lanes like(Lanes shape, T constant) {
+  return shape.like(constant);
+}
 
 /// a * b + c where a * b is exact, so that a target may fuse the two.
 Lanes addExactProduct(Lanes a, Lanes b, Lanes c);
@@ -100,6 +110,9 @@ Lanes compare(Predicate predicate, Lanes a, T b) {
   return compare(predicate, a, a.like(b));
 }
 
+/// a < b of floats that are not NaN and of integers with sign.
+Lanes isLess(Lanes a, Lanes b);
+
 /// Unordered with itself.
 Lanes isNan(Lanes x);
 
@@ -107,6 +120,7 @@ Lanes select(Lanes condition, Lanes a, Lanes b);
 
 Lanes minUnsigned(Lanes a, Lanes b);
 Lanes maxUnsigned(Lanes a, Lanes b);
+Lanes minSigned(Lanes a, Lanes b);
 Lanes maxSigned(Lanes a, Lanes b);
 
 //===----------------------------------------------------------------------===//

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GroupLoop.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -16,9 +17,9 @@ namespace blockscale::cpu {
 static Value emitGroupEnd(ImplicitLocOpBuilder &b, const GroupedDim &dim,
                           Value index, Value begin) {
   Value offset = memref::LoadOp::create(b, dim.offsets, index);
-  offset = arith::IndexCastOp::create(b, b.getIndexType(), offset);
-  Value end = div(b, max(b, offset, getIndex(b, 0)), dim.unit);
-  return min(b, max(b, end, begin), dim.extent);
+  Lanes end(b, arith::IndexCastOp::create(b, b.getIndexType(), offset));
+  return numerics::getGroupEnd(numerics::getWholeUnits(end, dim.unit),
+                               Lanes(b, begin), Lanes(b, dim.extent));
 }
 
 /// Loops over the first `count` groups and gives begin and tilesBefore of the

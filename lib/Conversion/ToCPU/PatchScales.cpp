@@ -13,6 +13,7 @@
 
 using namespace mlir;
 using blockscale::numerics::kTileCols;
+using blockscale::numerics::kTileLineRows;
 using blockscale::numerics::kTileRowGroup;
 using blockscale::numerics::kTileRows;
 
@@ -124,7 +125,7 @@ void PatchScales::emitStoreTiles(const ScaleMatrix &scales,
         scales.getIndices(add(b, first.rows, row), add(b, first.cols, col));
     tile.pop_back_n(3);
     emitLoop(b, getIndex(b, 0), getIndex(b, kTileRowGroup), [&](Value inner) {
-      for (int64_t group = 0; group < kTileRows / kTileRowGroup; ++group)
+      for (int64_t group = 0; group < kTileLineRows; ++group)
         storeRow(add(b, row, add(b, inner, getIndex(b, group * kTileRowGroup))),
                  col, tile, inner, group);
     });

@@ -11,9 +11,6 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
-using blockscale::numerics::kTileCols;
-using blockscale::numerics::kTileRowGroup;
-using blockscale::numerics::kTileRows;
 
 namespace blockscale::cpu {
 
@@ -36,16 +33,15 @@ Indices ScaleMatrix::getIndices(Value row, Value col) const {
     row = sub(b, row, firstRow);
     col = sub(b, col, firstCol);
   }
-  Value rowTile = div(b, row, kTileRows), colTile = div(b, col, kTileCols);
+  Lanes r(b, row), c(b, col);
   Indices indices = batch;
   if (firstTile)
     indices.push_back(
-        add(b, firstTile, add(b, mul(b, rowTile, colTiles), colTile)));
+        add(b, firstTile, numerics::getTileNumber(r, c, Lanes(b, colTiles))));
   else
-    indices.append({rowTile, colTile});
-  Value inTile = rem(b, row, kTileRows);
-  indices.append({rem(b, inTile, kTileRowGroup), div(b, inTile, kTileRowGroup),
-                  rem(b, col, kTileCols)});
+    indices.append({r / numerics::kTileRows, c / numerics::kTileCols});
+  auto [line, lineRow, lineCol] = numerics::getInTile(r, c);
+  indices.append({line, lineRow, lineCol});
   return indices;
 }
 

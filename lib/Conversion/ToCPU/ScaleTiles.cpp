@@ -12,6 +12,7 @@
 
 using namespace mlir;
 using blockscale::numerics::kTileCols;
+using blockscale::numerics::kTileLineRows;
 using blockscale::numerics::kTileRowGroup;
 using blockscale::numerics::kTileRows;
 
@@ -33,7 +34,7 @@ void emitClearTile(ImplicitLocOpBuilder &b, Value tiles, Value tile) {
   Lanes zero(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
   Value first = getIndex(b, 0);
   emitLoop(b, first, getIndex(b, kTileRowGroup), [&](Value inner) {
-    for (int64_t group = 0; group < kTileRows / kTileRowGroup; ++group)
+    for (int64_t group = 0; group < kTileLineRows; ++group)
       storeLanes(zero, tiles, {tile, inner, getIndex(b, group), first});
   });
 }
@@ -69,7 +70,7 @@ void ScaleBand::emitStoreTiles(Value tiles, Value firstColTile,
     Indices prefix = getTile(tile);
     Value col = mul(b, tile, kTileCols);
     emitLoop(b, zero, getIndex(b, kTileRowGroup), [&](Value inner) {
-      for (int64_t group = 0; group < kTileRows / kTileRowGroup; ++group) {
+      for (int64_t group = 0; group < kTileLineRows; ++group) {
         Value row = add(b, inner, getIndex(b, group * kTileRowGroup));
         storeLanes(loadLanes(b, buffer, {row, col}, kTileCols), tiles,
                    append(prefix, {inner, getIndex(b, group), zero}));

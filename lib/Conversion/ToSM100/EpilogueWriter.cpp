@@ -135,21 +135,19 @@ void EpilogueWriter::emitScales(Value bytes, Value col) {
     });
     return;
   }
-  Lanes atoms(b, emitCeilDiv(b, arguments.cols, block * kAtomScales));
-  Lanes atomCol = scaleCol >> llvm::Log2_64(kAtomScales);
+  Lanes scaleTiles(b, emitCeilDiv(b, arguments.cols, block * kTileCols));
+  Lanes tileCol = scaleCol >> llvm::Log2_64(kTileCols);
   Lanes inProduct(b, row.inProduct);
-  Lanes band = inProduct >> llvm::Log2_64(kAtomRows);
-  // The last band of a product is whole, and so is its last atom.
-  Lanes bandExists(b, isBelow(b, band * kAtomRows, row.rows));
-  Lanes isInside(b, isBelow(b, atomCol, atoms));
+  Lanes band = inProduct >> llvm::Log2_64(kTileRows);
+  // The last band of a product is whole, and so is its last tile.
+  Lanes bandExists(b, isBelow(b, band * kTileRows, row.rows));
+  Lanes isInside(b, isBelow(b, tileCol, scaleTiles));
   emit::emitIf(b, bandExists & isInside, [&] {
-    Lanes atom = toI64(b, Lanes(b, row.firstBand) + band) * toI64(b, atoms) +
-                 toI64(b, atomCol);
-    constexpr int64_t quarter = kAtomRows / 4;
-    Lanes inAtom = (inProduct & (quarter - 1)) * 16 +
-                   ((inProduct >> llvm::Log2_64(quarter)) & 3) * kAtomScales +
-                   (scaleCol & (kAtomScales - 1));
-    store(atom * kAtomBytes + toI64(b, inAtom));
+    Lanes tile =
+        numerics::getTileNumber(toI64(b, row.firstBand), toI64(b, inProduct),
+                                toI64(b, scaleCol), toI64(b, scaleTiles));
+    store(tile * kTileBytes +
+          toI64(b, numerics::getByteInTile(inProduct, scaleCol)));
   });
 }
 
@@ -198,15 +196,15 @@ void emitClearScales(KernelBuilder &b, const GemmSpec &spec,
                      const GemmArguments &arguments, Value bands, Value thread,
                      Value cluster, Value clusters) {
   int64_t block = spec.epilogue->quantize->getBlockElements();
-  Lanes atoms(b, emitCeilDiv(b, arguments.cols, block * kAtomScales));
-  Lanes first = Lanes(b, bands) * atoms + Lanes(b, cluster);
+  Lanes scaleTiles(b, emitCeilDiv(b, arguments.cols, block * kTileCols));
+  Lanes first = Lanes(b, bands) * scaleTiles + Lanes(b, cluster);
   emitWhile(
       b, Value(first),
       [&](ValueRange values) {
-        return isBelow(b, values.front(), arguments.resultAtoms);
+        return isBelow(b, values.front(), arguments.resultTiles);
       },
       [&](ValueRange values) {
-        Lanes byte = toI64(b, values.front()) * kAtomBytes +
+        Lanes byte = toI64(b, values.front()) * kTileBytes +
                      toI64(b, thread) * kWordBytes;
         b.store(b.i32(0), b.offset(arguments.resultScale, b.getI8Type(), byte),
                 kWordBytes);

@@ -49,7 +49,7 @@ std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,
                                            const GemmArguments &arguments,
                                            const ResultRow &row);
 
-/// Zeros in the atoms of scales behind those of all groups, `bands` bands.
+/// Zeros in the tiles of scales behind those of all groups, `bands` bands.
 /// Thread `thread` of `cluster`, all i32, has its part.
 void emitClearScales(KernelBuilder &b, const GemmSpec &spec,
                      const GemmArguments &arguments, mlir::Value bands,

@@ -62,7 +62,7 @@ static uint32_t getOperandCode(const GemmFormat &format,
 uint32_t GemmFormat::getDescriptor(int64_t rows, int64_t cols,
                                    int64_t step) const {
   // Which scales of a word of four the step takes.
-  auto scaleId = static_cast<uint32_t>(step * stepScales % kAtomScales);
+  auto scaleId = static_cast<uint32_t>(step * stepScales % kTileCols);
   uint32_t hasE8M0 = scale == ScaleFormat::E8M0;
   return scaleId << 4 | getOperandCode(*this, a) << 7 |
          getOperandCode(*this, b) << 10 |

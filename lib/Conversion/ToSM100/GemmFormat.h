@@ -7,7 +7,7 @@
 //
 // tcgen05.mma multiplies 32 bytes of K of each operand, a *step*, by their
 // block scales. A tile of an operand has rows of 128 bytes, what TMA swizzles:
-// four steps. Scales come in atoms of 512 bytes, four for each of 128 rows.
+// four steps. Scales come in tiles of 512 bytes, four for each of 128 rows.
 //
 //   kind       data               elements a step  scales a row and step
 //   mxf4nvf4   E2M1, E4M3 scales  64               4
@@ -23,6 +23,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMFORMAT_H
 
 #include "blockscale/Numerics/Format.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -35,14 +36,14 @@ inline constexpr int64_t kStepBytes = 32;
 inline constexpr int64_t kRowBytes = 128;
 inline constexpr int64_t kTileSteps = kRowBytes / kStepBytes;
 
-/// Rows of an atom of scales, its bytes, its scales a row, and the columns of
-/// tensor memory that it takes.
-inline constexpr int64_t kAtomRows = 128;
-inline constexpr int64_t kAtomBytes = 512;
-inline constexpr int64_t kAtomScales = 4;
-/// Dimensions of an atom in memory (32 x 4 x 4).
-inline constexpr int64_t kAtomRank = 3;
-inline constexpr int64_t kAtomColumns = 4;
+// Scales come in tiles of the 128x4 layout.
+using numerics::kTileBytes;
+using numerics::kTileCols;
+using numerics::kTileRows;
+/// Dimensions of such a tile in memory.
+inline constexpr int64_t kScaleTileRank = std::size(numerics::kTileShape);
+/// The columns of tensor memory that such a tile takes.
+inline constexpr int64_t kScaleTileColumns = 4;
 
 /// The formats of a product that the tensor core has an instruction for.
 struct GemmFormat {
@@ -63,11 +64,11 @@ struct GemmFormat {
   int64_t stepScales = 0;
 
   int64_t getTileElements() const { return kTileSteps * stepElements; }
-  /// Atoms of scales along K of a tile.
-  int64_t getTileAtoms() const { return kTileSteps * stepScales / kAtomScales; }
+  /// Tiles of scales along K of a tile.
+  int64_t getScaleTiles() const { return kTileSteps * stepScales / kTileCols; }
   /// Of those, the one with the scales of a step.
-  int64_t getAtom(int64_t step) const {
-    return step * stepScales / kAtomScales;
+  int64_t getScaleTile(int64_t step) const {
+    return step * stepScales / kTileCols;
   }
   /// Whether a copy puts each code of 4 bits in a byte's place.
   bool isPadded(numerics::ElementFormat format) const {

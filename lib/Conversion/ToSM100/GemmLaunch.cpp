@@ -195,7 +195,7 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
   arguments.depth = depth;
   arguments.matrices = sizes.matrices;
   if (spec.hasGroupedScales())
-    arguments.resultAtoms = emit::getDim(b, arguments.resultScale, 0);
+    arguments.resultTiles = emit::getDim(b, arguments.resultScale, 0);
 
   int64_t clusterBlocks = Cluster::getBlocks(schedule);
   int64_t clusters = std::max<int64_t>(schedule.getCtas() / clusterBlocks, 1);

@@ -47,7 +47,7 @@ static constexpr int64_t kSharedUnit = 32;
 TensorLayout::TensorLayout(const GemmFormat &format, int64_t rows,
                            int64_t cols) {
   auto getColumns = [&](int64_t operandRows) {
-    return operandRows / kAtomRows * format.getTileAtoms() * kAtomColumns;
+    return operandRows / kTileRows * format.getScaleTiles() * kScaleTileColumns;
   };
   BlockRows mine(rows, cols);
   int64_t scaleColumns = llvm::alignTo(

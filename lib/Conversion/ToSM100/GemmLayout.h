@@ -28,7 +28,7 @@ inline constexpr int64_t kAccumulators = 2;
 /// of a tile of 256 rows a half, but the scales of all rows of B.
 struct BlockRows {
   BlockRows(int64_t rows, int64_t cols)
-      : dataA(kAtomRows), dataB(cols / (rows / kAtomRows)), scaleA(kAtomRows),
+      : dataA(kTileRows), dataB(cols / (rows / kTileRows)), scaleA(kTileRows),
         scaleB(cols) {}
 
   int64_t dataA, dataB, scaleA, scaleB;
@@ -47,7 +47,7 @@ struct SharedLayout {
   /// Of a stage, of an operand whose tile has `rows` rows.
   static int64_t getDataBytes(int64_t rows) { return rows * kRowBytes; }
   static int64_t getScaleBytes(const GemmFormat &format, int64_t rows) {
-    return rows / kAtomRows * format.getTileAtoms() * kAtomBytes;
+    return rows / kTileRows * format.getScaleTiles() * kTileBytes;
   }
 
   int64_t dataA, dataB;

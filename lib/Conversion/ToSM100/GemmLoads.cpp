@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // Data come by tensor maps, which fill rows and columns beyond the operand with
-// zeros. Scales of 128 rows are atoms one after the other along K, so a flat
+// zeros. Scales of 128 rows are tiles one after the other along K, so a flat
 // copy brings those of a stage. Where a tile has 256 rows and the operand ends
 // in the first half, the scales of the second are those of the first again:
 // what they scale is zero, or of no result.
 //
 // A flat copy completes a barrier of its own thread block. In a pair the leader
-// waits for both, so scales come by tensor maps, too: all atoms of an operand,
-// a quarter of an atom a row. What a copy brings behind the last atom of a band
+// waits for both, so scales come by tensor maps, too: all tiles of an operand,
+// a quarter of a tile a row. What a copy brings behind the last tile of a band
 // belongs to steps that are not multiplied.
 //
 // Groups are parts of the one map of an operand. What a tile has beyond its
@@ -56,7 +56,7 @@ struct OperandPlace {
   Value matrix;
   /// i32: the first row of the product, and how many it has.
   Value firstRow, rows;
-  /// i64: the first atom of scales.
+  /// i64: the first tile of scales.
   Value scales;
   /// Number of the tile.
   Value tile;
@@ -68,8 +68,8 @@ struct Stage {
   /// Number of the step along K, and the place of its data, in the elements of
   /// the map.
   Value step, depth;
-  /// Atoms of scales along K: of a band, and of this stage.
-  Value bandAtoms, atoms;
+  /// Tiles of scales along K: of a band, and of this stage.
+  Value bandTiles, scaleTiles;
 };
 
 class LoadEmitter {
@@ -86,9 +86,9 @@ private:
                 const Stage &stage);
   void emitScales(const OperandLoads &operand, const OperandPlace &place,
                   const Stage &stage);
-  /// Bytes that arrive in a stage, but for scales, and of scales an atom of K.
+  /// Bytes that arrive in a stage, but for scales, and of scales a tile of K.
   int64_t getDataBytes() const;
-  int64_t getAtomBytes() const;
+  int64_t getScaleTileBytes() const;
 
   KernelBuilder &b;
   const GemmContext &context;
@@ -177,34 +177,36 @@ void LoadEmitter::emitData(const OperandLoads &operand,
 void LoadEmitter::emitScales(const OperandLoads &operand,
                              const OperandPlace &place, const Stage &stage) {
   auto products = static_cast<int64_t>(operand.sources.size());
-  int64_t bands = operand.tileRows / products / kAtomRows;
-  int64_t mine = operand.scaleRows / kAtomRows;
-  int64_t atoms = format.getTileAtoms();
+  int64_t bands = operand.tileRows / products / kTileRows;
+  int64_t mine = operand.scaleRows / kTileRows;
+  int64_t scaleTiles = format.getScaleTiles();
   Value target =
       context.getShared(b, operand.scales, stage.slot,
                         SharedLayout::getScaleBytes(format, operand.scaleRows));
   Lanes first = Lanes(b, place.tile) * bands;
   if (mine < bands)
     first = first + Lanes(b, cluster.member) * mine;
-  Lanes last = Lanes(b, emitCeilDiv(b, place.rows, kAtomRows)) - 1;
+  Lanes last = Lanes(b, emitCeilDiv(b, place.rows, kTileRows)) - 1;
   for (int64_t i = 0; i < mine; ++i) {
     Value source = operand.sources[i / bands].scale;
     Lanes band = first + i % bands;
     if (bands > 1)
       band = minUnsigned(band, last);
-    Lanes atom = toI64(b, band) * toI64(b, stage.bandAtoms) +
-                 Lanes(b, place.scales) + toI64(b, stage.step) * atoms;
-    Value part = b.offset(target, b.getI8Type(), b.i32(i * atoms * kAtomBytes));
+    Lanes scaleTile = toI64(b, band) * toI64(b, stage.bandTiles) +
+                      Lanes(b, place.scales) +
+                      toI64(b, stage.step) * scaleTiles;
+    Value part =
+        b.offset(target, b.getI8Type(), b.i32(i * scaleTiles * kTileBytes));
     if (cluster.isPair()) {
-      constexpr int64_t quarters = kAtomBytes / kRowBytes;
-      Value coordinates[] = {b.i32(0), truncate(atom * quarters, 32)};
+      constexpr int64_t quarters = kTileBytes / kRowBytes;
+      Value coordinates[] = {b.i32(0), truncate(scaleTile * quarters, 32)};
       emitCopy(part, source, coordinates, /*mask=*/Value(), stage);
       continue;
     }
     NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-        b, part, b.offset(source, b.getI8Type(), atom * kAtomBytes),
+        b, part, b.offset(source, b.getI8Type(), scaleTile * kTileBytes),
         context.stageFull.get(b, stage.slot),
-        Lanes(b, stage.atoms) * kAtomBytes, /*multicastMask=*/Value(),
+        Lanes(b, stage.scaleTiles) * kTileBytes, /*multicastMask=*/Value(),
         /*l2CacheHint=*/Value());
   }
 }
@@ -220,18 +222,18 @@ int64_t LoadEmitter::getDataBytes() const {
   return bytes * cluster.getTileBlocks();
 }
 
-int64_t LoadEmitter::getAtomBytes() const {
+int64_t LoadEmitter::getScaleTileBytes() const {
   int64_t rows = operands[0].scaleRows + operands[1].scaleRows;
-  return rows / kAtomRows * kAtomBytes * cluster.getTileBlocks();
+  return rows / kTileRows * kTileBytes * cluster.getTileBlocks();
 }
 
 void LoadEmitter::emitTile(const TilePlace &tile, const Stage &stage) {
   cluster.emitIfLeader(b, [&] {
     // Maps bring whole boxes of scales, too.
-    Lanes atoms(b,
-                cluster.isPair() ? b.i32(format.getTileAtoms()) : stage.atoms);
-    context.stageFull.emitExpect(b, stage.slot,
-                                 atoms * getAtomBytes() + getDataBytes());
+    Lanes scaleTiles(b, cluster.isPair() ? b.i32(format.getScaleTiles())
+                                         : stage.scaleTiles);
+    context.stageFull.emitExpect(
+        b, stage.slot, scaleTiles * getScaleTileBytes() + getDataBytes());
   });
   const ProductPlace &product = tile.product;
   OperandPlace places[] = {{product.matrixA, product.firstRow, product.rows,
@@ -245,12 +247,12 @@ void LoadEmitter::emitTile(const TilePlace &tile, const Stage &stage) {
 }
 
 void LoadEmitter::emit() {
-  int64_t tileAtoms = format.getTileAtoms();
+  int64_t stepTiles = format.getScaleTiles();
   // Elements of a byte, where a group begins at any block. Codes in a byte's
   // place begin at 0.
   int64_t packed = format.getTileElements() / kRowBytes;
   auto emitSteps = [&](const TilePlace &tile, ValueRange carried) {
-    Lanes begin(b, tile.begin), allAtoms(b, tile.product.bandAtoms);
+    Lanes begin(b, tile.begin), allTiles(b, tile.product.bandTiles);
     Lanes firstByte =
         Lanes(b, tile.product.firstDepth) >> llvm::Log2_64(packed);
     Value count = Lanes(b, tile.end) - begin;
@@ -258,11 +260,11 @@ void LoadEmitter::emit() {
       Lanes step = begin + Lanes(b, number);
       RingPlace place = RingPlace::of(carried);
       context.stageEmpty.emitWaitEmpty(b, place);
-      Lanes atoms =
-          minUnsigned(allAtoms - step * tileAtoms, allAtoms.like(tileAtoms));
+      Lanes scaleTiles =
+          minUnsigned(allTiles - step * stepTiles, allTiles.like(stepTiles));
       // A row of the box is 128 bytes, or as many codes in a byte's place.
-      emitTile(tile, {place.slot, step, firstByte + step * kRowBytes, allAtoms,
-                      atoms});
+      emitTile(tile, {place.slot, step, firstByte + step * kRowBytes, allTiles,
+                      scaleTiles});
       return place.getNext(b, context.spec.schedule.getStages()).get();
     });
   };

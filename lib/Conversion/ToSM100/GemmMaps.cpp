@@ -47,9 +47,10 @@ Value createScaleMap(LaunchSite &site, const GemmSpec &spec, Value scale) {
   ImplicitLocOpBuilder &b = site.b;
   Value memory = site.lookup(scale);
   requireAlignment(b, memory, kCopyBytes);
-  constexpr int64_t quarters = kAtomBytes / kRowBytes;
+  constexpr int64_t quarters = kTileBytes / kRowBytes;
   Value rows = emit::getIndex(b, quarters);
-  int64_t leading = cast<MemRefType>(memory.getType()).getRank() - kAtomRank;
+  int64_t leading =
+      cast<MemRefType>(memory.getType()).getRank() - kScaleTileRank;
   for (int64_t dim = 0; dim < leading; ++dim)
     rows = emit::mul(b, rows, emit::getDim(b, memory, dim));
   Value row = emit::getIndex(b, kRowBytes);
@@ -57,7 +58,7 @@ Value createScaleMap(LaunchSite &site, const GemmSpec &spec, Value scale) {
   return TensorMapOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext()),
       getGlobalPointer(b, memory), dims, ValueRange{row},
-      ArrayRef<int64_t>{kRowBytes, spec.format.getTileAtoms() * quarters},
+      ArrayRef<int64_t>{kRowBytes, spec.format.getScaleTiles() * quarters},
       MapElement::UInt8, /*swizzle=*/0);
 }
 

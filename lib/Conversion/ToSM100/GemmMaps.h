@@ -27,7 +27,7 @@ struct OperandData {
 mlir::Value createDataMap(LaunchSite &site, const GemmSpec &spec,
                           const OperandData &data, int64_t boxRows);
 
-/// A map of all atoms of scales, a quarter of an atom a row, of which a copy
+/// A map of all tiles of scales, a quarter of a tile a row, of which a copy
 /// brings those of a band and step.
 mlir::Value createScaleMap(LaunchSite &site, const GemmSpec &spec,
                            mlir::Value scale);

@@ -32,7 +32,7 @@ static constexpr uint32_t kAddressMask = 0x3FFFF;
 static constexpr uint64_t kDataDescriptor =
     uint64_t(1) << 16 | uint64_t(1024 / kDescriptorUnit) << 32 |
     uint64_t(1) << 46 | uint64_t(2) << 61;
-/// The same of an atom of scales, which has rows of 16 bytes.
+/// The same of a tile of scales, which has rows of 16 bytes.
 static constexpr uint64_t kScaleDescriptor =
     uint64_t(128 / kDescriptorUnit) << 32 | uint64_t(1) << 46;
 
@@ -59,8 +59,8 @@ private:
   /// Adds the product of a stage. `left` (i32) are the elements of K that it
   /// has; null where it is full.
   void emitStage(Value slot, Value left, Value accumulator, Value isFirst);
-  /// Copies atom `atom` along K of all rows of an operand.
-  void emitScales(const Operand &operand, Value descriptor, int64_t atom);
+  /// Copies tile `scaleTile` along K of all rows of an operand.
+  void emitScales(const Operand &operand, Value descriptor, int64_t scaleTile);
   void emitProduct(Value accumulator, Value adds, int64_t step,
                    ArrayRef<Value> descriptors);
   SmallVector<Value> emitTile(const TilePlace &tile, ValueRange carried);
@@ -99,17 +99,17 @@ Value ProductEmitter::getDescriptor(int64_t offset, uint64_t rest) {
 }
 
 void ProductEmitter::emitScales(const Operand &operand, Value descriptor,
-                                int64_t atom) {
-  int64_t bands = operand.rows / kAtomRows;
+                                int64_t scaleTile) {
+  int64_t bands = operand.rows / kTileRows;
   for (int64_t band = 0; band < bands; ++band) {
-    int64_t source = band * spec.format.getTileAtoms() + atom;
-    int64_t target = atom * bands + band;
+    int64_t source = band * spec.format.getScaleTiles() + scaleTile;
+    int64_t target = scaleTile * bands + band;
     NVVM::Tcgen05CpOp::create(
         b, NVVM::Tcgen05CpShape::SHAPE_32x128b, context.cluster.getGroup(),
         NVVM::Tcgen05CpMulticast::WARPX4, NVVM::Tcgen05CpSrcFormatAttr(),
         getTensorPointer(b, context.tensorMemory,
-                         operand.columns + target * kAtomColumns),
-        Lanes(b, descriptor) + source * (kAtomBytes / kDescriptorUnit));
+                         operand.columns + target * kScaleTileColumns),
+        Lanes(b, descriptor) + source * (kTileBytes / kDescriptorUnit));
   }
 }
 
@@ -119,8 +119,8 @@ void ProductEmitter::emitProduct(Value accumulator, Value adds, int64_t step,
   for (auto [operand, descriptor] : llvm::zip_equal(operands, descriptors)) {
     data.push_back(Lanes(b, descriptor) +
                    step * (kStepBytes / kDescriptorUnit));
-    int64_t columns =
-        spec.format.getAtom(step) * (operand.rows / kAtomRows) * kAtomColumns;
+    int64_t columns = spec.format.getScaleTile(step) *
+                      (operand.rows / kTileRows) * kScaleTileColumns;
     scales.push_back(
         getTensorPointer(b, context.tensorMemory, operand.columns + columns));
   }
@@ -142,19 +142,20 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
     scales.push_back(Lanes(b, operand.scales) +
                      stage * (operand.scaleBytes / kDescriptorUnit));
   }
-  auto emitAtom = [&](int64_t atom) {
+  auto emitScaleTile = [&](int64_t scaleTile) {
     for (auto [operand, descriptor] : llvm::zip_equal(operands, scales))
-      emitScales(operand, descriptor, atom);
+      emitScales(operand, descriptor, scaleTile);
   };
-  auto isNewAtom = [&](int64_t step) {
+  auto isNewScaleTile = [&](int64_t step) {
     return step == 0 ||
-           spec.format.getAtom(step) != spec.format.getAtom(step - 1);
+           spec.format.getScaleTile(step) != spec.format.getScaleTile(step - 1);
   };
   Lanes first(b, isFirst);
   Value yes = first.like(1), adds = first ^ first.like(1);
   if (!left) {
-    for (int64_t atom = 0; atom < spec.format.getTileAtoms(); ++atom)
-      emitAtom(atom);
+    for (int64_t scaleTile = 0; scaleTile < spec.format.getScaleTiles();
+         ++scaleTile)
+      emitScaleTile(scaleTile);
     for (int64_t step = 0; step < kTileSteps; ++step)
       emitProduct(accumulator, step == 0 ? adds : yes, step, data);
     return;
@@ -163,8 +164,8 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
     Lanes exists = compare(arith::CmpIPredicate::ugt, Lanes(b, left),
                            step * spec.format.stepElements);
     emit::emitIf(b, exists, [&] {
-      if (isNewAtom(step))
-        emitAtom(spec.format.getAtom(step));
+      if (isNewScaleTile(step))
+        emitScaleTile(spec.format.getScaleTile(step));
       emitProduct(accumulator, step == 0 ? adds : yes, step, data);
     });
   }

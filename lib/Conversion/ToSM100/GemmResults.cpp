@@ -85,7 +85,7 @@ void ResultEmitter::emitRelease(Value slot) {
 
 ResultRow ResultEmitter::getRow(const TilePlace &tile) {
   Lanes row = Lanes(b, tile.row) * context.spec.schedule.getRows() +
-              Lanes(b, thread) + Lanes(b, context.cluster.member) * kAtomRows;
+              Lanes(b, thread) + Lanes(b, context.cluster.member) * kTileRows;
   const ProductPlace &product = tile.product;
   return {product.number,
           Lanes(b, tile.firstResult) + toI64(b, row),
@@ -108,7 +108,7 @@ void ResultEmitter::emitTile(const TilePlace &tile) {
 
 void ResultEmitter::emitRest(const ProductPlace &product, Value cluster,
                              Value clusters) {
-  if (context.arguments.resultAtoms)
+  if (context.arguments.resultTiles)
     context.cluster.emitIfLeader(b, [&] {
       emitClearScales(b, context.spec, context.arguments, product.firstBand,
                       thread, cluster, clusters);

@@ -92,12 +92,12 @@ void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
       signature.add(operand,
                     input.isAlongRows() ? kCopyBytes : input.getBytes());
   signature.add(offsets, sizeof(int32_t));
-  for (Value *size : {&rows, &cols, &depth, &matrices, &resultAtoms})
+  for (Value *size : {&rows, &cols, &depth, &matrices, &resultTiles})
     signature.add(*size);
 }
 
 void GemmArguments::narrowSizes(KernelBuilder &b) {
-  for (Value *size : {&resultAtoms, &rows, &cols, &depth, &matrices})
+  for (Value *size : {&resultTiles, &rows, &cols, &depth, &matrices})
     if (*size)
       *size = narrowSize(b, *size);
 }

@@ -82,8 +82,8 @@ struct GemmArguments {
   mlir::Value offsets;
   /// M, N and K, and the number of matrices or of groups.
   mlir::Value rows, cols, depth, matrices;
-  /// Atoms of scales of groups of rows of a result that is quantized.
-  mlir::Value resultAtoms;
+  /// Tiles of scales of groups of rows of a result that is quantized.
+  mlir::Value resultTiles;
 };
 
 } // namespace blockscale::sm100

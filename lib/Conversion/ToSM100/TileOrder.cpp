@@ -36,9 +36,10 @@ TileOrder::TileOrder(KernelBuilder &b, const GemmSpec &spec,
     : spec(spec), arguments(arguments), cluster(cluster),
       tileCols(emitCeilDiv(b, arguments.cols,
                            spec.getResultCols() * cluster.getPairs())),
-      bandsA(emitCeilDiv(b, arguments.rows, kAtomRows)),
-      bandsB(emitCeilDiv(b, arguments.cols, kAtomRows)),
-      atoms(emitCeilDiv(b, arguments.depth, spec.format.block * kAtomScales)) {
+      bandsA(emitCeilDiv(b, arguments.rows, kTileRows)),
+      bandsB(emitCeilDiv(b, arguments.cols, kTileRows)),
+      scaleTiles(
+          emitCeilDiv(b, arguments.depth, spec.format.block * kTileCols)) {
   int64_t blocks = cluster.getTileBlocks() * cluster.getPairs();
   auto getCluster = [&](Value index) -> Value {
     Lanes number(b, arith::IndexCastOp::create(b, b.getI32Type(), index));
@@ -71,7 +72,7 @@ void TileOrder::setTile(KernelBuilder &b, TilePlace &tile, Value number,
 //===----------------------------------------------------------------------===//
 
 ProductPlace TileOrder::getWhole(KernelBuilder &b, Value matrix) const {
-  Lanes number = toI64(b, matrix), row = toI64(b, atoms);
+  Lanes number = toI64(b, matrix), row = toI64(b, scaleTiles);
   Lanes firstBand = Lanes(b, matrix) * Lanes(b, bandsA);
   return {/*number=*/matrix,
           /*matrixA=*/matrix,
@@ -83,7 +84,7 @@ ProductPlace TileOrder::getWhole(KernelBuilder &b, Value matrix) const {
           firstBand,
           /*scalesA=*/toI64(b, firstBand) * row,
           /*scalesB=*/number * toI64(b, bandsB) * row,
-          /*bandAtoms=*/atoms};
+          /*bandTiles=*/scaleTiles};
 }
 
 /// Steps of K of a product.
@@ -123,13 +124,11 @@ Value TileOrder::getEnd(KernelBuilder &b, Value group, Value begin) const {
   Lanes offset(b, b.load(b.getI32Type(),
                          b.offset(arguments.offsets, b.getI32Type(), group),
                          sizeof(int32_t)));
-  offset = maxSigned(offset, offset.like(0));
-  Lanes extent(b, arguments.rows);
-  if (spec.groups == Groups::Depth) {
-    offset = offset & -static_cast<uint32_t>(spec.format.block);
-    extent = Lanes(b, arguments.depth);
-  }
-  return minUnsigned(maxSigned(offset, Lanes(b, begin)), extent);
+  bool isDepth = spec.groups == Groups::Depth;
+  int64_t unit = isDepth ? spec.format.block : 1;
+  return numerics::getGroupEnd(
+      numerics::getWholeUnits(offset, unit) * unit, Lanes(b, begin),
+      Lanes(b, isDepth ? arguments.depth : arguments.rows));
 }
 
 ProductPlace TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,
@@ -142,7 +141,7 @@ ProductPlace TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,
     place.firstRow = begin;
     place.rows = size;
     place.firstBand = scalesBefore;
-    place.scalesA = before * toI64(b, atoms);
+    place.scalesA = before * toI64(b, scaleTiles);
     return place;
   }
   place.matrixA = place.matrixB = b.i32(0);
@@ -150,7 +149,7 @@ ProductPlace TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,
   place.depth = size;
   place.scalesA = before * toI64(b, bandsA);
   place.scalesB = before * toI64(b, bandsB);
-  place.bandAtoms = emitCeilDiv(b, size, spec.format.block * kAtomScales);
+  place.bandTiles = emitCeilDiv(b, size, spec.format.block * kTileCols);
   return place;
 }
 
@@ -180,7 +179,7 @@ TileOrder::Carried TileOrder::emitProduct(KernelBuilder &b,
   return carried;
 }
 
-/// Carried are also the end of the group before, bands (of rows) or atoms (of
+/// Carried are also the end of the group before, bands (of rows) or tiles (of
 /// K) of scales of all before, and the next tile of the thread block, counted
 /// from the first one of the group.
 TileOrder::Carried TileOrder::emitGroups(KernelBuilder &b, ValueRange inits,
@@ -197,8 +196,8 @@ TileOrder::Carried TileOrder::emitGroups(KernelBuilder &b, ValueRange inits,
         Lanes firstResult = isRows ? toI64(b, begin)
                                    : toI64(b, group) * toI64(b, arguments.rows);
         Carried next = {end};
-        Lanes scales(b, isRows ? emitCeilDiv(b, place.rows, kAtomRows)
-                               : place.bandAtoms);
+        Lanes scales(b, isRows ? emitCeilDiv(b, place.rows, kTileRows)
+                               : place.bandTiles);
         next.push_back(Lanes(b, before) + scales);
         llvm::append_range(next, emitProduct(b, place, firstResult,
                                              values.drop_front(2), body));

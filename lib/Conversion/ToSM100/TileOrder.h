@@ -37,10 +37,10 @@ struct ProductPlace {
   mlir::Value firstDepth, depth;
   /// The band of 128 rows, among all bands of scales, that its rows begin in.
   mlir::Value firstBand;
-  /// i64: where its scales begin, in atoms; each band has `bandAtoms` (i32) of
+  /// i64: where its scales begin, in tiles; each band has `bandTiles` (i32) of
   /// them.
   mlir::Value scalesA, scalesB;
-  mlir::Value bandAtoms;
+  mlir::Value bandTiles;
 };
 
 /// Numbers (i32) of a tile: its row and column among tiles of its product. The
@@ -107,8 +107,8 @@ private:
   const GemmSpec &spec;
   const GemmArguments &arguments;
   Cluster cluster;
-  /// i32: tiles of clusters along N, bands of scales, and atoms of a band.
-  mlir::Value tileCols, bandsA, bandsB, atoms;
+  /// i32: tiles of clusters along N, bands of scales, and tiles of a band.
+  mlir::Value tileCols, bandsA, bandsB, scaleTiles;
   /// i32: the number of the cluster, and of all.
   mlir::Value first, clusters;
 };

@@ -34,7 +34,7 @@ func.func @to(%s: memref<200x5xf8E4M3FN>, %t: memref<2x2x32x4x4xf8E4M3FN>) {
 // CHECK-DAG:         [[ROW_TILE:%.+]] = arith.divui [[ROW]], [[C128]]
 // CHECK-DAG:         [[COL_TILE:%.+]] = arith.divui [[COL]], [[C4]]
 // CHECK-DAG:         [[IN_TILE:%.+]] = arith.remui [[ROW]], [[C128]]
-// CHECK-DAG:         [[INNER:%.+]] = arith.remui [[IN_TILE]], [[C32]]
+// CHECK-DAG:         [[INNER:%.+]] = arith.remui [[ROW]], [[C32]]
 // CHECK-DAG:         [[QUARTER:%.+]] = arith.divui [[IN_TILE]], [[C32]]
 // CHECK-DAG:         [[LANE:%.+]] = arith.remui [[COL]], [[C4]]
 // CHECK:             memref.load [[S]][[[ROW_TILE]], [[COL_TILE]], [[INNER]], [[QUARTER]], [[LANE]]]

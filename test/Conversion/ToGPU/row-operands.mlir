@@ -101,9 +101,9 @@ func.func @rng(%x: memref<?x32xf32>, %r: memref<2xi64>, %q: memref<?x16xi8>, %s:
 // CHECK:   %[[P:.+]] = llvm.getelementptr %[[OFFSETS]][%[[I64]]]
 // CHECK:   %[[END32:.+]] = llvm.load %[[P]] {alignment = 4 : i64} : !llvm.ptr<1> -> i32
 // CHECK:   %[[END:.+]] = arith.extsi %[[END32]] : i32 to i64
-// CHECK:   %[[BEHIND:.+]] = arith.cmpi sgt, %[[END]], %[[ROW:.+]] : i64
+// CHECK:   %[[BEHIND:.+]] = arith.cmpi slt, %[[ROW:.+]], %[[END]] : i64
 // CHECK:   %[[HERE:.+]] = arith.select %[[BEHIND]], %[[I64]], %[[COUNT]] : i64
-// CHECK:   %[[FIRST:.+]] = arith.minui %[[BEFORE]], %[[HERE]] : i64
+// CHECK:   %[[FIRST:.+]] = arith.minsi %[[BEFORE]], %[[HERE]] : i64
 // CHECK:   scf.yield %[[FIRST]] : i64
 // CHECK: %[[COVERED:.+]] = arith.cmpi ult, %[[FOUND]], %[[COUNT]] : i64
 // CHECK-NEXT: %[[CODES:.+]]:5 = scf.if %[[COVERED]] -> (i32, i32, i32, i32, i16) {

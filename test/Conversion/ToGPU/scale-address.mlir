@@ -2,27 +2,27 @@
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// Tile (row / 128) * (columns / 4) + chunk / 2, then 16 bytes for row % 32, 4
-// for row / 32 % 4, 2 for the odd chunk.
+// With column = chunk * 2: tile row / 128 * (columns / 4) + column / 4, then 16
+// bytes for row % 32, 4 for row % 128 / 32, 1 for column % 4.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k256_swizzled(
 // CHECK-SAME: %[[S:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 2 : i64}, %{{[a-z0-9]+}}: i64)
 // CHECK: %[[CHUNK:.+]] = arith.remui %{{.+}}, %c8_i32
 // CHECK: arith.cmpi ult, %[[ROW:.+]], %{{.+}} : i64
-// CHECK: %[[ROWTILE:.+]] = arith.shrui %[[ROW]], %c7_i64
-// CHECK: %[[COLTILE:.+]] = arith.divui %[[CHUNK]], %c2_i32
-// CHECK-DAG: %[[TILES:.+]] = arith.muli %[[ROWTILE]], %c2_i64
-// CHECK-DAG: %[[COLTILE64:.+]] = arith.extui %[[COLTILE]]
-// CHECK: %[[TILE:.+]] = arith.addi %[[TILES]], %[[COLTILE64]]
+// CHECK: %[[COL:.+]] = arith.muli %[[CHUNK]], %c2_i32
+// CHECK: %[[COL64:.+]] = arith.extui %[[COL]]
+// CHECK: %[[ROWTILE:.+]] = arith.divui %[[ROW]], %c128_i64
+// CHECK: %[[TILES:.+]] = arith.muli %[[ROWTILE]], %c2_i64
+// CHECK: %[[COLTILE:.+]] = arith.divui %[[COL64]], %c4_i64
+// CHECK: %[[TILE:.+]] = arith.addi %[[TILES]], %[[COLTILE]]
 // CHECK: %[[R:.+]] = arith.trunci %[[ROW]] : i64 to i32
-// CHECK: %[[LOW:.+]] = arith.andi %[[R]], %c31_i32
-// CHECK: %[[BY16:.+]] = arith.muli %[[LOW]], %c16_i32
-// CHECK: %[[UP:.+]] = arith.shrui %[[R]], %c5_i32
-// CHECK: %[[QUARTER:.+]] = arith.andi %[[UP]], %c3_i32
+// CHECK: %[[LINE:.+]] = arith.remui %[[R]], %c32_i32
+// CHECK: %[[INTILE:.+]] = arith.remui %[[R]], %c128_i32
+// CHECK: %[[QUARTER:.+]] = arith.divui %[[INTILE]], %c32_i32
+// CHECK: %[[INLINE:.+]] = arith.remui %[[COL]], %c4_i32
+// CHECK: %[[BY16:.+]] = arith.muli %[[LINE]], %c16_i32
 // CHECK: %[[BY4:.+]] = arith.muli %[[QUARTER]], %c4_i32
-// CHECK: %[[ROWBYTE:.+]] = arith.ori %[[BY16]], %[[BY4]]
-// CHECK: %[[ODD:.+]] = arith.andi %[[CHUNK]], %c1_i32
-// CHECK: %[[BY2:.+]] = arith.muli %[[ODD]], %c2_i32
-// CHECK: %[[BYTE:.+]] = arith.ori %[[ROWBYTE]], %[[BY2]]
+// CHECK: %[[ROWBYTE:.+]] = arith.addi %[[BY16]], %[[BY4]]
+// CHECK: %[[BYTE:.+]] = arith.addi %[[ROWBYTE]], %[[INLINE]]
 // CHECK-DAG: %[[BASE:.+]] = arith.muli %[[TILE]], %c512_i64
 // CHECK-DAG: %[[BYTE64:.+]] = arith.extui %[[BYTE]]
 // CHECK: %[[OFFSET:.+]] = arith.addi %[[BASE]], %[[BYTE64]]

@@ -19,7 +19,7 @@
 // CHECK: %[[OFFSET:.+]] = llvm.load %[[PLACE]]
 // CHECK: %[[POSITIVE:.+]] = arith.maxsi %[[OFFSET]], %c0_i32
 // CHECK: %[[ASCENDING:.+]] = arith.maxsi %[[POSITIVE]]
-// CHECK: arith.minui %[[ASCENDING]]
+// CHECK: arith.minsi %[[ASCENDING]]
 // CHECK: scf.while
 // A row of A is one of all, the matrix of B that of the group.
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]], %{{.+}}, box[%{{.+}}, %{{.+}}, %c0_i32]
@@ -40,7 +40,8 @@
 // CHECK-LABEL: gpu.func @scaled_grouped_mm_depth_e2m1_e2m1_e4m3_f32_256x256_stages4_band4_any_k
 // CHECK: nvvm.prefetch tensormap
 // CHECK: %[[OFFSET:.+]] = arith.maxsi
-// CHECK: %[[LEGAL:.+]] = arith.andi %[[OFFSET]], %c-16_i32
+// CHECK: %[[UNITS:.+]] = arith.divui %[[OFFSET]], %c16_i32
+// CHECK: %[[LEGAL:.+]] = arith.muli %[[UNITS]], %c16_i32
 // CHECK: arith.maxsi %[[LEGAL]]
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} box[%{{.+}}, %{{.+}}, %c0_i32]
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} box[%c0_i32, %{{[^,]+}}]

@@ -180,16 +180,12 @@ SmallVector<Lanes> DequantizeEmitter::emitLoadScales() {
   Value c = emit::div(b, col, spec.blockCols);
   Value byte;
   if (spec.swizzled) {
-    Value tile = add(b, mul(b, matrix, emit::ceilDiv(b, scaleRows, kTileRows)),
-                     emit::div(b, r, kTileRows));
-    tile = add(b, mul(b, tile, emit::ceilDiv(b, scaleCols, kTileCols)),
-               emit::div(b, c, kTileCols));
-    // Of 16 bytes in a row of memory, four are of one row.
-    byte = mul(b, emit::rem(b, r, 32), 16);
-    byte =
-        add(b, byte, mul(b, emit::div(b, emit::rem(b, r, kTileRows), 32), 4));
-    byte = add(b, byte, emit::rem(b, c, kTileCols));
-    byte = add(b, byte, mul(b, tile, kTileRows * kTileCols));
+    Lanes scaleRow(b, r), scaleCol(b, c);
+    Lanes before =
+        Lanes(b, matrix) * numerics::getRowTiles(Lanes(b, scaleRows));
+    Lanes tile = numerics::getTileNumber(
+        before, scaleRow, scaleCol, numerics::getColTiles(Lanes(b, scaleCols)));
+    byte = numerics::getTiledOffset(tile, scaleRow, scaleCol);
   } else {
     byte = add(b, mul(b, add(b, mul(b, matrix, scaleRows), r), scaleCols), c);
   }

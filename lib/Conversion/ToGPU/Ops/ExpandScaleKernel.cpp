@@ -26,7 +26,6 @@ using emit::Lanes;
 using emit::mul;
 
 static constexpr int64_t kExpandScaleThreads = 128;
-static constexpr int64_t kExpandedRowGroup = 32;
 
 namespace {
 
@@ -113,16 +112,13 @@ void ExpandEmitter::emitLinear(Value item, Value words) {
 /// Word `item` of the matrix.
 void ExpandEmitter::emitTile(Value item, Value words) {
   Value tile = emit::div(b, item, kTileRows);
-  Value inTile = emit::rem(b, item, kTileRows);
-  Value row = add(b, mul(b, emit::rem(b, inTile, kTileCols), kExpandedRowGroup),
-                  emit::div(b, inTile, kTileCols));
-  row = add(b, row, mul(b, arith::DivUIOp::create(b, tile, words), kTileRows));
-  Value first = mul(b, arith::RemUIOp::create(b, tile, words), kTileCols);
+  numerics::ScaleIndex<Lanes> place =
+      numerics::getSwizzledWord(Lanes(b, item), Lanes(b, words));
   Value tiles = mul(b, emit::ceilDiv(b, rows, kTileRows), words);
   emit::emitIf(b, isBelow(b, tile, tiles), [&] {
     Lanes word(b, b.i32(0));
     for (int64_t i = 0; i < kTileCols; ++i) {
-      Lanes scale = emitLoad(row, add(b, first, getIndex(b, i)));
+      Lanes scale = emitLoad(place.row, place.col + i);
       word = word | (extend(scale, 32) << (8 * i));
     }
     Value number = add(b, mul(b, mul(b, matrix, tiles), kTileRows), item);

@@ -31,8 +31,8 @@ using emit::sub;
 
 static constexpr int64_t kGroupedSwizzleThreads = 128;
 static constexpr int64_t kGroupedSwizzleWarp = 32;
-static constexpr int64_t kGroupedRowGroup = 32;
-static constexpr int64_t kGroupedSwizzleBytes = 16;
+/// Bytes of a load or store of the tiled side: a line of a tile.
+static constexpr int64_t kGroupedSwizzleBytes = numerics::kTileLineBytes;
 
 namespace {
 
@@ -74,10 +74,8 @@ private:
     return emitAddress(b, linear, b.getI8Type(),
                        add(b, mul(b, row, cols), col));
   }
-  /// Address of byte `byte` of a tile.
-  Value getTileAddress(Value tile, Value byte) {
-    return emitAddress(b, tiles, b.getI8Type(),
-                       add(b, mul(b, tile, kTileRows * kTileCols), byte));
+  Value getTileAddress(Value byte) {
+    return emitAddress(b, tiles, b.getI8Type(), byte);
   }
   /// A word of scales of a row: columns from `first` on, below `last`.
   Lanes emitLoadWord(Value row, Value first, Value last);
@@ -135,15 +133,15 @@ void GroupedSwizzleEmitter::emitToTiles() {
     (alongRows ? firstRow : firstCol) =
         add(b, alongRows ? firstRow : firstCol, group.begin);
     SmallVector<Lanes> words;
-    for (int64_t part = 0; part < kTileRows; part += kGroupedRowGroup) {
+    for (int64_t part = 0; part < kTileRows; part += numerics::kTileRowGroup) {
       Value row = add(b, firstRow, add(b, inGroup, getIndex(b, part)));
       words.append(emitIfElseZero(b, isBelow(b, row, lastRow), [&] {
         return SmallVector<Lanes>{emitLoadWord(row, firstCol, lastCol)};
       }));
     }
-    emitStoreWords(b, words,
-                   getTileAddress(item, mul(b, inGroup, kGroupedSwizzleBytes)),
-                   kGroupedSwizzleBytes);
+    Lanes line(b, inGroup);
+    Lanes byte = numerics::getTiledOffset(Lanes(b, item), line, line.like(0));
+    emitStoreWords(b, words, getTileAddress(byte), kGroupedSwizzleBytes);
   });
 }
 
@@ -166,18 +164,12 @@ void GroupedSwizzleEmitter::emitFromTiles() {
   Value isCovered = isBelow(b, group.begin, group.end);
   Lanes bits =
       emitIfElseZero(b, isCovered, [&] {
-        Value r = alongRows ? sub(b, row, group.begin) : row;
-        Value c = alongRows ? col : sub(b, col, group.begin);
-        Value tile =
-            add(b, mul(b, emit::div(b, r, kTileRows), getColTiles(group)),
-                emit::div(b, c, kTileCols));
-        Value inTile = emit::rem(b, r, kTileRows);
-        Value byte = mul(b, emit::rem(b, inTile, kGroupedRowGroup),
-                         kGroupedSwizzleBytes);
-        byte = add(b, byte,
-                   mul(b, emit::div(b, inTile, kGroupedRowGroup), kTileCols));
-        byte = add(b, byte, emit::rem(b, c, kTileCols));
-        Value address = getTileAddress(add(b, getFirstTile(group), tile), byte);
+        Lanes r(b, alongRows ? sub(b, row, group.begin) : row);
+        Lanes c(b, alongRows ? col : sub(b, col, group.begin));
+        Lanes tile =
+            Lanes(b, getFirstTile(group)) +
+            numerics::getTileNumber(r, c, Lanes(b, getColTiles(group)));
+        Value address = getTileAddress(numerics::getTiledOffset(tile, r, c));
         return SmallVector<Lanes>{Lanes(b, b.load(piece, address, access))};
       }).front();
   b.store(bits, getLinearAddress(row, col), access);

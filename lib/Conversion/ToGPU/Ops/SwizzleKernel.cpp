@@ -29,15 +29,15 @@ using emit::add;
 using emit::getIndex;
 using emit::Lanes;
 using emit::mul;
+using numerics::kTileBytes;
+using numerics::kTileLineRows;
+using numerics::kTileRowGroup;
 
 static constexpr int64_t kSwizzleThreads = 128;
 /// Threads of a block along the columns; the others are along the rows.
 static constexpr int64_t kThreadCols = 4;
-/// Rows of a tile whose scales lie together: one in 32.
-static constexpr int64_t kSwizzleRowGroup = 32;
-static constexpr int64_t kRowParts = kTileRows / kSwizzleRowGroup;
-static constexpr int64_t kSwizzleBytes = 16;
-static constexpr int64_t kTileBytes = kTileRows * kTileCols;
+/// Bytes of a load or store of the tiled side: a line of a tile.
+static constexpr int64_t kSwizzleBytes = numerics::kTileLineBytes;
 
 namespace {
 
@@ -149,23 +149,23 @@ void SwizzleEmitter::emit() {
   // Neighbours are two along a row, then 32 rows, then two along the row again:
   // a warp moves whole sectors on both sides.
   Value thread = emitThreadNumber(b, kSwizzleThreads);
-  inGroup = emit::rem(b, emit::div(b, thread, 2), kSwizzleRowGroup);
+  inGroup = emit::rem(b, emit::div(b, thread, 2), kTileRowGroup);
   Value threadCol = add(b, emit::rem(b, thread, 2),
-                        mul(b, emit::div(b, thread, 2 * kSwizzleRowGroup), 2));
+                        mul(b, emit::div(b, thread, 2 * kTileRowGroup), 2));
   threadCol = add(b, mul(b, colBlock, kThreadCols), threadCol);
   firstTile = mul(b, threadCol, threadTiles);
   firstCol = mul(b, firstTile, kTileCols);
 
   SmallVector<Value> row, hasRow;
-  for (int64_t part = 0; part < kRowParts; ++part) {
+  for (int64_t part = 0; part < kTileLineRows; ++part) {
     row.push_back(add(b, mul(b, rowTile, kTileRows),
-                      add(b, inGroup, getIndex(b, part * kSwizzleRowGroup))));
+                      add(b, inGroup, getIndex(b, part * kTileRowGroup))));
     hasRow.push_back(isBelow(b, row.back(), rows));
   }
   emit::emitIf(b, isBelow(b, matrix, matrices), [&] {
-    SmallVector<SmallVector<Lanes>> parts(kRowParts);
+    SmallVector<SmallVector<Lanes>> parts(kTileLineRows);
     if (toTiles) {
-      for (int64_t i = 0; i < kRowParts; ++i)
+      for (int64_t i = 0; i < kTileLineRows; ++i)
         parts[i] =
             emitIfElseZero(b, hasRow[i], [&] { return emitLoadRow(row[i]); });
       for (int64_t tile = 0; tile < threadTiles; ++tile)
@@ -182,10 +182,10 @@ void SwizzleEmitter::emit() {
         return emitLoadWords(b, getTileAddress(tile), kSwizzleBytes,
                              kSwizzleBytes);
       });
-      for (int64_t i = 0; i < kRowParts; ++i)
+      for (int64_t i = 0; i < kTileLineRows; ++i)
         parts[i].push_back(words[i]);
     }
-    for (int64_t i = 0; i < kRowParts; ++i)
+    for (int64_t i = 0; i < kTileLineRows; ++i)
       emit::emitIf(b, hasRow[i], [&] { emitStoreRow(parts[i], row[i]); });
   });
 }

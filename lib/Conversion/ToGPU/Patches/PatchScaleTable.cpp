@@ -20,6 +20,7 @@ namespace blockscale {
 using emit::add;
 using emit::div;
 using emit::getIndex;
+using emit::Lanes;
 using emit::mul;
 using emit::rem;
 
@@ -58,7 +59,7 @@ static int64_t getWordsBeside(const PatchSpec &spec) {
   bool isWhole = getWarpBlocks(spec, spec.scaleForm[1].dim) == kTileCols;
   if (!spec.swizzled || !isWhole || rows % kWarpThreads != 0)
     return 1;
-  return std::gcd(rows / kWarpThreads, kTileRows / kWarpThreads);
+  return std::gcd(rows / kWarpThreads, numerics::kTileLineRows);
 }
 
 int64_t PatchScaleTable::getAlignment(const PatchSpec &spec) {
@@ -268,10 +269,11 @@ void PatchScaleTable::emitWords(bool isZero) {
     Value exists = arith::AndIOp::create(b, isBelow(b, row, paddedRows),
                                          isBelow(b, column, paddedColumns));
     emit::emitIf(b, exists, [&] {
-      Value tile =
-          add(b, mul(b, position.matrix, rowTiles), div(b, row, kTileRows));
-      tile = add(b, mul(b, tile, columnTiles), div(b, column, kTileCols));
-      Value byte = getTileByte(b, tile, row, column);
+      Lanes r(b, row), c(b, column);
+      Lanes tile =
+          numerics::getTileNumber(Lanes(b, mul(b, position.matrix, rowTiles)),
+                                  r, c, Lanes(b, columnTiles));
+      Value byte = numerics::getTiledOffset(tile, r, c);
       SmallVector<Value> values;
       for (int64_t i = 0; i < beside; ++i) {
         Value below = getIndex(b, i * kWarpThreads);

@@ -1,0 +1,46 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The layout of scales is written in Numerics alone.
+
+Elsewhere in include/, lib/ and tools/ no constant of Numerics/ScaleLayout.h has a second
+definition, and no code spells out the numbers of a tile. The emulator is a copy on
+purpose, since it checks what is generated.
+"""
+
+import re
+from pathlib import Path
+
+from common import files, lines
+
+HOME = Path("include/blockscale/Numerics")
+ON_PURPOSE = [HOME, Path("include/blockscale/Emulator"), Path("lib/Emulator")]
+LAYOUT = HOME / "ScaleLayout.h"
+CONSTANT = re.compile(r"\bconstexpr\b[^;={]*?\b(k[A-Z]\w*)(?:\[\])?\s*[={]")
+# Names that a constant of the layout would have beside those of the layout itself.
+ALIKE = re.compile(r"\bconstexpr\b[^;={]*?\b(k\w*(?:RowGroup|Atom(?:Rows|Cols|Bytes|Scales)"
+                   r"|ScaleTile(?:Rows|Cols|Bytes)))(?:\[\])?\s*[={]\s*\{?\d")
+NUMBERS = re.compile(r"\{\s*(?:32,\s*4,\s*4|128,\s*4)\s*\}"
+                     r"|(?:[cC]eilDiv|[fF]loorDiv|divideCeil|[rR]oundUp|alignTo)\w*"
+                     r"\([^;]*\b128\)")
+
+
+def check(root):
+    names = set()
+    if (root / LAYOUT).exists():
+        names = {match.group(1) for _, line in lines(root, LAYOUT)
+                 for match in CONSTANT.finditer(line)}
+    for path in files(root, ".h", ".cpp", ".td"):
+        if path.parts[0] not in ("include", "lib", "tools"):
+            continue
+        if any(path.is_relative_to(folder) for folder in ON_PURPOSE):
+            continue
+        for number, line in lines(root, path):
+            code = line.split("//")[0]
+            for match in [*CONSTANT.finditer(code), *ALIKE.finditer(code)]:
+                name = match.group(1)
+                if name in names or match.re is ALIKE:
+                    yield (f"{path}:{number}: expected the constants of {LAYOUT}, "
+                           f"but it defines {name}")
+            if match := NUMBERS.search(code):
+                yield (f"{path}:{number}: expected a tile to be spelled with the constants "
+                       f"of {LAYOUT}, but got {match.group(0)}")
