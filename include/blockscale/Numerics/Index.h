@@ -1,5 +1,4 @@
-//===- Index.h - Numbers that formulas of places compute with ----*- C++
-//-*-===//
+//===- Index.h - Numbers that say where things lie --------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
