@@ -62,7 +62,7 @@ Result<std::shared_ptr<const runtime::Bundle>>
 buildBundle(ModuleOp module, const std::string &entry, const std::string &chip,
             bool fuse, CompileObserver &observer) {
   Status status =
-      lowerEntry(module, entry, getStagesOfChip(chip, fuse), chip, observer);
+      lowerEntry(module, entry, getToGPUStages(chip, fuse), chip, observer);
   if (!status.ok())
     return status;
   Result<Emitted> emitted = emit(module, chip);

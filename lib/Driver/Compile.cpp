@@ -135,7 +135,7 @@ Status Compiler::prepare() {
 
 std::vector<Stage> Compiler::getStages() const {
   if (options.targets.front() != "cpu")
-    return getStagesOfChip(options.targets.front(), options.fuse);
+    return getToGPUStages(options.targets.front(), options.fuse);
   ToCPUOptions cpu;
   cpu.hostRuntime = false;
   return getToCPUStages(cpu);
@@ -202,7 +202,7 @@ Result<std::string> Compiler::compileBundle() {
   runtime::BundleContent content;
   for (const std::string &chip : options.targets) {
     OwningOpRef<ModuleOp> copy = module.clone();
-    Status status = lower(*copy, getStagesOfChip(chip, options.fuse),
+    Status status = lower(*copy, getToGPUStages(chip, options.fuse),
                           options.targets.size());
     if (status.ok())
       status = addTarget(content, *copy, chip);

@@ -41,8 +41,22 @@ static FailureOr<size_t> findStage(const std::vector<Stage> &stages,
                ", but got '" + name + "'");
 }
 
-template <typename Options>
-static LogicalResult checkChip(const Options &, ErrorHandler) {
+namespace {
+
+/// Options of `blockscale-to-sm100`: those of `blockscale-to-gpu`, with another
+/// chip by default.
+struct ToSM100Options : public ToGPUOptions {
+  ToSM100Options() { chip = "sm_100a"; }
+};
+
+} // namespace
+
+static LogicalResult checkChip(const ToCPUOptions &, ErrorHandler) {
+  return success();
+}
+
+/// `blockscale-form-kernels` refuses chips that are not in the table.
+static LogicalResult checkChip(const ToGPUOptions &, ErrorHandler) {
   return success();
 }
 
@@ -57,10 +71,9 @@ static LogicalResult checkChip(const ToSM100Options &options,
 }
 
 /// Registers a pipeline with the stages of `getStages`.
-template <typename Options>
-static void
-registerStages(StringRef name, StringRef description,
-               std::vector<Stage> (*getStages)(const Options &options)) {
+template <typename Options, typename GetStagesFn>
+static void registerStages(StringRef name, StringRef description,
+                           GetStagesFn getStages) {
   registerPassPipeline(
       name, description,
       [=](OpPassManager &pm, StringRef text, ErrorHandler error) {
@@ -94,14 +107,17 @@ void registerAllPasses() {
   registerStages<ToCPUOptions>(
       "blockscale-to-cpu", "Lower a module to the LLVM dialect for the host",
       getToCPUStages);
+  auto getStages = [](const ToGPUOptions &options) {
+    return getToGPUStages(options);
+  };
   registerStages<ToGPUOptions>(
       "blockscale-to-gpu",
       "Lower a module to gpu.launch_func and a gpu.module for a GPU",
-      getToGPUStages);
+      getStages);
   registerStages<ToSM100Options>(
       "blockscale-to-sm100",
       "Lower a module to gpu.launch_func and a gpu.module for SM100",
-      getToSM100Stages);
+      getStages);
 }
 
 void registerDialect(DialectRegistry &registry) {

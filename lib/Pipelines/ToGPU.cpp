@@ -16,27 +16,25 @@ using namespace mlir;
 namespace blockscale {
 
 std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
-  FormKernelsOptions form;
-  form.chip = options.chip;
-  form.fuse = options.fuse;
-  form.recompute = options.recompute;
-  form.dynamicSizes = llvm::to_vector(options.dynamicSizes);
-  std::vector<Stage> stages =
-      getCommonStages(options.maxConstantElements, form);
-  LowerKernelsToGPUOptions lower;
-  lower.chip = options.chip;
-  ChooseSchedulesOptions choose;
-  choose.chip = options.chip;
-  ChooseTilesOptions tiles;
-  tiles.chip = options.chip;
-  stages.push_back({"lower-kernels", [lower, choose, tiles](OpPassManager &pm) {
-                      pm.addPass(createChooseSchedules(choose));
-                      pm.addPass(createChooseTiles(tiles));
-                      pm.addPass(createLowerKernelsToGPU(lower));
+  std::string chip = options.chip;
+  std::vector<Stage> stages = getCommonStages(
+      options.maxConstantElements, {chip, options.fuse, options.recompute,
+                                    llvm::to_vector(options.dynamicSizes)});
+  stages.push_back({"lower-kernels", [chip](OpPassManager &pm) {
+                      pm.addPass(createChooseSchedules({chip}));
+                      pm.addPass(createChooseTiles({chip}));
+                      pm.addPass(createLowerKernelsToGPU({chip}));
                       pm.addPass(createCanonicalizerPass());
                       pm.addPass(createCSEPass());
                     }});
   return stages;
+}
+
+std::vector<Stage> getToGPUStages(StringRef chip, bool fuse) {
+  ToGPUOptions options;
+  options.chip = chip.str();
+  options.fuse = fuse;
+  return getToGPUStages(options);
 }
 
 } // namespace blockscale

@@ -9,8 +9,8 @@
 #define BLOCKSCALE_LIB_TRANSFORMS_FUSIONCHOICE_H
 
 #include "blockscale/Analysis/FusionModel.h"
+#include "blockscale/Analysis/Recompute.h"
 #include "blockscale/IR/FusionAttr.h"
-#include "blockscale/Transforms/Recompute.h"
 
 namespace blockscale {
 

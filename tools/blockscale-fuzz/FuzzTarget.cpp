@@ -46,7 +46,7 @@ public:
     context.disableMultithreading();
     for (const Stage &stage : getToCPUStages(ToCPUOptions()))
       stage.build(toCPU);
-    for (const Stage &stage : getToSM100Stages(ToSM100Options()))
+    for (const Stage &stage : getToGPUStages("sm_100a"))
       stage.build(toSM100);
   }
 

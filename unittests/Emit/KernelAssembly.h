@@ -58,7 +58,7 @@ inline void assembleKernels(llvm::StringRef text, llvm::StringRef chip,
 inline void expectNoSpills(llvm::StringRef text, llvm::StringRef chip,
                            size_t count, uint64_t registers = 255) {
   auto build = [&](mlir::PassManager &pm) {
-    for (const Stage &stage : getStagesOfChip(chip))
+    for (const Stage &stage : getToGPUStages(chip))
       stage.build(pm);
   };
   std::vector<KernelResources> kernels;

@@ -13,8 +13,8 @@
 #ifndef BLOCKSCALE_PIPELINES_PIPELINES_H
 #define BLOCKSCALE_PIPELINES_PIPELINES_H
 
+#include "blockscale/Analysis/Recompute.h"
 #include "blockscale/Transforms/FoldConstants.h"
-#include "blockscale/Transforms/Recompute.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
@@ -41,6 +41,9 @@ protected:
   template <typename T>
   using Option =
       typename mlir::PassPipelineOptions<Derived>::template Option<T>;
+  template <typename T>
+  using ListOption =
+      typename mlir::PassPipelineOptions<Derived>::template ListOption<T>;
 
 public:
   Option<std::string> from{*this, "from", llvm::cl::desc("First stage to run")};
@@ -55,36 +58,6 @@ protected:
   CommonOptions() = default;
 };
 
-/// Options of pipelines to GPUs: those of `blockscale-form-kernels`.
-template <typename Derived>
-class FusionOptions : public CommonOptions<Derived> {
-  using Base = mlir::PassPipelineOptions<Derived>;
-
-public:
-  typename Base::template Option<bool> fuse{
-      *this, "fuse", llvm::cl::desc("Let kernels have several ops"),
-      llvm::cl::init(true)};
-  typename Base::template Option<Recompute> recompute{
-      *this, "recompute",
-      llvm::cl::desc("Whether both of two passes over x compute what makes it"),
-      llvm::cl::init(Recompute::Model), getRecomputeValues()};
-  typename Base::template ListOption<int64_t> dynamicSizes{
-      *this, "dynamic-sizes",
-      llvm::cl::desc("Assumed sizes of the dynamic dimensions of a function's "
-                     "arguments, in order, for estimates; the last one serves "
-                     "all that follow")};
-
-  template <typename Other>
-  void copyFusion(const FusionOptions<Other> &other) {
-    fuse = other.fuse;
-    recompute = other.recompute.getValue();
-    dynamicSizes = llvm::to_vector(other.dynamicSizes);
-  }
-
-protected:
-  FusionOptions() = default;
-};
-
 struct ToCPUOptions : public CommonOptions<ToCPUOptions> {
   Option<bool> hostRuntime{
       *this, "host-runtime",
@@ -94,16 +67,22 @@ struct ToCPUOptions : public CommonOptions<ToCPUOptions> {
       llvm::cl::init(true)};
 };
 
-struct ToGPUOptions : public FusionOptions<ToGPUOptions> {
+struct ToGPUOptions : public CommonOptions<ToGPUOptions> {
   Option<std::string> chip{*this, "chip",
                            llvm::cl::desc("GPU to generate code for"),
                            llvm::cl::init("sm_90a")};
-};
-
-struct ToSM100Options : public FusionOptions<ToSM100Options> {
-  Option<std::string> chip{*this, "chip",
-                           llvm::cl::desc("SM100 GPU to generate code for"),
-                           llvm::cl::init("sm_100a")};
+  Option<bool> fuse{*this, "fuse",
+                    llvm::cl::desc("Let kernels have several ops"),
+                    llvm::cl::init(true)};
+  Option<Recompute> recompute{
+      *this, "recompute",
+      llvm::cl::desc("Whether both of two passes over x compute what makes it"),
+      llvm::cl::init(Recompute::Model), getRecomputeValues()};
+  ListOption<int64_t> dynamicSizes{
+      *this, "dynamic-sizes",
+      llvm::cl::desc("Assumed sizes of the dynamic dimensions of a function's "
+                     "arguments, in order, for estimates; the last one serves "
+                     "all that follow")};
 };
 
 /// Tensors to storage-form tensors in kernels: verify-layout, canonicalize,
@@ -115,14 +94,12 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
 std::vector<Stage> getToCPUStages(const ToCPUOptions &options);
 
 /// A module of the dialect to gpu.launch_func and a gpu.module of NVVM, for any
-/// chip of the table.
+/// chip of the table. `blockscale-to-sm100` is this for chips with block-scaled
+/// products.
 std::vector<Stage> getToGPUStages(const ToGPUOptions &options);
 
-/// The same for chips with block-scaled products.
-std::vector<Stage> getToSM100Stages(const ToSM100Options &options);
-
-/// The stages of the pipeline that fits `chip` best, other options by default.
-std::vector<Stage> getStagesOfChip(llvm::StringRef chip, bool fuse = true);
+/// The same for `chip`, with other options by default.
+std::vector<Stage> getToGPUStages(llvm::StringRef chip, bool fuse = true);
 
 /// Registers the project's passes and the pipelines `blockscale-to-cpu`,
 /// `blockscale-to-gpu` and `blockscale-to-sm100`, whose options `from` and `to`

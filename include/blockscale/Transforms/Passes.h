@@ -8,9 +8,9 @@
 #ifndef BLOCKSCALE_TRANSFORMS_PASSES_H
 #define BLOCKSCALE_TRANSFORMS_PASSES_H
 
+#include "blockscale/Analysis/Recompute.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Transforms/FoldConstants.h"
-#include "blockscale/Transforms/Recompute.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

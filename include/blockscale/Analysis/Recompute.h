@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_TRANSFORMS_RECOMPUTE_H
-#define BLOCKSCALE_TRANSFORMS_RECOMPUTE_H
+#ifndef BLOCKSCALE_ANALYSIS_RECOMPUTE_H
+#define BLOCKSCALE_ANALYSIS_RECOMPUTE_H
 
 #include "llvm/Support/CommandLine.h"
 
@@ -27,4 +27,4 @@ inline llvm::cl::ValuesClass getRecomputeValues() {
 
 } // namespace blockscale
 
-#endif // BLOCKSCALE_TRANSFORMS_RECOMPUTE_H
+#endif // BLOCKSCALE_ANALYSIS_RECOMPUTE_H
