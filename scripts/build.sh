@@ -4,7 +4,7 @@
 #
 # Sets up the machine, configures a CMake preset and builds it.
 #
-#   scripts/build.sh [--preset default|asan|fuzz|tsan] [NINJA TARGET...]
+#   scripts/build.sh [--preset default|dev|asan|fuzz|tsan] [NINJA TARGET...]
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -37,8 +37,9 @@ compile() {
   memory=$(awk '/^MemAvailable:/ {print int($2 / 1500000)}' /proc/meminfo)
   jobs=$((memory < cores ? (memory > 0 ? memory : 1) : cores))
   # Paths are hashed relative to the root, so that two checkouts share hits;
-  # the sloppiness is what precompiled headers need.
-  CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 \
+  # the sloppiness is what precompiled headers need. A miss compiles at once,
+  # without a preprocessor before it (CCACHE_DEPEND).
+  CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 \
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime \
     NINJA_STATUS='   [%f/%t] ' ninja -C "$build" -j "$jobs" "${quiet[@]}" "$@"
 }

@@ -6,7 +6,7 @@
 # is "N passed, N failed" with ", N skipped" where some were; the exit status
 # is 1 if any failed.
 #
-#   scripts/check.sh [--preset default|asan|tsan] [run_suites.py OPTION...]
+#   scripts/check.sh [--preset default|dev|asan|tsan] [run_suites.py OPTION...]
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -42,6 +42,7 @@ for name in ("BLOCKSCALE_PTXAS", "CUDA_ROOT", "CUDA_HOME", "CUDA_PATH", "HOME",
 # As scripts/build.sh has them, so that what it compiled is found.
 config.environment.setdefault("CCACHE_BASEDIR", source)
 config.environment["CCACHE_NOHASHDIR"] = "1"
+config.environment["CCACHE_DEPEND"] = "1"
 config.environment["CCACHE_SLOPPINESS"] = (
     "pch_defines,time_macros,include_file_mtime,include_file_ctime")
 

@@ -166,10 +166,10 @@ def write(folder, case, array, computed):
 
 
 def runs_of(jobs, arguments):
-    """What to run: (job, options of the tool, their name), and reasons why checks
-    cannot be run, by array."""
+    """What to run: (job, its ways: options of the tool by their name), and reasons why
+    checks cannot be run, by array."""
     if arguments.on == "cpu":
-        return [(job, ["--on=cpu"], "") for job in jobs], {}
+        return [(job, {"": ["--on=cpu"]}) for job in jobs], {}
     runs, reasons = [], {}
     target = [f"--target={arguments.target}"] if arguments.target else []
     # The emulator's chip; a GPU here may have no products.
@@ -185,23 +185,21 @@ def runs_of(jobs, arguments):
         if not job.outputs:
             continue
         if arguments.on != "emulator":
-            runs.append((job, ["--on=cuda", *target], ""))
+            runs.append((job, {"": ["--on=cuda", *target]}))
             continue
-        for schedule in SCHEDULES:
-            options = ["--on=emulator", *target, f"--schedule={schedule}"]
-            if schedule == "adversarial":
-                options.append(f"--seed={arguments.seed}")
-            runs.append((job, options, schedule))
+        ways = {each: ["--on=emulator", *target, f"--schedule={each}"] for each in SCHEDULES}
+        ways["adversarial"].append(f"--seed={arguments.seed}")
+        runs.append((job, ways))
     return runs, reasons
 
 
 def runner_of(arguments):
-    """What gives the results of a job with options of the tool."""
+    """What gives the results of a job, or a RunError, for each of its ways."""
     if not arguments.bundles:
-        return lambda job, options: execute(arguments.tool, options, job)
+        return lambda job, ways: execute(arguments.tool, list(ways.values()), job)
     bundles = BundleRunner(arguments.bundles, arguments.runtime)
     print(bundles.describe())
-    return lambda job, _: bundles.execute(job)
+    return lambda job, _: [bundles.execute(job)]
 
 
 def runs_of_case(case, arguments):
@@ -236,23 +234,24 @@ def run_case(case, arguments, runner, pool, report):
     runs, reasons, aside = runs_of_case(case, arguments)
 
     def run(each):
-        job, options, _ = each
+        job, ways = each
         try:
             if isinstance(job, RooflineJob):
-                return job.execute(arguments.tool)
-            return runner(job, options)
+                return [job.execute(arguments.tool)]
+            return runner(job, ways)
         except RunError as error:
-            return error
+            return [error] * len(ways)
 
     outcomes = {}
-    for (job, _, way), stored in zip(runs, pool.map(run, runs)):
-        for check, computed, verdict in judge(job, stored):
-            if not wanted(check.array):
-                continue
-            route = ", ".join(filter(None, (check.route, way)))
-            outcomes.setdefault(check.array, []).append((route, verdict))
-            if arguments.out and check.written and computed is not None:
-                write(arguments.out, case, check.array, computed)
+    for (job, ways), results in zip(runs, pool.map(run, runs)):
+        for way, stored in zip(ways, results, strict=True):
+            for check, computed, verdict in judge(job, stored):
+                if not wanted(check.array):
+                    continue
+                route = ", ".join(filter(None, (check.route, way)))
+                outcomes.setdefault(check.array, []).append((route, verdict))
+                if arguments.out and check.written and computed is not None:
+                    write(arguments.out, case, check.array, computed)
     for array in reasons.keys() - outcomes.keys():
         aside[array] = Aside("unsupported", reasons[array])
     inputs = sorted(outcomes.keys() - case.expected.keys())

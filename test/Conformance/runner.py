@@ -4,10 +4,14 @@
 
 import os
 import subprocess
+import sys
 import tempfile
 
 import numpy as np
 
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from batches import run_lines
 from ir import ENTRY
 
 TIMEOUT_SECONDS = 300
@@ -17,25 +21,50 @@ class RunError(Exception):
     """The tool failed, or its results do not have the storage form."""
 
 
-def execute(tool, options, job):
-    """The stored results of `job`, in the order of its function's results.
-    `options` say where to run it."""
+def execute(tool, ways, job):
+    """For each of the `ways`, which are options of blockscale-run that say where to run it,
+    the stored results of `job` in the order of its function's results, or a RunError. One
+    process makes all runs, and compiles once for those that differ in their schedule."""
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         module = os.path.join(folder, "module.mlir")
         with open(module, "w") as file:
             file.write(job.function.module())
-        command = [tool, module, *options, f"--entry={ENTRY}"]
+        inputs = []
         for i, array in enumerate(job.inputs):
             path = os.path.join(folder, f"in{i}.npy")
             np.save(path, array)
-            command += ["--in", path]
-        outputs = []
-        for i in range(len(job.function.results)):
-            outputs.append(os.path.join(folder, f"out{i}.npy"))
-            command += ["--out", outputs[-1]]
-        call(command)
+            inputs += ["--in", path]
+        outputs = [
+            [os.path.join(folder, f"out{i}-{j}.npy") for j in range(len(job.function.results))]
+            for i in range(len(ways))
+        ]
+        lines = []
+        for options, paths in zip(ways, outputs):
+            words = [module, *options, f"--entry={ENTRY}", *inputs]
+            lines.append(words + [word for path in paths for word in ("--out", path)])
+        try:
+            ended = run_lines(lines, tool, TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return [RunError(f"no result after {TIMEOUT_SECONDS} s")] * len(ways)
         types = [value.type for value in job.function.results]
-        return [_load(path, type) for path, type in zip(outputs, types)]
+        return [_results(tool, *each, types) for each in zip(ended, outputs)]
+
+
+def _results(tool, ended, paths, types):
+    """The results of a run, or a RunError."""
+    try:
+        check_status(tool, *ended)
+        return [_load(path, type) for path, type in zip(paths, types)]
+    except RunError as error:
+        return error
+
+
+def check_status(tool, status, printed):
+    """Raises the first error that was printed, where the exit status is one of failure."""
+    if status:
+        lines = printed.strip().splitlines()
+        detail = next((line for line in lines if "error" in line), "".join(lines[:1]))
+        raise RunError(f"{os.path.basename(tool)} exited with {status}: {detail}")
 
 
 def call(command):
@@ -51,11 +80,7 @@ def call(command):
         )
     except subprocess.TimeoutExpired:
         raise RunError(f"no result after {TIMEOUT_SECONDS} s") from None
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        detail = next((line for line in lines if "error" in line), "".join(lines[:1]))
-        tool = os.path.basename(command[0])
-        raise RunError(f"{tool} exited with {done.returncode}: {detail}")
+    check_status(command[0], done.returncode, done.stderr)
     return done.stdout
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import tempfile
+import textwrap
 import unittest
 from unittest import mock
 
@@ -25,9 +26,27 @@ ZEROS = (
 )
 
 
-def zeros_like_results(tool, target, job):
+# A stand-in for blockscale-run, whose function `run` makes the run of a line.
+BATCH = """
+import shlex, sys
+assert sys.argv[1:] == ["--batch=-"], sys.argv
+for number, line in enumerate(sys.stdin, 1):
+    sys.argv, status = ["tool", *shlex.split(line)], 0
+    try:
+        run()
+    except SystemExit as error:
+        status = print(error, file=sys.stderr) or 1
+    print(f"line {number}: exit status {status}", flush=True)
+"""
+
+
+def zeros_of_results(job):
     stored = [value.type.storage() for value in job.function.results]
     return [np.zeros(shape, dtype) for dtype, shape in stored]
+
+
+def zeros_like_results(tool, ways, job):
+    return [zeros_of_results(job) for _ in ways]
 
 
 def only_quantize(operation, _):
@@ -106,9 +125,9 @@ class RunTest(unittest.TestCase):
         )
         ran = []
 
-        def execute(tool, options, job):
-            ran.append((options, len(job.function.results)))
-            return zeros_like_results(tool, options, job)
+        def execute(tool, ways, job):
+            ran.extend((options, len(job.function.results)) for options in ways)
+            return zeros_like_results(tool, ways, job)
 
         status, lines, _ = self.run_main(
             "--on", "emulator", "--seed", "3", execute=execute
@@ -129,9 +148,9 @@ class RunTest(unittest.TestCase):
         )
         ran = []
 
-        def execute(tool, options, job):
-            ran.append(options)
-            return zeros_like_results(tool, options, job)
+        def execute(tool, ways, job):
+            ran.extend(ways)
+            return zeros_like_results(tool, ways, job)
 
         status, lines, _ = self.run_main("--on", "cuda", "--target", "sm_90a", execute=execute)
         self.assertEqual(status, 0)
@@ -178,7 +197,7 @@ class RunTest(unittest.TestCase):
                 return "a GPU"
 
             def execute(self, job):
-                return zeros_like_results(None, None, job)
+                return zeros_of_results(job)
 
         options = ("--on", "cuda", "--bundles", "there", "--runtime", "lib.so")
         with mock.patch("run.BundleRunner", Bundles):
@@ -240,20 +259,44 @@ class RunTest(unittest.TestCase):
 class ExecuteTest(unittest.TestCase):
     """Stand-ins for blockscale-run, as processes."""
 
-    def execute(self, script):
+    def execute(self, script, ways=(["--on=cpu"],)):
+        """The outcome of each way; of the one way, or its error, where there is one."""
         job = Job("job")
         x = job.input(Tensor((2, 16), "bf16"), np.zeros((2, 16), np.uint16))
         job.output(job.function.amax(x), ["a check"])
         with tempfile.TemporaryDirectory() as folder:
             tool = os.path.join(folder, "tool")
             with open(tool, "w") as file:
-                file.write(f"#!{sys.executable}\n{script}")
+                run = textwrap.indent(script, "    ")
+                file.write(f"#!{sys.executable}\ndef run():\n    pass\n{run}\n{BATCH}")
             os.chmod(tool, 0o755)
-            return execute(tool, ["--on=cpu"], job)
+            outcomes = execute(tool, ways, job)
+        if len(ways) > 1:
+            return outcomes
+        if isinstance(outcomes[0], RunError):
+            raise outcomes[0]
+        return outcomes[0]
 
     def test_results_are_read(self):
         (amax,) = self.execute(ZEROS.format(shape="()", dtype="float32"))
         self.assertEqual((amax.shape, amax.dtype), ((), np.float32))
+
+    # The second way fails, and the others still have their results.
+    def test_each_way_has_its_outcome(self):
+        script = "import sys\nif '--b' in sys.argv: sys.exit('error: no')\n"
+        first, second, third = self.execute(
+            script + ZEROS.format(shape="()", dtype="float32"), (["--a"], ["--b"], ["--c"]))
+        self.assertEqual((len(first), len(third)), (1, 1))
+        self.assertRegex(str(second), "exited with 1: error: no")
+
+    # A crash is the outcome of the way that it happens in, and of those after it.
+    def test_a_crash_is_of_all_that_follow(self):
+        script = "import os, sys\nif '--b' in sys.argv: os.abort()\n"
+        first, second, third = self.execute(
+            script + ZEROS.format(shape="()", dtype="float32"), (["--a"], ["--b"], ["--c"]))
+        self.assertEqual(len(first), 1)
+        for outcome in (second, third):
+            self.assertRegex(str(outcome), "exited with -6")
 
     def test_exit_status_and_first_error(self):
         script = "import sys\nsys.exit('note: a\\nm.mlir:1: error: wrong')"

@@ -15,6 +15,10 @@
 #include "blockscale/Target/Chip.h"
 
 #include "llvm/Support/Format.h"
+#include "llvm/Support/LineIterator.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/StringSaver.h"
+#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -25,8 +29,7 @@ using blockscale::runtime::Status;
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("blockscale-run options");
-static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
-                                      cl::desc("<module.mlir>"),
+static cl::opt<std::string> inputFile(cl::Positional, cl::desc("<module.mlir>"),
                                       cl::cat(category));
 static cl::opt<Place>
     place("on", cl::desc("Where to run (default: cpu)"),
@@ -77,6 +80,11 @@ static cl::opt<std::string> bytecodeReader(
     "bytecode-reader",
     cl::desc("blockscale-read-bytecode to use, instead of a search"),
     cl::value_desc("file"), cl::cat(category));
+static cl::opt<std::string>
+    batchFile("batch",
+              cl::desc("Make the runs that the lines of a file say, in this "
+                       "process ('-': standard input)"),
+              cl::value_desc("file"), cl::cat(category));
 static cl::opt<bool>
     printTime("time", cl::desc("Print the seconds of the fastest call"),
               cl::cat(category));
@@ -96,10 +104,15 @@ static constexpr const char *kOverview =
     "them on a GPU of this machine;\n--time is then the time of the device. "
     "BLOCKSCALE_LIBCUDA in the environment names\nthe library of its driver "
     "(default: libcuda.so.1).\n\n"
+    "A line of --batch has a module and options, quoted as in a shell; empty "
+    "lines and\nthose that begin with '#' say nothing. After each run `line N: "
+    "exit status S` is\nprinted, and the next one follows, also where that "
+    "failed. Runs of the same module,\nentry, place and chip that follow each "
+    "other are compiled once.\n\n"
     "BLOCKSCALE_NUM_THREADS in the environment sets the number of threads "
     "(default: one\nfor each hardware thread).\n\n"
     "Exit status: 0 success, 1 an error in the module, its arguments or the "
-    "run.\n";
+    "run, or of\nsome line of --batch.\n";
 
 static Status checkCounts(const Signature &signature) {
   auto check = [&](const char *option, size_t found, size_t expected,
@@ -175,7 +188,68 @@ static Status checkOptions() {
   return Status::success();
 }
 
-/// A line for each launch.
+namespace {
+
+/// The runs of this process, one after the other. What a run has compiled
+/// serves the next one where that asks for the same.
+class Runs {
+public:
+  explicit Runs(MLIRContext &context) : context(context) {}
+
+  /// Makes the run that the options say.
+  Status run(llvm::SourceMgr &sources);
+
+private:
+  /// Reads the module, and gives the signature of the function to call.
+  Result<Signature> read(llvm::SourceMgr &sources,
+                         OwningOpRef<ModuleOp> &module);
+
+  MLIRContext &context;
+  /// What the last run was compiled from and for (getCompiled).
+  std::string compiled;
+  std::unique_ptr<Executable> executable;
+};
+
+} // namespace
+
+/// The text of the module, and what options say of its compilation; empty where
+/// the module can be read only once.
+static std::string getCompiled() {
+  if (inputFile == "-")
+    return "";
+  auto text = llvm::MemoryBuffer::getFile(inputFile, /*IsText=*/false,
+                                          /*RequiresNullTerminator=*/false);
+  if (!text)
+    return "";
+  std::string key;
+  llvm::raw_string_ostream os(key);
+  os << static_cast<int>(place.getValue()) << ' '
+     << chipName.getNumOccurrences() << ' ' << chipName << ' ' << fuse << ' '
+     << gpu << ' ' << entry << '\n'
+     << (*text)->getBuffer();
+  return key;
+}
+
+static ExecutableOptions getExecutableOptions() {
+  ExecutableOptions options;
+  options.place = place;
+  if (chipName.getNumOccurrences())
+    options.chip = chipName;
+  options.fuse = fuse;
+  options.gpu = gpu;
+  return options;
+}
+
+static CallOptions getCallOptions(int threads) {
+  CallOptions options;
+  options.emulator.schedule = schedule;
+  options.emulator.seed = seed;
+  options.emulator.jobs = threads;
+  options.emulator.profile = profile;
+  return options;
+}
+
+/// Prints a line for each launch.
 static void printProfiles(ArrayRef<LaunchProfile> profiles) {
   constexpr auto global = static_cast<size_t>(emulator::StateSpace::Global);
   for (const auto &[kernel, profile] : profiles)
@@ -185,65 +259,20 @@ static void printProfiles(ArrayRef<LaunchProfile> profiles) {
                  << " written in " << profile.sectorsWritten << " sectors\n";
 }
 
-/// Findings are printed on standard error, and profiles, where the options ask
-/// for them, on standard output.
-static Result<std::vector<NpyArray>> execute(ModuleOp module,
-                                             const Signature &signature,
-                                             std::vector<NpyArray> &arguments,
-                                             int threads, double &seconds) {
-  ExecutableOptions options;
-  options.place = place;
-  if (chipName.getNumOccurrences())
-    options.chip = chipName;
-  options.fuse = fuse;
-  options.gpu = gpu;
-  CompileObserver observer;
-  Result<std::unique_ptr<Executable>> executable =
-      Executable::create(module, signature, options, observer);
-  if (!executable.ok())
-    return executable.status();
-  CallOptions call;
-  call.emulator.schedule = schedule;
-  call.emulator.seed = seed;
-  call.emulator.jobs = threads;
-  call.emulator.profile = profile;
-  CallReport report;
-  Result<std::vector<NpyArray>> results =
-      (*executable)->run(arguments, repeat, call, report);
-  llvm::errs() << report.findings;
-  if (profile)
-    printProfiles(report.profiles);
-  seconds = report.seconds;
-  return results;
-}
-
-static Status runModule(ModuleOp module) {
-  Result<int> threads = runtime::getDefaultNumThreads();
-  if (!threads.ok())
-    return threads.status();
-  Result<func::FuncOp> function = findEntry(module, entry);
-  if (!function.ok())
-    return function.status();
-  Result<Signature> signature = getSignature(*function);
-  if (!signature.ok())
-    return signature.status();
+static Status checkRun(const Signature &signature) {
   if (repeat < 1)
     return Status::failure("expected --repeat to be positive, but got " +
                            std::to_string(repeat));
-  for (Status status : {checkOptions(), checkCounts(*signature),
+  for (Status status : {checkOptions(), checkCounts(signature),
                         checkOutputPaths(outputs, inputs, inputFile, "module")})
     if (!status.ok())
       return status;
-  Result<std::vector<NpyArray>> arguments = readArguments(*signature);
-  if (!arguments.ok())
-    return arguments.status();
-  double seconds = 0;
-  Result<std::vector<NpyArray>> results =
-      execute(module, *signature, *arguments, *threads, seconds);
-  if (!results.ok())
-    return results.status();
+  return Status::success();
+}
+
+static Status writeResults(std::vector<NpyArray> &results, double seconds) {
   std::vector<runtime::NpyOutput> files;
-  for (auto [path, result] : llvm::zip_equal(outputs, *results))
+  for (auto [path, result] : llvm::zip_equal(outputs, results))
     files.push_back({path, &result});
   Status written = runtime::writeNpyFiles(files);
   if (written.ok() && printTime)
@@ -251,18 +280,149 @@ static Status runModule(ModuleOp module) {
   return written;
 }
 
-static llvm::Error readAndRun(MLIRContext &context, llvm::SourceMgr &sources) {
-  OwningOpRef<ModuleOp> module =
-      readModule(inputFile, sources, context, bytecodeReader);
+Result<Signature> Runs::read(llvm::SourceMgr &sources,
+                             OwningOpRef<ModuleOp> &module) {
+  module = readModule(inputFile, sources, context, bytecodeReader);
   if (!module)
-    return llvm::createStringError("'" + inputFile + "' could not be read");
-  Status status = runModule(*module);
-  if (!status.ok())
-    return llvm::createStringError(status.message());
-  return llvm::Error::success();
+    return Status::failure("'" + inputFile + "' could not be read");
+  Result<int> threads = runtime::getDefaultNumThreads();
+  if (!threads.ok())
+    return threads.status();
+  Result<func::FuncOp> function = findEntry(*module, entry);
+  return function.ok() ? getSignature(*function) : function.status();
+}
+
+Status Runs::run(llvm::SourceMgr &sources) {
+  std::string asked = getCompiled();
+  bool isCompiled = executable && !asked.empty() && asked == compiled;
+  OwningOpRef<ModuleOp> module;
+  Result<Signature> signature =
+      isCompiled ? executable->getSignature() : read(sources, module);
+  if (!signature.ok())
+    return signature.status();
+  Status checked = checkRun(*signature);
+  if (!checked.ok())
+    return checked;
+  Result<std::vector<NpyArray>> arguments = readArguments(*signature);
+  if (!arguments.ok())
+    return arguments.status();
+  if (!isCompiled) {
+    executable.reset();
+    CompileObserver observer;
+    Result<std::unique_ptr<Executable>> made = Executable::create(
+        *module, *signature, getExecutableOptions(), observer);
+    if (!made.ok())
+      return made.status();
+    executable = std::move(*made);
+    compiled = std::move(asked);
+  }
+  CallReport report;
+  Result<std::vector<NpyArray>> results =
+      executable->run(*arguments, repeat,
+                      getCallOptions(*runtime::getDefaultNumThreads()), report);
+  // Findings go to standard error, and profiles to standard output.
+  llvm::errs() << report.findings;
+  if (profile)
+    printProfiles(report.profiles);
+  return results.ok() ? writeResults(*results, report.seconds)
+                      : results.status();
+}
+
+static llvm::Error toError(const Status &status) {
+  return status.ok() ? llvm::Error::success()
+                     : llvm::createStringError(status.message());
+}
+
+/// Whether a word may stand in a line of a batch: no option of another
+/// category, such as --help, which would end the process.
+static bool isOfRun(StringRef word) {
+  if (!word.consume_front("-"))
+    return true;
+  word.consume_front("-");
+  cl::Option *option = cl::getRegisteredOptions().lookup(word.split('=').first);
+  return !option || (option != &batchFile &&
+                     llvm::is_contained(option->Categories, &category));
+}
+
+/// Sets the options to those of a line of a batch.
+static llvm::Error parseLine(StringRef line) {
+  llvm::BumpPtrAllocator allocator;
+  llvm::StringSaver saver(allocator);
+  SmallVector<const char *> words = {"blockscale-run"};
+  cl::TokenizeGNUCommandLine(line, saver, words);
+  for (const char *word : words)
+    if (!isOfRun(word))
+      return llvm::createStringError("expected options of a run in a line, but "
+                                     "got '" +
+                                     StringRef(word) + "'");
+  cl::ResetAllOptionOccurrences();
+  std::string message;
+  llvm::raw_string_ostream os(message);
+  if (cl::ParseCommandLineOptions(static_cast<int>(words.size()), words.data(),
+                                  "", &os))
+    return inputFile.getNumOccurrences()
+               ? llvm::Error::success()
+               : llvm::createStringError("expected a module in the line");
+  StringRef said = StringRef(message).rtrim();
+  said.consume_front("blockscale-run: ");
+  return llvm::createStringError(said);
+}
+
+static llvm::Error runLine(StringRef line, Runs &runs, MLIRContext &context) {
+  if (llvm::Error error = parseLine(line))
+    return error;
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  return toError(runs.run(sources));
+}
+
+/// Makes the runs of the lines of `file`; says after each how it ended.
+static llvm::Error runBatch(const std::string &file, Runs &runs,
+                            MLIRContext &context) {
+  auto text = llvm::MemoryBuffer::getFileOrSTDIN(file, /*IsText=*/true);
+  if (!text)
+    return llvm::createStringError("'" + file +
+                                   "': " + text.getError().message());
+  int64_t failed = 0;
+  int64_t count = 0;
+  for (llvm::line_iterator line(**text, /*SkipBlanks=*/true, '#');
+       !line.is_at_eof(); ++line) {
+    llvm::Error error = runLine(*line, runs, context);
+    bool isWrong = static_cast<bool>(error);
+    if (isWrong)
+      llvm::WithColor::error(llvm::errs(), "blockscale-run")
+          << llvm::toString(std::move(error)) << "\n";
+    llvm::outs() << "line " << line.line_number() << ": exit status "
+                 << (isWrong ? 1 : 0) << "\n";
+    llvm::outs().flush();
+    failed += isWrong;
+    ++count;
+  }
+  if (!failed)
+    return llvm::Error::success();
+  return llvm::createStringError(std::to_string(failed) + " of " +
+                                 std::to_string(count) + " runs of '" + file +
+                                 "' failed");
+}
+
+static llvm::Error runAll(MLIRContext &context, llvm::SourceMgr &sources) {
+  Runs runs(context);
+  if (!batchFile.getNumOccurrences())
+    return inputFile.getNumOccurrences()
+               ? toError(runs.run(sources))
+               : llvm::createStringError("expected a module, or --batch");
+  std::string file = batchFile;
+  for (const auto &[name, option] : cl::getRegisteredOptions())
+    if (option != &batchFile && option->getNumOccurrences())
+      return llvm::createStringError("expected --batch without --" +
+                                     name.str() + ", which lines say");
+  if (inputFile.getNumOccurrences())
+    return llvm::createStringError("expected --batch without '" + inputFile +
+                                   "', since lines name their modules");
+  return runBatch(file, runs, context);
 }
 
 int main(int argc, char **argv) {
   return runModuleTool(argc, argv, "blockscale-run", kOverview, category,
-                       readAndRun);
+                       runAll);
 }

@@ -15,6 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from batches import run_lines
 from expect import Expectations, first_difference
 from ops import with_one_nan
 
@@ -154,19 +157,32 @@ def _run(calls, folder, place):
 
 def run_module(text, arrays, count, folder, place):
     """Why the module's function has no results, or None; its `count` results."""
+    return run_places(text, arrays, count, folder, [place])[0]
+
+
+def run_places(text, arrays, count, folder, places):
+    """As run_module, for each place, by one process. Places that differ only in their
+    schedule share what is compiled."""
     folder.mkdir(parents=True, exist_ok=True)
     module = folder / "module.mlir"
     module.write_text(text)
-    command = ["blockscale-run", module, *place]
+    inputs = []
     for i, array in enumerate(arrays):
         np.save(folder / f"in{i}.npy", array)
-        command += ["--in", folder / f"in{i}.npy"]
-    outputs = [folder / f"out{i}.npy" for i in range(count)]
-    command += itertools.chain.from_iterable(("--out", path) for path in outputs)
-    run = subprocess.run(command, capture_output=True, text=True,
-                         env={**os.environ, "BLOCKSCALE_NUM_THREADS": "1"})
+        inputs += ["--in", folder / f"in{i}.npy"]
+    outputs = [[folder / f"out{i}-{j}.npy" for j in range(count)] for i in range(len(places))]
+    lines = [[module, *place, *inputs,
+              *itertools.chain.from_iterable(("--out", path) for path in paths)]
+             for place, paths in zip(places, outputs)]
+    ended = run_lines(lines, env={**os.environ, "BLOCKSCALE_NUM_THREADS": "1"})
+    return [_read(*each) for each in zip(places, ended, outputs)]
+
+
+def _read(place, ended, paths):
+    """The problem and the results of a run."""
+    status, printed = ended
     # An op that does not share a kernel says so; its bytes are the same.
-    said = re.sub(r".*: remark: .*(\n.*\n *\^)?\n", "", run.stderr)
-    if run.returncode or said:
-        return f"{' '.join(place)}: exit status {run.returncode}: {run.stderr[-4000:].strip()}", []
-    return None, [np.load(path) for path in outputs]
+    said = re.sub(r".*: remark: .*(\n.*\n *\^)?\n", "", printed)
+    if status or said:
+        return f"{' '.join(place)}: exit status {status}: {printed[-4000:].strip()}", []
+    return None, [np.load(path) for path in paths]

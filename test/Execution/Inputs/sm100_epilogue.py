@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from expect import Expectations, first_difference
-from gpu_calls import SCHEDULES, run_module
+from gpu_calls import SCHEDULES, run_places
 from gpu_producers import CONSTANTS, GELU_TANH, SWIGLU
 from products import E4M3_ONE, legal_ends
 from reference import pack, swizzle, swizzle_groups, to_bf16
@@ -228,10 +228,10 @@ class Text:
                 f"\n  return {self.result} : {', '.join(self.results)}\n}}\n")
 
 
-def run(folder, text, place):
-    """The results, or what is wrong."""
-    problem, results = run_module(text.module(), text.arrays, len(text.results), folder, place)
-    return problem or results
+def run(folder, text, places):
+    """The results at each place, or what is wrong."""
+    return [problem or results for problem, results in
+            run_places(text.module(), text.arrays, len(text.results), folder, places)]
 
 
 def count_launches(folder, fuse):
@@ -244,19 +244,16 @@ def check(folder, seed, number):
     """(What is compared, its problem) for a case."""
     case = CASES[number]
     text = Text(np.random.default_rng((seed, number)), case)
-    expected = run(folder / "cpu", text, ["--on=cpu"])
+    expected, *runs = run(folder / "fused", text,
+                          [["--on=cpu"], *(["--on=emulator", *each] for each in SCHEDULES)])
+    text.lines = [re.sub(r" \{blockscale.schedule = [^}]*\}", "", line) for line in text.lines]
+    runs += run(folder / "unfused", text, [["--on=emulator", "--fuse=false"]])
     problems = [("the CPU runs", expected if isinstance(expected, str) else None)]
-    places = [(name, ["--on=emulator", *schedule])
-              for name, schedule in zip(("prompt", "adversarial"), SCHEDULES)]
-    places.append(("unfused", ["--on=emulator", "--fuse=false"]))
-    for name, place in places:
-        if case.schedule and name == "unfused":
-            text.lines = [re.sub(r" \{blockscale.schedule = [^}]*\}", "", line) for line in text.lines]
-        got = run(folder / name, text, place)
+    for name, got in zip(("prompt", "adversarial", "unfused"), runs, strict=True):
         problem = got if isinstance(got, str) or isinstance(expected, str) else first_difference(
             got, expected)
         problems.append((name, problem))
-    launches = [count_launches(folder / "prompt", "true"), count_launches(folder / "unfused", "false")]
+    launches = [count_launches(folder / "fused", "true"), count_launches(folder / "unfused", "false")]
     fewer = launches[0] == 1 < launches[1]
     problems.append(("launches", None if fewer else f"expected 1 and more, but got {launches}"))
     return case.name, problems

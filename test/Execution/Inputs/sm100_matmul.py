@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from expect import Expectations, first_difference
-from gpu_calls import SCHEDULES, run_module
+from gpu_calls import SCHEDULES, run_places
 from products import E4M3_ONE, Case, Op
 
 MX_DATA = ("f8E4M3FN", "f8E5M2", "f4E2M1FN", "f4E2M1FN", "f6E2M3FN", "f6E3M2FN")
@@ -93,12 +93,6 @@ def draw_schedule(random, op):
             f"multicast = {multicast}, splits = {splits}>")
 
 
-def run(folder, case, text, place):
-    """The result, or what is wrong."""
-    problem, results = run_module(text, case.arguments, 1, folder, place)
-    return problem or results[0]
-
-
 def draw_case(random, op):
     ends = () if op.kind == "mm" else draw_ends(random, op)
     if not op.scaling:
@@ -126,9 +120,11 @@ def check(folder, seed, number):
     if number % 2:
         text = text.replace("\n      : ", " {blockscale.schedule = "
                             f"{draw_schedule(random, op)}}}\n      : ", 1)
-    on_cpu = run(folder / f"{number}-cpu", case, text, ["--on=cpu"]) if op.scaling else None
-    runs = [run(folder / f"{number}-{i}", case, text, ["--on=emulator", *schedule])
-            for i, schedule in enumerate(SCHEDULES)]
+    places = [["--on=emulator", *schedule] for schedule in SCHEDULES]
+    places += [["--on=cpu"]] if op.scaling else []
+    runs = [wrong or results[0] for wrong, results in
+            run_places(text, case.arguments, 1, folder / f"{number}", places)]
+    on_cpu = runs.pop() if op.scaling else None
     return op, [problem(case, got, on_cpu) for got in runs]
 
 
