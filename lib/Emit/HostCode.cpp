@@ -82,14 +82,16 @@ createHostTargetMachine(const HostTarget &target) {
   features.addFeaturesVector(asked.getFeatures());
   std::unique_ptr<llvm::TargetMachine> machine(registered->createTargetMachine(
       triple, cpu, features.getString(), llvm::TargetOptions(),
-      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      llvm::Reloc::PIC_, std::nullopt,
+      target.optimize ? llvm::CodeGenOptLevel::Aggressive
+                      : llvm::CodeGenOptLevel::None));
   return machine;
 }
 
-/// Translates and optimizes `module`.
+/// Translates `module`, and optimizes it where that is asked for.
 static llvm::Expected<std::unique_ptr<llvm::Module>>
 translate(ModuleOp module, llvm::LLVMContext &context,
-          llvm::TargetMachine &machine) {
+          llvm::TargetMachine &machine, bool isOptimized) {
   std::unique_ptr<llvm::Module> llvmModule =
       translateModuleToLLVMIR(module, context);
   if (!llvmModule)
@@ -98,7 +100,7 @@ translate(ModuleOp module, llvm::LLVMContext &context,
   llvmModule->setTargetTriple(machine.getTargetTriple());
   llvmModule->setDataLayout(machine.createDataLayout());
   auto optimize =
-      makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0, &machine);
+      makeOptimizingTransformer(isOptimized ? 3 : 0, /*sizeLevel=*/0, &machine);
   if (llvm::Error error = optimize(llvmModule.get()))
     return error;
   return llvmModule;
@@ -114,7 +116,7 @@ emitTranslated(ModuleOp module, const HostTarget &target,
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
-  auto llvmModule = translate(module, context, **machine);
+  auto llvmModule = translate(module, context, **machine, target.optimize);
   if (!llvmModule)
     return llvmModule.takeError();
   return write(**llvmModule, **machine);

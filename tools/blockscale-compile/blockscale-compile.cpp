@@ -62,6 +62,11 @@ static cl::opt<std::string> features("features", cl::desc("Added CPU features"),
                                      cl::value_desc("+f,-g"),
                                      cl::cat(category));
 
+static cl::opt<bool>
+    optimize("optimize",
+             cl::desc("Optimize code of the CPU (default 1); without it the "
+                      "compiler is quicker, and the code slower"),
+             cl::init(true), cl::cat(category));
 static cl::opt<std::string>
     ptxasFile("ptxas", cl::desc("ptxas to use, instead of a search"),
               cl::value_desc("file"), cl::cat(category));
@@ -116,7 +121,7 @@ static CompileOptions getOptions() {
   CompileOptions options;
   options.targets = targetNames;
   options.emission = emit;
-  options.host = {cpu, features};
+  options.host = {cpu, features, optimize};
   options.ptxas = ptxasFile;
   options.fuse = fuse;
   return options;
@@ -130,6 +135,11 @@ static llvm::Error checkOptions() {
       return llvm::createStringError(
           "expected --" + option->ArgStr +
           " with --emit=cubin, but got --emit=" + getName(emit));
+  if (optimize.getNumOccurrences() && emit != Emission::Object &&
+      emit != Emission::LLVM)
+    return llvm::createStringError("expected --optimize with --emit=object or "
+                                   "--emit=llvm, but got --emit=" +
+                                   getName(emit));
   if (dumpStages.getNumOccurrences() && targetNames.size() > 1)
     return llvm::createStringError(
         "expected one --target with --dump-stages, but got " +

@@ -35,7 +35,7 @@ class CpuFunctions:
         keys = list(dict.fromkeys(key for case in cases for key in self._keys(case)))
         self._names = {key: f"f{i}" for i, key in enumerate(keys)}
         self._module = Module("".join(function([key], name) for key, name in self._names.items()),
-                              folder, cpu="host")
+                              folder, cpu="host", optimize=False)
 
     @staticmethod
     def _keys(case):

@@ -51,7 +51,7 @@ class Module:
     _count = 0
 
     def __init__(self, source, folder, passes=(), first_stage="verify-layout",
-                 cpu="x86-64"):
+                 cpu="x86-64", optimize=True):
         Module._count += 1
         stem = Path(folder) / f"module{Module._count}"
         if not isinstance(source, Path):
@@ -62,7 +62,7 @@ class Module:
         stages = f"from={first_stage} to=materialize-storage"
         _call("blockscale-opt", passed, f"--blockscale-to-cpu={stages}", "-o", stored)
         _call("blockscale-compile", stored, "--target=cpu", f"--cpu={cpu}",
-              "--emit=object", "-o", stem.with_suffix(".o"))
+              f"--optimize={int(optimize)}", "--emit=object", "-o", stem.with_suffix(".o"))
         _call(CLANG, "-O1", "-shared", "-fPIC", "-fuse-ld=lld", "-Wl,--wrap=malloc,--wrap=free",
               Path(__file__).with_name("host.cpp"), stem.with_suffix(".o"), "-o", library)
         self.text = passed.read_text()

@@ -206,14 +206,16 @@ def matrix_kind(kind):
 
 def compute_on_cpu(calls, folder, cpu):
     """Sets the wanted results of calls. Their matrices are computed one by one, by a
-    function for all of a kind: compiling it takes most of the time."""
+    function for all of a kind. Compiling it takes most of the time, so it is not optimized:
+    that of optimized code are the same bits."""
     folder.mkdir(parents=True, exist_ok=True)
     functions, names = {}, []
     for call in calls:
         op, arguments, results = matrix_kind(call.kind).signature()
         function = (f"f{len(functions)}", op, arguments, results)
         names.append(functions.setdefault(op, function)[0])
-    module = Module("".join(function_of(*f) for f in functions.values()), folder, cpu=cpu)
+    module = Module("".join(function_of(*f) for f in functions.values()), folder, cpu=cpu,
+                    optimize=False)
     for name, call in zip(names, calls):
         x, *factors = call.arrays
         if call.kind.extra:
