@@ -27,7 +27,6 @@ using emit::mul;
 
 static constexpr int64_t kElementwiseThreads = 128;
 static constexpr int64_t kElementwiseBytes = 16;
-static constexpr int64_t kWordBytes = 4;
 
 /// `count` elements of `bits` at element `index`; one of bf16 in both halves of
 /// its word.

@@ -42,7 +42,7 @@ using emit::getIndex;
 using emit::Lanes;
 using emit::mul;
 
-static constexpr int64_t kSweepThreads = SweepLosses::kSweepThreads;
+static constexpr int64_t kSweepThreads = SweepLosses::kThreads;
 /// Candidates that are tried between two looks at the bound on the way up.
 static constexpr int32_t kStride = 3;
 static_assert(kSweepCandidates - 1 + kStride <= kSweepThreads,
