@@ -151,13 +151,15 @@ static Operation *getOnlyUser(Value value) {
 }
 
 /// Whether `op` can follow, and what it takes besides.
-static std::optional<FusionObstacle> addElementwise(Epilogue &epilogue,
-                                                    linalg::LinalgOp op) {
+static std::optional<FusionObstacle>
+addElementwise(Epilogue &epilogue, linalg::LinalgOp op,
+               function_ref<bool(Operation *)> isTaken) {
   SmallVector<Operation *> ops = {op};
   Epilogue extended = epilogue;
   for (Value input : op.getDpsInputs()) {
     Operation *product = input.getDefiningOp();
     if (!isProduct(product) || product->getBlock() != op->getBlock() ||
+        (isTaken && isTaken(product)) ||
         llvm::is_contained(extended.products, product) ||
         getOnlyUser(input) != op)
       continue;
@@ -185,12 +187,15 @@ static std::optional<FusionObstacle> addElementwise(Epilogue &epilogue,
 }
 
 Epilogue findEpilogue(Operation *product,
-                      std::optional<FusionObstacle> &obstacle) {
+                      std::optional<FusionObstacle> &obstacle,
+                      function_ref<bool(Operation *)> isTaken) {
   Epilogue epilogue;
   epilogue.products.push_back(product);
   while (true) {
     Value value = epilogue.getValue();
     Operation *user = getOnlyUser(value);
+    if (user && isTaken && isTaken(user))
+      return epilogue;
     auto elementwise = dyn_cast_if_present<linalg::LinalgOp>(user);
     auto quantize = dyn_cast_if_present<QuantizeOp>(user);
     if (!user || user->getBlock() != product->getBlock() ||
@@ -199,7 +204,7 @@ Epilogue findEpilogue(Operation *product,
     obstacle = findResultObstacle(product);
     if (!obstacle)
       obstacle = quantize ? findQuantizeObstacle(quantize, product)
-                          : addElementwise(epilogue, elementwise);
+                          : addElementwise(epilogue, elementwise, isTaken);
     if (obstacle)
       return epilogue;
     if (quantize) {

@@ -18,9 +18,13 @@ using namespace mlir;
 
 namespace blockscale {
 
+raw_ostream &operator<<(raw_ostream &os, const FusionObstacle &obstacle) {
+  return os << "(" << obstacle.clause << "): expected " << obstacle.expected
+            << ", but got " << obstacle.found;
+}
+
 Diagnostic &operator<<(Diagnostic &diag, const FusionObstacle &obstacle) {
-  return diag << "(" << obstacle.clause << "): expected " << obstacle.expected
-              << ", but got " << obstacle.found;
+  return diag << llvm::to_string(obstacle);
 }
 
 std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op, bool isAlone) {

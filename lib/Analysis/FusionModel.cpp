@@ -40,20 +40,20 @@ static SmallVector<Value> getLoaded(Operation *op) {
 /// needs it, or others do that do not compute it.
 static bool isStored(OpResult result, FusionModel::KernelOps kernel,
                      ArrayRef<FusionModel::KernelOps> kernels) {
-  auto isIn = [](Operation *op, FusionModel::KernelOps ops) {
-    return llvm::is_contained(ops, op);
-  };
+  Operation *op = result.getOwner();
   bool isNeededInside = false, isNeededOutside = false;
   for (Operation *user : result.getUsers()) {
-    if (isIn(user, kernel)) {
-      isNeededInside = true;
+    if (isa<tensor::DimOp>(user))
       continue;
+    isNeededInside |= llvm::is_contained(kernel, user);
+    bool isInNone = true;
+    for (FusionModel::KernelOps other : kernels) {
+      if (!llvm::is_contained(other, user))
+        continue;
+      isInNone = false;
+      isNeededOutside |= !llvm::is_contained(other, op);
     }
-    isNeededOutside |=
-        !isa<tensor::DimOp>(user) &&
-        llvm::none_of(kernels, [&](FusionModel::KernelOps other) {
-          return isIn(user, other) && isIn(result.getOwner(), other);
-        });
+    isNeededOutside |= isInNone;
   }
   return !isNeededInside || isNeededOutside;
 }
@@ -90,9 +90,10 @@ static llvm::Expected<double> countElements(Operation *op,
   return getProduct(loops);
 }
 
-llvm::Expected<Cost> FusionModel::getCost(KernelOps kernel,
-                                          ArrayRef<KernelOps> kernels,
-                                          AssumedSizes &sizes) const {
+llvm::Expected<Cost>
+FusionModel::getCost(KernelOps kernel,
+                     function_ref<bool(OpResult result)> isStored,
+                     AssumedSizes &sizes) const {
   Work work;
   llvm::SmallSetVector<Value, 8> moved;
   for (Operation *op : kernel) {
@@ -100,7 +101,7 @@ llvm::Expected<Cost> FusionModel::getCost(KernelOps kernel,
       if (!llvm::is_contained(kernel, value.getDefiningOp()))
         moved.insert(value);
     for (OpResult result : op->getResults())
-      if (isStored(result, kernel, kernels))
+      if (isStored(result))
         moved.insert(result);
     llvm::Expected<double> elements = countElements(op, sizes);
     if (!elements)
@@ -118,12 +119,26 @@ llvm::Expected<Cost> FusionModel::getCost(ArrayRef<KernelOps> kernels) const {
   AssumedSizes sizes(dynamicSizes);
   Cost sum;
   for (KernelOps kernel : kernels) {
-    llvm::Expected<Cost> cost = getCost(kernel, kernels, sizes);
+    llvm::Expected<Cost> cost = getCost(
+        kernel,
+        [&](OpResult result) {
+          return blockscale::isStored(result, kernel, kernels);
+        },
+        sizes);
     if (!cost)
       return cost.takeError();
     sum.add(*cost);
   }
   return sum;
+}
+
+llvm::Expected<Cost> FusionModel::getCost(KernelOps kernel,
+                                          ArrayRef<Value> results) const {
+  AssumedSizes sizes(dynamicSizes);
+  return getCost(
+      kernel,
+      [&](OpResult result) { return llvm::is_contained(results, result); },
+      sizes);
 }
 
 } // namespace blockscale

@@ -46,6 +46,19 @@ std::optional<Spread> getSpread(AffineMap map) {
   return std::nullopt;
 }
 
+SmallVector<Value> getInputs(Operation *op) {
+  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
+    return producer.getDpsInputs();
+  return SmallVector<Value>(op->getOperands());
+}
+
+Value getSameSizedSource(Operation *op) {
+  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
+    return getSameSizedInput(producer);
+  auto hadamard = dyn_cast<HadamardOp>(op);
+  return hadamard ? hadamard.getX() : Value();
+}
+
 Value getSameSizedInput(linalg::LinalgOp op) {
   for (OpOperand *input : op.getDpsInputOperands())
     if (isa<RankedTensorType>(input->get().getType()) &&
@@ -133,14 +146,14 @@ static bool takesElements(Operation *user, Value value) {
   });
 }
 
-std::optional<FusionObstacle> findProducerObstacle(linalg::LinalgOp op,
-                                                   ArrayRef<Operation *> ops,
-                                                   bool isKept) {
+std::optional<FusionObstacle>
+findProducerObstacle(linalg::LinalgOp op, ArrayRef<Operation *> ops,
+                     bool isKept, function_ref<bool(Operation *)> isUse) {
   if (std::optional<FusionObstacle> obstacle = findElementwiseObstacle(op))
     return obstacle;
   Value result = op->getResult(0);
   for (Operation *user : result.getUsers()) {
-    if (isa<tensor::DimOp>(user))
+    if (isa<tensor::DimOp>(user) || (isUse && !isUse(user)))
       continue;
     bool isInKernel = llvm::is_contained(ops, user);
     if (isInKernel &&

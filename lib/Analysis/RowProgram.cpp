@@ -9,6 +9,7 @@
 #include "blockscale/Analysis/ElementwiseBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -205,6 +206,12 @@ Value getFilledScalar(Operation *op) {
     return yielded.getParentBlock() != linalgOp.getBlock() ? yielded : Value();
   Value scalar = op->getOperand(argument.getArgNumber());
   return isa<ShapedType>(scalar.getType()) ? Value() : scalar;
+}
+
+bool isMadeAnew(Operation *op) {
+  if (isa_and_present<arith::ConstantOp>(op))
+    return getUniformConstant(op->getResult(0)) != nullptr;
+  return isa_and_present<tensor::EmptyOp>(op) || getFilledScalar(op);
 }
 
 RankedTensorType getReducedElements(linalg::LinalgOp op) {

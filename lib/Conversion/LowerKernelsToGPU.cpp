@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DeviceEmission/ElementSource.h"
 #include "Emission/OperandChecks.h"
 #include "ToGPU/KernelBody.h"
 #include "ToGPU/Ops/Kernels.h"
@@ -14,7 +13,6 @@
 #include "ToGPU/Rows/QuantizeLaunch.h"
 #include "ToSM100/Kernels.h"
 #include "blockscale/Analysis/Epilogue.h"
-#include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/Conversion/Passes.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -48,131 +46,95 @@ static gpu::GPUModuleOp createGPUModule(ModuleOp module,
   return created;
 }
 
-static LogicalResult lowerQuantize(KernelOp kernel, KernelTable &kernels,
-                                   const target::Chip &chip) {
+//===----------------------------------------------------------------------===//
+// Families
+//===----------------------------------------------------------------------===//
+
+static LogicalResult lowerRows(KernelOp kernel, const KernelBody &body,
+                               LaunchSite &site) {
+  if (failed(verifyProducers(kernel, body)))
+    return failure();
   QuantizeOperands operands;
   auto quantize = *kernel.getBody().getOps<QuantizeOp>().begin();
-  FailureOr<QuantizeSpec> spec =
-      analyzeQuantize(kernel, quantize, quantize.getX(), chip, operands);
+  FailureOr<QuantizeSpec> spec = analyzeQuantize(
+      kernel, quantize, quantize.getX(), site.getChip(), operands);
   if (failed(spec))
     return failure();
   // Rows without elements have neither data nor scales.
-  if (spec->rowElements != 0) {
-    LaunchSite site(kernel, kernels, chip);
-    if (spec->groupedTiles) {
-      emit::requireOperands(quantize, site.call);
-      site.emitAsserts();
-    }
-    launchQuantize(site, *spec, operands);
-  }
-  return success();
-}
-
-/// The value that all of `ops` read, some through a transform of it; null if
-/// they read several.
-static Value getCommonSource(ArrayRef<Operation *> ops) {
-  Value x = getSource(ops.front());
-  return llvm::all_of(ops, [&](Operation *op) { return getSource(op) == x; })
-             ? x
-             : Value();
-}
-
-/// Whether elementwise ops make the x of the others, which can evaluate them,
-/// from what memory holds.
-static LogicalResult verifyProducers(KernelOp kernel, const KernelBody &ops) {
-  auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
-  SmallVector<Operation *> users(ops.producers);
-  llvm::append_range(users, ops.others);
-  users.push_back(yield);
-  for (Operation *producer : ops.producers)
-    if (std::optional<FusionObstacle> obstacle =
-            findProducerObstacle(cast<linalg::LinalgOp>(producer), users,
-                                 /*isKept=*/true))
-      return producer->emitOpError()
-             << "does not share its kernel " << *obstacle;
-  if (ops.producers.empty())
+  if (spec->rowElements == 0)
     return success();
-  Value x = ops.others.empty() ? Value() : getCommonSource(ops.others);
-  if (ops.others.empty() && yield.getNumOperands() == 1)
-    x = yield.getOperand(0);
-  bool isMade = x && ElementSource(x).makes(ops.producers);
-  if (!isMade)
-    return ops.producers.front()->emitOpError(
-        "expected elementwise ops of a kernel to make what its other ops read, "
-        "or its result, from inputs of the kernel");
+  if (spec->groupedTiles) {
+    emit::requireOperands(quantize, site.call);
+    site.emitAsserts();
+  }
+  launchQuantize(site, *spec, operands);
   return success();
 }
 
-/// Whether what ops read is not made of nothing.
-static LogicalResult verifyOperands(ArrayRef<Operation *> ops) {
-  for (Operation *op : ops)
-    for (Value operand : op->getOperands()) {
-      Operation *definition = operand.getDefiningOp();
-      if (definition && !isProduct(definition) &&
-          !isa<linalg::LinalgOp, HadamardOp>(definition))
-        return op->emitOpError("expected operands that are inputs of the "
-                               "kernel, or of other ops that compute, on this "
-                               "target, but got one of '")
-               << definition->getName() << "'";
-    }
-  return success();
+static LogicalResult lowerPatches(KernelOp kernel, const KernelBody &,
+                                  LaunchSite &site) {
+  FailureOr<SmallVector<PatchMember>> members =
+      findPatchMembers(kernel, site.getChip());
+  if (failed(members) || failed(site.verify()))
+    return failure();
+  return lowerPatchKernel(*members, site);
 }
 
-static std::optional<FusionObstacle>
-findSharingObstacle(Operation *op, const KernelBody &body,
-                    const target::Chip &chip) {
-  if (auto quantize = dyn_cast<QuantizeOp>(op))
-    return findOneReadObstacle(quantize, body.hasOneResultOp());
-  if (auto amax = dyn_cast<AmaxOp>(op))
-    return findOneReadObstacle(amax);
-  return findTransformObstacle(cast<HadamardOp>(op), chip);
+static LogicalResult lowerProgram(KernelOp kernel, const KernelBody &,
+                                  LaunchSite &site) {
+  return lowerRowProgram(kernel, site);
 }
 
-/// Several quantizations and amaxes of one x, or of transforms of it, or the
-/// same of several.
-static LogicalResult lowerSiblings(KernelOp kernel, const KernelBody &body,
+static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
                                    LaunchSite &site) {
-  llvm::MapVector<Value, SmallVector<Operation *>> opsOf;
-  for (Operation *op : body.others) {
-    Value source = getSource(op);
-    bool isKnown = isa_and_present<BlockArgument>(source) ||
-                   (source && source.getDefiningOp<linalg::LinalgOp>());
-    if (!isKnown)
-      return op->emitOpError("expected a kernel of several ops to be "
-                             "quantizations and amaxes of inputs or of "
-                             "transforms of them on this target");
-    opsOf[source].push_back(op);
-  }
-  for (const auto &[x, ops] : opsOf) {
-    std::optional<FusionObstacle> obstacle;
-    if (opsOf.size() > 1)
-      obstacle = findGroupObstacle(opsOf.front().second, ops);
-    for (Operation *op : ops) {
-      if (!obstacle)
-        obstacle = findSharingObstacle(op, body, site.getChip());
-      if (obstacle)
-        return op->emitOpError() << "does not share its kernel " << *obstacle;
-    }
-  }
-  return failed(site.verify())
-             ? failure()
-             : lowerPatchKernel(findPatchMembers(kernel), site);
-}
-
-static LogicalResult lowerProducts(const KernelBody &ops, Operation *product,
-                                   LaunchSite &site) {
+  if (failed(verifyOperands(body)))
+    return failure();
   const target::Chip &chip = site.getChip();
   if (!chip.hasBlockScaledMma())
-    return product->emitOpError()
+    return (*llvm::find_if(body.others, isProduct))->emitOpError()
            << "needs tcgen05.mma.block_scale, which " << chip.name
            << " lacks: expected the CPU, or one of "
            << target::listChips(&target::Chip::hasBlockScaledMma);
   if (failed(site.verify()))
     return failure();
-  SmallVector<Operation *> all(ops.others);
-  llvm::append_range(all, ops.producers);
+  SmallVector<Operation *> all(body.others);
+  llvm::append_range(all, body.producers);
   return sm100::lowerProducts(all, site);
 }
+
+static LogicalResult lowerElementwise(KernelOp kernel, const KernelBody &body,
+                                      LaunchSite &site) {
+  if (failed(verifyProducers(kernel, body)) || failed(site.verify()))
+    return failure();
+  return blockscale::lowerElementwise(kernel, site);
+}
+
+static LogicalResult lowerOp(KernelOp kernel, const KernelBody &body,
+                             LaunchSite &site) {
+  if (body.others.empty())
+    return kernel.emitOpError("expected a body with an op, but it computes "
+                              "nothing");
+  if (failed(verifyOperands(body)))
+    return failure();
+  return llvm::TypeSwitch<Operation *, LogicalResult>(body.others.front())
+      .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
+            ScaleSweepOp, SwizzleOp>([&](auto op) {
+        return failed(site.verify()) ? failure() : lowerKernel(op, site);
+      })
+      .Default([&](Operation *) {
+        return site.refuse("it has a kernel on the CPU only (--target=cpu)");
+      });
+}
+
+using Lowering = LogicalResult (*)(KernelOp kernel, const KernelBody &body,
+                                   LaunchSite &site);
+
+/// The lowering of each family, in the order of their numbers.
+static constexpr Lowering kLowerings[] = {
+    lowerRows,     lowerPatches,     lowerProgram,
+    lowerProducts, lowerElementwise, lowerOp,
+};
+static_assert(std::size(kLowerings) == getMaxEnumValForKernelFamily() + 1);
 
 /// Puts launches in the place of a kernel:
 ///
@@ -182,45 +144,15 @@ static LogicalResult lowerProducts(const KernelBody &ops, Operation *product,
 ///       blocks in (...) threads in (128, 1, 1) args(%px, %pq, %ps, %rows)
 static LogicalResult lowerKernel(KernelOp kernel, KernelTable &kernels,
                                  const target::Chip &chip) {
-  if (kernel.getBody().front().without_terminator().empty())
-    return kernel.emitOpError("expected a body with an op, but it computes "
-                              "nothing");
-  if (kernel->hasAttr(kTileAttrName) && findPatchMembers(kernel).empty())
+  KernelFamily family = getFamily(kernel);
+  if (kernel->hasAttr(kTileAttrName) && family != KernelFamily::Patches)
     return kernel.emitOpError()
            << "expected " << kTileAttrName
            << " on kernels for blocks of several rows, or of several results "
               "of one x, only";
   LaunchSite site(kernel, kernels, chip);
-  if (isRowProgram(kernel))
-    return lowerRowProgram(kernel, site);
-  KernelBody ops(kernel);
-  if (failed(verifyOperands(ops.others)))
-    return failure();
-  auto *product = llvm::find_if(ops.others, isProduct);
-  if (product != ops.others.end())
-    return lowerProducts(ops, *product, site);
-  if (failed(verifyProducers(kernel, ops)))
-    return failure();
-  if (ops.others.empty())
-    return failed(site.verify()) ? failure() : lowerElementwise(kernel, site);
-  Operation *op = ops.others.front();
-  if (ops.others.size() > 1 || (!ops.producers.empty() && !isa<QuantizeOp>(op)))
-    return lowerSiblings(kernel, ops, site);
-  auto quantize = dyn_cast<QuantizeOp>(op);
-  if (quantize && isRowKernel(quantize))
-    return lowerQuantize(kernel, kernels, chip);
-  if (quantize)
-    return failed(site.verify())
-               ? failure()
-               : lowerPatchKernel(findPatchMembers(kernel), site);
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
-            ScaleSweepOp, SwizzleOp>([&](auto op) {
-        return failed(site.verify()) ? failure() : lowerKernel(op, site);
-      })
-      .Default([&](Operation *) {
-        return site.refuse("it has a kernel on the CPU only (--target=cpu)");
-      });
+  return kLowerings[static_cast<size_t>(family)](kernel, KernelBody(kernel),
+                                                 site);
 }
 
 namespace {

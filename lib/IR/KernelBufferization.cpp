@@ -87,9 +87,9 @@ struct KernelModel
     size_t numInputs = kernel.getInputs().size();
     auto outputs = ArrayRef(buffers).drop_front(numInputs);
     auto outputPlaces = ArrayRef(places).drop_front(numInputs);
-    auto buffered =
-        KernelOp::create(rewriter, kernel.getLoc(), TypeRange(),
-                         ArrayRef(places).take_front(numInputs), outputPlaces);
+    auto buffered = KernelOp::create(rewriter, kernel.getLoc(), TypeRange(),
+                                     ArrayRef(places).take_front(numInputs),
+                                     outputPlaces, kernel.getFamilyAttr());
     buffered->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
     rewriter.inlineRegionBefore(kernel.getBody(), buffered.getBody(),
                                 buffered.getBody().begin());

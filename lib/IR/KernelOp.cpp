@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Verification.h"
 #include "blockscale/IR/FusionAttr.h"
 #include "blockscale/IR/TypeRules.h"
 
@@ -82,7 +83,8 @@ LogicalResult KernelOp::verifyRegions() {
       return yield.emitOpError()
              << "expected a value of the output's type " << output.getType()
              << ", but got " << value.getType();
-  return success();
+  // kernel_c6: the ops are those of the family.
+  return verification::verifyFamily(*this);
 }
 
 void KernelOp::getEffects(

@@ -15,6 +15,9 @@ namespace blockscale::verification {
 /// Prints a shape as 4x?x8; rank 0 as "rank 0".
 std::string formatShape(llvm::ArrayRef<int64_t> shape);
 
+/// kernel_c6: the body of `kernel` has ops of its family, if it names one.
+llvm::LogicalResult verifyFamily(KernelOp kernel);
+
 /// `name` has rank 2 or more and no encoding.
 llvm::LogicalResult verifyPlainMatrix(mlir::Operation *op, llvm::StringRef name,
                                       mlir::RankedTensorType type);

@@ -32,21 +32,6 @@ Value createEmptyTensor(OpBuilder &builder, OpResult result,
                                  type.getEncoding());
 }
 
-/// Whether ops of `ops` need `value`, and others its sizes at most.
-static bool isInternal(Value value, ArrayRef<Operation *> ops) {
-  auto isInOps = [&](Operation *user) { return llvm::is_contained(ops, user); };
-  return llvm::any_of(value.getUsers(), isInOps) &&
-         llvm::all_of(value.getUsers(), [&](Operation *user) {
-           return isInOps(user) || isa<tensor::DimOp>(user);
-         });
-}
-
-SmallVector<Value> getInputs(Operation *op) {
-  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
-    return producer.getDpsInputs();
-  return SmallVector<Value>(op->getOperands());
-}
-
 /// A copy of `op` in the body of a kernel. Elementwise ops take constants and a
 /// destination there along.
 static void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
@@ -73,19 +58,12 @@ static void cloneInto(OpBuilder &builder, Operation *op, IRMapping &mapping) {
   cast<linalg::LinalgOp>(clone).setDpsInitOperand(0, init);
 }
 
-Value getSameSizedSource(Operation *op) {
-  if (auto producer = dyn_cast<linalg::LinalgOp>(op))
-    return getSameSizedInput(producer);
-  auto hadamard = dyn_cast<HadamardOp>(op);
-  return hadamard ? hadamard.getX() : Value();
-}
-
 KernelOp replaceByKernel(
     OpBuilder &builder, Location loc, ArrayRef<Operation *> ops,
     ValueRange inputs, ValueRange outputs, ValueRange results,
     function_ref<void(OpBuilder &, Operation *, IRMapping &)> clone) {
-  auto kernel =
-      KernelOp::create(builder, loc, results.getTypes(), inputs, outputs);
+  auto kernel = KernelOp::create(builder, loc, results.getTypes(), inputs,
+                                 outputs, KernelFamilyAttr());
   OpBuilder::InsertionGuard guard(builder);
   Block *body = builder.createBlock(&kernel.getBody());
   IRMapping mapping;
@@ -119,7 +97,8 @@ static LogicalResult reifySizes(OpBuilder &builder, Operation *op,
                          "the operands");
 }
 
-LogicalResult replaceSizes(OpBuilder &builder, OpResult result) {
+/// Computes sizes that ops take from `result` from the operands of its op.
+static LogicalResult replaceSizes(OpBuilder &builder, OpResult result) {
   OpBuilder::InsertionGuard guard(builder);
   for (Operation *user : llvm::make_early_inc_range(result.getUsers())) {
     auto dim = dyn_cast<tensor::DimOp>(user);
@@ -137,11 +116,39 @@ LogicalResult replaceSizes(OpBuilder &builder, OpResult result) {
   return success();
 }
 
-FailureOr<KernelOp> wrapInKernel(OpBuilder &builder,
-                                 ArrayRef<Operation *> ops) {
-  Location loc = ops.front()->getLoc();
+/// Moves what `ops` need before `place`, which one of them has, from after it.
+static void moveOperands(ArrayRef<Operation *> ops, Operation *place) {
+  llvm::SetVector<Operation *> needed;
+  auto insert = [&](Operation *op) {
+    for (Value value : getInputs(op)) {
+      Operation *definition = value.getDefiningOp();
+      if (definition && definition->getBlock() == place->getBlock() &&
+          !definition->isBeforeInBlock(place) &&
+          !llvm::is_contained(ops, definition))
+        needed.insert(definition);
+    }
+  };
+  llvm::for_each(ops, insert);
+  for (size_t i = 0; i < needed.size(); ++i)
+    insert(needed[i]);
+  SmallVector<Operation *> moved = needed.takeVector();
+  llvm::sort(moved,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  for (Operation *op : moved)
+    op->moveBefore(place);
+}
+
+FailureOr<KernelOp> wrapInKernel(ArrayRef<Operation *> ops, ValueRange results,
+                                 Operation *place) {
+  OpBuilder builder(place);
+  // What follows a product does not need it for its sizes.
+  for (Operation *op : ops)
+    if (ops.size() > 1 && isProduct(op) &&
+        failed(replaceSizes(builder, op->getResult(0))))
+      return failure();
+  moveOperands(ops, place);
   llvm::SmallSetVector<Value, 4> inputs;
-  SmallVector<Value> results, outputs;
+  SmallVector<Value> outputs;
   for (Operation *op : ops) {
     bool takesConstants = isa<linalg::LinalgOp>(op);
     for (Value operand : getInputs(op))
@@ -151,12 +158,9 @@ FailureOr<KernelOp> wrapInKernel(OpBuilder &builder,
     ReifiedRankedShapedTypeDims shapes;
     if (failed(reifySizes(builder, op, shapes)))
       return failure();
-    for (auto [result, sizes] : llvm::zip_equal(op->getResults(), shapes)) {
-      if (isInternal(result, ops))
-        continue;
-      results.push_back(result);
-      outputs.push_back(createEmptyTensor(builder, result, sizes));
-    }
+    for (auto [result, sizes] : llvm::zip_equal(op->getResults(), shapes))
+      if (llvm::is_contained(results, result))
+        outputs.push_back(createEmptyTensor(builder, result, sizes));
   }
   // The kernel comes after the sizes of its outputs.
   for (Operation *op : llvm::reverse(ops)) {
@@ -169,8 +173,8 @@ FailureOr<KernelOp> wrapInKernel(OpBuilder &builder,
         if (isa<tensor::DimOp>(user))
           user->setOperand(0, source);
   }
-  return replaceByKernel(builder, loc, ops, inputs.getArrayRef(), outputs,
-                         results, cloneInto);
+  return replaceByKernel(builder, ops.front()->getLoc(), ops,
+                         inputs.getArrayRef(), outputs, results, cloneInto);
 }
 
 } // namespace blockscale

@@ -20,13 +20,6 @@ namespace blockscale {
 mlir::Value createEmptyTensor(mlir::OpBuilder &builder, mlir::OpResult result,
                               llvm::ArrayRef<mlir::OpFoldResult> sizes);
 
-/// What a kernel that computes `op` reads. What destinations held is not read.
-llvm::SmallVector<mlir::Value> getInputs(mlir::Operation *op);
-
-/// The tensor that has the sizes of the only result of `op`, which no memory
-/// holds.
-mlir::Value getSameSizedSource(mlir::Operation *op);
-
 /// Puts a kernel where the builder stands and erases `ops`, which are in an
 /// order in which they can be computed. Values that are used elsewhere are
 /// `results`, and the memory of each is one of `outputs`. `clone` copies an op
@@ -39,11 +32,9 @@ replaceByKernel(mlir::OpBuilder &builder, mlir::Location loc,
                                         mlir::IRMapping &)>
                     clone);
 
-/// Computes sizes that ops take from `result` from the operands of its op.
-llvm::LogicalResult replaceSizes(mlir::OpBuilder &builder,
-                                 mlir::OpResult result);
-
-/// Wraps ops, which are in an order in which they can be computed:
+/// Wraps `ops`, which are in an order in which they can be computed, in a
+/// kernel that stores `results` and takes the place of `place`, one of them.
+/// What they need comes before:
 ///
 ///   %q, %s = blockscale.quantize %x ...
 ///   %h = blockscale.hadamard %x ...
@@ -56,9 +47,9 @@ llvm::LogicalResult replaceSizes(mlir::OpBuilder &builder,
 ///     %3, %4 = blockscale.quantize %2 ...
 ///     blockscale.yield %0, %1, %3, %4
 ///   }
-/// where the builder stands.
-llvm::FailureOr<KernelOp> wrapInKernel(mlir::OpBuilder &builder,
-                                       llvm::ArrayRef<mlir::Operation *> ops);
+llvm::FailureOr<KernelOp> wrapInKernel(llvm::ArrayRef<mlir::Operation *> ops,
+                                       mlir::ValueRange results,
+                                       mlir::Operation *place);
 
 } // namespace blockscale
 

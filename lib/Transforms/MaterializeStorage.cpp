@@ -94,9 +94,9 @@ struct ConvertKernel : public StoragePattern<KernelOp> {
 
   LogicalResult convert(KernelOp op, OpAdaptor adaptor,
                         ConversionPatternRewriter &rewriter) const override {
-    auto kernel = KernelOp::create(rewriter, op.getLoc(),
-                                   TypeRange(ValueRange(adaptor.getOutputs())),
-                                   adaptor.getInputs(), adaptor.getOutputs());
+    auto kernel = KernelOp::create(
+        rewriter, op.getLoc(), TypeRange(ValueRange(adaptor.getOutputs())),
+        adaptor.getInputs(), adaptor.getOutputs(), op.getFamilyAttr());
     kernel->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     rewriter.inlineRegionBefore(op.getBody(), kernel.getBody(),
                                 kernel.getBody().end());

@@ -8,14 +8,14 @@
 #ifndef BLOCKSCALE_LIB_TRANSFORMS_ROWPROGRAMS_H
 #define BLOCKSCALE_LIB_TRANSFORMS_ROWPROGRAMS_H
 
-#include "blockscale/Analysis/FusionModel.h"
-
-#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "blockscale/IR/BlockScaleDialect.h"
 
 namespace blockscale {
 
-/// Wraps linalg ops that reduce rows, those of their elements and rows around
-/// them and, where it can be and there is a `model`, what quantizes the result:
+/// Wraps `ops`, which are in the order of their block, in a kernel that stores
+/// `results` and takes the place of the last one. They are linalg ops that
+/// reduce rows, those of their elements and rows around them and, it may be,
+/// what quantizes the result:
 ///
 ///   %f = linalg.fill ins(%zero) outs(%e)
 ///   %sum = linalg.generic {.. reduction} ins(%x) outs(%f) {..}
@@ -27,10 +27,9 @@ namespace blockscale {
 ///     .. the same ..
 ///   }
 ///
-/// What others use of it is a result, too. Kernels with a quantization say what
-/// they take by `model`.
-void formRowPrograms(mlir::FunctionOpInterface function,
-                     const FusionModel *model);
+/// What others use of it is a result, too.
+KernelOp wrapRowProgram(llvm::ArrayRef<mlir::Operation *> ops,
+                        mlir::ValueRange results);
 
 } // namespace blockscale
 

@@ -193,3 +193,102 @@ func.func @kernel_c5_cost(%o: tensor<f32>) {
   } -> tensor<f32>
   return
 }
+
+// -----
+
+func.func @kernel_c6_rows(%x: tensor<32x32xbf16>, %o: tensor<f32>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'rows' to have one quantization, and elementwise ops, but got blockscale.amax}}
+  %r = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%o : tensor<f32>) family rows {
+  ^bb0(%lx: tensor<32x32xbf16>, %lo: tensor<f32>):
+    %0 = blockscale.amax %lx : tensor<32x32xbf16> -> tensor<f32>
+    blockscale.yield %0 : tensor<f32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @kernel_c6_block(%x: tensor<32x32xbf16>, %o: tensor<32x32xf8E4M3FN>, %p: tensor<1x1xf8E8M0FNU>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'rows' to have blocks of one row, but got [32, 32]}}
+  %r:2 = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%o, %p : tensor<32x32xf8E4M3FN>, tensor<1x1xf8E8M0FNU>) family rows {
+  ^bb0(%lx: tensor<32x32xbf16>, %lo: tensor<32x32xf8E4M3FN>, %lp: tensor<1x1xf8E8M0FNU>):
+    %0, %1 = blockscale.quantize %lx block [32, 32] : tensor<32x32xbf16> -> tensor<32x32xf8E4M3FN>, tensor<1x1xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<32x32xf8E4M3FN>, tensor<1x1xf8E8M0FNU>
+  } -> tensor<32x32xf8E4M3FN>, tensor<1x1xf8E8M0FNU>
+  return
+}
+
+// -----
+
+func.func @kernel_c6_patches(%x: tensor<32x32xf8E4M3FN>, %s: tensor<32x1xf8E8M0FNU>, %o: tensor<32x32xf32>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'patches' to have quantizations or amaxes, with transforms and elementwise ops, but got blockscale.dequantize}}
+  %r = blockscale.kernel ins(%x, %s : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>) outs(%o : tensor<32x32xf32>) family patches {
+  ^bb0(%lx: tensor<32x32xf8E4M3FN>, %ls: tensor<32x1xf8E8M0FNU>, %lo: tensor<32x32xf32>):
+    %0 = blockscale.dequantize %lx, %ls block [1, 32] : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU> -> tensor<32x32xf32>
+    blockscale.yield %0 : tensor<32x32xf32>
+  } -> tensor<32x32xf32>
+  return
+}
+
+// -----
+
+func.func @kernel_c6_program(%x: tensor<32x32xbf16>, %o: tensor<32x32xbf16>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'program' to have linalg ops that reduce rows, and at most one quantization, but got linalg.generic}}
+  %r = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%o : tensor<32x32xbf16>) family program {
+  ^bb0(%lx: tensor<32x32xbf16>, %lo: tensor<32x32xbf16>):
+    %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%lx : tensor<32x32xbf16>) outs(%lo : tensor<32x32xbf16>) {
+    ^bb0(%v: bf16, %w: bf16):
+      %n = arith.negf %v : bf16
+      linalg.yield %n : bf16
+    } -> tensor<32x32xbf16>
+    blockscale.yield %0 : tensor<32x32xbf16>
+  } -> tensor<32x32xbf16>
+  return
+}
+
+// -----
+
+func.func @kernel_c6_product(%x: tensor<32x32xbf16>, %o: tensor<32x32xf8E4M3FN>, %p: tensor<32x1xf8E8M0FNU>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'product' to have products, with elementwise ops and at most one quantization, but got blockscale.quantize}}
+  %r:2 = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%o, %p : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>) family product {
+  ^bb0(%lx: tensor<32x32xbf16>, %lo: tensor<32x32xf8E4M3FN>, %lp: tensor<32x1xf8E8M0FNU>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<32x32xbf16> -> tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>
+  } -> tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>
+  return
+}
+
+// -----
+
+func.func @kernel_c6_elementwise(%x: tensor<32x32xbf16>, %o: tensor<f32>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'elementwise' to have elementwise ops only, but got blockscale.amax}}
+  %r = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%o : tensor<f32>) family elementwise {
+  ^bb0(%lx: tensor<32x32xbf16>, %lo: tensor<f32>):
+    %0 = blockscale.amax %lx : tensor<32x32xbf16> -> tensor<f32>
+    blockscale.yield %0 : tensor<f32>
+  } -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @kernel_c6_op(%x: tensor<32x32xbf16>, %o: tensor<32x32xf8E4M3FN>, %p: tensor<32x1xf8E8M0FNU>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'op' to have one op that is no quantization and no product, but got blockscale.quantize}}
+  %r:2 = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%o, %p : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>) family op {
+  ^bb0(%lx: tensor<32x32xbf16>, %lo: tensor<32x32xf8E4M3FN>, %lp: tensor<32x1xf8E8M0FNU>):
+    %0, %1 = blockscale.quantize %lx block [1, 32] : tensor<32x32xbf16> -> tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>
+    blockscale.yield %0, %1 : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>
+  } -> tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>
+  return
+}
+
+// -----
+
+func.func @kernel_c6_none(%o: tensor<f32>) {
+  // expected-error @below {{expected a kernel of family 'elementwise' to have elementwise ops only, but got none}}
+  %0 = blockscale.kernel outs(%o : tensor<f32>) family elementwise {
+  ^bb0(%lo: tensor<f32>):
+    blockscale.yield %lo : tensor<f32>
+  } -> tensor<f32>
+  return
+}

@@ -50,3 +50,15 @@ func.func @buffers(%x: memref<4x32xf32, strided<[64, 1], offset: ?>>, %q: memref
   }
   return
 }
+
+// A kernel of a family.
+// CHECK-LABEL: func.func @family
+func.func @family(%x: tensor<4x32xbf16>, %i: tensor<f32>) {
+  // CHECK: blockscale.kernel ins(%{{.+}} : tensor<4x32xbf16>) outs(%{{.+}} : tensor<f32>) family op attributes {tile = 4 : i64} {
+  %a = blockscale.kernel ins(%x : tensor<4x32xbf16>) outs(%i : tensor<f32>) family op attributes {tile = 4} {
+  ^bb0(%lx: tensor<4x32xbf16>, %li: tensor<f32>):
+    %0 = blockscale.amax %lx : tensor<4x32xbf16> -> tensor<f32>
+    blockscale.yield %0 : tensor<f32>
+  } -> tensor<f32>
+  return
+}

@@ -129,6 +129,25 @@ TEST_F(FusionModelTest, WhatOthersNeedIsStored) {
   EXPECT_EQ(fused.bytes, kInput + kX + 2 * kQuantized);
 }
 
+/// Both kernels quantize columns, but one reads x for that.
+TEST_F(FusionModelTest, WhatOneOfTwoKernelsReadsIsStored) {
+  parse("1024", /*isXReturned=*/false);
+  Cost both = getCost({{ops[0], ops[1], ops[2]}, {ops[2]}});
+  EXPECT_EQ(both.bytes, kInput + kX + 2 * kQuantized + kX + kQuantized);
+}
+
+TEST_F(FusionModelTest, AKernelStoresWhatItIsToldTo) {
+  parse("1024", /*isXReturned=*/false);
+  FusionModel model(*target::findChip("sm_100a"), {});
+  SmallVector<Operation *> kernel{ops[0], ops[1]};
+  SmallVector<Value> results(ops[1]->getResults());
+  EXPECT_EQ(llvm::cantFail(model.getCost(kernel, results)).bytes,
+            kInput + kQuantized);
+  results.push_back(ops[0]->getResult(0));
+  EXPECT_EQ(llvm::cantFail(model.getCost(kernel, results)).bytes,
+            kInput + kX + kQuantized);
+}
+
 TEST_F(FusionModelTest, DynamicSizesAreAssumed) {
   parse("?", /*isXReturned=*/false);
   Cost fused = getCost({{ops[0], ops[1], ops[2]}}, {1024});

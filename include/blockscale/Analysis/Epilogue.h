@@ -59,9 +59,12 @@ bool isProduct(mlir::Operation *op);
 ///  - epilogue_c5: a second product has the A of the first, its groups, types,
 ///    sizes and the forms of its other operands.
 ///
-/// and the clauses of elementwise ops ("blockscale/Analysis/Producers.h").
-Epilogue findEpilogue(mlir::Operation *product,
-                      std::optional<FusionObstacle> &obstacle);
+/// and the clauses of elementwise ops ("blockscale/Analysis/Producers.h"). Ops
+/// that `isTaken` has, which other kernels compute, are not there; without it
+/// all are.
+Epilogue
+findEpilogue(mlir::Operation *product, std::optional<FusionObstacle> &obstacle,
+             llvm::function_ref<bool(mlir::Operation *op)> isTaken = nullptr);
 
 /// What follows the first product of `ops`, those of a kernel; `obstacle` says
 /// why these are not all of it.

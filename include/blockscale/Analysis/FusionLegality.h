@@ -28,6 +28,8 @@ struct FusionObstacle {
 };
 
 /// Prints "(one_read_c2): expected .., but got ..".
+llvm::raw_ostream &operator<<(llvm::raw_ostream &os,
+                              const FusionObstacle &obstacle);
 mlir::Diagnostic &operator<<(mlir::Diagnostic &diag,
                              const FusionObstacle &obstacle);
 

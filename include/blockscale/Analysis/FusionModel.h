@@ -35,14 +35,18 @@ public:
   /// What `kernels`, each of these ops, take together. Those that have the same
   /// op compute it each for itself.
   llvm::Expected<Cost> getCost(llvm::ArrayRef<KernelOps> kernels) const;
+  /// What one kernel takes that stores `results`.
+  llvm::Expected<Cost> getCost(KernelOps kernel,
+                               llvm::ArrayRef<mlir::Value> results) const;
 
   /// The GPU whose rates count.
   const target::Gpu &getGpu() const { return gpu; }
 
 private:
-  llvm::Expected<Cost> getCost(KernelOps kernel,
-                               llvm::ArrayRef<KernelOps> kernels,
-                               AssumedSizes &sizes) const;
+  llvm::Expected<Cost>
+  getCost(KernelOps kernel,
+          llvm::function_ref<bool(mlir::OpResult result)> isStored,
+          AssumedSizes &sizes) const;
 
   const target::Chip &chip;
   const target::Gpu &gpu;

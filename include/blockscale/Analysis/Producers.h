@@ -29,6 +29,13 @@ enum class Spread {
 /// result; nullopt if it is another one.
 std::optional<Spread> getSpread(mlir::AffineMap map);
 
+/// What a kernel that computes `op` reads. What destinations held is not read.
+llvm::SmallVector<mlir::Value> getInputs(mlir::Operation *op);
+
+/// The tensor that has the sizes of the only result of `op`, which no memory
+/// holds; null for ops whose results memory holds.
+mlir::Value getSameSizedSource(mlir::Operation *op);
+
 /// An input of `op` that has all elements, hence the sizes of the result; null
 /// if there is none.
 mlir::Value getSameSizedInput(mlir::linalg::LinalgOp op);
@@ -56,9 +63,12 @@ findElementwiseObstacle(mlir::linalg::LinalgOp op);
 ///  - producer_c6: all uses are, or of sizes; unless the kernel keeps the
 ///  result
 ///    in memory, too.
-std::optional<FusionObstacle>
-findProducerObstacle(mlir::linalg::LinalgOp op,
-                     llvm::ArrayRef<mlir::Operation *> ops, bool isKept);
+///
+/// Users that `isUse` denies are none; without it all are.
+std::optional<FusionObstacle> findProducerObstacle(
+    mlir::linalg::LinalgOp op, llvm::ArrayRef<mlir::Operation *> ops,
+    bool isKept,
+    llvm::function_ref<bool(mlir::Operation *user)> isUse = nullptr);
 
 } // namespace blockscale
 

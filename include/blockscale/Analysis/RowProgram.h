@@ -82,6 +82,10 @@ std::optional<FusionObstacle> findRowQuantizeObstacle(QuantizeOp op);
 /// the same; null for other ops.
 mlir::Value getFilledScalar(mlir::Operation *op);
 
+/// Whether a program makes what `op` gives anew where it needs it: constants,
+/// tensors of one value and empty ones.
+bool isMadeAnew(mlir::Operation *op);
+
 /// The shape that a program with the reduction `op` has; null where it reduces
 /// nothing along its last dimension.
 mlir::RankedTensorType getReducedElements(mlir::linalg::LinalgOp op);

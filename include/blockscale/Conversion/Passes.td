@@ -151,9 +151,8 @@ def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
 def ChooseTiles : Pass<"blockscale-choose-tiles"> {
   let summary = "Write down what a warp of a patch kernel has of x";
   let description = [{
-    Gives each kernel for blocks of several rows, or of several results of one x,
-    the attribute `blockscale.tile`, unless it has one: the rows and columns of x
-    that one warp quantizes. The lowering obeys it; an unsupported form is an error
+    Gives each kernel of the family `patches` the attribute `blockscale.tile`,
+    unless it has one: the rows and columns of x that one warp quantizes. The lowering obeys it; an unsupported form is an error
     that lists the supported ones. A remark (category `gpu-launch`) gives the
     sectors of memory that each supported form loads and stores.
 
@@ -174,8 +173,9 @@ def LowerKernelsToGPU
     : Pass<"blockscale-lower-kernels-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Turn kernels on memrefs into gpu.func and gpu.launch_func";
   let description = [{
-    Every `blockscale.kernel` on memrefs becomes a `gpu.launch_func` or two, and
-    its code a `gpu.func` in `gpu.module @blockscale_kernels`, whose target is
+    Every `blockscale.kernel` on memrefs becomes a `gpu.launch_func` or two, by
+    the lowering of its `family` (the one that blockscale-form-kernels would give
+    it where it names none), and its code a `gpu.func` in `gpu.module @blockscale_kernels`, whose target is
     the chip. Kernels that differ in the number of rows only share a function.
     The host function's memrefs are taken to be device memory.
 

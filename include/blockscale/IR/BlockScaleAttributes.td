@@ -48,6 +48,37 @@ def BlockScale_RecipeAttr
 }
 
 //===----------------------------------------------------------------------===//
+// Kernel family
+//===----------------------------------------------------------------------===//
+
+def BlockScale_KernelFamily : I32EnumAttr<"KernelFamily", "family of a kernel's code", [
+    I32EnumAttrCase<"Rows", 0, "rows">,
+    I32EnumAttrCase<"Patches", 1, "patches">,
+    I32EnumAttrCase<"Program", 2, "program">,
+    I32EnumAttrCase<"Product", 3, "product">,
+    I32EnumAttrCase<"Elementwise", 4, "elementwise">,
+    I32EnumAttrCase<"Op", 5, "op">]> {
+  let cppNamespace = "::blockscale";
+  let genSpecializedAttr = 0;
+}
+
+def BlockScale_KernelFamilyAttr
+    : EnumAttr<BlockScale_Dialect, BlockScale_KernelFamily, "family"> {
+  let summary = "How a kernel becomes the code of a GPU";
+  let description = [{
+    | family | what its code computes |
+    | --- | --- |
+    | `rows` | a quantization in blocks of one row, with the elementwise ops that make x; a thread has blocks of a row |
+    | `patches` | quantizations and amaxes of one x, or of several, with transforms and the elementwise ops that make x; a warp has rows and columns of x |
+    | `program` | linalg ops that reduce rows, with those around them and a quantization of the result |
+    | `product` | one or two products, with what follows them |
+    | `elementwise` | elementwise linalg ops |
+    | `op` | another op by itself: an amax, a transform, a swizzle, ... |
+  }];
+  let assemblyFormat = "$value";
+}
+
+//===----------------------------------------------------------------------===//
 // Scale dimension
 //===----------------------------------------------------------------------===//
 

@@ -39,6 +39,16 @@ def BlockScale_KernelOp : BlockScale_Op<"kernel", [
       all memrefs, without results.
     - `kernel_c5`: `blockscale.fusion`, which says why a kernel has several ops
       (FusionAttr.h), has a form and costs.
+    - `kernel_c6`: the body has ops of the `family`, which says how the kernel
+      becomes the code of a GPU. `rows` takes one quantization, with blocks of one
+      row; `patches` quantizations, amaxes and transforms; `program` linalg ops
+      that reduce and at most one quantization; `product` products and at most one
+      quantization; `elementwise` no op of the dialect; `op` one op of the
+      dialect, but no quantization and no product. Linalg ops reduce in `program`
+      only, and `op` has none.
+
+    A kernel without a family gets the one that blockscale-form-kernels would
+    give it.
 
     Example:
 
@@ -52,12 +62,14 @@ def BlockScale_KernelOp : BlockScale_Op<"kernel", [
     } -> tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
     ```
   }];
-  let arguments = (ins Variadic<AnyType>:$inputs, Variadic<AnyShaped>:$outputs);
+  let arguments = (ins Variadic<AnyType>:$inputs, Variadic<AnyShaped>:$outputs,
+                       OptionalAttr<BlockScale_KernelFamilyAttr>:$family);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     (`ins` `(` $inputs^ `:` type($inputs) `)`)?
-    `outs` `(` $outputs `:` type($outputs) `)` attr-dict-with-keyword
+    `outs` `(` $outputs `:` type($outputs) `)` (`family` `` $family^)?
+    attr-dict-with-keyword
     custom<BodyAndResults>($body, type($results))
   }];
   let hasVerifier = 1;

@@ -169,7 +169,8 @@ def FormKernels : InterfacePass<"blockscale-form-kernels",
     two kernels need an x that elementwise ops compute, either the first stores x,
     or both compute it: the form that is estimated to be faster on the chip's GPU,
     or the form of the option `recompute`. Estimates need static sizes or
-    `dynamic-sizes`. Kernels of several ops record in `blockscale.fusion` which
+    `dynamic-sizes`. Kernels name the `family` of the code that they become on a
+    GPU. Kernels of several ops record in `blockscale.fusion` which
     form they have and the estimates of all forms; remarks of the category
     `gpu-fusion` give the reason (`--remarks-filter-analyse=gpu-fusion`).
 

@@ -103,7 +103,8 @@ SmallVector<KernelOp> splitKernel(KernelOp kernel) {
           allocateLike(builder, op.getLoc(), lookup(op.getOperand(0)));
     auto part = KernelOp::create(builder, op.getLoc(), TypeRange(),
                                  llvm::map_to_vector(op.getOperands(), lookup),
-                                 llvm::map_to_vector(op.getResults(), lookup));
+                                 llvm::map_to_vector(op.getResults(), lookup),
+                                 KernelFamilyAttr());
     OpBuilder::InsertionGuard guard(builder);
     Block *inside = builder.createBlock(&part.getBody());
     auto addArgument = [&](Value logical) -> Value {

@@ -25,20 +25,25 @@ struct ChooseTilesPass : public impl::ChooseTilesBase<ChooseTilesPass> {
     const target::Chip *target = target::findChip(chip);
     if (!target)
       return;
-    getOperation()->walk([&](KernelOp kernel) {
-      if (kernel->hasAttr(kTileAttrName))
-        return;
-      SmallVector<PatchMember> members = findPatchMembers(kernel);
-      if (members.empty())
-        return;
+    WalkResult result = getOperation()->walk([&](KernelOp kernel) {
+      if (kernel->hasAttr(kTileAttrName) ||
+          getFamily(kernel) != KernelFamily::Patches)
+        return WalkResult::advance();
+      FailureOr<SmallVector<PatchMember>> members =
+          findPatchMembers(kernel, *target);
+      if (failed(members))
+        return WalkResult::interrupt();
       SmallVector<RatedTile> tiles = rateTiles(
-          PatchJob(members, *target, [](Value value) { return value; }));
+          PatchJob(*members, *target, [](Value value) { return value; }));
       const RatedTile &best = tiles.front();
       kernel->setAttr(
           kTileAttrName,
           DenseI64ArrayAttr::get(&getContext(), {best.rows, best.columns}));
       remarkTile(kernel.getLoc(), tiles);
+      return WalkResult::advance();
     });
+    if (result.wasInterrupted())
+      signalPassFailure();
   }
 };
 

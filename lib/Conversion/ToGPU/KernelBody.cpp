@@ -1,4 +1,4 @@
-//===- KernelBody.cpp - What a kernel consists of -------------------------===//
+//===- KernelBody.cpp - What kernels can have inside ----------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,16 +6,32 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelBody.h"
-#include "ToGPU/RowPrograms/RowKernel.h"
+#include "DeviceEmission/ElementSource.h"
+#include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/FusionLegality.h"
-
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "blockscale/Analysis/Producers.h"
 
 using namespace mlir;
 
 namespace blockscale {
 
-Value getSource(Operation *op) {
+LogicalResult verifyOperands(const KernelBody &body) {
+  for (Operation *op : body.others)
+    for (Value operand : op->getOperands()) {
+      Operation *definition = operand.getDefiningOp();
+      if (definition && !isProduct(definition) &&
+          !isa<linalg::LinalgOp, HadamardOp>(definition))
+        return op->emitOpError("expected operands that are inputs of the "
+                               "kernel, or of other ops that compute, on this "
+                               "target, but got one of '")
+               << definition->getName() << "'";
+    }
+  return success();
+}
+
+/// What a quantization, amax or transform of a kernel reads, through a
+/// transform; null for other ops.
+static Value getSource(Operation *op) {
   if (!isa<AmaxOp, HadamardOp, QuantizeOp>(op))
     return {};
   Value x = op->getOperand(0);
@@ -23,61 +39,100 @@ Value getSource(Operation *op) {
   return hadamard && !isa<HadamardOp>(op) ? hadamard.getX() : x;
 }
 
-KernelBody::KernelBody(KernelOp kernel) {
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    if (isa<linalg::LinalgOp>(op))
-      producers.push_back(&op);
-    else if (!isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op))
-      others.push_back(&op);
+/// The value that all of `ops` read, some through a transform of it; null if
+/// they read several.
+static Value getCommonSource(ArrayRef<Operation *> ops) {
+  Value x = getSource(ops.front());
+  return llvm::all_of(ops, [&](Operation *op) { return getSource(op) == x; })
+             ? x
+             : Value();
 }
 
-bool KernelBody::hasOneResultOp() const {
-  return llvm::count_if(
-             others, [](Operation *op) { return !isa<HadamardOp>(op); }) == 1;
+LogicalResult verifyProducers(KernelOp kernel, const KernelBody &body) {
+  if (failed(verifyOperands(body)))
+    return failure();
+  auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
+  SmallVector<Operation *> users(body.producers);
+  llvm::append_range(users, body.others);
+  users.push_back(yield);
+  for (Operation *producer : body.producers)
+    if (std::optional<FusionObstacle> obstacle =
+            findProducerObstacle(cast<linalg::LinalgOp>(producer), users,
+                                 /*isKept=*/true))
+      return producer->emitOpError()
+             << "does not share its kernel " << *obstacle;
+  if (body.producers.empty())
+    return success();
+  Value x = body.others.empty() ? Value() : getCommonSource(body.others);
+  if (body.others.empty() && yield.getNumOperands() == 1)
+    x = yield.getOperand(0);
+  bool isMade = x && ElementSource(x).makes(body.producers);
+  if (!isMade)
+    return body.producers.front()->emitOpError(
+        "expected elementwise ops of a kernel to make what its other ops read, "
+        "or its result, from inputs of the kernel");
+  return success();
 }
 
-bool isRowKernel(QuantizeOp op) {
-  bool isDynamic = ShapedType::isDynamic(op.getX().getType().getShape().back());
-  return op.getBlock()[0] == 1 && (!isDynamic || findOneReadObstacle(op));
-}
-
-/// Whether a kernel with several results may have `op`.
-static bool isShareable(Operation *op, bool isAlone) {
-  if (auto quantize = dyn_cast<QuantizeOp>(op))
-    return !findOneReadObstacle(quantize, isAlone);
-  auto amax = dyn_cast<AmaxOp>(op);
-  return isa<HadamardOp>(op) || (amax && !findOneReadObstacle(amax));
-}
-
-SmallVector<PatchMember> findPatchMembers(KernelOp kernel) {
-  KernelBody body(kernel);
-  if (isRowProgram(kernel) || body.others.empty())
-    return {};
-  auto only = dyn_cast<QuantizeOp>(body.others.front());
-  if (body.others.size() == 1 && (only || body.producers.empty())) {
-    if (!only || isRowKernel(only))
-      return {};
-    return {PatchMember{{only}, {}}};
+/// Why `op` cannot be in a kernel of patches.
+static std::optional<FusionObstacle>
+findSharingObstacle(Operation *op, const KernelBody &body,
+                    const target::Chip &chip) {
+  if (auto quantize = dyn_cast<QuantizeOp>(op)) {
+    // Blocks of several rows have no other kernel.
+    if (body.others.size() == 1 && quantize.getBlock()[0] != 1)
+      return std::nullopt;
+    return findOneReadObstacle(quantize, body.hasOneResultOp());
   }
-  bool isAlone = body.hasOneResultOp();
-  llvm::MapVector<Value, PatchMember> members;
-  for (Operation *op : body.others) {
-    if (!isShareable(op, isAlone))
-      return {};
-    PatchMember &member = members[getSource(op)];
+  if (auto amax = dyn_cast<AmaxOp>(op))
+    return findOneReadObstacle(amax);
+  return findTransformObstacle(cast<HadamardOp>(op), chip);
+}
+
+static PatchMember getMember(ArrayRef<Operation *> ops) {
+  PatchMember member;
+  for (Operation *op : ops)
     if (auto quantize = dyn_cast<QuantizeOp>(op))
       member.quantizes.push_back(quantize);
     else if (auto amax = dyn_cast<AmaxOp>(op))
       member.amaxes.push_back(amax);
+  return member;
+}
+
+FailureOr<SmallVector<PatchMember>> findPatchMembers(KernelOp kernel,
+                                                     const target::Chip &chip) {
+  KernelBody body(kernel);
+  if (failed(verifyProducers(kernel, body)))
+    return failure();
+  llvm::MapVector<Value, SmallVector<Operation *>> opsOf;
+  for (Operation *op : body.others) {
+    Value source = getSource(op);
+    bool isKnown = isa_and_present<BlockArgument>(source) ||
+                   (source && source.getDefiningOp<linalg::LinalgOp>());
+    if (!isKnown)
+      return op->emitOpError("expected a kernel of several ops to be "
+                             "quantizations and amaxes of inputs or of "
+                             "transforms of them on this target");
+    opsOf[source].push_back(op);
   }
-  auto found = llvm::map_to_vector(
-      members, [](const auto &member) { return member.second; });
-  bool isAlike = llvm::all_of(found, [&](const PatchMember &member) {
-    return member.quantizes.size() == found.front().quantizes.size() &&
-           member.amaxes.size() == found.front().amaxes.size() &&
-           !(member.quantizes.empty() && member.amaxes.empty());
-  });
-  return isAlike ? found : SmallVector<PatchMember>();
+  SmallVector<PatchMember> members;
+  for (const auto &[x, ops] : opsOf) {
+    std::optional<FusionObstacle> obstacle;
+    if (opsOf.size() > 1)
+      obstacle = findGroupObstacle(opsOf.front().second, ops);
+    for (Operation *op : ops) {
+      if (!obstacle)
+        obstacle = findSharingObstacle(op, body, chip);
+      if (obstacle)
+        return op->emitOpError() << "does not share its kernel " << *obstacle;
+    }
+    const PatchMember &member = members.emplace_back(getMember(ops));
+    if (member.quantizes.empty() && member.amaxes.empty())
+      return ops.front()->emitOpError(
+          "expected a transform whose result is quantized, or reduced to an "
+          "amax, in its kernel, but got one that nothing reads");
+  }
+  return members;
 }
 
 } // namespace blockscale

@@ -1,4 +1,4 @@
-//===- KernelBody.h - What a kernel consists of -----------------*- C++ -*-===//
+//===- KernelBody.h - What kernels can have inside --------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,31 +9,22 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELBODY_H
 
 #include "ToGPU/Patches/PatchKernel.h"
+#include "blockscale/Analysis/KernelFamily.h"
 
 namespace blockscale {
 
-/// What a quantization, amax or transform of a kernel reads, through a
-/// transform; null for other ops.
-mlir::Value getSource(mlir::Operation *op);
+/// An error where ops that need code read what is no input of the kernel, and
+/// what it does not compute.
+llvm::LogicalResult verifyOperands(const KernelBody &body);
 
-/// The ops of a kernel that need code, those that make x apart.
-struct KernelBody {
-  explicit KernelBody(KernelOp kernel);
+/// The same, and one where elementwise ops do not make the x of the others, or
+/// the result, from what memory holds.
+llvm::LogicalResult verifyProducers(KernelOp kernel, const KernelBody &body);
 
-  /// Whether one op besides transforms needs code.
-  bool hasOneResultOp() const;
-
-  llvm::SmallVector<mlir::Operation *> producers;
-  llvm::SmallVector<mlir::Operation *> others;
-};
-
-/// Whether kernels of rows compute `op`. Those divide rows of a static length;
-/// what has the form of a shared kernel needs none.
-bool isRowKernel(QuantizeOp op);
-
-/// The members of a patch kernel; empty of other kernels. Obstacles of
-/// transforms and of groups are left to the lowering.
-llvm::SmallVector<PatchMember> findPatchMembers(KernelOp kernel);
+/// The members of a kernel of patches for `chip`, or an error where its ops
+/// cannot share one (FusionLegality.h).
+llvm::FailureOr<llvm::SmallVector<PatchMember>>
+findPatchMembers(KernelOp kernel, const target::Chip &chip);
 
 } // namespace blockscale
 

@@ -77,12 +77,6 @@ private:
 
 } // namespace
 
-bool isRowProgram(KernelOp kernel) {
-  return llvm::any_of(
-      kernel.getBody().front().getOps<linalg::LinalgOp>(),
-      [](linalg::LinalgOp op) { return op.getNumReductionLoops() != 0; });
-}
-
 //===----------------------------------------------------------------------===//
 // Analysis
 //===----------------------------------------------------------------------===//

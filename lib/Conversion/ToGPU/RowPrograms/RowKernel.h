@@ -12,9 +12,6 @@
 
 namespace blockscale {
 
-/// Whether the body of `kernel` reduces something with linalg.
-bool isRowProgram(KernelOp kernel);
-
 /// Of a body of linalg ops (RowProgram.h), one or no quantization of what they
 /// compute, and empty tensors, constants and sizes for them.
 llvm::LogicalResult lowerRowProgram(KernelOp kernel, LaunchSite &site);

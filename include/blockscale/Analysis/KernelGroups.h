@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_TRANSFORMS_KERNELGROUPS_H
-#define BLOCKSCALE_LIB_TRANSFORMS_KERNELGROUPS_H
+#ifndef BLOCKSCALE_ANALYSIS_KERNELGROUPS_H
+#define BLOCKSCALE_ANALYSIS_KERNELGROUPS_H
 
 #include "blockscale/IR/BlockScaleDialect.h"
 
@@ -33,4 +33,4 @@ llvm::LogicalResult verifyGroups(llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace blockscale
 
-#endif // BLOCKSCALE_LIB_TRANSFORMS_KERNELGROUPS_H
+#endif // BLOCKSCALE_ANALYSIS_KERNELGROUPS_H

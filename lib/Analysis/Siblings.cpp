@@ -30,25 +30,22 @@ SmallVector<Operation *> Siblings::getOps() const {
   return ops;
 }
 
-Siblings Siblings::takeAmaxes(OpBuilder &builder) {
+Siblings Siblings::takeAmaxes(FusionDraft &draft) {
   Siblings taken;
   taken.group = group;
   taken.pass = 0;
   taken.amaxes = std::exchange(amaxes, {});
+  SmallVector<Operation *> readers(taken.amaxes.begin(), taken.amaxes.end());
   for (Operation *transform : transforms.takeVector()) {
-    if (llvm::any_of(transform->getUsers(), llvm::IsaPred<QuantizeOp>))
+    bool isQuantized =
+        llvm::any_of(transform->getUsers(), llvm::IsaPred<QuantizeOp>);
+    if (isQuantized)
       transforms.insert(transform);
     if (llvm::none_of(transform->getUsers(), llvm::IsaPred<AmaxOp>))
       continue;
-    Operation *forAmaxes = transform;
-    if (transforms.contains(transform)) {
-      builder.setInsertionPointAfter(transform);
-      forAmaxes = builder.clone(*transform);
-      transform->replaceUsesWithIf(forAmaxes->getResults(), [](OpOperand &use) {
-        return isa<AmaxOp>(use.getOwner());
-      });
-    }
-    taken.transforms.insert(forAmaxes);
+    if (isQuantized)
+      draft.copyFor(transform, readers);
+    taken.transforms.insert(transform);
   }
   return taken;
 }

@@ -5,12 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_TRANSFORMS_SIBLINGS_H
-#define BLOCKSCALE_LIB_TRANSFORMS_SIBLINGS_H
+#ifndef BLOCKSCALE_LIB_ANALYSIS_SIBLINGS_H
+#define BLOCKSCALE_LIB_ANALYSIS_SIBLINGS_H
 
-#include "blockscale/IR/BlockScaleDialect.h"
+#include "FusionDraft.h"
 
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace blockscale {
@@ -21,9 +20,10 @@ struct Siblings {
   llvm::SmallVector<QuantizeOp> quantizes;
   llvm::SmallVector<AmaxOp> amaxes;
   llvm::SmallSetVector<mlir::Operation *, 2> transforms;
-  /// That they are a member of; null if of none.
+  /// The group that they are a member of; null if of none.
   mlir::StringAttr group;
-  /// 0 of amaxes before quantizations of x, otherwise 1.
+  /// The number of their pass over x: 0 for amaxes before quantizations,
+  /// otherwise 1.
   int pass = 1;
 
   /// Whether there is nothing to share with each other.
@@ -32,13 +32,17 @@ struct Siblings {
   /// A quantization that needs one of the amaxes; null if none does.
   QuantizeOp findSecondPass() const;
 
-  /// The amaxes, and transforms for them, which stay here only for
-  /// quantizations.
-  Siblings takeAmaxes(mlir::OpBuilder &builder);
+  /// The amaxes and the transforms that they take. Those that quantizations
+  /// take, too, stay here; `draft` notes that the amaxes have copies of them.
+  Siblings takeAmaxes(FusionDraft &draft);
 
   llvm::SmallVector<mlir::Operation *> getOps() const;
 };
 
+/// Plans kernels for quantizations and amaxes, those of one x, or of the
+/// members of a group, together.
+void planSiblings(mlir::FunctionOpInterface function, FusionDraft &draft);
+
 } // namespace blockscale
 
-#endif // BLOCKSCALE_LIB_TRANSFORMS_SIBLINGS_H
+#endif // BLOCKSCALE_LIB_ANALYSIS_SIBLINGS_H

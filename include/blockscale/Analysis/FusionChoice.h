@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_TRANSFORMS_FUSIONCHOICE_H
-#define BLOCKSCALE_LIB_TRANSFORMS_FUSIONCHOICE_H
+#ifndef BLOCKSCALE_ANALYSIS_FUSIONCHOICE_H
+#define BLOCKSCALE_ANALYSIS_FUSIONCHOICE_H
 
 #include "blockscale/Analysis/FusionModel.h"
 #include "blockscale/Analysis/Recompute.h"
@@ -14,15 +14,17 @@
 
 namespace blockscale {
 
-/// The form that ops have as kernels, among those they could have.
-class FusionChoice {
-public:
+/// The form that ops have as kernels, among those they could have, and what
+/// each of these is estimated to take.
+struct FusionChoice {
   using Ops = llvm::ArrayRef<mlir::Operation *>;
 
   /// One kernel of `ops`, which would be `apart` otherwise.
   FusionChoice(const FusionModel &model, Ops ops, llvm::ArrayRef<Ops> apart);
-  /// The same of ops that would have a kernel each.
-  FusionChoice(const FusionModel &model, Ops ops);
+  /// One kernel of `ops` that stores `results`. Otherwise each op would have
+  /// its own.
+  FusionChoice(const FusionModel &model, Ops ops,
+               llvm::ArrayRef<mlir::Value> results);
 
   /// Two passes over x, of `first` and of `second`, both of which need
   /// `producers`; `apart` are the same ops, those that both passes have once.
@@ -31,24 +33,22 @@ public:
 
   bool isRecomputed() const { return form == fusion::kRecomputed; }
 
-  /// Writes it to a kernel of that form, and says why in a remark of the
-  /// category `gpu-fusion`.
-  void record(KernelOp kernel) const;
+  /// The GPU whose rates count.
+  const target::Gpu *gpu;
+  /// The name of the form ("blockscale/IR/FusionAttr.h").
+  llvm::StringLiteral form;
+  /// Whether the form is what was asked for and not the model's choice.
+  bool isForced = false;
+  /// What each form takes, all of its kernels together.
+  llvm::SmallVector<std::pair<llvm::StringLiteral, Cost>> costs;
+  /// Why a form has no costs; empty where each has.
+  std::string unknown;
 
 private:
   void add(llvm::StringLiteral name, llvm::Expected<Cost> cost);
-  void remark(KernelOp kernel) const;
   const Cost *find(llvm::StringRef name) const;
-
-  const target::Gpu *gpu;
-  llvm::StringLiteral form;
-  /// What was asked for, where it is not the model's choice.
-  bool isForced = false;
-  llvm::SmallVector<std::pair<llvm::StringLiteral, Cost>> costs;
-  /// Why there are none.
-  std::string unknown;
 };
 
 } // namespace blockscale
 
-#endif // BLOCKSCALE_LIB_TRANSFORMS_FUSIONCHOICE_H
+#endif // BLOCKSCALE_ANALYSIS_FUSIONCHOICE_H

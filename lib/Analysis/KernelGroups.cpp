@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelGroups.h"
+#include "blockscale/Analysis/KernelGroups.h"
 #include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/IR/TypeRules.h"
 

@@ -1,0 +1,235 @@
+//===- RowProgramPlan.cpp - Kernels of norms ------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowProgramPlan.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
+#include "blockscale/Analysis/RowProgram.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+namespace {
+
+/// Ops of one block that become a kernel.
+class RowProgram {
+public:
+  /// The linalg ops over `elements` that `value` depends on, which `root`
+  /// computes or reads.
+  RowProgram(FusionDraft &draft, Operation *root, Value value,
+             RankedTensorType elements);
+
+  bool reducesRows() const { return reduces; }
+
+  /// Adds what reads values of the program.
+  void add(QuantizeOp op) { ops.insert(op); }
+
+  /// Says why ops that the program reads are not in it.
+  void remarkObstacles() const;
+
+  /// Plans the kernel where all can be computed in the block; fails if there is
+  /// no such place.
+  LogicalResult take(std::optional<FusionChoice> choice);
+
+  ArrayRef<Operation *> getOps() const { return ops.getArrayRef(); }
+
+private:
+  linalg::LinalgOp getCandidate(Value value) const;
+  void collect(Value value);
+  bool dependsOnReduction(Operation *op) const;
+  bool isNeededEarly(Operation *op, Operation *last) const;
+  bool isResult(Value value) const;
+
+  FusionDraft &draft;
+  Block *block;
+  RankedTensorType elements;
+  llvm::SmallSetVector<Operation *, 8> ops;
+  SmallVector<std::pair<Operation *, FusionObstacle>> obstacles;
+  bool reduces = false;
+};
+
+} // namespace
+
+/// The linalg op that computes `value`, if it might be one of a row program.
+static linalg::LinalgOp findCandidate(const FusionDraft &draft, Value value) {
+  auto op = value.getDefiningOp<linalg::LinalgOp>();
+  if (!op || draft.isTaken(op) || isMadeAnew(op) ||
+      !op.hasPureTensorSemantics())
+    return nullptr;
+  bool isParallel = op.getNumReductionLoops() == 0;
+  return isParallel || getReducedElements(op) ? op : nullptr;
+}
+
+linalg::LinalgOp RowProgram::getCandidate(Value value) const {
+  return findCandidate(draft, value);
+}
+
+RowProgram::RowProgram(FusionDraft &draft, Operation *root, Value value,
+                       RankedTensorType elements)
+    : draft(draft), block(root->getBlock()), elements(elements) {
+  if (elements.getRank() > 1)
+    collect(value);
+}
+
+void RowProgram::collect(Value value) {
+  linalg::LinalgOp op = getCandidate(value);
+  if (!op || op->getBlock() != block || ops.contains(op))
+    return;
+  RowOp row;
+  if (std::optional<FusionObstacle> obstacle =
+          analyzeRowOp(op, elements, row)) {
+    // What others reduce is no matter of this one.
+    RankedTensorType reduced = getReducedElements(op);
+    if (!reduced || reduced.getShape() == elements.getShape())
+      obstacles.emplace_back(op, *obstacle);
+    return;
+  }
+  ops.insert(op);
+  reduces |= row.combiner != nullptr;
+  for (OpOperand *operand : op.getDpsInputOperands())
+    collect(operand->get());
+}
+
+/// Whether `op` reduces rows or needs what does.
+bool RowProgram::dependsOnReduction(Operation *op) const {
+  linalg::LinalgOp linalgOp =
+      op && op->getNumResults() != 0 ? getCandidate(op->getResult(0)) : nullptr;
+  return linalgOp && (linalgOp.getNumReductionLoops() != 0 ||
+                      llvm::any_of(op->getOperands(), [&](Value operand) {
+                        return dependsOnReduction(operand.getDefiningOp());
+                      }));
+}
+
+void RowProgram::remarkObstacles() const {
+  for (const auto &[op, obstacle] : obstacles)
+    if (reduces || dependsOnReduction(op))
+      draft.remark(op, "has a kernel of its own", obstacle);
+}
+
+/// Whether others need what `op` computes before `last`.
+bool RowProgram::isNeededEarly(Operation *op, Operation *last) const {
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    Operation *ancestor = block->findAncestorOpInBlock(*user);
+    return ancestor && !ops.contains(ancestor) && !isa<tensor::DimOp>(user) &&
+           draft.isBefore(ancestor, last);
+  });
+}
+
+/// Whether others need `value`, and not its sizes alone.
+bool RowProgram::isResult(Value value) const {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    return !ops.contains(block->findAncestorOpInBlock(*user)) &&
+           !isa<tensor::DimOp>(user);
+  });
+}
+
+LogicalResult RowProgram::take(std::optional<FusionChoice> choice) {
+  PlannedKernel kernel;
+  kernel.ops.assign(ops.begin(), ops.end());
+  llvm::sort(kernel.ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  // All have their operands at the last op.
+  Operation *last = kernel.ops.back();
+  if (llvm::any_of(ops, [&](Operation *op) { return isNeededEarly(op, last); }))
+    return failure();
+  kernel.family = KernelFamily::Program;
+  kernel.choice = std::move(choice);
+  for (Operation *op : kernel.ops)
+    for (OpResult result : op->getResults())
+      if (!isa<linalg::LinalgOp>(op) || isResult(result))
+        kernel.results.push_back(result);
+  draft.take(std::move(kernel), {last, {}});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Formation
+//===----------------------------------------------------------------------===//
+
+static constexpr StringLiteral kNoPlace =
+    "expected what it computes to be used after it";
+
+/// Why `op` cannot quantize what a program computes of rows.
+static std::optional<FusionObstacle> findObstacle(QuantizeOp op) {
+  int64_t count =
+      llvm::count_if(op.getX().getUsers(), llvm::IsaPred<QuantizeOp>);
+  if (count > 1)
+    return FusionObstacle{"norm_c6", "one quantization of x",
+                          std::to_string(count)};
+  return findRowQuantizeObstacle(op);
+}
+
+/// Plans a program with `op`, which reads what it computes.
+static void planWith(QuantizeOp op, FusionDraft &draft) {
+  RowProgram program(draft, op, op.getX(), op.getX().getType());
+  if (!program.reducesRows())
+    return program.remarkObstacles();
+  if (std::optional<FusionObstacle> obstacle = findObstacle(op)) {
+    draft.remark(op, "reads x in a kernel of its own", *obstacle);
+    return;
+  }
+  program.remarkObstacles();
+  SmallVector<Operation *> norm(program.getOps());
+  Operation *quantize = op;
+  program.add(op);
+  FusionChoice choice(draft.getModel(), program.getOps(), {norm, quantize});
+  if (failed(program.take(choice)))
+    draft.remark(op, "reads x in a kernel of its own (norm_c7): " + kNoPlace);
+}
+
+/// Plans a program that ends with `op`, if `op` has elements of what it
+/// reduces, or reduces itself.
+static void planAt(linalg::LinalgOp op, FusionDraft &draft) {
+  if (op->getNumResults() == 0 || !findCandidate(draft, op->getResult(0)))
+    return;
+  auto elements = op.getNumReductionLoops() != 0
+                      ? getReducedElements(op)
+                      : dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!elements)
+    return;
+  RowProgram program(draft, op, op->getResult(0), elements);
+  if (program.reducesRows())
+    (void)program.take(std::nullopt);
+}
+
+void planRowPrograms(FunctionOpInterface function, FusionDraft &draft) {
+  SmallVector<QuantizeOp> quantizes;
+  SmallVector<Operation *> fills;
+  SmallVector<Block *> blocks;
+  function->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<KernelOp>(op))
+      return WalkResult::skip();
+    auto quantize = dyn_cast<QuantizeOp>(op);
+    if (quantize && !draft.isTaken(op))
+      quantizes.push_back(quantize);
+    if (getFilledScalar(op))
+      fills.push_back(op);
+    if (!isa<linalg::LinalgOp>(op))
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          blocks.push_back(&block);
+    return WalkResult::advance();
+  });
+  if (draft.getOptions().fuse)
+    for (QuantizeOp op : quantizes)
+      planWith(op, draft);
+  // From the end, so that a program has all that leads to it.
+  for (Block *block : blocks)
+    for (Operation &op : llvm::reverse(*block))
+      if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+        if (!draft.isTaken(&op))
+          planAt(linalgOp, draft);
+  for (Operation *fill : fills)
+    if (llvm::all_of(fill->getUsers(),
+                     [&](Operation *user) { return draft.isProgramOp(user); }))
+      draft.drop(fill);
+}
+
+} // namespace blockscale

@@ -1,0 +1,118 @@
+//===- KernelFamily.cpp - Ops of the families of kernels ------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Verification.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+namespace {
+
+/// How many ops of each kind a body has.
+struct OpCounts {
+  explicit OpCounts(Block &body) {
+    for (Operation &op : body.without_terminator()) {
+      if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+        ++(linalgOp.getNumReductionLoops() != 0 ? reductions : elementwise);
+      quantizes += isa<QuantizeOp>(op);
+      amaxes += isa<AmaxOp>(op);
+      transforms += isa<HadamardOp>(op);
+      products += isa<ScaledMMOp, ScaledGroupedMMOp>(op);
+      ofDialect += isa_and_present<BlockScaleDialect>(op.getDialect());
+    }
+  }
+
+  int64_t reductions = 0;
+  int64_t elementwise = 0;
+  int64_t quantizes = 0;
+  int64_t amaxes = 0;
+  int64_t transforms = 0;
+  int64_t products = 0;
+  /// All ops of the dialect, those above and others.
+  int64_t ofDialect = 0;
+};
+
+} // namespace
+
+static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
+  bool reduces = count.reductions != 0;
+  switch (family) {
+  case KernelFamily::Rows:
+    return !reduces && count.quantizes == 1 && count.ofDialect == 1;
+  case KernelFamily::Patches:
+    return !reduces && count.quantizes + count.amaxes > 0 &&
+           count.ofDialect == count.quantizes + count.amaxes + count.transforms;
+  case KernelFamily::Program:
+    return reduces && count.quantizes <= 1 &&
+           count.ofDialect == count.quantizes;
+  case KernelFamily::Product:
+    return !reduces && count.products > 0 && count.quantizes <= 1 &&
+           count.ofDialect == count.products + count.quantizes;
+  case KernelFamily::Elementwise:
+    return !reduces && count.elementwise > 0 && count.ofDialect == 0;
+  case KernelFamily::Op:
+    return !reduces && count.elementwise == 0 && count.ofDialect == 1 &&
+           count.quantizes + count.products == 0;
+  }
+  return false;
+}
+
+static StringRef describeOps(KernelFamily family) {
+  switch (family) {
+  case KernelFamily::Rows:
+    return "one quantization, and elementwise ops";
+  case KernelFamily::Patches:
+    return "quantizations or amaxes, with transforms and elementwise ops";
+  case KernelFamily::Program:
+    return "linalg ops that reduce rows, and at most one quantization";
+  case KernelFamily::Product:
+    return "products, with elementwise ops and at most one quantization";
+  case KernelFamily::Elementwise:
+    return "elementwise ops only";
+  case KernelFamily::Op:
+    return "one op that is no quantization and no product";
+  }
+  return "";
+}
+
+/// The names of the ops that have a part in the family of `body`.
+static std::string listOps(Block &body) {
+  SmallVector<StringRef> names;
+  for (Operation &op : body.without_terminator())
+    if (isa<linalg::LinalgOp>(op) ||
+        isa_and_present<BlockScaleDialect>(op.getDialect()))
+      names.push_back(op.getName().getStringRef());
+  return names.empty() ? "none" : llvm::join(names, ", ");
+}
+
+LogicalResult verification::verifyFamily(KernelOp kernel) {
+  std::optional<KernelFamily> family = kernel.getFamily();
+  if (!family)
+    return success();
+  Block &body = kernel.getBody().front();
+  if (!hasOpsOf(*family, OpCounts(body)))
+    return kernel.emitOpError()
+           << "expected a kernel of family '" << stringifyKernelFamily(*family)
+           << "' to have " << describeOps(*family) << ", but got "
+           << listOps(body);
+  if (family != KernelFamily::Rows)
+    return success();
+  QuantizeOp quantize = *body.getOps<QuantizeOp>().begin();
+  ArrayRef<int64_t> block = quantize.getBlock();
+  if (block[0] == 1)
+    return success();
+  return kernel.emitOpError()
+         << "expected a kernel of family 'rows' to have blocks of one row, but "
+            "got ["
+         << block[0] << ", " << block[1] << "]";
+}
+
+} // namespace blockscale
