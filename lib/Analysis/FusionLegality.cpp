@@ -159,7 +159,7 @@ static std::optional<FusionObstacle>
 findSizeObstacle(HadamardOp op, const target::Chip &chip) {
   auto x = cast<RankedTensorType>(op.getX().getType());
   int64_t columns = getDivisor(x.getShape().back());
-  if (!chip.hasBlockScaledMma()) {
+  if (!chip.needsWideTransforms()) {
     if (columns % 16 != 0)
       return FusionObstacle{"rht_c2", "columns of x to be a multiple of 16",
                             llvm::to_string(x)};

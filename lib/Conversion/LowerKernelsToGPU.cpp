@@ -90,11 +90,11 @@ static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
   if (failed(verifyOperands(body)))
     return failure();
   const target::Chip &chip = site.getChip();
-  if (!chip.hasBlockScaledMma())
+  if (!chip.hasTcgen05())
     return (*llvm::find_if(body.others, isProduct))->emitOpError()
            << "needs tcgen05.mma.block_scale, which " << chip.name
            << " lacks: expected the CPU, or one of "
-           << target::listChips(&target::Chip::hasBlockScaledMma);
+           << target::listChips(&target::Chip::hasTcgen05);
   if (failed(site.verify()))
     return failure();
   SmallVector<Operation *> all(body.others);

@@ -63,11 +63,11 @@ static LogicalResult checkChip(const ToGPUOptions &, ErrorHandler) {
 static LogicalResult checkChip(const ToSM100Options &options,
                                ErrorHandler error) {
   const target::Chip *chip = target::findChip(options.chip.getValue());
-  if (chip && chip->hasBlockScaledMma())
+  if (chip && chip->hasTcgen05())
     return success();
   return error("expected option 'chip' to be one of " +
-               target::listChips(&target::Chip::hasBlockScaledMma) +
-               ", but got '" + options.chip + "'");
+               target::listChips(&target::Chip::hasTcgen05) + ", but got '" +
+               options.chip + "'");
 }
 
 /// Registers a pipeline with the stages of `getStages`.

@@ -138,7 +138,7 @@ struct SwizzleProductScalesPass
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
-    if (!target || !target->hasBlockScaledMma())
+    if (!target || !target->hasTcgen05())
       return;
     RewritePatternSet patterns(&getContext());
     patterns.add<SwizzleScales, SwizzleGroupedScales>(&getContext());

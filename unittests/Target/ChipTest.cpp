@@ -22,7 +22,8 @@ TEST(Chip, Sm100aHasTheInstructionsOfTheQuantizers) {
   EXPECT_TRUE(chip->hasFp4Cvt());
   EXPECT_TRUE(chip->hasFp8Cvt());
   EXPECT_TRUE(chip->hasWideGlobalAccess());
-  EXPECT_TRUE(chip->hasBlockScaledMma());
+  EXPECT_TRUE(chip->hasTcgen05());
+  EXPECT_TRUE(chip->needsWideTransforms());
 }
 
 // Chips before SM100 have cvt to 8 bits from sm_89 on, and none to 4.
@@ -33,7 +34,8 @@ TEST(Chip, PortableChipsLackTheInstructionsOfSm100) {
     EXPECT_EQ(chip->hasFp8Cvt(), chip->name != "sm_80") << name;
     EXPECT_FALSE(chip->hasFp4Cvt()) << name;
     EXPECT_FALSE(chip->hasWideGlobalAccess()) << name;
-    EXPECT_FALSE(chip->hasBlockScaledMma()) << name;
+    EXPECT_FALSE(chip->hasTcgen05()) << name;
+    EXPECT_FALSE(chip->needsWideTransforms()) << name;
   }
 }
 

@@ -36,13 +36,17 @@ struct Chip {
   /// `ld.global.v8.b32` and `st.global.v8.b32`.
   bool wideGlobalAccess;
   /// `tcgen05.mma.block_scale`.
-  bool blockScaledMma;
+  bool tcgen05;
+  /// Whether TransformerEngine has kernels for the chip that quantize the
+  /// transform of a tensor: what is fused is of the sizes that those take.
+  bool wideTransforms;
 
   bool hasFp4Cvt() const { return fp4Cvt; }
   bool hasFp8Cvt() const { return fp8Cvt; }
   bool hasStochasticCvt() const { return stochasticCvt; }
   bool hasWideGlobalAccess() const { return wideGlobalAccess; }
-  bool hasBlockScaledMma() const { return blockScaledMma; }
+  bool hasTcgen05() const { return tcgen05; }
+  bool needsWideTransforms() const { return wideTransforms; }
 };
 
 /// The chip called `name` (for example "sm_100a"), or null.

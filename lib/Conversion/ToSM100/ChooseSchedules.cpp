@@ -38,7 +38,7 @@ struct ChooseSchedulesPass
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
-    if (!target || !target->hasBlockScaledMma())
+    if (!target || !target->hasTcgen05())
       return;
     GemmScheduleAttr given;
     if (!schedule.empty()) {

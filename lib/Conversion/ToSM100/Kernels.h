@@ -13,7 +13,7 @@
 namespace blockscale::sm100 {
 
 /// Launches a kernel that computes `ops`, a product and what may follow it
-/// ("blockscale/Analysis/Epilogue.h"), on a chip with `hasBlockScaledMma`. What
+/// ("blockscale/Analysis/Epilogue.h"), on a chip with `hasTcgen05`. What
 /// it has no kernel for is an error at the op, with the clause of
 /// docs/Products.md.
 llvm::LogicalResult lowerProducts(llvm::ArrayRef<mlir::Operation *> ops,
