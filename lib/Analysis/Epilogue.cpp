@@ -33,13 +33,13 @@ Value Epilogue::getValue() const {
 }
 
 bool isProduct(Operation *op) {
-  return isa_and_present<ScaledMMOp, ScaledGroupedMMOp>(op);
+  return isa_and_present<ProductOpInterface>(op);
 }
 
 /// Groups of rows; null where a product has none.
 static Value getRowGroups(Operation *product) {
-  auto grouped = dyn_cast<ScaledGroupedMMOp>(product);
-  return grouped && !grouped.isKGrouped() ? grouped.getOffsets() : Value();
+  GroupOperand groups = cast<ProductOpInterface>(product).getGroupOperand();
+  return groups.dim == GroupDim::Rows ? groups.ends : Value();
 }
 
 static std::optional<FusionObstacle> findResultObstacle(Operation *product) {
@@ -64,7 +64,7 @@ static std::optional<FusionObstacle> findQuantizeObstacle(QuantizeOp op,
                           "one for each group",
                           found.str()};
   };
-  if (op.getBlock()[0] != 1)
+  if (!op.hasRowBlocks())
     return fail("blocks of several rows");
   if (op.getRng() || op.getBlockAmax())
     return fail(op.getRng() ? "rng" : "block_amax");
@@ -96,19 +96,10 @@ static std::optional<FusionObstacle> findQuantizeObstacle(QuantizeOp op,
 /// Operands of a product that a second one shares, and those that it has of its
 /// own.
 struct ProductOperands {
-  template <typename OpTy>
-  explicit ProductOperands(OpTy op)
-      : shared{op.getA(), op.getScaleA()},
-        own{op.getB(), op.getScaleB(), op.getGlobalScaleA(),
-            op.getGlobalScaleB(), op.getBias()} {
-    if constexpr (std::is_same_v<OpTy, ScaledGroupedMMOp>)
-      shared.push_back(op.getOffsets());
-  }
-  static ProductOperands of(Operation *op) {
-    if (auto product = dyn_cast<ScaledMMOp>(op))
-      return ProductOperands(product);
-    return ProductOperands(cast<ScaledGroupedMMOp>(op));
-  }
+  explicit ProductOperands(ProductOpInterface op)
+      : shared{op.getA(), op.getScaleA(), op.getGroupOperand().ends},
+        own{op.getB(), op.getScaleB(), op.getGlobalOperandA().value,
+            op.getGlobalOperandB().value, op.getBias()} {}
 
   SmallVector<Value> shared, own;
 };
@@ -123,7 +114,8 @@ static std::optional<FusionObstacle> findTwinObstacle(Operation *first,
   };
   if (first->getName() != second->getName())
     return fail("'" + llvm::to_string(second->getName()) + "'");
-  auto mine = ProductOperands::of(first), other = ProductOperands::of(second);
+  ProductOperands mine(cast<ProductOpInterface>(first));
+  ProductOperands other(cast<ProductOpInterface>(second));
   if (mine.shared != other.shared)
     return fail("another A");
   auto getType = [](Value value) { return value ? value.getType() : Type(); };

@@ -38,14 +38,14 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op, bool isAlone) {
     return FusionObstacle{"one_read_c2", "computed block amaxes", "block_amax"};
   if (op.getRng())
     return FusionObstacle{"one_read_c3", "no rng", "rng"};
-  if (op.getOffsets() && op.getBlock()[0] == 1)
+  if (op.getOffsets() && op.hasRowBlocks())
     return FusionObstacle{"one_read_c3", "no offsets with blocks of one row",
                           "offsets"};
-  if (op.hasRowGlobals())
-    return FusionObstacle{
-        "one_read_c4", "one global value for the tensor or each matrix",
-        llvm::to_string(op.getGlobalScale() ? op.getGlobalScale().getType()
-                                            : op.getGlobalAmax().getType())};
+  GlobalOperand global = op.getGlobalOperand();
+  if (global.extent == GlobalExtent::Row)
+    return FusionObstacle{"one_read_c4",
+                          "one global value for the tensor or each matrix",
+                          llvm::to_string(global.value.getType())};
   LayoutAttr layout = getLayout(op.getScale().getType());
   if (layout && layout.isGrouped() && !isAlone)
     return FusionObstacle{"one_read_c5", "scales in no grouped layout",

@@ -22,7 +22,7 @@ namespace blockscale {
 /// clauses of kernels that are shared.
 static bool hasRows(QuantizeOp op) {
   bool isDynamic = ShapedType::isDynamic(op.getX().getType().getShape().back());
-  return op.getBlock()[0] == 1 && (!isDynamic || findOneReadObstacle(op));
+  return op.hasRowBlocks() && (!isDynamic || findOneReadObstacle(op));
 }
 
 KernelBody::KernelBody(ArrayRef<Operation *> ops) {

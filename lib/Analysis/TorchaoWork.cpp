@@ -65,8 +65,8 @@ static llvm::Expected<Counted> count(QuantizeOp op, AssumedSizes &sizes) {
   const LinearRecipe *recipe =
       findRecipe(op.getData().getType().getElementType(),
                  op.getScale().getType().getElementType());
-  if (!recipe || op.getBlock().front() != 1 || op.getOffsets() ||
-      op.getBlockAmax() || !op.getX().getType().getElementType().isBF16())
+  if (!recipe || !op.hasRowBlocks() || op.getOffsets() || op.getBlockAmax() ||
+      !op.getX().getType().getElementType().isBF16())
     return unknown(op);
   auto shape = getRows(op.getX(), sizes);
   if (!shape)

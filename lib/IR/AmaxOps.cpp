@@ -63,7 +63,7 @@ LogicalResult AmaxOp::reifyResultShapes(OpBuilder &builder,
 //===----------------------------------------------------------------------===//
 
 Recipe GlobalScaleOp::getEffectiveRecipe() {
-  return getRecipeOrDefault(getRecipe(), /*isNvfp4=*/true);
+  return getRecipeOrDefault(getRecipe(), numerics::ScaleFormat::E4M3);
 }
 
 // global_scale_c1: the recipe is an NVFP4 recipe.
@@ -105,6 +105,11 @@ LogicalResult ScaleSweepOp::inferReturnTypes(
 bool ScaleSweepOp::isCompatibleReturnTypes(TypeRange inferred,
                                            TypeRange found) {
   return succeeded(verifyCompatibleShapes(inferred, found));
+}
+
+GlobalOperand ScaleSweepOp::getGlobalOperand() {
+  return GlobalOperand::get(getGlobalAmax(), GlobalKind::Amax,
+                            getX().getType().getRank(), /*hasGroups=*/false);
 }
 
 LogicalResult ScaleSweepOp::verify() {

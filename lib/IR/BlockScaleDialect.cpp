@@ -18,6 +18,7 @@ using namespace mlir;
 
 #include "blockscale/IR/BlockScaleDialect.cpp.inc"
 #include "blockscale/IR/BlockScaleEnums.cpp.inc"
+#include "blockscale/IR/BlockScaleInterfaces.cpp.inc"
 
 /// `, groups = G, dim = d` of a layout; absent when not grouped.
 static ParseResult parseLayoutGroups(AsmParser &parser, int64_t &groups,

@@ -17,8 +17,7 @@ using namespace blockscale;
 using namespace blockscale::verification;
 
 /// A format for each operand, and the same scale type for both.
-template <typename OpTy>
-static LogicalResult verifyFormats(OpTy op) {
+static LogicalResult verifyFormats(ProductOpInterface op) {
   Type scaleA = op.getScaleA().getType().getElementType();
   Type scaleB = op.getScaleB().getType().getElementType();
   if (scaleA != scaleB)
@@ -85,8 +84,7 @@ static LogicalResult verifyScaleOrder(Operation *op, StringRef name,
 }
 
 /// Equal contraction sizes, a multiple of the block, and one scale a block.
-template <typename OpTy>
-static LogicalResult verifyContraction(OpTy op) {
+static LogicalResult verifyContraction(ProductOpInterface op) {
   RankedTensorType a = op.getA().getType(), b = op.getB().getType();
   int64_t ka = a.getShape().back(), kb = b.getShape().back();
   if (!ShapedType::isDynamic(ka) && !ShapedType::isDynamic(kb) && ka != kb)
@@ -106,14 +104,14 @@ static LogicalResult verifyContraction(OpTy op) {
 
 using Shapes = SmallVector<SmallVector<int64_t>>;
 
-template <typename OpTy>
-static LogicalResult verifyGlobals(OpTy op, const Shapes &shapesA,
+static LogicalResult verifyGlobals(ProductOpInterface op, const Shapes &shapesA,
                                    const Shapes &shapesB) {
   bool isNvfp4 = isNvfp4ScaleType(op.getScaleA().getType().getElementType());
-  if (failed(verifyGlobalOperand(op, "global_scale_a", op.getGlobalScaleA(),
-                                 isNvfp4, shapesA)))
+  if (failed(verifyGlobalOperand(op, "global_scale_a",
+                                 op.getGlobalOperandA().value, isNvfp4,
+                                 shapesA)))
     return failure();
-  return verifyGlobalOperand(op, "global_scale_b", op.getGlobalScaleB(),
+  return verifyGlobalOperand(op, "global_scale_b", op.getGlobalOperandB().value,
                              isNvfp4, shapesB);
 }
 
@@ -173,6 +171,10 @@ ScaledMMOp::reifyResultShapes(OpBuilder &builder,
 //===----------------------------------------------------------------------===//
 // scaled_grouped_mm
 //===----------------------------------------------------------------------===//
+
+GroupOperand ScaledGroupedMMOp::getGroupOperand() {
+  return {isKGrouped() ? GroupDim::Columns : GroupDim::Rows, getOffsets()};
+}
 
 bool ScaledGroupedMMOp::isKGrouped() { return getB().getType().getRank() == 2; }
 

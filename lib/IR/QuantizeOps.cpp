@@ -68,7 +68,8 @@ HadamardOp::reifyResultShapes(OpBuilder &builder,
 
 Recipe QuantizeOp::getEffectiveRecipe() {
   return getRecipeOrDefault(
-      getRecipe(), isNvfp4ScaleType(getScale().getType().getElementType()));
+      getRecipe(),
+      blockscale::getScaleFormat(getScale().getType().getElementType()));
 }
 
 ScaleForm QuantizeOp::getScaleForm() {
@@ -80,9 +81,18 @@ ScaleForm QuantizeOp::getScaleForm() {
   return form;
 }
 
-bool QuantizeOp::hasRowGlobals() {
-  return !getOffsets() && hasRowValues({getGlobalScale(), getGlobalAmax()},
-                                       getX().getType().getRank());
+GroupOperand QuantizeOp::getGroupOperand() {
+  if (!getOffsets())
+    return {};
+  return {getGroupDim() == 0 ? GroupDim::Rows : GroupDim::Columns,
+          getOffsets()};
+}
+
+GlobalOperand QuantizeOp::getGlobalOperand() {
+  return GlobalOperand::get(
+      getGlobal(),
+      getGlobalScale() ? GlobalKind::DecodeScale : GlobalKind::Amax,
+      getX().getType().getRank(), getOffsets() != nullptr);
 }
 
 /// Shape of the data of x with shape `shape`.
@@ -110,10 +120,10 @@ static LogicalResult verifyGlobals(QuantizeOp op, bool isNvfp4) {
       failed(verifyGlobalOperand(op, "global_amax", op.getGlobalAmax(), isNvfp4,
                                  shapes)))
     return failure();
-  if (!op.hasRowGlobals())
+  if (op.getGlobalOperand().extent != GlobalExtent::Row)
     return success();
-  StringRef found = op.getBlock()[0] != 1 ? "blocks of several rows"
-                    : op.getRng()         ? "rng"
+  StringRef found = !op.hasRowBlocks() ? "blocks of several rows"
+                    : op.getRng()      ? "rng"
                     : isFourOverSix(op.getEffectiveRecipe()) ? "a 4over6 recipe"
                                                              : "";
   if (found.empty())
@@ -143,7 +153,7 @@ static LogicalResult verifyLayout(QuantizeOp op) {
 static LogicalResult verifyBlockOperands(QuantizeOp op, bool isNvfp4) {
   bool isFourOverSixRecipe = isFourOverSix(op.getEffectiveRecipe());
   if (op.getBlockAmax()) {
-    if (!isNvfp4 || op.getBlock()[0] != 1)
+    if (!isNvfp4 || !op.hasRowBlocks())
       return op.emitOpError()
              << "expected block [1, 16] with block_amax, but got ["
              << op.getBlock()[0] << ", " << op.getBlock()[1] << "]";
@@ -193,7 +203,7 @@ LogicalResult QuantizeOp::verify() {
                          << stringifyRecipe(recipe) << ", but got ["
                          << getBlock()[0] << ", " << getBlock()[1] << "]";
   // quantize_c10: blocks that run down columns.
-  if (getTransposed() && getBlock()[0] == 1)
+  if (getTransposed() && hasRowBlocks())
     return emitOpError() << "expected blocks of several rows with transposed "
                             "results, but got [1, "
                          << getBlock()[1] << "]";
@@ -246,14 +256,17 @@ QuantizeOp::reifyResultShapes(OpBuilder &builder,
 
 Recipe DequantizeOp::getEffectiveRecipe() {
   return getRecipeOrDefault(
-      getRecipe(), isNvfp4ScaleType(getScale().getType().getElementType()));
+      getRecipe(),
+      blockscale::getScaleFormat(getScale().getType().getElementType()));
 }
 
 ScaleForm DequantizeOp::getScaleForm() { return getCompactForm(getBlock()); }
 
-bool DequantizeOp::hasRowGlobals() {
-  return hasRowValues({getGlobalScale(), getGlobalAmax()},
-                      getData().getType().getRank());
+GlobalOperand DequantizeOp::getGlobalOperand() {
+  return GlobalOperand::get(getGlobal(),
+                            getGlobalScale() ? GlobalKind::DecodeScale
+                                             : GlobalKind::Amax,
+                            getData().getType().getRank(), /*hasGroups=*/false);
 }
 
 LogicalResult DequantizeOp::verify() {
@@ -290,12 +303,12 @@ LogicalResult DequantizeOp::verify() {
       failed(verifyGlobalOperand(*this, "global_amax", getGlobalAmax(), isNvfp4,
                                  shapes)))
     return failure();
-  if (hasRowGlobals() && getBlock()[0] != 1)
+  if (getGlobalOperand().extent == GlobalExtent::Row && !hasRowBlocks())
     return emitOpError() << "expected blocks of one row with a global value a "
                             "row, but got ["
                          << getBlock()[0] << ", " << getBlock()[1] << "]";
   // dequantize_c8: linear, or an ungrouped layout of blocks of one row.
-  if (scale.getEncoding() && getBlock()[0] != 1)
+  if (scale.getEncoding() && !hasRowBlocks())
     return emitOpError() << "expected linear scales of blocks of several rows, "
                             "but got "
                          << scale.getEncoding();

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/BlockFormat.h"
 #include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -22,7 +23,12 @@ bool isNvfp4ScaleType(Type scaleElement) {
 }
 
 int64_t getFormatBlockSize(Type scaleElement) {
-  return isNvfp4ScaleType(scaleElement) ? 16 : 32;
+  return numerics::getBlockFormat(getScaleFormat(scaleElement)).blockSize;
+}
+
+numerics::ScaleFormat getScaleFormat(Type scaleElement) {
+  return isNvfp4ScaleType(scaleElement) ? numerics::ScaleFormat::E4M3
+                                        : numerics::ScaleFormat::E8M0;
 }
 
 numerics::ElementFormat getElementFormat(Type dataElement) {
@@ -53,10 +59,11 @@ numerics::Recipe getNumerics(Recipe recipe) {
   return static_cast<numerics::Recipe>(recipe);
 }
 
-Recipe getRecipeOrDefault(std::optional<Recipe> recipe, bool isNvfp4) {
+Recipe getRecipeOrDefault(std::optional<Recipe> recipe,
+                          numerics::ScaleFormat scale) {
   if (recipe)
     return *recipe;
-  return isNvfp4 ? Recipe::Torchao : Recipe::Rceil;
+  return static_cast<Recipe>(numerics::getBlockFormat(scale).recipe);
 }
 
 bool isNvfp4Recipe(Recipe recipe) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Verification.h"
+#include "blockscale/Numerics/BlockFormat.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -98,7 +99,8 @@ verifyElementsAndBlock(Operation *op, ArrayRef<int64_t> block, Type dataElement,
     printBlock(diag, block);
     return diag;
   }
-  if (isNvfp4ScaleType(scaleElement) && !isa<Float4E2M1FNType>(dataElement))
+  if (!numerics::findBlockFormat(getElementFormat(dataElement),
+                                 getScaleFormat(scaleElement)))
     return op->emitOpError()
            << "expected f4E2M1FN data with f8E4M3FN scales (NVFP4), but got "
            << dataElement;
@@ -198,14 +200,6 @@ SmallVector<SmallVector<int64_t>> getGlobalShapes(ArrayRef<int64_t> shape) {
     shapes.emplace_back(shape.drop_back(2));
   shapes.emplace_back(shape.drop_back());
   return shapes;
-}
-
-bool hasRowValues(ValueRange operands, int64_t rank) {
-  return llvm::any_of(operands, [&](Value operand) {
-    auto type = operand ? dyn_cast<RankedTensorType>(operand.getType())
-                        : RankedTensorType();
-    return type && type.getRank() == rank - 1;
-  });
 }
 
 LogicalResult verifyGroupDim(Operation *op, int64_t groupDim, Value offsets) {

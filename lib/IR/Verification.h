@@ -80,10 +80,6 @@ verifyGlobalOperand(mlir::Operation *op, llvm::StringRef name,
 llvm::SmallVector<llvm::SmallVector<int64_t>>
 getGlobalShapes(llvm::ArrayRef<int64_t> shape);
 
-/// Whether one of the operands, which may be null, has one value a row of a
-/// tensor of rank `rank`.
-bool hasRowValues(mlir::ValueRange operands, int64_t rank);
-
 /// `group_dim` is 0 or 1, and 0 where `offsets` is null.
 llvm::LogicalResult verifyGroupDim(mlir::Operation *op, int64_t groupDim,
                                    mlir::Value offsets);

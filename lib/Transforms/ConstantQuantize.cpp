@@ -51,12 +51,13 @@ private:
   numerics::GlobalFactors getFactors(int64_t element, int64_t row) {
     if (!global)
       return numerics::getGlobalFactors(recipe, {});
-    int64_t index = op.hasRowGlobals()        ? element * rows + row
-                    : global->getCount() == 1 ? 0
-                                              : element;
+    GlobalOperand operand = op.getGlobalOperand();
+    int64_t index = operand.extent == GlobalExtent::Row ? element * rows + row
+                    : global->getCount() == 1           ? 0
+                                                        : element;
     float value = global->getFloat(index);
     return numerics::getGlobalFactors(
-        recipe, op.getGlobalAmax()
+        recipe, operand.kind == GlobalKind::Amax
                     ? numerics::GlobalScale::fromAmax(value)
                     : numerics::GlobalScale::fromDecodeScale(value));
   }

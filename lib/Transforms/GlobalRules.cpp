@@ -54,20 +54,17 @@ static LogicalResult verifyRange(Operation *op, Recipe recipe, StringRef what,
   return diag;
 }
 
-template <typename OpTy>
-static LogicalResult verifyGlobals(OpTy op, Recipe recipe) {
-  if (failed(verifyIsScale(op, "global_scale", op.getGlobalScale())) ||
-      failed(verifyIsAmax(op, op.getGlobalAmax())))
+static LogicalResult verifyGlobals(QuantizerOpInterface op, Recipe recipe) {
+  GlobalOperand global = op.getGlobalOperand();
+  if (global.kind == GlobalKind::Amax)
+    return verifyIsAmax(op, global.value);
+  if (failed(verifyIsScale(op, "global_scale", global.value)))
     return failure();
-  auto scale = getOrigin<GlobalScaleOp>(op.getGlobalScale());
+  auto scale = getOrigin<GlobalScaleOp>(global.value);
   if (!scale)
     return success();
   return verifyRange(op, recipe, "global_scale", scale,
                      scale.getEffectiveRecipe());
-}
-
-static LogicalResult verifyQuantizeGlobals(QuantizeOp op) {
-  return verifyGlobals(op, op.getEffectiveRecipe());
 }
 
 static LogicalResult verifyDequantizeGlobals(DequantizeOp op) {
@@ -83,20 +80,18 @@ static LogicalResult verifyDequantizeGlobals(DequantizeOp op) {
   return verifyGlobals(op, recipe);
 }
 
-template <typename OpTy>
-static LogicalResult verifyMatmulGlobals(OpTy op) {
-  if (failed(verifyIsScale(op, "global_scale_a", op.getGlobalScaleA())))
+static LogicalResult verifyProductGlobals(ProductOpInterface op) {
+  if (failed(verifyIsScale(op, "global_scale_a", op.getGlobalOperandA().value)))
     return failure();
-  return verifyIsScale(op, "global_scale_b", op.getGlobalScaleB());
+  return verifyIsScale(op, "global_scale_b", op.getGlobalOperandB().value);
 }
 
 LogicalResult blockscale::verifyGlobalOrigins(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<QuantizeOp>(verifyQuantizeGlobals)
       .Case<DequantizeOp>(verifyDequantizeGlobals)
-      .Case<ScaleSweepOp>(
-          [](ScaleSweepOp op) { return verifyIsAmax(op, op.getGlobalAmax()); })
-      .Case<ScaledMMOp>(verifyMatmulGlobals<ScaledMMOp>)
-      .Case<ScaledGroupedMMOp>(verifyMatmulGlobals<ScaledGroupedMMOp>)
+      .Case<QuantizerOpInterface>([](QuantizerOpInterface op) {
+        return verifyGlobals(op, op.getEffectiveRecipe());
+      })
+      .Case<ProductOpInterface>(verifyProductGlobals)
       .Default([](Operation *) { return success(); });
 }

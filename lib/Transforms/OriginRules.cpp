@@ -78,7 +78,8 @@ static LogicalResult verifyQuantizeOrigins(QuantizeOp op) {
   auto hadamard = getOrigin<HadamardOp>(op.getX());
   Recipe recipe = op.getEffectiveRecipe();
   bool isFourOverSixRecipe = isFourOverSix(recipe);
-  if (hadamard && (op.hasRowGlobals() || isFourOverSixRecipe)) {
+  bool hasRowGlobals = op.getGlobalOperand().extent == GlobalExtent::Row;
+  if (hadamard && (hasRowGlobals || isFourOverSixRecipe)) {
     InFlightDiagnostic diag = op.emitOpError()
                               << "expected x not to be transformed with ";
     if (isFourOverSixRecipe)

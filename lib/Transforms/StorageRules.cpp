@@ -186,7 +186,7 @@ static bool isUsedInWholeBlocks(Value value, Block *block) {
     if (auto dequantize = dyn_cast<DequantizeOp>(user))
       return value == dequantize.getData() &&
              !acceptsTails(dequantize.getEffectiveRecipe());
-    return isa<ScaledMMOp, ScaledGroupedMMOp>(user);
+    return isa<ProductOpInterface>(user);
   });
 }
 

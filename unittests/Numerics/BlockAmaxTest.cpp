@@ -13,6 +13,7 @@
 
 #include "Expected.h"
 
+#include "blockscale/Numerics/BlockFormat.h"
 #include "blockscale/Numerics/Quantize.h"
 
 using namespace blockscale::numerics;
@@ -64,8 +65,9 @@ void expectBlocks(const std::string &array, Recipe recipe, GlobalScale global,
       if (!filter(block.lanes[0]))
         continue;
       uint8_t got[32];
-      uint8_t scale = quantizeBlock(recipe, format, factors, block.lanes,
-                                    getBlockSize(recipe), got);
+      uint8_t scale =
+          quantizeBlock(recipe, format, factors, block.lanes,
+                        getBlockFormat(getScaleFormat(recipe)).blockSize, got);
       if (isNanScale(scaleFormat, scales[i])) {
         ASSERT_TRUE(isNanScale(scaleFormat, scale)) << prefix << " " << i;
       } else {
@@ -141,7 +143,7 @@ TEST(BlockAmax, AbsentGlobalScaleIsOne) {
     for (int i = 0; i < kPatterns; ++i) {
       Block block = makeBlock("solo", i);
       uint8_t codes[32], codesOne[32];
-      int size = getBlockSize(recipe);
+      int size = getBlockFormat(getScaleFormat(recipe)).blockSize;
       ASSERT_EQ(quantizeBlock(recipe, ElementFormat::E2M1, absent, block.lanes,
                               size, codes),
                 quantizeBlock(recipe, ElementFormat::E2M1, one, block.lanes,

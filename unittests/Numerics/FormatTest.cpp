@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "blockscale/Numerics/BlockFormat.h"
 #include "blockscale/Numerics/BlockScale.h"
 #include "gtest/gtest.h"
 
@@ -36,6 +37,24 @@ TEST(Format, RecipeConstants) {
   EXPECT_EQ(kGlobalRange, kE2M1Max * kE4M3Max);
   EXPECT_EQ(toBits(kInverseE2M1Max), 0x3E2AAAABu);
   EXPECT_EQ(toBits(getInverseMaxFinite(ElementFormat::E4M3)), 0x3B124925u);
+}
+
+// NVFP4 alone has E4M3 scales, of E2M1 data in blocks of 16; every element has
+// E8M0 scales for blocks of 32. A recipe that a row names makes its scales.
+TEST(Format, BlockFormats) {
+  for (ElementFormat element : kElementFormats) {
+    bool isE2M1 = element == ElementFormat::E2M1;
+    EXPECT_EQ(findBlockFormat(element, ScaleFormat::E4M3) != nullptr, isE2M1);
+    ASSERT_NE(findBlockFormat(element, ScaleFormat::E8M0), nullptr);
+  }
+  for (const BlockFormat &format : kBlockFormats) {
+    bool isNvfp4 = format.scale == ScaleFormat::E4M3;
+    EXPECT_EQ(format.blockSize, isNvfp4 ? 16 : 32);
+    EXPECT_EQ(format.recipe, isNvfp4 ? Recipe::Torchao : Recipe::Rceil);
+    EXPECT_EQ(getScaleFormat(format.recipe), format.scale);
+    EXPECT_EQ(getBlockFormat(format.scale).blockSize, format.blockSize);
+    EXPECT_EQ(getBlockFormat(format.scale).recipe, format.recipe);
+  }
 }
 
 } // namespace

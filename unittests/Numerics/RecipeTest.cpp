@@ -43,7 +43,6 @@ TEST(Recipe, Traits) {
     EXPECT_EQ(isNvfp4(recipe), isNv);
     EXPECT_EQ(acceptsTails(recipe), isPadding);
     EXPECT_EQ(keepsNegativeZero(recipe), !isPadding);
-    EXPECT_EQ(getBlockSize(recipe), isNv ? 16 : 32);
     EXPECT_EQ(getScaleFormat(recipe),
               isNv ? ScaleFormat::E4M3 : ScaleFormat::E8M0);
   }

@@ -102,7 +102,8 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
 }
 
 def BlockScale_ScaleSweepOp : BlockScale_TensorOp<"scale_sweep",
-    [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+    [DeclareOpInterfaceMethods<InferTypeOpInterface>,
+     BlockScale_QuantizerOpInterface]> {
   let summary = "Block amax with the least squared error of 126 E4M3 candidates";
   let description = [{
     For each block w of 16 elements of a row, with G the global amax and v_1 ..
@@ -150,6 +151,10 @@ def BlockScale_ScaleSweepOp : BlockScale_TensorOp<"scale_sweep",
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// The recipe that block amaxes are chosen for.
+    Recipe getEffectiveRecipe() { return Recipe::Modelopt; }
+    GlobalOperand getGlobalOperand();
+    GroupOperand getGroupOperand() { return {}; }
     /// A dynamic and a static size agree.
     static bool isCompatibleReturnTypes(::mlir::TypeRange inferred,
                                         ::mlir::TypeRange found);

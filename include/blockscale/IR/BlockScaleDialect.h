@@ -23,7 +23,10 @@
 
 #include "blockscale/IR/BlockScaleDialect.h.inc"
 #include "blockscale/IR/BlockScaleEnums.h.inc"
+#include "blockscale/IR/OpOperands.h"
 #include "blockscale/IR/ScaleForm.h"
+
+#include "blockscale/IR/BlockScaleInterfaces.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "blockscale/IR/BlockScaleAttributes.h.inc"

@@ -9,6 +9,7 @@
 #define BLOCKSCALE_IR_BLOCKSCALEOPBASE_TD
 
 include "blockscale/IR/BlockScaleAttributes.td"
+include "blockscale/IR/BlockScaleInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"

@@ -11,7 +11,7 @@
 include "blockscale/IR/BlockScaleOpBase.td"
 
 def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
-    [AttrSizedOperandSegments]> {
+    [AttrSizedOperandSegments, BlockScale_ProductOpInterface]> {
   let summary = "Matrix product of two block-scaled tensors";
   let description = [{
     ```text
@@ -75,11 +75,12 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     int64_t getBlockSize() { return getBlock().back(); }
+    GroupOperand getGroupOperand() { return {}; }
   }];
 }
 
 def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
-    [AttrSizedOperandSegments]> {
+    [AttrSizedOperandSegments, BlockScale_ProductOpInterface]> {
   let summary = "Matrix products of G groups bounded by device-side offsets";
   let description = [{
     `offsets[g]` is the end of group g (its start is the end of group g-1, or 0);
@@ -147,6 +148,7 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     int64_t getBlockSize() { return getBlock().back(); }
+    GroupOperand getGroupOperand();
     /// Groups along K (2d-2d) rather than along M (2d-3d).
     bool isKGrouped();
   }];

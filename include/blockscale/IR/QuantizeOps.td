@@ -54,7 +54,8 @@ def BlockScale_HadamardOp : BlockScale_TensorOp<"hadamard",
 }
 
 def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
-    [AttrSizedOperandSegments, BlockScale_ValueBounds]> {
+    [AttrSizedOperandSegments, BlockScale_ValueBounds,
+     BlockScale_QuantizerOpInterface]> {
   let summary = "Narrow data and block scales of a tensor";
   let description = [{
     The matrix is the last two dimensions of `x`. Each of its blocks b of
@@ -163,6 +164,8 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
   let extraClassDeclaration = [{
     /// The recipe, or the format's default where the attribute is absent.
     Recipe getEffectiveRecipe();
+    /// Whether a block lies in one row, rather than in several.
+    bool hasRowBlocks() { return getBlock().front() == 1; }
     /// The longer side of a block: 16 or 32.
     int64_t getBlockSize() { return std::max(getBlock().front(), getBlock().back()); }
     /// What the scale result's matrix dimensions count.
@@ -171,13 +174,13 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     ::mlir::Value getGlobal() {
       return getGlobalScale() ? getGlobalScale() : getGlobalAmax();
     }
-    /// Whether a global operand has one value a row of `x`.
-    bool hasRowGlobals();
+    GlobalOperand getGlobalOperand();
+    GroupOperand getGroupOperand();
   }];
 }
 
 def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
-    [AttrSizedOperandSegments]> {
+    [AttrSizedOperandSegments, BlockScale_QuantizerOpInterface]> {
   let summary = "Values that narrow data and block scales represent";
   let description = [{
     ```text
@@ -234,6 +237,8 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
   let extraClassDeclaration = [{
     /// The recipe, or the format's default where the attribute is absent.
     Recipe getEffectiveRecipe();
+    /// Whether a block lies in one row, rather than in several.
+    bool hasRowBlocks() { return getBlock().front() == 1; }
     /// The longer side of a block: 16 or 32.
     int64_t getBlockSize() { return std::max(getBlock().front(), getBlock().back()); }
     /// What the scale operand's matrix dimensions count.
@@ -242,8 +247,8 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
     ::mlir::Value getGlobal() {
       return getGlobalScale() ? getGlobalScale() : getGlobalAmax();
     }
-    /// Whether a global operand has one value a row of the data.
-    bool hasRowGlobals();
+    GlobalOperand getGlobalOperand();
+    GroupOperand getGroupOperand() { return {}; }
   }];
 }
 

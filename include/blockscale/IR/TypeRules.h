@@ -25,16 +25,17 @@ namespace blockscale {
 /// than MX (E8M0 scales).
 bool isNvfp4ScaleType(mlir::Type scaleElement);
 
-/// Elements along the last dimension that share one scale: 16 for E4M3 scales,
-/// 32 for E8M0.
+/// Elements along a row or column that share one scale.
 int64_t getFormatBlockSize(mlir::Type scaleElement);
 
-/// The arithmetic of a data element type and of a recipe.
+/// The arithmetic of element types of scales and data, and of a recipe.
+numerics::ScaleFormat getScaleFormat(mlir::Type scaleElement);
 numerics::ElementFormat getElementFormat(mlir::Type dataElement);
 numerics::Recipe getNumerics(Recipe recipe);
 
-/// `recipe`, or the default of the format: torchao for NVFP4, rceil for MX.
-Recipe getRecipeOrDefault(std::optional<Recipe> recipe, bool isNvfp4);
+/// `recipe`, or the default of the formats with these scales.
+Recipe getRecipeOrDefault(std::optional<Recipe> recipe,
+                          numerics::ScaleFormat scale);
 
 bool isNvfp4Recipe(Recipe recipe);
 

@@ -44,7 +44,8 @@ enum class Recipe : uint8_t {
 
 struct RecipeInfo {
   std::string_view name;
-  bool isNvfp4;
+  /// The type of the scales that it computes.
+  ScaleFormat scale;
   /// Whether the last block of a row may be shorter than the block size.
   bool acceptsTails;
   /// Whether an element scaled to -0 gives the code of -0 and not that of +0.
@@ -52,18 +53,18 @@ struct RecipeInfo {
 };
 
 inline constexpr RecipeInfo kRecipeTable[] = {
-    // name, NVFP4, tails, -0
-    {"torchao", true, false, true},
-    {"mslk", true, false, true},
-    {"te", true, true, false},
-    {"modelopt", true, true, false},
-    {"floor", false, false, true},
-    {"rceil", false, false, true},
-    {"rceil_sat", false, false, true},
-    {"ceil", false, false, true},
-    {"even", false, false, true},
-    {"te_4over6_mae", true, true, false},
-    {"te_4over6_mse", true, true, false},
+    // name, scale, tails, -0
+    {"torchao", ScaleFormat::E4M3, false, true},
+    {"mslk", ScaleFormat::E4M3, false, true},
+    {"te", ScaleFormat::E4M3, true, false},
+    {"modelopt", ScaleFormat::E4M3, true, false},
+    {"floor", ScaleFormat::E8M0, false, true},
+    {"rceil", ScaleFormat::E8M0, false, true},
+    {"rceil_sat", ScaleFormat::E8M0, false, true},
+    {"ceil", ScaleFormat::E8M0, false, true},
+    {"even", ScaleFormat::E8M0, false, true},
+    {"te_4over6_mae", ScaleFormat::E4M3, true, false},
+    {"te_4over6_mse", ScaleFormat::E4M3, true, false},
 };
 
 inline constexpr Recipe kRecipes[] = {
@@ -87,7 +88,13 @@ constexpr std::optional<Recipe> parseRecipe(std::string_view name) {
   return std::nullopt;
 }
 
-constexpr bool isNvfp4(Recipe recipe) { return getRecipeInfo(recipe).isNvfp4; }
+constexpr ScaleFormat getScaleFormat(Recipe recipe) {
+  return getRecipeInfo(recipe).scale;
+}
+
+constexpr bool isNvfp4(Recipe recipe) {
+  return getScaleFormat(recipe) == ScaleFormat::E4M3;
+}
 
 constexpr bool acceptsTails(Recipe recipe) {
   return getRecipeInfo(recipe).acceptsTails;
@@ -101,13 +108,6 @@ constexpr bool keepsNegativeZero(Recipe recipe) {
 constexpr bool isFourOverSix(Recipe recipe) {
   return recipe == Recipe::Te4over6Mae || recipe == Recipe::Te4over6Mse;
 }
-
-constexpr ScaleFormat getScaleFormat(Recipe recipe) {
-  return isNvfp4(recipe) ? ScaleFormat::E4M3 : ScaleFormat::E8M0;
-}
-
-/// Elements that share a scale: 16 in NVFP4, 32 in MX.
-constexpr int getBlockSize(Recipe recipe) { return isNvfp4(recipe) ? 16 : 32; }
 
 } // namespace blockscale::numerics
 

@@ -69,11 +69,7 @@ private:
 } // namespace
 
 void FourOverSixLeaf::setGlobal(KernelBuilder &b, Value value) {
-  using Kind = numerics::GlobalScale::Kind;
-  Kind known = kind == GlobalKind::Absent ? Kind::Absent
-               : kind == GlobalKind::Amax ? Kind::Amax
-                                          : Kind::DecodeScale;
-  global = emit::emitGlobalFactors(b, recipe, known, value);
+  global = emit::emitGlobalFactors(b, recipe, kind, value);
   smallAmax = global->amax * (1.0f / kSixths);
 }
 

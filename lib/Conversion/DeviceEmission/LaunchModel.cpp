@@ -67,11 +67,12 @@ void LaunchModel::remarkPatch(Location loc, std::array<int64_t, 2> patch,
 }
 
 QuantizeModel::QuantizeModel(const target::Chip &chip, numerics::Recipe recipe,
-                             numerics::ElementFormat format, int64_t inputBytes,
+                             numerics::ElementFormat format,
+                             int64_t blockElements, int64_t inputBytes,
                              int64_t producerOps)
     : LaunchModel(chip),
       bytes(inputBytes + numerics::getFormatInfo(format).storageBits / 8.0 +
-            1.0 / numerics::getBlockSize(recipe)),
+            1.0 / static_cast<double>(blockElements)),
       instructions(estimateQuantizeInstructions(chip, recipe, format) +
                    static_cast<double>(producerOps)),
       budget(bytes * gpu.getInstructionsPerByte()), inputBytes(inputBytes) {}

@@ -52,8 +52,8 @@ struct LaunchModel {
 /// A quantizer of blocks of rows, per element.
 struct QuantizeModel : LaunchModel {
   QuantizeModel(const target::Chip &chip, numerics::Recipe recipe,
-                numerics::ElementFormat format, int64_t inputBytes,
-                int64_t producerOps = 0);
+                numerics::ElementFormat format, int64_t blockElements,
+                int64_t inputBytes, int64_t producerOps = 0);
 
   /// Whether memory leaves time for the instructions.
   bool isMemoryBound() const { return instructions <= budget; }

@@ -62,6 +62,15 @@ Value getCeilDiv(ImplicitLocOpBuilder &b, Value value, int64_t divisor) {
       value, arith::ConstantIndexOp::create(b, divisor));
 }
 
+std::string getGlobalName(const GlobalOperand &global) {
+  if (!global.isPresent())
+    return "";
+  constexpr StringLiteral names[] = {"", "_each", "_each_row", "_each_group"};
+  StringRef extent = names[static_cast<unsigned>(global.extent)];
+  return (global.kind == GlobalKind::Amax ? "_amax" : "_scaled") +
+         (global.byValue ? "_by_value" : extent).str();
+}
+
 /// The first op of the dialect in the body, or the first one.
 static Operation *getMainOp(KernelOp kernel) {
   Block &body = kernel.getBody().front();

@@ -33,6 +33,10 @@ void requireAlignment(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
 mlir::Value getCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                        int64_t divisor);
 
+/// The part of a kernel's name that says what a global operand is; empty where
+/// it is absent.
+std::string getGlobalName(const GlobalOperand &global);
+
 /// The place of a kernel in host code. Its launches stand there, in
 /// the order of their calls; a launch sees what those before it wrote.
 class LaunchSite {

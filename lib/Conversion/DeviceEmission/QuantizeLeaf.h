@@ -16,12 +16,10 @@
 
 #include "BlockElements.h"
 #include "CvtEmitter.h"
+#include "blockscale/IR/OpOperands.h"
 #include "blockscale/Numerics/Recipe.h"
 
 namespace blockscale {
-
-/// What the global operand of a kernel is.
-enum class GlobalKind : uint8_t { Absent, DecodeScale, Amax };
 
 class QuantizeLeaf {
 public:

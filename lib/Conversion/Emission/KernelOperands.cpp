@@ -41,9 +41,7 @@ numerics::ElementFormat getElementFormat(Value data) {
 }
 
 numerics::ScaleFormat getScaleFormat(Value scale) {
-  return isNvfp4ScaleType(getElementTypeOrSelf(scale))
-             ? numerics::ScaleFormat::E4M3
-             : numerics::ScaleFormat::E8M0;
+  return blockscale::getScaleFormat(getElementTypeOrSelf(scale));
 }
 
 bool isPerElement(Value global) {

@@ -43,8 +43,9 @@ void requireOperands(DequantizeOp op, CallSite &site) {
   site.requireSizes("scale", op.getScale(),
                     getScaleSizes(b, b.getLoc(), sizes, op.getScaleForm()),
                     "the result");
+  bool hasRowGlobals = op.getGlobalOperand().extent == GlobalExtent::Row;
   ArrayRef<OpFoldResult> leading =
-      ArrayRef<OpFoldResult>(sizes).drop_back(op.hasRowGlobals() ? 1 : 2);
+      ArrayRef<OpFoldResult>(sizes).drop_back(hasRowGlobals ? 1 : 2);
   site.requireGlobalSizes("global_scale", op.getGlobalScale(), leading,
                           "the result");
   site.requireGlobalSizes("global_amax", op.getGlobalAmax(), leading,
@@ -96,7 +97,7 @@ void requireOperands(QuantizeOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   CallSite::Sizes sizes = site.getSizes(op.getX());
   CallSite::Sizes globals(ArrayRef<OpFoldResult>(sizes).drop_back(2));
-  if (op.hasRowGlobals())
+  if (op.getGlobalOperand().extent == GlobalExtent::Row)
     globals.push_back(sizes.end()[-2]);
   if (op.getOffsets())
     globals = site.getSizes(op.getOffsets());
@@ -170,12 +171,6 @@ void requireOperands(ScaledGroupedMMOp op, CallSite &site) {
   }
 }
 
-bool hasValuePerRow(ScaledMMOp op, Value global) {
-  auto type = global ? dyn_cast<RankedTensorType>(global.getType())
-                     : RankedTensorType();
-  return type && type.getRank() == op.getResult().getType().getRank() - 1;
-}
-
 void requireOperands(ScaledMMOp op, CallSite &site) {
   ImplicitLocOpBuilder &b = site.b;
   int64_t blockSize = op.getBlockSize();
@@ -195,15 +190,15 @@ void requireOperands(ScaledMMOp op, CallSite &site) {
                     getScaleSizes(b, b.getLoc(), bSizes, blockSize), "b");
   site.requireSizes("bias", op.getBias(), cols, "b");
   site.requireSizes("the result", op.getResult(), result, "a and b");
-  auto requireGlobal = [&](StringRef name, Value global,
+  auto requireGlobal = [&](StringRef name, const GlobalOperand &global,
                            ArrayRef<OpFoldResult> sizes, StringRef source) {
-    if (hasValuePerRow(op, global))
-      site.requireSizes(name, global, sizes.drop_back(), source);
+    if (global.extent == GlobalExtent::Row)
+      site.requireSizes(name, global.value, sizes.drop_back(), source);
     else
-      site.requireGlobalSizes(name, global, batch, "a");
+      site.requireGlobalSizes(name, global.value, batch, "a");
   };
-  requireGlobal("global_scale_a", op.getGlobalScaleA(), a, "a");
-  requireGlobal("global_scale_b", op.getGlobalScaleB(), bSizes, "b");
+  requireGlobal("global_scale_a", op.getGlobalOperandA(), a, "a");
+  requireGlobal("global_scale_b", op.getGlobalOperandB(), bSizes, "b");
 }
 
 bool isCopy(SwizzleOp op) {

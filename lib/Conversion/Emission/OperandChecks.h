@@ -36,10 +36,6 @@ void requireOperands(SwizzleOp op, CallSite &site);
 mlir::OpFoldResult getExpandedRows(mlir::ImplicitLocOpBuilder &b,
                                    ExpandScaleOp op, mlir::Value size);
 
-/// Whether the global scale `global` of a product has one value for each row of
-/// its operand.
-bool hasValuePerRow(ScaledMMOp op, mlir::Value global);
-
 /// Whether a swizzle only copies: both sides have the same layout, which
 /// folding usually removes.
 bool isCopy(SwizzleOp op);

@@ -25,8 +25,9 @@ using namespace emit;
 struct BlockFormat {
   numerics::Recipe recipe;
   numerics::ElementFormat format;
+  int64_t blockSize;
 
-  int64_t getBlockSize() const { return numerics::getBlockSize(recipe); }
+  int64_t getBlockSize() const { return blockSize; }
   /// 1 where a byte holds one code, 2 for packed E2M1.
   int64_t getCodesPerByte() const {
     return 8 / numerics::getFormatInfo(format).storageBits;

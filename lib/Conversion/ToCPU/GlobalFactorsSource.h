@@ -21,22 +21,16 @@ using namespace emit;
 /// once where all elements share them.
 class GlobalFactorsSource {
 public:
-  template <typename OpTy>
-  GlobalFactorsSource(OpTy op, const ItemRange &range)
-      : b(range.b), recipe(getNumerics(op.getEffectiveRecipe())) {
-    if (op.getGlobalScale()) {
-      kind = numerics::GlobalScale::Kind::DecodeScale;
-      global = range.lookup(op.getGlobalScale());
-    } else if (op.getGlobalAmax()) {
-      kind = numerics::GlobalScale::Kind::Amax;
-      global = range.lookup(op.getGlobalAmax());
-    }
-    if (!isPerElement(global))
-      shared = emitGlobalFactors(b, recipe, kind, loadGlobal(b, global, {}));
+  GlobalFactorsSource(QuantizerOpInterface op, const ItemRange &range)
+      : b(range.b), recipe(getNumerics(op.getEffectiveRecipe())),
+        operand(op.getGlobalOperand()), global(range.lookup(operand.value)) {
+    if (operand.isSingle())
+      shared =
+          emitGlobalFactors(b, recipe, operand.kind, loadGlobal(b, global, {}));
   }
 
   /// Whether the op has a global operand.
-  bool isPresent() const { return static_cast<bool>(global); }
+  bool isPresent() const { return operand.isPresent(); }
 
   /// The factors at `indices`, of which the operand takes as many as it has
   /// dimensions: those of the batch element, and the row.
@@ -45,14 +39,14 @@ public:
       return *shared;
     auto type = mlir::cast<mlir::MemRefType>(global.getType());
     return emitGlobalFactors(
-        b, recipe, kind,
+        b, recipe, operand.kind,
         loadGlobal(b, global, indices.take_front(type.getRank())));
   }
 
 private:
   mlir::ImplicitLocOpBuilder &b;
   numerics::Recipe recipe;
-  numerics::GlobalScale::Kind kind = numerics::GlobalScale::Kind::Absent;
+  GlobalOperand operand;
   mlir::Value global;
   std::optional<GlobalFactors> shared;
 };

@@ -30,7 +30,7 @@ enum class GroupedWalk {
 };
 
 static GroupedWalk getWalk(QuantizeOp op) {
-  if (op.getBlock()[0] != 1)
+  if (!op.hasRowBlocks())
     return GroupedWalk::Patches;
   LayoutAttr layout = getLayout(op.getScale().getType());
   return layout && layout.isGrouped() && op.getGroupDim() == 0
@@ -55,10 +55,9 @@ static int64_t getPatchSizeAcross(QuantizeOp op) {
 /// Whether all groups have the same factors and linear scales, so that their
 /// blocks are quantized alike. Then what they cover is one group, whose pieces
 /// begin at whole bytes.
-static bool isOneGroup(QuantizeOp op, const ItemRange &range) {
+static bool isOneGroup(QuantizeOp op) {
   return !getLayout(op.getScale().getType()) &&
-         !isPerElement(range.lookup(op.getGlobalScale())) &&
-         !isPerElement(range.lookup(op.getGlobalAmax()));
+         op.getGlobalOperand().isSingle();
 }
 
 namespace {
@@ -70,7 +69,7 @@ public:
         form(
             b, op, [&](Value logical) { return range.lookup(logical); },
             getPieceSize(op)),
-        factors(op, range), isOne(isOneGroup(op, range)),
+        factors(op, range), isOne(isOneGroup(op)),
         rows(getDim(b, range.lookup(op.getX()), 0)) {}
 
   void emitBands(const ItemRange &range, Value begin, Value end);

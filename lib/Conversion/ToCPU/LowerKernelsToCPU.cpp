@@ -87,7 +87,7 @@ static LogicalResult verifyForm(Operation *op) {
   auto refuse = [&] { return op->emitOpError("has no lowering to the CPU"); };
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
     LayoutAttr layout = getLayout(quantize.getScale().getType());
-    if (quantize.getOffsets() && quantize.getBlock()[0] != 1 && layout &&
+    if (quantize.getOffsets() && !quantize.hasRowBlocks() && layout &&
         !layout.isGrouped())
       return refuse();
   }

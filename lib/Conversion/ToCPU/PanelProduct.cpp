@@ -7,6 +7,7 @@
 
 #include "PanelProduct.h"
 #include "Emission/CodecEmitter.h"
+#include "blockscale/Numerics/BlockFormat.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -40,7 +41,7 @@ PanelProduct::PanelProduct(ImplicitLocOpBuilder &b,
                            const ProductEpilogue &epilogue)
     : b(b), scaleFormat(scaleFormat), epilogue(epilogue) {
   bool isNvfp4 = scaleFormat == numerics::ScaleFormat::E4M3;
-  blockSize = isNvfp4 ? 16 : 32;
+  blockSize = numerics::getBlockFormat(scaleFormat).blockSize;
   sumType = isNvfp4 ? FloatType(b.getF32Type()) : FloatType(b.getF64Type());
   lanes = isNvfp4 ? 32 : 16;
   int64_t elementBytes = sumType.getWidth() / 8;

@@ -23,10 +23,11 @@ static Value emitFactor(ImplicitLocOpBuilder &b,
                         const ProductEpilogue &epilogue, const ResultRow &place,
                         int64_t count) {
   const GlobalFactor &a = epilogue.a;
-  Indices rowOfA =
-      a.isPerRow ? append(place.element, place.row) : place.element;
+  Indices rowOfA = a.extent == GlobalExtent::Row
+                       ? append(place.element, place.row)
+                       : place.element;
   Value left = loadGlobal(b, a.value, rowOfA);
-  Value right = epilogue.b.isPerRow
+  Value right = epilogue.b.extent == GlobalExtent::Row
                     ? toF32(loadLanes(b, epilogue.b.value,
                                       append(place.element, place.col), count))
                     : loadGlobal(b, epilogue.b.value, place.element);

@@ -27,8 +27,7 @@ using namespace emit;
 /// A global scale in memory; null where absent.
 struct GlobalFactor {
   mlir::Value value;
-  /// One value a row of the operand that it scales, in each batch element.
-  bool isPerRow = false;
+  GlobalExtent extent = GlobalExtent::Tensor;
 };
 
 /// The operands that results are made of besides the sums.

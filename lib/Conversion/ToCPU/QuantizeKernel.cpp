@@ -13,8 +13,6 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
-static bool hasBlocksOfOneRow(QuantizeOp op) { return op.getBlock()[0] == 1; }
-
 Value countItems(QuantizeOp op, CallSite &site) {
   if (op.getOffsets())
     return countGroupedItems(op, site);
@@ -22,7 +20,7 @@ Value countItems(QuantizeOp op, CallSite &site) {
   CallSite::Sizes sizes = site.getSizes(op.getX());
   Value rows = toIndex(b, sizes.end()[-2]);
   return site.countItems(
-      sizes, hasBlocksOfOneRow(op)
+      sizes, op.hasRowBlocks()
                  ? countRowItems(op, b, rows)
                  : countPatchItems(b, rows, toIndex(b, sizes.back())));
 }
@@ -30,7 +28,7 @@ Value countItems(QuantizeOp op, CallSite &site) {
 void emitItems(QuantizeOp op, const ItemRange &range) {
   if (op.getOffsets())
     emitGroupedItems(op, range);
-  else if (hasBlocksOfOneRow(op))
+  else if (op.hasRowBlocks())
     emitRowItems(op, range);
   else
     emitPatchItems(op, range);

@@ -38,7 +38,7 @@ RowQuantizer::RowQuantizer(QuantizeOp op, const ItemRange &range)
     : b(range.b), x(range.lookup(op.getX())), data(range.lookup(op.getData())),
       blockAmax(range.lookup(op.getBlockAmax())),
       format{getNumerics(op.getEffectiveRecipe()),
-             getElementFormat(op.getData())} {
+             getElementFormat(op.getData()), op.getBlockSize()} {
   int64_t rank = getTensorType(op.getX()).getRank();
   cols = getDim(b, x, rank - 1);
   wholeBlocks = div(b, cols, format.getBlockSize());
@@ -203,7 +203,7 @@ static void emitSwizzled(QuantizeOp op, const ItemRange &range) {
     Indices bandIndex = delinearize(b, item, bandSizes);
     ValueRange batch = ValueRange(bandIndex).drop_back();
     std::optional<GlobalFactors> global;
-    if (!op.hasRowGlobals())
+    if (op.getGlobalOperand().extent != GlobalExtent::Row)
       global = factors.get(batch);
     Value first = mul(b, bandIndex.back(), kTileRows);
     Value count = min(b, getIndex(b, kTileRows), sub(b, rows, first));

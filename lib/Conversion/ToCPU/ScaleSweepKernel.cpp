@@ -207,15 +207,16 @@ private:
 void emitItems(ScaleSweepOp op, const ItemRange &range) {
   ImplicitLocOpBuilder &b = range.b;
   Value x = range.lookup(op.getX());
-  Value global = range.lookup(op.getGlobalAmax());
+  GlobalOperand operand = op.getGlobalOperand();
+  Value global = range.lookup(operand.value);
   Indices rowSizes =
       getLeadingSizes(b, x, getTensorType(op.getX()).getRank() - 1);
   RowSweeper sweeper(op, range);
-  if (!isPerElement(global))
+  if (operand.isSingle())
     sweeper.emitCandidates(loadGlobal(b, global, {}));
   emitLoop(b, range.begin, range.end, [&](Value item) {
     Indices row = delinearize(b, item, rowSizes);
-    if (isPerElement(global))
+    if (!operand.isSingle())
       sweeper.emitCandidates(
           loadGlobal(b, global, ValueRange(row).drop_back()));
     sweeper.emitRow(row);

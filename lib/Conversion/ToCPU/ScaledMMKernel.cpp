@@ -32,12 +32,12 @@ void emitItems(ScaledMMOp op, const ItemRange &range) {
   Indices sizes = getLeadingSizes(b, result, rank - 2);
   sizes.append({ceilDiv(b, rows, kPanelRows), ceilDiv(b, cols, kPanelCols)});
 
-  auto getFactor = [&](Value global) {
-    return GlobalFactor{range.lookup(global), hasValuePerRow(op, global)};
+  auto getFactor = [&](const GlobalOperand &global) {
+    return GlobalFactor{range.lookup(global.value), global.extent};
   };
   PanelProduct product(b, getScaleFormat(op.getScaleA()), blocks,
-                       {result, getFactor(op.getGlobalScaleA()),
-                        getFactor(op.getGlobalScaleB()),
+                       {result, getFactor(op.getGlobalOperandA()),
+                        getFactor(op.getGlobalOperandB()),
                         range.lookup(op.getBias()),
                         op.getGlobalScaling() == GlobalScaling::AfterRounding});
   auto getOperand = [&](Value data, Value scale, ValueRange batch) {

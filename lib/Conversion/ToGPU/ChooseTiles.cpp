@@ -33,8 +33,7 @@ struct ChooseTilesPass : public impl::ChooseTilesBase<ChooseTilesPass> {
           findPatchMembers(kernel, *target);
       if (failed(members))
         return WalkResult::interrupt();
-      SmallVector<RatedTile> tiles = rateTiles(
-          PatchJob(*members, *target, [](Value value) { return value; }));
+      SmallVector<RatedTile> tiles = rateTiles(PatchJob(*members, *target));
       const RatedTile &best = tiles.front();
       kernel->setAttr(
           kTileAttrName,

@@ -80,7 +80,7 @@ findSharingObstacle(Operation *op, const KernelBody &body,
                     const target::Chip &chip) {
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
     // Blocks of several rows have no other kernel.
-    if (body.others.size() == 1 && quantize.getBlock()[0] != 1)
+    if (body.others.size() == 1 && !quantize.hasRowBlocks())
       return std::nullopt;
     return findOneReadObstacle(quantize, body.hasOneResultOp());
   }

@@ -67,7 +67,7 @@ struct ChooseSchedulesPass
     };
     getOperation()->walk([&](Operation *op) {
       if (isProduct(op))
-        choose(sm100::Product::of(op));
+        choose(sm100::Product(cast<ProductOpInterface>(op)));
     });
   }
 };

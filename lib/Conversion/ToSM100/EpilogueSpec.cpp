@@ -15,13 +15,8 @@ namespace blockscale::sm100 {
 QuantizeEpilogue::QuantizeEpilogue(QuantizeOp op)
     : recipe(getNumerics(op.getEffectiveRecipe())),
       format(getElementFormat(op.getData().getType().getElementType())),
+      blockElements(op.getBlockSize()), global(op.getGlobalOperand()),
       isOfGroups(op.getOffsets() != nullptr) {
-  if (Value given = op.getGlobal()) {
-    global = op.getGlobalScale() ? GlobalKind::DecodeScale : GlobalKind::Amax;
-    auto type = dyn_cast<RankedTensorType>(given.getType());
-    globalByValue = !type;
-    globalOfEach = type && type.getRank() > 0;
-  }
   LayoutAttr layout = getLayout(op.getScale().getType());
   isSwizzled = static_cast<bool>(layout);
   isGrouped = layout && layout.isGrouped();
@@ -35,11 +30,7 @@ std::string QuantizeEpilogue::getName() const {
     name += "_of_groups";
   if (isSwizzled)
     name += isGrouped ? "_grouped" : "_swizzled";
-  if (hasGlobal())
-    name += global == GlobalKind::Amax ? "_amax" : "_scaled";
-  if (globalByValue || globalOfEach)
-    name += globalByValue ? "_by_value" : "_each_group";
-  return name;
+  return name + getGlobalName(global);
 }
 
 EpilogueSpec::EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip)

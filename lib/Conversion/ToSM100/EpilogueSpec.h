@@ -19,8 +19,7 @@ namespace blockscale::sm100 {
 struct QuantizeEpilogue {
   explicit QuantizeEpilogue(QuantizeOp op);
 
-  bool hasGlobal() const { return global != GlobalKind::Absent; }
-  int64_t getBlockElements() const { return numerics::getBlockSize(recipe); }
+  int64_t getBlockElements() const { return blockElements; }
   int64_t getDataBits() const {
     return numerics::getFormatInfo(format).storageBits;
   }
@@ -28,9 +27,9 @@ struct QuantizeEpilogue {
 
   numerics::Recipe recipe;
   numerics::ElementFormat format;
-  GlobalKind global = GlobalKind::Absent;
-  /// f32 rather than a pointer to it, and one for each group.
-  bool globalByValue = false, globalOfEach = false;
+  int64_t blockElements;
+  /// One for all, or for each group.
+  GlobalOperand global;
   /// Whether rows of no group are zeros, and whether scales are in tiles of
   /// 128 x 4, of all rows or of each group.
   bool isOfGroups, isSwizzled, isGrouped;

@@ -29,11 +29,12 @@ EpilogueWriter::EpilogueWriter(KernelBuilder &b, const GemmSpec &spec,
   if (!epilogue.quantize)
     return;
   const QuantizeEpilogue &quantize = *epilogue.quantize;
-  leaf = createLeaf(*cvt, quantize.recipe, quantize.format, quantize.global,
-                    /*amaxIsGiven=*/false);
+  leaf =
+      createLeaf(*cvt, quantize.recipe, quantize.format, quantize.global.kind,
+                 /*amaxIsGiven=*/false);
   Value global = arguments.global;
-  if (global && !quantize.globalByValue) {
-    if (quantize.globalOfEach)
+  if (global && !quantize.global.byValue) {
+    if (!quantize.global.isSingle())
       global = b.offset(global, b.getF32Type(), row.product);
     global = b.load(b.getF32Type(), global, sizeof(float));
   }

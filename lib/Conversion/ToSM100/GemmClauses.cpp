@@ -43,10 +43,10 @@ static LogicalResult verifyScale(const Product &product, const LaunchSite &site,
 
 LogicalResult verifyScales(const Product &product, const LaunchSite &site) {
   if (failed(verifyScale(product, site, "scale_a", product.scaleA,
-                         product.groups != Groups::None)))
+                         product.groups != GroupDim::None)))
     return failure();
   return verifyScale(product, site, "scale_b", product.scaleB,
-                     product.groups == Groups::Depth);
+                     product.groups == GroupDim::Columns);
 }
 
 int64_t getRowMultiple(const GemmFormat &format) {
@@ -83,8 +83,8 @@ LogicalResult verifySizes(const Product &product, LaunchSite &site,
       {"M", sizes.rows},
       {"N", sizes.cols},
       {"K", sizes.depth},
-      {product.groups == Groups::None ? "the number of matrices"
-                                      : "the number of groups",
+      {product.groups == GroupDim::None ? "the number of matrices"
+                                        : "the number of groups",
        getAsOpFoldResult(sizes.matrices)}};
   for (auto [name, size] : named) {
     std::optional<int64_t> known = getConstantIntValue(size);
@@ -118,7 +118,7 @@ LogicalResult verifySchedule(const Product &product, const LaunchSite &site,
            << "expected a schedule of at most " << most
            << " stages, which shared memory holds, but got "
            << schedule.getStages();
-  bool isWhole = product.groups != Groups::None || product.hasEpilogue;
+  bool isWhole = product.groups != GroupDim::None || product.hasEpilogue;
   if (isWhole && schedule.getSplits() > 1)
     return refuse(product, site, kScheduleClause)
            << "expected a schedule of groups, or with ops that follow, to have "

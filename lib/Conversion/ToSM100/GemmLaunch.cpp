@@ -24,19 +24,6 @@ using namespace mlir;
 
 namespace blockscale::sm100 {
 
-static FactorForm getFactorForm(const Product &product, Value factor) {
-  if (!factor)
-    return FactorForm::Absent;
-  auto type = dyn_cast<RankedTensorType>(factor.getType());
-  if (!type)
-    return FactorForm::Scalar;
-  if (type.getRank() == 0)
-    return FactorForm::Single;
-  bool isEachRow = product.groups == Groups::None &&
-                   type.getRank() == product.result.getType().getRank() - 1;
-  return isEachRow ? FactorForm::EachRow : FactorForm::EachMatrix;
-}
-
 static GemmSizes getSizes(const Product &product, const LaunchSite &site) {
   const emit::CallSite &call = site.call;
   emit::CallSite::Sizes a = call.getDataSizes(product.a, product.b);
@@ -66,14 +53,14 @@ static GemmArguments getResultArguments(const GemmJob &job,
   if (QuantizeOp quantize = job.epilogue.quantize) {
     arguments.result = site.lookup(quantize.getData());
     arguments.resultScale = site.lookup(quantize.getScale());
-    arguments.global = site.lookup(quantize.getGlobal());
+    arguments.global = site.lookup(quantize.getGlobalOperand().value);
   } else {
     arguments.result = site.lookup(job.epilogue.getValue());
   }
   for (auto [product, own] :
        llvm::zip_equal(job.products, arguments.products)) {
-    own.factorA = site.lookup(product.factorA);
-    own.factorB = site.lookup(product.factorB);
+    own.factorA = site.lookup(product.factorA.value);
+    own.factorB = site.lookup(product.factorB.value);
     own.bias = site.lookup(product.bias);
   }
   return arguments;
@@ -87,7 +74,7 @@ static void requireEpilogueSizes(const GemmJob &job, LaunchSite &site,
   emit::CallSite::Sizes result = {sizes.rows, sizes.cols};
   if (job.getFirst().result.getType().getRank() > 2) {
     result = site.call.getSizes(job.getFirst().a);
-    if (job.getFirst().groups == Groups::Depth)
+    if (job.getFirst().groups == GroupDim::Columns)
       result.insert(result.begin(), getAsOpFoldResult(sizes.matrices));
     result.back() = sizes.cols;
   }
@@ -140,7 +127,7 @@ static Value countTiles(LaunchSite &site, const GemmSpec &spec,
   GemmScheduleAttr schedule = spec.schedule;
   Value rows = emit::toIndex(b, sizes.rows);
   Value tileRows = getCeilDiv(b, rows, schedule.getRows());
-  if (spec.groups == Groups::Rows)
+  if (spec.groups == GroupDim::Rows)
     tileRows = emit::min(b, emit::add(b, tileRows, sizes.matrices), rows);
   else
     tileRows = emit::mul(b, tileRows, sizes.matrices);
@@ -163,7 +150,7 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
   Value rows = emit::toIndex(b, sizes.rows),
         depth = emit::toIndex(b, sizes.depth);
   Value one = emit::getIndex(b, 1);
-  bool isBatch = spec.groups == Groups::None;
+  bool isBatch = spec.groups == GroupDim::None;
   const Product &first = job.getFirst();
   auto getScale = [&](Value scale) {
     return Cluster::getTileBlocks(schedule) > 1
@@ -180,7 +167,7 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
        llvm::zip_equal(job.products, arguments.products)) {
     operands.push_back(
         getData(site, product.b, spec.format.b,
-                spec.groups == Groups::Depth ? one : sizes.matrices,
+                spec.groups == GroupDim::Columns ? one : sizes.matrices,
                 emit::toIndex(b, sizes.cols), depth));
     own.mapB = createDataMap(site, spec, operands.back(),
                              std::min(mine.dataB, spec.getResultCols()));
@@ -255,7 +242,7 @@ static void launchSplitGemm(const GemmJob &job, LaunchSite &site,
 static bool mayBeEmptySum(const Product &product, const GemmFormat &format,
                           OpFoldResult size, int64_t splits) {
   int64_t depth = getConstantIntValue(size).value_or(0);
-  if (depth == 0 || product.groups == Groups::Depth)
+  if (depth == 0 || product.groups == GroupDim::Columns)
     return true;
   int64_t steps = llvm::divideCeil(depth, format.getTileElements());
   int64_t part = llvm::divideCeil(steps, splits);
@@ -273,8 +260,8 @@ static GemmSpec getSpec(const GemmJob &job, const LaunchSite &site,
     spec.bias = bias.getElementType();
     spec.hasBiasOfEach = bias.getRank() > 1;
   }
-  spec.factorA = getFactorForm(product, product.factorA);
-  spec.factorB = getFactorForm(product, product.factorB);
+  spec.factorA = product.factorA;
+  spec.factorB = product.factorB;
   spec.scalesAfterRounding = product.scalesAfterRounding;
   spec.mayBeEmptySum =
       mayBeEmptySum(product, format, sizes.depth, schedule.getSplits());
@@ -293,7 +280,7 @@ static void requireOperands(Operation *op, emit::CallSite &call) {
 static GemmJob getJob(Epilogue epilogue) {
   GemmJob job;
   for (Operation *op : epilogue.products)
-    job.products.push_back(Product::of(op));
+    job.products.emplace_back(cast<ProductOpInterface>(op));
   job.epilogue = std::move(epilogue);
   return job;
 }

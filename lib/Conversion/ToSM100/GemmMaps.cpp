@@ -29,7 +29,7 @@ Value createDataMap(LaunchSite &site, const GemmSpec &spec,
   Value elements = data.depth, rows = data.rows, matrices = data.matrices;
   if (spec.mayBeEmptySum)
     elements = atLeast(b, elements, getRowMultiple(spec.format));
-  if (spec.groups != Groups::None)
+  if (spec.groups != GroupDim::None)
     matrices = atLeast(b, matrices, 1);
   if (spec.hasGroupedScales())
     rows = atLeast(b, rows, 1);

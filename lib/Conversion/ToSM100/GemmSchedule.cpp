@@ -47,16 +47,14 @@ GemmFormat getGemmFormat(const Product &product) {
   auto a = getElementFormat(typeA.getElementType());
   auto b = getElementFormat(typeB.getElementType());
   // Maps of padded codes have rows of whole boxes, from which copies begin.
-  bool canPad = product.groups != Groups::Depth;
+  bool canPad = product.groups != GroupDim::Columns;
   canPad &= llvm::any_of(ArrayRef{typeA, typeB}, [](RankedTensorType type) {
     int64_t depth = type.getShape().back();
     return !ShapedType::isDynamic(depth) && depth % kRowBytes == 0;
   });
   Type scale = product.scaleA.getType().getElementType();
-  return *GemmFormat::get(
-      getMultiplied(a, b, canPad), getMultiplied(b, a, canPad),
-      isNvfp4ScaleType(scale) ? numerics::ScaleFormat::E4M3
-                              : numerics::ScaleFormat::E8M0);
+  return *GemmFormat::get(getMultiplied(a, b, canPad),
+                          getMultiplied(b, a, canPad), getScaleFormat(scale));
 }
 
 static GemmShape getShape(const Product &product, const GemmFormat &format) {
@@ -69,9 +67,9 @@ static GemmShape getShape(const Product &product, const GemmFormat &format) {
   // Groups are taken to be alike.
   if (product.offsets && !product.offsets.getType().isDynamicDim(0))
     matrices = std::max<double>(product.offsets.getType().getDimSize(0), 1);
-  if (product.groups == Groups::Rows)
+  if (product.groups == GroupDim::Rows)
     rows = std::ceil(rows / matrices);
-  if (product.groups == Groups::Depth)
+  if (product.groups == GroupDim::Columns)
     depth = std::ceil(depth / matrices);
   bool isPacked = format.stepElements == 64;
   auto getLoaded = [&](numerics::ElementFormat operand) {
@@ -118,7 +116,8 @@ SmallVector<RatedSchedule> rateSchedules(const Product &product,
   add(128, 256, 1, 1);
   add(256, 256, 1, 1);
   add(256, 256, 2, 1);
-  if (product.groups != Groups::None || !product.a.getType().hasStaticShape() ||
+  if (product.groups != GroupDim::None ||
+      !product.a.getType().hasStaticShape() ||
       !product.b.getType().hasStaticShape())
     return sort(std::move(rated));
   // Parts of K where tiles leave multiprocessors idle.

@@ -17,30 +17,29 @@ using namespace mlir;
 
 namespace blockscale::sm100 {
 
-static StringRef getName(FactorForm form) {
-  switch (form) {
-  case FactorForm::Absent:
-    return "";
-  case FactorForm::Scalar:
+static StringRef getName(const GlobalOperand &factor) {
+  if (factor.byValue)
     return "scalar";
-  case FactorForm::Single:
+  switch (factor.extent) {
+  case GlobalExtent::Tensor:
     return "one";
-  case FactorForm::EachMatrix:
+  case GlobalExtent::Matrix:
+  case GlobalExtent::Group:
     return "each";
-  case FactorForm::EachRow:
+  case GlobalExtent::Row:
     return "row";
   }
   return "";
 }
 
 /// Of the op, and of what is grouped.
-static StringRef getName(Groups groups) {
+static StringRef getName(GroupDim groups) {
   switch (groups) {
-  case Groups::None:
+  case GroupDim::None:
     return "scaled_mm";
-  case Groups::Rows:
+  case GroupDim::Rows:
     return "scaled_grouped_mm_rows";
-  case Groups::Depth:
+  case GroupDim::Columns:
     return "scaled_grouped_mm_depth";
   }
   return "";
@@ -56,9 +55,9 @@ std::string GemmSpec::getName() const {
     os << "_multicast" << schedule.getMulticast();
   if (schedule.getSplits() > 1)
     os << "_splits" << schedule.getSplits();
-  if (factorA != FactorForm::Absent)
+  if (factorA.isPresent())
     os << "_a" << sm100::getName(factorA);
-  if (factorB != FactorForm::Absent)
+  if (factorB.isPresent())
     os << "_b" << sm100::getName(factorB);
   if (scalesAfterRounding)
     os << "_after";

@@ -14,21 +14,18 @@
 
 namespace blockscale::sm100 {
 
-/// How many values a global scale has, and how the kernel is given it.
-enum class FactorForm { Absent, Scalar, Single, EachMatrix, EachRow };
-
 /// All that the code of a kernel depends on.
 struct GemmSpec {
   GemmFormat format;
   GemmScheduleAttr schedule;
   mlir::Type result;
-  Groups groups = Groups::None;
+  GroupDim groups = GroupDim::None;
   /// Of the bias; null where absent.
   mlir::Type bias = {};
   /// Whether each group has a row of it.
   bool hasBiasOfEach = false;
-  FactorForm factorA = FactorForm::Absent;
-  FactorForm factorB = FactorForm::Absent;
+  GlobalOperand factorA = {};
+  GlobalOperand factorB = {};
   bool scalesAfterRounding = false;
   /// Whether K can be 0, so that nothing is in the accumulator.
   bool mayBeEmptySum = false;

@@ -12,17 +12,6 @@ using namespace mlir;
 
 namespace blockscale::sm100 {
 
-template <typename OpTy>
-static bool isScaledAfterRounding(OpTy op) {
-  return op.getGlobalScaling() == GlobalScaling::AfterRounding;
-}
-
-Product Product::of(Operation *op) {
-  if (auto product = dyn_cast<ScaledMMOp>(op))
-    return Product(product);
-  return Product(cast<ScaledGroupedMMOp>(op));
-}
-
 void Product::lookAtKernel() {
   auto kernel = op->getParentOfType<KernelOp>();
   if (!kernel)
@@ -34,20 +23,13 @@ void Product::lookAtKernel() {
                                     op->getResult(0));
 }
 
-Product::Product(ScaledMMOp op)
-    : op(op), groups(Groups::None), a(op.getA()), b(op.getB()),
+Product::Product(ProductOpInterface op)
+    : op(op), groups(op.getGroupOperand().dim), a(op.getA()), b(op.getB()),
       scaleA(op.getScaleA()), scaleB(op.getScaleB()), result(op.getResult()),
-      factorA(op.getGlobalScaleA()), factorB(op.getGlobalScaleB()),
-      bias(op.getBias()), scalesAfterRounding(isScaledAfterRounding(op)) {
-  lookAtKernel();
-}
-
-Product::Product(ScaledGroupedMMOp op)
-    : op(op), groups(op.isKGrouped() ? Groups::Depth : Groups::Rows),
-      a(op.getA()), b(op.getB()), scaleA(op.getScaleA()),
-      scaleB(op.getScaleB()), result(op.getResult()), offsets(op.getOffsets()),
-      factorA(op.getGlobalScaleA()), factorB(op.getGlobalScaleB()),
-      bias(op.getBias()), scalesAfterRounding(isScaledAfterRounding(op)) {
+      offsets(llvm::cast_if_present<Tensor>(op.getGroupOperand().ends)),
+      factorA(op.getGlobalOperandA()), factorB(op.getGlobalOperandB()),
+      bias(op.getBias()), scalesAfterRounding(op.getGlobalScaling() ==
+                                              GlobalScaling::AfterRounding) {
   lookAtKernel();
 }
 

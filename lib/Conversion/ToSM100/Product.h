@@ -12,24 +12,19 @@
 
 namespace blockscale::sm100 {
 
-/// What offsets part: nothing, rows of A and of the result (2d-3d), or K of
-/// both operands (2d-2d).
-enum class Groups { None, Rows, Depth };
-
-/// The operands of `scaled_mm` or `scaled_grouped_mm`; absent ones are null.
+/// The operands of a product; absent ones are null. Groups cut the rows of A
+/// and of the result (2d-3d), or K, the columns of both operands (2d-2d).
 struct Product {
   using Tensor = mlir::TypedValue<mlir::RankedTensorType>;
 
-  explicit Product(ScaledMMOp op);
-  explicit Product(ScaledGroupedMMOp op);
-  /// Of either op.
-  static Product of(mlir::Operation *op);
+  explicit Product(ProductOpInterface op);
 
   mlir::Operation *op;
-  Groups groups;
+  GroupDim groups;
   Tensor a, b, scaleA, scaleB, result;
+  /// The ends of groups.
   Tensor offsets;
-  mlir::Value factorA, factorB;
+  GlobalOperand factorA, factorB;
   Tensor bias;
   bool scalesAfterRounding;
 

@@ -25,21 +25,15 @@ static Value spread(KernelBuilder &b, Value scalar, int64_t count) {
 
 /// The global scale of the thread's row of A, or of its matrix; null where it
 /// is absent or has one for each column.
-static Value loadFactor(KernelBuilder &b, FactorForm form, Value factor,
-                        Value matrix) {
-  switch (form) {
-  case FactorForm::Absent:
-  case FactorForm::EachRow:
+static Value loadFactor(KernelBuilder &b, const GlobalOperand &operand,
+                        Value factor, Value matrix) {
+  if (!factor || operand.extent == GlobalExtent::Row)
     return {};
-  case FactorForm::Scalar:
+  if (operand.byValue)
     return factor;
-  case FactorForm::Single:
-    return b.load(b.getF32Type(), factor, sizeof(float));
-  case FactorForm::EachMatrix:
-    return b.load(b.getF32Type(), b.offset(factor, b.getF32Type(), matrix),
-                  sizeof(float));
-  }
-  return {};
+  if (!operand.isSingle())
+    factor = b.offset(factor, b.getF32Type(), matrix);
+  return b.load(b.getF32Type(), factor, sizeof(float));
 }
 
 ResultValues::ResultValues(KernelBuilder &b, const GemmSpec &spec,
@@ -48,7 +42,7 @@ ResultValues::ResultValues(KernelBuilder &b, const GemmSpec &spec,
     : b(b), spec(spec), arguments(arguments), cols(cols), product(row.product) {
   factorA = loadFactor(b, spec.factorA, arguments.factorA, product);
   factorB = loadFactor(b, spec.factorB, arguments.factorB, product);
-  if (spec.factorA != FactorForm::EachRow)
+  if (spec.factorA.extent != GlobalExtent::Row)
     return;
   Type types[] = {b.getF32Type()};
   factorA =
@@ -74,7 +68,7 @@ Value ResultValues::loadColumns(Value pointer, Type type, bool isOfEach,
 
 Value ResultValues::getFactor(Value col, int64_t count) {
   Value right = factorB ? spread(b, factorB, count) : Value();
-  if (spec.factorB == FactorForm::EachRow)
+  if (spec.factorB.extent == GlobalExtent::Row)
     right = loadColumns(arguments.factorB, b.getF32Type(), /*isOfEach=*/true,
                         col, count);
   if (!factorA)

@@ -124,7 +124,7 @@ Value TileOrder::getEnd(KernelBuilder &b, Value group, Value begin) const {
   Lanes offset(b, b.load(b.getI32Type(),
                          b.offset(arguments.offsets, b.getI32Type(), group),
                          sizeof(int32_t)));
-  bool isDepth = spec.groups == Groups::Depth;
+  bool isDepth = spec.groups == GroupDim::Columns;
   int64_t unit = isDepth ? spec.format.block : 1;
   return numerics::getGroupEnd(
       numerics::getWholeUnits(offset, unit) * unit, Lanes(b, begin),
@@ -136,7 +136,7 @@ ProductPlace TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,
   Lanes size = Lanes(b, end) - Lanes(b, begin);
   Lanes before = toI64(b, scalesBefore);
   ProductPlace place = getWhole(b, group);
-  if (spec.groups == Groups::Rows) {
+  if (spec.groups == GroupDim::Rows) {
     place.matrixA = b.i32(0);
     place.firstRow = begin;
     place.rows = size;
@@ -187,7 +187,7 @@ TileOrder::Carried TileOrder::emitGroups(KernelBuilder &b, ValueRange inits,
                                          OtherTiles *others) const {
   Carried carried = {b.i32(0), b.i32(0), first};
   llvm::append_range(carried, inits);
-  bool isRows = spec.groups == Groups::Rows;
+  bool isRows = spec.groups == GroupDim::Rows;
   carried = emitCount(
       b, arguments.matrices, carried, [&](Value group, ValueRange values) {
         Value begin = values[0], before = values[1];
@@ -221,7 +221,7 @@ TileOrder::Carried TileOrder::emitGroups(KernelBuilder &b, ValueRange inits,
 TileOrder::Carried TileOrder::emitTiles(KernelBuilder &b, ValueRange inits,
                                         TileBody body,
                                         OtherTiles *others) const {
-  if (spec.groups != Groups::None)
+  if (spec.groups != GroupDim::None)
     return emitGroups(b, inits, body, others);
   Lanes tiles = Lanes(b, getExtent(b, arguments.rows).count) *
                 Lanes(b, arguments.matrices) * spec.schedule.getSplits();

@@ -40,9 +40,7 @@ struct DequantizeSpec {
   Type resultType;
   int64_t blockRows, blockCols;
   bool swizzled;
-  numerics::GlobalScale::Kind globalKind;
-  /// Where a global value is: an argument, one for all, one a matrix or a row.
-  enum class Global { Absent, Value, Single, Matrix, Row } global;
+  GlobalOperand global;
   /// Elements of a thread.
   int64_t elements;
 
@@ -71,7 +69,7 @@ struct DequantizeSpec {
   }
   /// Whether the kernel tells matrices apart.
   bool isBatched() const {
-    return swizzled || blockRows != 1 || global == Global::Matrix;
+    return swizzled || blockRows != 1 || global.extent == GlobalExtent::Matrix;
   }
   std::string getKernelName() const;
 };
@@ -114,18 +112,7 @@ DequantizeSpec::DequantizeSpec(DequantizeOp op)
       resultType(getElementTypeOrSelf(op.getResult())),
       blockRows(op.getBlock()[0]), blockCols(op.getBlock()[1]),
       swizzled(getLayout(op.getScale().getType()) != nullptr),
-      globalKind(op.getGlobalScale()  ? numerics::GlobalScale::Kind::DecodeScale
-                 : op.getGlobalAmax() ? numerics::GlobalScale::Kind::Amax
-                                      : numerics::GlobalScale::Kind::Absent),
-      global(Global::Absent) {
-  Value operand = op.getGlobal();
-  if (operand) {
-    auto type = dyn_cast<RankedTensorType>(operand.getType());
-    global = !type                 ? Global::Value
-             : type.getRank() == 0 ? Global::Single
-             : op.hasRowGlobals()  ? Global::Row
-                                   : Global::Matrix;
-  }
+      global(op.getGlobalOperand()) {
   int64_t k =
       cast<RankedTensorType>(op.getResult().getType()).getShape().back();
   if (!ShapedType::isDynamic(k))
@@ -144,16 +131,7 @@ std::string DequantizeSpec::getKernelName() const {
      << elements;
   if (swizzled)
     os << "_swizzled";
-  if (globalKind == numerics::GlobalScale::Kind::Absent)
-    return name;
-  os << (globalKind == numerics::GlobalScale::Kind::Amax ? "_amax" : "_scaled");
-  if (global == Global::Value)
-    os << "_by_value";
-  else if (global == Global::Matrix)
-    os << "_each";
-  else if (global == Global::Row)
-    os << "_each_row";
-  return name;
+  return name + getGlobalName(global);
 }
 
 SmallVector<Lanes> DequantizeEmitter::emitLoadData() {
@@ -197,12 +175,11 @@ SmallVector<Lanes> DequantizeEmitter::emitLoadScales() {
 }
 
 Value DequantizeEmitter::emitLoadGlobal() {
-  using Global = DequantizeSpec::Global;
-  if (spec.global == Global::Absent || spec.global == Global::Value)
+  if (!global || spec.global.byValue)
     return global;
-  Value index = spec.global == Global::Row      ? rowNumber
-                : spec.global == Global::Matrix ? matrix
-                                                : getIndex(b, 0);
+  Value index = spec.global.extent == GlobalExtent::Row      ? rowNumber
+                : spec.global.extent == GlobalExtent::Matrix ? matrix
+                                                             : getIndex(b, 0);
   return toF32(emitLoadBits(b, global, b.getF32Type(), index));
 }
 
@@ -219,7 +196,7 @@ void DequantizeEmitter::emit() {
     SmallVector<Lanes> codes = emitLoadData(), scales = emitLoadScales();
     std::optional<Lanes> decode;
     if (Value value = emitLoadGlobal())
-      decode = emit::emitGlobalFactors(b, spec.recipe, spec.globalKind, value)
+      decode = emit::emitGlobalFactors(b, spec.recipe, spec.global.kind, value)
                    .decode;
     // ModelOpt multiplies left to right: code, block scale, global scale.
     bool isLast = spec.recipe == numerics::Recipe::Modelopt;
@@ -259,7 +236,7 @@ LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site) {
                               rows,
                               cols,
                               matrices,
-                              site.lookup(op.getGlobal())};
+                              site.lookup(spec.global.value)};
   site.launch(
       spec.getKernelName(),
       {kDequantizeThreads, getCeilDiv(b, items, kDequantizeThreads), matrices,

@@ -196,10 +196,10 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
   site.emitAsserts();
   ImplicitLocOpBuilder &b = site.b;
   Value x = site.lookup(op.getX()), result = site.lookup(op.getBlockAmax());
-  Value global = site.lookup(op.getGlobalAmax());
+  GlobalOperand operand = op.getGlobalOperand();
+  Value global = site.lookup(operand.value);
   Value hessian = site.lookup(op.getHessian());
-  bool byValue = !isa<MemRefType>(global.getType());
-  bool isBatched = emit::isPerElement(global);
+  bool isBatched = operand.extent == GlobalExtent::Matrix;
   auto type = cast<MemRefType>(x.getType());
   Type element = type.getElementType();
   emit::Indices sizes = emit::getLeadingSizes(b, x, type.getRank());
@@ -211,9 +211,9 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
   std::string name;
   llvm::raw_string_ostream(name)
       << "scale_sweep_" << element << (hessian ? "_weighed" : "")
-      << (byValue     ? "_by_value"
-          : isBatched ? "_each"
-                      : "");
+      << (operand.byValue ? "_by_value"
+          : isBatched     ? "_each"
+                          : "");
   // Blocks one after the other, or down a column, whose Hessian they share.
   Value blocks = hessian ? mul(b, getCeilDiv(b, height, kSweepThreads), width)
                          : getCeilDiv(b, mul(b, height, width), kSweepThreads);
@@ -233,7 +233,7 @@ LogicalResult lowerKernel(ScaleSweepOp op, LaunchSite &site) {
         Value inMatrices = isBelow(b, matrix, toIndex(b, matrices));
         emit::emitIf(b, inMatrices, [&] {
           Value factor = global;
-          if (!byValue)
+          if (!operand.byValue)
             factor = toF32(emitLoadBits(b, factor, b.getF32Type(),
                                         isBatched ? matrix : getIndex(b, 0)));
           Value count = mul(b, rows, cols), item, exists, column;

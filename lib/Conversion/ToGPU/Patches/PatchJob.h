@@ -19,10 +19,8 @@ inline constexpr int64_t kPatchThreads = kPatchWarps * kWarpThreads;
 
 /// What a kernel makes of x, or of each of several.
 struct PatchJob {
-  /// `lookup` gives the buffer or scalar behind a value of the kernel's body.
   /// What x is made of is not in it yet.
-  PatchJob(llvm::ArrayRef<PatchMember> members, const target::Chip &chip,
-           llvm::function_ref<mlir::Value(mlir::Value)> lookup);
+  PatchJob(llvm::ArrayRef<PatchMember> members, const target::Chip &chip);
 
   /// What the kernel is called: its results by their order.
   std::string getKernelName(const target::Chip &chip) const;

@@ -210,7 +210,7 @@ PatchKernelEmitter::emitPatch(MutableArrayRef<PatchScaleTable> tables) {
   auto takeAmaxes = [&](const PatchElements &source,
                         std::optional<uint64_t> mask) {
     bool hasRowAmaxes = llvm::any_of(job.specs, [&](const PatchSpec &spec) {
-      return spec.signMask == mask && spec.block[0] == 1;
+      return spec.signMask == mask && spec.hasRowBlocks();
     });
     for (auto [value, amax] : llvm::zip_equal(bits, job.amaxes))
       if (amax.signMask == mask)

@@ -91,15 +91,12 @@ getSource(const PatchMember &member) {
   return std::make_shared<const ElementSource>(x);
 }
 
-PatchJob::PatchJob(ArrayRef<PatchMember> members, const target::Chip &chip,
-                   function_ref<Value(Value)> lookup)
+PatchJob::PatchJob(ArrayRef<PatchMember> members, const target::Chip &chip)
     : members(static_cast<int64_t>(members.size())) {
   const PatchMember &first = members.front();
   for (AmaxOp amax : first.amaxes)
     amaxes.emplace_back(amax);
-  auto getSpec = [&](QuantizeOp op) {
-    return PatchSpec(op, lookup(op.getGlobal()), chip);
-  };
+  auto getSpec = [&](QuantizeOp op) { return PatchSpec(op, chip); };
   for (QuantizeOp op : first.quantizes)
     specs.push_back(getSpec(op));
   for (const PatchMember &member : members.drop_front())
@@ -112,7 +109,7 @@ PatchJob::PatchJob(ArrayRef<PatchMember> members, const target::Chip &chip,
   if (members.size() == 1 && amaxes.empty() && specs.size() == 1) {
     const PatchSpec &only = specs.front();
     shape = only;
-    if (!only.signMask && only.block[0] != 1)
+    if (!only.signMask && !only.hasRowBlocks())
       return;
   }
   auto isTransformed = [](const auto &of) { return of.signMask.has_value(); };
@@ -264,8 +261,7 @@ LogicalResult lowerPatchKernel(ArrayRef<PatchMember> members,
     }
     llvm::for_each(member.amaxes, prepare);
   }
-  PatchJob job(members, site.getChip(),
-               [&](Value value) { return site.lookup(value); });
+  PatchJob job(members, site.getChip());
   job.shape.source = getSource(members.front());
   Block *body = members.front().getX().getParentBlock();
   if (failed(applyTile(cast<KernelOp>(body->getParentOp()), job)))

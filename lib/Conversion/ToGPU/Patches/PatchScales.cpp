@@ -31,7 +31,7 @@ PatchScales::PatchScales(KernelBuilder &b, const PatchSpec &spec,
       leaf(createLeaf(loadGlobal(0))),
       height(std::min(spec.patchRows, spec.block[0])) {
   computeMasks();
-  if (spec.block[0] == 1)
+  if (spec.hasRowBlocks())
     emitRows();
   else if (spec.isSquare())
     emitTiles();
@@ -44,13 +44,13 @@ PatchScales::PatchScales(KernelBuilder &b, const PatchSpec &spec,
 //===----------------------------------------------------------------------===//
 
 Value PatchScales::loadGlobal(int64_t column) {
-  if (!global || spec.globalByValue)
+  if (!global || spec.global.byValue)
     return global;
   auto load = [&](Value index) -> Value {
     return b.load(b.getF32Type(), emitAddress(b, global, b.getF32Type(), index),
                   sizeof(float));
   };
-  switch (spec.globalExtent) {
+  switch (spec.global.extent) {
   case GlobalExtent::Matrix:
     return load(position.matrix);
   case GlobalExtent::Group:
@@ -68,7 +68,7 @@ Value PatchScales::loadGlobal(int64_t column) {
 
 std::unique_ptr<QuantizeLeaf> PatchScales::createLeaf(Value global) {
   std::unique_ptr<QuantizeLeaf> leaf =
-      blockscale::createLeaf(cvt, spec.recipe, spec.format, spec.globalKind,
+      blockscale::createLeaf(cvt, spec.recipe, spec.format, spec.global.kind,
                              /*amaxIsGiven=*/false);
   leaf->setGlobal(b, global);
   return leaf;
@@ -260,7 +260,7 @@ PatchScales::getColumnBlocks(ArrayRef<SmallVector<Value>> words) {
 QuantizeLeaf::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
                                                  int64_t row, int64_t span) {
   SmallVector<Value> globals;
-  if (spec.globalExtent == GlobalExtent::Group && !groups->isOne())
+  if (spec.global.extent == GlobalExtent::Group && !groups->isOne())
     for (int64_t j = 0; j < spec.patchColumns; ++j)
       globals.push_back(loadGlobal(j));
   if (!numerics::isFourOverSix(spec.recipe))

@@ -25,7 +25,7 @@ static constexpr int64_t kSharedRows = 64;
 /// Elements of a warp along the dimension in which scale bytes are adjacent.
 static constexpr int64_t kWarpReach = 128;
 
-PatchSpec::PatchSpec(QuantizeOp op, Value global, const target::Chip &chip) {
+PatchSpec::PatchSpec(QuantizeOp op, const target::Chip &chip) {
   auto x = cast<RankedTensorType>(op.getX().getType());
   recipe = getNumerics(op.getEffectiveRecipe());
   format = getElementFormat(
@@ -46,16 +46,11 @@ PatchSpec::PatchSpec(QuantizeOp op, Value global, const target::Chip &chip) {
   int64_t rows = x.getShape().end()[-2];
   rowTails = block[0] > 1 && takesTails &&
              (ShapedType::isDynamic(rows) || rows % block[0] != 0);
-  globalKind = !global               ? GlobalKind::Absent
-               : op.getGlobalScale() ? GlobalKind::DecodeScale
-                                     : GlobalKind::Amax;
-  auto memref = global ? dyn_cast<MemRefType>(global.getType()) : MemRefType();
-  globalByValue = global && !memref;
-  globalExtent = getGlobalExtent(op, memref);
+  global = op.getGlobalOperand();
   stochastic = op.getRng() != nullptr;
-  groupDim = getGroupDim(op);
+  groupDim = op.getGroupOperand().dim;
   batched =
-      x.getRank() > 2 && (swizzled || globalExtent == GlobalExtent::Matrix ||
+      x.getRank() > 2 && (swizzled || global.extent == GlobalExtent::Matrix ||
                           transposed || rowTails || !hasScalesAlongRows());
   hasPartialBlocks = rowTails || columnUnit % block[1] != 0;
   chooseShape(chip);
@@ -151,9 +146,7 @@ std::string PatchSpec::getKernelName() const {
     os << "_tails";
   if (batched)
     os << "_batched";
-  if (globalKind != GlobalKind::Absent)
-    os << (globalKind == GlobalKind::Amax ? "_amax" : "_scaled")
-       << getExtentName(globalByValue, globalExtent);
+  os << getGlobalName(global);
   if (stochastic)
     os << "_rng";
   os << getGroupName(groupDim);

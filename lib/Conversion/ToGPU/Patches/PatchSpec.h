@@ -83,7 +83,7 @@ struct PatchShape {
 
 /// What a kernel makes of patches.
 struct PatchSpec : PatchShape {
-  PatchSpec(QuantizeOp op, mlir::Value global, const target::Chip &chip);
+  PatchSpec(QuantizeOp op, const target::Chip &chip);
 
   /// Gives specs of quantizations that a kernel loads x once for `shape`, after
   /// what they need is in it.
@@ -94,6 +94,7 @@ struct PatchSpec : PatchShape {
     return numerics::getFormatInfo(format).storageBits;
   }
   bool isSquare() const { return block[0] == block[1]; }
+  bool hasRowBlocks() const { return block[0] == 1; }
   /// Whether the bytes of a row of scales are of blocks side by side, rather
   /// than of blocks one below the other.
   bool hasScalesAlongRows() const { return scaleForm[1].dim == 1; }
@@ -149,10 +150,7 @@ struct PatchSpec : PatchShape {
   bool groupedTiles;
   /// Whether the last block of rows may be a part of one.
   bool rowTails;
-  GlobalKind globalKind;
-  /// Whether the global operand is an f32 argument rather than a pointer.
-  bool globalByValue;
-  GlobalExtent globalExtent;
+  GlobalOperand global;
   bool stochastic;
   GroupDim groupDim;
   /// Bytes of the widest store of codes.

@@ -80,7 +80,7 @@ ChunkEmitter::Codes ChunkEmitter::quantizeGroups(int64_t elements,
                                                  ArrayRef<Value> groups) {
   SmallVector<BlockElements> inputs = loadBlocks(elements);
   bool isApart = spec.groupDim == GroupDim::Columns &&
-                 spec.globalExtent == GlobalExtent::Group;
+                 spec.global.extent == GlobalExtent::Group;
   Codes codes = isApart ? quantizeApart(inputs, groups)
                         : quantize(inputs, 0, groups.front());
   if (spec.groupDim == GroupDim::Columns)
@@ -159,12 +159,12 @@ SmallVector<Value> ChunkEmitter::emit(int64_t elements) {
 
 Value ChunkEmitter::loadGlobal(Value group) {
   Value pointer = arguments.global;
-  if (!pointer || spec.globalByValue)
+  if (!pointer || spec.global.byValue)
     return pointer;
   auto offset = [&](Value index) {
     return b.offset(pointer, b.getF32Type(), index);
   };
-  switch (spec.globalExtent) {
+  switch (spec.global.extent) {
   case GlobalExtent::Tensor:
     break;
   case GlobalExtent::Matrix:
@@ -340,7 +340,7 @@ SmallVector<Value> ChunkEmitter::loadAmaxes(int64_t blocks) {
 ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
                                            int64_t first, Value group) {
   std::unique_ptr<QuantizeLeaf> leaf = createLeaf(
-      *cvt, spec.recipe, spec.format, spec.globalKind, spec.amaxIsGiven);
+      *cvt, spec.recipe, spec.format, spec.global.kind, spec.amaxIsGiven);
   leaf->setGlobal(b, loadGlobal(group));
   SmallVector<Value> amaxes;
   if (spec.amaxIsGiven)

@@ -12,11 +12,6 @@ using namespace mlir;
 
 namespace blockscale {
 
-StringRef getExtentName(bool byValue, GlobalExtent extent) {
-  constexpr StringLiteral names[] = {"", "_each", "_each_row", "_each_group"};
-  return byValue ? "_by_value" : names[static_cast<unsigned>(extent)];
-}
-
 StringRef getGroupName(GroupDim dim) {
   constexpr StringLiteral names[] = {"", "_row_groups", "_column_groups"};
   return names[static_cast<unsigned>(dim)];
@@ -31,9 +26,7 @@ std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
     os << "_swizzled";
   if (batched)
     os << "_batched";
-  if (globalKind != GlobalKind::Absent)
-    os << (globalKind == GlobalKind::Amax ? "_amax" : "_scaled")
-       << getExtentName(globalByValue, globalExtent);
+  os << getGlobalName(global);
   if (amaxIsGiven)
     os << "_block_amax";
   if (stochastic)
@@ -129,20 +122,6 @@ static LogicalResult verifyRowElements(QuantizeOp quantize, int64_t k,
   return success();
 }
 
-GlobalExtent getGlobalExtent(QuantizeOp quantize, MemRefType global) {
-  if (!global || global.getRank() == 0)
-    return GlobalExtent::Tensor;
-  if (quantize.getOffsets())
-    return GlobalExtent::Group;
-  return quantize.hasRowGlobals() ? GlobalExtent::Row : GlobalExtent::Matrix;
-}
-
-GroupDim getGroupDim(QuantizeOp quantize) {
-  if (!quantize.getOffsets())
-    return GroupDim::None;
-  return quantize.getGroupDim() == 0 ? GroupDim::Rows : GroupDim::Columns;
-}
-
 FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
                                         Value from, const target::Chip &chip,
                                         QuantizeOperands &operands) {
@@ -160,22 +139,16 @@ FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
   spec.source = source;
   spec.inputType = x.getElementType();
   spec.rowElements = rowElements;
+  spec.blockElements = quantize.getBlockSize();
   LayoutAttr layout = getLayout(quantize.getScale().getType());
   spec.groupedTiles = layout && layout.isGrouped();
   spec.swizzled = layout && !spec.groupedTiles;
-  spec.globalKind = !operands.global            ? GlobalKind::Absent
-                    : quantize.getGlobalScale() ? GlobalKind::DecodeScale
-                                                : GlobalKind::Amax;
-  auto global = operands.global
-                    ? dyn_cast<MemRefType>(operands.global.getType())
-                    : MemRefType();
-  spec.globalByValue = operands.global && !global;
-  spec.globalExtent = getGlobalExtent(quantize, global);
+  spec.global = quantize.getGlobalOperand();
   spec.amaxIsGiven = operands.blockAmax != nullptr;
   spec.stochastic = operands.rng != nullptr;
-  spec.groupDim = getGroupDim(quantize);
+  spec.groupDim = quantize.getGroupOperand().dim;
   spec.batched = x.getRank() > 2 &&
-                 (spec.swizzled || spec.globalExtent == GlobalExtent::Matrix);
+                 (spec.swizzled || spec.global.extent == GlobalExtent::Matrix);
   return spec;
 }
 

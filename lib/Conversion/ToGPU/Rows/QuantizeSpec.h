@@ -17,18 +17,8 @@
 
 namespace blockscale {
 
-/// What has a global value of its own.
-enum class GlobalExtent : uint8_t { Tensor, Matrix, Row, Group };
-
-/// The dimension of x that groups cut.
-enum class GroupDim : uint8_t { None, Rows, Columns };
-
-/// Of the op whose global operand, if it is a buffer, has this type.
-GlobalExtent getGlobalExtent(QuantizeOp op, mlir::MemRefType global);
-GroupDim getGroupDim(QuantizeOp op);
-
-/// Parts of a kernel's name, empty where they say nothing.
-llvm::StringRef getExtentName(bool byValue, GlobalExtent extent);
+/// The part of a kernel's name that says which dimension groups cut; empty
+/// where there are none.
 llvm::StringRef getGroupName(GroupDim dim);
 
 /// Everything that the code of a quantize kernel depends on. The number of rows
@@ -40,18 +30,17 @@ struct QuantizeSpec {
   std::shared_ptr<const ElementSource> source;
   /// Of x: bf16 or f32.
   mlir::Type inputType;
-  /// Elements of a row, whose last block may have fewer than others.
+  /// Elements of a row, whose last block may have fewer than others, and of a
+  /// block.
   int64_t rowElements;
+  int64_t blockElements;
   /// Scales in 128x4 tiles rather than linear: of the matrix, or of groups.
   bool swizzled;
   bool groupedTiles;
   /// Whether the kernel tells matrices of a batch apart. Otherwise a batch is
   /// one matrix of all rows.
   bool batched;
-  GlobalKind globalKind;
-  /// Whether the global operand is an f32 argument rather than a pointer.
-  bool globalByValue;
-  GlobalExtent globalExtent;
+  GlobalOperand global;
   /// Whether block amaxes are an operand.
   bool amaxIsGiven;
   bool stochastic;
@@ -61,7 +50,7 @@ struct QuantizeSpec {
   int64_t ownedBytes = 0;
 
   bool ownsRows() const { return ownedBytes != 0; }
-  int64_t getBlockElements() const { return numerics::getBlockSize(recipe); }
+  int64_t getBlockElements() const { return blockElements; }
   int64_t getBlocksPerRow() const {
     return llvm::divideCeil(rowElements, getBlockElements());
   }

@@ -27,8 +27,8 @@ static int64_t getRunLanes(const QuantizeSpec &spec) {
 
 static QuantizeModel getModel(const QuantizeSpec &spec,
                               const target::Chip &chip) {
-  return QuantizeModel(chip, spec.recipe, spec.format, spec.source->getBytes(),
-                       spec.source->countOps());
+  return QuantizeModel(chip, spec.recipe, spec.format, spec.blockElements,
+                       spec.source->getBytes(), spec.source->countOps());
 }
 
 /// Whether full warps can access their chunks together. The lanes of a warp

@@ -1,0 +1,72 @@
+//===- BlockScaleInterfaces.td - What several ops share ----*- tablegen -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_IR_BLOCKSCALEINTERFACES_TD
+#define BLOCKSCALE_IR_BLOCKSCALEINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def BlockScale_QuantizerOpInterface : OpInterface<"QuantizerOpInterface"> {
+  let description = [{
+    An op that relates values to block scales by the arithmetic of a recipe:
+    `quantize`, `dequantize` and `scale_sweep`.
+  }];
+  let cppNamespace = "::blockscale";
+  let methods = [
+    InterfaceMethod<"The recipe, or the default of the format.",
+                    "::blockscale::Recipe", "getEffectiveRecipe">,
+    InterfaceMethod<"The global scale or amax.",
+                    "::blockscale::GlobalOperand", "getGlobalOperand">,
+    InterfaceMethod<"The groups that offsets make.",
+                    "::blockscale::GroupOperand", "getGroupOperand">
+  ];
+}
+
+class BlockScale_ProductGlobalMethod<string side> : InterfaceMethod<
+    "The global scale of " # side # ".",
+    "::blockscale::GlobalOperand", "getGlobalOperand" # side, (ins), "", [{
+      return ::blockscale::GlobalOperand::get(
+          $_op.getGlobalScale}] # side # [{(),
+          ::blockscale::GlobalKind::DecodeScale,
+          $_op.get}] # side # [{().getType().getRank(),
+          static_cast<bool>($_op.getGroupOperand()));
+    }]>;
+
+def BlockScale_ProductOpInterface : OpInterface<"ProductOpInterface"> {
+  let description = [{
+    A product of block-scaled matrices, A by the transpose of B: `scaled_mm` and
+    `scaled_grouped_mm`. Global scales, groups and the bias may be absent.
+  }];
+  let cppNamespace = "::blockscale";
+  let methods = [
+    InterfaceMethod<"Data of A.",
+                    "::mlir::TypedValue<::mlir::RankedTensorType>", "getA">,
+    InterfaceMethod<"Data of B.",
+                    "::mlir::TypedValue<::mlir::RankedTensorType>", "getB">,
+    InterfaceMethod<"Block scales of A.",
+                    "::mlir::TypedValue<::mlir::RankedTensorType>", "getScaleA">,
+    InterfaceMethod<"Block scales of B.",
+                    "::mlir::TypedValue<::mlir::RankedTensorType>", "getScaleB">,
+    InterfaceMethod<"What is added to each row of the product.",
+                    "::mlir::TypedValue<::mlir::RankedTensorType>", "getBias">,
+    InterfaceMethod<"The product.",
+                    "::mlir::TypedValue<::mlir::RankedTensorType>", "getResult">,
+    InterfaceMethod<"The rows and columns of a block.",
+                    "::llvm::ArrayRef<int64_t>", "getBlock">,
+    InterfaceMethod<"Elements of K that share a scale.",
+                    "int64_t", "getBlockSize">,
+    InterfaceMethod<"Where the global scales are multiplied.",
+                    "::std::optional<::blockscale::GlobalScaling>",
+                    "getGlobalScaling">,
+    InterfaceMethod<"The groups that offsets make.",
+                    "::blockscale::GroupOperand", "getGroupOperand">,
+    BlockScale_ProductGlobalMethod<"A">,
+    BlockScale_ProductGlobalMethod<"B">
+  ];
+}
+
+#endif // BLOCKSCALE_IR_BLOCKSCALEINTERFACES_TD
