@@ -123,14 +123,15 @@ LogicalResult verifyRowFormat(Operation *op, ArrayRef<int64_t> block,
 LogicalResult verifyRecipe(Operation *op, Recipe recipe, bool isNvfp4) {
   if (isNvfp4Recipe(recipe) == isNvfp4)
     return success();
+  SmallVector<StringRef> names;
+  for (numerics::Recipe each : numerics::kRecipes)
+    if (numerics::isNvfp4(each) == isNvfp4)
+      names.push_back(numerics::getName(each));
   return op->emitOpError() << "expected "
-                           << (isNvfp4 ? "an NVFP4 recipe (torchao, mslk, te, "
-                                         "modelopt, te_4over6_mae, "
-                                         "te_4over6_mse) with f8E4M3FN scales"
-                                       : "an MX recipe (floor, rceil, "
-                                         "rceil_sat, ceil, even) with "
-                                         "f8E8M0FNU scales")
-                           << ", but got " << stringifyRecipe(recipe);
+                           << (isNvfp4 ? "an NVFP4 recipe (" : "an MX recipe (")
+                           << llvm::join(names, ", ") << ") with "
+                           << (isNvfp4 ? "f8E4M3FN" : "f8E8M0FNU")
+                           << " scales, but got " << stringifyRecipe(recipe);
 }
 
 LogicalResult verifyBlockMultiples(Operation *op, StringRef name,

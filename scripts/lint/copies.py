@@ -1,10 +1,11 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The layout of scales is written in Numerics alone.
+"""The layout of scales and the rules of recipes are written in Numerics alone.
 
 Elsewhere in include/, lib/ and tools/ no constant of Numerics/ScaleLayout.h has a second
-definition, and no code spells out the numbers of a tile. The emulator is a copy on
-purpose, since it checks what is generated.
+definition, no code spells out the numbers of a tile, and no `switch` tells recipes apart:
+what differs between them is a function or a column of the table in Numerics. The emulator
+is a copy on purpose, since it checks what is generated.
 """
 
 import re
@@ -22,6 +23,7 @@ ALIKE = re.compile(r"\bconstexpr\b[^;={]*?\b(k\w*(?:RowGroup|Atom(?:Rows|Cols|By
 NUMBERS = re.compile(r"\{\s*(?:32,\s*4,\s*4|128,\s*4)\s*\}"
                      r"|(?:[cC]eilDiv|[fF]loorDiv|divideCeil|[rR]oundUp|alignTo)\w*"
                      r"\([^;]*\b128\)")
+CASE = re.compile(r"\bcase\s+(?:\w+::)*Recipe::(\w+)")
 
 
 def check(root):
@@ -44,3 +46,6 @@ def check(root):
             if match := NUMBERS.search(code):
                 yield (f"{path}:{number}: expected a tile to be spelled with the constants "
                        f"of {LAYOUT}, but got {match.group(0)}")
+            if match := CASE.search(code):
+                yield (f"{path}:{number}: expected what differs between recipes to stand in "
+                       f"{HOME}, but it has a case for {match.group(1)}")

@@ -273,11 +273,17 @@ class CopiesTest(LintTest):
                     self.assert_finds("copies", f"{path}:1:", message)
                     (self.root / path).unlink()
 
+    def test_switch_over_recipes(self):
+        for name in ("Recipe::Te", "numerics::Recipe::Te", "blockscale::Recipe::Te"):
+            with self.subTest(name):
+                self.write("lib/Conversion/A.cpp", f"switch (r) {{\ncase {name}:\n}}\n")
+                self.assert_finds("copies", "lib/Conversion/A.cpp:2:", "a case for Te")
+
     # The emulator and the tests check the product, and Numerics is the one home.
     def test_copies_on_purpose(self):
         for path in ("lib/Emulator/A.cpp", "include/blockscale/Emulator/A.h",
                      "include/blockscale/Numerics/B.h", "unittests/A.cpp"):
-            self.write(path, "constexpr int kTileRows = 128;\n")
+            self.write(path, "constexpr int kTileRows = 128;\ncase Recipe::Te:\n")
         self.assertEqual(self.findings("copies"), [])
 
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FunctionWriter.h"
+#include "blockscale/Numerics/Recipe.h"
 
 using namespace llvm;
 
@@ -30,17 +31,18 @@ static SmallVector<int64_t, 4> append(SmallVector<int64_t, 4> shape,
 StringRef FunctionWriter::recipe(bool isNvfp4) {
   if (bytes.rarely(80))
     isNvfp4 = !isNvfp4;
-  if (!isNvfp4)
-    return bytes.pick<StringRef>(
-        {"", "floor", "rceil", "rceil_sat", "ceil", "even"});
-  if (isBasic)
-    return bytes.pick<StringRef>({"", "torchao", "mslk", "te", "modelopt"});
-  return bytes.pick<StringRef>({"", "torchao", "mslk", "te", "modelopt",
-                                "te_4over6_mae", "te_4over6_mse"});
+  SmallVector<StringRef> names = {""};
+  for (numerics::Recipe each : numerics::kRecipes)
+    if (numerics::isNvfp4(each) == isNvfp4 &&
+        !(isBasic && numerics::isFourOverSix(each)))
+      names.push_back(numerics::getName(each));
+  return bytes.pick<StringRef>(ArrayRef<StringRef>(names));
 }
 
-static bool acceptsTails(StringRef recipe) {
-  return recipe.starts_with("te") || recipe == "modelopt";
+/// Whether the recipe of this name, which may be empty, has the property.
+static bool is(bool (*property)(numerics::Recipe), StringRef name) {
+  std::optional<numerics::Recipe> recipe = numerics::parseRecipe(name);
+  return recipe && property(*recipe);
 }
 
 static std::string recipeText(StringRef recipe) {
@@ -100,8 +102,8 @@ void FunctionWriter::writeQuantize() {
   StringRef scaleDim =
       isSquare ? bytes.pick<StringRef>({"", "k", "n"}) : StringRef();
   StringRef recipe = this->recipe(isNvfp4);
-  bool tails = acceptsTails(recipe);
-  bool isFourOverSix = recipe.contains("4over6");
+  bool tails = is(numerics::acceptsTails, recipe);
+  bool isFourOverSix = is(numerics::isFourOverSix, recipe);
   bool hasOffsets = rarelyWider(6);
   SmallVector<int64_t, 4> leading;
   if (!hasOffsets)
@@ -227,7 +229,7 @@ void FunctionWriter::writeDequantize() {
   int64_t blockRows = form == 0 ? 1 : unit;
   int64_t blockCols = form == 2 ? 1 : unit;
   StringRef recipe = this->recipe(isNvfp4);
-  bool tails = acceptsTails(recipe);
+  bool tails = is(numerics::acceptsTails, recipe);
   FuzzType data;
   if (found) {
     data = found->type;

@@ -33,11 +33,11 @@ TEST_P(MxBatches, ColumnsAndTiles) {
     std::string prefix = "out_ao018_" + std::string(getName(recipe));
     std::vector<QuantizedMatrix> columns, tiles, columnScales, tileScales;
     for (const Matrix &x : readInputs(archive)) {
-      columns.push_back(quantizeMatrix(recipe, ElementFormat::E4M3,
-                                       {GlobalFactors()}, x, {32, 1}));
+      columns.push_back(
+          quantizeMatrix(recipe, ElementFormat::E4M3, {kOneLevel}, x, {32, 1}));
       columnScales.push_back(transposeScales(columns.back()));
-      tiles.push_back(quantizeMatrix(recipe, ElementFormat::E4M3,
-                                     {GlobalFactors()}, x, {32, 32}));
+      tiles.push_back(quantizeMatrix(recipe, ElementFormat::E4M3, {kOneLevel},
+                                     x, {32, 32}));
       tileScales.push_back(expandScales(tiles.back(), ScaleDim::N, 32));
     }
     ASSERT_FALSE(columns.empty());

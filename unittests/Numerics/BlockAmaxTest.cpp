@@ -126,7 +126,7 @@ TEST(BlockAmax, RceilSatIsModelOptButForNan) {
 TEST(BlockAmax, RceilSatOfNan) {
   Block block = makeBlock("one", 0x7FC0);
   uint8_t codes[32];
-  EXPECT_EQ(quantizeBlock(Recipe::RceilSat, ElementFormat::E5M2, {},
+  EXPECT_EQ(quantizeBlock(Recipe::RceilSat, ElementFormat::E5M2, kOneLevel,
                           block.lanes, 32, codes),
             255);
   for (uint8_t code : codes)

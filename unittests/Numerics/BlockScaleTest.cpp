@@ -19,7 +19,6 @@ namespace {
 // Zero blocks and floors
 //===----------------------------------------------------------------------===//
 
-constexpr GlobalFactors kOneLevel;
 static_assert(getE4M3ScaleByte(Recipe::Torchao, 0.0f, kOneLevel) == 0x08);
 static_assert(getE4M3ScaleByte(Recipe::Mslk, 0.0f, kOneLevel) == 0x01);
 static_assert(getE4M3ScaleByte(Recipe::Te, 0.0f, kOneLevel) == 0x00);
@@ -46,11 +45,11 @@ static_assert(scaleByteOfTensor(Recipe::Torchao, 1.75f, 1.4375f) == 123);
 static_assert(scaleByteOfTensor(Recipe::Modelopt, 1.75f, 1.4375f) == 124);
 
 // A block scale of 0 multiplies by the largest finite number.
-static_assert(getElementScaling(Recipe::Te, 0x01).factor == 512.0f);
-TEST(ElementScaling, TeZeroScale) {
-  EXPECT_EQ(getElementScaling(Recipe::Te, 0x00).factor, kFloatMax);
+static_assert(getElementFactor(Recipe::Te, 0x01) == 512.0f);
+TEST(ElementFactor, TeZeroScale) {
+  EXPECT_EQ(getElementFactor(Recipe::Te, 0x00), kFloatMax);
   EXPECT_EQ(quantizeElement(Recipe::Te, ElementFormat::E2M1, -0x1p-140f,
-                            getElementScaling(Recipe::Te, 0x00)),
+                            getElementFactor(Recipe::Te, 0x00)),
             8);
 }
 
@@ -147,7 +146,8 @@ TEST(E8M0Scale, NanBlockHasNanCodes) {
   const float x[2] = {-1.0f, kInfinity};
   for (ElementFormat format : kElementFormats) {
     uint8_t codes[2];
-    EXPECT_EQ(quantizeBlock(Recipe::Rceil, format, {}, x, 2, codes), 255);
+    EXPECT_EQ(quantizeBlock(Recipe::Rceil, format, kOneLevel, x, 2, codes),
+              255);
     for (uint8_t code : codes)
       EXPECT_EQ(code, getFormatInfo(format).nanCode);
   }

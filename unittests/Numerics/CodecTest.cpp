@@ -212,4 +212,50 @@ static_assert(!isNegativeScale(ScaleFormat::E4M3, 0xFF));
 static_assert(!isNegativeScale(ScaleFormat::E4M3, 0x7F));
 static_assert(!isNegativeScale(ScaleFormat::E8M0, 0x80));
 
+//===----------------------------------------------------------------------===//
+// Other ways to the same values
+//===----------------------------------------------------------------------===//
+
+bool areSame(float a, float b) {
+  return toBits(a) == toBits(b) || (isNan(a) && isNan(b));
+}
+
+// Where subnormal f32 cost nothing a product decodes; every code of every
+// format has the same value on both ways, but for the sign of NaN.
+TEST(Codec, DecodeByProduct) {
+  for (ElementFormat format : kElementFormats)
+    for (uint32_t code = 0; code < uint32_t(getCodeCount(format)); ++code)
+      EXPECT_TRUE(
+          areSame(decodeByProduct(format, code), decodeBits(format, code)))
+          << getFormatInfo(format).name << " " << code;
+  for (uint32_t byte = 0; byte < 256; ++byte)
+    for (ScaleFormat format : {ScaleFormat::E4M3, ScaleFormat::E8M0})
+      EXPECT_TRUE(areSame(decodeScaleByProduct(format, byte),
+                          decodeScaleBits(format, byte)))
+          << byte;
+}
+
+// f16 codes from and to f32: all codes return, and values between two of them
+// go to the nearest, ties to even.
+TEST(Codec, F16) {
+  auto encodeF16 = [](float x) { return encodeF16Bits(x) & 0xFFFF; };
+  for (uint32_t code = 0; code <= 0x7C00; ++code) {
+    float value = decodeF16Bits(code);
+    EXPECT_EQ(encodeF16(value), code);
+    EXPECT_EQ(encodeF16(-value), code | 0x8000);
+    if (code >= 0x7BFF)
+      continue;
+    float next = decodeF16Bits(code + 1), middle = (value + next) / 2;
+    EXPECT_EQ(encodeF16(middle), code + (code & 1)) << code;
+    EXPECT_EQ(encodeF16(fromBits(toBits(middle) - 1)), code) << code;
+    EXPECT_EQ(encodeF16(fromBits(toBits(middle) + 1)), code + 1) << code;
+  }
+  EXPECT_EQ(decodeF16Bits(0x3C00u), 1.0f);
+  EXPECT_EQ(decodeF16Bits(0x0001u), 0x1p-24f);
+  EXPECT_EQ(encodeF16(65520.0f), 0x7C00u);
+  EXPECT_EQ(encodeF16(65519.996f), 0x7BFFu);
+  EXPECT_EQ(encodeF16(-fromBits(kFloatNanBits)), 0x7E00u);
+  EXPECT_TRUE(isNan(decodeF16Bits(0x7C01u)));
+}
+
 } // namespace

@@ -51,10 +51,9 @@ TEST(FormulaVectors, Mslk) {
         readExpectedAs<uint32_t>("mslk", "out_multiplier" + suffix);
     ASSERT_EQ(multipliers.size(), 0x7Eu);
     for (int byte = 1; byte <= 0x7E; ++byte) {
-      ElementScaling scaling =
-          getElementScaling(Recipe::Mslk, static_cast<uint8_t>(byte), factors);
-      ASSERT_FALSE(scaling.divide);
-      ASSERT_EQ(toBits(scaling.factor), multipliers[byte - 1])
+      float factor =
+          getElementFactor(Recipe::Mslk, static_cast<uint8_t>(byte), factors);
+      ASSERT_EQ(toBits(factor), multipliers[byte - 1])
           << "global scale " << g << ", scale byte " << byte;
     }
   }

@@ -24,8 +24,10 @@ GlobalFactors getFactors(float amax) {
 static_assert(getGlobalFactors(Recipe::Te4over6Mse,
                                GlobalScale::fromAmax(1536.0f))
                   .encode == 1.0f);
-static_assert(getFourOverSixScales(6.0f, {1.0f, 1.0f, 1536.0f}).six == 0x38);
-static_assert(getFourOverSixScales(6.0f, {1.0f, 1.0f, 1536.0f}).four == 0x3C);
+static_assert(getFourOverSixScales(6.0f, {1.0f, 1.0f, 1536.0f, 1.0f}).six ==
+              0x38);
+static_assert(getFourOverSixScales(6.0f, {1.0f, 1.0f, 1536.0f, 1.0f}).four ==
+              0x3C);
 
 // The largest block of a tensor aims at 256 and 384.
 TEST(FourOverSix, LargestBlock) {
@@ -101,7 +103,9 @@ TEST(FourOverSix, Tiles) {
 // Rows that are 8 apart meet first. An error of 1 is lost where it meets one of
 // 2^24 alone; two of them are not.
 TEST(FourOverSix, OrderOfRows) {
+  constexpr Recipe kMae = Recipe::Te4over6Mae;
   GlobalFactors global = getFactors(1536.0f);
+  ScaleCandidate<float> one = getScaleCandidate(kMae, 1.0f, global);
   // At scale 1, elements beyond the codes leave errors of |x - 6|.
   float x[16 * 16] = {};
   x[0] = 0x1p24f + 6.0f;
@@ -109,13 +113,11 @@ TEST(FourOverSix, OrderOfRows) {
   x[192] = 7.0f;
   Tile tile{16, 16, 16, 1};
   // Rows 4 and 12 meet first, and their 2 is not lost in 2^24.
-  EXPECT_EQ(getFourOverSixError(Recipe::Te4over6Mae, global, x, tile, 0x38),
-            0x1p24f + 2.0f);
+  EXPECT_EQ(getFourOverSixError(kMae, global, x, tile, one), 0x1p24f + 2.0f);
   x[192] = 0.0f;
   x[128] = 7.0f;
   // Row 8 meets row 0, and after it row 4 does.
-  EXPECT_EQ(getFourOverSixError(Recipe::Te4over6Mae, global, x, tile, 0x38),
-            0x1p24f);
+  EXPECT_EQ(getFourOverSixError(kMae, global, x, tile, one), 0x1p24f);
 }
 
 TEST(FourOverSix, ZeroAndNan) {

@@ -21,7 +21,6 @@ static_assert(getDecodeScale(Recipe::Te, 2688.0f) == 1.0f);
 static_assert(getDecodeScale(Recipe::Rceil, 5.0f) == 1.0f);
 
 static_assert(getDecodeScale(Recipe::Torchao, 0.0f) == 0.0f);
-static_assert(getDecodeScale(Recipe::Te, 0.0f) == 1.0f);
 static_assert(getMslkEncodeScale(0.0f) == kGlobalRange / 1e-8f);
 static_assert(getMslkEncodeScale(1e-9f) == kGlobalRange / 1e-8f);
 static_assert(getMslkEncodeScale(2e-8f) == kGlobalRange / 2e-8f);
@@ -35,6 +34,7 @@ TEST(GlobalScale, TeClampsTheEncodeScale) {
 
 TEST(GlobalScale, TeOfZeroAndInfinity) {
   EXPECT_EQ(getTeEncodeScale(0.0f), 1.0f);
+  EXPECT_EQ(getDecodeScale(Recipe::Te, 0.0f), 1.0f);
   EXPECT_EQ(getTeEncodeScale(kInfinity), 1.0f);
   EXPECT_EQ(getTeEncodeScaleFromDecode(0.0f), 1.0f);
 }

@@ -54,8 +54,8 @@ Matrix readInput(const std::string &archive) {
   return {};
 }
 
-static bool isScaledToNan(float x, const ElementScaling &scaling) {
-  return isNan(scaling.divide ? x / scaling.factor : x * scaling.factor);
+static bool isScaledToNan(Recipe recipe, float x, float factor) {
+  return isNan(applyFactor(recipe, x, factor));
 }
 
 QuantizedMatrix quantizeMatrix(Recipe recipe, ElementFormat format,
@@ -80,11 +80,11 @@ QuantizedMatrix quantizeMatrix(Recipe recipe, ElementFormat format,
                 std::min(block.cols, x.cols - col), x.cols, 1};
       uint8_t scale = quantizeTile(recipe, format, factors, from, tile, to);
       result.scales.push_back(scale);
-      ElementScaling scaling = getElementScaling(recipe, scale, factors);
+      float factor = getElementFactor(recipe, scale, factors);
       for (int64_t r = 0; r < tile.rows; ++r)
         for (int64_t c = 0; c < tile.cols; ++c)
           result.nanBorn[start + r * x.cols + c] =
-              isScaledToNan(from[r * x.cols + c], scaling);
+              isScaledToNan(recipe, from[r * x.cols + c], factor);
     }
   }
   return result;

@@ -34,8 +34,7 @@ protected:
   }
 
   QuantizedMatrix quantize(Recipe recipe, BlockShape block) const {
-    return quantizeMatrix(recipe, ElementFormat::E4M3, {GlobalFactors()}, x,
-                          block);
+    return quantizeMatrix(recipe, ElementFormat::E4M3, {kOneLevel}, x, block);
   }
 
   /// Compares data and scales for each recipe; `blocks` is the name of the
@@ -115,7 +114,7 @@ TEST_P(MxFull, OtherElementFormats) {
   for (auto [prefix, format] : formats) {
     for (Recipe recipe : kCommonRecipes) {
       QuantizedMatrix quantized =
-          quantizeMatrix(recipe, format, {GlobalFactors()}, x, {1, 32});
+          quantizeMatrix(recipe, format, {kOneLevel}, x, {1, 32});
       std::string name = std::string(getName(recipe)) + "_1x32_";
       expectCodes(archive, select(prefix, name + "qdata"), quantized);
       expectScales(archive, select(prefix, name + "scale"), ScaleFormat::E8M0,

@@ -96,11 +96,12 @@ TEST(StochasticRounding, BitsBelongToElements) {
   uint8_t tiles[kRows * kCols], rows[kRows * kCols];
   constexpr uint8_t kOne = 0x38;
   for (int64_t col = 0; col < kCols; col += 16)
-    encodeTileStochastic(Recipe::Te, {}, x + col, {16, 16, kCols, 1}, kOne, rng,
-                         0, col, kCols, tiles + col);
+    encodeTileStochastic(Recipe::Te, kOneLevel, x + col, {16, 16, kCols, 1},
+                         kOne, rng, 0, col, kCols, tiles + col);
   for (int64_t row = 0; row < kRows; ++row)
-    encodeTileStochastic(Recipe::Te, {}, x + row * kCols, {1, kCols, 0, 1},
-                         kOne, rng, row, 0, kCols, rows + row * kCols);
+    encodeTileStochastic(Recipe::Te, kOneLevel, x + row * kCols,
+                         {1, kCols, 0, 1}, kOne, rng, row, 0, kCols,
+                         rows + row * kCols);
   for (int64_t i = 0; i < kRows * kCols; ++i) {
     EXPECT_EQ(tiles[i], rows[i]) << i;
     EXPECT_EQ(rows[i],
@@ -130,11 +131,11 @@ TEST(StochasticRounding, MeanOfManyElements) {
 }
 
 TEST(StochasticRounding, RecipesDropNegativeZero) {
-  ElementScaling one{1.0f, false};
+  constexpr float one = 1.0f;
   EXPECT_EQ(quantizeElementStochastic(Recipe::Te, -0.0f, one, 255), 0);
   EXPECT_EQ(quantizeElementStochastic(Recipe::Torchao, -0.0f, one, 255), 8);
   EXPECT_EQ(quantizeElementStochastic(Recipe::Te, -0x1p-20f, one, 255), 8);
-  ElementScaling half{2.0f, true};
+  constexpr float half = 2.0f;
   EXPECT_EQ(quantizeElementStochastic(Recipe::Modelopt, 3.0f, half, 0), 3);
 }
 

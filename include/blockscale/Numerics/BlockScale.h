@@ -24,65 +24,75 @@ inline constexpr float kTorchaoScaleFloor = kE4M3MinNormal;
 inline constexpr float kMslkScaleFloor = kE4M3MinSubnormal;
 inline constexpr float kModeloptScaleFloor = kE4M3MinSubnormal;
 
-/// ModelOpt's block scale where the quotient is 0.
-inline constexpr float kModeloptZeroBlockScale = 1.0f;
-
 //===----------------------------------------------------------------------===//
 // Scale bytes
 //===----------------------------------------------------------------------===//
 
-/// E4M3 byte of a block in an NVFP4 recipe. NaN gives 0x7F.
+/// The scale of a block in an NVFP4 recipe, before its cast to E4M3. The cast
+/// saturates, so the bounds of 448 in
 ///
 ///   torchao   e4m3(clamp((amax / 6) / g, 2^-6, 448))
 ///   mslk      e4m3(clamp((amax / 6) * S, 2^-9, 448))
 ///   te        e4m3(min(amax * (S * (1/6)), 448))
 ///   modelopt  e4m3(clamp(amax / (6 * g), 2^-9, 448)), 1.0 for a zero quotient
-///   4over6    the first of the two candidates of FourOverSix.h
-constexpr uint8_t getE4M3ScaleByte(Recipe recipe, float amax,
-                                   const GlobalFactors &global) {
-  float scale = 0.0f;
+///   4over6    e4m3(min((amax / 6) * S, 448)), the first of two candidates
+///
+/// are left to it.
+template <typename Number>
+constexpr Number getBlockScale(Recipe recipe, Number amax,
+                               const GlobalFactorsOf<Number> &global) {
   switch (recipe) {
   case Recipe::Mslk:
-    scale = clampKeepNan((amax / kE2M1Max) * global.encode, kMslkScaleFloor,
-                         kE4M3Max);
-    break;
+    return maxKeepNan((amax / kE2M1Max) * global.encode, kMslkScaleFloor);
   case Recipe::Te:
-    scale = minKeepNan(amax * (global.encode * kInverseE2M1Max), kE4M3Max);
-    break;
+    return amax * (global.encode * kInverseE2M1Max);
   case Recipe::Te4over6Mae:
   case Recipe::Te4over6Mse:
-    scale = minKeepNan((amax / kE2M1Max) * global.encode, kE4M3Max);
-    break;
-  case Recipe::Modelopt:
-    scale = amax / (kE2M1Max * global.decode);
-    scale = scale == 0.0f ? kModeloptZeroBlockScale
-                          : clampKeepNan(scale, kModeloptScaleFloor, kE4M3Max);
-    break;
-  default:
-    scale = clampKeepNan((amax / kE2M1Max) / global.decode, kTorchaoScaleFloor,
-                         kE4M3Max);
-    break;
+    return (amax / kE2M1Max) * global.encode;
+  case Recipe::Modelopt: {
+    Number scale = amax / (global.decode * kE2M1Max);
+    return oneWhere(isEqual(scale, like(scale, 0.0f)),
+                    maxKeepNan(scale, kModeloptScaleFloor));
   }
-  return encode(ElementFormat::E4M3, scale);
+  default:
+    return maxKeepNan((amax / kE2M1Max) / global.decode, kTorchaoScaleFloor);
+  }
 }
 
-/// E4M3 byte of a block whose amax was not computed but given, as scale_sweep
+/// The same of a block whose amax was not computed but given, as scale_sweep
 /// gives it. Only modelopt differs, which exports such blocks by the formula
 ///
 ///   e4m3(clamp((t * 448) / (G / 6), 2^-9, 448)),  t = amax / 6, 1.0 for t = 0
 ///
 /// with G the tensor's amax (ModelOpt
 /// get_weights_scaling_factor_from_quantizer).
-constexpr uint8_t getE4M3ScaleByteOfGivenAmax(Recipe recipe, float amax,
-                                              const GlobalFactors &global) {
+template <typename Number>
+constexpr Number
+getBlockScaleOfGivenAmax(Recipe recipe, Number amax,
+                         const GlobalFactorsOf<Number> &global) {
   if (recipe != Recipe::Modelopt)
-    return getE4M3ScaleByte(recipe, amax, global);
-  float scale = amax / kE2M1Max;
-  if (scale == 0.0f)
-    scale = kModeloptZeroBlockScale;
-  scale = (scale * kE4M3Max) / (global.amax / kE2M1Max);
-  return encode(ElementFormat::E4M3,
-                clampKeepNan(scale, kModeloptScaleFloor, kE4M3Max));
+    return getBlockScale(recipe, amax, global);
+  Number scale = oneWhereZero(Number(amax / kE2M1Max));
+  return maxKeepNan((scale * kE4M3Max) / (global.amax / kE2M1Max),
+                    kModeloptScaleFloor);
+}
+
+/// E4M3 byte of a block scale. NaN gives 0x7F.
+template <typename Number>
+constexpr Bits<Number> encodeBlockScale(Number scale) {
+  return encodeBits(ElementFormat::E4M3, scale) & 0xFFu;
+}
+
+/// What becomes of a scale of infinity in the recipes that round scales up.
+constexpr Overflow getScaleOverflow(Recipe recipe) {
+  return recipe == Recipe::RceilSat ? Overflow::Saturate : Overflow::Propagate;
+}
+
+/// Whether no scaled element is above the largest value: scales are rounded up,
+/// and that of an infinite amax is NaN.
+constexpr bool leavesNoOverflow(Recipe recipe) {
+  return roundsScaleUp(recipe) &&
+         getScaleOverflow(recipe) == Overflow::Propagate;
 }
 
 /// E8M0 byte of a block in an MX recipe. With E and m the exponent field and
@@ -97,71 +107,119 @@ constexpr uint8_t getE4M3ScaleByteOfGivenAmax(Recipe recipe, float amax,
 ///
 /// clamped to 0 .. 254; infinity and NaN give 255 (torchao to_mx). `floor` is
 /// not a truncation of amax * 2^-emax: where that is subnormal it rounds.
-constexpr uint8_t getE8M0ScaleByte(Recipe recipe, ElementFormat format,
-                                   float amax) {
+///
+/// The sum of `ceil` carries into the exponent where m is not 0. An amax is not
+/// negative.
+template <typename Number>
+constexpr Bits<Number> getE8M0ScaleBits(Recipe recipe, ElementFormat format,
+                                        Number amax) {
   const FormatInfo &info = getFormatInfo(format);
-  if (recipe == Recipe::Rceil || recipe == Recipe::RceilSat)
+  if (roundsScaleUp(recipe))
     return encodeE8M0RoundUp(amax * getInverseMaxFinite(format),
-                             recipe == Recipe::RceilSat ? Overflow::Saturate
-                                                        : Overflow::Propagate);
-  uint32_t bits = magnitudeBits(amax);
-  if (recipe == Recipe::Even && bits < kFloatInfinityBits)
-    bits += 1u << (kFloatMantissaBits - info.mantissaBits - 1);
-  if (bits >= kFloatInfinityBits)
-    return kE8M0Nan;
-  int byte = static_cast<int>(bits >> kFloatMantissaBits) - info.maxExponent;
-  if (recipe == Recipe::Ceil && (bits & kFloatMantissaMask) != 0)
-    ++byte;
-  return static_cast<uint8_t>(byte < 0 ? 0 : byte);
+                             getScaleOverflow(recipe));
+  Bits<Number> bits = toBits(amax), rounded = bits;
+  if (recipe == Recipe::Ceil)
+    rounded = bits + kFloatMantissaMask;
+  if (recipe == Recipe::Even)
+    rounded = bits =
+        bits + (1u << (kFloatMantissaBits - info.mantissaBits - 1));
+  Bits<Number> byte =
+      (rounded >> kFloatMantissaBits) - static_cast<uint32_t>(info.maxExponent);
+  return select(isBelow(bits, kFloatInfinityBits),
+                maxSigned(byte, like(byte, 0u)),
+                like(byte, uint32_t{kE8M0Nan}));
 }
 
 /// The scale byte of a block. `format` is E2M1 in NVFP4 recipes; `global` is
 /// unused in MX recipes.
+template <typename Number>
+constexpr Bits<Number> getScaleBits(Recipe recipe, ElementFormat format,
+                                    Number amax,
+                                    const GlobalFactorsOf<Number> &global) {
+  return isNvfp4(recipe) ? encodeBlockScale(getBlockScale(recipe, amax, global))
+                         : getE8M0ScaleBits(recipe, format, amax);
+}
 constexpr uint8_t getScaleByte(Recipe recipe, ElementFormat format, float amax,
-                               const GlobalFactors &global = {}) {
-  return isNvfp4(recipe) ? getE4M3ScaleByte(recipe, amax, global)
-                         : getE8M0ScaleByte(recipe, format, amax);
+                               const GlobalFactors &global = kOneLevel) {
+  return static_cast<uint8_t>(getScaleBits(recipe, format, amax, global));
+}
+constexpr uint8_t getE4M3ScaleByte(Recipe recipe, float amax,
+                                   const GlobalFactors &global) {
+  return getScaleByte(recipe, ElementFormat::E2M1, amax, global);
+}
+constexpr uint8_t getE8M0ScaleByte(Recipe recipe, ElementFormat format,
+                                   float amax) {
+  return getScaleByte(recipe, format, amax);
+}
+constexpr uint8_t getE4M3ScaleByteOfGivenAmax(Recipe recipe, float amax,
+                                              const GlobalFactors &global) {
+  return static_cast<uint8_t>(
+      encodeBlockScale(getBlockScaleOfGivenAmax(recipe, amax, global)));
 }
 
 //===----------------------------------------------------------------------===//
 // Element scaling
 //===----------------------------------------------------------------------===//
 
-/// How elements are scaled before the cast: x * factor, or x / factor.
-struct ElementScaling {
-  float factor = 1.0f;
-  bool divide = false;
-};
-
-/// Element scaling under the scale byte s of the block.
+/// What the elements of a block in an NVFP4 recipe are multiplied by, or
+/// divided by where the recipe divides, under the block scale s:
 ///
 ///   torchao   x * ((1 / g) / s)
 ///   mslk      x * (S / s)
 ///   te        x * min(1 / (s * (1 / S)), FLT_MAX); 4over6 too
 ///   modelopt  x / (s * g)
-///   MX        x * 2^(127 - byte), NaN for byte 255
-constexpr ElementScaling getElementScaling(Recipe recipe, uint8_t scaleByte,
-                                           const GlobalFactors &global = {}) {
-  if (!isNvfp4(recipe))
-    return {decodeE8M0Reciprocal(scaleByte), false};
-  float scale = decode(ElementFormat::E4M3, scaleByte);
+template <typename Number>
+constexpr Number getFactorOfScale(Recipe recipe, Number scale,
+                                  const GlobalFactorsOf<Number> &global) {
   switch (recipe) {
   case Recipe::Te:
   case Recipe::Te4over6Mae:
   case Recipe::Te4over6Mse:
-    return {minKeepNan(1.0f / (scale * (1.0f / global.encode)), kFloatMax),
-            false};
+    return minKeepNan(getReciprocal(Number(scale * global.inverse)), kFloatMax);
   case Recipe::Modelopt:
-    return {scale * global.decode, true};
+    return scale * global.decode;
   default:
-    return {global.encode / scale, false};
+    return global.encode / scale;
   }
 }
 
+/// The same from the scale byte, in every recipe. MX multiplies by
+/// 2^(127 - byte), NaN for byte 255.
+template <typename Word>
+constexpr Number<Word>
+getFactorOfByte(Recipe recipe, Word scaleByte,
+                const GlobalFactorsOf<Number<Word>> &global) {
+  if (!isNvfp4(recipe))
+    return decodeE8M0ReciprocalBits(scaleByte);
+  return getFactorOfScale(recipe, decodeBits(ElementFormat::E4M3, scaleByte),
+                          global);
+}
+
+/// An element under its factor, without the rule for -0.
+template <typename Number>
+constexpr Number applyFactor(Recipe recipe, Number x, Number factor) {
+  return dividesElements(recipe) ? x / factor : x * factor;
+}
+
+constexpr float getElementFactor(Recipe recipe, uint8_t scaleByte,
+                                 const GlobalFactors &global = kOneLevel) {
+  return getFactorOfByte(recipe, uint32_t{scaleByte}, global);
+}
+
+/// The same, -0 made +0 where the recipe does not keep it: -0 + 0 is +0, and
+/// every other sum with 0 is exact.
+template <typename Number>
+constexpr Number addPositiveZero(Recipe recipe, Number scaled) {
+  return keepsNegativeZero(recipe) ? scaled : scaled + 0.0f;
+}
+
+constexpr NegativeZero getNegativeZero(Recipe recipe) {
+  return keepsNegativeZero(recipe) ? NegativeZero::Keep : NegativeZero::Drop;
+}
+
 /// The element that is rounded to a code.
-constexpr float scaleElement(Recipe recipe, float x,
-                             const ElementScaling &scaling) {
-  float scaled = scaling.divide ? x / scaling.factor : x * scaling.factor;
+constexpr float scaleElement(Recipe recipe, float x, float factor) {
+  float scaled = applyFactor(recipe, x, factor);
   if (isNegativeZero(scaled) && !keepsNegativeZero(recipe))
     return 0.0f;
   return scaled;
@@ -170,8 +228,8 @@ constexpr float scaleElement(Recipe recipe, float x,
 /// The code of one element: scaled, then saturated to the format. A scaled
 /// value of NaN gives the format's NaN code.
 constexpr uint8_t quantizeElement(Recipe recipe, ElementFormat format, float x,
-                                  const ElementScaling &scaling) {
-  return encode(format, scaleElement(recipe, x, scaling));
+                                  float factor) {
+  return encode(format, scaleElement(recipe, x, factor));
 }
 
 } // namespace blockscale::numerics

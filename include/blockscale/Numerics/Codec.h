@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Encoding rounds to nearest, ties to the even code, and keeps the sign of
-// zero, as PTX `cvt.rn.satfinite` does. Everything is integer arithmetic on the
-// bits of the f32.
+// zero, as PTX `cvt.rn.satfinite` does. The functions named after bits are the
+// formulas, over any type of number (Bits.h); those without are of bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,66 +28,204 @@ enum class Overflow : uint8_t {
   Propagate
 };
 
+/// What an element that was scaled to -0 encodes as.
+enum class NegativeZero : uint8_t { Keep, Drop };
+
+//===----------------------------------------------------------------------===//
+// Magnitudes
+//===----------------------------------------------------------------------===//
+
+/// A sign-magnitude format narrower than f32, by its fields.
+struct CodeFields {
+  int mantissaBits;
+  int bias;
+
+  constexpr int getShift() const { return kFloatMantissaBits - mantissaBits; }
+  /// Difference of the exponent biases, at the place of the f32 exponent.
+  constexpr uint32_t getRebias() const {
+    return static_cast<uint32_t>(kFloatBias - bias) << kFloatMantissaBits;
+  }
+  /// The smallest normal value.
+  constexpr float getMinNormal() const { return powerOfTwo(1 - bias); }
+  /// The distance of subnormal values.
+  constexpr float getSpacing() const {
+    return powerOfTwo(1 - bias - mantissaBits);
+  }
+  /// The bits of the magnitude that `encodeMagnitude` gives `code` for.
+  constexpr uint32_t getMagnitudeBits(uint32_t code) const {
+    return (code << getShift()) + getRebias();
+  }
+};
+
+inline constexpr CodeFields kF16Fields = {10, 15};
+
+constexpr CodeFields getFields(ElementFormat format) {
+  const FormatInfo &info = getFormatInfo(format);
+  return {info.mantissaBits, info.bias};
+}
+
+/// The code nearest to a magnitude, in the low 23 bits.
+///
+/// The power of two of a magnitude, but at least the smallest normal value, is
+/// 2^mantissaBits times the spacing of codes around it. Adding this power
+/// moved up by `shift` rounds to a multiple of the spacing, which the low bits
+/// of the sum count. They start with the number of the codes below, so that
+/// they end as the code.
+template <typename Number>
+constexpr Bits<Number> encodeMagnitude(const CodeFields &fields,
+                                       Number magnitude) {
+  int shift = fields.getShift();
+  Number smallest = like(magnitude, fields.getMinNormal());
+  Bits<Number> power =
+      toBits(select(isLess(smallest, magnitude), magnitude, smallest)) &
+      kFloatInfinityBits;
+  uint32_t move = static_cast<uint32_t>(shift) << kFloatMantissaBits;
+  uint32_t below = toBits(fields.getMinNormal()) >> shift;
+  return toBits(magnitude +
+                fromBits((power + (power >> shift)) + (move - below)));
+}
+
+/// The same of E2M1. Its codes count steps of 1/2 to 2, then of 1 to 4, then of
+/// 2; ties to even hold in each range because the offsets are even. So the code
+/// is
+///
+///   min(rint(2 a), rint(a) + 2, rint(a / 2) + 4, 7)
+///
+/// and adding 2^22, whose last place is 1/2, leaves rint(2 a) in the low bits.
+/// NaN loses to 7.
+template <typename Number>
+constexpr Bits<Number> encodeE2M1Magnitude(Number a) {
+  constexpr float kAnchor = 4194304.0f; // 2^22
+  Number halves = a + kAnchor;
+  Number ones = addExactProduct(a, like(a, 0.5f), like(a, kAnchor + 1.0f));
+  Number twos = addExactProduct(a, like(a, 0.25f), like(a, kAnchor + 2.0f));
+  Number smallest = minOrSecond(minOrSecond(halves, ones), twos);
+  return toBits(minOrSecond(smallest, like(a, kAnchor + 3.5f))) -
+         toBits(kAnchor);
+}
+
+/// A magnitude, but at most the largest one of the format, which NaN becomes.
+template <typename Number>
+constexpr Number limitMagnitude(ElementFormat format, Number magnitude) {
+  return minOrSecond(magnitude,
+                     like(magnitude, getFormatInfo(format).maxFinite));
+}
+
+/// The f32 bits of the finite magnitude of a code.
+template <typename Word>
+constexpr Word decodeMagnitude(const CodeFields &fields, Word code) {
+  Word normal = (code << fields.getShift()) + fields.getRebias();
+  Word subnormal = toBits(convertToF32(code) * fields.getSpacing());
+  return select(isBelow(code, 1u << fields.mantissaBits), subnormal, normal);
+}
+
+/// The same with codes from `infinity` on for infinity and NaN.
+template <typename Word>
+constexpr Word decodeIEEEMagnitude(const CodeFields &fields, Word code,
+                                   uint32_t infinity) {
+  Word special = select(isEqual(code, infinity), like(code, kFloatInfinityBits),
+                        like(code, kFloatNanBits));
+  return select(isBelow(code, infinity), decodeMagnitude(fields, code),
+                special);
+}
+
 //===----------------------------------------------------------------------===//
 // Elements
 //===----------------------------------------------------------------------===//
 
-/// The code nearest to `x`, right-aligned. NaN gives `nanCode`, sign dropped.
+/// The sign bit of x, moved to `position`; 0 for NaN and, where dropped, -0.
+template <typename Number>
+constexpr Bits<Number> getSign(Number x, int position,
+                               NegativeZero negativeZero) {
+  Bits<Number> set = like(toBits(x), 1u << position);
+  Bits<Number> clear = like(toBits(x), 0u);
+  if (negativeZero == NegativeZero::Drop)
+    return select(isLess(x, like(x, 0.0f)), set, clear);
+  // As signed integers, the bits of -0 .. -infinity are the smallest numbers,
+  // below those of negative NaNs.
+  return select(
+      isLessSigned(toBits(x),
+                   like(toBits(x), kFloatSignMask | (kFloatInfinityBits + 1))),
+      set, clear);
+}
+
+/// The code nearest to `x`, in the low 16 bits; those above are zero in E2M1
+/// and undefined in other formats. NaN gives `nanCode`, sign dropped.
+template <typename Number>
+constexpr Bits<Number>
+encodeBits(ElementFormat format, Number x,
+           NegativeZero negativeZero = NegativeZero::Keep,
+           Overflow overflow = Overflow::Saturate) {
+  const FormatInfo &info = getFormatInfo(format);
+  Bits<Number> sign = getSign(x, info.bits - 1, negativeZero);
+  Number magnitude = magnitudeOf(x);
+  // A sum rather than a union: it merges with what else is added to codes.
+  if (format == ElementFormat::E2M1)
+    return encodeE2M1Magnitude(magnitude) + sign;
+  CodeFields fields = getFields(format);
+  bool hasSpecial = info.hasInfinity || info.hasNan;
+  float largest =
+      overflow == Overflow::Propagate && hasSpecial
+          ? fromBits(fields.getMagnitudeBits(info.maxFiniteCode + 1))
+          : info.maxFinite;
+  Number limit = select(
+      isNan(x), fromBits(like(sign, fields.getMagnitudeBits(info.nanCode))),
+      like(x, largest));
+  return encodeMagnitude(fields, minOrSecond(magnitude, limit)) | sign;
+}
+
 constexpr uint8_t encode(ElementFormat format, float x,
                          Overflow overflow = Overflow::Saturate) {
+  uint32_t mask = (1u << getFormatInfo(format).bits) - 1;
+  return static_cast<uint8_t>(
+      encodeBits(format, x, NegativeZero::Keep, overflow) & mask);
+}
+
+/// The value of a code without bits above the format's.
+template <typename Word>
+constexpr Number<Word> decodeBits(ElementFormat format, Word code) {
   const FormatInfo &info = getFormatInfo(format);
-  uint32_t magnitude = magnitudeBits(x);
-  if (magnitude > kFloatInfinityBits)
-    return info.nanCode;
+  CodeFields fields = getFields(format);
+  uint32_t signMask = 1u << (info.bits - 1);
+  Word sign = (code & signMask) << (32 - info.bits);
+  Word magnitude = code & (signMask - 1);
+  if (info.hasInfinity)
+    return fromBits(
+        decodeIEEEMagnitude(fields, magnitude, info.maxFiniteCode + 1u) | sign);
+  Word bits = decodeMagnitude(fields, magnitude);
+  if (info.hasNan)
+    bits = select(isBelow(magnitude, info.maxFiniteCode + 1u), bits,
+                  like(bits, kFloatNanBits));
+  return fromBits(bits | sign);
+}
 
-  uint32_t sign = (toBits(x) >> 31) << (info.bits - 1);
-  int exponent = static_cast<int>(magnitude >> kFloatMantissaBits) - kFloatBias;
-  // Zero; f32 subnormals are far below half of any format's smallest value.
-  if (exponent == -kFloatBias)
-    return static_cast<uint8_t>(sign);
-  uint32_t significand = (magnitude & kFloatMantissaMask) | 0x00800000u;
-
-  // Below the smallest normal exponent the spacing of codes stays the same.
-  int minExponent = 1 - info.bias;
-  int spacingExponent = exponent > minExponent ? exponent : minExponent;
-  int shift =
-      kFloatMantissaBits - info.mantissaBits + (spacingExponent - exponent);
-  uint32_t rounded = 0;
-  if (shift <= kFloatMantissaBits + 1) {
-    uint32_t odd = (significand >> shift) & 1;
-    rounded = (significand + (1u << (shift - 1)) - 1 + odd) >> shift;
-  }
-  // Adding lets a carry out of the mantissa reach the exponent.
-  uint32_t code =
-      rounded + (static_cast<uint32_t>(spacingExponent - minExponent)
-                 << info.mantissaBits);
-  if (code > info.maxFiniteCode) {
-    code = info.maxFiniteCode;
-    if (overflow == Overflow::Propagate && (info.hasInfinity || info.hasNan))
-      ++code;
-  }
-  return static_cast<uint8_t>(sign | code);
+/// The same where subnormal f32 cost nothing, as on GPUs: the fields of the
+/// code in the place of f32's give its value divided by the ratio of the
+/// biases, a subnormal f32 where the code is subnormal. The product is exact.
+template <typename Word>
+constexpr Number<Word> decodeByProduct(ElementFormat format, Word code) {
+  const FormatInfo &info = getFormatInfo(format);
+  uint32_t signMask = 1u << (info.bits - 1);
+  Word sign = (code & signMask) << (32 - info.bits);
+  Word magnitude = code & (signMask - 1);
+  Word fields = magnitude << getFields(format).getShift();
+  Number<Word> value =
+      fromBits(fields | sign) * powerOfTwo(kFloatBias - info.bias);
+  if (!info.hasInfinity && !info.hasNan)
+    return value;
+  Word bits = toBits(value);
+  if (info.hasInfinity)
+    bits = select(isEqual(magnitude, info.maxFiniteCode + 1u),
+                  sign | kFloatInfinityBits, bits);
+  uint32_t firstNan = info.maxFiniteCode + (info.hasInfinity ? 2u : 1u);
+  bits = select(isBelow(magnitude, firstNan), bits, like(bits, kFloatNanBits));
+  return fromBits(bits);
 }
 
 /// The value of a code; bits above the format's are ignored.
 constexpr float decode(ElementFormat format, uint8_t code) {
-  const FormatInfo &info = getFormatInfo(format);
-  uint32_t sign = (code >> (info.bits - 1)) & 1;
-  uint32_t magnitude = code & ((1u << (info.bits - 1)) - 1);
-  uint32_t signBit = sign << 31;
-  if (magnitude > info.maxFiniteCode) {
-    bool infinity = info.hasInfinity && magnitude == info.maxFiniteCode + 1u;
-    return fromBits(signBit | (infinity ? kFloatInfinityBits : kFloatNanBits));
-  }
-  uint32_t exponent = magnitude >> info.mantissaBits;
-  uint32_t significand = magnitude & ((1u << info.mantissaBits) - 1);
-  if (exponent != 0)
-    significand |= 1u << info.mantissaBits;
-  else
-    exponent = 1;
-  float spacing =
-      powerOfTwo(static_cast<int>(exponent) - info.bias - info.mantissaBits);
-  return fromBits(signBit | toBits(static_cast<float>(significand) * spacing));
+  uint32_t mask = (1u << getFormatInfo(format).bits) - 1;
+  return decodeBits(format, code & mask);
 }
 
 /// Whether the code is NaN. E2M1, E2M3 and E3M2 have none.
@@ -99,13 +237,20 @@ constexpr bool isNanCode(ElementFormat format, uint8_t code) {
 // E8M0
 //===----------------------------------------------------------------------===//
 
-/// 2^(byte - 127); 2^-127 is an f32 subnormal. 255 is NaN.
+/// Bits of 2^-127, a subnormal, which byte 0 stands for.
+inline constexpr uint32_t kE8M0SmallestBits = 0x00400000u;
+
+/// 2^(byte - 127); 255 is NaN.
+template <typename Word>
+constexpr Number<Word> decodeE8M0Bits(Word byte) {
+  Word bits = byte << kFloatMantissaBits;
+  bits = select(isEqual(byte, 0u), like(bits, kE8M0SmallestBits), bits);
+  bits = select(isEqual(byte, uint32_t{kE8M0Nan}), like(bits, kFloatNanBits),
+                bits);
+  return fromBits(bits);
+}
 constexpr float decodeE8M0(uint8_t byte) {
-  if (byte == kE8M0Nan)
-    return fromBits(kFloatNanBits);
-  if (byte == 0)
-    return fromBits(0x00400000u);
-  return fromBits(static_cast<uint32_t>(byte) << kFloatMantissaBits);
+  return decodeE8M0Bits(uint32_t{byte});
 }
 
 /// The largest power of two not above |x| (PTX `cvt.rz.ue8m0x2.f32`); all
@@ -119,33 +264,55 @@ constexpr uint8_t encodeE8M0RoundDown(float x, Overflow overflow) {
 
 /// The smallest power of two not below |x| (PTX `cvt.rp.ue8m0x2.f32`). Above
 /// 2^127, infinity included, it is 255 or, saturated, 254.
-constexpr uint8_t encodeE8M0RoundUp(float x, Overflow overflow) {
-  uint32_t magnitude = magnitudeBits(x);
-  if (magnitude > kFloatInfinityBits)
-    return kE8M0Nan;
-  uint32_t exponent = magnitude >> kFloatMantissaBits;
-  uint32_t mantissa = magnitude & kFloatMantissaMask;
-  // In the subnormal range the lower power of two is 2^-127, half way up.
-  uint32_t lower = exponent == 0 ? 0x00400000u : 0;
-  uint32_t byte = exponent + (mantissa > lower ? 1 : 0);
-  if (byte >= kE8M0Nan)
-    return overflow == Overflow::Saturate ? kE8M0MaxFinite : kE8M0Nan;
-  return static_cast<uint8_t>(byte);
+///
+/// The sum carries into the exponent where the magnitude is above its power of
+/// two. Below 2^-126 that power is 2^-127, half of the mantissa's range.
+template <typename Number>
+constexpr Bits<Number> encodeE8M0RoundUp(Number x, Overflow overflow) {
+  Bits<Number> magnitude = toBits(x) & kFloatMagnitudeMask;
+  Bits<Number> up = select(isBelow(magnitude, kFloatMantissaMask + 1),
+                           like(magnitude, kFloatMantissaMask >> 1),
+                           like(magnitude, kFloatMantissaMask));
+  Bits<Number> byte = (magnitude + up) >> kFloatMantissaBits;
+  // The sum of NaN is 255 or 256.
+  Bits<Number> limit = like(byte, uint32_t{kE8M0Nan});
+  if (overflow == Overflow::Saturate)
+    limit = select(isBelow(magnitude, kFloatInfinityBits + 1),
+                   like(byte, uint32_t{kE8M0MaxFinite}), limit);
+  return minUnsigned(byte, limit);
 }
 
 /// 1 / 2^(byte - 127), exactly; byte 254 gives a subnormal, 255 NaN.
+template <typename Word>
+constexpr Number<Word> decodeE8M0ReciprocalBits(Word byte) {
+  Word bits = (like(byte, 254u) - byte) << kFloatMantissaBits;
+  bits = select(isEqual(byte, 254u), like(bits, kE8M0SmallestBits), bits);
+  bits = select(isEqual(byte, uint32_t{kE8M0Nan}), like(bits, kFloatNanBits),
+                bits);
+  return fromBits(bits);
+}
 constexpr float decodeE8M0Reciprocal(uint8_t byte) {
-  return byte == kE8M0Nan ? decodeE8M0(byte)
-                          : decodeE8M0(static_cast<uint8_t>(254 - byte));
+  return decodeE8M0ReciprocalBits(uint32_t{byte});
 }
 
 //===----------------------------------------------------------------------===//
 // Scales and bf16
 //===----------------------------------------------------------------------===//
 
+template <typename Word>
+constexpr Number<Word> decodeScaleBits(ScaleFormat format, Word byte) {
+  return format == ScaleFormat::E8M0 ? decodeE8M0Bits(byte)
+                                     : decodeBits(ElementFormat::E4M3, byte);
+}
+/// The same where subnormal f32 cost nothing.
+template <typename Word>
+constexpr Number<Word> decodeScaleByProduct(ScaleFormat format, Word byte) {
+  return format == ScaleFormat::E8M0
+             ? decodeE8M0Bits(byte)
+             : decodeByProduct(ElementFormat::E4M3, byte);
+}
 constexpr float decodeScale(ScaleFormat format, uint8_t byte) {
-  return format == ScaleFormat::E8M0 ? decodeE8M0(byte)
-                                     : decode(ElementFormat::E4M3, byte);
+  return decodeScaleBits(format, uint32_t{byte});
 }
 
 constexpr bool isNanScale(ScaleFormat format, uint8_t byte) {
@@ -163,12 +330,37 @@ constexpr float decodeBF16(uint16_t code) {
   return fromBits(static_cast<uint32_t>(code) << 16);
 }
 
-/// Nearest bf16, ties to even. NaN gives 0x7FC0, sign dropped.
+/// Nearest bf16, ties to even, in the low 16 bits. NaN gives 0x7FC0, sign
+/// dropped.
+template <typename Number>
+constexpr Bits<Number> encodeBF16Bits(Number x) {
+  Bits<Number> bits =
+      select(isNan(x), like(toBits(x), kFloatNanBits), toBits(x));
+  return (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
+}
 constexpr uint16_t encodeBF16(float x) {
-  if (isNan(x))
-    return static_cast<uint16_t>(kFloatNanBits >> 16);
-  uint32_t bits = toBits(x);
-  return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1)) >> 16);
+  return static_cast<uint16_t>(encodeBF16Bits(x));
+}
+
+/// Nearest f16, ties to even, in the low 16 bits; overflow gives infinity, NaN
+/// 0x7E00.
+template <typename Number>
+constexpr Bits<Number> encodeF16Bits(Number x) {
+  constexpr uint32_t kInfinity = 0x7C00, kNan = 0x7E00;
+  Bits<Number> sign = getSign(x, 15, NegativeZero::Keep);
+  Bits<Number> magnitude = toBits(x) & kFloatMagnitudeMask;
+  Bits<Number> limited = minUnsigned(
+      magnitude, like(magnitude, kF16Fields.getMagnitudeBits(kInfinity)));
+  Bits<Number> encoded = select(
+      isNan(x), like(magnitude, kF16Fields.getMagnitudeBits(kNan)), limited);
+  return encodeMagnitude(kF16Fields, fromBits(encoded)) | sign;
+}
+
+template <typename Word>
+constexpr Number<Word> decodeF16Bits(Word code) {
+  Word sign = (code & 0x8000u) << 16;
+  return fromBits(
+      decodeIEEEMagnitude(kF16Fields, Word(code & 0x7FFFu), 0x7C00) | sign);
 }
 
 } // namespace blockscale::numerics

@@ -21,16 +21,31 @@ namespace blockscale::numerics {
 ///
 /// A NaN scale gives NaN. `decodeGlobal` is GlobalFactors::decode, 1 where the
 /// global scale is absent.
+///
+/// The factor of a block is its scale, times the global one where the recipe
+/// multiplies these two first.
+template <typename Number>
+constexpr Number getBlockFactor(Recipe recipe, Number scale,
+                                Number decodeGlobal) {
+  return isNvfp4(recipe) && !dividesElements(recipe) ? decodeGlobal * scale
+                                                     : scale;
+}
+
+/// The value of a code, from that of the code alone and the block's factor.
+template <typename Number>
+constexpr Number dequantizeValue(Recipe recipe, Number value, Number factor,
+                                 Number decodeGlobal) {
+  Number product = value * factor;
+  return dividesElements(recipe) ? product * decodeGlobal : product;
+}
+
 constexpr float dequantizeElement(Recipe recipe, ElementFormat format,
                                   uint8_t code, uint8_t scaleByte,
                                   float decodeGlobal = 1.0f) {
-  float value = decode(format, code);
   float scale = decodeScale(getScaleFormat(recipe), scaleByte);
-  if (!isNvfp4(recipe))
-    return value * scale;
-  if (recipe == Recipe::Modelopt)
-    return (value * scale) * decodeGlobal;
-  return value * (decodeGlobal * scale);
+  return dequantizeValue(recipe, decode(format, code),
+                         getBlockFactor(recipe, scale, decodeGlobal),
+                         decodeGlobal);
 }
 
 } // namespace blockscale::numerics

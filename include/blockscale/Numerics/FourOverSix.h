@@ -36,6 +36,42 @@ inline constexpr float kFourOverSixExpansion = 1.5f;
 /// Rows of the tallest tile, 16x16.
 inline constexpr int kFourOverSixRows = 16;
 
+/// One of the two scales of a block: its byte, its value and the factor of
+/// elements under it.
+template <typename Number>
+struct ScaleCandidate {
+  Bits<Number> byte;
+  Number scale;
+  Number factor;
+};
+
+template <typename Number>
+struct ScaleCandidates {
+  ScaleCandidate<Number> six;
+  ScaleCandidate<Number> four;
+};
+
+/// The candidate with a scale, which the cast to E4M3 saturates.
+template <typename Number>
+constexpr ScaleCandidate<Number>
+getScaleCandidate(Recipe recipe, Number scale,
+                  const GlobalFactorsOf<Number> &global) {
+  Bits<Number> byte = encodeBlockScale(scale);
+  Number value = decodeBits(ElementFormat::E4M3, byte);
+  return {byte, value, getFactorOfScale(recipe, value, global)};
+}
+
+/// The two scales of a block.
+template <typename Number>
+constexpr ScaleCandidates<Number>
+getScaleCandidates(Recipe recipe, Number amax,
+                   const GlobalFactorsOf<Number> &global) {
+  Number base = getBlockScale(recipe, amax, global);
+  return {
+      getScaleCandidate(recipe, base, global),
+      getScaleCandidate(recipe, Number(base * kFourOverSixExpansion), global)};
+}
+
 struct FourOverSixScales {
   uint8_t six;
   uint8_t four;
@@ -44,37 +80,59 @@ struct FourOverSixScales {
 /// The two scale bytes of a block.
 constexpr FourOverSixScales getFourOverSixScales(float amax,
                                                  const GlobalFactors &global) {
-  float base = (amax / kE2M1Max) * global.encode;
-  return {encode(ElementFormat::E4M3, minKeepNan(base, kE4M3Max)),
-          encode(ElementFormat::E4M3,
-                 minKeepNan(base * kFourOverSixExpansion, kE4M3Max))};
+  auto candidates = getScaleCandidates(Recipe::Te4over6Mae, amax, global);
+  return {static_cast<uint8_t>(candidates.six.byte),
+          static_cast<uint8_t>(candidates.four.byte)};
 }
 
-/// The error that an element's code leaves under a scale.
-constexpr float getFourOverSixError(Recipe recipe, float x, uint8_t code,
-                                    uint8_t scaleByte,
-                                    const GlobalFactors &global) {
-  float value = decode(ElementFormat::E2M1, code) *
-                decode(ElementFormat::E4M3, scaleByte);
-  float difference = (value * global.amax) / kFourOverSixRange - x;
+/// The measure of a difference.
+template <typename Number>
+constexpr Number measureError(Recipe recipe, Number difference) {
   return recipe == Recipe::Te4over6Mae ? magnitudeOf(difference)
                                        : roundedProduct(difference, difference);
+}
+
+/// The error that an element x leaves which becomes `product`, the value of its
+/// code times the scale. `quotient` gives product * amax / 1536.
+template <typename Number, typename Quotient>
+constexpr Number getFourOverSixError(Recipe recipe, Number x, Number product,
+                                     Quotient quotient) {
+  return measureError(recipe, Number(quotient(product) - x));
+}
+
+/// The byte of the scale with the smaller error, that of 6 on a tie.
+template <typename Number>
+constexpr Bits<Number>
+chooseCandidate(const ScaleCandidates<Number> &candidates, Number sixError,
+                Number fourError) {
+  return select(isLess(fourError, sixError), candidates.four.byte,
+                candidates.six.byte);
+}
+
+/// The error of an element under a scale, through its code.
+template <typename Number>
+constexpr Number getElementError(Recipe recipe, Number x,
+                                 const ScaleCandidate<Number> &candidate,
+                                 const GlobalFactorsOf<Number> &global) {
+  Bits<Number> code =
+      encodeBits(ElementFormat::E2M1, applyFactor(recipe, x, candidate.factor),
+                 NegativeZero::Drop) &
+      0xFu;
+  Number product = decodeBits(ElementFormat::E2M1, code) * candidate.scale;
+  return getFourOverSixError(recipe, x, product, [&](Number value) -> Number {
+    return (value * global.amax) / kFourOverSixRange;
+  });
 }
 
 /// The error of a tile under a scale.
 constexpr float getFourOverSixError(Recipe recipe, const GlobalFactors &global,
                                     const float *x, const Tile &tile,
-                                    uint8_t scaleByte) {
-  ElementScaling scaling = getElementScaling(recipe, scaleByte, global);
+                                    const ScaleCandidate<float> &candidate) {
   float rows[kFourOverSixRows] = {};
-  for (int64_t r = 0; r < tile.rows; ++r) {
-    for (int64_t c = 0; c < tile.cols; ++c) {
-      float element = x[tile.getOffset(r, c)];
-      uint8_t code =
-          quantizeElement(recipe, ElementFormat::E2M1, element, scaling);
-      rows[r] += getFourOverSixError(recipe, element, code, scaleByte, global);
-    }
-  }
+  for (int64_t r = 0; r < tile.rows; ++r)
+    for (int64_t c = 0; c < tile.cols; ++c)
+      rows[r] +=
+          getElementError(recipe, x[tile.getOffset(r, c)], candidate, global);
   for (int half = kFourOverSixRows / 2; half > 0; half /= 2)
     for (int r = 0; r < half; ++r)
       rows[r] += rows[r + half];
@@ -86,10 +144,10 @@ constexpr uint8_t chooseFourOverSixScale(Recipe recipe,
                                          const GlobalFactors &global,
                                          const float *x, const Tile &tile,
                                          float amax) {
-  FourOverSixScales scales = getFourOverSixScales(amax, global);
-  float four = getFourOverSixError(recipe, global, x, tile, scales.four);
-  float six = getFourOverSixError(recipe, global, x, tile, scales.six);
-  return four < six ? scales.four : scales.six;
+  auto candidates = getScaleCandidates(recipe, amax, global);
+  float four = getFourOverSixError(recipe, global, x, tile, candidates.four);
+  float six = getFourOverSixError(recipe, global, x, tile, candidates.six);
+  return static_cast<uint8_t>(chooseCandidate(candidates, six, four));
 }
 
 } // namespace blockscale::numerics

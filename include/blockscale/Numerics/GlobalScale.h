@@ -36,48 +36,46 @@ constexpr float getGlobalRange(Recipe recipe) {
 /// MSLK takes no tensor amax below this.
 inline constexpr float kMslkAmaxFloor = 1e-8f;
 
-/// amax / 2688. Zero gives 0, hence NaN scales (torchao
-/// per_tensor_amax_to_scale; ModelOpt weights_scaling_factor_2).
-constexpr float getQuotientDecodeScale(float amax) {
-  return amax / kGlobalRange;
-}
-
 /// S = 2688 / max(amax, 1e-8) (MSLK). NaN stays NaN.
-constexpr float getMslkEncodeScale(float amax) {
-  return kGlobalRange / maxKeepNan(amax, kMslkAmaxFloor);
+template <typename Number>
+constexpr Number getMslkEncodeScale(Number amax) {
+  return like(amax, kGlobalRange) / maxKeepNan(amax, kMslkAmaxFloor);
 }
 
 /// S = min(range / amax, FLT_MAX), 1 where amax or S is 0
 /// (TransformerEngine NVFP4QuantizerRef).
-constexpr float getTeEncodeScale(float amax, float range = kGlobalRange) {
-  if (amax == 0.0f)
-    return 1.0f;
-  float encode = minKeepNan(range / amax, kFloatMax);
-  return encode == 0.0f ? 1.0f : encode;
+template <typename Number>
+constexpr Number getTeEncodeScale(Number amax, float range = kGlobalRange) {
+  Number encode = minKeepNan(like(amax, range) / amax, kFloatMax);
+  return oneWhere(isEqual(amax, like(amax, 0.0f)), oneWhereZero(encode));
 }
 
 /// The `te` encode scale where only the decode scale is known:
 /// S = min(1 / g, FLT_MAX), 1 for g = 0.
-constexpr float getTeEncodeScaleFromDecode(float decode) {
-  return decode == 0.0f ? 1.0f : minKeepNan(1.0f / decode, kFloatMax);
+template <typename Number>
+constexpr Number getTeEncodeScaleFromDecode(Number decode) {
+  return oneWhere(isEqual(decode, like(decode, 0.0f)),
+                  minKeepNan(getReciprocal(decode), kFloatMax));
 }
 
 /// The decode scale of a tensor from its amax (op `global_scale`): amax / 2688
-/// for torchao and modelopt, 1 / S for mslk, te and 4over6. MX recipes have no
-/// global scale and give 1.
-constexpr float getDecodeScale(Recipe recipe, float amax) {
+/// for torchao and modelopt (torchao per_tensor_amax_to_scale; ModelOpt
+/// weights_scaling_factor_2), where zero gives 0, hence NaN scales; 1 / S for
+/// mslk, te and 4over6. MX recipes have no global scale and give 1.
+template <typename Number>
+constexpr Number getDecodeScale(Recipe recipe, Number amax) {
   switch (recipe) {
   case Recipe::Torchao:
   case Recipe::Modelopt:
-    return getQuotientDecodeScale(amax);
+    return amax / kGlobalRange;
   case Recipe::Mslk:
-    return 1.0f / getMslkEncodeScale(amax);
+    return getReciprocal(getMslkEncodeScale(amax));
   case Recipe::Te:
   case Recipe::Te4over6Mae:
   case Recipe::Te4over6Mse:
-    return 1.0f / getTeEncodeScale(amax, getGlobalRange(recipe));
+    return getReciprocal(getTeEncodeScale(amax, getGlobalRange(recipe)));
   default:
-    return 1.0f;
+    return like(amax, 1.0f);
   }
 }
 
@@ -107,40 +105,65 @@ private:
 };
 
 /// The constants a recipe derives once per tensor.
-struct GlobalFactors {
+template <typename Number>
+struct GlobalFactorsOf {
+  constexpr GlobalFactorsOf(Number encode, Number decode, Number amax,
+                            Number inverse)
+      : encode(encode), decode(decode), amax(amax), inverse(inverse) {}
+
   /// S. What mslk, te and 4over6 compute scales and elements with; 1 / g in
   /// torchao, which uses it for elements only; unused in modelopt.
-  float encode = 1.0f;
+  Number encode;
   /// g. What torchao and modelopt compute scales with, and what every recipe
   /// dequantizes with.
-  float decode = 1.0f;
+  Number decode;
   /// The tensor's amax, range * g where only g is known. What 4over6 measures
   /// errors with, and modelopt a given block amax.
-  float amax = kGlobalRange;
+  Number amax;
+  /// 1 / S. What te and 4over6 compute the factors of elements with.
+  Number inverse;
 };
+using GlobalFactors = GlobalFactorsOf<float>;
 
-constexpr GlobalFactors getGlobalFactors(Recipe recipe, GlobalScale global) {
-  if (!isNvfp4(recipe))
-    return {};
-  if (global.getKind() == GlobalScale::Kind::Absent)
-    return {1.0f, 1.0f, getGlobalRange(recipe)};
-  float value = global.getValue();
-  bool fromAmax = global.getKind() == GlobalScale::Kind::Amax;
-  float decode = fromAmax ? getDecodeScale(recipe, value) : value;
-  float range = getGlobalRange(recipe);
-  float amax = fromAmax ? value : range * value;
+/// Those where the global scale is absent.
+inline constexpr GlobalFactors kOneLevel = {1.0f, 1.0f, kGlobalRange, 1.0f};
+
+/// S of a decode scale, which is `decode`, or of an amax.
+template <typename Number>
+constexpr Number getEncodeScale(Recipe recipe, GlobalScale::Kind kind,
+                                Number value, Number decode) {
+  bool fromAmax = kind == GlobalScale::Kind::Amax;
   switch (recipe) {
   case Recipe::Te:
   case Recipe::Te4over6Mae:
   case Recipe::Te4over6Mse:
-    return {fromAmax ? getTeEncodeScale(value, range)
-                     : getTeEncodeScaleFromDecode(value),
-            decode, amax};
+    return fromAmax ? getTeEncodeScale(value, getGlobalRange(recipe))
+                    : getTeEncodeScaleFromDecode(value);
   case Recipe::Mslk:
-    return {fromAmax ? getMslkEncodeScale(value) : 1.0f / value, decode, amax};
+    return fromAmax ? getMslkEncodeScale(value) : getReciprocal(value);
   default:
-    return {1.0f / decode, decode, amax};
+    return getReciprocal(decode);
   }
+}
+
+/// The factors of a decode scale or amax. Where there is neither, `value` says
+/// no more than its type.
+template <typename Number>
+constexpr GlobalFactorsOf<Number>
+getGlobalFactors(Recipe recipe, GlobalScale::Kind kind, Number value) {
+  float range = getGlobalRange(recipe);
+  Number one = like(value, 1.0f);
+  if (!isNvfp4(recipe) || kind == GlobalScale::Kind::Absent)
+    return {one, one, like(value, range), one};
+  bool fromAmax = kind == GlobalScale::Kind::Amax;
+  Number decode = fromAmax ? getDecodeScale(recipe, value) : value;
+  Number encode = getEncodeScale(recipe, kind, value, decode);
+  return {encode, decode, fromAmax ? value : value * range,
+          getReciprocal(encode)};
+}
+
+constexpr GlobalFactors getGlobalFactors(Recipe recipe, GlobalScale global) {
+  return getGlobalFactors(recipe, global.getKind(), global.getValue());
 }
 
 } // namespace blockscale::numerics

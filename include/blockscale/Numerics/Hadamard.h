@@ -38,22 +38,39 @@ inline constexpr uint16_t kHadamardSignMask = 0xD7E8;
 /// The scale of the transform: 1 / sqrt(16).
 inline constexpr float kHadamardScale = 0.25f;
 
-/// Transforms x[0], x[stride], .. in place, without the last rounding.
-constexpr void transformHadamard(float *x, uint16_t signMask,
-                                 int64_t stride = 1) {
-  for (int i = 0; i < kHadamardSize; ++i) {
-    bool isNegative = (signMask >> i) & 1;
-    x[i * stride] *= isNegative ? -kHadamardScale : kHadamardScale;
-  }
-  for (int span = 1; span < kHadamardSize; span *= 2) {
+/// The factor of value i: its sign and the scale.
+constexpr float getHadamardFactor(uint16_t signMask, int i) {
+  return (signMask >> i) & 1 ? -kHadamardScale : kHadamardScale;
+}
+
+/// The rounds of sums and differences of values that are `span` and more apart.
+/// `at(i)` is a reference to value i.
+template <typename At>
+constexpr void transformHadamardRounds(At at, int span) {
+  for (; span < kHadamardSize; span *= 2) {
     for (int i = 0; i < kHadamardSize; ++i) {
       if ((i & span) != 0)
         continue;
-      float left = x[i * stride], right = x[(i + span) * stride];
-      x[i * stride] = left + right;
-      x[(i + span) * stride] = left - right;
+      auto left = at(i), right = at(i + span);
+      at(i) = left + right;
+      at(i + span) = left - right;
     }
   }
+}
+
+/// Transforms at(0), at(1), .. in place, without the last rounding.
+template <typename At>
+constexpr void transformHadamardValues(At at, uint16_t signMask) {
+  for (int i = 0; i < kHadamardSize; ++i)
+    at(i) = at(i) * getHadamardFactor(signMask, i);
+  transformHadamardRounds(at, /*span=*/1);
+}
+
+/// The same of x[0], x[stride], ..
+constexpr void transformHadamard(float *x, uint16_t signMask,
+                                 int64_t stride = 1) {
+  transformHadamardValues([=](int i) -> float & { return x[i * stride]; },
+                          signMask);
 }
 
 /// Transforms a group of bf16 codes in place.

@@ -23,14 +23,23 @@
 #define BLOCKSCALE_NUMERICS_INDEX_H
 
 #include <cstdint>
+#include <type_traits>
 
 namespace blockscale::numerics {
 
-constexpr int64_t like(int64_t, int64_t constant) { return constant; }
-constexpr bool isLess(int64_t x, int64_t y) { return x < y; }
-constexpr int64_t select(bool condition, int64_t x, int64_t y) {
+/// Of numbers, as opposed to values that emit operations.
+template <typename T>
+using IfNumber = std::enable_if_t<std::is_arithmetic_v<T>, T>;
+
+template <typename T>
+constexpr IfNumber<T> like(T, std::common_type_t<T> constant) {
+  return constant;
+}
+template <typename T>
+constexpr IfNumber<T> select(bool condition, T x, std::common_type_t<T> y) {
   return condition ? x : y;
 }
+constexpr bool isLess(int64_t x, int64_t y) { return x < y; }
 constexpr int64_t minSigned(int64_t x, int64_t y) { return x < y ? x : y; }
 constexpr int64_t maxSigned(int64_t x, int64_t y) { return x > y ? x : y; }
 

@@ -50,27 +50,42 @@ inline constexpr uint32_t kPhiloxMultiplier1 = 0xCD9E8D57u;
 inline constexpr uint32_t kPhiloxWeyl0 = 0x9E3779B9u;
 inline constexpr uint32_t kPhiloxWeyl1 = 0xBB67AE85u;
 
-struct PhiloxWords {
-  uint32_t word[4];
+/// Four words: uint32_t, or values that emit operations.
+template <typename Word>
+struct PhiloxWordsOf {
+  Word word[4];
 };
+using PhiloxWords = PhiloxWordsOf<uint32_t>;
+
+/// The low and the high word of a product.
+template <typename Word>
+struct WideProduct {
+  Word low;
+  Word high;
+};
+constexpr WideProduct<uint32_t> multiplyWide(uint32_t x, uint32_t y) {
+  uint64_t product = static_cast<uint64_t>(x) * y;
+  return {static_cast<uint32_t>(product), static_cast<uint32_t>(product >> 32)};
+}
 
 /// Philox4x32-10 of a counter and a key.
-constexpr PhiloxWords philox4x32(PhiloxWords counter, uint32_t key0,
-                                 uint32_t key1) {
-  PhiloxWords state = counter;
+template <typename Word>
+constexpr PhiloxWordsOf<Word> runPhilox4x32(PhiloxWordsOf<Word> counter,
+                                            Word key0, Word key1) {
+  PhiloxWordsOf<Word> state = counter;
   for (int round = 0; round < kPhiloxRounds; ++round) {
-    uint64_t product0 =
-        static_cast<uint64_t>(kPhiloxMultiplier0) * state.word[0];
-    uint64_t product1 =
-        static_cast<uint64_t>(kPhiloxMultiplier1) * state.word[2];
-    state = {{static_cast<uint32_t>(product1 >> 32) ^ state.word[1] ^ key0,
-              static_cast<uint32_t>(product1),
-              static_cast<uint32_t>(product0 >> 32) ^ state.word[3] ^ key1,
-              static_cast<uint32_t>(product0)}};
-    key0 += kPhiloxWeyl0;
-    key1 += kPhiloxWeyl1;
+    WideProduct<Word> first = multiplyWide(state.word[0], kPhiloxMultiplier0);
+    WideProduct<Word> second = multiplyWide(state.word[2], kPhiloxMultiplier1);
+    state = {{second.high ^ state.word[1] ^ key0, second.low,
+              first.high ^ state.word[3] ^ key1, first.low}};
+    key0 = key0 + kPhiloxWeyl0;
+    key1 = key1 + kPhiloxWeyl1;
   }
   return state;
+}
+constexpr PhiloxWords philox4x32(PhiloxWords counter, uint32_t key0,
+                                 uint32_t key1) {
+  return runPhilox4x32(counter, key0, key1);
 }
 
 //===----------------------------------------------------------------------===//

@@ -34,11 +34,11 @@ constexpr uint8_t getTileScaleByte(Recipe recipe, ElementFormat format,
 constexpr void encodeTile(Recipe recipe, ElementFormat format,
                           const GlobalFactors &global, const float *x,
                           const Tile &tile, uint8_t scaleByte, uint8_t *codes) {
-  ElementScaling scaling = getElementScaling(recipe, scaleByte, global);
+  float factor = getElementFactor(recipe, scaleByte, global);
   for (int64_t r = 0; r < tile.rows; ++r)
     for (int64_t c = 0; c < tile.cols; ++c)
       codes[tile.getOffset(r, c)] =
-          quantizeElement(recipe, format, x[tile.getOffset(r, c)], scaling);
+          quantizeElement(recipe, format, x[tile.getOffset(r, c)], factor);
 }
 
 /// encodeTile of E2M1 data with stochastic rounding, for a tile whose first
@@ -48,11 +48,11 @@ constexpr void encodeTileStochastic(Recipe recipe, const GlobalFactors &global,
                                     uint8_t scaleByte, const RngState &rng,
                                     int64_t row, int64_t col,
                                     int64_t matrixCols, uint8_t *codes) {
-  ElementScaling scaling = getElementScaling(recipe, scaleByte, global);
+  float factor = getElementFactor(recipe, scaleByte, global);
   for (int64_t r = 0; r < tile.rows; ++r)
     for (int64_t c = 0; c < tile.cols; ++c)
       codes[tile.getOffset(r, c)] = quantizeElementStochastic(
-          recipe, x[tile.getOffset(r, c)], scaling,
+          recipe, x[tile.getOffset(r, c)], factor,
           getRandomByte(rng, row + r, col + c, matrixCols));
 }
 

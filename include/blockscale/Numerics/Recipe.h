@@ -50,21 +50,30 @@ struct RecipeInfo {
   bool acceptsTails;
   /// Whether an element scaled to -0 gives the code of -0 and not that of +0.
   bool keepsNegativeZero;
+  /// Whether a block has a choice between two scales, by the errors that they
+  /// leave.
+  bool choosesScale;
+  /// Whether elements are divided by their factor, and multiplied by the global
+  /// scale after that of the block, one product at a time.
+  bool dividesElements;
+  /// Whether scales are those of amax * (1 / largest value), rounded up to a
+  /// power of two.
+  bool roundsScaleUp;
 };
 
 inline constexpr RecipeInfo kRecipeTable[] = {
-    // name, scale, tails, -0
-    {"torchao", ScaleFormat::E4M3, false, true},
-    {"mslk", ScaleFormat::E4M3, false, true},
-    {"te", ScaleFormat::E4M3, true, false},
-    {"modelopt", ScaleFormat::E4M3, true, false},
-    {"floor", ScaleFormat::E8M0, false, true},
-    {"rceil", ScaleFormat::E8M0, false, true},
-    {"rceil_sat", ScaleFormat::E8M0, false, true},
-    {"ceil", ScaleFormat::E8M0, false, true},
-    {"even", ScaleFormat::E8M0, false, true},
-    {"te_4over6_mae", ScaleFormat::E4M3, true, false},
-    {"te_4over6_mse", ScaleFormat::E4M3, true, false},
+    // name, scale, tails, -0, chooses, divides, rounds up
+    {"torchao", ScaleFormat::E4M3, false, true, false, false, false},
+    {"mslk", ScaleFormat::E4M3, false, true, false, false, false},
+    {"te", ScaleFormat::E4M3, true, false, false, false, false},
+    {"modelopt", ScaleFormat::E4M3, true, false, false, true, false},
+    {"floor", ScaleFormat::E8M0, false, true, false, false, false},
+    {"rceil", ScaleFormat::E8M0, false, true, false, false, true},
+    {"rceil_sat", ScaleFormat::E8M0, false, true, false, false, true},
+    {"ceil", ScaleFormat::E8M0, false, true, false, false, false},
+    {"even", ScaleFormat::E8M0, false, true, false, false, false},
+    {"te_4over6_mae", ScaleFormat::E4M3, true, false, true, false, false},
+    {"te_4over6_mse", ScaleFormat::E4M3, true, false, true, false, false},
 };
 
 inline constexpr Recipe kRecipes[] = {
@@ -106,7 +115,15 @@ constexpr bool keepsNegativeZero(Recipe recipe) {
 
 /// Whether a block's scale is one of two candidates, chosen by their errors.
 constexpr bool isFourOverSix(Recipe recipe) {
-  return recipe == Recipe::Te4over6Mae || recipe == Recipe::Te4over6Mse;
+  return getRecipeInfo(recipe).choosesScale;
+}
+
+constexpr bool dividesElements(Recipe recipe) {
+  return getRecipeInfo(recipe).dividesElements;
+}
+
+constexpr bool roundsScaleUp(Recipe recipe) {
+  return getRecipeInfo(recipe).roundsScaleUp;
 }
 
 } // namespace blockscale::numerics

@@ -44,10 +44,13 @@ constexpr float getSweepCandidate(int index) {
          kE4M3Max;
 }
 
-/// What candidate `index` divides elements by.
+/// What a candidate divides elements by that stands for this amax.
+template <typename Number>
+constexpr Number getSweepScaleOfAmax(Number amax) {
+  return oneWhereZero(Number(amax / kE2M1Max));
+}
 constexpr float getSweepScale(int index, float globalAmax) {
-  float scale = (getSweepCandidate(index) * globalAmax) / kE2M1Max;
-  return scale == 0.0f ? 1.0f : scale;
+  return getSweepScaleOfAmax(getSweepCandidate(index) * globalAmax);
 }
 
 /// The scales of all candidates; they depend on the tensor alone.
@@ -65,16 +68,21 @@ constexpr SweepScales getSweepScales(float globalAmax) {
 /// The value of e2m1(x), for x not negative; 6 of NaN. Adding and subtracting
 /// 2^22 steps rounds to a multiple of a half the power of two at or below x,
 /// ties to even; below 2 that step is 0.5.
-constexpr float roundToE2M1(float x) {
-  float magnitude = x < kE2M1Max ? x : kE2M1Max;
-  float power = fromBits(toBits(magnitude) & kFloatInfinityBits);
-  float shift = (power < 1.0f ? 1.0f : power) * 0x1p22f;
+template <typename Number>
+constexpr Number roundToE2M1(Number x) {
+  Number magnitude = minOrSecond(x, like(x, kE2M1Max));
+  // Powers of two are ordered as their bits.
+  Bits<Number> power = maxUnsigned(toBits(magnitude) & kFloatInfinityBits,
+                                   toBits(like(x, 1.0f)));
+  Number shift = fromBits(power) * 0x1p22f;
   return (magnitude + shift) - shift;
 }
 
 /// |w| less what it becomes under a scale.
-constexpr float getSweepError(float magnitude, float scale) {
-  return magnitude - roundedProduct(roundToE2M1(magnitude / scale), scale);
+template <typename Number>
+constexpr Number getSweepError(Number magnitude, Number scale) {
+  return magnitude -
+         roundedProduct(roundToE2M1(Number(magnitude / scale)), scale);
 }
 
 /// The sum of 16 terms, upper halves added to lower ones. Destroys the terms.

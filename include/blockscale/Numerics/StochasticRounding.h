@@ -25,31 +25,42 @@
 
 namespace blockscale::numerics {
 
-/// The E2M1 code of `x` under 8 random bits.
+/// The E2M1 code of `x` under 8 random bits, as bits of which all above the low
+/// byte are zero.
+///
+/// In units of 1/512, a 256th of the smallest step, codes are 256 apart to
+/// 1024, then 512 to 2048, then 1024. So the code below a magnitude, which
+/// stays below 4096, is
+///
+///   min(units / 256, units / 512 + 2, units / 1024 + 4)
+///
+/// What the conversion to units cuts off cannot carry: r is a multiple of one.
+template <typename Number>
+constexpr Bits<Number>
+encodeE2M1StochasticBits(Number x, Bits<Number> randomBits,
+                         NegativeZero negativeZero = NegativeZero::Keep) {
+  Bits<Number> sign = getSign(x, 3, negativeZero);
+  // NaN becomes 6, whose code is NaN's too.
+  Bits<Number> magnitude = minUnsigned(toBits(x) & kFloatMagnitudeMask,
+                                       like(toBits(x), toBits(kE2M1Max)));
+  Bits<Number> units = truncateToI32(fromBits(magnitude) * 512.0f);
+  Bits<Number> gain =
+      select(isBelow(units, 2048u), randomBits << 1, randomBits << 2);
+  units = units + select(isBelow(units, 1024u), randomBits, gain);
+  Bits<Number> code = minUnsigned(units >> 8, (units >> 9) + 2u);
+  return minUnsigned(code, (units >> 10) + 4u) | sign;
+}
+
+/// The E2M1 code of `x` under 8 random bits. The sign of NaN is dropped.
 constexpr uint8_t encodeE2M1Stochastic(float x, uint8_t randomBits) {
-  if (isNan(x))
-    return getFormatInfo(ElementFormat::E2M1).nanCode;
-  uint8_t sign = static_cast<uint8_t>((toBits(x) >> 31) << 3);
-  float magnitude = magnitudeOf(x);
-  if (magnitude > kE2M1Max)
-    magnitude = kE2M1Max;
-  // In units of 1/512, a 256th of the smallest step. What the conversion cuts
-  // off cannot carry: r is a multiple of the unit.
-  auto units = static_cast<uint32_t>(magnitude * 512.0f);
-  int stepLog2 = units < 1024 ? 0 : units < 2048 ? 1 : 2;
-  units += static_cast<uint32_t>(randomBits) << stepLog2;
-  uint32_t code = units < 1024   ? units / 256
-                  : units < 2048 ? 2 + units / 512
-                  : units < 3072 ? 6
-                                 : 7;
-  return static_cast<uint8_t>(sign | code);
+  return static_cast<uint8_t>(
+      encodeE2M1StochasticBits(x, uint32_t{randomBits}));
 }
 
 /// quantizeElement of E2M1 data with stochastic rounding.
 constexpr uint8_t quantizeElementStochastic(Recipe recipe, float x,
-                                            const ElementScaling &scaling,
-                                            uint8_t randomBits) {
-  return encodeE2M1Stochastic(scaleElement(recipe, x, scaling), randomBits);
+                                            float factor, uint8_t randomBits) {
+  return encodeE2M1Stochastic(scaleElement(recipe, x, factor), randomBits);
 }
 
 } // namespace blockscale::numerics

@@ -6,46 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceCodec.h"
-#include "Emission/CodecEmitter.h"
 
 using namespace mlir;
 
 namespace blockscale {
 
-using arith::CmpIPredicate;
 using emit::Lanes;
 
 static constexpr int64_t kVectorBytes = 16;
-
-/// Its fields in the place of f32's give the number divided by the ratio of the
-/// biases, a subnormal f32 where the code is subnormal. The product is exact.
-Lanes emitDecodeCode(numerics::ElementFormat format, Lanes code) {
-  const numerics::FormatInfo &info = numerics::getFormatInfo(format);
-  uint32_t signMask = 1u << (info.bits - 1);
-  Lanes sign = (code & signMask) << (32 - info.bits);
-  Lanes magnitude = code & (signMask - 1);
-  Lanes fields =
-      magnitude << (numerics::kFloatMantissaBits - info.mantissaBits);
-  Lanes value = toF32(fields | sign) * static_cast<double>(numerics::powerOfTwo(
-                                           numerics::kFloatBias - info.bias));
-  Lanes bits = toBits(value);
-  if (!info.hasInfinity && !info.hasNan)
-    return value;
-  uint32_t special = numerics::kFloatNanBits;
-  if (info.hasInfinity)
-    bits = select(compare(CmpIPredicate::eq, magnitude, info.maxFiniteCode + 1),
-                  sign | numerics::kFloatInfinityBits, bits);
-  uint32_t firstNan = info.maxFiniteCode + (info.hasInfinity ? 2 : 1);
-  bits = select(compare(CmpIPredicate::uge, magnitude, firstNan),
-                bits.like(special), bits);
-  return toF32(bits);
-}
-
-Lanes emitDecodeScaleByte(numerics::ScaleFormat format, Lanes byte) {
-  return format == numerics::ScaleFormat::E8M0
-             ? emit::emitDecodeE8M0(byte)
-             : emitDecodeCode(numerics::ElementFormat::E4M3, byte);
-}
 
 SmallVector<Lanes> emitLoadCodes(KernelBuilder &b, Value address, int64_t count,
                                  int64_t bits) {

@@ -13,13 +13,6 @@
 
 namespace blockscale {
 
-/// numerics::decode of an i32 code without bits above the format's. For chips
-/// without conversions from the format.
-emit::Lanes emitDecodeCode(numerics::ElementFormat format, emit::Lanes code);
-
-/// numerics::decodeScale of a byte, as i32.
-emit::Lanes emitDecodeScaleByte(numerics::ScaleFormat format, emit::Lanes byte);
-
 /// `count` codes of `bits` (4 or 8) bits at `address`, the first low, as i32.
 /// They are a power of two of bytes, and the address is a multiple of these or
 /// of 16.

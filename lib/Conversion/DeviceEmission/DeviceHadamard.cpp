@@ -6,11 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceHadamard.h"
-#include "Emission/HadamardEmitter.h"
 #include "blockscale/Numerics/Hadamard.h"
 
 using namespace mlir;
-using blockscale::numerics::kHadamardScale;
 using blockscale::numerics::kHadamardSize;
 
 namespace blockscale {
@@ -20,7 +18,7 @@ namespace blockscale {
 void emitHadamard(KernelBuilder &b, MutableArrayRef<emit::Lanes> x,
                   uint64_t signMask) {
   auto getFactor = [&](int64_t i) {
-    return (signMask >> i) & 1 ? -kHadamardScale : kHadamardScale;
+    return numerics::getHadamardFactor(signMask, i);
   };
   for (int64_t i = 0; i < kHadamardSize; i += 2) {
     emit::Lanes left = x[i] * getFactor(i), right = x[i + 1];
@@ -30,7 +28,8 @@ void emitHadamard(KernelBuilder &b, MutableArrayRef<emit::Lanes> x,
     x[i] = addTimes(getFactor(i + 1));
     x[i + 1] = addTimes(-getFactor(i + 1));
   }
-  emit::emitHadamardRounds(x, /*span=*/2);
+  numerics::transformHadamardRounds(
+      [&](int i) -> emit::Lanes & { return x[i]; }, /*span=*/2);
 }
 
 } // namespace blockscale

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Emission/FourOverSixEmitter.h"
+#include "Emission/GlobalFactors.h"
 #include "QuantizeLeaf.h"
 #include "blockscale/Numerics/Division.h"
 #include "blockscale/Numerics/FourOverSix.h"
@@ -14,6 +14,8 @@
 
 using namespace mlir;
 using blockscale::emit::Lanes;
+using ScaleCandidate = blockscale::numerics::ScaleCandidate<Lanes>;
+using ScaleCandidates = blockscale::numerics::ScaleCandidates<Lanes>;
 
 namespace blockscale {
 
@@ -48,16 +50,16 @@ private:
 
   /// numerics: `getFourOverSixError` of elements, a vector of f32.
   Value computeErrors(KernelBuilder &b, Value elements,
-                      const emit::ScaleCandidate &candidate, Division division);
+                      const ScaleCandidate &candidate, Division division);
   /// Their sum over a block, from its first element on.
   Value computeError(KernelBuilder &b, const BlockElements &block,
-                     const emit::ScaleCandidate &candidate, Division division);
+                     const ScaleCandidate &candidate, Division division);
   /// Whether the division in f32 gives the quotients of a scale.
-  Lanes isUsual(const emit::ScaleCandidate &candidate);
+  Lanes isUsual(const ScaleCandidate &candidate);
   /// The errors of each block under 6, then under 4.
-  SmallVector<Value, 8>
-  computeErrors(KernelBuilder &b, ArrayRef<BlockElements> blocks,
-                ArrayRef<emit::ScaleCandidates> candidates);
+  SmallVector<Value, 8> computeErrors(KernelBuilder &b,
+                                      ArrayRef<BlockElements> blocks,
+                                      ArrayRef<ScaleCandidates> candidates);
 
   numerics::Recipe recipe;
   GlobalKind kind;
@@ -74,10 +76,9 @@ void FourOverSixLeaf::setGlobal(KernelBuilder &b, Value value) {
 }
 
 Value FourOverSixLeaf::scale(KernelBuilder &b, Value elements, Value factors) {
-  int64_t size = cast<VectorType>(elements.getType()).getNumElements();
-  Value scaled = arith::MulFOp::create(b, elements, factors);
-  // -0 + 0 is +0; every other sum with 0 is exact.
-  return arith::AddFOp::create(b, scaled, b.f32Splat(0.0f, size));
+  return numerics::addPositiveZero(
+      recipe,
+      numerics::applyFactor(recipe, Lanes(b, elements), Lanes(b, factors)));
 }
 
 /// The value of the E2M1 code of each element, without the code: adding the
@@ -99,7 +100,7 @@ static Value roundToE2M1(KernelBuilder &b, Value x, int64_t size) {
   return arith::SubFOp::create(b, sum, moved, contract);
 }
 
-Lanes FourOverSixLeaf::isUsual(const emit::ScaleCandidate &candidate) {
+Lanes FourOverSixLeaf::isUsual(const ScaleCandidate &candidate) {
   using arith::CmpFPredicate;
   Lanes whole = candidate.scale * global->amax;
   Lanes isZero = compare(CmpFPredicate::OEQ, candidate.scale, 0.0f);
@@ -109,7 +110,7 @@ Lanes FourOverSixLeaf::isUsual(const emit::ScaleCandidate &candidate) {
 }
 
 Value FourOverSixLeaf::computeErrors(KernelBuilder &b, Value elements,
-                                     const emit::ScaleCandidate &candidate,
+                                     const ScaleCandidate &candidate,
                                      Division division) {
   int64_t size = cast<VectorType>(elements.getType()).getNumElements();
   auto splat = [&](Value value) { return Lanes(b, b.splat(value, size)); };
@@ -119,25 +120,21 @@ Value FourOverSixLeaf::computeErrors(KernelBuilder &b, Value elements,
   Lanes isNegative = compare(arith::CmpFPredicate::OLT, scaled, 0.0f);
   Lanes value = select(isNegative, magnitude.like(0.0f) - magnitude, magnitude);
   Lanes product = value * splat(candidate.scale);
-  auto divide = [&]() -> Lanes {
+  return numerics::getFourOverSixError(recipe, x, product, [&](Lanes whole) {
     if (division == Division::Any)
       // numerics: `divideByFourOverSixRange`.
-      return roundToF32(extendToF64(product * splat(global->amax)) *
+      return roundToF32(extendToF64(whole * splat(global->amax)) *
                         numerics::kInverseFourOverSixRange);
     // numerics: `divideBySix`.
-    Lanes sixths = product * splat(smallAmax);
+    Lanes sixths = whole * splat(smallAmax);
     Lanes low = sixths * numerics::kSixthLow;
     return Lanes(b, b.fma(sixths, sixths.like(numerics::kSixthHigh), low));
-  };
-  Lanes difference = divide() - x;
-  if (recipe == numerics::Recipe::Te4over6Mae)
-    return b.abs(difference);
-  return difference * difference;
+  });
 }
 
 Value FourOverSixLeaf::computeError(KernelBuilder &b,
                                     const BlockElements &block,
-                                    const emit::ScaleCandidate &candidate,
+                                    const ScaleCandidate &candidate,
                                     Division division) {
   SmallVector<Value> errors = block.mapToF32(b, [&](Value elements) {
     return computeErrors(b, elements, candidate, division);
@@ -150,9 +147,9 @@ Value FourOverSixLeaf::computeError(KernelBuilder &b,
 
 SmallVector<Value, 8>
 FourOverSixLeaf::computeErrors(KernelBuilder &b, ArrayRef<BlockElements> blocks,
-                               ArrayRef<emit::ScaleCandidates> candidates) {
+                               ArrayRef<ScaleCandidates> candidates) {
   Lanes allUsual = isUsual(candidates.front().six);
-  for (const emit::ScaleCandidates &each : candidates)
+  for (const ScaleCandidates &each : candidates)
     allUsual = allUsual & isUsual(each.six) & isUsual(each.four);
   auto yieldAll = [&](Division division) {
     SmallVector<Value, 8> errors;
@@ -175,18 +172,18 @@ FourOverSixLeaf::computeErrors(KernelBuilder &b, ArrayRef<BlockElements> blocks,
 QuantizeLeaf::Scales
 FourOverSixLeaf::computeScales(KernelBuilder &b, ValueRange amaxes,
                                ArrayRef<BlockElements> blocks) {
-  SmallVector<emit::ScaleCandidates, 4> candidates;
+  SmallVector<ScaleCandidates, 4> candidates;
   for (Value amax : amaxes)
     candidates.push_back(
-        emit::emitScaleCandidates(recipe, Lanes(b, amax), *global));
+        numerics::getScaleCandidates(recipe, Lanes(b, amax), *global));
   SmallVector<Value, 8> errors = computeErrors(b, blocks, candidates);
   Scales scales;
   SmallVector<Lanes, 4> bytes;
   for (auto [i, each] : llvm::enumerate(candidates)) {
     Lanes six(b, errors[2 * i]), four(b, errors[2 * i + 1]);
-    bytes.push_back(emit::emitChooseScale(each, six, four));
+    bytes.push_back(numerics::chooseCandidate(each, six, four));
     scales.factors.push_back(
-        emit::emitElementFactor(recipe, bytes.back(), *global));
+        numerics::getFactorOfByte(recipe, bytes.back(), *global));
   }
   // The byte of a missing block is 0.
   if (bytes.size() % 2 != 0)

@@ -5,18 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Bounds of 448 in the recipes are left to the saturating cast to E4M3, which
-// has the same effect on every value. `minimumf` and `maximumf` keep NaN.
-//
-// A division of LLVM's takes 17 instructions and a call for what is rare. Where
-// the global scale is `kUsualLeast` to `kUsualMost`, or absent, divisions are
-// those of numerics/Division.h: quotients that are not exact there are below
-// the recipe's floor, or above what saturates, on either way. Elsewhere one
-// loop over the blocks divides in f64, which is short.
+// The arithmetic is that of Numerics/BlockScale.h. Only divisions are others in
+// torchao and mslk: a division of LLVM's takes 17 instructions and a call for
+// what is rare. Where the global scale is `kUsualLeast` to `kUsualMost`, or
+// absent, divisions are those of numerics/Division.h: quotients that are not
+// exact there are below the recipe's floor, or above what saturates, on either
+// way. Elsewhere one loop over the blocks divides in f64, which is short.
 //
 //===----------------------------------------------------------------------===//
 
 #include "DeviceCode.h"
+#include "Emission/GlobalFactors.h"
 #include "QuantizeLeaf.h"
 #include "blockscale/Numerics/BlockScale.h"
 #include "blockscale/Numerics/Division.h"
@@ -27,6 +26,8 @@
 using namespace mlir;
 
 namespace blockscale {
+
+using emit::Lanes;
 
 static constexpr float kUsualLeast = 0x1p-80f;
 static constexpr float kUsualMost = 0x1p80f;
@@ -56,9 +57,6 @@ private:
   Value mul(KernelBuilder &b, Value lhs, Value rhs) {
     return arith::MulFOp::create(b, lhs, rhs);
   }
-  Value div(KernelBuilder &b, Value lhs, Value rhs) {
-    return arith::DivFOp::create(b, lhs, rhs);
-  }
   /// In each element where `type` is one of vectors.
   Value splat(KernelBuilder &b, Value value, Type type) {
     auto vector = dyn_cast<VectorType>(type);
@@ -70,12 +68,6 @@ private:
   Value max(KernelBuilder &b, Value lhs, float rhs) {
     return arith::MaximumFOp::create(b, lhs, constant(b, rhs, lhs.getType()));
   }
-  Value min(KernelBuilder &b, Value lhs, float rhs) {
-    return arith::MinimumFOp::create(b, lhs, constant(b, rhs, lhs.getType()));
-  }
-  Value reciprocal(KernelBuilder &b, Value x) { return div(b, b.f32(1.0f), x); }
-  /// `value`, or 1 where `condition` is 0.
-  Value oneWhereZero(KernelBuilder &b, Value condition, Value value);
 
   /// They are proved for amaxes, which a given one need not be.
   bool hasShortcuts() const {
@@ -84,11 +76,11 @@ private:
   }
   /// Sets the global values of a recipe with shortcuts.
   void setShortcuts(KernelBuilder &b, Value global);
-  /// As `computeScale` and `computeFactor`, with a usual global scale, of one
-  /// block or of a vector of them.
+  /// numerics: `getBlockScale` and `getFactorOfScale`, with a usual global
+  /// scale, of one block or of a vector of them.
   Value computeScaleShort(KernelBuilder &b, Value amax);
   Value computeFactorShort(KernelBuilder &b, Value scale);
-  /// As `computeScale`, with any global scale, whose S is `encode`.
+  /// numerics: `getBlockScale`, with any global scale, whose S is `encode`.
   Value computeScaleInDouble(KernelBuilder &b, Value amax, Value encode);
   /// The E4M3 bytes of scales and their values.
   CvtEmitter::RoundedPair roundScales(KernelBuilder &b, Value low, Value high);
@@ -112,51 +104,31 @@ private:
     return b.toF32(arith::MulFOp::create(b, b.toF64(lhs), b.f64(rhs)));
   }
 
-  Value computeTeEncodeScale(KernelBuilder &b, Value global);
-  /// numerics: `getE4M3ScaleByteOfGivenAmax`, for modelopt, before the cast.
-  Value computeModeloptScaleOfGivenAmax(KernelBuilder &b, Value amax);
-  /// The block scale before its cast to E4M3.
-  Value computeScale(KernelBuilder &b, Value amax);
-  /// What elements are scaled by, from the decoded block scale.
-  Value computeFactor(KernelBuilder &b, Value scale);
+  numerics::GlobalScale::Kind getKnownKind() const {
+    using Kind = numerics::GlobalScale::Kind;
+    return kind == GlobalKind::Absent ? Kind::Absent
+           : kind == GlobalKind::Amax ? Kind::Amax
+                                      : Kind::DecodeScale;
+  }
 
   numerics::Recipe recipe;
   GlobalKind kind;
   bool amaxIsGiven;
-  /// g and S of numerics: `GlobalFactors`; null where 1 or unused.
+  /// The factors of recipes without shortcuts.
+  std::optional<emit::GlobalFactors> factors;
+  /// g and S in recipes with shortcuts; null where 1 or unused.
   Value decodeGlobal;
   Value encodeGlobal;
-  /// S / 6 and 1 / S of recipe te.
-  Value teSixth;
-  Value teDecode;
-  /// Of recipes with shortcuts: S is `dividend` / `divisor`, which has
+  /// In recipes with shortcuts S is `dividend` / `divisor`, which has
   /// shortcuts where it is usual. Null where there is no global scale.
   float dividend = 1;
   Value divisor;
   Value isUsual;
   /// Before the division by g, larger values are as good as this one.
   Value largest;
-  /// A sixth of the tensor's amax.
-  Value modeloptWhole;
 };
 
 } // namespace
-
-Value Nvfp4Leaf::oneWhereZero(KernelBuilder &b, Value condition, Value value) {
-  Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, condition,
-                                       b.f32(0.0f));
-  return arith::SelectOp::create(b, isZero, b.f32(1.0f), value);
-}
-
-/// numerics: `getTeEncodeScale`, `getTeEncodeScaleFromDecode`.
-Value Nvfp4Leaf::computeTeEncodeScale(KernelBuilder &b, Value global) {
-  bool isAmax = kind == GlobalKind::Amax;
-  float numerator = isAmax ? numerics::kGlobalRange : 1.0f;
-  Value encode = min(b, div(b, b.f32(numerator), global), numerics::kFloatMax);
-  if (isAmax)
-    encode = oneWhereZero(b, encode, encode);
-  return oneWhereZero(b, global, encode);
-}
 
 void Nvfp4Leaf::setShortcuts(KernelBuilder &b, Value global) {
   bool isAmax = kind == GlobalKind::Amax;
@@ -189,81 +161,10 @@ void Nvfp4Leaf::setShortcuts(KernelBuilder &b, Value global) {
 }
 
 void Nvfp4Leaf::setGlobal(KernelBuilder &b, Value global) {
-  bool isAmax = kind == GlobalKind::Amax;
-  if (recipe == numerics::Recipe::Modelopt && amaxIsGiven) {
-    Value range = b.f32(numerics::kGlobalRange);
-    Value amax = !global ? range : isAmax ? global : mul(b, global, range);
-    modeloptWhole = div(b, amax, b.f32(numerics::kE2M1Max));
-  }
-  if (!global)
-    return;
-  if (hasShortcuts())
-    return setShortcuts(b, global);
-  switch (recipe) {
-  case numerics::Recipe::Te:
-    encodeGlobal = computeTeEncodeScale(b, global);
-    teSixth = mul(b, encodeGlobal, b.f32(numerics::kInverseE2M1Max));
-    teDecode = reciprocal(b, encodeGlobal);
-    return;
-  case numerics::Recipe::Mslk:
-    encodeGlobal = isAmax ? div(b, b.f32(numerics::kGlobalRange),
-                                max(b, global, numerics::kMslkAmaxFloor))
-                          : reciprocal(b, global);
-    return;
-  default:
-    decodeGlobal =
-        isAmax ? div(b, global, b.f32(numerics::kGlobalRange)) : global;
-    if (recipe == numerics::Recipe::Torchao)
-      encodeGlobal = reciprocal(b, decodeGlobal);
-    return;
-  }
-}
-
-Value Nvfp4Leaf::computeModeloptScaleOfGivenAmax(KernelBuilder &b, Value amax) {
-  Value scale = div(b, amax, b.f32(numerics::kE2M1Max));
-  scale = mul(b, oneWhereZero(b, scale, scale), b.f32(numerics::kE4M3Max));
-  return max(b, div(b, scale, modeloptWhole), numerics::kModeloptScaleFloor);
-}
-
-Value Nvfp4Leaf::computeScale(KernelBuilder &b, Value amax) {
-  Value six = b.f32(numerics::kE2M1Max);
-  switch (recipe) {
-  case numerics::Recipe::Te:
-    return mul(b, amax, teSixth ? teSixth : b.f32(numerics::kInverseE2M1Max));
-  case numerics::Recipe::Mslk: {
-    Value scale = div(b, amax, six);
-    if (encodeGlobal)
-      scale = mul(b, scale, encodeGlobal);
-    return max(b, scale, numerics::kMslkScaleFloor);
-  }
-  case numerics::Recipe::Modelopt: {
-    if (amaxIsGiven)
-      return computeModeloptScaleOfGivenAmax(b, amax);
-    Value scale = div(b, amax, decodeGlobal ? mul(b, six, decodeGlobal) : six);
-    // A zero quotient gives 1.0, above the floor.
-    Value floored = max(b, scale, numerics::kModeloptScaleFloor);
-    return oneWhereZero(b, scale, floored);
-  }
-  default: {
-    Value scale = div(b, amax, six);
-    if (decodeGlobal)
-      scale = div(b, scale, decodeGlobal);
-    return max(b, scale, numerics::kTorchaoScaleFloor);
-  }
-  }
-}
-
-Value Nvfp4Leaf::computeFactor(KernelBuilder &b, Value scale) {
-  switch (recipe) {
-  case numerics::Recipe::Te: {
-    Value decode = teDecode ? mul(b, scale, teDecode) : scale;
-    return min(b, reciprocal(b, decode), numerics::kFloatMax);
-  }
-  case numerics::Recipe::Modelopt:
-    return decodeGlobal ? mul(b, scale, decodeGlobal) : scale;
-  default:
-    return encodeGlobal ? div(b, encodeGlobal, scale) : reciprocal(b, scale);
-  }
+  if (!hasShortcuts())
+    factors = emit::emitGlobalFactors(b, recipe, getKnownKind(), global);
+  else if (global)
+    setShortcuts(b, global);
 }
 
 Value Nvfp4Leaf::refineReciprocal(KernelBuilder &b, Value d) {
@@ -460,8 +361,16 @@ QuantizeLeaf::Scales Nvfp4Leaf::computeScales(KernelBuilder &b,
                                               ArrayRef<BlockElements>) {
   if (!hasShortcuts())
     return computeScalesStraight(
-        b, amaxes, [&](Value amax) { return computeScale(b, amax); },
-        [&](Value scale) { return computeFactor(b, scale); });
+        b, amaxes,
+        [&](Value amax) -> Value {
+          Lanes x(b, amax);
+          return amaxIsGiven
+                     ? numerics::getBlockScaleOfGivenAmax(recipe, x, *factors)
+                     : numerics::getBlockScale(recipe, x, *factors);
+        },
+        [&](Value scale) -> Value {
+          return numerics::getFactorOfScale(recipe, Lanes(b, scale), *factors);
+        });
   if (!isUsual)
     return computeScalesShort(b, amaxes);
   SmallVector<Type> types(llvm::divideCeil(amaxes.size(), 2), b.getI16Type());
@@ -481,14 +390,9 @@ QuantizeLeaf::Scales Nvfp4Leaf::computeScales(KernelBuilder &b,
 }
 
 Value Nvfp4Leaf::scale(KernelBuilder &b, Value elements, Value factors) {
-  int64_t size = cast<VectorType>(elements.getType()).getNumElements();
-  Value scaled = recipe == numerics::Recipe::Modelopt
-                     ? div(b, elements, factors)
-                     : mul(b, elements, factors);
-  if (numerics::keepsNegativeZero(recipe))
-    return scaled;
-  // -0 + 0 is +0; every other sum with 0 is exact.
-  return arith::AddFOp::create(b, scaled, b.f32Splat(0.0f, size));
+  return numerics::addPositiveZero(
+      recipe,
+      numerics::applyFactor(recipe, Lanes(b, elements), Lanes(b, factors)));
 }
 
 std::unique_ptr<QuantizeLeaf> createNvfp4Leaf(CvtEmitter &cvt,

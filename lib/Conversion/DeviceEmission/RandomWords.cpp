@@ -27,9 +27,11 @@ RandomWords::RandomWords(KernelBuilder &b, Value rng) : b(b) {
 
 SmallVector<Value> RandomWords::draw(Value group) {
   SmallVector<Lanes, 2> counter = getHalves(Lanes(b, group));
-  emit::PhiloxLanes drawn = emit::emitPhilox(
-      {counter[0], counter[1], offset[0], offset[1]}, seed[0], seed[1]);
-  return SmallVector<Value>(drawn.begin(), drawn.end());
+  auto drawn = numerics::runPhilox4x32(
+      numerics::PhiloxWordsOf<Lanes>{
+          {counter[0], counter[1], offset[0], offset[1]}},
+      seed[0], seed[1]);
+  return llvm::to_vector_of<Value>(drawn.word);
 }
 
 } // namespace blockscale

@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_RANDOMWORDS_H
 #define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_RANDOMWORDS_H
 
-#include "Emission/PhiloxEmitter.h"
+#include "Emission/Lanes.h"
 #include "KernelBuilder.h"
 
 namespace blockscale {

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "SoftwareCvt.h"
-#include "Emission/CodecEmitter.h"
+#include "Emission/Lanes.h"
 #include "blockscale/Numerics/Philox.h"
 #include "blockscale/Numerics/Rounding.h"
+#include "blockscale/Numerics/StochasticRounding.h"
 
 using namespace mlir;
 
@@ -154,8 +155,8 @@ Value SoftwareCvtEmitter::encodeStochasticWord(KernelBuilder &b,
   for (auto [i, element] : llvm::enumerate(elements)) {
     emit::Lanes word(b, randomWords[i / kRandomWordElements]);
     int byte = numerics::getRandomByteNumber(i % kRandomWordElements);
-    emit::Lanes code = emit::emitEncodeStochastic(emit::Lanes(b, element),
-                                                  (word >> 8 * byte) & 0xFF);
+    emit::Lanes code = numerics::encodeE2M1StochasticBits(
+        emit::Lanes(b, element), (word >> 8 * byte) & 0xFF);
     codes = codes | code << 4 * i;
   }
   return codes;
@@ -165,24 +166,6 @@ Value SoftwareCvtEmitter::encodeE4M3Pair(KernelBuilder &b, Value low,
                                          Value high) {
   Value codes = emitCodes(b, ElementFormat::E4M3, {low, high});
   return arith::TruncIOp::create(b, b.getI16Type(), codes);
-}
-
-/// The value of the E4M3 code in the low byte. A magnitude at the place of
-/// f32's, subnormal where the code is, is too small by the difference of the
-/// biases.
-static Value emitDecodeE4M3(KernelBuilder &b, Value code) {
-  const FormatInfo &info = numerics::getFormatInfo(ElementFormat::E4M3);
-  Value magnitude = arith::AndIOp::create(b, code, b.i32(0x7F));
-  Value sign = arith::AndIOp::create(b, code, b.i32(0x80));
-  Value bits = arith::OrIOp::create(
-      b, arith::ShLIOp::create(b, magnitude, b.i32(getShift(info))),
-      arith::ShLIOp::create(b, sign, b.i32(24)));
-  float rebias = numerics::powerOfTwo(numerics::kFloatBias - info.bias);
-  Value value = arith::MulFOp::create(b, b.toFloat(bits), b.f32(rebias));
-  Value isNan = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, magnitude,
-                                      b.i32(info.nanCode));
-  Value nan = b.toFloat(b.i32(numerics::kFloatNanBits));
-  return arith::SelectOp::create(b, isNan, nan, value);
 }
 
 /// A bf16 is the high half of its f32.
@@ -195,10 +178,9 @@ std::pair<Value, Value> SoftwareCvtEmitter::widenPair(KernelBuilder &b,
 
 std::pair<Value, Value> SoftwareCvtEmitter::decodeE4M3Pair(KernelBuilder &b,
                                                            Value codes) {
-  Value low = b.zext32(codes);
-  Value high = arith::ShRUIOp::create(b, low, b.i32(8));
-  Value first = emitDecodeE4M3(b, low);
-  return {first, emitDecodeE4M3(b, high)};
+  emit::Lanes low(b, b.zext32(codes));
+  return {numerics::decodeByProduct(ElementFormat::E4M3, low),
+          numerics::decodeByProduct(ElementFormat::E4M3, low >> 8)};
 }
 
 /// numerics: `roundToE4M3`.
@@ -234,40 +216,14 @@ Value SoftwareCvtEmitter::reduceMagnitudes(KernelBuilder &b, ValueRange pairs) {
   });
 }
 
-/// The byte of a value rounded up: the exponent, and one more where the value
-/// is above the power of two. Below 2^-126 the power is 2^-127, half of the
-/// mantissa's range.
-static Value emitE8M0RoundUp(KernelBuilder &b, Value x,
-                             numerics::Overflow overflow) {
-  using numerics::kFloatMantissaMask;
-  Value magnitude = b.toBits(b.abs(x));
-  auto isBelow = [&](uint32_t bound) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, magnitude,
-                                 b.i32(bound));
-  };
-  Value up = arith::SelectOp::create(b, isBelow(kFloatMantissaMask + 1),
-                                     b.i32(kFloatMantissaMask >> 1),
-                                     b.i32(kFloatMantissaMask));
-  Value byte =
-      arith::ShRUIOp::create(b, arith::AddIOp::create(b, magnitude, up),
-                             b.i32(numerics::kFloatMantissaBits));
-  // The sum of NaN is 255 or 256.
-  Value limit = b.i32(numerics::kE8M0Nan);
-  if (overflow == numerics::Overflow::Saturate)
-    limit = arith::SelectOp::create(
-        b, isBelow(numerics::kFloatInfinityBits + 1),
-        b.i32(numerics::kE8M0MaxFinite), b.i32(numerics::kE8M0Nan));
-  return arith::MinUIOp::create(b, byte, limit);
-}
-
 Value SoftwareCvtEmitter::encodeE8M0RoundUpPair(KernelBuilder &b, Value low,
                                                 Value high,
                                                 numerics::Overflow overflow) {
-  Value lowByte = emitE8M0RoundUp(b, low, overflow);
-  Value highByte = emitE8M0RoundUp(b, high, overflow);
-  highByte = arith::ShLIOp::create(b, highByte, b.i32(8));
-  Value pair = arith::OrIOp::create(b, lowByte, highByte);
-  return arith::TruncIOp::create(b, b.getI16Type(), pair);
+  emit::Lanes lowByte =
+      numerics::encodeE8M0RoundUp(emit::Lanes(b, low), overflow);
+  emit::Lanes highByte =
+      numerics::encodeE8M0RoundUp(emit::Lanes(b, high), overflow);
+  return truncate(lowByte | highByte << 8, 16);
 }
 
 } // namespace blockscale

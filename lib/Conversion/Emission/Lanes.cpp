@@ -21,6 +21,8 @@ Type Lanes::getElementType() const {
   return getElementTypeOrSelf(value.getType());
 }
 
+bool Lanes::isVector() const { return isa<VectorType>(value.getType()); }
+
 bool Lanes::isFloat() const { return isa<FloatType>(getElementType()); }
 
 int64_t Lanes::getCount() const {
@@ -58,8 +60,17 @@ Lanes Lanes::integerLike(uint64_t constant) const {
 // Operators
 //===----------------------------------------------------------------------===//
 
+/// Both in as many lanes as the wider one has.
+static std::pair<Lanes, Lanes> inSameShape(Lanes a, Lanes b) {
+  if (a.isVector() == b.isVector())
+    return {a, b};
+  return {a.isVector() ? a : broadcast(a, b),
+          b.isVector() ? b : broadcast(b, a)};
+}
+
 template <typename OpTy>
-static Lanes create(Lanes a, Lanes b) {
+static Lanes create(Lanes x, Lanes y) {
+  auto [a, b] = inSameShape(x, y);
   ImplicitLocOpBuilder &builder = a.getBuilder();
   return Lanes(builder, builder.createOrFold<OpTy>(Value(a), Value(b)));
 }
@@ -94,6 +105,11 @@ Lanes addExactProduct(Lanes a, Lanes b, Lanes c) {
   return Lanes(builder, arith::AddFOp::create(builder, product, c, contract));
 }
 
+numerics::WideProduct<Lanes> multiplyWide(Lanes x, uint32_t factor) {
+  Lanes product = extend(x, 64) * factor;
+  return {truncate(product, 32), truncate(product >> 32, 32)};
+}
+
 //===----------------------------------------------------------------------===//
 // Comparisons and selection
 //===----------------------------------------------------------------------===//
@@ -108,6 +124,19 @@ Lanes compare(arith::CmpFPredicate predicate, Lanes a, Lanes b) {
   return Lanes(builder, arith::CmpFOp::create(builder, predicate, a, b));
 }
 
+Lanes isLessSigned(Lanes a, Lanes b) {
+  return compare(arith::CmpIPredicate::slt, a, b);
+}
+
+Lanes isBelow(Lanes a, Lanes b) {
+  return compare(arith::CmpIPredicate::ult, a, b);
+}
+
+Lanes isEqual(Lanes a, Lanes b) {
+  return a.isFloat() ? compare(arith::CmpFPredicate::OEQ, a, b)
+                     : compare(arith::CmpIPredicate::eq, a, b);
+}
+
 Lanes isLess(Lanes a, Lanes b) {
   return a.isFloat() ? compare(arith::CmpFPredicate::OLT, a, b)
                      : compare(arith::CmpIPredicate::slt, a, b);
@@ -118,6 +147,13 @@ Lanes isNan(Lanes x) { return compare(arith::CmpFPredicate::UNO, x, x); }
 Lanes select(Lanes condition, Lanes a, Lanes b) {
   ImplicitLocOpBuilder &builder = a.getBuilder();
   return Lanes(builder, arith::SelectOp::create(builder, condition, a, b));
+}
+
+Lanes minKeepNan(Lanes x, float upper) {
+  return create<arith::MinimumFOp>(x, x.like(upper));
+}
+Lanes maxKeepNan(Lanes x, float lower) {
+  return create<arith::MaximumFOp>(x, x.like(lower));
 }
 
 Lanes minUnsigned(Lanes a, Lanes b) { return create<arith::MinUIOp>(a, b); }

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Emission/CodecEmitter.h"
+#include "Emission/FloatCodec.h"
 #include "GroupLoop.h"
 #include "Kernels.h"
 

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "BandQuantizer.h"
-#include "Emission/CodecEmitter.h"
-#include "Emission/FourOverSixEmitter.h"
+#include "Emission/FloatCodec.h"
 #include "Patch.h"
+#include "blockscale/Numerics/FourOverSix.h"
 #include "blockscale/Numerics/Philox.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -112,21 +112,23 @@ void BandQuantizer::emitDraw(ValueRange first, Value rows, Value cols) {
 BlockScales BandQuantizer::emitChosenScales(Value col, Value rows, Lanes amax,
                                             const GlobalFactors &global) {
   numerics::Recipe recipe = form.format.recipe;
-  ScaleCandidates candidates = emitScaleCandidates(recipe, amax, global);
+  auto candidates = numerics::getScaleCandidates(recipe, amax, global);
   Value none = amax.like(0.0f);
   SmallVector<Value> errors = emitReduction(
       b, getIndex(b, 0), rows, ValueRange{none, none},
       [&](Value row, ValueRange sums) -> SmallVector<Value> {
         Lanes x = emitDecodeFloat(element, emitLoadStep(row, col));
-        auto addError = [&](Value sum, const ScaleCandidate &candidate) {
-          return Lanes(b, sum) + emitElementError(recipe, x, candidate, global);
+        auto addError = [&](Value sum,
+                            const numerics::ScaleCandidate<Lanes> &candidate) {
+          return Lanes(b, sum) +
+                 numerics::getElementError(recipe, x, candidate, global);
         };
         return {addError(sums[0], candidates.six),
                 addError(sums[1], candidates.four)};
       });
-  Lanes bytes =
-      emitChooseScale(candidates, Lanes(b, errors[0]), Lanes(b, errors[1]));
-  return {bytes, emitElementFactor(recipe, bytes, global)};
+  Lanes bytes = numerics::chooseCandidate(candidates, Lanes(b, errors[0]),
+                                          Lanes(b, errors[1]));
+  return {bytes, numerics::getFactorOfByte(recipe, bytes, global)};
 }
 
 /// The scales of the blocks of a step.

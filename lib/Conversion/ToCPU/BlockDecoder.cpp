@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockDecoder.h"
-#include "Emission/CodecEmitter.h"
+#include "blockscale/Numerics/Codec.h"
 #include "blockscale/Numerics/ScaleLayout.h"
 
 using namespace mlir;
@@ -21,21 +21,22 @@ Lanes emitLoadElements(ImplicitLocOpBuilder &b, Value data,
                        numerics::ElementFormat format, ValueRange row,
                        Value col, int64_t count) {
   if (!isPacked(format))
-    return emitDecode(format,
-                      extend(loadLanes(b, data, append(row, col), count), 32));
+    return numerics::decodeBits(
+        format, extend(loadLanes(b, data, append(row, col), count), 32));
   Lanes bytes = loadLanes(b, data, append(row, div(b, col, 2)), count / 2);
   Lanes codes = interleave(bytes & 0xF, bytes >> 4);
-  return emitDecode(format, extend(codes, 32));
+  return numerics::decodeBits(format, extend(codes, 32));
 }
 
 Lanes emitLoadElement(ImplicitLocOpBuilder &b, Value data,
                       numerics::ElementFormat format, ValueRange row,
                       Value col) {
   if (!isPacked(format))
-    return emitDecode(format, extend(loadBits(b, data, append(row, col)), 32));
+    return numerics::decodeBits(
+        format, extend(loadBits(b, data, append(row, col)), 32));
   Lanes byte = extend(loadBits(b, data, append(row, div(b, col, 2))), 32);
   Lanes isOdd = compare(arith::CmpIPredicate::ne, Lanes(b, rem(b, col, 2)), 0);
-  return emitDecode(format, select(isOdd, byte >> 4, byte & 0xF));
+  return numerics::decodeBits(format, select(isOdd, byte >> 4, byte & 0xF));
 }
 
 /// Scales of a linear row that are decoded in a step.
@@ -53,7 +54,7 @@ void emitDecodeScaleRow(ImplicitLocOpBuilder &b, const ScaleMatrix &scales,
   auto emitStep = [&](Value i, int64_t lanes) {
     Indices indices = scales.getIndices(row, add(b, first, i));
     Lanes bytes = loadLanes(b, scales.getMemRef(), indices, lanes);
-    Lanes decoded = emitDecodeScale(format, extend(bytes, 32));
+    Lanes decoded = numerics::decodeScaleBits(format, extend(bytes, 32));
     storeLanes(toBits(transform ? transform(decoded) : decoded), values, i);
   };
   if (scales.isLinear())

@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockQuantizer.h"
-#include "Emission/CodecEmitter.h"
-#include "Emission/FourOverSixEmitter.h"
-#include "blockscale/Numerics/Bits.h"
+#include "blockscale/Numerics/FourOverSix.h"
+#include "blockscale/Numerics/StochasticRounding.h"
 
 using namespace mlir;
 
@@ -38,14 +37,26 @@ Lanes emitBlockAmax(const ElementPairs &x, int64_t blocks) {
 
 BlockScales emitBlockScales(const BlockFormat &format,
                             const GlobalFactors &global, Lanes amax) {
-  Lanes bytes = emitScaleByte(format.recipe, format.format, amax, global);
-  return {bytes, emitElementFactor(format.recipe, bytes, global)};
+  Lanes bytes =
+      numerics::getScaleBits(format.recipe, format.format, amax, global);
+  return {bytes, numerics::getFactorOfByte(format.recipe, bytes, global)};
 }
 
 BlockScales emitGivenBlockScales(const BlockFormat &format,
                                  const GlobalFactors &global, Lanes amax) {
-  Lanes bytes = emitScaleByteOfGivenAmax(format.recipe, amax, global);
-  return {bytes, emitElementFactor(format.recipe, bytes, global)};
+  Lanes bytes = numerics::encodeBlockScale(
+      numerics::getBlockScaleOfGivenAmax(format.recipe, amax, global));
+  return {bytes, numerics::getFactorOfByte(format.recipe, bytes, global)};
+}
+
+using ScaleCandidate = numerics::ScaleCandidate<Lanes>;
+
+/// The scale for each of `times` neighbours of a block.
+static ScaleCandidate repeatCandidate(const ScaleCandidate &candidate,
+                                      int64_t times) {
+  return {repeatLanes(candidate.byte, times),
+          repeatLanes(candidate.scale, times),
+          repeatLanes(candidate.factor, times)};
 }
 
 /// The scales that a 4over6 recipe chooses for blocks of neighbours.
@@ -53,13 +64,13 @@ static BlockScales emitChosenScales(const BlockFormat &format,
                                     const GlobalFactors &global, Lanes amax,
                                     const ElementPairs &x) {
   int64_t pairs = format.getBlockSize() / 2;
-  ScaleCandidates candidates = emitScaleCandidates(format.recipe, amax, global);
+  auto candidates = numerics::getScaleCandidates(format.recipe, amax, global);
   auto emitError = [&](const ScaleCandidate &ofBlocks) {
     ScaleCandidate candidate = repeatCandidate(ofBlocks, pairs);
     auto split = [&](Lanes bits) {
-      return splitByResidue(
-          emitElementError(format.recipe, toF32(bits), candidate, global),
-          pairs);
+      return splitByResidue(numerics::getElementError(
+                                format.recipe, toF32(bits), candidate, global),
+                            pairs);
     };
     SmallVector<Lanes> even = split(x.even), odd = split(x.odd);
     Lanes sum = even[0] + odd[0];
@@ -68,29 +79,28 @@ static BlockScales emitChosenScales(const BlockFormat &format,
     return sum;
   };
   Lanes six = emitError(candidates.six), four = emitError(candidates.four);
-  Lanes bytes = emitChooseScale(candidates, six, four);
-  return {bytes, emitElementFactor(format.recipe, bytes, global)};
+  Lanes bytes = numerics::chooseCandidate(candidates, six, four);
+  return {bytes, numerics::getFactorOfByte(format.recipe, bytes, global)};
 }
 
 Lanes emitEncodeElements(const BlockFormat &format, Lanes bits, Lanes factor,
                          const std::optional<Lanes> &randomBytes) {
-  NegativeZero negativeZero = numerics::keepsNegativeZero(format.recipe)
-                                  ? NegativeZero::Keep
-                                  : NegativeZero::Drop;
-  Lanes scaled = emitScaleElements(format.recipe, toF32(bits), factor);
+  numerics::NegativeZero negativeZero =
+      numerics::getNegativeZero(format.recipe);
+  Lanes scaled = numerics::applyFactor(format.recipe, toF32(bits), factor);
   if (randomBytes)
-    return emitEncodeStochastic(scaled, extend(*randomBytes, 32), negativeZero);
-  return emitEncode(format.format, scaled, negativeZero);
+    return numerics::encodeE2M1StochasticBits(scaled, extend(*randomBytes, 32),
+                                              negativeZero);
+  return numerics::encodeBits(format.format, scaled, negativeZero);
 }
 
 Lanes emitEncodeMagnitudes(const BlockFormat &format, Lanes bits,
                            Lanes factor) {
-  Lanes scaled = emitScaleElements(
+  Lanes scaled = numerics::applyFactor(
       format.recipe, toF32(bits & numerics::kFloatMagnitudeMask), factor);
-  // A scale that is rounded up leaves nothing above the largest value.
-  if (format.recipe != numerics::Recipe::Rceil)
-    scaled = emitLimitMagnitude(format.format, scaled);
-  return emitEncodeMagnitude(format.format, scaled);
+  if (!numerics::leavesNoOverflow(format.recipe))
+    scaled = numerics::limitMagnitude(format.format, scaled);
+  return numerics::encodeMagnitude(numerics::getFields(format.format), scaled);
 }
 
 Lanes addSigns(const BlockFormat &format, Lanes codes, Lanes x) {

@@ -13,7 +13,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKQUANTIZER_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_BLOCKQUANTIZER_H
 
-#include "Emission/RecipeEmitter.h"
+#include "Emission/GlobalFactors.h"
 
 #include <optional>
 

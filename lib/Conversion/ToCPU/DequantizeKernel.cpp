@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockDecoder.h"
-#include "Emission/CodecEmitter.h"
+#include "Emission/FloatCodec.h"
 #include "GlobalFactorsSource.h"
 #include "Kernels.h"
+#include "blockscale/Numerics/Dequantize.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -52,13 +53,11 @@ public:
     global = globals.get(scaleRow).decode;
     ScaleMatrix scales(b, scale, getLayout(op.getScale().getType()),
                        scaleRow.drop_back());
-    emitDecodeScaleRow(b, scales, getScaleFormat(op.getScale()),
-                       scaleRow.back(), getIndex(b, 0), blocks, factors,
-                       [&](Lanes decoded) {
-                         return multipliesScaleByGlobal()
-                                    ? broadcast(*global, decoded) * decoded
-                                    : decoded;
-                       });
+    emitDecodeScaleRow(
+        b, scales, getScaleFormat(op.getScale()), scaleRow.back(),
+        getIndex(b, 0), blocks, factors, [&](Lanes decoded) {
+          return numerics::getBlockFactor(recipe, decoded, *global);
+        });
   }
 
   /// Packed codes are read by pairs, which may be more than a block.
@@ -89,15 +88,8 @@ public:
   void emitFree() { memref::DeallocOp::create(b, factors); }
 
 private:
-  /// ModelOpt multiplies left to right: code, block scale, global scale.
-  bool multipliesScaleByGlobal() const {
-    return globals.isPresent() && recipe != numerics::Recipe::Modelopt;
-  }
-
   Lanes emitResult(Lanes elements, Lanes factor) {
-    Lanes x = elements * factor;
-    if (globals.isPresent() && !multipliesScaleByGlobal())
-      x = x * broadcast(*global, x);
+    Lanes x = numerics::dequantizeValue(recipe, elements, factor, *global);
     return emitEncodeFloat(op.getResult().getType().getElementType(), x);
   }
 

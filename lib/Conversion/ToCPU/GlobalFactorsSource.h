@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_GLOBALFACTORSSOURCE_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_GLOBALFACTORSSOURCE_H
 
-#include "Emission/RecipeEmitter.h"
+#include "Emission/GlobalFactors.h"
 #include "Kernels.h"
 
 #include <optional>

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Emission/RecipeEmitter.h"
+#include "Emission/GlobalFactors.h"
 #include "Kernels.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -30,7 +30,7 @@ void emitItems(GlobalScaleOp op, const ItemRange &range) {
     Indices position = delinearize(b, item, sizes);
     Lanes value(b, memref::LoadOp::create(b, amax, position));
     Lanes decode =
-        emitDecodeScaleOfAmax(getNumerics(op.getEffectiveRecipe()), value);
+        numerics::getDecodeScale(getNumerics(op.getEffectiveRecipe()), value);
     memref::StoreOp::create(b, decode, scale, position);
   });
 }

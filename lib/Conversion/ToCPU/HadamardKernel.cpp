@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Emission/CodecEmitter.h"
-#include "Emission/HadamardEmitter.h"
+#include "Emission/FloatCodec.h"
 #include "Kernels.h"
 #include "blockscale/Numerics/Hadamard.h"
 
@@ -32,7 +31,8 @@ static void emitTransformBits(MutableArrayRef<Lanes> bits, uint64_t signMask) {
   SmallVector<Lanes> x;
   for (Lanes &element : bits)
     x.push_back(emitDecodeFloat(bf16, element));
-  emitHadamard(x, signMask);
+  numerics::transformHadamardValues([&](int i) -> Lanes & { return x[i]; },
+                                    signMask);
   for (auto [element, value] : llvm::zip_equal(bits, x))
     element = emitEncodeFloat(bf16, value);
 }

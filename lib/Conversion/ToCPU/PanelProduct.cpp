@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PanelProduct.h"
-#include "Emission/CodecEmitter.h"
+#include "Emission/FloatCodec.h"
 #include "blockscale/Numerics/BlockFormat.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProductEpilogue.h"
-#include "Emission/CodecEmitter.h"
+#include "Emission/FloatCodec.h"
 #include "Emission/KernelOperands.h"
 
 using namespace mlir;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomBytes.h"
-#include "Emission/PhiloxEmitter.h"
+#include "Emission/Lanes.h"
 #include "blockscale/Numerics/Philox.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -14,6 +14,8 @@
 
 using namespace mlir;
 using blockscale::numerics::kRandomGroup;
+using PhiloxLanes =
+    blockscale::numerics::PhiloxWordsOf<blockscale::emit::Lanes>;
 
 namespace blockscale::cpu {
 
@@ -23,8 +25,8 @@ static constexpr int64_t kGroupsPerStep = 16;
 /// The bytes of the elements of groups, in their order, from the groups' words:
 /// bytes 0, 2, 1, 3 of each.
 static Lanes getBytes(const PhiloxLanes &words) {
-  Lanes inOrder = interleave(interleave(words[0], words[2]),
-                             interleave(words[1], words[3]));
+  Lanes inOrder = interleave(interleave(words.word[0], words.word[2]),
+                             interleave(words.word[1], words.word[3]));
   ImplicitLocOpBuilder &b = inOrder.getBuilder();
   auto getHalf = [&](int shift) {
     return bitcastLanes(truncate(inOrder >> shift, 16), b.getI8Type());
@@ -65,11 +67,11 @@ void RandomBytes::emitDraw(Value place, Value row, Value firstCol,
                 [&](Value group, int64_t groups) {
                   Lanes counter = countFrom(b, add(b, first, group), groups);
                   Lanes low = truncate(counter, 32);
-                  PhiloxLanes words =
-                      emitPhilox({low, truncate(counter >> 32, 32),
-                                  broadcast(Lanes(b, offset[0]), low),
-                                  broadcast(Lanes(b, offset[1]), low)},
-                                 Lanes(b, seed[0]), Lanes(b, seed[1]));
+                  PhiloxLanes words = numerics::runPhilox4x32(
+                      PhiloxLanes{{low, truncate(counter >> 32, 32),
+                                   broadcast(Lanes(b, offset[0]), low),
+                                   broadcast(Lanes(b, offset[1]), low)}},
+                      Lanes(b, seed[0]), Lanes(b, seed[1]));
                   storeLanes(getBytes(words), buffer,
                              {place, mul(b, group, kRandomGroup)});
                 });

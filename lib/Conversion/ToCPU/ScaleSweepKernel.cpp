@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Emission/CodecEmitter.h"
+#include "Emission/FloatCodec.h"
 #include "Kernels.h"
 #include "blockscale/Numerics/ScaleSweep.h"
 
@@ -37,17 +37,6 @@ static constexpr int64_t kPaddedCandidates = 128;
 Value countItems(ScaleSweepOp op, CallSite &site) {
   CallSite::Sizes sizes = site.getSizes(op.getX());
   return site.countItems(sizes, toIndex(site.b, sizes.end()[-2]));
-}
-
-/// numerics::roundToE2M1. The comparison gives 6 for NaN.
-static Lanes emitRoundToE2M1(Lanes x) {
-  Lanes isSmaller = compare(arith::CmpFPredicate::OLT, x, numerics::kE2M1Max);
-  Lanes magnitude = select(isSmaller, x, x.like(numerics::kE2M1Max));
-  // Powers of two are ordered as their bits.
-  Lanes power = maxUnsigned(toBits(magnitude) & numerics::kFloatInfinityBits,
-                            toBits(x.like(1.0)));
-  Lanes shift = toF32(power) * 0x1p22;
-  return (magnitude + shift) - shift;
 }
 
 namespace {
@@ -81,10 +70,8 @@ public:
           b, arith::ConstantOp::create(
                  b, DenseElementsAttr::get(type, ArrayRef<float>(values))));
       Lanes amax = candidates * broadcast(Lanes(b, globalAmax), candidates);
-      Lanes scale = amax / numerics::kE2M1Max;
-      Lanes isZero = compare(arith::CmpFPredicate::OEQ, scale, 0.0);
       storeLanes(toBits(amax), amaxes, getIndex(b, first));
-      storeLanes(toBits(select(isZero, scale.like(1.0), scale)), scales,
+      storeLanes(toBits(numerics::getSweepScaleOfAmax(amax)), scales,
                  getIndex(b, first));
     }
   }
@@ -159,7 +146,7 @@ private:
     Lanes bits = loadBits(b, block, getIndex(b, i));
     Lanes magnitude =
         broadcast(toF32(bits & numerics::kFloatMagnitudeMask), scale);
-    return magnitude - emitRoundToE2M1(magnitude / scale) * scale;
+    return numerics::getSweepError(magnitude, scale);
   }
 
   /// numerics::sumOfHalves. Depth first, few terms are alive at a time.

@@ -36,7 +36,7 @@ static void emitWiden(KernelBuilder &b, ElementFormat format,
                     emit::mul(b, number, kThreadElements * bits / 8));
     SmallVector<Value> values;
     for (Lanes code : emitLoadCodes(b, source, kThreadElements, bits))
-      values.push_back(emitDecodeCode(format, code));
+      values.push_back(numerics::decodeByProduct(format, code));
     constexpr size_t wordElements = 4;
     std::unique_ptr<CvtEmitter> cvt = createCvtEmitter(chip);
     SmallVector<Lanes> words;

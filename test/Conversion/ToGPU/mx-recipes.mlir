@@ -2,7 +2,7 @@
 
 // From the amax of a block to its E8M0 byte (numerics/BlockScale.h), and the byte
 // to the reciprocal that elements are multiplied by. The amax is the high element of
-// a pair without its sign; where bits are all that is needed it is not made f32.
+// a pair without its sign.
 
 // rceil: amax * (1/448) rounded up. The byte of the missing second block is that
 // of 0, which is padding's.
@@ -24,7 +24,7 @@
 // CHECK: %[[FINITE:.+]] = arith.select %[[IS254]], %[[SUBNORMAL]], %[[BITS]]
 // CHECK: %[[IS255:.+]] = arith.cmpi eq, %[[BYTE]], %c255_i32
 // CHECK: %[[ALL:.+]] = arith.select %[[IS255]], %[[NAN]], %[[FINITE]]
-// CHECK: %[[FACTOR:.+]] = llvm.bitcast %[[ALL]] : i32 to f32
+// CHECK: %[[FACTOR:.+]] = arith.bitcast %[[ALL]] : i32 to f32
 // CHECK: llvm.insertelement %[[FACTOR]]
 // CHECK: nvvm.convert.f32x2.to.f8x2 %{{.+}}, %{{.+}} {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
 func.func @rceil(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1xf8E8M0FNU>) {
@@ -57,11 +57,13 @@ func.func @rceil_sat(%x: memref<?x32xbf16>, %q: memref<?x32xf8E5M2>, %s: memref<
 // floor: the exponent less 8, at least 0; 255 from infinity on.
 // CHECK-LABEL: gpu.func @quantize_e4m3_floor_bf16_k32(
 // CHECK: %[[PAIR:.+]] = llvm.bitcast %{{.+}} : vector<2xbf16> to i32
-// CHECK: %[[BITS:.+]] = arith.andi %[[PAIR]], %c2147418112_i32 : i32
+// CHECK: %[[AMAXBITS:.+]] = arith.andi %[[PAIR]], %c2147418112_i32 : i32
+// CHECK: %[[AMAX:.+]] = llvm.bitcast %[[AMAXBITS]] : i32 to f32
+// CHECK: %[[BITS:.+]] = arith.bitcast %[[AMAX]] : f32 to i32
 // CHECK: %[[EXPONENT:.+]] = arith.shrui %[[BITS]], %c23_i32
 // CHECK: %[[SHIFTED:.+]] = arith.{{subi|addi}} %[[EXPONENT]], %c{{-?}}8_i32
-// CHECK: %[[BOUNDED:.+]] = arith.maxsi %[[SHIFTED]], %c0_i32
-// CHECK: %[[FINITE:.+]] = arith.cmpi ult, %[[BITS]], %c2139095040_i32
+// CHECK-DAG: %[[BOUNDED:.+]] = arith.maxsi %[[SHIFTED]], %c0_i32
+// CHECK-DAG: %[[FINITE:.+]] = arith.cmpi ult, %[[BITS]], %c2139095040_i32
 // CHECK: arith.select %[[FINITE]], %[[BOUNDED]], %c255_i32
 func.func @floor(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x1xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<?x32xbf16>) outs(%q, %s : memref<?x32xf8E4M3FN>, memref<?x1xf8E8M0FNU>) {
@@ -75,7 +77,9 @@ func.func @floor(%x: memref<?x32xbf16>, %q: memref<?x32xf8E4M3FN>, %s: memref<?x
 // ceil: one more where the mantissa is not 0; 15 for E5M2.
 // CHECK-LABEL: gpu.func @quantize_e5m2_ceil_bf16_k32(
 // CHECK: %[[PAIR:.+]] = llvm.bitcast %{{.+}} : vector<2xbf16> to i32
-// CHECK: %[[BITS:.+]] = arith.andi %[[PAIR]], %c2147418112_i32 : i32
+// CHECK: %[[AMAXBITS:.+]] = arith.andi %[[PAIR]], %c2147418112_i32 : i32
+// CHECK: %[[AMAX:.+]] = llvm.bitcast %[[AMAXBITS]] : i32 to f32
+// CHECK: %[[BITS:.+]] = arith.bitcast %[[AMAX]] : f32 to i32
 // CHECK: %[[UP:.+]] = arith.addi %[[BITS]], %c8388607_i32
 // CHECK: %[[EXPONENT:.+]] = arith.shrui %[[UP]], %c23_i32
 // CHECK: arith.{{subi|addi}} %[[EXPONENT]], %c{{-?}}15_i32
@@ -93,7 +97,9 @@ func.func @ceil(%x: memref<?x32xbf16>, %q: memref<?x32xf8E5M2>, %s: memref<?x1xf
 // infinite counts as infinity; 2 for E2M1.
 // CHECK-LABEL: gpu.func @quantize_e2m1_even_bf16_k32(
 // CHECK: %[[PAIR:.+]] = llvm.bitcast %{{.+}} : vector<2xbf16> to i32
-// CHECK: %[[BITS:.+]] = arith.andi %[[PAIR]], %c2147418112_i32 : i32
+// CHECK: %[[AMAXBITS:.+]] = arith.andi %[[PAIR]], %c2147418112_i32 : i32
+// CHECK: %[[AMAX:.+]] = llvm.bitcast %[[AMAXBITS]] : i32 to f32
+// CHECK: %[[BITS:.+]] = arith.bitcast %[[AMAX]] : f32 to i32
 // CHECK: %[[UP:.+]] = arith.addi %[[BITS]], %c2097152_i32
 // CHECK: %[[EXPONENT:.+]] = arith.shrui %[[UP]], %c23_i32
 // CHECK: arith.{{subi|addi}} %[[EXPONENT]], %c{{-?}}2_i32

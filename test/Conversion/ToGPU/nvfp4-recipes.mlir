@@ -385,14 +385,14 @@ func.func @te(%x: memref<?x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN
 // CHECK: %[[G:.+]] = llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
 // CHECK: %[[QUOTIENT:.+]] = arith.divf %[[RANGE]], %[[G]] : f32
 // CHECK: %[[BOUNDED:.+]] = arith.minimumf %[[QUOTIENT]], %[[LARGEST]] : f32
+// CHECK: %[[G0:.+]] = arith.cmpf oeq, %[[G]], %[[ZERO]] : f32
 // CHECK: %[[E0:.+]] = arith.cmpf oeq, %[[BOUNDED]], %[[ZERO]] : f32
 // CHECK: %[[NOT0:.+]] = arith.select %[[E0]], %[[ONE]], %[[BOUNDED]] : f32
-// CHECK: %[[G0:.+]] = arith.cmpf oeq, %[[G]], %[[ZERO]] : f32
 // CHECK: %[[E:.+]] = arith.select %[[G0]], %[[ONE]], %[[NOT0]] : f32
-// CHECK: %[[E6:.+]] = arith.mulf %[[E]], %[[SIXTH]] : f32
 // CHECK: %[[D:.+]] = arith.divf %[[ONE]], %[[E]] : f32
 // CHECK: %[[MAGNITUDE:.+]] = arith.andi %{{.+}}, %c2147418112_i32 : i32
 // CHECK: %[[AMAX:.+]] = llvm.bitcast %[[MAGNITUDE]] : i32 to f32
+// CHECK: %[[E6:.+]] = arith.mulf %[[E]], %[[SIXTH]] : f32
 // CHECK: %[[SCALE:.+]] = arith.mulf %[[AMAX]], %[[E6]] : f32
 // CHECK: %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 %[[SCALE]], %[[SCALE]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
 // CHECK: %[[BYTES:.+]] = llvm.bitcast %[[PAIR]] : i16 to vector<2xi8>
@@ -441,8 +441,8 @@ func.func @te_scaled(%x: memref<?x16xbf16>, %g: memref<f32>, %q: memref<?x8xi8>,
 // CHECK: %[[AMAX:.+]] = llvm.bitcast %[[MAGNITUDE]] : i32 to f32
 // CHECK: %[[SIXG:.+]] = arith.mulf %[[G]], %[[SIX]] : f32
 // CHECK: %[[QUOTIENT:.+]] = arith.divf %[[AMAX]], %[[SIXG]] : f32
-// CHECK: %[[FLOORED:.+]] = arith.maximumf %[[QUOTIENT]], %[[FLOOR]] : f32
 // CHECK: %[[IS0:.+]] = arith.cmpf oeq, %[[QUOTIENT]], %[[ZERO]] : f32
+// CHECK: %[[FLOORED:.+]] = arith.maximumf %[[QUOTIENT]], %[[FLOOR]] : f32
 // CHECK: %[[SCALE:.+]] = arith.select %[[IS0]], %[[ONE]], %[[FLOORED]] : f32
 // CHECK: %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 %[[SCALE]], %[[SCALE]] {rnd = #nvvm.fp_rnd_mode<rn>, sat = #nvvm.sat_mode<satfinite>} : i16(f8E4M3FN)
 // CHECK: %[[BYTES:.+]] = llvm.bitcast %[[PAIR]] : i16 to vector<2xi8>

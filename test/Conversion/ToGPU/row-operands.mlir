@@ -178,11 +178,11 @@ func.func @column_groups(%x: memref<?x32xf32>, %o: memref<?xi32>, %q: memref<?x1
 // CHECK: %[[A:.+]] = llvm.load %[[AP]] {alignment = 4 : i64} : !llvm.ptr<1> -> f32
 // CHECK: %[[GP:.+]] = llvm.getelementptr %[[G]][%[[ROW]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
 // CHECK: %[[T:.+]] = llvm.load %[[GP]] {alignment = 4 : i64} : !llvm.ptr<1> -> f32
-// CHECK: %[[WHOLE:.+]] = arith.divf %[[T]], %[[SIX]] : f32
 // CHECK: %[[S:.+]] = arith.divf %[[A]], %[[SIX]] : f32
 // CHECK: %[[ZERO:.+]] = arith.cmpf oeq, %[[S]], %{{.+}} : f32
 // CHECK: %[[NONZERO:.+]] = arith.select %[[ZERO]], %{{.+}}, %[[S]] : f32
 // CHECK: %[[SCALED:.+]] = arith.mulf %[[NONZERO]], %[[MOST]] : f32
+// CHECK: %[[WHOLE:.+]] = arith.divf %[[T]], %[[SIX]] : f32
 // CHECK: arith.divf %[[SCALED]], %[[WHOLE]] : f32
 // CHECK-NOT: llvm.fabs
 // CHECK: gpu.return

@@ -193,15 +193,16 @@ func.func @scale(%x: memref<?x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M
 // Other scales may be below it: the E4M3 byte comes back as its magnitude at the place of f32's, times 2^120.
 // CHECK-LABEL: gpu.func @quantize_e2m1_te_bf16_k16_sm
 // SM80-DAG: %[[REBIAS:.+]] = arith.constant 1.32922{{.+}}E+36 : f32
-// SM80: %[[MAGNITUDE:.+]] = arith.andi %{{.+}}, %c127_i32 : i32
 // SM80: %[[SIGN:.+]] = arith.andi %{{.+}}, %c128_i32 : i32
-// SM80: %[[HIGH:.+]] = arith.shli %[[MAGNITUDE]], %c20_i32 : i32
 // SM80: %[[TOP:.+]] = arith.shli %[[SIGN]], %c24_i32 : i32
+// SM80: %[[MAGNITUDE:.+]] = arith.andi %{{.+}}, %c127_i32 : i32
+// SM80: %[[HIGH:.+]] = arith.shli %[[MAGNITUDE]], %c20_i32 : i32
 // SM80: %[[BITS:.+]] = arith.ori %[[HIGH]], %[[TOP]] : i32
-// SM80: %[[SMALL:.+]] = llvm.bitcast %[[BITS]] : i32 to f32
-// SM80: %[[VALUE:.+]] = arith.mulf %[[SMALL]], %[[REBIAS]] : f32
-// SM80: %[[ISNAN:.+]] = arith.cmpi eq, %[[MAGNITUDE]], %c127_i32 : i32
-// SM80: arith.select %[[ISNAN]], %{{.+}}, %[[VALUE]] : f32
+// SM80: %[[SMALL:.+]] = arith.bitcast %[[BITS]] : i32 to f32
+// SM80: %[[PRODUCT:.+]] = arith.mulf %[[SMALL]], %[[REBIAS]] : f32
+// SM80: %[[VALUE:.+]] = arith.bitcast %[[PRODUCT]] : f32 to i32
+// SM80: %[[ISNUMBER:.+]] = arith.cmpi ult, %[[MAGNITUDE]], %c127_i32 : i32
+// SM80: arith.select %[[ISNUMBER]], %[[VALUE]], %c2143289344_i32 : i32
 // FP8: nvvm.convert.f32x2.to.f8x2 {{.+}} : i16(f8E4M3FN)
 // FP8: nvvm.convert.f8x2.to.f16x2
 // CHECK: gpu.return

@@ -16,7 +16,7 @@
 #include "DeviceEmission/AmaxRaise.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/GroupSearch.h"
-#include "Emission/CodecEmitter.h"
+#include "Emission/FloatCodec.h"
 #include "Emission/OperandChecks.h"
 #include "Kernels.h"
 

@@ -11,9 +11,10 @@
 
 #include "DeviceEmission/DeviceCodec.h"
 #include "DeviceEmission/ScaleStore.h"
+#include "Emission/GlobalFactors.h"
 #include "Emission/OperandChecks.h"
-#include "Emission/RecipeEmitter.h"
 #include "Kernels.h"
+#include "blockscale/Numerics/Dequantize.h"
 
 #include <numeric>
 
@@ -170,7 +171,7 @@ SmallVector<Lanes> DequantizeEmitter::emitLoadScales() {
   SmallVector<Lanes> scales;
   for (Lanes code : emitLoadCodes(b, emitAddress(b, scale, b.getI8Type(), byte),
                                   spec.getScales(), /*bits=*/8))
-    scales.push_back(emitDecodeScaleByte(spec.scaleFormat, code));
+    scales.push_back(numerics::decodeScaleByProduct(spec.scaleFormat, code));
   return scales;
 }
 
@@ -194,21 +195,18 @@ void DequantizeEmitter::emit() {
                                        isBelow(b, matrix, matrices));
   emit::emitIf(b, exists, [&] {
     SmallVector<Lanes> codes = emitLoadData(), scales = emitLoadScales();
-    std::optional<Lanes> decode;
-    if (Value value = emitLoadGlobal())
-      decode = emit::emitGlobalFactors(b, spec.recipe, spec.global.kind, value)
-                   .decode;
-    // ModelOpt multiplies left to right: code, block scale, global scale.
-    bool isLast = spec.recipe == numerics::Recipe::Modelopt;
-    if (decode && !isLast)
-      for (Lanes &factor : scales)
-        factor = *decode * factor;
+    Lanes decode = emit::emitGlobalFactors(b, spec.recipe, spec.global.kind,
+                                           emitLoadGlobal())
+                       .decode;
+    for (Lanes &factor : scales)
+      factor = numerics::getBlockFactor(spec.recipe, factor, decode);
     SmallVector<Lanes> values;
     for (auto [i, code] : llvm::enumerate(codes)) {
-      Lanes value =
-          emitDecodeCode(spec.format, code) *
+      Lanes factor =
           scales[std::min<size_t>(i / spec.blockCols, scales.size() - 1)];
-      values.push_back(decode && isLast ? value * *decode : value);
+      values.push_back(numerics::dequantizeValue(
+          spec.recipe, numerics::decodeByProduct(spec.format, code), factor,
+          decode));
     }
     Value first = add(b, mul(b, rowNumber, cols), col);
     emitStoreRounded(b, values, spec.resultType,

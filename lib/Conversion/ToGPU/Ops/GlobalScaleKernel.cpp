@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
+#include "Emission/GlobalFactors.h"
 #include "Emission/OperandChecks.h"
-#include "Emission/RecipeEmitter.h"
 #include "Kernels.h"
 
 using namespace mlir;
@@ -34,7 +34,7 @@ LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site) {
         Value exists = isBelow(b, item, toIndex(b, count));
         emit::emitIf(b, exists, [&] {
           emit::Lanes x = toF32(emitLoadBits(b, amax, b.getF32Type(), item));
-          b.store(emit::emitDecodeScaleOfAmax(recipe, x),
+          b.store(numerics::getDecodeScale(recipe, x),
                   emitAddress(b, scale, b.getF32Type(), item), sizeof(float));
         });
       });

@@ -12,7 +12,7 @@
 
 #include "DeviceEmission/DeviceCodec.h"
 #include "DeviceEmission/DeviceHadamard.h"
-#include "Emission/CodecEmitter.h"
+#include "Emission/FloatCodec.h"
 #include "Emission/OperandChecks.h"
 #include "Kernels.h"
 #include "blockscale/Numerics/Hadamard.h"

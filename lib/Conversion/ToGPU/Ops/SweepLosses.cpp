@@ -8,7 +8,7 @@
 #include "SweepLosses.h"
 
 #include "DeviceEmission/DeviceCodec.h"
-#include "Emission/CodecEmitter.h"
+#include "Emission/FloatCodec.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
 
@@ -47,11 +47,10 @@ void SweepLosses::emitTables(Lanes global, Value hessians, Value column) {
   globalAmax = global;
   Lanes index(b, arith::IndexCastOp::create(b, b.getI32Type(), thread));
   // Codes beyond the candidates' give numbers that nobody uses.
-  Lanes value = emitDecodeCode(numerics::ElementFormat::E4M3, index + 1);
+  Lanes value =
+      numerics::decodeByProduct(numerics::ElementFormat::E4M3, index + 1);
   Lanes amax = (value / numerics::kE4M3Max) * global;
-  Lanes scale = amax / numerics::kE2M1Max;
-  Lanes isZero = compare(CmpFPredicate::OEQ, scale, 0.0);
-  scale = select(isZero, scale.like(1.0), scale);
+  Lanes scale = numerics::getSweepScaleOfAmax(amax);
   Lanes isCandidate = compare(CmpIPredicate::ult, index, kSweepCandidates);
   Lanes nan = toF32(index.like(numerics::kFloatNanBits));
   scale = select(isCandidate, scale, nan);
