@@ -11,6 +11,7 @@
 
 #include "../Runtime/CApi.h"
 
+#include "blockscale/Numerics/BlockFormat.h"
 #include "blockscale/Numerics/Dequantize.h"
 #include "blockscale/Numerics/Pack.h"
 #include "blockscale/Numerics/Quantize.h"
@@ -69,7 +70,7 @@ static Result<ElementFormat> findFormat(const char *name) {
 }
 
 static Status checkBlock(const Quantizer &quantizer) {
-  int64_t size = getBlockSize(quantizer.recipe);
+  int64_t size = getBlockFormat(getScaleFormat(quantizer.recipe)).blockSize;
   int64_t rows = quantizer.blockRows, cols = quantizer.blockCols;
   bool isNvfp4Recipe = isNvfp4(quantizer.recipe);
   // 4over6 has its errors of rows only.

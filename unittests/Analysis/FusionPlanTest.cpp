@@ -22,7 +22,7 @@ namespace {
 
 /// A square, its transform, and quantizations of both, that of the transform by
 /// an amax of it: two passes over the square.
-constexpr const char *kText = R"(
+constexpr const char *kPlannedText = R"(
 #id = affine_map<(i, j) -> (i, j)>
 func.func @f(%a: tensor<8192x4096xbf16>, %e: tensor<8192x4096xbf16>)
     -> (tensor<8192x4096xf4E2M1FN>, tensor<8192x256xf8E4M3FN>,
@@ -55,7 +55,7 @@ protected:
     context
         .loadDialect<BlockScaleDialect, arith::ArithDialect, func::FuncDialect,
                      linalg::LinalgDialect, tensor::TensorDialect>();
-    module = parseSourceString<ModuleOp>(kText, &context);
+    module = parseSourceString<ModuleOp>(kPlannedText, &context);
   }
 
   FusionPlan plan(const FusionOptions &options) {
