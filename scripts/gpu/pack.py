@@ -27,7 +27,7 @@ from commit import describe_commit
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
-COPIES = ("python/blockscale_runtime.py", "test/Conformance/*.py")
+COPIES = ("python/blockscale_runtime.py", "test/batches.py", "test/Conformance/*.py")
 CALLS_OF_A_BUNDLE = 24
 
 sys.path.insert(0, str(ROOT / "test/Execution/Inputs"))

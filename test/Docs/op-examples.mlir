@@ -115,6 +115,18 @@ func.func @kernel(%x: tensor<128x64xbf16>, %qi: tensor<128x64xf4E2M1FN>,
   return
 }
 
+func.func @family(%x: tensor<128x64xbf16>, %qi: tensor<128x64xf4E2M1FN>,
+                  %si: tensor<128x4xf8E4M3FN>) {
+  %q, %s = blockscale.kernel ins(%x : tensor<128x64xbf16>)
+      outs(%qi, %si : tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>) family rows {
+  ^bb0(%lx: tensor<128x64xbf16>, %lq: tensor<128x64xf4E2M1FN>, %ls: tensor<128x4xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16]
+        : tensor<128x64xbf16> -> tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
+  } -> tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>
+  return
+}
+
 func.func @yield(%x: tensor<128x64xbf16>, %qi: tensor<128x64xf4E2M1FN>,
                  %si: tensor<128x4xf8E4M3FN>) {
   %0, %1 = blockscale.kernel ins(%x : tensor<128x64xbf16>)

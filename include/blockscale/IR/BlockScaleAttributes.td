@@ -74,6 +74,13 @@ def BlockScale_KernelFamilyAttr
     | `product` | one or two products, with what follows them |
     | `elementwise` | elementwise linalg ops |
     | `op` | another op by itself: an amax, a transform, a swizzle, ... |
+
+    Example:
+
+    ```mlir
+    %q, %s = blockscale.kernel ins(%x : tensor<128x64xbf16>)
+        outs(%qi, %si : tensor<128x64xf4E2M1FN>, tensor<128x4xf8E4M3FN>) family rows {
+    ```
   }];
   let assemblyFormat = "$value";
 }
