@@ -24,7 +24,8 @@ extern "C" {
 
 typedef enum blockscale_input {
   BLOCKSCALE_INPUT_F32 = 0,
-  BLOCKSCALE_INPUT_BF16 = 1
+  BLOCKSCALE_INPUT_BF16 = 1,
+  BLOCKSCALE_INPUT_F16 = 2
 } blockscale_input;
 
 typedef enum blockscale_global {

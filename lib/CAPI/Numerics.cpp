@@ -204,9 +204,11 @@ static Result<Quantizer> prepare(const blockscale_quantize_config *config,
 /// Rows of a band as f32.
 static void readBand(blockscale_input input, const void *x, int64_t first,
                      std::vector<float> &values) {
+  const auto *halves = static_cast<const uint16_t *>(x);
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = input == BLOCKSCALE_INPUT_BF16
-                    ? decodeBF16(static_cast<const uint16_t *>(x)[first + i])
+    values[i] = input == BLOCKSCALE_INPUT_BF16 ? decodeBF16(halves[first + i])
+                : input == BLOCKSCALE_INPUT_F16
+                    ? decodeF16(halves[first + i])
                     : static_cast<const float *>(x)[first + i];
 }
 
@@ -223,8 +225,8 @@ blockscale_status blockscale_quantize(const blockscale_quantize_config *config,
   Status status = readConfig(config, read);
   if (status.ok() && data_bytes)
     status = checkNotNull({{"x", x}});
-  if (status.ok() && static_cast<unsigned>(read.input) > BLOCKSCALE_INPUT_BF16)
-    status = Status::failure("expected input to be 0 or 1, but got " +
+  if (status.ok() && static_cast<unsigned>(read.input) > BLOCKSCALE_INPUT_F16)
+    status = Status::failure("expected input to be 0, 1 or 2, but got " +
                              std::to_string(static_cast<int>(read.input)));
   if (!status.ok())
     return report(status);

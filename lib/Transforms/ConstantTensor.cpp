@@ -24,7 +24,7 @@ static unsigned getElementBytes(Type element) {
 }
 
 ConstantTensor::ConstantTensor(Attribute constant, Type type)
-    : isBF16(getElementTypeOrSelf(type).isBF16()) {
+    : element(getElementTypeOrSelf(type)) {
   if (auto value = dyn_cast<FloatAttr>(constant); value && type.isF32()) {
     scalar = value.getValue().convertToFloat();
     count = 1;
@@ -65,8 +65,11 @@ std::optional<ConstantTensor> ConstantTensor::match(Value value) {
 float ConstantTensor::getFloat(int64_t index) const {
   if (bytes.empty())
     return scalar;
-  return isBF16 ? numerics::decodeBF16(getRaw<uint16_t>(index))
-                : getRaw<float>(index);
+  if (element.isBF16())
+    return numerics::decodeBF16(getRaw<uint16_t>(index));
+  if (element.isF16())
+    return numerics::decodeF16(getRaw<uint16_t>(index));
+  return getRaw<float>(index);
 }
 
 void ConstantTensor::getFloats(int64_t first,

@@ -30,7 +30,7 @@ public:
 
   int64_t getCount() const { return count; }
 
-  /// Element `index` of f32 or bf16 elements.
+  /// Element `index` of f32, bf16 or f16 elements.
   float getFloat(int64_t index) const;
   /// Elements [first, first + floats.size()).
   void getFloats(int64_t first, llvm::MutableArrayRef<float> floats) const;
@@ -49,7 +49,8 @@ private:
 
   llvm::ArrayRef<char> bytes;
   bool isSplat = false;
-  bool isBF16 = false;
+  /// The type of the elements: f32, bf16, f16 or one of bytes.
+  mlir::Type element;
   int64_t count = 0;
   /// What `bytes` shows of a scalar.
   float scalar = 0.0f;

@@ -111,13 +111,13 @@ def amax(x: Value, *, per: str = "tensor", offsets: Value | None = None,
     """The largest absolute value, NaN where one is.
 
     Args:
-      x: [.., M, K], f32 or bf16.
+      x: [.., M, K], f32, bf16 or f16.
       per: "tensor", or "batch" for one of each batch element, or "row" for [.., M].
       offsets: [G] i32, ends of groups along `group_dim`; one amax for each.
 
     Returns: f32 of shape [], [..], [.., M] or [G].
     """
-    _check("x", x, least=2, dtypes=("f32", "bf16"))
+    _check("x", x, least=2, dtypes=("f32", "bf16", "f16"))
     shapes = {"tensor": (), "batch": x.shape[:-2], "row": x.shape[:-1]}
     if per not in shapes:
         raise ArgumentError(f"expected per to be tensor, batch or row, but got {per!r}")
@@ -159,7 +159,7 @@ def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None =
     """Narrow data and block scales of x.
 
     Args:
-      x: [.., M, K], f32 or bf16.
+      x: [.., M, K], f32, bf16 or f16.
       format: "nvfp4", "mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2" or "mxfp4".
       block: [1, 16], [16, 16], [16, 1] (NVFP4), [1, 32], [32, 1], [32, 32] (MX); None
         for blocks of a row.
@@ -175,7 +175,7 @@ def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None =
 
     Returns: data [.., M, K] and scales [.., M/rows, K/cols], rounded up.
     """
-    _check("x", x, least=2, dtypes=("f32", "bf16"))
+    _check("x", x, least=2, dtypes=("f32", "bf16", "f16"))
     if format not in FORMATS:
         raise ArgumentError(f"expected format to be one of {', '.join(FORMATS)}, but got "
                             f"{format!r}")
@@ -273,13 +273,13 @@ def scale_sweep(x: Value, global_amax: Value, *, hessian: Value | None = None) -
     """The amax of each block of NVFP4, of 126 candidates, with the least squared error.
 
     Args:
-      x: [.., M, K], f32 or bf16.
+      x: [.., M, K], f32, bf16 or f16.
       global_amax: f32, of the tensor or batch element.
       hessian: [K/16, 16, 16] f32 weights of the error.
 
     Returns: f32 [.., M, K/16], for quantize(block_amax=).
     """
-    _check("x", x, least=2, dtypes=("f32", "bf16"))
+    _check("x", x, least=2, dtypes=("f32", "bf16", "f16"))
     result = Spec((*x.shape[:-1], ceil_div(x.shape[-1], 16)), "f32")
     text = _Text(x).operand("global_amax", _check("global_amax", global_amax))
     return text.operand("hessian", hessian).emit(

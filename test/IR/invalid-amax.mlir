@@ -97,9 +97,9 @@ func.func @amax_c4_no_offsets(%x: tensor<4x64xbf16>) {
 
 // -----
 
-// No recipe defines f16 input.
-func.func @amax_f16(%x: tensor<4x64xf16>) {
-  // expected-error @below {{operand #0 must be ranked tensor of bfloat16 type or 32-bit float values, but got 'tensor<4x64xf16>'}}
-  %0 = blockscale.amax %x : tensor<4x64xf16> -> tensor<f32>
+// Recipes compute in f32, which does not have all values of f64.
+func.func @amax_f64(%x: tensor<4x64xf64>) {
+  // expected-error @below {{operand #0 must be ranked tensor of 16-bit float or bfloat16 type or 32-bit float values, but got 'tensor<4x64xf64>'}}
+  %0 = blockscale.amax %x : tensor<4x64xf64> -> tensor<f32>
   return
 }

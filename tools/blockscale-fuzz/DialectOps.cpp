@@ -111,7 +111,7 @@ void FunctionWriter::writeQuantize() {
   int64_t rows = sizeOf(blockRows, tails), cols = sizeOf(blockCols, tails);
 
   FuzzType x = tensor(append(leading, {rows, cols}),
-                      bytes.pick<const char *>({"bf16", "f32"}));
+                      bytes.pick<const char *>({"bf16", "f32", "f16"}));
   FuzzType data = tensor(isTransposed ? append(leading, {cols, rows})
                                       : append(leading, {rows, cols}),
                          dataElement(isNvfp4));
@@ -181,7 +181,7 @@ void FunctionWriter::writeAmax() {
   SmallVector<int64_t, 4> leading = batch();
   int64_t rows = size();
   FuzzType x = tensor(append(leading, {rows, size()}),
-                      bytes.pick<const char *>({"bf16", "f32"}));
+                      bytes.pick<const char *>({"bf16", "f32", "f16"}));
   FuzzType result = tensor({}, "f32");
   std::string clauses;
   switch (bytes.choose(isBasic ? 2 : 4)) {
@@ -368,7 +368,7 @@ void FunctionWriter::writeScaleSweep() {
   SmallVector<int64_t, 4> leading = batch();
   int64_t rows = size(), cols = sizeOf(16, false);
   FuzzType x = tensor(append(leading, {rows, cols}),
-                      bytes.pick<const char *>({"bf16", "f32"}));
+                      bytes.pick<const char *>({"bf16", "f32", "f16"}));
   FuzzType result = tensor(append(leading, {rows, ceilDiv(cols, 16)}), "f32");
   std::string input = operand(x);
   std::string clauses = globalOperand("global_amax", leading, rows);

@@ -175,6 +175,27 @@ TEST(NumericsTest, TakesBf16) {
   EXPECT_EQ(found.data, expected.data);
 }
 
+// Multiples of 1/16 below 2 in f16, whose codes are those of f32 cut short.
+TEST(NumericsTest, TakesF16) {
+  std::vector<float> x;
+  std::vector<uint16_t> codes;
+  for (int i = 0; i < 32; ++i) {
+    x.push_back((i % 2 ? -1.0f : 1.0f) * (1.0f + static_cast<float>(i) / 32));
+    uint32_t bits;
+    std::memcpy(&bits, &x.back(), 4);
+    // The exponent of 1.0 is 127 in f32 and 15 in f16.
+    codes.push_back((bits >> 16 & 0x8000u) | 15u << 10 | (bits >> 13 & 0x3FFu));
+  }
+  blockscale_quantize_config config = getConfig("even", "e4m3", 1, 32, 1, 32);
+  Quantized expected = quantize(config, x), found = expected;
+  found.data.assign(32, 0);
+  config.input = BLOCKSCALE_INPUT_F16;
+  ASSERT_EQ(blockscale_quantize(&config, codes.data(), found.data.data(), 32,
+                                found.scales.data(), 1),
+            BLOCKSCALE_OK);
+  EXPECT_EQ(found.data, expected.data);
+}
+
 void expectError(const blockscale_quantize_config &config,
                  const std::string &message) {
   size_t data = 0, scales = 0;

@@ -9,6 +9,8 @@
 
 #include "blockscale/Numerics/Codec.h"
 
+#include <cmath>
+
 using namespace blockscale::numerics;
 
 namespace {
@@ -202,6 +204,35 @@ TEST(Codec, EveryBF16RoundTrips) {
     auto code = static_cast<uint16_t>(i);
     float value = decodeBF16(code);
     EXPECT_EQ(encodeBF16(value), isNan(value) ? 0x7FC0 : code);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// f16
+//===----------------------------------------------------------------------===//
+
+// One, the largest, the smallest normal and subnormal numbers, -0.
+static_assert(decodeF16(0x3C00) == 1.0f);
+static_assert(decodeF16(0x7BFF) == 65504.0f);
+static_assert(decodeF16(0x0400) == 0x1p-14f);
+static_assert(decodeF16(0x8001) == -0x1p-24f);
+static_assert(toBits(decodeF16(0x8000)) == 0x80000000u);
+
+// Fields by the definition of binary16: 5 bits of exponent, 10 of mantissa.
+TEST(Codec, EveryF16IsItsFields) {
+  for (int i = 0; i < 65536; ++i) {
+    int exponent = i >> 10 & 31, mantissa = i & 0x3FF;
+    float value = decodeF16(static_cast<uint16_t>(i));
+    EXPECT_EQ(toBits(value) >> 31, static_cast<uint32_t>(i) >> 15);
+    if (exponent == 31) {
+      EXPECT_EQ(isNan(value), mantissa != 0);
+      EXPECT_TRUE(mantissa != 0 || std::isinf(value));
+      continue;
+    }
+    double expected = exponent == 0
+                          ? std::ldexp(mantissa, -24)
+                          : std::ldexp(1024 + mantissa, exponent - 25);
+    EXPECT_EQ(std::fabs(value), static_cast<float>(expected));
   }
 }
 

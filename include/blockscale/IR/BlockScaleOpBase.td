@@ -28,8 +28,9 @@ class BlockScale_TensorOp<string mnemonic, list<Trait> traits = []>
 def BlockScale_ValueBounds : DeclareOpInterfaceMethods<ValueBoundsOpInterface,
     ["populateBoundsForShapedValueDim"]>;
 
-/// What a quantizer reads. f16 is refused: no recipe defines it.
-def BlockScale_InputTensor : RankedTensorOf<[BF16, F32]>;
+/// What a quantizer reads. Recipes compute in f32, and each of these types has
+/// values that f32 has.
+def BlockScale_InputTensor : RankedTensorOf<[F16, BF16, F32]>;
 def BlockScale_DataTensor
     : RankedTensorOf<[F4E2M1FN, F6E2M3FN, F6E3M2FN, F8E4M3FN, F8E5M2]>;
 def BlockScale_ScaleTensor : RankedTensorOf<[F8E4M3FN, F8E8M0FNU]>;

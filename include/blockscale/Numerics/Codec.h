@@ -363,6 +363,11 @@ constexpr Number<Word> decodeF16Bits(Word code) {
       decodeIEEEMagnitude(kF16Fields, Word(code & 0x7FFFu), 0x7C00) | sign);
 }
 
+/// The value of an IEEE binary16, which f32 has exactly.
+constexpr float decodeF16(uint16_t code) {
+  return decodeF16Bits(uint32_t{code});
+}
+
 } // namespace blockscale::numerics
 
 #endif // BLOCKSCALE_NUMERICS_CODEC_H

@@ -40,7 +40,7 @@ BlockElements BlockElements::load(KernelBuilder &b, Value pointer, Type type,
                                   int64_t count, int64_t present,
                                   int64_t loadBytes) {
   BlockElements block;
-  block.isBf16 = type.isBF16();
+  block.type = type;
   int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
   int64_t bytes = count * elementBytes;
   constexpr int64_t vectorBytes = 16;
@@ -64,7 +64,7 @@ BlockElements BlockElements::load(KernelBuilder &b, Value pointer, Type type,
 
 BlockElements BlockElements::fromWords(ArrayRef<Value> words, Type type) {
   BlockElements block;
-  block.isBf16 = type.isBF16();
+  block.type = type;
   block.words.assign(words.begin(), words.end());
   return block;
 }
@@ -73,7 +73,7 @@ Value BlockElements::computeAmax(KernelBuilder &b, CvtEmitter &cvt) const {
   auto max = [&](Value lhs, Value rhs) -> Value {
     return arith::MaximumFOp::create(b, lhs, rhs);
   };
-  if (!isBf16) {
+  if (type.isF32()) {
     SmallVector<Value> magnitudes;
     for (Value vector : words) {
       Value x = b.bitcast(getVector(vector, b.getF32Type()), vector);
@@ -83,15 +83,41 @@ Value BlockElements::computeAmax(KernelBuilder &b, CvtEmitter &cvt) const {
     return reduceInTree(magnitudes, max);
   }
   SmallVector<Value> pairs;
-  auto type = VectorType::get({2}, b.getBF16Type());
+  auto pairType = VectorType::get({2}, type);
   for (Value vector : words)
     for (int64_t i = 0; i < countElements(vector); ++i)
-      pairs.push_back(b.bitcast(type, b.extract(vector, i)));
+      pairs.push_back(b.bitcast(pairType, b.extract(vector, i)));
   Value pair = cvt.reduceMagnitudes(b, pairs);
   Value turned = LLVM::ShuffleVectorOp::create(b, pair, pair, {1, 0});
   pair = cvt.reduceMagnitudes(b, {pair, turned});
-  Value bits = b.bitcast(b.getI32Type(), pair);
+  if (type.isF16())
+    return cvt.widenPair(b, b.toBits(b.abs(pair)), type).first;
+  Value bits = b.toBits(pair);
   return b.toFloat(arith::AndIOp::create(b, bits, b.i32(0x7FFF0000u)));
+}
+
+using EvenAndOdd = std::pair<Value, Value>;
+
+/// The f32 of the even and of the odd elements of words of two bf16. A bf16 is
+/// the high half of its f32: even elements are shifted up, odd ones masked.
+static EvenAndOdd splitBF16(KernelBuilder &b, Value words) {
+  VectorType floats = getVector(words, b.getF32Type());
+  int64_t size = countElements(words);
+  Value even = arith::ShLIOp::create(b, words, b.i32Splat(16, size));
+  Value odd = arith::AndIOp::create(b, words, b.i32Splat(0xFFFF0000u, size));
+  return {b.bitcast(floats, even), b.bitcast(floats, odd)};
+}
+
+/// The f32 of the even and of the odd elements of words of two f16.
+static EvenAndOdd splitF16(KernelBuilder &b, Value words) {
+  Value halves =
+      b.bitcast(getVector(words, b.getF16Type(), /*factor=*/2), words);
+  SmallVector<Value> even, odd;
+  for (int64_t i = 0; i < countElements(halves); ++i)
+    (i % 2 == 0 ? even : odd)
+        .push_back(
+            arith::ExtFOp::create(b, b.getF32Type(), b.extract(halves, i)));
+  return {b.pack(even), b.pack(odd)};
 }
 
 SmallVector<Value>
@@ -101,18 +127,16 @@ BlockElements::mapToF32(KernelBuilder &b,
   for (Value vector : words) {
     VectorType floats = getVector(vector, b.getF32Type());
     int64_t size = countElements(vector);
-    if (!isBf16) {
+    if (type.isF32()) {
       Value mapped = map(b.bitcast(floats, vector));
       for (int64_t i = 0; i < size; ++i)
         elements.push_back(b.extract(mapped, i));
       continue;
     }
-    // A bf16 is the high half of its f32: even elements are shifted up, odd
-    // ones masked.
-    Value even = arith::ShLIOp::create(b, vector, b.i32Splat(16, size));
-    Value odd = arith::AndIOp::create(b, vector, b.i32Splat(0xFFFF0000u, size));
-    even = map(b.bitcast(floats, even));
-    odd = map(b.bitcast(floats, odd));
+    auto [even, odd] =
+        type.isBF16() ? splitBF16(b, vector) : splitF16(b, vector);
+    even = map(even);
+    odd = map(odd);
     for (int64_t i = 0; i < size; ++i) {
       elements.push_back(b.extract(even, i));
       elements.push_back(b.extract(odd, i));

@@ -15,8 +15,8 @@ namespace blockscale {
 /// The elements of one block as one thread holds them.
 class BlockElements {
 public:
-  /// Loads the first `present` of `count` elements of `type` (bf16 or f32) in
-  /// pieces of `loadBytes`, to which `pointer` is aligned and which divide
+  /// Loads the first `present` of `count` elements of `type` (bf16, f16 or f32)
+  /// in pieces of `loadBytes`, to which `pointer` is aligned and which divide
   /// both. The others are 0.
   static BlockElements load(KernelBuilder &b, mlir::Value pointer,
                             mlir::Type type, int64_t count, int64_t present,
@@ -39,7 +39,7 @@ public:
 private:
   /// What the loads gave: vectors of 32-bit words.
   llvm::SmallVector<mlir::Value> words;
-  bool isBf16 = false;
+  mlir::Type type;
 };
 
 } // namespace blockscale

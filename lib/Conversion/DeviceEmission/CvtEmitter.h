@@ -44,9 +44,10 @@ public:
   virtual std::pair<mlir::Value, mlir::Value>
   decodeE4M3Pair(KernelBuilder &b, mlir::Value codes) = 0;
 
-  /// The f32 of the two bf16 of an i32, the one in the low bits first.
-  virtual std::pair<mlir::Value, mlir::Value> widenPair(KernelBuilder &b,
-                                                        mlir::Value word) = 0;
+  /// The f32 of the two elements of an i32, the one in the low bits first.
+  /// Their type is bf16 or f16.
+  std::pair<mlir::Value, mlir::Value>
+  widenPair(KernelBuilder &b, mlir::Value word, mlir::Type element);
 
   struct RoundedPair {
     mlir::Value codes;
@@ -57,8 +58,8 @@ public:
   virtual RoundedPair roundE4M3Pair(KernelBuilder &b, mlir::Value low,
                                     mlir::Value high) = 0;
 
-  /// Of vectors of two bf16 one whose elements have the greatest magnitudes,
-  /// with any signs. NaN propagates.
+  /// The vector of the greatest magnitudes, with any signs, among vectors of
+  /// two bf16 or of two f16. NaN propagates.
   virtual mlir::Value reduceMagnitudes(KernelBuilder &b,
                                        mlir::ValueRange pairs) = 0;
 
@@ -67,6 +68,11 @@ public:
   virtual mlir::Value encodeE8M0RoundUpPair(KernelBuilder &b, mlir::Value low,
                                             mlir::Value high,
                                             numerics::Overflow overflow) = 0;
+
+protected:
+  /// The f32 of the two bf16 of an i32, the one in the low bits first.
+  virtual std::pair<mlir::Value, mlir::Value>
+  widenBF16Pair(KernelBuilder &b, mlir::Value word) = 0;
 };
 
 /// Conversions by those `cvt` that the chip has, and by arithmetic elsewhere.

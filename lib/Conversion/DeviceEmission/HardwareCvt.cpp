@@ -15,6 +15,18 @@ namespace blockscale {
 
 CvtEmitter::~CvtEmitter() = default;
 
+std::pair<Value, Value> CvtEmitter::widenPair(KernelBuilder &b, Value word,
+                                              Type element) {
+  if (element.isBF16())
+    return widenBF16Pair(b, word);
+  Value halves = b.bitcast(VectorType::get({2}, b.getF16Type()), word);
+  auto widen = [&](int64_t i) -> Value {
+    return arith::ExtFOp::create(b, b.getF32Type(), b.extract(halves, i));
+  };
+  Value low = widen(0);
+  return {low, widen(1)};
+}
+
 /// Of the two sources of a packed cvt the first goes to the high half, so the
 /// second is the earlier element.
 static constexpr llvm::StringLiteral kEncodeE2M1x8 =
@@ -112,9 +124,11 @@ public:
 
   /// Chips with these `cvt` have `max.xorsign.abs`.
   Value reduceMagnitudes(KernelBuilder &b, ValueRange pairs) override {
+    bool areBF16 = getElementTypeOrSelf(pairs.front().getType()).isBF16();
+    StringRef name = areBF16 ? "llvm.nvvm.fmax.nan.xorsign.abs.bf16x2"
+                             : "llvm.nvvm.fmax.nan.xorsign.abs.f16x2";
     return reduceInTree(pairs, [&](Value lhs, Value rhs) {
-      return b.callIntrinsic("llvm.nvvm.fmax.nan.xorsign.abs.bf16x2",
-                             {lhs, rhs});
+      return b.callIntrinsic(name, {lhs, rhs});
     });
   }
 };
@@ -141,7 +155,7 @@ public:
   }
 
   /// Chips with these `cvt` add a bf16 to an f32. x + -0 is x, of -0, too.
-  std::pair<Value, Value> widenPair(KernelBuilder &b, Value word) override {
+  std::pair<Value, Value> widenBF16Pair(KernelBuilder &b, Value word) override {
     auto widen = [&](StringRef text) {
       return emitAsm(b, b.getF32Type(), text, word);
     };

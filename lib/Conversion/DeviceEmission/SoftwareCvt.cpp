@@ -169,8 +169,8 @@ Value SoftwareCvtEmitter::encodeE4M3Pair(KernelBuilder &b, Value low,
 }
 
 /// A bf16 is the high half of its f32.
-std::pair<Value, Value> SoftwareCvtEmitter::widenPair(KernelBuilder &b,
-                                                      Value word) {
+std::pair<Value, Value> SoftwareCvtEmitter::widenBF16Pair(KernelBuilder &b,
+                                                          Value word) {
   Value low = arith::ShLIOp::create(b, word, b.i32(16));
   Value high = arith::AndIOp::create(b, word, b.i32(0xFFFF0000u));
   return {b.toFloat(low), b.toFloat(high)};

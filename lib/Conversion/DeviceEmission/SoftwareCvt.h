@@ -24,8 +24,6 @@ public:
                              mlir::Value high) override;
   std::pair<mlir::Value, mlir::Value>
   decodeE4M3Pair(KernelBuilder &b, mlir::Value codes) override;
-  std::pair<mlir::Value, mlir::Value> widenPair(KernelBuilder &b,
-                                                mlir::Value word) override;
   RoundedPair roundE4M3Pair(KernelBuilder &b, mlir::Value low,
                             mlir::Value high) override;
   mlir::Value reduceMagnitudes(KernelBuilder &b,
@@ -33,6 +31,10 @@ public:
   mlir::Value encodeE8M0RoundUpPair(KernelBuilder &b, mlir::Value low,
                                     mlir::Value high,
                                     numerics::Overflow overflow) override;
+
+protected:
+  std::pair<mlir::Value, mlir::Value> widenBF16Pair(KernelBuilder &b,
+                                                    mlir::Value word) override;
 };
 
 } // namespace blockscale

@@ -30,11 +30,11 @@ BandQuantizer::BandQuantizer(ImplicitLocOpBuilder &b, const BandForm &form,
                              Value x, Value rng)
     : b(b), form(form), x(x) {
   auto type = cast<MemRefType>(x.getType());
-  element = type.getElementType();
+  element = getWorkingType(type.getElementType());
   if (!form.readsInPlace)
     elements = allocate(b, {form.getRows(), kPatchCols}, element);
   amaxes = allocate(b, {kPatchCols},
-                    b.getIntegerType(type.getElementTypeBitWidth()));
+                    b.getIntegerType(element.getIntOrFloatBitWidth()));
   factors = allocate(b, {2, kPatchCols / 2}, b.getF32Type());
   if (form.format.getCodesPerByte() == 1)
     nanCodes = allocate(b, {kPatchCols}, b.getI8Type());
@@ -72,7 +72,7 @@ void BandQuantizer::emitLoad(ValueRange first, Value rows, Value cols) {
       emitPrefetch(
           b, x, offsetBy(b, first, {add(b, row, getIndex(b, kRowsAhead)), col}),
           count);
-      Lanes bits = loadLanes(b, x, offsetBy(b, first, {row, col}), count);
+      Lanes bits = loadElements(b, x, offsetBy(b, first, {row, col}), count);
       if (elements)
         storeLanes(bits, elements, {row, col});
       Lanes amax = loadLanes(b, amaxes, col, count);
@@ -87,7 +87,7 @@ void BandQuantizer::emitLoad(ValueRange first, Value rows, Value cols) {
 Lanes BandQuantizer::emitLoadStep(Value row, Value col) {
   if (elements)
     return loadLanes(b, elements, {row, col}, kColsPerStep);
-  return loadLanes(b, x, offsetBy(b, origin, {row, col}), kColsPerStep);
+  return loadElements(b, x, offsetBy(b, origin, {row, col}), kColsPerStep);
 }
 
 /// Whole groups of random bits, the first of which may begin before the band.

@@ -13,6 +13,17 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
+Type getWorkingType(Type element) {
+  return element.isBF16() ? element : Float32Type::get(element.getContext());
+}
+
+Lanes loadElements(ImplicitLocOpBuilder &b, Value x, ValueRange indices,
+                   int64_t count) {
+  Type element = getElementTypeOrSelf(x.getType());
+  Lanes bits = loadLanes(b, x, indices, count);
+  return element.isF16() ? toBits(emitDecodeFloat(element, bits)) : bits;
+}
+
 ElementPairs splitPairs(Lanes x) {
   ImplicitLocOpBuilder &b = x.getBuilder();
   if (x.getElementType().isInteger(32)) {

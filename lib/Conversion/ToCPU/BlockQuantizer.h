@@ -34,6 +34,13 @@ struct BlockFormat {
   }
 };
 
+/// The type whose bits quantizers compute with: bf16 where x has it, else f32.
+mlir::Type getWorkingType(mlir::Type element);
+
+/// `count` elements of x along the last dimension, as bits of the working type.
+Lanes loadElements(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
+                   mlir::ValueRange indices, int64_t count);
+
 /// f32 bits, or codes, of the even and of the odd elements. Two neighbours end
 /// up in one byte or half word, so they travel in two vectors; bf16 pairs come
 /// apart without moving lanes.

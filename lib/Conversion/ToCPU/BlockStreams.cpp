@@ -138,7 +138,7 @@ static int64_t getWordsPerLane(const BlockFormat &format, bool isPaired) {
 
 BlockStreams::BlockStreams(ImplicitLocOpBuilder &b, const BlockFormat &format,
                            Type element)
-    : b(b), format(format), isPaired(element.getIntOrFloatBitWidth() == 16) {
+    : b(b), format(format), isPaired(getWorkingType(element).isBF16()) {
   int64_t groups = getGroupsPerChunk(format);
   words = allocate(b, {groups, getGroupElements(format) / (isPaired ? 2 : 1)},
                    b.getI32Type());
@@ -157,7 +157,7 @@ void BlockStreams::emitAmaxes(const BlockRun &run, Value block, Value group,
   int64_t elements = getGroupElements(format);
   emitPrefetch(b, run.x, offsetBy(b, first, getIndex(b, kElementsAhead)),
                elements);
-  Lanes x = loadLanes(b, run.x, first, elements);
+  Lanes x = loadElements(b, run.x, first, elements);
   Lanes all = bitcastLanes(x, b.getI32Type());
   int64_t perLane = getWordsPerLane(format, isPaired);
   int64_t step = kLanesAtOnce * perLane;
@@ -196,8 +196,8 @@ void BlockStreams::emitCodes(const BlockRun &run, Value block, Value group) {
     auto getData = [&] {
       if (format.getCodesPerByte() == 2)
         return encodeNibbles(format, ordered, factor);
-      Lanes x =
-          loadLanes(b, run.x, offsetBy(b, run.firstElement, element), elements);
+      Lanes x = loadElements(b, run.x, offsetBy(b, run.firstElement, element),
+                             elements);
       return finishBytes(format, encodeBytes(format, ordered, factor), x,
                          factor);
     };

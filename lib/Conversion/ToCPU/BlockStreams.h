@@ -27,7 +27,7 @@ struct BlockRun {
 /// for speed.
 class BlockStreams {
 public:
-  /// Allocates buffers. `element` is x's, bf16 or f32.
+  /// Allocates buffers. `element` is x's: bf16, f16 or f32.
   BlockStreams(mlir::ImplicitLocOpBuilder &b, const BlockFormat &format,
                mlir::Type element);
 

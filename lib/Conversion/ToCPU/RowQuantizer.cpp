@@ -113,7 +113,7 @@ void RowQuantizer::emitBlocks(ValueRange row, Value first, Value count,
   auto emitStep = [&](Value step, int64_t blocks) {
     Value block = add(b, first, step);
     Value col = mul(b, block, blockSize);
-    Lanes elements = loadLanes(b, x, append(row, col), blocks * blockSize);
+    Lanes elements = loadElements(b, x, append(row, col), blocks * blockSize);
     QuantizedBlocks quantized = emitQuantizeBlocks(
         format, global, elements, loadOperands(row, block, blocks));
     storeLanes(quantized.data, data, append(row, getByte(col)));
@@ -158,7 +158,7 @@ void RowQuantizer::emitTail(ValueRange row, const ScaleRow &scales,
   emitLoop(b, zero, tail, [&](Value i) {
     storeBits(loadBits(b, x, append(row, add(b, col, i))), tailX, i);
   });
-  padded = loadLanes(b, tailX, zero, blockSize);
+  padded = loadElements(b, tailX, zero, blockSize);
   QuantizedBlocks blocks = emitQuantizeBlocks(
       format, global, padded, loadOperands(row, wholeBlocks, 1));
   storeLanes(blocks.data, tailData, zero);

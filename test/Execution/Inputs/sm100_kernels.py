@@ -34,7 +34,7 @@ WIDTHS_OF_CALLS = ((0, 1), (2, 3), (1, 0), (3, 2))
 HEIGHTS = (1, 37, 130)
 CALLS_OF_A_RUN = 48
 MOST_ELEMENTS = 1 << 16  # of a matrix
-FLOATS = {"bf16": np.uint16, "f32": np.float32}
+FLOATS = {"bf16": np.uint16, "f16": np.float16, "f32": np.float32}
 
 
 def subnormal_bf16(random):

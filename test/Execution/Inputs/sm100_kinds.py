@@ -62,15 +62,10 @@ class Kind(Op):
                 and self.recipe not in FOUR_OVER_SIX)
 
     def refusal(self, chip):
-        """What the error says where there is no kernel for a chip, else None. The first
-        that holds counts."""
-        not_yet = f"is not supported on {chip} yet: expected "
-        reasons = (
-            (self.x == "f16", "operand #0 must be ranked tensor of bfloat16 type or 32-bit float "
-                              "values"),
-            (self.dynamic[-1] and not self._shares_kernels(),
-             f"expected a static last dimension on {chip}"))
-        return next((message for holds, message in reasons if holds), None)
+        """What the error says where there is no kernel for a chip, else None."""
+        if self.dynamic[-1] and not self._shares_kernels():
+            return f"expected a static last dimension on {chip}"
+        return None
 
 
 def nvfp4(recipe, x="bf16", shape=SHAPES[0], block=(1, 16), transposed=False, scale_dim="",

@@ -73,8 +73,12 @@ def blocks(random, shape, kinds=(*TAME, *WILD)):
 
 
 def floats(random, shape, dtype, kinds=(*TAME, *WILD)):
-    """In storage form: f32, or bf16 as uint16."""
+    """In storage form: f32, f16, or bf16 as uint16."""
     values = blocks(random, shape, kinds)
+    if dtype == np.float16:
+        # Finite values stay finite.
+        limited = np.clip(values, -65504, 65504)
+        return np.where(np.isinf(values), values, limited).astype(np.float16)
     return to_bf16(values) if dtype == np.uint16 else values
 
 

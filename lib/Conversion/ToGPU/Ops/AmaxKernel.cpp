@@ -76,10 +76,10 @@ private:
 } // namespace
 
 Lanes AmaxEmitter::maxWords(Lanes x, Lanes y) {
-  if (!element.isBF16())
+  if (element.isF32())
     return maxUnsigned(x, y);
   // Two at a time, NaN above all.
-  auto pair = VectorType::get({2}, b.getBF16Type());
+  auto pair = VectorType::get({2}, element);
   Value larger =
       arith::MaximumFOp::create(b, b.bitcast(pair, x), b.bitcast(pair, y));
   return Lanes(b, b.bitcast(b.getI32Type(), larger));
@@ -90,7 +90,7 @@ Lanes AmaxEmitter::emitVectors(Lanes amax, ArrayRef<Value> first) {
   for (Value index : first)
     words.append(emitLoadWords(b, emitAddress(b, x, element, index), kAmaxBytes,
                                kAmaxBytes));
-  uint32_t mask = element.isBF16() ? 0x7FFF7FFF : 0x7FFFFFFF;
+  uint32_t mask = element.isF32() ? 0x7FFFFFFF : 0x7FFF7FFF;
   for (Lanes &word : words)
     word = word & mask;
   for (size_t half = words.size() / 2; half > 0; half /= 2)
@@ -141,8 +141,13 @@ Lanes AmaxEmitter::emitRange(Value begin, Value end, Value lane,
       step);
 
   Lanes amax(b, words);
-  if (element.isBF16())
-    amax = maxUnsigned(amax << 16, amax & 0xFFFF0000u);
+  if (!element.isF32()) {
+    auto widen = [&](Lanes half) {
+      return toBits(emit::emitDecodeFloat(element, truncate(half, 16)));
+    };
+    amax = element.isBF16() ? maxUnsigned(amax << 16, amax & 0xFFFF0000u)
+                            : maxUnsigned(widen(amax), widen(amax >> 16));
+  }
   Value headEnd = emit::min(b, firstVector, end);
   amax = emitElement(amax, add(b, begin, lane), headEnd);
   return emitElement(amax, add(b, lastVector, lane), end);

@@ -96,11 +96,12 @@ void SweepLosses::emitLoadBlock(Value x, Value block) {
   Value address = emitAddress(b, x, element, mul(b, block, kSweepBlock));
   int64_t bytes = kSweepBlock * element.getIntOrFloatBitWidth() / 8;
   for (Lanes word : emitLoadWords(b, address, bytes, /*access=*/16)) {
-    if (element.isBF16()) {
-      elements.push_back(toF32(word << 16));
-      word = word & 0xFFFF0000u;
+    if (element.isF32()) {
+      elements.push_back(toF32(word));
+      continue;
     }
-    elements.push_back(toF32(word));
+    for (Lanes half : {word, word >> 16})
+      elements.push_back(emit::emitDecodeFloat(element, truncate(half, 16)));
   }
   for (Lanes value : elements)
     magnitudes.push_back(toF32(emit::emitMagnitudeBits(toBits(value))));

@@ -31,7 +31,7 @@ Value PatchPosition::hasColumn(KernelBuilder &b, int64_t j) const {
 PatchElements::PatchElements(KernelBuilder &b, CvtEmitter &cvt,
                              const PatchShape &shape,
                              const PatchPosition &position, ValueRange inputs)
-    : b(b), cvt(cvt), isBf16(shape.inputType.isBF16()),
+    : b(b), cvt(cvt), element(shape.inputType), isPacked(!element.isF32()),
       rows(loadPatch(b, shape, position, inputs)) {}
 
 //===----------------------------------------------------------------------===//
@@ -42,7 +42,7 @@ std::pair<Value, Value> PatchElements::splitTwo(Value vector,
                                                 int64_t first) const {
   SmallVector<Value> evens, odds;
   for (int64_t i : {0, 1}) {
-    auto [even, odd] = cvt.widenPair(b, b.extract(vector, first + i));
+    auto [even, odd] = cvt.widenPair(b, b.extract(vector, first + i), element);
     evens.push_back(even);
     odds.push_back(odd);
   }
@@ -84,7 +84,7 @@ PatchElements PatchElements::transformColumns(uint64_t signMask) const {
 //===----------------------------------------------------------------------===//
 
 Value PatchElements::getPair(size_t row, size_t vector, int64_t word) const {
-  auto pair = VectorType::get({2}, b.getBF16Type());
+  auto pair = VectorType::get({2}, element);
   return b.bitcast(pair, b.extract(rows[row][vector], word));
 }
 
@@ -93,7 +93,7 @@ SmallVector<Value> PatchElements::computeColumnAmaxes(int64_t begin,
   auto floats = VectorType::get({kVectorWords}, b.getF32Type());
   SmallVector<Value> amaxes;
   for (size_t v = 0; v < rows.front().size(); ++v) {
-    if (!isBf16) {
+    if (!isPacked) {
       SmallVector<Value> magnitudes;
       for (int64_t i = begin; i < end; ++i)
         magnitudes.push_back(b.abs(b.bitcast(floats, rows[i][v])));
@@ -110,7 +110,7 @@ SmallVector<Value> PatchElements::computeColumnAmaxes(int64_t begin,
         pairs.push_back(getPair(i, v, word));
       words.push_back(b.toBits(b.abs(cvt.reduceMagnitudes(b, pairs))));
     }
-    auto elements = VectorType::get({2 * kVectorWords}, b.getBF16Type());
+    auto elements = VectorType::get({2 * kVectorWords}, element);
     amaxes.push_back(b.bitcast(elements, b.pack(words)));
   }
   return amaxes;
@@ -138,11 +138,11 @@ PatchElements::extractColumns(ArrayRef<Value> vectors) const {
     Value words = b.bitcast(VectorType::get({count}, b.getI32Type()), vector);
     for (int64_t i = 0; i < count; ++i) {
       Value word = b.extract(words, i);
-      if (!isBf16) {
+      if (!isPacked) {
         columns.push_back(b.toFloat(word));
         continue;
       }
-      auto [low, high] = cvt.widenPair(b, word);
+      auto [low, high] = cvt.widenPair(b, word, element);
       columns.append({low, high});
     }
   }
@@ -151,17 +151,17 @@ PatchElements::extractColumns(ArrayRef<Value> vectors) const {
 
 Value PatchElements::reduceColumns(ArrayRef<Value> amaxes, int64_t begin,
                                    int64_t count) const {
-  int64_t perVector = isBf16 ? 2 * kVectorWords : kVectorWords;
+  int64_t perVector = isPacked ? 2 * kVectorWords : kVectorWords;
   ArrayRef<Value> part = amaxes.slice(begin / perVector, count / perVector);
   Value result = part.front();
   for (Value vector : part.drop_front())
     result = arith::MaximumFOp::create(b, result, vector);
-  for (int64_t half = perVector / 2; half >= (isBf16 ? 2 : 1); half /= 2)
+  for (int64_t half = perVector / 2; half >= (isPacked ? 2 : 1); half /= 2)
     result = arith::MaximumFOp::create(b, b.slice(result, 0, half),
                                        b.slice(result, half, half));
-  if (!isBf16)
+  if (!isPacked)
     return b.extract(result, 0);
-  auto [low, high] = cvt.widenPair(b, b.bitcast(b.getI32Type(), result));
+  auto [low, high] = cvt.widenPair(b, b.toBits(result), element);
   return arith::MaximumFOp::create(b, low, high);
 }
 
@@ -202,7 +202,7 @@ void PatchElements::exchangeRowAmaxes(SmallVector<Value> &amaxes,
 SmallVector<Value> PatchElements::extractRows(ArrayRef<Value> amaxes) const {
   SmallVector<Value> result;
   for (Value pair : amaxes) {
-    auto [low, high] = cvt.widenPair(b, b.toBits(pair));
+    auto [low, high] = cvt.widenPair(b, b.toBits(pair), element);
     result.append({low, high});
   }
   return result;
@@ -236,15 +236,15 @@ void PatchElements::hide() {
 
 int64_t PatchElements::getVectorsPerRow() const {
   return static_cast<int64_t>(rows.front().size()) *
-         (isBf16 ? kVectorWords : 1);
+         (isPacked ? kVectorWords : 1);
 }
 
 int64_t PatchElements::getVectorSize() const {
-  return isBf16 ? 2 : kVectorWords;
+  return isPacked ? 2 : kVectorWords;
 }
 
 int64_t PatchElements::getColumn(int64_t index, int64_t element) const {
-  if (!isBf16)
+  if (!isPacked)
     return index * kPartColumns + element;
   return index / 2 * kPartColumns + 2 * element + index % 2;
 }
@@ -252,7 +252,7 @@ int64_t PatchElements::getColumn(int64_t index, int64_t element) const {
 SmallVector<Value>
 PatchElements::mapPart(int64_t row, int64_t part,
                        function_ref<Value(Value, int64_t)> map) const {
-  if (!isBf16) {
+  if (!isPacked) {
     auto floats = VectorType::get({kVectorWords}, b.getF32Type());
     Value vector = map(b.bitcast(floats, rows[row][part]), part);
     return llvm::map_to_vector(llvm::seq(kPartColumns),

@@ -72,7 +72,8 @@ public:
   mlir::Value reduceColumns(llvm::ArrayRef<mlir::Value> amaxes, int64_t begin,
                             int64_t count) const;
 
-  /// max |x| of each row, which is of bf16. A vector has those of two rows.
+  /// max |x| of each row, whose elements have 16 bits. A vector has those of
+  /// two rows.
   llvm::SmallVector<mlir::Value> computeRowAmaxes() const;
 
   /// Keeps half of the rows, those after the others where `isBehind`: the
@@ -95,7 +96,7 @@ public:
   /// Columns side by side of which elements are computed together.
   static constexpr int64_t kPartColumns = 4;
   int64_t countParts() const {
-    return static_cast<int64_t>(rows.front().size()) * (isBf16 ? 2 : 1);
+    return static_cast<int64_t>(rows.front().size()) * (isPacked ? 2 : 1);
   }
 
   /// A row as f32 is several vectors, of which a part has one or more. One of
@@ -112,7 +113,7 @@ public:
           llvm::function_ref<mlir::Value(mlir::Value, int64_t)> map) const;
 
 private:
-  /// Two bf16.
+  /// Two elements of 16 bits.
   mlir::Value getPair(size_t row, size_t vector, int64_t word) const;
   /// The f32 of the first elements of two words of a vector, and of the second
   /// ones. LLVM joins shifted words of a vector to those of 64 bits, but not
@@ -122,7 +123,9 @@ private:
 
   KernelBuilder &b;
   CvtEmitter &cvt;
-  bool isBf16;
+  /// The type of the elements, and whether a word has two of them.
+  mlir::Type element;
+  bool isPacked;
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> rows;
 };
 

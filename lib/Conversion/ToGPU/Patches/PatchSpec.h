@@ -58,7 +58,7 @@ struct PatchShape {
 
   /// Where x comes from.
   std::shared_ptr<const ElementSource> source;
-  /// Of x: bf16 or f32.
+  /// The type of the elements of x: bf16, f16 or f32.
   mlir::Type inputType;
   /// Of a matrix of x, and what their number is a multiple of.
   int64_t columns;

@@ -28,7 +28,7 @@ struct QuantizeSpec {
   numerics::ElementFormat format;
   /// Where x comes from.
   std::shared_ptr<const ElementSource> source;
-  /// Of x: bf16 or f32.
+  /// The type of the elements of x: bf16, f16 or f32.
   mlir::Type inputType;
   /// Elements of a row, whose last block may have fewer than others, and of a
   /// block.
