@@ -25,7 +25,7 @@ FORMATS = {
     "mxfp4": ("f4E2M1FN", "f8E8M0FNU", 32),
 }
 RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
-           "floor", "rceil", "rceil_sat", "ceil", "even")
+           "floor", "rceil", "rceil_sat", "ceil", "even", "tosa")
 
 
 def _check(what: str, value: Any, ranks: Sequence[int] | None = None,

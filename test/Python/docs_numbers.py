@@ -13,7 +13,7 @@ PAGE = ROOT / "docs/Numerics.md"
 
 NVFP4 = ("torchao", "mslk", "te", "modelopt")
 FOUR_OVER_SIX = ("te_4over6_mae", "te_4over6_mse")
-RULES = ("floor", "rceil", "rceil_sat", "ceil", "even")
+RULES = ("floor", "rceil", "rceil_sat", "ceil", "even", "tosa")
 
 # One row of 32 values: a block of 16 around 1, and one a thousand times smaller.
 BLOCK0 = [0.5, -1.25, 3, 0.0625, -0.75, 2.25, 0, -5.5, 1.5, -0.25, 4, -2, 0.875, -0.375,

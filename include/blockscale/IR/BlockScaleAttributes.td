@@ -28,7 +28,8 @@ def BlockScale_Recipe : I32EnumAttr<"Recipe", "named rounding recipe", [
     I32EnumAttrCase<"Ceil", 7, "ceil">,
     I32EnumAttrCase<"Even", 8, "even">,
     I32EnumAttrCase<"Te4over6Mae", 9, "te_4over6_mae">,
-    I32EnumAttrCase<"Te4over6Mse", 10, "te_4over6_mse">]> {
+    I32EnumAttrCase<"Te4over6Mse", 10, "te_4over6_mse">,
+    I32EnumAttrCase<"Tosa", 11, "tosa">]> {
   let cppNamespace = "::blockscale";
   let genSpecializedAttr = 0;
 }
@@ -41,8 +42,8 @@ def BlockScale_RecipeAttr
     where the scale is divided or multiplied, its floor, and the rules for zero
     and NaN. `torchao`, `mslk`, `te` and `modelopt` are NVFP4 recipes, and so are
     `te_4over6_mae` and `te_4over6_mse`, which choose between two scales for each
-    block by its error; `floor`, `rceil`, `rceil_sat`, `ceil` and `even` choose
-    the E8M0 scale of MX formats. The defaults are `torchao` and `rceil`.
+    block by its error; `floor`, `rceil`, `rceil_sat`, `ceil`, `even` and `tosa`
+    choose the E8M0 scale of MX formats. The defaults are `torchao` and `rceil`.
   }];
   let assemblyFormat = "$value";
 }

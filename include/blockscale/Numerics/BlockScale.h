@@ -95,6 +95,20 @@ constexpr bool leavesNoOverflow(Recipe recipe) {
          getScaleOverflow(recipe) == Overflow::Propagate;
 }
 
+/// A number that carries into the exponent field of an amax whose mantissa,
+/// under the power of two of E - emax, is rounded beyond the largest value of
+/// the format. That begins half a step above this value, where a tie goes up
+/// unless the last bit of its mantissa is 0.
+constexpr uint32_t getOverflowCarry(ElementFormat format) {
+  const FormatInfo &info = getFormatInfo(format);
+  uint32_t largest = toBits(info.maxFinite);
+  float halfStep = powerOfTwo(info.maxExponent - info.mantissaBits - 1);
+  uint32_t bound = toBits(info.maxFinite + halfStep) & kFloatMantissaMask;
+  bool tiesGoUp =
+      (largest >> (kFloatMantissaBits - info.mantissaBits) & 1u) != 0;
+  return kFloatMantissaMask + (tiesGoUp ? 1u : 0u) - bound;
+}
+
 /// E8M0 byte of a block in an MX recipe. With E and m the exponent field and
 /// mantissa of amax:
 ///
@@ -102,6 +116,8 @@ constexpr bool leavesNoOverflow(Recipe recipe) {
 ///   ceil       E - emax, plus 1 where m is not 0
 ///   even       floor of amax after its mantissa was rounded, half up, to that
 ///              of the element; rounding up to infinity counts as infinity
+///   tosa       E - emax, plus 1 where amax would be rounded beyond the
+///              largest value
 ///   rceil      amax * (1 / largest value), rounded up to a power of two
 ///   rceil_sat  the same, 254 for infinity
 ///
@@ -120,6 +136,8 @@ constexpr Bits<Number> getE8M0ScaleBits(Recipe recipe, ElementFormat format,
   Bits<Number> bits = toBits(amax), rounded = bits;
   if (recipe == Recipe::Ceil)
     rounded = bits + kFloatMantissaMask;
+  if (recipe == Recipe::Tosa)
+    rounded = bits + getOverflowCarry(format);
   if (recipe == Recipe::Even)
     rounded = bits =
         bits + (1u << (kFloatMantissaBits - info.mantissaBits - 1));

@@ -40,6 +40,8 @@ enum class Recipe : uint8_t {
   // they leave; TransformerEngine 2.20 NVFP4QuantizerRef with "4over6"
   Te4over6Mae, ///< sum of absolute errors
   Te4over6Mse, ///< sum of squared errors
+  Tosa, ///< MX: the least power of two under which amax is rounded to no more
+        ///< than the largest value (TOSA 1.1, CAST_TO_BLOCK_SCALED)
 };
 
 struct RecipeInfo {
@@ -74,12 +76,13 @@ inline constexpr RecipeInfo kRecipeTable[] = {
     {"even", ScaleFormat::E8M0, false, true, false, false, false},
     {"te_4over6_mae", ScaleFormat::E4M3, true, false, true, false, false},
     {"te_4over6_mse", ScaleFormat::E4M3, true, false, true, false, false},
+    {"tosa", ScaleFormat::E8M0, false, true, false, false, false},
 };
 
 inline constexpr Recipe kRecipes[] = {
-    Recipe::Torchao, Recipe::Mslk,        Recipe::Te,         Recipe::Modelopt,
-    Recipe::Floor,   Recipe::Rceil,       Recipe::RceilSat,   Recipe::Ceil,
-    Recipe::Even,    Recipe::Te4over6Mae, Recipe::Te4over6Mse};
+    Recipe::Torchao, Recipe::Mslk,        Recipe::Te,          Recipe::Modelopt,
+    Recipe::Floor,   Recipe::Rceil,       Recipe::RceilSat,    Recipe::Ceil,
+    Recipe::Even,    Recipe::Te4over6Mae, Recipe::Te4over6Mse, Recipe::Tosa};
 
 constexpr const RecipeInfo &getRecipeInfo(Recipe recipe) {
   return kRecipeTable[static_cast<unsigned>(recipe)];
