@@ -39,7 +39,8 @@ namespace {
 /// What the kernel takes: scales in both layouts, the ends of groups and their
 /// number, the sizes of the linear scales, and the number of tiles.
 struct GroupedSwizzleOperands {
-  Value linear, tiles, offsets, rows, cols, groups, tileCount;
+  Value linear = {}, tiles = {}, offsets = {};
+  Value rows = {}, cols = {}, groups = {}, tileCount = {};
 };
 
 class GroupedSwizzleEmitter {
