@@ -152,7 +152,7 @@ class TraceErrorTest(unittest.TestCase):
         x = bs.Spec((64, 64), "f32")
         self.assert_refuses("expected x to have rank 2 or more", lambda x: bs.quantize(x),
                             bs.Spec((64,), "f32"))
-        self.assert_refuses("expected x to have dtype f32 or bf16, but got i32",
+        self.assert_refuses("expected x to have dtype f32 or bf16 or f16, but got i32",
                             lambda x: bs.quantize(x), bs.Spec((64, 64), "i32"))
         self.assert_refuses("expected format to be one of nvfp4.*but got 'int4'",
                             lambda x: bs.quantize(x, format="int4"), x)
