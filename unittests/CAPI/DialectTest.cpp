@@ -78,7 +78,7 @@ TEST_F(DialectTest, Words) {
   EXPECT_TRUE(
       mlirAttributeIsNull(mlirBlockScaleRecipeAttrGet(context, ref("fast"))));
   EXPECT_TRUE(
-      contains(diagnostics, "te_4over6_mae, te_4over6_mse, but got 'fast'"));
+      contains(diagnostics, "te_4over6_mae, te_4over6_mse, tosa, but got 'fast'"));
 }
 
 TEST_F(DialectTest, Targets) {
