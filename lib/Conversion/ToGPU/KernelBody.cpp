@@ -29,8 +29,8 @@ LogicalResult verifyOperands(const KernelBody &body) {
   return success();
 }
 
-/// What a quantization, amax or transform of a kernel reads, through a
-/// transform; null for other ops.
+/// The tensor that a quantization, amax or transform of a kernel reads,
+/// directly or through a transform before it; null for other ops.
 static Value getSource(Operation *op) {
   if (!isa<AmaxOp, HadamardOp, QuantizeOp>(op))
     return {};

@@ -13,12 +13,13 @@
 
 namespace blockscale {
 
-/// An error where ops that need code read what is no input of the kernel, and
-/// what it does not compute.
+/// Emits an error where ops that need code read a value that is neither an
+/// input of the kernel nor computed by it.
 llvm::LogicalResult verifyOperands(const KernelBody &body);
 
-/// The same, and one where elementwise ops do not make the x of the others, or
-/// the result, from what memory holds.
+/// Verifies operands as `verifyOperands` does, and emits an error also where
+/// elementwise ops do not make the x of the other ops, or the result, from what
+/// memory holds.
 llvm::LogicalResult verifyProducers(KernelOp kernel, const KernelBody &body);
 
 /// The members of a kernel of patches for `chip`, or an error where its ops

@@ -181,7 +181,8 @@ static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
                            Value x, Value amax, Value count, Value matrices) {
   int64_t blockElements = getBlockElements(element);
   int64_t vector = blockElements / (kAmaxThreads * kVectorsInFlight);
-  // Of a matrix that begins within a vector the first block has less.
+  // The first thread block of a matrix that begins within a vector covers fewer
+  // of its elements.
   Value covered = add(site.b, count, getIndex(site.b, vector - 1));
   site.launch(
       name,

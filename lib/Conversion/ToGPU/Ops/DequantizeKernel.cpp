@@ -75,7 +75,7 @@ struct DequantizeSpec {
   std::string getKernelName() const;
 };
 
-/// What the kernel takes. There may be no global value.
+/// The operands of the kernel. `global` is null where there is no global scale.
 struct DequantizeOperands {
   Value data, scale, result, rows, cols, matrices, global;
 };
@@ -100,7 +100,8 @@ private:
   KernelBuilder &b;
   const DequantizeSpec &spec;
   Value data, scale, result, global, rows, cols, matrices;
-  /// Where the thread's first element is; `rowNumber` counts over matrices.
+  /// The position of the thread's first element. `rowNumber` counts the rows of
+  /// the matrices before it as well.
   Value matrix, row, rowNumber, col;
 };
 
@@ -223,7 +224,8 @@ LogicalResult lowerKernel(DequantizeOp op, LaunchSite &site) {
   emit::Indices sizes = emit::getLeadingSizes(
       b, result, cast<MemRefType>(result.getType()).getRank());
   Value cols = sizes.pop_back_val();
-  // Where matrices are not told apart, their rows are one's.
+  // A batch whose matrices are not told apart is one matrix with all of their
+  // rows.
   Value rows = spec.isBatched() ? sizes.pop_back_val()
                                 : emit::getProduct(b, std::exchange(sizes, {}));
   Value matrices = emit::getProduct(b, sizes);

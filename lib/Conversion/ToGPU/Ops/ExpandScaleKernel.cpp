@@ -29,7 +29,7 @@ static constexpr int64_t kExpandScaleThreads = 128;
 
 namespace {
 
-/// What the code depends on.
+/// The properties of an expansion that its code depends on.
 struct ExpandForm {
   bool alongK;
   bool toTiles;
@@ -38,7 +38,7 @@ struct ExpandForm {
   int64_t width;
 };
 
-/// What the kernel takes.
+/// The operands of the kernel.
 struct ExpandOperands {
   Value source, result, rows, cols, matrices;
 };

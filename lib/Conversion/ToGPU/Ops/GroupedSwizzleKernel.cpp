@@ -36,8 +36,8 @@ static constexpr int64_t kGroupedSwizzleBytes = numerics::kTileLineBytes;
 
 namespace {
 
-/// What the kernel takes: scales in both layouts, the ends of groups and their
-/// number, the sizes of the linear scales, and the number of tiles.
+/// The operands of the kernel: scales in both layouts, the ends of groups and
+/// their number, the sizes of the linear scales, and the number of tiles.
 struct GroupedSwizzleOperands {
   Value linear = {}, tiles = {}, offsets = {};
   Value rows = {}, cols = {}, groups = {}, tileCount = {};
@@ -122,7 +122,8 @@ void GroupedSwizzleEmitter::emitToTiles() {
           return isIn(b, item, first,
                       add(b, first, mul(b, along, getOtherTiles())));
         });
-    // Of no group, where all columns or rows are out of range, one column.
+    // An item that is in no group gets a width of one column, so that nothing
+    // is divided by zero; all its columns or rows are out of range.
     Value width = emit::max(b, getColTiles(group), getIndex(b, 1));
     Value tile = sub(b, item, getFirstTile(group));
     Value rowTile = arith::DivUIOp::create(b, tile, width);

@@ -110,10 +110,11 @@ SweepSearch::Best SweepSearch::emitSelect(CmpFPredicate predicate, Value index,
           select(wins, loss, best.loss)};
 }
 
-/// Where to begin. With v = 448 m / G the exponent and the three highest bits
-/// of the mantissa are the code of a candidate, and m is below 7 of its scales.
-/// Blocks below all normal codes begin at the first of these; those above all
-/// codes, with infinity or of NaN alone begin beyond all candidates.
+/// The number of the candidate at which the search up begins. With v = 448 m /
+/// G the exponent and the three highest bits of the mantissa are the code of a
+/// candidate, and m is below 7 of its scales. Blocks below all normal codes
+/// begin at the first of these; those above all codes, with infinity or of NaN
+/// alone begin beyond all candidates.
 Lanes SweepSearch::emitFirst() {
   Lanes value =
       (losses.getLargest() / losses.getGlobalAmax()) * numerics::kE4M3Max;
@@ -180,8 +181,9 @@ Value SweepSearch::emit() {
   Best best = {zero, infinity};
   if (losses.isWeighed())
     return emitExhaustiveSearch(zero, best).index;
-  // Of these three loops, the first or the others do nothing; all of them where
-  // an amax of zero makes all scales the same.
+  // Three loops follow. Where scales are moderate the first one does nothing,
+  // else the two others. An amax of zero makes all scales the same, and no loop
+  // does anything.
   Lanes isModerate = losses.isModerate();
   Lanes isZero = compare(CmpFPredicate::OEQ, losses.getGlobalAmax(), 0.0);
   best = emitExhaustiveSearch(select(isModerate | isZero, all, zero), best);

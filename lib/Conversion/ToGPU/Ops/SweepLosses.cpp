@@ -26,7 +26,8 @@ using emit::Lanes;
 using emit::mul;
 
 static constexpr int64_t kHessianElements = int64_t{kSweepBlock} * kSweepBlock;
-/// Of a row of the table of candidates, in the order of SweepCandidate.
+/// The number of f32 in a row of the table of candidates: the fields of
+/// SweepCandidate, in their order.
 static constexpr int64_t kFields = 4;
 
 /// Amaxes of tensors for which all scales are moderate.

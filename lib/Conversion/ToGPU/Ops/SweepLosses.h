@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a thread of scale_sweep computes of its block, whose magnitudes are in
-// registers: losses of Numerics/ScaleSweep.h. What candidates are is computed
-// once a thread block, in shared memory.
+// The losses of Numerics/ScaleSweep.h, which a thread of scale_sweep computes
+// for its block. The magnitudes of the block are in registers; the table of
+// candidates is computed once for each thread block, in shared memory.
 //
 // Quotients w / s are products with the reciprocal r of s and what r lacks:
 //
@@ -27,15 +27,16 @@
 
 namespace blockscale {
 
-/// Scale, reciprocal and rest are s, r and e above; `amax` is the result where
-/// the candidate wins.
+/// A candidate of the sweep. Scale, reciprocal and rest are s, r and e above;
+/// `amax` is the result where the candidate wins.
 struct SweepCandidate {
   emit::Lanes scale, reciprocal, rest, amax;
 };
 
 class SweepLosses {
 public:
-  /// One a candidate, and two more, whose scales are NaN.
+  /// Threads of a thread block: one for each candidate, and two more, whose
+  /// scales are NaN.
   static constexpr int64_t kThreads = 128;
 
   SweepLosses(KernelBuilder &b, mlir::Type element, bool isWeighed);
@@ -47,24 +48,27 @@ public:
 
   void emitLoadBlock(mlir::Value x, mlir::Value block);
 
-  /// Number `index + after`, which may be one of the two beyond all.
+  /// Loads candidate number `index + after`, which may be one of the two beyond
+  /// all candidates, whose scales are NaN.
   SweepCandidate emitLoadCandidate(mlir::Value index, int32_t after = 0);
 
   /// The terms of numerics::getSweepLoss, for moderate scales of which no
   /// magnitude of the block is more than 7 times.
   llvm::SmallVector<emit::Lanes>
   emitTermsBelow7(const SweepCandidate &candidate);
-  /// The same for any moderate scale.
+  /// The terms of numerics::getSweepLoss, for any moderate scale.
   llvm::SmallVector<emit::Lanes> emitTerms(const SweepCandidate &candidate);
-  /// The same for any scale, and weighed where there is a Hessian.
+  /// The terms of numerics::getSweepLoss, for any scale. They are weighed where
+  /// there is a Hessian.
   llvm::SmallVector<emit::Lanes> emitAnyTerms(const SweepCandidate &candidate);
 
-  /// Those of numerics::getSweepLossFrom.
+  /// The terms of numerics::getSweepLossFrom, chosen from `terms`, which are
+  /// those of the whole loss.
   llvm::SmallVector<emit::Lanes>
   emitTermsFrom(const SweepCandidate &candidate,
                 llvm::ArrayRef<emit::Lanes> terms);
 
-  /// numerics::sumOfHalves.
+  /// The sum of `terms` in the order of numerics::sumOfHalves.
   static emit::Lanes sumOfHalves(llvm::SmallVector<emit::Lanes> terms);
 
   mlir::Value getThread() const { return thread; }

@@ -41,8 +41,8 @@ static constexpr int64_t kSwizzleBytes = numerics::kTileLineBytes;
 
 namespace {
 
-/// What the kernel takes: scales in both layouts, and the sizes of the linear
-/// ones.
+/// The operands of the kernel: scales in both layouts, and the sizes of the
+/// linear ones.
 struct SwizzleOperands {
   Value linear, tiles, rows, cols, matrices;
 };
@@ -69,7 +69,7 @@ private:
   Value hasColumn(int64_t at) {
     return isBelow(b, add(b, firstCol, getIndex(b, at)), cols);
   }
-  /// Where the thread's 16 bytes of its tile number `tile` are.
+  /// Address of the thread's 16 bytes of its tile number `tile`.
   Value getTileAddress(int64_t tile);
   Value hasTile(int64_t tile) {
     return isBelow(b, add(b, firstTile, getIndex(b, tile)), colTiles);
@@ -190,7 +190,8 @@ void SwizzleEmitter::emit() {
   });
 }
 
-/// Of the widest accesses that rows have a whole number of.
+/// Bytes of the widest accesses that a row of linear scales has a whole number
+/// of.
 static int64_t getAccessBytes(MemRefType linear) {
   int64_t cols = linear.getShape().back();
   return ShapedType::isDynamic(cols) ? 1 : std::gcd(cols, kSwizzleBytes);

@@ -221,7 +221,8 @@ void PatchDataEmitter::emitColumns(PartScaler scale) {
   emit::emitIf(b, exists, [&] {
     if (unitBytes >= spec.storeBytes)
       return emitAll(spec.storeBytes);
-    // Where rows are aligned to the widest store, they end where one does.
+    // Rows that are aligned to the widest store also end where such a store
+    // does.
     Value left = emit::rem(b, rowBytes, spec.storeBytes);
     emit::emitIf(
         b, isBelow(b, left, getIndex(b, 1)), [&] { emitAll(spec.storeBytes); },

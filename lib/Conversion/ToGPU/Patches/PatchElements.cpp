@@ -174,7 +174,9 @@ SmallVector<Value> PatchElements::computeRowAmaxes() const {
         pairs.push_back(getPair(i, v, word));
     ofRows.push_back(cvt.reduceMagnitudes(b, pairs));
   }
-  // Of two rows, the first elements and the second ones.
+  // Each row has two magnitudes left. The first ones of two rows become a
+  // vector, the second ones another, and the larger ones of both are the amaxes
+  // of the rows.
   for (size_t i = 0; i < ofRows.size(); i += 2) {
     Value low = LLVM::ShuffleVectorOp::create(b, ofRows[i], ofRows[i + 1],
                                               ArrayRef<int32_t>{0, 2});

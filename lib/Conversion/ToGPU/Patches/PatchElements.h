@@ -16,10 +16,11 @@ namespace blockscale {
 /// Words of a vector that a thread loads or stores.
 inline constexpr int64_t kVectorWords = 4;
 
-/// Where a thread works. Index values, but for the conditions, which are i1.
+/// The position at which a thread works. Values are of type index, but for the
+/// conditions, which are i1.
 struct PatchPosition {
   mlir::Value matrix;
-  /// Of the matrix.
+  /// The numbers of rows and columns of the matrix.
   mlir::Value rows;
   mlir::Value columns;
   /// The first row and column of the warp, and of the patch.
@@ -50,7 +51,8 @@ public:
 
   /// The random Hadamard transform of 16 rows of bf16, down each column.
   PatchElements transformColumns(uint64_t signMask) const;
-  /// That of a part, which becomes the same part of `result`.
+  /// Transforms the columns of one part, which become the same part of
+  /// `result`.
   void transformPart(int64_t part, uint64_t signMask,
                      PatchElements &result) const;
 
@@ -64,7 +66,8 @@ public:
   void exchangeColumnAmaxes(llvm::SmallVector<mlir::Value> &amaxes,
                             int64_t mask) const;
 
-  /// What vectors of words or of column amaxes hold, as one f32 a column.
+  /// The elements that vectors of words or of column amaxes hold, as one f32
+  /// for each column.
   llvm::SmallVector<mlir::Value>
   extractColumns(llvm::ArrayRef<mlir::Value> vectors) const;
 

@@ -17,12 +17,12 @@ namespace blockscale {
 inline constexpr int64_t kPatchWarps = 4;
 inline constexpr int64_t kPatchThreads = kPatchWarps * kWarpThreads;
 
-/// What a kernel makes of x, or of each of several.
+/// The results that a kernel makes of x, or of each of several x.
 struct PatchJob {
-  /// What x is made of is not in it yet.
+  /// Leaves the source of x in the shape empty.
   PatchJob(llvm::ArrayRef<PatchMember> members, const target::Chip &chip);
 
-  /// What the kernel is called: its results by their order.
+  /// The name of the kernel, which names its results in their order.
   std::string getKernelName(const target::Chip &chip) const;
   /// Whether a thread should have more registers than the assembler aims at.
   bool wantsRegisters(const target::Chip &chip) const;
@@ -33,7 +33,7 @@ struct PatchJob {
   PatchShape shape;
   llvm::SmallVector<PatchSpec> specs;
   llvm::SmallVector<PatchAmax> amaxes;
-  /// Tensors of which the same is made.
+  /// The number of tensors of which these results are made.
   int64_t members = 1;
   /// Whether the patches of a warp were changed.
   bool hasOtherTile = false;
@@ -47,16 +47,18 @@ struct PatchGrid {
 
   int64_t warpColumns = kPatchWarps;
   mlir::Value blockColumns;
-  /// Rows of x of a thread block.
+  /// Rows of x that a thread block has.
   int64_t blockRows;
-  /// What rows are padded to: powers of two, of which the largest serves all.
+  /// The multiple that rows are padded to. Each result needs a power of two, so
+  /// that the largest serves all.
   int64_t rowGranule = 1;
 };
 
-/// What a kernel takes for a member: values of the host, and its parameters
-/// while its code is emitted. Null where absent.
+/// The operands of a kernel for one member: values of the host, or the
+/// parameters of the kernel while its code is emitted. They are null where
+/// absent.
 struct PatchOperands {
-  /// Where a result goes, and what it is made with.
+  /// The buffers that a result goes to, and the operands that it is made with.
   struct Result {
     mlir::Value data, scales, global, rng, offsets;
     /// Numbers of groups and of their tiles.
@@ -66,7 +68,8 @@ struct PatchOperands {
   /// Adds the slots of all that is there.
   void addSlots(KernelSignature &signature, const PatchJob &job);
 
-  /// What x is computed from, or x itself, and where to keep it.
+  /// The inputs that x is computed from, or x itself, and the buffers that
+  /// computed values are kept in.
   llvm::SmallVector<mlir::Value> inputs;
   llvm::SmallVector<Result> results;
   llvm::SmallVector<mlir::Value> amaxes;
@@ -76,7 +79,7 @@ struct PatchOperands {
   mlir::Value firstBlock;
 };
 
-/// The body of the kernel.
+/// Emits the body of the kernel.
 void emitPatchKernel(KernelBuilder &b, const PatchJob &job,
                      const target::Chip &chip,
                      llvm::MutableArrayRef<PatchOperands> members);

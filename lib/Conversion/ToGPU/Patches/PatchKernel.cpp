@@ -32,7 +32,7 @@ using emit::add;
 using emit::getIndex;
 using emit::mul;
 
-/// Of the tables of a warp.
+/// Bytes that the tables of a warp are aligned to.
 static constexpr int64_t kTableAlignment = 4;
 
 PatchGrid::PatchGrid(ImplicitLocOpBuilder &b, const PatchJob &job,
@@ -88,7 +88,7 @@ private:
   SmallVector<Value> inputs;
   Value rows, columns, matrices;
   SmallVector<PatchResult> results;
-  /// Of each amax.
+  /// The buffers of the results of the amaxes.
   SmallVector<Value> amaxes;
   PatchPosition position;
   Value thread, warp;

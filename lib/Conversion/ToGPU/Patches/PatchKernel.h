@@ -12,18 +12,19 @@
 
 namespace blockscale {
 
-/// What a kernel makes of one x: quantizations of x or of its transforms, and
-/// amaxes of one value for all or for each matrix.
+/// The results that a kernel makes of one x: quantizations of x or of its
+/// transforms, and amaxes of one value for all or for each matrix.
 struct PatchMember {
-  /// Or a transform of it.
+  /// The x of the results, or a transform of it.
   mlir::Value getX() const;
 
   llvm::SmallVector<QuantizeOp> quantizes;
   llvm::SmallVector<AmaxOp> amaxes;
 };
 
-/// Of blocks of several rows, or of several results of one x. Several members
-/// are the same but for their numbers of rows.
+/// Launches a kernel of patches: one whose blocks have several rows, or that
+/// makes several results of one x. If there are several members, they differ
+/// only in their numbers of rows.
 llvm::LogicalResult lowerPatchKernel(llvm::ArrayRef<PatchMember> members,
                                      LaunchSite &site);
 

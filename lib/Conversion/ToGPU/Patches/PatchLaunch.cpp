@@ -82,7 +82,7 @@ Value PatchMember::getX() const {
                            : QuantizeOp(quantizes.front()).getX();
 }
 
-/// What the x of a member is made of.
+/// The source of the x of a member.
 static std::shared_ptr<const ElementSource>
 getSource(const PatchMember &member) {
   Value x = member.getX();
@@ -149,8 +149,9 @@ private:
   const PatchShape &shape;
   SmallVector<PatchOperands> operands;
   SmallVector<AmaxBuffer> amaxes;
-  /// Of all members so far, and of the last one: its matrices and tiles of
-  /// scales, null where there are none.
+  /// The number of thread blocks of all members so far, and the numbers of
+  /// matrices and of tiles of scales of the last member, which are null where
+  /// there are none.
   Value blocks, matrices, tiles;
 };
 

@@ -115,7 +115,7 @@ private:
   const PatchPosition &position;
   int64_t pieceBytes;
   int64_t count;
-  /// Where the pieces lie in their row.
+  /// The byte of a row at which the pieces begin, and the bytes of a row.
   Value first, rowBytes;
   SmallVector<Value> offsets, exists;
 };

@@ -37,9 +37,9 @@ SmallVector<Value> PatchRandom::drawRow(int64_t row) {
   return draw(add(b, firstGroup, mul(b, rowGroups, row)));
 }
 
-/// Of words of four rows, with a byte for each of four columns, makes words of
-/// the columns with a byte for each row. Bytes 1 and 2 are those of elements 2
-/// and 1.
+/// Transposes the bytes of four words: words of rows, with a byte for each of
+/// four columns, become words of columns, with a byte for each row. In each
+/// word bytes 1 and 2 belong to elements 2 and 1.
 static void transposeBytes(KernelBuilder &b, MutableArrayRef<Value> words) {
   constexpr uint32_t mask = 0x00FF00FF;
   auto exchangeHalves = [&](Value &first, Value &second) {

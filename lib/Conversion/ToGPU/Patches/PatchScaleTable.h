@@ -27,7 +27,7 @@ public:
                   const PatchPosition &position, mlir::Value base,
                   mlir::Value scales, const GroupedScales *grouped);
 
-  /// Bytes of a warp.
+  /// Bytes of the table of one warp.
   static int64_t getBytes(const PatchSpec &spec);
   /// Alignment of the result.
   static int64_t getAlignment(const PatchSpec &spec);
@@ -39,7 +39,7 @@ public:
 
   /// Stores the table after all threads of the warp came here.
   void emitStore();
-  /// Stores zeros in its place.
+  /// Stores zeros in place of the table.
   void emitStoreZeros();
 
 private:

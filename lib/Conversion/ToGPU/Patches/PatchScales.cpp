@@ -75,7 +75,7 @@ std::unique_ptr<QuantizeLeaf> PatchScales::createLeaf(Value global) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is kept
+// Scale bytes that are stored
 //===----------------------------------------------------------------------===//
 
 Value PatchScales::keepIf(Value condition, Value pair) {
@@ -92,8 +92,8 @@ SmallVector<Value> PatchScales::keepPairs(ValueRange pairs, Value exists) {
   return kept;
 }
 
-/// Those of groups, others zero: of the pairs of all columns of the patch, or
-/// of one block.
+/// Sets the scale bytes of blocks that have no group to zero. `pairs` are those
+/// of all columns of the patch, or of one block.
 void PatchScales::keepCovered(MutableArrayRef<Value> pairs) {
   if (!groups)
     return;

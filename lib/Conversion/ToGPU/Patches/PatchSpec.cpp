@@ -18,7 +18,7 @@ using namespace mlir;
 namespace blockscale {
 
 static constexpr int64_t kAccessBytes = 16;
-/// Of a patch, along the rows of the data.
+/// Elements of a patch along the rows of the data.
 static constexpr int64_t kPatchSide = 16;
 /// Rows of a warp that makes several results.
 static constexpr int64_t kSharedRows = 64;

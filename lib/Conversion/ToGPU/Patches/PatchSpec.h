@@ -19,9 +19,9 @@
 // reaches as far as 128 elements along the dimension in which scale bytes are
 // adjacent, and holds whole blocks.
 //
-// Where a kernel makes several results of one x, a patch has 16 rows of 16
-// bytes, and a warp is 64 rows high and as many bf16 wide, so that it has whole
-// words of scales in both directions.
+// A kernel that makes several results of one x has patches of another shape: a
+// patch has 16 rows of 16 bytes, and a warp is 64 rows high and as many bf16
+// wide, so that it has whole words of scales in both directions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +36,8 @@ namespace blockscale {
 /// How the threads of a kernel divide x.
 struct PatchShape {
   PatchShape() = default;
-  /// Of a kernel that makes several results of x, of which nothing is asked
-  /// yet. Rows of transforms exist 16 at a time.
+  /// The shape of a kernel that makes several results of x, before any of them
+  /// asks for something. The rows that transforms read exist 16 at a time.
   PatchShape(mlir::RankedTensorType x, bool batched, bool hasTransforms);
 
   int64_t getInputBytes() const {
@@ -56,11 +56,12 @@ struct PatchShape {
   /// Bytes of the widest load of a piece.
   int64_t getWidestLoad() const { return std::max<int64_t>(loadBytes, 16); }
 
-  /// Where x comes from.
+  /// The source of x: memory, or elementwise ops on what memory holds.
   std::shared_ptr<const ElementSource> source;
   /// The type of the elements of x: bf16, f16 or f32.
   mlir::Type inputType;
-  /// Of a matrix of x, and what their number is a multiple of.
+  /// The number of columns of a matrix of x, and a number that it is known to
+  /// be a multiple of.
   int64_t columns;
   int64_t columnUnit;
   /// Whether the kernel tells matrices of a batch apart. Otherwise a batch is
@@ -81,7 +82,7 @@ struct PatchShape {
   bool isShared = false;
 };
 
-/// What a kernel makes of patches.
+/// One quantization that a kernel makes of patches.
 struct PatchSpec : PatchShape {
   PatchSpec(QuantizeOp op, const target::Chip &chip);
 
@@ -133,7 +134,7 @@ struct PatchSpec : PatchShape {
     return getLineCodes() * getDataBits() / (exchangesCodes() ? 4 : 8);
   }
 
-  /// What a kernel is called after it, for example
+  /// The part of the name of a kernel that stands for it, for example
   /// `quantize_32x1_e4m3_rceil_bf16_k4096`.
   std::string getKernelName() const;
 

@@ -185,7 +185,8 @@ static Value reduceNeighbours(SmallVector<Value> values, Combine combine) {
   return values.front();
 }
 
-/// Of the thread's chunk and those of the lanes that have the same row.
+/// Reduces the thread's chunk, and then the chunks of all lanes of the warp
+/// that have the same row.
 Value RowEmitter::reduceChunk(const RowOp &op) {
   auto join = [&](Value lhs, Value rhs) { return combine(op, lhs, rhs); };
   APFloat neutral = getNeutralElement(op.combiner);
@@ -238,7 +239,8 @@ Value RowEmitter::reduceChunk(const RowOp &op) {
   return value;
 }
 
-/// Of the values of `parts`, shared memory that has those of the row.
+/// Reduces the values in `parts`, shared memory that has one value for each
+/// part of the row.
 Value RowEmitter::reduceParts(const RowOp &op, Value parts) {
   auto join = [&](Value lhs, Value rhs) { return combine(op, lhs, rhs); };
   auto load = [&](Value index) {

@@ -38,8 +38,8 @@ public:
     this->stagedBytes = stagedBytes;
   }
 
-  /// Computes what is one value a row. If there is one pass, its elements are
-  /// in registers from here on.
+  /// Computes all that has one value for each row. If there is one pass, its
+  /// elements are in registers from here on.
   void emitRows();
 
   /// Moves to a pass, an i32 number. There are no others by default.
@@ -49,9 +49,10 @@ public:
   /// anything in their last one beyond.
   llvm::SmallVector<mlir::Value> getElements(mlir::Value value,
                                              int64_t elements);
-  /// Forgets what was computed where it is not known any more.
+  /// Forgets vectors that were computed in a scope of the code that is left,
+  /// where they are not defined any more.
   void leaveScope() { known.clear(); }
-  /// Of a value of rows.
+  /// The element of `value`, which has one for each row, for the thread's row.
   mlir::Value getRow(mlir::Value value);
 
   /// The row among those of all matrices, and whether there is one.
@@ -99,16 +100,18 @@ private:
   const mlir::IRMapping &arguments;
   const RowPosition &position;
   mlir::Value rows;
-  /// The row or a last one before it.
+  /// The row that the thread loads: its own one or, where that does not exist,
+  /// the last row of its matrix.
   mlir::Value loadedRow;
-  /// Of the pass, and the same or a last one before it.
+  /// The chunk of the pass, and the chunk that the thread loads: the same one
+  /// or, where that does not exist, the last chunk of the row.
   mlir::Value chunk, loadedChunk;
 
   WarpStage *stage = nullptr;
   mlir::Value isFullWarp;
   int64_t stagedBytes = 0;
-  /// Where shared memory has what is one value a column, as f32, and what the
-  /// lane stores there.
+  /// A tensor of one value for each column that shared memory holds as f32: the
+  /// byte it begins at, and the pieces that the lane loaded to store there.
   struct SharedColumn {
     int64_t begin;
     llvm::SmallVector<mlir::Value> loaded;
@@ -116,8 +119,8 @@ private:
   llvm::MapVector<mlir::Value, SharedColumn> sharedColumns;
 
   llvm::DenseMap<mlir::Value, mlir::Value> rowValues;
-  /// What is in registers: for all of the kernel, and for as long as it is
-  /// asked for.
+  /// Vectors that are in registers: `inputs` for all of the pass, and `known`
+  /// until it is cleared.
   llvm::MapVector<mlir::Value, llvm::SmallVector<mlir::Value>> inputs, known;
   unsigned reductions = 0;
 };

@@ -22,8 +22,9 @@ using namespace mlir;
 
 namespace blockscale {
 
-/// Of a thread, beside its inputs, where they are staged: it would take more,
-/// but others work while its block waits for the sums of a row.
+/// Registers of a thread beside those for its inputs, where they are staged. A
+/// thread would use more, but with so few more thread blocks run at once, which
+/// work while one of them waits for the sums of a row.
 static constexpr int64_t kOtherRegisters = 32;
 
 namespace {
@@ -61,7 +62,7 @@ private:
   RankedTensorType elements;
   /// Arguments of the body that the ops read, and values that outputs hold.
   SmallVector<BlockArgument> inputs;
-  /// Of those of the shape of the elements, an element.
+  /// Bytes for each element of all inputs that have the shape of the elements.
   int64_t inputBytes = 0;
   SmallVector<Value> elementOutputs, rowOutputs;
 
@@ -195,7 +196,7 @@ std::string RowKernel::getName() const {
                                std::string(chip.kernelSuffix));
 }
 
-/// What the address of an operand is a multiple of; 0 for a scalar.
+/// Bytes that the address of an operand is a multiple of; 0 for a scalar.
 int64_t RowKernel::getAlignment(Value operand) const {
   auto type = dyn_cast<MemRefType>(operand.getType());
   if (!type)

@@ -12,8 +12,9 @@
 
 namespace blockscale {
 
-/// Of a body of linalg ops (RowProgram.h), one or no quantization of what they
-/// compute, and empty tensors, constants and sizes for them.
+/// Launches the kernel of a row program. The body of `kernel` has linalg ops
+/// (RowProgram.h), at most one quantization of what they compute, and empty
+/// tensors, constants and sizes for them.
 llvm::LogicalResult lowerRowProgram(KernelOp kernel, LaunchSite &site);
 
 } // namespace blockscale

@@ -40,7 +40,7 @@ private:
   const QuantizeOperands &arguments;
   ChunkPosition position;
   mlir::Value rowTiles, matrixExists;
-  /// Of what `emitRow` returns.
+  /// Types of the pairs of scale bytes that `emitRow` returns.
   llvm::SmallVector<mlir::Type> pairTypes;
 };
 

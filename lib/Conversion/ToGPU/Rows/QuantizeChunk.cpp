@@ -122,7 +122,8 @@ void ChunkEmitter::clearUncovered(Codes &codes, ArrayRef<Value> groups) {
       codes.words[word] =
           arith::SelectOp::create(b, isCovered, codes.words[word], zero);
     Value &pair = codes.pairs[i / 2];
-    // Those behind a block of no group are of none, too.
+    // Blocks behind a block of no group have no group either, so that a pair
+    // whose first block has none is zero as a whole.
     Value low = arith::AndIOp::create(
         b, pair, arith::ConstantOp::create(b, b.getI16IntegerAttr(0xFF)));
     pair =
@@ -204,7 +205,8 @@ SmallVector<BlockElements> ChunkEmitter::loadOwnBlocks(Value pointer,
                       elements);
 }
 
-/// Of elements of `type` at `pointer`, in pieces of `loadBytes`.
+/// Loads the blocks of elements of `type` at `pointer`, in pieces of
+/// `loadBytes`.
 SmallVector<BlockElements> ChunkEmitter::loadBlocksOf(Value pointer, Type type,
                                                       int64_t loadBytes,
                                                       int64_t elements) {

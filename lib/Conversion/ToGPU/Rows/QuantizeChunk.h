@@ -105,7 +105,7 @@ private:
   Source source;
   WarpStage *stage = nullptr;
   mlir::Value isFullWarp;
-  /// Those of the chunk, where they are an operand.
+  /// The amaxes of the blocks of the chunk, where they are an operand.
   llvm::SmallVector<mlir::Value> givenAmaxes;
 };
 

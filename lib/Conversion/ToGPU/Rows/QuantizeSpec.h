@@ -26,7 +26,7 @@ llvm::StringRef getGroupName(GroupDim dim);
 struct QuantizeSpec {
   numerics::Recipe recipe;
   numerics::ElementFormat format;
-  /// Where x comes from.
+  /// The source of x: memory, or elementwise ops on what memory holds.
   std::shared_ptr<const ElementSource> source;
   /// The type of the elements of x: bf16, f16 or f32.
   mlir::Type inputType;
@@ -45,8 +45,8 @@ struct QuantizeSpec {
   bool amaxIsGiven;
   bool stochastic;
   GroupDim groupDim;
-  /// Where x is what thread blocks compute from whole rows, the bytes an
-  /// element of what they load; else 0.
+  /// Bytes that thread blocks load for each element where they compute x from
+  /// whole rows; 0 where they do not.
   int64_t ownedBytes = 0;
 
   bool ownsRows() const { return ownedBytes != 0; }
@@ -67,7 +67,7 @@ struct QuantizeSpec {
     return llvm::divideCeil(rowElements * getDataBits(), 8);
   }
 
-  /// What a kernel is called, for example
+  /// The name of the kernel, for example
   /// `quantize_e2m1_torchao_bf16_k4096_swizzled_scaled`, on sm_90a with `_sm90`
   /// at its end.
   std::string getKernelName(const target::Chip &chip) const;
@@ -81,7 +81,8 @@ struct QuantizeOperands {
   /// Sizes: the rows of a matrix, the matrices, the number of offsets, and that
   /// of the tiles of groups.
   mlir::Value rows, matrices, groups, tiles;
-  /// What x is computed from where it is not in memory, and where to keep it.
+  /// The inputs that x is computed from where it is not in memory, and the
+  /// buffers that computed values are kept in.
   llvm::SmallVector<mlir::Value> inputs;
 };
 

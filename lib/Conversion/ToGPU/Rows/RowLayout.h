@@ -27,7 +27,8 @@ inline constexpr int64_t kFewestWarps = 4;
 
 struct RowLayout {
   int64_t rowElements;
-  /// Of a thread in one pass; a row may have fewer in its last chunk.
+  /// Elements of a chunk, which is what a thread has in one pass. The last
+  /// chunk of a row may have fewer.
   int64_t chunkElements;
   int64_t chunks;
   /// Rows between those of a line.
@@ -36,9 +37,9 @@ struct RowLayout {
   int64_t linesPerBlock;
   int64_t passes;
 
-  /// Of rows that are quantized.
+  /// The layout of rows that are quantized.
   RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping);
-  /// Of others.
+  /// The layout of rows that are not quantized.
   RowLayout(int64_t rowElements, int64_t inputBytes);
 
   int64_t getThreads() const {
@@ -61,14 +62,15 @@ struct RowLayout {
   static constexpr int64_t kRunLanes = kWarpThreads / ThreadMapping::kLineRows;
 };
 
-/// Where a thread works. Its row and chunk may be beyond the last ones.
+/// The position at which a thread works. Its row and chunk may be beyond the
+/// last ones.
 struct RowPosition {
   /// i32 numbers: of the thread in its block, of the line in it, of the row in
   /// the line, and of the thread's warp in the line.
   mlir::Value thread, line, run, warp;
   /// i32 number of the lane among those of its row.
   mlir::Value lane;
-  /// In the first pass.
+  /// The chunk of the thread in the first pass.
   ChunkPosition chunk;
 
   static RowPosition emit(KernelBuilder &b, const RowLayout &layout,

@@ -50,13 +50,14 @@ static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
              : spec.rowElements % kLongChunk == 0;
 }
 
-/// Where memory is what takes the time, more of it is under way.
+/// Elements of a full chunk. Chunks are longer where memory takes the most
+/// time, so that more loads are under way.
 static int64_t getChunkElements(const QuantizeSpec &spec,
                                 const target::Chip &chip, bool isStaged) {
   bool isLong =
       chip.hasWideGlobalAccess() && getModel(spec, chip).isMemoryBound();
-  // What a thread computes of its row costs less an element, and longer rows
-  // are in registers as a whole.
+  // With longer chunks, values that a thread computes once for its row cost
+  // less per element, and longer rows are in registers as a whole.
   isLong |= spec.ownsRows() && !numerics::isFourOverSix(spec.recipe) &&
             RowLayout::hasLongChunks(spec.rowElements, spec.ownedBytes);
   return isStaged || isLong ? kLongChunk : kShortChunk;

@@ -35,7 +35,8 @@
 namespace blockscale {
 
 struct ThreadMapping {
-  /// Of a thread block, but for kernels that reduce rows.
+  /// Threads of a thread block. Kernels that reduce rows have as many as
+  /// RowLayout.h says instead.
   static constexpr int64_t kThreads = 128;
   /// Rows between those of a line of tiled scales, and lines of a tile.
   static constexpr int64_t kRowStride = 32;
@@ -54,7 +55,7 @@ struct ThreadMapping {
   /// Thread blocks on a multiprocessor that registers are kept for; 0 leaves
   /// them to the assembler.
   int64_t residentBlocks = 0;
-  /// Of a full chunk.
+  /// Elements and blocks of a full chunk.
   int64_t chunkElements;
   int64_t chunkBlocks;
   /// Full chunks of a row, and elements in the one after them.
