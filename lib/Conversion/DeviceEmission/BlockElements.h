@@ -37,7 +37,7 @@ public:
            llvm::function_ref<mlir::Value(mlir::Value)> map) const;
 
 private:
-  /// What the loads gave: vectors of 32-bit words.
+  /// The elements as they were loaded: vectors of 32-bit words.
   llvm::SmallVector<mlir::Value> words;
   mlir::Type type;
 };

@@ -186,7 +186,7 @@ Value createSharedArray(KernelBuilder &b, StringRef name, Type element,
 
 Value getDynamicSharedMemory(KernelBuilder &b) {
   constexpr StringLiteral name = "blockscale_shared_memory";
-  // What swizzled tiles of TMA begin at multiples of.
+  // The alignment that swizzled tiles of TMA need.
   constexpr int64_t alignment = 1024;
   auto module =
       b.getBlock()->getParentOp()->getParentOfType<gpu::GPUModuleOp>();

@@ -36,7 +36,8 @@ mlir::Value isBelow(KernelBuilder &b, mlir::Value value, mlir::Value bound);
 mlir::Value isIn(KernelBuilder &b, mlir::Value value, mlir::Value begin,
                  mlir::Value end);
 
-/// What `body` gives where `condition` holds, elsewhere zeros.
+/// Emits `body` under `condition` and returns its results where that holds,
+/// elsewhere zeros.
 llvm::SmallVector<emit::Lanes>
 emitIfElseZero(KernelBuilder &b, mlir::Value condition,
                llvm::function_ref<llvm::SmallVector<emit::Lanes>()> body);

@@ -51,18 +51,20 @@ public:
   /// compute.
   explicit ElementSource(mlir::Value x);
 
-  /// What elementwise ops make and the kernel yields, x or what leads to it.
+  /// The results of elementwise ops that the kernel yields: x, or values that x
+  /// is computed from.
   llvm::ArrayRef<mlir::Value> getKept() const { return kept; }
 
   /// Whether x is in memory: it is the only input then.
   bool isMemory() const { return ops.empty(); }
   llvm::ArrayRef<Input> getInputs() const { return inputs; }
   mlir::Type getElementType() const { return element; }
-  /// One that has the sizes of x.
+  /// An input that has the sizes of x.
   const Input &getSameSized() const;
   /// Whether exactly `producers` make it, from arguments of their kernel.
   bool makes(llvm::ArrayRef<mlir::Operation *> producers) const;
-  /// Bytes of memory that an element is read from, and ops on it, about.
+  /// About how many bytes of memory an element is read from, and how many
+  /// instructions compute it.
   int64_t getBytes() const;
   int64_t countOps() const;
 

@@ -21,8 +21,8 @@ namespace blockscale {
 
 /// 1536 is as many sixths.
 static constexpr float kSixths = 256;
-/// Where the product of a scale and the tensor's amax is within, that in f32
-/// gives the quotients of all codes.
+/// The range [kLeastProduct, kMostProduct) of products of a scale and the
+/// tensor's amax from which f32 computes the quotients of all codes.
 static constexpr float kLeastProduct = 0x1p-90f;
 static constexpr float kMostProduct = 0x1p125f;
 

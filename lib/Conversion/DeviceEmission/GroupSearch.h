@@ -25,7 +25,7 @@ struct DeviceGroups {
   /// Pointer to i32.
   mlir::Value offsets;
   mlir::Value count;
-  /// Of the whole dimension, in blocks.
+  /// The size of the whole dimension, in blocks.
   mlir::Value extent;
   int64_t unit = 1;
   /// Blocks of a tile of scales.
@@ -34,7 +34,7 @@ struct DeviceGroups {
 
 struct DeviceGroup {
   mlir::Value index;
-  /// Its blocks.
+  /// The first block of the group, and the one after its last.
   mlir::Value begin;
   mlir::Value end;
   /// Tiles of the groups before it, along the dimension.

@@ -97,7 +97,8 @@ void GroupedScales::emitBlocks(Value block, Value warp, Value lane,
       [&] { body(sub(b, block, filling)); });
 }
 
-/// Zeros what is no scale of a group: of a tile of none, everything.
+/// Zeros the bytes of a tile that are no scales of its group: all of them if it
+/// has no group.
 void GroupedScales::emitFill(Value tile, Value lane) {
   DeviceGroup group =
       emitFindGroup(b, groups, [&](const DeviceGroup &each) -> Value {
@@ -114,7 +115,8 @@ void GroupedScales::emitFill(Value tile, Value lane) {
       mul(b, arith::RemUIOp::create(b, inGroup, width), kTileCols);
   Value lastRow = alongRows() ? getSize(group) : rows;
   Value lastColumn = alongRows() ? columns : getSize(group);
-  // Of no group, where the other dimension has no end.
+  // A tile of no group has no scales, even where its rows are below the last
+  // one.
   Value exists = isBelow(b, group.begin, group.end);
   auto fill = [&](Value row, int64_t column, int64_t bytes) {
     Lanes r(b, row);

@@ -27,8 +27,9 @@ std::pair<Value, Value> CvtEmitter::widenPair(KernelBuilder &b, Value word,
   return {low, widen(1)};
 }
 
-/// Of the two sources of a packed cvt the first goes to the high half, so the
-/// second is the earlier element.
+/// Eight codes of E2M1 from eight f32. A packed cvt puts its first source into
+/// the high half of the result, so that its second source is the earlier
+/// element.
 static constexpr llvm::StringLiteral kEncodeE2M1x8 =
     "{ .reg .b8 b0, b1, b2, b3; "
     "cvt.rn.satfinite.e2m1x2.f32 b0, $2, $1; "
@@ -58,8 +59,9 @@ static Value encodeFp6Pair(KernelBuilder &b, Type type, Value low, Value high) {
                                             /*relu=*/false, type);
 }
 
-/// What `text` computes from operands: i32 and f32. `nvvm.inline_ptx` takes no
-/// constants among them, and is not merged with an equal one.
+/// Emits `text` as inline assembly on `operands`, i32 and f32, and returns its
+/// result. `nvvm.inline_ptx` would take no constants as operands, and equal
+/// ones would not be merged.
 static Value emitAsm(KernelBuilder &b, Type type, StringRef text,
                      ValueRange operands) {
   auto getConstraint = [](Type type) { return type.isF32() ? "f" : "r"; };

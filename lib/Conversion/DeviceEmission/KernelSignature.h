@@ -55,7 +55,7 @@ public:
   llvm::ArrayRef<Slot> getSlots() const { return slots; }
   size_t size() const { return slots.size(); }
 
-  /// What the variables hold, and puts `values` in their place.
+  /// Reads the values of all variables, or gives them those in `values`.
   llvm::SmallVector<mlir::Value> getValues() const;
   void setValues(mlir::ValueRange values) const;
 

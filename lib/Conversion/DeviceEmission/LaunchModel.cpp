@@ -18,9 +18,10 @@ namespace blockscale {
 
 static constexpr StringLiteral kCategory = "gpu-launch";
 
-/// To shared memory and back, an element.
+/// Instructions that bring an element to shared memory and back.
 static constexpr double kStageInstructions = 1;
-/// Of a multiprocessor of every chip (CUDA, "Compute Capabilities").
+/// Registers of a multiprocessor, the same for every chip (CUDA, "Compute
+/// Capabilities").
 static constexpr int64_t kRegisters = 65536;
 static constexpr int64_t kRegisterBytes = 4;
 /// Registers of a thread for what it loads, at least, and for all else, which

@@ -74,11 +74,14 @@ struct QuantizeModel : LaunchModel {
   void remarkTiles(mlir::Location loc, int64_t chunks, int64_t rows,
                    int64_t stride) const;
 
-  /// Of the input, the data and the scale.
+  /// Bytes of the input, the data and the scale that are moved for each
+  /// element.
   double bytes;
-  /// About as many as the machine code has, without staging.
+  /// Instructions for each element, about as many as the machine code has
+  /// without staging.
   double instructions;
-  /// Those that take as long to issue as the bytes to move.
+  /// Instructions for each element that take as long to issue as its bytes take
+  /// to move.
   double budget;
   int64_t inputBytes;
 };

@@ -47,8 +47,8 @@ Value emitRoundToBf16(KernelBuilder &b, Value vector) {
   return b.bitcast(VectorType::get({size}, b.getBF16Type()), b.pack(words));
 }
 
-/// What rounding to bf16 leaves of each f32, as f32: the high half of a word
-/// whose low half is 0, so that one instruction does both.
+/// Each f32 rounded to bf16, as f32: the high half of a word whose low half is
+/// 0, so that one instruction rounds and widens.
 static Value emitRoundInPlace(KernelBuilder &b, Value vector) {
   auto pair = VectorType::get({2}, b.getBF16Type());
   SmallVector<Value> elements;

@@ -12,11 +12,11 @@
 
 namespace blockscale {
 
-/// What `body`, which is evaluable (ElementwiseBody.h), yields for elements in
-/// registers: `arguments` are vectors of one even length, one for each of the
-/// first block arguments, of their element types, or of f32 where these
-/// `isReadAsF32`. Constants may come from outside; `outer` gives the vectors of
-/// other values from there.
+/// Emits the ops of `body`, which is evaluable (ElementwiseBody.h), and returns
+/// what it yields for elements in registers: `arguments` are vectors of one
+/// even length, one for each of the first block arguments, of their element
+/// types, or of f32 where these `isReadAsF32`. Constants may come from outside;
+/// `outer` gives the vectors of other values from there.
 ///
 /// Vectors of two elements are words of bf16, and operands of the arithmetic
 /// that SM100 does on two f32 at once.

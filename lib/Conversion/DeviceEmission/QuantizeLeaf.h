@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a thread does with blocks it holds in registers. The kernel around it
-// (QuantizeKernel) knows memory and no recipe; a leaf knows a recipe and no
-// memory. The operations and their order are those of Numerics/BlockScale.h.
+// A leaf is the code of a thread that quantizes the blocks it holds in
+// registers. The kernel around it (QuantizeKernel) knows memory and no recipe;
+// a leaf knows a recipe and no memory. The operations and their order are those
+// of Numerics/BlockScale.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,13 +62,14 @@ protected:
   CvtEmitter &cvt;
 };
 
-/// Of any recipe.
+/// Creates the leaf of any recipe.
 std::unique_ptr<QuantizeLeaf> createLeaf(CvtEmitter &cvt,
                                          numerics::Recipe recipe,
                                          numerics::ElementFormat format,
                                          GlobalKind global, bool amaxIsGiven);
 
-/// `amaxIsGiven`: they are an operand's, not those of the elements.
+/// Creates the leaf of a recipe of NVFP4. If `amaxIsGiven`, amaxes come from an
+/// operand and not from the elements.
 std::unique_ptr<QuantizeLeaf> createNvfp4Leaf(CvtEmitter &cvt,
                                               numerics::Recipe recipe,
                                               GlobalKind global,

@@ -16,7 +16,7 @@ namespace blockscale {
 using numerics::kTileCols;
 using numerics::kTileRows;
 
-/// Where in a batch of matrices a thread works.
+/// The position in a batch of matrices at which a thread works.
 struct ChunkPosition {
   /// i64: number of the matrix and of the row in it.
   mlir::Value matrix;
@@ -32,8 +32,9 @@ mlir::Value getLinearScaleAddress(KernelBuilder &b, mlir::Value base,
                                   mlir::Value rows, ChunkPosition position,
                                   int64_t rowBlocks, int64_t chunkBlocks);
 
-/// The same in 128x4 tiles (numerics: `getTiledOffset`). Each matrix has
-/// `rowTiles` rows of tiles.
+/// Address of the first scale byte of such a chunk where scales are in 128x4
+/// tiles (numerics: `getTiledOffset`). Each matrix has `rowTiles` rows of
+/// tiles.
 mlir::Value getSwizzledScaleAddress(KernelBuilder &b, mlir::Value base,
                                     mlir::Value rowTiles,
                                     ChunkPosition position, int64_t rowBlocks,

@@ -24,9 +24,9 @@ static int getShift(const FormatInfo &info) {
   return numerics::kFloatMantissaBits - info.mantissaBits;
 }
 
-/// What a power of two is multiplied by to give the number whose last place is
-/// the spacing of the format's codes above the power, and whose low bits are
-/// such that `emitCode` ends with the code.
+/// The factor that turns a power of two into the number whose last place is the
+/// spacing of the format's codes above the power, and whose low bits are such
+/// that `emitCode` ends with the code.
 static float getAnchor(const FormatInfo &info) {
   int shift = getShift(info);
   int minExponent = 1 - info.bias;
@@ -134,7 +134,7 @@ static Value emitE2M1Codes(KernelBuilder &b, ValueRange elements) {
     codes = arith::AddIOp::create(b, codes, code);
     signs = LLVM::FshlOp::create(b, signs, b.toBits(x), b.i32(info.bits));
   }
-  // What bits besides codes sum up to.
+  // The bits besides codes sum up to a constant, which is taken off.
   uint32_t surplus = numerics::kE2M1Base * repeat(1, info.bits);
   codes = arith::SubIOp::create(b, codes, b.i32(surplus));
   signs = arith::AndIOp::create(b, signs, b.i32(repeat(8, info.bits)));

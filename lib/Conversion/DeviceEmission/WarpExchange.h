@@ -19,10 +19,11 @@ mlir::Value emitShuffle(KernelBuilder &b, mlir::Value word, int64_t mask);
 mlir::Value emitExchangeMaximum(KernelBuilder &b, mlir::Value amax,
                                 int64_t mask);
 
-/// Of lines of words this thread keeps one half, and the one whose lane differs
-/// by `mask`, which is before it or, if this thread `isBehind`, this one behind
-/// that, the other: twice as long, with the words of the first before those of
-/// the second.
+/// Exchanges halves of `lines`, lists of words, with the thread whose lane
+/// differs by `mask`. One of both threads `isBehind` the other and keeps the
+/// second half of the lines; the other one keeps the first half. Each line that
+/// a thread keeps becomes twice as long: the words of the thread in front come
+/// before those of the thread behind.
 void exchangeHalves(KernelBuilder &b,
                     llvm::SmallVector<llvm::SmallVector<mlir::Value>> &lines,
                     mlir::Value isBehind, int64_t mask);

@@ -22,7 +22,7 @@ namespace blockscale {
 
 class WarpStage {
 public:
-  /// Of a piece, which is accessed at once.
+  /// Words and bytes of a piece, which one instruction accesses.
   static constexpr int64_t kPieceWords = 4;
   static constexpr int64_t kPieceBytes = kPieceWords * 4;
 
