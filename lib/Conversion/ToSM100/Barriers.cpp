@@ -58,7 +58,8 @@ void BarrierRing::emitWaitFull(KernelBuilder &b, const RingPlace &place) const {
 
 void BarrierRing::emitWaitEmpty(KernelBuilder &b,
                                 const RingPlace &place) const {
-  // What a barrier has not begun counts as the phase before its first.
+  // A wait for the phase before the first one of a barrier succeeds at once, so
+  // that all buffers are empty in the beginning.
   emitWait(b, place.slot, Lanes(b, place.parity) ^ Lanes(b, b.i32(1)));
 }
 

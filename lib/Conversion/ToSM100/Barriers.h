@@ -25,7 +25,8 @@ inline constexpr int64_t kBarrierBytes = 8;
 struct RingPlace {
   /// The first turn around the ring.
   static RingPlace getFirst(KernelBuilder &b);
-  /// Of values that a loop carries; they are `get()` of the iteration before.
+  /// The place that a loop carries as `values`, which are `get()` of the
+  /// iteration before.
   static RingPlace of(mlir::ValueRange values) {
     return {values[0], values[1]};
   }

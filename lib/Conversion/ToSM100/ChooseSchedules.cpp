@@ -18,7 +18,7 @@ namespace blockscale {
 #define GEN_PASS_DEF_CHOOSESCHEDULES
 #include "blockscale/Conversion/Passes.h.inc"
 
-/// What another product of its kernel has, if any.
+/// The schedule of another product in the same kernel; null if there is none.
 static GemmScheduleAttr getSiblingSchedule(Operation *product) {
   if (!isa<KernelOp>(product->getParentOp()))
     return {};

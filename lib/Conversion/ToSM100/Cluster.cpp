@@ -18,8 +18,9 @@ using emit::Lanes;
 static constexpr unsigned kSharedMemory = 3;
 static constexpr unsigned kClusterMemory = 7;
 
-/// Of addresses of shared memory: bits 24 and up are the number of the thread
-/// block in its cluster. Without the lowest it is that of the leader.
+/// The bits of an address of shared memory that it has in common with the same
+/// place of the leader. Bits 24 and up are the number of the thread block in
+/// its cluster; without the lowest of them it is the number of the leader.
 static constexpr uint32_t kLeaderMask = ~(uint32_t(1) << 24);
 
 Cluster::Cluster(KernelBuilder &b, GemmScheduleAttr schedule)

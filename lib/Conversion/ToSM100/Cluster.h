@@ -54,11 +54,11 @@ public:
 
   /// The leader's barrier that has the place of `barrier`, for copies.
   mlir::Value getLeaderBarrier(KernelBuilder &b, mlir::Value barrier) const;
-  /// Arrives at it.
+  /// Arrives at the leader's barrier that has the place of `barrier`.
   void emitArriveAtLeader(KernelBuilder &b, mlir::Value barrier) const;
 
-  /// What `barrier` of all thread blocks of the cluster, or of those of the
-  /// pair, waits for: that the products issued so far are done.
+  /// Arrives at `barrier` of all thread blocks of the cluster, or of those of
+  /// the pair, once the products issued so far are done.
   void emitCommitToAll(KernelBuilder &b, mlir::Value barrier) const;
   void emitCommitToPair(KernelBuilder &b, mlir::Value barrier) const;
 

@@ -35,7 +35,8 @@ struct QuantizeEpilogue {
   bool isOfGroups, isSwizzled, isGrouped;
 };
 
-/// What follows products.
+/// The elementwise ops and the quantization that follow products in their
+/// kernel.
 struct EpilogueSpec {
   EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip);
 
@@ -46,7 +47,8 @@ struct EpilogueSpec {
   const target::Chip *chip;
   ElementSource source;
   static constexpr int64_t kNone = -1;
-  /// Of each input of `source`, the number of the product that it is.
+  /// For each input of `source` the number of the product that it is; `kNone`
+  /// for inputs that are no products.
   llvm::SmallVector<int64_t> productOf;
   std::optional<QuantizeEpilogue> quantize;
 };

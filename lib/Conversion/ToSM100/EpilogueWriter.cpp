@@ -68,7 +68,8 @@ ElementWords EpilogueWriter::loadInput(const ElementSource::Input &input,
 }
 
 ElementWords EpilogueWriter::emitWords(ValueRange sums, Value col) {
-  // Those of memory are under way while the others are made.
+  // Inputs in memory are loaded first, so that their loads are under way while
+  // the others are computed.
   ArrayRef<ElementSource::Input> inputs = epilogue.source.getInputs();
   SmallVector<ElementWords> words(inputs.size());
   auto *argument = arguments.inputs.begin();
@@ -169,8 +170,9 @@ void EpilogueWriter::emitChunk(ValueRange sums, Value col) {
   emitScales(scales, col);
 }
 
-/// What follows is computed of zeros, which it need not keep, unless it is
-/// grouped as well.
+/// Writes the row as the epilogue makes it from sums of zero, which need not
+/// give zeros, unless the quantization is grouped as well: then codes and
+/// scales are zero.
 void EpilogueWriter::emitZeros(Value col) {
   if (!epilogue.quantize || !epilogue.quantize->isOfGroups)
     return emitChunk(ValueRange(), col);

@@ -12,7 +12,7 @@
 
 namespace blockscale::sm100 {
 
-/// Of one or two products, what elementwise ops and a quantization make.
+/// Writes what elementwise ops and a quantization make of one or two products.
 /// Columns are whole chunks.
 class EpilogueWriter : public RowWriter {
 public:
@@ -40,7 +40,7 @@ private:
   ResultRow row;
   llvm::SmallVector<ResultValues, 2> values;
   std::unique_ptr<CvtEmitter> cvt;
-  /// Of a result that is quantized.
+  /// The leaf that quantizes the result; null where it is not quantized.
   std::unique_ptr<QuantizeLeaf> leaf;
 };
 

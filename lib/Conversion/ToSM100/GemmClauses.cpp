@@ -66,7 +66,8 @@ LogicalResult verifyDepth(const Product &product, LaunchSite &site,
     return refuse(product, site, clause)
            << "expected K to be a multiple of " << multiple << ", but got "
            << *known << "; pad K with zeros, in data and scales";
-  // What is not packed has blocks of whole rows.
+  // Rows are whole blocks, so that only a larger multiple needs a check at run
+  // time.
   if (multiple > format.block)
     site.call.requireMultiple(depth, multiple,
                               "K, on " + Twine(site.getChip().name) + " (" +

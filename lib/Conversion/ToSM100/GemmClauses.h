@@ -26,13 +26,14 @@
 
 namespace blockscale::sm100 {
 
-/// What addresses that copies and wide loads read from are multiples of.
+/// Bytes that addresses are multiples of where copies and wide loads read from
+/// them.
 inline constexpr int64_t kCopyBytes = 16;
 
 /// The sizes of a product, as the host knows them.
 struct GemmSizes {
   mlir::OpFoldResult rows, cols, depth;
-  /// Of a batch, or groups.
+  /// The number of matrices of a batch, or of groups.
   mlir::Value matrices;
 };
 
@@ -41,7 +42,8 @@ int64_t getRowMultiple(const GemmFormat &format);
 
 mlir::LogicalResult verifyScales(const Product &product,
                                  const LaunchSite &site);
-/// Asserts what is known at run time only; so does the next.
+/// Verifies that K is a multiple that copies can move. This function and
+/// `verifySizes` assert at run time what is not known before.
 mlir::LogicalResult verifyDepth(const Product &product, LaunchSite &site,
                                 const GemmFormat &format,
                                 mlir::OpFoldResult depth);
@@ -51,7 +53,7 @@ mlir::LogicalResult verifySchedule(const Product &product,
                                    const LaunchSite &site,
                                    const GemmFormat &format,
                                    GemmScheduleAttr schedule);
-/// Of a product whose kernel runs by `schedule`.
+/// Verifies that a product has the schedule that its kernel runs by.
 mlir::LogicalResult verifySameSchedule(const Product &product,
                                        const LaunchSite &site,
                                        GemmScheduleAttr schedule);

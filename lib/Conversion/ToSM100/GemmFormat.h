@@ -59,14 +59,15 @@ struct GemmFormat {
   mlir::NVVM::Tcgen05MMABlockScale blockScale = {};
   /// Elements that share a scale.
   int64_t block = 0;
-  /// Of K: elements, and scales of a row.
+  /// Elements of a step along K, and scales of a row for them.
   int64_t stepElements = 0;
   int64_t stepScales = 0;
 
   int64_t getTileElements() const { return kTileSteps * stepElements; }
   /// Tiles of scales along K of a tile.
   int64_t getScaleTiles() const { return kTileSteps * stepScales / kTileCols; }
-  /// Of those, the one with the scales of a step.
+  /// The number, among these tiles of scales, of the one that has the scales of
+  /// a step.
   int64_t getScaleTile(int64_t step) const {
     return step * stepScales / kTileCols;
   }

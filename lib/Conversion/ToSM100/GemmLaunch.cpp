@@ -37,7 +37,7 @@ static GemmSizes getSizes(const Product &product, const LaunchSite &site) {
   return {a[rank - 2], bSizes[bSizes.size() - 2], a[rank - 1], matrices};
 }
 
-/// What a kernel computes.
+/// The products that a kernel computes, and the epilogue that follows them.
 struct GemmJob {
   llvm::SmallVector<Product, kMostProducts> products;
   Epilogue epilogue;

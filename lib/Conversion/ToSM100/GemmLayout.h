@@ -40,11 +40,12 @@ struct SharedLayout {
   SharedLayout(const GemmFormat &format, int64_t rows, int64_t cols,
                int64_t stages);
 
-  /// As many as fit.
+  /// The number of ring stages that fit into shared memory.
   static int64_t getMaxStages(const GemmFormat &format, int64_t rows,
                               int64_t cols);
 
-  /// Of a stage, of an operand whose tile has `rows` rows.
+  /// Bytes of a ring stage for the data, or the scales, of an operand whose
+  /// tile has `rows` rows.
   static int64_t getDataBytes(int64_t rows) { return rows * kRowBytes; }
   static int64_t getScaleBytes(const GemmFormat &format, int64_t rows) {
     return rows / kTileRows * format.getScaleTiles() * kTileBytes;
@@ -55,7 +56,7 @@ struct SharedLayout {
   /// Barriers: of stages, and of accumulators.
   int64_t stageFull, stageEmpty;
   int64_t sumFull, sumEmpty;
-  /// Where the address of the tensor memory is written.
+  /// The place that the address of the tensor memory is written to.
   int64_t tensorMemory;
   int64_t bytes;
 };

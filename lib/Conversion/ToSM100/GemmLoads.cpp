@@ -36,22 +36,24 @@ namespace {
 
 /// One of the two operands.
 struct OperandLoads {
-  /// Its data and scales: a map; memory, or a map in a pair.
+  /// The memory that data and scales come from. Data has a tensor map. Scales
+  /// are a pointer to memory or, in a pair, a tensor map.
   struct Source {
     Value data, scale;
   };
-  /// One for each product that has a part of the rows of a tile.
+  /// The source of each product that has a part of the rows of a tile.
   SmallVector<Source, 2> sources;
-  /// Of a tile, and what of it a thread block has.
+  /// Rows of a tile, and how many of them a thread block has data of and scales
+  /// of.
   int64_t tileRows, dataRows, scaleRows;
-  /// In shared memory.
+  /// Offsets of the data and the scales of stage 0 in shared memory.
   int64_t data, scales;
-  /// Pairs that have the same rows.
+  /// The number of pairs that have the same rows.
   int64_t sharers;
   numerics::ElementFormat format;
 };
 
-/// What of an operand a tile needs.
+/// The part of an operand that a tile needs.
 struct OperandPlace {
   Value matrix;
   /// i32: the first row of the product, and how many it has.
@@ -137,8 +139,10 @@ void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
       /*predicate=*/Value());
 }
 
-/// Of rows that pairs share, each thread block loads a part for all. Of the
-/// parts of two products a pair has one in each thread block.
+/// Loads the data of an operand for one stage. Rows that pairs share are
+/// divided among them, and each thread block loads its part for all. Where a
+/// tile has rows of two products, each thread block of a pair has the rows of
+/// one.
 void LoadEmitter::emitData(const OperandLoads &operand,
                            const OperandPlace &place, const Stage &stage) {
   int64_t part = operand.dataRows / operand.sharers;

@@ -32,7 +32,8 @@ static constexpr uint32_t kAddressMask = 0x3FFFF;
 static constexpr uint64_t kDataDescriptor =
     uint64_t(1) << 16 | uint64_t(1024 / kDescriptorUnit) << 32 |
     uint64_t(1) << 46 | uint64_t(2) << 61;
-/// The same of a tile of scales, which has rows of 16 bytes.
+/// Descriptor of a tile of scales, which has rows of 16 bytes and is not
+/// swizzled: groups of eight rows are 128 bytes apart.
 static constexpr uint64_t kScaleDescriptor =
     uint64_t(128 / kDescriptorUnit) << 32 | uint64_t(1) << 46;
 
@@ -40,7 +41,7 @@ namespace {
 
 /// One of the two operands.
 struct Operand {
-  /// With scales.
+  /// The number of rows of the operand whose scales the thread block has.
   int64_t rows;
   /// i64: descriptors of stage 0.
   Value data, scales;

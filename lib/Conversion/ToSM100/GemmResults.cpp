@@ -95,7 +95,7 @@ ResultRow ResultEmitter::getRow(const TilePlace &tile) {
           product.firstBand};
 }
 
-/// Of rows that no group has.
+/// Writes the results of a tile of rows that no group has.
 void ResultEmitter::emitTile(const TilePlace &tile) {
   int64_t cols = context.spec.getResultCols();
   auto writer =

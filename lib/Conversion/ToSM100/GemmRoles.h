@@ -29,7 +29,7 @@ namespace blockscale::sm100 {
 /// Warps with results: each reads a quarter of the lanes of tensor memory.
 inline constexpr int64_t kResultWarps = 4;
 
-/// What the roles share.
+/// The values and places that the roles of a kernel share.
 struct GemmContext {
   /// `arguments` have the sizes as i32.
   GemmContext(KernelBuilder &b, const GemmSpec &spec,
@@ -50,7 +50,8 @@ struct GemmContext {
   TileOrder order;
   mlir::Value memory;
   BarrierRing stageFull, stageEmpty;
-  /// Where accumulators share columns, `sumEmpty` has one barrier, for these.
+  /// The number of barriers in `sumEmpty`. Accumulators that share columns have
+  /// one barrier there, for these columns.
   int64_t sumEmptySlots;
   BarrierRing sumFull, sumEmpty;
   /// i32: the address of the tensor memory, once it is allocated.
@@ -61,15 +62,17 @@ struct GemmContext {
 mlir::Value getTensorPointer(KernelBuilder &b, mlir::Value address,
                              int64_t columns = 0);
 
-/// By one thread.
+/// Emits the role that loads operands. One thread runs it.
 void emitLoads(KernelBuilder &b, const GemmContext &context);
-/// By one thread of a thread block that leads.
+/// Emits the role that multiplies. One thread of a thread block that leads runs
+/// it.
 void emitProducts(KernelBuilder &b, const GemmContext &context);
-/// By `kResultWarps` warps; `thread` (i32) is the number in these.
+/// Emits the role that writes results. `kResultWarps` warps run it; `thread`
+/// (i32) is the number of a thread in these.
 void emitResults(KernelBuilder &b, const GemmContext &context,
                  mlir::Value thread);
 
-/// The whole kernel. `arguments` hold its parameters.
+/// Emits the whole kernel. `arguments` hold its parameters.
 void emitGemm(KernelBuilder &b, const GemmSpec &spec, GemmArguments arguments);
 /// Threads of a block.
 inline constexpr int64_t kGemmThreads = (kResultWarps + 2) * kWarpThreads;

@@ -32,7 +32,8 @@ static int64_t getSize(RankedTensorType type, int64_t fromEnd) {
   return ShapedType::isDynamic(size) ? kAssumedSize : size;
 }
 
-/// What multiplies for `mine` beside `other`.
+/// The format that operands of format `mine` are multiplied in beside those of
+/// `other`.
 static numerics::ElementFormat getMultiplied(numerics::ElementFormat mine,
                                              numerics::ElementFormat other,
                                              bool canPad) {

@@ -32,7 +32,8 @@ static StringRef getName(const GlobalOperand &factor) {
   return "";
 }
 
-/// Of the op, and of what is grouped.
+/// The part of the name of a kernel that says which op it computes, and which
+/// dimension groups cut.
 static StringRef getName(GroupDim groups) {
   switch (groups) {
   case GroupDim::None:

@@ -20,7 +20,7 @@ struct GemmSpec {
   GemmScheduleAttr schedule;
   mlir::Type result;
   GroupDim groups = GroupDim::None;
-  /// Of the bias; null where absent.
+  /// The type of the elements of the bias; null where there is none.
   mlir::Type bias = {};
   /// Whether each group has a row of it.
   bool hasBiasOfEach = false;
@@ -31,7 +31,8 @@ struct GemmSpec {
   bool mayBeEmptySum = false;
   /// Products of one A, each in its part of the columns of a tile.
   int64_t products = 1;
-  /// What follows; null where results are stored as they are.
+  /// The epilogue that products are followed by; null where results are stored
+  /// as they are.
   std::shared_ptr<const EpilogueSpec> epilogue = nullptr;
 
   /// Columns of results of a tile.
@@ -43,22 +44,23 @@ struct GemmSpec {
     return epilogue && epilogue->quantize && epilogue->quantize->isGrouped;
   }
 
-  /// What the kernel is called.
+  /// The name of the kernel.
   std::string getName() const;
 };
 
-/// What the address of a result, or of sums, is a multiple of.
+/// Bytes that the address of a result, or of sums, is a multiple of.
 inline constexpr int64_t kResultBytes = 32;
 
-/// What each product of a kernel has of its own; absent operands are null.
+/// The operands that each product of a kernel has of its own; absent ones are
+/// null.
 struct ProductArguments {
   mlir::Value mapB, scaleB;
   mlir::Value factorA, factorB;
   mlir::Value bias;
 };
 
-/// What a kernel is given: values of the host, and its parameters while its
-/// code is emitted. Absent operands are null.
+/// The operands of a kernel: values of the host, or the parameters of the
+/// kernel while its code is emitted. Absent ones are null.
 struct GemmArguments {
   explicit GemmArguments(const GemmSpec &spec) : products(spec.products) {}
 
@@ -70,12 +72,14 @@ struct GemmArguments {
 
   mlir::Value mapA, scaleA;
   llvm::SmallVector<ProductArguments, 2> products;
-  /// Or data; and scales of a result that is quantized.
+  /// The result, and its scales; `result` is the data of a result that is
+  /// quantized, and only that one has scales.
   mlir::Value result, resultScale;
-  /// Of the epilogue: a global value, and what elementwise ops take.
+  /// Operands of the epilogue: a global value of its quantization, and the
+  /// inputs of its elementwise ops.
   mlir::Value global;
   llvm::SmallVector<mlir::Value> inputs;
-  /// Pointer to i32; of groups.
+  /// The ends of groups, a pointer to i32.
   mlir::Value offsets;
   /// M, N and K, and the number of matrices or of groups.
   mlir::Value rows, cols, depth, matrices;

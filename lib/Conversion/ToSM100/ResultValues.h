@@ -45,7 +45,8 @@ public:
                const ProductArguments &arguments, mlir::Value cols,
                const ResultRow &row);
 
-  /// What becomes of `count` sums (f32) of columns from `col` (i32) on.
+  /// The results that `count` sums (f32) become, of columns from `col` (i32)
+  /// on.
   mlir::Value emit(mlir::Value sums, mlir::Value col, int64_t count);
 
 private:

@@ -24,7 +24,7 @@ public:
   virtual void emitZeros(mlir::Value col) = 0;
 };
 
-/// Of the one product, results as they are.
+/// Writes the results of one product as they are, without an epilogue.
 class ResultWriter : public RowWriter {
 public:
   ResultWriter(KernelBuilder &b, const GemmSpec &spec,

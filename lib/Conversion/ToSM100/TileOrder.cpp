@@ -92,7 +92,7 @@ static Value getSteps(KernelBuilder &b, const GemmSpec &spec, Value depth) {
   return emitCeilDiv(b, depth, spec.format.getTileElements());
 }
 
-/// Of `number` among the tiles of all matrices and parts of K.
+/// The place of tile `number` among the tiles of all matrices and parts of K.
 TilePlace TileOrder::getPlace(KernelBuilder &b, Value number) const {
   int64_t splits = spec.schedule.getSplits();
   auto [tileRows, count] = getExtent(b, arguments.rows);

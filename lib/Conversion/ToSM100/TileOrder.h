@@ -28,11 +28,12 @@ namespace blockscale::sm100 {
 /// One of the products of a kernel, that of a batch element or of a group, all
 /// i32.
 struct ProductPlace {
-  /// Among all.
+  /// The number of the product among all products.
   mlir::Value number;
   /// The matrices of data that it multiplies.
   mlir::Value matrixA, matrixB;
-  /// Where it begins in these, and its M and K, in elements.
+  /// The first row and the first place along K of the product in these
+  /// matrices, and its M and K, in elements.
   mlir::Value firstRow, rows;
   mlir::Value firstDepth, depth;
   /// The band of 128 rows, among all bands of scales, that its rows begin in.
@@ -56,7 +57,7 @@ struct TilePlace {
   mlir::Value begin, end;
 };
 
-/// What there is to do for rows that no group has.
+/// The work that remains for rows that no group has.
 class OtherTiles {
 public:
   virtual ~OtherTiles() = default;
