@@ -157,7 +157,7 @@ void BandQuantizer::emitScales(const GlobalFactors &global, Value rows,
   });
 }
 
-/// Where the factors of a step lie.
+/// The place of the factors of a step in their buffer.
 static Indices getFactorIndices(ImplicitLocOpBuilder &b, bool isOdd,
                                 Value col) {
   return {getIndex(b, isOdd), div(b, col, 2)};

@@ -100,11 +100,11 @@ private:
   /// A copy of the elements unless they are read in place, magnitude bits of
   /// the amaxes of columns, and the factors of even and of odd columns.
   mlir::Value elements, amaxes, factors;
-  /// Where codes fill bytes, the NaN code of columns whose factor is NaN, and 0
-  /// of others.
+  /// For codes that fill bytes, the NaN code of columns whose factor is NaN,
+  /// and 0 of others; null for other codes.
   mlir::Value nanCodes;
   std::optional<RandomBytes> randomBytes;
-  /// Where the buffer of random bits has those of the first column.
+  /// The place of the first column in the buffer of random bits.
   mlir::Value firstRandomCol;
 };
 

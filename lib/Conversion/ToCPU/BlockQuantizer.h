@@ -21,7 +21,7 @@ namespace blockscale::cpu {
 
 using namespace emit;
 
-/// What decides the arithmetic of a block.
+/// The properties of a block that decide its arithmetic.
 struct BlockFormat {
   numerics::Recipe recipe;
   numerics::ElementFormat format;
@@ -49,7 +49,8 @@ struct ElementPairs {
   Lanes odd;
 };
 
-/// From i16 lanes of bf16 bits or i32 lanes of f32 bits.
+/// The even and the odd elements of `x`: i16 lanes of bf16 bits or i32 lanes of
+/// f32 bits.
 ElementPairs splitPairs(Lanes x);
 
 /// The amax of each of `blocks` runs of neighbours, f32.
@@ -78,14 +79,15 @@ Lanes emitEncodeElements(const BlockFormat &format, Lanes bits, Lanes factor,
 /// low 16 bits of i32 lanes. They are undefined where the factor is NaN.
 Lanes emitEncodeMagnitudes(const BlockFormat &format, Lanes bits, Lanes factor);
 
-/// The same codes (i8) with the signs of the elements `x`, their bits.
+/// The codes of emitEncodeMagnitudes, as i8, with the signs of the elements
+/// whose bits are `x`.
 Lanes addSigns(const BlockFormat &format, Lanes codes, Lanes x);
 
 /// Codes as memory holds them, i8 lanes.
 Lanes packPairs(const BlockFormat &format, Lanes even, Lanes odd);
 
-/// The same of E2M1 codes that are neighbours in a column: a byte has a code of
-/// the upper and, above it, the code of the lower row.
+/// E2M1 codes that are neighbours in a column, as memory holds them: a byte has
+/// a code of the upper row and, in its high bits, the code of the lower row.
 Lanes packRows(const ElementPairs &upper, const ElementPairs &lower);
 
 /// i8 lanes: data as memory holds it, and one scale byte a block.
@@ -94,7 +96,8 @@ struct QuantizedBlocks {
   Lanes scales;
 };
 
-/// What operands tell of blocks and of elements, where the op has them.
+/// The values of blocks and of elements that come from operands, where the op
+/// has them.
 struct BlockOperands {
   /// f32, in place of the amaxes of the elements.
   std::optional<Lanes> amax;

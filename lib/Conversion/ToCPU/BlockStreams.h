@@ -15,8 +15,8 @@ namespace blockscale::cpu {
 
 using namespace emit;
 
-/// Where the elements, codes and scale bytes of a run of blocks are: indices of
-/// the first one of each.
+/// The place of the elements, codes and scale bytes of a run of blocks: the
+/// memory of each, and the indices of the first one there.
 struct BlockRun {
   mlir::Value x, data, scales;
   Indices firstElement, firstByte, firstScale;

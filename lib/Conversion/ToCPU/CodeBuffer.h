@@ -27,13 +27,14 @@ public:
   CodeBuffer(mlir::ImplicitLocOpBuilder &b, mlir::Value data,
              const BandForm &form, bool transposed);
 
-  /// Where the codes of row `row` of the patch go, with those of the rows that
-  /// share bytes with it.
+  /// The row of the buffer that the codes of row `row` of the patch go to, with
+  /// those of the rows that share bytes with it.
   BufferRow getRow(mlir::Value row) const;
 
-  /// The codes of row `row` of the patch are complete.
+  /// Stores row `row` of the patch, whose codes are complete, unless data is
+  /// transposed.
   void emitRowDone(const Patch &patch, mlir::Value row);
-  /// All codes of the patch are.
+  /// Stores the patch, whose codes are all complete, if data is transposed.
   void emitPatchDone(const Patch &patch);
 
   void emitFree();

@@ -29,7 +29,7 @@ Value countItems(ScaledGroupedMMOp op, CallSite &site) {
 
 namespace {
 
-/// What both forms share.
+/// The parts that both forms of a grouped product share.
 class GroupedProduct {
 public:
   GroupedProduct(ScaledGroupedMMOp op, const ItemRange &range)

@@ -82,7 +82,7 @@ private:
 
 } // namespace
 
-/// What the emitters do not compute.
+/// Emits an error for forms of ops that the emitters do not compute.
 static LogicalResult verifyForm(Operation *op) {
   auto refuse = [&] { return op->emitOpError("has no lowering to the CPU"); };
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {

@@ -29,9 +29,9 @@ namespace blockscale::cpu {
 
 using namespace emit;
 
-/// Rows of A in a panel, what the decoding of B pays for, and rows of B, what
-/// that of A does. Together they are the unit of work: few enough columns that
-/// a product with one panel of rows has work for many threads.
+/// Rows of A and rows of B that a panel has. Each decoded row of one operand
+/// serves all rows of the other. Together they are the unit of work: few enough
+/// columns that a product with one panel of rows has work for many threads.
 inline constexpr int64_t kPanelRows = 32;
 inline constexpr int64_t kPanelCols = 128;
 
@@ -89,7 +89,8 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   numerics::ScaleFormat scaleFormat;
   int64_t blockSize;
-  /// What products are formed and summed in, and its lanes along K.
+  /// The type that products are formed and summed in, and the number of its
+  /// lanes along K.
   mlir::FloatType sumType;
   int64_t lanes;
   /// Blocks of a row of B in its buffer.

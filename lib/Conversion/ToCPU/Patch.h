@@ -37,8 +37,8 @@ struct Patch {
   mlir::Value cols;
 };
 
-/// What is left of `size` from `first` on, at most `limit`: a constant where
-/// pieces of `limit` are known to divide it.
+/// The part of `size` that is left from `first` on, at most `limit`: a constant
+/// where `size` is known to be a multiple of `limit`.
 mlir::Value getExtent(mlir::ImplicitLocOpBuilder &b, mlir::Value size,
                       mlir::Value first, int64_t limit);
 

@@ -32,10 +32,10 @@ public:
   /// Columns of x that have a scale byte of their own here.
   static int64_t getScaleCols(const ScaleForm &scaleForm);
 
-  /// Where the scales of band `band` of the patch go.
+  /// The row of the buffer that the scales of band `band` of the patch go to.
   BufferRow getBand(mlir::Value band) const { return {buffer, band}; }
 
-  /// All scales of the patch are complete: stores them to `scales`.
+  /// Stores the scales of the patch to `scales`, once all of them are complete.
   void emitPatchDone(const Patch &patch, const ScaleMatrix &scales);
 
   void emitFree();
@@ -61,7 +61,8 @@ private:
   /// Sizes of the buffer, and the rows of the result for each of its rows.
   int64_t bands, width, repeats;
   mlir::Value buffer;
-  /// The same, a column after the other, where the result needs it.
+  /// A buffer of the same scales, one column after the other; null unless the
+  /// result needs it.
   mlir::Value transposed;
 };
 

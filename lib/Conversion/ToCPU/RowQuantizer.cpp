@@ -68,7 +68,7 @@ bool RowQuantizer::hasTail() const {
   return numerics::acceptsTails(format.recipe) && !matchPattern(tail, m_Zero());
 }
 
-/// Where in a row the code of an even column is.
+/// The number of the byte of a row that has the code of an even column.
 Value RowQuantizer::getByte(Value col) {
   return div(b, col, format.getCodesPerByte());
 }

@@ -28,7 +28,8 @@ mlir::Value countRowItems(QuantizeOp op, mlir::ImplicitLocOpBuilder &b,
 
 void emitRowItems(QuantizeOp op, const ItemRange &range);
 
-/// Where the scales of blocks of a row go: memref[row.., firstCol + block].
+/// The place that the scales of blocks of a row go to: memref[row.., firstCol +
+/// block].
 struct ScaleRow {
   mlir::Value memref;
   Indices row;

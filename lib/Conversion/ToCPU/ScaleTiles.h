@@ -44,7 +44,7 @@ public:
   /// Stores tile `col`, for each of `colTiles`, to tiles[getTile(col), ..].
   void emitStoreTiles(mlir::Value tiles, mlir::Value colTiles,
                       llvm::function_ref<Indices(mlir::Value)> getTile);
-  /// The same for the tiles [firstColTile, lastColTile).
+  /// Stores the tiles [firstColTile, lastColTile) in the same way.
   void emitStoreTiles(mlir::Value tiles, mlir::Value firstColTile,
                       mlir::Value lastColTile,
                       llvm::function_ref<Indices(mlir::Value)> getTile);

@@ -24,7 +24,8 @@ Lanes interleaveRows(ArrayRef<Lanes> rows) {
   return merged.front();
 }
 
-/// The same steps, with each merged pair as two rows, so that no vector grows.
+/// Takes the same steps as the function above, but keeps each merged pair as
+/// two rows, so that no vector grows.
 SmallVector<Lanes> transposeRows(ArrayRef<Lanes> rows) {
   SmallVector<Lanes> current(rows);
   for (size_t step = 1; step < rows.size(); step *= 2) {
