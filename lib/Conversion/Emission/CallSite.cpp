@@ -69,7 +69,7 @@ void CallSite::requireSizes(const Twine &name, Value logical,
   for (auto [dim, expected] :
        llvm::enumerate(getStorageSizes(b, b.getLoc(), type, sizes))) {
     OpFoldResult found = getSize(b, memref, dim);
-    // What types say is verified already.
+    // Sizes that types say are verified already.
     if (isEqualConstantIntOrValue(expected, found))
       continue;
     Value foundSize = toIndex(b, found);

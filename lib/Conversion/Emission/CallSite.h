@@ -52,7 +52,8 @@ public:
                     llvm::ArrayRef<mlir::OpFoldResult> sizes,
                     const llvm::Twine &source);
 
-  /// The same for an operand with one value a batch element, or one for all.
+  /// Requires as `requireSizes` does the sizes of an operand that has one value
+  /// for each batch element, or one for all.
   void requireGlobalSizes(const llvm::Twine &name, mlir::Value logical,
                           llvm::ArrayRef<mlir::OpFoldResult> batch,
                           const llvm::Twine &source);

@@ -14,8 +14,8 @@
 
 namespace blockscale::emit {
 
-/// What stands for the operands and results of the op in a kernel's body: the
-/// operands of the kernel, or the arguments of its function.
+/// The values that stand for the operands and results of the op in a kernel's
+/// body: the operands of the kernel, or the arguments of its function.
 class KernelOperands {
 public:
   KernelOperands(KernelOp kernel, mlir::ValueRange operands)

@@ -158,7 +158,7 @@ Lanes maxSigned(Lanes a, Lanes b);
 // Conversions
 //===----------------------------------------------------------------------===//
 
-/// The same bits as integers or floats of the same width.
+/// The bits of `x` as integers, or `bits` as floats of the same width.
 Lanes toBits(Lanes x);
 Lanes toF32(Lanes bits);
 inline Lanes fromBits(Lanes bits) { return toF32(bits); }
@@ -184,7 +184,7 @@ Lanes broadcast(Lanes scalar, Lanes shape);
 // Lane movement, on vectors only
 //===----------------------------------------------------------------------===//
 
-/// The same bits as a vector of elements of another width, little-endian.
+/// The bits of `x` as a vector of elements of another width, little-endian.
 Lanes bitcastLanes(Lanes x, mlir::Type element);
 
 /// Lanes 0, 2, .. and lanes 1, 3, ..

@@ -29,7 +29,7 @@ mlir::Value mul(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
 mlir::Value min(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
 mlir::Value max(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y);
 
-/// Of non-negative numbers.
+/// Quotients, remainders and multiples of non-negative numbers.
 mlir::Value div(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
 mlir::Value rem(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
 mlir::Value ceilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value x, int64_t y);
@@ -48,7 +48,7 @@ mlir::Value getProduct(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sizes);
 Indices delinearize(mlir::ImplicitLocOpBuilder &b, mlir::Value item,
                     mlir::ValueRange sizes);
 
-/// The inverse.
+/// The row-major position of `indices`; the inverse of `delinearize`.
 mlir::Value linearize(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange indices,
                       mlir::ValueRange sizes);
 
@@ -58,11 +58,12 @@ mlir::Value linearize(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange indices,
 
 using LoopBody = llvm::function_ref<void(mlir::Value)>;
 
-/// for i in [begin, end) step `step`
+/// Emits the loop `for i in [begin, end) step step`.
 void emitLoop(mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
               LoopBody body, int64_t step = 1);
 
-/// The same with values carried from iteration to iteration.
+/// Emits a loop as `emitLoop` does, with values that are carried from iteration
+/// to iteration, and returns the last ones.
 llvm::SmallVector<mlir::Value> emitReduction(
     mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
     mlir::ValueRange inits,
@@ -71,7 +72,8 @@ llvm::SmallVector<mlir::Value> emitReduction(
         body,
     int64_t step = 1);
 
-/// The same with one value.
+/// Emits a loop as `emitLoop` does, with one value that is carried, and returns
+/// the last one.
 mlir::Value emitReduction(
     mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
     mlir::Value init,
