@@ -19,7 +19,8 @@ using ScaleCandidates = blockscale::numerics::ScaleCandidates<Lanes>;
 
 namespace blockscale {
 
-/// 1536 is as many sixths.
+/// The quotient 1536 / 6: a division by 1536 is one by 256, which is exact, and
+/// one by 6.
 static constexpr float kSixths = 256;
 /// The range [kLeastProduct, kMostProduct) of products of a scale and the
 /// tensor's amax from which f32 computes the quotients of all codes.
