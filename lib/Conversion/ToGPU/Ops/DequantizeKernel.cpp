@@ -94,7 +94,7 @@ public:
 private:
   SmallVector<Lanes> emitLoadData();
   SmallVector<Lanes> emitLoadScales();
-  /// Null if absent.
+  /// Loads the global scale; null where there is none.
   Value emitLoadGlobal();
 
   KernelBuilder &b;

@@ -102,7 +102,8 @@ SweepSearch::emitLoop(Value first, Best best,
   return {Lanes(b, found[1]), Lanes(b, found[2])};
 }
 
-/// NaN is never the best.
+/// The better one of `best` and candidate `index`. A loss of NaN is never the
+/// better one.
 SweepSearch::Best SweepSearch::emitSelect(CmpFPredicate predicate, Value index,
                                           Lanes loss, Best best) {
   Lanes wins = compare(predicate, loss, best.loss);

@@ -125,7 +125,7 @@ SmallVector<Lanes> SweepLosses::emitQuotients(const SweepCandidate &candidate) {
   return quotients;
 }
 
-/// numerics::roundToE2M1 of what is below 7.
+/// The result of numerics::roundToE2M1 for a quotient below 7.
 Lanes SweepLosses::emitRound(Lanes quotient) {
   // Powers of two are ordered as their bits.
   Lanes power = maxUnsigned(toBits(quotient) & numerics::kFloatInfinityBits,

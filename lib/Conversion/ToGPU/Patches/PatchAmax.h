@@ -16,7 +16,8 @@ namespace blockscale {
 struct PatchAmax {
   explicit PatchAmax(AmaxOp op);
 
-  /// For example `rht55272_amax_each`.
+  /// The part of the name of a kernel that stands for it, for example
+  /// `rht55272_amax_each`.
   std::string getName() const;
 
   std::optional<uint64_t> signMask;

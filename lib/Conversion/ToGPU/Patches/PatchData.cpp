@@ -42,8 +42,8 @@ private:
   void store(ArrayRef<Value> words, Value address, int64_t width,
              function_ref<Value(int64_t)> exists);
   Value getAddress(Value row, Value rowBytes, Value element);
-  /// Zeros in the place of `elements` that do not exist, where a byte may have
-  /// one that does and one that does not.
+  /// The element, or zero where it does not exist: a byte may have one code
+  /// that exists and one that does not.
   Value keepIf(Value exists, Value element) {
     return arith::SelectOp::create(b, exists, element, b.f32(0.0f));
   }
@@ -53,7 +53,8 @@ private:
   const PatchPosition &position;
   CvtEmitter &cvt;
   Value data;
-  /// Null where codes are rounded to nearest.
+  /// The random words for stochastic rounding; null where codes are rounded to
+  /// nearest.
   PatchRandom *random;
 };
 

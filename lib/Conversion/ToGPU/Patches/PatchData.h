@@ -13,7 +13,7 @@
 
 namespace blockscale {
 
-/// Called with the number of a part.
+/// A function that is called with the number of a part.
 using PartVisitor = llvm::function_ref<void(int64_t)>;
 
 /// Stores the codes of a patch at `data`, in rows of x or, transposed, in rows

@@ -116,7 +116,7 @@ public:
           llvm::function_ref<mlir::Value(mlir::Value, int64_t)> map) const;
 
 private:
-  /// Two elements of 16 bits.
+  /// A word as a vector of two elements of 16 bits.
   mlir::Value getPair(size_t row, size_t vector, int64_t word) const;
   /// The f32 of the first elements of two words of a vector, and of the second
   /// ones. LLVM joins shifted words of a vector to those of 64 bits, but not

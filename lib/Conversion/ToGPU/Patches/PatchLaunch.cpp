@@ -30,7 +30,7 @@ using emit::add;
 using emit::getIndex;
 using emit::mul;
 
-/// Forms of quantize that patch kernels do not compute.
+/// Emits an error for forms of quantize that patch kernels do not compute.
 static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
   StringRef chip(site.getChip().name);
   int64_t columns = op.getX().getType().getShape().back();

@@ -229,8 +229,8 @@ void PatchLoads::storeRow(Value pointer, int64_t i, ArrayRef<Value> words) {
   }
 }
 
-/// Zeros what does not exist of row `row` of the patch. `exists` says it of
-/// pieces of `pieceBytes`.
+/// Sets elements of row `row` of the patch that do not exist to zero. `exists`
+/// says for each piece whether it exists.
 static void clearMissing(KernelBuilder &b, const PatchPosition &position,
                          int64_t row, ArrayRef<Value> exists,
                          SmallVectorImpl<Value> &pieces) {

@@ -28,9 +28,9 @@ public:
   /// The words of a row of a patch of 16 columns.
   llvm::SmallVector<mlir::Value> drawRow(int64_t row);
 
-  /// For each column of a patch the words of its rows, with bytes for four rows
-  /// each where others have them for four columns. All threads of the warp take
-  /// part.
+  /// The words of the rows of each column of a patch. They have bytes for four
+  /// rows each, where the words of `drawRow` have them for four columns. All
+  /// threads of the warp take part.
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> drawColumns();
 
 private:

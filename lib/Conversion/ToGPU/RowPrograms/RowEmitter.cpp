@@ -171,7 +171,7 @@ Value RowEmitter::combine(const RowOp &op, Value lhs, Value rhs) {
       ->getResult(0);
 }
 
-/// Pairs of neighbours, until one is left.
+/// Joins pairs of neighbours until one value is left.
 template <typename Combine>
 static Value reduceNeighbours(SmallVector<Value> values, Combine combine) {
   while (values.size() > 1) {

@@ -22,7 +22,7 @@ namespace blockscale {
 /// others, which nothing uses.
 class RowEmitter {
 public:
-  /// Elements of the vectors that are computed with.
+  /// The number of elements of the vectors that ops are computed on.
   static constexpr int64_t kPieceElements = 8;
 
   /// `arguments` maps tensors and scalars from outside of the program to
@@ -58,8 +58,8 @@ public:
   /// The row among those of all matrices, and whether there is one.
   mlir::Value getRowNumber();
   mlir::Value hasRow();
-  /// i32 number of the chunk in the row. The condition is null where it holds
-  /// for all.
+  /// The number (i32) of the chunk in the row, and whether it is below a bound.
+  /// The condition is null where it holds for all threads.
   mlir::Value getChunk() const { return chunk; }
   mlir::Value isChunkBelow(int64_t bound);
 

@@ -149,7 +149,8 @@ void RowEmitter::loadSharedColumns() {
   }
 }
 
-/// Puts them, widened, where chunks were that are in registers now.
+/// Stores the loaded values of columns, widened to f32, to the shared memory
+/// that chunks had, which are in registers now.
 void RowEmitter::shareColumns() {
   if (sharedColumns.empty())
     return;

@@ -56,7 +56,8 @@ void ChunkPlaces::emit(ChunkEmitter &chunk) {
     emitChunk();
 }
 
-/// Null where it holds for all threads of a line.
+/// Whether the chunk is below `bound`; null where that holds for all threads of
+/// a line.
 Value ChunkPlaces::isChunkBelow(int64_t bound) {
   if (bound == mapping.getPlacesPerRow(spec))
     return {};

@@ -88,7 +88,7 @@ ChunkEmitter::Codes ChunkEmitter::quantizeGroups(int64_t elements,
   return codes;
 }
 
-/// Each block under the global value of its group.
+/// Quantizes each block under the global value of its group.
 ChunkEmitter::Codes ChunkEmitter::quantizeApart(ArrayRef<BlockElements> inputs,
                                                 ArrayRef<Value> groups) {
   Codes codes;

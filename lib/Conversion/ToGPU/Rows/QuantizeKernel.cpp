@@ -38,7 +38,7 @@ private:
   KernelBuilder &b;
 
   const QuantizeOperands &arguments;
-  /// i32 number in the thread block.
+  /// The number of the thread in its thread block, i32.
   Value thread;
   ChunkPosition position;
 };

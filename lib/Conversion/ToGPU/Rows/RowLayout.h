@@ -52,9 +52,9 @@ struct RowLayout {
   /// Chunks of a line that there are threads for in all passes.
   int64_t getPlaces() const { return getParts() * kRunLanes; }
 
-  /// Passes over a line of so many warps whose threads have `inputBytes` of
-  /// inputs an element, and whether they have chunks of 64 elements. What is
-  /// read in one pass stays in registers.
+  /// The number of passes over a line of so many warps whose threads have
+  /// `inputBytes` of inputs for each element, and whether they have chunks of
+  /// 64 elements. Elements that are read in a single pass stay in registers.
   static int64_t countPasses(int64_t warps, int64_t inputBytes);
   static bool hasLongChunks(int64_t rowElements, int64_t inputBytes);
 
@@ -65,10 +65,10 @@ struct RowLayout {
 /// The position at which a thread works. Its row and chunk may be beyond the
 /// last ones.
 struct RowPosition {
-  /// i32 numbers: of the thread in its block, of the line in it, of the row in
-  /// the line, and of the thread's warp in the line.
+  /// Numbers (i32) of the thread in its block, of the line in that block, of
+  /// the row in the line, and of the thread's warp in the line.
   mlir::Value thread, line, run, warp;
-  /// i32 number of the lane among those of its row.
+  /// The number (i32) of the lane among those of its row.
   mlir::Value lane;
   /// The chunk of the thread in the first pass.
   ChunkPosition chunk;

@@ -17,7 +17,8 @@
 
 namespace blockscale {
 
-/// Shared memory that thread blocks that reduce rows have for their chunks.
+/// Bytes of shared memory that thread blocks that reduce rows have for their
+/// chunks.
 static constexpr int64_t kStageBytes = 44 * 1024;
 
 static int64_t getRunLanes(const QuantizeSpec &spec) {
