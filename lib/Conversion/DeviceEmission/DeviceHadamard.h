@@ -13,8 +13,8 @@
 
 namespace blockscale {
 
-/// numerics::transformHadamard of the f32 group x of bf16 values, or of a group
-/// in each lane.
+/// Transforms x as numerics::transformHadamard does: a group of f32 with bf16
+/// values, or one such group in each lane.
 void emitHadamard(KernelBuilder &b, llvm::MutableArrayRef<emit::Lanes> x,
                   uint64_t signMask);
 

@@ -27,10 +27,11 @@ using ElementWords = llvm::SmallVector<mlir::Value>;
 class ElementSource {
 public:
   struct Input {
-    /// In the body of the kernel.
+    /// The value that the input is in the body of the kernel.
     mlir::Value logical;
     Spread spread;
-    /// bf16 or f32, and whether a scalar rather than memory.
+    /// The type of its elements, bf16 or f32, and whether it is a scalar rather
+    /// than memory.
     mlir::Type element;
     bool byValue;
 
@@ -71,8 +72,9 @@ public:
   /// The part of a kernel's name that says what x is made by: empty for memory.
   std::string getName() const;
 
-  /// The words of elements from those of each input: as many elements along
-  /// rows; of others a word, the same for all.
+  /// The words of elements, computed from the words of each input: those of
+  /// inputs along rows have as many elements; other inputs have a word, the
+  /// same for all.
   struct Elements {
     ElementWords x;
     llvm::SmallVector<ElementWords> kept;
@@ -103,7 +105,7 @@ private:
 
   mlir::Value x;
   mlir::Type element;
-  /// In an order in which they can be computed.
+  /// The elementwise ops, in an order in which they can be computed.
   llvm::SmallVector<mlir::linalg::LinalgOp> ops;
   llvm::SmallVector<Input> inputs;
   llvm::SmallVector<mlir::Value> kept;

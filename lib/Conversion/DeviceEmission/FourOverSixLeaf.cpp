@@ -49,10 +49,11 @@ private:
   /// too large, a 256th of them in f32.
   enum class Division { Any, Usual };
 
-  /// numerics: `getFourOverSixError` of elements, a vector of f32.
+  /// The results of `getFourOverSixError` (numerics) for elements, a vector of
+  /// f32.
   Value computeErrors(KernelBuilder &b, Value elements,
                       const ScaleCandidate &candidate, Division division);
-  /// Their sum over a block, from its first element on.
+  /// The sum of errors over a block, from its first element on.
   Value computeError(KernelBuilder &b, const BlockElements &block,
                      const ScaleCandidate &candidate, Division division);
   /// Whether the division in f32 gives the quotients of a scale.

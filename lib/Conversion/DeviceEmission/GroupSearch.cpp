@@ -17,7 +17,8 @@ using emit::add;
 using emit::getIndex;
 using emit::Lanes;
 
-/// All threads read the same ends, and none waits for a comparison.
+/// Finds groups by a loop over all ends: all threads read the same ends, and
+/// none waits for a comparison.
 SmallVector<Value> emitFindGroups(KernelBuilder &b, Value offsets, Value count,
                                   ValueRange positions) {
   SmallVector<Value> none(positions.size(), count);
@@ -71,7 +72,8 @@ void emitGroupLoop(KernelBuilder &b, const DeviceGroups &groups,
   });
 }
 
-/// For each of `count` searches the group that `holds` says, of its number.
+/// The groups that `count` searches find: for search i the group for which
+/// `holds(group, i)` is true.
 static SmallVector<DeviceGroup>
 emitSearches(KernelBuilder &b, const DeviceGroups &groups, size_t count,
              function_ref<Value(const DeviceGroup &, size_t)> holds) {

@@ -85,7 +85,7 @@ static Value encodeFp8Pair(KernelBuilder &b, Type type, Value low, Value high) {
 
 namespace {
 
-/// For chips with `hasFp8Cvt`.
+/// Emits conversions for chips with `hasFp8Cvt`.
 class Fp8CvtEmitter : public SoftwareCvtEmitter {
 public:
   Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
@@ -135,11 +135,11 @@ public:
   }
 };
 
-/// For chips with `hasFp4Cvt` as well.
+/// Emits conversions for chips that have `hasFp4Cvt` as well.
 class Fp4CvtEmitter : public Fp8CvtEmitter {
 public:
-  /// For E2M1 one asm statement: `nvvm.convert.f32x2.to.f4x2` would widen and
-  /// merge every byte on its own.
+  /// Eight codes of E2M1 are one asm statement: `nvvm.convert.f32x2.to.f4x2`
+  /// would widen and merge every byte on its own.
   Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
                    ValueRange elements) override {
     int bits = numerics::getFormatInfo(format).bits;
@@ -176,7 +176,7 @@ public:
   }
 };
 
-/// For chips with `hasStochasticCvt` as well.
+/// Emits conversions for chips that have `hasStochasticCvt` as well.
 class StochasticCvtEmitter final : public Fp4CvtEmitter {
 public:
   Value encodeStochasticWord(KernelBuilder &b, ValueRange elements,

@@ -80,7 +80,7 @@ public:
   }
 
   mlir::Value extract(mlir::Value vector, int64_t index);
-  /// All elements of a vector.
+  /// The elements of a vector, all of them.
   llvm::SmallVector<mlir::Value> extractAll(mlir::Value vector);
   /// A vector of the scalars `values`.
   mlir::Value pack(mlir::ValueRange values);

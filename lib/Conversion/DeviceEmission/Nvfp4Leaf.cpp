@@ -57,7 +57,8 @@ private:
   Value mul(KernelBuilder &b, Value lhs, Value rhs) {
     return arith::MulFOp::create(b, lhs, rhs);
   }
-  /// In each element where `type` is one of vectors.
+  /// The value itself or, where `type` is a vector, a vector that has it in
+  /// each element.
   Value splat(KernelBuilder &b, Value value, Type type) {
     auto vector = dyn_cast<VectorType>(type);
     return vector ? b.splat(value, vector.getNumElements()) : value;
@@ -69,18 +70,20 @@ private:
     return arith::MaximumFOp::create(b, lhs, constant(b, rhs, lhs.getType()));
   }
 
-  /// They are proved for amaxes, which a given one need not be.
+  /// Whether the recipe has shortcuts. They are proved for amaxes of elements,
+  /// which a given amax need not be.
   bool hasShortcuts() const {
     return !amaxIsGiven && (recipe == numerics::Recipe::Torchao ||
                             recipe == numerics::Recipe::Mslk);
   }
   /// Sets the global values of a recipe with shortcuts.
   void setShortcuts(KernelBuilder &b, Value global);
-  /// numerics: `getBlockScale` and `getFactorOfScale`, with a usual global
-  /// scale, of one block or of a vector of them.
+  /// The results of `getBlockScale` and `getFactorOfScale` (numerics) with a
+  /// usual global scale, for one block or a vector of blocks.
   Value computeScaleShort(KernelBuilder &b, Value amax);
   Value computeFactorShort(KernelBuilder &b, Value scale);
-  /// numerics: `getBlockScale`, with any global scale, whose S is `encode`.
+  /// The result of `getBlockScale` (numerics) with any global scale, whose S is
+  /// `encode`.
   Value computeScaleInDouble(KernelBuilder &b, Value amax, Value encode);
   /// The E4M3 bytes of scales and their values.
   CvtEmitter::RoundedPair roundScales(KernelBuilder &b, Value low, Value high);
@@ -93,8 +96,8 @@ private:
   Scales computeScalesShort(KernelBuilder &b, ValueRange amaxes);
   Scales computeScalesInLoop(KernelBuilder &b, ValueRange amaxes);
 
-  /// numerics: functions of these names. The reciprocals are approximations in
-  /// the first ones, the rounded one in the last.
+  /// The functions of these names of numerics, as instructions. Reciprocals are
+  /// approximations in the first ones, and rounded in the last one.
   Value refineReciprocal(KernelBuilder &b, Value d);
   Value divideInDouble(KernelBuilder &b, Value a, Value d);
   Value divideByReciprocal(KernelBuilder &b, Value a, Value d,
@@ -119,12 +122,14 @@ private:
   /// g and S in recipes with shortcuts; null where 1 or unused.
   Value decodeGlobal;
   Value encodeGlobal;
-  /// In recipes with shortcuts S is `dividend` / `divisor`, which has
-  /// shortcuts where it is usual. Null where there is no global scale.
+  /// The quotient `dividend` / `divisor` is S in recipes with shortcuts, which
+  /// apply where `isUsual` holds. Values are null where there is no global
+  /// scale.
   float dividend = 1;
   Value divisor;
   Value isUsual;
-  /// Before the division by g, larger values are as good as this one.
+  /// The largest value that makes a difference before the division by g: larger
+  /// ones give the same scale.
   Value largest;
 };
 
@@ -302,8 +307,8 @@ QuantizeLeaf::Scales Nvfp4Leaf::computeScalesShort(KernelBuilder &b,
   return scales;
 }
 
-/// One less. Neither LLVM, which does not look into it, nor ptxas unrolls the
-/// loop that it is in.
+/// The number `count - 1`, as inline assembly. Neither LLVM, which does not
+/// look into it, nor ptxas unrolls the loop that it is in.
 static Value countDown(KernelBuilder &b, Value count) {
   return NVVM::InlinePtxOp::create(b, b.getI32Type(), count, ValueRange(),
                                    ".pragma \"nounroll\"; sub.u32 $0, $1, 1;",

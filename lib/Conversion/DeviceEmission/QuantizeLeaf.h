@@ -35,7 +35,7 @@ public:
     /// The scale bytes, two in an i16 with the first low; the byte of a missing
     /// second block is 0.
     llvm::SmallVector<mlir::Value, 2> pairs;
-    /// For each block what `encode` takes.
+    /// The factor of each block, which `encode` takes.
     llvm::SmallVector<mlir::Value, 4> factors;
   };
 

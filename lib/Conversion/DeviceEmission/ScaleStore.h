@@ -18,10 +18,10 @@ using numerics::kTileRows;
 
 /// The position in a batch of matrices at which a thread works.
 struct ChunkPosition {
-  /// i64: number of the matrix and of the row in it.
+  /// The number of the matrix and of the row in it, i64.
   mlir::Value matrix;
   mlir::Value row;
-  /// i32: number of the chunk in the row.
+  /// The number of the chunk in the row, i32.
   mlir::Value chunk;
 };
 

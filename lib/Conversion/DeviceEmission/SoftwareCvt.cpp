@@ -114,7 +114,7 @@ static Value emitCodes(KernelBuilder &b, ElementFormat format,
   return arith::OrIOp::create(b, codes, signs);
 }
 
-/// Eight E2M1 codes. numerics: `addE2M1Code`.
+/// Eight E2M1 codes in a word, computed as by `addE2M1Code` (numerics).
 static Value emitE2M1Codes(KernelBuilder &b, ValueRange elements) {
   const FormatInfo &info = numerics::getFormatInfo(ElementFormat::E2M1);
   auto contract = arith::FastMathFlags::contract;
@@ -183,7 +183,7 @@ std::pair<Value, Value> SoftwareCvtEmitter::decodeE4M3Pair(KernelBuilder &b,
           numerics::decodeByProduct(ElementFormat::E4M3, low >> 8)};
 }
 
-/// numerics: `roundToE4M3`.
+/// Two values and their codes of E4M3, computed as by `roundToE4M3` (numerics).
 CvtEmitter::RoundedPair
 SoftwareCvtEmitter::roundE4M3Pair(KernelBuilder &b, Value low, Value high) {
   const FormatInfo &info = numerics::getFormatInfo(ElementFormat::E4M3);

@@ -75,7 +75,7 @@ private:
                                                    int64_t pieces,
                                                    int64_t runStride);
 
-  /// i32 number of the lane, and the warp's shared memory.
+  /// The number (i32) of the lane, and the shared memory of its warp.
   mlir::Value lane, memory;
   int64_t bytes, runLanes;
 };
