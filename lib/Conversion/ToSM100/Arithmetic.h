@@ -13,17 +13,17 @@
 
 namespace blockscale::sm100 {
 
-/// An i32 without sign as i64.
+/// An i32 without sign, widened to i64.
 inline emit::Lanes toI64(KernelBuilder &b, mlir::Value value) {
   return emit::Lanes(b, b.zext64(value));
 }
 
-/// x / y without signs.
+/// The quotient x / y of numbers without signs.
 inline emit::Lanes divide(KernelBuilder &b, emit::Lanes x, emit::Lanes y) {
   return emit::Lanes(b, b.createOrFold<mlir::arith::DivUIOp>(x, y));
 }
 
-/// ceil(value / divisor) of an i32.
+/// The quotient ceil(value / divisor) of an i32.
 inline mlir::Value emitCeilDiv(KernelBuilder &b, mlir::Value value,
                                int64_t divisor) {
   emit::Lanes x(b, value);

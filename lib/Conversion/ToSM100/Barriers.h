@@ -35,7 +35,8 @@ struct RingPlace {
   /// The place after this one in a ring of `slots`.
   RingPlace getNext(KernelBuilder &b, int64_t slots) const;
 
-  /// i32: the buffer, and how often the role was around the ring, modulo 2.
+  /// The number of the buffer, and how often the role was around the ring,
+  /// modulo 2; both i32.
   mlir::Value slot;
   mlir::Value parity;
 };
@@ -43,7 +44,7 @@ struct RingPlace {
 /// Barriers beside each other in shared memory, one for each buffer of a ring.
 class BarrierRing {
 public:
-  /// `arrivals` complete a phase of each.
+  /// Makes a ring in which `arrivals` complete a phase of each barrier.
   BarrierRing(mlir::Value memory, int64_t slots, int64_t arrivals)
       : memory(memory), slots(slots), arrivals(arrivals) {}
 

@@ -43,7 +43,8 @@ public:
   mlir::NVVM::CTAGroupKind getGroup() const;
   mlir::NVVM::CTAGroupKindAttr getGroupAttr(KernelBuilder &b) const;
 
-  /// i32: the number in the pair, and that of the pair; 0 where there is one.
+  /// The number of the thread block in its pair, and of the pair in the
+  /// cluster, i32; 0 where there is only one.
   mlir::Value member, pair;
 
   /// Runs `body` in thread blocks that lead.
@@ -62,7 +63,7 @@ public:
   void emitCommitToAll(KernelBuilder &b, mlir::Value barrier) const;
   void emitCommitToPair(KernelBuilder &b, mlir::Value barrier) const;
 
-  /// i16: the thread blocks that read the same rows of A.
+  /// The mask of thread blocks that read the same rows of A, i16.
   mlir::Value getMulticastMask(KernelBuilder &b) const;
 
   /// `pointer` into shared memory, as one of the cluster's.

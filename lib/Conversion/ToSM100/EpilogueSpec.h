@@ -15,7 +15,7 @@
 
 namespace blockscale::sm100 {
 
-/// A result in blocks of one row.
+/// The quantization of a result, in blocks of one row.
 struct QuantizeEpilogue {
   explicit QuantizeEpilogue(QuantizeOp op);
 
@@ -28,7 +28,7 @@ struct QuantizeEpilogue {
   numerics::Recipe recipe;
   numerics::ElementFormat format;
   int64_t blockElements;
-  /// One for all, or for each group.
+  /// The global scale: one for all of the result, or one for each group.
   GlobalOperand global;
   /// Whether rows of no group are zeros, and whether scales are in tiles of
   /// 128 x 4, of all rows or of each group.

@@ -23,13 +23,14 @@ public:
   void emitZeros(mlir::Value col) override;
 
 private:
-  /// Words of what is stored, or quantized; of zeros without sums.
+  /// Words of the values that are stored or quantized; without sums those that
+  /// follow from zeros.
   ElementWords emitWords(mlir::ValueRange sums, mlir::Value col);
   ElementWords loadInput(const ElementSource::Input &input,
                          mlir::Value argument, mlir::Value col);
   /// Stores a chunk of elements of `bits`.
   void storeWords(mlir::ValueRange words, mlir::Value col, int64_t bits);
-  /// Stores codes. Gives the scales' bytes.
+  /// Stores codes and returns the bytes of their scales.
   mlir::Value emitCodes(mlir::ValueRange words, mlir::Value col);
   void emitScales(mlir::Value bytes, mlir::Value col);
 
@@ -49,8 +50,9 @@ std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,
                                            const GemmArguments &arguments,
                                            const ResultRow &row);
 
-/// Zeros in the tiles of scales behind those of all groups, `bands` bands.
-/// Thread `thread` of `cluster`, all i32, has its part.
+/// Stores zeros to the tiles of scales behind those of all groups, which are
+/// `bands` bands. Thread `thread` of cluster `cluster`, one of `clusters`, all
+/// i32, stores its part.
 void emitClearScales(KernelBuilder &b, const GemmSpec &spec,
                      const GemmArguments &arguments, mlir::Value bands,
                      mlir::Value thread, mlir::Value cluster,

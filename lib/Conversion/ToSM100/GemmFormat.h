@@ -47,8 +47,8 @@ inline constexpr int64_t kScaleTileColumns = 4;
 
 /// The formats of a product that the tensor core has an instruction for.
 struct GemmFormat {
-  /// None where it has no instruction for data stored this way: 6-bit codes in
-  /// a byte each.
+  /// The format of a product; none where the tensor core has no instruction for
+  /// data stored this way, that is 6-bit codes in a byte each.
   static std::optional<GemmFormat> get(numerics::ElementFormat a,
                                        numerics::ElementFormat b,
                                        numerics::ScaleFormat scale);
@@ -79,7 +79,8 @@ struct GemmFormat {
   /// The instruction descriptor of a step of a tile of `rows` x `cols`.
   uint32_t getDescriptor(int64_t rows, int64_t cols, int64_t step) const;
 
-  /// For names of kernels: "e4m3_e2m1_e8m0".
+  /// The part of the names of kernels that stands for the formats, for example
+  /// "e4m3_e2m1_e8m0".
   std::string getName() const;
 };
 

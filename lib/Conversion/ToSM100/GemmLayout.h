@@ -14,7 +14,8 @@
 
 namespace blockscale::sm100 {
 
-/// Shared memory that a thread block can have (CUDA, compute capability 10.0).
+/// Bytes of shared memory that a thread block can have (CUDA, compute
+/// capability 10.0).
 inline constexpr int64_t kMaxSharedBytes = 227 * 1024;
 
 /// Columns of tensor memory; all are allocated.

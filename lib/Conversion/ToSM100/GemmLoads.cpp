@@ -56,9 +56,9 @@ struct OperandLoads {
 /// The part of an operand that a tile needs.
 struct OperandPlace {
   Value matrix;
-  /// i32: the first row of the product, and how many it has.
+  /// The first row of the product, and how many it has, i32.
   Value firstRow, rows;
-  /// i64: the first tile of scales.
+  /// The first tile of scales, i64.
   Value scales;
   /// Number of the tile.
   Value tile;

@@ -19,7 +19,8 @@ struct OperandData {
   mlir::Value memory;
   numerics::ElementFormat format;
   mlir::Value matrices, rows, depth;
-  /// In a workspace.
+  /// Whether the data is a workspace of codes that were widened, and not an
+  /// operand as memory holds it.
   bool isWidened = false;
 };
 

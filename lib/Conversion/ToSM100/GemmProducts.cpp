@@ -23,7 +23,8 @@ using emit::Lanes;
 
 /// Addresses in descriptors count pieces of 16 bytes.
 static constexpr int64_t kDescriptorUnit = 16;
-/// And have this many bits, as shared memory has.
+/// The bits that the address of a place in shared memory may have, before it is
+/// counted in such pieces.
 static constexpr uint32_t kAddressMask = 0x3FFFF;
 
 /// Descriptor of a tile whose rows of 128 bytes are swizzled (PTX ISA, "Shared
@@ -43,10 +44,10 @@ namespace {
 struct Operand {
   /// The number of rows of the operand whose scales the thread block has.
   int64_t rows;
-  /// i64: descriptors of stage 0.
+  /// Descriptors of stage 0, i64.
   Value data, scales;
   int64_t dataBytes, scaleBytes;
-  /// Column of tensor memory.
+  /// The first column of tensor memory that the scales are copied to.
   int64_t columns;
 };
 
@@ -172,8 +173,8 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
   }
 }
 
-/// Carried are the places in the rings of stages, of full and of empty
-/// accumulators.
+/// Emits the products of a tile. `carried` are the places in the rings of
+/// stages, of full and of empty accumulators.
 SmallVector<Value> ProductEmitter::emitTile(const TilePlace &tile,
                                             ValueRange carried) {
   RingPlace stage = RingPlace::of(carried);

@@ -57,7 +57,8 @@ public:
   ResultEmitter(KernelBuilder &b, const GemmContext &context, Value thread)
       : b(b), context(context), thread(thread) {}
 
-  /// Carried are the places in the rings of full and of empty accumulators.
+  /// Emits the results of a tile. `carried` are the places in the rings of full
+  /// and of empty accumulators.
   SmallVector<Value> emitTile(const TilePlace &tile, ValueRange carried);
   void emitTile(const TilePlace &tile) override;
   void emitRest(const ProductPlace &product, Value cluster,

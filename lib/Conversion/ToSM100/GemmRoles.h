@@ -54,7 +54,7 @@ struct GemmContext {
   /// one barrier there, for these columns.
   int64_t sumEmptySlots;
   BarrierRing sumFull, sumEmpty;
-  /// i32: the address of the tensor memory, once it is allocated.
+  /// The address of the tensor memory, i32, once it is allocated.
   mlir::Value tensorMemory;
 };
 

@@ -15,10 +15,11 @@
 
 namespace blockscale::sm100 {
 
-/// An op with this attribute has its schedule, and none is chosen.
+/// The attribute that holds the schedule of an op. An op that has it keeps it,
+/// and none is chosen.
 inline constexpr llvm::StringLiteral kScheduleAttrName = "blockscale.schedule";
 
-/// A schedule and what it takes.
+/// A schedule and the time that it is expected to take.
 struct RatedSchedule {
   GemmScheduleAttr schedule;
   GemmTimeline timeline;
@@ -29,8 +30,8 @@ struct RatedSchedule {
 /// bits beside FP8 unless K is known to be a multiple of 128.
 GemmFormat getGemmFormat(const Product &product);
 
-/// All schedules for the op, the best first. Sizes that are not known are taken
-/// to be large.
+/// The schedules that the op can have, the best first. Sizes that are not known
+/// are taken to be large.
 llvm::SmallVector<RatedSchedule> rateSchedules(const Product &product,
                                                const GemmFormat &format,
                                                const target::Chip &chip);

@@ -28,13 +28,14 @@ inline constexpr int64_t kChunk = kEpilogueColumns;
 
 /// A row of results.
 struct ResultRow {
-  /// i32: the number of the matrix or group.
+  /// The number of the matrix or group, i32.
   mlir::Value product;
-  /// i64: among the rows of all results.
+  /// The number of the row among the rows of all results, i64.
   mlir::Value number;
   mlir::Value exists;
-  /// i32: in the product, whose rows begin in band `firstBand` of all bands of
-  /// 128 rows. For scales of results alone.
+  /// The number of the row in its product, which has `rows` rows and begins in
+  /// band `firstBand` of all bands of 128 rows, i32. Scales of results alone
+  /// need them.
   mlir::Value inProduct, rows, firstBand;
 };
 
@@ -50,7 +51,7 @@ public:
   mlir::Value emit(mlir::Value sums, mlir::Value col, int64_t count);
 
 private:
-  /// f32 to the type of the result, and back.
+  /// Converts f32 to the type of the result, and back.
   mlir::Value round(emit::Lanes value);
   emit::Lanes widen(mlir::Value value);
   /// Values `count` of an array with one for each column, of `type`, or with
@@ -65,7 +66,8 @@ private:
   const ProductArguments &arguments;
   mlir::Value cols;
   mlir::Value product;
-  /// f32; null where absent, or one for each column.
+  /// The factors of both operands, f32; null where absent, or where each column
+  /// has its own.
   mlir::Value factorA, factorB;
 };
 

@@ -17,8 +17,8 @@ class RowWriter {
 public:
   virtual ~RowWriter() = default;
 
-  /// Writes what becomes of the sums of each product (vectors of `kChunk` f32)
-  /// of columns from `col` (i32) on, those that exist.
+  /// Writes the results that the sums of each product (vectors of `kChunk` f32)
+  /// become, in the columns from `col` (i32) on that exist.
   virtual void emitChunk(mlir::ValueRange sums, mlir::Value col) = 0;
   /// Writes what a row that no group has is there.
   virtual void emitZeros(mlir::Value col) = 0;

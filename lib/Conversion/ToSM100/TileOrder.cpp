@@ -179,9 +179,10 @@ TileOrder::Carried TileOrder::emitProduct(KernelBuilder &b,
   return carried;
 }
 
-/// Carried are also the end of the group before, bands (of rows) or tiles (of
-/// K) of scales of all before, and the next tile of the thread block, counted
-/// from the first one of the group.
+/// Emits the loop over groups. Beside `inits` it carries the end of the group
+/// before, the bands (of rows) or tiles (of K) of scales of all groups before,
+/// and the next tile of the thread block, counted from the first one of the
+/// group.
 TileOrder::Carried TileOrder::emitGroups(KernelBuilder &b, ValueRange inits,
                                          TileBody body,
                                          OtherTiles *others) const {

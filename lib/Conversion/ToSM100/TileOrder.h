@@ -25,8 +25,8 @@
 
 namespace blockscale::sm100 {
 
-/// One of the products of a kernel, that of a batch element or of a group, all
-/// i32.
+/// One of the products of a kernel, that of a batch element or of a group.
+/// Values are i32 where nothing else is said.
 struct ProductPlace {
   /// The number of the product among all products.
   mlir::Value number;
@@ -38,8 +38,7 @@ struct ProductPlace {
   mlir::Value firstDepth, depth;
   /// The band of 128 rows, among all bands of scales, that its rows begin in.
   mlir::Value firstBand;
-  /// i64: where its scales begin, in tiles; each band has `bandTiles` (i32) of
-  /// them.
+  /// The first tile of its scales, i64; each band has `bandTiles` (i32) tiles.
   mlir::Value scalesA, scalesB;
   mlir::Value bandTiles;
 };
@@ -50,8 +49,8 @@ struct TilePlace {
   ProductPlace product;
   mlir::Value row;
   mlir::Value col;
-  /// i64: the row of results, or of sums of a part of K, that row 0 of the
-  /// product is.
+  /// The row of results, or of sums of a part of K, that row 0 of the product
+  /// is, i64.
   mlir::Value firstResult;
   /// The first step of K, and the one after the last.
   mlir::Value begin, end;
@@ -62,7 +61,7 @@ class OtherTiles {
 public:
   virtual ~OtherTiles() = default;
   virtual void emitTile(const TilePlace &tile) = 0;
-  /// Once in each cluster, after all tiles.
+  /// Emits work that each cluster does once, after all tiles.
   virtual void emitRest(const ProductPlace &product, mlir::Value cluster,
                         mlir::Value clusters) = 0;
 };
@@ -108,13 +107,15 @@ private:
   const GemmSpec &spec;
   const GemmArguments &arguments;
   Cluster cluster;
-  /// i32: tiles of clusters along N, bands of scales, and tiles of a band.
+  /// The numbers of tiles of clusters along N, of bands of scales, and of tiles
+  /// of a band, i32.
   mlir::Value tileCols, bandsA, bandsB, scaleTiles;
-  /// i32: the number of the cluster, and of all.
+  /// The number of the cluster, which is that of its first tile, and the number
+  /// of all clusters, i32.
   mlir::Value first, clusters;
 };
 
-/// for (i = 0; i < count; ++i) on i32, with values carried.
+/// Emits the loop `for (i = 0; i < count; ++i)` on i32, with values carried.
 llvm::SmallVector<mlir::Value>
 emitCount(KernelBuilder &b, mlir::Value count, mlir::ValueRange inits,
           llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value,
