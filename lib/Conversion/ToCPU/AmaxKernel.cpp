@@ -116,7 +116,7 @@ public:
     storeBits(toBits(emitDecodeFloat(element, bits)), amax, position);
   }
 
-  /// For a result that several threads have rows of.
+  /// Raises a result that several threads have rows of.
   void emitRaiseResult(Lanes bits, ValueRange position) {
     memref::AtomicRMWOp::create(b, arith::AtomicRMWKind::maximumf,
                                 emitDecodeFloat(element, bits), amax, position);

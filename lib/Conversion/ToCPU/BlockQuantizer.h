@@ -41,9 +41,9 @@ mlir::Type getWorkingType(mlir::Type element);
 Lanes loadElements(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
                    mlir::ValueRange indices, int64_t count);
 
-/// f32 bits, or codes, of the even and of the odd elements. Two neighbours end
-/// up in one byte or half word, so they travel in two vectors; bf16 pairs come
-/// apart without moving lanes.
+/// The f32 bits, or the codes, of the even and of the odd elements. Two
+/// neighbours end up in one byte or half word, so they travel in two vectors;
+/// bf16 pairs come apart without moving lanes.
 struct ElementPairs {
   Lanes even;
   Lanes odd;
@@ -99,9 +99,9 @@ struct QuantizedBlocks {
 /// The values of blocks and of elements that come from operands, where the op
 /// has them.
 struct BlockOperands {
-  /// f32, in place of the amaxes of the elements.
+  /// The amaxes of blocks, f32, which replace those of the elements.
   std::optional<Lanes> amax;
-  /// i8, one for each element.
+  /// The random bytes, i8, one for each element.
   std::optional<Lanes> randomBytes;
 };
 

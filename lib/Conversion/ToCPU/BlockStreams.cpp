@@ -87,7 +87,7 @@ static SmallVector<Lanes> getElements(const Streams &streams, bool isPaired) {
   return elements;
 }
 
-/// Packed codes of E2M1.
+/// The codes of E2M1, packed.
 static Lanes encodeNibbles(const BlockFormat &format, ArrayRef<Lanes> elements,
                            Lanes factor) {
   std::optional<Lanes> data;

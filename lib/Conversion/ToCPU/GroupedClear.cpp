@@ -18,7 +18,7 @@ static constexpr int64_t kRowsPerItem = 128;
 /// Bytes that are stored at a time.
 static constexpr int64_t kClearedPerStep = 32;
 
-/// Zeros bytes of rows [firstRow, lastRow) from `firstByte` on.
+/// Sets the bytes of rows [firstRow, lastRow) to zero, from `firstByte` on.
 static void emitClearRows(ImplicitLocOpBuilder &b, Value memref, Value firstRow,
                           Value lastRow, Value firstByte) {
   Value count = sub(b, getDim(b, memref, 1), firstByte);

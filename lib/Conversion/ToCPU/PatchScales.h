@@ -25,7 +25,8 @@ using namespace emit;
 
 class PatchScales {
 public:
-  /// For a result of form `scaleForm` of blocks of `blockRows` rows.
+  /// Allocates the buffers for a result of form `scaleForm`, whose blocks have
+  /// `blockRows` rows.
   PatchScales(mlir::ImplicitLocOpBuilder &b, const ScaleForm &scaleForm,
               int64_t blockRows);
 

@@ -46,7 +46,8 @@ private:
   mlir::Value memref;
   bool isTiled;
   Indices batch;
-  /// Null where not grouped.
+  /// The place of the group: its first tile, the columns of its tiles, and its
+  /// first row and column. Null where the layout is not grouped.
   mlir::Value firstTile, colTiles, firstRow, firstCol;
 };
 

@@ -58,7 +58,8 @@ public:
     terms = createBuffer({kSweepBlock, kLanes});
   }
 
-  /// numerics::getSweepScales, and the result that each candidate gives.
+  /// Computes the scales of numerics::getSweepScales, and the result that each
+  /// candidate gives.
   void emitCandidates(Value globalAmax) {
     for (int64_t first = 0; first < kPaddedCandidates; first += kLanes) {
       SmallVector<float> values;
@@ -141,7 +142,7 @@ private:
                      });
   }
 
-  /// numerics::getSweepError of element i.
+  /// The result of numerics::getSweepError for element i.
   Lanes emitError(int64_t i, Lanes scale) {
     Lanes bits = loadBits(b, block, getIndex(b, i));
     Lanes magnitude =
@@ -149,7 +150,8 @@ private:
     return numerics::getSweepError(magnitude, scale);
   }
 
-  /// numerics::sumOfHalves. Depth first, few terms are alive at a time.
+  /// The sum of terms in the order of numerics::sumOfHalves. It goes depth
+  /// first, so that few terms are alive at a time.
   Lanes emitSumOfHalves(function_ref<Lanes(int64_t)> emitTerm,
                         int64_t first = 0, int64_t stride = 1) {
     if (stride == kSweepBlock)

@@ -11,8 +11,8 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
-/// Each step merges row i with row i + n/2, which leaves lane j of all rows
-/// together after the last one.
+/// Interleaves rows in steps. Each step merges row i with row i + n/2, which
+/// leaves lane j of all rows together after the last one.
 Lanes interleaveRows(ArrayRef<Lanes> rows) {
   SmallVector<Lanes> merged(rows);
   while (merged.size() > 1) {
