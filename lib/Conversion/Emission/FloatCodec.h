@@ -18,8 +18,8 @@
 
 namespace blockscale::emit {
 
-/// f32 lanes as f32, bf16 or f16 bits of the type's width (nearest, ties to
-/// even, overflow to infinity), and back.
+/// Convert f32 lanes to f32, bf16 or f16 bits of the type's width (nearest,
+/// ties to even, overflow to infinity), and back.
 Lanes emitEncodeFloat(mlir::Type type, Lanes x);
 Lanes emitDecodeFloat(mlir::Type type, Lanes bits);
 

@@ -16,7 +16,8 @@ namespace blockscale::emit {
 /// Scalars.
 using GlobalFactors = numerics::GlobalFactorsOf<Lanes>;
 
-/// numerics::getGlobalFactors. `value` is null for an absent global scale.
+/// Computes the factors of numerics::getGlobalFactors. `value` is null for an
+/// absent global scale.
 inline GlobalFactors emitGlobalFactors(mlir::ImplicitLocOpBuilder &b,
                                        numerics::Recipe recipe,
                                        numerics::GlobalScale::Kind kind,

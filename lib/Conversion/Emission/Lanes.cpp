@@ -60,7 +60,7 @@ Lanes Lanes::integerLike(uint64_t constant) const {
 // Operators
 //===----------------------------------------------------------------------===//
 
-/// Both in as many lanes as the wider one has.
+/// Both values in as many lanes as the wider one has.
 static std::pair<Lanes, Lanes> inSameShape(Lanes a, Lanes b) {
   if (a.isVector() == b.isVector())
     return {a, b};

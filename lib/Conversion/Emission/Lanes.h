@@ -139,7 +139,7 @@ Lanes isEqual(Lanes a, T b) {
   return isEqual(a, a.like(b));
 }
 
-/// Unordered with itself.
+/// Whether x is NaN.
 Lanes isNan(Lanes x);
 
 Lanes select(Lanes condition, Lanes a, Lanes b);
@@ -163,13 +163,13 @@ Lanes toBits(Lanes x);
 Lanes toF32(Lanes bits);
 inline Lanes fromBits(Lanes bits) { return toF32(bits); }
 
-/// i32 to f32; exact for the small numbers it is used for.
+/// Converts i32 to f32; exact for the small numbers it is used for.
 Lanes convertToF32(Lanes x);
 
-/// f32 to i32, towards zero; of numbers that i32 holds.
+/// Converts f32 to i32, towards zero, for numbers that i32 holds.
 Lanes truncateToI32(Lanes x);
 
-/// f32 to f64, exact, and f32 or f64 to the nearest f32.
+/// Convert f32 to f64, exactly, and f32 or f64 to the nearest f32.
 Lanes extendToF64(Lanes x);
 Lanes roundToF32(Lanes x);
 
