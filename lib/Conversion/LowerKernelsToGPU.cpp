@@ -161,7 +161,8 @@ struct LowerKernelsToGPUPass
     : public impl::LowerKernelsToGPUBase<LowerKernelsToGPUPass> {
   using LowerKernelsToGPUBase::LowerKernelsToGPUBase;
 
-  /// What no kernel has taken stays on the host, which cannot run it.
+  /// Emits an error for linalg ops that no kernel has taken: they stay on the
+  /// host, which cannot run them.
   static LogicalResult verifyNoHostLoops(ModuleOp module,
                                          const target::Chip &chip) {
     WalkResult result = module.walk([&](linalg::LinalgOp op) {

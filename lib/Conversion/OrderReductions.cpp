@@ -74,7 +74,7 @@ SmallVector<Value> OrderedReduction::getIndices(OpOperand &operand,
   });
 }
 
-/// What the reduction combines of one element.
+/// The value of one element that the reduction combines.
 Value OrderedReduction::emitElement(ValueRange place) {
   IRMapping mapping;
   for (OpOperand *operand : op.getDpsInputOperands()) {
