@@ -43,9 +43,10 @@ typedef struct blockscale_quantize_config {
   const char *recipe;
   /// "e2m1", "e2m3", "e3m2", "e4m3" or "e5m2"; null for e2m1.
   const char *format;
-  /// Of x, and what one scale is for: 1x16 or 16x16 (NVFP4), 1x32, 32x1 or
-  /// 32x32 (MX).
+  /// The shape of x.
   int64_t rows, cols;
+  /// The shape of a block, which has one scale: 1x16 or 16x16 (NVFP4), 1x32,
+  /// 32x1 or 32x32 (MX).
   int64_t block_rows, block_cols;
   blockscale_input input;
   blockscale_global global;

@@ -59,8 +59,9 @@ constexpr Number getBlockScale(Recipe recipe, Number amax,
   }
 }
 
-/// The same of a block whose amax was not computed but given, as scale_sweep
-/// gives it. Only modelopt differs, which exports such blocks by the formula
+/// The scale of a block, before it is rounded, whose amax was not computed but
+/// given, as scale_sweep gives it. It is getBlockScale's but for modelopt,
+/// which exports such blocks by the formula
 ///
 ///   e4m3(clamp((t * 448) / (G / 6), 2^-9, 448)),  t = amax / 6, 1.0 for t = 0
 ///
@@ -201,8 +202,8 @@ constexpr Number getFactorOfScale(Recipe recipe, Number scale,
   }
 }
 
-/// The same from the scale byte, in every recipe. MX multiplies by
-/// 2^(127 - byte), NaN for byte 255.
+/// The factor of the elements of a block from its scale byte, in every recipe.
+/// MX multiplies by 2^(127 - byte), NaN for byte 255.
 template <typename Word>
 constexpr Number<Word>
 getFactorOfByte(Recipe recipe, Word scaleByte,
@@ -224,8 +225,8 @@ constexpr float getElementFactor(Recipe recipe, uint8_t scaleByte,
   return getFactorOfByte(recipe, uint32_t{scaleByte}, global);
 }
 
-/// The same, -0 made +0 where the recipe does not keep it: -0 + 0 is +0, and
-/// every other sum with 0 is exact.
+/// The element `scaled`, but +0 for a -0 that the recipe does not keep: -0 + 0
+/// is +0, and every other sum with 0 is exact.
 template <typename Number>
 constexpr Number addPositiveZero(Recipe recipe, Number scaled) {
   return keepsNegativeZero(recipe) ? scaled : scaled + 0.0f;

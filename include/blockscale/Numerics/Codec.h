@@ -85,9 +85,9 @@ constexpr Bits<Number> encodeMagnitude(const CodeFields &fields,
                 fromBits((power + (power >> shift)) + (move - below)));
 }
 
-/// The same of E2M1. Its codes count steps of 1/2 to 2, then of 1 to 4, then of
-/// 2; ties to even hold in each range because the offsets are even. So the code
-/// is
+/// The E2M1 code nearest to a magnitude, in the low bits. E2M1's codes count
+/// steps of 1/2 to 2, then of 1 to 4, then of 2; ties to even hold in each
+/// range because the offsets are even. So the code is
 ///
 ///   min(rint(2 a), rint(a) + 2, rint(a / 2) + 4, 7)
 ///
@@ -119,7 +119,8 @@ constexpr Word decodeMagnitude(const CodeFields &fields, Word code) {
   return select(isBelow(code, 1u << fields.mantissaBits), subnormal, normal);
 }
 
-/// The same with codes from `infinity` on for infinity and NaN.
+/// f32 bits of the magnitude that a code stands for, in a format whose code
+/// `infinity` is infinity and whose codes above are NaN.
 template <typename Word>
 constexpr Word decodeIEEEMagnitude(const CodeFields &fields, Word code,
                                    uint32_t infinity) {
@@ -199,9 +200,10 @@ constexpr Number<Word> decodeBits(ElementFormat format, Word code) {
   return fromBits(bits | sign);
 }
 
-/// The same where subnormal f32 cost nothing, as on GPUs: the fields of the
-/// code in the place of f32's give its value divided by the ratio of the
-/// biases, a subnormal f32 where the code is subnormal. The product is exact.
+/// The value of a code, as decodeBits gives it, by one multiplication. It is
+/// fast where subnormal f32 cost nothing, as on GPUs: the fields of the code in
+/// the place of f32's give its value divided by the ratio of the biases, a
+/// subnormal f32 where the code is subnormal. The product is exact.
 template <typename Word>
 constexpr Number<Word> decodeByProduct(ElementFormat format, Word code) {
   const FormatInfo &info = getFormatInfo(format);
@@ -299,12 +301,13 @@ constexpr float decodeE8M0Reciprocal(uint8_t byte) {
 // Scales and bf16
 //===----------------------------------------------------------------------===//
 
+/// The value of a scale byte.
 template <typename Word>
 constexpr Number<Word> decodeScaleBits(ScaleFormat format, Word byte) {
   return format == ScaleFormat::E8M0 ? decodeE8M0Bits(byte)
                                      : decodeBits(ElementFormat::E4M3, byte);
 }
-/// The same where subnormal f32 cost nothing.
+/// The value of a scale byte, with decodeByProduct for E4M3.
 template <typename Word>
 constexpr Number<Word> decodeScaleByProduct(ScaleFormat format, Word byte) {
   return format == ScaleFormat::E8M0

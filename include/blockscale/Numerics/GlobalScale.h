@@ -125,7 +125,7 @@ struct GlobalFactorsOf {
 };
 using GlobalFactors = GlobalFactorsOf<float>;
 
-/// Those where the global scale is absent.
+/// The constants of a tensor whose global scale is absent.
 inline constexpr GlobalFactors kOneLevel = {1.0f, 1.0f, kGlobalRange, 1.0f};
 
 /// S of a decode scale, which is `decode`, or of an amax.

@@ -5,13 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Of 16 bf16 values v, with the signs d of a mask (bit i set: d_i = -1),
+// The random Hadamard transform makes 16 bf16 values y of 16 bf16 values v,
+// with the signs d of a mask (bit i set: d_i = -1):
 //
 //   y_j = 1/4 * sum_i d_i v_i (-1)^popcount(i & j)
 //
-// rounded to bf16 once (TransformerEngine NVFP4QuantizerRef; torchao
-// get_rht_matrix). With the same mask on both operands of a product along the
-// transformed dimension the transform cancels.
+// Each y_j is rounded to bf16 once (TransformerEngine NVFP4QuantizerRef;
+// torchao get_rht_matrix). With the same mask on both operands of a product
+// along the transformed dimension the transform cancels.
 //
 // The order of the f32 sums is part of the contract. d_i v_i / 4 is exact; then
 // four rounds of sums and differences of values that are 1, 2, 4 and 8 apart:
@@ -66,7 +67,7 @@ constexpr void transformHadamardValues(At at, uint16_t signMask) {
   transformHadamardRounds(at, /*span=*/1);
 }
 
-/// The same of x[0], x[stride], ..
+/// Transforms x[0], x[stride], .. in place, without the last rounding.
 constexpr void transformHadamard(float *x, uint16_t signMask,
                                  int64_t stride = 1) {
   transformHadamardValues([=](int i) -> float & { return x[i * stride]; },

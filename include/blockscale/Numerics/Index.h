@@ -27,7 +27,8 @@
 
 namespace blockscale::numerics {
 
-/// Of numbers, as opposed to values that emit operations.
+/// T where it is a type of numbers. This keeps the functions below from values
+/// that emit operations.
 template <typename T>
 using IfNumber = std::enable_if_t<std::is_arithmetic_v<T>, T>;
 

@@ -116,8 +116,8 @@ constexpr Index getTileNumber(Index row, Index col, Index colTiles) {
   return row / kTileRows * colTiles + col / kTileCols;
 }
 
-/// The same behind other matrices, which have `rowTilesBefore` rows of as many
-/// tiles.
+/// Number of the tile of (row, col) in a matrix that lies behind others. Those
+/// have `rowTilesBefore` rows of tiles together, each of `colTiles` tiles.
 template <typename Index>
 constexpr Index getTileNumber(Index rowTilesBefore, Index row, Index col,
                               Index colTiles) {
@@ -212,9 +212,10 @@ constexpr Index getGroupEnd(Index end, Index begin, Index extent) {
   return minSigned(maxSigned(end, begin), extent);
 }
 
-/// The same rule without a walk over begins: position `position` is in the
-/// first group whose end is behind it. After `takeGroup` of each group in turn,
-/// starting from `count`, `found` is that group, or `count` where none is.
+/// A step of the search for the group of `position`, which is the first group
+/// whose end is behind it. This agrees with getGroupEnd, but needs no begins.
+/// After `takeGroup` of each group in turn, starting from `count`, `found` is
+/// that group, or `count` where none is.
 template <typename Index>
 constexpr Index takeGroup(Index found, Index group, Index end, Index position,
                           Index count) {
