@@ -33,11 +33,12 @@ inline constexpr llvm::StringLiteral kForm = "form";
 
 /// All ops in one kernel.
 inline constexpr llvm::StringLiteral kTogether = "together";
-/// Of two passes over x, the first one stores what makes x.
+/// Two kernels, each with a pass over x: the first one computes x and stores it
+/// for the second one.
 inline constexpr llvm::StringLiteral kKept = "kept";
-/// Both passes compute what makes x.
+/// Two kernels, each with a pass over x: each one computes x for itself.
 inline constexpr llvm::StringLiteral kRecomputed = "recomputed";
-/// A kernel for each op, which has no such attribute.
+/// A kernel for each op. Such kernels have no attribute.
 inline constexpr llvm::StringLiteral kApart = "apart";
 
 // What a form takes.

@@ -59,12 +59,14 @@ ScaleForm getExpandedForm(int64_t blockSize, ScaleDim dim);
 llvm::SmallVector<int64_t> getScaleShape(llvm::ArrayRef<int64_t> shape,
                                          const ScaleForm &form);
 
-/// The same as values, for reification.
+/// The sizes of the scales of a tensor with sizes `sizes`, as values, for
+/// reification.
 llvm::SmallVector<mlir::OpFoldResult>
 getScaleSizes(mlir::OpBuilder &builder, mlir::Location loc,
               llvm::ArrayRef<mlir::OpFoldResult> sizes, const ScaleForm &form);
 
-/// Both for blocks of `block` elements of a row: [.., M, K ceildiv block].
+/// Shape and sizes of the scales of blocks of `block` elements of a row:
+/// [.., M, K ceildiv block].
 llvm::SmallVector<int64_t> getScaleShape(llvm::ArrayRef<int64_t> shape,
                                          int64_t block);
 llvm::SmallVector<mlir::OpFoldResult>
