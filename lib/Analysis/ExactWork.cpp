@@ -22,7 +22,7 @@ namespace blockscale {
 // FLOP
 //===----------------------------------------------------------------------===//
 
-// Of f32 lanes, for each element; divisions and conversions between formats
+// FLOP of f32 lanes for each element. Divisions and conversions between formats
 // count as one or none, as they cost less or more elsewhere.
 
 static constexpr double kGlobalScaleFlops = 1;
@@ -34,7 +34,7 @@ static constexpr double kHadamardFlops = 5;
 static constexpr double kErrorFlops = 3;
 /// An error, squared and added.
 static constexpr double kTrialFlops = kErrorFlops + 2;
-/// The same through a row of a Hessian of 16 x 16.
+/// An error, multiplied by a row of a Hessian of 16 x 16 and added.
 static constexpr double kHessianTrialFlops =
     kTrialFlops + 2 * numerics::kSweepBlock;
 

@@ -150,7 +150,7 @@ std::optional<FusionObstacle> findGroupObstacle(ArrayRef<Operation *> first,
   return std::nullopt;
 }
 
-/// Of a dynamic size 1.
+/// A number that is known to divide `size`: 1 where it is dynamic.
 static int64_t getDivisor(int64_t size) {
   return ShapedType::isDynamic(size) ? 1 : size;
 }
@@ -173,7 +173,8 @@ findSizeObstacle(HadamardOp op, const target::Chip &chip) {
   int64_t multiple = isGrouped ? 128 : 64;
   int64_t rows = 1;
   for (int64_t size : x.getShape().drop_back())
-    // Of a product only what a dynamic size does not hide is known.
+    // The number of rows is a product. Where a size is dynamic, only what
+    // divides the other ones is known to divide it.
     rows = rows * getDivisor(size) % multiple;
   if (rows != 0 || columns % 128 != 0)
     return FusionObstacle{"rht_c2",

@@ -20,8 +20,8 @@ static constexpr double kFp4Flops = 2 * kFp8Flops;
 /// Bytes in a clock: from shared memory, and from the L2 cache.
 static constexpr double kSharedBytes = 128;
 static constexpr double kL2Bytes = 64;
-/// Of the four warps that write results: instructions an element, and clocks
-/// before the first.
+/// Instructions an element of the four warps that write results, and the clocks
+/// before their first one.
 static constexpr double kWriteInstructions = 1.7;
 static constexpr double kWriteStart = 300;
 static constexpr double kWriteThreads = 128;

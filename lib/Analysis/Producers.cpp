@@ -133,7 +133,7 @@ std::optional<FusionObstacle> findElementwiseObstacle(linalg::LinalgOp op) {
 /// register.
 static bool takesElements(Operation *user, Value value) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
-  // Of other ops, only the first operand is x.
+  // Ops that are not of linalg take elements by their first operand only, x.
   if (!linalgOp)
     return llvm::all_of(user->getOpOperands(), [&](OpOperand &operand) {
       return operand.get() != value || operand.getOperandNumber() == 0 ||

@@ -53,7 +53,8 @@ static std::optional<RowForm> getFormOfElements(AffineMap map) {
   return std::nullopt;
 }
 
-/// The same by the place of a row, of `rows` loops. More loops run once.
+/// How an operand varies that `map` indexes by the place of a row, which the
+/// first `rows` loops give. Further loops run once.
 static std::optional<RowForm> getFormOfRows(AffineMap map, unsigned rows) {
   unsigned count = map.getNumResults();
   auto isConstant = [&](AffineExpr expr) {

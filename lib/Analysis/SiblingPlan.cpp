@@ -212,7 +212,7 @@ void SiblingPlanner::splitPasses(Siblings &siblings) {
         "takes a second pass over x: expected the kernel's operands to come "
         "before the first op of x, or its results to be used after the last");
   Siblings first = siblings.takeAmaxes(draft);
-  // Those of a group are not computed in its kernels.
+  // The kernels of a group do not compute the elementwise ops that make x.
   if (!siblings.group)
     choosePasses(first.getOps(), siblings.getOps(), all);
   passes.push_back(first);

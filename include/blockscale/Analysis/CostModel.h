@@ -25,8 +25,8 @@ enum class Limit { None, Launch, Memory, TensorCores, F32Lanes };
 
 llvm::StringRef getName(Limit limit);
 
-/// Of one or several kernels. Counts are whole numbers; a double holds more of
-/// them than an integer that must not overflow.
+/// The cost of one or several kernels. Counts are whole numbers; they are held
+/// as doubles, because these cannot overflow as integers do.
 struct Cost {
   double bytes = 0;
   double flops = 0;
@@ -67,7 +67,7 @@ public:
   static bool isKernel(mlir::Operation *op);
 
   llvm::Expected<KernelCost> getCost(mlir::Operation *op);
-  /// That of a kernel that does `work`.
+  /// The cost of a kernel that does `work`.
   llvm::Expected<KernelCost> getCost(const Work &work) const;
 
   /// How often a run of its function runs `op`: the product of the trip counts

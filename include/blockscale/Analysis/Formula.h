@@ -60,7 +60,8 @@ struct Formula {
   /// The terms with their coefficients multiplied by `factors`, one after the
   /// other.
   Formula scaled(llvm::ArrayRef<double> factors) const;
-  /// As sympy prints it: coefficients with 15 digits, `floor` and `ceiling`.
+  /// The formula as sympy prints it: coefficients with 15 digits, `floor` and
+  /// `ceiling`.
   std::string toString() const;
 };
 
@@ -79,7 +80,8 @@ struct KernelFormula {
 double getSeconds(const KernelFormula &kernel, const target::Gpu &gpu,
                   const LinearShape &shape);
 
-/// The same as a formula, `Max(..)`; "nan" where the GPU has no such unit.
+/// The formula of these seconds, `Max(..)`; "nan" where the GPU has no such
+/// unit.
 std::string printSeconds(const KernelFormula &kernel, const target::Gpu &gpu);
 
 } // namespace blockscale

@@ -48,8 +48,8 @@ mlir::Diagnostic &operator<<(mlir::Diagnostic &diag,
 std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op,
                                                   bool isAlone = false);
 
-/// The same for an amax, by clauses of these: one_read_c1, no groups
-/// (one_read_c3), and one value for the tensor or for each matrix
+/// Why `op` cannot share such a kernel, by some of these clauses: one_read_c1,
+/// no groups (one_read_c3), and one value for the tensor or for each matrix
 /// (one_read_c4).
 std::optional<FusionObstacle> findOneReadObstacle(AmaxOp op);
 

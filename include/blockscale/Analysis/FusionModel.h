@@ -23,8 +23,8 @@
 
 namespace blockscale {
 
-/// Of ops that are in no kernel yet. Answers with a reason where sizes are
-/// dynamic and nothing is assumed for them.
+/// The cost of ops that are in no kernel yet. It answers with a reason where
+/// sizes are dynamic and nothing is assumed for them.
 class FusionModel {
 public:
   using KernelOps = llvm::ArrayRef<mlir::Operation *>;

@@ -39,7 +39,8 @@ struct FusionOptions {
 struct PlannedKernel {
   /// The ops that it computes, in an order in which they can be computed.
   llvm::SmallVector<mlir::Operation *> ops;
-  /// Those of `ops` of which it computes the copy (FusionPlan::copies).
+  /// The ops of `ops` that the kernel computes in a copy of its own
+  /// (FusionPlan::copies).
   llvm::SmallPtrSet<mlir::Operation *, 4> copied;
   /// The family of its code on a GPU; nullopt for the CPU.
   std::optional<KernelFamily> family;

@@ -54,10 +54,10 @@ struct GemmTimeline {
   /// The longest of the three.
   double step;
   double steps, tiles, waves;
-  /// Of a tile: writing its results, and what of it nothing hides.
+  /// Writing the results of a tile, and the part of it that nothing hides.
   double write, exposed;
   double total;
-  /// Of the peak of the tensor cores, 0 to 1.
+  /// The share of the peak of the tensor cores that is reached, 0 to 1.
   double share;
 };
 

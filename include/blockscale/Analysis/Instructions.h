@@ -27,11 +27,11 @@ double estimateQuantizeInstructions(const target::Chip &chip,
                                     numerics::Recipe recipe,
                                     numerics::ElementFormat format);
 
-/// Those that evaluate the body of an elementwise op once.
+/// Instructions that evaluate the body of an elementwise op once.
 int64_t countInstructions(mlir::Block &body);
 
-/// Those of any op that shares a kernel with others: for each element of its
-/// first operand or, where it is of linalg, for each iteration.
+/// Instructions of any op that shares a kernel with others: for each element of
+/// its first operand or, where it is of linalg, for each iteration.
 double estimateInstructions(mlir::Operation *op, const target::Chip &chip);
 
 } // namespace blockscale

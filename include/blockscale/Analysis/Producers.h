@@ -25,8 +25,8 @@ enum class Spread {
   Single,
 };
 
-/// That of an input with the indexing map `map`, whose loops are those of the
-/// result; nullopt if it is another one.
+/// How an input with the indexing map `map`, whose loops are those of the
+/// result, lies on the result; nullopt if it lies in none of these ways.
 std::optional<Spread> getSpread(mlir::AffineMap map);
 
 /// What a kernel that computes `op` reads. What destinations held is not read.

@@ -45,11 +45,11 @@ struct RowOp {
   mlir::linalg::LinalgOp op;
   /// What it has an iteration for: Elements or Rows.
   RowForm iterations;
-  /// Of each operand, inits included.
+  /// How each operand varies, inits included.
   llvm::SmallVector<RowForm> operands;
-  /// Of a reduction, what combines two values; null elsewhere.
+  /// The op that combines two values of a reduction; null for other ops.
   mlir::Operation *combiner = nullptr;
-  /// Of a reduction, the initial value, a scalar.
+  /// The initial value of a reduction, a scalar; null for other ops.
   mlir::Value initial;
 
   RowForm getResultForm() const {
