@@ -24,7 +24,8 @@ public:
   /// Nothing where `value` is no constant with all its elements.
   static std::optional<ConstantTensor> match(mlir::Value value);
 
-  /// The same of an optional operand: success and nothing where it is absent.
+  /// The elements of an optional operand, which is null where it is absent:
+  /// success and nothing then, failure where it is no such constant.
   static mlir::FailureOr<std::optional<ConstantTensor>>
   matchOptional(mlir::Value value);
 

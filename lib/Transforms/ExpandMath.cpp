@@ -109,7 +109,8 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       return rewriter.notifyMatchFailure(op, "not of a scalar f32");
     // Above, the result is infinite.
     constexpr float most = 89.0f;
-    // Of the polynomial 1 + r + .. with the least relative error.
+    // The coefficients, from r^2 on, of the polynomial 1 + r + .. with the
+    // least relative error.
     constexpr float coefficients[] = {0.49999994f, 0.16666521f, 0.04166839f,
                                       0.008368717f, 0.0013814599f};
     ScalarBuilder b(op.getLoc(), rewriter);

@@ -55,8 +55,9 @@ struct MaterializeInQuantizer : public OpRewritePattern<OpTy> {
   }
 };
 
-/// The same for each of the two global scales of a matmul. Without either the
-/// place of the scaling says nothing, with one it says when the bias is added,
+/// A matmul gets each of its two global scales that is absent. Without either
+/// the place of the scaling says nothing, with one it says when the bias is
+/// added:
 ///
 ///   blockscale.scaled_mm .. global_scaling after_rounding bias(%bias : ..)
 ///   ->  blockscale.scaled_mm .. global_scale_a(%one : ..)

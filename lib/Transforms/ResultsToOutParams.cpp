@@ -144,7 +144,8 @@ static void splitFromCallers(func::FuncOp function, ModuleOp module) {
   auto callee = cast<func::FuncOp>(builder.clone(*function));
   callee.setPrivate();
   callee->removeAttr(kSignatureAttrName);
-  // Of one name until the table, which knows the first, renames the second.
+  // The clone has the name of `function` until the table, which knows that
+  // one, renames it.
   StringAttr name = table.insert(callee);
   (void)SymbolTable::replaceAllSymbolUses(function, name, module);
 }

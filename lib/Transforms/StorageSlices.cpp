@@ -85,7 +85,8 @@ struct ConvertExtractSlice : public StoragePattern<tensor::ExtractSliceOp> {
   }
 };
 
-/// The same for tensor.insert_slice.
+/// tensor.insert_slice into scales, whose positions become those of the storage
+/// form as above.
 struct ConvertInsertSlice : public StoragePattern<tensor::InsertSliceOp> {
   using StoragePattern::StoragePattern;
 
@@ -100,8 +101,9 @@ struct ConvertInsertSlice : public StoragePattern<tensor::InsertSliceOp> {
   }
 };
 
-/// The same for tensor.parallel_insert_slice; its positions are computed before
-/// the scf.forall.in_parallel that holds it.
+/// tensor.parallel_insert_slice into scales, whose positions become those of
+/// the storage form as above. They are computed before the
+/// scf.forall.in_parallel that holds it.
 struct ConvertParallelInsertSlice
     : public StoragePattern<tensor::ParallelInsertSliceOp> {
   using StoragePattern::StoragePattern;

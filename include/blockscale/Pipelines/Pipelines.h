@@ -98,7 +98,8 @@ std::vector<Stage> getToCPUStages(const ToCPUOptions &options);
 /// products.
 std::vector<Stage> getToGPUStages(const ToGPUOptions &options);
 
-/// The same for `chip`, with other options by default.
+/// The stages of getToGPUStages for the chip of that name, whose other options
+/// have their defaults.
 std::vector<Stage> getToGPUStages(llvm::StringRef chip, bool fuse = true);
 
 /// Registers the project's passes and the pipelines `blockscale-to-cpu`,
