@@ -43,7 +43,7 @@ typedef enum blockscale_severity {
 typedef struct blockscale_diagnostic {
   blockscale_severity severity;
   const char *message;
-  /// Of the source; "", 0 and 0 where none is known.
+  /// The place in the source; "", 0 and 0 where none is known.
   const char *file;
   unsigned line;
   unsigned column;
@@ -54,8 +54,9 @@ typedef struct blockscale_diagnostic {
 typedef void (*blockscale_diagnostic_callback)(
     const blockscale_diagnostic *diagnostic, void *user);
 
-/// Before step `number` of `count`, which is 0 where it is not known. A value
-/// other than 0 ends the work, whose status is then BLOCKSCALE_CANCELLED.
+/// A function that is called before step `number` of `count`, which is 0 where
+/// it is not known. A result other than 0 ends the work, whose status is then
+/// BLOCKSCALE_CANCELLED.
 typedef int (*blockscale_progress_callback)(const char *step, size_t number,
                                             size_t count, void *user);
 
@@ -85,8 +86,9 @@ typedef struct blockscale_compile_config {
   blockscale_emission emission;
   /// What diagnostics call the source; null for "<source>".
   const char *source_name;
-  /// Of target cpu: "host", "x86-64-v3"; null for "x86-64". And "+f,-g".
+  /// The CPU of target cpu: "host", "x86-64-v3"; null for "x86-64".
   const char *cpu;
+  /// Features of that CPU to add and to leave out, as in "+f,-g".
   const char *features;
   /// ptxas to use; null for a search.
   const char *ptxas;
@@ -115,7 +117,8 @@ typedef struct blockscale_output blockscale_output;
 blockscale_status blockscale_compile(const void *source, size_t size,
                                      const blockscale_compile_config *config,
                                      blockscale_output **output);
-/// The same of a file, whose name diagnostics have.
+/// Compiles a file as blockscale_compile does its text. Diagnostics name the
+/// file.
 blockscale_status
 blockscale_compile_file(const char *path,
                         const blockscale_compile_config *config,

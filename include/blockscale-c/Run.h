@@ -55,7 +55,8 @@ blockscale_executable_config blockscale_executable_config_default(void);
 
 typedef struct blockscale_executable blockscale_executable;
 
-/// Of MLIR text or bytecode; callbacks are not called after it returned.
+/// Makes an executable from MLIR text or bytecode. The callbacks are not called
+/// after this function returned.
 blockscale_status
 blockscale_executable_create(const void *source, size_t size,
                              const blockscale_executable_config *config,
@@ -70,7 +71,7 @@ void blockscale_executable_destroy(blockscale_executable *executable);
 
 /// An argument or a result.
 typedef struct blockscale_slot {
-  /// In the module: "tensor<?x64xf4E2M1FN>".
+  /// The type that the module gives it: "tensor<?x64xf4E2M1FN>".
   const char *type;
   blockscale_dtype dtype;
   size_t rank;
@@ -98,7 +99,8 @@ typedef struct blockscale_array {
   blockscale_dtype dtype;
   size_t rank;
   const int64_t *shape;
-  /// In elements, row-major; null stands for that.
+  /// Distances of neighbours along each dimension, in elements. Null stands for
+  /// a dense row-major array.
   const int64_t *strides;
 } blockscale_array;
 
@@ -109,11 +111,11 @@ typedef struct blockscale_call_config {
   /// Not 0: scales that are NaN are taken. They are looked at on the CPU and in
   /// the emulator only.
   int accept_nan_scales;
-  /// Of the emulator: asynchronous work as late as waits allow, in an order by
-  /// the seed.
+  /// Not 0: the emulator does asynchronous work as late as waits allow, in an
+  /// order drawn from the seed.
   int adversarial;
   uint64_t seed;
-  /// Before each kernel of the emulator; may be null.
+  /// Called before each kernel that the emulator runs; may be null.
   blockscale_progress_callback on_progress;
   void *user;
 } blockscale_call_config;

@@ -52,7 +52,7 @@ typedef enum blockscale_status {
   BLOCKSCALE_WRONG_CHIP = 8,
   /// The address of a buffer is not a multiple of its alignment.
   BLOCKSCALE_MISALIGNED = 9,
-  /// Of the GPU.
+  /// The GPU has too little free memory.
   BLOCKSCALE_OUT_OF_MEMORY = 10,
   /// Any other error of the driver, also of kernels that ran before.
   BLOCKSCALE_DRIVER_ERROR = 11,
@@ -65,7 +65,7 @@ typedef enum blockscale_status {
 /// "BLOCKSCALE_OK"; null for a number that is none.
 const char *blockscale_status_name(blockscale_status status);
 /// What the last failure on this thread was: the rule, the expected and the
-/// found. Until the next failure; "" before the first.
+/// found. The text lives until the next failure; it is "" before the first.
 const char *blockscale_last_error(void);
 /// "0.1.0"
 const char *blockscale_version(void);
@@ -179,10 +179,11 @@ void blockscale_call_destroy(blockscale_call *call);
 
 uint64_t blockscale_call_bytes(const blockscale_call *call,
                                blockscale_role role, size_t number);
-/// As many numbers as the buffer's rank.
+/// The sizes of a buffer, as many numbers as its rank.
 const int64_t *blockscale_call_shape(const blockscale_call *call,
                                      blockscale_role role, size_t number);
-/// Of one piece of memory, at a multiple of 256, for all workspaces.
+/// Bytes of the one piece of memory that holds all workspaces of a call. Its
+/// address must be a multiple of 256.
 uint64_t blockscale_call_workspace_bytes(const blockscale_call *call);
 
 //===-- Devices -----------------------------------------------------------===//

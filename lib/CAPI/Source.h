@@ -71,7 +71,8 @@ onSource(const void *source, size_t size, const Config *config,
   return runtime::report(status);
 }
 
-/// The same of a file, which has its own name.
+/// Runs `run` on the text of a file as onSource does, with the path for the
+/// source's name.
 template <typename Config, typename Run>
 blockscale_status onFile(const char *path, const Config *config,
                          std::pair<const char *, const void *> result,

@@ -31,7 +31,7 @@ using Expressions = std::vector<Expression>;
 struct View {
   size_t buffer;
   Expressions sizes;
-  /// Of the first element; null of all of a buffer.
+  /// The number of the first element; nullopt for all of a buffer.
   std::optional<Expression> offset = std::nullopt;
 };
 
@@ -97,7 +97,8 @@ private:
   void set(mlir::Value value, Symbolic symbolic) {
     values.insert_or_assign(value, std::move(symbolic));
   }
-  /// Those of dynamic dimensions come from `dynamic`, in order.
+  /// The sizes of `type`; those of dynamic dimensions come from `dynamic`, in
+  /// order.
   Expressions getSizes(mlir::ShapedType type,
                        llvm::ArrayRef<Expression> dynamic);
   llvm::LogicalResult getExpressions(mlir::Operation *op,

@@ -284,7 +284,7 @@ LogicalResult Builder::evaluateSubview(memref::SubViewOp op) {
       failed(getExpressions(op, op.getOffsets(), offsets)) ||
       failed(getExpressions(op, op.getSizes(), sizes)))
     return refuse(op);
-  // Of the first element, dimension by dimension.
+  // The number of the first element, computed dimension by dimension.
   std::optional<Expression> first;
   ArrayRef<Expression> dynamic = offsets;
   for (auto [offset, size] :
@@ -306,7 +306,7 @@ LogicalResult Builder::evaluateSubview(memref::SubViewOp op) {
   return success();
 }
 
-/// Only of sizes, in @NAME__result_sizes.
+/// A store, which is supported of a size in @NAME__result_sizes only.
 LogicalResult Builder::evaluateStore(memref::StoreOp op) {
   const auto *value = find<Expression>(op.getValueToStore());
   const auto *index = op.getIndices().size() == 1

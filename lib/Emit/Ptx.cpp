@@ -71,7 +71,8 @@ static void passByValue(ModuleOp module, const TensorMaps &maps) {
   });
 }
 
-/// Of the kernels, down to the dialects that are translated to LLVM IR.
+/// Lowers the kernels of a module to the dialects that are translated to LLVM
+/// IR.
 static LogicalResult lowerKernels(ModuleOp module) {
   TensorMaps maps = findTensorMaps(module);
   PassManager pm(module.getContext());

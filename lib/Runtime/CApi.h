@@ -22,7 +22,7 @@ struct blockscale_function {
 
 struct blockscale_bundle {
   std::shared_ptr<const blockscale::runtime::Bundle> bundle;
-  /// Of each target.
+  /// The functions of each target.
   std::vector<std::vector<blockscale_function>> functions;
 };
 

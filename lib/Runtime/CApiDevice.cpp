@@ -137,7 +137,7 @@ static Status place(const ResolvedFunction &function, Role role,
       return Status::failure(name + ": expected the address of " + buffer.name +
                              ", which has " + std::to_string(bytes) +
                              " bytes, but got null");
-    // Of an empty buffer nothing is accessed, so its address may be anything.
+    // Nothing of an empty buffer is accessed, so its address may be anything.
     addresses[numbers[i]] = bytes > 0 ? given[i] : 0;
   }
   return Status::success();

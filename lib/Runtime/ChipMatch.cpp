@@ -68,7 +68,7 @@ blockscale::runtime::chooseChip(const std::vector<std::string_view> &chips,
     std::optional<ParsedChip> chip = parseChip(chips[i]);
     if (!chip || !::runsOn(*chip, device))
       continue;
-    // Those of a number differ in the suffix: a has most features.
+    // Chips of one number differ in the suffix: a has most features.
     int own = chip->suffix == 'a' ? 2 : chip->suffix == 'f' ? 1 : 0;
     int rank = chip->number * 3 + own;
     if (rank <= bestRank)

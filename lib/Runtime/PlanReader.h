@@ -29,7 +29,7 @@ public:
   /// what it must be.
   const JsonValue *get(const JsonValue &object, std::string_view key,
                        JsonValue::Kind kind);
-  /// The same where it may be absent.
+  /// The member `key` of an object, which may be absent; then null.
   const JsonValue *getOptional(const JsonValue &object, std::string_view key,
                                JsonValue::Kind kind);
   /// Refuses members of other names.

@@ -19,13 +19,13 @@ struct ArrayView {
   runtime::NpyType type = runtime::NpyType::UInt8;
   std::vector<int64_t> shape;
   uint8_t *data = nullptr;
-  /// Of the shape.
+  /// The bytes of an array of that type and shape.
   size_t bytes = 0;
 };
 
 std::vector<ArrayView> getViews(std::vector<runtime::NpyArray> &arrays);
 
-/// As launch plans take them.
+/// The arrays as launch plans take them.
 std::vector<runtime::PlanArgument>
 getPlanArguments(const std::vector<ArrayView> &arrays);
 

@@ -26,7 +26,7 @@ struct CompileOptions {
   Emission emission = Emission::MLIR;
   /// The CPU of target cpu.
   HostTarget host;
-  /// Of a cubin; found by a search where it is empty.
+  /// The ptxas that makes a cubin; found by a search where it is empty.
   std::string ptxas;
   /// Whether kernels of a GPU may have several ops.
   bool fuse = true;
@@ -37,7 +37,7 @@ runtime::Status checkOptions(const CompileOptions &options);
 
 struct Compilation {
   std::string output;
-  /// Of a cubin.
+  /// What each kernel of a cubin needs; empty for other outputs.
   std::vector<KernelResources> kernels;
 };
 

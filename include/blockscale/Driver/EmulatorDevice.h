@@ -44,7 +44,7 @@ public:
   llvm::Error load(llvm::StringRef ptx);
 
   const emulator::Report &getReport() const { return report; }
-  /// Of the launches that were done, in their order.
+  /// The profiles of the launches that were done, in their order.
   llvm::ArrayRef<LaunchProfile> getProfiles() const { return profiles; }
 
   runtime::Result<uint64_t> allocate(const std::string &name, uint64_t bytes,

@@ -21,8 +21,8 @@ class CompileObserver {
 public:
   virtual ~CompileObserver() = default;
 
-  /// Before step `number` of `count`, from 0 on: a stage, or what is emitted
-  /// after the last one.
+  /// Called before step `number` of `count`, from 0 on. A step is a stage, or
+  /// what is emitted after the last one.
   virtual runtime::Status begin(const std::string &step, size_t number,
                                 size_t count);
   /// The module before the first stage, as stage 0 named "input", and after

@@ -40,7 +40,7 @@ std::vector<PtxasPlace> getPtxasPlaces(llvm::StringRef projectDir);
 /// every place and what was found there.
 llvm::Expected<std::string> findPtxas(llvm::ArrayRef<PtxasPlace> places);
 
-/// The same in this project's places.
+/// The path of the first such ptxas in this project's places.
 llvm::Expected<std::string> findPtxas();
 
 //===----------------------------------------------------------------------===//

@@ -31,7 +31,7 @@ struct BundleContent {
     std::string ptx;
   };
   std::vector<Target> targets;
-  /// Those that the plans give by number.
+  /// The constants, which the plans give by number.
   std::vector<std::string> constants;
 };
 
@@ -45,7 +45,7 @@ public:
     LaunchPlan plan;
     /// A NUL follows. Empty where there are no kernels.
     std::string_view ptx;
-    /// Of the PTX, as in ".version 8.8".
+    /// The version that the PTX names, "8.8" for ".version 8.8".
     std::string ptxVersion;
   };
 
@@ -54,7 +54,7 @@ public:
                                                       std::string ptx);
   /// Failures name what is damaged, the expected and the found.
   static Result<std::shared_ptr<const Bundle>> parse(std::string bytes);
-  /// The same of a file; failures begin with its path.
+  /// Reads and parses a file; failures begin with its path.
   static Result<std::shared_ptr<const Bundle>> read(const std::string &path);
 
   const std::vector<Target> &getTargets() const { return targets; }

@@ -49,7 +49,7 @@ public:
   ComputeCapability getCapability() const { return capability; }
   /// The driver's version as it gives it: 13000 for CUDA 13.0.
   int getDriverVersion() const;
-  /// Of shared memory that a block can have.
+  /// The most bytes of shared memory that a block can have.
   int getMaxSharedBytes() const { return maxSharedBytes; }
   /// "NVIDIA H200 (compute capability 9.0)"
   std::string describe() const;

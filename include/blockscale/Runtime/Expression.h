@@ -65,10 +65,11 @@ public:
   /// The number of the dim, where the expression is one and nothing else.
   std::optional<size_t> getDim() const;
 
-  /// Of the postfix form: operands come first.
+  /// An element of the postfix form, in which operands come before what
+  /// combines them.
   struct Node {
     Op op;
-    /// Of a constant; of a dim, its number.
+    /// The value of a constant, or the number of a dim.
     int64_t value = 0;
   };
 

@@ -33,7 +33,7 @@ struct FileOutput {
 /// destination are refused.
 Status writeFilesAtomically(const std::vector<FileOutput> &outputs);
 
-/// The same for one file.
+/// Writes one file as writeFilesAtomically does.
 Status writeFileAtomically(const std::string &path, std::string_view bytes);
 
 /// Whether writing to one path would replace what the other names: the same

@@ -73,7 +73,7 @@ struct PlanTensorMap {
   PlanAddress address;
   uint32_t element = 0;
   std::vector<Expression> dims;
-  /// In bytes, of the dimensions from 1 on.
+  /// The strides of the dimensions from 1 on, in bytes.
   std::vector<Expression> strides;
   std::vector<uint32_t> box;
   std::vector<uint32_t> elementStrides;
@@ -86,10 +86,11 @@ struct PlanTensorMap {
 struct PlanParameter {
   ParameterKind kind = ParameterKind::Pointer;
   PlanAddress address;
-  /// Of an integer.
+  /// The value of an integer.
   Expression value;
-  /// Of an f32: an argument, or the bits of a constant.
+  /// The argument that gives the value of an f32; nullopt for a constant.
   std::optional<size_t> scalar;
+  /// The bits of an f32 that is a constant.
   uint32_t bits = 0;
   PlanTensorMap map;
 };
@@ -112,7 +113,7 @@ struct PlanCopy {
   Expression bytes;
 };
 
-/// One of both.
+/// A step of a function, which is either a launch or a copy.
 struct PlanStep {
   std::optional<PlanLaunch> launch;
   std::optional<PlanCopy> copy;

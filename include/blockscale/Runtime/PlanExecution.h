@@ -42,7 +42,7 @@ public:
   virtual Status launch(const DeviceLaunch &launch) = 0;
 };
 
-/// The same with memory.
+/// A device that does the steps and has memory of its own.
 class LaunchDevice : public StepDevice {
 public:
   /// Memory whose content is undefined. `name` is for messages.

@@ -32,7 +32,7 @@ struct ResolvedBuffer {
 };
 
 struct ResolvedTensorMap {
-  /// Into the parameter's buffer.
+  /// Bytes from the begin of the parameter's buffer to the tensor.
   uint64_t offset = 0;
   std::vector<uint64_t> dims;
   std::vector<uint64_t> strides;
@@ -40,7 +40,7 @@ struct ResolvedTensorMap {
 
 struct ResolvedParameter {
   const PlanParameter *parameter = nullptr;
-  /// Of a pointer: the offset; else the bits of the value.
+  /// The offset of a pointer, or the bits of another value.
   uint64_t value = 0;
   ResolvedTensorMap map;
 };
@@ -61,7 +61,8 @@ struct ResolvedCopy {
   uint64_t bytes = 0;
 };
 
-/// Of the plan's step, whichever it is.
+/// A step of the plan, with `launch` set where it is a launch and `copy` where
+/// it is a copy.
 struct ResolvedStep {
   const PlanStep *step = nullptr;
   /// A launch of nothing, a copy of nothing.
@@ -74,7 +75,7 @@ struct ResolvedFunction {
   /// These must outlive it.
   const LaunchPlan *plan = nullptr;
   const PlanFunction *function = nullptr;
-  /// Of the plan's buffers.
+  /// Shapes and bytes of the plan's buffers, in their order.
   std::vector<ResolvedBuffer> buffers;
   std::vector<ResolvedStep> steps;
 };

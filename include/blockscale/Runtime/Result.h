@@ -50,7 +50,7 @@ public:
   bool ok() const { return !text.has_value(); }
   /// The message of a failure, empty on success.
   std::string message() const { return text.value_or(std::string()); }
-  /// Of a failure.
+  /// The kind of a failure.
   ErrorKind kind() const { return errorKind; }
 
 private:
