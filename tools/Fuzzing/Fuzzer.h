@@ -21,8 +21,9 @@ class Fuzzer {
 public:
   virtual ~Fuzzer() = default;
 
-  /// Of the tool, as it introduces itself.
+  /// The name of the tool, as its help gives it.
   virtual const char *getName() const = 0;
+  /// What the tool does, as its help says it.
   virtual const char *getOverview() const = 0;
   virtual const Vocabulary &getVocabulary() const = 0;
 

@@ -75,7 +75,7 @@ MapFields::getChoice(llvm::StringRef key,
   return static_cast<uint32_t>(*choice);
 }
 
-/// Of a dense tensor, in bytes.
+/// The strides of a dense tensor in bytes, for dimension 1 and those above.
 static std::vector<uint64_t> getDenseStrides(TensorElement element,
                                              llvm::ArrayRef<uint64_t> dims) {
   std::vector<uint64_t> strides;

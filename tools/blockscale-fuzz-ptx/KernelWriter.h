@@ -50,7 +50,7 @@ private:
   unsigned getVectorCount(const emulator::OperandSpec &spec) const;
 
   ByteSource bytes;
-  /// Of the instruction that is written.
+  /// Name, modifiers and types of the instruction that is written.
   llvm::StringRef name;
   llvm::SmallVector<llvm::StringRef> modifiers;
   llvm::SmallVector<emulator::Type> types;

@@ -81,7 +81,7 @@ static constexpr StringRef kTokens[] = {
     "1099511627776",
 };
 
-/// Those, and the words of every instruction.
+/// The tokens above, and the words of every instruction.
 static ArrayRef<StringRef> getTokens() {
   static const SmallSetVector<StringRef, 0> tokens = [] {
     SmallSetVector<StringRef, 0> set;

@@ -34,7 +34,8 @@ void printFormulas(const Comparison &comparison, llvm::raw_ostream &os);
 /// Times and speed-up over bf16 of each shape, for people.
 void printTable(const Comparison &comparison, llvm::raw_ostream &os);
 
-/// The same with all digits, a line for each shape and recipe.
+/// Times and speed-up for programs: all digits, and a line for each shape and
+/// recipe.
 void printCsv(const Comparison &comparison, llvm::raw_ostream &os);
 
 /// A picture of the speed-ups (SVG).
