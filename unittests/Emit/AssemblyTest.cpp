@@ -112,7 +112,7 @@ std::vector<std::vector<Operand>> getRareOperands(const Format &format,
   Operand columns{"offsets", "?xi32", "group_dim 1"};
   if (!format.isNvfp4)
     return {{rows}};
-  // Of each row, or of each group.
+  // One amax for each row, or for each group.
   Operand each{"global_amax", "?xf32"};
   if (StringRef(format.recipe).contains("4over6"))
     return {{each, columns}};

@@ -53,8 +53,8 @@ inline void assembleKernels(llvm::StringRef text, llvm::StringRef chip,
   kernels = std::move(assembly->kernels);
 }
 
-/// The same of a module in the dialect, whose kernels have at most so many
-/// registers.
+/// Lowers a module of the dialect to `count` kernels for `chip` and assembles
+/// them. They must not spill and have at most `registers` registers.
 inline void expectNoSpills(llvm::StringRef text, llvm::StringRef chip,
                            size_t count, uint64_t registers = 255) {
   auto build = [&](mlir::PassManager &pm) {

@@ -26,7 +26,7 @@ struct FaultTest : testing::Test {
     faults.clear();
   }
 
-  /// The same, and there is no other.
+  /// The only fault is of this kind and says this; forgets it.
   void expectFault(FaultKind kind, llvm::StringRef text) {
     ASSERT_EQ(faults.size(), 1u) << text.str();
     expectFirstFault(kind, text);

@@ -22,7 +22,7 @@ public:
   RunOptions options;
   /// Shape and shared memory of the launches to come.
   LaunchRequest shape;
-  /// Of the last launch.
+  /// What the last launch found and counted.
   std::unique_ptr<Report> report = std::make_unique<Report>();
   Profile profile;
 

@@ -137,7 +137,7 @@ TEST_F(CApiTest, OtherChips) {
                "capability 8.9) runs, but got kernels for sm_90");
 }
 
-/// Of several targets the best is loaded; functions of the others cannot be
+/// The best of several targets is loaded; functions of the others cannot be
 /// launched.
 TEST_F(CApiTest, ChoosesATarget) {
   content.targets.push_back(

@@ -81,7 +81,7 @@ TEST(ReportError, WorkersMayReport) {
   EXPECT_EQ(takeReportedError(), std::nullopt);
 }
 
-// Of many simultaneous reports exactly one is kept.
+// At least one of many simultaneous reports is kept, and taking takes it away.
 TEST(ReportError, KeepsOneOfMany) {
   std::atomic<int> taken{0};
   std::vector<std::thread> threads;

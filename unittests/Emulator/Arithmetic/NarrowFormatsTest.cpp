@@ -100,7 +100,8 @@ static uint64_t searchCode(const Magnitudes &format, double value,
     return sign | (values.size() - 1);
   auto above = llvm::upper_bound(values, magnitude);
   auto code = static_cast<uint64_t>(above - values.begin()) - 1;
-  // Of the way to the next value; a division by a power of two, exact.
+  // The part of the way to the next value. It is exact, as the division is by a
+  // power of two.
   double part = (magnitude - values[code]) / (values[code + 1] - values[code]);
   bool up = false;
   switch (rounding) {

@@ -200,7 +200,7 @@ TEST_F(TensorMapTest, BoxAndElementStrides) {
                "element stride of dimension 1 to be 1 to 8, but got 9");
   expectBroken(with([](TensorMap &m) { m.elementStrides[1] = 0; }),
                "element stride of dimension 1");
-  // That of dimension 0 is ignored without an interleave.
+  // The element stride of dimension 0 is ignored without an interleave.
   expectValid(with([](TensorMap &m) { m.elementStrides[0] = 9; }));
 }
 

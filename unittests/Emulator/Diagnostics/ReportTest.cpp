@@ -41,8 +41,8 @@ TEST(Report, NoThread) {
                            "32 columns are leaked\n  help: free them\n");
 }
 
-// The same line and kind is one finding, told for the first thread in launch
-// order (x of the grid fastest); another line or kind is another one.
+// Faults of one line and kind are one finding, told for the first thread in
+// launch order (x of the grid fastest); other lines and kinds are other ones.
 TEST(Report, MergesByLineAndKind) {
   Report report;
   report.add({"k", 5, {0, 1, 0}, 0}, {FaultKind::Hazard, "late", "wait"});

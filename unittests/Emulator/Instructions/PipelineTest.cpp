@@ -283,7 +283,8 @@ static const std::string kMulticast = makeBarriers("2") + R"(
     END:
 )";
 
-/// Of threads i: the sum of words 4 i to 4 i + 3 of all rounds, twice.
+/// What the threads i of each of the two CTAs add up: words 4 i to 4 i + 3 of
+/// all rounds.
 static std::vector<uint32_t> getMulticastSums() {
   std::vector<uint32_t> sums = count(32, 4 * 128 * 15 + 36, 96);
   sums.insert(sums.end(), sums.begin(), sums.begin() + 32);

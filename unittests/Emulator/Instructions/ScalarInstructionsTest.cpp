@@ -71,7 +71,8 @@ TEST_F(DecodeScalar, SetpOfTwoResults) {
   EXPECT_EQ(runBody(body, {15, 15}), (std::vector<uint64_t>{2, 0}));
 }
 
-// Of pairs, p is of the low halves and q of the high ones.
+// Pairs give two comparisons: p is that of the low halves, q that of the high
+// ones.
 TEST_F(DecodeScalar, SetpOfPairs) {
   EXPECT_EQ(runBody(R"(
     cvt.u32.u64 %r0, %a;

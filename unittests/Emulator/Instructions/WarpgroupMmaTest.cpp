@@ -124,7 +124,8 @@ TEST_F(DecodeWarpgroup, OtherProductInTheSameRegisters) {
 TEST_F(DecodeWarpgroup, OverwritesAnOperand) {
   runBody(kFence + multiply("%d") + "st.shared.b32 [s], 0;\n" + kCommit +
           kGroupWait);
-  // Of another warp's product it is a store without a proxy fence, too.
+  // There are other findings, too: where the product is another warp's, the
+  // store lacks a proxy fence.
   EXPECT_NE(getFindings().find("the wgmma.mma_async of line 36 may still read"),
             std::string::npos)
       << getFindings();

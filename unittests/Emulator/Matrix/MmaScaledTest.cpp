@@ -116,8 +116,8 @@ TEST_F(MmaScaledTest, Nvfp4Pair) {
   expectClean();
 }
 
-// The same with 128 rows in all: D's second half of N lies in the upper lanes,
-// and so do the scales of these rows of B.
+// A product of a pair of CTAs with 128 rows in all: D's second half of N lies
+// in the upper lanes, and so do the scales of these rows of B.
 TEST_F(MmaScaledTest, Nvfp4PairOf64Rows) {
   MmaTestCta odd{1};
   for (MmaTestCta *one : {&cta, &odd}) {

@@ -120,8 +120,9 @@ TEST_F(MmaTest, NegateAndScaleInput) {
 // Operands that run along M and N: bits 15 and 16, with MN-major layouts.
 TEST_F(MmaTest, Transposed) {
   fillBF16(128, 16);
-  // The same matrices again, contiguous along rows: 8 rows of 2 bytes, then the
-  // next K, then (stride) the next 8 rows, and (leading) the next 8 of K.
+  // Puts an element of the matrices above where they are contiguous along rows:
+  // 8 rows of 2 bytes, then the next K, then (stride) the next 8 rows, and
+  // (leading) the next 8 of K.
   auto put = [&](uint32_t tile, unsigned row, unsigned k, float value) {
     uint32_t bits;
     std::memcpy(&bits, &value, sizeof bits);

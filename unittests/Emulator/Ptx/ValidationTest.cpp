@@ -83,7 +83,7 @@ TEST(Validation, ScopesHideAndEnd) {
   EXPECT_EQ(kernel.instructions[2].operands[0].registerIndex, 0u);
 }
 
-// The same labels in two scopes are two labels; inner code reaches outwards,
+// Labels of one name in two scopes are two labels; inner code reaches outwards,
 // forwards and backwards.
 TEST(Validation, LabelsByScope) {
   Module module;
