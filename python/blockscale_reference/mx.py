@@ -32,12 +32,12 @@ RULES = (
 # Exponent of the largest element value.
 _POW = {E4M3: 8, E5M2: 15, E2M1: 2, E2M3: 2, E3M2: 4, INT8: 0}
 
-# Of `tosa`: where the largest value ends, half a step above it. A tie rounds to the
+# Where `tosa` ends the largest value, half a step above it. A tie rounds to the
 # largest value where its code is even, as E4M3's is, and away from it elsewhere.
 _END = {E4M3: 464, E5M2: 61440, E2M1: 7, E2M3: 7.75, E3M2: 30, INT8: 127.5 / 64}
 
-# Of `compressed_tensors`: the mantissa bits that amax is rounded to; E4M3 has those
-# of E2M1. The package has no other MX format.
+# The mantissa bits to which `compressed_tensors` rounds amax. E4M3 has those of
+# E2M1; the package has no other MX format.
 _ROUNDED_BITS = {E2M1: 1, E2M3: 3, E4M3: 1}
 _INFINITY = 0x7F800000
 _NAN_BYTE = 255

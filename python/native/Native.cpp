@@ -102,7 +102,8 @@ private:
   std::optional<nb::python_error> error;
 };
 
-/// Of this thread, while nothing else of it called.
+/// The message of a failure that was just returned: this thread must not have
+/// called the library since.
 std::string getMessage(blockscale_status status) {
   return status == BLOCKSCALE_OK ? "" : blockscale_last_error();
 }

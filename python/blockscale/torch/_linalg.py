@@ -18,7 +18,8 @@ from blockscale._trace import Value
 from blockscale._types import Spec
 from blockscale.torch._importer import Array, Importer, Size, get_spec
 
-# Of an index; the ops that take one write its type.
+# A spec for values of type index and tensors of them, for which no spec has a type. It
+# is not printed: the ops that take such values write the type themselves.
 _INDEX = Spec((), "i64")
 
 
