@@ -38,10 +38,11 @@ typedef enum blockscale_global {
 
 typedef struct blockscale_quantize_config {
   size_t struct_size;
-  /// "torchao", "rceil"; null for the default of the block: torchao for blocks
-  /// of 16, rceil for those of 32.
+  /// The recipe, as "torchao" or "rceil"; null for the default of the block:
+  /// torchao for blocks of 16, rceil for those of 32.
   const char *recipe;
-  /// "e2m1", "e2m3", "e3m2", "e4m3" or "e5m2"; null for e2m1.
+  /// The format of elements: "e2m1", "e2m3", "e3m2", "e4m3" or "e5m2"; null for
+  /// e2m1.
   const char *format;
   /// The shape of x.
   int64_t rows, cols;
@@ -86,7 +87,7 @@ int64_t blockscale_swizzled_size(int64_t rows, int64_t cols);
 /// Where the scale of a place is; negative for a place outside of the matrix.
 int64_t blockscale_swizzled_offset(int64_t rows, int64_t cols, int64_t row,
                                    int64_t col);
-/// From row-major scales to tiles, whose padding becomes 0, and back.
+/// Brings row-major scales into tiles, whose padding becomes 0, and back.
 blockscale_status blockscale_swizzle(const void *linear, int64_t rows,
                                      int64_t cols, void *swizzled,
                                      size_t swizzled_bytes);
