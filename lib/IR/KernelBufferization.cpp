@@ -45,8 +45,9 @@ namespace {
 /// form before.
 struct KernelModel
     : public DstBufferizableOpInterfaceExternalModel<KernelModel, KernelOp> {
-  /// By its operands alone: the default looks at the arguments of the body, and
-  /// takes a bufferized kernel for one that is not.
+  /// Whether a kernel still has tensors, which its operands and results tell.
+  /// The default looks at the arguments of the body, too, and takes a
+  /// bufferized kernel for one that is not.
   bool hasTensorSemantics(Operation *op) const {
     auto isTensor = [](Type type) { return isa<TensorType>(type); };
     return llvm::any_of(op->getOperandTypes(), isTensor) ||

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// So that a slice of dynamic size is known to reach the end of its tensor.
+// The bounds of sizes of results, by which a slice of dynamic size is known to
+// reach the end of its tensor.
 //
 //===----------------------------------------------------------------------===//
 

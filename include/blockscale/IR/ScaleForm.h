@@ -20,7 +20,7 @@ struct ScaleExtent {
   int64_t divisor;
 };
 
-/// Both matrix dimensions of a scale tensor.
+/// What the two matrix dimensions of a scale tensor count.
 using ScaleForm = std::array<ScaleExtent, 2>;
 
 } // namespace blockscale

@@ -49,7 +49,7 @@ bool acceptsTails(Recipe recipe);
 // Shapes
 //===----------------------------------------------------------------------===//
 
-/// One scale a block of rows x columns.
+/// The form of scales of which each block of rows x columns has one.
 ScaleForm getCompactForm(llvm::ArrayRef<int64_t> block);
 
 /// Scales of square blocks, replicated for a product along `dim`.
