@@ -29,8 +29,8 @@ static constexpr double kGlobalScaleFlops = 1;
 static constexpr double kDequantizeFlops = 1;
 /// The multiplication by 1/4 and four rounds of sums.
 static constexpr double kHadamardFlops = 5;
-/// From an element to its error under one scale: the multiplications there and
-/// back and the difference.
+/// The error of an element under one scale: the multiplications there and back
+/// and the difference.
 static constexpr double kErrorFlops = 3;
 /// An error, squared and added.
 static constexpr double kTrialFlops = kErrorFlops + 2;
@@ -67,7 +67,7 @@ static Flops getProductFlops(ProductOp op) {
           op.getB()};
 }
 
-/// Nothing for what only moves.
+/// The FLOP of `op`; nothing for an op that only moves elements.
 static std::optional<Flops> getFlops(Operation *op) {
   using Result = std::optional<Flops>;
   return llvm::TypeSwitch<Operation *, Result>(op)

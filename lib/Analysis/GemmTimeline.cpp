@@ -25,7 +25,7 @@ static constexpr double kL2Bytes = 64;
 static constexpr double kWriteInstructions = 1.7;
 static constexpr double kWriteStart = 300;
 static constexpr double kWriteThreads = 128;
-/// From the launch to the first product.
+/// Clocks from the launch to the first product.
 static constexpr double kFill = 5500;
 
 static double ceilDiv(double x, double y) { return std::ceil(x / y); }

@@ -42,7 +42,8 @@ private:
   llvm::Expected<int64_t> evaluate(mlir::OpFoldResult size, mlir::Value tensor);
 
   llvm::SmallVector<int64_t> sizes;
-  /// Nothing for what is being found out, or was found to be unknown.
+  /// Shapes that were found so far; nullopt for one that is being found out, or
+  /// was found to be unknown.
   llvm::DenseMap<mlir::Value, std::optional<llvm::SmallVector<int64_t>>> known;
 };
 

@@ -35,7 +35,7 @@ struct Epilogue {
   /// Ops of `scaled_mm` or `scaled_grouped_mm`.
   llvm::SmallVector<mlir::Operation *> products;
   llvm::SmallVector<mlir::linalg::LinalgOp> elementwise;
-  /// Null where there is none.
+  /// The quantization at the end; null where there is none.
   QuantizeOp quantize;
 
   bool isEmpty() const { return elementwise.empty() && !quantize; }

@@ -19,10 +19,10 @@ namespace blockscale {
 struct FusionChoice {
   using Ops = llvm::ArrayRef<mlir::Operation *>;
 
-  /// One kernel of `ops`, which would be `apart` otherwise.
+  /// Chooses one kernel of `ops`, which would be the kernels `apart` otherwise.
   FusionChoice(const FusionModel &model, Ops ops, llvm::ArrayRef<Ops> apart);
-  /// One kernel of `ops` that stores `results`. Otherwise each op would have
-  /// its own.
+  /// Chooses one kernel of `ops` that stores `results`. Otherwise each op would
+  /// have a kernel of its own.
   FusionChoice(const FusionModel &model, Ops ops,
                llvm::ArrayRef<mlir::Value> results);
 

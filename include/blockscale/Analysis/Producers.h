@@ -16,12 +16,12 @@ namespace blockscale {
 
 /// How the elements of an input lie on those of a result.
 enum class Spread {
-  /// One for each.
+  /// The input has an element for each element of the result.
   Elements,
-  /// One for each row, or each column, all others the same.
+  /// The input has an element for each row, or each column, of the result.
   Rows,
   Columns,
-  /// A single one.
+  /// The input has a single element.
   Single,
 };
 

@@ -16,7 +16,7 @@ namespace blockscale {
 /// stores it for the second.
 enum class Recompute { Model, Never, Always };
 
-/// Their names, for options.
+/// The names of these choices, for options.
 inline llvm::cl::ValuesClass getRecomputeValues() {
   return llvm::cl::values(
       clEnumValN(Recompute::Model, "model",
