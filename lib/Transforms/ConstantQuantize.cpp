@@ -98,7 +98,7 @@ private:
         result[col * rows + first + row] = codes[row * cols + col];
   }
 
-  /// From one scale a block to the form of the result.
+  /// Writes the scales, one for each block, in the form of the result.
   void writeScales() {
     ScaleForm form = op.getScaleForm();
     ArrayRef<int64_t> shape = op.getScale().getType().getShape().take_back(2);

@@ -21,7 +21,8 @@ namespace blockscale {
 /// The elements of a constant tensor or scalar.
 class ConstantTensor {
 public:
-  /// Nothing where `value` is no constant with all its elements.
+  /// The elements of `value`; nothing where it is no constant with all its
+  /// elements.
   static std::optional<ConstantTensor> match(mlir::Value value);
 
   /// The elements of an optional operand, which is null where it is absent:

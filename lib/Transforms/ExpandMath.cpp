@@ -59,9 +59,9 @@ struct ExpFactors {
 
 } // namespace
 
-/// With x = n ln 2 + r and |r| <= ln 2 / 2, 2 exp(r) and 2^(n-1). `most` bounds
-/// x from above. Below 2^-125 the power is 0. `coefficients` are those of r^2
-/// and the powers above it.
+/// The factors 2 exp(r) and 2^(n-1) of exp(x), where x = n ln 2 + r and
+/// |r| <= ln 2 / 2. `most` bounds x from above. Below 2^-125 the power is 0.
+/// `coefficients` are those of r^2 and the powers above it.
 static ExpFactors emitExp(ScalarBuilder &b, Value x, float most,
                           ArrayRef<float> coefficients, bool isExact) {
   // The nearest n is in the low bits of a sum whose unit is 1. The least n,

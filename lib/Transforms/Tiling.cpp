@@ -248,9 +248,9 @@ struct BlockwiseTiling
     return success();
   }
 
-  /// For fusion into the loops of a user. quantize stays out of them: its users
-  /// take tiles of two results, which would quantize twice. So does an op whose
-  /// blocks the loops cut.
+  /// Computes a tile of the result, for fusion into the loops of a user.
+  /// quantize stays out of them: its users take tiles of two results, which
+  /// would quantize twice. So does an op whose blocks the loops cut.
   FailureOr<TilingResult>
   generateResultTileValue(Operation *operation, OpBuilder &builder,
                           unsigned resultNumber, ArrayRef<OpFoldResult> offsets,

@@ -17,8 +17,8 @@
 
 namespace blockscale {
 
-/// On a public function: the type it had before its tensors took their storage
-/// form and its results became arguments.
+/// The attribute of a public function that has its type from before its tensors
+/// took their storage form and its results became arguments.
 inline constexpr llvm::StringLiteral kSignatureAttrName =
     "blockscale.signature";
 
