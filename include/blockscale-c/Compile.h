@@ -80,7 +80,7 @@ typedef enum blockscale_emission {
 
 typedef struct blockscale_compile_config {
   size_t struct_size;
-  /// "cpu" or chips, as "sm_100a"; several for a bundle only.
+  /// The targets: "cpu" or chips, as "sm_100a"; several for a bundle only.
   const char *const *targets;
   size_t target_count;
   blockscale_emission emission;
@@ -134,8 +134,9 @@ void blockscale_output_destroy(blockscale_output *output);
 const void *blockscale_output_data(const blockscale_output *output);
 size_t blockscale_output_size(const blockscale_output *output);
 
-/// With keep_stages: "input" and the stages; of several targets one after the
-/// other. Null for a number that is too large.
+/// The module as input and after each stage, where keep_stages asks for it. The
+/// first name is "input"; several targets come one after the other. Names and
+/// texts are null for a number that is too large.
 size_t blockscale_output_stage_count(const blockscale_output *output);
 const char *blockscale_output_stage_name(const blockscale_output *output,
                                          size_t number);

@@ -38,7 +38,8 @@ MLIR_CAPI_EXPORTED MlirAttribute
 mlirBlockScaleLayoutAttrGet(MlirContext context, int64_t groups, int64_t dim);
 MLIR_CAPI_EXPORTED bool
 mlirAttributeIsABlockScaleLayout(MlirAttribute attribute);
-/// 0 for an attribute that is none.
+/// The number of groups of a layout, or the dimension that they divide; 0 for
+/// an attribute that is no layout.
 MLIR_CAPI_EXPORTED int64_t
 mlirBlockScaleLayoutAttrGetGroups(MlirAttribute attribute);
 MLIR_CAPI_EXPORTED int64_t

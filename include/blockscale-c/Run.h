@@ -37,7 +37,8 @@ typedef struct blockscale_executable_config {
   blockscale_place place;
   /// The function to call; null for the only public one.
   const char *entry;
-  /// Null for sm_100a in the emulator, and what suits the GPU best on one.
+  /// The chip to compile for; null for sm_100a in the emulator, and for what
+  /// suits the GPU best on one.
   const char *chip;
   /// Number of the GPU.
   int device;
@@ -75,7 +76,7 @@ typedef struct blockscale_slot {
   const char *type;
   blockscale_dtype dtype;
   size_t rank;
-  /// As stored; negative where any size is accepted.
+  /// The sizes as stored; negative where any size is accepted.
   const int64_t *shape;
   /// 1 for an argument by value, whose rank is 0.
   int is_scalar;
@@ -94,7 +95,8 @@ blockscale_executable_slot(const blockscale_executable *executable,
 //===-- Calls -------------------------------------------------------------===//
 
 typedef struct blockscale_array {
-  /// In the memory of the place; of a scalar in the host's.
+  /// The elements, in the memory of the place; those of a scalar are in the
+  /// host's.
   void *data;
   blockscale_dtype dtype;
   size_t rank;

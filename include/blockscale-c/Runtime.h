@@ -62,12 +62,12 @@ typedef enum blockscale_status {
   BLOCKSCALE_CANCELLED = 13
 } blockscale_status;
 
-/// "BLOCKSCALE_OK"; null for a number that is none.
+/// The name of a status, as "BLOCKSCALE_OK"; null for a number that is none.
 const char *blockscale_status_name(blockscale_status status);
 /// What the last failure on this thread was: the rule, the expected and the
 /// found. The text lives until the next failure; it is "" before the first.
 const char *blockscale_last_error(void);
-/// "0.1.0"
+/// The version of the library, as "0.1.0".
 const char *blockscale_version(void);
 
 //===-- Bundles -----------------------------------------------------------===//
@@ -91,7 +91,7 @@ const char *blockscale_bundle_chip(const blockscale_bundle *bundle,
 typedef struct blockscale_function blockscale_function;
 typedef struct blockscale_buffer blockscale_buffer;
 
-/// As plans name them.
+/// What a buffer is for, as plans name it.
 typedef enum blockscale_role {
   BLOCKSCALE_ARGUMENT = 0,
   BLOCKSCALE_RESULT = 1,
@@ -115,7 +115,7 @@ typedef enum blockscale_dtype {
   BLOCKSCALE_FLOAT64 = 11
 } blockscale_dtype;
 
-/// "uint8", and its bytes.
+/// The name of a type of elements, as "uint8", and its bytes.
 const char *blockscale_dtype_name(blockscale_dtype dtype);
 size_t blockscale_dtype_size(blockscale_dtype dtype);
 
@@ -124,7 +124,7 @@ size_t blockscale_function_count(const blockscale_bundle *bundle,
 const blockscale_function *
 blockscale_function_get(const blockscale_bundle *bundle, size_t target,
                         size_t number);
-/// By name; null stands for the only one.
+/// Finds the function of that name; null stands for the only one.
 blockscale_status
 blockscale_function_find(const blockscale_bundle *bundle, size_t target,
                          const char *name,
@@ -143,7 +143,7 @@ blockscale_function_buffer(const blockscale_function *function,
                            blockscale_role role, size_t number);
 
 const char *blockscale_buffer_name(const blockscale_buffer *buffer);
-/// In the module: "tensor<?x64xf4E2M1FN>".
+/// The type that the module gives it: "tensor<?x64xf4E2M1FN>".
 const char *blockscale_buffer_type(const blockscale_buffer *buffer);
 /// What the bytes mean: "f4E2M1FN", "row_major". "" for a scalar.
 const char *blockscale_buffer_element(const blockscale_buffer *buffer);
@@ -197,11 +197,11 @@ blockscale_status blockscale_device_open(int ordinal, const char *driver,
                                          blockscale_device **device);
 void blockscale_device_close(blockscale_device *device);
 
-/// "NVIDIA H200"
+/// The name of the GPU, as "NVIDIA H200".
 const char *blockscale_device_name(const blockscale_device *device);
-/// 90 for 9.0
+/// The compute capability, 90 for 9.0.
 int blockscale_device_capability(const blockscale_device *device);
-/// 13000 for CUDA 13.0
+/// The version of CUDA that the driver supports, 13000 for CUDA 13.0.
 int blockscale_device_driver_version(const blockscale_device *device);
 
 /// Memory for those who have no allocator; addresses are multiples of 256, and

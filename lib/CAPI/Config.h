@@ -41,7 +41,7 @@ runtime::Status readConfig(const Config *from, Config &to) {
   return Status::success();
 }
 
-/// One that asks for nothing.
+/// A config that asks for nothing but defaults.
 template <typename Config>
 Config getDefault() {
   Config config = {};

@@ -31,7 +31,8 @@ static Result<BytecodeAnswer> ask(StringRef content,
   return askBytecodeReader(*program, content);
 }
 
-/// Null after an error, whatever the program says.
+/// The module that `content` is, or null after an error was emitted, whatever
+/// the program that reads it answers.
 static OwningOpRef<ModuleOp> parseBytecode(StringRef content, StringRef name,
                                            MLIRContext &context,
                                            const std::string &reader) {

@@ -42,7 +42,7 @@ static std::string getOwnFolder() {
   auto *inside = reinterpret_cast<void *>(&getOwnFolder);
   if (!dladdr1(inside, &info, &map, RTLD_DL_LINKMAP) || !map)
     return "";
-  // Only that of the program itself has no name.
+  // The link map of the program itself is the only one without a name.
   StringRef file = static_cast<const struct link_map *>(map)->l_name;
   llvm::SmallString<128> real;
   if (fs::real_path(file.empty() ? "/proc/self/exe" : file, real))

@@ -427,7 +427,7 @@ LogicalResult Builder::evaluateTensorMap(TensorMapOp op) {
   return success();
 }
 
-/// As if the callee's body stood there.
+/// A call, evaluated as if the callee's body stood in its place.
 LogicalResult Builder::evaluateCall(func::CallOp op) {
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       op, op.getCalleeAttr());

@@ -30,7 +30,7 @@ public:
 private:
   TemporaryFile() = default;
 
-  /// Empty after a move.
+  /// The path of the file; empty after a move.
   std::string path;
 };
 

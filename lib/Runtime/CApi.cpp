@@ -247,7 +247,8 @@ size_t blockscale_dtype_size(blockscale_dtype dtype) {
   return isDType(dtype) ? getNpyByteWidth(static_cast<NpyType>(dtype)) : 0;
 }
 
-/// As the plan's evaluation takes arguments; pointers are looked at first.
+/// The arguments as the evaluation of plans takes them. Pointers are checked
+/// first.
 static Result<std::vector<PlanArgument>>
 convert(const PlanFunction &function, const blockscale_argument *arguments,
         size_t count) {

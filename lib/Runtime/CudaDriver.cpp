@@ -44,7 +44,7 @@ static Result<void *> openLibrary(const std::string &library) {
 
 namespace {
 struct Symbol {
-  /// As the library exports it: _v2 for what once had smaller types.
+  /// The name as the library exports it: _v2 for what once had smaller types.
   const char *name;
   void **slot;
 };

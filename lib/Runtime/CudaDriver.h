@@ -83,7 +83,7 @@ struct CudaDriver {
   /// "CUDA 13.0", the newest that the driver supports.
   std::string formatVersion() const;
 
-  /// As cuDriverGetVersion gives it: 13000.
+  /// The version as cuDriverGetVersion gives it: 13000.
   int version = 0;
 
   // The driver's names, in its order of arguments.

@@ -35,7 +35,8 @@ static const FunctionInfo *findFunction(std::string_view name) {
   return found == std::end(kFunctions) ? nullptr : found;
 }
 
-/// Empty where the operation has another spelling.
+/// The name of the function that spells `op`; empty where another spelling
+/// does.
 static std::string_view getFunctionName(Op op) {
   for (const FunctionInfo &info : kFunctions)
     if (info.op == op)

@@ -60,7 +60,7 @@ private:
   Status status = Status::success();
 };
 
-/// "a, b, c".
+/// The names as a list, "a, b, c".
 std::string joinNames(const std::vector<std::string_view> &names);
 
 } // namespace blockscale::runtime

@@ -50,7 +50,7 @@ private:
   uint64_t resolveOffset(const PlanAddress &address, uint64_t bytes);
 
   int64_t evaluate(const Expression &expression);
-  /// In [0, largest].
+  /// The value of `expression`, which fails unless it is in [0, largest].
   uint64_t evaluate(const Expression &expression, const std::string &what,
                     uint64_t largest = std::numeric_limits<int64_t>::max());
 

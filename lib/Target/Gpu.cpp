@@ -37,7 +37,7 @@ static constexpr Gpu kGpus[] = {
      kFlopsShare,
      kBytesShare,
      /*multiprocessors=*/152},
-    // Both shares measured.
+    // Both shares were measured.
     {"B300",
      {2.25e15 * kBlackwellF32, 2.25e15, 4.5e15, 14e15},
      8e12,
@@ -69,7 +69,7 @@ static constexpr Gpu kGpus[] = {
      /*multiprocessors=*/170},
 };
 
-/// From a load to its data under load.
+/// Seconds from a load of memory to its data where the memory is busy.
 static constexpr double kMemorySeconds = 1e-6;
 
 double Gpu::getBytesInFlight() const {

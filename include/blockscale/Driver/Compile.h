@@ -17,11 +17,11 @@ namespace blockscale {
 /// What a module becomes.
 enum class Emission { MLIR, LLVM, PTX, Plan, Bundle, Cubin, Object };
 
-/// "mlir"
+/// The name of an emission, as "mlir".
 llvm::StringRef getName(Emission emission);
 
 struct CompileOptions {
-  /// "cpu" or a chip; several chips for a bundle.
+  /// The target: "cpu" or a chip; several chips for a bundle.
   std::vector<std::string> targets;
   Emission emission = Emission::MLIR;
   /// The CPU of target cpu.

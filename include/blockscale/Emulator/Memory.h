@@ -33,8 +33,8 @@ struct Buffer {
   uint64_t base;
   bool readOnly;
   std::vector<uint8_t> bytes;
-  /// Per byte, 1 once it was written. A byte each: neighbours may be written by
-  /// several host threads.
+  /// For each byte 1 once it was written. They are no bits, as several host
+  /// threads may write neighbours.
   std::vector<uint8_t> written;
 };
 

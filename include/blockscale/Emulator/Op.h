@@ -88,8 +88,8 @@ struct AddressOperand {
 enum class Step : uint8_t {
   /// They go on with the next instruction.
   Next,
-  /// They go on with the next instruction, but other warps should run first: it
-  /// looked at what others change.
+  /// They go on with the next instruction, but other warps should run first, as
+  /// the instruction looked at what others change.
   Yield,
   /// The handler has moved them.
   Moved,

@@ -44,14 +44,14 @@ public:
   };
 
   const CudaDriver &getDriver() const { return *driver; }
-  /// "NVIDIA H200"
+  /// The name of the GPU, as "NVIDIA H200".
   const std::string &getName() const { return name; }
   ComputeCapability getCapability() const { return capability; }
   /// The driver's version as it gives it: 13000 for CUDA 13.0.
   int getDriverVersion() const;
   /// The most bytes of shared memory that a block can have.
   int getMaxSharedBytes() const { return maxSharedBytes; }
-  /// "NVIDIA H200 (compute capability 9.0)"
+  /// The GPU as messages name it: "NVIDIA H200 (compute capability 9.0)".
   std::string describe() const;
 
   /// Memory at a multiple of 256; 0 for no bytes. `what` is for the message.

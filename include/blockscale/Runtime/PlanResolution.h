@@ -72,7 +72,7 @@ struct ResolvedStep {
 };
 
 struct ResolvedFunction {
-  /// These must outlive it.
+  /// The plan and its function, which must outlive this.
   const LaunchPlan *plan = nullptr;
   const PlanFunction *function = nullptr;
   /// Shapes and bytes of the plan's buffers, in their order.
