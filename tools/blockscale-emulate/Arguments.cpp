@@ -121,7 +121,7 @@ llvm::Expected<uint64_t> Arguments::makeBuffer(llvm::StringRef name,
                           llvm::join(llvm::ArrayRef(kBufferKinds), ", ") +
                           " or map",
                       text);
-  // More is no device's, and would only exhaust the host.
+  // No device has a larger buffer, which would only exhaust the host.
   constexpr uint64_t kLargest = uint64_t(1) << 36;
   llvm::Expected<uint64_t> bytes = parseNumber(rest, "the bytes of a buffer");
   if (!bytes)

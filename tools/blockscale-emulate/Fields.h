@@ -27,7 +27,7 @@ llvm::Error toError(const runtime::Status &status);
 llvm::Expected<uint64_t> parseNumber(llvm::StringRef text,
                                      const llvm::Twine &what);
 
-/// "4x5x6" as numbers.
+/// The numbers of a list as "4x5x6".
 llvm::Expected<std::vector<uint64_t>> parseNumbers(llvm::StringRef text,
                                                    const llvm::Twine &what,
                                                    char separator = 'x');

@@ -21,7 +21,8 @@ using namespace blockscale::emulator;
 
 namespace blockscale {
 
-/// More would be spent on inputs than on what they reach.
+/// Limits of an input. Larger ones would take more time than what they reach is
+/// worth.
 static constexpr uint64_t kMaxVariableBytes = 1 << 20;
 static constexpr size_t kMaxKernels = 4;
 static constexpr uint64_t kMaxSteps = 2000;

@@ -31,7 +31,7 @@ constexpr int64_t kDynamicSize = -1;
 struct FuzzType {
   std::string element;
   llvm::SmallVector<int64_t, 4> shape;
-  /// After the element, with its comma: ", #blockscale.layout<...>".
+  /// What follows the element, with its comma: ", #blockscale.layout<...>".
   std::string encoding;
   bool isScalar = false;
 
@@ -77,7 +77,8 @@ private:
   FuzzType tensor(llvm::ArrayRef<int64_t> shape, llvm::StringRef element);
   FuzzType withLayout(FuzzType type);
   FuzzType grouped(FuzzType type, int64_t groups, int64_t dim);
-  /// Once in a while `type` with another size, element or encoding.
+  /// The type `type`, but once in a while with another size, element or
+  /// encoding.
   FuzzType spoiled(FuzzType type);
 
   /// Rarely true, and never in a basic function.
@@ -126,7 +127,8 @@ private:
   /// A recipe's name, or nothing for the default.
   llvm::StringRef recipe(bool isNvfp4);
   std::string dataElement(bool isNvfp4);
-  /// Without `rows` the type is not one value a row.
+  /// A type of a global scale or amax. Without `rows` it is not one value a
+  /// row.
   FuzzType globalType(llvm::ArrayRef<int64_t> leading,
                       std::optional<int64_t> rows);
   std::string globalOperand(llvm::StringRef name,

@@ -26,7 +26,8 @@ using namespace mlir;
 
 namespace blockscale {
 
-/// More would be spent on inputs than on what they reach.
+/// Limits of an input. Larger ones would take more time than what they reach is
+/// worth.
 static constexpr size_t kMaxTextSize = 1 << 16;
 static constexpr int64_t kMaxFuzzedConstant = 1 << 20;
 

@@ -31,8 +31,8 @@ using Kind = blockscale::BytecodeAnswer::Kind;
 
 namespace blockscale {
 
-/// For a stack that is used up by nested regions or types; half of what is kept
-/// free for one below the libraries.
+/// Bytes of the stack, which nested regions or types can use up: half of what
+/// the system keeps free for a stack below the libraries.
 static constexpr rlim_t kStack = rlim_t(64) << 20;
 
 /// Written beforehand, since a handler can compute nothing. They are never
