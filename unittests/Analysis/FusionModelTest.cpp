@@ -129,7 +129,7 @@ TEST_F(FusionModelTest, WhatOthersNeedIsStored) {
   EXPECT_EQ(fused.bytes, kInput + kX + 2 * kQuantized);
 }
 
-/// Both kernels quantize columns, but one reads x for that.
+/// Two kernels that both quantize columns: the one makes x, the other reads it.
 TEST_F(FusionModelTest, WhatOneOfTwoKernelsReadsIsStored) {
   parse("1024", /*isXReturned=*/false);
   Cost both = getCost({{ops[0], ops[1], ops[2]}, {ops[2]}});

@@ -268,7 +268,7 @@ TEST(NumericsTest, GlobalScales) {
 }
 
 TEST(NumericsTest, Swizzles) {
-  // By the picture of the layout in docs/Numerics.md.
+  // The numbers are read off the picture of the layout in docs/Numerics.md.
   EXPECT_EQ(blockscale_swizzled_size(130, 5), 4 * 512);
   EXPECT_EQ(blockscale_swizzled_offset(130, 5, 33, 1), 21);
   EXPECT_EQ(blockscale_swizzled_offset(130, 5, 129, 4), 3 * 512 + 16);

@@ -162,7 +162,8 @@ TEST_F(BytecodeReaderTest, DoesNotWaitForTheEndOfTheStream) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
-// More than a socket holds, which nobody reads: neither a hang nor a signal.
+// A content that is more than a socket holds and that nobody reads: the reader
+// neither hangs nor gets a signal.
 TEST_F(BytecodeReaderTest, MayEndWithoutReading) {
   auto answer = askBytecodeReader(create("exit 0"), std::string(1 << 24, 'x'));
   EXPECT_FALSE(answer.ok());
@@ -215,7 +216,7 @@ TEST_F(BytecodeReaderTest, TellsThatHardLimitsAreLow) {
   EXPECT_NE(answer->text.find("(RLIMIT_AS, RLIMIT_DATA) leave less"),
             std::string::npos)
       << answer->text.substr(0, 200);
-  // It cannot even be loaded.
+  // With so little memory the program cannot even be loaded.
   expectFailure(create("ulimit -v 100000\nexec " + reader),
                 "to answer, but it ended before it did");
 }

@@ -78,7 +78,8 @@ func.func @constants() -> (tensor<4xf32>, tensor<2xf32>) {
   EXPECT_EQ(*resource.tryGetAsArrayRef(), ArrayRef({1.0f, 2.0f}));
 }
 
-// Also where the reader itself aborts, overwrites memory or fills it.
+// Damaged bytecode does not end this process, also where the reader itself
+// aborts, overwrites memory or fills it.
 TEST(BytecodeTest, DamageDoesNotEndTheProcess) {
   const std::string whole = writeBytecode();
   int refused = 0;

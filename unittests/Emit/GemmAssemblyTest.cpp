@@ -36,7 +36,7 @@ public:
         count++, kDepth, a, b, scales, scale, result, block, operands, tile);
   }
 
-  /// In groups of rows, or of K.
+  /// Adds a product in groups of rows, or of K.
   void addGroups(StringRef data, StringRef scale, int64_t block, StringRef tile,
                  bool areOfDepth) {
     int64_t scales = kDepth / block;

@@ -44,7 +44,8 @@ protected:
 };
 
 TEST_F(PtxasSearch, Order) {
-  // From the last place to the first: each new one is preferred.
+  // Places are filled from the last one to the first: each new one is
+  // preferred.
   std::string older = createRelease(
       ".venv/lib/python3.11/site-packages/nvidia/cu13/bin", "13.0");
   EXPECT_EQ(find(), older);

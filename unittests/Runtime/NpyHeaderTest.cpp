@@ -84,7 +84,7 @@ TEST(NpyShape, RejectsWhatCannotBeStored) {
   EXPECT_FALSE(
       computeNpyByteCount(NpyType::UInt8, {int64_t(1) << 32, int64_t(1) << 32})
           .ok());
-  // Empty, but its strides do not fit.
+  // The arrays are empty, but their strides do not fit.
   EXPECT_FALSE(computeNpyByteCount(NpyType::UInt8, {0, INT64_MAX, 4}).ok());
   EXPECT_FALSE(computeNpyByteCount(NpyType::UInt8, {INT64_MAX, 4, 0}).ok());
   EXPECT_FALSE(computeNpyByteCount(NpyType::UInt8, {0, -1}).ok());

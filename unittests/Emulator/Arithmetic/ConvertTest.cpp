@@ -56,7 +56,7 @@ TEST(Convert, OrderOfPackedElements) {
   EXPECT_EQ(convert(Type::UE8M0x2, {1.0f, 3.0f}, m), 0x7F81u);
 }
 
-// From pairs of halves, upper to upper.
+// Conversions from pairs of halves, upper to upper.
 TEST(Convert, FromHalves) {
   ConvertModifiers m;
   m.satfinite = true;
@@ -68,7 +68,8 @@ TEST(Convert, FromHalves) {
   EXPECT_EQ(convert(Type::UE8M0x2, Type::BF16x2, 0x3F80'4040, m), 0x7F80u);
 }
 
-// To pairs of halves, exactly; NaN is 0x7FFF whatever its sign.
+// Conversions to pairs of halves, which are exact; NaN is 0x7FFF whatever its
+// sign.
 TEST(Convert, ToHalves) {
   EXPECT_EQ(convert(Type::F16x2, Type::E2M1x2, 0x2F), 0x3C00C600u);
   EXPECT_EQ(convert(Type::F16x2, Type::E2M3x2, 0x083F), 0x3C00C780u);
@@ -131,7 +132,8 @@ TEST(Convert, SplitBitsOfE2M1) {
             0x2222u);
 }
 
-// As before; 1.0625 is halfway between two codes of e4m3.
+// Each value of e4m3 takes its random bits from a place of its own, as those of
+// e2m1 do. 1.0625 is halfway between two codes.
 TEST(Convert, SplitBitsOfE4M3) {
   ConvertModifiers m = getStochastic(RandomLayout::Split);
   const struct {

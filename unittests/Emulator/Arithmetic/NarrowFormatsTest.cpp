@@ -224,7 +224,8 @@ TEST(NarrowFormats, DecodeScales) {
   EXPECT_TRUE(std::isnan(decodeUE8M0(0xFF)));
 }
 
-// By .rz and .rp, around powers of two and at both ends.
+// Scales that are rounded by .rz and .rp, around powers of two and at both
+// ends.
 TEST(NarrowFormats, EncodeScales) {
   const double infinity = std::numeric_limits<double>::infinity();
   struct {

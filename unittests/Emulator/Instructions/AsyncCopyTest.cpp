@@ -165,7 +165,7 @@ TEST_F(AsyncTest, BulkLoadWrongParity) {
   std::string body = kBulkLoad;
   size_t at = body.find("[bar], 0;\n    @!%p1");
   body[at + 7] = '1';
-  // Or nobody ever goes on, where the phase was complete before.
+  // Where the phase was complete before the wait, nobody ever goes on instead.
   runSchedules(kShared, body + kOut, 32, count(128), [&] {
     EXPECT_TRUE(hasFinding(FaultKind::Hazard, "nobody has waited") ||
                 hasFinding(FaultKind::Deadlock, "waits for parity 1"))
@@ -280,8 +280,8 @@ TEST_F(AsyncTest, BulkReduction) {
   });
 }
 
-// From the shared memory of one CTA to that of another, whose barrier counts
-// the bytes.
+// A copy from the shared memory of one CTA to that of another, whose barrier
+// counts the bytes.
 TEST_F(AsyncTest, BulkBetweenCtas) {
   shape.grid = shape.cluster = {2, 1, 1};
   expectResult(kShared, kBarrierReady + kPlaces + R"(

@@ -28,7 +28,7 @@ TEST_F(DecodeMove, PacksAndUnpacks) {
     mov.b64 %d, {%h2, %h1, %h0, %h0};)",
                     {0x0004'0003'0002'0001}),
             (std::vector<uint64_t>{0x0001'0001'0002'0003}));
-  // Into a register that it reads.
+  // The second move writes a register that the first one reads.
   EXPECT_EQ(runBody(R"(
     mov.b64 {%r0, %r1}, %a;
     mov.b64 %a, {%r1, %r0};
@@ -64,7 +64,7 @@ TEST_F(DecodeMove, PackOfUndefinedElements) {
   expectFinding(FaultKind::Uninitialised, "");
 }
 
-// Only lanes that execute it change.
+// A guarded move changes only the lanes that execute it.
 TEST_F(DecodeMove, GuardedMove) {
   EXPECT_EQ(runBody(R"(
     setp.eq.u32 %p0, %t, 1;

@@ -208,7 +208,8 @@ TEST_F(DecodeScalar, ConversionsIntoWiderRegisters) {
     mov.b64 %d, {%r0, %r1};)",
                     {0x180}),
             (std::vector<uint64_t>{0x00000080'FFFFFF80}));
-  // From the narrower of both, then to the destination's width.
+  // The source is read with the width of its type, and its value is extended to
+  // the destination's width.
   EXPECT_EQ(runBody("cvt.u32.s16 %d, %a;", {0x18000}),
             (std::vector<uint64_t>{0xFFFF8000}));
   EXPECT_EQ(runBody("cvt.s64.u16 %d, %a;", {0x18000}),

@@ -88,7 +88,7 @@ static const std::string kTileLoad = R"(
     @!%p1 bra WAIT;
 )";
 
-/// It stores the tile to column 8, row 13: one row is outside.
+/// A store of the tile to column 8, row 13: one row is outside.
 static const std::string kTileStore = R"(
     @%p0 bra STORED;
     cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%q1, {8, 13}], [tile];

@@ -126,7 +126,8 @@ static std::vector<uint32_t> makeRows(unsigned rows = 128) {
 // Products
 //===----------------------------------------------------------------------===//
 
-// From the registers of the threads through shared and tensor memory and back.
+// A product whose operands come from the registers of the threads through
+// shared memory, and whose result comes back through tensor memory.
 TEST_F(AsyncTest, Product) {
   expectResult(kMatrixShared, kProduct, 128, count(256), makeRows());
   EXPECT_EQ(profile.mmas, 2u);

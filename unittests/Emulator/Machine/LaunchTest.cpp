@@ -253,7 +253,8 @@ TEST_F(LaunchTest, ACountedLoopOfVolatileReadsEnds) {
   }
 }
 
-// Its counter never comes to its end: what is compared is bounded.
+// A loop whose counter would need 2^32 rounds: it is taken for a deadlock, as
+// only so many bytes of the states of warps are compared.
 TEST_F(LaunchTest, ACountThatIsTooLongIsADeadlock) {
   ASSERT_EQ(load(kCountedReads), "");
   shape.block = {96, 1, 1};
@@ -268,7 +269,7 @@ TEST_F(LaunchTest, ACountThatIsTooLongIsADeadlock) {
   }
 }
 
-// Both words stay zero: every round ends in one of a few states.
+// A loop whose two words stay zero: every round ends in one of a few states.
 TEST_F(LaunchTest, PollingWhatNobodyWritesIsADeadlock) {
   ASSERT_EQ(load(R"(
     .visible .entry kernel()
