@@ -176,7 +176,8 @@ static int64_t getBlockElements(Type element) {
          element.getIntOrFloatBitWidth();
 }
 
-/// Matrices of `count` elements each, which thread blocks divide.
+/// Launches the kernel for an amax of each matrix. Matrices have `count`
+/// elements each, which thread blocks divide.
 static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
                            Value x, Value amax, Value count, Value matrices) {
   int64_t blockElements = getBlockElements(element);
@@ -209,7 +210,7 @@ static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
       });
 }
 
-/// A warp has a row.
+/// Launches the kernel for an amax of each row. A warp has a row.
 static void launchRows(LaunchSite &site, const Twine &name, Type element,
                        Value x, Value amax, Value rows, Value cols) {
   site.launch(

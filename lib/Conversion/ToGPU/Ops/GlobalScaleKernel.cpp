@@ -16,7 +16,7 @@ namespace blockscale {
 
 static constexpr int64_t kGlobalScaleThreads = 128;
 
-/// A thread has one element.
+/// Launches the kernel that computes global scales. A thread has one element.
 LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site) {
   emit::requireOperands(op, site.call);
   site.emitAsserts();

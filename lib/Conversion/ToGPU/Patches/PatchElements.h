@@ -61,8 +61,8 @@ public:
   llvm::SmallVector<mlir::Value> computeColumnAmaxes(int64_t begin,
                                                      int64_t end) const;
 
-  /// The larger ones of the amaxes of this thread and of the one whose lane
-  /// differs by `mask`.
+  /// Exchanges column amaxes with the thread whose lane differs by `mask`, and
+  /// takes the larger ones of both threads.
   void exchangeColumnAmaxes(llvm::SmallVector<mlir::Value> &amaxes,
                             int64_t mask) const;
 
@@ -79,9 +79,10 @@ public:
   /// two rows.
   llvm::SmallVector<mlir::Value> computeRowAmaxes() const;
 
-  /// Keeps half of the rows, those after the others where `isBehind`: the
-  /// larger ones of the amaxes of this thread and of the one whose lane differs
-  /// by `mask`, which keeps the others.
+  /// Exchanges row amaxes with the thread whose lane differs by `mask`, and
+  /// takes the larger ones of both threads. This thread keeps those of one half
+  /// of the rows, the second half where `isBehind`; the other thread keeps the
+  /// rest.
   void exchangeRowAmaxes(llvm::SmallVector<mlir::Value> &amaxes,
                          mlir::Value isBehind, int64_t mask) const;
 
@@ -102,8 +103,8 @@ public:
     return static_cast<int64_t>(rows.front().size()) * (isPacked ? 2 : 1);
   }
 
-  /// A row as f32 is several vectors, of which a part has one or more. One of
-  /// the columns that vector `index` has.
+  /// The number of vectors that a row is as f32, of which a part has one or
+  /// more; their size; and the column of an element of vector `index`.
   int64_t getVectorsPerRow() const;
   int64_t getVectorSize() const;
   int64_t getColumn(int64_t index, int64_t element) const;

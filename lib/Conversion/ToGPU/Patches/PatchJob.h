@@ -65,7 +65,7 @@ struct PatchOperands {
     mlir::Value groups, tiles;
   };
 
-  /// Adds the slots of all that is there.
+  /// Adds a slot for each operand that is there.
   void addSlots(KernelSignature &signature, const PatchJob &job);
 
   /// The inputs that x is computed from, or x itself, and the buffers that

@@ -26,7 +26,7 @@ using emit::rem;
 
 /// Bytes of a store at most: the columns of a tile.
 static constexpr int64_t kStoreBytes = kTileCols;
-/// Words of a thread above which they are stored by a loop.
+/// The most words of a thread that are stored without a loop.
 static constexpr int64_t kUnrolledWords = 4;
 
 static int64_t getWarpExtent(const PatchSpec &spec, unsigned dim) {
@@ -164,7 +164,9 @@ Value PatchScaleTable::loadWord(const Word &word, int64_t width, bool isZero) {
   return b.load(type, emitAddress(b, base, b.getI8Type(), index), width);
 }
 
-/// Rows of `width` bytes or multiples start where words of that width do.
+/// Stores linear scales in words of `width` bytes. Only rows whose length is a
+/// multiple of `width` start where such words do; others are stored in narrower
+/// words.
 void PatchScaleTable::emitLinear(int64_t width, bool isZero) {
   auto emitWords = [&] {
     Value rows = getCount(0), columns = getCount(1);
@@ -187,7 +189,7 @@ void PatchScaleTable::emitLinear(int64_t width, bool isZero) {
   emit::emitIf(b, isAligned, emitWords, [&] { emitLinear(width / 2, isZero); });
 }
 
-/// The bytes of a word one by one, those of which `exists` holds.
+/// Stores the bytes of a word for which `exists` holds, one by one.
 void PatchScaleTable::storeBytes(const Word &word, int64_t width,
                                  function_ref<Value(int64_t)> exists,
                                  function_ref<Value(int64_t)> getAddress) {

@@ -18,7 +18,8 @@ using emit::add;
 using emit::getIndex;
 using emit::mul;
 
-/// Columns of which a leaf that asks for the elements is given blocks at once.
+/// The number of columns whose blocks are given at once to a leaf that asks for
+/// the elements.
 static constexpr int64_t kRoundColumns = 2;
 
 PatchScales::PatchScales(KernelBuilder &b, const PatchSpec &spec,
@@ -237,7 +238,7 @@ PatchScales::computeColumns(ArrayRef<Value> amaxes, ArrayRef<Value> globals,
   return scales;
 }
 
-/// The blocks of the columns of which the rows have `words`.
+/// The blocks of columns, made from `words`, which are those of the rows.
 SmallVector<BlockElements>
 PatchScales::getColumnBlocks(ArrayRef<SmallVector<Value>> words) {
   SmallVector<SmallVector<Value>> columns(kRoundColumns);

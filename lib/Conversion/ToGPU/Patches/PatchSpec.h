@@ -73,12 +73,13 @@ struct PatchShape {
   int64_t laneRows;
   /// Bytes of an access to x.
   int64_t loadBytes;
-  /// Rows of a patch that exist together, or not.
+  /// The number of rows of a patch that exist together or not at all.
   int64_t rowUnit;
   /// Whether a block may reach beyond the last row or column.
   bool hasPartialBlocks;
-  /// Whether it serves several results, or a transform. What they compute is
-  /// worth more then than wide stores, for which threads exchange codes.
+  /// Whether the shape serves several results, or a transform. Instructions are
+  /// worth more then than wide stores, so that threads spend none on the
+  /// exchange of codes for these.
   bool isShared = false;
 };
 
@@ -86,8 +87,8 @@ struct PatchShape {
 struct PatchSpec : PatchShape {
   PatchSpec(QuantizeOp op, const target::Chip &chip);
 
-  /// Gives specs of quantizations that a kernel loads x once for `shape`, after
-  /// what they need is in it.
+  /// Changes `shape` so that it serves all of `specs`, quantizations of one x
+  /// that a kernel loads once, and gives it to each of them.
   static void shareShape(llvm::MutableArrayRef<PatchSpec> specs,
                          PatchShape &shape);
 
@@ -116,7 +117,8 @@ struct PatchSpec : PatchShape {
 
   /// Codes of a thread side by side in the data, before it exchanges any.
   int64_t getLineCodes() const { return transposed ? patchRows : patchColumns; }
-  /// Whether they become a store of 16 bytes with as many of another thread.
+  /// Whether the codes of a line become a store of 16 bytes together with as
+  /// many codes of another thread.
   bool exchangesCodes() const {
     return !isShared && getDataBits() < 8 &&
            getDataBits() * getLineCodes() == 64;

@@ -23,8 +23,8 @@ using namespace mlir;
 namespace blockscale {
 
 /// Registers of a thread beside those for its inputs, where they are staged. A
-/// thread would use more, but with so few more thread blocks run at once, which
-/// work while one of them waits for the sums of a row.
+/// thread would use more, but if it has so few, more thread blocks run at once,
+/// and others work while one waits for the sums of a row.
 static constexpr int64_t kOtherRegisters = 32;
 
 namespace {

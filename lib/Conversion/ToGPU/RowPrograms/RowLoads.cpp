@@ -36,7 +36,7 @@ static SmallVector<Value> toPieces(KernelBuilder &b, ArrayRef<Value> vectors,
   return pieces;
 }
 
-/// Values of columns that bodies read as f32 alone.
+/// The values of columns that bodies read only as f32.
 static llvm::SmallSetVector<Value, 2> getWidenedColumns(ArrayRef<RowOp> ops) {
   llvm::SmallSetVector<Value, 2> columns, others;
   for (const RowOp &row : ops)

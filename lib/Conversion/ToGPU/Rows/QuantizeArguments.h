@@ -16,8 +16,9 @@ namespace blockscale {
 /// Bytes of the widest global access.
 int64_t getAccessBytes(const target::Chip &chip);
 
-/// The widest access to the elements of x and to the data of a chunk. Rows
-/// start where their length allows.
+/// Bytes of the widest access to the elements of x, and to the data of a chunk.
+/// The length of rows decides how they are aligned, and so how wide an access
+/// may be.
 int64_t getLoadBytes(const QuantizeSpec &spec, int64_t accessBytes);
 int64_t getDataStoreBytes(const QuantizeSpec &spec, int64_t accessBytes);
 
