@@ -22,14 +22,14 @@ namespace blockscale {
 /// An f32 result, or several in a row.
 struct AmaxBuffer {
   mlir::Value memref;
-  /// An index.
+  /// The number of results, of type index.
   mlir::Value count;
 };
 
 /// Stores zeros to all of `buffers`.
 void launchClear(LaunchSite &site, llvm::ArrayRef<AmaxBuffer> buffers);
 
-/// Bits that each thread has of one result, and where this is.
+/// The bits that each thread has of one result, and the place of the result.
 struct AmaxPart {
   emit::Lanes bits;
   mlir::Value address;

@@ -59,7 +59,7 @@ emit::Lanes emitLoadBits(KernelBuilder &b, mlir::Value pointer, mlir::Type type,
 llvm::SmallVector<emit::Lanes> emitLoadWords(KernelBuilder &b,
                                              mlir::Value address, int64_t bytes,
                                              int64_t access);
-/// Stores such words.
+/// Stores words as `emitLoadWords` loads them.
 void emitStoreWords(KernelBuilder &b, llvm::ArrayRef<emit::Lanes> words,
                     mlir::Value address, int64_t access);
 
@@ -81,7 +81,8 @@ mlir::Value getDynamicSharedMemory(KernelBuilder &b);
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// while (condition(values)) values = body(values). Gives the last values.
+/// Emits `while (condition(values)) values = body(values)` and returns the last
+/// values.
 llvm::SmallVector<mlir::Value> emitWhile(
     KernelBuilder &b, mlir::ValueRange inits,
     llvm::function_ref<mlir::Value(mlir::ValueRange)> condition,

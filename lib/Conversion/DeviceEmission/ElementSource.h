@@ -84,7 +84,8 @@ public:
   /// Asserts that inputs have the sizes of x.
   void emitSizeAsserts(LaunchSite &site) const;
 
-  /// The operands of a kernel, on the host: inputs, then where to keep.
+  /// The operands of a kernel, on the host: inputs, and then the buffers that
+  /// computed values are kept in.
   llvm::SmallVector<mlir::Value> getOperands(const LaunchSite &site) const;
   /// Adds their slots. The kernel reads `xBytes` of x, or would, in an access
   /// of at most `widest`, and keeps as many elements with one.

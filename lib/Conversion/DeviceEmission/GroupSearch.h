@@ -22,7 +22,7 @@ llvm::SmallVector<mlir::Value> emitFindGroups(KernelBuilder &b,
 
 /// The dimension that groups cut, in blocks of `unit` elements.
 struct DeviceGroups {
-  /// Pointer to i32.
+  /// The ends of groups, a pointer to i32.
   mlir::Value offsets;
   mlir::Value count;
   /// The size of the whole dimension, in blocks.

@@ -47,9 +47,10 @@ public:
   /// Thread blocks, of `warps` warps, that fill the tiles up.
   static mlir::Value countBlocks(mlir::ImplicitLocOpBuilder &b,
                                  mlir::Value tiles, int64_t warps);
-  /// Emits `body`, given the number of the thread block among the others, or
-  /// the filling up of a tile. `block` and `warp`, that in the block, are
-  /// index.
+  /// Emits the code of thread blocks that fill up a tile in each warp, and
+  /// `body` for the other ones, which is given the number of the thread block
+  /// among these. `block` and `warp`, the number of the warp in its block, are
+  /// of type index.
   void emitBlocks(mlir::Value block, mlir::Value warp, mlir::Value lane,
                   int64_t warps, llvm::function_ref<void(mlir::Value)> body);
 

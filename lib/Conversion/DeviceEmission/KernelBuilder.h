@@ -65,7 +65,7 @@ public:
     return mlir::arith::ExtUIOp::create(*this, getI64Type(), value);
   }
 
-  /// |x| of floats, NaN included.
+  /// The magnitudes |x| of floats, NaN included.
   mlir::Value abs(mlir::Value x) { return callIntrinsic("llvm.fabs", x); }
   /// The lesser and the greater of floats; of a number and NaN the number.
   mlir::Value minNum(mlir::Value lhs, mlir::Value rhs) {
@@ -74,7 +74,7 @@ public:
   mlir::Value maxNum(mlir::Value lhs, mlir::Value rhs) {
     return callIntrinsic("llvm.maxnum", {lhs, rhs});
   }
-  /// x * y + z, rounded once.
+  /// The sum x * y + z, rounded once.
   mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z) {
     return mlir::LLVM::FMAOp::create(*this, x, y, z);
   }

@@ -49,7 +49,7 @@ struct LaunchModel {
   const target::Gpu &gpu;
 };
 
-/// A quantizer of blocks of rows, per element.
+/// The costs of a quantizer of blocks of rows, for each element.
 struct QuantizeModel : LaunchModel {
   QuantizeModel(const target::Chip &chip, numerics::Recipe recipe,
                 numerics::ElementFormat format, int64_t blockElements,
@@ -62,7 +62,8 @@ struct QuantizeModel : LaunchModel {
   /// assembler may interleave elements, or, where instructions take longer, as
   /// many as what threads hold has room for.
   int64_t getResidentBlocks(int64_t threads, int64_t threadBytes) const;
-  /// Whether it leaves so much that chunks may go through shared memory.
+  /// Whether memory leaves so much time that chunks may go through shared
+  /// memory.
   bool hasTimeToStage() const;
 
   /// Says at `loc` what the elements of a thread are, and why, and whether they

@@ -29,7 +29,7 @@ mlir::Value getGlobalPointer(mlir::ImplicitLocOpBuilder &b, mlir::Value memref);
 void requireAlignment(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                       int64_t alignment);
 
-/// ceil(value / divisor) of an index.
+/// The quotient ceil(value / divisor) of an index.
 mlir::Value getCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                        int64_t divisor);
 
@@ -46,10 +46,11 @@ public:
   /// Whether the kernel's outputs are the results of its ops, each once, and
   /// its buffers dense. Emits an error where not.
   llvm::LogicalResult verify();
-  /// The latter alone.
+  /// Whether the kernel's operands are in memory, and its buffers dense. Emits
+  /// an error where not.
   llvm::LogicalResult verifyOperands();
 
-  /// An error that says why the op has no kernel.
+  /// Emits an error that says why the op has no kernel.
   llvm::LogicalResult refuse(const llvm::Twine &reason);
 
   /// The buffer or scalar of an operand or result of the op; null if absent.

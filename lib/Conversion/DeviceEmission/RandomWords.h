@@ -13,7 +13,7 @@
 
 namespace blockscale {
 
-/// The words of Numerics/Philox.h.
+/// Draws the random words of Numerics/Philox.h.
 class RandomWords {
 public:
   /// `rng` points to seed and offset.

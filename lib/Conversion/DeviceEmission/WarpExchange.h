@@ -12,7 +12,7 @@
 
 namespace blockscale {
 
-/// The value of the thread whose lane differs by `mask`.
+/// The word of the thread whose lane differs by `mask`.
 mlir::Value emitShuffle(KernelBuilder &b, mlir::Value word, int64_t mask);
 
 /// The NaN-propagating maximum of an f32 over both threads.

@@ -56,7 +56,7 @@ public:
   llvm::SmallVector<mlir::Value> readShared(KernelBuilder &b,
                                             int64_t chunkBytes, int64_t begin);
 
-  /// Bytes of a warp.
+  /// Bytes of shared memory of one warp.
   int64_t getBytes() const { return bytes; }
 
 private:
