@@ -37,9 +37,9 @@ void BarrierRing::emitInit(KernelBuilder &b) const {
                                  /*predicate=*/Value());
 }
 
-/// The threads of a warp can see the phase end at different times.
-/// nvvm.mbarrier.try_wait.parity branches as if they did not (bra.uni), so this
-/// is a loop around a single try.
+/// Waits for the end of a phase. The threads of a warp can see it at different
+/// times. nvvm.mbarrier.try_wait.parity branches as if they did not (bra.uni),
+/// so this is a loop around a single try.
 void BarrierRing::emitWait(KernelBuilder &b, Value slot, Value parity) const {
   Value barrier = get(b, slot);
   emitWhile(

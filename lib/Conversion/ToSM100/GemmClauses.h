@@ -42,8 +42,8 @@ int64_t getRowMultiple(const GemmFormat &format);
 
 mlir::LogicalResult verifyScales(const Product &product,
                                  const LaunchSite &site);
-/// Verifies that K is a multiple that copies can move. This function and
-/// `verifySizes` assert at run time what is not known before.
+/// Verifies that K is a multiple of the elements that copies need. This
+/// function and `verifySizes` assert at run time what is not known before.
 mlir::LogicalResult verifyDepth(const Product &product, LaunchSite &site,
                                 const GemmFormat &format,
                                 mlir::OpFoldResult depth);

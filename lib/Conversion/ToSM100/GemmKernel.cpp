@@ -54,7 +54,7 @@ Value getTensorPointer(KernelBuilder &b, Value address, int64_t columns) {
   return LLVM::IntToPtrOp::create(b, type, place);
 }
 
-/// Barriers and tensor memory, by one warp.
+/// Sets up barriers and tensor memory. One warp does this.
 static void emitSetup(KernelBuilder &b, const GemmContext &context) {
   emitInOneThread(b, [&] {
     for (const BarrierRing *ring : {&context.stageFull, &context.stageEmpty,
@@ -74,7 +74,8 @@ static void emitBarrier(KernelBuilder &b, const GemmContext &context) {
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
 }
 
-/// Has the maps at hand when the first copy needs them.
+/// Fetches a tensor map ahead, so that it is at hand when the first copy needs
+/// it.
 static void emitPrefetch(KernelBuilder &b, Value map) {
   NVVM::PrefetchOp::create(
       b, /*cacheLevel=*/NVVM::PrefetchCacheLevelAttr(),

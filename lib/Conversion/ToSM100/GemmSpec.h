@@ -64,7 +64,7 @@ struct ProductArguments {
 struct GemmArguments {
   explicit GemmArguments(const GemmSpec &spec) : products(spec.products) {}
 
-  /// Adds the slots of all that is there.
+  /// Adds a slot for each operand that is there.
   void addSlots(KernelSignature &signature, const GemmSpec &spec);
 
   /// Sizes that the kernel is given, as i32.

@@ -23,7 +23,7 @@ static constexpr int64_t kWidenThreads = 128;
 static constexpr int64_t kThreadElements = 32;
 static constexpr int64_t kWidenAccessBytes = 16;
 
-/// A thread has 32 elements.
+/// Emits the kernel that widens codes. A thread has 32 elements.
 static void emitWiden(KernelBuilder &b, ElementFormat format,
                       const target::Chip &chip, Value data, Value widened,
                       Value elements) {
