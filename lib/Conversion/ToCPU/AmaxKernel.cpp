@@ -31,7 +31,8 @@ Value countItems(AmaxOp op, CallSite &site) {
   return items;
 }
 
-/// Ranges of rows raise the result from 0, unless each row has its own.
+/// Clears the result, which ranges of rows raise from 0, unless each row has
+/// its own.
 void emitPrologue(AmaxOp op, CallSite &site) {
   if (op.isPerRow())
     return;

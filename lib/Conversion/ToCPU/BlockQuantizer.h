@@ -28,7 +28,7 @@ struct BlockFormat {
   int64_t blockSize;
 
   int64_t getBlockSize() const { return blockSize; }
-  /// 1 where a byte holds one code, 2 for packed E2M1.
+  /// The number of codes in a byte: 1, or 2 for packed E2M1.
   int64_t getCodesPerByte() const {
     return 8 / numerics::getFormatInfo(format).storageBits;
   }

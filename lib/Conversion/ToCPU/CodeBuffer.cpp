@@ -62,7 +62,7 @@ static void emitDropPadding(ImplicitLocOpBuilder &b, Value size, Value buffer,
   });
 }
 
-/// target[first + i] = buffer[row, i], i < bytes
+/// Copies bytes: target[first + i] = buffer[row, i], i < bytes.
 static void emitStoreRow(ImplicitLocOpBuilder &b, Value buffer, Value row,
                          Value bytes, Value target, ValueRange first) {
   emitUnitSteps(b, bytes, kBytesPerStore, [&](Value byte, int64_t count) {

@@ -118,8 +118,8 @@ void GroupedQuantizer::emitStoreBand(ScaleBand &band, Value count,
                       [&](Value col) { return Indices{rowTile, col}; });
 }
 
-/// Rows [first, last) of x, which may be rows of several groups, and behind the
-/// last of no group.
+/// Quantizes rows [first, last) of x, which may be rows of several groups, and
+/// behind the last of no group.
 void GroupedQuantizer::emitRowGroups(RowQuantizer &quantizer, Value first,
                                      Value last, ScaleBand *band) {
   Value covered = emitGroupLoop(b, form.getDim(), [&](const Group &group) {
@@ -138,8 +138,8 @@ void GroupedQuantizer::emitRowGroups(RowQuantizer &quantizer, Value first,
                   div(b, first, kTileRows));
 }
 
-/// Rows [first, last) of x, whose columns are those of groups. In the band a
-/// group of a grouped layout begins with a tile.
+/// Quantizes rows [first, last) of x, whose columns are those of groups. In the
+/// band a group of a grouped layout begins with a tile.
 void GroupedQuantizer::emitColGroups(RowQuantizer &quantizer, Value first,
                                      Value last, ScaleBand *band) {
   bool isGrouped = form.isGroupedLayout();

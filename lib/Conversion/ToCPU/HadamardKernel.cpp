@@ -37,7 +37,7 @@ static void emitTransformBits(MutableArrayRef<Lanes> bits, uint64_t signMask) {
     element = emitEncodeFloat(bf16, value);
 }
 
-/// The inverse of splitByResidue.
+/// Joins vectors: the inverse of splitByResidue.
 static Lanes joinByResidue(ArrayRef<Lanes> parts) {
   if (parts.size() == 1)
     return parts.front();
@@ -47,7 +47,8 @@ static Lanes joinByResidue(ArrayRef<Lanes> parts) {
   return interleave(joinByResidue(evens), joinByResidue(odds));
 }
 
-/// Groups along a row: lanes are groups, so elements change places.
+/// Transforms groups along a row: lanes are groups, so that elements change
+/// places.
 static void emitRow(HadamardOp op, const ItemRange &range, ValueRange row) {
   ImplicitLocOpBuilder &b = range.b;
   Value x = range.lookup(op.getX()), result = range.lookup(op.getResult());
@@ -62,7 +63,7 @@ static void emitRow(HadamardOp op, const ItemRange &range, ValueRange row) {
       });
 }
 
-/// Groups down the columns of 16 rows: lanes are columns.
+/// Transforms groups down the columns of 16 rows: lanes are columns.
 static void emitBand(HadamardOp op, const ItemRange &range, ValueRange batch,
                      Value firstRow) {
   ImplicitLocOpBuilder &b = range.b;

@@ -68,7 +68,7 @@ static void storeFloats(Lanes lanes, Value memref, ValueRange indices) {
   storeLanes(toBits(lanes), memref, indices);
 }
 
-/// buffer[bufferRow, k] = code * scale, zeros behind.
+/// Decodes a row: buffer[bufferRow, k] = code * scale, with zeros behind.
 void PanelProduct::emitDecodeRow(const MatmulOperand &operand, Value row,
                                  const Span &blocks, Value buffer,
                                  Value bufferRow) {

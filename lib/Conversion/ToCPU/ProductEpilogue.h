@@ -49,7 +49,7 @@ struct ResultRow {
   mlir::Value col;
 };
 
-/// Stores what becomes of sums, a vector of f32.
+/// Stores the results that sums, a vector of f32, become.
 void emitStoreResults(mlir::ImplicitLocOpBuilder &b,
                       const ProductEpilogue &epilogue, Lanes sums,
                       const ResultRow &place);

@@ -25,7 +25,7 @@ void emitCopyBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
                    mlir::ValueRange sourceRow, mlir::Value target,
                    mlir::ValueRange targetRow, mlir::Value count);
 
-/// Zeros tile `tile` of a grouped layout.
+/// Sets tile `tile` of a grouped layout to zero.
 void emitClearTile(mlir::ImplicitLocOpBuilder &b, mlir::Value tiles,
                    mlir::Value tile);
 
