@@ -41,13 +41,14 @@ public:
   /// tells it best: packed data with a dynamic size hides whether it is odd.
   Sizes getDataSizes(mlir::Value data, mlir::Value other) const;
 
-  /// `size % divisor == 0`, for example "the last dimension of x".
+  /// Requires `size % divisor == 0`. The name of the size is for example "the
+  /// last dimension of x".
   void requireMultiple(mlir::OpFoldResult size, int64_t divisor,
                        const llvm::Twine &what);
 
-  /// The memory of `logical` has the sizes that a tensor of its type and of
-  /// logical sizes `sizes` takes; `source` is where these come from. An absent
-  /// operand is right, and so is what stays in registers.
+  /// Requires that the memory of `logical` has the sizes that a tensor of its
+  /// type and of logical sizes `sizes` takes; `source` is where these come
+  /// from. An absent operand is right, and so is what stays in registers.
   void requireSizes(const llvm::Twine &name, mlir::Value logical,
                     llvm::ArrayRef<mlir::OpFoldResult> sizes,
                     const llvm::Twine &source);

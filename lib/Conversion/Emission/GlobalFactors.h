@@ -13,7 +13,7 @@
 
 namespace blockscale::emit {
 
-/// Scalars.
+/// The factors that follow from a global scale, as scalars.
 using GlobalFactors = numerics::GlobalFactorsOf<Lanes>;
 
 /// Computes the factors of numerics::getGlobalFactors. `value` is null for an

@@ -101,10 +101,11 @@ Lanes like(Lanes shape, T constant) {
   return shape.like(constant);
 }
 
-/// a * b + c where a * b is exact, so that a target may fuse the two.
+/// The sum a * b + c where a * b is exact, so that a target may fuse the two
+/// operations.
 Lanes addExactProduct(Lanes a, Lanes b, Lanes c);
 
-/// a * b, which no target fuses with a sum.
+/// The product a * b, which no target fuses with a sum.
 inline Lanes roundedProduct(Lanes a, Lanes b) { return a * b; }
 
 /// The low and the high word of the products of i32 lanes.
@@ -123,9 +124,10 @@ Lanes compare(Predicate predicate, Lanes a, T b) {
   return compare(predicate, a, a.like(b));
 }
 
-/// a < b of floats, false of NaN, and of integers with sign.
+/// Whether a < b, for floats, where NaN gives false, and for integers with
+/// sign.
 Lanes isLess(Lanes a, Lanes b);
-/// a < b of integers with sign, and without.
+/// Whether a < b, for integers with sign, and without.
 Lanes isLessSigned(Lanes a, Lanes b);
 Lanes isBelow(Lanes a, Lanes b);
 Lanes isEqual(Lanes a, Lanes b);
