@@ -46,7 +46,7 @@ func.func @dequantize_c2_data(%q: tensor<4x64xf8E5M2>, %s: tensor<4x4xf8E4M3FN>)
 // -----
 
 func.func @dequantize_c3(%q: tensor<4x64xf8E5M2>, %s: tensor<4x2xf8E8M0FNU>) {
-  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even) with f8E8M0FNU scales, but got torchao}}
+  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even, tosa) with f8E8M0FNU scales, but got torchao}}
   %0 = blockscale.dequantize %q, %s block [1, 32] recipe torchao
       : tensor<4x64xf8E5M2>, tensor<4x2xf8E8M0FNU> -> tensor<4x64xf32>
   return

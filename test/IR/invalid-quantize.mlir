@@ -110,7 +110,7 @@ func.func @quantize_c3_nvfp4(%x: tensor<4x64xbf16>) {
 // -----
 
 func.func @quantize_c3_mx(%x: tensor<4x64xbf16>) {
-  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even) with f8E8M0FNU scales, but got te}}
+  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even, tosa) with f8E8M0FNU scales, but got te}}
   %0, %1 = blockscale.quantize %x block [1, 32] recipe te
       : tensor<4x64xbf16> -> tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>
   return
@@ -119,7 +119,7 @@ func.func @quantize_c3_mx(%x: tensor<4x64xbf16>) {
 // -----
 
 func.func @quantize_c3_mx_4over6(%x: tensor<4x64xbf16>) {
-  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even) with f8E8M0FNU scales, but got te_4over6_mae}}
+  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even, tosa) with f8E8M0FNU scales, but got te_4over6_mae}}
   %0, %1 = blockscale.quantize %x block [1, 32] recipe te_4over6_mae
       : tensor<4x64xbf16> -> tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>
   return

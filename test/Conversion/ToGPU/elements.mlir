@@ -39,8 +39,8 @@
 // CHECK: %[[EVENBITS:.+]] = arith.shli %[[X]], %cst{{.*}} : vector<8xi32>
 // CHECK: %[[ODDBITS:.+]] = arith.andi %[[X]], %cst{{.*}} : vector<8xi32>
 // CHECK: %[[EVEN:.+]] = llvm.bitcast %[[EVENBITS]] : vector<8xi32> to vector<8xf32>
-// CHECK: %[[EVENS:.+]] = arith.mulf %[[EVEN]], %{{.+}} : vector<8xf32>
 // CHECK: %[[ODD:.+]] = llvm.bitcast %[[ODDBITS]] : vector<8xi32> to vector<8xf32>
+// CHECK: %[[EVENS:.+]] = arith.mulf %[[EVEN]], %{{.+}} : vector<8xf32>
 // CHECK: %[[ODDS:.+]] = arith.mulf %[[ODD]], %{{.+}} : vector<8xf32>
 // CHECK: %[[E0:.+]] = llvm.extractelement %[[EVENS]][%c0_i32
 // CHECK: %[[E1:.+]] = llvm.extractelement %[[ODDS]][%c0_i32
