@@ -131,7 +131,7 @@ class Runtime:
         return made.value
 
     def bundle(self, source):
-        """Of a path, or of bytes."""
+        """A bundle that is read from a path, or from bytes."""
         return Bundle(self, source)
 
     def device(self, ordinal=0, driver=None):
@@ -219,8 +219,9 @@ class Call(_Handle):
 
     def launch(self, module, arguments, results, workspace=0, stream=None,
                workspace_bytes=None):
-        """Of device addresses; those of scalars are not used. The workspace has the bytes
-        that the call wants, unless `workspace_bytes` says how many."""
+        """Launches the call on device addresses; those of scalars are not used. The
+        workspace has the bytes that the call wants, unless `workspace_bytes` says how
+        many."""
         if workspace_bytes is None:
             workspace_bytes = self.workspace_bytes
         self.runtime.launch(

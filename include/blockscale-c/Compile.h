@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What blockscale-compile does, in process. The conventions are Runtime.h's:
-// statuses, blockscale_last_error, objects that any thread may use. Functions
-// here may be called by any threads at the same time; each call has an MLIR
-// context of its own.
+// The functions of blockscale-compile, in process. The conventions are
+// Runtime.h's: statuses, blockscale_last_error, objects that any thread may
+// use. Functions here may be called by any threads at the same time; each call
+// has an MLIR context of its own.
 //
 // Configurations begin with their size, so that programs that were compiled
 // with older headers keep working; set them up with the functions that return

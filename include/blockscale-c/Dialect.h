@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// In the conventions of MLIR's C API: handles are values, a null attribute
-// stands for a failure, whose diagnostic goes to the context. libBlockScaleC
-// exports MLIR's own functions too (mlir-c/IR.h, Pass.h, Transforms.h and
-// RegisterEverything.h), so that a program in C links nothing else.
+// The dialect in the conventions of MLIR's C API: handles are values, a null
+// attribute stands for a failure, whose diagnostic goes to the context.
+// libBlockScaleC exports MLIR's own functions too (mlir-c/IR.h, Pass.h,
+// Transforms.h and RegisterEverything.h), so that a program in C links nothing
+// else.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What blockscale-run does, in process, on arrays of the caller. Arrays are in
-// storage form (docs/LaunchPlan.md): f4 data are uint8 with two codes a byte,
-// f6, f8 and scales are uint8, bf16 is uint16, swizzled scales are their tiles.
+// The functions of blockscale-run, in process, on arrays of the caller. Arrays
+// are in storage form (docs/LaunchPlan.md): f4 data are uint8 with two codes a
+// byte, f6, f8 and scales are uint8, bf16 is uint16, swizzled scales are their
+// tiles.
 //
 //===----------------------------------------------------------------------===//
 

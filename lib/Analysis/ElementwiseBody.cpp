@@ -22,7 +22,7 @@ static bool isElement(Type type) {
          type.isInteger(64);
 }
 
-/// Between f32 and bf16, to the nearest.
+/// Whether the extf or truncf `op` is between f32 and bf16, to the nearest.
 static bool isCast(Operation *op) {
   Type source = op->getOperand(0).getType();
   Type result = op->getResult(0).getType();

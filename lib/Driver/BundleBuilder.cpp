@@ -24,7 +24,7 @@ namespace {
 /// What kernels are launched by, and their code.
 struct Emitted {
   runtime::LaunchPlan plan;
-  /// Empty where there are no kernels.
+  /// The PTX of the kernels; empty where there are none.
   std::string ptx;
 };
 

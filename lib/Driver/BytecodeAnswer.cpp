@@ -24,7 +24,7 @@ static constexpr StringRef kKindNames[] = {"module", "error", "damaged"};
 /// The most bytes that the line before the text has.
 static constexpr size_t kLongestHeader = 128;
 
-/// "blockscale-read-bytecode 0.1.0"
+/// What each answer begins with, "blockscale-read-bytecode 0.1.0".
 static std::string getGreeting() {
   return std::string(kBytecodeReaderName) + " " + BLOCKSCALE_VERSION;
 }

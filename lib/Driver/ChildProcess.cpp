@@ -87,7 +87,7 @@ int Child::start(const std::string &program, int end) {
                            POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  // In this order, since `end` may be any of the three.
+  // The order matters, since `end` may be any of the three.
   posix_spawn_file_actions_adddup2(&files, end, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files, STDIN_FILENO, STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY,

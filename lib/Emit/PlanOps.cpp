@@ -165,7 +165,7 @@ LogicalResult Builder::evaluateCompare(arith::CmpIOp op) {
   if (failed(getExpressions(op, op.getOperands(), operands)))
     return failure();
   using runtime::Relation;
-  // In the order of the predicates, unsigned ones last.
+  // The relations in the order of the predicates, unsigned ones last.
   constexpr Relation relations[] = {
       Relation::EQ, Relation::NE, Relation::LT, Relation::LE, Relation::GT,
       Relation::GE, Relation::LT, Relation::LE, Relation::GT, Relation::GE};

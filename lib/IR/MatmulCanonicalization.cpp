@@ -28,8 +28,9 @@ static bool globalScaleMovesBias(OpTy op) {
 
 namespace {
 
-/// Both places of the global scales give the same bytes where there is none and
-/// where rounding to the result type is nothing.
+/// A place of the global scales that is dropped: both places give the same
+/// bytes where there is no global scale, and where rounding to the result type
+/// changes nothing.
 ///
 ///   blockscale.scaled_mm .. global_scaling after_rounding .. ->
 ///   tensor<8x8xf32>

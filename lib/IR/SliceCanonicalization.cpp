@@ -31,7 +31,8 @@ struct Place {
 
 } // namespace
 
-/// Nothing where upstream's pattern does no harm or finds nothing to fold.
+/// The place of a slice with its constants folded; nothing where upstream's
+/// pattern does no harm or finds nothing to fold.
 template <typename OpTy>
 static std::optional<Place> getFoldedPlace(OpTy op, RankedTensorType whole,
                                            RankedTensorType slice) {

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// A bundle begins with a header and a table of its sections:
+//
 //   0   8 bytes  kBundleMagic
 //   8   u32      version
 //   12  u32      number of sections
@@ -26,7 +28,8 @@
 
 namespace blockscale::runtime {
 
-/// What conversions of text would damage shows here.
+/// The first bytes of a bundle, in which it shows where a conversion of text
+/// has damaged the file.
 inline constexpr std::string_view kBundleMagic = "\x89"
                                                  "BSB\r\n\x1A\n";
 inline constexpr size_t kBundleHeaderBytes = 32;

@@ -29,7 +29,7 @@ static std::vector<std::string> getLibraries(const std::string &library) {
 static Result<void *> openLibrary(const std::string &library) {
   std::string tried;
   for (const std::string &name : getLibraries(library)) {
-    // Never closed: a driver's threads outlive its users.
+    // The library is never closed: a driver's threads outlive its users.
     if (void *handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL))
       return handle;
     const char *error = dlerror();

@@ -45,7 +45,7 @@ public:
   /// Writes all the bytes. False on failure, with the reason in errno.
   bool write(std::string_view bytes) const;
 
-  /// False if the file system reports a failed write only now.
+  /// Closes the file. False if the file system reports a failed write only now.
   bool close();
 
 private:

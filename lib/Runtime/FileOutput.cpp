@@ -27,12 +27,13 @@ namespace {
 struct Staged {
   const FileOutput *output;
   ResolvedPath destination;
-  /// Not a regular file: written in place.
+  /// Whether the destination is no regular file. It is written in place then.
   bool inPlace = false;
-  /// A regular file is there, to be replaced.
+  /// Whether a regular file is there, to be replaced.
   bool replaces = false;
   mode_t permissions = 0;
-  /// Beside the destination; empty when there is none to remove.
+  /// The path of the temporary beside the destination; empty when there is none
+  /// to remove.
   std::string temporary;
   /// The replaced file while it may have to come back; else empty.
   std::string backup;

@@ -21,7 +21,8 @@ struct ErrorSlot {
 };
 } // namespace
 
-/// Never destroyed: a thread may still report while the process exits.
+/// The slot of the reported error. It is never destroyed: a thread may still
+/// report while the process exits.
 static ErrorSlot &getErrorSlot() {
   static auto *slot = new ErrorSlot;
   return *slot;

@@ -20,7 +20,7 @@ struct TypeInfo {
 } // namespace
 
 static const TypeInfo &getInfo(NpyType type) {
-  // In the order of NpyType.
+  // The types in the order of NpyType.
   static constexpr TypeInfo kTable[] = {
       {"|b1", "bool", 1},    {"|u1", "uint8", 1},   {"|i1", "int8", 1},
       {"<u2", "uint16", 2},  {"<i2", "int16", 2},   {"<u4", "uint32", 4},

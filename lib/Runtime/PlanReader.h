@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Failures are recorded in the reader, the first one counts, so that readers of
-// objects can be written straight down.
+// A plan reader takes values out of JSON and checks their kinds. It records the
+// first failure, so that readers of objects can be written straight down.
 //
 //===----------------------------------------------------------------------===//
 

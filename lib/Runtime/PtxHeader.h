@@ -15,9 +15,9 @@
 namespace blockscale::runtime {
 
 struct PtxHeader {
-  /// "8.8"
+  /// The version of PTX, as "8.8".
   std::string version;
-  /// "sm_100a"
+  /// The chip, as "sm_100a".
   std::string chip;
 };
 

@@ -101,7 +101,8 @@ void ThreadPool::work() {
     job->run();
     lock.lock();
     removeFromQueue(job);
-    // Under the lock: the caller destroys the job as soon as it sees zero.
+    // The lock is held here, as the caller destroys the job as soon as it sees
+    // zero.
     if (--job->numWorkers == 0)
       job->workersLeft.notify_one();
   }
@@ -165,8 +166,9 @@ struct ProcessPool {
 };
 } // namespace
 
-/// Never destroyed: joining workers at exit would hang in a forked child, which
-/// has none, and while another thread is inside a loop.
+/// The pool of the process. It is never destroyed: joining workers at exit
+/// would hang in a forked child, which has none, and while another thread is
+/// inside a loop.
 static ProcessPool &getProcessPool() {
   static auto *processPool = new ProcessPool;
   return *processPool;

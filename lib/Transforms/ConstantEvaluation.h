@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The arithmetic is Numerics'; rows are computed on the context's threads.
+// Ops of constants are evaluated with the arithmetic of Numerics. Rows are
+// computed on the context's threads.
 //
 //===----------------------------------------------------------------------===//
 

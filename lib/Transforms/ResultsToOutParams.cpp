@@ -125,9 +125,9 @@ static LogicalResult moveResults(func::FuncOp function) {
   return success();
 }
 
-/// Without this, bufferization takes the buffers of arguments that are dead for
-/// its own values. Callers outside may need them, or have them in read-only
-/// memory.
+/// Forbids writing to the buffers of arguments. Bufferization would take those
+/// that are dead for its own values, but callers outside may need them, or have
+/// them in read-only memory.
 static void protectArguments(func::FuncOp function) {
   StringRef writable = bufferization::BufferizationDialect::kWritableAttrName;
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))

@@ -254,6 +254,6 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
 
 
 def set_num_threads(threads: int) -> None:
-    """Of calls on the CPU; 0 for $BLOCKSCALE_NUM_THREADS or one for each hardware
-    thread."""
+    """Sets the threads of calls on the CPU; 0 for $BLOCKSCALE_NUM_THREADS or one for
+    each hardware thread."""
     _native.set_num_threads(threads)

@@ -31,8 +31,8 @@ class Diagnostic:
 
 
 class Error(RuntimeError):
-    """Of this package. `status` is its name in C, as BLOCKSCALE_NO_DRIVER, or "" where
-    the package itself says what is wrong."""
+    """An error of this package. `status` is its name in C, as BLOCKSCALE_NO_DRIVER, or
+    "" where the package itself says what is wrong."""
 
     status: str = ""
 

@@ -111,7 +111,7 @@ def against_elements(factor, x):
 
 
 def against_blocks(factor, x):
-    """The same, to meet blocks [.., M / bm, K / bk, bm, bk]."""
+    """The factor in the shape that meets blocks [.., M / bm, K / bk, bm, bk]."""
     return against_elements(factor, x)[..., None, None]
 
 

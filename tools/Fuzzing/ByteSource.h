@@ -35,7 +35,7 @@ public:
 
   bool flag() { return next() & 1; }
 
-  /// True for one byte in `count`.
+  /// A decision that is true for one byte in `count`.
   bool rarely(unsigned count) { return next() % count == count - 1; }
 
   template <typename T>

@@ -16,7 +16,8 @@ using namespace blockscale;
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
 
-/// Also links the sanitizers' options, which are beside setToolVersion.
+/// Tells the version of the tool. The call also links the sanitizers' options,
+/// which are beside setToolVersion.
 extern "C" int LLVMFuzzerInitialize(int *, char ***) {
   setToolVersion(getFuzzer().getName());
   return 0;

@@ -18,7 +18,7 @@
 
 namespace blockscale::emulate {
 
-/// "expected WHAT, but got 'FOUND'".
+/// The error "expected WHAT, but got 'FOUND'".
 llvm::Error unexpected(const llvm::Twine &what, llvm::StringRef found);
 
 llvm::Error toError(const runtime::Status &status);

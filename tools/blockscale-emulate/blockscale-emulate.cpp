@@ -147,7 +147,7 @@ static llvm::Error checkOnly(llvm::StringRef text) {
   return llvm::Error::success();
 }
 
-/// Up to three sizes; those left out are 1.
+/// Reads up to three sizes; those left out are 1.
 static llvm::Error parseSize(const cl::opt<std::string> &option, Dim3 &size) {
   llvm::Expected<std::vector<uint64_t>> numbers =
       emulate::parseNumbers(option, "--" + option.ArgStr, ',');

@@ -89,7 +89,7 @@ static Dim3 getDims(const Function &kernel, StringRef directive, Dim3 fallback,
   return product <= limit ? dims : fallback;
 }
 
-/// True where instructions were executed.
+/// Runs the first kernels of a program. True where instructions were executed.
 static bool runKernels(const Program &program, Device &device,
                        Schedule schedule) {
   bool hasExecuted = false;

@@ -12,7 +12,7 @@ using namespace llvm;
 
 namespace blockscale {
 
-/// " WORD(%value : type)".
+/// A clause of an op, " WORD(%value : type)".
 static std::string clause(const Twine &word, StringRef value,
                           const FuzzType &type) {
   return (" " + word + "(" + value + " : " + type.str() + ")").str();

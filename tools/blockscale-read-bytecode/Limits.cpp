@@ -35,8 +35,8 @@ namespace blockscale {
 /// the system keeps free for a stack below the libraries.
 static constexpr rlim_t kStack = rlim_t(64) << 20;
 
-/// Written beforehand, since a handler can compute nothing. They are never
-/// freed.
+/// The answers of the handlers below. They are written beforehand, since a
+/// handler can compute nothing, and never freed.
 static const std::string *whenDamaged, *whenOutOfMemory;
 
 [[noreturn]] static void answerAndExit(const std::string &answer) {

@@ -87,7 +87,7 @@ TEST_F(SignatureTest, SlotsAreInStorageForm) {
 TEST_F(SignatureTest, ScalesAreKnownByTheirUse) {
   Signature signature = getSignature();
   EXPECT_EQ(signature.arguments[0].scale, Slot::Scale::None);
-  // Through the swizzle.
+  // The scale is found through the swizzle.
   EXPECT_EQ(signature.arguments[1].scale, Slot::Scale::E4M3);
   EXPECT_EQ(signature.arguments[2].scale, Slot::Scale::Global);
 }

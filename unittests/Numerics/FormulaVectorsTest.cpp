@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Formula only: no implementation of `mslk` runs on a CPU, and of `rceil_sat`
-// only ModelOpt's, which has other rules for NaN (BlockAmaxTest). These arrays
-// come from a second transcription of the formulas
-// (test/Data/make_formula_vectors.py), over every bf16 amax.
+// Recipes that are compared with their formulas only: no implementation of
+// `mslk` runs on a CPU, and the only one of `rceil_sat` is ModelOpt's, which
+// has other rules for NaN (BlockAmaxTest). The expected arrays come from a
+// second transcription of the formulas (test/Data/make_formula_vectors.py),
+// over every bf16 amax.
 //
 //===----------------------------------------------------------------------===//
 

@@ -190,7 +190,8 @@ void expectCodes(const std::string &archive, const std::string &array,
     std::copy_n(&quantized.codes[r * quantized.cols], quantized.cols,
                 row.begin());
     if (isPacked) {
-      // Through the packed form and back, so that packing is compared too.
+      // Codes go through the packed form and back, so that packing is compared
+      // too.
       packRow(row.data(), rowSize, row.data());
       row.resize(getPackedSize(rowSize));
       std::vector<uint8_t> packed = row;

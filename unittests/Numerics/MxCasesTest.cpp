@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Expected are the arrays of torchao main of 2026-08-21 (`aoaug26`), which are
-// stored where they differ from those of torchao 0.18.0 (`ao018`).
+// The expected arrays are those of torchao main of 2026-08-21 (`aoaug26`),
+// which are stored where they differ from those of torchao 0.18.0 (`ao018`).
 //
 //===----------------------------------------------------------------------===//
 

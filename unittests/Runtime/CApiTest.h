@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The library is libBlockScaleRuntime, as its users link it, and the driver
-// FakeCuda.cpp.
+// The fixture for tests of the C API of the runtime. The library is
+// libBlockScaleRuntime, as its users link it, and the driver is FakeCuda.cpp.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The stored plans are those that the schema is tested with
+// These tests read the stored plans that the schema is tested with
 // (test/Emit/launch-plan-schema.test).
 //
 //===----------------------------------------------------------------------===//

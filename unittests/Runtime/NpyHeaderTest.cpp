@@ -351,7 +351,8 @@ TEST(NpyHeader, RejectsEveryPrefix) {
   std::string text = dict("'<f4'", "False", "(12, 34)");
   ASSERT_EQ(rejectHeader(text), "accepted");
   for (size_t size = 0; size < text.size(); ++size) {
-    // On the heap, so that the address sanitizer sees one byte too many.
+    // The bytes are on the heap, so that the address sanitizer sees one byte
+    // too many.
     std::vector<char> prefix(text.begin(), text.begin() + size);
     EXPECT_FALSE(
         parseNpyHeader(std::string_view(prefix.data(), prefix.size())).ok())

@@ -69,7 +69,8 @@ public:
     if (switched)
       EXPECT_EQ(seteuid(0), 0);
   }
-  /// False where this process is root and cannot stop being it.
+  /// Whether file permissions hold; not where this process is root and cannot
+  /// stop being it.
   bool holds() const { return geteuid() != 0; }
 
   static constexpr uid_t kNobody = 65534;

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Passes that form kernels and passes that lower them ask here.
+// The rules of what ops can share a kernel. Passes that form kernels and passes
+// that lower them ask here, so that they agree.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a kernel with a schedule takes, from what each multiprocessor does in a
-// clock. A step is 128 bytes of K, four instructions:
+// The time that a kernel with a schedule takes, estimated from what each
+// multiprocessor does in a clock. A step is 128 bytes of K, four instructions:
 //
 //   multiply   rows * cols * elements at the rate of the tensor cores
 //   read       operands and scales from shared memory
-//   load       the same from the L2 cache, multicast ones divided
+//   load       operands and scales from the L2 cache, multicast ones divided
 //
 // The longest of these is the step. Results of a tile are written while the
 // next one is multiplied, but for columns that the accumulators share. Tiles

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the quantization of x and the product with a quantized weight take, and
-// what the bf16 product takes, which is preceded by one more pass over x: in
-// both cases the kernel before the product reads and writes x, and it is that
-// kernel that quantizes (pytorch/ao,
+// The time that the quantization of x and the product with a quantized weight
+// take, and the time of the bf16 product, which is preceded by one more pass
+// over x: in both cases the kernel before the product reads and writes x, and
+// it is that kernel that quantizes (pytorch/ao,
 // torchao/testing/training/roofline_utils.py).
 //
 //===----------------------------------------------------------------------===//
@@ -31,7 +31,7 @@ enum class Model { Torchao, Exact };
 
 std::optional<Model> findModel(llvm::StringRef name);
 llvm::StringRef getName(Model model);
-/// "torchao, exact".
+/// The names of the models as a list, "torchao, exact".
 std::string listModels();
 
 /// Where the global scale of x comes from: there is none, it is given, or it is

@@ -240,7 +240,7 @@ struct Function {
   llvm::StringRef name;
   Linkage linkage = Linkage::Internal;
   bool isEntry = false;
-  /// False for a declaration.
+  /// Whether there is a body; false for a declaration.
   bool hasBody = false;
   std::vector<Variable> results;
   std::vector<Variable> parameters;

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the rest of Numerics stands on: every operation here and in the headers
-// above is a single f32 operation, a comparison, or integer arithmetic. A
-// product that is added to is a `roundedProduct`, which Clang's default does
-// not fuse with the sum; -ffp-contract=fast would. The caller's thread must not
-// flush subnormals (FTZ, DAZ).
+// The operations that the rest of Numerics is made of. Each one here and in the
+// other headers of Numerics is a single f32 operation, a comparison, or integer
+// arithmetic. A product that is added to is a `roundedProduct`, which Clang's
+// default does not fuse with the sum; -ffp-contract=fast would. The caller's
+// thread must not flush subnormals (FTZ, DAZ).
 //
 // The formulas of recipes and codecs are templates over the type of a number:
 // float here, and in code generators a value that emits each operation. What

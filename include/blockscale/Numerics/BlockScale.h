@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From the amax of a block to its scale byte, and from that byte to the factor
-// its elements are scaled by. Each operation is rounded once to f32, in the
-// order written: that order is the recipe.
+// The formulas that lead from the amax of a block to its scale byte, and from
+// that byte to the factor that its elements are scaled by. Each operation is
+// rounded once to f32, in the order written: that order is the recipe.
 //
 //===----------------------------------------------------------------------===//
 

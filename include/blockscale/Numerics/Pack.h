@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// Two 4-bit codes share a byte, the first one in the low half:
+//
 //   bits  7 6 5 4 | 3 2 1 0        byte i of a row
 //         2i + 1  | 2i             element
 //

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Instead of deriving an NVFP4 block's scale from its amax, try every positive
-// E4M3 value v and keep the one with the smallest loss (ModelOpt
-// NVFP4MSECalibrator). With G the tensor's amax,
+// A scale sweep does not derive an NVFP4 block's scale from its amax. It tries
+// every positive E4M3 value v and keeps the one with the smallest loss
+// (ModelOpt NVFP4MSECalibrator). With G the tensor's amax,
 //
 //   c      v / 448, for the E4M3 bytes 0x01 .. 0x7E in turn: 126 candidates
 //   scale  (c * G) / 6, or 1 where that is 0

@@ -27,7 +27,7 @@ struct BundleContent {
   struct Target {
     /// The launch plan, whose chip is the target's.
     std::string plan;
-    /// Empty where the plan has no kernels.
+    /// The PTX of the kernels; empty where the plan has none.
     std::string ptx;
   };
   std::vector<Target> targets;
@@ -43,7 +43,7 @@ class Bundle {
 public:
   struct Target {
     LaunchPlan plan;
-    /// A NUL follows. Empty where there are no kernels.
+    /// The PTX of the kernels, which a NUL follows; empty where there are none.
     std::string_view ptx;
     /// The version that the PTX names, "8.8" for ".version 8.8".
     std::string ptxVersion;

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// By NVIDIA's PTX manual, directive .target: PTX of sm_90 runs on devices of
-// compute capability 9.0 and above, that of sm_90a on 9.0 alone, that of
-// sm_100f on 10.0 and above of the family 10.
+// The rule by which a GPU runs PTX or does not is that of NVIDIA's PTX manual,
+// directive .target: PTX of sm_90 runs on devices of compute capability 9.0 and
+// above, that of sm_90a on 9.0 alone, that of sm_100f on 10.0 and above of the
+// family 10.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,7 @@ struct ComputeCapability {
   int major = 0;
   int minor = 0;
 
-  /// "9.0"
+  /// The text of a capability, as "9.0".
   std::string format() const;
 };
 

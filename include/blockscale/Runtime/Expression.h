@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// The sizes in a launch plan are expressions of dims, with this grammar:
+//
 //   expression = term { ( "+" | "-" ) term }
 //   term       = factor { "*" factor }
 //   factor     = INTEGER | DIM | "(" expression ")"

@@ -26,7 +26,7 @@ struct PlanArgument {
 };
 
 struct ResolvedBuffer {
-  /// Empty for a scalar.
+  /// The sizes; empty for a scalar.
   std::vector<int64_t> shape;
   uint64_t bytes = 0;
 };

@@ -22,7 +22,7 @@ def _evaluate(size: Size, symbols: dict[Any, int]) -> int:
 
 
 def _count_tiles(rows: int, cols: int, layout: Layout) -> int:
-    """Of groups, at most: each but the last may have a part of a tile."""
+    """The most tiles that groups have: each but the last may have a part of a tile."""
     if layout.dim == 0:
         return (rows + 127 * layout.groups) // 128 * -(-cols // 4)
     return -(-rows // 128) * ((cols + 3 * layout.groups) // 4)

@@ -21,7 +21,8 @@ _LAYOUTS = {0: False, 1: True}
 
 
 class _Scales:
-    """Of an operand: the tensor of block scales, whether in tiles, and the global one."""
+    """The scales of an operand: the tensor of block scales, whether it is in tiles, and the
+    global scale."""
 
     def __init__(self, block: Any, is_swizzled: bool, tensor: Any = None):
         self.block, self.is_swizzled, self.tensor = block, is_swizzled, tensor

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a right program gives is in PtxKernelsTest.cpp.
+// Products of warpgroups (wgmma): what is found about wrong programs. The
+// results of right ones are compared in PtxKernelsTest.cpp.
 //
 //===----------------------------------------------------------------------===//
 

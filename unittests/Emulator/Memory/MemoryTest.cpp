@@ -86,8 +86,8 @@ TEST_F(MemoryTest, Forget) {
   EXPECT_TRUE(faults.empty());
 }
 
-// Past the end, across the end, before the start, and nowhere at all: each is
-// refused and names the nearest buffer.
+// Accesses past the end, across the end, before the start, and nowhere at all:
+// each is refused and names the nearest buffer.
 TEST_F(MemoryTest, OutOfBounds) {
   EXPECT_TRUE(global.read(0, 4, 4, faults).empty());
   EXPECT_EQ(takeFault().what,
