@@ -184,8 +184,9 @@ struct AffineIndex {
 /// Tiles of a grouped matrix of `rows` x `cols` scales, for any offsets.
 template <typename Index>
 static Index getGroupedTiles(LayoutAttr layout, Index rows, Index cols) {
-  return numerics::getGroupedTiles(numerics::GroupDim(layout.getDim()), rows,
-                                   cols, layout.getGroups());
+  return numerics::getGroupedTiles(layout.getDim() == 0 ? GroupDim::Rows
+                                                        : GroupDim::Columns,
+                                   rows, cols, layout.getGroups());
 }
 
 /// Rows and columns of tiles of a matrix; dynamic where it is.

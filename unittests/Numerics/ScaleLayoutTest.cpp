@@ -120,11 +120,11 @@ TEST(ScaleLayout, GroupsOfColumns) {
         readExpectedAs<int64_t>(kArchive, "out_" + prefix + "_start_cols");
     ASSERT_EQ(size.size(), 1u);
     int64_t rows = size[0], cols = ends.back();
-    expectSameMap(makeGroupedMap(GroupDim::Cols, ends, rows, cols),
+    expectSameMap(makeGroupedMap(GroupDim::Columns, ends, rows, cols),
                   readExpectedAs<int32_t>(kArchive, "out_" + prefix + "_map"));
     ASSERT_EQ(starts.size(), ends.size() + 1);
     for (size_t g = 0; g < starts.size(); ++g)
-      EXPECT_EQ(getGroupTileStart(GroupDim::Cols, ends.data(),
+      EXPECT_EQ(getGroupTileStart(GroupDim::Columns, ends.data(),
                                   static_cast<int64_t>(g), rows) *
                     kTileBytes,
                 starts[g] * getPaddedRows(rows));
@@ -133,7 +133,7 @@ TEST(ScaleLayout, GroupsOfColumns) {
 
 // The buffer holds the tiles of any ends, and there are ends that fill it.
 TEST(ScaleLayout, GroupedBufferSuffices) {
-  for (GroupDim dim : {GroupDim::Rows, GroupDim::Cols}) {
+  for (GroupDim dim : {GroupDim::Rows, GroupDim::Columns}) {
     int64_t tile = dim == GroupDim::Rows ? kTileRows : kTileCols;
     for (int32_t extent = 0; extent < 3 * tile; ++extent) {
       int64_t rows = dim == GroupDim::Rows ? extent : 200;

@@ -9,6 +9,7 @@
 #define BLOCKSCALE_IR_OPOPERANDS_H
 
 #include "blockscale/Numerics/GlobalScale.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/IR/Value.h"
 
@@ -40,9 +41,7 @@ struct GlobalOperand {
   bool byValue = false;
 };
 
-/// The dimension of a matrix that groups cut. In a product it is a dimension of
-/// A: groups of columns cut K.
-enum class GroupDim : uint8_t { None, Rows, Columns };
+using GroupDim = numerics::GroupDim;
 
 /// The groups of an op.
 struct GroupOperand {

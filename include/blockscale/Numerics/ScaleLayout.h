@@ -178,15 +178,23 @@ constexpr ScaleIndex<Index> getCompactIndex(ScaleDim dim, int64_t blockSize,
 // Groups
 //===----------------------------------------------------------------------===//
 
-enum class GroupDim : uint8_t { Rows = 0, Cols = 1 };
+/// The dimension of a matrix that groups cut. In a product it is a dimension of
+/// A: groups of columns cut K.
+enum class GroupDim : uint8_t { None, Rows, Columns };
+
+/// Tiles of `tile` units in the buffer of `groups` groups of `size` units:
+/// enough for any ends, since a group wastes at most one tile less one unit.
+template <typename Index, typename Groups>
+constexpr Index getMostTiles(Index size, Groups groups, int64_t tile) {
+  return (size + groups * (tile - 1)) / tile;
+}
 
 /// Rows (columns) of tiles in the buffer of `groups` groups of `size` rows
-/// (columns): enough for any ends, since a group wastes at most one tile less
-/// one row (column).
+/// (columns).
 template <typename Index, typename Groups>
 constexpr Index getTilesAlong(GroupDim dim, Index size, Groups groups) {
-  int64_t tile = dim == GroupDim::Rows ? kTileRows : kTileCols;
-  return (size + groups * (tile - 1)) / tile;
+  return getMostTiles(size, groups,
+                      dim == GroupDim::Rows ? kTileRows : kTileCols);
 }
 
 /// Tiles in the buffer of `groups` groups of a rows x cols matrix.

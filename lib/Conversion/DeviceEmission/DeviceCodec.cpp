@@ -44,4 +44,13 @@ void emitStoreRounded(KernelBuilder &b, ArrayRef<Lanes> values, Type type,
   }
 }
 
+Lanes emitRoundToE2M1(KernelBuilder &b, Lanes magnitude) {
+  // Powers of two are ordered as their bits.
+  Lanes power =
+      toF32(maxUnsigned(toBits(magnitude) & numerics::kFloatInfinityBits,
+                        toBits(magnitude.like(1.0))));
+  Value moved = b.fma(power, magnitude.like(0x1p22), magnitude);
+  return Lanes(b, b.fma(power, magnitude.like(-0x1p22), moved));
+}
+
 } // namespace blockscale

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceCodec.h"
 #include "Emission/GlobalFactors.h"
 #include "QuantizeLeaf.h"
 #include "blockscale/Numerics/Division.h"
@@ -83,25 +84,6 @@ Value FourOverSixLeaf::scale(KernelBuilder &b, Value elements, Value factors) {
       numerics::applyFactor(recipe, Lanes(b, elements), Lanes(b, factors)));
 }
 
-/// The value of the E2M1 code of each element, without the code: adding the
-/// power of two of a magnitude, but at least 1, moved up so far that its last
-/// place is the spacing of codes, rounds. NaN becomes 6, as its code is.
-static Value roundToE2M1(KernelBuilder &b, Value x, int64_t size) {
-  auto contract = arith::FastMathFlags::contract;
-  Value magnitude = b.abs(x);
-  magnitude = b.minNum(magnitude, b.f32Splat(numerics::kE2M1Max, size));
-  Value power = b.maxNum(magnitude, b.f32Splat(1.0f, size));
-  auto words = VectorType::get({size}, b.getI32Type());
-  power = arith::AndIOp::create(b, b.bitcast(words, power),
-                                b.i32Splat(numerics::kFloatInfinityBits, size));
-  power = b.bitcast(x.getType(), power);
-  // Exact, so that it may be fused with the sum.
-  Value moved = arith::MulFOp::create(
-      b, power, b.f32Splat(numerics::powerOfTwo(22), size), contract);
-  Value sum = arith::AddFOp::create(b, magnitude, moved, contract);
-  return arith::SubFOp::create(b, sum, moved, contract);
-}
-
 Lanes FourOverSixLeaf::isUsual(const ScaleCandidate &candidate) {
   using arith::CmpFPredicate;
   Lanes whole = candidate.scale * global->amax;
@@ -118,7 +100,11 @@ Value FourOverSixLeaf::computeErrors(KernelBuilder &b, Value elements,
   auto splat = [&](Value value) { return Lanes(b, b.splat(value, size)); };
   Lanes x(b, elements);
   Lanes scaled = x * splat(candidate.factor);
-  Lanes magnitude(b, roundToE2M1(b, scaled, size));
+  // The value of the E2M1 code of each element, without the code. NaN becomes
+  // 6, as its code is.
+  Lanes clamped(b,
+                b.minNum(b.abs(scaled), b.f32Splat(numerics::kE2M1Max, size)));
+  Lanes magnitude = emitRoundToE2M1(b, clamped);
   Lanes isNegative = compare(arith::CmpFPredicate::OLT, scaled, 0.0f);
   Lanes value = select(isNegative, magnitude.like(0.0f) - magnitude, magnitude);
   Lanes product = value * splat(candidate.scale);

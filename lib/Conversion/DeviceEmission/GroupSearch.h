@@ -1,4 +1,4 @@
-//===- GroupSearch.h - Groups bounded by offsets in memory ------*- C++ -*-===//
+//===- GroupSearch.h - Which group has a row or a block ---------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,6 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_GROUPSEARCH_H
 #define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_GROUPSEARCH_H
 
+#include "Emission/GroupLoop.h"
 #include "KernelBuilder.h"
 
 namespace blockscale {
@@ -20,40 +21,21 @@ llvm::SmallVector<mlir::Value> emitFindGroups(KernelBuilder &b,
                                               mlir::Value count,
                                               mlir::ValueRange positions);
 
-/// The dimension that groups cut, in blocks of `unit` elements.
-struct DeviceGroups {
-  /// The ends of groups, a pointer to i32.
-  mlir::Value offsets;
-  mlir::Value count;
-  /// The size of the whole dimension, in blocks.
-  mlir::Value extent;
-  int64_t unit = 1;
-  /// Blocks of a tile of scales.
-  int64_t tileSize = 1;
-};
-
-struct DeviceGroup {
-  mlir::Value index;
-  /// The first block of the group, and the one after its last.
-  mlir::Value begin;
-  mlir::Value end;
-  /// Tiles of the groups before it, along the dimension.
-  mlir::Value tilesBefore;
-};
-
-/// Loops over the groups. An offset is clamped into [previous end, extent].
-void emitGroupLoop(KernelBuilder &b, const DeviceGroups &groups,
-                   llvm::function_ref<void(const DeviceGroup &)> body);
+/// The groups whose `count` ends are at the pointer `offsets`; see
+/// emit::GroupedDim.
+emit::GroupedDim getGroupedDim(KernelBuilder &b, mlir::Value offsets,
+                               mlir::Value count, mlir::Value extent,
+                               int64_t unit = 1, int64_t tileSize = 1);
 
 /// The group of which `holds` is true, or one without blocks; `holds` is true
 /// of one group at most, which is not empty.
-DeviceGroup
-emitFindGroup(KernelBuilder &b, const DeviceGroups &groups,
-              llvm::function_ref<mlir::Value(const DeviceGroup &)> holds);
+emit::Group
+emitFindGroup(KernelBuilder &b, const emit::GroupedDim &dim,
+              llvm::function_ref<mlir::Value(const emit::Group &)> holds);
 
 /// The groups that have `blocks`, in one loop.
-llvm::SmallVector<DeviceGroup> emitFindGroups(KernelBuilder &b,
-                                              const DeviceGroups &groups,
+llvm::SmallVector<emit::Group> emitFindGroups(KernelBuilder &b,
+                                              const emit::GroupedDim &dim,
                                               mlir::ValueRange blocks);
 
 } // namespace blockscale

@@ -17,6 +17,7 @@ namespace blockscale {
 using emit::add;
 using emit::div;
 using emit::getIndex;
+using emit::Group;
 using emit::Lanes;
 using emit::mul;
 using emit::sub;
@@ -33,8 +34,9 @@ GroupedScales::GroupedScales(KernelBuilder &b, const Operands &operands)
   int64_t tileElements =
       alongRows() ? kTileRows * form[0].divisor : kTileCols * form[1].divisor;
   Value size = operands.groupDim == 0 ? operands.rows : operands.columns;
-  groups = {operands.offsets, operands.groups, div(b, size, operands.unit),
-            operands.unit, tileElements / operands.unit};
+  groups = getGroupedDim(b, operands.offsets, operands.groups,
+                         div(b, size, operands.unit), operands.unit,
+                         tileElements / operands.unit);
 }
 
 /// Blocks along the groups as rows, or columns, of scales.
@@ -43,21 +45,21 @@ Value GroupedScales::toScales(Value blocks) const {
   return mul(b, blocks, operands.unit / divisor);
 }
 
-Value GroupedScales::getSize(const DeviceGroup &group) const {
+Value GroupedScales::getSize(const Group &group) const {
   return toScales(sub(b, group.end, group.begin));
 }
 
-Value GroupedScales::getFirstTile(const DeviceGroup &group) const {
+Value GroupedScales::getFirstTile(const Group &group) const {
   Value across = alongRows() ? emit::ceilDiv(b, columns, kTileCols)
                              : emit::ceilDiv(b, rows, kTileRows);
   return mul(b, group.tilesBefore, across);
 }
 
-Value GroupedScales::getColumnTiles(const DeviceGroup &group) const {
+Value GroupedScales::getColumnTiles(const Group &group) const {
   return emit::ceilDiv(b, alongRows() ? columns : getSize(group), kTileCols);
 }
 
-SmallVector<DeviceGroup> GroupedScales::find(ValueRange scales) const {
+SmallVector<Group> GroupedScales::find(ValueRange scales) const {
   SmallVector<Value> blocks;
   for (Value scale : scales)
     blocks.push_back(div(
@@ -65,7 +67,7 @@ SmallVector<DeviceGroup> GroupedScales::find(ValueRange scales) const {
   return emitFindGroups(b, groups, blocks);
 }
 
-Value GroupedScales::getAddress(const DeviceGroup &group, Value row,
+Value GroupedScales::getAddress(const Group &group, Value row,
                                 Value column) const {
   Value begin = toScales(group.begin);
   if (alongRows())
@@ -100,14 +102,13 @@ void GroupedScales::emitBlocks(Value block, Value warp, Value lane,
 /// Zeros the bytes of a tile that are no scales of its group: all of them if it
 /// has no group.
 void GroupedScales::emitFill(Value tile, Value lane) {
-  DeviceGroup group =
-      emitFindGroup(b, groups, [&](const DeviceGroup &each) -> Value {
-        Value along =
-            emit::ceilDiv(b, sub(b, each.end, each.begin), groups.tileSize);
-        DeviceGroup behind = each;
-        behind.tilesBefore = add(b, each.tilesBefore, along);
-        return isIn(b, tile, getFirstTile(each), getFirstTile(behind));
-      });
+  Group group = emitFindGroup(b, groups, [&](const Group &each) -> Value {
+    Value along =
+        emit::ceilDiv(b, sub(b, each.end, each.begin), groups.tileSize);
+    Group behind = each;
+    behind.tilesBefore = add(b, each.tilesBefore, along);
+    return isIn(b, tile, getFirstTile(each), getFirstTile(behind));
+  });
   Value width = emit::max(b, getColumnTiles(group), getIndex(b, 1));
   Value inGroup = sub(b, tile, getFirstTile(group));
   Value firstRow = mul(b, arith::DivUIOp::create(b, inGroup, width), kTileRows);

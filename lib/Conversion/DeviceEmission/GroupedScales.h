@@ -38,10 +38,10 @@ public:
 
   /// The group of each of some rows, or columns, of scales: without blocks
   /// where none has it.
-  llvm::SmallVector<DeviceGroup> find(mlir::ValueRange scales) const;
+  llvm::SmallVector<emit::Group> find(mlir::ValueRange scales) const;
 
   /// Address of the scale at a row and column of the whole tensor.
-  mlir::Value getAddress(const DeviceGroup &group, mlir::Value row,
+  mlir::Value getAddress(const emit::Group &group, mlir::Value row,
                          mlir::Value column) const;
 
   /// Thread blocks, of `warps` warps, that fill the tiles up.
@@ -56,15 +56,15 @@ public:
 
 private:
   mlir::Value toScales(mlir::Value blocks) const;
-  mlir::Value getSize(const DeviceGroup &group) const;
-  mlir::Value getFirstTile(const DeviceGroup &group) const;
+  mlir::Value getSize(const emit::Group &group) const;
+  mlir::Value getFirstTile(const emit::Group &group) const;
   /// Columns of tiles of a group.
-  mlir::Value getColumnTiles(const DeviceGroup &group) const;
+  mlir::Value getColumnTiles(const emit::Group &group) const;
   void emitFill(mlir::Value tile, mlir::Value lane);
 
   KernelBuilder &b;
   Operands operands;
-  DeviceGroups groups;
+  emit::GroupedDim groups;
   /// Rows and columns of all scales.
   mlir::Value rows, columns;
 };

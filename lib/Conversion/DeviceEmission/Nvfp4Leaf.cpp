@@ -107,13 +107,6 @@ private:
     return b.toF32(arith::MulFOp::create(b, b.toF64(lhs), b.f64(rhs)));
   }
 
-  numerics::GlobalScale::Kind getKnownKind() const {
-    using Kind = numerics::GlobalScale::Kind;
-    return kind == GlobalKind::Absent ? Kind::Absent
-           : kind == GlobalKind::Amax ? Kind::Amax
-                                      : Kind::DecodeScale;
-  }
-
   numerics::Recipe recipe;
   GlobalKind kind;
   bool amaxIsGiven;
@@ -167,7 +160,7 @@ void Nvfp4Leaf::setShortcuts(KernelBuilder &b, Value global) {
 
 void Nvfp4Leaf::setGlobal(KernelBuilder &b, Value global) {
   if (!hasShortcuts())
-    factors = emit::emitGlobalFactors(b, recipe, getKnownKind(), global);
+    factors = emit::emitGlobalFactors(b, recipe, kind, global);
   else if (global)
     setShortcuts(b, global);
 }

@@ -137,9 +137,32 @@ void requireOperands(ScaleSweepOp op, CallSite &site) {
                     "x");
 }
 
-void requireOperands(ScaledGroupedMMOp op, CallSite &site) {
+namespace {
+
+/// The sizes that the matrices of a product have to have.
+struct ProductSizes {
+  CallSite::Sizes a, b, result;
+};
+
+} // namespace
+
+/// Requires the sizes of the data, the scales and the result of a product;
+/// those of b follow from `sourceOfB`.
+static void requireMatrices(CallSite &site, ProductOpInterface op,
+                            const ProductSizes &sizes, StringRef sourceOfB) {
   ImplicitLocOpBuilder &b = site.b;
   int64_t blockSize = op.getBlockSize();
+  site.requireMultiple(sizes.a.back(), blockSize, "the last dimension of a");
+  site.requireSizes("a", op.getA(), sizes.a, "b");
+  site.requireSizes("b", op.getB(), sizes.b, sourceOfB);
+  site.requireSizes("scale_a", op.getScaleA(),
+                    getScaleSizes(b, b.getLoc(), sizes.a, blockSize), "a");
+  site.requireSizes("scale_b", op.getScaleB(),
+                    getScaleSizes(b, b.getLoc(), sizes.b, blockSize), "b");
+  site.requireSizes("the result", op.getResult(), sizes.result, "a and b");
+}
+
+void requireOperands(ScaledGroupedMMOp op, CallSite &site) {
   CallSite::Sizes a = site.getDataSizes(op.getA(), op.getB());
   CallSite::Sizes bSizes = site.getSizes(op.getB());
   CallSite::Sizes groups = site.getSizes(op.getOffsets());
@@ -151,14 +174,7 @@ void requireOperands(ScaledGroupedMMOp op, CallSite &site) {
   else
     bSizes.front() = groups.front();
 
-  site.requireMultiple(a.back(), blockSize, "the last dimension of a");
-  site.requireSizes("a", op.getA(), a, "b");
-  site.requireSizes("b", op.getB(), bSizes, "a and offsets");
-  site.requireSizes("scale_a", op.getScaleA(),
-                    getScaleSizes(b, b.getLoc(), a, blockSize), "a");
-  site.requireSizes("scale_b", op.getScaleB(),
-                    getScaleSizes(b, b.getLoc(), bSizes, blockSize), "b");
-  site.requireSizes("the result", op.getResult(), result, "a and b");
+  requireMatrices(site, op, {a, bSizes, result}, "a and offsets");
   for (auto [name, global] :
        {std::pair("global_scale_a", op.getGlobalScaleA()),
         std::pair("global_scale_b", op.getGlobalScaleB())})
@@ -172,8 +188,6 @@ void requireOperands(ScaledGroupedMMOp op, CallSite &site) {
 }
 
 void requireOperands(ScaledMMOp op, CallSite &site) {
-  ImplicitLocOpBuilder &b = site.b;
-  int64_t blockSize = op.getBlockSize();
   CallSite::Sizes a = site.getDataSizes(op.getA(), op.getB());
   CallSite::Sizes bSizes = a, result = a, batch = a;
   batch.truncate(a.size() - 2);
@@ -181,15 +195,8 @@ void requireOperands(ScaledMMOp op, CallSite &site) {
   bSizes[a.size() - 2] = cols;
   result.back() = cols;
 
-  site.requireMultiple(a.back(), blockSize, "the last dimension of a");
-  site.requireSizes("a", op.getA(), a, "b");
-  site.requireSizes("b", op.getB(), bSizes, "a");
-  site.requireSizes("scale_a", op.getScaleA(),
-                    getScaleSizes(b, b.getLoc(), a, blockSize), "a");
-  site.requireSizes("scale_b", op.getScaleB(),
-                    getScaleSizes(b, b.getLoc(), bSizes, blockSize), "b");
+  requireMatrices(site, op, {a, bSizes, result}, "a");
   site.requireSizes("bias", op.getBias(), cols, "b");
-  site.requireSizes("the result", op.getResult(), result, "a and b");
   auto requireGlobal = [&](StringRef name, const GlobalOperand &global,
                            ArrayRef<OpFoldResult> sizes, StringRef source) {
     if (global.extent == GlobalExtent::Row)

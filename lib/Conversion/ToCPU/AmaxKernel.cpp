@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emission/FloatCodec.h"
-#include "GroupLoop.h"
+#include "Emission/GroupLoop.h"
 #include "Kernels.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -137,17 +137,17 @@ static void emitGroups(AmaxOp op, const ItemRange &range) {
   AmaxEmitter emitter(op, range);
   bool alongRows = op.getGroupDim() == 0;
   Value extent = alongRows ? getDim(b, emitter.getX(), 0) : emitter.getCols();
-  emitGroupLoop(
-      b, {range.lookup(op.getOffsets()), extent, /*unit=*/1, /*tileSize=*/1},
-      [&](const Group &group) {
-        Lanes bits =
-            alongRows ? emitter.emitRectangle(max(b, group.begin, range.begin),
-                                              min(b, group.end, range.end),
-                                              getIndex(b, 0), emitter.getCols())
-                      : emitter.emitRectangle(range.begin, range.end,
-                                              group.begin, group.end);
-        emitter.emitRaiseResult(bits, group.index);
-      });
+  emitGroupLoop(b, GroupedDim::get(b, range.lookup(op.getOffsets()), extent),
+                [&](const Group &group) {
+                  Lanes bits =
+                      alongRows ? emitter.emitRectangle(
+                                      max(b, group.begin, range.begin),
+                                      min(b, group.end, range.end),
+                                      getIndex(b, 0), emitter.getCols())
+                                : emitter.emitRectangle(range.begin, range.end,
+                                                        group.begin, group.end);
+                  emitter.emitRaiseResult(bits, group.index);
+                });
 }
 
 void emitItems(AmaxOp op, const ItemRange &range) {

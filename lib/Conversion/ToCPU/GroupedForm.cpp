@@ -26,8 +26,8 @@ GroupedForm::GroupedForm(ImplicitLocOpBuilder &b, QuantizeOp op,
   if (isGroupedLayout())
     pieceSize = alongScaleRows() ? kTileRows * form[0].divisor
                                  : kTileCols * form[1].divisor;
-  dim = {lookup(op.getOffsets()), div(b, sizes[groupDim], unit), unit,
-         pieceSize / unit};
+  dim = GroupedDim::get(b, lookup(op.getOffsets()),
+                        div(b, sizes[groupDim], unit), unit, pieceSize / unit);
 }
 
 Value GroupedForm::toElements(Value blocks) const {
@@ -39,9 +39,8 @@ Value GroupedForm::toScales(Value blocks) const {
 }
 
 Value GroupedForm::getPieceCount() const {
-  Value groups = cpu::getDim(b, dim.offsets, 0);
-  return div(b, add(b, dim.extent, mul(b, groups, dim.tileSize - 1)),
-             dim.tileSize);
+  return numerics::getMostTiles(Lanes(b, dim.extent), Lanes(b, dim.count),
+                                dim.tileSize);
 }
 
 Value GroupedForm::getTilesAcross() const {

@@ -15,8 +15,8 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_GROUPEDFORM_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_GROUPEDFORM_H
 
+#include "Emission/GroupLoop.h"
 #include "Emission/KernelOperands.h"
-#include "GroupLoop.h"
 #include "ScaleAddress.h"
 
 namespace blockscale::cpu {

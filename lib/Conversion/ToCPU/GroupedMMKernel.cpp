@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GroupLoop.h"
+#include "Emission/GroupLoop.h"
 #include "Kernels.h"
 #include "PanelProduct.h"
 #include "blockscale/Numerics/ScaleLayout.h"
@@ -114,7 +114,8 @@ void GroupedProduct::emitZeroRows(Value begin, Value end, const Span &cols) {
 
 /// A panel may hold rows of several groups, and behind the last of no group.
 void GroupedProduct::emitRowGroups() {
-  GroupedDim dim = {range.lookup(op.getOffsets()), rows, /*unit=*/1, kTileRows};
+  GroupedDim dim = GroupedDim::get(b, range.lookup(op.getOffsets()), rows,
+                                   /*unit=*/1, kTileRows);
   Indices sizes = getPanelCounts();
   emitLoop(b, range.begin, range.end, [&](Value item) {
     Indices position = delinearize(b, item, sizes);
@@ -142,13 +143,13 @@ void GroupedProduct::emitRowGroups() {
 }
 
 void GroupedProduct::emitKGroups() {
-  GroupedDim dim = {range.lookup(op.getOffsets()), blocks, op.getBlockSize(),
-                    kTileCols};
+  GroupedDim dim = GroupedDim::get(b, range.lookup(op.getOffsets()), blocks,
+                                   op.getBlockSize(), kTileCols);
   Indices sizes = getPanelCounts();
-  sizes.insert(sizes.begin(), getDim(b, dim.offsets, 0));
+  sizes.insert(sizes.begin(), dim.count);
   emitLoop(b, range.begin, range.end, [&](Value item) {
     Indices position = delinearize(b, item, sizes);
-    Group group = emitFindGroup(b, dim, position[0]);
+    Group group = emitGroupAt(b, dim, position[0]);
     product.emit(
         {getOperand(op.getA(), {}, getColumns(op.getScaleA(), rows, group)),
          getOperand(op.getB(), {}, getColumns(op.getScaleB(), cols, group)),

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GroupLoop.h"
+#include "Emission/GroupLoop.h"
 #include "Kernels.h"
 #include "ScaleAddress.h"
 #include "ScaleTiles.h"
@@ -174,8 +174,8 @@ public:
 private:
   void emitGroups(function_ref<void(const Group &)> body) {
     emitGroupLoop(b,
-                  {offsets, alongRows ? rows : cols, block,
-                   alongRows ? kTileRows : kTileCols},
+                  GroupedDim::get(b, offsets, alongRows ? rows : cols, block,
+                                  alongRows ? kTileRows : kTileCols),
                   body);
   }
 

@@ -282,9 +282,9 @@ static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
                 AmaxEmitter emitter(b, element, operands.x, thread);
                 Value first = mul(b, emitBlockNumber(b), blockElements);
                 Value last = add(b, first, getIndex(b, blockElements));
-                DeviceGroups groups{operands.offsets,
-                                    toIndex(b, operands.groups), rows};
-                emitGroupLoop(b, groups, [&](const DeviceGroup &group) {
+                emit::GroupedDim groups = getGroupedDim(
+                    b, operands.offsets, toIndex(b, operands.groups), rows);
+                emit::emitGroupLoop(b, groups, [&](const emit::Group &group) {
                   Value begin = emit::max(b, mul(b, group.begin, cols), first);
                   Value end = emit::min(b, mul(b, group.end, cols), last);
                   emitUnlessEmpty(b, begin, end, [&] {
@@ -312,9 +312,9 @@ static void launchColumnGroups(LaunchSite &site, const Twine &name,
         Value first = mul(b, emitBlockNumber(b), kRowsPerBlock);
         Value last =
             emit::min(b, add(b, first, getIndex(b, kRowsPerBlock)), rows);
-        DeviceGroups groups{operands.offsets, toIndex(b, operands.groups),
-                            cols};
-        emitGroupLoop(b, groups, [&](const DeviceGroup &group) {
+        emit::GroupedDim groups = getGroupedDim(
+            b, operands.offsets, toIndex(b, operands.groups), cols);
+        emit::emitGroupLoop(b, groups, [&](const emit::Group &group) {
           emitUnlessEmpty(b, group.begin, group.end, [&] {
             Value bits = emit::emitReduction(
                 b, add(b, first, emitter.getWarp()), last, b.i32(0),

@@ -25,6 +25,7 @@ namespace blockscale {
 
 using emit::add;
 using emit::getIndex;
+using emit::Group;
 using emit::Lanes;
 using emit::mul;
 using emit::sub;
@@ -53,9 +54,9 @@ public:
         tileCount(toIndex(b, operands.tileCount)),
         rowTiles(emit::ceilDiv(b, rows, kTileRows)),
         colTiles(emit::ceilDiv(b, cols, kTileCols)),
-        groups{operands.offsets, toIndex(b, operands.groups),
-               alongRows ? rows : cols, block,
-               alongRows ? kTileRows : kTileCols} {}
+        groups(getGroupedDim(b, operands.offsets, toIndex(b, operands.groups),
+                             alongRows ? rows : cols, block,
+                             alongRows ? kTileRows : kTileCols)) {}
 
   void emitToTiles();
   void emitFromTiles();
@@ -63,12 +64,12 @@ public:
 private:
   /// Tiles across the grouped dimension, the same for every group.
   Value getOtherTiles() const { return alongRows ? colTiles : rowTiles; }
-  Value getColTiles(const DeviceGroup &group) {
+  Value getColTiles(const Group &group) {
     return alongRows
                ? colTiles
                : emit::ceilDiv(b, sub(b, group.end, group.begin), kTileCols);
   }
-  Value getFirstTile(const DeviceGroup &group) {
+  Value getFirstTile(const Group &group) {
     return mul(b, group.tilesBefore, getOtherTiles());
   }
   Value getLinearAddress(Value row, Value col) {
@@ -86,7 +87,7 @@ private:
   /// Scales of a row that are moved at once, all of one group.
   int64_t access;
   Value linear, tiles, rows, cols, tileCount, rowTiles, colTiles;
-  DeviceGroups groups;
+  emit::GroupedDim groups;
 };
 
 } // namespace
@@ -114,14 +115,13 @@ void GroupedSwizzleEmitter::emitToTiles() {
       mul(b, emitBlockNumber(b), kGroupedSwizzleThreads / kGroupedSwizzleWarp),
       emit::div(b, thread, kGroupedSwizzleWarp));
   emit::emitIf(b, isBelow(b, item, tileCount), [&] {
-    DeviceGroup group =
-        emitFindGroup(b, groups, [&](const DeviceGroup &each) -> Value {
-          Value size = sub(b, each.end, each.begin);
-          Value along = emit::ceilDiv(b, size, groups.tileSize);
-          Value first = getFirstTile(each);
-          return isIn(b, item, first,
-                      add(b, first, mul(b, along, getOtherTiles())));
-        });
+    Group group = emitFindGroup(b, groups, [&](const Group &each) -> Value {
+      Value size = sub(b, each.end, each.begin);
+      Value along = emit::ceilDiv(b, size, groups.tileSize);
+      Value first = getFirstTile(each);
+      return isIn(b, item, first,
+                  add(b, first, mul(b, along, getOtherTiles())));
+    });
     // An item that is in no group gets a width of one column, so that nothing
     // is divided by zero; all its columns or rows are out of range.
     Value width = emit::max(b, getColTiles(group), getIndex(b, 1));
@@ -150,18 +150,18 @@ void GroupedSwizzleEmitter::emitToTiles() {
 void GroupedSwizzleEmitter::emitFromTiles() {
   Value row = emitBlockNumber(b);
   auto find = [&](Value place) {
-    return emitFindGroup(b, groups, [&](const DeviceGroup &group) {
+    return emitFindGroup(b, groups, [&](const Group &group) {
       return isIn(b, place, group.begin, group.end);
     });
   };
-  DeviceGroup ofRow = alongRows ? find(row) : DeviceGroup();
+  Group ofRow = alongRows ? find(row) : Group();
   Value thread = emitThreadNumber(b, kGroupedSwizzleThreads);
   auto loop = scf::ForOp::create(b, mul(b, thread, access), cols,
                                  getIndex(b, kGroupedSwizzleThreads * access));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value col = loop.getInductionVar();
-  DeviceGroup group = alongRows ? ofRow : find(col);
+  Group group = alongRows ? ofRow : find(col);
   Type piece = b.getIntegerType(access * 8);
   Value isCovered = isBelow(b, group.begin, group.end);
   Lanes bits =

@@ -125,17 +125,9 @@ SmallVector<Lanes> SweepLosses::emitQuotients(const SweepCandidate &candidate) {
   return quotients;
 }
 
-/// The result of numerics::roundToE2M1 for a quotient below 7.
-Lanes SweepLosses::emitRound(Lanes quotient) {
-  // Powers of two are ordered as their bits.
-  Lanes power = maxUnsigned(toBits(quotient) & numerics::kFloatInfinityBits,
-                            toBits(quotient.like(1.0)));
-  Value shifted = b.fma(toF32(power), b.f32(0x1p22f), quotient);
-  return Lanes(b, b.fma(toF32(power), b.f32(-0x1p22f), shifted));
-}
-
 Lanes SweepLosses::emitClampAndRound(Lanes quotient) {
-  return emitRound(Lanes(b, b.minNum(quotient, b.f32(numerics::kE2M1Max))));
+  return emitRoundToE2M1(
+      b, Lanes(b, b.minNum(quotient, b.f32(numerics::kE2M1Max))));
 }
 
 SmallVector<Lanes> SweepLosses::emitTermsOf(ArrayRef<Lanes> rounded,
@@ -151,8 +143,9 @@ SmallVector<Lanes> SweepLosses::emitTermsOf(ArrayRef<Lanes> rounded,
 SmallVector<Lanes>
 SweepLosses::emitTermsBelow7(const SweepCandidate &candidate) {
   SmallVector<Lanes> rounded =
-      llvm::map_to_vector(emitQuotients(candidate),
-                          [&](Lanes quotient) { return emitRound(quotient); });
+      llvm::map_to_vector(emitQuotients(candidate), [&](Lanes quotient) {
+        return emitRoundToE2M1(b, quotient);
+      });
   return emitTermsOf(rounded, candidate.scale);
 }
 

@@ -81,7 +81,6 @@ public:
 
 private:
   llvm::SmallVector<emit::Lanes> emitQuotients(const SweepCandidate &candidate);
-  emit::Lanes emitRound(emit::Lanes quotient);
   emit::Lanes emitClampAndRound(emit::Lanes quotient);
   /// The terms of rounded quotients.
   llvm::SmallVector<emit::Lanes>

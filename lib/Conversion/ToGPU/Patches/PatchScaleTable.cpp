@@ -217,14 +217,14 @@ void PatchScaleTable::emitGrouped(int64_t width) {
                   llvm::divideCeil(spec.columnUnit, minor.divisor) % width != 0;
   emitEachWord(width, /*beside=*/1, [&](const Word &word) {
     Value row = getPlace(0, word.row), column = getPlace(1, word.column);
-    auto isCovered = [&](const DeviceGroup &group) {
+    auto isCovered = [&](const emit::Group &group) {
       return isBelow(b, group.begin, group.end);
     };
     if (!grouped->alongRows()) {
       SmallVector<Value> places;
       for (int64_t i = 0; i < width; ++i)
         places.push_back(add(b, column, getIndex(b, i)));
-      SmallVector<DeviceGroup> groups = grouped->find(places);
+      SmallVector<emit::Group> groups = grouped->find(places);
       return emit::emitIf(b, isBelow(b, row, rows), [&] {
         storeBytes(
             word, width, [&](int64_t i) { return isCovered(groups[i]); },
@@ -233,7 +233,7 @@ void PatchScaleTable::emitGrouped(int64_t width) {
             });
       });
     }
-    DeviceGroup group = grouped->find(row).front();
+    emit::Group group = grouped->find(row).front();
     Value exists =
         arith::AndIOp::create(b, isCovered(group), isBelow(b, column, columns));
     emit::emitIf(b, exists, [&] {

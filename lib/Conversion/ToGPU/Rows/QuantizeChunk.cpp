@@ -439,12 +439,12 @@ void ChunkEmitter::storeScales(ArrayRef<Value> pairs, int64_t blocks) {
 void ChunkEmitter::storeGroupedScales(ValueRange pairs, int64_t blocks) {
   Value row = toIndex(b, position.row);
   Value first = toIndex(b, getFirstInRow(mapping.chunkBlocks));
-  auto emitIfFound = [&](const DeviceGroup &group, function_ref<void()> body) {
+  auto emitIfFound = [&](const emit::Group &group, function_ref<void()> body) {
     emit::emitIf(b, isBelow(b, group.begin, group.end), body);
   };
   if (grouped->alongRows()) {
     // The row has one.
-    DeviceGroup group = grouped->find(row).front();
+    emit::Group group = grouped->find(row).front();
     return emitIfFound(group, [&] {
       storeScaleBytes(b, pairs, grouped->getAddress(group, row, first), blocks,
                       mapping.chunkBlocks);
@@ -453,7 +453,7 @@ void ChunkEmitter::storeGroupedScales(ValueRange pairs, int64_t blocks) {
   SmallVector<Value> columns;
   for (int64_t i = 0; i < blocks; ++i)
     columns.push_back(emit::add(b, first, emit::getIndex(b, i)));
-  SmallVector<DeviceGroup> groups = grouped->find(columns);
+  SmallVector<emit::Group> groups = grouped->find(columns);
   for (int64_t i = 0; i < blocks; ++i)
     emitIfFound(groups[i], [&] {
       Value byte = pairs[i / 2];

@@ -1,0 +1,92 @@
+//===- GroupLoop.cpp - Groups bounded by offsets in memory ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GroupLoop.h"
+#include "blockscale/Numerics/ScaleLayout.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace blockscale::emit {
+
+GroupedDim GroupedDim::get(ImplicitLocOpBuilder &b, Value offsets, Value extent,
+                           int64_t unit, int64_t tileSize) {
+  auto loadEnd = [&b, offsets](Value index) -> Value {
+    Value end = memref::LoadOp::create(b, offsets, index);
+    return arith::IndexCastOp::create(b, b.getIndexType(), end);
+  };
+  return {getDim(b, offsets, 0), extent, unit, tileSize, loadEnd};
+}
+
+static Value emitGroupEnd(ImplicitLocOpBuilder &b, const GroupedDim &dim,
+                          Value index, Value begin) {
+  Lanes end(b, dim.loadEnd(index));
+  return numerics::getGroupEnd(numerics::getWholeUnits(end, dim.unit),
+                               Lanes(b, begin), Lanes(b, dim.extent));
+}
+
+/// Loops over the first `count` groups. The first two values are begin and
+/// tilesBefore of the next group, and the others those that `body` carries.
+static SmallVector<Value>
+emitLoopOver(ImplicitLocOpBuilder &b, const GroupedDim &dim, Value count,
+             ValueRange inits,
+             function_ref<SmallVector<Value>(const Group &, ValueRange)> body) {
+  Value zero = getIndex(b, 0);
+  SmallVector<Value> all = {zero, zero};
+  llvm::append_range(all, inits);
+  return emitReduction(
+      b, zero, count, all,
+      [&](Value index, ValueRange carried) -> SmallVector<Value> {
+        Value begin = carried[0], tilesBefore = carried[1];
+        Value end = emitGroupEnd(b, dim, index, begin);
+        SmallVector<Value> next =
+            body({index, begin, end, tilesBefore}, carried.drop_front(2));
+        Value tiles = ceilDiv(b, sub(b, end, begin), dim.tileSize);
+        next.insert(next.begin(), {end, add(b, tilesBefore, tiles)});
+        return next;
+      });
+}
+
+SmallVector<Value> emitGroupReduction(
+    ImplicitLocOpBuilder &b, const GroupedDim &dim, ValueRange inits,
+    function_ref<SmallVector<Value>(const Group &, ValueRange)> body) {
+  SmallVector<Value> all = emitLoopOver(b, dim, dim.count, inits, body);
+  return SmallVector<Value>(ArrayRef<Value>(all).drop_front(2));
+}
+
+Value emitGroupLoop(ImplicitLocOpBuilder &b, const GroupedDim &dim,
+                    function_ref<void(const Group &)> body) {
+  return emitLoopOver(b, dim, dim.count, {},
+                      [&](const Group &group, ValueRange) {
+                        body(group);
+                        return SmallVector<Value>();
+                      })
+      .front();
+}
+
+/// begin and tilesBefore of the group after the first `count` ones.
+static std::pair<Value, Value> emitSkip(ImplicitLocOpBuilder &b,
+                                        const GroupedDim &dim, Value count) {
+  SmallVector<Value> next =
+      emitLoopOver(b, dim, count, {}, [](const Group &, ValueRange) {
+        return SmallVector<Value>();
+      });
+  return {next[0], next[1]};
+}
+
+Group emitBehindGroups(ImplicitLocOpBuilder &b, const GroupedDim &dim) {
+  auto [begin, tilesBefore] = emitSkip(b, dim, dim.count);
+  return {dim.count, begin, begin, tilesBefore};
+}
+
+Group emitGroupAt(ImplicitLocOpBuilder &b, const GroupedDim &dim, Value index) {
+  auto [begin, tilesBefore] = emitSkip(b, dim, index);
+  return {index, begin, emitGroupEnd(b, dim, index, begin), tilesBefore};
+}
+
+} // namespace blockscale::emit

@@ -1,0 +1,73 @@
+//===- GroupLoop.h - Groups bounded by offsets in memory --------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Offsets are i32 ends in elements of the quantized tensor, `unit` of which
+// make one row or column of scales. An end that is negative, below the previous
+// one or beyond the extent is moved to the nearest legal one and rounded down
+// to a whole unit, so that no offsets make a kernel leave its buffers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_EMISSION_GROUPLOOP_H
+#define BLOCKSCALE_LIB_CONVERSION_EMISSION_GROUPLOOP_H
+
+#include "LoopEmitter.h"
+
+#include <functional>
+
+namespace blockscale::emit {
+
+/// A dimension cut in groups, in units. A tile of a grouped layout takes
+/// `tileSize` of them.
+struct GroupedDim {
+  /// The number of groups, and the size of the whole dimension.
+  mlir::Value count;
+  mlir::Value extent;
+  int64_t unit = 1;
+  int64_t tileSize = 1;
+  /// Loads the end of group `index` (index type), in elements.
+  std::function<mlir::Value(mlir::Value index)> loadEnd;
+
+  /// The groups whose ends are in the memref `offsets`.
+  static GroupedDim get(mlir::ImplicitLocOpBuilder &b, mlir::Value offsets,
+                        mlir::Value extent, int64_t unit = 1,
+                        int64_t tileSize = 1);
+};
+
+/// One group along a dimension, in units of it; all values have index type.
+struct Group {
+  mlir::Value index;
+  /// The first unit of the group, and the one after its last.
+  mlir::Value begin;
+  mlir::Value end;
+  /// Tiles along the dimension that earlier groups take.
+  mlir::Value tilesBefore;
+};
+
+/// Loops over the groups with values that start as `inits` and are carried from
+/// one group to the next, and returns the last ones.
+llvm::SmallVector<mlir::Value> emitGroupReduction(
+    mlir::ImplicitLocOpBuilder &b, const GroupedDim &dim,
+    mlir::ValueRange inits,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(const Group &,
+                                                      mlir::ValueRange carried)>
+        body);
+
+/// Loops over the groups and gives the end of the last one.
+mlir::Value emitGroupLoop(mlir::ImplicitLocOpBuilder &b, const GroupedDim &dim,
+                          llvm::function_ref<void(const Group &)> body);
+
+/// An empty group behind the last one.
+Group emitBehindGroups(mlir::ImplicitLocOpBuilder &b, const GroupedDim &dim);
+
+/// The group `index`.
+Group emitGroupAt(mlir::ImplicitLocOpBuilder &b, const GroupedDim &dim,
+                  mlir::Value index);
+
+} // namespace blockscale::emit
+
+#endif // BLOCKSCALE_LIB_CONVERSION_EMISSION_GROUPLOOP_H
