@@ -69,11 +69,15 @@ blockscale_status blockscale_quantize(const blockscale_quantize_config *config,
                                       size_t data_bytes, void *scales,
                                       size_t scale_bytes);
 
-/// The inverse, into `count` = rows * cols elements; `input` is not read.
+/// The inverse, into `count` = rows * cols elements. `input` is what was
+/// quantized, which matters to recipes that round an amax to its type.
 blockscale_status
 blockscale_dequantize(const blockscale_quantize_config *config,
                       const void *data, size_t data_bytes, const void *scales,
                       size_t scale_bytes, float *x, size_t count);
+
+/// The name of a recipe, from 0 on; null after the last one.
+const char *blockscale_recipe_name(size_t index);
 
 /// The decode scale that a recipe derives from the amax of a tensor.
 blockscale_status blockscale_global_decode_scale(const char *recipe, float amax,

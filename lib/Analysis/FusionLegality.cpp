@@ -31,7 +31,7 @@ std::optional<FusionObstacle> findOneReadObstacle(QuantizeOp op, bool isAlone) {
   RankedTensorType x = op.getX().getType();
   if (!x.getElementType().isBF16())
     return FusionObstacle{"one_read_c1", "x of bf16", llvm::to_string(x)};
-  if (numerics::isFourOverSix(getNumerics(op.getEffectiveRecipe())))
+  if (numerics::isFourOverSix(op.getArithmetic()))
     return FusionObstacle{"one_read_c2", "a recipe without 4over6",
                           stringifyRecipe(op.getEffectiveRecipe()).str()};
   if (op.getBlockAmax())

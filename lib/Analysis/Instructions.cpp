@@ -45,7 +45,7 @@ double estimateInstructions(Operation *op, const target::Chip &chip) {
       .Case([](HadamardOp) { return kHadamardInstructions; })
       .Case([&](QuantizeOp op) {
         return estimateQuantizeInstructions(
-            chip, getNumerics(op.getEffectiveRecipe()),
+            chip, op.getArithmetic(),
             getElementFormat(op.getData().getType().getElementType()));
       })
       .Case(

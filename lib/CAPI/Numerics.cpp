@@ -32,6 +32,7 @@ namespace {
 /// A configuration that has been checked.
 struct Quantizer {
   Recipe recipe;
+  ScaleFormat scale;
   ElementFormat format;
   GlobalFactors global;
   int64_t rows, cols, blockRows, blockCols;
@@ -69,10 +70,20 @@ static Result<ElementFormat> findFormat(const char *name) {
                          ", but got '" + name + "'");
 }
 
+/// The names of the formats of elements that a recipe is defined for.
+static std::string listFormats(Recipe recipe, ScaleFormat scale) {
+  std::string names;
+  for (ElementFormat format : kElementFormats)
+    if (isDefinedFor(recipe, scale, format))
+      names += (names.empty() ? "" : " or ") +
+               std::string(getFormatInfo(format).name);
+  return names;
+}
+
 static Status checkBlock(const Quantizer &quantizer) {
-  int64_t size = getBlockFormat(getScaleFormat(quantizer.recipe)).blockSize;
+  int64_t size = getBlockFormat(quantizer.scale).blockSize;
   int64_t rows = quantizer.blockRows, cols = quantizer.blockCols;
-  bool isNvfp4Recipe = isNvfp4(quantizer.recipe);
+  bool isNvfp4Recipe = quantizer.scale == ScaleFormat::E4M3;
   // 4over6 has its errors of rows only.
   bool isRowsOnly = isFourOverSix(quantizer.recipe);
   bool isRow = rows == 1 && cols == size;
@@ -87,9 +98,10 @@ static Status checkBlock(const Quantizer &quantizer) {
                                            : "1x32, 32x1 or 32x32") +
                            " with recipe " + name + ", but got " +
                            std::to_string(rows) + "x" + std::to_string(cols));
-  if (isNvfp4Recipe && quantizer.format != ElementFormat::E2M1)
-    return Status::failure("expected format e2m1 with recipe " + name +
-                           ", but got " +
+  if (!isDefinedFor(quantizer.recipe, quantizer.scale, quantizer.format))
+    return Status::failure("expected format " +
+                           listFormats(quantizer.recipe, quantizer.scale) +
+                           " with recipe " + name + ", but got " +
                            std::string(getFormatInfo(quantizer.format).name));
   if (acceptsTails(quantizer.recipe))
     return Status::success();
@@ -105,14 +117,14 @@ static Status checkBlock(const Quantizer &quantizer) {
 }
 
 static Result<GlobalScale> getGlobal(const blockscale_quantize_config &config,
-                                     Recipe recipe) {
+                                     Recipe recipe, ScaleFormat scale) {
   auto kind = static_cast<unsigned>(config.global);
   if (kind > BLOCKSCALE_GLOBAL_AMAX)
     return Status::failure("expected global to be from 0 to 2, but got " +
                            std::to_string(kind));
   if (kind == BLOCKSCALE_GLOBAL_ABSENT)
     return GlobalScale();
-  if (!isNvfp4(recipe))
+  if (scale != ScaleFormat::E4M3)
     return Status::failure("expected no global scale with recipe " +
                            std::string(getName(recipe)));
   if (isNan(config.global_value))
@@ -120,6 +132,13 @@ static Result<GlobalScale> getGlobal(const blockscale_quantize_config &config,
   return config.global == BLOCKSCALE_GLOBAL_AMAX
              ? GlobalScale::fromAmax(config.global_value)
              : GlobalScale::fromDecodeScale(config.global_value);
+}
+
+/// The type of x; f32 for a number that is none, which `quantize` refuses.
+static InputFormat getInput(blockscale_input input) {
+  return input == BLOCKSCALE_INPUT_BF16  ? InputFormat::BF16
+         : input == BLOCKSCALE_INPUT_F16 ? InputFormat::F16
+                                         : InputFormat::F32;
 }
 
 static Result<Quantizer> getQuantizer(const blockscale_quantize_config *given) {
@@ -141,13 +160,21 @@ static Result<Quantizer> getQuantizer(const blockscale_quantize_config *given) {
     if (size < 0 || size > kMaxSize)
       return Status::failure("expected rows and cols from 0 to 2^31, but got " +
                              std::to_string(size));
-  Result<GlobalScale> global = getGlobal(config, *recipe);
+  // A recipe of both formats is that of NVFP4 with its blocks.
+  bool isNvfp4 = isDefinedFor(*recipe, ScaleFormat::E4M3) &&
+                 (isNvfp4Block || !isDefinedFor(*recipe, ScaleFormat::E8M0));
+  ScaleFormat scale = isNvfp4 ? ScaleFormat::E4M3 : ScaleFormat::E8M0;
+  Result<GlobalScale> global = getGlobal(config, *recipe, scale);
   if (!global.ok())
     return global.status();
+  Recipe arithmetic =
+      findVariant(*recipe, scale, *format, getInput(config.input))
+          .value_or(*recipe);
   Quantizer quantizer = {
-      *recipe,          *format,     getGlobalFactors(*recipe, *global),
-      config.rows,      config.cols, config.block_rows,
-      config.block_cols};
+      arithmetic,        scale,
+      *format,           getGlobalFactors(arithmetic, *global),
+      config.rows,       config.cols,
+      config.block_rows, config.block_cols};
   status = checkBlock(quantizer);
   if (!status.ok())
     return status;
@@ -280,6 +307,11 @@ blockscale_dequantize(const blockscale_quantize_config *config,
   return BLOCKSCALE_OK;
 }
 
+const char *blockscale_recipe_name(size_t index) {
+  return index < std::size(kRecipes) ? getName(kRecipes[index]).data()
+                                     : nullptr;
+}
+
 blockscale_status blockscale_global_decode_scale(const char *recipe, float amax,
                                                  float *scale) {
   Status status = checkNotNull({{"recipe", recipe}, {"scale", scale}});
@@ -288,7 +320,7 @@ blockscale_status blockscale_global_decode_scale(const char *recipe, float amax,
   Result<Recipe> found = findRecipe(recipe);
   if (!found.ok())
     return report(found.status());
-  if (!isNvfp4(*found))
+  if (!isDefinedFor(*found, ScaleFormat::E4M3))
     return report(Status::failure("expected a recipe of NVFP4, but got '" +
                                   std::string(recipe) + "'"));
   if (isNan(amax))

@@ -66,9 +66,17 @@ Recipe GlobalScaleOp::getEffectiveRecipe() {
   return getRecipeOrDefault(getRecipe(), numerics::ScaleFormat::E4M3);
 }
 
+numerics::Recipe GlobalScaleOp::getArithmetic() {
+  MLIRContext *context = getContext();
+  return blockscale::getArithmetic(
+      getEffectiveRecipe(), Float8E4M3FNType::get(context),
+      Float4E2M1FNType::get(context), Float32Type::get(context));
+}
+
 // global_scale_c1: the recipe is an NVFP4 recipe.
 LogicalResult GlobalScaleOp::verify() {
-  return verifyRecipe(*this, getEffectiveRecipe(), /*isNvfp4=*/true);
+  return verifyRecipe(*this, getEffectiveRecipe(),
+                      Float8E4M3FNType::get(getContext()));
 }
 
 LogicalResult

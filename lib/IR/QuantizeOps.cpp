@@ -72,6 +72,12 @@ Recipe QuantizeOp::getEffectiveRecipe() {
       blockscale::getScaleFormat(getScale().getType().getElementType()));
 }
 
+numerics::Recipe QuantizeOp::getArithmetic() {
+  return blockscale::getArithmetic(
+      getEffectiveRecipe(), getScale().getType().getElementType(),
+      getData().getType().getElementType(), getX().getType().getElementType());
+}
+
 ScaleForm QuantizeOp::getScaleForm() {
   if (std::optional<ScaleDim> dim = getScaleDim())
     return getExpandedForm(getBlockSize(), *dim);
@@ -196,7 +202,8 @@ LogicalResult QuantizeOp::verify() {
     return emitOpError() << "expected transposed results with block [16, 1] of "
                             "f8E4M3FN scales, but got results as x lies";
   // quantize_c3: the recipe belongs to the format.
-  if (failed(verifyRecipe(*this, recipe, isNvfp4)))
+  if (failed(verifyRecipe(*this, recipe, scale.getElementType(),
+                          data.getElementType())))
     return failure();
   if (isFourOverSix(recipe) && isSquare)
     return emitOpError() << "expected blocks of one row or column with recipe "
@@ -260,6 +267,12 @@ Recipe DequantizeOp::getEffectiveRecipe() {
       blockscale::getScaleFormat(getScale().getType().getElementType()));
 }
 
+numerics::Recipe DequantizeOp::getArithmetic() {
+  return blockscale::getArithmetic(
+      getEffectiveRecipe(), getScale().getType().getElementType(),
+      getData().getType().getElementType(), Float32Type::get(getContext()));
+}
+
 ScaleForm DequantizeOp::getScaleForm() { return getCompactForm(getBlock()); }
 
 GlobalOperand DequantizeOp::getGlobalOperand() {
@@ -281,7 +294,8 @@ LogicalResult DequantizeOp::verify() {
                           scale.getElementType())))
     return failure();
   // dequantize_c3: the recipe belongs to the format.
-  if (failed(verifyRecipe(*this, getEffectiveRecipe(), isNvfp4)))
+  if (failed(verifyRecipe(*this, getEffectiveRecipe(), scale.getElementType(),
+                          data.getElementType())))
     return failure();
   // dequantize_c4: the result has the data shape and no encoding.
   if (failed(verifyPlainMatrix(*this, "the result", result)) ||
@@ -297,6 +311,11 @@ LogicalResult DequantizeOp::verify() {
   if (getGlobalScale() && getGlobalAmax())
     return emitOpError() << "expected at most one of global_scale and "
                             "global_amax, but got both";
+  if (getGlobalAmax() && numerics::roundsToInput(getArithmetic()))
+    return emitOpError() << "expected global_scale with recipe "
+                         << stringifyRecipe(getEffectiveRecipe())
+                         << ", which derives the global scale by the type of "
+                            "what was quantized, but got global_amax";
   SmallVector<SmallVector<int64_t>> shapes = getGlobalShapes(data.getShape());
   if (failed(verifyGlobalOperand(*this, "global_scale", getGlobalScale(),
                                  isNvfp4, shapes)) ||

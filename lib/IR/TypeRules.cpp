@@ -48,8 +48,7 @@ template <typename E, typename F>
 static constexpr bool areSame(E left, F right) {
   return static_cast<unsigned>(left) == static_cast<unsigned>(right);
 }
-static_assert(getMaxEnumValForRecipe() + 1 ==
-              std::size(numerics::kRecipeTable));
+static_assert(getMaxEnumValForRecipe() + 1 == std::size(numerics::kRecipes));
 static_assert(areSame(Recipe::Torchao, numerics::Recipe::Torchao));
 static_assert(areSame(Recipe::Rceil, numerics::Recipe::Rceil));
 static_assert(areSame(ScaleDim::N, numerics::ScaleDim::N));
@@ -59,15 +58,26 @@ numerics::Recipe getNumerics(Recipe recipe) {
   return static_cast<numerics::Recipe>(recipe);
 }
 
+numerics::InputFormat getInputFormat(Type xElement) {
+  return xElement.isBF16()  ? numerics::InputFormat::BF16
+         : xElement.isF16() ? numerics::InputFormat::F16
+                            : numerics::InputFormat::F32;
+}
+
+numerics::Recipe getArithmetic(Recipe recipe, Type scaleElement,
+                               Type dataElement, Type xElement) {
+  numerics::Recipe named = getNumerics(recipe);
+  return numerics::findVariant(named, getScaleFormat(scaleElement),
+                               getElementFormat(dataElement),
+                               getInputFormat(xElement))
+      .value_or(named);
+}
+
 Recipe getRecipeOrDefault(std::optional<Recipe> recipe,
                           numerics::ScaleFormat scale) {
   if (recipe)
     return *recipe;
   return static_cast<Recipe>(numerics::getBlockFormat(scale).recipe);
-}
-
-bool isNvfp4Recipe(Recipe recipe) {
-  return numerics::isNvfp4(getNumerics(recipe));
 }
 
 bool isFourOverSix(Recipe recipe) {

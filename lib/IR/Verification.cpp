@@ -9,6 +9,7 @@
 #include "blockscale/Numerics/BlockFormat.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ScopedPrinter.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -120,18 +121,40 @@ LogicalResult verifyRowFormat(Operation *op, ArrayRef<int64_t> block,
                                 {{1, getFormatBlockSize(scaleElement)}});
 }
 
-LogicalResult verifyRecipe(Operation *op, Recipe recipe, bool isNvfp4) {
-  if (isNvfp4Recipe(recipe) == isNvfp4)
+LogicalResult verifyRecipe(Operation *op, Recipe recipe, Type scaleElement) {
+  numerics::ScaleFormat scale = getScaleFormat(scaleElement);
+  if (numerics::isDefinedFor(getNumerics(recipe), scale))
     return success();
   SmallVector<StringRef> names;
   for (numerics::Recipe each : numerics::kRecipes)
-    if (numerics::isNvfp4(each) == isNvfp4)
+    if (numerics::isDefinedFor(each, scale))
       names.push_back(numerics::getName(each));
   return op->emitOpError() << "expected "
-                           << (isNvfp4 ? "an NVFP4 recipe (" : "an MX recipe (")
+                           << (isNvfp4ScaleType(scaleElement)
+                                   ? "an NVFP4 recipe ("
+                                   : "an MX recipe (")
                            << llvm::join(names, ", ") << ") with "
-                           << (isNvfp4 ? "f8E4M3FN" : "f8E8M0FNU")
+                           << llvm::to_string(scaleElement)
                            << " scales, but got " << stringifyRecipe(recipe);
+}
+
+LogicalResult verifyRecipe(Operation *op, Recipe recipe, Type scaleElement,
+                           Type dataElement) {
+  if (failed(verifyRecipe(op, recipe, scaleElement)))
+    return failure();
+  numerics::Recipe named = getNumerics(recipe);
+  numerics::ScaleFormat scale = getScaleFormat(scaleElement);
+  if (numerics::isDefinedFor(named, scale, getElementFormat(dataElement)))
+    return success();
+  SmallVector<StringRef> names;
+  for (numerics::ElementFormat each : numerics::kElementFormats)
+    if (numerics::isDefinedFor(named, scale, each))
+      names.push_back(numerics::getFormatInfo(each).name);
+  return op->emitOpError() << "expected data of " << llvm::join(names, ", ")
+                           << " with recipe " << stringifyRecipe(recipe)
+                           << " and " << llvm::to_string(scaleElement)
+                           << " scales, but got "
+                           << llvm::to_string(dataElement);
 }
 
 LogicalResult verifyBlockMultiples(Operation *op, StringRef name,

@@ -48,7 +48,12 @@ llvm::LogicalResult verifyRowFormat(mlir::Operation *op,
 
 /// The recipe belongs to the format of the scale element type.
 llvm::LogicalResult verifyRecipe(mlir::Operation *op, Recipe recipe,
-                                 bool isNvfp4);
+                                 mlir::Type scaleElement);
+
+/// The recipe is defined for elements of these types.
+llvm::LogicalResult verifyRecipe(mlir::Operation *op, Recipe recipe,
+                                 mlir::Type scaleElement,
+                                 mlir::Type dataElement);
 
 /// The static matrix dimensions of `name` are multiples of the block's.
 llvm::LogicalResult verifyBlockMultiples(mlir::Operation *op,

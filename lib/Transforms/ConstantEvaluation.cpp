@@ -64,7 +64,7 @@ std::optional<ConstantResults> evaluate(GlobalScaleOp op) {
   std::optional<ConstantTensor> amax = ConstantTensor::match(op.getAmax());
   if (!amax || !op.getType().hasStaticShape())
     return std::nullopt;
-  numerics::Recipe recipe = getNumerics(op.getEffectiveRecipe());
+  numerics::Recipe recipe = op.getArithmetic();
   ConstantBuilder result(op.getType());
   for (auto [i, scale] : llvm::enumerate(result.getElements<float>()))
     scale = numerics::getDecodeScale(recipe, amax->getFloat(i));

@@ -25,7 +25,7 @@ public:
                     std::optional<ConstantTensor> global,
                     std::optional<ConstantTensor> blockAmax)
       : op(op), x(x), global(global), blockAmax(blockAmax),
-        recipe(getNumerics(op.getEffectiveRecipe())),
+        recipe(op.getArithmetic()),
         format(getElementFormat(op.getData().getType().getElementType())),
         blockRows(op.getBlock()[0]), blockCols(op.getBlock()[1]),
         data(op.getData().getType()), scale(op.getScale().getType()) {

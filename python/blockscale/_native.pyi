@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 version: str
+recipes: tuple[str, ...]
 _Diagnostics = list[tuple[Any, ...]]
 _Progress = Callable[[str, int, int], None] | None
 _Array = tuple[int, int, list[int], list[int]]

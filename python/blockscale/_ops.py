@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from blockscale import _native
 from blockscale._errors import ArgumentError
 from blockscale._trace import Value, emit
 from blockscale._types import Layout, Size, Spec, ceil_div, element_name
@@ -24,8 +25,6 @@ FORMATS = {
     "mxfp6_e3m2": ("f6E3M2FN", "f8E8M0FNU", 32),
     "mxfp4": ("f4E2M1FN", "f8E8M0FNU", 32),
 }
-RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse",
-           "floor", "rceil", "rceil_sat", "ceil", "even", "tosa")
 
 
 def _check(what: str, value: Any, ranks: Sequence[int] | None = None,
@@ -131,7 +130,7 @@ def amax(x: Value, *, per: str = "tensor", offsets: Value | None = None,
 def global_scale(amax: Value, *, recipe: str = "torchao") -> Value:
     """The decode scale of NVFP4 that `recipe` derives from an amax, f32 of its shape."""
     _check("amax", amax, dtypes=("f32",))
-    return _Text(amax).one_of("recipe", recipe, RECIPES).emit(
+    return _Text(amax).one_of("recipe", recipe, _native.recipes).emit(
         "global", "global_scale", str(amax.spec), [amax.spec])[0]
 
 
@@ -199,7 +198,7 @@ def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None =
     text = _Text(x).add(f"block [{rows}, {cols}]")
     if transposed:
         text.add("transposed")
-    text.word("scale_dim", scale_dim).one_of("recipe", recipe, RECIPES)
+    text.word("scale_dim", scale_dim).one_of("recipe", recipe, _native.recipes)
     text.operand("global_scale", global_scale).operand("global_amax", global_amax)
     text.operand("block_amax", block_amax).operand("rng", rng)
     text.operand("offsets", offsets).integer("group_dim", group_dim or None)
@@ -226,7 +225,7 @@ def dequantize(data: Value, scale: Value, *, dtype: Any = "f32",
     _check("scale", scale, least=2, dtypes=("f8E4M3FN", "f8E8M0FNU"))
     rows, cols = block or (1, _block(scale))
     result = Spec(data.shape, element_name(dtype))
-    text = _Text(data, scale).add(f"block [{rows}, {cols}]").one_of("recipe", recipe, RECIPES)
+    text = _Text(data, scale).add(f"block [{rows}, {cols}]").one_of("recipe", recipe, _native.recipes)
     text.operand("global_scale", global_scale).operand("global_amax", global_amax)
     return text.emit("x", "dequantize", f"{data.spec}, {scale.spec} -> {result}",
                      [result])[0]

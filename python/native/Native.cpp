@@ -12,6 +12,7 @@
 
 #include "Exchange.h"
 
+#include "blockscale-c/Numerics.h"
 #include "blockscale-c/Run.h"
 
 #include <nanobind/stl/optional.h>
@@ -294,6 +295,10 @@ nb::tuple createExecutable(const nb::bytes &source,
 
 NB_MODULE(_native, module) {
   module.attr("version") = blockscale_version();
+  nb::list recipes;
+  for (size_t i = 0; const char *name = blockscale_recipe_name(i); ++i)
+    recipes.append(name);
+  module.attr("recipes") = nb::tuple(recipes);
   module.def("status_name", [](int status) {
     return blockscale_status_name(static_cast<blockscale_status>(status));
   });

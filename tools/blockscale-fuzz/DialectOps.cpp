@@ -33,7 +33,8 @@ StringRef FunctionWriter::recipe(bool isNvfp4) {
     isNvfp4 = !isNvfp4;
   SmallVector<StringRef> names = {""};
   for (numerics::Recipe each : numerics::kRecipes)
-    if (numerics::isNvfp4(each) == isNvfp4 &&
+    if (numerics::isDefinedFor(each, isNvfp4 ? numerics::ScaleFormat::E4M3
+                                             : numerics::ScaleFormat::E8M0) &&
         !(isBasic && numerics::isFourOverSix(each)))
       names.push_back(numerics::getName(each));
   return bytes.pick<StringRef>(ArrayRef<StringRef>(names));

@@ -7,6 +7,7 @@
 
 #include "FuzzTarget.h"
 #include "Fuzzer.h"
+#include "blockscale/Numerics/Recipe.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -48,17 +49,6 @@ static constexpr StringRef kTokens[] = {"bf16",
                                         "2147483648",
                                         "4611686018427387904",
                                         "9223372036854775807",
-                                        "torchao",
-                                        "mslk",
-                                        "te",
-                                        "modelopt",
-                                        "te_4over6_mae",
-                                        "te_4over6_mse",
-                                        "floor",
-                                        "rceil",
-                                        "rceil_sat",
-                                        "ceil",
-                                        "even",
                                         "k",
                                         "n",
                                         "transposed",
@@ -97,6 +87,14 @@ static constexpr StringRef kTokens[] = {"bf16",
                                         "vector",
                                         "private"};
 
+/// The words of modules, with the names of recipes.
+static std::vector<StringRef> getTokens() {
+  std::vector<StringRef> tokens(std::begin(kTokens), std::end(kTokens));
+  for (numerics::Recipe recipe : numerics::kRecipes)
+    tokens.push_back(numerics::getName(recipe));
+  return tokens;
+}
+
 namespace {
 class ModuleFuzzer : public Fuzzer {
 public:
@@ -105,7 +103,8 @@ public:
     return "Parses, verifies and lowers random modules; reports crashes only\n";
   }
   const Vocabulary &getVocabulary() const override {
-    static const Vocabulary vocabulary = {kTokens, "_."};
+    static const std::vector<StringRef> tokens = getTokens();
+    static const Vocabulary vocabulary = {tokens, "_."};
     return vocabulary;
   }
   std::string getText(StringRef input) const override {

@@ -98,6 +98,8 @@ def BlockScale_GlobalScaleOp : BlockScale_TensorOp<"global_scale",
   let extraClassDeclaration = [{
     /// The recipe, or the format's default where the attribute is absent.
     Recipe getEffectiveRecipe();
+    /// The arithmetic of the recipe for f32.
+    numerics::Recipe getArithmetic();
   }];
 }
 
@@ -153,6 +155,7 @@ def BlockScale_ScaleSweepOp : BlockScale_TensorOp<"scale_sweep",
   let extraClassDeclaration = [{
     /// The recipe that block amaxes are chosen for.
     Recipe getEffectiveRecipe() { return Recipe::Modelopt; }
+    numerics::Recipe getArithmetic() { return numerics::Recipe::Modelopt; }
     GlobalOperand getGlobalOperand();
     GroupOperand getGroupOperand() { return {}; }
     /// A dynamic and a static size agree.

@@ -19,6 +19,8 @@ def BlockScale_QuantizerOpInterface : OpInterface<"QuantizerOpInterface"> {
   let methods = [
     InterfaceMethod<"The recipe, or the default of the format.",
                     "::blockscale::Recipe", "getEffectiveRecipe">,
+    InterfaceMethod<"The arithmetic of the recipe for the types of the op.",
+                    "::blockscale::numerics::Recipe", "getArithmetic">,
     InterfaceMethod<"The global scale or amax.",
                     "::blockscale::GlobalOperand", "getGlobalOperand">,
     InterfaceMethod<"The groups that offsets make.",

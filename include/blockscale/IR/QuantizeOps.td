@@ -164,6 +164,8 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
   let extraClassDeclaration = [{
     /// The recipe, or the format's default where the attribute is absent.
     Recipe getEffectiveRecipe();
+    /// The arithmetic of the recipe for these types.
+    numerics::Recipe getArithmetic();
     /// Whether a block lies in one row, rather than in several.
     bool hasRowBlocks() { return getBlock().front() == 1; }
     /// The longer side of a block: 16 or 32.
@@ -202,7 +204,8 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
     - `dequantize_c5`: the scale shape is the data shape with the last two
       dimensions divided by the block, rounded up.
     - `dequantize_c6`: at most one of `global_scale` and `global_amax`, and only
-      in NVFP4.
+      in NVFP4; no `global_amax` with a recipe that rounds to the type of x, which
+      is not known here.
     - `dequantize_c7`: a global operand is a scalar, or its shape is empty, the
       leading dimensions of the data, or, with blocks [1, 16], these and its rows.
     - `dequantize_c8`: the scale encoding is absent or, for blocks of one row, an
@@ -237,6 +240,8 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
   let extraClassDeclaration = [{
     /// The recipe, or the format's default where the attribute is absent.
     Recipe getEffectiveRecipe();
+    /// The arithmetic of the recipe for these types.
+    numerics::Recipe getArithmetic();
     /// Whether a block lies in one row, rather than in several.
     bool hasRowBlocks() { return getBlock().front() == 1; }
     /// The longer side of a block: 16 or 32.

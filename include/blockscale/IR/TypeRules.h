@@ -31,13 +31,20 @@ int64_t getFormatBlockSize(mlir::Type scaleElement);
 /// The arithmetic of element types of scales and data, and of a recipe.
 numerics::ScaleFormat getScaleFormat(mlir::Type scaleElement);
 numerics::ElementFormat getElementFormat(mlir::Type dataElement);
+numerics::InputFormat getInputFormat(mlir::Type xElement);
+
+/// The arithmetic of a recipe for tensors with elements of these types; that of
+/// some format where the recipe is not defined for them.
+numerics::Recipe getArithmetic(Recipe recipe, mlir::Type scaleElement,
+                               mlir::Type dataElement, mlir::Type xElement);
+
+/// What kRecipes of Numerics has in the place of `recipe`: facts that all its
+/// arithmetics share can be asked of it.
 numerics::Recipe getNumerics(Recipe recipe);
 
 /// `recipe`, or the default of the formats with these scales.
 Recipe getRecipeOrDefault(std::optional<Recipe> recipe,
                           numerics::ScaleFormat scale);
-
-bool isNvfp4Recipe(Recipe recipe);
 
 /// Whether the recipe chooses between two scales for a block.
 bool isFourOverSix(Recipe recipe);

@@ -214,6 +214,20 @@ getFactorOfByte(Recipe recipe, Word scaleByte,
                           global);
 }
 
+/// What codes under the block scale are multiplied by:
+///
+///   torchao, mslk, te  code * (g * s)     torchao NVFP4Tensor.dequantize
+///   modelopt           (code * s) * g     ModelOpt's kernel, left to right
+///   MX                 code * 2^(byte - 127)
+///
+/// with one rounding to f32 a product. A NaN scale gives NaN. `decodeGlobal` is
+/// GlobalFactors::decode, 1 where the global scale is absent.
+template <typename Number>
+constexpr Number getBlockFactor(Recipe recipe, Number scale,
+                                Number decodeGlobal) {
+  return decodesInSteps(recipe) ? scale : decodeGlobal * scale;
+}
+
 /// An element under its factor, without the rule for -0.
 template <typename Number>
 constexpr Number applyFactor(Recipe recipe, Number x, Number factor) {

@@ -19,6 +19,9 @@ enum class ElementFormat : uint8_t { E2M1, E2M3, E3M2, E4M3, E5M2 };
 /// Types of a block scale: E4M3 in NVFP4, E8M0 (a power of two) in MX.
 enum class ScaleFormat : uint8_t { E4M3, E8M0 };
 
+/// The types of what is quantized.
+enum class InputFormat : uint8_t { F32, BF16, F16 };
+
 /// A sign-magnitude format. Codes are right-aligned in a byte: sign, exponent,
 /// mantissa.
 struct FormatInfo {

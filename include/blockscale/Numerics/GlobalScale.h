@@ -16,7 +16,7 @@
 #define BLOCKSCALE_NUMERICS_GLOBALSCALE_H
 
 #include "blockscale/Numerics/Bits.h"
-#include "blockscale/Numerics/Recipe.h"
+#include "blockscale/Numerics/InputRounding.h"
 
 namespace blockscale::numerics {
 

@@ -16,11 +16,15 @@
 
 #include "blockscale/Numerics/Format.h"
 
+#include <iterator>
 #include <optional>
 
 namespace blockscale::numerics {
 
-/// The values are those of the dialect's recipe attribute.
+/// The arithmetic of a recipe. The values of those in kRecipes are those of the
+/// dialect's recipe attribute. A recipe whose arithmetic depends on the types
+/// of elements, scales or x has further values after these, one for each: they
+/// share its name, and `findVariant` tells them apart.
 enum class Recipe : uint8_t {
   // NVFP4
   Torchao,  ///< torchao 0.18 nvfp4_quantize
@@ -44,41 +48,75 @@ enum class Recipe : uint8_t {
         ///< than the largest value (TOSA 1.1, CAST_TO_BLOCK_SCALED)
 };
 
+/// A set of types of elements.
+struct ElementSet {
+  template <typename... Formats>
+  static constexpr ElementSet of(Formats... formats) {
+    return {((1u << static_cast<unsigned>(formats)) | ...)};
+  }
+  constexpr bool contains(ElementFormat format) const {
+    return (bits >> static_cast<unsigned>(format) & 1u) != 0;
+  }
+
+  unsigned bits;
+};
+
+inline constexpr ElementSet kE2M1Only = ElementSet::of(ElementFormat::E2M1);
+inline constexpr ElementSet kMxElements = {(1u << std::size(kElementFormats)) -
+                                           1};
+
+/// What is true of a recipe, each a bit.
+enum RecipeTrait : unsigned {
+  /// The last block of a row may be shorter than the block size.
+  kAcceptsTails = 1,
+  /// An element scaled to -0 gives the code of -0 and not that of +0.
+  kKeepsNegativeZero = 2,
+  /// A block has a choice between two scales, by the errors that they leave.
+  kChoosesScale = 4,
+  /// Elements are divided by their factor, not multiplied.
+  kDividesElements = 8,
+  /// Codes are multiplied by the scale of the block and then by the global
+  /// scale, one product at a time.
+  kDecodesInSteps = 16,
+  /// Scales are those of amax * (1 / largest value), rounded up to a power of
+  /// two.
+  kRoundsScaleUp = 32,
+};
+
 struct RecipeInfo {
   std::string_view name;
   /// The type of the scales that it computes.
   ScaleFormat scale;
-  /// Whether the last block of a row may be shorter than the block size.
-  bool acceptsTails;
-  /// Whether an element scaled to -0 gives the code of -0 and not that of +0.
-  bool keepsNegativeZero;
-  /// Whether a block has a choice between two scales, by the errors that they
-  /// leave.
-  bool choosesScale;
-  /// Whether elements are divided by their factor, and multiplied by the global
-  /// scale after that of the block, one product at a time.
-  bool dividesElements;
-  /// Whether scales are those of amax * (1 / largest value), rounded up to a
-  /// power of two.
-  bool roundsScaleUp;
+  /// The types of elements that it is defined for.
+  ElementSet elements;
+  /// Bits of RecipeTrait.
+  unsigned traits;
+  /// The type of x that it is defined for, to which it rounds some numbers;
+  /// nothing where it takes every type and computes in f32.
+  std::optional<InputFormat> input = std::nullopt;
 };
 
 inline constexpr RecipeInfo kRecipeTable[] = {
-    // name, scale, tails, -0, chooses, divides, rounds up
-    {"torchao", ScaleFormat::E4M3, false, true, false, false, false},
-    {"mslk", ScaleFormat::E4M3, false, true, false, false, false},
-    {"te", ScaleFormat::E4M3, true, false, false, false, false},
-    {"modelopt", ScaleFormat::E4M3, true, false, false, true, false},
-    {"floor", ScaleFormat::E8M0, false, true, false, false, false},
-    {"rceil", ScaleFormat::E8M0, false, true, false, false, true},
-    {"rceil_sat", ScaleFormat::E8M0, false, true, false, false, true},
-    {"ceil", ScaleFormat::E8M0, false, true, false, false, false},
-    {"even", ScaleFormat::E8M0, false, true, false, false, false},
-    {"te_4over6_mae", ScaleFormat::E4M3, true, false, true, false, false},
-    {"te_4over6_mse", ScaleFormat::E4M3, true, false, true, false, false},
-    {"tosa", ScaleFormat::E8M0, false, true, false, false, false},
+    {"torchao", ScaleFormat::E4M3, kE2M1Only, kKeepsNegativeZero},
+    {"mslk", ScaleFormat::E4M3, kE2M1Only, kKeepsNegativeZero},
+    {"te", ScaleFormat::E4M3, kE2M1Only, kAcceptsTails},
+    {"modelopt", ScaleFormat::E4M3, kE2M1Only,
+     kAcceptsTails | kDividesElements | kDecodesInSteps},
+    {"floor", ScaleFormat::E8M0, kMxElements, kKeepsNegativeZero},
+    {"rceil", ScaleFormat::E8M0, kMxElements,
+     kKeepsNegativeZero | kRoundsScaleUp},
+    {"rceil_sat", ScaleFormat::E8M0, kMxElements,
+     kKeepsNegativeZero | kRoundsScaleUp},
+    {"ceil", ScaleFormat::E8M0, kMxElements, kKeepsNegativeZero},
+    {"even", ScaleFormat::E8M0, kMxElements, kKeepsNegativeZero},
+    {"te_4over6_mae", ScaleFormat::E4M3, kE2M1Only,
+     kAcceptsTails | kChoosesScale},
+    {"te_4over6_mse", ScaleFormat::E4M3, kE2M1Only,
+     kAcceptsTails | kChoosesScale},
+    {"tosa", ScaleFormat::E8M0, kMxElements, kKeepsNegativeZero},
 };
 
+/// The recipes by name, each once.
 inline constexpr Recipe kRecipes[] = {
     Recipe::Torchao, Recipe::Mslk,        Recipe::Te,          Recipe::Modelopt,
     Recipe::Floor,   Recipe::Rceil,       Recipe::RceilSat,    Recipe::Ceil,
@@ -100,33 +138,74 @@ constexpr std::optional<Recipe> parseRecipe(std::string_view name) {
   return std::nullopt;
 }
 
+/// The arithmetic of `recipe` for these types of scales, elements and x, or
+/// nothing where the recipe is not defined for them.
+constexpr std::optional<Recipe> findVariant(Recipe recipe, ScaleFormat scale,
+                                            ElementFormat element,
+                                            InputFormat input) {
+  for (unsigned i = 0; i < std::size(kRecipeTable); ++i) {
+    const RecipeInfo &info = kRecipeTable[i];
+    if (info.name == getName(recipe) && info.scale == scale &&
+        info.elements.contains(element) && info.input.value_or(input) == input)
+      return static_cast<Recipe>(i);
+  }
+  return std::nullopt;
+}
+
+/// Whether the recipe is defined for these types of scales and elements.
+constexpr bool isDefinedFor(Recipe recipe, ScaleFormat scale,
+                            ElementFormat element) {
+  return findVariant(recipe, scale, element, InputFormat::F32).has_value();
+}
+
+/// Whether the recipe is defined for a format with these scales.
+constexpr bool isDefinedFor(Recipe recipe, ScaleFormat scale) {
+  for (ElementFormat element : kElementFormats)
+    if (isDefinedFor(recipe, scale, element))
+      return true;
+  return false;
+}
+
 constexpr ScaleFormat getScaleFormat(Recipe recipe) {
   return getRecipeInfo(recipe).scale;
 }
 
+/// Whether this arithmetic is one of NVFP4, rather than of MX.
 constexpr bool isNvfp4(Recipe recipe) {
   return getScaleFormat(recipe) == ScaleFormat::E4M3;
 }
 
+constexpr bool hasTrait(Recipe recipe, RecipeTrait trait) {
+  return (getRecipeInfo(recipe).traits & trait) != 0;
+}
+
 constexpr bool acceptsTails(Recipe recipe) {
-  return getRecipeInfo(recipe).acceptsTails;
+  return hasTrait(recipe, kAcceptsTails);
 }
 
 constexpr bool keepsNegativeZero(Recipe recipe) {
-  return getRecipeInfo(recipe).keepsNegativeZero;
+  return hasTrait(recipe, kKeepsNegativeZero);
 }
 
-/// Whether a block's scale is one of two candidates, chosen by their errors.
 constexpr bool isFourOverSix(Recipe recipe) {
-  return getRecipeInfo(recipe).choosesScale;
+  return hasTrait(recipe, kChoosesScale);
 }
 
 constexpr bool dividesElements(Recipe recipe) {
-  return getRecipeInfo(recipe).dividesElements;
+  return hasTrait(recipe, kDividesElements);
+}
+
+constexpr bool decodesInSteps(Recipe recipe) {
+  return hasTrait(recipe, kDecodesInSteps);
 }
 
 constexpr bool roundsScaleUp(Recipe recipe) {
-  return getRecipeInfo(recipe).roundsScaleUp;
+  return hasTrait(recipe, kRoundsScaleUp);
+}
+
+/// Whether numbers are rounded to the type of x.
+constexpr bool roundsToInput(Recipe recipe) {
+  return getRecipeInfo(recipe).input.has_value();
 }
 
 } // namespace blockscale::numerics

@@ -28,7 +28,8 @@ public:
                        ArrayRef<BlockElements> blocks) override;
 
   Value scale(KernelBuilder &b, Value elements, Value factors) override {
-    return arith::MulFOp::create(b, elements, factors);
+    return numerics::addPositiveZero(recipe,
+                                     Lanes(b, elements) * Lanes(b, factors));
   }
 
 protected:

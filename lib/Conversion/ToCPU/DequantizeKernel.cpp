@@ -38,8 +38,7 @@ public:
       : b(range.b), op(op), data(range.lookup(op.getData())),
         scale(range.lookup(op.getScale())),
         result(range.lookup(op.getResult())), globals(op, range),
-        format(getElementFormat(op.getData())),
-        recipe(getNumerics(op.getEffectiveRecipe())),
+        format(getElementFormat(op.getData())), recipe(op.getArithmetic()),
         blockCols(op.getBlock()[1]) {
     int64_t rank = getTensorType(op.getResult()).getRank();
     cols = getDim(b, result, rank - 1);

@@ -22,8 +22,8 @@ using namespace emit;
 class GlobalFactorsSource {
 public:
   GlobalFactorsSource(QuantizerOpInterface op, const ItemRange &range)
-      : b(range.b), recipe(getNumerics(op.getEffectiveRecipe())),
-        operand(op.getGlobalOperand()), global(range.lookup(operand.value)) {
+      : b(range.b), recipe(op.getArithmetic()), operand(op.getGlobalOperand()),
+        global(range.lookup(operand.value)) {
     if (operand.isSingle())
       shared =
           emitGlobalFactors(b, recipe, operand.kind, loadGlobal(b, global, {}));

@@ -26,8 +26,8 @@ static bool canReadInPlace(QuantizeOp op) {
 }
 
 static BandForm getBandForm(QuantizeOp op) {
-  BlockFormat format{getNumerics(op.getEffectiveRecipe()),
-                     getElementFormat(op.getData()), op.getBlockSize()};
+  BlockFormat format{op.getArithmetic(), getElementFormat(op.getData()),
+                     op.getBlockSize()};
   bool pairsRows = op.getTransposed() && format.getCodesPerByte() == 2;
   return {format, op.getBlock()[1],
           PatchScales::getScaleCols(op.getScaleForm()), pairsRows,

@@ -37,8 +37,8 @@ static Value createTailBuffer(ImplicitLocOpBuilder &b, int64_t size,
 RowQuantizer::RowQuantizer(QuantizeOp op, const ItemRange &range)
     : b(range.b), x(range.lookup(op.getX())), data(range.lookup(op.getData())),
       blockAmax(range.lookup(op.getBlockAmax())),
-      format{getNumerics(op.getEffectiveRecipe()),
-             getElementFormat(op.getData()), op.getBlockSize()} {
+      format{op.getArithmetic(), getElementFormat(op.getData()),
+             op.getBlockSize()} {
   int64_t rank = getTensorType(op.getX()).getRank();
   cols = getDim(b, x, rank - 1);
   wholeBlocks = div(b, cols, format.getBlockSize());

@@ -13,7 +13,7 @@ using namespace mlir;
 namespace blockscale::sm100 {
 
 QuantizeEpilogue::QuantizeEpilogue(QuantizeOp op)
-    : recipe(getNumerics(op.getEffectiveRecipe())),
+    : recipe(op.getArithmetic()),
       format(getElementFormat(op.getData().getType().getElementType())),
       blockElements(op.getBlockSize()), global(op.getGlobalOperand()),
       isOfGroups(op.getOffsets() != nullptr) {

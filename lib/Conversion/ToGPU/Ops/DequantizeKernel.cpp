@@ -110,7 +110,7 @@ private:
 DequantizeSpec::DequantizeSpec(DequantizeOp op)
     : format(getElementFormat(getElementTypeOrSelf(op.getData()))),
       scaleFormat(emit::getScaleFormat(op.getScale())),
-      recipe(getNumerics(op.getEffectiveRecipe())),
+      recipe(op.getArithmetic()),
       resultType(getElementTypeOrSelf(op.getResult())),
       blockRows(op.getBlock()[0]), blockCols(op.getBlock()[1]),
       swizzled(getLayout(op.getScale().getType()) != nullptr),

@@ -24,7 +24,7 @@ LogicalResult lowerKernel(GlobalScaleOp op, LaunchSite &site) {
   int64_t rank = emit::getTensorType(op.getAmax()).getRank();
   Value count =
       emit::getProduct(site.b, emit::getLeadingSizes(site.b, amax, rank));
-  numerics::Recipe recipe = getNumerics(op.getEffectiveRecipe());
+  numerics::Recipe recipe = op.getArithmetic();
   site.launch(
       "global_scale_" + Twine(StringRef(numerics::getName(recipe))),
       {kGlobalScaleThreads, getCeilDiv(site.b, count, kGlobalScaleThreads), {}},

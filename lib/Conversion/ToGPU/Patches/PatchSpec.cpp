@@ -27,7 +27,7 @@ static constexpr int64_t kWarpReach = 128;
 
 PatchSpec::PatchSpec(QuantizeOp op, const target::Chip &chip) {
   auto x = cast<RankedTensorType>(op.getX().getType());
-  recipe = getNumerics(op.getEffectiveRecipe());
+  recipe = op.getArithmetic();
   format = getElementFormat(
       cast<RankedTensorType>(op.getData().getType()).getElementType());
   if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())

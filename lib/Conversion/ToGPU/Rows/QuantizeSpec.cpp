@@ -133,7 +133,7 @@ FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
     return failure();
 
   QuantizeSpec spec;
-  spec.recipe = getNumerics(quantize.getEffectiveRecipe());
+  spec.recipe = quantize.getArithmetic();
   spec.format = getElementFormat(
       cast<RankedTensorType>(quantize.getData().getType()).getElementType());
   spec.source = source;
