@@ -286,7 +286,8 @@ def case_folders():
     beside = ROOT.parent / "shared/golden"
     cases = [path.name for path in beside.glob("*.npz")]
     same, _, _ = filecmp.cmpfiles(own, beside, cases, shallow=False)
-    folders = [(own, "*"), (ROOT / "test/Data/oracles", "tosa*.[!i]*")]
+    folders = [(own, "*"), *((ROOT / "test/Data/oracles", cases)
+                               for cases in ("tosa*.[!i]*", "compressed_tensors*"))]
     return folders + ([(beside, "*")] if len(same) != len(cases) else [])
 
 

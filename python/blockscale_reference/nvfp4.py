@@ -30,16 +30,17 @@ _FLT_MAX = np.finfo(np.float32).max
 _EIGHTH = np.uint8(0x20)  # E4M3 of 0.125
 
 
-def global_scale(amax, recipe="torchao", is_bf16=False):
+def global_scale(amax, recipe="torchao", x_type="f32"):
     """The decode scale of tensors whose largest magnitude is `amax` (f32).
 
-    `is_bf16` says that the tensors are bf16; the recipe compressed_tensors asks.
+    `x_type` is the type of the tensors, "f32", "bf16" or "f16", to which the recipe
+    compressed_tensors rounds.
     """
     amax = np.asarray(amax, np.float32)
     with np.errstate(all="ignore"):
         if recipe in ("torchao", "modelopt"):
             return amax / _range(recipe)
-        return _ONE / encode_scale(recipe, None, amax, is_bf16)
+        return _ONE / encode_scale(recipe, None, amax, x_type)
 
 
 def quantize_nvfp4(
@@ -51,7 +52,7 @@ def quantize_nvfp4(
     transposed=False,
     block_amax=None,
     rng=None,
-    is_bf16=False,
+    x_type="f32",
 ):
     """Codes [.., M, K] and scale bytes [.., ceil(M / bm), ceil(K / bk)] of f32 x.
 
@@ -60,8 +61,8 @@ def quantize_nvfp4(
     scale is 1. `block_amax`, of the scales' shape, replaces the blocks' own.
     `transposed` gives both results transposed: the quantization of x^T. `rng` =
     (seed, offset) rounds stochastically. Recipes te, modelopt and te_4over6_*
-    take tails, as if padded with zeros. `is_bf16` says that x holds bf16 values,
-    which the recipe compressed_tensors treats in another way than f32 ones.
+    take tails, as if padded with zeros. `x_type` is the type of x, "f32", "bf16"
+    or "f16", to which the recipe compressed_tensors rounds.
     """
     x = np.asarray(x, np.float32)
     if transposed:
@@ -73,7 +74,7 @@ def quantize_nvfp4(
     amax = np.asarray(amax, np.float32)[..., None, None]
     with np.errstate(all="ignore"):
         decode = _decode_scale(recipe, global_scale, global_amax)
-        encode = encode_scale(recipe, global_scale, global_amax, is_bf16)
+        encode = encode_scale(recipe, global_scale, global_amax, x_type)
         total = _range(recipe) * decode if global_amax is None else global_amax
         decode, encode, total = (against_blocks(v, x) for v in (decode, encode, total))
         if recipe == "torchao":
@@ -85,7 +86,7 @@ def quantize_nvfp4(
         elif recipe == "modelopt":
             scale, scaled = _modelopt(blocks, amax, decode, total if given else None)
         elif recipe == "compressed_tensors":
-            scale, scaled = _compressed_tensors(blocks, amax, encode, is_bf16)
+            scale, scaled = _compressed_tensors(blocks, amax, encode, x_type)
         else:
             squared = {"te_4over6_mae": False, "te_4over6_mse": True}[recipe]
             scale, scaled = four_over_six.choose(blocks, amax, encode, total, squared)
@@ -127,15 +128,15 @@ def _decode_scale(recipe, scale, amax):
     return _ONE if scale is None else np.asarray(scale, np.float32)
 
 
-def encode_scale(recipe, scale, amax, is_bf16=False):
+def encode_scale(recipe, scale, amax, x_type="f32"):
     """The factor S of te, its 4over6, mslk and compressed_tensors, from g or from the
     amax that it stands for."""
     if amax is not None:
         amax = np.asarray(amax, np.float32)
         if recipe == "compressed_tensors":
             with np.errstate(all="ignore"):
-                inverse = _rounded(_ONE / amax, is_bf16)
-                encode = _rounded(inverse * _range(recipe), is_bf16)
+                inverse = _rounded(_ONE / amax, x_type)
+                encode = _rounded(inverse * _range(recipe), x_type)
             return np.where(np.isfinite(encode), encode, _ONE)
         if recipe == "mslk":
             return _range(recipe) / np.maximum(amax, np.float32(1e-8))
@@ -170,16 +171,21 @@ def _te(blocks, amax, encode):
     return scale, blocks * np.minimum(factor, _FLT_MAX)
 
 
-def _compressed_tensors(blocks, amax, encode, is_bf16):
-    ratio = _rounded(amax / _SIX, is_bf16)
+def _compressed_tensors(blocks, amax, encode, x_type):
+    ratio = _rounded(amax / _SIX, x_type)
     scale = E4M3.encode(encode * ratio)
     scale = np.where(scale == 0, _EIGHTH, scale)
     return scale, blocks / (E4M3.decode(scale) / encode)
 
 
-def _rounded(values, is_bf16):
-    """To bf16, where the recipe computes in it."""
-    return from_bf16(to_bf16(values)) if is_bf16 else values
+def _rounded(values, x_type):
+    """To the type of x, in which the recipe computes."""
+    if x_type == "bf16":
+        return from_bf16(to_bf16(values))
+    if x_type == "f16":
+        with np.errstate(over="ignore"):
+            return np.asarray(values, np.float16).astype(np.float32)
+    return values
 
 
 def _modelopt(blocks, amax, g, total):

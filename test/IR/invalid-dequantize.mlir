@@ -46,9 +46,27 @@ func.func @dequantize_c2_data(%q: tensor<4x64xf8E5M2>, %s: tensor<4x4xf8E4M3FN>)
 // -----
 
 func.func @dequantize_c3(%q: tensor<4x64xf8E5M2>, %s: tensor<4x2xf8E8M0FNU>) {
-  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even, tosa) with f8E8M0FNU scales, but got torchao}}
+  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even, tosa, compressed_tensors) with f8E8M0FNU scales, but got torchao}}
   %0 = blockscale.dequantize %q, %s block [1, 32] recipe torchao
       : tensor<4x64xf8E5M2>, tensor<4x2xf8E8M0FNU> -> tensor<4x64xf32>
+  return
+}
+
+// -----
+
+func.func @dequantize_c3_elements(%q: tensor<4x64xf6E3M2FN>, %s: tensor<4x2xf8E8M0FNU>) {
+  // expected-error @below {{expected data of e2m1, e2m3, e4m3 with recipe compressed_tensors and f8E8M0FNU scales, but got f6E3M2FN}}
+  %0 = blockscale.dequantize %q, %s block [1, 32] recipe compressed_tensors
+      : tensor<4x64xf6E3M2FN>, tensor<4x2xf8E8M0FNU> -> tensor<4x64xf32>
+  return
+}
+
+// -----
+
+func.func @dequantize_c6_input(%q: tensor<4x64xf4E2M1FN>, %s: tensor<4x4xf8E4M3FN>, %a: f32) {
+  // expected-error @below {{expected global_scale with recipe compressed_tensors, which derives the global scale by the type of what was quantized, but got global_amax}}
+  %0 = blockscale.dequantize %q, %s block [1, 16] recipe compressed_tensors global_amax(%a : f32)
+      : tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN> -> tensor<4x64xf32>
   return
 }
 

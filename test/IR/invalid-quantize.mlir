@@ -101,7 +101,7 @@ func.func @quantize_c2_data_f6(%x: tensor<4x64xbf16>) {
 // -----
 
 func.func @quantize_c3_nvfp4(%x: tensor<4x64xbf16>) {
-  // expected-error @below {{expected an NVFP4 recipe (torchao, mslk, te, modelopt, te_4over6_mae, te_4over6_mse) with f8E4M3FN scales, but got rceil}}
+  // expected-error @below {{expected an NVFP4 recipe (torchao, mslk, te, modelopt, te_4over6_mae, te_4over6_mse, compressed_tensors) with f8E4M3FN scales, but got rceil}}
   %0, %1 = blockscale.quantize %x block [1, 16] recipe rceil
       : tensor<4x64xbf16> -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
   return
@@ -110,7 +110,7 @@ func.func @quantize_c3_nvfp4(%x: tensor<4x64xbf16>) {
 // -----
 
 func.func @quantize_c3_mx(%x: tensor<4x64xbf16>) {
-  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even, tosa) with f8E8M0FNU scales, but got te}}
+  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even, tosa, compressed_tensors) with f8E8M0FNU scales, but got te}}
   %0, %1 = blockscale.quantize %x block [1, 32] recipe te
       : tensor<4x64xbf16> -> tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>
   return
@@ -118,8 +118,17 @@ func.func @quantize_c3_mx(%x: tensor<4x64xbf16>) {
 
 // -----
 
+func.func @quantize_c3_elements(%x: tensor<4x64xbf16>) {
+  // expected-error @below {{expected data of e2m1, e2m3, e4m3 with recipe compressed_tensors and f8E8M0FNU scales, but got f8E5M2}}
+  %0, %1 = blockscale.quantize %x block [1, 32] recipe compressed_tensors
+      : tensor<4x64xbf16> -> tensor<4x64xf8E5M2>, tensor<4x2xf8E8M0FNU>
+  return
+}
+
+// -----
+
 func.func @quantize_c3_mx_4over6(%x: tensor<4x64xbf16>) {
-  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even, tosa) with f8E8M0FNU scales, but got te_4over6_mae}}
+  // expected-error @below {{expected an MX recipe (floor, rceil, rceil_sat, ceil, even, tosa, compressed_tensors) with f8E8M0FNU scales, but got te_4over6_mae}}
   %0, %1 = blockscale.quantize %x block [1, 32] recipe te_4over6_mae
       : tensor<4x64xbf16> -> tensor<4x64xf8E4M3FN>, tensor<4x2xf8E8M0FNU>
   return

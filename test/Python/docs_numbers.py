@@ -11,9 +11,9 @@ from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, decode_e8m0
 
 PAGE = ROOT / "docs/Numerics.md"
 
-NVFP4 = ("torchao", "mslk", "te", "modelopt")
+NVFP4 = ("torchao", "mslk", "te", "modelopt", "compressed_tensors")
 FOUR_OVER_SIX = ("te_4over6_mae", "te_4over6_mse")
-RULES = ("floor", "rceil", "rceil_sat", "ceil", "even", "tosa")
+RULES = ("floor", "rceil", "rceil_sat", "ceil", "even", "tosa", "compressed_tensors")
 
 # One row of 32 values: a block of 16 around 1, and one a thousand times smaller.
 BLOCK0 = [0.5, -1.25, 3, 0.0625, -0.75, 2.25, 0, -5.5, 1.5, -0.25, 4, -2, 0.875, -0.375,

@@ -30,6 +30,11 @@ FORMATS = {
 }
 
 
+def x_type_of(case):
+    """The type of x in the arrays, where bf16 is stored as its bits."""
+    return "bf16" if case["in_x"].dtype == np.uint16 else "f32"
+
+
 def cases(glob):
     names = fnmatch.filter(sorted(os.listdir(ORACLES)), glob + ".npz")
     assert names, f"no case matches {glob}"
@@ -107,10 +112,10 @@ class OraclesTest(GoldenTest):
     def test_compressed_tensors_nvfp4(self):
         for name, case in cases("compressed_tensors_nvfp4__*"):
             with self.subTest(name):
-                x, is_bf16 = floats(case["in_x"]), case["in_x"].dtype == np.uint16
+                x, x_type = floats(case["in_x"]), x_type_of(case)
                 amax = np.abs(x).max()
                 self.assertValues(amax[None], case["out_ct_amax"])
-                encode = encode_scale("compressed_tensors", None, amax, is_bf16)
+                encode = encode_scale("compressed_tensors", None, amax, x_type)
                 self.assertValues(encode.reshape(1), case["out_ct_encode_scale"])
                 self.check_nvfp4(case, "ct_", global_amax=amax)
                 for i in range(3):
@@ -120,9 +125,9 @@ class OraclesTest(GoldenTest):
                         self.check_nvfp4(case, prefix, global_scale=floats(given)[0])
 
     def check_nvfp4(self, case, prefix, **factors):
-        is_bf16 = case["in_x"].dtype == np.uint16
+        x_type = x_type_of(case)
         codes, scale = reference.quantize_nvfp4(
-            floats(case["in_x"]), "compressed_tensors", is_bf16=is_bf16, **factors
+            floats(case["in_x"]), "compressed_tensors", x_type=x_type, **factors
         )
         self.assertCodes(scale, case[f"out_{prefix}scale"], "e4m3")
         known = np.repeat(~IS_NAN["e4m3"](scale), 16, -1)
@@ -205,11 +210,11 @@ class RuleTest(GoldenTest):
         every = np.arange(256, dtype=np.uint8)
         np.testing.assert_array_equal(INT8.encode(INT8.decode(every)), every)
 
-    # With bf16, two of the operations round to bf16.
-    def test_bf16_changes_the_arithmetic_of_compressed_tensors(self):
+    # With bf16 and f16, two of the operations round to that type.
+    def test_x_type_changes_the_arithmetic_of_compressed_tensors(self):
         amax = np.float32(4.09375)
-        for is_bf16, want in ((False, 656.6107), (True, 656.0)):
-            got = encode_scale("compressed_tensors", None, amax, is_bf16)
+        for x_type, want in (("f32", 656.6107), ("bf16", 656.0), ("f16", 656.5)):
+            got = encode_scale("compressed_tensors", None, amax, x_type)
             self.assertAlmostEqual(float(got), want, places=3)
 
 

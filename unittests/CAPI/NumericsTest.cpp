@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace {
@@ -107,19 +109,23 @@ struct Case {
 };
 
 /// Each recipe, format and block somewhere, tails among them.
-const Case kCases[] = {{"torchao", "e2m1", "f4E2M1FN", 8, 64, 1, 16},
-                       {"mslk", "e2m1", "f4E2M1FN", 32, 64, 16, 16},
-                       {"te", "e2m1", "f4E2M1FN", 5, 42, 1, 16},
-                       {"modelopt", "e2m1", "f4E2M1FN", 8, 32, 1, 16},
-                       {"te_4over6_mae", "e2m1", "f4E2M1FN", 8, 32, 1, 16},
-                       {"te_4over6_mse", "e2m1", "f4E2M1FN", 8, 40, 1, 16},
-                       {"te", "e2m1", "f4E2M1FN", 20, 40, 16, 16},
-                       {"floor", "e4m3", "f8E4M3FN", 8, 64, 1, 32},
-                       {"rceil", "e5m2", "f8E5M2", 64, 32, 32, 1},
-                       {"rceil_sat", "e4m3", "f8E4M3FN", 64, 64, 32, 32},
-                       {"ceil", "e2m3", "f6E2M3FN", 8, 64, 1, 32},
-                       {"even", "e3m2", "f6E3M2FN", 8, 64, 1, 32},
-                       {"rceil", "e2m1", "f4E2M1FN", 32, 32, 32, 32}};
+const Case kCases[] = {
+    {"torchao", "e2m1", "f4E2M1FN", 8, 64, 1, 16},
+    {"mslk", "e2m1", "f4E2M1FN", 32, 64, 16, 16},
+    {"te", "e2m1", "f4E2M1FN", 5, 42, 1, 16},
+    {"modelopt", "e2m1", "f4E2M1FN", 8, 32, 1, 16},
+    {"te_4over6_mae", "e2m1", "f4E2M1FN", 8, 32, 1, 16},
+    {"te_4over6_mse", "e2m1", "f4E2M1FN", 8, 40, 1, 16},
+    {"te", "e2m1", "f4E2M1FN", 20, 40, 16, 16},
+    {"floor", "e4m3", "f8E4M3FN", 8, 64, 1, 32},
+    {"rceil", "e5m2", "f8E5M2", 64, 32, 32, 1},
+    {"rceil_sat", "e4m3", "f8E4M3FN", 64, 64, 32, 32},
+    {"ceil", "e2m3", "f6E2M3FN", 8, 64, 1, 32},
+    {"even", "e3m2", "f6E3M2FN", 8, 64, 1, 32},
+    {"rceil", "e2m1", "f4E2M1FN", 32, 32, 32, 32},
+    {"compressed_tensors", "e2m1", "f4E2M1FN", 8, 64, 1, 16},
+    {"compressed_tensors", "e4m3", "f8E4M3FN", 8, 64, 1, 32},
+    {"compressed_tensors", "e2m1", "f4E2M1FN", 64, 64, 32, 32}};
 
 TEST(NumericsTest, EqualsTheCompiledOps) {
   for (const Case &c : kCases) {
@@ -212,6 +218,9 @@ TEST(NumericsTest, ConfigurationsAreChecked) {
   expectError(getConfig("te_4over6_mae", nullptr, 16, 16, 16, 16),
               "expected block to be 1x16");
   expectError(getConfig("te", "e4m3", 1, 16, 1, 16), "but got e4m3");
+  expectError(getConfig("compressed_tensors", "e5m2", 1, 32, 1, 32),
+              "expected format e2m1 or e2m3 or e4m3 with recipe "
+              "compressed_tensors, but got e5m2");
   expectError(getConfig("torchao", nullptr, 1, 24, 1, 16),
               "multiple of 16 with recipe torchao, but got 24");
   expectError(getConfig("floor", nullptr, 33, 32, 32, 32),
@@ -252,6 +261,43 @@ TEST(NumericsTest, BuffersAreChecked) {
             BLOCKSCALE_OK);
   EXPECT_EQ(blockscale_dequantize(&config, nullptr, 0, nullptr, 0, x, 16),
             BLOCKSCALE_INVALID_ARGUMENT);
+}
+
+// The list of recipes has each once, and ends.
+TEST(NumericsTest, RecipesAreListed) {
+  std::set<std::string> names;
+  size_t count = 0;
+  for (; const char *name = blockscale_recipe_name(count); ++count) {
+    names.insert(name);
+    float scale;
+    bool isNvfp4 =
+        blockscale_global_decode_scale(name, 1.0f, &scale) == BLOCKSCALE_OK;
+    EXPECT_EQ(isNvfp4 || contains(blockscale_last_error(), "recipe of NVFP4"),
+              true)
+        << name;
+  }
+  EXPECT_EQ(names.size(), count);
+  EXPECT_EQ(names.count("torchao") + names.count("compressed_tensors"), 2u);
+  EXPECT_EQ(blockscale_recipe_name(count + 1000), nullptr);
+}
+
+// The scale of an x of bf16 is rounded to bf16 before its cast.
+TEST(NumericsTest, RoundsToTheTypeOfX) {
+  // 1.75 / 6 is 0.29166667, which is 0.291015625 or 0.29296875 in bf16.
+  std::vector<float> x(16, 1.75f);
+  std::vector<uint16_t> codes(16, 0x3FE0);
+  blockscale_quantize_config config =
+      getConfig("compressed_tensors", "e2m1", 1, 16, 1, 16);
+  config.global = BLOCKSCALE_GLOBAL_DECODE_SCALE;
+  // 0.2916667 * S lies just above the tie 17 of E4M3, 0.291015625 * S below it.
+  config.global_value = 0.29166667f / 17.001f;
+  Quantized single = quantize(config, x), half = single;
+  config.input = BLOCKSCALE_INPUT_BF16;
+  ASSERT_EQ(blockscale_quantize(&config, codes.data(), half.data.data(), 8,
+                                half.scales.data(), 1),
+            BLOCKSCALE_OK);
+  EXPECT_EQ(single.scales[0], 0x59); // 18
+  EXPECT_EQ(half.scales[0], 0x58);   // 16
 }
 
 TEST(NumericsTest, GlobalScales) {

@@ -63,13 +63,15 @@ TEST(Recipe, Traits) {
   for (Recipe recipe : kRecipes) {
     bool isChoice =
         recipe == Recipe::Te4over6Mae || recipe == Recipe::Te4over6Mse;
-    bool isNv = recipe <= Recipe::Modelopt || isChoice;
+    bool isLast = recipe == Recipe::CompressedTensors;
+    bool isNv = recipe <= Recipe::Modelopt || isChoice || isLast;
     bool isPadding =
         recipe == Recipe::Te || recipe == Recipe::Modelopt || isChoice;
     EXPECT_EQ(isFourOverSix(recipe), isChoice);
     EXPECT_EQ(isNvfp4(recipe), isNv);
     EXPECT_EQ(acceptsTails(recipe), isPadding);
-    EXPECT_EQ(keepsNegativeZero(recipe), !isPadding);
+    EXPECT_EQ(keepsNegativeZero(recipe), !isPadding && !isLast);
+    EXPECT_EQ(roundsToInput(recipe), isLast);
     EXPECT_EQ(getScaleFormat(recipe),
               isNv ? ScaleFormat::E4M3 : ScaleFormat::E8M0);
   }

@@ -24,6 +24,11 @@ inline constexpr float kTorchaoScaleFloor = kE4M3MinNormal;
 inline constexpr float kMslkScaleFloor = kE4M3MinSubnormal;
 inline constexpr float kModeloptScaleFloor = kE4M3MinSubnormal;
 
+/// What compressed_tensors has in place of a block scale that E4M3 rounds to 0,
+/// and the least one that E4M3 does not: the tie 2^-10 goes to 0.
+inline constexpr float kCompressedTensorsScaleOfZero = 0.125f;
+inline constexpr float kE4M3LeastNotZero = 0x1.000002p-10f;
+
 //===----------------------------------------------------------------------===//
 // Scale bytes
 //===----------------------------------------------------------------------===//
@@ -36,6 +41,9 @@ inline constexpr float kModeloptScaleFloor = kE4M3MinSubnormal;
 ///   te        e4m3(min(amax * (S * (1/6)), 448))
 ///   modelopt  e4m3(clamp(amax / (6 * g), 2^-9, 448)), 1.0 for a zero quotient
 ///   4over6    e4m3(min((amax / 6) * S, 448)), the first of two candidates
+///   compressed_tensors  e4m3(min(S * T(amax / 6), 448)), 0.125 for a zero
+///   byte,
+///                       with T a rounding to the type of x
 ///
 /// are left to it.
 template <typename Number>
@@ -53,6 +61,14 @@ constexpr Number getBlockScale(Recipe recipe, Number amax,
     Number scale = amax / (global.decode * kE2M1Max);
     return oneWhere(isEqual(scale, like(scale, 0.0f)),
                     maxKeepNan(scale, kModeloptScaleFloor));
+  }
+  case Recipe::CompressedTensors:
+  case Recipe::CompressedTensorsBF16:
+  case Recipe::CompressedTensorsF16: {
+    Number scale =
+        global.encode * roundToInput(recipe, Number(amax / kE2M1Max));
+    return select(isLess(scale, like(scale, kE4M3LeastNotZero)),
+                  like(scale, kCompressedTensorsScaleOfZero), scale);
   }
   default:
     return maxKeepNan((amax / kE2M1Max) / global.decode, kTorchaoScaleFloor);
@@ -110,6 +126,21 @@ constexpr uint32_t getOverflowCarry(ElementFormat format) {
   return kFloatMantissaMask + (tiesGoUp ? 1u : 0u) - bound;
 }
 
+/// The bits of mantissa to which an amax is rounded first; 0 for a recipe that
+/// does not do so.
+constexpr int getKeptMantissaBits(Recipe recipe, ElementFormat format) {
+  int bits = getFormatInfo(format).mantissaBits;
+  switch (recipe) {
+  case Recipe::Even:
+  case Recipe::CompressedTensorsMxfp4:
+    return bits;
+  case Recipe::CompressedTensorsMx:
+    return format == ElementFormat::E4M3 ? 1 : bits;
+  default:
+    return 0;
+  }
+}
+
 /// E8M0 byte of a block in an MX recipe. With E and m the exponent field and
 /// mantissa of amax:
 ///
@@ -117,6 +148,7 @@ constexpr uint32_t getOverflowCarry(ElementFormat format) {
 ///   ceil       E - emax, plus 1 where m is not 0
 ///   even       floor of amax after its mantissa was rounded, half up, to that
 ///              of the element; rounding up to infinity counts as infinity
+///   compressed_tensors  the same, but one bit of mantissa for E4M3
 ///   tosa       E - emax, plus 1 where amax would be rounded beyond the
 ///              largest value
 ///   rceil      amax * (1 / largest value), rounded up to a power of two
@@ -139,9 +171,8 @@ constexpr Bits<Number> getE8M0ScaleBits(Recipe recipe, ElementFormat format,
     rounded = bits + kFloatMantissaMask;
   if (recipe == Recipe::Tosa)
     rounded = bits + getOverflowCarry(format);
-  if (recipe == Recipe::Even)
-    rounded = bits =
-        bits + (1u << (kFloatMantissaBits - info.mantissaBits - 1));
+  if (int kept = getKeptMantissaBits(recipe, format))
+    rounded = bits = bits + (1u << (kFloatMantissaBits - kept - 1));
   Bits<Number> byte =
       (rounded >> kFloatMantissaBits) - static_cast<uint32_t>(info.maxExponent);
   return select(isBelow(bits, kFloatInfinityBits),
@@ -187,6 +218,7 @@ constexpr uint8_t getE4M3ScaleByteOfGivenAmax(Recipe recipe, float amax,
 ///   mslk      x * (S / s)
 ///   te        x * min(1 / (s * (1 / S)), FLT_MAX); 4over6 too
 ///   modelopt  x / (s * g)
+///   compressed_tensors  x / (s / S)
 template <typename Number>
 constexpr Number getFactorOfScale(Recipe recipe, Number scale,
                                   const GlobalFactorsOf<Number> &global) {
@@ -197,6 +229,10 @@ constexpr Number getFactorOfScale(Recipe recipe, Number scale,
     return minKeepNan(getReciprocal(Number(scale * global.inverse)), kFloatMax);
   case Recipe::Modelopt:
     return scale * global.decode;
+  case Recipe::CompressedTensors:
+  case Recipe::CompressedTensorsBF16:
+  case Recipe::CompressedTensorsF16:
+    return scale / global.encode;
   default:
     return global.encode / scale;
   }
@@ -218,6 +254,7 @@ getFactorOfByte(Recipe recipe, Word scaleByte,
 ///
 ///   torchao, mslk, te  code * (g * s)     torchao NVFP4Tensor.dequantize
 ///   modelopt           (code * s) * g     ModelOpt's kernel, left to right
+///   compressed_tensors code * (s / (1 / g))
 ///   MX                 code * 2^(byte - 127)
 ///
 /// with one rounding to f32 a product. A NaN scale gives NaN. `decodeGlobal` is
@@ -225,7 +262,14 @@ getFactorOfByte(Recipe recipe, Word scaleByte,
 template <typename Number>
 constexpr Number getBlockFactor(Recipe recipe, Number scale,
                                 Number decodeGlobal) {
-  return decodesInSteps(recipe) ? scale : decodeGlobal * scale;
+  switch (recipe) {
+  case Recipe::CompressedTensors:
+  case Recipe::CompressedTensorsBF16:
+  case Recipe::CompressedTensorsF16:
+    return scale / getReciprocal(decodeGlobal);
+  default:
+    return decodesInSteps(recipe) ? scale : decodeGlobal * scale;
+  }
 }
 
 /// An element under its factor, without the rule for -0.

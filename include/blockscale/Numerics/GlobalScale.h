@@ -58,10 +58,21 @@ constexpr Number getTeEncodeScaleFromDecode(Number decode) {
                   minKeepNan(getReciprocal(decode), kFloatMax));
 }
 
+/// S = T(T(1 / amax) * 2688) with T a rounding to the type of x, 1 where that
+/// is no finite number (compressed-tensors generate_gparam).
+template <typename Number>
+constexpr Number getCompressedTensorsEncodeScale(Recipe recipe, Number amax) {
+  Number inverse = roundToInput(recipe, getReciprocal(amax));
+  Number encode = roundToInput(recipe, Number(inverse * kGlobalRange));
+  Number infinity = fromBits(like(toBits(encode), kFloatInfinityBits));
+  return select(isLess(encode, infinity), encode, like(encode, 1.0f));
+}
+
 /// The decode scale of a tensor from its amax (op `global_scale`): amax / 2688
 /// for torchao and modelopt (torchao per_tensor_amax_to_scale; ModelOpt
 /// weights_scaling_factor_2), where zero gives 0, hence NaN scales; 1 / S for
-/// mslk, te and 4over6. MX recipes have no global scale and give 1.
+/// mslk, te, 4over6 and compressed_tensors. MX recipes have no global scale and
+/// give 1.
 template <typename Number>
 constexpr Number getDecodeScale(Recipe recipe, Number amax) {
   switch (recipe) {
@@ -74,6 +85,10 @@ constexpr Number getDecodeScale(Recipe recipe, Number amax) {
   case Recipe::Te4over6Mae:
   case Recipe::Te4over6Mse:
     return getReciprocal(getTeEncodeScale(amax, getGlobalRange(recipe)));
+  case Recipe::CompressedTensors:
+  case Recipe::CompressedTensorsBF16:
+  case Recipe::CompressedTensorsF16:
+    return getReciprocal(getCompressedTensorsEncodeScale(recipe, amax));
   default:
     return like(amax, 1.0f);
   }
@@ -111,8 +126,9 @@ struct GlobalFactorsOf {
                             Number inverse)
       : encode(encode), decode(decode), amax(amax), inverse(inverse) {}
 
-  /// S. What mslk, te and 4over6 compute scales and elements with; 1 / g in
-  /// torchao, which uses it for elements only; unused in modelopt.
+  /// S. What mslk, te, 4over6 and compressed_tensors compute scales and
+  /// elements with; 1 / g in torchao, which uses it for elements only; unused
+  /// in modelopt.
   Number encode;
   /// g. What torchao and modelopt compute scales with, and what every recipe
   /// dequantizes with.
@@ -141,6 +157,11 @@ constexpr Number getEncodeScale(Recipe recipe, GlobalScale::Kind kind,
                     : getTeEncodeScaleFromDecode(value);
   case Recipe::Mslk:
     return fromAmax ? getMslkEncodeScale(value) : getReciprocal(value);
+  case Recipe::CompressedTensors:
+  case Recipe::CompressedTensorsBF16:
+  case Recipe::CompressedTensorsF16:
+    return fromAmax ? getCompressedTensorsEncodeScale(recipe, value)
+                    : getReciprocal(value);
   default:
     return getReciprocal(decode);
   }

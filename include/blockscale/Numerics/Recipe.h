@@ -46,6 +46,13 @@ enum class Recipe : uint8_t {
   Te4over6Mse, ///< sum of squared errors
   Tosa, ///< MX: the least power of two under which amax is rounded to no more
         ///< than the largest value (TOSA 1.1, CAST_TO_BLOCK_SCALED)
+  // compressed-tensors 0.18: NVFP4 of f32, bf16 and f16 x, in which it computes
+  // (f16: formula only), then MX with elements of E2M1 and with others
+  CompressedTensors,
+  CompressedTensorsBF16,
+  CompressedTensorsF16,
+  CompressedTensorsMxfp4,
+  CompressedTensorsMx,
 };
 
 /// A set of types of elements.
@@ -114,13 +121,25 @@ inline constexpr RecipeInfo kRecipeTable[] = {
     {"te_4over6_mse", ScaleFormat::E4M3, kE2M1Only,
      kAcceptsTails | kChoosesScale},
     {"tosa", ScaleFormat::E8M0, kMxElements, kKeepsNegativeZero},
+    {"compressed_tensors", ScaleFormat::E4M3, kE2M1Only, kDividesElements,
+     InputFormat::F32},
+    {"compressed_tensors", ScaleFormat::E4M3, kE2M1Only, kDividesElements,
+     InputFormat::BF16},
+    {"compressed_tensors", ScaleFormat::E4M3, kE2M1Only, kDividesElements,
+     InputFormat::F16},
+    {"compressed_tensors", ScaleFormat::E8M0, kE2M1Only, 0},
+    {"compressed_tensors", ScaleFormat::E8M0,
+     ElementSet::of(ElementFormat::E2M3, ElementFormat::E4M3),
+     kKeepsNegativeZero},
 };
 
 /// The recipes by name, each once.
 inline constexpr Recipe kRecipes[] = {
-    Recipe::Torchao, Recipe::Mslk,        Recipe::Te,          Recipe::Modelopt,
-    Recipe::Floor,   Recipe::Rceil,       Recipe::RceilSat,    Recipe::Ceil,
-    Recipe::Even,    Recipe::Te4over6Mae, Recipe::Te4over6Mse, Recipe::Tosa};
+    Recipe::Torchao,          Recipe::Mslk,        Recipe::Te,
+    Recipe::Modelopt,         Recipe::Floor,       Recipe::Rceil,
+    Recipe::RceilSat,         Recipe::Ceil,        Recipe::Even,
+    Recipe::Te4over6Mae,      Recipe::Te4over6Mse, Recipe::Tosa,
+    Recipe::CompressedTensors};
 
 constexpr const RecipeInfo &getRecipeInfo(Recipe recipe) {
   return kRecipeTable[static_cast<unsigned>(recipe)];
