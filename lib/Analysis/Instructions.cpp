@@ -19,8 +19,9 @@ namespace blockscale {
 double estimateQuantizeInstructions(const target::Chip &chip,
                                     numerics::Recipe recipe,
                                     numerics::ElementFormat format) {
-  bool hasCvt = chip.hasFp4Cvt() ||
-                (numerics::getFormatInfo(format).bits == 8 && chip.hasFp8Cvt());
+  bool isFp8 = numerics::getFormatInfo(format).bits == 8;
+  bool hasCvt = !numerics::isFixedPoint(format) &&
+                (chip.hasFp4Cvt() || (isFp8 && chip.hasFp8Cvt()));
   if (numerics::isFourOverSix(recipe))
     return hasCvt ? 68 : 88;
   if (numerics::isNvfp4(recipe))

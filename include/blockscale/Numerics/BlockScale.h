@@ -126,6 +126,18 @@ constexpr uint32_t getOverflowCarry(ElementFormat format) {
   return kFloatMantissaMask + (tiesGoUp ? 1u : 0u) - bound;
 }
 
+/// The carries for amaxes with the bits `bits`. Only where emax is 0 the ends
+/// of E8M0's range matter: a subnormal amax is under the power of two of byte
+/// 0, with a mantissa half as high, and one under 2^127 has no larger power.
+template <typename Word>
+constexpr Word getOverflowCarries(ElementFormat format, Word bits) {
+  Word carry = like(bits, getOverflowCarry(format));
+  if (getFormatInfo(format).maxExponent != 0)
+    return carry;
+  carry = select(isBelow(bits, kFloatMantissaMask + 1), carry >> 1, carry);
+  return select(isBelow(bits, toBits(0x1p127f)), carry, like(bits, 0u));
+}
+
 /// The bits of mantissa to which an amax is rounded first; 0 for a recipe that
 /// does not do so.
 constexpr int getKeptMantissaBits(Recipe recipe, ElementFormat format) {
@@ -170,7 +182,7 @@ constexpr Bits<Number> getE8M0ScaleBits(Recipe recipe, ElementFormat format,
   if (recipe == Recipe::Ceil)
     rounded = bits + kFloatMantissaMask;
   if (recipe == Recipe::Tosa)
-    rounded = bits + getOverflowCarry(format);
+    rounded = bits + getOverflowCarries(format, bits);
   if (int kept = getKeptMantissaBits(recipe, format))
     rounded = bits = bits + (1u << (kFloatMantissaBits - kept - 1));
   Bits<Number> byte =

@@ -22,8 +22,9 @@ enum class ScaleFormat : uint8_t { E4M3, E8M0 };
 /// The types of what is quantized.
 enum class InputFormat : uint8_t { F32, BF16, F16 };
 
-/// A sign-magnitude format. Codes are right-aligned in a byte: sign, exponent,
-/// mantissa.
+/// A sign-magnitude format, whose codes are right-aligned in a byte: sign,
+/// exponent, mantissa. Without bits of an exponent it is a fixed-point format,
+/// whose codes are two's complement numbers of 2^-mantissaBits.
 struct FormatInfo {
   std::string_view name;
   int bits;
@@ -61,6 +62,10 @@ inline constexpr ElementFormat kElementFormats[] = {
 
 constexpr const FormatInfo &getFormatInfo(ElementFormat format) {
   return kFormatTable[static_cast<unsigned>(format)];
+}
+
+constexpr bool isFixedPoint(ElementFormat format) {
+  return getFormatInfo(format).exponentBits == 0;
 }
 
 /// Number of codes of the format: 16, 64 or 256.

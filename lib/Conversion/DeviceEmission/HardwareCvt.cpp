@@ -90,7 +90,8 @@ class Fp8CvtEmitter : public SoftwareCvtEmitter {
 public:
   Value encodeWord(KernelBuilder &b, numerics::ElementFormat format,
                    ValueRange elements) override {
-    if (numerics::getFormatInfo(format).bits != 8)
+    if (numerics::getFormatInfo(format).bits != 8 ||
+        numerics::isFixedPoint(format))
       return SoftwareCvtEmitter::encodeWord(b, format, elements);
     Type type = format == numerics::ElementFormat::E4M3
                     ? static_cast<Type>(b.getType<Float8E4M3FNType>())

@@ -141,10 +141,24 @@ static Value emitE2M1Codes(KernelBuilder &b, ValueRange elements) {
   return arith::OrIOp::create(b, codes, signs);
 }
 
+/// Codes of a fixed-point format in a word.
+static Value emitFixedPointCodes(KernelBuilder &b, ElementFormat format,
+                                 ValueRange elements) {
+  emit::Lanes codes(b, b.i32(0));
+  int bits = numerics::getFormatInfo(format).storageBits;
+  for (auto [i, x] : llvm::enumerate(elements))
+    codes = codes | numerics::encodeBits(format, emit::Lanes(b, x))
+                        << static_cast<int>(i) * bits;
+  return codes;
+}
+
 Value SoftwareCvtEmitter::encodeWord(KernelBuilder &b, ElementFormat format,
                                      ValueRange elements) {
-  return format == ElementFormat::E2M1 ? emitE2M1Codes(b, elements)
-                                       : emitCodes(b, format, elements);
+  if (format == ElementFormat::E2M1)
+    return emitE2M1Codes(b, elements);
+  return numerics::isFixedPoint(format)
+             ? emitFixedPointCodes(b, format, elements)
+             : emitCodes(b, format, elements);
 }
 
 Value SoftwareCvtEmitter::encodeStochasticWord(KernelBuilder &b,

@@ -107,6 +107,8 @@ Lanes emitEncodeElements(const BlockFormat &format, Lanes bits, Lanes factor,
 
 Lanes emitEncodeMagnitudes(const BlockFormat &format, Lanes bits,
                            Lanes factor) {
+  if (numerics::isFixedPoint(format.format))
+    return emitEncodeElements(format, bits, factor);
   Lanes scaled = numerics::applyFactor(
       format.recipe, toF32(bits & numerics::kFloatMagnitudeMask), factor);
   if (!numerics::leavesNoOverflow(format.recipe))
@@ -115,6 +117,8 @@ Lanes emitEncodeMagnitudes(const BlockFormat &format, Lanes bits,
 }
 
 Lanes addSigns(const BlockFormat &format, Lanes codes, Lanes x) {
+  if (numerics::isFixedPoint(format.format))
+    return codes;
   unsigned bits = numerics::getFormatInfo(format.format).bits;
   Lanes isNegative = compare(arith::CmpIPredicate::slt, x, 0);
   return codes |

@@ -58,9 +58,13 @@ struct ChooseSchedulesPass
       if (!chosen)
         chosen = given;
       if (!chosen) {
-        sm100::GemmFormat format = sm100::getGemmFormat(product);
-        auto rated = sm100::rateSchedules(product, format, *target);
-        sm100::remarkSchedule(product, format, rated);
+        std::optional<sm100::GemmFormat> format =
+            sm100::findGemmFormat(product);
+        // The lowering refuses it.
+        if (!format)
+          return;
+        auto rated = sm100::rateSchedules(product, *format, *target);
+        sm100::remarkSchedule(product, *format, rated);
         chosen = rated.front().schedule;
       }
       product.op->setAttr(sm100::kScheduleAttrName, chosen);

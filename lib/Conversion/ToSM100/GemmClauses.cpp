@@ -57,6 +57,18 @@ int64_t getRowMultiple(const GemmFormat &format) {
   return isPacked ? 2 * kCopyBytes : kCopyBytes;
 }
 
+FailureOr<GemmFormat> verifyFormat(const Product &product,
+                                   const LaunchSite &site) {
+  if (std::optional<GemmFormat> format = findGemmFormat(product))
+    return *format;
+  return refuse(product, site, "sm100_mm_c5")
+         << "expected data of floating-point formats, which alone tcgen05.mma "
+            "multiplies under block scales, but got "
+         << product.a.getType().getElementType() << " and "
+         << product.b.getType().getElementType()
+         << "; quantize to one of these, or run the product on the CPU";
+}
+
 LogicalResult verifyDepth(const Product &product, LaunchSite &site,
                           const GemmFormat &format, OpFoldResult depth) {
   constexpr StringLiteral clause = "sm100_mm_c2";

@@ -42,6 +42,9 @@ int64_t getRowMultiple(const GemmFormat &format);
 
 mlir::LogicalResult verifyScales(const Product &product,
                                  const LaunchSite &site);
+/// The format that the product is computed in.
+mlir::FailureOr<GemmFormat> verifyFormat(const Product &product,
+                                         const LaunchSite &site);
 /// Verifies that K is a multiple of the elements that copies need. This
 /// function and `verifySizes` assert at run time what is not known before.
 mlir::LogicalResult verifyDepth(const Product &product, LaunchSite &site,

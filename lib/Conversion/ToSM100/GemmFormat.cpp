@@ -17,7 +17,8 @@ std::optional<GemmFormat> GemmFormat::get(ElementFormat a, ElementFormat b,
   using Kind = NVVM::MMABlockScaleKind;
   using Block = NVVM::Tcgen05MMABlockScale;
   auto isKnown = [](ElementFormat format) {
-    return format == ElementFormat::E2M1 || getFormatInfo(format).bits == 8;
+    return format == ElementFormat::E2M1 ||
+           (getFormatInfo(format).bits == 8 && !isFixedPoint(format));
   };
   if (!isKnown(a) || !isKnown(b))
     return std::nullopt;
@@ -53,10 +54,9 @@ static uint32_t getOperandCode(const GemmFormat &format,
     return 3;
   case ElementFormat::E3M2:
     return 4;
-  case ElementFormat::E2M1:
-    return 5;
+  default:
+    return 5; // E2M1
   }
-  return 0;
 }
 
 uint32_t GemmFormat::getDescriptor(int64_t rows, int64_t cols,

@@ -313,7 +313,10 @@ LogicalResult lowerProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
   for (const Product &each : job.products)
     if (failed(verifyScales(each, site)))
       return failure();
-  GemmFormat format = getGemmFormat(product);
+  FailureOr<GemmFormat> found = verifyFormat(product, site);
+  if (failed(found))
+    return failure();
+  const GemmFormat &format = *found;
   for (Operation *each : job.epilogue.products)
     requireOperands(each, site.call);
   GemmSizes sizes = getSizes(product, site);

@@ -43,7 +43,7 @@ static numerics::ElementFormat getMultiplied(numerics::ElementFormat mine,
   return bits == 8 || isAlike ? mine : ElementFormat::E4M3;
 }
 
-GemmFormat getGemmFormat(const Product &product) {
+std::optional<GemmFormat> findGemmFormat(const Product &product) {
   RankedTensorType typeA = product.a.getType(), typeB = product.b.getType();
   auto a = getElementFormat(typeA.getElementType());
   auto b = getElementFormat(typeB.getElementType());
@@ -54,8 +54,8 @@ GemmFormat getGemmFormat(const Product &product) {
     return !ShapedType::isDynamic(depth) && depth % kRowBytes == 0;
   });
   Type scale = product.scaleA.getType().getElementType();
-  return *GemmFormat::get(getMultiplied(a, b, canPad),
-                          getMultiplied(b, a, canPad), getScaleFormat(scale));
+  return GemmFormat::get(getMultiplied(a, b, canPad),
+                         getMultiplied(b, a, canPad), getScaleFormat(scale));
 }
 
 static GemmShape getShape(const Product &product, const GemmFormat &format) {

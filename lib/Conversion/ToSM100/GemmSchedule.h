@@ -27,8 +27,9 @@ struct RatedSchedule {
 
 /// The formats that the product of the op is computed in. Codes of 6 bits,
 /// which memory has in a byte each, become FP8 before, and so do those of 4
-/// bits beside FP8 unless K is known to be a multiple of 128.
-GemmFormat getGemmFormat(const Product &product);
+/// bits beside FP8 unless K is known to be a multiple of 128. Nothing where the
+/// tensor cores have no such product.
+std::optional<GemmFormat> findGemmFormat(const Product &product);
 
 /// The schedules that the op can have, the best first. Sizes that are not known
 /// are taken to be large.
