@@ -40,6 +40,8 @@ numerics::ElementFormat getElementFormat(Type dataElement) {
     return numerics::ElementFormat::E2M3;
   if (isa<Float6E3M2FNType>(dataElement))
     return numerics::ElementFormat::E3M2;
+  if (dataElement.isInteger(8))
+    return numerics::ElementFormat::INT8;
   return numerics::ElementFormat::E2M1;
 }
 

@@ -24,6 +24,7 @@ FORMATS = {
     "mxfp6_e2m3": ("f6E2M3FN", "f8E8M0FNU", 32),
     "mxfp6_e3m2": ("f6E3M2FN", "f8E8M0FNU", 32),
     "mxfp4": ("f4E2M1FN", "f8E8M0FNU", 32),
+    "mxint8": ("i8", "f8E8M0FNU", 32),
 }
 
 
@@ -159,7 +160,8 @@ def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None =
 
     Args:
       x: [.., M, K], f32, bf16 or f16.
-      format: "nvfp4", "mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2" or "mxfp4".
+      format: "nvfp4", "mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4" or
+        "mxint8".
       block: [1, 16], [16, 16], [16, 1] (NVFP4), [1, 32], [32, 1], [32, 32] (MX); None
         for blocks of a row.
       recipe: the rounding; None for "torchao" (NVFP4) or "rceil" (MX).

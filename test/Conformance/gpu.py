@@ -19,6 +19,8 @@ PRODUCT_CHIPS = ("sm_100a", "sm_103a", "sm_110a")
 def refusal(operation, chip):
     """Why the operation has no kernel, or None where it has one."""
     names = COMPLETE + PRODUCTS * (chip in PRODUCT_CHIPS)
+    if operation.name in PRODUCTS and operation.operands[0].type.element == "i8":
+        return f"no kernel for {operation.name} of MXINT8"
     return None if operation.name in names else f"no kernel for {operation.name}"
 
 

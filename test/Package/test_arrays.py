@@ -45,6 +45,23 @@ class NumpyTest(ArrayTest):
         swapped = np.zeros((2, 64), ">f4")
         self.assert_refuses("expected dtype float32", bs.compile(COPY), swapped)
 
+    # Data of MXINT8 come and go as int8, with their signs.
+    def test_mxint8(self):
+        @bs.jit
+        def there(x):
+            return bs.quantize(x, format="mxint8")
+
+        @bs.jit
+        def back(data: bs.Spec((1, 32), "int8"), scale: bs.Spec((1, 1), "e8m0")):
+            return bs.dequantize(data, scale)
+
+        x = (np.arange(32, dtype=np.float32) - 31).reshape(1, 32) / 64
+        data, scale = there(x)
+        self.assertEqual((data.dtype, scale.view(np.uint8).item()), (np.int8, 125))
+        np.testing.assert_array_equal(data[0], 4 * np.arange(32) - 124)
+        np.testing.assert_array_equal(back(data, scale), x)
+        self.assert_refuses("expected dtype int8", back, data.view(np.uint8), scale)
+
     def test_shapes(self):
         self.assert_refuses(r"\(\?, 64\)", amax, np.zeros((2, 63), np.uint16))
         self.assert_refuses(r"\(\?, 64\)", amax, np.zeros(64, np.uint16))

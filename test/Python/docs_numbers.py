@@ -7,7 +7,7 @@ import numpy as np
 from docs_pages import ROOT, main, table, text
 from golden import reference
 
-from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, decode_e8m0
+from blockscale_reference import E2M1, E2M3, E3M2, E4M3, E5M2, INT8, decode_e8m0
 
 PAGE = ROOT / "docs/Numerics.md"
 
@@ -216,7 +216,7 @@ def edges_two_levels():
 def mx_constants():
     rows = []
     formats = (("E4M3", E4M3, 8), ("E5M2", E5M2, 15), ("E3M2", E3M2, 4), ("E2M3", E2M3, 2),
-               ("E2M1", E2M1, 2))
+               ("E2M1", E2M1, 2), ("INT8", INT8, 0))
     for name, element, bits in formats:
         rows.append([name, bits, number(element.largest),
                      number(np.float32(1) / element.largest), element.mantissa_bits])

@@ -11,6 +11,8 @@
 #include "blockscale/Numerics/Quantize.h"
 #include "gtest/gtest.h"
 
+#include <cmath>
+
 using namespace blockscale::numerics;
 
 namespace {
@@ -187,5 +189,33 @@ static_assert(dequantizeElement(Recipe::Torchao, ElementFormat::E2M1, 0xF,
                                 0x38) == -6.0f);
 static_assert(dequantizeElement(Recipe::Rceil, ElementFormat::E4M3, 0x7E,
                                 128) == 896.0f);
+
+// The bytes of INT8 data, whose exponents begin where E8M0's do: at zero, below
+// the least normal number, around the largest value and its end half a step
+// above, and under the largest power of two.
+TEST(BlockScale, BytesOfFixedPoint) {
+  const float end = 127.5f / 64;
+  const float amaxes[] = {
+      0.0f,        0x1p-149f, end * 0x1p-127f, 0x1p-126f, 1.0f,
+      127.0f / 64, end,       end * 0x1p127f,  HUGE_VALF, std::nanf("")};
+  const std::pair<Recipe, std::vector<int>> rows[] = {
+      {Recipe::Floor, {0, 0, 0, 1, 127, 127, 127, 254, 255, 255}},
+      {Recipe::Rceil, {0, 0, 1, 1, 127, 127, 128, 255, 255, 255}},
+      {Recipe::Ceil, {0, 1, 1, 1, 127, 128, 128, 255, 255, 255}},
+      {Recipe::Even, {0, 0, 1, 1, 127, 127, 128, 255, 255, 255}},
+      {Recipe::Tosa, {0, 0, 1, 1, 127, 127, 128, 254, 255, 255}}};
+  for (const auto &[recipe, bytes] : rows)
+    for (size_t i = 0; i < std::size(amaxes); ++i)
+      EXPECT_EQ(getE8M0ScaleByte(recipe, ElementFormat::INT8, amaxes[i]),
+                bytes[i])
+          << getName(recipe) << " " << amaxes[i];
+  // One step below the end, the scale stays.
+  EXPECT_EQ(getE8M0ScaleByte(Recipe::Tosa, ElementFormat::INT8,
+                             std::nextafter(end, 0.0f)),
+            127);
+  EXPECT_EQ(getE8M0ScaleByte(Recipe::Tosa, ElementFormat::INT8,
+                             std::nextafter(end * 0x1p-127f, 0.0f)),
+            0);
+}
 
 } // namespace

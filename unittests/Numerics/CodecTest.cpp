@@ -10,6 +10,7 @@
 #include "blockscale/Numerics/Codec.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace blockscale::numerics;
 
@@ -150,6 +151,8 @@ static_assert(decode(kE5M2, 0x01) == 0x1p-16f);
 
 /// sign * significand * 2^exponent, from the fields of the code, in double.
 double decodeByDefinition(const FormatInfo &info, int code) {
+  if (info.exponentBits == 0)
+    return static_cast<double>(static_cast<int8_t>(code)) / 64;
   int mantissa = code & ((1 << info.mantissaBits) - 1);
   int exponent = (code >> info.mantissaBits) & ((1 << info.exponentBits) - 1);
   double scale = 1.0;
@@ -188,6 +191,28 @@ TEST(Codec, EveryCodeRoundTrips) {
           << getFormatInfo(format).name << " " << i;
     }
   }
+}
+
+// The codes of fixed point are numbers of 64ths: around the middle of each two,
+// at both ends, of NaN and of zeros.
+TEST(Codec, FixedPoint) {
+  constexpr ElementFormat kFormat = ElementFormat::INT8;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  auto getCode = [](float x) {
+    return static_cast<int>(static_cast<int8_t>(encode(kFormat, x)));
+  };
+  for (int code = -128; code < 127; ++code) {
+    float middle = (static_cast<float>(code) + 0.5f) / 64;
+    EXPECT_EQ(getCode(middle), code % 2 == 0 ? code : code + 1);
+    EXPECT_EQ(getCode(std::nextafter(middle, -kInfinity)), code);
+    EXPECT_EQ(getCode(std::nextafter(middle, kInfinity)), code + 1);
+  }
+  for (float x : {2.0f, 127.5f / 64, FLT_MAX, kInfinity, std::nanf("")})
+    EXPECT_EQ(getCode(x), 127) << x;
+  for (float x : {-2.0f, -2.1f, -128.5f / 64, -FLT_MAX, -kInfinity})
+    EXPECT_EQ(getCode(x), -128) << x;
+  for (float x : {0.0f, -0.0f, 0x1p-149f, -0x1p-60f})
+    EXPECT_EQ(getCode(x), 0) << x;
 }
 
 //===----------------------------------------------------------------------===//

@@ -18,9 +18,14 @@ namespace {
 TEST(Format, DerivedFields) {
   for (ElementFormat format : kElementFormats) {
     const FormatInfo &info = getFormatInfo(format);
-    EXPECT_EQ(info.bits, 1 + info.exponentBits + info.mantissaBits)
-        << info.name;
-    EXPECT_EQ(info.bias, (1 << (info.exponentBits - 1)) - 1) << info.name;
+    if (isFixedPoint(format)) {
+      // A sign, the ones, and the fraction.
+      EXPECT_EQ(info.bits, 2 + info.mantissaBits) << info.name;
+    } else {
+      EXPECT_EQ(info.bits, 1 + info.exponentBits + info.mantissaBits)
+          << info.name;
+      EXPECT_EQ(info.bias, (1 << (info.exponentBits - 1)) - 1) << info.name;
+    }
     EXPECT_EQ(info.maxExponent, std::ilogb(info.maxFinite)) << info.name;
     EXPECT_EQ(decode(format, info.maxFiniteCode), info.maxFinite) << info.name;
     EXPECT_EQ(isNanCode(format, info.nanCode), info.hasNan) << info.name;

@@ -95,7 +95,7 @@ def BlockScale_QuantizeOp : BlockScale_TensorOp<"quantize",
     There are two families of formats. NVFP4 has blocks [1, 16], [16, 16] or
     (transposed) [16, 1], f8E4M3FN scales and f4E2M1FN data. MX has blocks
     [1, 32], [32, 1] or [32, 32], f8E8M0FNU scales and f8E4M3FN, f8E5M2, f6E2M3FN,
-    f6E3M2FN or f4E2M1FN data.
+    f6E3M2FN, f4E2M1FN or i8 data; an i8 stands for itself divided by 64.
 
     Constraints:
     - `quantize_c1`: `x` has rank at least 2 and no encoding.

@@ -35,6 +35,7 @@ inline constexpr BlockFormat kBlockFormats[] = {
     {ElementFormat::E3M2, ScaleFormat::E8M0, 32, Recipe::Rceil},
     {ElementFormat::E4M3, ScaleFormat::E8M0, 32, Recipe::Rceil},
     {ElementFormat::E5M2, ScaleFormat::E8M0, 32, Recipe::Rceil},
+    {ElementFormat::INT8, ScaleFormat::E8M0, 32, Recipe::Rceil},
 };
 
 /// The format of these elements and scales, or null.

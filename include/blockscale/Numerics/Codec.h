@@ -131,6 +131,35 @@ constexpr Word decodeIEEEMagnitude(const CodeFields &fields, Word code,
 }
 
 //===----------------------------------------------------------------------===//
+// Fixed point
+//===----------------------------------------------------------------------===//
+
+/// A number whose last place is the spacing of the codes, so that a sum with it
+/// rounds to a multiple of that and has the code in its low bits.
+constexpr float getFixedPointAnchor(const FormatInfo &info) {
+  return 1.5f * powerOfTwo(kFloatMantissaBits - info.mantissaBits);
+}
+
+/// The code nearest to x, ties to even, saturated; that of NaN is the largest.
+template <typename Number>
+constexpr Bits<Number> encodeFixedPoint(const FormatInfo &info, Number x) {
+  Number lowest = like(x, -info.maxFinite - powerOfTwo(-info.mantissaBits));
+  Number limited = minOrSecond(x, like(x, info.maxFinite));
+  limited = select(isLess(limited, lowest), lowest, limited);
+  return toBits(limited + getFixedPointAnchor(info)) & ((1u << info.bits) - 1u);
+}
+
+/// The value of a code.
+template <typename Word>
+constexpr Number<Word> decodeFixedPoint(const FormatInfo &info, Word code) {
+  uint32_t half = 1u << (info.bits - 1);
+  float anchor = getFixedPointAnchor(info);
+  // The code plus `half` counts from the lowest code on.
+  Word fromLowest = (code + half) & (2 * half - 1);
+  return fromBits(fromLowest + (toBits(anchor) - half)) - anchor;
+}
+
+//===----------------------------------------------------------------------===//
 // Elements
 //===----------------------------------------------------------------------===//
 
@@ -158,6 +187,8 @@ encodeBits(ElementFormat format, Number x,
            NegativeZero negativeZero = NegativeZero::Keep,
            Overflow overflow = Overflow::Saturate) {
   const FormatInfo &info = getFormatInfo(format);
+  if (isFixedPoint(format))
+    return encodeFixedPoint(info, x);
   Bits<Number> sign = getSign(x, info.bits - 1, negativeZero);
   Number magnitude = magnitudeOf(x);
   // A sum rather than a union: it merges with what else is added to codes.
@@ -186,6 +217,8 @@ constexpr uint8_t encode(ElementFormat format, float x,
 template <typename Word>
 constexpr Number<Word> decodeBits(ElementFormat format, Word code) {
   const FormatInfo &info = getFormatInfo(format);
+  if (isFixedPoint(format))
+    return decodeFixedPoint(info, code);
   CodeFields fields = getFields(format);
   uint32_t signMask = 1u << (info.bits - 1);
   Word sign = (code & signMask) << (32 - info.bits);
@@ -207,6 +240,8 @@ constexpr Number<Word> decodeBits(ElementFormat format, Word code) {
 template <typename Word>
 constexpr Number<Word> decodeByProduct(ElementFormat format, Word code) {
   const FormatInfo &info = getFormatInfo(format);
+  if (isFixedPoint(format))
+    return decodeFixedPoint(info, code);
   uint32_t signMask = 1u << (info.bits - 1);
   Word sign = (code & signMask) << (32 - info.bits);
   Word magnitude = code & (signMask - 1);

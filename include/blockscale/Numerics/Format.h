@@ -14,7 +14,7 @@
 namespace blockscale::numerics {
 
 /// Element types of block-scaled data (OCP Microscaling Formats 1.0).
-enum class ElementFormat : uint8_t { E2M1, E2M3, E3M2, E4M3, E5M2 };
+enum class ElementFormat : uint8_t { E2M1, E2M3, E3M2, E4M3, E5M2, INT8 };
 
 /// Types of a block scale: E4M3 in NVFP4, E8M0 (a power of two) in MX.
 enum class ScaleFormat : uint8_t { E4M3, E8M0 };
@@ -54,11 +54,12 @@ inline constexpr FormatInfo kFormatTable[] = {
     {"e3m2", 6, 3, 2, 3, 4, 8, false, false, 0x1F, 0x1F, 28.0f},
     {"e4m3", 8, 4, 3, 7, 8, 8, false, true, 0x7E, 0x7F, 448.0f},
     {"e5m2", 8, 5, 2, 15, 15, 8, true, true, 0x7B, 0x7F, 57344.0f},
+    {"int8", 8, 0, 6, 0, 0, 8, false, false, 0x7F, 0x7F, 1.984375f},
 };
 
 inline constexpr ElementFormat kElementFormats[] = {
     ElementFormat::E2M1, ElementFormat::E2M3, ElementFormat::E3M2,
-    ElementFormat::E4M3, ElementFormat::E5M2};
+    ElementFormat::E4M3, ElementFormat::E5M2, ElementFormat::INT8};
 
 constexpr const FormatInfo &getFormatInfo(ElementFormat format) {
   return kFormatTable[static_cast<unsigned>(format)];
