@@ -20,8 +20,8 @@ SmallVector<Operation *> Epilogue::getOps() const {
   SmallVector<Operation *> ops(products);
   for (linalg::LinalgOp op : elementwise)
     ops.push_back(op);
-  if (quantize)
-    ops.push_back(quantize);
+  if (sink)
+    ops.push_back(sink);
   return ops;
 }
 
@@ -55,8 +55,9 @@ static std::optional<FusionObstacle> findResultObstacle(Operation *product) {
                         llvm::to_string(type)};
 }
 
-static std::optional<FusionObstacle> findQuantizeObstacle(QuantizeOp op,
+static std::optional<FusionObstacle> findQuantizeObstacle(Operation *sink,
                                                           Operation *product) {
+  auto op = cast<QuantizeOp>(sink);
   auto fail = [](StringRef found) {
     return FusionObstacle{"epilogue_c3",
                           "a quantization of blocks of one row, by amaxes of "
@@ -91,6 +92,36 @@ static std::optional<FusionObstacle> findQuantizeObstacle(QuantizeOp op,
              : "scales without groups",
       llvm::to_string(op.getScale().getType()) +
           (op.getOffsets() ? " with offsets" : "")};
+}
+
+namespace {
+
+/// A kind of op that can be the sink of an epilogue.
+struct SinkKind {
+  /// What the op takes from the kernel; null where it is of another kind.
+  Value (*getInput)(Operation *op);
+  /// Why the op cannot follow `product`.
+  std::optional<FusionObstacle> (*findObstacle)(Operation *op,
+                                                Operation *product);
+};
+
+} // namespace
+
+static Value getQuantized(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  return quantize ? quantize.getX() : Value();
+}
+
+static constexpr SinkKind kSinkKinds[] = {
+    {getQuantized, findQuantizeObstacle},
+};
+
+/// The kind of sink that `op` is of `value`; null where it is none.
+static const SinkKind *findSinkKind(Operation *op, Value value) {
+  const auto *kind = llvm::find_if(kSinkKinds, [&](const SinkKind &each) {
+    return op && each.getInput(op) == value;
+  });
+  return kind == std::end(kSinkKinds) ? nullptr : kind;
 }
 
 /// Operands of a product that a second one shares, and those that it has of its
@@ -189,18 +220,18 @@ Epilogue findEpilogue(Operation *product,
     if (user && isTaken && isTaken(user))
       return epilogue;
     auto elementwise = dyn_cast_if_present<linalg::LinalgOp>(user);
-    auto quantize = dyn_cast_if_present<QuantizeOp>(user);
+    const SinkKind *sink = findSinkKind(user, value);
     if (!user || user->getBlock() != product->getBlock() ||
-        (!elementwise && !(quantize && quantize.getX() == value)))
+        (!elementwise && !sink))
       return epilogue;
     obstacle = findResultObstacle(product);
     if (!obstacle)
-      obstacle = quantize ? findQuantizeObstacle(quantize, product)
-                          : addElementwise(epilogue, elementwise, isTaken);
+      obstacle = sink ? sink->findObstacle(user, product)
+                      : addElementwise(epilogue, elementwise, isTaken);
     if (obstacle)
       return epilogue;
-    if (quantize) {
-      epilogue.quantize = quantize;
+    if (sink) {
+      epilogue.sink = user;
       return epilogue;
     }
   }

@@ -35,12 +35,13 @@ struct Epilogue {
   /// Ops of `scaled_mm` or `scaled_grouped_mm`.
   llvm::SmallVector<mlir::Operation *> products;
   llvm::SmallVector<mlir::linalg::LinalgOp> elementwise;
-  /// The quantization at the end; null where there is none.
-  QuantizeOp quantize;
+  /// The op at the end that takes the value and has the kernel's results, as a
+  /// quantization; null where the value is stored.
+  mlir::Operation *sink = nullptr;
 
-  bool isEmpty() const { return elementwise.empty() && !quantize; }
+  bool isEmpty() const { return elementwise.empty() && !sink; }
   llvm::SmallVector<mlir::Operation *> getOps() const;
-  /// The value that the kernel stores, or quantizes.
+  /// The value that the kernel stores, or its sink takes.
   mlir::Value getValue() const;
 };
 

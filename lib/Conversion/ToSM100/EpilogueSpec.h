@@ -8,35 +8,11 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUESPEC_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUESPEC_H
 
-#include "DeviceEmission/ElementSource.h"
-#include "DeviceEmission/QuantizeLeaf.h"
-#include "blockscale/Analysis/Epilogue.h"
-#include "blockscale/Target/Chip.h"
+#include "Sink.h"
 
 namespace blockscale::sm100 {
 
-/// The quantization of a result, in blocks of one row.
-struct QuantizeEpilogue {
-  explicit QuantizeEpilogue(QuantizeOp op);
-
-  int64_t getBlockElements() const { return blockElements; }
-  int64_t getDataBits() const {
-    return numerics::getFormatInfo(format).storageBits;
-  }
-  std::string getName() const;
-
-  numerics::Recipe recipe;
-  numerics::ElementFormat format;
-  int64_t blockElements;
-  /// The global scale: one for all of the result, or one for each group.
-  GlobalOperand global;
-  /// Whether rows of no group are zeros, and whether scales are in tiles of
-  /// 128 x 4, of all rows or of each group.
-  bool isOfGroups, isSwizzled, isGrouped;
-};
-
-/// The elementwise ops and the quantization that follow products in their
-/// kernel.
+/// The elementwise ops that follow products in their kernel, and its sink.
 struct EpilogueSpec {
   EpilogueSpec(const Epilogue &epilogue, const target::Chip &chip);
 
@@ -50,7 +26,7 @@ struct EpilogueSpec {
   /// For each input of `source` the number of the product that it is; `kNone`
   /// for inputs that are no products.
   llvm::SmallVector<int64_t> productOf;
-  std::optional<QuantizeEpilogue> quantize;
+  std::unique_ptr<const Sink> sink;
 };
 
 } // namespace blockscale::sm100

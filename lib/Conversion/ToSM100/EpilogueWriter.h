@@ -12,7 +12,7 @@
 
 namespace blockscale::sm100 {
 
-/// Writes what elementwise ops and a quantization make of one or two products.
+/// Writes what elementwise ops and a sink make of one or two products.
 /// Columns are whole chunks.
 class EpilogueWriter : public RowWriter {
 public:
@@ -28,11 +28,6 @@ private:
   ElementWords emitWords(mlir::ValueRange sums, mlir::Value col);
   ElementWords loadInput(const ElementSource::Input &input,
                          mlir::Value argument, mlir::Value col);
-  /// Stores a chunk of elements of `bits`.
-  void storeWords(mlir::ValueRange words, mlir::Value col, int64_t bits);
-  /// Stores codes and returns the bytes of their scales.
-  mlir::Value emitCodes(mlir::ValueRange words, mlir::Value col);
-  void emitScales(mlir::Value bytes, mlir::Value col);
 
   KernelBuilder &b;
   const GemmSpec &spec;
@@ -40,23 +35,13 @@ private:
   const GemmArguments &arguments;
   ResultRow row;
   llvm::SmallVector<ResultValues, 2> values;
-  std::unique_ptr<CvtEmitter> cvt;
-  /// The leaf that quantizes the result; null where it is not quantized.
-  std::unique_ptr<QuantizeLeaf> leaf;
+  std::unique_ptr<SinkWriter> sink;
 };
 
 std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,
                                            const GemmSpec &spec,
                                            const GemmArguments &arguments,
                                            const ResultRow &row);
-
-/// Stores zeros to the tiles of scales behind those of all groups, which are
-/// `bands` bands. Thread `thread` of cluster `cluster`, one of `clusters`, all
-/// i32, stores its part.
-void emitClearScales(KernelBuilder &b, const GemmSpec &spec,
-                     const GemmArguments &arguments, mlir::Value bands,
-                     mlir::Value thread, mlir::Value cluster,
-                     mlir::Value clusters);
 
 } // namespace blockscale::sm100
 

@@ -46,17 +46,13 @@ struct GemmJob {
 };
 
 /// The result, and what it is made of besides sums.
-static GemmArguments getResultArguments(const GemmJob &job,
-                                        const LaunchSite &site,
+static GemmArguments getResultArguments(const GemmJob &job, LaunchSite &site,
                                         const GemmSpec &spec) {
   GemmArguments arguments(spec);
-  if (QuantizeOp quantize = job.epilogue.quantize) {
-    arguments.result = site.lookup(quantize.getData());
-    arguments.resultScale = site.lookup(quantize.getScale());
-    arguments.global = site.lookup(quantize.getGlobalOperand().value);
-  } else {
+  if (spec.epilogue)
+    arguments.sink = spec.epilogue->sink->getArguments(site);
+  else
     arguments.result = site.lookup(job.epilogue.getValue());
-  }
   for (auto [product, own] :
        llvm::zip_equal(job.products, arguments.products)) {
     own.factorA = site.lookup(product.factorA.value);
@@ -78,16 +74,7 @@ static void requireEpilogueSizes(const GemmJob &job, LaunchSite &site,
       result.insert(result.begin(), getAsOpFoldResult(sizes.matrices));
     result.back() = sizes.cols;
   }
-  if (QuantizeOp quantize = epilogue.quantize) {
-    site.call.requireSizes("data", quantize.getData(), result, "the product");
-    site.call.requireSizes(
-        "scale", quantize.getScale(),
-        getScaleSizes(b, b.getLoc(), result, quantize.getBlockSize()),
-        "the product");
-  } else {
-    site.call.requireSizes("the result", epilogue.getValue(), result,
-                           "the product");
-  }
+  createSink(epilogue)->requireSizes(site.call, result);
   for (linalg::LinalgOp op : epilogue.elementwise)
     for (OpOperand *operand : op.getDpsInputOperands()) {
       Value input = operand->get();
@@ -134,7 +121,7 @@ static Value countTiles(LaunchSite &site, const GemmSpec &spec,
   Value tiles = emit::mul(
       b, tileRows,
       getCeilDiv(b, cols, spec.getResultCols() * schedule.getMulticast()));
-  if (spec.hasGroupedScales())
+  if (spec.hasRest())
     return emit::max(b, tiles, emit::getIndex(b, 1));
   return emit::mul(b, tiles, schedule.getSplits());
 }
@@ -181,8 +168,6 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
   arguments.cols = cols;
   arguments.depth = depth;
   arguments.matrices = sizes.matrices;
-  if (spec.hasGroupedScales())
-    arguments.resultTiles = emit::getDim(b, arguments.resultScale, 0);
 
   int64_t clusterBlocks = Cluster::getBlocks(schedule);
   int64_t clusters = std::max<int64_t>(schedule.getCtas() / clusterBlocks, 1);

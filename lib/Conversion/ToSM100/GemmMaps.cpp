@@ -31,7 +31,7 @@ Value createDataMap(LaunchSite &site, const GemmSpec &spec,
     elements = atLeast(b, elements, getRowMultiple(spec.format));
   if (spec.groups != GroupDim::None)
     matrices = atLeast(b, matrices, 1);
-  if (spec.hasGroupedScales())
+  if (spec.hasRest())
     rows = atLeast(b, rows, 1);
   Value bytes = isPacked ? emit::div(b, elements, 2) : elements;
   Value dims[] = {isPadded ? elements : bytes, rows, matrices};

@@ -109,10 +109,11 @@ void ResultEmitter::emitTile(const TilePlace &tile) {
 
 void ResultEmitter::emitRest(const ProductPlace &product, Value cluster,
                              Value clusters) {
-  if (context.arguments.resultTiles)
+  if (context.spec.hasRest())
     context.cluster.emitIfLeader(b, [&] {
-      emitClearScales(b, context.spec, context.arguments, product.firstBand,
-                      thread, cluster, clusters);
+      context.spec.epilogue->sink->emitRest(
+          b, context.arguments.sink, context.arguments.cols,
+          {product.firstBand, thread, cluster, clusters});
     });
 }
 

@@ -81,23 +81,27 @@ void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
     signature.add(product.scaleB, kCopyBytes);
   }
   signature.add(result, kResultBytes);
-  signature.add(resultScale, kCopyBytes);
+  for (SinkArguments::Memory &memory : sink.memory)
+    signature.add(memory.value, memory.alignment);
   for (ProductArguments &product : products)
     for (Value *operand : {&product.factorA, &product.factorB, &product.bias})
       signature.add(*operand, kCopyBytes);
-  signature.add(global, kCopyBytes);
   if (!inputs.empty())
     for (auto [input, operand] :
          llvm::zip_equal(spec.epilogue->getOtherInputs(), inputs))
       signature.add(operand,
                     input.isAlongRows() ? kCopyBytes : input.getBytes());
   signature.add(offsets, sizeof(int32_t));
-  for (Value *size : {&rows, &cols, &depth, &matrices, &resultTiles})
+  for (Value *size : {&rows, &cols, &depth, &matrices})
     signature.add(*size);
+  for (Value &size : sink.sizes)
+    signature.add(size);
 }
 
 void GemmArguments::narrowSizes(KernelBuilder &b) {
-  for (Value *size : {&resultTiles, &rows, &cols, &depth, &matrices})
+  for (Value &size : sink.sizes)
+    size = narrowSize(b, size);
+  for (Value *size : {&rows, &cols, &depth, &matrices})
     if (*size)
       *size = narrowSize(b, *size);
 }

@@ -38,11 +38,8 @@ struct GemmSpec {
   /// Columns of results of a tile.
   int64_t getResultCols() const { return schedule.getCols() / products; }
 
-  /// Whether a quantized result has tiles of scales for each group, which may
-  /// be more than rows need.
-  bool hasGroupedScales() const {
-    return epilogue && epilogue->quantize && epilogue->quantize->isGrouped;
-  }
+  /// Whether the kernel has work besides the rows of the result.
+  bool hasRest() const { return epilogue && epilogue->sink->hasRest(); }
 
   /// The name of the kernel.
   std::string getName() const;
@@ -72,19 +69,15 @@ struct GemmArguments {
 
   mlir::Value mapA, scaleA;
   llvm::SmallVector<ProductArguments, 2> products;
-  /// The result, and its scales; `result` is the data of a result that is
-  /// quantized, and only that one has scales.
-  mlir::Value result, resultScale;
-  /// Operands of the epilogue: a global value of its quantization, and the
+  /// The result, or the operands of the epilogue: those of its sink, and the
   /// inputs of its elementwise ops.
-  mlir::Value global;
+  mlir::Value result;
+  SinkArguments sink;
   llvm::SmallVector<mlir::Value> inputs;
   /// The ends of groups, a pointer to i32.
   mlir::Value offsets;
   /// M, N and K, and the number of matrices or of groups.
   mlir::Value rows, cols, depth, matrices;
-  /// Tiles of scales of groups of rows of a result that is quantized.
-  mlir::Value resultTiles;
 };
 
 } // namespace blockscale::sm100

@@ -17,27 +17,12 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTVALUES_H
 
 #include "GemmSpec.h"
+#include "ResultRow.h"
 
 #include "DeviceEmission/KernelBuilder.h"
 #include "Emission/Lanes.h"
 
 namespace blockscale::sm100 {
-
-/// Results of a row that a thread writes at a time.
-inline constexpr int64_t kChunk = kEpilogueColumns;
-
-/// A row of results.
-struct ResultRow {
-  /// The number of the matrix or group, i32.
-  mlir::Value product;
-  /// The number of the row among the rows of all results, i64.
-  mlir::Value number;
-  mlir::Value exists;
-  /// The number of the row in its product, which has `rows` rows and begins in
-  /// band `firstBand` of all bands of 128 rows, i32. Scales of results alone
-  /// need them.
-  mlir::Value inProduct, rows, firstBand;
-};
 
 /// Values of one row of one product.
 class ResultValues {

@@ -1,0 +1,253 @@
+//===- QuantizeSink.cpp - Results that are quantized ----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/QuantizeLeaf.h"
+#include "GemmClauses.h"
+#include "GemmSpec.h"
+#include "Sink.h"
+#include "blockscale/IR/TypeRules.h"
+
+using namespace mlir;
+
+namespace blockscale::sm100 {
+
+using emit::Lanes;
+
+namespace {
+
+/// The quantization of a result, in blocks of one row.
+class QuantizeSink final : public Sink {
+public:
+  explicit QuantizeSink(QuantizeOp op);
+
+  std::string getName() const override;
+  void requireSizes(emit::CallSite &call,
+                    const emit::CallSite::Sizes &result) const override;
+  SinkArguments getArguments(LaunchSite &site) const override;
+  std::unique_ptr<SinkWriter>
+  createWriter(const SinkContext &context) const override;
+
+  /// Tiles of scales of groups of rows, which may be more than rows need.
+  bool hasRest() const override { return isGrouped; }
+  /// Stores zeros to the tiles of scales behind those of all groups.
+  void emitRest(KernelBuilder &b, const SinkArguments &arguments, Value cols,
+                const SinkRest &rest) const override;
+
+  int64_t getDataBits() const {
+    return numerics::getFormatInfo(format).storageBits;
+  }
+
+  QuantizeOp op;
+  numerics::Recipe recipe;
+  numerics::ElementFormat format;
+  int64_t blockElements;
+  /// The global scale: one for all of the result, or one for each group.
+  GlobalOperand global;
+  /// Whether rows of no group are zeros, and whether scales are in tiles of
+  /// 128 x 4, of all rows or of each group.
+  bool isOfGroups, isSwizzled, isGrouped;
+};
+
+class QuantizeWriter final : public SinkWriter {
+public:
+  QuantizeWriter(const QuantizeSink &sink, const SinkContext &context);
+
+  void emitChunk(Value col, Value exists, Compute compute) override;
+  void emitZeros(Value col, Value exists, Compute compute) override;
+
+private:
+  /// Stores codes and returns the bytes of their scales.
+  Value emitCodes(ValueRange words, Value col);
+  /// Stores the bytes (i16) of scales of a chunk, or zeros in the padding.
+  void emitScales(Value bytes, Value col);
+
+  Value getData() const { return context.arguments.memory[0].value; }
+  Value getScale() const { return context.arguments.memory[1].value; }
+
+  const QuantizeSink &sink;
+  SinkContext context;
+  KernelBuilder &b;
+  std::unique_ptr<CvtEmitter> cvt;
+  std::unique_ptr<QuantizeLeaf> leaf;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// On the host
+//===----------------------------------------------------------------------===//
+
+QuantizeSink::QuantizeSink(QuantizeOp op)
+    : op(op), recipe(op.getArithmetic()),
+      format(getElementFormat(op.getData().getType().getElementType())),
+      blockElements(op.getBlockSize()), global(op.getGlobalOperand()),
+      isOfGroups(op.getOffsets() != nullptr) {
+  LayoutAttr layout = getLayout(op.getScale().getType());
+  isSwizzled = static_cast<bool>(layout);
+  isGrouped = layout && layout.isGrouped();
+}
+
+std::string QuantizeSink::getName() const {
+  std::string name = "_to_" +
+                     std::string(numerics::getFormatInfo(format).name) + "_" +
+                     std::string(numerics::getName(recipe));
+  if (isOfGroups)
+    name += "_of_groups";
+  if (isSwizzled)
+    name += isGrouped ? "_grouped" : "_swizzled";
+  return name + getGlobalName(global);
+}
+
+void QuantizeSink::requireSizes(emit::CallSite &call,
+                                const emit::CallSite::Sizes &result) const {
+  ImplicitLocOpBuilder &b = call.b;
+  QuantizeOp quantize = op;
+  call.requireSizes("data", quantize.getData(), result, "the product");
+  call.requireSizes("scale", quantize.getScale(),
+                    getScaleSizes(b, b.getLoc(), result, blockElements),
+                    "the product");
+}
+
+SinkArguments QuantizeSink::getArguments(LaunchSite &site) const {
+  QuantizeOp quantize = op;
+  Value scale = site.lookup(quantize.getScale());
+  SinkArguments arguments = {{{site.lookup(quantize.getData()), kResultBytes},
+                              {scale, kCopyBytes},
+                              {site.lookup(global.value), kCopyBytes}},
+                             {}};
+  if (isGrouped)
+    arguments.sizes.push_back(emit::getDim(site.b, scale, 0));
+  return arguments;
+}
+
+//===----------------------------------------------------------------------===//
+// On the device
+//===----------------------------------------------------------------------===//
+
+QuantizeWriter::QuantizeWriter(const QuantizeSink &sink,
+                               const SinkContext &context)
+    : sink(sink), context(context), b(context.b),
+      cvt(createCvtEmitter(context.chip)),
+      leaf(createLeaf(*cvt, sink.recipe, sink.format, sink.global.kind,
+                      /*amaxIsGiven=*/false)) {
+  Value global = context.arguments.memory[2].value;
+  if (global && !sink.global.byValue) {
+    if (!sink.global.isSingle())
+      global = b.offset(global, b.getF32Type(), context.row.product);
+    global = b.load(b.getF32Type(), global, sizeof(float));
+  }
+  leaf->setGlobal(b, global);
+}
+
+Value QuantizeWriter::emitCodes(ValueRange words, Value col) {
+  Type type = context.element;
+  int64_t perBlock = sink.blockElements * getByteSize(type) / kWordBytes;
+  constexpr int64_t perVector = 4;
+  SmallVector<BlockElements> blocks;
+  SmallVector<Value> amaxes;
+  for (size_t first = 0; first < words.size(); first += perBlock) {
+    SmallVector<Value> vectors;
+    for (int64_t i = 0; i < perBlock; i += perVector)
+      vectors.push_back(b.pack(words.slice(first + i, perVector)));
+    blocks.push_back(BlockElements::fromWords(vectors, type));
+    amaxes.push_back(blocks.back().computeAmax(b, *cvt));
+  }
+  QuantizeLeaf::Scales scales = leaf->computeScales(b, amaxes, blocks);
+  SmallVector<Value> codes;
+  for (auto [block, factor] : llvm::zip_equal(blocks, scales.factors))
+    llvm::append_range(codes, leaf->encode(b, block, factor, {}));
+  emitStoreChunk(context, getData(), codes, col, sink.getDataBits());
+  return scales.pairs.front();
+}
+
+void QuantizeWriter::emitScales(Value bytes, Value col) {
+  const ResultRow &row = context.row;
+  int64_t block = sink.blockElements;
+  int64_t count = kChunk / block;
+  if (count == 1)
+    bytes = arith::TruncIOp::create(b, b.getI8Type(), bytes);
+  Lanes scaleCol = Lanes(b, col) >> llvm::Log2_64(block);
+  auto store = [&](Lanes byte) {
+    b.store(bytes, b.offset(getScale(), b.getI8Type(), byte), count);
+  };
+  if (!sink.isSwizzled) {
+    Lanes rowScales = toI64(b, Lanes(b, context.cols) >> llvm::Log2_64(block));
+    Value isInside = isBelow(b, col, context.cols);
+    emit::emitIf(b, Lanes(b, row.exists) & Lanes(b, isInside), [&] {
+      store(Lanes(b, row.number) * rowScales + toI64(b, scaleCol));
+    });
+    return;
+  }
+  Lanes scaleTiles(b, emitCeilDiv(b, context.cols, block * kTileCols));
+  Lanes tileCol = scaleCol >> llvm::Log2_64(kTileCols);
+  Lanes inProduct(b, row.inProduct);
+  Lanes band = inProduct >> llvm::Log2_64(kTileRows);
+  // The last band of a product is whole, and so is its last tile.
+  Lanes bandExists(b, isBelow(b, band * kTileRows, row.rows));
+  Lanes isInside(b, isBelow(b, tileCol, scaleTiles));
+  emit::emitIf(b, bandExists & isInside, [&] {
+    Lanes tile =
+        numerics::getTileNumber(toI64(b, row.firstBand), toI64(b, inProduct),
+                                toI64(b, scaleCol), toI64(b, scaleTiles));
+    store(tile * kTileBytes +
+          toI64(b, numerics::getByteInTile(inProduct, scaleCol)));
+  });
+}
+
+void QuantizeWriter::emitChunk(Value col, Value exists, Compute compute) {
+  Value scales = emitIfElseZero(b, exists, b.getI16Type(), [&] {
+                   return SmallVector<Value>{emitCodes(compute(), col)};
+                 }).front();
+  emitScales(scales, col);
+}
+
+/// Codes and scales are zero in a row of no group if the quantization is
+/// grouped as well.
+void QuantizeWriter::emitZeros(Value col, Value exists, Compute compute) {
+  if (!sink.isOfGroups)
+    return emitChunk(col, exists, compute);
+  emit::emitIf(b, exists, [&] {
+    int64_t bits = sink.getDataBits();
+    emitStoreChunk(context, getData(),
+                   SmallVector<Value>(kChunk * bits / 32, b.i32(0)), col, bits);
+  });
+  // Tiles of groups have no places for these rows.
+  if (!sink.isSwizzled)
+    emitScales(arith::ConstantOp::create(b, b.getI16IntegerAttr(0)), col);
+}
+
+std::unique_ptr<SinkWriter>
+QuantizeSink::createWriter(const SinkContext &context) const {
+  return std::make_unique<QuantizeWriter>(*this, context);
+}
+
+void QuantizeSink::emitRest(KernelBuilder &b, const SinkArguments &arguments,
+                            Value cols, const SinkRest &rest) const {
+  Lanes scaleTiles(b, emitCeilDiv(b, cols, blockElements * kTileCols));
+  Lanes first = Lanes(b, rest.bands) * scaleTiles + Lanes(b, rest.cluster);
+  emitWhile(
+      b, Value(first),
+      [&](ValueRange values) {
+        return isBelow(b, values.front(), arguments.sizes.front());
+      },
+      [&](ValueRange values) {
+        Lanes byte = toI64(b, values.front()) * kTileBytes +
+                     toI64(b, rest.thread) * kWordBytes;
+        b.store(b.i32(0),
+                b.offset(arguments.memory[1].value, b.getI8Type(), byte),
+                kWordBytes);
+        return SmallVector<Value>{Lanes(b, values.front()) +
+                                  Lanes(b, rest.clusters)};
+      });
+}
+
+std::unique_ptr<const Sink> makeSink(QuantizeOp op) {
+  return std::make_unique<QuantizeSink>(op);
+}
+
+} // namespace blockscale::sm100

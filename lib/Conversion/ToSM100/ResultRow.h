@@ -1,0 +1,33 @@
+//===- ResultRow.h - A row of results in a thread ---------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTROW_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTROW_H
+
+#include "blockscale/Analysis/Epilogue.h"
+
+namespace blockscale::sm100 {
+
+/// Results of a row that a thread writes at a time.
+inline constexpr int64_t kChunk = kEpilogueColumns;
+
+/// A row of results.
+struct ResultRow {
+  /// The number of the matrix or group, i32.
+  mlir::Value product;
+  /// The number of the row among the rows of all results, i64.
+  mlir::Value number;
+  mlir::Value exists;
+  /// The number of the row in its product, which has `rows` rows and begins in
+  /// band `firstBand` of all bands of 128 rows, i32. Scales of results alone
+  /// need them.
+  mlir::Value inProduct, rows, firstBand;
+};
+
+} // namespace blockscale::sm100
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTROW_H
