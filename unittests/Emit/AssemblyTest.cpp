@@ -122,9 +122,10 @@ std::vector<std::vector<Operand>> getRareOperands(const Format &format,
   return {{each}, {amax}, {rng}, {each, rows}, {each, columns}};
 }
 
-/// Room for the chunks of 64 elements of 128 threads where warps move them
+/// Room for the fragments of 64 elements of 128 threads where warps move them
 /// through shared memory: those of 8-bit codes without groups, on chips with
-/// cvt for these but no wide accesses, unless chunks of linear rows leave gaps.
+/// cvt for these but no wide accesses, unless fragments of linear rows leave
+/// gaps.
 uint64_t getSharedBytes(StringRef chip, StringRef kernel, int64_t k) {
   bool isStaged = (chip == "sm_89" || chip == "sm_90a") &&
                   (kernel.contains("_e4m3_") || kernel.contains("_e5m2_")) &&
@@ -178,8 +179,8 @@ TEST_P(QuantizeKernels, NoSpills) {
   }
 }
 
-// Rows of full chunks, rows with a tail and padding, and rows that end within a
-// block.
+// Rows of full fragments, rows with a tail and padding, and rows that end
+// within a block.
 INSTANTIATE_TEST_SUITE_P(RowElements, QuantizeKernels,
                          testing::Values(std::make_tuple("sm_80", 160),
                                          std::make_tuple("sm_90a", 4096),

@@ -22,7 +22,7 @@
 namespace blockscale {
 
 /// Instructions of a thread for each element that it quantizes, as in the
-/// machine code of chunks without tails (docs/Performance.md).
+/// machine code of fragments without tails (docs/Performance.md).
 double estimateQuantizeInstructions(const target::Chip &chip,
                                     numerics::Recipe recipe,
                                     numerics::ElementFormat format);

@@ -1,4 +1,4 @@
-//===- AmaxRaise.cpp - Amaxes of thread blocks ----------------------------===//
+//===- AmaxRaise.cpp - Amaxes of CTAs -------------------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,13 +1,13 @@
-//===- AmaxRaise.h - Amaxes of thread blocks --------------------*- C++ -*-===//
+//===- AmaxRaise.h - Amaxes of CTAs -----------------------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A result of several thread blocks is raised from 0 by an atomic maximum of
-// each, of the bits of f32: magnitudes are ordered as they are, NaN above all.
-// A launch before stores the zeros.
+// A result of several CTAs is raised from 0 by an atomic maximum of each, of
+// the bits of f32: magnitudes are ordered as they are, NaN above all. A launch
+// before stores the zeros.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,9 +38,9 @@ struct AmaxPart {
 /// The largest of the warp's values, in all its threads.
 emit::Lanes emitWarpMaximum(KernelBuilder &b, emit::Lanes bits);
 
-/// Raises results to the largest of the thread block's values. All threads,
-/// which are `warps` warps, must come here. `partial` is shared memory of a
-/// word for each part and warp.
+/// Raises results to the largest of the CTA's values. All threads, which are
+/// `warps` warps, must come here. `partial` is shared memory of a word for each
+/// part and warp.
 void emitRaise(KernelBuilder &b, llvm::ArrayRef<AmaxPart> parts,
                mlir::Value thread, int64_t warps, mlir::Value partial);
 

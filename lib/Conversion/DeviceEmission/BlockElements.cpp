@@ -19,7 +19,7 @@ static VectorType getVector(Value like, Type element, int64_t factor = 1) {
   return VectorType::get({countElements(like) * factor}, element);
 }
 
-/// A word of which `bytes` bytes are loaded in pieces of 2 or 4; those above
+/// A word of which `bytes` bytes are loaded in accesses of 2 or 4; those above
 /// are 0.
 static Value loadWord(KernelBuilder &b, Value address, int64_t bytes,
                       int64_t loadBytes) {
@@ -54,10 +54,10 @@ BlockElements BlockElements::load(KernelBuilder &b, Value pointer, Type type,
       block.words.push_back(b.pack(rest.take_front(vectorBytes / kWordBytes)));
     return block;
   }
-  auto piece = VectorType::get({loadBytes / kWordBytes}, b.getI32Type());
+  auto accessType = VectorType::get({loadBytes / kWordBytes}, b.getI32Type());
   for (int64_t at = 0; at < bytes; at += loadBytes) {
     Value address = b.offset(pointer, b.getI8Type(), b.i64(at));
-    block.words.push_back(b.load(piece, address, loadBytes));
+    block.words.push_back(b.load(accessType, address, loadBytes));
   }
   return block;
 }

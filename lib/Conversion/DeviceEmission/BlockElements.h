@@ -16,7 +16,7 @@ namespace blockscale {
 class BlockElements {
 public:
   /// Loads the first `present` of `count` elements of `type` (bf16, f16 or f32)
-  /// in pieces of `loadBytes`, to which `pointer` is aligned and which divide
+  /// in accesses of `loadBytes`, to which `pointer` is aligned and which divide
   /// both. The others are 0.
   static BlockElements load(KernelBuilder &b, mlir::Value pointer,
                             mlir::Type type, int64_t count, int64_t present,

@@ -128,10 +128,10 @@ Lanes emitLoadBits(KernelBuilder &b, Value pointer, Type type, Value index) {
 SmallVector<Lanes> emitLoadWords(KernelBuilder &b, Value address, int64_t bytes,
                                  int64_t access) {
   SmallVector<Lanes> words;
-  auto piece = VectorType::get({access / kWordBytes}, b.getI32Type());
+  auto accessType = VectorType::get({access / kWordBytes}, b.getI32Type());
   for (int64_t at = 0; at < bytes; at += access) {
     Value place = b.offset(address, b.getI8Type(), b.i64(at));
-    Value loaded = b.load(piece, place, access);
+    Value loaded = b.load(accessType, place, access);
     for (int64_t i = 0; i < access / kWordBytes; ++i)
       words.emplace_back(b, b.extract(loaded, i));
   }
@@ -142,9 +142,9 @@ void emitStoreWords(KernelBuilder &b, ArrayRef<Lanes> words, Value address,
                     int64_t access) {
   size_t count = access / kWordBytes;
   for (size_t i = 0; i < words.size(); i += count) {
-    SmallVector<Value> piece(words.begin() + i, words.begin() + i + count);
+    SmallVector<Value> part(words.begin() + i, words.begin() + i + count);
     Value place = b.offset(address, b.getI8Type(), b.i64(i * kWordBytes));
-    b.store(b.pack(piece), place, access);
+    b.store(b.pack(part), place, access);
   }
 }
 
@@ -153,15 +153,15 @@ void emitStoreBytes(KernelBuilder &b, ArrayRef<Value> words, Value address,
   for (int64_t done = 0; done < bytes;) {
     int64_t size =
         std::min<int64_t>(access, llvm::bit_floor<uint64_t>(bytes - done));
-    Value piece;
+    Value part;
     if (size < kWordBytes) {
-      piece = arith::ShRUIOp::create(b, words[done / kWordBytes],
-                                     b.i32(done % kWordBytes * 8));
-      piece = arith::TruncIOp::create(b, b.getIntegerType(size * 8), piece);
+      part = arith::ShRUIOp::create(b, words[done / kWordBytes],
+                                    b.i32(done % kWordBytes * 8));
+      part = arith::TruncIOp::create(b, b.getIntegerType(size * 8), part);
     } else {
-      piece = b.pack(words.slice(done / kWordBytes, size / kWordBytes));
+      part = b.pack(words.slice(done / kWordBytes, size / kWordBytes));
     }
-    b.store(piece, b.offset(address, b.getI8Type(), b.i64(done)), size);
+    b.store(part, b.offset(address, b.getI8Type(), b.i64(done)), size);
     done += size;
   }
 }

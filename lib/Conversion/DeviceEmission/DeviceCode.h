@@ -21,11 +21,11 @@ namespace blockscale {
 
 /// Number of the thread in its block of `threads`.
 mlir::Value emitThreadNumber(KernelBuilder &b, int64_t threads);
-/// Number of the thread block along x.
+/// Number of the CTA along x.
 mlir::Value emitBlockNumber(KernelBuilder &b);
 /// Number of the thread among those of all blocks along x.
 mlir::Value emitGlobalThreadNumber(KernelBuilder &b, int64_t threads);
-/// Number of the matrix, from the thread block's y and z (LaunchSite::Shape).
+/// Number of the matrix, from the CTA's y and z (LaunchSite::Shape).
 mlir::Value emitMatrixNumber(KernelBuilder &b);
 
 mlir::Value toIndex(KernelBuilder &b, mlir::Value integer);
@@ -63,13 +63,13 @@ llvm::SmallVector<emit::Lanes> emitLoadWords(KernelBuilder &b,
 void emitStoreWords(KernelBuilder &b, llvm::ArrayRef<emit::Lanes> words,
                     mlir::Value address, int64_t access);
 
-/// Stores `bytes` bytes of i32 words to `address` in pieces of at most `access`
-/// bytes, to which it is aligned.
+/// Stores `bytes` bytes of i32 words to `address` in accesses of at most
+/// `access` bytes, to which it is aligned.
 void emitStoreBytes(KernelBuilder &b, llvm::ArrayRef<mlir::Value> words,
                     mlir::Value address, int64_t bytes, int64_t access);
 
-/// An array of the thread block in shared memory. `name` tells it from others
-/// of the kernel; in the module, the kernel's name comes before it.
+/// An array of the CTA in shared memory. `name` tells it from others of the
+/// kernel; in the module, the kernel's name comes before it.
 mlir::Value createSharedArray(KernelBuilder &b, llvm::StringRef name,
                               mlir::Type element, int64_t count,
                               int64_t alignment = 16);

@@ -35,12 +35,12 @@ void emitStoreRounded(KernelBuilder &b, ArrayRef<Lanes> values, Type type,
   int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
   size_t count = std::min<int64_t>(values.size(), kVectorBytes / elementBytes);
   for (size_t i = 0; i < values.size(); i += count) {
-    SmallVector<Value> piece;
+    SmallVector<Value> part;
     for (Lanes value : values.slice(i, count))
-      piece.push_back(type.isF32() ? Value(value)
-                                   : arith::TruncFOp::create(b, type, value));
+      part.push_back(type.isF32() ? Value(value)
+                                  : arith::TruncFOp::create(b, type, value));
     Value place = b.offset(address, b.getI8Type(), b.i64(i * elementBytes));
-    b.store(b.pack(piece), place, count * elementBytes);
+    b.store(b.pack(part), place, count * elementBytes);
   }
 }
 

@@ -7,8 +7,8 @@
 //
 // A grouped layout has the tiles of one group after those of another. Threads
 // store the scales that they compute at the addresses given here; of what else
-// is in the tiles, zeros, each tile has one warp. These are of thread blocks
-// before those that quantize.
+// is in the tiles, zeros, each tile has one warp. These are of CTAs before
+// those that quantize.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,13 +44,12 @@ public:
   mlir::Value getAddress(const emit::Group &group, mlir::Value row,
                          mlir::Value column) const;
 
-  /// Thread blocks, of `warps` warps, that fill the tiles up.
+  /// CTAs, of `warps` warps, that fill the tiles up.
   static mlir::Value countBlocks(mlir::ImplicitLocOpBuilder &b,
                                  mlir::Value tiles, int64_t warps);
-  /// Emits the code of thread blocks that fill up a tile in each warp, and
-  /// `body` for the other ones, which is given the number of the thread block
-  /// among these. `block` and `warp`, the number of the warp in its block, are
-  /// of type index.
+  /// Emits the code of CTAs that fill up a tile in each warp, and `body` for
+  /// the other ones, which is given the number of the CTA among these. `block`
+  /// and `warp`, the number of the warp in its block, are of type index.
   void emitBlocks(mlir::Value block, mlir::Value warp, mlir::Value lane,
                   int64_t warps, llvm::function_ref<void(mlir::Value)> body);
 

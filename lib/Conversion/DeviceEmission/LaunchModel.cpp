@@ -90,9 +90,9 @@ bool QuantizeModel::hasTimeToStage() const {
   return instructions + kStageInstructions <= budget * kStageShare;
 }
 
-void QuantizeModel::remarkChunk(Location loc, int64_t elements,
-                                int64_t otherElements, bool hasStage,
-                                bool isStaged) const {
+void QuantizeModel::remarkFragment(Location loc, int64_t elements,
+                                   int64_t otherElements, bool hasBuffer,
+                                   bool isStaged) const {
   StringRef name(gpu.name);
   remark::analysis(loc, remark::RemarkOpts::name("chunk").category(kCategory))
       << remark::add(
@@ -108,7 +108,7 @@ void QuantizeModel::remarkChunk(Location loc, int64_t elements,
       isStaged
           ? "through shared memory: neighbouring lanes access neighbouring "
             "pieces, for an instruction more"
-      : hasStage
+      : hasBuffer
           ? "through shared memory where it is loaded, which all threads of "
             "the row wait for: lanes that are a chunk apart would keep the "
             "cache busy"
@@ -123,14 +123,14 @@ void QuantizeModel::remarkChunk(Location loc, int64_t elements,
       << remark::add("a chunk is accessed {0}", why.str());
 }
 
-void QuantizeModel::remarkTiles(Location loc, int64_t chunks, int64_t rows,
+void QuantizeModel::remarkTiles(Location loc, int64_t fragments, int64_t rows,
                                 int64_t stride) const {
   remark::analysis(loc, remark::RemarkOpts::name("tiles").category(kCategory))
       << remark::add(
              "a warp has {0} chunks of each of {1} rows, {2} apart: what it "
              "stores of a tile of scales lies together, where chunks of one "
              "row would have it scattered",
-             chunks, rows, stride);
+             fragments, rows, stride);
 }
 
 } // namespace blockscale

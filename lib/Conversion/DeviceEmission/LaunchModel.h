@@ -32,8 +32,8 @@ struct LaunchModel {
   /// each of them `threadBytes`.
   int64_t getThreadsWanted(int64_t threadBytes) const;
 
-  /// Thread blocks of so many threads that a multiprocessor has registers for,
-  /// at least one.
+  /// CTAs of so many threads that a multiprocessor has registers for, at least
+  /// one.
   static int64_t getBlocksOfRegisters(int64_t threads, int64_t registers);
 
   /// Says at `loc` how many threads a kernel wants, and of what.
@@ -57,22 +57,23 @@ struct QuantizeModel : LaunchModel {
 
   /// Whether memory leaves time for the instructions.
   bool isMemoryBound() const { return instructions <= budget; }
-  /// Resident thread blocks of so many threads that the registers of a kernel
-  /// with producers are kept for: no more than memory needs, so that the
-  /// assembler may interleave elements, or, where instructions take longer, as
-  /// many as what threads hold has room for.
+  /// Resident CTAs of so many threads that the registers of a kernel with
+  /// producers are kept for: no more than memory needs, so that the assembler
+  /// may interleave elements, or, where instructions take longer, as many as
+  /// what threads hold has room for.
   int64_t getResidentBlocks(int64_t threads, int64_t threadBytes) const;
-  /// Whether memory leaves so much time that chunks may go through shared
+  /// Whether memory leaves so much time that fragments may go through shared
   /// memory.
   bool hasTimeToStage() const;
 
   /// Says at `loc` what the elements of a thread are, and why, and whether they
   /// are loaded, or moved, through shared memory.
-  void remarkChunk(mlir::Location loc, int64_t elements, int64_t otherElements,
-                   bool hasStage, bool isStaged) const;
-  /// Says at `loc` why a warp has `chunks` of each of `rows` rows, `stride`
+  void remarkFragment(mlir::Location loc, int64_t elements,
+                      int64_t otherElements, bool hasBuffer,
+                      bool isStaged) const;
+  /// Says at `loc` why a warp has `fragments` of each of `rows` rows, `stride`
   /// apart.
-  void remarkTiles(mlir::Location loc, int64_t chunks, int64_t rows,
+  void remarkTiles(mlir::Location loc, int64_t fragments, int64_t rows,
                    int64_t stride) const;
 
   /// Bytes of the input, the data and the scale that are moved for each

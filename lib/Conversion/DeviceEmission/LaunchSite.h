@@ -19,7 +19,7 @@
 
 namespace blockscale {
 
-/// Largest number of thread blocks along y and z (CUDA).
+/// Largest number of CTAs along y and z (CUDA).
 inline constexpr int64_t kMaxGridY = 65535;
 
 /// The aligned pointer of `memref` as a pointer to global memory.
@@ -62,18 +62,18 @@ public:
   struct Shape {
     /// Threads of a block.
     int64_t threads;
-    /// Thread blocks along x, and matrices along y and z; one if null.
+    /// CTAs along x, and matrices along y and z; one if null.
     mlir::Value blocks;
     mlir::Value matrices;
     /// Bytes that a thread loads before it uses any; 0 where other things
     /// than memory decide.
     int64_t threadBytes = 0;
-    /// Thread blocks for whose registers a multiprocessor has room; 0 leaves it
-    /// to the assembler.
+    /// CTAs for whose registers a multiprocessor has room; 0 leaves it to the
+    /// assembler.
     int64_t residentBlocks = 0;
     /// Bytes of getDynamicSharedMemory.
     int64_t sharedBytes = 0;
-    /// Thread blocks of a cluster, along x.
+    /// CTAs of a cluster, along x.
     int64_t clusterBlocks = 1;
   };
 

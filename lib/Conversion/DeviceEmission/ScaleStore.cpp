@@ -20,19 +20,20 @@ static Value mulAdd(KernelBuilder &b, Value x, Value y, Value z) {
 }
 
 Value getLinearScaleAddress(KernelBuilder &b, Value base, Value rows,
-                            ChunkPosition position, int64_t rowBlocks,
-                            int64_t chunkBlocks) {
+                            FragmentPosition position, int64_t rowBlocks,
+                            int64_t fragmentBlocks) {
   Value row = mulAdd(b, position.matrix, rows, position.row);
-  Value column =
-      arith::MulIOp::create(b, b.zext64(position.chunk), b.i64(chunkBlocks));
+  Value column = arith::MulIOp::create(b, b.zext64(position.fragment),
+                                       b.i64(fragmentBlocks));
   return b.offset(base, b.getI8Type(),
                   mulAdd(b, row, b.i64(rowBlocks), column));
 }
 
 Value getSwizzledScaleAddress(KernelBuilder &b, Value base, Value rowTiles,
-                              ChunkPosition position, int64_t rowBlocks,
-                              int64_t chunkBlocks) {
-  Lanes row(b, position.row), column = Lanes(b, position.chunk) * chunkBlocks;
+                              FragmentPosition position, int64_t rowBlocks,
+                              int64_t fragmentBlocks) {
+  Lanes row(b, position.row),
+      column = Lanes(b, position.fragment) * fragmentBlocks;
   Lanes before = Lanes(b, position.matrix) * Lanes(b, rowTiles);
   Lanes tile =
       numerics::getTileNumber(before, row, extend(column, 64),

@@ -17,31 +17,31 @@ using numerics::kTileCols;
 using numerics::kTileRows;
 
 /// The position in a batch of matrices at which a thread works.
-struct ChunkPosition {
+struct FragmentPosition {
   /// The number of the matrix and of the row in it, i64.
   mlir::Value matrix;
   mlir::Value row;
-  /// The number of the chunk in the row, i32.
-  mlir::Value chunk;
+  /// The number of the fragment in the row, i32.
+  mlir::Value fragment;
 };
 
-/// Address of the first scale byte of a chunk of `chunkBlocks` blocks (1, 2 or
-/// 4) in rows of `rowBlocks`, linear: byte (matrix * rows + row) * rowBlocks +
-/// chunk * chunkBlocks.
+/// Address of the first scale byte of a fragment of `fragmentBlocks` blocks (1,
+/// 2 or 4) in rows of `rowBlocks`, linear: byte (matrix * rows + row) *
+/// rowBlocks + fragment * fragmentBlocks.
 mlir::Value getLinearScaleAddress(KernelBuilder &b, mlir::Value base,
-                                  mlir::Value rows, ChunkPosition position,
-                                  int64_t rowBlocks, int64_t chunkBlocks);
+                                  mlir::Value rows, FragmentPosition position,
+                                  int64_t rowBlocks, int64_t fragmentBlocks);
 
-/// Address of the first scale byte of such a chunk where scales are in 128x4
+/// Address of the first scale byte of such a fragment where scales are in 128x4
 /// tiles (numerics: `getTiledOffset`). Each matrix has `rowTiles` rows of
 /// tiles.
 mlir::Value getSwizzledScaleAddress(KernelBuilder &b, mlir::Value base,
                                     mlir::Value rowTiles,
-                                    ChunkPosition position, int64_t rowBlocks,
-                                    int64_t chunkBlocks);
+                                    FragmentPosition position,
+                                    int64_t rowBlocks, int64_t fragmentBlocks);
 
 /// Stores `count` scale bytes (at most 4), given as i16 pairs with the first
-/// byte low, to `address`, in pieces as wide as its alignment (1, 2 or 4)
+/// byte low, to `address`, in accesses as wide as its alignment (1, 2 or 4)
 /// allows.
 void storeScaleBytes(KernelBuilder &b, mlir::ValueRange pairs,
                      mlir::Value address, int64_t count, int64_t alignment);

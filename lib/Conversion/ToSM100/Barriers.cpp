@@ -16,12 +16,12 @@ namespace blockscale::sm100 {
 
 using emit::Lanes;
 
-RingPlace RingPlace::getFirst(KernelBuilder &b) { return {b.i32(0), b.i32(0)}; }
+RingSlot RingSlot::getFirst(KernelBuilder &b) { return {b.i32(0), b.i32(0)}; }
 
-RingPlace RingPlace::getNext(KernelBuilder &b, int64_t slots) const {
+RingSlot RingSlot::getNext(KernelBuilder &b, int64_t slots) const {
   if (slots == 1)
-    return {slot, Lanes(b, parity) ^ Lanes(b, b.i32(1))};
-  Lanes next = Lanes(b, slot) + 1;
+    return {index, Lanes(b, parity) ^ Lanes(b, b.i32(1))};
+  Lanes next = Lanes(b, index) + 1;
   Lanes isAround = compare(arith::CmpIPredicate::eq, next, slots);
   return {select(isAround, next.like(0), next),
           Lanes(b, parity) ^ Lanes(b, b.zext32(isAround))};
@@ -52,15 +52,14 @@ void BarrierRing::emitWait(KernelBuilder &b, Value slot, Value parity) const {
       [](ValueRange) { return SmallVector<Value>(); });
 }
 
-void BarrierRing::emitWaitFull(KernelBuilder &b, const RingPlace &place) const {
-  emitWait(b, place.slot, place.parity);
+void BarrierRing::emitWaitFull(KernelBuilder &b, const RingSlot &slot) const {
+  emitWait(b, slot.index, slot.parity);
 }
 
-void BarrierRing::emitWaitEmpty(KernelBuilder &b,
-                                const RingPlace &place) const {
+void BarrierRing::emitWaitEmpty(KernelBuilder &b, const RingSlot &slot) const {
   // A wait for the phase before the first one of a barrier succeeds at once, so
   // that all buffers are empty in the beginning.
-  emitWait(b, place.slot, Lanes(b, place.parity) ^ Lanes(b, b.i32(1)));
+  emitWait(b, slot.index, Lanes(b, slot.parity) ^ Lanes(b, b.i32(1)));
 }
 
 void BarrierRing::emitExpect(KernelBuilder &b, Value slot, Value bytes) const {

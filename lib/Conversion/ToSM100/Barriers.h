@@ -21,23 +21,21 @@ namespace blockscale::sm100 {
 
 inline constexpr int64_t kBarrierBytes = 8;
 
-/// The place of a role in a ring, as values that loops carry.
-struct RingPlace {
+/// The slot of a ring that a role is at, as values that loops carry.
+struct RingSlot {
   /// The first turn around the ring.
-  static RingPlace getFirst(KernelBuilder &b);
-  /// The place that a loop carries as `values`, which are `get()` of the
+  static RingSlot getFirst(KernelBuilder &b);
+  /// The slot that a loop carries as `values`, which are `get()` of the
   /// iteration before.
-  static RingPlace of(mlir::ValueRange values) {
-    return {values[0], values[1]};
-  }
-  llvm::SmallVector<mlir::Value> get() const { return {slot, parity}; }
+  static RingSlot of(mlir::ValueRange values) { return {values[0], values[1]}; }
+  llvm::SmallVector<mlir::Value> get() const { return {index, parity}; }
 
-  /// The place after this one in a ring of `slots`.
-  RingPlace getNext(KernelBuilder &b, int64_t slots) const;
+  /// The slot after this one in a ring of `slots`.
+  RingSlot getNext(KernelBuilder &b, int64_t slots) const;
 
-  /// The number of the buffer, and how often the role was around the ring,
-  /// modulo 2; both i32.
-  mlir::Value slot;
+  /// The number of the slot's buffer, and how often the role was around the
+  /// ring, modulo 2; both i32.
+  mlir::Value index;
   mlir::Value parity;
 };
 
@@ -53,11 +51,11 @@ public:
 
   mlir::Value get(KernelBuilder &b, mlir::Value slot) const;
 
-  /// Waits until the buffer at `place` is filled, for the one who empties it.
-  void emitWaitFull(KernelBuilder &b, const RingPlace &place) const;
+  /// Waits until the buffer at `slot` is filled, for the one who empties it.
+  void emitWaitFull(KernelBuilder &b, const RingSlot &slot) const;
   /// Waits until it is empty again, for the one who fills it; the first time
   /// around the ring it is.
-  void emitWaitEmpty(KernelBuilder &b, const RingPlace &place) const;
+  void emitWaitEmpty(KernelBuilder &b, const RingSlot &slot) const;
 
   /// Arrives, for copies of `bytes` bytes (i32) that complete the phase.
   void emitExpect(KernelBuilder &b, mlir::Value slot, mlir::Value bytes) const;

@@ -1,4 +1,4 @@
-//===- Cluster.cpp - Thread blocks that multiply together -----------------===//
+//===- Cluster.cpp - CTAs that multiply together --------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,8 +19,8 @@ static constexpr unsigned kSharedMemory = 3;
 static constexpr unsigned kClusterMemory = 7;
 
 /// The bits of an address of shared memory that it has in common with the same
-/// place of the leader. Bits 24 and up are the number of the thread block in
-/// its cluster; without the lowest of them it is the number of the leader.
+/// place of the leader. Bits 24 and up are the number of the CTA in its
+/// cluster; without the lowest of them it is the number of the leader.
 static constexpr uint32_t kLeaderMask = ~(uint32_t(1) << 24);
 
 Cluster::Cluster(KernelBuilder &b, GemmScheduleAttr schedule)

@@ -1,17 +1,17 @@
-//===- Cluster.h - Thread blocks that multiply together ---------*- C++ -*-===//
+//===- Cluster.h - CTAs that multiply together ------------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A tile of 256 rows belongs to a pair of thread blocks. Each has half of its
-// rows of A and of B in shared memory, and half of its results; the first, the
-// leader, issues the instructions of both (cta_group::2). Barriers that say
-// what both have done are the leader's. Pairs of a cluster have tiles beside
-// each other, so the same rows of A: each loads a part of them, for all.
+// A tile of 256 rows belongs to a pair of CTAs. Each has half of its rows of A
+// and of B in shared memory, and half of its results; the first, the leader,
+// issues the instructions of both (cta_group::2). Barriers that say what both
+// have done are the leader's. Pairs of a cluster have tiles beside each other,
+// so the same rows of A: each loads a part of them, for all.
 //
-// A tile of 128 rows belongs to one thread block, which leads itself.
+// A tile of 128 rows belongs to one CTA, which leads itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ class Cluster {
 public:
   Cluster(KernelBuilder &b, GemmScheduleAttr schedule);
 
-  /// Thread blocks of a tile, and of the cluster.
+  /// CTAs of a tile, and of the cluster.
   static int64_t getTileBlocks(GemmScheduleAttr schedule) {
     return schedule.getRows() / 128;
   }
@@ -43,11 +43,11 @@ public:
   mlir::NVVM::CTAGroupKind getGroup() const;
   mlir::NVVM::CTAGroupKindAttr getGroupAttr(KernelBuilder &b) const;
 
-  /// The number of the thread block in its pair, and of the pair in the
-  /// cluster, i32; 0 where there is only one.
+  /// The number of the CTA in its pair, and of the pair in the cluster, i32; 0
+  /// where there is only one.
   mlir::Value member, pair;
 
-  /// Runs `body` in thread blocks that lead.
+  /// Runs `body` in CTAs that lead.
   void emitIfLeader(KernelBuilder &b, llvm::function_ref<void()> body) const;
 
   /// Waits for all threads of the cluster, with what they did in memory.
@@ -58,12 +58,12 @@ public:
   /// Arrives at the leader's barrier that has the place of `barrier`.
   void emitArriveAtLeader(KernelBuilder &b, mlir::Value barrier) const;
 
-  /// Arrives at `barrier` of all thread blocks of the cluster, or of those of
-  /// the pair, once the products issued so far are done.
+  /// Arrives at `barrier` of all CTAs of the cluster, or of those of the pair,
+  /// once the products issued so far are done.
   void emitCommitToAll(KernelBuilder &b, mlir::Value barrier) const;
   void emitCommitToPair(KernelBuilder &b, mlir::Value barrier) const;
 
-  /// The mask of thread blocks that read the same rows of A, i16.
+  /// The mask of CTAs that read the same rows of A, i16.
   mlir::Value getMulticastMask(KernelBuilder &b) const;
 
   /// `pointer` into shared memory, as one of the cluster's.

@@ -15,7 +15,7 @@ namespace blockscale::sm100 {
 
 using emit::Lanes;
 
-/// Bytes of loads of inputs; rows are whole chunks.
+/// Bytes of loads of inputs; rows are whole fragments.
 static constexpr int64_t kInputLoadBytes = 16;
 
 EpilogueWriter::EpilogueWriter(KernelBuilder &b, const GemmSpec &spec,
@@ -32,12 +32,13 @@ EpilogueWriter::EpilogueWriter(KernelBuilder &b, const GemmSpec &spec,
 
 static Value getZeros(KernelBuilder &b, Type element) {
   return arith::ConstantOp::create(
-      b, b.getZeroAttr(VectorType::get({kChunk}, element)));
+      b, b.getZeroAttr(VectorType::get({kFragment}, element)));
 }
 
 static ElementWords toWords(KernelBuilder &b, Value vector) {
-  int64_t words =
-      kChunk * getByteSize(getElementTypeOrSelf(vector.getType())) / kWordBytes;
+  int64_t words = kFragment *
+                  getByteSize(getElementTypeOrSelf(vector.getType())) /
+                  kWordBytes;
   return b.extractAll(
       b.bitcast(VectorType::get({words}, b.getI32Type()), vector));
 }
@@ -53,7 +54,7 @@ ElementWords EpilogueWriter::loadInput(const ElementSource::Input &input,
     first = first + Lanes(b, row.number) * toI64(b, arguments.cols);
   return llvm::to_vector_of<Value>(
       emitLoadWords(b, b.offset(argument, input.element, first),
-                    kChunk * input.getBytes(), kInputLoadBytes));
+                    kFragment * input.getBytes(), kInputLoadBytes));
 }
 
 ElementWords EpilogueWriter::emitWords(ValueRange sums, Value col) {
@@ -67,16 +68,17 @@ ElementWords EpilogueWriter::emitWords(ValueRange sums, Value col) {
       words[i] = loadInput(inputs[i], *argument++, col);
   for (auto [i, product] : llvm::enumerate(epilogue.productOf))
     if (product != EpilogueSpec::kNone)
-      words[i] = toWords(
-          b, sums.empty() ? getZeros(b, spec.result)
-                          : values[product].emit(sums[product], col, kChunk));
+      words[i] =
+          toWords(b, sums.empty()
+                         ? getZeros(b, spec.result)
+                         : values[product].emit(sums[product], col, kFragment));
   return epilogue.source.evaluate(b, words).x;
 }
 
-void EpilogueWriter::emitChunk(ValueRange sums, Value col) {
+void EpilogueWriter::emitFragment(ValueRange sums, Value col) {
   Lanes isInside(b, isBelow(b, col, arguments.cols));
-  sink->emitChunk(col, Lanes(b, row.exists) & isInside,
-                  [&] { return emitWords(sums, col); });
+  sink->emitFragment(col, Lanes(b, row.exists) & isInside,
+                     [&] { return emitWords(sums, col); });
 }
 
 void EpilogueWriter::emitZeros(Value col) {

@@ -12,14 +12,14 @@
 
 namespace blockscale::sm100 {
 
-/// Writes what elementwise ops and a sink make of one or two products.
-/// Columns are whole chunks.
+/// Writes what elementwise ops and a sink make of one or two products. Columns
+/// are whole fragments.
 class EpilogueWriter : public RowWriter {
 public:
   EpilogueWriter(KernelBuilder &b, const GemmSpec &spec,
                  const GemmArguments &arguments, const ResultRow &row);
 
-  void emitChunk(mlir::ValueRange sums, mlir::Value col) override;
+  void emitFragment(mlir::ValueRange sums, mlir::Value col) override;
   void emitZeros(mlir::Value col) override;
 
 private:

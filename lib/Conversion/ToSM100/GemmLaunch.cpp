@@ -38,7 +38,7 @@ static GemmSizes getSizes(const Product &product, const LaunchSite &site) {
 }
 
 /// The products that a kernel computes, and the epilogue that follows them.
-struct GemmJob {
+struct GemmRequest {
   llvm::SmallVector<Product, kMostProducts> products;
   Epilogue epilogue;
 
@@ -46,15 +46,16 @@ struct GemmJob {
 };
 
 /// The result, and what it is made of besides sums.
-static GemmArguments getResultArguments(const GemmJob &job, LaunchSite &site,
+static GemmArguments getResultArguments(const GemmRequest &request,
+                                        LaunchSite &site,
                                         const GemmSpec &spec) {
   GemmArguments arguments(spec);
   if (spec.epilogue)
     arguments.sink = spec.epilogue->sink->getArguments(site);
   else
-    arguments.result = site.lookup(job.epilogue.getValue());
+    arguments.result = site.lookup(request.epilogue.getValue());
   for (auto [product, own] :
-       llvm::zip_equal(job.products, arguments.products)) {
+       llvm::zip_equal(request.products, arguments.products)) {
     own.factorA = site.lookup(product.factorA.value);
     own.factorB = site.lookup(product.factorB.value);
     own.bias = site.lookup(product.bias);
@@ -63,14 +64,14 @@ static GemmArguments getResultArguments(const GemmJob &job, LaunchSite &site,
 }
 
 /// Asserts that memory of the epilogue has the sizes of the products.
-static void requireEpilogueSizes(const GemmJob &job, LaunchSite &site,
+static void requireEpilogueSizes(const GemmRequest &request, LaunchSite &site,
                                  const GemmSizes &sizes) {
-  const Epilogue &epilogue = job.epilogue;
+  const Epilogue &epilogue = request.epilogue;
   ImplicitLocOpBuilder &b = site.b;
   emit::CallSite::Sizes result = {sizes.rows, sizes.cols};
-  if (job.getFirst().result.getType().getRank() > 2) {
-    result = site.call.getSizes(job.getFirst().a);
-    if (job.getFirst().groups == GroupDim::Columns)
+  if (request.getFirst().result.getType().getRank() > 2) {
+    result = site.call.getSizes(request.getFirst().a);
+    if (request.getFirst().groups == GroupDim::Columns)
       result.insert(result.begin(), getAsOpFoldResult(sizes.matrices));
     result.back() = sizes.cols;
   }
@@ -128,7 +129,7 @@ static Value countTiles(LaunchSite &site, const GemmSpec &spec,
 
 /// Multiplies. `arguments` have the result and what it is made of, with rows of
 /// `cols`.
-static void launchGemm(const GemmJob &job, LaunchSite &site,
+static void launchGemm(const GemmRequest &request, LaunchSite &site,
                        const GemmSpec &spec, const GemmSizes &sizes, Value cols,
                        GemmArguments arguments) {
   ImplicitLocOpBuilder &b = site.b;
@@ -138,7 +139,7 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
         depth = emit::toIndex(b, sizes.depth);
   Value one = emit::getIndex(b, 1);
   bool isBatch = spec.groups == GroupDim::None;
-  const Product &first = job.getFirst();
+  const Product &first = request.getFirst();
   auto getScale = [&](Value scale) {
     return Cluster::getTileBlocks(schedule) > 1
                ? createScaleMap(site, spec, scale)
@@ -151,7 +152,7 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
                                  mine.dataA / schedule.getMulticast());
   arguments.scaleA = getScale(first.scaleA);
   for (auto [product, own] :
-       llvm::zip_equal(job.products, arguments.products)) {
+       llvm::zip_equal(request.products, arguments.products)) {
     operands.push_back(
         getData(site, product.b, spec.format.b,
                 spec.groups == GroupDim::Columns ? one : sizes.matrices,
@@ -192,13 +193,13 @@ static void launchGemm(const GemmJob &job, LaunchSite &site,
 }
 
 /// Multiplies parts of K into a workspace, and adds them.
-static void launchSplitGemm(const GemmJob &job, LaunchSite &site,
+static void launchSplitGemm(const GemmRequest &request, LaunchSite &site,
                             const GemmSpec &spec, const GemmSizes &sizes) {
   ImplicitLocOpBuilder &b = site.b;
   Value rows = emit::toIndex(b, sizes.rows),
         cols = emit::toIndex(b, sizes.cols);
-  Value chunks = getCeilDiv(b, cols, kChunk);
-  Value filledCols = emit::mul(b, chunks, kChunk);
+  Value fragments = getCeilDiv(b, cols, kFragment);
+  Value filledCols = emit::mul(b, fragments, kFragment);
   Value parts = emit::mul(b, sizes.matrices, spec.schedule.getSplits());
   auto type = MemRefType::get(SmallVector<int64_t>(3, ShapedType::kDynamic),
                               b.getF32Type());
@@ -207,15 +208,15 @@ static void launchSplitGemm(const GemmJob &job, LaunchSite &site,
   GemmSpec partial = getPartialSpec(spec);
   GemmArguments partialArguments(partial);
   partialArguments.result = sums;
-  launchGemm(job, site, partial, sizes, filledCols, partialArguments);
+  launchGemm(request, site, partial, sizes, filledCols, partialArguments);
 
-  GemmArguments arguments = getResultArguments(job, site, spec);
+  GemmArguments arguments = getResultArguments(request, site, spec);
   arguments.rows = rows;
   arguments.cols = cols;
   arguments.matrices = sizes.matrices;
   KernelSignature signature = {{sums, kResultBytes}};
   arguments.addSlots(signature, spec);
-  Value threads = emit::mul(b, emit::mul(b, sizes.matrices, rows), chunks);
+  Value threads = emit::mul(b, emit::mul(b, sizes.matrices, rows), fragments);
   site.launch(
       "sum_of_" + spec.getName(),
       {kSumThreads, getCeilDiv(b, threads, kSumThreads), {}}, signature,
@@ -234,10 +235,10 @@ static bool mayBeEmptySum(const Product &product, const GemmFormat &format,
   return (splits - 1) * part >= steps;
 }
 
-static GemmSpec getSpec(const GemmJob &job, const LaunchSite &site,
+static GemmSpec getSpec(const GemmRequest &request, const LaunchSite &site,
                         const GemmFormat &format, GemmScheduleAttr schedule,
                         const GemmSizes &sizes) {
-  const Product &product = job.getFirst();
+  const Product &product = request.getFirst();
   GemmSpec spec{format, schedule, product.result.getType().getElementType(),
                 product.groups};
   if (product.bias) {
@@ -250,10 +251,10 @@ static GemmSpec getSpec(const GemmJob &job, const LaunchSite &site,
   spec.scalesAfterRounding = product.scalesAfterRounding;
   spec.mayBeEmptySum =
       mayBeEmptySum(product, format, sizes.depth, schedule.getSplits());
-  spec.products = static_cast<int64_t>(job.products.size());
-  if (!job.epilogue.isEmpty())
+  spec.products = static_cast<int64_t>(request.products.size());
+  if (!request.epilogue.isEmpty())
     spec.epilogue =
-        std::make_shared<const EpilogueSpec>(job.epilogue, site.getChip());
+        std::make_shared<const EpilogueSpec>(request.epilogue, site.getChip());
   return spec;
 }
 
@@ -262,12 +263,12 @@ static void requireOperands(Operation *op, emit::CallSite &call) {
       [&](auto product) { emit::requireOperands(product, call); });
 }
 
-static GemmJob getJob(Epilogue epilogue) {
-  GemmJob job;
+static GemmRequest getRequest(Epilogue epilogue) {
+  GemmRequest request;
   for (Operation *op : epilogue.products)
-    job.products.emplace_back(cast<ProductOpInterface>(op));
-  job.epilogue = std::move(epilogue);
-  return job;
+    request.products.emplace_back(cast<ProductOpInterface>(op));
+  request.epilogue = std::move(epilogue);
+  return request;
 }
 
 /// Whether what follows products takes no other values of the kernel's body.
@@ -293,20 +294,20 @@ LogicalResult lowerProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
     return op->emitOpError("does not share its kernel ") << *obstacle;
   if (failed(verifyInputs(epilogue)))
     return failure();
-  GemmJob job = getJob(std::move(epilogue));
-  const Product &product = job.getFirst();
-  for (const Product &each : job.products)
+  GemmRequest request = getRequest(std::move(epilogue));
+  const Product &product = request.getFirst();
+  for (const Product &each : request.products)
     if (failed(verifyScales(each, site)))
       return failure();
   FailureOr<GemmFormat> found = verifyFormat(product, site);
   if (failed(found))
     return failure();
   const GemmFormat &format = *found;
-  for (Operation *each : job.epilogue.products)
+  for (Operation *each : request.epilogue.products)
     requireOperands(each, site.call);
   GemmSizes sizes = getSizes(product, site);
-  if (!job.epilogue.isEmpty())
-    requireEpilogueSizes(job, site, sizes);
+  if (!request.epilogue.isEmpty())
+    requireEpilogueSizes(request, site, sizes);
   if (failed(verifyDepth(product, site, format, sizes.depth)))
     return failure();
   site.emitAsserts();
@@ -318,15 +319,15 @@ LogicalResult lowerProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
     schedule = rateSchedules(product, format, site.getChip()).front().schedule;
   if (failed(verifySchedule(product, site, format, schedule)))
     return failure();
-  for (const Product &each : job.products)
+  for (const Product &each : request.products)
     if (failed(verifySameSchedule(each, site, schedule)))
       return failure();
-  GemmSpec spec = getSpec(job, site, format, schedule, sizes);
+  GemmSpec spec = getSpec(request, site, format, schedule, sizes);
   if (schedule.getSplits() > 1)
-    launchSplitGemm(job, site, spec, sizes);
+    launchSplitGemm(request, site, spec, sizes);
   else
-    launchGemm(job, site, spec, sizes, emit::toIndex(site.b, sizes.cols),
-               getResultArguments(job, site, spec));
+    launchGemm(request, site, spec, sizes, emit::toIndex(site.b, sizes.cols),
+               getResultArguments(request, site, spec));
   return success();
 }
 

@@ -1,4 +1,4 @@
-//===- GemmLayout.cpp - Memory of a thread block --------------------------===//
+//===- GemmLayout.cpp - Memory of a CTA -----------------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

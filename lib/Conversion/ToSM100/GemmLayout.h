@@ -1,4 +1,4 @@
-//===- GemmLayout.h - Memory of a thread block ------------------*- C++ -*-===//
+//===- GemmLayout.h - Memory of a CTA ---------------------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +14,7 @@
 
 namespace blockscale::sm100 {
 
-/// Bytes of shared memory that a thread block can have (CUDA, compute
-/// capability 10.0).
+/// Bytes of shared memory that a CTA can have (CUDA, compute capability 10.0).
 inline constexpr int64_t kMaxSharedBytes = 227 * 1024;
 
 /// Columns of tensor memory; all are allocated.
@@ -25,8 +24,8 @@ inline constexpr int64_t kTensorColumns = 512;
 /// emptied.
 inline constexpr int64_t kAccumulators = 2;
 
-/// Rows of the operands of a tile of `rows` x `cols` that a thread block has:
-/// of a tile of 256 rows a half, but the scales of all rows of B.
+/// Rows of the operands of a tile of `rows` x `cols` that a CTA has: of a tile
+/// of 256 rows a half, but the scales of all rows of B.
 struct BlockRows {
   BlockRows(int64_t rows, int64_t cols)
       : dataA(kTileRows), dataB(cols / (rows / kTileRows)), scaleA(kTileRows),

@@ -11,9 +11,9 @@
 // in the first half, the scales of the second are those of the first again:
 // what they scale is zero, or of no result.
 //
-// A flat copy completes a barrier of its own thread block. In a pair the leader
-// waits for both, so scales come by tensor maps, too: all tiles of an operand,
-// a quarter of a tile a row. What a copy brings behind the last tile of a band
+// A flat copy completes a barrier of its own CTA. In a pair the leader waits
+// for both, so scales come by tensor maps, too: all tiles of an operand, a
+// quarter of a tile a row. What a copy brings behind the last tile of a band
 // belongs to steps that are not multiplied.
 //
 // Groups are parts of the one map of an operand. What a tile has beyond its
@@ -43,8 +43,7 @@ struct OperandLoads {
   };
   /// The source of each product that has a part of the rows of a tile.
   SmallVector<Source, 2> sources;
-  /// Rows of a tile, and how many of them a thread block has data of and scales
-  /// of.
+  /// Rows of a tile, and how many of them a CTA has data of and scales of.
   int64_t tileRows, dataRows, scaleRows;
   /// Offsets of the data and the scales of stage 0 in shared memory.
   int64_t data, scales;
@@ -54,7 +53,7 @@ struct OperandLoads {
 };
 
 /// The part of an operand that a tile needs.
-struct OperandPlace {
+struct OperandRange {
   Value matrix;
   /// The first row of the product, and how many it has, i32.
   Value firstRow, rows;
@@ -81,12 +80,12 @@ public:
   void emit();
 
 private:
-  void emitTile(const TilePlace &tile, const Stage &stage);
+  void emitTile(const TileCoord &tile, const Stage &stage);
   void emitCopy(Value target, Value map, ValueRange coordinates, Value mask,
                 const Stage &stage);
-  void emitData(const OperandLoads &operand, const OperandPlace &place,
+  void emitData(const OperandLoads &operand, const OperandRange &range,
                 const Stage &stage);
-  void emitScales(const OperandLoads &operand, const OperandPlace &place,
+  void emitScales(const OperandLoads &operand, const OperandRange &range,
                   const Stage &stage);
   /// Bytes that arrive in a stage, but for scales, and of scales a tile of K.
   int64_t getDataBytes() const;
@@ -140,11 +139,10 @@ void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
 }
 
 /// Loads the data of an operand for one stage. Rows that pairs share are
-/// divided among them, and each thread block loads its part for all. Where a
-/// tile has rows of two products, each thread block of a pair has the rows of
-/// one.
+/// divided among them, and each CTA loads its part for all. Where a tile has
+/// rows of two products, each CTA of a pair has the rows of one.
 void LoadEmitter::emitData(const OperandLoads &operand,
-                           const OperandPlace &place, const Stage &stage) {
+                           const OperandRange &range, const Stage &stage) {
   int64_t part = operand.dataRows / operand.sharers;
   Lanes first(b, b.i32(0));
   if (operand.sharers > 1)
@@ -155,10 +153,10 @@ void LoadEmitter::emitData(const OperandLoads &operand,
   target = b.offset(target, b.getI8Type(), first * kRowBytes);
   auto products = static_cast<int64_t>(operand.sources.size());
   int64_t tileRows = operand.tileRows / products;
-  Lanes row = Lanes(b, place.firstRow) + Lanes(b, place.tile) * tileRows;
+  Lanes row = Lanes(b, range.firstRow) + Lanes(b, range.tile) * tileRows;
   Value mask = operand.sharers > 1 ? cluster.getMulticastMask(b) : Value();
   auto emit = [&](Value target, Value map, Lanes row) {
-    Value coordinates[] = {stage.depth, row, place.matrix};
+    Value coordinates[] = {stage.depth, row, range.matrix};
     emitCopy(target, map, coordinates, mask, stage);
   };
   if (products == 1) {
@@ -179,7 +177,7 @@ void LoadEmitter::emitData(const OperandLoads &operand,
 }
 
 void LoadEmitter::emitScales(const OperandLoads &operand,
-                             const OperandPlace &place, const Stage &stage) {
+                             const OperandRange &range, const Stage &stage) {
   auto products = static_cast<int64_t>(operand.sources.size());
   int64_t bands = operand.tileRows / products / kTileRows;
   int64_t mine = operand.scaleRows / kTileRows;
@@ -187,17 +185,17 @@ void LoadEmitter::emitScales(const OperandLoads &operand,
   Value target =
       context.getShared(b, operand.scales, stage.slot,
                         SharedLayout::getScaleBytes(format, operand.scaleRows));
-  Lanes first = Lanes(b, place.tile) * bands;
+  Lanes first = Lanes(b, range.tile) * bands;
   if (mine < bands)
     first = first + Lanes(b, cluster.member) * mine;
-  Lanes last = Lanes(b, emitCeilDiv(b, place.rows, kTileRows)) - 1;
+  Lanes last = Lanes(b, emitCeilDiv(b, range.rows, kTileRows)) - 1;
   for (int64_t i = 0; i < mine; ++i) {
     Value source = operand.sources[i / bands].scale;
     Lanes band = first + i % bands;
     if (bands > 1)
       band = minUnsigned(band, last);
     Lanes scaleTile = toI64(b, band) * toI64(b, stage.bandTiles) +
-                      Lanes(b, place.scales) +
+                      Lanes(b, range.scales) +
                       toI64(b, stage.step) * scaleTiles;
     Value part =
         b.offset(target, b.getI8Type(), b.i32(i * scaleTiles * kTileBytes));
@@ -231,7 +229,7 @@ int64_t LoadEmitter::getScaleTileBytes() const {
   return rows / kTileRows * kTileBytes * cluster.getTileBlocks();
 }
 
-void LoadEmitter::emitTile(const TilePlace &tile, const Stage &stage) {
+void LoadEmitter::emitTile(const TileCoord &tile, const Stage &stage) {
   cluster.emitIfLeader(b, [&] {
     // Maps bring whole boxes of scales, too.
     Lanes scaleTiles(b, cluster.isPair() ? b.i32(format.getScaleTiles())
@@ -239,14 +237,14 @@ void LoadEmitter::emitTile(const TilePlace &tile, const Stage &stage) {
     context.stageFull.emitExpect(
         b, stage.slot, scaleTiles * getScaleTileBytes() + getDataBytes());
   });
-  const ProductPlace &product = tile.product;
-  OperandPlace places[] = {{product.matrixA, product.firstRow, product.rows,
+  const ProductRange &product = tile.product;
+  OperandRange ranges[] = {{product.matrixA, product.firstRow, product.rows,
                             product.scalesA, tile.row},
                            {product.matrixB, b.i32(0), context.arguments.cols,
                             product.scalesB, tile.col}};
-  for (auto [operand, place] : llvm::zip_equal(operands, places)) {
-    emitData(operand, place, stage);
-    emitScales(operand, place, stage);
+  for (auto [operand, range] : llvm::zip_equal(operands, ranges)) {
+    emitData(operand, range, stage);
+    emitScales(operand, range, stage);
   }
 }
 
@@ -255,32 +253,32 @@ void LoadEmitter::emit() {
   // Elements of a byte, where a group begins at any block. Codes in a byte's
   // place begin at 0.
   int64_t packed = format.getTileElements() / kRowBytes;
-  auto emitSteps = [&](const TilePlace &tile, ValueRange carried) {
+  auto emitSteps = [&](const TileCoord &tile, ValueRange carried) {
     Lanes begin(b, tile.begin), allTiles(b, tile.product.bandTiles);
     Lanes firstByte =
         Lanes(b, tile.product.firstDepth) >> llvm::Log2_64(packed);
     Value count = Lanes(b, tile.end) - begin;
     return emitCount(b, count, carried, [&](Value number, ValueRange carried) {
       Lanes step = begin + Lanes(b, number);
-      RingPlace place = RingPlace::of(carried);
-      context.stageEmpty.emitWaitEmpty(b, place);
+      RingSlot slot = RingSlot::of(carried);
+      context.stageEmpty.emitWaitEmpty(b, slot);
       Lanes scaleTiles =
           minUnsigned(allTiles - step * stepTiles, allTiles.like(stepTiles));
       // A row of the box is 128 bytes, or as many codes in a byte's place.
-      emitTile(tile, {place.slot, step, firstByte + step * kRowBytes, allTiles,
+      emitTile(tile, {slot.index, step, firstByte + step * kRowBytes, allTiles,
                       scaleTiles});
-      return place.getNext(b, context.spec.schedule.getStages()).get();
+      return slot.getNext(b, context.spec.schedule.getStages()).get();
     });
   };
   SmallVector<Value> last =
-      context.order.emitTiles(b, RingPlace::getFirst(b).get(), emitSteps);
+      context.order.emitTiles(b, RingSlot::getFirst(b).get(), emitSteps);
   if (!cluster.isPair())
     return;
   // Others say that stages are empty in memory that must still be there.
   for (int64_t i = 0; i < context.spec.schedule.getStages(); ++i) {
-    RingPlace place = RingPlace::of(last);
-    context.stageEmpty.emitWaitEmpty(b, place);
-    last = place.getNext(b, context.spec.schedule.getStages()).get();
+    RingSlot slot = RingSlot::of(last);
+    context.stageEmpty.emitWaitEmpty(b, slot);
+    last = slot.getNext(b, context.spec.schedule.getStages()).get();
   }
 }
 

@@ -21,10 +21,10 @@ namespace blockscale::sm100 {
 
 using emit::Lanes;
 
-/// Addresses in descriptors count pieces of 16 bytes.
+/// Addresses in descriptors count units of 16 bytes.
 static constexpr int64_t kDescriptorUnit = 16;
 /// The bits that the address of a place in shared memory may have, before it is
-/// counted in such pieces.
+/// counted in such units.
 static constexpr uint32_t kAddressMask = 0x3FFFF;
 
 /// Descriptor of a tile whose rows of 128 bytes are swizzled (PTX ISA, "Shared
@@ -42,7 +42,7 @@ namespace {
 
 /// One of the two operands.
 struct Operand {
-  /// The number of rows of the operand whose scales the thread block has.
+  /// The number of rows of the operand whose scales the CTA has.
   int64_t rows;
   /// Descriptors of stage 0, i64.
   Value data, scales;
@@ -65,7 +65,7 @@ private:
   void emitScales(const Operand &operand, Value descriptor, int64_t scaleTile);
   void emitProduct(Value accumulator, Value adds, int64_t step,
                    ArrayRef<Value> descriptors);
-  SmallVector<Value> emitTile(const TilePlace &tile, ValueRange carried);
+  SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
 
   Value getDescriptor(int64_t offset, uint64_t rest);
 
@@ -173,56 +173,56 @@ void ProductEmitter::emitStage(Value slot, Value left, Value accumulator,
   }
 }
 
-/// Emits the products of a tile. `carried` are the places in the rings of
+/// Emits the products of a tile. `carried` are the slots of the rings of
 /// stages, of full and of empty accumulators.
-SmallVector<Value> ProductEmitter::emitTile(const TilePlace &tile,
+SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
                                             ValueRange carried) {
-  RingPlace stage = RingPlace::of(carried);
-  RingPlace full = RingPlace::of(carried.drop_front(2));
-  RingPlace empty = RingPlace::of(carried.drop_front(4));
+  RingSlot stage = RingSlot::of(carried);
+  RingSlot full = RingSlot::of(carried.drop_front(2));
+  RingSlot empty = RingSlot::of(carried.drop_front(4));
   context.sumEmpty.emitWaitEmpty(b, empty);
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
 
   int64_t distance = context.tensor.sums[1] - context.tensor.sums[0];
   Value accumulator = getTensorPointer(b, Lanes(b, context.tensorMemory) +
-                                              Lanes(b, full.slot) * distance);
+                                              Lanes(b, full.index) * distance);
   int64_t tileElements = spec.format.getTileElements();
   Lanes depth(b, tile.product.depth);
   Lanes begin(b, tile.begin), end(b, tile.end);
   Lanes steps = minUnsigned(end, depth >> llvm::Log2_64(tileElements)) - begin;
   Lanes left = depth & (tileElements - 1);
-  auto emitStep = [&](const RingPlace &place, Value left, Value isFirst) {
-    context.stageFull.emitWaitFull(b, place);
-    emitStage(place.slot, left, accumulator, isFirst);
-    context.cluster.emitCommitToAll(b, context.stageEmpty.get(b, place.slot));
-    return place.getNext(b, spec.schedule.getStages()).get();
+  auto emitStep = [&](const RingSlot &slot, Value left, Value isFirst) {
+    context.stageFull.emitWaitFull(b, slot);
+    emitStage(slot.index, left, accumulator, isFirst);
+    context.cluster.emitCommitToAll(b, context.stageEmpty.get(b, slot.index));
+    return slot.getNext(b, spec.schedule.getStages()).get();
   };
   using Predicate = arith::CmpIPredicate;
-  SmallVector<Value> places =
+  SmallVector<Value> slots =
       emitCount(b, steps, stage.get(), [&](Value step, ValueRange carried) {
         Lanes isFirst = compare(Predicate::eq, Lanes(b, step), 0);
-        return emitStep(RingPlace::of(carried), {}, isFirst);
+        return emitStep(RingSlot::of(carried), {}, isFirst);
       });
   Type types[] = {b.getI32Type(), b.getI32Type()};
-  places = emitIfElse(
+  slots = emitIfElse(
       b, compare(Predicate::ugt, end - begin, steps), types,
       [&] {
         Lanes isFirst = compare(Predicate::eq, steps, 0);
-        return emitStep(RingPlace::of(places), left, isFirst);
+        return emitStep(RingSlot::of(slots), left, isFirst);
       },
-      [&] { return places; });
-  context.cluster.emitCommitToPair(b, context.sumFull.get(b, full.slot));
-  llvm::append_range(places, full.getNext(b, kAccumulators).get());
-  llvm::append_range(places, empty.getNext(b, context.sumEmptySlots).get());
-  return places;
+      [&] { return slots; });
+  context.cluster.emitCommitToPair(b, context.sumFull.get(b, full.index));
+  llvm::append_range(slots, full.getNext(b, kAccumulators).get());
+  llvm::append_range(slots, empty.getNext(b, context.sumEmptySlots).get());
+  return slots;
 }
 
 void ProductEmitter::emit() {
   SmallVector<Value> inits;
   for (int i = 0; i < 3; ++i)
-    llvm::append_range(inits, RingPlace::getFirst(b).get());
+    llvm::append_range(inits, RingSlot::getFirst(b).get());
   context.order.emitTiles(b, inits,
-                          [&](const TilePlace &tile, ValueRange carried) {
+                          [&](const TileCoord &tile, ValueRange carried) {
                             return emitTile(tile, carried);
                           });
 }

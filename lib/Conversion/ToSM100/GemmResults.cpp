@@ -19,31 +19,32 @@ namespace blockscale::sm100 {
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
-/// kChunk columns (f32) of the thread's lane of tensor memory, from the column
-/// at `address` (i32) on. The wait is part of the instruction: nothing ties
-/// nvvm.tcgen05.wait to the registers, and LLVM moves uses of them before it.
+/// kFragment columns (f32) of the thread's lane of tensor memory, from the
+/// column at `address` (i32) on. The wait is part of the instruction: nothing
+/// ties nvvm.tcgen05.wait to the registers, and LLVM moves uses of them before
+/// it.
 static Value emitLoadSums(KernelBuilder &b, Value address) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "tcgen05.ld.sync.aligned.32x32b.x" << kChunk << ".b32 {";
-  for (int64_t i = 0; i < kChunk; ++i)
+  os << "tcgen05.ld.sync.aligned.32x32b.x" << kFragment << ".b32 {";
+  for (int64_t i = 0; i < kFragment; ++i)
     os << (i ? ", $" : "$") << i;
-  os << "}, [$" << kChunk << "]; tcgen05.wait::ld.sync.aligned;";
-  SmallVector<Type> types(kChunk, b.getI32Type());
+  os << "}, [$" << kFragment << "]; tcgen05.wait::ld.sync.aligned;";
+  SmallVector<Type> types(kFragment, b.getI32Type());
   auto load = NVVM::InlinePtxOp::create(b, types, /*readOnlyArgs=*/address,
                                         /*readWriteArgs=*/ValueRange(), text,
                                         /*predicate=*/Value());
-  return b.bitcast(VectorType::get({kChunk}, b.getF32Type()),
+  return b.bitcast(VectorType::get({kFragment}, b.getF32Type()),
                    b.pack(load.getResults()));
 }
 
 /// The sums; zeros where there is nothing to add.
 static Value emitSums(KernelBuilder &b, const GemmContext &context,
-                      const TilePlace &tile, Value address) {
+                      const TileCoord &tile, Value address) {
   if (!context.spec.mayBeEmptySum)
     return emitLoadSums(b, address);
   Value adds = compare(Predicate::ne, Lanes(b, tile.begin), Lanes(b, tile.end));
-  Type type = VectorType::get({kChunk}, b.getF32Type());
+  Type type = VectorType::get({kFragment}, b.getF32Type());
   return emitIfElseZero(
              b, adds, type,
              [&] { return SmallVector<Value>{emitLoadSums(b, address)}; })
@@ -57,15 +58,15 @@ public:
   ResultEmitter(KernelBuilder &b, const GemmContext &context, Value thread)
       : b(b), context(context), thread(thread) {}
 
-  /// Emits the results of a tile. `carried` are the places in the rings of full
+  /// Emits the results of a tile. `carried` are the slots of the rings of full
   /// and of empty accumulators.
-  SmallVector<Value> emitTile(const TilePlace &tile, ValueRange carried);
-  void emitTile(const TilePlace &tile) override;
-  void emitRest(const ProductPlace &product, Value cluster,
+  SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
+  void emitTile(const TileCoord &tile) override;
+  void emitRest(const ProductRange &product, Value cluster,
                 Value clusters) override;
 
 private:
-  ResultRow getRow(const TilePlace &tile);
+  ResultRow getRow(const TileCoord &tile);
   /// Gives the accumulator, or what accumulators share, back.
   void emitRelease(Value slot);
 
@@ -84,10 +85,10 @@ void ResultEmitter::emitRelease(Value slot) {
   });
 }
 
-ResultRow ResultEmitter::getRow(const TilePlace &tile) {
+ResultRow ResultEmitter::getRow(const TileCoord &tile) {
   Lanes row = Lanes(b, tile.row) * context.spec.schedule.getRows() +
               Lanes(b, thread) + Lanes(b, context.cluster.member) * kTileRows;
-  const ProductPlace &product = tile.product;
+  const ProductRange &product = tile.product;
   return {product.number,
           Lanes(b, tile.firstResult) + toI64(b, row),
           isBelow(b, row, product.rows),
@@ -97,17 +98,18 @@ ResultRow ResultEmitter::getRow(const TilePlace &tile) {
 }
 
 /// Writes the results of a tile of rows that no group has.
-void ResultEmitter::emitTile(const TilePlace &tile) {
+void ResultEmitter::emitTile(const TileCoord &tile) {
   int64_t cols = context.spec.getResultCols();
   auto writer =
       createRowWriter(b, context.spec, context.arguments, getRow(tile));
-  emitCount(b, b.i32(cols / kChunk), {}, [&](Value chunk, ValueRange) {
-    writer->emitZeros(Lanes(b, tile.col) * cols + Lanes(b, chunk) * kChunk);
+  emitCount(b, b.i32(cols / kFragment), {}, [&](Value fragment, ValueRange) {
+    writer->emitZeros(Lanes(b, tile.col) * cols +
+                      Lanes(b, fragment) * kFragment);
     return SmallVector<Value>();
   });
 }
 
-void ResultEmitter::emitRest(const ProductPlace &product, Value cluster,
+void ResultEmitter::emitRest(const ProductRange &product, Value cluster,
                              Value clusters) {
   if (context.spec.hasRest())
     context.cluster.emitIfLeader(b, [&] {
@@ -117,10 +119,10 @@ void ResultEmitter::emitRest(const ProductPlace &product, Value cluster,
     });
 }
 
-SmallVector<Value> ResultEmitter::emitTile(const TilePlace &tile,
+SmallVector<Value> ResultEmitter::emitTile(const TileCoord &tile,
                                            ValueRange carried) {
-  RingPlace full = RingPlace::of(carried);
-  RingPlace empty = RingPlace::of(carried.drop_front(2));
+  RingSlot full = RingSlot::of(carried);
+  RingSlot empty = RingSlot::of(carried.drop_front(2));
   int64_t cols = context.spec.getResultCols();
   const TensorLayout &tensor = context.tensor;
 
@@ -135,26 +137,27 @@ SmallVector<Value> ResultEmitter::emitTile(const TilePlace &tile,
   // A warp has a quarter of the lanes, which are bits 16 and up of an address.
   Lanes lanes = (Lanes(b, thread) >> llvm::Log2_64(kWarpThreads))
                 << (16 + llvm::Log2_64(kWarpThreads));
-  Lanes slot(b, full.slot);
+  Lanes slot(b, full.index);
   Lanes base = Lanes(b, context.tensorMemory) + lanes +
                slot * (tensor.sums[1] - tensor.sums[0]);
   // Columns that accumulators share come first: the last ones of the first
   // accumulator, which are the second product's where there are two.
-  int64_t chunks = cols / kChunk, sharedChunks = tensor.shared / kChunk;
-  int64_t released = sharedChunks ? sharedChunks : chunks;
+  int64_t fragments = cols / kFragment,
+          sharedFragments = tensor.shared / kFragment;
+  int64_t released = sharedFragments ? sharedFragments : fragments;
   Lanes isFirstSum = compare(Predicate::eq, slot, 0);
   Lanes begin =
       select(isFirstSum, slot.like(cols - tensor.shared), slot.like(0));
-  emitCount(b, b.i32(chunks), {}, [&](Value chunk, ValueRange) {
-    Lanes col = Lanes(b, chunk) * kChunk;
-    if (sharedChunks)
+  emitCount(b, b.i32(fragments), {}, [&](Value fragment, ValueRange) {
+    Lanes col = Lanes(b, fragment) * kFragment;
+    if (sharedFragments)
       col = (col + begin) & (cols - 1);
     SmallVector<Value> sums;
     for (int64_t i = 0; i < context.spec.products; ++i)
       sums.push_back(emitSums(b, context, tile, base + col + i * cols));
-    emit::emitIf(b, compare(Predicate::eq, Lanes(b, chunk), released - 1),
-                 [&] { emitRelease(empty.slot); });
-    writer->emitChunk(sums, firstCol + col);
+    emit::emitIf(b, compare(Predicate::eq, Lanes(b, fragment), released - 1),
+                 [&] { emitRelease(empty.index); });
+    writer->emitFragment(sums, firstCol + col);
     return SmallVector<Value>();
   });
   SmallVector<Value> next = full.getNext(b, kAccumulators).get();
@@ -164,11 +167,11 @@ SmallVector<Value> ResultEmitter::emitTile(const TilePlace &tile,
 
 void emitResults(KernelBuilder &b, const GemmContext &context, Value thread) {
   ResultEmitter emitter(b, context, thread);
-  SmallVector<Value> inits = RingPlace::getFirst(b).get();
-  llvm::append_range(inits, RingPlace::getFirst(b).get());
+  SmallVector<Value> inits = RingSlot::getFirst(b).get();
+  llvm::append_range(inits, RingSlot::getFirst(b).get());
   context.order.emitTiles(
       b, inits,
-      [&](const TilePlace &tile, ValueRange carried) {
+      [&](const TileCoord &tile, ValueRange carried) {
         return emitter.emitTile(tile, carried);
       },
       &emitter);

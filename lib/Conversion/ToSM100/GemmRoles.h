@@ -11,8 +11,8 @@
 //              product of its data to an accumulator there
 //   results    brings an accumulator to registers, and results to memory
 //
-// Each role goes through the tiles of the thread block; barriers of stages and
-// of accumulators keep them together.
+// Each role goes through the tiles of the CTA; barriers of stages and of
+// accumulators keep them together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,8 +64,7 @@ mlir::Value getTensorPointer(KernelBuilder &b, mlir::Value address,
 
 /// Emits the role that loads operands. One thread runs it.
 void emitLoads(KernelBuilder &b, const GemmContext &context);
-/// Emits the role that multiplies. One thread of a thread block that leads runs
-/// it.
+/// Emits the role that multiplies. One thread of a CTA that leads runs it.
 void emitProducts(KernelBuilder &b, const GemmContext &context);
 /// Emits the role that writes results. `kResultWarps` warps run it; `thread`
 /// (i32) is the number of a thread in these.

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/DeviceCode.h"
-#include "DeviceEmission/QuantizeLeaf.h"
+#include "DeviceEmission/DeviceQuantizer.h"
 #include "GemmClauses.h"
 #include "GemmSpec.h"
 #include "Sink.h"
@@ -57,13 +57,13 @@ class QuantizeWriter final : public SinkWriter {
 public:
   QuantizeWriter(const QuantizeSink &sink, const SinkContext &context);
 
-  void emitChunk(Value col, Value exists, Compute compute) override;
+  void emitFragment(Value col, Value exists, Compute compute) override;
   void emitZeros(Value col, Value exists, Compute compute) override;
 
 private:
   /// Stores codes and returns the bytes of their scales.
   Value emitCodes(ValueRange words, Value col);
-  /// Stores the bytes (i16) of scales of a chunk, or zeros in the padding.
+  /// Stores the bytes (i16) of scales of a fragment, or zeros in the padding.
   void emitScales(Value bytes, Value col);
 
   Value getData() const { return context.arguments.memory[0].value; }
@@ -73,7 +73,7 @@ private:
   SinkContext context;
   KernelBuilder &b;
   std::unique_ptr<CvtEmitter> cvt;
-  std::unique_ptr<QuantizeLeaf> leaf;
+  std::unique_ptr<DeviceQuantizer> quantizer;
 };
 
 } // namespace
@@ -133,15 +133,16 @@ QuantizeWriter::QuantizeWriter(const QuantizeSink &sink,
                                const SinkContext &context)
     : sink(sink), context(context), b(context.b),
       cvt(createCvtEmitter(context.chip)),
-      leaf(createLeaf(*cvt, sink.recipe, sink.format, sink.global.kind,
-                      /*amaxIsGiven=*/false)) {
+      quantizer(createDeviceQuantizer(*cvt, sink.recipe, sink.format,
+                                      sink.global.kind,
+                                      /*amaxIsGiven=*/false)) {
   Value global = context.arguments.memory[2].value;
   if (global && !sink.global.byValue) {
     if (!sink.global.isSingle())
       global = b.offset(global, b.getF32Type(), context.row.product);
     global = b.load(b.getF32Type(), global, sizeof(float));
   }
-  leaf->setGlobal(b, global);
+  quantizer->setGlobal(b, global);
 }
 
 Value QuantizeWriter::emitCodes(ValueRange words, Value col) {
@@ -157,18 +158,18 @@ Value QuantizeWriter::emitCodes(ValueRange words, Value col) {
     blocks.push_back(BlockElements::fromWords(vectors, type));
     amaxes.push_back(blocks.back().computeAmax(b, *cvt));
   }
-  QuantizeLeaf::Scales scales = leaf->computeScales(b, amaxes, blocks);
+  DeviceQuantizer::Scales scales = quantizer->computeScales(b, amaxes, blocks);
   SmallVector<Value> codes;
   for (auto [block, factor] : llvm::zip_equal(blocks, scales.factors))
-    llvm::append_range(codes, leaf->encode(b, block, factor, {}));
-  emitStoreChunk(context, getData(), codes, col, sink.getDataBits());
+    llvm::append_range(codes, quantizer->encode(b, block, factor, {}));
+  emitStoreFragment(context, getData(), codes, col, sink.getDataBits());
   return scales.pairs.front();
 }
 
 void QuantizeWriter::emitScales(Value bytes, Value col) {
   const ResultRow &row = context.row;
   int64_t block = sink.blockElements;
-  int64_t count = kChunk / block;
+  int64_t count = kFragment / block;
   if (count == 1)
     bytes = arith::TruncIOp::create(b, b.getI8Type(), bytes);
   Lanes scaleCol = Lanes(b, col) >> llvm::Log2_64(block);
@@ -199,7 +200,7 @@ void QuantizeWriter::emitScales(Value bytes, Value col) {
   });
 }
 
-void QuantizeWriter::emitChunk(Value col, Value exists, Compute compute) {
+void QuantizeWriter::emitFragment(Value col, Value exists, Compute compute) {
   Value scales = emitIfElseZero(b, exists, b.getI16Type(), [&] {
                    return SmallVector<Value>{emitCodes(compute(), col)};
                  }).front();
@@ -210,11 +211,12 @@ void QuantizeWriter::emitChunk(Value col, Value exists, Compute compute) {
 /// grouped as well.
 void QuantizeWriter::emitZeros(Value col, Value exists, Compute compute) {
   if (!sink.isOfGroups)
-    return emitChunk(col, exists, compute);
+    return emitFragment(col, exists, compute);
   emit::emitIf(b, exists, [&] {
     int64_t bits = sink.getDataBits();
-    emitStoreChunk(context, getData(),
-                   SmallVector<Value>(kChunk * bits / 32, b.i32(0)), col, bits);
+    emitStoreFragment(context, getData(),
+                      SmallVector<Value>(kFragment * bits / 32, b.i32(0)), col,
+                      bits);
   });
   // Tiles of groups have no places for these rows.
   if (!sink.isSwizzled)

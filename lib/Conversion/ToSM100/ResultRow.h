@@ -13,7 +13,7 @@
 namespace blockscale::sm100 {
 
 /// Results of a row that a thread writes at a time.
-inline constexpr int64_t kChunk = kEpilogueColumns;
+inline constexpr int64_t kFragment = kEpilogueColumns;
 
 /// A row of results.
 struct ResultRow {

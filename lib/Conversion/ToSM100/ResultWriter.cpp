@@ -40,7 +40,7 @@ Value ResultWriter::getAddress(Value col) {
 }
 
 void ResultWriter::emitWhole(Value results, Value col, int64_t storeBytes) {
-  int64_t words = kChunk * getByteSize(spec.result) / 4;
+  int64_t words = kFragment * getByteSize(spec.result) / 4;
   int64_t storeWords = storeBytes / 4;
   Value bits = b.bitcast(VectorType::get({words}, b.getI32Type()), results);
   Value address = getAddress(col);
@@ -50,10 +50,10 @@ void ResultWriter::emitWhole(Value results, Value col, int64_t storeBytes) {
 }
 
 void ResultWriter::emitStores(Value col, Results getResults) {
-  Lanes end = Lanes(b, col) + kChunk;
+  Lanes end = Lanes(b, col) + kFragment;
   Lanes isWhole = compare(Predicate::ule, end, Lanes(b, arguments.cols));
   auto emitElements = [&] {
-    for (int64_t i = 0; i < kChunk; ++i) {
+    for (int64_t i = 0; i < kFragment; ++i) {
       Value element = Lanes(b, col) + i;
       emit::emitIf(b, isBelow(b, element, arguments.cols), [&] {
         b.store(getResults(element, i, 1), getAddress(element),
@@ -66,13 +66,15 @@ void ResultWriter::emitStores(Value col, Results getResults) {
       return emitElements();
     emit::emitIf(
         b, isWhole & Lanes(b, isAligned[width]),
-        [&] { emitWhole(getResults(col, 0, kChunk), col, kStoreBytes[width]); },
+        [&] {
+          emitWhole(getResults(col, 0, kFragment), col, kStoreBytes[width]);
+        },
         [&] { self(self, width + 1); });
   };
   emit::emitIf(b, rowExists, [&] { emitWidth(emitWidth, 0); });
 }
 
-void ResultWriter::emitChunk(ValueRange sums, Value col) {
+void ResultWriter::emitFragment(ValueRange sums, Value col) {
   emitStores(col, [&](Value place, int64_t first, int64_t count) {
     Value sum = sums.front();
     return values.emit(count == 1 ? b.extract(sum, first) : sum, place, count);

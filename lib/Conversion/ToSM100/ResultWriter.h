@@ -17,9 +17,9 @@ class RowWriter {
 public:
   virtual ~RowWriter() = default;
 
-  /// Writes the results that the sums of each product (vectors of `kChunk` f32)
-  /// become, in the columns from `col` (i32) on that exist.
-  virtual void emitChunk(mlir::ValueRange sums, mlir::Value col) = 0;
+  /// Writes the results that the sums of each product (vectors of `kFragment`
+  /// f32) become, in the columns from `col` (i32) on that exist.
+  virtual void emitFragment(mlir::ValueRange sums, mlir::Value col) = 0;
   /// Writes what a row that no group has is there.
   virtual void emitZeros(mlir::Value col) = 0;
 };
@@ -30,12 +30,12 @@ public:
   ResultWriter(KernelBuilder &b, const GemmSpec &spec,
                const GemmArguments &arguments, const ResultRow &row);
 
-  void emitChunk(mlir::ValueRange sums, mlir::Value col) override;
+  void emitFragment(mlir::ValueRange sums, mlir::Value col) override;
   void emitZeros(mlir::Value col) override;
 
 private:
   /// The results of `count` columns from `col` on, the first of which is number
-  /// `first` of the chunk.
+  /// `first` of the fragment.
   using Results = llvm::function_ref<mlir::Value(mlir::Value col, int64_t first,
                                                  int64_t count)>;
   void emitStores(mlir::Value col, Results getResults);

@@ -17,19 +17,19 @@ namespace blockscale::sm100 {
 
 using emit::Lanes;
 
-/// The most bytes of a store; rows are whole chunks.
+/// The most bytes of a store; rows are whole fragments.
 static constexpr int64_t kMostStoreBytes = 32;
 
 SinkWriter::~SinkWriter() = default;
 Sink::~Sink() = default;
 
-void emitStoreChunk(const SinkContext &context, Value memory, ValueRange words,
-                    Value col, int64_t bits) {
+void emitStoreFragment(const SinkContext &context, Value memory,
+                       ValueRange words, Value col, int64_t bits) {
   KernelBuilder &b = context.b;
   Lanes element =
       Lanes(b, context.row.number) * toI64(b, context.cols) + toI64(b, col);
   Lanes byte = bits < 8 ? element >> 1 : element * (bits / 8);
-  int64_t bytes = kChunk * bits / 8;
+  int64_t bytes = kFragment * bits / 8;
   SmallVector<Value> stored(words);
   emitStoreBytes(b, stored, b.offset(memory, b.getI8Type(), byte), bytes,
                  std::min(bytes, kMostStoreBytes));
@@ -41,11 +41,11 @@ class StoreWriter final : public SinkWriter {
 public:
   explicit StoreWriter(const SinkContext &context) : context(context) {}
 
-  void emitChunk(Value col, Value exists, Compute compute) override {
+  void emitFragment(Value col, Value exists, Compute compute) override {
     int64_t bits = context.element.getIntOrFloatBitWidth();
     emit::emitIf(context.b, exists, [&] {
-      emitStoreChunk(context, context.arguments.memory.front().value, compute(),
-                     col, bits);
+      emitStoreFragment(context, context.arguments.memory.front().value,
+                        compute(), col, bits);
     });
   }
 

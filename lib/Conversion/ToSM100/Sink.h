@@ -60,22 +60,22 @@ struct SinkRest {
   mlir::Value bands, thread, cluster, clusters;
 };
 
-/// Writes one row, a chunk of columns at a time.
+/// Writes one row, a fragment of columns at a time.
 class SinkWriter {
 public:
-  /// Emits the words of the values of a chunk.
+  /// Emits the words of the values of a fragment.
   using Compute = llvm::function_ref<ElementWords()>;
 
   virtual ~SinkWriter();
 
-  /// Writes the chunk from `col` on, whose values are there if `exists` is
+  /// Writes the fragment from `col` on, whose values are there if `exists` is
   /// true.
-  virtual void emitChunk(mlir::Value col, mlir::Value exists,
-                         Compute compute) = 0;
+  virtual void emitFragment(mlir::Value col, mlir::Value exists,
+                            Compute compute) = 0;
   /// The same in a row that no group has. Values made from sums of zero need
   /// not be zeros.
   virtual void emitZeros(mlir::Value col, mlir::Value exists, Compute compute) {
-    emitChunk(col, exists, compute);
+    emitFragment(col, exists, compute);
   }
 };
 
@@ -102,9 +102,9 @@ public:
 /// The sink of an epilogue: its op, or stores.
 std::unique_ptr<const Sink> createSink(const Epilogue &epilogue);
 
-/// Stores words of a chunk of elements of `bits` to `memory`.
-void emitStoreChunk(const SinkContext &context, mlir::Value memory,
-                    mlir::ValueRange words, mlir::Value col, int64_t bits);
+/// Stores words of a fragment of elements of `bits` to `memory`.
+void emitStoreFragment(const SinkContext &context, mlir::Value memory,
+                       mlir::ValueRange words, mlir::Value col, int64_t bits);
 
 //===----------------------------------------------------------------------===//
 // Ops that can be sinks

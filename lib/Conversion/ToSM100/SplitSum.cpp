@@ -28,25 +28,27 @@ void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, Value sums,
   arguments.rows = narrowSize(b, arguments.rows);
   arguments.cols = narrowSize(b, arguments.cols);
   Lanes rows(b, arguments.rows);
-  Lanes chunks(b, emitCeilDiv(b, arguments.cols, kChunk));
+  Lanes fragments(b, emitCeilDiv(b, arguments.cols, kFragment));
 
   Lanes number(
       b, arith::IndexCastOp::create(b, b.getI64Type(),
                                     emitGlobalThreadNumber(b, kSumThreads)));
-  Lanes perMatrix = toI64(b, rows) * toI64(b, chunks);
+  Lanes perMatrix = toI64(b, rows) * toI64(b, fragments);
   Lanes all = perMatrix * Lanes(b, arguments.matrices);
   emit::emitIf(b, isBelow(b, number, all), [&] {
     Lanes matrix = divide(b, number, perMatrix);
     Lanes rest = number - matrix * perMatrix;
-    Lanes row = divide(b, rest, toI64(b, chunks));
-    Lanes chunk = rest - row * toI64(b, chunks);
-    auto type = VectorType::get({kChunk}, b.getF32Type());
+    Lanes row = divide(b, rest, toI64(b, fragments));
+    Lanes fragment = rest - row * toI64(b, fragments);
+    auto type = VectorType::get({kFragment}, b.getF32Type());
     Value sum;
     for (int64_t part = 0; part < spec.schedule.getSplits(); ++part) {
       Lanes first = matrix * spec.schedule.getSplits() + part;
-      Lanes place = (first * toI64(b, rows) + row) * toI64(b, chunks) + chunk;
-      Value more = b.load(type, b.offset(sums, b.getF32Type(), place * kChunk),
-                          /*alignment=*/32);
+      Lanes place =
+          (first * toI64(b, rows) + row) * toI64(b, fragments) + fragment;
+      Value more =
+          b.load(type, b.offset(sums, b.getF32Type(), place * kFragment),
+                 /*alignment=*/32);
       sum = sum ? Value(Lanes(b, sum) + Lanes(b, more)) : more;
     }
     ResultRow place;
@@ -54,7 +56,7 @@ void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, Value sums,
     place.number = matrix * toI64(b, rows) + row;
     place.exists = arith::ConstantOp::create(b, b.getBoolAttr(true));
     ResultWriter writer(b, spec, arguments, place);
-    writer.emitChunk(sum, truncate(chunk, 32) * kChunk);
+    writer.emitFragment(sum, truncate(fragment, 32) * kFragment);
   });
 }
 

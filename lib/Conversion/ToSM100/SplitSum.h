@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The sums of each part of K are matrices of f32 beside each other, [matrix,
-// part, M, N], whose rows are filled up to whole chunks. This kernel adds the
-// parts in order and makes results of the sums.
+// part, M, N], whose rows are filled up to whole fragments. This kernel adds
+// the parts in order and makes results of the sums.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ inline constexpr int64_t kSumThreads = 128;
 
 /// The kernel's body. Its parameters are the sums and, of `arguments`, the
 /// result, factors and bias, M, N and the number of matrices. A thread has a
-/// chunk.
+/// fragment.
 void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, mlir::Value sums,
                   GemmArguments arguments);
 

@@ -1,4 +1,4 @@
-//===- TileOrder.cpp - Which tiles a thread block computes ----------------===//
+//===- TileOrder.cpp - Which tiles a CTA computes -------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -54,7 +54,7 @@ TileOrder::Extent TileOrder::getExtent(KernelBuilder &b, Value rows) const {
   return {tileRows, tileRows * Lanes(b, tileCols)};
 }
 
-void TileOrder::setTile(KernelBuilder &b, TilePlace &tile, Value number,
+void TileOrder::setTile(KernelBuilder &b, TileCoord &tile, Value number,
                         Value tileRows) const {
   int64_t band = spec.schedule.getBand();
   Lanes rows(b, tileRows), cols(b, tileCols), rest(b, number);
@@ -71,7 +71,7 @@ void TileOrder::setTile(KernelBuilder &b, TilePlace &tile, Value number,
 // Matrices of a batch
 //===----------------------------------------------------------------------===//
 
-ProductPlace TileOrder::getWhole(KernelBuilder &b, Value matrix) const {
+ProductRange TileOrder::getWhole(KernelBuilder &b, Value matrix) const {
   Lanes number = toI64(b, matrix), row = toI64(b, scaleTiles);
   Lanes firstBand = Lanes(b, matrix) * Lanes(b, bandsA);
   return {/*number=*/matrix,
@@ -92,13 +92,14 @@ static Value getSteps(KernelBuilder &b, const GemmSpec &spec, Value depth) {
   return emitCeilDiv(b, depth, spec.format.getTileElements());
 }
 
-/// The place of tile `number` among the tiles of all matrices and parts of K.
-TilePlace TileOrder::getPlace(KernelBuilder &b, Value number) const {
+/// The coordinates of tile `number` among the tiles of all matrices and parts
+/// of K.
+TileCoord TileOrder::getCoord(KernelBuilder &b, Value number) const {
   int64_t splits = spec.schedule.getSplits();
   auto [tileRows, count] = getExtent(b, arguments.rows);
   Lanes sums = divide(b, Lanes(b, number), Lanes(b, count));
   Lanes matrix = splits > 1 ? divide(b, sums, sums.like(splits)) : sums;
-  TilePlace tile;
+  TileCoord tile;
   tile.product = getWhole(b, matrix);
   setTile(b, tile, Lanes(b, number) - sums * Lanes(b, count), tileRows);
   tile.firstResult = toI64(b, sums) * toI64(b, arguments.rows);
@@ -131,35 +132,35 @@ Value TileOrder::getEnd(KernelBuilder &b, Value group, Value begin) const {
       Lanes(b, isDepth ? arguments.depth : arguments.rows));
 }
 
-ProductPlace TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,
+ProductRange TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,
                                  Value end, Value scalesBefore) const {
   Lanes size = Lanes(b, end) - Lanes(b, begin);
   Lanes before = toI64(b, scalesBefore);
-  ProductPlace place = getWhole(b, group);
+  ProductRange range = getWhole(b, group);
   if (spec.groups == GroupDim::Rows) {
-    place.matrixA = b.i32(0);
-    place.firstRow = begin;
-    place.rows = size;
-    place.firstBand = scalesBefore;
-    place.scalesA = before * toI64(b, scaleTiles);
-    return place;
+    range.matrixA = b.i32(0);
+    range.firstRow = begin;
+    range.rows = size;
+    range.firstBand = scalesBefore;
+    range.scalesA = before * toI64(b, scaleTiles);
+    return range;
   }
-  place.matrixA = place.matrixB = b.i32(0);
-  place.firstDepth = begin;
-  place.depth = size;
-  place.scalesA = before * toI64(b, bandsA);
-  place.scalesB = before * toI64(b, bandsB);
-  place.bandTiles = emitCeilDiv(b, size, spec.format.block * kTileCols);
-  return place;
+  range.matrixA = range.matrixB = b.i32(0);
+  range.firstDepth = begin;
+  range.depth = size;
+  range.scalesA = before * toI64(b, bandsA);
+  range.scalesB = before * toI64(b, bandsB);
+  range.bandTiles = emitCeilDiv(b, size, spec.format.block * kTileCols);
+  return range;
 }
 
 TileOrder::Carried TileOrder::emitProduct(KernelBuilder &b,
-                                          const ProductPlace &product,
+                                          const ProductRange &product,
                                           Value firstResult,
                                           ValueRange nextAndInits,
                                           TileBody body) const {
   Extent extent = getExtent(b, product.rows);
-  TilePlace tile;
+  TileCoord tile;
   tile.product = product;
   tile.firstResult = firstResult;
   tile.begin = b.i32(0);
@@ -181,8 +182,7 @@ TileOrder::Carried TileOrder::emitProduct(KernelBuilder &b,
 
 /// Emits the loop over groups. Beside `inits` it carries the end of the group
 /// before, the bands (of rows) or tiles (of K) of scales of all groups before,
-/// and the next tile of the thread block, counted from the first one of the
-/// group.
+/// and the next tile of the CTA, counted from the first one of the group.
 TileOrder::Carried TileOrder::emitGroups(KernelBuilder &b, ValueRange inits,
                                          TileBody body,
                                          OtherTiles *others) const {
@@ -193,23 +193,23 @@ TileOrder::Carried TileOrder::emitGroups(KernelBuilder &b, ValueRange inits,
       b, arguments.matrices, carried, [&](Value group, ValueRange values) {
         Value begin = values[0], before = values[1];
         Value end = getEnd(b, group, begin);
-        ProductPlace place = getGroup(b, group, begin, end, before);
+        ProductRange range = getGroup(b, group, begin, end, before);
         Lanes firstResult = isRows ? toI64(b, begin)
                                    : toI64(b, group) * toI64(b, arguments.rows);
         Carried next = {end};
-        Lanes scales(b, isRows ? emitCeilDiv(b, place.rows, kTileRows)
-                               : place.bandTiles);
+        Lanes scales(b, isRows ? emitCeilDiv(b, range.rows, kTileRows)
+                               : range.bandTiles);
         next.push_back(Lanes(b, before) + scales);
-        llvm::append_range(next, emitProduct(b, place, firstResult,
+        llvm::append_range(next, emitProduct(b, range, firstResult,
                                              values.drop_front(2), body));
         return next;
       });
   Value covered = carried[0], scales = carried[1];
   Carried nextAndInits(llvm::drop_begin(carried, 2));
   if (others && isRows) {
-    ProductPlace rest = getGroup(b, b.i32(0), covered, arguments.rows, scales);
+    ProductRange rest = getGroup(b, b.i32(0), covered, arguments.rows, scales);
     nextAndInits = emitProduct(b, rest, toI64(b, covered), nextAndInits,
-                               [&](const TilePlace &tile, ValueRange values) {
+                               [&](const TileCoord &tile, ValueRange values) {
                                  others->emitTile(tile);
                                  return Carried(values);
                                });
@@ -235,7 +235,7 @@ TileOrder::Carried TileOrder::emitTiles(KernelBuilder &b, ValueRange inits,
         Value number = values.front();
         Carried next = {Lanes(b, number) + Lanes(b, clusters)};
         llvm::append_range(next,
-                           body(getPlace(b, number), values.drop_front()));
+                           body(getCoord(b, number), values.drop_front()));
         return next;
       });
   carried.erase(carried.begin());

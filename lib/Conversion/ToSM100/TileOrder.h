@@ -1,13 +1,13 @@
-//===- TileOrder.h - Which tiles a thread block computes --------*- C++ -*-===//
+//===- TileOrder.h - Which tiles a CTA computes -----------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Thread blocks stay: each computes every so many-th tile. Tiles that run at
-// the same time are a band of some rows of tiles, and go through it column by
-// column, so that together they read few rows of both operands.
+// CTAs stay: each computes every so many-th tile. Tiles that run at the same
+// time are a band of some rows of tiles, and go through it column by column, so
+// that together they read few rows of both operands.
 //
 // Tiles of groups are those of one group after the other. How many a group has
 // only the device knows: each role reads the offsets, and goes through all
@@ -27,7 +27,7 @@ namespace blockscale::sm100 {
 
 /// One of the products of a kernel, that of a batch element or of a group.
 /// Values are i32 where nothing else is said.
-struct ProductPlace {
+struct ProductRange {
   /// The number of the product among all products.
   mlir::Value number;
   /// The matrices of data that it multiplies.
@@ -45,8 +45,8 @@ struct ProductPlace {
 
 /// Numbers (i32) of a tile: its row and column among tiles of its product. The
 /// tiles of a cluster are beside each other.
-struct TilePlace {
-  ProductPlace product;
+struct TileCoord {
+  ProductRange product;
   mlir::Value row;
   mlir::Value col;
   /// The row of results, or of sums of a part of K, that row 0 of the product
@@ -60,9 +60,9 @@ struct TilePlace {
 class OtherTiles {
 public:
   virtual ~OtherTiles() = default;
-  virtual void emitTile(const TilePlace &tile) = 0;
+  virtual void emitTile(const TileCoord &tile) = 0;
   /// Emits work that each cluster does once, after all tiles.
-  virtual void emitRest(const ProductPlace &product, mlir::Value cluster,
+  virtual void emitRest(const ProductRange &product, mlir::Value cluster,
                         mlir::Value clusters) = 0;
 };
 
@@ -73,11 +73,11 @@ public:
 
   using Carried = llvm::SmallVector<mlir::Value>;
   using TileBody =
-      llvm::function_ref<Carried(const TilePlace &, mlir::ValueRange)>;
+      llvm::function_ref<Carried(const TileCoord &, mlir::ValueRange)>;
 
-  /// Runs `body` on each tile of the thread block, with values that it carries
-  /// from tile to tile. Gives the last ones. `others` runs on those of rows
-  /// that no group has, as a product whose first band is behind all others.
+  /// Runs `body` on each tile of the CTA, with values that it carries from tile
+  /// to tile. Gives the last ones. `others` runs on those of rows that no group
+  /// has, as a product whose first band is behind all others.
   Carried emitTiles(KernelBuilder &b, mlir::ValueRange inits, TileBody body,
                     OtherTiles *others = nullptr) const;
 
@@ -89,16 +89,16 @@ private:
   };
   Extent getExtent(KernelBuilder &b, mlir::Value rows) const;
   /// Row and column of tile `number` of a product.
-  void setTile(KernelBuilder &b, TilePlace &tile, mlir::Value number,
+  void setTile(KernelBuilder &b, TileCoord &tile, mlir::Value number,
                mlir::Value tileRows) const;
-  TilePlace getPlace(KernelBuilder &b, mlir::Value number) const;
-  ProductPlace getWhole(KernelBuilder &b, mlir::Value matrix) const;
-  ProductPlace getGroup(KernelBuilder &b, mlir::Value group, mlir::Value begin,
+  TileCoord getCoord(KernelBuilder &b, mlir::Value number) const;
+  ProductRange getWhole(KernelBuilder &b, mlir::Value matrix) const;
+  ProductRange getGroup(KernelBuilder &b, mlir::Value group, mlir::Value begin,
                         mlir::Value end, mlir::Value scalesBefore) const;
   mlir::Value getEnd(KernelBuilder &b, mlir::Value group,
                      mlir::Value begin) const;
-  /// Tiles of one product from `next` on, the first of the thread block.
-  Carried emitProduct(KernelBuilder &b, const ProductPlace &product,
+  /// Tiles of one product from `next` on, the first of the CTA.
+  Carried emitProduct(KernelBuilder &b, const ProductRange &product,
                       mlir::Value firstResult, mlir::ValueRange nextAndInits,
                       TileBody body) const;
   Carried emitGroups(KernelBuilder &b, mlir::ValueRange inits, TileBody body,

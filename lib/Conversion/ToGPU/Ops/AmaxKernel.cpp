@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Thread blocks raise the result (AmaxRaise.h). Rows have a warp each, which
-// stores their result.
+// CTAs raise the result (AmaxRaise.h). Rows have a warp each, which stores
+// their result.
 //
 // Elements lie in ranges that begin and end anywhere. In a range, all vectors
 // of 16 bytes are loaded as such, those before and behind one by one.
@@ -36,7 +36,7 @@ static constexpr int64_t kAmaxThreads = kAmaxWarp * kAmaxWarps;
 static constexpr int64_t kAmaxBytes = 16;
 /// Vectors that a thread loads before it uses one.
 static constexpr int64_t kVectorsInFlight = 8;
-/// Rows of a thread block where groups cut the columns.
+/// Rows of a CTA where groups cut the columns.
 static constexpr int64_t kRowsPerBlock = 4 * kAmaxWarps;
 
 namespace {
@@ -52,8 +52,8 @@ public:
   /// seen them: it is number `lane` of `lanes`.
   Lanes emitRange(Value begin, Value end, Value lane, int64_t lanes);
 
-  /// Raises `result` to the largest of the thread block's values. All threads
-  /// must come here.
+  /// Raises `result` to the largest of the CTA's values. All threads must come
+  /// here.
   void emitRaise(Lanes bits, Value result, Value index, Value partial);
 
   Value getWarp() const { return emit::div(b, thread, kAmaxWarp); }
@@ -170,20 +170,20 @@ static Value createPartial(KernelBuilder &b) {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-/// Elements of a thread block.
+/// Elements of a CTA.
 static int64_t getBlockElements(Type element) {
   return kAmaxThreads * kVectorsInFlight * kAmaxBytes * 8 /
          element.getIntOrFloatBitWidth();
 }
 
 /// Launches the kernel for an amax of each matrix. Matrices have `count`
-/// elements each, which thread blocks divide.
+/// elements each, which CTAs divide.
 static void launchMatrices(LaunchSite &site, const Twine &name, Type element,
                            Value x, Value amax, Value count, Value matrices) {
   int64_t blockElements = getBlockElements(element);
   int64_t vector = blockElements / (kAmaxThreads * kVectorsInFlight);
-  // The first thread block of a matrix that begins within a vector covers fewer
-  // of its elements.
+  // The first CTA of a matrix that begins within a vector covers fewer of its
+  // elements.
   Value covered = add(site.b, count, getIndex(site.b, vector - 1));
   site.launch(
       name,
@@ -264,8 +264,8 @@ struct GroupedAmaxOperands {
 
 } // namespace
 
-/// Groups of rows: thread blocks divide all elements, and raise the results of
-/// those groups that they have elements of.
+/// Groups of rows: CTAs divide all elements, and raise the results of those
+/// groups that they have elements of.
 static void launchRowGroups(LaunchSite &site, const Twine &name, Type element,
                             GroupedAmaxOperands operands, Value count) {
   int64_t blockElements = getBlockElements(element);

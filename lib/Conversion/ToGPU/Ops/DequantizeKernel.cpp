@@ -188,9 +188,9 @@ Value DequantizeEmitter::emitLoadGlobal() {
 void DequantizeEmitter::emit() {
   matrix = emitMatrixNumber(b);
   Value item = emitGlobalThreadNumber(b, kDequantizeThreads);
-  Value pieces = emit::div(b, cols, spec.elements);
-  row = arith::DivUIOp::create(b, item, pieces);
-  col = mul(b, arith::RemUIOp::create(b, item, pieces), spec.elements);
+  Value fragments = emit::div(b, cols, spec.elements);
+  row = arith::DivUIOp::create(b, item, fragments);
+  col = mul(b, arith::RemUIOp::create(b, item, fragments), spec.elements);
   rowNumber = add(b, mul(b, matrix, rows), row);
   Value exists = arith::AndIOp::create(b, isBelow(b, row, rows),
                                        isBelow(b, matrix, matrices));

@@ -54,11 +54,11 @@ static void storeWords(KernelBuilder &b, ArrayRef<Value> words, Value address,
   emitStoreWords(b, lanes, address, std::min(bytes, kElementwiseBytes));
 }
 
-/// Elements [piece * width, (piece + 1) * width) of all.
-static void emitPiece(KernelBuilder &b, const ElementSource &source,
-                      ValueRange arguments, Value result, Value piece,
-                      Value columns, int64_t width) {
-  Value first = mul(b, piece, width);
+/// Elements [fragment * width, (fragment + 1) * width) of all.
+static void emitFragment(KernelBuilder &b, const ElementSource &source,
+                         ValueRange arguments, Value result, Value fragment,
+                         Value columns, int64_t width) {
+  Value first = mul(b, fragment, width);
   Value row = arith::DivUIOp::create(b, first, columns);
   Value column = arith::RemUIOp::create(b, first, columns);
   SmallVector<ElementWords> words;
@@ -99,25 +99,26 @@ LogicalResult lowerElementwise(KernelOp kernel, LaunchSite &site) {
   os << "elementwise_" << type.getElementType() << "_by" << width
      << source.getName();
   Value columns = sizes.back();
-  Value pieces = emit::div(b, emit::getProduct(b, sizes), width);
+  Value fragments = emit::div(b, emit::getProduct(b, sizes), width);
   // The last is the result, which is kept.
   SmallVector<Value> operands = source.getOperands(site);
   KernelSignature signature;
   source.addSlots(signature, operands, width * elementBytes, kElementwiseBytes);
-  signature.add(pieces);
+  signature.add(fragments);
   signature.add(columns);
   site.launch(name,
               {kElementwiseThreads,
-               getCeilDiv(b, pieces, kElementwiseThreads),
+               getCeilDiv(b, fragments, kElementwiseThreads),
                {},
                width * source.getBytes()},
               signature, [&](KernelBuilder &b) {
-                Value piece = emitGlobalThreadNumber(b, kElementwiseThreads);
+                Value fragment = emitGlobalThreadNumber(b, kElementwiseThreads);
                 ArrayRef<Value> inputs(operands);
-                emit::emitIf(b, isBelow(b, piece, toIndex(b, pieces)), [&] {
-                  emitPiece(b, source, inputs.drop_back(), inputs.back(), piece,
-                            toIndex(b, columns), width);
-                });
+                emit::emitIf(
+                    b, isBelow(b, fragment, toIndex(b, fragments)), [&] {
+                      emitFragment(b, source, inputs.drop_back(), inputs.back(),
+                                   fragment, toIndex(b, columns), width);
+                    });
               });
   return success();
 }

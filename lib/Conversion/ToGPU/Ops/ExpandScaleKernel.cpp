@@ -94,14 +94,14 @@ void ExpandEmitter::emitLinear(Value item, Value words) {
     Value exists =
         arith::AndIOp::create(b, isBelow(b, row, rows), isBelow(b, col, cols));
     emit::emitIf(b, exists, [&] {
-      Lanes piece(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
+      Lanes packed(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
       for (int64_t i = 0; i < form.width; ++i) {
         Lanes scale = emitLoad(row, add(b, col, getIndex(b, i)));
-        piece = form.width == 1
-                    ? scale
-                    : piece | (extend(scale, form.width * 8) << (8 * i));
+        packed = form.width == 1
+                     ? scale
+                     : packed | (extend(scale, form.width * 8) << (8 * i));
       }
-      b.store(piece,
+      b.store(packed,
               emitAddress(b, result, b.getI8Type(),
                           add(b, mul(b, rowNumber, cols), col)),
               form.width);

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A grouped layout has the tiles of one group after those of another. Into it,
-// a warp has a tile and a thread 16 bytes of that; out of it, a thread block
-// has a row. What belongs to no group is zero.
+// a warp has a tile and a thread 16 bytes of that; out of it, a CTA has a row.
+// What belongs to no group is zero.
 //
 //===----------------------------------------------------------------------===//
 
@@ -93,15 +93,15 @@ private:
 } // namespace
 
 Lanes GroupedSwizzleEmitter::emitLoadWord(Value row, Value first, Value last) {
-  Type piece = b.getIntegerType(access * 8);
+  Type accessType = b.getIntegerType(access * 8);
   Lanes word(b, b.i32(0));
   for (int64_t at = 0; at < kTileCols; at += access) {
     Value col = add(b, first, getIndex(b, at));
-    Lanes bits =
-        emitIfElseZero(b, isBelow(b, col, last), [&] {
-          Lanes loaded(b, b.load(piece, getLinearAddress(row, col), access));
-          return SmallVector<Lanes>{extend(loaded, 32)};
-        }).front();
+    Lanes bits = emitIfElseZero(b, isBelow(b, col, last), [&] {
+                   Lanes loaded(b, b.load(accessType,
+                                          getLinearAddress(row, col), access));
+                   return SmallVector<Lanes>{extend(loaded, 32)};
+                 }).front();
     word = word | (bits << (at * 8));
   }
   return word;
@@ -162,7 +162,7 @@ void GroupedSwizzleEmitter::emitFromTiles() {
   b.setInsertionPointToStart(loop.getBody());
   Value col = loop.getInductionVar();
   Group group = alongRows ? ofRow : find(col);
-  Type piece = b.getIntegerType(access * 8);
+  Type accessType = b.getIntegerType(access * 8);
   Value isCovered = isBelow(b, group.begin, group.end);
   Lanes bits =
       emitIfElseZero(b, isCovered, [&] {
@@ -172,7 +172,8 @@ void GroupedSwizzleEmitter::emitFromTiles() {
             Lanes(b, getFirstTile(group)) +
             numerics::getTileNumber(r, c, Lanes(b, getColTiles(group)));
         Value address = getTileAddress(numerics::getTiledOffset(tile, r, c));
-        return SmallVector<Lanes>{Lanes(b, b.load(piece, address, access))};
+        return SmallVector<Lanes>{
+            Lanes(b, b.load(accessType, address, access))};
       }).front();
   b.store(bits, getLinearAddress(row, col), access);
 }

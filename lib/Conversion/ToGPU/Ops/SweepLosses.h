@@ -7,7 +7,7 @@
 //
 // The losses of Numerics/ScaleSweep.h, which a thread of scale_sweep computes
 // for its block. The magnitudes of the block are in registers; the table of
-// candidates is computed once for each thread block, in shared memory.
+// candidates is computed once for each CTA, in shared memory.
 //
 // Quotients w / s are products with the reciprocal r of s and what r lacks:
 //
@@ -35,8 +35,8 @@ struct SweepCandidate {
 
 class SweepLosses {
 public:
-  /// Threads of a thread block: one for each candidate, and two more, whose
-  /// scales are NaN.
+  /// Threads of a CTA: one for each candidate, and two more, whose scales are
+  /// NaN.
   static constexpr int64_t kThreads = 128;
 
   SweepLosses(KernelBuilder &b, mlir::Type element, bool isWeighed);

@@ -98,12 +98,12 @@ SmallVector<Lanes> SwizzleEmitter::emitLoadRow(Value row) {
     return emitIfElseZero(b, hasColumn(0), [&] {
       return emitLoadWords(b, getLinearAddress(row, 0), access, access);
     });
-  Type piece = b.getIntegerType(access * 8);
+  Type accessType = b.getIntegerType(access * 8);
   Lanes word(b, b.i32(0));
   for (int64_t at = 0; at < kTileCols; at += access) {
     Lanes bits = emitIfElseZero(b, hasColumn(at), [&] {
                    Value loaded =
-                       b.load(piece, getLinearAddress(row, at), access);
+                       b.load(accessType, getLinearAddress(row, at), access);
                    return SmallVector<Lanes>{extend(Lanes(b, loaded), 32)};
                  }).front();
     word = word | (bits << (at * 8));
@@ -135,8 +135,8 @@ void SwizzleEmitter::emit() {
   rowTiles = emit::ceilDiv(b, rows, kTileRows);
   colTiles = emit::ceilDiv(b, cols, kTileCols);
   matrix = emitMatrixNumber(b);
-  // Thread blocks run along a band of tiles, then to the next band. Their
-  // numbers have 32 bits.
+  // CTAs run along a band of tiles, then to the next band. Their numbers have
+  // 32 bits.
   auto narrow = [&](Value index) -> Value {
     return arith::IndexCastOp::create(b, b.getI32Type(), index);
   };

@@ -37,7 +37,7 @@ private:
     return spec.patchColumns / PatchElements::kPartColumns;
   }
   SmallVector<Value> encode(ValueRange elements, ArrayRef<Value> random);
-  /// Stores the words of 16 bytes in pieces of `width`, those that `exists`,
+  /// Stores the words of 16 bytes in accesses of `width`, those that `exists`,
   /// given the first byte, says. It may give null for all.
   void store(ArrayRef<Value> words, Value address, int64_t width,
              function_ref<Value(int64_t)> exists);
@@ -90,7 +90,7 @@ void PatchDataEmitter::store(ArrayRef<Value> words, Value address,
                              function_ref<Value(int64_t)> exists) {
   int64_t size = static_cast<int64_t>(words.size()) * kWordBytes;
   for (int64_t byte = 0; byte < size; byte += width) {
-    auto emitPiece = [&] {
+    auto emitAccess = [&] {
       Value value = words[byte / kWordBytes];
       if (width > kWordBytes) {
         value = b.pack(words.slice(byte / kWordBytes, width / kWordBytes));
@@ -101,9 +101,9 @@ void PatchDataEmitter::store(ArrayRef<Value> words, Value address,
       b.store(value, b.offset(address, b.getI8Type(), b.i64(byte)), width);
     };
     if (Value condition = exists(byte))
-      emit::emitIf(b, condition, emitPiece);
+      emit::emitIf(b, condition, emitAccess);
     else
-      emitPiece();
+      emitAccess();
   }
 }
 

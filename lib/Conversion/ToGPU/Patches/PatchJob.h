@@ -39,7 +39,7 @@ struct PatchJob {
   bool hasOtherTile = false;
 };
 
-/// Warps of a thread block, and thread blocks side by side.
+/// Warps of a CTA, and CTAs side by side.
 struct PatchGrid {
   /// `columns` is the number of those of x.
   PatchGrid(mlir::ImplicitLocOpBuilder &b, const PatchJob &job,
@@ -47,7 +47,7 @@ struct PatchGrid {
 
   int64_t warpColumns = kPatchWarps;
   mlir::Value blockColumns;
-  /// Rows of x that a thread block has.
+  /// Rows of x that a CTA has.
   int64_t blockRows;
   /// The multiple that rows are padded to. Each result needs a power of two, so
   /// that the largest serves all.
@@ -75,7 +75,7 @@ struct PatchOperands {
   llvm::SmallVector<mlir::Value> amaxes;
   /// Sizes of a matrix of x and their number. Columns may be known.
   mlir::Value rows, columns, matrices;
-  /// The number of the first thread block; absent for the first member.
+  /// The number of the first CTA; absent for the first member.
   mlir::Value firstBlock;
 };
 

@@ -7,8 +7,7 @@
 //
 // PatchSpec.h says how threads divide x. A warp loads its patches; for each
 // result it computes the amaxes of blocks by shuffles, and stores codes and
-// scales. The warps of a thread block lie side by side as far as x is wide
-// enough.
+// scales. The warps of a CTA lie side by side as far as x is wide enough.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +54,7 @@ PatchGrid::PatchGrid(ImplicitLocOpBuilder &b, const PatchJob &job,
 
 namespace {
 
-/// A result of the member that a thread block works for.
+/// A result of the member that a CTA works for.
 struct PatchResult : PatchOperands::Result {
   PatchResult(const PatchOperands::Result &operands, const PatchSpec &spec)
       : PatchOperands::Result(operands), spec(spec) {}
@@ -113,11 +112,11 @@ PatchKernelEmitter::PatchKernelEmitter(KernelBuilder &b, const PatchJob &job,
     matrices = toIndex(b, operands.matrices);
 }
 
-/// `blockNumber` is that of the thread block along x.
+/// `blockNumber` is that of the CTA along x.
 void PatchKernelEmitter::emitPosition(Value blockNumber) {
   PatchGrid grid(b, job, columns);
   Value block = arith::IndexCastUIOp::create(b, b.getI32Type(), blockNumber);
-  // The number of thread blocks is below 2^31.
+  // The number of CTAs is below 2^31.
   Value blockColumns =
       arith::IndexCastUIOp::create(b, b.getI32Type(), grid.blockColumns);
   auto widen = [&](Value value) -> Value {
@@ -254,7 +253,7 @@ PatchKernelEmitter::emitPatch(MutableArrayRef<PatchScaleTable> tables) {
   return bits;
 }
 
-/// The work of a thread block on x.
+/// The work of a CTA on x.
 void PatchKernelEmitter::emitBlock(Value blockNumber,
                                    const GroupedScales *grouped) {
   emitPosition(blockNumber);
@@ -283,7 +282,7 @@ void PatchKernelEmitter::emitBlock(Value blockNumber,
     emitWarp();
 }
 
-/// Raises the amaxes by what each thread has of them, once a thread block.
+/// Raises the amaxes by what each thread has of them, once a CTA.
 void PatchKernelEmitter::emitRaises(ValueRange bits) {
   if (amaxes.empty())
     return;
@@ -314,8 +313,8 @@ void PatchKernelEmitter::emit(Value block) {
                      [&](Value other) { emitBlock(other, &grouped); });
 }
 
-/// The operands of the member that a thread block works for, whose number
-/// becomes that among those of the member.
+/// The operands of the member that a CTA works for, whose number becomes that
+/// among those of the member.
 static PatchOperands selectMember(KernelBuilder &b, const PatchJob &job,
                                   MutableArrayRef<PatchOperands> members,
                                   Value &block) {
@@ -329,7 +328,7 @@ static PatchOperands selectMember(KernelBuilder &b, const PatchJob &job,
     KernelSignature mySlots, otherSlots;
     selected.addSlots(mySlots, job);
     member.addSlots(otherSlots, job);
-    // The first member has a slot less, for its first thread block.
+    // The first member has a slot less, for its first CTA.
     for (auto [mine, other] :
          llvm::zip_first(mySlots.getSlots(), otherSlots.getSlots()))
       *mine.variable =

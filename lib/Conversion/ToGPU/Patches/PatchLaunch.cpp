@@ -21,9 +21,9 @@ using namespace mlir;
 
 namespace blockscale {
 
-/// Thread blocks on a multiprocessor, and so registers, of kernels of several
-/// results with `cvt`, for which the assembler would rather spill than leave
-/// room for fewer than four.
+/// CTAs on a multiprocessor, and so registers, of kernels of several results
+/// with `cvt`, for which the assembler would rather spill than leave room for
+/// fewer than four.
 static constexpr int64_t kSharedBlocks = 3;
 
 using emit::add;
@@ -39,7 +39,7 @@ static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
     return site.refuse("expected linear scales with offsets and blocks of "
                        "several rows, or a grouped layout, but got an "
                        "ungrouped one");
-  // Numbers of thread blocks are below 2^31.
+  // Numbers of CTAs are below 2^31.
   if (columns > std::numeric_limits<int32_t>::max())
     return op.emitOpError()
            << "expected the last dimension to be below 2^31 on " << chip
@@ -130,7 +130,7 @@ void PatchJob::setLaneRows(int64_t laneRows) {
 
 namespace {
 
-/// Collects the arguments and thread blocks of the members of a launch.
+/// Collects the arguments and CTAs of the members of a launch.
 class PatchLauncher {
 public:
   PatchLauncher(LaunchSite &site, const PatchJob &job)
@@ -149,9 +149,9 @@ private:
   const PatchShape &shape;
   SmallVector<PatchOperands> operands;
   SmallVector<AmaxBuffer> amaxes;
-  /// The number of thread blocks of all members so far, and the numbers of
-  /// matrices and of tiles of scales of the last member, which are null where
-  /// there are none.
+  /// The number of CTAs of all members so far, and the numbers of matrices and
+  /// of tiles of scales of the last member, which are null where there are
+  /// none.
   Value blocks, matrices, tiles;
 };
 

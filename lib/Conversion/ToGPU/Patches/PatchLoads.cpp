@@ -18,28 +18,29 @@ using emit::mul;
 
 using Rows = SmallVector<SmallVector<Value>>;
 
-/// The type of a piece of a row.
-static Type getPieceType(KernelBuilder &b, int64_t bytes) {
+/// The type of a fragment of a row.
+static Type getFragmentType(KernelBuilder &b, int64_t bytes) {
   if (bytes <= kWordBytes)
     return b.getIntegerType(bytes * 8);
   return VectorType::get({bytes / kWordBytes}, b.getI32Type());
 }
 
-/// Vectors of 16 bytes from pieces of 2 to 32 bytes.
-static SmallVector<Value> joinPieces(KernelBuilder &b, ValueRange pieces) {
+/// Vectors of 16 bytes from fragments of 2 to 32 bytes.
+static SmallVector<Value> joinFragments(KernelBuilder &b,
+                                        ValueRange fragments) {
   SmallVector<Value> words, vectors;
-  for (Value piece : pieces) {
-    auto type = dyn_cast<VectorType>(piece.getType());
+  for (Value fragment : fragments) {
+    auto type = dyn_cast<VectorType>(fragment.getType());
     if (!type) {
-      words.push_back(piece);
+      words.push_back(fragment);
       continue;
     }
     for (int64_t i = 0; i < type.getNumElements(); i += kVectorWords) {
       if (type.getNumElements() >= kVectorWords) {
-        vectors.push_back(b.slice(piece, i, kVectorWords));
+        vectors.push_back(b.slice(fragment, i, kVectorWords));
         continue;
       }
-      words.append({b.extract(piece, 0), b.extract(piece, 1)});
+      words.append({b.extract(fragment, 0), b.extract(fragment, 1)});
     }
   }
   if (!words.empty() && words.front().getType().isInteger(16)) {
@@ -53,15 +54,15 @@ static SmallVector<Value> joinPieces(KernelBuilder &b, ValueRange pieces) {
   return vectors;
 }
 
-/// The words of pieces.
-static ElementWords splitPieces(KernelBuilder &b, ValueRange pieces) {
+/// The words of fragments.
+static ElementWords splitFragments(KernelBuilder &b, ValueRange fragments) {
   ElementWords words, halves;
-  for (Value piece : pieces) {
-    auto type = dyn_cast<VectorType>(piece.getType());
+  for (Value fragment : fragments) {
+    auto type = dyn_cast<VectorType>(fragment.getType());
     for (int64_t i = 0; type && i < type.getNumElements(); ++i)
-      words.push_back(b.extract(piece, i));
+      words.push_back(b.extract(fragment, i));
     if (!type)
-      (piece.getType().isInteger(16) ? halves : words).push_back(piece);
+      (fragment.getType().isInteger(16) ? halves : words).push_back(fragment);
   }
   for (size_t i = 0; i < halves.size(); i += 2)
     words.push_back(
@@ -69,53 +70,53 @@ static ElementWords splitPieces(KernelBuilder &b, ValueRange pieces) {
   return words;
 }
 
-/// Pieces of `bytes` from words.
+/// Fragments of `bytes` from words.
 static SmallVector<Value> joinWords(KernelBuilder &b, ArrayRef<Value> words,
                                     int64_t bytes) {
-  SmallVector<Value> pieces;
+  SmallVector<Value> fragments;
   if (bytes < kWordBytes) {
     auto halves = VectorType::get({2}, b.getI16Type());
     for (Value word : words)
       for (int64_t i = 0; i < 2; ++i)
-        pieces.push_back(b.extract(b.bitcast(halves, word), i));
-    return pieces;
+        fragments.push_back(b.extract(b.bitcast(halves, word), i));
+    return fragments;
   }
-  int64_t perPiece = bytes / kWordBytes;
-  for (size_t i = 0; i < words.size(); i += perPiece)
-    pieces.push_back(perPiece == 1 ? words[i]
-                                   : b.pack(words.slice(i, perPiece)));
-  return pieces;
+  int64_t perFragment = bytes / kWordBytes;
+  for (size_t i = 0; i < words.size(); i += perFragment)
+    fragments.push_back(perFragment == 1 ? words[i]
+                                         : b.pack(words.slice(i, perFragment)));
+  return fragments;
 }
 
 namespace {
 
-/// Loads of what lies like the patch, in pieces of as many elements as those of
-/// x, of another size.
+/// Loads of what lies like the patch, in fragments of as many elements as those
+/// of x, of another size.
 class PatchLoads {
 public:
   PatchLoads(KernelBuilder &b, const PatchShape &shape,
              const PatchPosition &position, int64_t elementBytes);
 
-  /// The rows of the patch, as pieces.
+  /// The rows of the patch, as fragments.
   Rows loadRows(Value pointer);
   /// A row of the elements of its columns.
   SmallVector<Value> loadColumns(Value pointer);
   /// Stores row `i` of the patch, from words, where it exists.
   void storeRow(Value pointer, int64_t i, ArrayRef<Value> words);
-  /// Whether the pieces exist; nothing where all of a patch do.
+  /// Whether the fragments exist; nothing where all of a patch do.
   ArrayRef<Value> getExists() const { return exists; }
   /// Number of row `i` of the patch among all rows, or of one instead.
   Value getRow(int64_t i);
 
 private:
-  void loadPieces(Value address, SmallVectorImpl<Value> &pieces);
+  void loadFragments(Value address, SmallVectorImpl<Value> &fragments);
 
   KernelBuilder &b;
   const PatchShape &shape;
   const PatchPosition &position;
-  int64_t pieceBytes;
+  int64_t fragmentBytes;
   int64_t count;
-  /// The byte of a row at which the pieces begin, and the bytes of a row.
+  /// The byte of a row at which the fragments begin, and the bytes of a row.
   Value first, rowBytes;
   SmallVector<Value> offsets, exists;
 };
@@ -125,8 +126,8 @@ private:
 PatchLoads::PatchLoads(KernelBuilder &b, const PatchShape &shape,
                        const PatchPosition &position, int64_t elementBytes)
     : b(b), shape(shape), position(position),
-      pieceBytes(shape.loadBytes / shape.getInputBytes() * elementBytes),
-      count(shape.patchColumns * elementBytes / pieceBytes),
+      fragmentBytes(shape.loadBytes / shape.getInputBytes() * elementBytes),
+      count(shape.patchColumns * elementBytes / fragmentBytes),
       first(mul(b, position.column, elementBytes)),
       rowBytes(mul(b, position.columns, elementBytes)) {
   auto clamp = [&](Value byte, int64_t size) {
@@ -136,26 +137,28 @@ PatchLoads::PatchLoads(KernelBuilder &b, const PatchShape &shape,
   if (!shape.hasColumnTails())
     first = clamp(first, shape.patchColumns * elementBytes);
   for (int64_t i = 0; i < count; ++i) {
-    Value byte = add(b, first, getIndex(b, i * pieceBytes));
+    Value byte = add(b, first, getIndex(b, i * fragmentBytes));
     if (shape.hasPartialBlocks)
       exists.push_back(isBelow(b, byte, rowBytes));
     if (shape.hasColumnTails())
-      offsets.push_back(clamp(byte, pieceBytes));
+      offsets.push_back(clamp(byte, fragmentBytes));
   }
 }
 
-/// The pieces of the row at `address`, or of its part that the patch has where
-/// the patch exists as a whole.
-void PatchLoads::loadPieces(Value address, SmallVectorImpl<Value> &pieces) {
-  // Pieces of elements longer than those of x may need several accesses.
-  int64_t access = std::min(pieceBytes, shape.getWidestLoad());
-  Type type = getPieceType(b, access);
-  for (int64_t piece = 0; piece < count; ++piece) {
-    Value offset = shape.hasColumnTails() ? offsets[piece]
-                                          : getIndex(b, piece * pieceBytes);
+/// The fragments of the row at `address`, or of its part that the patch has
+/// where the patch exists as a whole.
+void PatchLoads::loadFragments(Value address,
+                               SmallVectorImpl<Value> &fragments) {
+  // Fragments of elements longer than those of x may need several accesses.
+  int64_t access = std::min(fragmentBytes, shape.getWidestLoad());
+  Type type = getFragmentType(b, access);
+  for (int64_t fragment = 0; fragment < count; ++fragment) {
+    Value offset = shape.hasColumnTails()
+                       ? offsets[fragment]
+                       : getIndex(b, fragment * fragmentBytes);
     Value place = emitAddress(b, address, b.getI8Type(), offset);
-    for (int64_t at = 0; at < pieceBytes; at += access)
-      pieces.push_back(b.load(
+    for (int64_t at = 0; at < fragmentBytes; at += access)
+      fragments.push_back(b.load(
           type,
           at == 0 ? place
                   : emitAddress(b, place, b.getI8Type(), getIndex(b, at)),
@@ -187,7 +190,7 @@ Rows PatchLoads::loadRows(Value pointer) {
     if (!shape.hasColumnTails())
       address = emitAddress(b, address, byteType, first);
     address = emitAddress(b, address, byteType, mul(b, inUnit, rowBytes));
-    loadPieces(address, loaded.back());
+    loadFragments(address, loaded.back());
   }
   return loaded;
 }
@@ -196,55 +199,57 @@ SmallVector<Value> PatchLoads::loadColumns(Value pointer) {
   if (!shape.hasColumnTails())
     pointer = emitAddress(b, pointer, b.getI8Type(), first);
   SmallVector<Value> loaded;
-  loadPieces(pointer, loaded);
+  loadFragments(pointer, loaded);
   return loaded;
 }
 
 void PatchLoads::storeRow(Value pointer, int64_t i, ArrayRef<Value> words) {
-  int64_t access = std::min(pieceBytes, shape.getWidestLoad());
-  SmallVector<Value> pieces = joinWords(b, words, access);
+  int64_t access = std::min(fragmentBytes, shape.getWidestLoad());
+  SmallVector<Value> fragments = joinWords(b, words, access);
   Value address = emitAddress(b, pointer, b.getI8Type(),
                               add(b, mul(b, getRow(i), rowBytes), first));
-  auto store = [&](ArrayRef<Value> pieces, int64_t at) {
-    for (auto [j, piece] : llvm::enumerate(pieces)) {
+  auto store = [&](ArrayRef<Value> fragments, int64_t at) {
+    for (auto [j, fragment] : llvm::enumerate(fragments)) {
       auto byte = at + static_cast<int64_t>(j) * access;
-      b.store(piece, emitAddress(b, address, b.getI8Type(), getIndex(b, byte)),
+      b.store(fragment,
+              emitAddress(b, address, b.getI8Type(), getIndex(b, byte)),
               access);
     }
   };
   Value hasRow = position.hasRow(b, i);
   if (!shape.hasColumnTails()) {
     Value exists = arith::AndIOp::create(b, hasRow, position.hasColumn(b, 0));
-    emit::emitIf(b, exists, [&] { store(pieces, 0); });
+    emit::emitIf(b, exists, [&] { store(fragments, 0); });
     return;
   }
-  size_t perPiece = pieceBytes / access;
-  for (int64_t piece = 0; piece < count; ++piece) {
-    Value byte = add(b, first, getIndex(b, piece * pieceBytes));
+  size_t perFragment = fragmentBytes / access;
+  for (int64_t fragment = 0; fragment < count; ++fragment) {
+    Value byte = add(b, first, getIndex(b, fragment * fragmentBytes));
     Value exists = arith::AndIOp::create(b, hasRow, isBelow(b, byte, rowBytes));
     emit::emitIf(b, exists, [&] {
-      store(ArrayRef<Value>(pieces).slice(piece * perPiece, perPiece),
-            piece * pieceBytes);
+      store(
+          ArrayRef<Value>(fragments).slice(fragment * perFragment, perFragment),
+          fragment * fragmentBytes);
     });
   }
 }
 
 /// Sets elements of row `row` of the patch that do not exist to zero. `exists`
-/// says for each piece whether it exists.
+/// says for each fragment whether it exists.
 static void clearMissing(KernelBuilder &b, const PatchPosition &position,
                          int64_t row, ArrayRef<Value> exists,
-                         SmallVectorImpl<Value> &pieces) {
+                         SmallVectorImpl<Value> &fragments) {
   Value hasRow = position.hasRow(b, row);
-  Type type = pieces.front().getType();
+  Type type = fragments.front().getType();
   Value zero = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
-  for (auto [piece, hasPiece] : llvm::zip_equal(pieces, exists)) {
-    Value keeps = arith::AndIOp::create(b, hasRow, hasPiece);
-    piece = arith::SelectOp::create(b, keeps, piece, zero);
+  for (auto [fragment, hasFragment] : llvm::zip_equal(fragments, exists)) {
+    Value keeps = arith::AndIOp::create(b, hasRow, hasFragment);
+    fragment = arith::SelectOp::create(b, keeps, fragment, zero);
   }
 }
 
-/// The rows of an x that elementwise ops make, as pieces. All that they take is
-/// loaded before.
+/// The rows of an x that elementwise ops make, as fragments. All that they take
+/// is loaded before.
 static Rows computeRows(KernelBuilder &b, const PatchShape &shape,
                         const PatchPosition &position, ValueRange arguments) {
   const ElementSource &source = *shape.source;
@@ -257,10 +262,11 @@ static Rows computeRows(KernelBuilder &b, const PatchShape &shape,
     switch (input.spread) {
     case Spread::Elements:
       for (ArrayRef<Value> row : loads.loadRows(argument))
-        rows.push_back(splitPieces(b, row));
+        rows.push_back(splitFragments(b, row));
       break;
     case Spread::Columns:
-      rows.assign(shape.patchRows, splitPieces(b, loads.loadColumns(argument)));
+      rows.assign(shape.patchRows,
+                  splitFragments(b, loads.loadColumns(argument)));
       break;
     case Spread::Rows:
       for (int64_t i = 0; i < shape.patchRows; ++i)
@@ -301,7 +307,7 @@ Rows loadPatch(KernelBuilder &b, const PatchShape &shape,
     if (shape.hasPartialBlocks)
       clearMissing(b, position, static_cast<int64_t>(i), loads.getExists(),
                    row);
-    row = joinPieces(b, row);
+    row = joinFragments(b, row);
   }
   return rows;
 }

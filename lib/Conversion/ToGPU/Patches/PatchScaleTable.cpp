@@ -208,8 +208,7 @@ void PatchScaleTable::storeBytes(const Word &word, int64_t width,
 }
 
 /// Stores scales in a grouped layout. Each byte goes to the tiles of its group;
-/// thread blocks of their own clear the padding of these tiles
-/// (GroupedScales.h).
+/// CTAs of their own clear the padding of these tiles (GroupedScales.h).
 void PatchScaleTable::emitGrouped(int64_t width) {
   Value rows = getCount(0), columns = getCount(1);
   const ScaleExtent &minor = spec.scaleForm[1];

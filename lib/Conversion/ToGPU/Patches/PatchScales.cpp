@@ -18,8 +18,8 @@ using emit::add;
 using emit::getIndex;
 using emit::mul;
 
-/// The number of columns whose blocks are given at once to a leaf that asks for
-/// the elements.
+/// The number of columns whose blocks are given at once to a quantizer that
+/// asks for the elements.
 static constexpr int64_t kRoundColumns = 2;
 
 PatchScales::PatchScales(KernelBuilder &b, const PatchSpec &spec,
@@ -29,7 +29,7 @@ PatchScales::PatchScales(KernelBuilder &b, const PatchSpec &spec,
                          PatchScaleTable &table)
     : b(b), spec(spec), position(position), elements(elements), cvt(cvt),
       global(global), groups(groups), table(table),
-      leaf(createLeaf(loadGlobal(0))),
+      quantizer(createDeviceQuantizer(loadGlobal(0))),
       height(std::min(spec.patchRows, spec.block[0])) {
   computeMasks();
   if (spec.hasRowBlocks())
@@ -67,12 +67,14 @@ Value PatchScales::loadGlobal(int64_t column) {
   }
 }
 
-std::unique_ptr<QuantizeLeaf> PatchScales::createLeaf(Value global) {
-  std::unique_ptr<QuantizeLeaf> leaf =
-      blockscale::createLeaf(cvt, spec.recipe, spec.format, spec.global.kind,
-                             /*amaxIsGiven=*/false);
-  leaf->setGlobal(b, global);
-  return leaf;
+std::unique_ptr<DeviceQuantizer>
+PatchScales::createDeviceQuantizer(Value global) {
+  std::unique_ptr<DeviceQuantizer> quantizer =
+      blockscale::createDeviceQuantizer(cvt, spec.recipe, spec.format,
+                                        spec.global.kind,
+                                        /*amaxIsGiven=*/false);
+  quantizer->setGlobal(b, global);
+  return quantizer;
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,7 +130,7 @@ void PatchScales::computeMasks() {
 
 SmallVector<Value> PatchScales::getScaledPart(int64_t row, int64_t part) {
   auto scale = [&](Value vector, int64_t v) -> Value {
-    Value scaled = leaf->scale(b, vector, factors[row / height][v]);
+    Value scaled = quantizer->scale(b, vector, factors[row / height][v]);
     if (masks.empty())
       return scaled;
     return arith::SelectOp::create(b, masks[v], scaled,
@@ -188,7 +190,7 @@ void PatchScales::emitRows() {
   SmallVector<Value> rows = elements.extractRows(amaxes);
   Value block = emit::div(b, position.column, spec.block[1]);
   Value exists = isBelow(b, mul(b, block, spec.block[1]), position.columns);
-  QuantizeLeaf::Scales scales = leaf->computeScales(b, rows, {});
+  DeviceQuantizer::Scales scales = quantizer->computeScales(b, rows, {});
   table.put(keepPairs(scales.pairs, exists), static_cast<int64_t>(rows.size()),
             first, getIndex(b, 0), /*down=*/true);
   SmallVector<Value> ofRows(ArrayRef<Value>(scales.factors));
@@ -212,17 +214,17 @@ void PatchScales::emitRows() {
 //===----------------------------------------------------------------------===//
 
 /// The scales of columns side by side, of which there is one or an even number.
-/// `globals` is empty where they are under that of `leaf`, and has one for each
-/// elsewhere; `blocks` is empty where leaves do not ask for elements.
-QuantizeLeaf::Scales
+/// `globals` is empty where they are under that of `quantizer`, and has one for
+/// each elsewhere; `blocks` is empty where quantizers do not ask for elements.
+DeviceQuantizer::Scales
 PatchScales::computeColumns(ArrayRef<Value> amaxes, ArrayRef<Value> globals,
                             ArrayRef<BlockElements> blocks) {
   if (globals.empty())
-    return leaf->computeScales(b, amaxes, blocks);
-  QuantizeLeaf::Scales scales;
+    return quantizer->computeScales(b, amaxes, blocks);
+  DeviceQuantizer::Scales scales;
   for (size_t j = 0; j < globals.size(); ++j) {
-    QuantizeLeaf::Scales part =
-        createLeaf(globals[j])
+    DeviceQuantizer::Scales part =
+        createDeviceQuantizer(globals[j])
             ->computeScales(b, amaxes[j],
                             blocks.empty() ? blocks : blocks.slice(j, 1));
     llvm::append_range(scales.factors, part.factors);
@@ -258,15 +260,15 @@ PatchScales::getColumnBlocks(ArrayRef<SmallVector<Value>> words) {
 
 /// The scales of all columns of rows [row, row + span), each under the global
 /// value of its group.
-QuantizeLeaf::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
-                                                 int64_t row, int64_t span) {
+DeviceQuantizer::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
+                                                    int64_t row, int64_t span) {
   SmallVector<Value> globals;
   if (spec.global.extent == GlobalExtent::Group && !groups->isOne())
     for (int64_t j = 0; j < spec.patchColumns; ++j)
       globals.push_back(loadGlobal(j));
   if (!numerics::isFourOverSix(spec.recipe))
     return computeColumns(amaxes, globals, {});
-  // A leaf that asks for the elements has long code: once, in a loop.
+  // A quantizer that asks for the elements has long code: once, in a loop.
   int64_t rounds = spec.patchColumns / kRoundColumns;
   Value noPair = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
   SmallVector<SmallVector<Value>> lists;
@@ -278,7 +280,7 @@ QuantizeLeaf::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
     lists.push_back(elements.getWords(i));
   lists = emitRounds(
       b, rounds, lists, [&](MutableArrayRef<SmallVector<Value>> first) {
-        QuantizeLeaf::Scales part = computeColumns(
+        DeviceQuantizer::Scales part = computeColumns(
             first[0], first[1], getColumnBlocks(first.drop_front(4)));
         first[2].assign(part.factors);
         first[3].assign(part.pairs);
@@ -286,7 +288,7 @@ QuantizeLeaf::Scales PatchScales::computeColumns(ArrayRef<Value> amaxes,
   // In the same registers from here on.
   for (int64_t i = row; i < row + span; ++i)
     elements.setWords(i, lists[4 + i - row]);
-  QuantizeLeaf::Scales scales;
+  DeviceQuantizer::Scales scales;
   scales.factors.assign(lists[2]);
   scales.pairs.assign(lists[3]);
   return scales;
@@ -300,7 +302,7 @@ void PatchScales::emitColumns() {
         elements.computeColumnAmaxes(row * span, (row + 1) * span);
     for (int64_t mask = 1; mask < sharing; mask *= 2)
       elements.exchangeColumnAmaxes(amaxes, mask * spec.getLaneColumns());
-    QuantizeLeaf::Scales scales =
+    DeviceQuantizer::Scales scales =
         computeColumns(elements.extractColumns(amaxes), row * span, span);
     keepCovered(scales.pairs);
     Value exists = position.hasRow(b, row * span);
@@ -336,7 +338,7 @@ void PatchScales::emitTiles() {
     }
   }
   // One tile, or two beside or below each other.
-  QuantizeLeaf::Scales tiles = leaf->computeScales(b, amaxes, {});
+  DeviceQuantizer::Scales tiles = quantizer->computeScales(b, amaxes, {});
   keepCovered(tiles.pairs);
   bool down = tileRows > 1;
   emitInFirst(b, position.laneRow, sharingRows, [&] {

@@ -33,12 +33,12 @@ private:
 
   llvm::SmallVector<BlockElements>
   getColumnBlocks(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> words);
-  QuantizeLeaf::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
-                                      llvm::ArrayRef<mlir::Value> globals,
-                                      llvm::ArrayRef<BlockElements> blocks);
-  QuantizeLeaf::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
-                                      int64_t row, int64_t span);
-  std::unique_ptr<QuantizeLeaf> createLeaf(mlir::Value global);
+  DeviceQuantizer::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
+                                         llvm::ArrayRef<mlir::Value> globals,
+                                         llvm::ArrayRef<BlockElements> blocks);
+  DeviceQuantizer::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
+                                         int64_t row, int64_t span);
+  std::unique_ptr<DeviceQuantizer> createDeviceQuantizer(mlir::Value global);
   mlir::Value loadGlobal(int64_t column);
   mlir::Value keepIf(mlir::Value condition, mlir::Value pair);
   void keepCovered(llvm::MutableArrayRef<mlir::Value> pairs);
@@ -55,7 +55,7 @@ private:
   mlir::Value global;
   const PatchGroups *groups;
   PatchScaleTable &table;
-  std::unique_ptr<QuantizeLeaf> leaf;
+  std::unique_ptr<DeviceQuantizer> quantizer;
   /// Rows of a patch that have the same factors: one vector of factors for each
   /// that PatchElements maps.
   int64_t height;

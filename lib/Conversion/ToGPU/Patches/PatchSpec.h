@@ -53,7 +53,7 @@ struct PatchShape {
   /// Whether a patch may reach beyond the last column.
   bool hasColumnTails() const { return columnUnit % patchColumns != 0; }
 
-  /// Bytes of the widest load of a piece.
+  /// Bytes of the widest load of a fragment.
   int64_t getWidestLoad() const { return std::max<int64_t>(loadBytes, 16); }
 
   /// The source of x: memory, or elementwise ops on what memory holds.

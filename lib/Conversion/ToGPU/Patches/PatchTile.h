@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The patches of a warp may lie in different rectangles of x. What the warp
-// loads and stores is the same, but not in how many pieces: memory moves
+// loads and stores is the same, but not in how many accesses: memory moves
 // sectors of 32 bytes, of which a short row fills a part.
 //
 //===----------------------------------------------------------------------===//

@@ -24,36 +24,37 @@ RowEmitter::RowEmitter(KernelBuilder &b, const RowLayout &layout,
     : b(b), layout(layout), accessBytes(accessBytes), ops(ops),
       arguments(arguments), position(position), rows(rows) {
   Value last = arith::SubIOp::create(b, rows, b.i64(1));
-  loadedRow = arith::MinUIOp::create(b, position.chunk.row, last);
-  Value before = arith::MulIOp::create(b, position.chunk.matrix, rows);
+  loadedRow = arith::MinUIOp::create(b, position.fragment.row, last);
+  Value before = arith::MulIOp::create(b, position.fragment.matrix, rows);
   loadedRow = arith::AddIOp::create(b, before, loadedRow);
   setPass({});
 }
 
 void RowEmitter::setPass(Value pass) {
-  chunk = position.chunk.chunk;
+  fragment = position.fragment.fragment;
   if (pass) {
     Value before = arith::MulIOp::create(
         b, pass, b.i32(layout.warpsPerLine * RowLayout::kRunLanes));
-    chunk = arith::AddIOp::create(b, before, chunk);
+    fragment = arith::AddIOp::create(b, before, fragment);
   }
-  loadedChunk = chunk;
-  if (layout.getPlaces() != layout.chunks)
-    loadedChunk = arith::MinUIOp::create(b, chunk, b.i32(layout.chunks - 1));
+  loadedFragment = fragment;
+  if (layout.getPlaces() != layout.fragments)
+    loadedFragment =
+        arith::MinUIOp::create(b, fragment, b.i32(layout.fragments - 1));
   inputs.clear();
 }
 
 Value RowEmitter::getRowNumber() {
-  Value before = arith::MulIOp::create(b, position.chunk.matrix, rows);
-  return arith::AddIOp::create(b, before, position.chunk.row);
+  Value before = arith::MulIOp::create(b, position.fragment.matrix, rows);
+  return arith::AddIOp::create(b, before, position.fragment.row);
 }
 
-Value RowEmitter::hasRow() { return isBelow(b, position.chunk.row, rows); }
+Value RowEmitter::hasRow() { return isBelow(b, position.fragment.row, rows); }
 
-Value RowEmitter::isChunkBelow(int64_t bound) {
+Value RowEmitter::isFragmentBelow(int64_t bound) {
   if (bound >= layout.getPlaces())
     return {};
-  return isBelow(b, chunk, b.i32(bound));
+  return isBelow(b, fragment, b.i32(bound));
 }
 
 const RowOp *RowEmitter::findOp(Value value) {
@@ -79,11 +80,11 @@ SmallVector<Value> RowEmitter::getElements(Value value, int64_t elements) {
   if (auto found = known.find(value); found != known.end())
     return found->second;
   const RowOp *op = findOp(value);
-  SmallVector<Value> pieces =
+  SmallVector<Value> vectors =
       op ? evaluate(*op, cast<OpResult>(value).getResultNumber(), elements)
          : loadElements(value, elements, /*canStage=*/false);
-  known[value] = pieces;
-  return pieces;
+  known[value] = vectors;
+  return vectors;
 }
 
 /// The argument that stands for an operand in the body of `op`.
@@ -93,12 +94,12 @@ static BlockArgument getBodyArgument(const RowOp &op, unsigned operand) {
 }
 
 /// A vector for an operand in the body of `op`.
-Value RowEmitter::getArgument(const RowOp &op, unsigned operand, int64_t piece,
+Value RowEmitter::getArgument(const RowOp &op, unsigned operand, int64_t vector,
                               int64_t elements) {
   linalg::LinalgOp linalgOp = op.op;
   Value value = linalgOp->getOperand(operand);
   BlockArgument inside = getBodyArgument(op, operand);
-  int64_t size = op.iterations == RowForm::Elements ? kPieceElements : 2;
+  int64_t size = op.iterations == RowForm::Elements ? kVectorElements : 2;
   auto type = VectorType::get({size}, inside.getType());
   if (inside.use_empty())
     return LLVM::PoisonOp::create(b, type);
@@ -106,11 +107,11 @@ Value RowEmitter::getArgument(const RowOp &op, unsigned operand, int64_t piece,
     return arith::ConstantOp::create(b, DenseElementsAttr::get(type, constant));
   switch (op.operands[operand]) {
   case RowForm::Elements:
-    return getElements(value, elements)[piece];
+    return getElements(value, elements)[vector];
   case RowForm::Columns:
     if (!known.contains(value))
       known[value] = loadColumns(value, elements);
-    return known[value][piece];
+    return known[value][vector];
   case RowForm::Rows:
     return b.splat(getRow(value), size);
   case RowForm::Scalar:
@@ -124,22 +125,22 @@ Value RowEmitter::getArgument(const RowOp &op, unsigned operand, int64_t piece,
 SmallVector<Value> RowEmitter::evaluate(const RowOp &op, unsigned result,
                                         int64_t elements) {
   linalg::LinalgOp linalgOp = op.op;
-  SmallVector<Value> pieces;
-  int64_t count = llvm::divideCeil(elements, kPieceElements);
-  for (int64_t piece = 0; piece < count; ++piece) {
+  SmallVector<Value> vectors;
+  int64_t count = llvm::divideCeil(elements, kVectorElements);
+  for (int64_t vector = 0; vector < count; ++vector) {
     SmallVector<Value> values;
     for (unsigned i = 0; i < linalgOp.getNumDpsInputs(); ++i)
-      values.push_back(getArgument(op, i, piece, elements));
+      values.push_back(getArgument(op, i, vector, elements));
     if (op.combiner)
       // It gives what it would combine.
       values.push_back(b.f32Splat(
-          getNeutralElement(op.combiner).convertToFloat(), kPieceElements));
-    pieces.push_back(
+          getNeutralElement(op.combiner).convertToFloat(), kVectorElements));
+    vectors.push_back(
         emitLinalgBody(b, *linalgOp.getBlock(), values, [&](Value outer) {
-          return b.splat(arguments.lookup(outer), kPieceElements);
+          return b.splat(arguments.lookup(outer), kVectorElements);
         })[result]);
   }
-  return pieces;
+  return vectors;
 }
 
 Value RowEmitter::evaluateRow(const RowOp &op, unsigned result) {
@@ -185,50 +186,50 @@ static Value reduceNeighbours(SmallVector<Value> values, Combine combine) {
   return values.front();
 }
 
-/// Reduces the thread's chunk, and then the chunks of all lanes of the warp
-/// that have the same row.
-Value RowEmitter::reduceChunk(const RowOp &op) {
+/// Reduces the thread's fragment, and then the fragments of all lanes of the
+/// warp that have the same row.
+Value RowEmitter::reduceFragment(const RowOp &op) {
   auto join = [&](Value lhs, Value rhs) { return combine(op, lhs, rhs); };
   APFloat neutral = getNeutralElement(op.combiner);
   Value none = b.f32(neutral.convertToFloat());
-  SmallVector<Value> pieces = evaluate(op, 0, layout.chunkElements);
+  SmallVector<Value> vectors = evaluate(op, 0, layout.fragmentElements);
   known.clear();
 
-  // The last chunk of a row may lack elements, and be all that a thread has.
+  // The last fragment of a row may lack elements, and be all that a thread has.
   int64_t tail = layout.getTailElements();
   if (tail % kLeafElements != 0) {
-    Value isFull = isChunkBelow(layout.getFullChunks());
-    for (auto [i, piece] : llvm::enumerate(pieces)) {
-      int64_t present = tail - static_cast<int64_t>(i) * kPieceElements;
-      if (present >= kPieceElements)
+    Value isFull = isFragmentBelow(layout.getFullFragments());
+    for (auto [i, vector] : llvm::enumerate(vectors)) {
+      int64_t present = tail - static_cast<int64_t>(i) * kVectorElements;
+      if (present >= kVectorElements)
         continue;
       SmallVector<Value> elements;
-      for (int64_t j = 0; j < kPieceElements; ++j) {
-        Value element = b.extract(piece, j);
+      for (int64_t j = 0; j < kVectorElements; ++j) {
+        Value element = b.extract(vector, j);
         if (j >= present)
           element = isFull ? arith::SelectOp::create(b, isFull, element, none)
                                  .getResult()
                            : none;
         elements.push_back(element);
       }
-      piece = b.pack(elements);
+      vector = b.pack(elements);
     }
   }
   SmallVector<Value> leaves;
-  constexpr int64_t leafPieces = kLeafElements / kPieceElements;
-  for (size_t i = 0; i < pieces.size(); i += leafPieces) {
-    SmallVector<Value> parts(ArrayRef(pieces).slice(i, leafPieces));
-    for (size_t half = leafPieces / 2; half > 0; half /= 2)
+  constexpr int64_t leafVectors = kLeafElements / kVectorElements;
+  for (size_t i = 0; i < vectors.size(); i += leafVectors) {
+    SmallVector<Value> parts(ArrayRef(vectors).slice(i, leafVectors));
+    for (size_t half = leafVectors / 2; half > 0; half /= 2)
       for (size_t j = 0; j < half; ++j)
         parts[j] = combine(op, parts[j], parts[j + half]);
     Value part = parts.front();
-    for (int64_t half = kPieceElements / 2; half > 1; half /= 2)
+    for (int64_t half = kVectorElements / 2; half > 1; half /= 2)
       part = combine(op, b.slice(part, 0, half), b.slice(part, half, half));
     Value leaf = combine(op, b.extract(part, 0), b.extract(part, 1));
-    // The number of chunks of a row that have this leaf.
-    int64_t first = static_cast<int64_t>(i) * kPieceElements;
-    int64_t have = layout.getFullChunks() + (first < tail ? 1 : 0);
-    if (Value hasLeaf = isChunkBelow(have))
+    // The number of fragments of a row that have this leaf.
+    int64_t first = static_cast<int64_t>(i) * kVectorElements;
+    int64_t have = layout.getFullFragments() + (first < tail ? 1 : 0);
+    if (Value hasLeaf = isFragmentBelow(have))
       leaf = arith::SelectOp::create(b, hasLeaf, leaf, none);
     leaves.push_back(leaf);
   }
@@ -276,7 +277,7 @@ Value RowEmitter::reduceParts(const RowOp &op, Value parts) {
 Value RowEmitter::reduceRow(const RowOp &op) {
   int64_t count = layout.getParts();
   if (count == 1)
-    return reduceChunk(op);
+    return reduceFragment(op);
   constexpr int64_t lineRows = ThreadMapping::kLineRows;
   Value all = createSharedArray(b, "parts" + std::to_string(reductions++),
                                 b.getF32Type(),
@@ -287,7 +288,7 @@ Value RowEmitter::reduceRow(const RowOp &op) {
   Value parts = b.offset(all, b.getF32Type(),
                          arith::MulIOp::create(b, row, b.i32(count)));
   auto emitPart = [&](Value first) {
-    Value value = reduceChunk(op);
+    Value value = reduceFragment(op);
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                           position.lane, b.i32(0));
     Value part = arith::AddIOp::create(b, first, position.warp);
@@ -313,16 +314,16 @@ Value RowEmitter::reduceRow(const RowOp &op) {
 
 /// Makes the optimizer forget what was computed from inputs.
 void RowEmitter::hideInputs() {
-  for (auto &[value, pieces] : inputs)
-    for (Value &piece : pieces) {
-      Type type = piece.getType();
-      int64_t words =
-          kPieceElements * cast<VectorType>(type).getElementTypeBitWidth() / 32;
+  for (auto &[value, vectors] : inputs)
+    for (Value &vector : vectors) {
+      Type type = vector.getType();
+      int64_t words = kVectorElements *
+                      cast<VectorType>(type).getElementTypeBitWidth() / 32;
       SmallVector<Value> hidden = b.extractAll(
-          b.bitcast(VectorType::get({words}, b.getI32Type()), piece));
+          b.bitcast(VectorType::get({words}, b.getI32Type()), vector));
       for (Value &word : hidden)
         word = b.hide(word);
-      piece = b.bitcast(type, b.pack(hidden));
+      vector = b.bitcast(type, b.pack(hidden));
     }
 }
 
@@ -338,7 +339,7 @@ void RowEmitter::loadInputs() {
     }
   // All are under way before one is waited for.
   for (Value value : llvm::reverse(loaded))
-    inputs[value] = loadElements(value, layout.chunkElements,
+    inputs[value] = loadElements(value, layout.fragmentElements,
                                  /*canStage=*/value == loaded.front());
 }
 
@@ -374,7 +375,7 @@ void RowEmitter::computeEarly() {
     }
     for (OpResult result : op->getResults())
       inputs[result] =
-          evaluate(row, result.getResultNumber(), layout.chunkElements);
+          evaluate(row, result.getResultNumber(), layout.fragmentElements);
     for (Value operand : last)
       inputs.erase(operand);
   }

@@ -10,7 +10,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/LaunchModel.h"
 #include "RowEmitter.h"
-#include "ToGPU/Rows/ChunkPlaces.h"
+#include "ToGPU/Rows/FragmentPlaces.h"
 #include "ToGPU/Rows/QuantizeArguments.h"
 #include "ToGPU/Rows/QuantizeLaunch.h"
 
@@ -23,8 +23,8 @@ using namespace mlir;
 namespace blockscale {
 
 /// Registers of a thread beside those for its inputs, where they are staged. A
-/// thread would use more, but if it has so few, more thread blocks run at once,
-/// and others work while one waits for the sums of a row.
+/// thread would use more, but if it has so few, more CTAs run at once, and
+/// others work while one waits for the sums of a row.
 static constexpr int64_t kOtherRegisters = 32;
 
 namespace {
@@ -47,7 +47,8 @@ private:
   void emit(KernelBuilder &b);
   void emitPass(KernelBuilder &b, RowEmitter &rows, const RowPosition &position,
                 Value pass);
-  void emitQuantize(KernelBuilder &b, RowEmitter &rows, ChunkPosition position);
+  void emitQuantize(KernelBuilder &b, RowEmitter &rows,
+                    FragmentPosition position);
   SmallVector<BlockElements> getBlocks(KernelBuilder &b, RowEmitter &rows,
                                        int64_t elements);
   void storeElements(KernelBuilder &b, RowEmitter &rows, int64_t elements);
@@ -73,7 +74,7 @@ private:
   QuantizeOperands operands;
   /// The parameters that inputs and outputs of the body arrive in.
   IRMapping values;
-  std::optional<WarpStage> stage;
+  std::optional<WarpBuffer> buffer;
 };
 
 } // namespace
@@ -233,8 +234,8 @@ void RowKernel::launch() {
                           arith::ConstantIndexOp::create(b, layout->rowStride));
   LaunchSite::Shape shape{
       layout->getThreads(), getCeilDiv(b, lines, layout->linesPerBlock),
-      operands.matrices, layout->chunkElements * inputBytes};
-  if (mapping && mapping->hasStage && layout->passes == 1)
+      operands.matrices, layout->fragmentElements * inputBytes};
+  if (mapping && mapping->hasBuffer && layout->passes == 1)
     shape.residentBlocks = LaunchModel::getBlocksOfRegisters(
         shape.threads, shape.threadBytes / 4 + kOtherRegisters);
 
@@ -266,12 +267,12 @@ void RowKernel::emit(KernelBuilder &b) {
   auto emitRows = [&] {
     RowEmitter rows(b, *layout, getAccessBytes(chip), ops, values, position,
                     operands.rows);
-    if (mapping && mapping->hasStage && layout->passes == 1) {
-      int64_t bytes = mapping->chunkElements * spec->getInputBytes();
-      stage.emplace(b, position.thread, layout->getThreads(), bytes,
-                    RowLayout::kRunLanes);
-      ChunkPlaces places(b, *spec, *mapping, operands, position.chunk);
-      rows.useStage(*stage, places.isFullWarp(), bytes);
+    if (mapping && mapping->hasBuffer && layout->passes == 1) {
+      int64_t bytes = mapping->fragmentElements * spec->getInputBytes();
+      buffer.emplace(b, position.thread, layout->getThreads(), bytes,
+                     RowLayout::kRunLanes);
+      FragmentPlaces places(b, *spec, *mapping, operands, position.fragment);
+      rows.useBuffer(*buffer, places.isFullWarp(), bytes);
     }
     rows.emitRows();
     storeRows(b, rows, position);
@@ -284,9 +285,9 @@ void RowKernel::emit(KernelBuilder &b) {
                    arith::IndexCastUIOp::create(b, b.getI32Type(), index));
         });
   };
-  // Matrices beyond the last one are those of whole thread blocks.
+  // Matrices beyond the last one are those of whole CTAs.
   if (batched)
-    emit::emitIf(b, isBelow(b, position.chunk.matrix, operands.matrices),
+    emit::emitIf(b, isBelow(b, position.fragment.matrix, operands.matrices),
                  emitRows);
   else
     emitRows();
@@ -298,8 +299,8 @@ void RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
   if (pass)
     rows.setPass(pass);
   if (quantize) {
-    ChunkPosition place = position.chunk;
-    place.chunk = rows.getChunk();
+    FragmentPosition place = position.fragment;
+    place.fragment = rows.getFragment();
     return emitQuantize(b, rows, place);
   }
   if (elementOutputs.empty())
@@ -317,43 +318,44 @@ void RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
   int64_t tail = layout->getTailElements();
   emitIf(rows.hasRow(), [&] {
     auto emitTail = [&] {
-      emitIf(rows.isChunkBelow(layout->chunks), store(tail));
+      emitIf(rows.isFragmentBelow(layout->fragments), store(tail));
     };
-    Value isFull = rows.isChunkBelow(layout->getFullChunks());
-    if (layout->getFullChunks() == 0)
+    Value isFull = rows.isFragmentBelow(layout->getFullFragments());
+    if (layout->getFullFragments() == 0)
       return emitTail();
     if (tail == 0)
-      return emitIf(isFull, store(layout->chunkElements));
-    emitIf(isFull, store(layout->chunkElements), emitTail);
+      return emitIf(isFull, store(layout->fragmentElements));
+    emitIf(isFull, store(layout->fragmentElements), emitTail);
   });
 }
 
 void RowKernel::emitQuantize(KernelBuilder &b, RowEmitter &rows,
-                             ChunkPosition position) {
-  ChunkPlaces places(b, *spec, *mapping, operands, position);
-  ChunkEmitter chunk(b, *spec, chip, operands, position, places.getRowTiles(),
-                     /*grouped=*/nullptr);
-  if (stage && mapping->isStaged)
-    chunk.useStage(*stage, places.isFullWarp());
-  chunk.useElements([&](int64_t elements) {
+                             FragmentPosition position) {
+  FragmentPlaces places(b, *spec, *mapping, operands, position);
+  FragmentEmitter fragment(b, *spec, chip, operands, position,
+                           places.getRowTiles(),
+                           /*grouped=*/nullptr);
+  if (buffer && mapping->isStaged)
+    fragment.useBuffer(*buffer, places.isFullWarp());
+  fragment.useElements([&](int64_t elements) {
     storeElements(b, rows, elements);
     return getBlocks(b, rows, elements);
   });
-  places.emit(chunk);
+  places.emit(fragment);
 }
 
 /// The elements of `value` as words, those behind the first `elements` zero.
 static SmallVector<Value> getWords(KernelBuilder &b, RowEmitter &rows,
                                    Value value, int64_t elements) {
   SmallVector<Value> words;
-  constexpr int64_t size = RowEmitter::kPieceElements;
+  constexpr int64_t size = RowEmitter::kVectorElements;
   int64_t bits = getElementTypeOrSelf(value).getIntOrFloatBitWidth();
   auto type = VectorType::get({size * bits / 32}, b.getI32Type());
-  for (auto [i, piece] : llvm::enumerate(rows.getElements(value, elements))) {
+  for (auto [i, values] : llvm::enumerate(rows.getElements(value, elements))) {
     int64_t present = elements - static_cast<int64_t>(i) * size;
     if (present <= 0)
       break;
-    Value vector = b.bitcast(type, piece);
+    Value vector = b.bitcast(type, values);
     for (int64_t at = 0; at < type.getNumElements(); ++at) {
       int64_t held = present * bits - at * 32;
       Value word = held > 0 ? b.extract(vector, at) : b.i32(0);
@@ -390,8 +392,8 @@ void RowKernel::storeElements(KernelBuilder &b, RowEmitter &rows,
     int64_t bytes = type.getIntOrFloatBitWidth() / 8;
     Value first = arith::MulIOp::create(b, rows.getRowNumber(),
                                         b.i64(layout->rowElements));
-    Value inRow = arith::MulIOp::create(b, b.zext64(rows.getChunk()),
-                                        b.i64(layout->chunkElements));
+    Value inRow = arith::MulIOp::create(b, b.zext64(rows.getFragment()),
+                                        b.i64(layout->fragmentElements));
     Value pointer = b.offset(values.lookup(output), type,
                              arith::AddIOp::create(b, first, inRow));
     emitStoreBytes(b, getWords(b, rows, output, elements), pointer,
@@ -407,7 +409,7 @@ void RowKernel::storeRows(KernelBuilder &b, RowEmitter &rows,
   if (rowOutputs.empty())
     return;
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                        position.chunk.chunk, b.i32(0));
+                                        position.fragment.fragment, b.i32(0));
   isFirst = arith::AndIOp::create(b, isFirst, rows.hasRow());
   emit::emitIf(b, isFirst, [&] {
     for (Value output : rowOutputs) {

@@ -17,23 +17,23 @@ using namespace mlir;
 
 namespace blockscale {
 
-static constexpr int64_t kPieceBytes = WarpStage::kPieceBytes;
-static constexpr int64_t kPieceWords = WarpStage::kPieceWords;
+static constexpr int64_t kPartBytes = WarpBuffer::kPartBytes;
+static constexpr int64_t kPartWords = WarpBuffer::kPartWords;
 
 /// Vectors of `type` of consecutive words.
-static SmallVector<Value> toPieces(KernelBuilder &b, ArrayRef<Value> vectors,
-                                   Type type) {
+static SmallVector<Value> toVectors(KernelBuilder &b, ArrayRef<Value> loaded,
+                                    Type type) {
   SmallVector<Value> words;
-  for (Value vector : vectors)
-    llvm::append_range(words, b.extractAll(vector));
+  for (Value value : loaded)
+    llvm::append_range(words, b.extractAll(value));
   int64_t perWord = 32 / type.getIntOrFloatBitWidth();
-  size_t pieceWords = RowEmitter::kPieceElements / perWord;
-  auto piece = VectorType::get({RowEmitter::kPieceElements}, type);
-  SmallVector<Value> pieces;
-  for (size_t i = 0; i < words.size(); i += pieceWords)
-    pieces.push_back(
-        b.bitcast(piece, b.pack(ArrayRef(words).slice(i, pieceWords))));
-  return pieces;
+  size_t vectorWords = RowEmitter::kVectorElements / perWord;
+  auto vector = VectorType::get({RowEmitter::kVectorElements}, type);
+  SmallVector<Value> vectors;
+  for (size_t i = 0; i < words.size(); i += vectorWords)
+    vectors.push_back(
+        b.bitcast(vector, b.pack(ArrayRef(words).slice(i, vectorWords))));
+  return vectors;
 }
 
 /// The values of columns that bodies read only as f32.
@@ -52,22 +52,23 @@ static llvm::SmallSetVector<Value, 2> getWidenedColumns(ArrayRef<RowOp> ops) {
   return columns;
 }
 
-/// Words of the first `present` elements of a chunk at `pointer`, zeros behind.
+/// Words of the first `present` elements of a fragment at `pointer`, zeros
+/// behind.
 SmallVector<Value> RowEmitter::loadOwn(Value pointer, Type type,
                                        int64_t present) {
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   BlockElements elements =
-      BlockElements::load(b, pointer, type, layout.chunkElements, present,
+      BlockElements::load(b, pointer, type, layout.fragmentElements, present,
                           std::gcd(layout.rowElements * bytes, accessBytes));
   return llvm::to_vector(elements.getWords());
 }
 
-/// Words of a chunk at `pointer`, of which `elements` are asked for. Where
+/// Words of a fragment at `pointer`, of which `elements` are asked for. Where
 /// these are all, the row may have fewer.
-SmallVector<Value> RowEmitter::loadChunk(Value pointer, Type type,
-                                         int64_t elements) {
+SmallVector<Value> RowEmitter::loadFragment(Value pointer, Type type,
+                                            int64_t elements) {
   int64_t tail = layout.getTailElements();
-  if (tail == 0 || elements == tail || layout.getFullChunks() == 0)
+  if (tail == 0 || elements == tail || layout.getFullFragments() == 0)
     return loadOwn(pointer, type, tail == 0 ? elements : tail);
   auto getWords = [&](int64_t present) {
     SmallVector<Value> words;
@@ -75,11 +76,12 @@ SmallVector<Value> RowEmitter::loadChunk(Value pointer, Type type,
       llvm::append_range(words, b.extractAll(vector));
     return words;
   };
-  SmallVector<Type> types(
-      layout.chunkElements * type.getIntOrFloatBitWidth() / 32, b.getI32Type());
+  SmallVector<Type> types(layout.fragmentElements *
+                              type.getIntOrFloatBitWidth() / 32,
+                          b.getI32Type());
   SmallVector<Value> words = emitIfElse(
-      b, isBelow(b, loadedChunk, b.i32(layout.getFullChunks())), types,
-      [&] { return getWords(layout.chunkElements); },
+      b, isBelow(b, loadedFragment, b.i32(layout.getFullFragments())), types,
+      [&] { return getWords(layout.fragmentElements); },
       [&] { return getWords(tail); });
   constexpr size_t kVectorWords = 4;
   SmallVector<Value> vectors;
@@ -92,92 +94,94 @@ SmallVector<Value> RowEmitter::loadElements(Value value, int64_t elements,
                                             bool canStage) {
   Type type = getElementTypeOrSelf(value);
   int64_t typeBytes = type.getIntOrFloatBitWidth() / 8;
-  auto getPointer = [&](Value row, Value chunk) {
+  auto getPointer = [&](Value row, Value fragment) {
     Value first = arith::MulIOp::create(b, row, b.i64(layout.rowElements));
-    Value inRow =
-        arith::MulIOp::create(b, b.zext64(chunk), b.i64(layout.chunkElements));
+    Value inRow = arith::MulIOp::create(b, b.zext64(fragment),
+                                        b.i64(layout.fragmentElements));
     return b.offset(arguments.lookup(value), type,
                     arith::AddIOp::create(b, first, inRow));
   };
   auto load = [&] {
-    return loadChunk(getPointer(loadedRow, loadedChunk), type, elements);
+    return loadFragment(getPointer(loadedRow, loadedFragment), type, elements);
   };
-  int64_t bytes = layout.chunkElements * typeBytes;
-  if (!canStage || !stage || bytes != stagedBytes)
-    return toPieces(b, load(), type);
-  SmallVector<Type> types(bytes / WarpStage::kPieceBytes,
+  int64_t bytes = layout.fragmentElements * typeBytes;
+  if (!canStage || !buffer || bytes != stagedBytes)
+    return toVectors(b, load(), type);
+  SmallVector<Type> types(bytes / WarpBuffer::kPartBytes,
                           VectorType::get({4}, b.getI32Type()));
   SmallVector<Value> words = emitIfElse(
       b, isFullWarp, types,
       [&] {
-        return stage->load(b, getPointer(getRowNumber(), chunk), bytes,
-                           layout.rowStride * layout.rowElements * typeBytes);
+        return buffer->load(b, getPointer(getRowNumber(), fragment), bytes,
+                            layout.rowStride * layout.rowElements * typeBytes);
       },
       load);
-  return toPieces(b, words, type);
+  return toVectors(b, words, type);
 }
 
 /// Loads the lane's part of those values of columns that shared memory has room
 /// for, where all lanes have columns. They are on their way with the inputs.
 void RowEmitter::loadSharedColumns() {
-  if (!stage || layout.getPlaces() * layout.chunkElements != layout.rowElements)
+  if (!buffer ||
+      layout.getPlaces() * layout.fragmentElements != layout.rowElements)
     return;
-  int64_t chunkBytes = layout.chunkElements * kWordBytes, begin = 0;
-  if (!stage->canShare(chunkBytes))
+  int64_t fragmentBytes = layout.fragmentElements * kWordBytes, begin = 0;
+  if (!buffer->canShare(fragmentBytes))
     return;
   Value lane =
       arith::MulIOp::create(b, position.run, b.i32(RowLayout::kRunLanes));
   lane = arith::AddIOp::create(b, lane, position.lane);
   Value first = arith::MulIOp::create(
-      b, position.warp, b.i32(RowLayout::kRunLanes * layout.chunkElements));
+      b, position.warp, b.i32(RowLayout::kRunLanes * layout.fragmentElements));
   first = arith::AddIOp::create(
-      b, first, arith::MulIOp::create(b, lane, b.i32(kPieceWords)));
+      b, first, arith::MulIOp::create(b, lane, b.i32(kPartWords)));
   for (Value value : getWidenedColumns(ops)) {
-    int64_t end = begin + RowLayout::kRunLanes * chunkBytes;
-    if (end > stage->getBytes())
+    int64_t end = begin + RowLayout::kRunLanes * fragmentBytes;
+    if (end > buffer->getBytes())
       return;
     Type type = getElementTypeOrSelf(value);
-    int64_t bytes = kPieceWords * type.getIntOrFloatBitWidth() / 8;
-    auto piece = VectorType::get({kPieceWords}, type);
+    int64_t bytes = kPartWords * type.getIntOrFloatBitWidth() / 8;
+    auto part = VectorType::get({kPartWords}, type);
     Value pointer = b.offset(arguments.lookup(value), type, first);
     SharedColumn &column = sharedColumns[value];
     column.begin = begin;
-    for (int64_t at = 0; at < end - begin; at += kWarpThreads * kPieceBytes)
-      column.loaded.push_back(b.load(
-          piece, b.offset(pointer, type, b.i64(at / kWordBytes)), bytes));
+    for (int64_t at = 0; at < end - begin; at += kWarpThreads * kPartBytes)
+      column.loaded.push_back(
+          b.load(part, b.offset(pointer, type, b.i64(at / kWordBytes)), bytes));
     begin = end;
   }
 }
 
 /// Stores the loaded values of columns, widened to f32, to the shared memory
-/// that chunks had, which are in registers now.
+/// that fragments had, which are in registers now.
 void RowEmitter::shareColumns() {
   if (sharedColumns.empty())
     return;
-  WarpStage::release(b);
-  auto words = VectorType::get({kPieceWords}, b.getI32Type());
-  int64_t chunkBytes = layout.chunkElements * kWordBytes;
+  WarpBuffer::release(b);
+  auto words = VectorType::get({kPartWords}, b.getI32Type());
+  int64_t fragmentBytes = layout.fragmentElements * kWordBytes;
   for (auto &[value, column] : sharedColumns)
-    for (auto [piece, place] : llvm::zip_equal(
-             column.loaded, stage->getShared(b, chunkBytes, column.begin))) {
+    for (auto [part, place] :
+         llvm::zip_equal(column.loaded,
+                         buffer->getShared(b, fragmentBytes, column.begin))) {
       if (getElementTypeOrSelf(value).isBF16())
-        piece = emitExtendBf16(b, piece);
-      b.store(b.bitcast(words, piece), place, kPieceBytes);
+        part = emitExtendBf16(b, part);
+      b.store(b.bitcast(words, part), place, kPartBytes);
     }
-  WarpStage::release(b);
+  WarpBuffer::release(b);
 }
 
 SmallVector<Value> RowEmitter::loadColumns(Value value, int64_t elements) {
   Type type = getElementTypeOrSelf(value);
   if (auto found = sharedColumns.find(value); found != sharedColumns.end())
-    return toPieces(b,
-                    stage->readShared(b, layout.chunkElements * kWordBytes,
-                                      found->second.begin),
-                    b.getF32Type());
-  Value first = arith::MulIOp::create(b, b.zext64(loadedChunk),
-                                      b.i64(layout.chunkElements));
+    return toVectors(b,
+                     buffer->readShared(b, layout.fragmentElements * kWordBytes,
+                                        found->second.begin),
+                     b.getF32Type());
+  Value first = arith::MulIOp::create(b, b.zext64(loadedFragment),
+                                      b.i64(layout.fragmentElements));
   Value pointer = b.offset(arguments.lookup(value), type, first);
-  return toPieces(b, loadChunk(pointer, type, elements), type);
+  return toVectors(b, loadFragment(pointer, type, elements), type);
 }
 
 Value RowEmitter::loadScalar(Value value, Value index) {

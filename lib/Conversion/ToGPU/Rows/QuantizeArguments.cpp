@@ -30,22 +30,22 @@ int64_t getDataStoreBytes(const QuantizeSpec &spec, int64_t accessBytes) {
   return std::gcd(spec.getRowBytes(), accessBytes);
 }
 
-int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t chunkBlocks) {
+int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t fragmentBlocks) {
   if (spec.groupedTiles)
     return kTileCols;
-  return spec.swizzled ? chunkBlocks
-                       : std::gcd(spec.getBlocksPerRow(), chunkBlocks);
+  return spec.swizzled ? fragmentBlocks
+                       : std::gcd(spec.getBlocksPerRow(), fragmentBlocks);
 }
 
 void addQuantizeSlots(KernelSignature &signature, QuantizeOperands &operands,
                       const QuantizeSpec &spec, const target::Chip &chip) {
   int64_t accessBytes = getAccessBytes(chip);
   int64_t loadBytes = getLoadBytes(spec, accessBytes);
-  int64_t chunkBlocks = ThreadMapping(spec, chip).chunkBlocks;
+  int64_t fragmentBlocks = ThreadMapping(spec, chip).fragmentBlocks;
   if (spec.source->isMemory() && !spec.ownsRows())
     signature.add(operands.x, loadBytes);
   signature.add(operands.data, getDataStoreBytes(spec, accessBytes));
-  signature.add(operands.scale, getScaleStoreBytes(spec, chunkBlocks));
+  signature.add(operands.scale, getScaleStoreBytes(spec, fragmentBlocks));
   signature.add(operands.global, sizeof(float));
   signature.add(operands.blockAmax, sizeof(float));
   signature.add(operands.rng, sizeof(int64_t));

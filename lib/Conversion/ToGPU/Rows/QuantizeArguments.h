@@ -16,14 +16,14 @@ namespace blockscale {
 /// Bytes of the widest global access.
 int64_t getAccessBytes(const target::Chip &chip);
 
-/// Bytes of the widest access to the elements of x, and to the data of a chunk.
-/// The length of rows decides how they are aligned, and so how wide an access
-/// may be.
+/// Bytes of the widest access to the elements of x, and to the data of a
+/// fragment. The length of rows decides how they are aligned, and so how wide
+/// an access may be.
 int64_t getLoadBytes(const QuantizeSpec &spec, int64_t accessBytes);
 int64_t getDataStoreBytes(const QuantizeSpec &spec, int64_t accessBytes);
 
-/// Scale bytes of a chunk that are stored together.
-int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t chunkBlocks);
+/// Scale bytes of a fragment that are stored together.
+int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t fragmentBlocks);
 
 /// Adds the slots of what the kernel of a spec takes, in their order. What x is
 /// computed from comes last.

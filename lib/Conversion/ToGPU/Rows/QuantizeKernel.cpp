@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "QuantizeKernel.h"
-#include "ChunkPlaces.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/LaunchSite.h"
+#include "FragmentPlaces.h"
 
 using namespace mlir;
 
@@ -27,7 +27,7 @@ public:
   void emit();
 
 private:
-  /// Thread block number along a dimension of the grid, as i32.
+  /// CTA number along a dimension of the grid, as i32.
   Value getBlockNumber(gpu::Dimension dimension);
   void emitPosition(Value blockNumber);
   void emitBlock(Value blockNumber, const GroupedScales *grouped);
@@ -38,9 +38,9 @@ private:
   KernelBuilder &b;
 
   const QuantizeOperands &arguments;
-  /// The number of the thread in its thread block, i32.
+  /// The number of the thread in its CTA, i32.
   Value thread;
-  ChunkPosition position;
+  FragmentPosition position;
 };
 
 } // namespace
@@ -50,7 +50,7 @@ Value QuantizeKernelEmitter::getBlockNumber(gpu::Dimension dimension) {
                                       gpu::BlockIdOp::create(b, dimension));
 }
 
-/// `blockNumber` is that of the thread block along x, i32.
+/// `blockNumber` is that of the CTA along x, i32.
 void QuantizeKernelEmitter::emitPosition(Value blockNumber) {
   auto split = [&](Value value, int64_t by) -> std::pair<Value, Value> {
     return {arith::DivUIOp::create(b, value, b.i32(by)),
@@ -70,7 +70,7 @@ void QuantizeKernelEmitter::emitPosition(Value blockNumber) {
   line = arith::AddIOp::create(b, line, b.zext64(lineInGroup));
   if (spec.swizzled) {
     // Row 128 * tile + 32 * run + line in the tile.
-    auto [run, chunk] = split(lane, mapping.runLanes);
+    auto [run, fragment] = split(lane, mapping.runLanes);
     constexpr int64_t stride = ThreadMapping::kRowStride;
     Value tile = arith::AndIOp::create(b, line, b.i64(-stride));
     tile = arith::MulIOp::create(b, tile, b.i64(kTileRows / stride - 1));
@@ -78,10 +78,10 @@ void QuantizeKernelEmitter::emitPosition(Value blockNumber) {
     position.row = arith::AddIOp::create(
         b, position.row,
         b.zext64(arith::MulIOp::create(b, run, b.i32(stride))));
-    position.chunk = mulAdd(unitInLine, mapping.runLanes, chunk);
+    position.fragment = mulAdd(unitInLine, mapping.runLanes, fragment);
   } else {
     position.row = line;
-    position.chunk = unitInLine;
+    position.fragment = unitInLine;
   }
   position.matrix = b.i64(0);
   if (!spec.batched)
@@ -117,21 +117,21 @@ void QuantizeKernelEmitter::emit() {
       });
 }
 
-/// The work of a thread block on x.
+/// The work of a CTA on x.
 void QuantizeKernelEmitter::emitBlock(Value blockNumber,
                                       const GroupedScales *grouped) {
   emitPosition(blockNumber);
-  ChunkPlaces places(b, spec, mapping, arguments, position);
-  ChunkEmitter chunk(b, spec, chip, arguments, position, places.getRowTiles(),
-                     grouped);
-  std::optional<WarpStage> stage;
+  FragmentPlaces places(b, spec, mapping, arguments, position);
+  FragmentEmitter fragment(b, spec, chip, arguments, position,
+                           places.getRowTiles(), grouped);
+  std::optional<WarpBuffer> buffer;
   if (mapping.isStaged) {
-    stage.emplace(b, thread, ThreadMapping::kThreads,
-                  mapping.chunkElements * spec.getInputBytes(),
-                  mapping.runLanes);
-    chunk.useStage(*stage, places.isFullWarp());
+    buffer.emplace(b, thread, ThreadMapping::kThreads,
+                   mapping.fragmentElements * spec.getInputBytes(),
+                   mapping.runLanes);
+    fragment.useBuffer(*buffer, places.isFullWarp());
   }
-  places.emit(chunk);
+  places.emit(fragment);
 }
 
 void emitQuantizeKernel(KernelBuilder &b, const QuantizeSpec &spec,

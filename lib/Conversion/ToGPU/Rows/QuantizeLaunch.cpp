@@ -95,7 +95,7 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
   operands.inputs = spec.source->getOperands(site);
   KernelSignature signature;
   addQuantizeSlots(signature, operands, spec, chip);
-  int64_t threadBytes = mapping.chunkElements * spec.source->getBytes();
+  int64_t threadBytes = mapping.fragmentElements * spec.source->getBytes();
   site.launch(spec.getKernelName(chip),
               {ThreadMapping::kThreads, blocks, operands.matrices, threadBytes,
                mapping.residentBlocks},

@@ -8,8 +8,8 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZESPEC_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZESPEC_H
 
+#include "DeviceEmission/DeviceQuantizer.h"
 #include "DeviceEmission/ElementSource.h"
-#include "DeviceEmission/QuantizeLeaf.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Target/Chip.h"
 
@@ -45,8 +45,8 @@ struct QuantizeSpec {
   bool amaxIsGiven;
   bool stochastic;
   GroupDim groupDim;
-  /// Bytes that thread blocks load for each element where they compute x from
-  /// whole rows; 0 where they do not.
+  /// Bytes that CTAs load for each element where they compute x from whole
+  /// rows; 0 where they do not.
   int64_t ownedBytes = 0;
 
   bool ownsRows() const { return ownedBytes != 0; }

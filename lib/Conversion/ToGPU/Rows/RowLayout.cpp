@@ -1,4 +1,4 @@
-//===- RowLayout.cpp - How rows fall on thread blocks ---------------------===//
+//===- RowLayout.cpp - How rows fall on CTAs ------------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,12 +12,12 @@ using namespace mlir;
 
 namespace blockscale {
 
-/// Warps of a thread block that goes through its rows in several passes.
+/// Warps of a CTA that goes through its rows in several passes.
 static constexpr int64_t kPassWarps = 8;
 
 RowLayout::RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping)
-    : rowElements(spec.rowElements), chunkElements(mapping.chunkElements),
-      chunks(llvm::divideCeil(rowElements, chunkElements)),
+    : rowElements(spec.rowElements), fragmentElements(mapping.fragmentElements),
+      fragments(llvm::divideCeil(rowElements, fragmentElements)),
       rowStride(mapping.rowStride), warpsPerLine(mapping.unitsPerLine),
       linesPerBlock(mapping.linesPerGroup), passes(mapping.passes) {}
 
@@ -28,17 +28,18 @@ int64_t RowLayout::countPasses(int64_t warps, int64_t inputBytes) {
   return warps <= most ? 1 : llvm::divideCeil(warps, kPassWarps);
 }
 
-bool RowLayout::hasLongChunks(int64_t rowElements, int64_t inputBytes) {
-  return inputBytes <= 8 && rowElements >= kRunLanes * kLongChunk;
+bool RowLayout::hasLongFragments(int64_t rowElements, int64_t inputBytes) {
+  return inputBytes <= 8 && rowElements >= kRunLanes * kLongFragment;
 }
 
 RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes)
     : rowElements(rowElements),
-      chunkElements(hasLongChunks(rowElements, inputBytes) ? kLongChunk
-                                                           : kShortChunk),
+      fragmentElements(hasLongFragments(rowElements, inputBytes)
+                           ? kLongFragment
+                           : kShortFragment),
       rowStride(1) {
-  chunks = llvm::divideCeil(rowElements, chunkElements);
-  int64_t warps = llvm::divideCeil(chunks, kRunLanes);
+  fragments = llvm::divideCeil(rowElements, fragmentElements);
+  int64_t warps = llvm::divideCeil(fragments, kRunLanes);
   passes = countPasses(warps, inputBytes);
   warpsPerLine = llvm::divideCeil(warps, passes);
   linesPerBlock = std::max<int64_t>(1, kFewestWarps / warpsPerLine);
@@ -69,11 +70,11 @@ RowPosition RowPosition::emit(KernelBuilder &b, const RowLayout &layout,
   constexpr int64_t rows = ThreadMapping::kLineRows;
   Value group = arith::AndIOp::create(b, line, b.i64(-layout.rowStride));
   Value row = mulAdd(group, rows - 1, line);
-  position.chunk.row = mulAdd(b.zext64(position.run), layout.rowStride, row);
-  position.chunk.chunk = arith::AddIOp::create(
+  position.fragment.row = mulAdd(b.zext64(position.run), layout.rowStride, row);
+  position.fragment.fragment = arith::AddIOp::create(
       b, arith::MulIOp::create(b, position.warp, b.i32(RowLayout::kRunLanes)),
       position.lane);
-  position.chunk.matrix = batched ? toI64(emitMatrixNumber(b)) : b.i64(0);
+  position.fragment.matrix = batched ? toI64(emitMatrixNumber(b)) : b.i64(0);
   return position;
 }
 

@@ -1,11 +1,11 @@
-//===- RowLayout.h - How rows fall on thread blocks -------------*- C++ -*-===//
+//===- RowLayout.h - How rows fall on CTAs ----------------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A thread block of a row program has whole rows, four of them in a line
+// A CTA of a row program has whole rows, four of them in a line
 // (ThreadMapping.h), so that what a row reduces to is known in it.
 //
 //===----------------------------------------------------------------------===//
@@ -19,18 +19,18 @@
 namespace blockscale {
 
 /// Elements that a thread has of a row at a time.
-inline constexpr int64_t kShortChunk = 32;
-inline constexpr int64_t kLongChunk = 64;
+inline constexpr int64_t kShortFragment = 32;
+inline constexpr int64_t kLongFragment = 64;
 
-/// Warps of a thread block that reduces rows, where one row has fewer.
+/// Warps of a CTA that reduces rows, where one row has fewer.
 inline constexpr int64_t kFewestWarps = 4;
 
 struct RowLayout {
   int64_t rowElements;
-  /// Elements of a chunk, which is what a thread has in one pass. The last
-  /// chunk of a row may have fewer.
-  int64_t chunkElements;
-  int64_t chunks;
+  /// Elements of a fragment, which is what a thread has in one pass. The last
+  /// fragment of a row may have fewer.
+  int64_t fragmentElements;
+  int64_t fragments;
   /// Rows between those of a line.
   int64_t rowStride;
   int64_t warpsPerLine;
@@ -45,24 +45,24 @@ struct RowLayout {
   int64_t getThreads() const {
     return linesPerBlock * warpsPerLine * kWarpThreads;
   }
-  int64_t getFullChunks() const { return rowElements / chunkElements; }
-  int64_t getTailElements() const { return rowElements % chunkElements; }
+  int64_t getFullFragments() const { return rowElements / fragmentElements; }
+  int64_t getTailElements() const { return rowElements % fragmentElements; }
   /// Warps that reduce a part of a row, those of all passes counted.
   int64_t getParts() const { return warpsPerLine * passes; }
-  /// Chunks of a line that there are threads for in all passes.
+  /// Fragments of a line that there are threads for in all passes.
   int64_t getPlaces() const { return getParts() * kRunLanes; }
 
   /// The number of passes over a line of so many warps whose threads have
-  /// `inputBytes` of inputs for each element, and whether they have chunks of
-  /// 64 elements. Elements that are read in a single pass stay in registers.
+  /// `inputBytes` of inputs for each element, and whether they have fragments
+  /// of 64 elements. Elements that are read in a single pass stay in registers.
   static int64_t countPasses(int64_t warps, int64_t inputBytes);
-  static bool hasLongChunks(int64_t rowElements, int64_t inputBytes);
+  static bool hasLongFragments(int64_t rowElements, int64_t inputBytes);
 
-  /// Lanes of a warp that have chunks of one row.
+  /// Lanes of a warp that have fragments of one row.
   static constexpr int64_t kRunLanes = kWarpThreads / ThreadMapping::kLineRows;
 };
 
-/// The position at which a thread works. Its row and chunk may be beyond the
+/// The position at which a thread works. Its row and fragment may be beyond the
 /// last ones.
 struct RowPosition {
   /// Numbers (i32) of the thread in its block, of the line in that block, of
@@ -70,8 +70,8 @@ struct RowPosition {
   mlir::Value thread, line, run, warp;
   /// The number (i32) of the lane among those of its row.
   mlir::Value lane;
-  /// The chunk of the thread in the first pass.
-  ChunkPosition chunk;
+  /// The fragment of the thread in the first pass.
+  FragmentPosition fragment;
 
   static RowPosition emit(KernelBuilder &b, const RowLayout &layout,
                           bool batched);

@@ -8,7 +8,7 @@
 #include "ThreadMapping.h"
 #include "DeviceEmission/LaunchModel.h"
 #include "DeviceEmission/ScaleStore.h"
-#include "DeviceEmission/WarpStage.h"
+#include "DeviceEmission/WarpBuffer.h"
 #include "RowLayout.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -17,8 +17,7 @@
 
 namespace blockscale {
 
-/// Bytes of shared memory that thread blocks that reduce rows have for their
-/// chunks.
+/// Bytes of shared memory that CTAs that reduce rows have for their fragments.
 static constexpr int64_t kStageBytes = 44 * 1024;
 
 static int64_t getRunLanes(const QuantizeSpec &spec) {
@@ -32,57 +31,57 @@ static QuantizeModel getModel(const QuantizeSpec &spec,
                        spec.source->getBytes(), spec.source->countOps());
 }
 
-/// Whether full warps can access their chunks together. The lanes of a warp
+/// Whether full warps can access their fragments together. The lanes of a warp
 /// must not part, as they do between groups.
 static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
   if (chip.hasWideGlobalAccess() || !spec.source->isMemory() ||
       spec.groupDim != GroupDim::None ||
-      spec.getRowBytes() % WarpStage::kPieceBytes != 0)
+      spec.getRowBytes() % WarpBuffer::kPartBytes != 0)
     return false;
   if (spec.ownsRows() &&
-      (!RowLayout::hasLongChunks(spec.rowElements, spec.ownedBytes) ||
+      (!RowLayout::hasLongFragments(spec.rowElements, spec.ownedBytes) ||
        ThreadMapping::kLineRows * spec.rowElements * spec.getInputBytes() >
            kStageBytes))
     return false;
   // Runs of one row must fit in it; those of several follow each other only
-  // where nothing is between the full chunks of rows.
+  // where nothing is between the full fragments of rows.
   return ThreadMapping::hasRuns(spec)
-             ? spec.rowElements >= kLongChunk * getRunLanes(spec)
-             : spec.rowElements % kLongChunk == 0;
+             ? spec.rowElements >= kLongFragment * getRunLanes(spec)
+             : spec.rowElements % kLongFragment == 0;
 }
 
-/// Elements of a full chunk. Chunks are longer where memory takes the most
-/// time, so that more loads are under way.
-static int64_t getChunkElements(const QuantizeSpec &spec,
-                                const target::Chip &chip, bool isStaged) {
+/// Elements of a full fragment. Fragments are longer where memory takes the
+/// most time, so that more loads are under way.
+static int64_t getFragmentElements(const QuantizeSpec &spec,
+                                   const target::Chip &chip, bool isStaged) {
   bool isLong =
       chip.hasWideGlobalAccess() && getModel(spec, chip).isMemoryBound();
-  // With longer chunks, values that a thread computes once for its row cost
+  // With longer fragments, values that a thread computes once for its row cost
   // less per element, and longer rows are in registers as a whole.
   isLong |= spec.ownsRows() && !numerics::isFourOverSix(spec.recipe) &&
-            RowLayout::hasLongChunks(spec.rowElements, spec.ownedBytes);
-  return isStaged || isLong ? kLongChunk : kShortChunk;
+            RowLayout::hasLongFragments(spec.rowElements, spec.ownedBytes);
+  return isStaged || isLong ? kLongFragment : kShortFragment;
 }
 
 ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
-    : hasStage(canStage(spec, chip) &&
-               (spec.ownsRows() || getModel(spec, chip).hasTimeToStage())),
-      isStaged(hasStage && getModel(spec, chip).hasTimeToStage()),
-      chunkElements(getChunkElements(spec, chip, isStaged)),
-      chunkBlocks(chunkElements / spec.getBlockElements()),
-      fullChunks(spec.rowElements / chunkElements),
-      tailElements(spec.rowElements % chunkElements) {
+    : hasBuffer(canStage(spec, chip) &&
+                (spec.ownsRows() || getModel(spec, chip).hasTimeToStage())),
+      isStaged(hasBuffer && getModel(spec, chip).hasTimeToStage()),
+      fragmentElements(getFragmentElements(spec, chip, isStaged)),
+      fragmentBlocks(fragmentElements / spec.getBlockElements()),
+      fullFragments(spec.rowElements / fragmentElements),
+      tailElements(spec.rowElements % fragmentElements) {
   int64_t rowBlocks = spec.getBlocksPerRow();
   int64_t columns =
       spec.swizzled ? llvm::alignTo(rowBlocks, kTileCols) : rowBlocks;
-  chunksPerRow = llvm::divideCeil(columns, chunkBlocks);
+  fragmentsPerRow = llvm::divideCeil(columns, fragmentBlocks);
   runLanes = getRunLanes(spec);
   rowStride = spec.swizzled ? kRowStride : 1;
   threads = kThreads;
   passes = 1;
   unitsPerBlock = hasRuns(spec) ? kThreads / kWarpThreads : kThreads;
-  unitsPerLine =
-      hasRuns(spec) ? llvm::divideCeil(chunksPerRow, runLanes) : chunksPerRow;
+  unitsPerLine = hasRuns(spec) ? llvm::divideCeil(fragmentsPerRow, runLanes)
+                               : fragmentsPerRow;
   if (spec.ownsRows()) {
     passes = RowLayout::countPasses(unitsPerLine, spec.ownedBytes);
     unitsPerLine = llvm::divideCeil(unitsPerLine, passes);
@@ -91,9 +90,10 @@ ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
     threads = unitsPerBlock * kWarpThreads;
   }
   if (!spec.source->isMemory())
-    residentBlocks = getModel(spec, chip)
-                         .getResidentBlocks(
-                             threads, chunkElements * spec.source->getBytes());
+    residentBlocks =
+        getModel(spec, chip)
+            .getResidentBlocks(threads,
+                               fragmentElements * spec.source->getBytes());
   int64_t common = std::gcd(unitsPerLine, unitsPerBlock);
   linesPerGroup = unitsPerBlock / common;
   blocksPerGroup = unitsPerLine / common;
@@ -101,9 +101,10 @@ ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
 
 void ThreadMapping::remark(mlir::Location loc, const QuantizeSpec &spec,
                            const target::Chip &chip) const {
-  int64_t other = chunkElements == kLongChunk ? kShortChunk : kLongChunk;
+  int64_t other =
+      fragmentElements == kLongFragment ? kShortFragment : kLongFragment;
   QuantizeModel model = getModel(spec, chip);
-  model.remarkChunk(loc, chunkElements, other, hasStage, isStaged);
+  model.remarkFragment(loc, fragmentElements, other, hasBuffer, isStaged);
   if (spec.swizzled)
     model.remarkTiles(loc, runLanes, kLineRows, rowStride);
 }

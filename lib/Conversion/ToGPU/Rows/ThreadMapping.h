@@ -5,25 +5,25 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A thread quantizes one chunk: consecutive blocks of a row.
+// A thread quantizes one fragment: consecutive blocks of a row.
 //
-// A line is what is handled together: with linear scales a row, a chunk a
+// A line is what is handled together: with linear scales a row, a fragment a
 // thread. Tiled scales keep rows together that are 32 apart; there a line is
-// four such rows, and a warp handles eight chunks of each, so that it does not
-// scatter what it stores of a tile of scales. Threads or warps run along lines,
-// then across them. Lines fall in groups of the fewest that fill whole thread
-// blocks, so that the place in a group comes from 32-bit numbers:
+// four such rows, and a warp handles eight fragments of each, so that it does
+// not scatter what it stores of a tile of scales. Threads or warps run along
+// lines, then across them. Lines fall in groups of the fewest that fill whole
+// CTAs, so that the place in a group comes from 32-bit numbers:
 //
-//   thread blocks of the grid's x:   | group 0 ............ | group 1 ...
+//   CTAs of the grid's x:            | group 0 ............ | group 1 ...
 //   a group:      linesPerGroup lines of unitsPerLine threads or warps
-//               = blocksPerGroup thread blocks of unitsPerBlock
+//               = blocksPerGroup CTAs of unitsPerBlock
 //
 // Kernels that reduce rows have lines of four rows in any case, those of linear
-// scales neighbours, and a thread block has whole lines. Where a line is longer
-// than the warps of a thread block, these pass over it several times.
+// scales neighbours, and a CTA has whole lines. Where a line is longer than the
+// warps of a CTA, these pass over it several times.
 //
 // The grid's y and z count the matrices of a batch. With swizzled scales the
-// rows and chunks of padding have threads too, which write the zero bytes.
+// rows and fragments of padding have threads too, which write the zero bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +35,8 @@
 namespace blockscale {
 
 struct ThreadMapping {
-  /// Threads of a thread block. Kernels that reduce rows have as many as
-  /// RowLayout.h says instead.
+  /// Threads of a CTA. Kernels that reduce rows have as many as RowLayout.h
+  /// says instead.
   static constexpr int64_t kThreads = 128;
   /// Rows between those of a line of tiled scales, and lines of a tile.
   static constexpr int64_t kRowStride = 32;
@@ -45,33 +45,33 @@ struct ThreadMapping {
 
   ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip);
 
-  /// Whether full warps load their chunks through shared memory, and whether
+  /// Whether full warps load their fragments through shared memory, and whether
   /// they store codes that way as well. It costs an instruction an element,
   /// which pays where memory leaves time for it (LaunchModel.h), and caches
   /// have no wider accesses to serve. Kernels that reduce rows wait for loads
   /// anyway, and always load so where they can.
-  bool hasStage;
+  bool hasBuffer;
   bool isStaged;
-  /// Thread blocks on a multiprocessor that registers are kept for; 0 leaves
-  /// them to the assembler.
+  /// CTAs on a multiprocessor that registers are kept for; 0 leaves them to the
+  /// assembler.
   int64_t residentBlocks = 0;
-  /// Elements and blocks of a full chunk.
-  int64_t chunkElements;
-  int64_t chunkBlocks;
-  /// Full chunks of a row, and elements in the one after them.
-  int64_t fullChunks;
+  /// Elements and blocks of a full fragment.
+  int64_t fragmentElements;
+  int64_t fragmentBlocks;
+  /// Full fragments of a row, and elements in the one after them.
+  int64_t fullFragments;
   int64_t tailElements;
-  /// Chunks of a row with threads, those of padding included.
-  int64_t chunksPerRow;
-  /// Lanes of a warp whose chunks follow each other in memory, and rows between
-  /// those of a line.
+  /// Fragments of a row with threads, those of padding included.
+  int64_t fragmentsPerRow;
+  /// Lanes of a warp whose fragments follow each other in memory, and rows
+  /// between those of a line.
   int64_t runLanes;
   int64_t rowStride;
-  /// Threads of a thread block, and times that it passes over its lines.
+  /// Threads of a CTA, and times that it passes over its lines.
   int64_t threads;
   int64_t passes;
-  /// Threads or, of tiled scales, warps of a thread block and of a line. The
-  /// lines of a group fill whole thread blocks.
+  /// Threads or, of tiled scales, warps of a CTA and of a line. The lines of a
+  /// group fill whole CTAs.
   int64_t unitsPerBlock;
   int64_t unitsPerLine;
   int64_t linesPerGroup;
@@ -82,11 +82,11 @@ struct ThreadMapping {
     return spec.swizzled || spec.ownsRows();
   }
 
-  /// Says at `loc` why chunks are as they are.
+  /// Says at `loc` why fragments are as they are.
   void remark(mlir::Location loc, const QuantizeSpec &spec,
               const target::Chip &chip) const;
 
-  /// Chunks that the threads of a line have places for.
+  /// Fragments that the threads of a line have places for.
   int64_t getPlacesPerRow(const QuantizeSpec &spec) const {
     return passes * unitsPerLine * (hasRuns(spec) ? runLanes : 1);
   }

@@ -1,32 +1,33 @@
-//===- QuantizeLeaf.cpp - Arithmetic of a recipe --------------------------===//
+//===- DeviceQuantizer.cpp - Arithmetic of a recipe -----------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "QuantizeLeaf.h"
+#include "DeviceQuantizer.h"
 
 using namespace mlir;
 
 namespace blockscale {
 
-QuantizeLeaf::~QuantizeLeaf() = default;
+DeviceQuantizer::~DeviceQuantizer() = default;
 
-std::unique_ptr<QuantizeLeaf> createLeaf(CvtEmitter &cvt,
-                                         numerics::Recipe recipe,
-                                         numerics::ElementFormat format,
-                                         GlobalKind global, bool amaxIsGiven) {
+std::unique_ptr<DeviceQuantizer>
+createDeviceQuantizer(CvtEmitter &cvt, numerics::Recipe recipe,
+                      numerics::ElementFormat format, GlobalKind global,
+                      bool amaxIsGiven) {
   if (numerics::isFourOverSix(recipe))
-    return createFourOverSixLeaf(cvt, recipe, global);
+    return createFourOverSixQuantizer(cvt, recipe, global);
   if (numerics::isNvfp4(recipe))
-    return createNvfp4Leaf(cvt, recipe, global, amaxIsGiven);
-  return createMxLeaf(cvt, recipe, format);
+    return createNvfp4Quantizer(cvt, recipe, global, amaxIsGiven);
+  return createMxQuantizer(cvt, recipe, format);
 }
 
-SmallVector<Value> QuantizeLeaf::encode(KernelBuilder &b,
-                                        const BlockElements &block,
-                                        Value factor, ValueRange randomWords) {
+SmallVector<Value> DeviceQuantizer::encode(KernelBuilder &b,
+                                           const BlockElements &block,
+                                           Value factor,
+                                           ValueRange randomWords) {
   SmallVector<Value> elements = block.mapToF32(b, [&](Value vector) {
     int64_t size = cast<VectorType>(vector.getType()).getNumElements();
     return scale(b, vector, b.splat(factor, size));

@@ -1,19 +1,19 @@
-//===- QuantizeLeaf.h - Arithmetic of a recipe ------------------*- C++ -*-===//
+//===- DeviceQuantizer.h - Arithmetic of a recipe ---------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A leaf is the code of a thread that quantizes the blocks it holds in
-// registers. The kernel around it (QuantizeKernel) knows memory and no recipe;
-// a leaf knows a recipe and no memory. The operations and their order are those
-// of Numerics/BlockScale.h.
+// A device quantizer is the code of a thread that quantizes the blocks it holds
+// in registers. The kernel around it (QuantizeKernel) knows memory and no
+// recipe; it knows a recipe and no memory. The operations and their order are
+// those of Numerics/BlockScale.h.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_QUANTIZELEAF_H
-#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_QUANTIZELEAF_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_DEVICEQUANTIZER_H
+#define BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_DEVICEQUANTIZER_H
 
 #include "BlockElements.h"
 #include "CvtEmitter.h"
@@ -22,10 +22,10 @@
 
 namespace blockscale {
 
-class QuantizeLeaf {
+class DeviceQuantizer {
 public:
-  explicit QuantizeLeaf(CvtEmitter &cvt) : cvt(cvt) {}
-  virtual ~QuantizeLeaf();
+  explicit DeviceQuantizer(CvtEmitter &cvt) : cvt(cvt) {}
+  virtual ~DeviceQuantizer();
 
   /// Derives the constants that all blocks of a thread share. `global` is f32,
   /// or null where absent.
@@ -62,27 +62,27 @@ protected:
   CvtEmitter &cvt;
 };
 
-/// Creates the leaf of any recipe.
-std::unique_ptr<QuantizeLeaf> createLeaf(CvtEmitter &cvt,
-                                         numerics::Recipe recipe,
-                                         numerics::ElementFormat format,
-                                         GlobalKind global, bool amaxIsGiven);
+/// Creates the quantizer of any recipe.
+std::unique_ptr<DeviceQuantizer>
+createDeviceQuantizer(CvtEmitter &cvt, numerics::Recipe recipe,
+                      numerics::ElementFormat format, GlobalKind global,
+                      bool amaxIsGiven);
 
-/// Creates the leaf of a recipe of NVFP4. If `amaxIsGiven`, amaxes come from an
-/// operand and not from the elements.
-std::unique_ptr<QuantizeLeaf> createNvfp4Leaf(CvtEmitter &cvt,
-                                              numerics::Recipe recipe,
-                                              GlobalKind global,
-                                              bool amaxIsGiven);
+/// Creates the quantizer of a recipe of NVFP4. If `amaxIsGiven`, amaxes come
+/// from an operand and not from the elements.
+std::unique_ptr<DeviceQuantizer> createNvfp4Quantizer(CvtEmitter &cvt,
+                                                      numerics::Recipe recipe,
+                                                      GlobalKind global,
+                                                      bool amaxIsGiven);
 
-std::unique_ptr<QuantizeLeaf> createFourOverSixLeaf(CvtEmitter &cvt,
-                                                    numerics::Recipe recipe,
-                                                    GlobalKind global);
+std::unique_ptr<DeviceQuantizer>
+createFourOverSixQuantizer(CvtEmitter &cvt, numerics::Recipe recipe,
+                           GlobalKind global);
 
-std::unique_ptr<QuantizeLeaf> createMxLeaf(CvtEmitter &cvt,
-                                           numerics::Recipe recipe,
-                                           numerics::ElementFormat format);
+std::unique_ptr<DeviceQuantizer>
+createMxQuantizer(CvtEmitter &cvt, numerics::Recipe recipe,
+                  numerics::ElementFormat format);
 
 } // namespace blockscale
 
-#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_QUANTIZELEAF_H
+#endif // BLOCKSCALE_LIB_CONVERSION_DEVICEEMISSION_DEVICEQUANTIZER_H

@@ -1,4 +1,4 @@
-//===- Nvfp4Leaf.cpp - NVFP4 recipes --------------------------------------===//
+//===- Nvfp4Quantizer.cpp - NVFP4 recipes ---------------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,8 +15,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceCode.h"
+#include "DeviceQuantizer.h"
 #include "Emission/GlobalFactors.h"
-#include "QuantizeLeaf.h"
 #include "blockscale/Numerics/BlockScale.h"
 #include "blockscale/Numerics/Division.h"
 
@@ -36,11 +36,11 @@ static constexpr float kSaturating = 1024;
 
 namespace {
 
-class Nvfp4Leaf final : public QuantizeLeaf {
+class Nvfp4Quantizer final : public DeviceQuantizer {
 public:
-  Nvfp4Leaf(CvtEmitter &cvt, numerics::Recipe recipe, GlobalKind kind,
-            bool amaxIsGiven)
-      : QuantizeLeaf(cvt), recipe(recipe), kind(kind),
+  Nvfp4Quantizer(CvtEmitter &cvt, numerics::Recipe recipe, GlobalKind kind,
+                 bool amaxIsGiven)
+      : DeviceQuantizer(cvt), recipe(recipe), kind(kind),
         amaxIsGiven(amaxIsGiven) {}
 
   void setGlobal(KernelBuilder &b, Value global) override;
@@ -128,7 +128,7 @@ private:
 
 } // namespace
 
-void Nvfp4Leaf::setShortcuts(KernelBuilder &b, Value global) {
+void Nvfp4Quantizer::setShortcuts(KernelBuilder &b, Value global) {
   bool isAmax = kind == GlobalKind::Amax;
   divisor = global;
   if (recipe == numerics::Recipe::Torchao) {
@@ -158,14 +158,14 @@ void Nvfp4Leaf::setShortcuts(KernelBuilder &b, Value global) {
   isUsual = arith::AndIOp::create(b, isUsual, isWithin);
 }
 
-void Nvfp4Leaf::setGlobal(KernelBuilder &b, Value global) {
+void Nvfp4Quantizer::setGlobal(KernelBuilder &b, Value global) {
   if (!hasShortcuts())
     factors = emit::emitGlobalFactors(b, recipe, kind, global);
   else if (global)
     setShortcuts(b, global);
 }
 
-Value Nvfp4Leaf::refineReciprocal(KernelBuilder &b, Value d) {
+Value Nvfp4Quantizer::refineReciprocal(KernelBuilder &b, Value d) {
   auto vector = dyn_cast<VectorType>(d.getType());
   int64_t size = vector ? vector.getNumElements() : 1;
   SmallVector<Value> elements;
@@ -178,14 +178,14 @@ Value Nvfp4Leaf::refineReciprocal(KernelBuilder &b, Value d) {
   return b.fma(error, approximation, approximation);
 }
 
-Value Nvfp4Leaf::divideByReciprocal(KernelBuilder &b, Value a, Value d,
-                                    Value reciprocal) {
+Value Nvfp4Quantizer::divideByReciprocal(KernelBuilder &b, Value a, Value d,
+                                         Value reciprocal) {
   Value quotient = mul(b, a, reciprocal);
   Value rest = b.fma(arith::NegFOp::create(b, d), quotient, a);
   return b.fma(rest, reciprocal, quotient);
 }
 
-Value Nvfp4Leaf::divideInDouble(KernelBuilder &b, Value a, Value d) {
+Value Nvfp4Quantizer::divideInDouble(KernelBuilder &b, Value a, Value d) {
   Value dividend = b.toF64(a), divisor = b.toF64(d);
   Value reciprocal =
       NVVM::InlinePtxOp::create(b, b.getF64Type(), divisor, ValueRange(),
@@ -203,7 +203,7 @@ Value Nvfp4Leaf::divideInDouble(KernelBuilder &b, Value a, Value d) {
   return arith::SelectOp::create(b, isSpecial, special, quotient);
 }
 
-Value Nvfp4Leaf::computeScaleShort(KernelBuilder &b, Value amax) {
+Value Nvfp4Quantizer::computeScaleShort(KernelBuilder &b, Value amax) {
   Type type = amax.getType();
   Value low = mul(b, amax, constant(b, numerics::kSixthLow, type));
   Value scale = b.fma(amax, constant(b, numerics::kSixthHigh, type), low);
@@ -221,7 +221,7 @@ Value Nvfp4Leaf::computeScaleShort(KernelBuilder &b, Value amax) {
 }
 
 /// The scale is not 0, as recipes with shortcuts have a floor.
-Value Nvfp4Leaf::computeFactorShort(KernelBuilder &b, Value scale) {
+Value Nvfp4Quantizer::computeFactorShort(KernelBuilder &b, Value scale) {
   Value inverse = refineReciprocal(b, scale);
   if (!encodeGlobal)
     return inverse;
@@ -229,8 +229,8 @@ Value Nvfp4Leaf::computeFactorShort(KernelBuilder &b, Value scale) {
                             inverse);
 }
 
-Value Nvfp4Leaf::computeScaleInDouble(KernelBuilder &b, Value amax,
-                                      Value encode) {
+Value Nvfp4Quantizer::computeScaleInDouble(KernelBuilder &b, Value amax,
+                                           Value encode) {
   Value scale = mulInDouble(b, amax, numerics::kInverseSix);
   if (recipe == numerics::Recipe::Mslk)
     return max(b, mul(b, scale, encode), numerics::kMslkScaleFloor);
@@ -238,8 +238,8 @@ Value Nvfp4Leaf::computeScaleInDouble(KernelBuilder &b, Value amax,
              numerics::kTorchaoScaleFloor);
 }
 
-CvtEmitter::RoundedPair Nvfp4Leaf::roundScales(KernelBuilder &b, Value low,
-                                               Value high) {
+CvtEmitter::RoundedPair Nvfp4Quantizer::roundScales(KernelBuilder &b, Value low,
+                                                    Value high) {
   if (recipe == numerics::Recipe::Torchao)
     return cvt.roundE4M3Pair(b, low, high);
   Value codes = cvt.encodeE4M3Pair(b, low, high);
@@ -247,10 +247,10 @@ CvtEmitter::RoundedPair Nvfp4Leaf::roundScales(KernelBuilder &b, Value low,
   return {codes, first, second};
 }
 
-QuantizeLeaf::Scales
-Nvfp4Leaf::computeScalesStraight(KernelBuilder &b, ValueRange amaxes,
-                                 function_ref<Value(Value)> computeScale,
-                                 function_ref<Value(Value)> computeFactor) {
+DeviceQuantizer::Scales Nvfp4Quantizer::computeScalesStraight(
+    KernelBuilder &b, ValueRange amaxes,
+    function_ref<Value(Value)> computeScale,
+    function_ref<Value(Value)> computeFactor) {
   auto values = llvm::map_to_vector<4>(amaxes, computeScale);
   bool isOdd = values.size() % 2 != 0;
   if (isOdd)
@@ -273,8 +273,8 @@ Nvfp4Leaf::computeScalesStraight(KernelBuilder &b, ValueRange amaxes,
 /// `computeScales` with a usual global scale. Some GPUs multiply two f32 at
 /// once: of four blocks, the first and third, and the second and fourth ones,
 /// as elements of columns come.
-QuantizeLeaf::Scales Nvfp4Leaf::computeScalesShort(KernelBuilder &b,
-                                                   ValueRange amaxes) {
+DeviceQuantizer::Scales Nvfp4Quantizer::computeScalesShort(KernelBuilder &b,
+                                                           ValueRange amaxes) {
   if (amaxes.size() % 4 != 0)
     return computeScalesStraight(
         b, amaxes, [&](Value amax) { return computeScaleShort(b, amax); },
@@ -311,8 +311,8 @@ static Value countDown(KernelBuilder &b, Value count) {
 
 /// Amaxes move up by one each time, with factors behind them, and the bytes of
 /// scales move down, through words: code that hardly ever runs is short.
-QuantizeLeaf::Scales Nvfp4Leaf::computeScalesInLoop(KernelBuilder &b,
-                                                    ValueRange amaxes) {
+DeviceQuantizer::Scales Nvfp4Quantizer::computeScalesInLoop(KernelBuilder &b,
+                                                            ValueRange amaxes) {
   constexpr size_t perWord = 4;
   size_t count = amaxes.size(), words = llvm::divideCeil(count, perWord);
   Value encode = divideInDouble(b, b.f32(dividend), divisor);
@@ -354,9 +354,9 @@ QuantizeLeaf::Scales Nvfp4Leaf::computeScalesInLoop(KernelBuilder &b,
   return scales;
 }
 
-QuantizeLeaf::Scales Nvfp4Leaf::computeScales(KernelBuilder &b,
-                                              ValueRange amaxes,
-                                              ArrayRef<BlockElements>) {
+DeviceQuantizer::Scales Nvfp4Quantizer::computeScales(KernelBuilder &b,
+                                                      ValueRange amaxes,
+                                                      ArrayRef<BlockElements>) {
   if (!hasShortcuts())
     return computeScalesStraight(
         b, amaxes,
@@ -387,17 +387,17 @@ QuantizeLeaf::Scales Nvfp4Leaf::computeScales(KernelBuilder &b,
   return scales;
 }
 
-Value Nvfp4Leaf::scale(KernelBuilder &b, Value elements, Value factors) {
+Value Nvfp4Quantizer::scale(KernelBuilder &b, Value elements, Value factors) {
   return numerics::addPositiveZero(
       recipe,
       numerics::applyFactor(recipe, Lanes(b, elements), Lanes(b, factors)));
 }
 
-std::unique_ptr<QuantizeLeaf> createNvfp4Leaf(CvtEmitter &cvt,
-                                              numerics::Recipe recipe,
-                                              GlobalKind global,
-                                              bool amaxIsGiven) {
-  return std::make_unique<Nvfp4Leaf>(cvt, recipe, global, amaxIsGiven);
+std::unique_ptr<DeviceQuantizer> createNvfp4Quantizer(CvtEmitter &cvt,
+                                                      numerics::Recipe recipe,
+                                                      GlobalKind global,
+                                                      bool amaxIsGiven) {
+  return std::make_unique<Nvfp4Quantizer>(cvt, recipe, global, amaxIsGiven);
 }
 
 } // namespace blockscale

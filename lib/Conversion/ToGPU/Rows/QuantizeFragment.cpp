@@ -1,11 +1,11 @@
-//===- QuantizeChunk.cpp - What a thread quantizes ------------------------===//
+//===- QuantizeFragment.cpp - What a thread quantizes ---------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "QuantizeChunk.h"
+#include "QuantizeFragment.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/GroupSearch.h"
 #include "DeviceEmission/RandomWords.h"
@@ -18,11 +18,11 @@ using namespace mlir;
 
 namespace blockscale {
 
-ChunkEmitter::ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
-                           const target::Chip &chip,
-                           const QuantizeOperands &arguments,
-                           ChunkPosition position, Value rowTiles,
-                           const GroupedScales *grouped)
+FragmentEmitter::FragmentEmitter(KernelBuilder &b, const QuantizeSpec &spec,
+                                 const target::Chip &chip,
+                                 const QuantizeOperands &arguments,
+                                 FragmentPosition position, Value rowTiles,
+                                 const GroupedScales *grouped)
     : b(b), spec(spec), mapping(spec, chip), cvt(createCvtEmitter(chip)),
       accessBytes(getAccessBytes(chip)), arguments(arguments),
       position(position), rowTiles(rowTiles), grouped(grouped) {}
@@ -32,24 +32,27 @@ ChunkEmitter::ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
 //===----------------------------------------------------------------------===//
 
 /// Number of the row among all rows of the batch.
-Value ChunkEmitter::getRowNumber() {
+Value FragmentEmitter::getRowNumber() {
   Value before = arith::MulIOp::create(b, position.matrix, arguments.rows);
   return arith::AddIOp::create(b, before, position.row);
 }
 
-/// The first element of the chunk among all elements.
-Value ChunkEmitter::getFirstElement() {
+/// The first element of the fragment among all elements.
+Value FragmentEmitter::getFirstElement() {
   Value before =
       arith::MulIOp::create(b, getRowNumber(), b.i64(spec.rowElements));
-  return arith::AddIOp::create(b, before, getFirstInRow(mapping.chunkElements));
+  return arith::AddIOp::create(b, before,
+                               getFirstInRow(mapping.fragmentElements));
 }
 
-/// The first of the chunk's items in a row where full chunks have `perChunk`.
-Value ChunkEmitter::getFirstInRow(int64_t perChunk) {
-  return arith::MulIOp::create(b, b.zext64(position.chunk), b.i64(perChunk));
+/// The first of the fragment's items in a row where full fragments have
+/// `perFragment`.
+Value FragmentEmitter::getFirstInRow(int64_t perFragment) {
+  return arith::MulIOp::create(b, b.zext64(position.fragment),
+                               b.i64(perFragment));
 }
 
-int64_t ChunkEmitter::countBlocks(int64_t elements) const {
+int64_t FragmentEmitter::countBlocks(int64_t elements) const {
   return llvm::divideCeil(elements, spec.getBlockElements());
 }
 
@@ -59,7 +62,7 @@ int64_t ChunkEmitter::countBlocks(int64_t elements) const {
 
 /// The group of the row, or of each block. A block is in the group that has its
 /// last element; one that is not whole is in none.
-SmallVector<Value> ChunkEmitter::findGroups(int64_t elements) {
+SmallVector<Value> FragmentEmitter::findGroups(int64_t elements) {
   SmallVector<Value> last;
   if (spec.groupDim == GroupDim::Rows)
     last.push_back(position.row);
@@ -67,7 +70,7 @@ SmallVector<Value> ChunkEmitter::findGroups(int64_t elements) {
     for (int64_t i = 0, size = spec.getBlockElements();
          i < countBlocks(elements); ++i) {
       bool isWhole = (i + 1) * size <= elements;
-      Value first = getFirstInRow(mapping.chunkElements);
+      Value first = getFirstInRow(mapping.fragmentElements);
       last.push_back(
           isWhole ? arith::AddIOp::create(b, first, b.i64((i + 1) * size - 1))
                         .getResult()
@@ -76,8 +79,8 @@ SmallVector<Value> ChunkEmitter::findGroups(int64_t elements) {
   return emitFindGroups(b, arguments.offsets, arguments.groups, last);
 }
 
-ChunkEmitter::Codes ChunkEmitter::quantizeGroups(int64_t elements,
-                                                 ArrayRef<Value> groups) {
+FragmentEmitter::Codes FragmentEmitter::quantizeGroups(int64_t elements,
+                                                       ArrayRef<Value> groups) {
   SmallVector<BlockElements> inputs = loadBlocks(elements);
   bool isApart = spec.groupDim == GroupDim::Columns &&
                  spec.global.extent == GlobalExtent::Group;
@@ -89,8 +92,9 @@ ChunkEmitter::Codes ChunkEmitter::quantizeGroups(int64_t elements,
 }
 
 /// Quantizes each block under the global value of its group.
-ChunkEmitter::Codes ChunkEmitter::quantizeApart(ArrayRef<BlockElements> inputs,
-                                                ArrayRef<Value> groups) {
+FragmentEmitter::Codes
+FragmentEmitter::quantizeApart(ArrayRef<BlockElements> inputs,
+                               ArrayRef<Value> groups) {
   Codes codes;
   for (int64_t i = 0, count = inputs.size(); i < count; ++i) {
     // The first block has a group.
@@ -110,7 +114,7 @@ ChunkEmitter::Codes ChunkEmitter::quantizeApart(ArrayRef<BlockElements> inputs,
 }
 
 /// Zeros the blocks of no group.
-void ChunkEmitter::clearUncovered(Codes &codes, ArrayRef<Value> groups) {
+void FragmentEmitter::clearUncovered(Codes &codes, ArrayRef<Value> groups) {
   size_t blockWords = codes.words.size() / groups.size();
   Value zero = b.i32(0);
   auto none = [&]() -> Value {
@@ -135,7 +139,7 @@ void ChunkEmitter::clearUncovered(Codes &codes, ArrayRef<Value> groups) {
 // Quantization
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> ChunkEmitter::emit(int64_t elements) {
+SmallVector<Value> FragmentEmitter::emit(int64_t elements) {
   if (spec.groupDim == GroupDim::None) {
     Codes codes = quantize(loadBlocks(elements), 0, Value());
     storeData(codes.words, elements);
@@ -158,7 +162,7 @@ SmallVector<Value> ChunkEmitter::emit(int64_t elements) {
   return SmallVector<Value>(ArrayRef(codes).drop_front(words));
 }
 
-Value ChunkEmitter::loadGlobal(Value group) {
+Value FragmentEmitter::loadGlobal(Value group) {
   Value pointer = arguments.global;
   if (!pointer || spec.global.byValue)
     return pointer;
@@ -183,7 +187,7 @@ Value ChunkEmitter::loadGlobal(Value group) {
 
 /// All loads of elements come before the first use, so that they are in flight
 /// together.
-SmallVector<BlockElements> ChunkEmitter::loadBlocks(int64_t elements) {
+SmallVector<BlockElements> FragmentEmitter::loadBlocks(int64_t elements) {
   SmallVector<BlockElements> inputs;
   if (source) {
     inputs = source(elements);
@@ -199,17 +203,18 @@ SmallVector<BlockElements> ChunkEmitter::loadBlocks(int64_t elements) {
   return inputs;
 }
 
-SmallVector<BlockElements> ChunkEmitter::loadOwnBlocks(Value pointer,
-                                                       int64_t elements) {
+SmallVector<BlockElements> FragmentEmitter::loadOwnBlocks(Value pointer,
+                                                          int64_t elements) {
   return loadBlocksOf(pointer, spec.inputType, getLoadBytes(spec, accessBytes),
                       elements);
 }
 
-/// Loads the blocks of elements of `type` at `pointer`, in pieces of
+/// Loads the blocks of elements of `type` at `pointer`, in accesses of
 /// `loadBytes`.
-SmallVector<BlockElements> ChunkEmitter::loadBlocksOf(Value pointer, Type type,
-                                                      int64_t loadBytes,
-                                                      int64_t elements) {
+SmallVector<BlockElements> FragmentEmitter::loadBlocksOf(Value pointer,
+                                                         Type type,
+                                                         int64_t loadBytes,
+                                                         int64_t elements) {
   int64_t blockElements = spec.getBlockElements();
   int64_t blockBytes = blockElements * type.getIntOrFloatBitWidth() / 8;
   SmallVector<BlockElements> blocks;
@@ -223,8 +228,8 @@ SmallVector<BlockElements> ChunkEmitter::loadBlocksOf(Value pointer, Type type,
 
 /// Words of an input for each block.
 SmallVector<ElementWords>
-ChunkEmitter::loadInput(const ElementSource::Input &input, Value argument,
-                        int64_t elements) {
+FragmentEmitter::loadInput(const ElementSource::Input &input, Value argument,
+                           int64_t elements) {
   if (!input.isAlongRows()) {
     Value index = input.spread == Spread::Rows ? getRowNumber() : b.i64(0);
     return SmallVector<ElementWords>(
@@ -232,7 +237,7 @@ ChunkEmitter::loadInput(const ElementSource::Input &input, Value argument,
   }
   Value first = input.spread == Spread::Elements
                     ? getFirstElement()
-                    : getFirstInRow(mapping.chunkElements);
+                    : getFirstInRow(mapping.fragmentElements);
   int64_t loadBytes = input.getAccessBytes(
       spec.inputType, getLoadBytes(spec, accessBytes), accessBytes);
   SmallVector<ElementWords> blocks;
@@ -250,7 +255,7 @@ ChunkEmitter::loadInput(const ElementSource::Input &input, Value argument,
 
 /// The blocks of an x that elementwise ops make. All that they take is loaded
 /// before. Elements that the last block has not are 0.
-SmallVector<BlockElements> ChunkEmitter::computeBlocks(int64_t elements) {
+SmallVector<BlockElements> FragmentEmitter::computeBlocks(int64_t elements) {
   SmallVector<SmallVector<ElementWords>> loaded;
   ArrayRef<ElementSource::Input> inputs = spec.source->getInputs();
   for (auto [input, argument] :
@@ -296,9 +301,9 @@ SmallVector<BlockElements> ChunkEmitter::computeBlocks(int64_t elements) {
   return blocks;
 }
 
-SmallVector<BlockElements> ChunkEmitter::loadStagedBlocks(Value pointer) {
-  int64_t bytes = mapping.chunkElements * spec.getInputBytes();
-  SmallVector<Type> types(bytes / WarpStage::kPieceBytes,
+SmallVector<BlockElements> FragmentEmitter::loadStagedBlocks(Value pointer) {
+  int64_t bytes = mapping.fragmentElements * spec.getInputBytes();
+  SmallVector<Type> types(bytes / WarpBuffer::kPartBytes,
                           VectorType::get({4}, b.getI32Type()));
   auto branch = scf::IfOp::create(b, types, isFullWarp,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
@@ -306,29 +311,30 @@ SmallVector<BlockElements> ChunkEmitter::loadStagedBlocks(Value pointer) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     scf::YieldOp::create(
-        b, stage->load(b, pointer, bytes,
-                       getRunStride(spec.inputType.getIntOrFloatBitWidth())));
+        b, buffer->load(b, pointer, bytes,
+                        getRunStride(spec.inputType.getIntOrFloatBitWidth())));
     b.setInsertionPointToStart(branch.elseBlock());
     SmallVector<Value> words;
     for (const BlockElements &own :
-         loadOwnBlocks(pointer, mapping.chunkElements))
+         loadOwnBlocks(pointer, mapping.fragmentElements))
       llvm::append_range(words, own.getWords());
     scf::YieldOp::create(b, words);
   }
   SmallVector<Value> words = branch.getResults();
   SmallVector<BlockElements> inputs;
-  size_t blockWords = words.size() / mapping.chunkBlocks;
-  for (int64_t i = 0; i < mapping.chunkBlocks; ++i)
+  size_t blockWords = words.size() / mapping.fragmentBlocks;
+  for (int64_t i = 0; i < mapping.fragmentBlocks; ++i)
     inputs.push_back(BlockElements::fromWords(
         ArrayRef<Value>(words).slice(i * blockWords, blockWords),
         spec.inputType));
   return inputs;
 }
 
-SmallVector<Value> ChunkEmitter::loadAmaxes(int64_t blocks) {
+SmallVector<Value> FragmentEmitter::loadAmaxes(int64_t blocks) {
   Value first =
       arith::MulIOp::create(b, getRowNumber(), b.i64(spec.getBlocksPerRow()));
-  first = arith::AddIOp::create(b, first, getFirstInRow(mapping.chunkBlocks));
+  first =
+      arith::AddIOp::create(b, first, getFirstInRow(mapping.fragmentBlocks));
   Value pointer = b.offset(arguments.blockAmax, b.getF32Type(), first);
   SmallVector<Value> amaxes;
   for (int64_t i = 0; i < blocks; ++i)
@@ -338,12 +344,12 @@ SmallVector<Value> ChunkEmitter::loadAmaxes(int64_t blocks) {
   return amaxes;
 }
 
-/// Blocks from block `first` of the chunk on, all in one group.
-ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
-                                           int64_t first, Value group) {
-  std::unique_ptr<QuantizeLeaf> leaf = createLeaf(
+/// Blocks from block `first` of the fragment on, all in one group.
+FragmentEmitter::Codes FragmentEmitter::quantize(ArrayRef<BlockElements> inputs,
+                                                 int64_t first, Value group) {
+  std::unique_ptr<DeviceQuantizer> quantizer = createDeviceQuantizer(
       *cvt, spec.recipe, spec.format, spec.global.kind, spec.amaxIsGiven);
-  leaf->setGlobal(b, loadGlobal(group));
+  quantizer->setGlobal(b, loadGlobal(group));
   SmallVector<Value> amaxes;
   if (spec.amaxIsGiven)
     llvm::append_range(
@@ -351,7 +357,7 @@ ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
   else
     for (const BlockElements &input : inputs)
       amaxes.push_back(input.computeAmax(b, *cvt));
-  QuantizeLeaf::Scales scales = leaf->computeScales(b, amaxes, inputs);
+  DeviceQuantizer::Scales scales = quantizer->computeScales(b, amaxes, inputs);
 
   std::optional<RandomWords> random;
   Value firstGroup;
@@ -362,7 +368,7 @@ ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
     firstGroup = arith::MulIOp::create(b, getRowNumber(), b.i64(rowGroups));
     firstGroup = arith::AddIOp::create(
         b, firstGroup,
-        getFirstInRow(mapping.chunkElements / numerics::kRandomGroup));
+        getFirstInRow(mapping.fragmentElements / numerics::kRandomGroup));
   }
   Codes codes;
   for (auto [i, input] : llvm::enumerate(inputs)) {
@@ -372,7 +378,7 @@ ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
       words.append(random->draw(arith::AddIOp::create(
           b, firstGroup, b.i64((first + i) * blockGroups + at))));
     llvm::append_range(codes.words,
-                       leaf->encode(b, input, scales.factors[i], words));
+                       quantizer->encode(b, input, scales.factors[i], words));
   }
   llvm::append_range(codes.pairs, scales.pairs);
   return codes;
@@ -382,9 +388,9 @@ ChunkEmitter::Codes ChunkEmitter::quantize(ArrayRef<BlockElements> inputs,
 // Stores
 //===----------------------------------------------------------------------===//
 
-/// Stores the codes of the chunk's `elements` elements: as many bytes of
+/// Stores the codes of the fragment's `elements` elements: as many bytes of
 /// `words` as they take.
-void ChunkEmitter::storeData(SmallVector<Value> words, int64_t elements) {
+void FragmentEmitter::storeData(SmallVector<Value> words, int64_t elements) {
   int64_t bits = spec.getDataBits();
   int64_t total = llvm::divideCeil(elements * bits, 8);
   // A last byte of one code has zero above it.
@@ -400,45 +406,46 @@ void ChunkEmitter::storeData(SmallVector<Value> words, int64_t elements) {
   } else {
     byte = arith::MulIOp::create(b, getRowNumber(), b.i64(spec.getRowBytes()));
     byte = arith::AddIOp::create(
-        b, byte, getFirstInRow(mapping.chunkElements * bits / 8));
+        b, byte, getFirstInRow(mapping.fragmentElements * bits / 8));
   }
   Value pointer = b.offset(arguments.data, b.getI8Type(), byte);
   if (!isStaged(elements))
     return storeOwnData(words, pointer, total);
   emit::emitIf(
       b, isFullWarp,
-      [&] { stage->store(b, words, pointer, getRunStride(bits)); },
+      [&] { buffer->store(b, words, pointer, getRunStride(bits)); },
       [&] { storeOwnData(words, pointer, total); });
 }
 
-void ChunkEmitter::storeOwnData(ArrayRef<Value> words, Value pointer,
-                                int64_t bytes) {
+void FragmentEmitter::storeOwnData(ArrayRef<Value> words, Value pointer,
+                                   int64_t bytes) {
   emitStoreBytes(b, words, pointer, bytes,
                  getDataStoreBytes(spec, accessBytes));
 }
 
-void ChunkEmitter::storeScales(ArrayRef<Value> pairs, int64_t blocks) {
+void FragmentEmitter::storeScales(ArrayRef<Value> pairs, int64_t blocks) {
   if (grouped)
     return storeGroupedScales(pairs, blocks);
   int64_t rowBlocks = spec.getBlocksPerRow();
-  int64_t chunkBlocks = mapping.chunkBlocks;
-  int64_t stored = spec.swizzled ? chunkBlocks : blocks;
+  int64_t fragmentBlocks = mapping.fragmentBlocks;
+  int64_t stored = spec.swizzled ? fragmentBlocks : blocks;
   Value address =
-      spec.swizzled ? getSwizzledScaleAddress(b, arguments.scale, rowTiles,
-                                              position, rowBlocks, chunkBlocks)
-                    : getLinearScaleAddress(b, arguments.scale, arguments.rows,
-                                            position, rowBlocks, chunkBlocks);
+      spec.swizzled
+          ? getSwizzledScaleAddress(b, arguments.scale, rowTiles, position,
+                                    rowBlocks, fragmentBlocks)
+          : getLinearScaleAddress(b, arguments.scale, arguments.rows, position,
+                                  rowBlocks, fragmentBlocks);
   Value zero = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
   SmallVector<Value> all(pairs);
   all.resize(llvm::divideCeil(stored, 2), zero);
   storeScaleBytes(b, all, address, stored,
-                  getScaleStoreBytes(spec, chunkBlocks));
+                  getScaleStoreBytes(spec, fragmentBlocks));
 }
 
 /// Stores the scale bytes of those blocks that have a group.
-void ChunkEmitter::storeGroupedScales(ValueRange pairs, int64_t blocks) {
+void FragmentEmitter::storeGroupedScales(ValueRange pairs, int64_t blocks) {
   Value row = toIndex(b, position.row);
-  Value first = toIndex(b, getFirstInRow(mapping.chunkBlocks));
+  Value first = toIndex(b, getFirstInRow(mapping.fragmentBlocks));
   auto emitIfFound = [&](const emit::Group &group, function_ref<void()> body) {
     emit::emitIf(b, isBelow(b, group.begin, group.end), body);
   };
@@ -447,7 +454,7 @@ void ChunkEmitter::storeGroupedScales(ValueRange pairs, int64_t blocks) {
     emit::Group group = grouped->find(row).front();
     return emitIfFound(group, [&] {
       storeScaleBytes(b, pairs, grouped->getAddress(group, row, first), blocks,
-                      mapping.chunkBlocks);
+                      mapping.fragmentBlocks);
     });
   }
   SmallVector<Value> columns;

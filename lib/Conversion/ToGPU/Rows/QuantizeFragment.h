@@ -1,48 +1,49 @@
-//===- QuantizeChunk.h - What a thread quantizes ----------------*- C++ -*-===//
+//===- QuantizeFragment.h - What a thread quantizes -------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZECHUNK_H
-#define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZECHUNK_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEFRAGMENT_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEFRAGMENT_H
 
 #include "DeviceEmission/GroupedScales.h"
 #include "DeviceEmission/ScaleStore.h"
-#include "DeviceEmission/WarpStage.h"
+#include "DeviceEmission/WarpBuffer.h"
 #include "QuantizeSpec.h"
 #include "ThreadMapping.h"
 
 namespace blockscale {
 
-/// Emits the work of a thread on the chunk at `position`.
-class ChunkEmitter {
+/// Emits the work of a thread on the fragment at `position`.
+class FragmentEmitter {
 public:
   /// `rowTiles` is ceil(rows / 128), for swizzled scales; `grouped` is null but
   /// for scales of a grouped layout.
-  ChunkEmitter(KernelBuilder &b, const QuantizeSpec &spec,
-               const target::Chip &chip, const QuantizeOperands &arguments,
-               ChunkPosition position, mlir::Value rowTiles,
-               const GroupedScales *grouped);
+  FragmentEmitter(KernelBuilder &b, const QuantizeSpec &spec,
+                  const target::Chip &chip, const QuantizeOperands &arguments,
+                  FragmentPosition position, mlir::Value rowTiles,
+                  const GroupedScales *grouped);
 
-  /// Lets full warps, where the i1 `isFullWarp` holds, move their full chunks
-  /// through shared memory.
-  void useStage(WarpStage &stage, mlir::Value isFullWarp) {
-    this->stage = &stage;
+  /// Lets full warps, where the i1 `isFullWarp` holds, move their full
+  /// fragments through shared memory.
+  void useBuffer(WarpBuffer &buffer, mlir::Value isFullWarp) {
+    this->buffer = &buffer;
     this->isFullWarp = isFullWarp;
   }
 
-  /// Quantizes what `source` gives for the first so many elements of the chunk.
+  /// Quantizes what `source` gives for the first so many elements of the
+  /// fragment.
   using Source = std::function<llvm::SmallVector<BlockElements>(int64_t)>;
   void useElements(Source source) { this->source = std::move(source); }
 
-  /// Quantizes a chunk of `elements` elements and stores its data. Returns its
-  /// scale bytes in pairs. What no group covers gets zeros.
+  /// Quantizes a fragment of `elements` elements and stores its data. Returns
+  /// its scale bytes in pairs. What no group covers gets zeros.
   llvm::SmallVector<mlir::Value> emit(int64_t elements);
 
-  /// Stores the scale bytes of the first `blocks` blocks of the chunk, and of
-  /// its padding where scales are swizzled. Missing ones are zero.
+  /// Stores the scale bytes of the first `blocks` blocks of the fragment, and
+  /// of its padding where scales are swizzled. Missing ones are zero.
   void storeScales(llvm::ArrayRef<mlir::Value> pairs, int64_t blocks);
 
   int64_t countBlocks(int64_t elements) const;
@@ -56,7 +57,7 @@ private:
 
   mlir::Value getRowNumber();
   mlir::Value getFirstElement();
-  mlir::Value getFirstInRow(int64_t perChunk);
+  mlir::Value getFirstInRow(int64_t perFragment);
 
   llvm::SmallVector<mlir::Value> findGroups(int64_t elements);
   Codes quantizeGroups(int64_t elements, llvm::ArrayRef<mlir::Value> groups);
@@ -85,7 +86,7 @@ private:
   void storeOwnData(llvm::ArrayRef<mlir::Value> words, mlir::Value pointer,
                     int64_t bytes);
   bool isStaged(int64_t elements) const {
-    return stage && elements == mapping.chunkElements;
+    return buffer && elements == mapping.fragmentElements;
   }
   /// Bytes between the rows of a line, of elements of so many bits.
   int64_t getRunStride(int64_t bits) const {
@@ -99,16 +100,16 @@ private:
   std::unique_ptr<CvtEmitter> cvt;
   int64_t accessBytes;
   QuantizeOperands arguments;
-  ChunkPosition position;
+  FragmentPosition position;
   mlir::Value rowTiles;
   const GroupedScales *grouped;
   Source source;
-  WarpStage *stage = nullptr;
+  WarpBuffer *buffer = nullptr;
   mlir::Value isFullWarp;
-  /// The amaxes of the blocks of the chunk, where they are an operand.
+  /// The amaxes of the blocks of the fragment, where they are an operand.
   llvm::SmallVector<mlir::Value> givenAmaxes;
 };
 
 } // namespace blockscale
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZECHUNK_H
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZEFRAGMENT_H

@@ -1,4 +1,4 @@
-//===- FourOverSixLeaf.cpp - 4over6 recipes -------------------------------===//
+//===- FourOverSixQuantizer.cpp - 4over6 recipes --------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceCodec.h"
+#include "DeviceQuantizer.h"
 #include "Emission/GlobalFactors.h"
-#include "QuantizeLeaf.h"
 #include "blockscale/Numerics/Division.h"
 #include "blockscale/Numerics/FourOverSix.h"
 
@@ -30,10 +30,11 @@ static constexpr float kMostProduct = 0x1p125f;
 
 namespace {
 
-class FourOverSixLeaf final : public QuantizeLeaf {
+class FourOverSixQuantizer final : public DeviceQuantizer {
 public:
-  FourOverSixLeaf(CvtEmitter &cvt, numerics::Recipe recipe, GlobalKind kind)
-      : QuantizeLeaf(cvt), recipe(recipe), kind(kind) {}
+  FourOverSixQuantizer(CvtEmitter &cvt, numerics::Recipe recipe,
+                       GlobalKind kind)
+      : DeviceQuantizer(cvt), recipe(recipe), kind(kind) {}
 
   void setGlobal(KernelBuilder &b, Value global) override;
   Scales computeScales(KernelBuilder &b, ValueRange amaxes,
@@ -73,18 +74,19 @@ private:
 
 } // namespace
 
-void FourOverSixLeaf::setGlobal(KernelBuilder &b, Value value) {
+void FourOverSixQuantizer::setGlobal(KernelBuilder &b, Value value) {
   global = emit::emitGlobalFactors(b, recipe, kind, value);
   smallAmax = global->amax * (1.0f / kSixths);
 }
 
-Value FourOverSixLeaf::scale(KernelBuilder &b, Value elements, Value factors) {
+Value FourOverSixQuantizer::scale(KernelBuilder &b, Value elements,
+                                  Value factors) {
   return numerics::addPositiveZero(
       recipe,
       numerics::applyFactor(recipe, Lanes(b, elements), Lanes(b, factors)));
 }
 
-Lanes FourOverSixLeaf::isUsual(const ScaleCandidate &candidate) {
+Lanes FourOverSixQuantizer::isUsual(const ScaleCandidate &candidate) {
   using arith::CmpFPredicate;
   Lanes whole = candidate.scale * global->amax;
   Lanes isZero = compare(CmpFPredicate::OEQ, candidate.scale, 0.0f);
@@ -93,9 +95,9 @@ Lanes FourOverSixLeaf::isUsual(const ScaleCandidate &candidate) {
          isZero;
 }
 
-Value FourOverSixLeaf::computeErrors(KernelBuilder &b, Value elements,
-                                     const ScaleCandidate &candidate,
-                                     Division division) {
+Value FourOverSixQuantizer::computeErrors(KernelBuilder &b, Value elements,
+                                          const ScaleCandidate &candidate,
+                                          Division division) {
   int64_t size = cast<VectorType>(elements.getType()).getNumElements();
   auto splat = [&](Value value) { return Lanes(b, b.splat(value, size)); };
   Lanes x(b, elements);
@@ -120,10 +122,10 @@ Value FourOverSixLeaf::computeErrors(KernelBuilder &b, Value elements,
   });
 }
 
-Value FourOverSixLeaf::computeError(KernelBuilder &b,
-                                    const BlockElements &block,
-                                    const ScaleCandidate &candidate,
-                                    Division division) {
+Value FourOverSixQuantizer::computeError(KernelBuilder &b,
+                                         const BlockElements &block,
+                                         const ScaleCandidate &candidate,
+                                         Division division) {
   SmallVector<Value> errors = block.mapToF32(b, [&](Value elements) {
     return computeErrors(b, elements, candidate, division);
   });
@@ -134,8 +136,9 @@ Value FourOverSixLeaf::computeError(KernelBuilder &b,
 }
 
 SmallVector<Value, 8>
-FourOverSixLeaf::computeErrors(KernelBuilder &b, ArrayRef<BlockElements> blocks,
-                               ArrayRef<ScaleCandidates> candidates) {
+FourOverSixQuantizer::computeErrors(KernelBuilder &b,
+                                    ArrayRef<BlockElements> blocks,
+                                    ArrayRef<ScaleCandidates> candidates) {
   Lanes allUsual = isUsual(candidates.front().six);
   for (const ScaleCandidates &each : candidates)
     allUsual = allUsual & isUsual(each.six) & isUsual(each.four);
@@ -157,9 +160,9 @@ FourOverSixLeaf::computeErrors(KernelBuilder &b, ArrayRef<BlockElements> blocks,
   return SmallVector<Value, 8>(branch.getResults());
 }
 
-QuantizeLeaf::Scales
-FourOverSixLeaf::computeScales(KernelBuilder &b, ValueRange amaxes,
-                               ArrayRef<BlockElements> blocks) {
+DeviceQuantizer::Scales
+FourOverSixQuantizer::computeScales(KernelBuilder &b, ValueRange amaxes,
+                                    ArrayRef<BlockElements> blocks) {
   SmallVector<ScaleCandidates, 4> candidates;
   for (Value amax : amaxes)
     candidates.push_back(
@@ -181,10 +184,10 @@ FourOverSixLeaf::computeScales(KernelBuilder &b, ValueRange amaxes,
   return scales;
 }
 
-std::unique_ptr<QuantizeLeaf> createFourOverSixLeaf(CvtEmitter &cvt,
-                                                    numerics::Recipe recipe,
-                                                    GlobalKind global) {
-  return std::make_unique<FourOverSixLeaf>(cvt, recipe, global);
+std::unique_ptr<DeviceQuantizer>
+createFourOverSixQuantizer(CvtEmitter &cvt, numerics::Recipe recipe,
+                           GlobalKind global) {
+  return std::make_unique<FourOverSixQuantizer>(cvt, recipe, global);
 }
 
 } // namespace blockscale

@@ -1,12 +1,12 @@
-//===- MxLeaf.cpp - MX recipes --------------------------------------------===//
+//===- MxQuantizer.cpp - MX recipes ---------------------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceQuantizer.h"
 #include "Emission/Lanes.h"
-#include "QuantizeLeaf.h"
 #include "blockscale/Numerics/BlockScale.h"
 
 using namespace mlir;
@@ -17,11 +17,11 @@ using emit::Lanes;
 
 namespace {
 
-class MxLeaf final : public QuantizeLeaf {
+class MxQuantizer final : public DeviceQuantizer {
 public:
-  MxLeaf(CvtEmitter &cvt, numerics::Recipe recipe,
-         numerics::ElementFormat format)
-      : QuantizeLeaf(cvt), recipe(recipe), format(format) {}
+  MxQuantizer(CvtEmitter &cvt, numerics::Recipe recipe,
+              numerics::ElementFormat format)
+      : DeviceQuantizer(cvt), recipe(recipe), format(format) {}
 
   void setGlobal(KernelBuilder &, Value) override {}
   Scales computeScales(KernelBuilder &b, ValueRange amaxes,
@@ -45,7 +45,7 @@ private:
 
 } // namespace
 
-Lanes MxLeaf::computeBytes(KernelBuilder &b, Lanes low, Lanes high) {
+Lanes MxQuantizer::computeBytes(KernelBuilder &b, Lanes low, Lanes high) {
   if (numerics::roundsScaleUp(recipe)) {
     float inverse = numerics::getInverseMaxFinite(format);
     return Lanes(b,
@@ -57,8 +57,9 @@ Lanes MxLeaf::computeBytes(KernelBuilder &b, Lanes low, Lanes high) {
   return truncate(bytes, 16);
 }
 
-QuantizeLeaf::Scales MxLeaf::computeScales(KernelBuilder &b, ValueRange amaxes,
-                                           ArrayRef<BlockElements>) {
+DeviceQuantizer::Scales MxQuantizer::computeScales(KernelBuilder &b,
+                                                   ValueRange amaxes,
+                                                   ArrayRef<BlockElements>) {
   Scales scales;
   for (size_t i = 0; i < amaxes.size(); i += 2) {
     // A missing block is 0, whose byte is that of padding.
@@ -75,10 +76,10 @@ QuantizeLeaf::Scales MxLeaf::computeScales(KernelBuilder &b, ValueRange amaxes,
   return scales;
 }
 
-std::unique_ptr<QuantizeLeaf> createMxLeaf(CvtEmitter &cvt,
-                                           numerics::Recipe recipe,
-                                           numerics::ElementFormat format) {
-  return std::make_unique<MxLeaf>(cvt, recipe, format);
+std::unique_ptr<DeviceQuantizer>
+createMxQuantizer(CvtEmitter &cvt, numerics::Recipe recipe,
+                  numerics::ElementFormat format) {
+  return std::make_unique<MxQuantizer>(cvt, recipe, format);
 }
 
 } // namespace blockscale
