@@ -3,7 +3,7 @@
 """A folder includes only from the layers before it.
 
     Numerics, Target -> IR -> Analysis -> Transforms -> Conversion -> Emit
-    -> Pipelines -> Driver -> CAPI -> tools
+    -> Pipelines -> Driver -> CAPI, CudaRuntime -> tools
 
 Headers of blockscale-c include C only. Runtime and Emulator stand alone; layers from
 Emit on may include Runtime, those from Driver on Emulator too. Numerics, Target, Runtime
@@ -24,7 +24,7 @@ from pathlib import Path
 from common import files, lines
 
 LAYERS = [["Numerics", "Target"], ["IR"], ["Analysis"], ["Transforms"],
-          ["Conversion"], ["Emit"], ["Pipelines"], ["Driver"], ["CAPI"]]
+          ["Conversion"], ["Emit"], ["Pipelines"], ["Driver"], ["CAPI", "CudaRuntime"]]
 # Folders that include no other, and the first layer that may include them.
 ALONE = {"Runtime": "Emit", "Emulator": "Driver"}
 FOREIGN = {"Numerics": ("mlir", "mlir-c", "llvm", "llvm-c"),

@@ -7,8 +7,10 @@
 
 #include "Arguments.h"
 #include "Fields.h"
+#include "HostProgram.h"
 #include "Statistics.h"
 #include "ToolOptions.h"
+#include "blockscale/CudaRuntime/Environment.h"
 #include "blockscale/Driver/EmulatorDevice.h"
 
 #include "blockscale/Emulator/InstructionSet.h"
@@ -16,6 +18,7 @@
 #include "blockscale/Emulator/Validation.h"
 
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/WithColor.h"
@@ -53,12 +56,26 @@ static constexpr const char *kOverview =
     "positions.\n\n"
     "  blockscale-compile q.mlir --target=sm_100a --emit=ptx -o - | "
     "blockscale-emulate - --check\n\n"
+    "A CUDA program that nvcc 13 built with -cudart shared finds a GPU in the "
+    "emulator:\n\n"
+    "  blockscale-emulate --chip=sm_100a --program ./program arguments...\n\n"
     "Files are written when the kernel ran to its end without a finding, or "
-    "not at all.\nExit status: 0 success, 1 an error or a finding\n";
+    "not at all.\nExit status: 0 success, 1 an error or a finding; else that "
+    "of the program\n";
 
 static cl::OptionCategory category("blockscale-emulate options");
-static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
-                                      cl::desc("<k.ptx>"), cl::cat(category));
+static cl::opt<std::string> inputFile(cl::Positional, cl::desc("<k.ptx>"),
+                                      cl::cat(category));
+/// For the help; main takes it and all that follows it away.
+static cl::opt<bool>
+    programOption("program",
+                  cl::desc("Run a CUDA program; what follows is its command "
+                           "line"),
+                  cl::cat(category));
+static cl::opt<std::string>
+    chipName("chip", cl::desc("The GPU that a program finds (default sm_100a)"),
+             cl::value_desc("chip"), cl::init(cuda::kDefaultChip),
+             cl::cat(category));
 static cl::opt<bool>
     check("check",
           cl::desc("Parse, look up every instruction, count them; "
@@ -165,6 +182,18 @@ static llvm::Error parseSize(const cl::opt<std::string> &option, Dim3 &size) {
   return llvm::Error::success();
 }
 
+static RunOptions getRunOptions() {
+  RunOptions options;
+  options.schedule = schedule;
+  options.seed = seed;
+  options.maxSteps = maxSteps;
+  options.jobs = jobs;
+  options.trace = trace ? &llvm::errs() : nullptr;
+  options.profile = profile;
+  options.strict = strict;
+  return options;
+}
+
 static llvm::Error execute(llvm::StringRef text) {
   LaunchRequest request;
   request.kernel = kernelName;
@@ -188,14 +217,7 @@ static llvm::Error execute(llvm::StringRef text) {
       return error;
   request.arguments = arguments.getParameters();
 
-  RunOptions options;
-  options.schedule = schedule;
-  options.seed = seed;
-  options.maxSteps = maxSteps;
-  options.jobs = jobs;
-  options.trace = trace ? &llvm::errs() : nullptr;
-  options.profile = profile;
-  options.strict = strict;
+  RunOptions options = getRunOptions();
   Report report;
   llvm::Expected<Profile> counted =
       runKernel(**program, device, request, options, report);
@@ -212,39 +234,76 @@ static llvm::Error execute(llvm::StringRef text) {
 }
 
 /// Refuses options that would not have any effect.
-static llvm::Error checkOptions() {
+static llvm::Error checkOptions(bool runsProgram) {
+  if (runsProgram && !inputFile.empty())
+    return emulate::unexpected("no PTX file beside --program", inputFile);
+  if (!runsProgram && inputFile.empty())
+    return llvm::createStringError("expected a PTX file, or --program and a "
+                                   "program");
+  // A cl::list has an operator & of its own.
+  const cl::Option *ofKernels[] = {&kernelName,
+                                   &gridSize,
+                                   &blockSize,
+                                   &clusterSize,
+                                   &sharedBytes,
+                                   std::addressof(bufferOptions),
+                                   std::addressof(argumentOptions),
+                                   &trace,
+                                   &profile};
+  const cl::Option *ofRuns[] = {&schedule, &seed, &maxSteps, &jobs, &strict};
+  auto refuse = [](llvm::ArrayRef<const cl::Option *> options,
+                   const llvm::Twine &what) -> llvm::Error {
+    for (const cl::Option *option : options)
+      if (option->getNumOccurrences())
+        return llvm::createStringError("expected --" + option->ArgStr + what);
+    return llvm::Error::success();
+  };
+  if (runsProgram)
+    return llvm::joinErrors(
+        refuse(ofKernels, " without --program, which launches for itself"),
+        refuse(&check, " without --program, which it would not run"));
+  if (llvm::Error error = refuse(&chipName, " with --program alone"))
+    return error;
   if (!check)
     return llvm::Error::success();
-  // A cl::list has an operator & of its own.
-  const cl::Option *options[] = {&kernelName,
-                                 &gridSize,
-                                 &blockSize,
-                                 &clusterSize,
-                                 &sharedBytes,
-                                 std::addressof(bufferOptions),
-                                 std::addressof(argumentOptions),
-                                 &schedule,
-                                 &seed,
-                                 &maxSteps,
-                                 &jobs,
-                                 &trace,
-                                 &profile,
-                                 &strict};
-  for (const cl::Option *option : options)
-    if (option->getNumOccurrences())
-      return llvm::createStringError("expected --" + option->ArgStr +
-                                     " without --check, which runs nothing");
-  return llvm::Error::success();
+  constexpr llvm::StringLiteral kReason =
+      " without --check, which runs nothing";
+  if (llvm::Error error = refuse(ofKernels, kReason))
+    return error;
+  return refuse(ofRuns, kReason);
+}
+
+/// What follows --program, which is taken away from the tool's own arguments.
+static llvm::SmallVector<llvm::StringRef> takeProgram(int &argc, char **argv) {
+  llvm::SmallVector<llvm::StringRef> commandLine;
+  for (int i = 1; i < argc; ++i) {
+    if (llvm::StringRef(argv[i]) != "--program")
+      continue;
+    commandLine.append(argv + i + 1, argv + argc);
+    argc = commandLine.empty() ? argc : i;
+  }
+  return commandLine;
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   setToolVersion("blockscale-emulate");
   cl::HideUnrelatedOptions(category);
+  llvm::SmallVector<llvm::StringRef> commandLine = takeProgram(argc, argv);
   cl::ParseCommandLineOptions(argc, argv, kOverview);
 
-  if (llvm::Error error = checkOptions()) {
+  if (llvm::Error error = checkOptions(!commandLine.empty())) {
     printErrors(inputFile, std::move(error));
+    return 1;
+  }
+  if (!commandLine.empty()) {
+    llvm::Expected<int> status = emulate::runHostProgram(
+        {commandLine, chipName, getRunOptions()},
+        llvm::sys::fs::getMainExecutable(
+            argv[0], reinterpret_cast<void *>(&takeProgram)));
+    if (status)
+      return *status;
+    printErrors("", status.takeError());
     return 1;
   }
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(inputFile);

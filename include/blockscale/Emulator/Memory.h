@@ -62,8 +62,16 @@ public:
   /// Takes away the buffers from an address on; the next one begins there.
   void release(uint64_t address);
 
+  /// Takes away the buffer that begins at an address, as cudaFree does; its
+  /// addresses are not used again. False where no buffer begins there.
+  bool deallocate(uint64_t address);
+
   /// The buffer of this name, or null.
   Buffer *find(llvm::StringRef name);
+
+  /// The buffer that an address lies in, or null. The host reads and writes its
+  /// bytes whatever programs may do.
+  Buffer *findAt(uint64_t address);
 
   /// Bytes that an access reads. Empty, and a fault, where it is misaligned or
   /// not inside one buffer. Uninitialised bytes are a fault too, but are there

@@ -55,10 +55,29 @@ void Memory::makeReadOnly() {
     buffer.readOnly = true;
 }
 
+bool Memory::deallocate(uint64_t address) {
+  Buffer *buffer = findAt(address);
+  if (!buffer || buffer->base != address)
+    return false;
+  buffers.erase(buffers.begin() + (buffer - buffers.data()));
+  return true;
+}
+
 Buffer *Memory::find(llvm::StringRef name) {
   auto it =
       llvm::find_if(buffers, [&](const Buffer &b) { return b.name == name; });
   return it == buffers.end() ? nullptr : &*it;
+}
+
+Buffer *Memory::findAt(uint64_t address) {
+  auto it =
+      llvm::upper_bound(buffers, address, [](uint64_t value, const Buffer &b) {
+        return value < b.base;
+      });
+  if (it == buffers.begin())
+    return nullptr;
+  Buffer &buffer = *std::prev(it);
+  return address - buffer.base < buffer.bytes.size() ? &buffer : nullptr;
 }
 
 /// "'x' (512 bytes at 0x700000000000)".

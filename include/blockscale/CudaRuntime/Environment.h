@@ -1,0 +1,40 @@
+//===- Environment.h - How the emulated CUDA is set up ----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The library that stands for the CUDA runtime is loaded by programs that know
+// nothing of it, so its options come from environment variables, which
+// blockscale-emulate --program sets.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_CUDARUNTIME_ENVIRONMENT_H
+#define BLOCKSCALE_CUDARUNTIME_ENVIRONMENT_H
+
+namespace blockscale::cuda {
+
+/// The file name of the library, which programs ask for by this name.
+inline constexpr const char *kLibraryName = "libcudart.so.13";
+
+/// The chip of the device: "sm_100a".
+inline constexpr const char *kChipVariable = "BLOCKSCALE_EMULATE_CHIP";
+inline constexpr const char *kDefaultChip = "sm_100a";
+/// "prompt" or "adversarial", and the seed of the latter.
+inline constexpr const char *kScheduleVariable = "BLOCKSCALE_EMULATE_SCHEDULE";
+inline constexpr const char *kSeedVariable = "BLOCKSCALE_EMULATE_SEED";
+/// Numbers, 0 for no limit of steps and for all threads of the machine.
+inline constexpr const char *kMaxStepsVariable = "BLOCKSCALE_EMULATE_MAX_STEPS";
+inline constexpr const char *kJobsVariable = "BLOCKSCALE_EMULATE_JOBS";
+/// "1" for the strict checks.
+inline constexpr const char *kStrictVariable = "BLOCKSCALE_EMULATE_STRICT";
+/// A folder for the findings of each process: a file that its number names,
+/// made when the library is loaded, empty while there are no findings. Without
+/// it findings go to standard error when the process ends.
+inline constexpr const char *kReportVariable = "BLOCKSCALE_EMULATE_REPORT";
+
+} // namespace blockscale::cuda
+
+#endif // BLOCKSCALE_CUDARUNTIME_ENVIRONMENT_H

@@ -1,0 +1,33 @@
+//===- DeviceLimits.h - Limits of the device --------------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CUDARUNTIME_DEVICELIMITS_H
+#define BLOCKSCALE_LIB_CUDARUNTIME_DEVICELIMITS_H
+
+#include <cstdint>
+
+namespace blockscale::cuda {
+
+/// The limits of compute capability 10.x that programs ask for, from the table
+/// of the CUDA programming guide.
+inline constexpr int kMaxThreads = 1024;
+inline constexpr int kMaxThreadsOfMultiprocessor = 2048;
+inline constexpr int kMaxBlocksOfMultiprocessor = 32;
+inline constexpr uint32_t kMaxCluster = 16;
+inline constexpr int kRegisters = 65536;
+inline constexpr int kRegistersOfThread = 255;
+inline constexpr int kSharedBytes = 48 << 10;
+inline constexpr int kSharedBytesOptIn = 227 << 10;
+inline constexpr int kReservedSharedBytes = 1 << 10;
+inline constexpr int kSharedBytesOfMultiprocessor = 228 << 10;
+inline constexpr int kConstBytes = 64 << 10;
+inline constexpr int kL2Bytes = 126 << 20;
+inline constexpr int kMaxPitch = 0x7FFFFFFF;
+
+} // namespace blockscale::cuda
+
+#endif // BLOCKSCALE_LIB_CUDARUNTIME_DEVICELIMITS_H

@@ -1,0 +1,164 @@
+//===- DeviceProperties.cpp - What the device is --------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceLimits.h"
+#include "Session.h"
+#include "Status.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cstring>
+
+namespace blockscale::cuda {
+
+/// Version 13.0 of CUDA, as cudaRuntimeGetVersion has it.
+static constexpr int kRuntimeVersion = 13000;
+
+static Error checkDevice(int device, llvm::StringRef function) {
+  if (device == 0)
+    return Error::Success;
+  return fail(function, Error::InvalidDevice,
+              "expected device 0, the only one, but got " +
+                  llvm::Twine(device));
+}
+
+/// The numbers of cudaDeviceAttr that have an answer.
+static std::optional<int> getAttribute(const Session &session, int attribute) {
+  switch (attribute) {
+  case 1:
+    return kMaxThreads;
+  case 2:
+  case 3:
+    return kMaxThreads;
+  case 4:
+    return 64;
+  case 5:
+    return 0x7FFFFFFF;
+  case 6:
+  case 7:
+    return 0xFFFF;
+  case 8:
+    return kSharedBytes;
+  case 9:
+    return kConstBytes;
+  case 10:
+    return 32;
+  case 11:
+    return kMaxPitch;
+  case 12:
+  case 82:
+    return kRegisters;
+  case 16:
+    return session.multiprocessors;
+  case 38:
+    return kL2Bytes;
+  case 39:
+    return kMaxThreadsOfMultiprocessor;
+  case 41: // Unified addresses.
+    return 1;
+  case 75:
+    return session.capability.major;
+  case 76:
+    return session.capability.minor;
+  case 81:
+    return kSharedBytesOfMultiprocessor;
+  case 97:
+    return kSharedBytesOptIn;
+  case 106:
+    return kMaxBlocksOfMultiprocessor;
+  case 111:
+    return kReservedSharedBytes;
+  case 120: // Clusters.
+    return 1;
+  case 17: // A limit of run time.
+  case 18: // An integrated device.
+  case 19: // Mapped host memory.
+  case 20: // The default compute mode.
+  case 83: // Managed memory.
+  case 88: // Pageable memory.
+  case 89:
+  case 95:  // Cooperative launches.
+  case 115: // Memory pools.
+    return 0;
+  default:
+    return std::nullopt;
+  }
+}
+
+extern "C" {
+
+Error cudaGetDeviceCount(int *count) {
+  *count = 1;
+  return Error::Success;
+}
+
+Error cudaGetDevice(int *device) {
+  *device = 0;
+  return Error::Success;
+}
+
+Error cudaSetDevice(int device) { return checkDevice(device, "cudaSetDevice"); }
+
+Error cudaDriverGetVersion(int *version) {
+  *version = kRuntimeVersion;
+  return Error::Success;
+}
+
+Error cudaRuntimeGetVersion(int *version) {
+  *version = kRuntimeVersion;
+  return Error::Success;
+}
+
+Error cudaDeviceGetAttribute(int *value, int attribute, int device) {
+  constexpr llvm::StringLiteral kName = "cudaDeviceGetAttribute";
+  if (Error error = checkDevice(device, kName); error != Error::Success)
+    return error;
+  std::optional<int> found = getAttribute(getSession(), attribute);
+  if (!found)
+    return failNotModelled(kName, "attribute " + llvm::Twine(attribute));
+  *value = *found;
+  return Error::Success;
+}
+
+Error cudaGetDeviceProperties(DeviceProperties *properties, int device) {
+  if (Error error = checkDevice(device, "cudaGetDeviceProperties");
+      error != Error::Success)
+    return error;
+  Session &session = getSession();
+  *properties = {};
+  std::string name = "BlockScale emulator of " + session.chip;
+  std::memcpy(properties->name, name.data(),
+              std::min(name.size(), sizeof(properties->name) - 1));
+  properties->globalBytes = uint64_t(16) << 30;
+  properties->sharedBytesOfBlock = kSharedBytes;
+  properties->registersOfBlock = kRegisters;
+  properties->warpSize = 32;
+  properties->maxPitch = kMaxPitch;
+  properties->maxThreads = kMaxThreads;
+  llvm::copy(std::initializer_list<int>{kMaxThreads, kMaxThreads, 64},
+             properties->maxBlock);
+  llvm::copy(std::initializer_list<int>{0x7FFFFFFF, 0xFFFF, 0xFFFF},
+             properties->maxGrid);
+  properties->constBytes = kConstBytes;
+  properties->major = session.capability.major;
+  properties->minor = session.capability.minor;
+  properties->multiprocessors = session.multiprocessors;
+  properties->unifiedAddressing = 1;
+  properties->l2Bytes = kL2Bytes;
+  properties->maxThreadsOfMultiprocessor = kMaxThreadsOfMultiprocessor;
+  properties->sharedBytesOfMultiprocessor = kSharedBytesOfMultiprocessor;
+  properties->registersOfMultiprocessor = kRegisters;
+  properties->sharedBytesOptIn = kSharedBytesOptIn;
+  properties->maxBlocksOfMultiprocessor = kMaxBlocksOfMultiprocessor;
+  properties->reservedSharedBytes = kReservedSharedBytes;
+  properties->clusterLaunch = 1;
+  return Error::Success;
+}
+
+} // extern "C"
+
+} // namespace blockscale::cuda

@@ -1,0 +1,245 @@
+//===- Launches.cpp - Launches of kernels ---------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernels.h"
+#include "Status.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <vector>
+
+using namespace blockscale::emulator;
+
+namespace blockscale::cuda {
+
+namespace {
+/// A launch as any of the functions ask for it.
+struct Launch {
+  Extent grid;
+  Extent block;
+  Extent cluster = {1, 1, 1};
+  uint64_t sharedBytes;
+};
+
+/// CTAs of a cluster that every device runs.
+constexpr uint32_t kPortableCluster = 8;
+} // namespace
+
+static Dim3 toDims(const Extent &extent) {
+  return {extent.x, extent.y, extent.z};
+}
+
+/// Occurrences of each kind of finding.
+static std::map<FaultKind, uint64_t> countFindings(const Report &report) {
+  std::map<FaultKind, uint64_t> counts;
+  for (const Finding &finding : report.getFindings())
+    counts[finding.fault.kind] += finding.count;
+  return counts;
+}
+
+/// The error that hardware would give for a kind of fault; success for what it
+/// does not see.
+static Error getDeviceError(FaultKind kind) {
+  switch (kind) {
+  case FaultKind::OutOfBounds:
+  case FaultKind::ReadOnly:
+  case FaultKind::WrongSpace:
+    return Error::IllegalAddress;
+  case FaultKind::Misaligned:
+    return Error::MisalignedAddress;
+  case FaultKind::Deadlock:
+    return Error::LaunchTimeout;
+  case FaultKind::Trap:
+  case FaultKind::TensorMap:
+  case FaultKind::Descriptor:
+    return Error::LaunchFailure;
+  default:
+    return Error::Success;
+  }
+}
+
+/// What the device does not launch, and the code for it.
+static Error checkRequest(const Kernel &kernel, const Launch &launch,
+                          llvm::StringRef function) {
+  if (launch.sharedBytes > kernel.maxDynamicSharedBytes)
+    return fail(function, Error::InvalidValue,
+                llvm::formatv("expected at most {0} bytes of dynamic shared "
+                              "memory for kernel '{1}' (more by "
+                              "cudaFuncSetAttribute), but got {2}",
+                              kernel.maxDynamicSharedBytes, kernel.name,
+                              launch.sharedBytes)
+                    .str());
+  uint64_t ctas =
+      uint64_t(launch.cluster.x) * launch.cluster.y * launch.cluster.z;
+  if (ctas > kPortableCluster && !kernel.allowsNonPortableCluster)
+    return fail(function, Error::InvalidClusterSize,
+                llvm::formatv("expected at most {0} CTAs in a cluster of "
+                              "kernel '{1}' (more by cudaFuncSetAttribute), "
+                              "but got {2}",
+                              kPortableCluster, kernel.name, ctas)
+                    .str());
+  return Error::Success;
+}
+
+/// Launches with the mutex held.
+static Error run(Session &session, Kernel &kernel, const Launch &launch,
+                 void *const *arguments, llvm::StringRef function) {
+  if (session.deviceError != Error::Success)
+    return setLastError(session.deviceError);
+  if (Error error = checkRequest(kernel, launch, function);
+      error != Error::Success)
+    return error;
+  Error error = Error::Success;
+  const ProgramFunction *code = loadKernel(session, kernel, function, error);
+  if (!code)
+    return error;
+  LaunchRequest request;
+  request.kernel = kernel.name;
+  request.grid = toDims(launch.grid);
+  request.block = toDims(launch.block);
+  request.cluster = toDims(launch.cluster);
+  // A kernel that was compiled for one cluster is launched in it.
+  if (const PerformanceDirective *required =
+          code->function->getDirective("reqnctapercluster"))
+    if (request.cluster == Dim3{1, 1, 1})
+      for (size_t i = 0; i < 3 && i < required->values.size(); ++i)
+        request.cluster[i] = required->values[i];
+  request.dynamicSharedBytes = launch.sharedBytes;
+  for (auto [index, parameter] : llvm::enumerate(code->function->parameters)) {
+    const auto *bytes = static_cast<const uint8_t *>(arguments[index]);
+    request.arguments.emplace_back(bytes, bytes + parameter.bytes);
+  }
+  std::map<FaultKind, uint64_t> before = countFindings(session.report);
+  const Program *program = kernel.image->load(session, function, error);
+  llvm::Expected<Profile> profile = runKernel(*program, session.device, request,
+                                              session.options, session.report);
+  if (!profile) {
+    std::string why = llvm::toString(profile.takeError());
+    noteNotModelled(why);
+    return fail(function, Error::NotSupported, why);
+  }
+  std::map<FaultKind, uint64_t> after = countFindings(session.report);
+  if (after != before)
+    session.writeReport();
+  for (auto [kind, count] : after) {
+    if (count == before[kind])
+      continue;
+    if (kind == FaultKind::Limit)
+      return fail(function, Error::InvalidConfiguration,
+                  "kernel '" + kernel.name +
+                      "' breaks a limit, which the findings name");
+    if (session.deviceError == Error::Success)
+      session.deviceError = getDeviceError(kind);
+  }
+  // As on hardware: the next function that waits for the kernel has the error.
+  return Error::Success;
+}
+
+static Error launchSymbol(const void *symbol, const Launch &launch,
+                          void *const *arguments, llvm::StringRef function) {
+  Session &session = getSession();
+  std::lock_guard<std::mutex> lock(session.mutex);
+  Kernel *kernel = findKernel(symbol);
+  if (!kernel)
+    return fail(function, Error::InvalidDeviceFunction,
+                "expected a kernel that the program registered");
+  return run(session, *kernel, launch, arguments, function);
+}
+
+/// Takes an attribute into the launch.
+static Error addAttribute(Launch &launch, const LaunchAttribute &attribute) {
+  constexpr llvm::StringLiteral kFunction = "cudaLaunchKernelExC";
+  switch (attribute.id) {
+  case LaunchAttributeId::Cluster:
+    launch.cluster = attribute.value.extent;
+    return Error::Success;
+  case LaunchAttributeId::Ignore:
+  case LaunchAttributeId::AccessPolicy:
+  case LaunchAttributeId::ClusterPolicy:
+  case LaunchAttributeId::Priority:
+  case LaunchAttributeId::SharedCarveout:
+  // Kernels run one after another, which is one of the orders that a program
+  // must bear.
+  case LaunchAttributeId::ProgrammaticSerialization:
+  // The device may run any part of the grid in the smaller clusters.
+  case LaunchAttributeId::PreferredCluster:
+    return Error::Success;
+  case LaunchAttributeId::Cooperative:
+    if (attribute.value.number == 0)
+      return Error::Success;
+    return failNotModelled(kFunction, "a cooperative launch");
+  }
+  return failNotModelled(kFunction,
+                         "launch attribute " +
+                             llvm::Twine(static_cast<int>(attribute.id)));
+}
+
+namespace {
+/// What <<< >>> leaves for the function that launches.
+struct CallConfiguration {
+  Extent grid;
+  Extent block;
+  size_t sharedBytes;
+  void *stream;
+};
+} // namespace
+
+static thread_local std::vector<CallConfiguration> configurations;
+
+// NOLINTBEGIN(bugprone-reserved-identifier)
+extern "C" {
+
+unsigned __cudaPushCallConfiguration(Extent grid, Extent block,
+                                     size_t sharedBytes, void *stream) {
+  configurations.push_back({grid, block, sharedBytes, stream});
+  return 0;
+}
+
+Error __cudaPopCallConfiguration(Extent *grid, Extent *block,
+                                 size_t *sharedBytes, void **stream) {
+  if (configurations.empty())
+    return fail("__cudaPopCallConfiguration", Error::InvalidConfiguration,
+                "expected a launch that was begun");
+  const CallConfiguration &last = configurations.back();
+  *grid = last.grid;
+  *block = last.block;
+  *sharedBytes = last.sharedBytes;
+  *stream = last.stream;
+  configurations.pop_back();
+  return Error::Success;
+}
+
+Error __cudaLaunchKernel(const void *kernel, Extent grid, Extent block,
+                         void **arguments, size_t sharedBytes,
+                         void * /*stream*/) {
+  return launchSymbol(kernel, {grid, block, {1, 1, 1}, sharedBytes}, arguments,
+                      "cudaLaunchKernel");
+}
+
+Error cudaLaunchKernel(const void *symbol, Extent grid, Extent block,
+                       void **arguments, size_t sharedBytes,
+                       void * /*stream*/) {
+  return launchSymbol(symbol, {grid, block, {1, 1, 1}, sharedBytes}, arguments,
+                      "cudaLaunchKernel");
+}
+
+Error cudaLaunchKernelExC(const LaunchConfig *config, const void *symbol,
+                          void **arguments) {
+  Launch launch{
+      config->grid, config->block, {1, 1, 1}, config->dynamicSharedBytes};
+  for (unsigned i = 0; i < config->attributeCount; ++i)
+    if (Error error = addAttribute(launch, config->attributes[i]);
+        error != Error::Success)
+      return error;
+  return launchSymbol(symbol, launch, arguments, "cudaLaunchKernelExC");
+}
+
+} // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)
+
+} // namespace blockscale::cuda

@@ -1,0 +1,151 @@
+//===- Session.cpp - The emulated device of this process ------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Session.h"
+
+#include "blockscale/CudaRuntime/Environment.h"
+#include "blockscale/Target/Chip.h"
+#include "blockscale/Target/Gpu.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdlib>
+#include <unistd.h>
+
+namespace blockscale::cuda {
+
+static llvm::StringRef getVariable(const char *name, llvm::StringRef other) {
+  const char *value = std::getenv(name);
+  return value ? llvm::StringRef(value) : other;
+}
+
+[[noreturn]] static void refuse(llvm::StringRef name, llvm::StringRef expected,
+                                llvm::StringRef value) {
+  llvm::errs() << "blockscale-emulate: error: expected " << name << " to be "
+               << expected << ", but got '" << value << "'\n";
+  // No destructor of the program may run: it has not begun.
+  _exit(1);
+}
+
+static uint64_t getNumber(const char *name) {
+  llvm::StringRef text = getVariable(name, "0");
+  uint64_t number = 0;
+  if (text.getAsInteger(10, number))
+    refuse(name, "a number", text);
+  return number;
+}
+
+static void setChip(Session &session) {
+  llvm::StringRef name = getVariable(kChipVariable, kDefaultChip);
+  const target::Chip *chip = target::findChip(std::string_view(name));
+  unsigned number = 0;
+  if (!chip || !chip->hasTcgen05() || !name.consume_front("sm_") ||
+      name.consumeInteger(10, number))
+    refuse(kChipVariable,
+           "one of " + target::listChips(&target::Chip::hasTcgen05), name);
+  session.chip = chip->name;
+  session.capability = {static_cast<int>(number / 10),
+                        static_cast<int>(number % 10)};
+  session.multiprocessors = target::findGpu(chip->gpu)->multiprocessors;
+}
+
+/// The file of this process; empty where findings go to standard error.
+static std::string getReportPath() {
+  llvm::StringRef folder = getVariable(kReportVariable, "");
+  if (folder.empty())
+    return "";
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path,
+                          std::to_string(llvm::sys::Process::getProcessId()));
+  return path.str().str();
+}
+
+namespace {
+/// What is not modelled, each once. It has a mutex of its own, as functions
+/// find it out with that of the session or without.
+struct Notes {
+  std::mutex mutex;
+  std::set<std::string> notModelled;
+};
+} // namespace
+
+static Notes &getNotes() {
+  static auto *notes = new Notes;
+  return *notes;
+}
+
+void noteNotModelled(const std::string &what) {
+  Notes &notes = getNotes();
+  std::lock_guard<std::mutex> lock(notes.mutex);
+  if (notes.notModelled.insert(what).second)
+    getSession().writeReport(notes.notModelled);
+}
+
+void Session::writeReport() {
+  Notes &notes = getNotes();
+  std::lock_guard<std::mutex> lock(notes.mutex);
+  writeReport(notes.notModelled);
+}
+
+void Session::writeReport(const std::set<std::string> &notModelled) {
+  std::string path = getReportPath();
+  if (path.empty())
+    return;
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  if (error) {
+    llvm::errs() << "blockscale-emulate: error: cannot write '" << path
+                 << "': " << error.message() << "\n";
+    _exit(1);
+  }
+  report.print(file);
+  for (const std::string &what : notModelled)
+    file << "not modelled: " << what << "\n";
+}
+
+static void printReport() {
+  if (!getReportPath().empty())
+    return;
+  Session &session = getSession();
+  session.report.print(llvm::errs());
+  if (!session.report.empty())
+    llvm::errs() << "blockscale-emulate: error: "
+                 << session.report.getFindings().size() << " findings\n";
+}
+
+static Session *makeSession() {
+  auto *session = new Session;
+  setChip(*session);
+  llvm::StringRef schedule = getVariable(kScheduleVariable, "prompt");
+  if (schedule == "adversarial")
+    session->options.schedule = emulator::Schedule::Adversarial;
+  else if (schedule != "prompt")
+    refuse(kScheduleVariable, "prompt or adversarial", schedule);
+  session->options.seed = getNumber(kSeedVariable);
+  session->options.maxSteps = getNumber(kMaxStepsVariable);
+  session->options.jobs = static_cast<unsigned>(getNumber(kJobsVariable));
+  session->options.strict = getNumber(kStrictVariable) != 0;
+  session->writeReport();
+  std::atexit(printReport);
+  return session;
+}
+
+Session &getSession() {
+  // Programs call until their last destructor has run.
+  static Session *session = makeSession();
+  return *session;
+}
+
+/// Begins when the library is loaded, so that who set it up can tell whether a
+/// program has it.
+[[maybe_unused]] static Session &atLoad = getSession();
+
+} // namespace blockscale::cuda
