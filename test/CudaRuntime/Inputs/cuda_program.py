@@ -69,8 +69,8 @@ def fat_binary(*entries, magic=0xBA55ED50, version=1):
     return struct.pack("<IHHQ", magic, version, 16, sum(map(len, entries))) + b"".join(entries)
 
 
-def register(data, names, magic=0x466243B1):
-    """The host's handles of kernels: addresses that stand for functions."""
+def register(data, names, variables=(), magic=0x466243B1):
+    """The host's handles of kernels and of variables: addresses that stand for them."""
     data = ctypes.create_string_buffer(data, len(data))
     wrapper = ctypes.create_string_buffer(
         struct.pack("<IIQQ", magic, 1, ctypes.addressof(data), 0))
@@ -81,6 +81,12 @@ def register(data, names, magic=0x466243B1):
         text = ctypes.create_string_buffer(name.encode())
         cuda.__cudaRegisterFunction(image, handle, handle, text, -1, None, None, None, None,
                                     None)
+        handles.append(handle)
+        KEPT.append(text)
+    for name in variables:
+        handle = ctypes.create_string_buffer(1)
+        text = ctypes.create_string_buffer(name.encode())
+        cuda.__cudaRegisterVar(image, handle, None, text, 0, c_size_t(4), 0, 0)
         handles.append(handle)
         KEPT.append(text)
     cuda.__cudaRegisterFatBinaryEnd(image)
@@ -275,6 +281,70 @@ def tensor_map(text):
     call("box", box=(512, 8))
     call("swizzle", swizzle=1)
     call("fill", fill=1)
+
+
+def symbols(text):
+    kernel, total, step, absent = register(fat_binary(entry(text)), ["add_step"],
+                                           ["total", "step", "absent"])
+    word = c_uint(3)
+    size, start = c_size_t(4), c_size_t(0)
+    show("to", cuda.cudaMemcpyToSymbol(step, byref(word), size, start, TO_DEVICE))
+    launch(kernel, [], grid=2, block=2)
+    show("from", cuda.cudaMemcpyFromSymbol(byref(word), total, size, start, TO_HOST))
+    print(word.value)
+    show("beyond", cuda.cudaMemcpyToSymbol(step, byref(word), size, size, TO_DEVICE))
+    show("absent", cuda.cudaMemcpyToSymbol(absent, byref(word), size, start, TO_DEVICE))
+    show("none", cuda.cudaMemcpyToSymbol(byref(word), byref(word), size, start, TO_DEVICE))
+
+
+def brackets(text):
+    """What nvcc makes of kernel<<<grid, block>>>()."""
+    kernel, total = register(fat_binary(entry(text)), ["add_step"], ["total"])
+    handle, grid, block = c_void_p(), Dim3(), Dim3()
+    size, stream = c_size_t(), c_void_p()
+    pop = (byref(grid), byref(block), byref(size), byref(stream))
+    show("nothing to pop", cuda.__cudaPopCallConfiguration(*pop))
+    cuda.__cudaPushCallConfiguration(Dim3(2, 1, 1), Dim3(4, 1, 1), c_size_t(16), None)
+    show("get", cuda.__cudaGetKernel(byref(handle), kernel))
+    show("pop", cuda.__cudaPopCallConfiguration(*pop))
+    print(grid.x, block.x, size.value)
+    show("launch", cuda.__cudaLaunchKernel(handle, grid, block, None, size, stream))
+    show("no kernel", cuda.__cudaGetKernel(byref(handle), total))
+    register(b"", [], magic=1)
+
+
+def unwritten(text):
+    """Never-written bytes stay so in a copy, and what was freed is gone."""
+    kernel, = register(fat_binary(entry(text)), ["read_word"])
+    first, second, target = allocate(4), allocate(4), allocate(4)
+    cuda.cudaMemcpy(second, first, c_size_t(4), ON_DEVICE)
+    launch(kernel, [second, target], grid=1, block=1)
+    show("free", cuda.cudaFree(second))
+    show("free again", cuda.cudaFree(second))
+    launch(kernel, [second, target], grid=1, block=1)
+    show("cudaStreamSynchronize", cuda.cudaStreamSynchronize(None))
+
+
+def rows(text):
+    array = np.arange(16, dtype=np.uint8)
+    wide = upload(array)
+    cuda.cudaMemset(wide, 0, c_size_t(16))
+    host = c_void_p(array.ctypes.data)
+    show("2D", cuda.cudaMemcpy2D(wide, c_size_t(8), host, c_size_t(4), c_size_t(2),
+                                 c_size_t(2), TO_DEVICE))
+    cuda.cudaMemcpy(host, wide, c_size_t(16), TO_HOST)
+    print(array)
+    attributes = (c_uint64 * 11)()
+    for name, pointer in (("device", wide), ("host", host)):
+        cuda.cudaPointerGetAttributes(attributes, pointer)
+        print(name, attributes[0] & 0xFFFFFFFF)
+    free, total = c_size_t(), c_size_t()
+    cuda.cudaMemGetInfo(byref(free), byref(total))
+    print("used", total.value - free.value)
+    pinned = c_void_p()
+    show("pinned", cuda.cudaHostAlloc(byref(pinned), c_size_t(5), 0))
+    show("unpinned", cuda.cudaFreeHost(pinned))
+    show("mapped", cuda.cudaHostAlloc(byref(pinned), c_size_t(5), 2))
 
 
 with open(sys.argv[1]) as file:

@@ -53,6 +53,25 @@ TEST_F(MemoryTest, GlobalBuffersAreAligned) {
   EXPECT_EQ(resolveGeneric(x).space, StateSpace::Global);
 }
 
+// A buffer is found by each of its addresses, and is gone once it is taken
+// away; its addresses are not given again.
+TEST_F(MemoryTest, DeallocatedBuffersAreGone) {
+  uint64_t x = global.allocate("x", {1, 2, 3, 4}, 4);
+  uint64_t y = global.allocate("y", {5, 6, 7, 8}, 4);
+  ASSERT_NE(global.findAt(x + 3), nullptr);
+  EXPECT_EQ(global.findAt(x + 3)->name, "x");
+  EXPECT_EQ(global.findAt(x + 4), nullptr);
+  EXPECT_EQ(global.findAt(x - 1), nullptr);
+  EXPECT_FALSE(global.deallocate(x + 1));
+  EXPECT_TRUE(global.deallocate(x));
+  EXPECT_FALSE(global.deallocate(x));
+  EXPECT_TRUE(global.read(x, 4, 4, faults).empty());
+  EXPECT_EQ(takeFault().kind, FaultKind::OutOfBounds);
+  EXPECT_EQ(global.read(y, 4, 4, faults),
+            llvm::ArrayRef<uint8_t>({5, 6, 7, 8}));
+  EXPECT_GT(global.allocate("z", 4, 4), y);
+}
+
 // Shared variables follow each other as the program's alignments ask.
 TEST_F(MemoryTest, SharedVariablesArePacked) {
   EXPECT_EQ(shared.allocate("a", 3, 1), getSharedBase(1));
