@@ -86,14 +86,11 @@ static Error checkKind(Session &session, const void *to, const void *from,
       kind == CopyKind::HostToDevice || kind == CopyKind::DeviceToDevice;
   bool fromDevice =
       kind == CopyKind::DeviceToHost || kind == CopyKind::DeviceToDevice;
-  const auto *name = [](bool device) {
-    return device ? "device" : "host";
-  }(toDevice);
   if (isOnDevice(session, to) != toDevice)
     return fail(function, Error::InvalidValue,
                 llvm::formatv("expected the target {0:x} to be memory of the "
                               "{1}",
-                              toAddress(to), name)
+                              toAddress(to), toDevice ? "device" : "host")
                     .str());
   if (isOnDevice(session, from) != fromDevice)
     return fail(function, Error::InvalidValue,
@@ -163,6 +160,7 @@ static Error allocate(void **pointer, size_t bytes, llvm::StringRef function) {
                               "and {2} more are asked for",
                               kDeviceBytes, used, bytes)
                     .str());
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the device.
   *pointer = reinterpret_cast<void *>(
       session.device.global.allocate("cudaMalloc", bytes, kAlignment));
   return Error::Success;

@@ -153,7 +153,8 @@ Buffer *findSymbol(Session &session, const void *symbol,
   return buffer;
 }
 
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// The names are those that nvcc calls.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 void **__cudaRegisterFatBinary(const void *description) {
@@ -211,6 +212,6 @@ Error __cudaGetKernel(Kernel **kernel, const void *hostFunction) {
 }
 
 } // extern "C"
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 } // namespace blockscale::cuda

@@ -191,7 +191,8 @@ struct CallConfiguration {
 
 static thread_local std::vector<CallConfiguration> configurations;
 
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// The names are those that nvcc calls.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 
 unsigned __cudaPushCallConfiguration(Extent grid, Extent block,
@@ -240,6 +241,6 @@ Error cudaLaunchKernelExC(const LaunchConfig *config, const void *symbol,
 }
 
 } // extern "C"
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 } // namespace blockscale::cuda

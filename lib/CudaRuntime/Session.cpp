@@ -146,6 +146,6 @@ Session &getSession() {
 
 /// Begins when the library is loaded, so that who set it up can tell whether a
 /// program has it.
-[[maybe_unused]] static Session &atLoad = getSession();
+__attribute__((constructor)) static void beginSession() { getSession(); }
 
 } // namespace blockscale::cuda

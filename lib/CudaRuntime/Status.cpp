@@ -34,6 +34,7 @@ static const char *findName(Error error) {
 
 static const char *findText(Error error) {
   switch (error) {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): it is a string.
 #define BLOCKSCALE_CUDA_ERROR(NAME, CODE, TEXT)                                \
   case Error::NAME:                                                            \
     return TEXT;

@@ -72,7 +72,8 @@ llvm::Expected<int> runHostProgram(const HostProgram &program,
   if (std::error_code error =
           llvm::sys::fs::createUniqueDirectory("blockscale-emulate", reports))
     return llvm::errorCodeToError(error);
-  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(reports); });
+  llvm::scope_exit remove(
+      [&] { (void)llvm::sys::fs::remove_directories(reports); });
   setEnvironment(program, folder, reports);
   std::string message;
   bool hasFailed = false;
