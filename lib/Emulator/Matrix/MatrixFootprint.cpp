@@ -107,10 +107,10 @@ AsyncWork getMmaFootprint(const MmaInstruction &instruction,
                shape->n / ranks.size(), shape->k);
     if (!isBlockScaled(shape->kind))
       continue;
-    work.cellReads.push_back(
-        getCells(rank, instruction.scaleA, kAllLaneGroups, (rows + 31) / 32));
-    work.cellReads.push_back(getCells(rank, instruction.scaleB, kAllLaneGroups,
-                                      (columns + 31) / 32));
+    work.cellReads.push_back(getCells(rank, getScaleCell(instruction.scaleA),
+                                      kAllLaneGroups, (rows + 31) / 32));
+    work.cellReads.push_back(getCells(rank, getScaleCell(instruction.scaleB),
+                                      kAllLaneGroups, (columns + 31) / 32));
   }
   return work;
 }

@@ -64,7 +64,7 @@ bool Mma::readA(const MmaCta &cta, MmaMatrix &a) {
   if (!isBlockScaled(shape.kind))
     return true;
   MmaMatrix scales;
-  if (!readScales(cta.tensor, instruction.scaleA,
+  if (!readScales(cta.tensor, getScaleCell(instruction.scaleA),
                   {shape.scaleFormat, shape.scaleIdA,
                    shape.k / instruction.blockSize, getRows()},
                   scales, faults))
@@ -90,12 +90,14 @@ bool Mma::readScalesOfB(const MmaCta &cta, MmaMatrix &scales) {
   ScaleLayout layout = {shape.scaleFormat, shape.scaleIdB,
                         shape.k / instruction.blockSize, shape.n};
   if (!isSplit())
-    return readScales(cta.tensor, instruction.scaleB, layout, scales, faults);
+    return readScales(cta.tensor, getScaleCell(instruction.scaleB), layout,
+                      scales, faults);
   layout.rows = shape.n / 2;
   layout.quarters = 2;
   for (unsigned quarter : {0, 2}) {
     layout.firstQuarter = quarter;
-    if (!readScales(cta.tensor, instruction.scaleB, layout, scales, faults))
+    if (!readScales(cta.tensor, getScaleCell(instruction.scaleB), layout,
+                    scales, faults))
       return false;
   }
   return true;
@@ -202,6 +204,17 @@ bool runMma(const MmaInstruction &instruction, llvm::ArrayRef<MmaCta> ctas,
   if (isBlockScaled(shape->kind) &&
       !checkBlockSize(*shape, instruction.blockSize, faults))
     return false;
+  for (auto [name, address, id] :
+       {std::tuple("A", instruction.scaleA, shape->scaleIdA),
+        std::tuple("B", instruction.scaleB, shape->scaleIdB)}) {
+    unsigned named = address >> kScaleIdShift;
+    if (isBlockScaled(shape->kind) && named != 0 && named != id)
+      return refuse(llvm::formatv("expected bits 30 and 31 of the address of "
+                                  "scales of {0} to be 0 or {1}, their id in "
+                                  "the instruction descriptor, but got {2}",
+                                  name, id, named),
+                    "set the id of the descriptor, or clear the bits");
+  }
   Mma mma{instruction, *shape, faults};
   MmaMatrix b;
   if (!mma.readB(ctas, b))

@@ -65,6 +65,14 @@ struct MmaInstruction {
   unsigned blockSize = 0;
 };
 
+/// The two top bits of an address of scales may name the byte of a word that
+/// they begin in, which is also their id in the instruction descriptor; code of
+/// CUTLASS leaves them there. They belong to no lane or column.
+inline constexpr unsigned kScaleIdShift = 30;
+inline constexpr uint32_t getScaleCell(uint32_t address) {
+  return address & ((1u << kScaleIdShift) - 1);
+}
+
 /// Does it at once, on one CTA or on the two of a pair, the even one first.
 /// False, and a fault, where it is refused.
 bool runMma(const MmaInstruction &instruction, llvm::ArrayRef<MmaCta> ctas,

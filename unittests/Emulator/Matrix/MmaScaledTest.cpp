@@ -166,8 +166,9 @@ TEST_F(MmaScaledTest, Mxfp8) {
   for (unsigned step = 0; step < 4; ++step) {
     MmaInstruction mma = makeNvfp4(descriptors[step], step);
     mma.variant.kind = MmaKind::MXF8F6F4;
-    mma.scaleA = kScaleA;
-    mma.scaleB = kScaleB;
+    // The addresses may name the ids as well.
+    mma.scaleA = kScaleA | (step % 2 ? step << 30 : 0);
+    mma.scaleB = kScaleB | (step % 2 ? 0 : step << 30);
     mma.blockSize = 32;
     ASSERT_TRUE(runMma(mma, cta.get(), faults));
   }
@@ -180,6 +181,28 @@ TEST_F(MmaScaledTest, Mxfp8) {
       EXPECT_EQ(cta.getFloat(m, n), float(sum));
     }
   expectClean();
+}
+
+// An address of scales that names another id than the descriptor is refused.
+TEST_F(MmaScaledTest, AddressNamesAnotherId) {
+  for (bool isA : {true, false}) {
+    MmaInstruction mma = makeNvfp4(/*ids 1=*/0x28a00010, 0);
+    mma.variant.kind = MmaKind::MXF8F6F4;
+    mma.scaleA = kScaleA | (isA ? 2u : 1u) << 30;
+    mma.scaleB = kScaleB | (isA ? 1u : 3u) << 30;
+    mma.blockSize = 32;
+    faults.clear();
+    EXPECT_FALSE(runMma(mma, cta.get(), faults));
+    ASSERT_EQ(faults.size(), 1u);
+    EXPECT_EQ(faults.front().what,
+              isA ? "expected bits 30 and 31 of the address of scales of A to "
+                    "be 0 or 1, their id in the instruction descriptor, but "
+                    "got 2"
+                  : "expected bits 30 and 31 of the address of scales of B to "
+                    "be 0 or 1, their id in the instruction descriptor, but "
+                    "got 3");
+  }
+  faults.clear();
 }
 
 // MXFP4: two scales an MMA; ids 0 and 2 share a column group.
