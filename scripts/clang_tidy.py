@@ -14,6 +14,7 @@ that are not reached in the time given are skipped. The last line is
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -73,7 +74,9 @@ def show(path, found):
 
 
 def git(*arguments):
-    """What git prints, or nothing where it fails."""
+    """What git prints, or nothing where it fails or is not installed."""
+    if shutil.which("git") is None:
+        return ""
     run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
     return run.stdout.strip() if run.returncode == 0 else ""
 

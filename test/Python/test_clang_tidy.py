@@ -3,10 +3,12 @@
 """clang-tidy gets one compile command for each source, also of a jumbo build."""
 
 import json
+import os
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
@@ -47,6 +49,14 @@ class DatabaseTest(unittest.TestCase):
         own = clang_tidy.ROOT / "lib/IR/TypeRules.cpp"
         self.commands_of(own, "/a/A.cpp", clang_tidy.ROOT / "build/x.cpp")
         self.assertEqual(clang_tidy.sources(self.build / "clang-tidy"), [own])
+
+
+class BaseTest(unittest.TestCase):
+    # Without git, as on a fresh machine, there is no commit to compare with, which the suite
+    # says instead of failing.
+    def test_without_git_there_is_no_base(self):
+        with mock.patch.dict(os.environ, {"PATH": ""}):
+            self.assertEqual(clang_tidy.find_base(), "")
 
 
 if __name__ == "__main__":
