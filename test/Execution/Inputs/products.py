@@ -19,7 +19,6 @@ BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}  # by type of the scales
 CODECS = {"f4E2M1FN": E2M1, "f6E2M3FN": E2M3, "f6E3M2FN": E3M2, "f8E4M3FN": E4M3,
           "f8E5M2": E5M2}
 F32_ROUNDING = 2.0**-24
-E4M3_ONE = 0x38  # the byte of a scale of 1
 # Relative rounding, half of the smallest step, and what rounds to infinity.
 RESULTS = {"f32": (2.0**-24, 2.0**-150, 2.0**128 * (1 - 2.0**-25)),
            "bf16": (2.0**-8, 2.0**-134, 2.0**128 * (1 - 2.0**-9)),
@@ -131,6 +130,13 @@ def scales(random, element, shape):
     return values.e4m3(random, shape) if element == "f8E4M3FN" else values.e8m0(random, shape)
 
 
+def dequantized(codes, element, scale, scale_element):
+    """The values of an operand without its global scale, in f64."""
+    decoded = E4M3.decode(scale) if scale_element == "f8E4M3FN" else decode_e8m0(scale)
+    wide = np.repeat(decoded.astype(np.float64), BLOCKS[scale_element], axis=-1)
+    return CODECS[element].decode(codes) * wide
+
+
 class Case:
     """Arguments of a function, and its exact product."""
 
@@ -160,8 +166,8 @@ class Case:
                    self._stored_scale(sb, op.layout_b, legal)]
         passed = [] if op.are_units else [f for f in self.factors if f is not None]
         self.arguments = stored + passed + ([bias] if op.bias else [])
-        self.product = self._product(self._values(a, sa, op.a), self._values(b, sb, op.b),
-                                     [end * unit for end in legal], count)
+        self.values = [dequantized(a, op.a, sa, op.scale), dequantized(b, op.b, sb, op.scale)]
+        self.product = self._product(*self.values, [end * unit for end in legal], count)
         # Of each result; 0 in rows that no group covers.
         self.bias = np.zeros(self.product.value.shape)
         if op.bias:
@@ -190,11 +196,6 @@ class Case:
         if layout == "grouped":
             return swizzle_groups(scale, ends, int(self.op.kind == "columns"))
         return swizzle(scale) if layout == "swizzled" else scale
-
-    def _values(self, codes, scale, element):
-        decoded = E4M3.decode(scale) if self.op.block == 16 else decode_e8m0(scale)
-        wide = np.repeat(decoded.astype(np.float64), self.op.block, axis=-1)
-        return CODECS[element].decode(codes) * wide
 
     def _product(self, a, b, ends, count):
         wide_a, wide_b = (np.ones(()) if f is None else f.astype(np.float64) for f in self.factors)

@@ -1,9 +1,13 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs products with what follows them, elementwise ops and quantizations, as one kernel
-of SM100 in the emulator under both schedules. Scales are 1 and codes small, so that sums
-are exact in any order: bytes are those of the CPU, where nothing is fused. One launch
-does it, and without fusion several, with the same bytes."""
+of SM100 in the emulator under both schedules. Sums are exact in any order (exact.py), so
+bytes are those of the CPU, where nothing is fused. One launch does it, and without fusion
+several, with the same bytes.
+
+Scales differ between rows, blocks, operands and groups. So bytes differ if a kernel reads
+a scale of another row, step, product or group than the one that it multiplies, or
+leaves a scale of an earlier step in tensor memory."""
 
 import argparse
 import os
@@ -15,16 +19,17 @@ from pathlib import Path
 
 import numpy as np
 
+import exact
 from expect import Expectations, first_difference
 from gpu_calls import SCHEDULES, run_places
 from gpu_producers import CONSTANTS, GELU_TANH, SWIGLU
-from products import E4M3_ONE, legal_ends
+from products import dequantized, legal_ends
 from reference import pack, swizzle, swizzle_groups, to_bf16
 
-# Data, scales, bytes of a scale of 1, codes and the block.
-FORMATS = {"nvfp4": ("f4E2M1FN", "f8E4M3FN", E4M3_ONE, range(16), 16),
-           "mxfp4": ("f4E2M1FN", "f8E8M0FNU", 127, range(16), 32),
-           "mxfp8": ("f8E4M3FN", "f8E8M0FNU", 127, [*range(0x28, 0x48), *range(0xA8, 0xC8)], 32)}
+# Data, scales, codes and the block.
+FORMATS = {"nvfp4": ("f4E2M1FN", "f8E4M3FN", range(16), 16),
+           "mxfp4": ("f4E2M1FN", "f8E8M0FNU", range(16), 32),
+           "mxfp8": ("f8E4M3FN", "f8E8M0FNU", [*range(0x30, 0x48), *range(0xB0, 0xC8)], 32)}
 SWIZZLED = ", #blockscale.layout<swizzle_128x4>"
 RELU = "%y = arith.maxnumf %0, %half : f32"
 SHIFT = "%y = arith.addf %0, %one : f32"
@@ -57,7 +62,17 @@ class Epilogue:
 
 PAIRS = "rows = 256, cols = 256, stages = 3, band = 2, ctas = 4"
 FEW = "rows = 128, cols = 256, stages = 2, band = 1, ctas = 2"
+SHARED = PAIRS + ", multicast = 2"
 ENDS = (20, 20, 150, 150, 170)
+# Two products of one A in each kind of tile, with operands of several ring stages.
+QUANTIZED = {"nvfp4": ("te", "linear", 544), "mxfp8": ("rceil", "swizzled", 288),
+             "mxfp4": ("floor", "swizzled", 544)}
+SWIGLUS = tuple(
+    Epilogue(f"swiglu_{format}_{tiles}", format, products=2, body=SWIGLU, quantize=format,
+             recipe=recipe, layout=layout, schedule=schedule, shape=(rows, 288, depth))
+    for format, (recipe, layout, depth) in QUANTIZED.items()
+    for tiles, schedule, rows in (("single", FEW, 150), ("pairs", PAIRS, 300),
+                                  ("shared", SHARED, 300)))
 CASES = (
     Epilogue("quantize", quantize="nvfp4", layout="swizzled", global_value="rank_0"),
     Epilogue("silu", "mxfp8", body=SWIGLU.replace("%1", "%one"), quantize="mxfp8", recipe="rceil",
@@ -67,10 +82,6 @@ CASES = (
              shape=(300, 320, 64)),
     Epilogue("batch", "mxfp8", quantize="mxfp4", recipe="floor", layout="swizzled", batch=(2,),
              shape=(33, 64, 64), body=SHIFT),
-    Epilogue("swiglu", products=2, body=SWIGLU, quantize="nvfp4", recipe="te", layout="linear",
-             schedule=FEW, shape=(150, 288, 96)),
-    Epilogue("swiglu_pairs", "mxfp8", products=2, body=SWIGLU, quantize="mxfp8", recipe="rceil",
-             layout="swizzled", schedule=PAIRS + ", multicast = 2", shape=(300, 480, 160)),
     Epilogue("moe", products=2, body=SWIGLU, quantize="nvfp4", layout="grouped", offsets=True,
              global_value="each", groups="rows", ends=ENDS, shape=(200, 160, 64), schedule=FEW),
     Epilogue("moe_pairs", "mxfp8", products=2, body=SWIGLU, quantize="mxfp8", recipe="rceil",
@@ -88,19 +99,33 @@ CASES = (
              groups="columns", ends=(16, 16, 64), shape=(40, 64, 96), global_value="scalar"),
     Epilogue("depth_values", "mxfp4", body=RELU, groups="columns", ends=(32, 96), value="f32",
              shape=(140, 64, 96)),
+    *SWIGLUS,
 )
 
 
+@dataclass
+class Operand:
+    """Codes and scale bytes of an operand, in the form of its matrices."""
+
+    codes: np.ndarray
+    scales: np.ndarray
+
+
 class Text:
-    """A module of one function, and its arguments."""
+    """A module of one function, and its arguments. `operands` are A and, of each product,
+    B."""
 
     def __init__(self, random, case):
         self.random, self.case = random, case
-        self.names, self.arrays, self.lines = [], [], []
-        self.data, self.scale, self.one, self.codes, self.block = FORMATS[case.format]
+        self.names, self.arrays, self.lines, self.operands = [], [], [], []
+        self.data, self.scale, self.codes, self.block = FORMATS[case.format]
         self.rows, self.cols, self.depth = case.shape
         self.count = len(case.ends)
         self._write()
+        a, *others = [dequantized(operand.codes, self.data, operand.scales, self.scale)
+                      for operand in self.operands]
+        for b in others:
+            exact.demand(a, b)
 
     def argument(self, type, array):
         self.names.append(f"%a{len(self.names)}: {type}")
@@ -115,7 +140,9 @@ class Text:
     def operand(self, lead, rows, is_dynamic, layout):
         """Data and scales of an operand: their names and types."""
         codes = self.random.choice(list(self.codes), (*lead, rows, self.depth)).astype(np.uint8)
-        scales = np.full((*lead, rows, self.depth // self.block), self.one, np.uint8)
+        shape = (*lead, rows, self.depth // self.block)
+        scales = exact.scales(self.random, self.scale, shape)
+        self.operands.append(Operand(codes, scales))
         sizes = "".join(f"{size}x" for size in lead) + ("?x" if is_dynamic else f"{rows}x")
         data_type = f"tensor<{sizes}{self.depth}x{self.data}>"
         scale_type = f"tensor<{sizes}{self.depth // self.block}x{self.scale}{self.encoding(layout)}>"
@@ -204,7 +231,7 @@ class Text:
 
     def _write_quantize(self, value, offsets):
         case = self.case
-        data, scale, _, _, block = FORMATS[case.quantize]
+        data, scale, _, block = FORMATS[case.quantize]
         sizes = self.sizes
         blocks = sizes[:-1].rsplit("x", 1)[0] + f"x{self.cols // block}x"
         types = [f"tensor<{sizes}{data}>", f"tensor<{blocks}{scale}{self.encoding(case.layout)}>"]

@@ -3,8 +3,8 @@
 """Runs products drawn at random in the emulator, as kernels of SM100 under both
 schedules, and compares with numpy, within the bound. A third of the cases are grouped.
 Odd cases have a schedule of their own, so that few thread blocks compute many tiles
-through few stages. Where results are rounded more than once, scales are 1, so that sums
-are exact, and results are the bytes of the CPU."""
+through few stages. Where results are rounded more than once, sums are exact (exact.py),
+and results are the bytes of the CPU."""
 
 import argparse
 import os
@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+import exact
 from expect import Expectations, first_difference
 from gpu_calls import SCHEDULES, run_places
-from products import E4M3_ONE, Case, Op
+from products import Case, Op
 
 MX_DATA = ("f8E4M3FN", "f8E5M2", "f4E2M1FN", "f4E2M1FN", "f6E2M3FN", "f6E3M2FN")
 KINDS = ("mm", "mm", "rows", "mm", "mm", "columns")
@@ -99,9 +100,11 @@ def draw_case(random, op):
         return Case(op, random, ends)
     lead = {"mm": op.shape["B"], "rows": (len(ends),), "columns": ()}[op.kind]
     cols = op.shape["K"] // op.block
-    ones = [np.full((*prefix, op.shape[rows], cols), E4M3_ONE, np.uint8)
-            for prefix, rows in ((lead if op.kind == "mm" else (), "M"), (lead, "N"))]
-    return Case(op, random, ends, sa=ones[0], sb=ones[1])
+    sa, sb = (exact.scales(random, op.scale, (*prefix, op.shape[rows], cols))
+              for prefix, rows in ((lead if op.kind == "mm" else (), "M"), (lead, "N")))
+    case = Case(op, random, ends, sa=sa, sb=sb)
+    exact.demand(*case.values)
+    return case
 
 
 def problem(case, got, on_cpu):
