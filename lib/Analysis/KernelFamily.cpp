@@ -18,7 +18,7 @@ using namespace mlir;
 namespace blockscale {
 
 /// Whether threads that have rows quantize `op`, which is alone. They divide
-/// rows of a static length; threads that have patches do not, but meet the
+/// rows of a static length; threads that have fragments do not, but meet the
 /// clauses of kernels that are shared.
 static bool hasRows(QuantizeOp op) {
   bool isDynamic = ShapedType::isDynamic(op.getX().getType().getShape().back());
@@ -55,9 +55,9 @@ static KernelFamily chooseFamily(const KernelBody &body) {
     return producers.empty() ? KernelFamily::Op : KernelFamily::Elementwise;
   auto quantize = dyn_cast<QuantizeOp>(others.front());
   if (others.size() > 1 || (!producers.empty() && !quantize))
-    return KernelFamily::Patches;
+    return KernelFamily::Strips;
   if (quantize)
-    return hasRows(quantize) ? KernelFamily::Rows : KernelFamily::Patches;
+    return hasRows(quantize) ? KernelFamily::Rows : KernelFamily::Strips;
   return KernelFamily::Op;
 }
 

@@ -8,9 +8,9 @@
 #include "Emission/OperandChecks.h"
 #include "ToGPU/KernelBody.h"
 #include "ToGPU/Ops/Kernels.h"
-#include "ToGPU/Patches/PatchTile.h"
 #include "ToGPU/RowPrograms/RowKernel.h"
 #include "ToGPU/Rows/QuantizeLaunch.h"
+#include "ToGPU/Strips/StripChoice.h"
 #include "ToSM100/Kernels.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Conversion/Passes.h"
@@ -71,13 +71,13 @@ static LogicalResult lowerRows(KernelOp kernel, const KernelBody &body,
   return success();
 }
 
-static LogicalResult lowerPatches(KernelOp kernel, const KernelBody &,
-                                  LaunchSite &site) {
-  FailureOr<SmallVector<PatchMember>> members =
-      findPatchMembers(kernel, site.getChip());
+static LogicalResult lowerStrips(KernelOp kernel, const KernelBody &,
+                                 LaunchSite &site) {
+  FailureOr<SmallVector<StripMember>> members =
+      findStripMembers(kernel, site.getChip());
   if (failed(members) || failed(site.verify()))
     return failure();
-  return lowerPatchKernel(*members, site);
+  return lowerStripKernel(*members, site);
 }
 
 static LogicalResult lowerProgram(KernelOp kernel, const KernelBody &,
@@ -131,7 +131,7 @@ using Lowering = LogicalResult (*)(KernelOp kernel, const KernelBody &body,
 
 /// The lowering of each family, in the order of their numbers.
 static constexpr Lowering kLowerings[] = {
-    lowerRows,     lowerPatches,     lowerProgram,
+    lowerRows,     lowerStrips,      lowerProgram,
     lowerProducts, lowerElementwise, lowerOp,
 };
 static_assert(std::size(kLowerings) == getMaxEnumValForKernelFamily() + 1);
@@ -145,9 +145,9 @@ static_assert(std::size(kLowerings) == getMaxEnumValForKernelFamily() + 1);
 static LogicalResult lowerKernel(KernelOp kernel, KernelTable &kernels,
                                  const target::Chip &chip) {
   KernelFamily family = getFamily(kernel);
-  if (kernel->hasAttr(kTileAttrName) && family != KernelFamily::Patches)
+  if (kernel->hasAttr(kStripAttrName) && family != KernelFamily::Strips)
     return kernel.emitOpError()
-           << "expected " << kTileAttrName
+           << "expected " << kStripAttrName
            << " on kernels for blocks of several rows, or of several results "
               "of one x, only";
   LaunchSite site(kernel, kernels, chip);

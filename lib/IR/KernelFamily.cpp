@@ -47,7 +47,7 @@ static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
   switch (family) {
   case KernelFamily::Rows:
     return !reduces && count.quantizes == 1 && count.ofDialect == 1;
-  case KernelFamily::Patches:
+  case KernelFamily::Strips:
     return !reduces && count.quantizes + count.amaxes > 0 &&
            count.ofDialect == count.quantizes + count.amaxes + count.transforms;
   case KernelFamily::Program:
@@ -69,7 +69,7 @@ static StringRef describeOps(KernelFamily family) {
   switch (family) {
   case KernelFamily::Rows:
     return "one quantization, and elementwise ops";
-  case KernelFamily::Patches:
+  case KernelFamily::Strips:
     return "quantizations or amaxes, with transforms and elementwise ops";
   case KernelFamily::Program:
     return "linalg ops that reduce rows, and at most one quantization";

@@ -22,7 +22,7 @@ std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
                                     llvm::to_vector(options.dynamicSizes)});
   stages.push_back({"lower-kernels", [chip](OpPassManager &pm) {
                       pm.addPass(createChooseSchedules({chip}));
-                      pm.addPass(createChooseTiles({chip}));
+                      pm.addPass(createChooseStrips({chip}));
                       pm.addPass(createLowerKernelsToGPU({chip}));
                       pm.addPass(createCanonicalizerPass());
                       pm.addPass(createCSEPass());

@@ -8,7 +8,7 @@ driver, Python and NumPy, and nothing else:
   python3 FOLDER/run.py                                # there
 
 The tests are the golden arrays (test/Conformance), and every kind of kernel with the
-bytes that the CPU computes (sm100_kernels.py, patch_kernels.py and gpu_*.py in
+bytes that the CPU computes (sm100_kernels.py, strip_kernels.py and gpu_*.py in
 test/Execution/Inputs).
 """
 
@@ -33,7 +33,7 @@ CALLS_OF_A_BUNDLE = 24
 sys.path.insert(0, str(ROOT / "test/Execution/Inputs"))
 os.environ["PATH"] = f"{BUILD / 'bin'}:{os.environ['PATH']}"
 
-import patch_kernels  # noqa: E402
+import strip_kernels  # noqa: E402
 import sm100_kernels  # noqa: E402
 
 
@@ -79,7 +79,7 @@ def pack_kernels(folder, chips, every):
         work = Path(temporary)
         calls = []
         sources = {"rows": (sm100_kernels.kinds(), sm100_kernels.draw_calls),
-                   "patches": (patch_kernels.patch_kinds(), patch_kernels.draw_calls)}
+                   "strips": (strip_kernels.strip_kinds(), strip_kernels.draw_calls)}
         for name, (kinds, draw) in sources.items():
             kinds = [kind for kind in list(kinds)[::every] if not kind.refusal(chips[0])]
             place = work / name

@@ -36,9 +36,9 @@ ROWS = [*DEVICE, "ToGPU/Rows"]
 # files that are in none of them may include from all.
 ROOMS = {"Emission": [], "DeviceEmission": ["Emission"],
          "ToCPU": ["Emission"],
-         "ToGPU/Rows": DEVICE, "ToGPU/RowPrograms": ROWS, "ToGPU/Patches": ROWS,
+         "ToGPU/Rows": DEVICE, "ToGPU/RowPrograms": ROWS, "ToGPU/Strips": ROWS,
          "ToGPU/Ops": DEVICE,
-         "ToGPU": [*ROWS, "ToGPU/RowPrograms", "ToGPU/Patches", "ToGPU/Ops"],
+         "ToGPU": [*ROWS, "ToGPU/RowPrograms", "ToGPU/Strips", "ToGPU/Ops"],
          "ToSM100": DEVICE}
 # The rooms of lib/Emulator: each includes from itself and from those before it.
 EMULATOR_ROOMS = ["Diagnostics", "Ptx", "InstructionSet", "Arithmetic", "Memory", "Program",

@@ -5,7 +5,7 @@
 every kind of kernel for GPUs, in the emulator, against the CPU.
 
 Runs test/Execution/Inputs/quantize.py, block_shapes.py, matmul.py, sm100_kernels.py,
-patch_kernels.py, sm100_matmul.py, sm100_epilogue.py and gpu_*.py with many seeds, for
+strip_kernels.py, sm100_matmul.py, sm100_epilogue.py and gpu_*.py with many seeds, for
 this CPU and for the x86-64 baseline. A process that crashes counts as one failure; its
 seed is in the output. The last line is `N passed, N failed`.
 
@@ -26,7 +26,7 @@ INPUTS = ROOT / "test/Execution/Inputs"
 PYTHON = ROOT / ".venv/bin/python"
 OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],
            "matmul.py": ["--functions", "32", "--shapes", "10"], "sm100_kernels.py": [],
-           "patch_kernels.py": [], "gpu_random.py": [], "sm100_matmul.py": ["--cases", "60"],
+           "strip_kernels.py": [], "gpu_random.py": [], "sm100_matmul.py": ["--cases", "60"],
            "sm100_epilogue.py": [],
            "gpu_read_once.py": [], "gpu_norms.py": []}
 CHIPS = ("sm_100a", "sm_80", "sm_90a")
@@ -36,7 +36,7 @@ def run(job):
     """Failures of one process, its counts last."""
     script, seed, cpu = job
     options = ["--cpu", cpu, *OPTIONS[script]]
-    if script in ("sm100_kernels.py", "patch_kernels.py"):
+    if script in ("sm100_kernels.py", "strip_kernels.py"):
         options += ["--target", CHIPS[seed % 3]]
     # The tool there compiles for this CPU.
     if script.startswith("gpu_"):

@@ -83,7 +83,7 @@ func.func private @gemm_schedule_c2() attributes {a = #blockscale.gemm_schedule<
 
 // -----
 
-// Pairs of thread blocks have tiles of 256 x 256.
+// Pairs of CTAs have tiles of 256 x 256.
 // expected-error @below {{expected cols to be 256, but got 128}}
 func.func private @gemm_schedule_c1_pair() attributes {a = #blockscale.gemm_schedule<rows = 256, cols = 128, stages = 4, band = 8, ctas = 148>}
 

@@ -220,9 +220,9 @@ func.func @kernel_c6_block(%x: tensor<32x32xbf16>, %o: tensor<32x32xf8E4M3FN>, %
 
 // -----
 
-func.func @kernel_c6_patches(%x: tensor<32x32xf8E4M3FN>, %s: tensor<32x1xf8E8M0FNU>, %o: tensor<32x32xf32>) {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'patches' to have quantizations or amaxes, with transforms and elementwise ops, but got blockscale.dequantize}}
-  %r = blockscale.kernel ins(%x, %s : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>) outs(%o : tensor<32x32xf32>) family patches {
+func.func @kernel_c6_strips(%x: tensor<32x32xf8E4M3FN>, %s: tensor<32x1xf8E8M0FNU>, %o: tensor<32x32xf32>) {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations or amaxes, with transforms and elementwise ops, but got blockscale.dequantize}}
+  %r = blockscale.kernel ins(%x, %s : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU>) outs(%o : tensor<32x32xf32>) family strips {
   ^bb0(%lx: tensor<32x32xf8E4M3FN>, %ls: tensor<32x1xf8E8M0FNU>, %lo: tensor<32x32xf32>):
     %0 = blockscale.dequantize %lx, %ls block [1, 32] : tensor<32x32xf8E4M3FN>, tensor<32x1xf8E8M0FNU> -> tensor<32x32xf32>
     blockscale.yield %0 : tensor<32x32xf32>

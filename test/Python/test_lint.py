@@ -117,7 +117,7 @@ class LayersTest(LintTest):
         self.write_room_headers()
         self.write("lib/Conversion/ToSM100/A.cpp", '#include "Emission/B.h"\n'
                    '#include "DeviceEmission/B.h"\n#include "B.h"\n')
-        self.write("lib/Conversion/ToGPU/Patches/A.cpp", '#include "ToGPU/Rows/B.h"\n')
+        self.write("lib/Conversion/ToGPU/Strips/A.cpp", '#include "ToGPU/Rows/B.h"\n')
         self.write("lib/Conversion/A.cpp", '#include "ToSM100/B.h"\n')
         self.assertEqual(self.findings("layers"), [])
 

@@ -38,25 +38,25 @@ func.func @rows_of_made(%x: tensor<64x128xbf16>, %e: tensor<64x128xbf16>) -> (te
 
 // Rows of a dynamic length are no rows of threads.
 // CHECK-LABEL: func.func @dynamic_rows
-// CHECK: blockscale.kernel {{.+}} family patches
+// CHECK: blockscale.kernel {{.+}} family strips
 func.func @dynamic_rows(%x: tensor<64x?xbf16>) -> (tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>) {
   %q, %s = blockscale.quantize %x block [1, 32] : tensor<64x?xbf16> -> tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
   return %q, %s : tensor<64x?xf8E4M3FN>, tensor<64x?xf8E8M0FNU>
 }
 
 // CHECK-LABEL: func.func @square_blocks
-// CHECK: blockscale.kernel {{.+}} family patches
+// CHECK: blockscale.kernel {{.+}} family strips
 func.func @square_blocks(%x: tensor<64x128xbf16>) -> (tensor<64x128xf8E4M3FN>, tensor<2x4xf8E8M0FNU>) {
   %q, %s = blockscale.quantize %x block [32, 32] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<2x4xf8E8M0FNU>
   return %q, %s : tensor<64x128xf8E4M3FN>, tensor<2x4xf8E8M0FNU>
 }
 
 // CHECK-LABEL: func.func @several
-// CHECK: blockscale.kernel {{.+}} family patches
+// CHECK: blockscale.kernel {{.+}} family strips
 // CHECK-NOT: blockscale.kernel
 // APART-LABEL: func.func @several
 // APART: blockscale.kernel {{.+}} family rows
-// APART: blockscale.kernel {{.+}} family patches
+// APART: blockscale.kernel {{.+}} family strips
 func.func @several(%x: tensor<64x128xbf16>) -> (tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>, tensor<64x128xf8E4M3FN>, tensor<2x128xf8E8M0FNU>) {
   %q, %s = blockscale.quantize %x block [1, 32] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU>
   %p, %t = blockscale.quantize %x block [32, 1] : tensor<64x128xbf16> -> tensor<64x128xf8E4M3FN>, tensor<2x128xf8E8M0FNU>
@@ -65,7 +65,7 @@ func.func @several(%x: tensor<64x128xbf16>) -> (tensor<64x128xf8E4M3FN>, tensor<
 
 // An amax of what elementwise ops make.
 // CHECK-LABEL: func.func @amax_of_made
-// CHECK: blockscale.kernel {{.+}} family patches
+// CHECK: blockscale.kernel {{.+}} family strips
 func.func @amax_of_made(%x: tensor<64x128xbf16>, %e: tensor<64x128xbf16>) -> tensor<f32> {
   %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<64x128xbf16>) outs(%e : tensor<64x128xbf16>) {
   ^bb0(%v: bf16, %w: bf16):

@@ -92,17 +92,16 @@ TEST_F(FusionPlanTest, LeavesTheFunctionAlone) {
 TEST_F(FusionPlanTest, FirstPassKeepsWhatTheSecondReads) {
   FusionPlan found =
       plan({target::findChip("sm_100a"), /*fuse=*/true, Recompute::Never, {}});
-  EXPECT_EQ(describe(found),
-            (Kernels{"patches generic copy of hadamard amax: 2",
-                     "patches quantize hadamard quantize: 4"}));
+  EXPECT_EQ(describe(found), (Kernels{"strips generic copy of hadamard amax: 2",
+                                      "strips quantize hadamard quantize: 4"}));
 }
 
 TEST_F(FusionPlanTest, BothPassesComputeACopy) {
   FusionPlan found =
       plan({target::findChip("sm_100a"), /*fuse=*/true, Recompute::Always, {}});
   EXPECT_EQ(describe(found),
-            (Kernels{"patches copy of generic copy of hadamard amax: 1",
-                     "patches generic quantize hadamard quantize: 4"}));
+            (Kernels{"strips copy of generic copy of hadamard amax: 1",
+                     "strips generic quantize hadamard quantize: 4"}));
   for (const auto &[op, readers] : found.copies) {
     ASSERT_EQ(readers.size(), 1U);
     EXPECT_TRUE(isa<AmaxOp>(readers.front()));

@@ -172,7 +172,7 @@ TEST_P(QuantizeKernels, NoSpills) {
     EXPECT_EQ(kernel.sharedBytes,
               getSharedBytes(chip, kernel.name, rowElements))
         << kernel.name;
-    // Four thread blocks of 128 threads fit in the 65536 registers of an SM;
+    // Four CTAs of 128 threads fit in the 65536 registers of an SM;
     // three that draw random numbers.
     bool isRandom = StringRef(kernel.name).contains("_rng");
     EXPECT_LE(kernel.registers, isRandom ? 168u : 128u) << kernel.name;

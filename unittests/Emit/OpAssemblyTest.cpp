@@ -64,7 +64,7 @@ constexpr size_t kKernels = 6 + 4 + 2 + 2 + 2;
 
 /// Functions of quantizes whose blocks have several rows: all recipes, both
 /// inputs, one with linear scales and one with swizzled ones.
-std::string makePatches(size_t &count) {
+std::string makeStrips(size_t &count) {
   std::string text;
   auto add = [&](StringRef recipe, StringRef block, StringRef more,
                  StringRef input, StringRef data, StringRef scale) {
@@ -122,18 +122,18 @@ std::string makeShared(size_t &count) {
 
 class OpKernels : public testing::TestWithParam<const char *> {};
 
-// Three thread blocks of 128 threads fit in the 65536 registers of an SM.
+// Three CTAs of 128 threads fit in the 65536 registers of an SM.
 TEST_P(OpKernels, NoSpills) {
   expectNoSpills(kModule, GetParam(), kKernels, 168);
 }
 
-TEST_P(OpKernels, NoSpillsOfPatches) {
+TEST_P(OpKernels, NoSpillsOfStrips) {
   size_t count = 0;
-  std::string text = makePatches(count);
+  std::string text = makeStrips(count);
   expectNoSpills(text, GetParam(), count);
 }
 
-TEST_P(OpKernels, NoSpillsOfSharedPatches) {
+TEST_P(OpKernels, NoSpillsOfSharedStrips) {
   size_t count = 0;
   std::string text = makeShared(count);
   expectNoSpills(text, GetParam(), count);

@@ -14,7 +14,7 @@
 //
 // The longest of these is the step. Results of a tile are written while the
 // next one is multiplied, but for columns that the accumulators share. Tiles
-// come in waves of one for each thread block or pair. Parts of K (splits) write
+// come in waves of one for each CTA or pair. Parts of K (splits) write
 // and read f32 sums besides.
 //
 // The rates of memories are assumptions, nothing was measured: trust the order

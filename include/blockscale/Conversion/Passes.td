@@ -148,19 +148,20 @@ def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
   let dependentDialects = ["::blockscale::BlockScaleDialect"];
 }
 
-def ChooseTiles : Pass<"blockscale-choose-tiles"> {
-  let summary = "Write down what a warp of a patch kernel has of x";
+def ChooseStrips : Pass<"blockscale-choose-strips"> {
+  let summary = "Write down what a warp of a strip kernel has of x";
   let description = [{
-    Gives each kernel of the family `patches` the attribute `blockscale.tile`,
-    unless it has one: the rows and columns of x that one warp quantizes. The lowering obeys it; an unsupported form is an error
-    that lists the supported ones. A remark (category `gpu-launch`) gives the
-    sectors of memory that each supported form loads and stores.
+    Gives each kernel of the family `strips` the attribute `blockscale.strip`,
+    unless it has one: the rows and columns of x that one warp quantizes. The
+    lowering obeys it; an unsupported form is an error that lists the supported
+    ones. A remark (category `gpu-launch`) gives the sectors of memory that each
+    supported form loads and stores.
 
-    Example (test/Conversion/ToGPU/tiles.mlir):
+    Example (test/Conversion/ToGPU/strips.mlir):
 
     ```mlir
     blockscale.kernel ins(%x : memref<64x128xbf16>) outs(...)
-        attributes {blockscale.tile = array<i64: 64, 64>} {...}
+        attributes {blockscale.strip = array<i64: 64, 64>} {...}
     ```
   }];
   let options = [

@@ -54,7 +54,7 @@ struct KernelResources {
   uint64_t spillStoreBytes = 0;
   uint64_t spillLoadBytes = 0;
   uint64_t stackBytes = 0;
-  /// Static shared memory of a thread block.
+  /// Static shared memory of a CTA.
   uint64_t sharedBytes = 0;
 };
 

@@ -56,7 +56,7 @@ def BlockScale_RecipeAttr
 
 def BlockScale_KernelFamily : I32EnumAttr<"KernelFamily", "family of a kernel's code", [
     I32EnumAttrCase<"Rows", 0, "rows">,
-    I32EnumAttrCase<"Patches", 1, "patches">,
+    I32EnumAttrCase<"Strips", 1, "strips">,
     I32EnumAttrCase<"Program", 2, "program">,
     I32EnumAttrCase<"Product", 3, "product">,
     I32EnumAttrCase<"Elementwise", 4, "elementwise">,
@@ -72,7 +72,7 @@ def BlockScale_KernelFamilyAttr
     | family | what its code computes |
     | --- | --- |
     | `rows` | a quantization in blocks of one row, with the elementwise ops that make x; a thread has blocks of a row |
-    | `patches` | quantizations and amaxes of one x, or of several, with transforms and the elementwise ops that make x; a warp has rows and columns of x |
+    | `strips` | quantizations and amaxes of one x, or of several, with transforms and the elementwise ops that make x; a warp has rows and columns of x |
     | `program` | linalg ops that reduce rows, with those around them and a quantization of the result |
     | `product` | one or two products, with what follows them |
     | `elementwise` | elementwise linalg ops |
@@ -254,9 +254,9 @@ def BlockScale_GemmScheduleAttr : AttrDef<BlockScale_Dialect, "GemmSchedule"> {
   let mnemonic = "gemm_schedule";
   let summary = "How a kernel for SM100 computes a matrix product";
   let description = [{
-    A thread block, or a pair of them where `rows` is 256, computes tiles of
+    A CTA, or a pair of them where `rows` is 256, computes tiles of
     `rows` x `cols` results, one after the other, and has room for the operands
-    of `stages` steps along K. `ctas` thread blocks share the tiles of a product,
+    of `stages` steps along K. `ctas` CTAs share the tiles of a product,
     at most; those of `band` rows of tiles follow each other, column by column,
     so that the operands they read are in the L2 cache. `multicast` pairs beside
     each other load the rows of A once for all of them. K is cut into `splits`

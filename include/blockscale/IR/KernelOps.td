@@ -41,7 +41,7 @@ def BlockScale_KernelOp : BlockScale_Op<"kernel", [
       (FusionAttr.h), has a form and costs.
     - `kernel_c6`: the body has ops of the `family`, which says how the kernel
       becomes the code of a GPU. `rows` takes one quantization, with blocks of one
-      row; `patches` quantizations, amaxes and transforms; `program` linalg ops
+      row; `strips` quantizations, amaxes and transforms; `program` linalg ops
       that reduce and at most one quantization; `product` products and at most one
       quantization; `elementwise` no op of the dialect; `op` one op of the
       dialect, but no quantization and no product. Linalg ops reduce in `program`

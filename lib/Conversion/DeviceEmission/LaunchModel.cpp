@@ -57,14 +57,15 @@ void LaunchModel::remarkThreads(Location loc, StringRef kernel, int64_t threads,
              StringRef(gpu.name));
 }
 
-void LaunchModel::remarkPatch(Location loc, std::array<int64_t, 2> patch,
+void LaunchModel::remarkStrip(Location loc, std::array<int64_t, 2> fragment,
                               std::array<int64_t, 2> warp) const {
-  remark::analysis(loc, remark::RemarkOpts::name("patch").category(kCategory))
+  remark::analysis(loc,
+                   remark::RemarkOpts::name("fragment").category(kCategory))
       << remark::add(
              "a thread has {0} rows of {1} columns, a warp {2} of {3}: its "
              "codes lie side by side in the data, and a warp has whole blocks "
              "and whole words of scales",
-             patch[0], patch[1], warp[0], warp[1]);
+             fragment[0], fragment[1], warp[0], warp[1]);
 }
 
 QuantizeModel::QuantizeModel(const target::Chip &chip, numerics::Recipe recipe,
@@ -94,7 +95,8 @@ void QuantizeModel::remarkFragment(Location loc, int64_t elements,
                                    int64_t otherElements, bool hasBuffer,
                                    bool isStaged) const {
   StringRef name(gpu.name);
-  remark::analysis(loc, remark::RemarkOpts::name("chunk").category(kCategory))
+  remark::analysis(loc,
+                   remark::RemarkOpts::name("fragment").category(kCategory))
       << remark::add(
              "a thread has {0} elements, each {1} bytes to move and about {2} "
              "instructions, of which the memory of {3} leaves time for {4}; "
@@ -107,28 +109,29 @@ void QuantizeModel::remarkFragment(Location loc, int64_t elements,
   StringRef why =
       isStaged
           ? "through shared memory: neighbouring lanes access neighbouring "
-            "pieces, for an instruction more"
+            "vectors, for an instruction more"
       : hasBuffer
           ? "through shared memory where it is loaded, which all threads of "
-            "the row wait for: lanes that are a chunk apart would keep the "
+            "the row wait for: lanes that are a fragment apart would keep the "
             "cache busy"
       : chip.hasWideGlobalAccess()
           ? "straight from its thread: accesses have 32 bytes, a whole sector"
       : hasTimeToStage()
-          ? "straight from its thread: runs of chunks do not follow each other "
-            "in whole pieces, or threads of a warp part"
+          ? "straight from its thread: runs of fragments do not follow each "
+            "other "
+            "in whole vectors, or threads of a warp part"
           : "straight from its thread: instructions for a way through shared "
             "memory would take more than a third of the time";
   remark::analysis(loc, remark::RemarkOpts::name("staging").category(kCategory))
-      << remark::add("a chunk is accessed {0}", why.str());
+      << remark::add("a fragment is accessed {0}", why.str());
 }
 
 void QuantizeModel::remarkTiles(Location loc, int64_t fragments, int64_t rows,
                                 int64_t stride) const {
   remark::analysis(loc, remark::RemarkOpts::name("tiles").category(kCategory))
       << remark::add(
-             "a warp has {0} chunks of each of {1} rows, {2} apart: what it "
-             "stores of a tile of scales lies together, where chunks of one "
+             "a warp has {0} fragments of each of {1} rows, {2} apart: what it "
+             "stores of a tile of scales lies together, where fragments of one "
              "row would have it scattered",
              fragments, rows, stride);
 }

@@ -42,7 +42,7 @@ struct LaunchModel {
 
   /// Says at `loc` what the rows and columns of a thread and of a warp are, of
   /// a kernel for blocks of several rows.
-  void remarkPatch(mlir::Location loc, std::array<int64_t, 2> patch,
+  void remarkStrip(mlir::Location loc, std::array<int64_t, 2> fragment,
                    std::array<int64_t, 2> warp) const;
 
   const target::Chip &chip;

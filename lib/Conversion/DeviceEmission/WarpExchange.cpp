@@ -25,13 +25,13 @@ Value emitExchangeMaximum(KernelBuilder &b, Value amax, int64_t mask) {
   return arith::MaximumFOp::create(b, amax, other);
 }
 
-void exchangeHalves(KernelBuilder &b, SmallVector<SmallVector<Value>> &lines,
+void exchangeHalves(KernelBuilder &b, SmallVector<SmallVector<Value>> &lists,
                     Value isBehind, int64_t mask) {
-  size_t half = lines.size() / 2;
+  size_t half = lists.size() / 2;
   SmallVector<SmallVector<Value>> kept(half);
   for (size_t i = 0; i < half; ++i) {
     SmallVector<Value> behind;
-    for (auto [first, second] : llvm::zip_equal(lines[i], lines[half + i])) {
+    for (auto [first, second] : llvm::zip_equal(lists[i], lists[half + i])) {
       Value mine = arith::SelectOp::create(b, isBehind, second, first);
       Value given = arith::SelectOp::create(b, isBehind, first, second);
       Value taken = emitShuffle(b, given, mask);
@@ -40,7 +40,7 @@ void exchangeHalves(KernelBuilder &b, SmallVector<SmallVector<Value>> &lines,
     }
     llvm::append_range(kept[i], behind);
   }
-  lines = std::move(kept);
+  lists = std::move(kept);
 }
 
 } // namespace blockscale

@@ -19,13 +19,13 @@ mlir::Value emitShuffle(KernelBuilder &b, mlir::Value word, int64_t mask);
 mlir::Value emitExchangeMaximum(KernelBuilder &b, mlir::Value amax,
                                 int64_t mask);
 
-/// Exchanges halves of `lines`, lists of words, with the thread whose lane
+/// Exchanges the halves of `lists` (of words) with the thread whose lane
 /// differs by `mask`. One of both threads `isBehind` the other and keeps the
-/// second half of the lines; the other one keeps the first half. Each line that
+/// second half of the lists; the other one keeps the first half. Each list that
 /// a thread keeps becomes twice as long: the words of the thread in front come
 /// before those of the thread behind.
 void exchangeHalves(KernelBuilder &b,
-                    llvm::SmallVector<llvm::SmallVector<mlir::Value>> &lines,
+                    llvm::SmallVector<llvm::SmallVector<mlir::Value>> &lists,
                     mlir::Value isBehind, int64_t mask);
 
 } // namespace blockscale

@@ -7,7 +7,7 @@
 
 #include "BandQuantizer.h"
 #include "Emission/FloatCodec.h"
-#include "Patch.h"
+#include "Panel.h"
 #include "blockscale/Numerics/FourOverSix.h"
 #include "blockscale/Numerics/Philox.h"
 
@@ -32,16 +32,16 @@ BandQuantizer::BandQuantizer(ImplicitLocOpBuilder &b, const BandForm &form,
   auto type = cast<MemRefType>(x.getType());
   element = getWorkingType(type.getElementType());
   if (!form.readsInPlace)
-    elements = allocate(b, {form.getRows(), kPatchCols}, element);
-  amaxes = allocate(b, {kPatchCols},
+    elements = allocate(b, {form.getRows(), kQuantizePanelCols}, element);
+  amaxes = allocate(b, {kQuantizePanelCols},
                     b.getIntegerType(element.getIntOrFloatBitWidth()));
-  factors = allocate(b, {2, kPatchCols / 2}, b.getF32Type());
+  factors = allocate(b, {2, kQuantizePanelCols / 2}, b.getF32Type());
   if (form.format.getCodesPerByte() == 1)
-    nanCodes = allocate(b, {kPatchCols}, b.getI8Type());
+    nanCodes = allocate(b, {kQuantizePanelCols}, b.getI8Type());
   if (rng)
-    randomBytes.emplace(b, rng, getDim(b, x, type.getRank() - 1),
-                        form.getRows(),
-                        getIndex(b, kPatchCols + numerics::kRandomGroup));
+    randomBytes.emplace(
+        b, rng, getDim(b, x, type.getRank() - 1), form.getRows(),
+        getIndex(b, kQuantizePanelCols + numerics::kRandomGroup));
 }
 
 void BandQuantizer::emitFree() {

@@ -55,7 +55,7 @@ struct BandForm {
 /// Columns of a step: two blocks of 32, whose factors stay in registers.
 inline constexpr int64_t kBandColsPerStep = 64;
 
-/// Emits the quantization of bands of up to kPatchCols columns.
+/// Emits the quantization of bands of up to kQuantizePanelCols columns.
 class BandQuantizer {
 public:
   /// Allocates the buffers for elements of x, whose random bits are those of

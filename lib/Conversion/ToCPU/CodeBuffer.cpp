@@ -28,8 +28,8 @@ static constexpr int64_t kRowPadding = 64;
 CodeBuffer::CodeBuffer(ImplicitLocOpBuilder &b, Value data,
                        const BandForm &form, bool transposed)
     : b(b), data(data), form(form), transposed(transposed) {
-  int64_t height = transposed ? kPatchRows / form.getByteRows() : 1;
-  int64_t width = kPatchCols / form.getByteCols();
+  int64_t height = transposed ? kQuantizePanelRows / form.getByteRows() : 1;
+  int64_t width = kQuantizePanelCols / form.getByteCols();
   buffer = allocate(b, {height, transposed ? width + kRowPadding : width},
                     b.getI8Type());
   if (transposed)
@@ -71,16 +71,16 @@ static void emitStoreRow(ImplicitLocOpBuilder &b, Value buffer, Value row,
   });
 }
 
-void CodeBuffer::emitRowDone(const Patch &patch, Value row) {
+void CodeBuffer::emitRowDone(const Panel &panel, Value row) {
   if (transposed)
     return;
   Value zero = getIndex(b, 0);
-  Value bytes = ceilDiv(b, patch.cols, form.getByteCols());
+  Value bytes = ceilDiv(b, panel.cols, form.getByteCols());
   if (form.getByteCols() == 2)
-    emitDropPadding(b, patch.cols, buffer, zero, bytes);
+    emitDropPadding(b, panel.cols, buffer, zero, bytes);
   Indices first =
-      append(patch.batch, {add(b, patch.firstRow, row),
-                           div(b, patch.firstCol, form.getByteCols())});
+      append(panel.batch, {add(b, panel.firstRow, row),
+                           div(b, panel.firstCol, form.getByteCols())});
   emitStoreRow(b, buffer, zero, bytes, data, first);
 }
 
@@ -97,24 +97,24 @@ void CodeBuffer::emitTransposeRows(Value firstCol, Value rows) {
   emitLoop(b, getIndex(b, 0), rows, emitSquare, kTransposed);
 }
 
-void CodeBuffer::emitPatchDone(const Patch &patch) {
+void CodeBuffer::emitPanelDone(const Panel &panel) {
   if (!transposed)
     return;
   Value zero = getIndex(b, 0);
-  Value bytes = ceilDiv(b, patch.rows, form.getByteRows());
-  Value firstByte = div(b, patch.firstRow, form.getByteRows());
+  Value bytes = ceilDiv(b, panel.rows, form.getByteRows());
+  Value firstByte = div(b, panel.firstRow, form.getByteRows());
   auto emitColumn = [&](Value col, Value i) {
     if (form.getByteRows() == 2)
-      emitDropPadding(b, patch.rows, columns, i, bytes);
-    Value row = add(b, patch.firstCol, add(b, col, i));
+      emitDropPadding(b, panel.rows, columns, i, bytes);
+    Value row = add(b, panel.firstCol, add(b, col, i));
     emitStoreRow(b, columns, i, bytes, data,
-                 append(patch.batch, {row, firstByte}));
+                 append(panel.batch, {row, firstByte}));
   };
   emitLoop(
-      b, zero, patch.cols,
+      b, zero, panel.cols,
       [&](Value col) {
         emitTransposeRows(col, bytes);
-        emitLoop(b, zero, getExtent(b, patch.cols, col, kTransposed),
+        emitLoop(b, zero, getExtent(b, panel.cols, col, kTransposed),
                  [&](Value i) { emitColumn(col, i); });
       },
       kTransposed);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Codes lie in the order of x, padding included, until they are stored without
-// it: rows as they are, one at a time, or transposed, all of a patch at once,
+// it: rows as they are, one at a time, or transposed, all of a panel at once,
 // so that what a row of the result gets is contiguous.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_CODEBUFFER_H
 
 #include "BandQuantizer.h"
-#include "Patch.h"
+#include "Panel.h"
 
 namespace blockscale::cpu {
 
@@ -27,15 +27,15 @@ public:
   CodeBuffer(mlir::ImplicitLocOpBuilder &b, mlir::Value data,
              const BandForm &form, bool transposed);
 
-  /// The row of the buffer that the codes of row `row` of the patch go to, with
+  /// The row of the buffer that the codes of row `row` of the panel go to, with
   /// those of the rows that share bytes with it.
   BufferRow getRow(mlir::Value row) const;
 
-  /// Stores row `row` of the patch, whose codes are complete, unless data is
+  /// Stores row `row` of the panel, whose codes are complete, unless data is
   /// transposed.
-  void emitRowDone(const Patch &patch, mlir::Value row);
-  /// Stores the patch, whose codes are all complete, if data is transposed.
-  void emitPatchDone(const Patch &patch);
+  void emitRowDone(const Panel &panel, mlir::Value row);
+  /// Stores the panel, whose codes are all complete, if data is transposed.
+  void emitPanelDone(const Panel &panel);
 
   void emitFree();
 

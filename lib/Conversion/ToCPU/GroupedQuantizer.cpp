@@ -8,7 +8,7 @@
 #include "GroupedQuantizer.h"
 #include "GlobalFactorsSource.h"
 #include "GroupedClear.h"
-#include "PatchQuantizer.h"
+#include "PanelQuantizer.h"
 #include "RowQuantizer.h"
 #include "ScaleTiles.h"
 #include "blockscale/Numerics/ScaleLayout.h"
@@ -25,13 +25,13 @@ enum class GroupedWalk {
   Bands,
   /// Pieces of groups, row by row.
   RowPieces,
-  /// Pieces of groups, cut across the groups in patches.
-  Patches
+  /// Pieces of groups, cut across the groups in panels.
+  Panels
 };
 
 static GroupedWalk getWalk(QuantizeOp op) {
   if (!op.hasRowBlocks())
-    return GroupedWalk::Patches;
+    return GroupedWalk::Panels;
   LayoutAttr layout = getLayout(op.getScale().getType());
   return layout && layout.isGrouped() && op.getGroupDim() == 0
              ? GroupedWalk::RowPieces
@@ -44,12 +44,12 @@ static int64_t getBandRows(QuantizeOp op) {
 }
 
 static int64_t getPieceSize(QuantizeOp op) {
-  return op.getGroupDim() == 0 ? kPatchRows : kPatchCols;
+  return op.getGroupDim() == 0 ? kQuantizePanelRows : kQuantizePanelCols;
 }
 
-/// Elements of a patch across the groups.
-static int64_t getPatchSizeAcross(QuantizeOp op) {
-  return op.getGroupDim() == 0 ? kPatchCols : kPatchRows;
+/// Elements of a panel across the groups.
+static int64_t getPanelSizeAcross(QuantizeOp op) {
+  return op.getGroupDim() == 0 ? kQuantizePanelCols : kQuantizePanelRows;
 }
 
 /// Whether all groups have the same factors and linear scales, so that their
@@ -74,7 +74,7 @@ public:
 
   void emitBands(const ItemRange &range, Value begin, Value end);
   void emitRowPieces(const ItemRange &range, Value begin, Value end);
-  void emitPatches(const ItemRange &range, Value begin, Value end);
+  void emitPanels(const ItemRange &range, Value begin, Value end);
 
   const GroupedForm &getForm() const { return form; }
 
@@ -246,22 +246,22 @@ void GroupedQuantizer::emitRowPieces(const ItemRange &range, Value begin,
   quantizer.emitFree();
 }
 
-void GroupedQuantizer::emitPatches(const ItemRange &range, Value begin,
-                                   Value end) {
-  int64_t sizeAcross = getPatchSizeAcross(op);
+void GroupedQuantizer::emitPanels(const ItemRange &range, Value begin,
+                                  Value end) {
+  int64_t sizeAcross = getPanelSizeAcross(op);
   Value across = form.getAcross();
   Indices sizes = {form.getPieceCount(), ceilDiv(b, across, sizeAcross)};
-  PatchQuantizer quantizer(op, range);
+  PanelQuantizer quantizer(op, range);
   emitLoop(b, begin, end, [&](Value item) {
     Indices index = delinearize(b, item, sizes);
     emitPiece(index[0], [&](const Group &group, Value first, Value size) {
       Value firstAlong = form.toElements(first);
       Value firstAcross = mul(b, index[1], sizeAcross);
       Value rest = getExtent(b, across, firstAcross, sizeAcross);
-      Patch patch = form.alongRows()
-                        ? Patch{{}, firstAlong, firstAcross, size, rest}
-                        : Patch{{}, firstAcross, firstAlong, rest, size};
-      quantizer.emitPatch(patch, form.getScales(scale, group),
+      Panel panel = form.alongRows()
+                        ? Panel{{}, firstAlong, firstAcross, size, rest}
+                        : Panel{{}, firstAcross, firstAlong, rest, size};
+      quantizer.emitPanel(panel, form.getScales(scale, group),
                           getFactors(group));
     });
   });
@@ -280,11 +280,11 @@ static Value countItemsOfGroups(ImplicitLocOpBuilder &b, QuantizeOp op,
     return ceilDiv(b, rows, getBandRows(op));
   case GroupedWalk::RowPieces:
     return form.getPieceCount();
-  case GroupedWalk::Patches:
+  case GroupedWalk::Panels:
     break;
   }
   return mul(b, form.getPieceCount(),
-             ceilDiv(b, form.getAcross(), getPatchSizeAcross(op)));
+             ceilDiv(b, form.getAcross(), getPanelSizeAcross(op)));
 }
 
 static GroupedClear getClear(ImplicitLocOpBuilder &b, QuantizeOp op,
@@ -318,8 +318,8 @@ void emitGroupedItems(QuantizeOp op, const ItemRange &range) {
   case GroupedWalk::RowPieces:
     quantizer.emitRowPieces(range, range.begin, end);
     break;
-  case GroupedWalk::Patches:
-    quantizer.emitPatches(range, range.begin, end);
+  case GroupedWalk::Panels:
+    quantizer.emitPanels(range, range.begin, end);
     break;
   }
   GroupedClear clear =

@@ -46,7 +46,7 @@ mlir::Value countItems(HadamardOp op, CallSite &site);
 void emitItems(HadamardOp op, const ItemRange &range);
 
 /// Items: rows of x over all batch dimensions; with swizzled scales, bands of
-/// 128 rows, so that a tile of scales has one writer; patches of 128 x 512
+/// 128 rows, so that a tile of scales has one writer; panels of 128 x 512
 /// elements where blocks have several rows.
 mlir::Value countItems(QuantizeOp op, CallSite &site);
 void emitItems(QuantizeOp op, const ItemRange &range);

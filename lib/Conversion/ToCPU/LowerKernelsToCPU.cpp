@@ -96,7 +96,7 @@ static LogicalResult verifyForm(Operation *op) {
 
 /// Calls `fn` with the kernel's op as the class it is.
 template <typename FnTy>
-static LogicalResult dispatch(KernelOp kernel, FnTy &&fn) {
+static LogicalResult dispanel(KernelOp kernel, FnTy &&fn) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.getSingleOp())
       .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
             QuantizeOp, ScaledMMOp, ScaledGroupedMMOp, ScaleSweepOp, SwizzleOp>(
@@ -126,7 +126,7 @@ public:
     if (failed(cpu::verifyKernel(kernel)) ||
         failed(verifyForm(kernel.getSingleOp())))
       return failure();
-    return dispatch(kernel, [&](auto op) { outline(kernel, op); });
+    return dispanel(kernel, [&](auto op) { outline(kernel, op); });
   }
 
 private:

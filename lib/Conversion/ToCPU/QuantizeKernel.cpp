@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GroupedQuantizer.h"
-#include "PatchQuantizer.h"
+#include "PanelQuantizer.h"
 #include "RowQuantizer.h"
 
 using namespace mlir;
@@ -22,7 +22,7 @@ Value countItems(QuantizeOp op, CallSite &site) {
   return site.countItems(
       sizes, op.hasRowBlocks()
                  ? countRowItems(op, b, rows)
-                 : countPatchItems(b, rows, toIndex(b, sizes.back())));
+                 : countPanelItems(b, rows, toIndex(b, sizes.back())));
 }
 
 void emitItems(QuantizeOp op, const ItemRange &range) {
@@ -31,7 +31,7 @@ void emitItems(QuantizeOp op, const ItemRange &range) {
   else if (op.hasRowBlocks())
     emitRowItems(op, range);
   else
-    emitPatchItems(op, range);
+    emitPanelItems(op, range);
 }
 
 } // namespace blockscale::cpu

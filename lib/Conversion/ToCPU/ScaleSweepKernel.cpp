@@ -1,4 +1,4 @@
-//===- ScaleSweepKernel.cpp - Losses of all candidates ------------------===//
+//===- ScaleSweepKernel.cpp - Losses of all candidates --------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

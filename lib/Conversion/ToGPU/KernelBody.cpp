@@ -74,7 +74,7 @@ LogicalResult verifyProducers(KernelOp kernel, const KernelBody &body) {
   return success();
 }
 
-/// Why `op` cannot be in a kernel of patches.
+/// Why `op` cannot be in a strip kernel.
 static std::optional<FusionObstacle>
 findSharingObstacle(Operation *op, const KernelBody &body,
                     const target::Chip &chip) {
@@ -89,8 +89,8 @@ findSharingObstacle(Operation *op, const KernelBody &body,
   return findTransformObstacle(cast<HadamardOp>(op), chip);
 }
 
-static PatchMember getMember(ArrayRef<Operation *> ops) {
-  PatchMember member;
+static StripMember getMember(ArrayRef<Operation *> ops) {
+  StripMember member;
   for (Operation *op : ops)
     if (auto quantize = dyn_cast<QuantizeOp>(op))
       member.quantizes.push_back(quantize);
@@ -99,7 +99,7 @@ static PatchMember getMember(ArrayRef<Operation *> ops) {
   return member;
 }
 
-FailureOr<SmallVector<PatchMember>> findPatchMembers(KernelOp kernel,
+FailureOr<SmallVector<StripMember>> findStripMembers(KernelOp kernel,
                                                      const target::Chip &chip) {
   KernelBody body(kernel);
   if (failed(verifyProducers(kernel, body)))
@@ -115,7 +115,7 @@ FailureOr<SmallVector<PatchMember>> findPatchMembers(KernelOp kernel,
                              "transforms of them on this target");
     opsOf[source].push_back(op);
   }
-  SmallVector<PatchMember> members;
+  SmallVector<StripMember> members;
   for (const auto &[x, ops] : opsOf) {
     std::optional<FusionObstacle> obstacle;
     if (opsOf.size() > 1)
@@ -126,7 +126,7 @@ FailureOr<SmallVector<PatchMember>> findPatchMembers(KernelOp kernel,
       if (obstacle)
         return op->emitOpError() << "does not share its kernel " << *obstacle;
     }
-    const PatchMember &member = members.emplace_back(getMember(ops));
+    const StripMember &member = members.emplace_back(getMember(ops));
     if (member.quantizes.empty() && member.amaxes.empty())
       return ops.front()->emitOpError(
           "expected a transform whose result is quantized, or reduced to an "

@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELBODY_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_KERNELBODY_H
 
-#include "ToGPU/Patches/PatchKernel.h"
+#include "ToGPU/Strips/StripKernel.h"
 #include "blockscale/Analysis/KernelFamily.h"
 
 namespace blockscale {
@@ -22,10 +22,10 @@ llvm::LogicalResult verifyOperands(const KernelBody &body);
 /// memory holds.
 llvm::LogicalResult verifyProducers(KernelOp kernel, const KernelBody &body);
 
-/// The members of a kernel of patches for `chip`, or an error where its ops
+/// The members of a strip kernel for `chip`, or an error where its ops
 /// cannot share one (FusionLegality.h).
-llvm::FailureOr<llvm::SmallVector<PatchMember>>
-findPatchMembers(KernelOp kernel, const target::Chip &chip);
+llvm::FailureOr<llvm::SmallVector<StripMember>>
+findStripMembers(KernelOp kernel, const target::Chip &chip);
 
 } // namespace blockscale
 

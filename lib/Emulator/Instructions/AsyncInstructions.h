@@ -52,7 +52,7 @@ void pushLoad(const Issuer &issuer, AsyncWork work, CopyTarget target,
 void pushStore(const Issuer &issuer, AsyncWork work,
                std::function<void(Faults &)> copy);
 
-/// Adds bytes to the profile. What a multicast brings to several thread blocks
+/// Adds bytes to the profile. What a multicast brings to several CTAs
 /// is read for one of them.
 void countBytes(const Issuer &issuer, StateSpace from, StateSpace to,
                 uint64_t bytes, bool isRead = true);

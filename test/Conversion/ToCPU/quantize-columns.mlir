@@ -1,6 +1,6 @@
 // RUN: blockscale-opt %s -blockscale-lower-kernels-to-cpu -canonicalize -cse -split-input-file | FileCheck %s
 
-// An item is a patch of 128 x 512 elements, here the only one. Bands of 32 rows
+// An item is a panel of 128 x 512 elements, here the only one. Bands of 32 rows
 // are copied, row by row, with the largest magnitudes of their columns; then the
 // scales and factors of all columns are computed, 64 at a time, and the codes of
 // those that are NaN; then the codes of one row after the other.
@@ -42,7 +42,7 @@ func.func @linear(%x: memref<64x96xbf16>, %q: memref<64x96xf8E4M3FN>, %s: memref
 
 // -----
 
-// Transposed codes of a patch wait in a buffer, a byte with the codes of two rows,
+// Transposed codes of a panel wait in a buffer, a byte with the codes of two rows,
 // and leave it 16 x 16 bytes at a time. Bands are the columns of the scales, whose
 // tiles get the padding: 5 bands of 8 in the buffer, 80 rows of 128.
 // CHECK-LABEL: func.func private @transposed_quantize_0(
@@ -79,12 +79,12 @@ func.func @transposed(%x: memref<80x80xf32>, %q: memref<80x40xi8>, %s: memref<1x
 
 // -----
 
-// 320 x 5000 elements of 2 matrices are 2 x 3 x 10 patches.
-// CHECK-LABEL: func.func @patches(
+// 320 x 5000 elements of 2 matrices are 2 x 3 x 10 panels.
+// CHECK-LABEL: func.func @panels(
 // CHECK-DAG:     [[BEGIN:%.+]] = arith.constant 0 : index
 // CHECK-DAG:     [[ITEMS:%.+]] = arith.constant 60 : index
-// CHECK:         call @patches_quantize_0({{.*}}, [[BEGIN]], [[ITEMS]])
-func.func @patches(%x: memref<2x320x5000xf32>, %q: memref<2x320x5000xf8E5M2>, %s: memref<2x10x5000xf8E8M0FNU>) {
+// CHECK:         call @panels_quantize_0({{.*}}, [[BEGIN]], [[ITEMS]])
+func.func @panels(%x: memref<2x320x5000xf32>, %q: memref<2x320x5000xf8E5M2>, %s: memref<2x10x5000xf8E8M0FNU>) {
   blockscale.kernel ins(%x : memref<2x320x5000xf32>) outs(%q, %s : memref<2x320x5000xf8E5M2>, memref<2x10x5000xf8E8M0FNU>) {
   ^bb0(%lx: tensor<2x320x5000xf32>, %lq: tensor<2x320x5000xf8E5M2>, %ls: tensor<2x10x5000xf8E8M0FNU>):
     %0, %1 = blockscale.quantize %lx block [32, 1] : tensor<2x320x5000xf32> -> tensor<2x320x5000xf8E5M2>, tensor<2x10x5000xf8E8M0FNU>

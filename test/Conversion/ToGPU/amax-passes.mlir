@@ -1,7 +1,7 @@
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --canonicalize --cse | FileCheck %s
 
 // Amaxes of x and of its transform beside both quantizations: a thread has the bits of
-// both, or zeros where its warp has no elements, and a thread block raises each once.
+// both, or zeros where its warp has no elements, and a CTA raises each once.
 // Those of x follow from the amaxes of its rows, those of the transform from columns.
 // CHECK: gpu.func @clear_f32_x2(
 // CHECK-COUNT-2: llvm.store %cst, {{.+}} : f32, !llvm.ptr<1>

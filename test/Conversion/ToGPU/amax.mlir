@@ -14,7 +14,7 @@
 // CHECK: gpu.func @amax_bf16_row_groups(
 // CHECK-NOT: gpu.func
 
-// The result is zero before thread blocks raise it: launches run in order.
+// The result is zero before CTAs raise it: launches run in order.
 // CHECK-LABEL: func.func @tensor
 // CHECK-SAME: %[[X:.+]]: memref<?x80xbf16>, %[[A:.+]]: memref<f32>
 func.func @tensor(%x: memref<?x80xbf16>, %a: memref<f32>) {

@@ -1,6 +1,6 @@
 // RUN: blockscale-opt %s --blockscale-lower-kernels-to-gpu --canonicalize --cse | FileCheck %s
 
-// Members of a group are one kernel, whose thread blocks take the arguments of the member
+// Members of a group are one kernel, whose CTAs take the arguments of the member
 // that they work for: the last one that does not begin after them. Rows that end within a
 // block in one member do so in all.
 // CHECK-LABEL: gpu.func @quantize_32x1_e4m3_rceil_bf16_k64_of3(

@@ -13,14 +13,14 @@
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// The chunk is as long as memory wants it; without wide accesses it goes through shared
+// The fragment is as long as memory wants it; without wide accesses it goes through shared
 // memory where there is time.
-// SM100: launch-remarks.mlir:[[#@LINE+9]]:{{.*}} chunk | {{.*}}a thread has 64 elements, each 3.03 bytes to move and about 5 instructions, of which the memory of B200 leaves time for 15.1; with 32 elements it would take 810 threads on each multiprocessor
-// SM100: staging | {{.*}}a chunk is accessed straight from its thread: accesses have 32 bytes, a whole sector
+// SM100: launch-remarks.mlir:[[#@LINE+9]]:{{.*}} fragment | {{.*}}a thread has 64 elements, each 3.03 bytes to move and about 5 instructions, of which the memory of B200 leaves time for 15.1; with 32 elements it would take 810 threads on each multiprocessor
+// SM100: staging | {{.*}}a fragment is accessed straight from its thread: accesses have 32 bytes, a whole sector
 // SM100: threads | {{.*}}Function=quantize_e4m3_rceil_bf16_k4096 | {{.*}}128 threads a block; a thread loads 128 bytes before it uses them, so 405 on each multiprocessor keep 51.8 KB under way, which the memory of B200 takes
-// SM90: chunk | {{.*}}64 elements, {{.*}}about 5 instructions, {{.*}}memory of H200 leaves time for 21.8; with 32 elements it would take 569 threads
-// SM90: staging | {{.*}}a chunk is accessed through shared memory
-// SM80: chunk | {{.*}}32 elements, {{.*}}about 14 instructions, {{.*}}with 64 elements it would take 285 threads
+// SM90: fragment | {{.*}}64 elements, {{.*}}about 5 instructions, {{.*}}memory of H200 leaves time for 21.8; with 32 elements it would take 569 threads
+// SM90: staging | {{.*}}a fragment is accessed through shared memory
+// SM80: fragment | {{.*}}32 elements, {{.*}}about 14 instructions, {{.*}}with 64 elements it would take 285 threads
 // SM80: staging | {{.*}}straight from its thread: instructions for a way through shared memory would take more than a third of the time
 func.func @mx(%x: tensor<?x4096xbf16>)
     -> (tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>) {
@@ -29,10 +29,10 @@ func.func @mx(%x: tensor<?x4096xbf16>)
   return %q, %s : tensor<?x4096xf8E4M3FN>, tensor<?x128xf8E8M0FNU>
 }
 
-// Rows of a tile are kept together. What is bound by its instructions has short chunks.
-// SM100: chunk | {{.*}}32 elements, each 2.56 bytes to move and about 68 instructions, {{.*}}time for 12.8;
-// SM100: tiles | {{.*}}a warp has 8 chunks of each of 4 rows, 32 apart
-// SM90: chunk | {{.*}}32 elements, {{.*}}about 88 instructions, {{.*}}time for 18.4;
+// Rows of a tile are kept together. What is bound by its instructions has short fragments.
+// SM100: fragment | {{.*}}32 elements, each 2.56 bytes to move and about 68 instructions, {{.*}}time for 12.8;
+// SM100: tiles | {{.*}}a warp has 8 fragments of each of 4 rows, 32 apart
+// SM90: fragment | {{.*}}32 elements, {{.*}}about 88 instructions, {{.*}}time for 18.4;
 // SM90: tiles |
 func.func @four_over_six(%x: tensor<?x4096xbf16>)
     -> (tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN, #swizzled>) {
@@ -41,9 +41,9 @@ func.func @four_over_six(%x: tensor<?x4096xbf16>)
   return %q, %s : tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN, #swizzled>
 }
 
-// Runs that do not follow each other in whole pieces stay with their threads.
-// SM90: chunk | {{.*}}32 elements, {{.*}}about 5 instructions
-// SM90: staging | {{.*}}straight from its thread: runs of chunks do not follow each other in whole pieces
+// Runs that do not follow each other in whole vectors stay with their threads.
+// SM90: fragment | {{.*}}32 elements, {{.*}}about 5 instructions
+// SM90: staging | {{.*}}straight from its thread: runs of fragments do not follow each other in whole vectors
 func.func @ragged(%x: tensor<?x96xbf16>)
     -> (tensor<?x96xf8E4M3FN>, tensor<?x3xf8E8M0FNU>) {
   %q, %s = blockscale.quantize %x block [1, 32] recipe rceil
@@ -52,7 +52,7 @@ func.func @ragged(%x: tensor<?x96xbf16>)
 }
 
 // Blocks of several rows.
-// SM90: patch | {{.*}}a thread has 8 rows of 16 columns, a warp 32 of 128
+// SM90: fragment | {{.*}}a thread has 8 rows of 16 columns, a warp 32 of 128
 // SM90: threads | {{.*}}a thread loads 256 bytes before it uses them, so 143 on each multiprocessor
 func.func @square(%x: tensor<256x4096xbf16>)
     -> (tensor<256x4096xf8E4M3FN>, tensor<8x128xf8E8M0FNU>) {

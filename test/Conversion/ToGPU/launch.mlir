@@ -13,7 +13,7 @@
 // CHECK-NOT: gpu.func
 
 // 200 rows are in two tiles, which have 32 lines of four rows each. A warp takes
-// eight of the 64 chunks of a row, so that a line is two thread blocks of four warps.
+// eight of the 64 fragments of a row, so that a line is two CTAs of four warps.
 // CHECK-LABEL: func.func @static
 // CHECK-SAME: %[[X:.+]]: memref<200x4096xbf16>, %[[Q:.+]]: memref<200x2048xi8>, %[[S:.+]]: memref<2x64x32x4x4xf8E4M3FN>
 func.func @static(%x: memref<200x4096xbf16>, %q: memref<200x2048xi8>, %s: memref<2x64x32x4x4xf8E4M3FN>) {
@@ -40,7 +40,7 @@ func.func @static(%x: memref<200x4096xbf16>, %q: memref<200x2048xi8>, %s: memref
   return
 }
 
-// No thread block where there are no rows.
+// No CTA where there are no rows.
 // CHECK-LABEL: func.func @dynamic
 // CHECK-SAME: %[[X:.+]]: memref<?x4096xbf16>,
 func.func @dynamic(%x: memref<?x4096xbf16>, %q: memref<?x2048xi8>, %s: memref<?x64x32x4x4xf8E4M3FN>) {
@@ -59,8 +59,8 @@ func.func @dynamic(%x: memref<?x4096xbf16>, %q: memref<?x2048xi8>, %s: memref<?x
   return
 }
 
-// With linear scales a batch is one matrix of 3 * 70 rows: 2 chunks a row, 64
-// rows a thread block.
+// With linear scales a batch is one matrix of 3 * 70 rows: 2 fragments a row, 64
+// rows a CTA.
 // CHECK-LABEL: func.func @linear_batch
 func.func @linear_batch(%x: memref<3x70x96xf32>, %q: memref<3x70x96xf8E4M3FN>, %s: memref<3x70x3xf8E8M0FNU>) {
   // CHECK-DAG: %[[ROWS:.+]] = arith.constant 210 : i64
@@ -75,7 +75,7 @@ func.func @linear_batch(%x: memref<3x70x96xf32>, %q: memref<3x70x96xf8E4M3FN>, %
 }
 
 // With swizzled scales each matrix is padded alone: 32 lines of one warp are eight
-// thread blocks. Matrices run along y, and along z where y does not suffice.
+// CTAs. Matrices run along y, and along z where y does not suffice.
 // CHECK-LABEL: func.func @swizzled_batch
 func.func @swizzled_batch(%x: memref<5x70000x70x96xf32>, %q: memref<5x70000x70x96xf8E4M3FN>, %s: memref<5x70000x1x1x32x4x4xf8E8M0FNU>) {
   // CHECK-DAG: %[[ROWS:.+]] = arith.constant 70 : i64

@@ -7,7 +7,7 @@
 #column = affine_map<(d0, d1) -> (d1)>
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// Rows of 16 chunks: two warps have four rows that are 32 apart, and a thread block two
+// Rows of 16 fragments: two warps have four rows that are 32 apart, and a CTA two
 // such lines. All of a thread's elements are loaded before anything else. 62 sums give
 // those of its two leaves' vectors, three shuffles that of the warp's part of a row; two
 // parts, one barrier. Words of x are hidden, so that they are converted again. No thread
@@ -39,7 +39,7 @@
 
 // Chunks of full warps go through shared memory, x as well as the codes. Where x was,
 // once it is in registers, are then the f32 of what is one value a column, of which each
-// lane loads a part before x. So many thread blocks have registers that memory and
+// lane loads a part before x. So many CTAs have registers that memory and
 // arithmetic overlap.
 // SM90: gpu.func @rows_quantize_e4m3_rceil_bf16_k1024_swizzled_sm90({{.+}}) kernel attributes {nvvm.minctasm = 8 : i32, nvvm.reqntid = array<i32: 128, 1, 1>}
 // SM90: nvvm.vote.sync
@@ -60,7 +60,7 @@
 // SM90: gpu.return
 
 // Where there is no time to store codes so, inputs are loaded so all the same.
-// SM80: staging | {{.*}}a chunk is accessed through shared memory where it is loaded
+// SM80: staging | {{.*}}a fragment is accessed through shared memory where it is loaded
 func.func @swizzled(%x: memref<?x1024xbf16>, %w: memref<1024xbf16>, %q: memref<?x1024xf8E4M3FN>, %s: memref<?x8x32x4x4xf8E8M0FNU>) {
   blockscale.kernel ins(%x, %w : memref<?x1024xbf16>, memref<1024xbf16>) outs(%q, %s : memref<?x1024xf8E4M3FN>, memref<?x8x32x4x4xf8E8M0FNU>) {
   ^bb0(%lx: tensor<?x1024xbf16>, %lw: tensor<1024xbf16>, %lq: tensor<?x1024xf8E4M3FN>, %ls: tensor<?x32xf8E8M0FNU, #swizzled>):
@@ -99,8 +99,8 @@ func.func @swizzled(%x: memref<?x1024xbf16>, %w: memref<1024xbf16>, %q: memref<?
 }
 
 // A maximum of rows that end within a leaf, on its own: one warp a line of neighbours.
-// The last chunk of a row has 3 elements, the others of it are neutral, and so are whole
-// chunks of lanes that have none. The first lane of a row stores the result.
+// The last fragment of a row has 3 elements, the others of it are neutral, and so are whole
+// fragments of lanes that have none. The first lane of a row stores the result.
 // CHECK-LABEL: gpu.func @rows_k35(
 // CHECK-SAME: %[[ROWS:[a-z0-9]+]]: i64, %{{.+}}: !llvm.ptr<1> {llvm.align = 4 : i64}, %[[S:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 4 : i64})
 // CHECK: %[[NONE:.+]] = arith.constant 0xFF800000 : f32
@@ -157,7 +157,7 @@ func.func @passes(%x: memref<?x65536xf32>, %s: memref<?xf32>) {
   return
 }
 
-// Lines of four neighbours, two a thread block, or 32 a tile of rows.
+// Lines of four neighbours, two a CTA, or 32 a tile of rows.
 // CHECK-LABEL: func.func @swizzled
 // CHECK: %[[T:.+]] = arith.ceildivui %{{.+}}, %c128
 // CHECK: %[[L:.+]] = arith.muli %[[T]], %c32

@@ -2,7 +2,7 @@
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// With column = chunk * 2: tile row / 128 * (columns / 4) + column / 4, then 16
+// With column = fragment * 2: tile row / 128 * (columns / 4) + column / 4, then 16
 // bytes for row % 32, 4 for row % 128 / 32, 1 for column % 4.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k256_swizzled(
 // CHECK-SAME: %[[S:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 2 : i64}, %{{[a-z0-9]+}}: i64)
@@ -36,7 +36,7 @@ func.func @swizzled(%x: memref<?x256xbf16>, %q: memref<?x256xf8E4M3FN>, %s: memr
   return
 }
 
-// Byte row * 8 + chunk * 2.
+// Byte row * 8 + fragment * 2.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k256(
 // CHECK-SAME: %[[S:[a-z0-9]+]]: !llvm.ptr<1> {llvm.align = 2 : i64}, %{{[a-z0-9]+}}: i64)
 // CHECK: %[[CHUNK:.+]] = arith.remui %{{.+}}, %c4_i32

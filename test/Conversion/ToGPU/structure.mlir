@@ -2,8 +2,8 @@
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// Linear scales, 6 chunks of 2 blocks: a group is 64 rows in 3 thread blocks.
-// Rows are bounded; every chunk is full.
+// Linear scales, 6 fragments of 2 blocks: a group is 64 rows in 3 CTAs.
+// Rows are bounded; every fragment is full.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k384(
 // CHECK-SAME: %{{.+}}: !llvm.ptr<1> {{.+}}, %{{.+}}: !llvm.ptr<1> {{.+}}, %{{.+}}: !llvm.ptr<1> {{.+}}, %[[ROWS:[a-z0-9]+]]: i64)
 // CHECK: %[[TX:.+]] = gpu.thread_id x upper_bound 128
@@ -36,9 +36,9 @@ func.func @linear(%x: memref<?x384xbf16>, %q: memref<?x384xf8E4M3FN>, %s: memref
   return
 }
 
-// Swizzled scales, 24 chunks of 2 blocks: three warps have the rows 0, 32, 64 and 96
-// behind the first of a line, eight neighbouring chunks of each. A group is four lines
-// in three thread blocks. Tiles have 32 lines and 128 rows, so a row is its line, three
+// Swizzled scales, 24 fragments of 2 blocks: three warps have the rows 0, 32, 64 and 96
+// behind the first of a line, eight neighbouring fragments of each. A group is four lines
+// in three CTAs. Tiles have 32 lines and 128 rows, so a row is its line, three
 // times the lines of the tiles before, and 32 for each run of eight lanes. Scales are
 // stored in one place, those of padding as zeros.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k1536_swizzled(
@@ -78,7 +78,7 @@ func.func @linear(%x: memref<?x384xbf16>, %q: memref<?x384xf8E4M3FN>, %s: memref
 // CHECK: %[[COLUMN:.+]] = arith.muli %[[CHUNK64]], %c64_i64
 // CHECK: %[[ELEMENT:.+]] = arith.addi %[[ROWSTART]], %[[COLUMN]]
 // CHECK: llvm.getelementptr %[[X]][%[[ELEMENT]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, bf16
-// Every lane has a full chunk, in rows of data and of padding.
+// Every lane has a full fragment, in rows of data and of padding.
 // CHECK-NOT: scf.if
 // CHECK: %[[PAIR:.+]] = nvvm.convert.f32x2.to.f8x2 {{.+}} : i16(f8E8M0FNU)
 // CHECK-NOT: scf.if
@@ -104,9 +104,9 @@ func.func @lines(%x: memref<?x1536xbf16>, %q: memref<?x1536xf8E4M3FN>, %s: memre
   return
 }
 
-// Swizzled scales of 5 blocks in 8 columns, 4 chunks: two full ones, one of one
+// Swizzled scales of 5 blocks in 8 columns, 4 fragments: two full ones, one of one
 // block, and one of padding. Scales are stored in one place, by the lanes of these
-// chunks in rows up to the end of the tile: zeros where there is no data. The other
+// fragments in rows up to the end of the tile: zeros where there is no data. The other
 // four of the eight lanes of a row do nothing.
 // CHECK-LABEL: gpu.func @quantize_e4m3_rceil_bf16_k160_swizzled(
 // CHECK-SAME: %[[ROWS:[a-z0-9]+]]: i64)

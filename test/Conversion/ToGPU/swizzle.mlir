@@ -4,14 +4,14 @@
 #groups = #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>
 
 // Rows of a multiple of 16 scales are read 16 bytes at a time, others in the widest
-// pieces that divide them; 16 bytes of a tile are stored at once.
+// vectors that divide them; 16 bytes of a tile are stored at once.
 // CHECK: gpu.func @swizzle_to_tiles_x16(%{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: i64, %{{.+}}: i64, %{{.+}}: i64) kernel
 // CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
 // CHECK-COUNT-4: llvm.store %{{.+}}, %{{.+}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
 // CHECK: gpu.func @swizzle_from_tiles_x2(%{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}, %{{.+}}: !llvm.ptr<1> {llvm.align = 2 : i64},
 // CHECK: gpu.func @swizzle_column_groups_to_tiles_x1_block16(
 
-// Two bands of 128 rows; a thread block has 16 tiles of a band.
+// Two bands of 128 rows; a CTA has 16 tiles of a band.
 // CHECK-LABEL: func.func @wide
 func.func @wide(%s: memref<200x80xf8E4M3FN>, %t: memref<2x20x32x4x4xf8E4M3FN>) {
   // CHECK: gpu.launch_func @blockscale_kernels::@swizzle_to_tiles_x16 blocks in (%c4, %c1, %c1) threads in (%c128, %c1, %c1)

@@ -31,7 +31,7 @@
 // CHECK: scf.if
 // CHECK: llvm.store %[[BYTES]], %{{.+}} {alignment = 2 : i64} : i16
 
-// In a pair each thread block loads the data of one product.
+// In a pair each CTA loads the data of one product.
 // CHECK-LABEL: gpu.func @scaled_mm_e2m1_e2m1_e4m3_bf16_256x256_stages4_band4_twice_of_
 // CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map},
 // CHECK-SAME: %[[MAP_G:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %{{[^:]+}}: !llvm.ptr {blockscale.tensor_map},

@@ -2,15 +2,15 @@
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// Two pairs beside each other. Each thread block loads half of its rows of A for itself
+// Two pairs beside each other. Each CTA loads half of its rows of A for itself
 // and the one with the same rows, with a barrier of its leader; scales come by maps, too.
-// The leader multiplies for both, and tells all thread blocks of the cluster.
+// The leader multiplies for both, and tells all CTAs of the cluster.
 // CHECK-LABEL: gpu.func @scaled_mm_e2m1_e2m1_e4m3_bf16_256x256_stages5_band4_multicast2
 // CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map},
 // CHECK-SAME: %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map},
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 4, 1, 1>
 // CHECK: nvvm.read.ptx.sreg.cluster.ctarank
-// An accumulator is empty when the warps of both thread blocks say so.
+// An accumulator is empty when the warps of both CTAs say so.
 // CHECK-DAG: nvvm.mbarrier.init %{{.+}}, %c2_i32
 // CHECK-DAG: nvvm.mbarrier.init %{{.+}}, %c8_i32
 // CHECK: nvvm.tcgen05.alloc %{{.+}} {group = #nvvm.cta_group<cta_2>}

@@ -11,7 +11,7 @@
 #id = affine_map<(i, j) -> (i, j)>
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// Pairs of thread blocks that share loads keep the tensor cores of a GPU busy.
+// Pairs of CTAs that share loads keep the tensor cores of a GPU busy.
 // REMARK: tiles of 256 x 256 by 2 in 5 stages: of the clocks of a step of 256 of K, 512 multiply, 304 read shared memory, 480 load, so that it has to multiply; tiles: 1024, waves: 14, 95.2 % of the peak (256 x 256, 80.6 %; 128 x 256, 57.3 %); assumed are 128 bytes of shared memory and 64 of the L2 cache a clock and multiprocessor
 // CHECK-LABEL: func.func @large
 // CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 256, stages = 5, band = 4, ctas = 148, multicast = 2>

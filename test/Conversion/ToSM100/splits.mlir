@@ -2,7 +2,7 @@
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// Parts of K are multiplied into a workspace, whose rows are whole chunks of 32 sums, and
+// Parts of K are multiplied into a workspace, whose rows are whole fragments of 32 sums, and
 // then added; what the result is made of is for the second kernel alone.
 // CHECK: gpu.func @scaled_mm_e4m3_e4m3_e8m0_f32_128x128_stages6_band8_splits4(
 // CHECK-NOT: xbf16

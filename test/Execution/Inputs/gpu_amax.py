@@ -11,7 +11,7 @@ from gpu_calls import Calls
 from gpu_forms import DTYPES, Forms
 from ops import tensor
 
-# Within a vector, within a thread block, matrices that begin within a vector, a
+# Within a vector, within a CTA, matrices that begin within a vector, a
 # whole block of elements and some of the next, nothing.
 SHAPES = ((1, 1, 1), (2, 5, 63), (2, 16, 1024), (1, 67, 520), (2, 0, 4), (2, 4, 0), (0, 3, 3))
 RECIPES = ("torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse")

@@ -57,7 +57,7 @@ def form(text, chip, options=""):
 
 def with_tile(formed, tile):
     """The module with a tile for the kernel that quantizes."""
-    attribute = f"blockscale.tile = array<i64: {tile[0]}, {tile[1]}>"
+    attribute = f"blockscale.strip = array<i64: {tile[0]}, {tile[1]}>"
     kernels = re.split(r"(?<=\n)(?=.*= blockscale\.kernel )", formed)
     at = next(i for i, kernel in enumerate(kernels) if "blockscale.quantize" in kernel)
     head, body = kernels[at].split("\n", 1)
@@ -71,7 +71,7 @@ def with_tile(formed, tile):
 def legal_tiles(formed, chip):
     """Those that the error names where another one is asked for."""
     _, error = lower(with_tile(formed, (1, 1)), [f"--blockscale-to-gpu=chip={chip}"])
-    named = re.search(r"expected blockscale.tile to be one of (.*), but got array<i64: 1, 1>",
+    named = re.search(r"expected blockscale.strip to be one of (.*), but got array<i64: 1, 1>",
                       error)
     found = re.findall(r"array<i64: (\d+), (\d+)>", named[1]) if named else []
     return [(int(rows), int(columns)) for rows, columns in found]

@@ -2,7 +2,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs products drawn at random in the emulator, as kernels of SM100 under both
 schedules, and compares with numpy, within the bound. A third of the cases are grouped.
-Odd cases have a schedule of their own, so that few thread blocks compute many tiles
+Odd cases have a schedule of their own, so that few CTAs compute many tiles
 through few stages. Where results are rounded more than once, sums are exact (exact.py),
 and results are the bytes of the CPU."""
 

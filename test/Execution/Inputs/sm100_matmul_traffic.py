@@ -2,7 +2,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Global memory that a product in NVFP4 moves on SM100, as the emulator counts it, and
 what its tiling says: each tile reads its rows of both operands once, those that pairs
-share once for both, and the scales of a tile in each thread block.
+share once for both, and the scales of a tile in each CTA.
 
 Usage: sm100_matmul_traffic.py FOLDER MxNxK SCHEDULE...
 """

@@ -1,4 +1,4 @@
-//===- SweepLosses.cpp - Losses of a block under candidates --------------===//
+//===- SweepLosses.cpp - Losses of a block under candidates ---------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- SweepLosses.h - Losses of a block under candidates ------*- C++ -*-===//
+//===- SweepLosses.h - Losses of a block under candidates -------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -34,7 +34,7 @@ void RowEmitter::setPass(Value pass) {
   fragment = position.fragment.fragment;
   if (pass) {
     Value before = arith::MulIOp::create(
-        b, pass, b.i32(layout.warpsPerLine * RowLayout::kRunLanes));
+        b, pass, b.i32(layout.warpsPerRowSet * RowLayout::kRunLanes));
     fragment = arith::AddIOp::create(b, before, fragment);
   }
   loadedFragment = fragment;
@@ -278,12 +278,12 @@ Value RowEmitter::reduceRow(const RowOp &op) {
   int64_t count = layout.getParts();
   if (count == 1)
     return reduceFragment(op);
-  constexpr int64_t lineRows = ThreadMapping::kLineRows;
+  constexpr int64_t rowSetRows = ThreadMapping::kRowSetRows;
   Value all = createSharedArray(b, "parts" + std::to_string(reductions++),
                                 b.getF32Type(),
-                                layout.linesPerBlock * lineRows * count);
+                                layout.rowSetsPerBlock * rowSetRows * count);
   Value row = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, position.line, b.i32(lineRows)),
+      b, arith::MulIOp::create(b, position.rowSet, b.i32(rowSetRows)),
       position.run);
   Value parts = b.offset(all, b.getF32Type(),
                          arith::MulIOp::create(b, row, b.i32(count)));
@@ -299,13 +299,14 @@ Value RowEmitter::reduceRow(const RowOp &op) {
   if (layout.passes == 1) {
     emitPart(b.i32(0));
   } else {
-    emit::emitLoop(
-        b, emit::getIndex(b, 0), emit::getIndex(b, layout.passes),
-        [&](Value index) {
-          Value pass = arith::IndexCastUIOp::create(b, b.getI32Type(), index);
-          setPass(pass);
-          emitPart(arith::MulIOp::create(b, pass, b.i32(layout.warpsPerLine)));
-        });
+    emit::emitLoop(b, emit::getIndex(b, 0), emit::getIndex(b, layout.passes),
+                   [&](Value index) {
+                     Value pass =
+                         arith::IndexCastUIOp::create(b, b.getI32Type(), index);
+                     setPass(pass);
+                     emitPart(arith::MulIOp::create(
+                         b, pass, b.i32(layout.warpsPerRowSet)));
+                   });
     setPass({});
   }
   gpu::BarrierOp::create(b);

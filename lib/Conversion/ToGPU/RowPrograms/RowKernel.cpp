@@ -10,7 +10,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/LaunchModel.h"
 #include "RowEmitter.h"
-#include "ToGPU/Rows/FragmentPlaces.h"
+#include "ToGPU/Rows/FragmentBounds.h"
 #include "ToGPU/Rows/QuantizeArguments.h"
 #include "ToGPU/Rows/QuantizeLaunch.h"
 
@@ -227,13 +227,14 @@ void RowKernel::launch() {
                        "an input of linalg ops", "the rows");
   if (mapping)
     mapping->remark(b.getLoc(), *spec, chip);
-  Value lines = layout->rowStride == 1
-                    ? getCeilDiv(b, operands.rows, ThreadMapping::kLineRows)
-                    : b.createOrFold<arith::MulIOp>(
-                          getCeilDiv(b, operands.rows, kTileRows),
-                          arith::ConstantIndexOp::create(b, layout->rowStride));
+  Value rowSets =
+      layout->rowStride == 1
+          ? getCeilDiv(b, operands.rows, ThreadMapping::kRowSetRows)
+          : b.createOrFold<arith::MulIOp>(
+                getCeilDiv(b, operands.rows, kTileRows),
+                arith::ConstantIndexOp::create(b, layout->rowStride));
   LaunchSite::Shape shape{
-      layout->getThreads(), getCeilDiv(b, lines, layout->linesPerBlock),
+      layout->getThreads(), getCeilDiv(b, rowSets, layout->rowSetsPerBlock),
       operands.matrices, layout->fragmentElements * inputBytes};
   if (mapping && mapping->hasBuffer && layout->passes == 1)
     shape.residentBlocks = LaunchModel::getBlocksOfRegisters(
@@ -271,7 +272,7 @@ void RowKernel::emit(KernelBuilder &b) {
       int64_t bytes = mapping->fragmentElements * spec->getInputBytes();
       buffer.emplace(b, position.thread, layout->getThreads(), bytes,
                      RowLayout::kRunLanes);
-      FragmentPlaces places(b, *spec, *mapping, operands, position.fragment);
+      FragmentBounds places(b, *spec, *mapping, operands, position.fragment);
       rows.useBuffer(*buffer, places.isFullWarp(), bytes);
     }
     rows.emitRows();
@@ -331,7 +332,7 @@ void RowKernel::emitPass(KernelBuilder &b, RowEmitter &rows,
 
 void RowKernel::emitQuantize(KernelBuilder &b, RowEmitter &rows,
                              FragmentPosition position) {
-  FragmentPlaces places(b, *spec, *mapping, operands, position);
+  FragmentBounds places(b, *spec, *mapping, operands, position);
   FragmentEmitter fragment(b, *spec, chip, operands, position,
                            places.getRowTiles(),
                            /*grouped=*/nullptr);

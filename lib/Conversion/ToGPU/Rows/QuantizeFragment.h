@@ -88,7 +88,7 @@ private:
   bool isStaged(int64_t elements) const {
     return buffer && elements == mapping.fragmentElements;
   }
-  /// Bytes between the rows of a line, of elements of so many bits.
+  /// Bytes between the rows of a row set, of elements of so many bits.
   int64_t getRunStride(int64_t bits) const {
     return mapping.rowStride * spec.rowElements * bits / 8;
   }

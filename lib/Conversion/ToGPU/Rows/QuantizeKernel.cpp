@@ -8,7 +8,7 @@
 #include "QuantizeKernel.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/LaunchSite.h"
-#include "FragmentPlaces.h"
+#include "FragmentBounds.h"
 
 using namespace mlir;
 
@@ -64,24 +64,24 @@ void QuantizeKernelEmitter::emitPosition(Value blockNumber) {
   auto [group, block] = split(blockNumber, mapping.blocksPerGroup);
   Value unit =
       mulAdd(block, mapping.unitsPerBlock, spec.swizzled ? warp : thread);
-  auto [lineInGroup, unitInLine] = split(unit, mapping.unitsPerLine);
-  Value line =
-      arith::MulIOp::create(b, b.zext64(group), b.i64(mapping.linesPerGroup));
-  line = arith::AddIOp::create(b, line, b.zext64(lineInGroup));
+  auto [rowSetInGroup, unitInRowSet] = split(unit, mapping.unitsPerRowSet);
+  Value rowSet =
+      arith::MulIOp::create(b, b.zext64(group), b.i64(mapping.rowSetsPerGroup));
+  rowSet = arith::AddIOp::create(b, rowSet, b.zext64(rowSetInGroup));
   if (spec.swizzled) {
-    // Row 128 * tile + 32 * run + line in the tile.
+    // Row 128 * tile + 32 * run + row set in the tile.
     auto [run, fragment] = split(lane, mapping.runLanes);
     constexpr int64_t stride = ThreadMapping::kRowStride;
-    Value tile = arith::AndIOp::create(b, line, b.i64(-stride));
+    Value tile = arith::AndIOp::create(b, rowSet, b.i64(-stride));
     tile = arith::MulIOp::create(b, tile, b.i64(kTileRows / stride - 1));
-    position.row = arith::AddIOp::create(b, line, tile);
+    position.row = arith::AddIOp::create(b, rowSet, tile);
     position.row = arith::AddIOp::create(
         b, position.row,
         b.zext64(arith::MulIOp::create(b, run, b.i32(stride))));
-    position.fragment = mulAdd(unitInLine, mapping.runLanes, fragment);
+    position.fragment = mulAdd(unitInRowSet, mapping.runLanes, fragment);
   } else {
-    position.row = line;
-    position.fragment = unitInLine;
+    position.row = rowSet;
+    position.fragment = unitInRowSet;
   }
   position.matrix = b.i64(0);
   if (!spec.batched)
@@ -121,7 +121,7 @@ void QuantizeKernelEmitter::emit() {
 void QuantizeKernelEmitter::emitBlock(Value blockNumber,
                                       const GroupedScales *grouped) {
   emitPosition(blockNumber);
-  FragmentPlaces places(b, spec, mapping, arguments, position);
+  FragmentBounds places(b, spec, mapping, arguments, position);
   FragmentEmitter fragment(b, spec, chip, arguments, position,
                            places.getRowTiles(), grouped);
   std::optional<WarpBuffer> buffer;

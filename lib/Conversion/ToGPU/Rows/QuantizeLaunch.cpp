@@ -78,11 +78,11 @@ void launchQuantize(LaunchSite &site, const QuantizeSpec &spec,
 
   ThreadMapping mapping(spec, chip);
   mapping.remark(b.getLoc(), spec, chip);
-  Value lines = operands.rows;
+  Value rowSets = operands.rows;
   if (spec.swizzled)
-    lines = b.createOrFold<arith::MulIOp>(getCeilDiv(b, lines, kTileRows),
-                                          index(ThreadMapping::kRowStride));
-  Value groups = getCeilDiv(b, lines, mapping.linesPerGroup);
+    rowSets = b.createOrFold<arith::MulIOp>(getCeilDiv(b, rowSets, kTileRows),
+                                            index(ThreadMapping::kRowStride));
+  Value groups = getCeilDiv(b, rowSets, mapping.rowSetsPerGroup);
   // An empty grid is not launched (docs/LaunchPlan.md).
   Value blocks =
       b.createOrFold<arith::MulIOp>(groups, index(mapping.blocksPerGroup));

@@ -18,8 +18,8 @@ static constexpr int64_t kPassWarps = 8;
 RowLayout::RowLayout(const QuantizeSpec &spec, const ThreadMapping &mapping)
     : rowElements(spec.rowElements), fragmentElements(mapping.fragmentElements),
       fragments(llvm::divideCeil(rowElements, fragmentElements)),
-      rowStride(mapping.rowStride), warpsPerLine(mapping.unitsPerLine),
-      linesPerBlock(mapping.linesPerGroup), passes(mapping.passes) {}
+      rowStride(mapping.rowStride), warpsPerRowSet(mapping.unitsPerRowSet),
+      rowSetsPerBlock(mapping.rowSetsPerGroup), passes(mapping.passes) {}
 
 // A multiprocessor has 2^16 registers, of which a thread needs 70 or so beside
 // its inputs.
@@ -41,8 +41,8 @@ RowLayout::RowLayout(int64_t rowElements, int64_t inputBytes)
   fragments = llvm::divideCeil(rowElements, fragmentElements);
   int64_t warps = llvm::divideCeil(fragments, kRunLanes);
   passes = countPasses(warps, inputBytes);
-  warpsPerLine = llvm::divideCeil(warps, passes);
-  linesPerBlock = std::max<int64_t>(1, kFewestWarps / warpsPerLine);
+  warpsPerRowSet = llvm::divideCeil(warps, passes);
+  rowSetsPerBlock = std::max<int64_t>(1, kFewestWarps / warpsPerRowSet);
 }
 
 RowPosition RowPosition::emit(KernelBuilder &b, const RowLayout &layout,
@@ -61,15 +61,15 @@ RowPosition RowPosition::emit(KernelBuilder &b, const RowLayout &layout,
   position.thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(), emitThreadNumber(b, layout.getThreads()));
   auto [warp, lane] = split(position.thread, kWarpThreads);
-  std::tie(position.line, position.warp) = split(warp, layout.warpsPerLine);
+  std::tie(position.rowSet, position.warp) = split(warp, layout.warpsPerRowSet);
   std::tie(position.run, position.lane) = split(lane, RowLayout::kRunLanes);
 
-  Value line = mulAdd(toI64(emitBlockNumber(b)), layout.linesPerBlock,
-                      b.zext64(position.line));
-  // Lines of neighbours come in fours of rows, others in tiles.
-  constexpr int64_t rows = ThreadMapping::kLineRows;
-  Value group = arith::AndIOp::create(b, line, b.i64(-layout.rowStride));
-  Value row = mulAdd(group, rows - 1, line);
+  Value rowSet = mulAdd(toI64(emitBlockNumber(b)), layout.rowSetsPerBlock,
+                        b.zext64(position.rowSet));
+  // Row sets of neighbours come in fours of rows, others in tiles.
+  constexpr int64_t rows = ThreadMapping::kRowSetRows;
+  Value group = arith::AndIOp::create(b, rowSet, b.i64(-layout.rowStride));
+  Value row = mulAdd(group, rows - 1, rowSet);
   position.fragment.row = mulAdd(b.zext64(position.run), layout.rowStride, row);
   position.fragment.fragment = arith::AddIOp::create(
       b, arith::MulIOp::create(b, position.warp, b.i32(RowLayout::kRunLanes)),

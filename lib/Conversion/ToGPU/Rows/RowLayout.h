@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A CTA of a row program has whole rows, four of them in a line
+// A CTA of a row program has whole rows, four of them in a row set
 // (ThreadMapping.h), so that what a row reduces to is known in it.
 //
 //===----------------------------------------------------------------------===//
@@ -31,10 +31,10 @@ struct RowLayout {
   /// fragment of a row may have fewer.
   int64_t fragmentElements;
   int64_t fragments;
-  /// Rows between those of a line.
+  /// Rows between those of a row set.
   int64_t rowStride;
-  int64_t warpsPerLine;
-  int64_t linesPerBlock;
+  int64_t warpsPerRowSet;
+  int64_t rowSetsPerBlock;
   int64_t passes;
 
   /// The layout of rows that are quantized.
@@ -43,31 +43,32 @@ struct RowLayout {
   RowLayout(int64_t rowElements, int64_t inputBytes);
 
   int64_t getThreads() const {
-    return linesPerBlock * warpsPerLine * kWarpThreads;
+    return rowSetsPerBlock * warpsPerRowSet * kWarpThreads;
   }
   int64_t getFullFragments() const { return rowElements / fragmentElements; }
   int64_t getTailElements() const { return rowElements % fragmentElements; }
   /// Warps that reduce a part of a row, those of all passes counted.
-  int64_t getParts() const { return warpsPerLine * passes; }
-  /// Fragments of a line that there are threads for in all passes.
+  int64_t getParts() const { return warpsPerRowSet * passes; }
+  /// Fragments of a row set that there are threads for in all passes.
   int64_t getPlaces() const { return getParts() * kRunLanes; }
 
-  /// The number of passes over a line of so many warps whose threads have
+  /// The number of passes over a row set of so many warps whose threads have
   /// `inputBytes` of inputs for each element, and whether they have fragments
   /// of 64 elements. Elements that are read in a single pass stay in registers.
   static int64_t countPasses(int64_t warps, int64_t inputBytes);
   static bool hasLongFragments(int64_t rowElements, int64_t inputBytes);
 
   /// Lanes of a warp that have fragments of one row.
-  static constexpr int64_t kRunLanes = kWarpThreads / ThreadMapping::kLineRows;
+  static constexpr int64_t kRunLanes =
+      kWarpThreads / ThreadMapping::kRowSetRows;
 };
 
 /// The position at which a thread works. Its row and fragment may be beyond the
 /// last ones.
 struct RowPosition {
-  /// Numbers (i32) of the thread in its block, of the line in that block, of
-  /// the row in the line, and of the thread's warp in the line.
-  mlir::Value thread, line, run, warp;
+  /// Numbers (i32) of the thread in its block, of the row set in that block, of
+  /// the row in the row set, and of the thread's warp in the row set.
+  mlir::Value thread, rowSet, run, warp;
   /// The number (i32) of the lane among those of its row.
   mlir::Value lane;
   /// The fragment of the thread in the first pass.

@@ -21,8 +21,9 @@ namespace blockscale {
 static constexpr int64_t kStageBytes = 44 * 1024;
 
 static int64_t getRunLanes(const QuantizeSpec &spec) {
-  return ThreadMapping::hasRuns(spec) ? kWarpThreads / ThreadMapping::kLineRows
-                                      : kWarpThreads;
+  return ThreadMapping::hasRuns(spec)
+             ? kWarpThreads / ThreadMapping::kRowSetRows
+             : kWarpThreads;
 }
 
 static QuantizeModel getModel(const QuantizeSpec &spec,
@@ -40,7 +41,7 @@ static bool canStage(const QuantizeSpec &spec, const target::Chip &chip) {
     return false;
   if (spec.ownsRows() &&
       (!RowLayout::hasLongFragments(spec.rowElements, spec.ownedBytes) ||
-       ThreadMapping::kLineRows * spec.rowElements * spec.getInputBytes() >
+       ThreadMapping::kRowSetRows * spec.rowElements * spec.getInputBytes() >
            kStageBytes))
     return false;
   // Runs of one row must fit in it; those of several follow each other only
@@ -80,13 +81,13 @@ ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
   threads = kThreads;
   passes = 1;
   unitsPerBlock = hasRuns(spec) ? kThreads / kWarpThreads : kThreads;
-  unitsPerLine = hasRuns(spec) ? llvm::divideCeil(fragmentsPerRow, runLanes)
-                               : fragmentsPerRow;
+  unitsPerRowSet = hasRuns(spec) ? llvm::divideCeil(fragmentsPerRow, runLanes)
+                                 : fragmentsPerRow;
   if (spec.ownsRows()) {
-    passes = RowLayout::countPasses(unitsPerLine, spec.ownedBytes);
-    unitsPerLine = llvm::divideCeil(unitsPerLine, passes);
+    passes = RowLayout::countPasses(unitsPerRowSet, spec.ownedBytes);
+    unitsPerRowSet = llvm::divideCeil(unitsPerRowSet, passes);
     unitsPerBlock =
-        unitsPerLine * std::max<int64_t>(1, kFewestWarps / unitsPerLine);
+        unitsPerRowSet * std::max<int64_t>(1, kFewestWarps / unitsPerRowSet);
     threads = unitsPerBlock * kWarpThreads;
   }
   if (!spec.source->isMemory())
@@ -94,9 +95,9 @@ ThreadMapping::ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip)
         getModel(spec, chip)
             .getResidentBlocks(threads,
                                fragmentElements * spec.source->getBytes());
-  int64_t common = std::gcd(unitsPerLine, unitsPerBlock);
-  linesPerGroup = unitsPerBlock / common;
-  blocksPerGroup = unitsPerLine / common;
+  int64_t common = std::gcd(unitsPerRowSet, unitsPerBlock);
+  rowSetsPerGroup = unitsPerBlock / common;
+  blocksPerGroup = unitsPerRowSet / common;
 }
 
 void ThreadMapping::remark(mlir::Location loc, const QuantizeSpec &spec,
@@ -106,7 +107,7 @@ void ThreadMapping::remark(mlir::Location loc, const QuantizeSpec &spec,
   QuantizeModel model = getModel(spec, chip);
   model.remarkFragment(loc, fragmentElements, other, hasBuffer, isStaged);
   if (spec.swizzled)
-    model.remarkTiles(loc, runLanes, kLineRows, rowStride);
+    model.remarkTiles(loc, runLanes, kRowSetRows, rowStride);
 }
 
 } // namespace blockscale

@@ -7,20 +7,20 @@
 //
 // A thread quantizes one fragment: consecutive blocks of a row.
 //
-// A line is what is handled together: with linear scales a row, a fragment a
-// thread. Tiled scales keep rows together that are 32 apart; there a line is
+// A row set is what is handled together: with linear scales a row, a fragment a
+// thread. Tiled scales keep rows together that are 32 apart; there a row set is
 // four such rows, and a warp handles eight fragments of each, so that it does
 // not scatter what it stores of a tile of scales. Threads or warps run along
-// lines, then across them. Lines fall in groups of the fewest that fill whole
-// CTAs, so that the place in a group comes from 32-bit numbers:
+// row sets, then across them. Row sets fall in groups of the fewest that fill
+// whole CTAs, so that the place in a group comes from 32-bit numbers:
 //
 //   CTAs of the grid's x:            | group 0 ............ | group 1 ...
-//   a group:      linesPerGroup lines of unitsPerLine threads or warps
+//   a group:      rowSetsPerGroup row sets of unitsPerRowSet threads or warps
 //               = blocksPerGroup CTAs of unitsPerBlock
 //
-// Kernels that reduce rows have lines of four rows in any case, those of linear
-// scales neighbours, and a CTA has whole lines. Where a line is longer than the
-// warps of a CTA, these pass over it several times.
+// Kernels that reduce rows have row sets of four rows in any case, those of
+// linear scales neighbours, and a CTA has whole row sets. Where a row set is
+// longer than the warps of a CTA, these pass over it several times.
 //
 // The grid's y and z count the matrices of a batch. With swizzled scales the
 // rows and fragments of padding have threads too, which write the zero bytes.
@@ -38,10 +38,10 @@ struct ThreadMapping {
   /// Threads of a CTA. Kernels that reduce rows have as many as RowLayout.h
   /// says instead.
   static constexpr int64_t kThreads = 128;
-  /// Rows between those of a line of tiled scales, and lines of a tile.
+  /// Rows between those of a row set of tiled scales, and row sets of a tile.
   static constexpr int64_t kRowStride = 32;
-  /// Rows of a line that warps have runs of.
-  static constexpr int64_t kLineRows = 4;
+  /// Rows of a row set that warps have runs of.
+  static constexpr int64_t kRowSetRows = 4;
 
   ThreadMapping(const QuantizeSpec &spec, const target::Chip &chip);
 
@@ -64,17 +64,17 @@ struct ThreadMapping {
   /// Fragments of a row with threads, those of padding included.
   int64_t fragmentsPerRow;
   /// Lanes of a warp whose fragments follow each other in memory, and rows
-  /// between those of a line.
+  /// between those of a row set.
   int64_t runLanes;
   int64_t rowStride;
-  /// Threads of a CTA, and times that it passes over its lines.
+  /// Threads of a CTA, and times that it passes over its row sets.
   int64_t threads;
   int64_t passes;
-  /// Threads or, of tiled scales, warps of a CTA and of a line. The lines of a
-  /// group fill whole CTAs.
+  /// Threads or, of tiled scales, warps of a CTA and of a row set. The row sets
+  /// of a group fill whole CTAs.
   int64_t unitsPerBlock;
-  int64_t unitsPerLine;
-  int64_t linesPerGroup;
+  int64_t unitsPerRowSet;
+  int64_t rowSetsPerGroup;
   int64_t blocksPerGroup;
 
   /// Whether warps have runs of several rows.
@@ -86,9 +86,9 @@ struct ThreadMapping {
   void remark(mlir::Location loc, const QuantizeSpec &spec,
               const target::Chip &chip) const;
 
-  /// Fragments that the threads of a line have places for.
+  /// Fragments that the threads of a row set have places for.
   int64_t getPlacesPerRow(const QuantizeSpec &spec) const {
-    return passes * unitsPerLine * (hasRuns(spec) ? runLanes : 1);
+    return passes * unitsPerRowSet * (hasRuns(spec) ? runLanes : 1);
   }
 };
 

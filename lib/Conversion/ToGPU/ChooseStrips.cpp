@@ -1,0 +1,51 @@
+//===- ChooseStrips.cpp - Strips of warps ---------------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelBody.h"
+#include "ToGPU/Strips/StripChoice.h"
+#include "blockscale/Conversion/Passes.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_CHOOSESTRIPS
+#include "blockscale/Conversion/Passes.h.inc"
+
+namespace {
+
+struct ChooseStripsPass : public impl::ChooseStripsBase<ChooseStripsPass> {
+  using ChooseStripsBase::ChooseStripsBase;
+
+  void runOnOperation() override {
+    const target::Chip *target = target::findChip(chip);
+    if (!target)
+      return;
+    WalkResult result = getOperation()->walk([&](KernelOp kernel) {
+      if (kernel->hasAttr(kStripAttrName) ||
+          getFamily(kernel) != KernelFamily::Strips)
+        return WalkResult::advance();
+      FailureOr<SmallVector<StripMember>> members =
+          findStripMembers(kernel, *target);
+      if (failed(members))
+        return WalkResult::interrupt();
+      SmallVector<RatedStrip> strips =
+          rateStrips(StripRequest(*members, *target));
+      const RatedStrip &best = strips.front();
+      kernel->setAttr(
+          kStripAttrName,
+          DenseI64ArrayAttr::get(&getContext(), {best.rows, best.columns}));
+      remarkStripChoice(kernel.getLoc(), strips);
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace blockscale

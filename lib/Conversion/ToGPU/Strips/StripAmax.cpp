@@ -1,0 +1,39 @@
+//===- StripAmax.cpp - Amaxes that a strip kernel takes -------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StripAmax.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+StripAmax::StripAmax(AmaxOp op)
+    : perMatrix(op.getAmax().getType().getRank() > 0) {
+  if (auto hadamard = op.getX().getDefiningOp<HadamardOp>())
+    signMask = hadamard.getSignMask();
+}
+
+std::string StripAmax::getName() const {
+  std::string name = signMask ? "rht" + std::to_string(*signMask) + "_" : "";
+  return name + (perMatrix ? "amax_each" : "amax");
+}
+
+Value emitStripAmax(KernelBuilder &b, const FragmentElements &elements,
+                    const StripShape &shape, bool hasRowAmaxes) {
+  auto max = [&](Value lhs, Value rhs) -> Value {
+    return arith::MaximumFOp::create(b, lhs, rhs);
+  };
+  if (hasRowAmaxes) {
+    Value pair = reduceInTree(elements.computeRowAmaxes(), max);
+    return b.toBits(reduceInTree(elements.extractRows(pair), max));
+  }
+  return b.toBits(elements.reduceColumns(
+      elements.computeColumnAmaxes(0, shape.fragmentRows), 0,
+      shape.fragmentColumns));
+}
+
+} // namespace blockscale

@@ -1,0 +1,246 @@
+//===- StripData.cpp - Codes of a fragment and their places ---------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StripData.h"
+#include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/WarpExchange.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using emit::add;
+using emit::getIndex;
+using emit::mul;
+
+namespace {
+
+using PartScaler = function_ref<SmallVector<Value>(int64_t, int64_t)>;
+
+class StripDataEmitter {
+public:
+  StripDataEmitter(KernelBuilder &b, const StripSpec &spec,
+                   const StripPosition &position, CvtEmitter &cvt, Value data,
+                   StripRandom *random)
+      : b(b), spec(spec), position(position), cvt(cvt), data(data),
+        random(random) {}
+
+  void emitRows(PartScaler scale, PartVisitor afterPart);
+  void emitColumns(PartScaler scale);
+
+private:
+  int64_t countParts() const {
+    return spec.fragmentColumns / FragmentElements::kPartColumns;
+  }
+  SmallVector<Value> encode(ValueRange elements, ArrayRef<Value> random);
+  /// Stores the words of 16 bytes in accesses of `width`, those that `exists`,
+  /// given the first byte, says. It may give null for all.
+  void store(ArrayRef<Value> words, Value address, int64_t width,
+             function_ref<Value(int64_t)> exists);
+  Value getAddress(Value row, Value rowBytes, Value element);
+  /// The element, or zero where it does not exist: a byte may have one code
+  /// that exists and one that does not.
+  Value keepIf(Value exists, Value element) {
+    return arith::SelectOp::create(b, exists, element, b.f32(0.0f));
+  }
+
+  KernelBuilder &b;
+  const StripSpec &spec;
+  const StripPosition &position;
+  CvtEmitter &cvt;
+  Value data;
+  /// The random words for stochastic rounding; null where codes are rounded to
+  /// nearest.
+  StripRandom *random;
+};
+
+} // namespace
+
+/// Codes as words, rounded under random words where there are any.
+SmallVector<Value> StripDataEmitter::encode(ValueRange elements,
+                                            ArrayRef<Value> random) {
+  size_t perWord = 32 / spec.getDataBits();
+  SmallVector<Value> words;
+  for (ValueRange rest = elements; !rest.empty();
+       rest = rest.drop_front(perWord)) {
+    ValueRange some = rest.take_front(perWord);
+    if (random.empty()) {
+      words.push_back(cvt.encodeWord(b, spec.format, some));
+      continue;
+    }
+    words.push_back(cvt.encodeStochasticWord(b, some, random.take_front(2)));
+    random = random.drop_front(2);
+  }
+  return words;
+}
+
+/// Address of an element of a row of codes.
+Value StripDataEmitter::getAddress(Value row, Value rowBytes, Value element) {
+  Value byte = emit::div(b, mul(b, element, spec.getDataBits()), 8);
+  return emitAddress(b, data, b.getI8Type(),
+                     add(b, mul(b, row, rowBytes), byte));
+}
+
+void StripDataEmitter::store(ArrayRef<Value> words, Value address,
+                             int64_t width,
+                             function_ref<Value(int64_t)> exists) {
+  int64_t size = static_cast<int64_t>(words.size()) * kWordBytes;
+  for (int64_t byte = 0; byte < size; byte += width) {
+    auto emitAccess = [&] {
+      Value value = words[byte / kWordBytes];
+      if (width > kWordBytes) {
+        value = b.pack(words.slice(byte / kWordBytes, width / kWordBytes));
+      } else if (width < kWordBytes) {
+        value = arith::ShRUIOp::create(b, value, b.i32(byte % kWordBytes * 8));
+        value = arith::TruncIOp::create(b, b.getIntegerType(width * 8), value);
+      }
+      b.store(value, b.offset(address, b.getI8Type(), b.i64(byte)), width);
+    };
+    if (Value condition = exists(byte))
+      emit::emitIf(b, condition, emitAccess);
+    else
+      emitAccess();
+  }
+}
+
+void StripDataEmitter::emitRows(PartScaler scale, PartVisitor afterPart) {
+  int64_t bits = spec.getDataBits();
+  bool splitsBytes = spec.splitsRowBytes();
+  auto encodeRow = [&](int64_t i, SmallVector<Value> elements) {
+    if (splitsBytes)
+      for (int64_t j = 1; j < spec.fragmentColumns; j += 2)
+        elements[j] = keepIf(position.hasColumn(b, j), elements[j]);
+    return encode(elements, random ? random->drawRow(i) : SmallVector<Value>());
+  };
+  auto scaleRow = [&](int64_t i) {
+    SmallVector<Value> elements;
+    for (int64_t part = 0; part < countParts(); ++part)
+      llvm::append_range(elements, scale(i, part));
+    return elements;
+  };
+  StripPosition place = position;
+  SmallVector<SmallVector<Value>> codeRows;
+  if (spec.encodesRowsAhead()) {
+    SmallVector<SmallVector<Value>> elements(spec.fragmentRows);
+    for (int64_t part = 0; part < countParts(); ++part) {
+      for (auto [i, row] : llvm::enumerate(elements))
+        llvm::append_range(row, scale(static_cast<int64_t>(i), part));
+      if (afterPart)
+        afterPart(part);
+    }
+    for (auto [i, row] : llvm::enumerate(elements))
+      codeRows.push_back(encodeRow(static_cast<int64_t>(i), row));
+  }
+  if (spec.exchangesCodes()) {
+    Value inPair = emit::rem(b, position.laneColumn, 2);
+    exchangeHalves(b, codeRows, isBelow(b, getIndex(b, 0), inPair), /*mask=*/1);
+    place.column =
+        emit::sub(b, place.column, mul(b, inPair, spec.fragmentColumns));
+    place.row = add(b, place.row, mul(b, inPair, spec.fragmentRows / 2));
+  }
+
+  Value rowBytes = emit::ceilDiv(b, mul(b, position.columns, bits), 8);
+  Value first = add(b, mul(b, place.matrix, place.rows), place.row);
+  Value address = getAddress(first, rowBytes, place.column);
+  Value inRow = emit::div(b, mul(b, place.column, bits), 8);
+  Value hasColumn = place.hasColumn(b, 0);
+  auto exists = [&](int64_t byte) -> Value {
+    if (spec.storeBytes == spec.getAdjacentBytes())
+      return {};
+    return isBelow(b, add(b, inRow, getIndex(b, byte)), rowBytes);
+  };
+  int64_t count = spec.fragmentRows / (spec.exchangesCodes() ? 2 : 1);
+  int64_t unit = std::min(count, spec.rowUnit);
+  for (int64_t begin = 0; begin < count; begin += unit) {
+    Value hasUnit = arith::AndIOp::create(b, place.hasRow(b, begin), hasColumn);
+    emit::emitIf(b, hasUnit, [&] {
+      for (int64_t i = begin; i < begin + unit; ++i)
+        store(codeRows.empty() ? encodeRow(i, scaleRow(i)) : codeRows[i],
+              emitAddress(b, address, b.getI8Type(), mul(b, rowBytes, i)),
+              spec.storeBytes, exists);
+    });
+  }
+}
+
+void StripDataEmitter::emitColumns(PartScaler scale) {
+  bool splitsBytes = spec.rowTails && spec.getDataBits() < 8;
+  SmallVector<Value> hasRow;
+  for (int64_t i = 0; splitsBytes && i < spec.fragmentRows; ++i)
+    hasRow.push_back(position.hasRow(b, i));
+  SmallVector<SmallVector<Value>> words(spec.fragmentColumns);
+  if (random)
+    words = random->drawColumns();
+  // Part by part: codes take fewer registers than elements.
+  SmallVector<SmallVector<Value>> columns;
+  for (int64_t part = 0; part < countParts(); ++part) {
+    SmallVector<SmallVector<Value>> scaled(FragmentElements::kPartColumns);
+    for (int64_t i = 0; i < spec.fragmentRows; ++i)
+      for (auto [column, element] : llvm::zip_equal(scaled, scale(i, part)))
+        column.push_back(splitsBytes ? keepIf(hasRow[i], element) : element);
+    for (ArrayRef<Value> column : scaled)
+      columns.push_back(encode(column, words[columns.size()]));
+  }
+
+  StripPosition place = position;
+  if (spec.exchangesCodes()) {
+    Value inPair = emit::rem(b, position.laneRow, 2);
+    exchangeHalves(b, columns, isBelow(b, getIndex(b, 0), inPair),
+                   spec.getLaneColumns());
+    place.row = emit::sub(b, place.row, mul(b, inPair, spec.fragmentRows));
+    place.column =
+        add(b, place.column, mul(b, inPair, spec.fragmentColumns / 2));
+  }
+
+  Value rowBytes = emit::ceilDiv(b, mul(b, place.rows, spec.getDataBits()), 8);
+  Value first = add(b, mul(b, place.matrix, place.columns), place.column);
+  auto emitAll = [&](int64_t width) {
+    for (size_t j = 0; j < columns.size(); ++j) {
+      ArrayRef<Value> column = columns[j];
+      Value row = add(b, first, getIndex(b, j));
+      Value address = getAddress(row, rowBytes, place.row);
+      auto emitColumn = [&] {
+        store(column, address, width, [&](int64_t byte) -> Value {
+          if (width == spec.storeBytes)
+            return {};
+          return place.hasRow(b, byte * 8 / spec.getDataBits());
+        });
+      };
+      if (spec.hasColumnTails())
+        emit::emitIf(b, place.hasColumn(b, j), emitColumn);
+      else
+        emitColumn();
+    }
+  };
+  // Rows that exist together have so many bytes.
+  int64_t unit = spec.rowTails ? 1 : spec.block[0];
+  int64_t unitBytes = std::max<int64_t>(unit * spec.getDataBits() / 8, 1);
+  Value exists =
+      arith::AndIOp::create(b, place.hasRow(b, 0), place.hasColumn(b, 0));
+  emit::emitIf(b, exists, [&] {
+    if (unitBytes >= spec.storeBytes)
+      return emitAll(spec.storeBytes);
+    // Rows that are aligned to the widest store also end where such a store
+    // does.
+    Value left = emit::rem(b, rowBytes, spec.storeBytes);
+    emit::emitIf(
+        b, isBelow(b, left, getIndex(b, 1)), [&] { emitAll(spec.storeBytes); },
+        [&] { emitAll(unitBytes); });
+  });
+}
+
+void emitStripData(KernelBuilder &b, const StripSpec &spec,
+                   const StripPosition &position, CvtEmitter &cvt, Value data,
+                   StripRandom *random, PartScaler scale,
+                   PartVisitor afterPart) {
+  StripDataEmitter emitter(b, spec, position, cvt, data, random);
+  if (spec.transposed)
+    emitter.emitColumns(scale);
+  else
+    emitter.emitRows(scale, afterPart);
+}
+
+} // namespace blockscale

@@ -1,0 +1,40 @@
+//===- StripGroups.h - Groups of the blocks of a fragment -------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPGROUPS_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPGROUPS_H
+
+#include "FragmentElements.h"
+
+namespace blockscale {
+
+/// The groups of the blocks of a fragment: one, or one for each of its columns.
+class StripGroups {
+public:
+  /// `offsets` points to the ends of `count` (i64) groups.
+  StripGroups(KernelBuilder &b, const StripSpec &spec,
+              const StripPosition &position, mlir::Value offsets,
+              mlir::Value count);
+
+  bool isOne() const { return numbers.size() == 1; }
+
+  /// Whether the block at a column has a group.
+  mlir::Value isCovered(int64_t column) const {
+    return covered[isOne() ? 0 : column];
+  }
+  /// The number of its group, i64.
+  mlir::Value getNumber(int64_t column) const {
+    return numbers[isOne() ? 0 : column];
+  }
+
+private:
+  llvm::SmallVector<mlir::Value> numbers, covered;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPGROUPS_H

@@ -1,0 +1,33 @@
+//===- StripKernel.h - Kernels whose threads have fragments -----*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPKERNEL_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPKERNEL_H
+
+#include "DeviceEmission/LaunchSite.h"
+
+namespace blockscale {
+
+/// The results that a kernel makes of one x: quantizations of x or of its
+/// transforms, and amaxes of one value for all or for each matrix.
+struct StripMember {
+  /// The x of the results, or a transform of it.
+  mlir::Value getX() const;
+
+  llvm::SmallVector<QuantizeOp> quantizes;
+  llvm::SmallVector<AmaxOp> amaxes;
+};
+
+/// Launches a strip kernel: one whose blocks have several rows, or that
+/// makes several results of one x. If there are several members, they differ
+/// only in their numbers of rows.
+llvm::LogicalResult lowerStripKernel(llvm::ArrayRef<StripMember> members,
+                                     LaunchSite &site);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPKERNEL_H

@@ -1,0 +1,281 @@
+//===- StripLaunch.cpp - Launches of strip kernels ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/AmaxRaise.h"
+#include "DeviceEmission/GroupedScales.h"
+#include "DeviceEmission/LaunchModel.h"
+#include "Emission/OperandChecks.h"
+#include "StripChoice.h"
+#include "StripKernel.h"
+#include "StripRequest.h"
+#include "StripScaleTable.h"
+#include "blockscale/IR/TypeRules.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+/// CTAs on a multiprocessor, and so registers, of kernels of several results
+/// with `cvt`, for which the assembler would rather spill than leave room for
+/// fewer than four.
+static constexpr int64_t kSharedBlocks = 3;
+
+using emit::add;
+using emit::getIndex;
+using emit::mul;
+
+/// Emits an error for forms of quantize that strip kernels do not compute.
+static LogicalResult verifyFeatures(QuantizeOp op, LaunchSite &site) {
+  StringRef chip(site.getChip().name);
+  int64_t columns = op.getX().getType().getShape().back();
+  LayoutAttr layout = getLayout(op.getScale().getType());
+  if (layout && !layout.isGrouped() && op.getOffsets())
+    return site.refuse("expected linear scales with offsets and blocks of "
+                       "several rows, or a grouped layout, but got an "
+                       "ungrouped one");
+  // Numbers of CTAs are below 2^31.
+  if (columns > std::numeric_limits<int32_t>::max())
+    return op.emitOpError()
+           << "expected the last dimension to be below 2^31 on " << chip
+           << ", but got " << columns;
+  return success();
+}
+
+std::string StripRequest::getKernelName(const target::Chip &chip) const {
+  SmallVector<std::string> names;
+  for (const StripSpec &spec : specs)
+    names.push_back(spec.getKernelName());
+  for (const StripAmax &amax : amaxes)
+    names.push_back(amax.getName());
+  std::string name = llvm::join(names, "_and_");
+  if (members > 1)
+    name += "_of" + std::to_string(members);
+  if (specs.empty()) {
+    llvm::raw_string_ostream os(name);
+    os << '_' << shape.inputType;
+    if (!shape.hasDynamicColumns())
+      os << "_k" << shape.columns;
+    if (shape.batched)
+      os << "_batched";
+  }
+  if (hasOtherStrip)
+    name += "_strip" + std::to_string(shape.getWarpRows()) + "x" +
+            std::to_string(shape.getWarpColumns());
+  return name + shape.source->getName() + std::string(chip.kernelSuffix);
+}
+
+bool StripRequest::wantsRegisters(const target::Chip &chip) const {
+  return chip.hasFp4Cvt() && specs.size() > 1 &&
+         llvm::none_of(specs, [](const StripSpec &spec) {
+           return spec.signMask.has_value();
+         });
+}
+
+Value StripMember::getX() const {
+  return quantizes.empty() ? AmaxOp(amaxes.front()).getX()
+                           : QuantizeOp(quantizes.front()).getX();
+}
+
+/// The source of the x of a member.
+static std::shared_ptr<const ElementSource>
+getSource(const StripMember &member) {
+  Value x = member.getX();
+  if (auto hadamard = x.getDefiningOp<HadamardOp>())
+    x = hadamard.getX();
+  return std::make_shared<const ElementSource>(x);
+}
+
+StripRequest::StripRequest(ArrayRef<StripMember> members,
+                           const target::Chip &chip)
+    : members(static_cast<int64_t>(members.size())) {
+  const StripMember &first = members.front();
+  for (AmaxOp amax : first.amaxes)
+    amaxes.emplace_back(amax);
+  auto getSpec = [&](QuantizeOp op) { return StripSpec(op, chip); };
+  for (QuantizeOp op : first.quantizes)
+    specs.push_back(getSpec(op));
+  for (const StripMember &member : members.drop_front())
+    for (auto [op, spec] : llvm::zip_equal(member.quantizes, specs)) {
+      // Members differ in their rows.
+      StripSpec other = getSpec(op);
+      spec.rowTails |= other.rowTails;
+      spec.hasPartialBlocks |= other.hasPartialBlocks;
+    }
+  if (members.size() == 1 && amaxes.empty() && specs.size() == 1) {
+    const StripSpec &only = specs.front();
+    shape = only;
+    if (!only.signMask && !only.hasRowBlocks())
+      return;
+  }
+  auto isTransformed = [](const auto &of) { return of.signMask.has_value(); };
+  shape = StripShape(
+      cast<RankedTensorType>(first.getX().getType()),
+      llvm::any_of(amaxes,
+                   [](const StripAmax &amax) { return amax.perMatrix; }),
+      llvm::any_of(amaxes, isTransformed));
+  StripSpec::shareShape(specs, shape);
+}
+
+void StripRequest::setLaneRows(int64_t laneRows) {
+  hasOtherStrip |= shape.laneRows != laneRows;
+  shape.laneRows = laneRows;
+  for (StripSpec &spec : specs)
+    spec.laneRows = laneRows;
+}
+
+namespace {
+
+/// Collects the arguments and CTAs of the members of a launch.
+class StripLauncher {
+public:
+  StripLauncher(LaunchSite &site, const StripRequest &request)
+      : site(site), b(site.b), request(request), shape(request.shape),
+        blocks(getIndex(b, 0)) {}
+
+  void addMember(const StripMember &member);
+  void launch();
+
+private:
+  StripOperands::Result getResult(QuantizeOp op, const StripSpec &spec);
+
+  LaunchSite &site;
+  ImplicitLocOpBuilder &b;
+  const StripRequest &request;
+  const StripShape &shape;
+  SmallVector<StripOperands> operands;
+  SmallVector<AmaxBuffer> amaxes;
+  /// The number of CTAs of all members so far, and the numbers of matrices and
+  /// of tiles of scales of the last member, which are null where there are
+  /// none.
+  Value blocks, matrices, tiles;
+};
+
+} // namespace
+
+StripOperands::Result StripLauncher::getResult(QuantizeOp op,
+                                               const StripSpec &spec) {
+  StripOperands::Result result;
+  result.data = site.lookup(op.getData());
+  result.scales = site.lookup(op.getScale());
+  result.global = site.lookup(op.getGlobal());
+  result.rng = site.lookup(op.getRng());
+  result.offsets = site.lookup(op.getOffsets());
+  if (result.offsets)
+    result.groups = emit::getDim(b, result.offsets, 0);
+  if (spec.groupedTiles)
+    result.tiles = tiles = emit::getDim(b, result.scales, 0);
+  return result;
+}
+
+void StripOperands::addSlots(KernelSignature &signature,
+                             const StripRequest &request) {
+  const StripShape &shape = request.shape;
+  shape.source->addSlots(signature, inputs, shape.loadBytes,
+                         shape.getWidestLoad());
+  for (auto [result, spec] : llvm::zip_equal(results, request.specs)) {
+    signature.add(result.data, spec.storeBytes);
+    signature.add(result.scales, StripScaleTable::getAlignment(spec));
+    signature.add(result.global, sizeof(float));
+    signature.add(result.rng, sizeof(int64_t));
+    signature.add(result.offsets, sizeof(int32_t));
+    signature.add(result.groups);
+    signature.add(result.tiles);
+  }
+  for (Value &amax : amaxes)
+    signature.add(amax, sizeof(float));
+  for (Value *size : {&rows, &columns, &matrices, &firstBlock})
+    signature.add(*size);
+}
+
+void StripLauncher::addMember(const StripMember &member) {
+  StripOperands mine;
+  Value x = site.lookup(member.getX());
+  std::shared_ptr<const ElementSource> source = getSource(member);
+  source->emitSizeAsserts(site);
+  emit::Indices sizes =
+      emit::getLeadingSizes(b, x, cast<MemRefType>(x.getType()).getRank());
+  ArrayRef<Value> leading = ArrayRef<Value>(sizes).drop_back();
+  mine.rows = shape.batched ? leading.back() : emit::getProduct(b, leading);
+  if (shape.hasDynamicColumns())
+    mine.columns = sizes.back();
+  if (shape.batched)
+    mine.matrices = matrices = emit::getProduct(b, leading.drop_back());
+  mine.inputs = source->getOperands(site);
+  for (auto [op, spec] : llvm::zip_equal(member.quantizes, request.specs))
+    mine.results.push_back(getResult(op, spec));
+  for (auto [each, amax] : llvm::zip_equal(member.amaxes, request.amaxes)) {
+    AmaxOp op = each;
+    Value buffer = site.lookup(op.getAmax());
+    mine.amaxes.push_back(buffer);
+    amaxes.push_back({buffer, amax.perMatrix ? matrices : getIndex(b, 1)});
+  }
+  if (!operands.empty())
+    mine.firstBlock = blocks;
+  operands.push_back(mine);
+
+  StripGrid grid(b, request, sizes.back());
+  Value padded = emit::roundUp(b, mine.rows, grid.rowGranule);
+  blocks =
+      add(b, blocks,
+          mul(b, getCeilDiv(b, padded, grid.blockRows), grid.blockColumns));
+  if (tiles)
+    blocks = add(b, blocks, GroupedScales::countBlocks(b, tiles, kStripWarps));
+}
+
+void StripLauncher::launch() {
+  if (!amaxes.empty())
+    launchClear(site, amaxes);
+  // Rows without elements have neither data nor scales.
+  if (shape.columns == 0)
+    return;
+  LaunchModel(site.getChip())
+      .remarkStrip(b.getLoc(), {shape.fragmentRows, shape.fragmentColumns},
+                   {shape.getWarpRows(), shape.getWarpColumns()});
+  KernelSignature signature;
+  for (StripOperands &member : operands)
+    member.addSlots(signature, request);
+  site.launch(
+      request.getKernelName(site.getChip()),
+      {kStripThreads, blocks, matrices,
+       shape.fragmentRows * shape.fragmentColumns * shape.source->getBytes(),
+       request.wantsRegisters(site.getChip()) ? kSharedBlocks : 0},
+      signature, [&](KernelBuilder &b) {
+        emitStripKernel(b, request, site.getChip(), operands);
+      });
+}
+
+LogicalResult lowerStripKernel(ArrayRef<StripMember> members,
+                               LaunchSite &site) {
+  auto prepare = [&](auto op) {
+    if (auto hadamard = op.getX().template getDefiningOp<HadamardOp>())
+      emit::requireOperands(hadamard, site.call);
+    emit::requireOperands(op, site.call);
+  };
+  for (const StripMember &member : members) {
+    for (QuantizeOp op : member.quantizes) {
+      if (failed(verifyFeatures(op, site)))
+        return failure();
+      prepare(op);
+    }
+    llvm::for_each(member.amaxes, prepare);
+  }
+  StripRequest request(members, site.getChip());
+  request.shape.source = getSource(members.front());
+  Block *body = members.front().getX().getParentBlock();
+  if (failed(applyStrip(cast<KernelOp>(body->getParentOp()), request)))
+    return failure();
+  site.emitAsserts();
+  StripLauncher launcher(site, request);
+  for (const StripMember &member : members)
+    launcher.addMember(member);
+  launcher.launch();
+  return success();
+}
+
+} // namespace blockscale

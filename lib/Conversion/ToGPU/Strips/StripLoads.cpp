@@ -1,0 +1,310 @@
+//===- StripLoads.cpp - Fragments from memory -----------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StripLoads.h"
+#include "DeviceEmission/DeviceCode.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using emit::add;
+using emit::getIndex;
+using emit::mul;
+
+using Rows = SmallVector<SmallVector<Value>>;
+
+/// The type of a slice of a row.
+static Type getSliceType(KernelBuilder &b, int64_t bytes) {
+  if (bytes <= kWordBytes)
+    return b.getIntegerType(bytes * 8);
+  return VectorType::get({bytes / kWordBytes}, b.getI32Type());
+}
+
+/// Vectors of 16 bytes from slices of 2 to 32 bytes.
+static SmallVector<Value> joinSlices(KernelBuilder &b, ValueRange slices) {
+  SmallVector<Value> words, vectors;
+  for (Value slice : slices) {
+    auto type = dyn_cast<VectorType>(slice.getType());
+    if (!type) {
+      words.push_back(slice);
+      continue;
+    }
+    for (int64_t i = 0; i < type.getNumElements(); i += kVectorWords) {
+      if (type.getNumElements() >= kVectorWords) {
+        vectors.push_back(b.slice(slice, i, kVectorWords));
+        continue;
+      }
+      words.append({b.extract(slice, 0), b.extract(slice, 1)});
+    }
+  }
+  if (!words.empty() && words.front().getType().isInteger(16)) {
+    SmallVector<Value> halves = std::exchange(words, {});
+    for (size_t i = 0; i < halves.size(); i += 2)
+      words.push_back(
+          b.bitcast(b.getI32Type(), b.pack({halves[i], halves[i + 1]})));
+  }
+  for (size_t i = 0; i < words.size(); i += kVectorWords)
+    vectors.push_back(b.pack(ArrayRef<Value>(words).slice(i, kVectorWords)));
+  return vectors;
+}
+
+/// The words of slices.
+static ElementWords splitSlices(KernelBuilder &b, ValueRange slices) {
+  ElementWords words, halves;
+  for (Value slice : slices) {
+    auto type = dyn_cast<VectorType>(slice.getType());
+    for (int64_t i = 0; type && i < type.getNumElements(); ++i)
+      words.push_back(b.extract(slice, i));
+    if (!type)
+      (slice.getType().isInteger(16) ? halves : words).push_back(slice);
+  }
+  for (size_t i = 0; i < halves.size(); i += 2)
+    words.push_back(
+        b.bitcast(b.getI32Type(), b.pack({halves[i], halves[i + 1]})));
+  return words;
+}
+
+/// Slices of `bytes` from words.
+static SmallVector<Value> joinWords(KernelBuilder &b, ArrayRef<Value> words,
+                                    int64_t bytes) {
+  SmallVector<Value> slices;
+  if (bytes < kWordBytes) {
+    auto halves = VectorType::get({2}, b.getI16Type());
+    for (Value word : words)
+      for (int64_t i = 0; i < 2; ++i)
+        slices.push_back(b.extract(b.bitcast(halves, word), i));
+    return slices;
+  }
+  int64_t perSlice = bytes / kWordBytes;
+  for (size_t i = 0; i < words.size(); i += perSlice)
+    slices.push_back(perSlice == 1 ? words[i]
+                                   : b.pack(words.slice(i, perSlice)));
+  return slices;
+}
+
+namespace {
+
+/// Loads of what lies like the fragment, in slices of as many elements as those
+/// of x, of another size.
+class StripLoads {
+public:
+  StripLoads(KernelBuilder &b, const StripShape &shape,
+             const StripPosition &position, int64_t elementBytes);
+
+  /// The rows of the fragment, as slices.
+  Rows loadRows(Value pointer);
+  /// A row of the elements of its columns.
+  SmallVector<Value> loadColumns(Value pointer);
+  /// Stores row `i` of the fragment, from words, where it exists.
+  void storeRow(Value pointer, int64_t i, ArrayRef<Value> words);
+  /// Whether the slices exist; nothing where all of a fragment do.
+  ArrayRef<Value> getExists() const { return exists; }
+  /// Number of row `i` of the fragment among all rows, or of one instead.
+  Value getRow(int64_t i);
+
+private:
+  void loadSlices(Value address, SmallVectorImpl<Value> &slices);
+
+  KernelBuilder &b;
+  const StripShape &shape;
+  const StripPosition &position;
+  int64_t sliceBytes;
+  int64_t count;
+  /// The byte of a row at which the slices begin, and the bytes of a row.
+  Value first, rowBytes;
+  SmallVector<Value> offsets, exists;
+};
+
+} // namespace
+
+StripLoads::StripLoads(KernelBuilder &b, const StripShape &shape,
+                       const StripPosition &position, int64_t elementBytes)
+    : b(b), shape(shape), position(position),
+      sliceBytes(shape.loadBytes / shape.getInputBytes() * elementBytes),
+      count(shape.fragmentColumns * elementBytes / sliceBytes),
+      first(mul(b, position.column, elementBytes)),
+      rowBytes(mul(b, position.columns, elementBytes)) {
+  auto clamp = [&](Value byte, int64_t size) {
+    return emit::min(b, byte, emit::sub(b, rowBytes, getIndex(b, size)));
+  };
+  // All of a fragment exist, or any of them.
+  if (!shape.hasColumnTails())
+    first = clamp(first, shape.fragmentColumns * elementBytes);
+  for (int64_t i = 0; i < count; ++i) {
+    Value byte = add(b, first, getIndex(b, i * sliceBytes));
+    if (shape.hasPartialBlocks)
+      exists.push_back(isBelow(b, byte, rowBytes));
+    if (shape.hasColumnTails())
+      offsets.push_back(clamp(byte, sliceBytes));
+  }
+}
+
+/// The slices of the row at `address`, or of its part that the fragment has
+/// where the fragment exists as a whole.
+void StripLoads::loadSlices(Value address, SmallVectorImpl<Value> &slices) {
+  // Slices of elements longer than those of x may need several accesses.
+  int64_t access = std::min(sliceBytes, shape.getWidestLoad());
+  Type type = getSliceType(b, access);
+  for (int64_t slice = 0; slice < count; ++slice) {
+    Value offset = shape.hasColumnTails() ? offsets[slice]
+                                          : getIndex(b, slice * sliceBytes);
+    Value place = emitAddress(b, address, b.getI8Type(), offset);
+    for (int64_t at = 0; at < sliceBytes; at += access)
+      slices.push_back(b.load(
+          type,
+          at == 0 ? place
+                  : emitAddress(b, place, b.getI8Type(), getIndex(b, at)),
+          access));
+  }
+}
+
+Value StripLoads::getRow(int64_t i) {
+  int64_t unit = shape.rowUnit;
+  Value last = emit::sub(b, position.rows, getIndex(b, unit));
+  Value before = mul(b, position.matrix, position.rows);
+  Value row = add(b, position.row, getIndex(b, i - i % unit));
+  row = add(b, before, emit::min(b, row, last));
+  return add(b, row, getIndex(b, i % unit));
+}
+
+Rows StripLoads::loadRows(Value pointer) {
+  int64_t unit = shape.rowUnit;
+  Value last = emit::sub(b, position.rows, getIndex(b, unit));
+  Value before = mul(b, position.matrix, position.rows);
+  Type byteType = b.getI8Type();
+  Rows loaded;
+  for (int64_t i = 0; i < shape.fragmentRows; ++i) {
+    loaded.emplace_back();
+    Value inUnit = getIndex(b, i % unit);
+    Value row = add(b, position.row, getIndex(b, i - i % unit));
+    row = add(b, before, emit::min(b, row, last));
+    Value address = emitAddress(b, pointer, byteType, mul(b, row, rowBytes));
+    if (!shape.hasColumnTails())
+      address = emitAddress(b, address, byteType, first);
+    address = emitAddress(b, address, byteType, mul(b, inUnit, rowBytes));
+    loadSlices(address, loaded.back());
+  }
+  return loaded;
+}
+
+SmallVector<Value> StripLoads::loadColumns(Value pointer) {
+  if (!shape.hasColumnTails())
+    pointer = emitAddress(b, pointer, b.getI8Type(), first);
+  SmallVector<Value> loaded;
+  loadSlices(pointer, loaded);
+  return loaded;
+}
+
+void StripLoads::storeRow(Value pointer, int64_t i, ArrayRef<Value> words) {
+  int64_t access = std::min(sliceBytes, shape.getWidestLoad());
+  SmallVector<Value> slices = joinWords(b, words, access);
+  Value address = emitAddress(b, pointer, b.getI8Type(),
+                              add(b, mul(b, getRow(i), rowBytes), first));
+  auto store = [&](ArrayRef<Value> slices, int64_t at) {
+    for (auto [j, slice] : llvm::enumerate(slices)) {
+      auto byte = at + static_cast<int64_t>(j) * access;
+      b.store(slice, emitAddress(b, address, b.getI8Type(), getIndex(b, byte)),
+              access);
+    }
+  };
+  Value hasRow = position.hasRow(b, i);
+  if (!shape.hasColumnTails()) {
+    Value exists = arith::AndIOp::create(b, hasRow, position.hasColumn(b, 0));
+    emit::emitIf(b, exists, [&] { store(slices, 0); });
+    return;
+  }
+  size_t perSlice = sliceBytes / access;
+  for (int64_t slice = 0; slice < count; ++slice) {
+    Value byte = add(b, first, getIndex(b, slice * sliceBytes));
+    Value exists = arith::AndIOp::create(b, hasRow, isBelow(b, byte, rowBytes));
+    emit::emitIf(b, exists, [&] {
+      store(ArrayRef<Value>(slices).slice(slice * perSlice, perSlice),
+            slice * sliceBytes);
+    });
+  }
+}
+
+/// Sets elements of row `row` of the fragment that do not exist to zero.
+/// `exists` says for each slice whether it exists.
+static void clearMissing(KernelBuilder &b, const StripPosition &position,
+                         int64_t row, ArrayRef<Value> exists,
+                         SmallVectorImpl<Value> &slices) {
+  Value hasRow = position.hasRow(b, row);
+  Type type = slices.front().getType();
+  Value zero = arith::ConstantOp::create(b, type, b.getZeroAttr(type));
+  for (auto [slice, hasSlice] : llvm::zip_equal(slices, exists)) {
+    Value keeps = arith::AndIOp::create(b, hasRow, hasSlice);
+    slice = arith::SelectOp::create(b, keeps, slice, zero);
+  }
+}
+
+/// The rows of an x that elementwise ops make, as slices. All that they take
+/// is loaded before.
+static Rows computeRows(KernelBuilder &b, const StripShape &shape,
+                        const StripPosition &position, ValueRange arguments) {
+  const ElementSource &source = *shape.source;
+  SmallVector<SmallVector<ElementWords>> loaded;
+  ArrayRef<ElementSource::Input> inputs = source.getInputs();
+  for (auto [input, argument] :
+       llvm::zip_equal(inputs, arguments.take_front(inputs.size()))) {
+    SmallVector<ElementWords> &rows = loaded.emplace_back();
+    StripLoads loads(b, shape, position, input.getBytes());
+    switch (input.spread) {
+    case Spread::Elements:
+      for (ArrayRef<Value> row : loads.loadRows(argument))
+        rows.push_back(splitSlices(b, row));
+      break;
+    case Spread::Columns:
+      rows.assign(shape.fragmentRows,
+                  splitSlices(b, loads.loadColumns(argument)));
+      break;
+    case Spread::Rows:
+      for (int64_t i = 0; i < shape.fragmentRows; ++i)
+        rows.push_back(source.loadOne(b, input, argument, loads.getRow(i)));
+      break;
+    case Spread::Single:
+      rows.assign(shape.fragmentRows,
+                  source.loadOne(b, input, argument, getIndex(b, 0)));
+      break;
+    }
+  }
+  Rows result;
+  for (int64_t i = 0; i < shape.fragmentRows; ++i) {
+    auto words = llvm::map_to_vector(
+        loaded,
+        [&](ArrayRef<ElementWords> rows) -> ElementWords { return rows[i]; });
+    ElementSource::Elements made = source.evaluate(b, words);
+    result.push_back(joinWords(b, made.x, shape.loadBytes));
+    for (auto [logical, words, argument] :
+         llvm::zip_equal(source.getKept(), made.kept,
+                         arguments.drop_front(inputs.size()))) {
+      Type element = getElementTypeOrSelf(logical.getType());
+      StripLoads places(b, shape, position,
+                        element.getIntOrFloatBitWidth() / 8);
+      places.storeRow(argument, i, words);
+    }
+  }
+  return result;
+}
+
+Rows loadFragment(KernelBuilder &b, const StripShape &shape,
+                  const StripPosition &position, ValueRange inputs) {
+  StripLoads loads(b, shape, position, shape.getInputBytes());
+  Rows rows = shape.source->isMemory()
+                  ? loads.loadRows(inputs.front())
+                  : computeRows(b, shape, position, inputs);
+  for (auto [i, row] : llvm::enumerate(rows)) {
+    if (shape.hasPartialBlocks)
+      clearMissing(b, position, static_cast<int64_t>(i), loads.getExists(),
+                   row);
+    row = joinSlices(b, row);
+  }
+  return rows;
+}
+
+} // namespace blockscale

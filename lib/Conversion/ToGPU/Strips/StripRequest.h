@@ -1,0 +1,89 @@
+//===- StripRequest.h - What a strip kernel makes of x ----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPREQUEST_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPREQUEST_H
+
+#include "StripAmax.h"
+#include "StripKernel.h"
+#include "blockscale/Target/Chip.h"
+
+namespace blockscale {
+
+inline constexpr int64_t kStripWarps = 4;
+inline constexpr int64_t kStripThreads = kStripWarps * kWarpThreads;
+
+/// The results that a kernel makes of x, or of each of several x.
+struct StripRequest {
+  /// Leaves the source of x in the shape empty.
+  StripRequest(llvm::ArrayRef<StripMember> members, const target::Chip &chip);
+
+  /// The name of the kernel, which names its results in their order.
+  std::string getKernelName(const target::Chip &chip) const;
+  /// Whether a thread should have more registers than the assembler aims at.
+  bool wantsRegisters(const target::Chip &chip) const;
+
+  /// Changes the fragments of a warp below each other.
+  void setLaneRows(int64_t laneRows);
+
+  StripShape shape;
+  llvm::SmallVector<StripSpec> specs;
+  llvm::SmallVector<StripAmax> amaxes;
+  /// The number of tensors of which these results are made.
+  int64_t members = 1;
+  /// Whether the fragments of a warp were changed.
+  bool hasOtherStrip = false;
+};
+
+/// Warps of a CTA, and CTAs side by side.
+struct StripGrid {
+  /// `columns` is the number of those of x.
+  StripGrid(mlir::ImplicitLocOpBuilder &b, const StripRequest &request,
+            mlir::Value columns);
+
+  int64_t warpColumns = kStripWarps;
+  mlir::Value blockColumns;
+  /// Rows of x that a CTA has.
+  int64_t blockRows;
+  /// The multiple that rows are padded to. Each result needs a power of two, so
+  /// that the largest serves all.
+  int64_t rowGranule = 1;
+};
+
+/// The operands of a kernel for one member: values of the host, or the
+/// parameters of the kernel while its code is emitted. They are null where
+/// absent.
+struct StripOperands {
+  /// The buffers that a result goes to, and the operands that it is made with.
+  struct Result {
+    mlir::Value data, scales, global, rng, offsets;
+    /// Numbers of groups and of their tiles.
+    mlir::Value groups, tiles;
+  };
+
+  /// Adds a slot for each operand that is there.
+  void addSlots(KernelSignature &signature, const StripRequest &request);
+
+  /// The inputs that x is computed from, or x itself, and the buffers that
+  /// computed values are kept in.
+  llvm::SmallVector<mlir::Value> inputs;
+  llvm::SmallVector<Result> results;
+  llvm::SmallVector<mlir::Value> amaxes;
+  /// Sizes of a matrix of x and their number. Columns may be known.
+  mlir::Value rows, columns, matrices;
+  /// The number of the first CTA; absent for the first member.
+  mlir::Value firstBlock;
+};
+
+/// Emits the body of the kernel.
+void emitStripKernel(KernelBuilder &b, const StripRequest &request,
+                     const target::Chip &chip,
+                     llvm::MutableArrayRef<StripOperands> members);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPREQUEST_H

@@ -1,0 +1,76 @@
+//===- StripScaleTable.h - Scales of a warp's fragments ---------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Threads leave the scale bytes of their blocks in a table in shared memory, of
+// which each warp has its own. Then the warp stores words of adjacent bytes, in
+// the form and layout of the result, padding included.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSCALETABLE_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSCALETABLE_H
+
+#include "DeviceEmission/GroupedScales.h"
+#include "FragmentElements.h"
+
+namespace blockscale {
+
+class StripScaleTable {
+public:
+  /// `base` is the table of the warp; `grouped` is null but for scales that
+  /// have a grouped layout.
+  StripScaleTable(KernelBuilder &b, const StripSpec &spec,
+                  const StripPosition &position, mlir::Value base,
+                  mlir::Value scales, const GroupedScales *grouped);
+
+  /// Bytes of the table of one warp.
+  static int64_t getBytes(const StripSpec &spec);
+  /// Alignment of the result.
+  static int64_t getAlignment(const StripSpec &spec);
+
+  /// Puts scales, given as pairs in i16, of `count` blocks at block `row`,
+  /// `column` of the fragment and those right of it (or, if `down`, below it).
+  void put(mlir::ValueRange pairs, int64_t count, mlir::Value row,
+           mlir::Value column, bool down);
+
+  /// Stores the table after all threads of the warp came here.
+  void emitStore();
+  /// Stores zeros in place of the table.
+  void emitStoreZeros();
+
+private:
+  struct Word;
+
+  void emitWords(bool isZero);
+  void emitGrouped(int64_t width);
+  void storeBytes(const Word &word, int64_t width,
+                  llvm::function_ref<mlir::Value(int64_t)> exists,
+                  llvm::function_ref<mlir::Value(int64_t)> getAddress);
+  void emitLinear(int64_t width, bool isZero);
+  void emitEachWord(int64_t width, int64_t beside,
+                    llvm::function_ref<void(const Word &)> body);
+  mlir::Value loadWord(const Word &word, int64_t width, bool isZero);
+  /// Rows (dimension 0) or columns of the result of one matrix, and the place
+  /// in it of one in the warp's part.
+  mlir::Value getCount(int dimension);
+  mlir::Value getPlace(int dimension, mlir::Value inWarp);
+
+  KernelBuilder &b;
+  const StripSpec &spec;
+  const StripPosition &position;
+  mlir::Value base;
+  mlir::Value scales;
+  const GroupedScales *grouped;
+  /// Rows of the table, bytes of each, and how often a row is stored.
+  int64_t tableRows;
+  int64_t tableColumns;
+  int64_t repeats;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSCALETABLE_H

@@ -1,0 +1,365 @@
+//===- StripScales.cpp - Scales of the blocks of a fragment ---------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StripScales.h"
+#include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/WarpExchange.h"
+#include "FragmentElements.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+using emit::add;
+using emit::getIndex;
+using emit::mul;
+
+/// The number of columns whose blocks are given at once to a quantizer that
+/// asks for the elements.
+static constexpr int64_t kRoundColumns = 2;
+
+StripScales::StripScales(KernelBuilder &b, const StripSpec &spec,
+                         const StripPosition &position,
+                         const FragmentElements &elements, CvtEmitter &cvt,
+                         Value global, const StripGroups *groups,
+                         StripScaleTable &table)
+    : b(b), spec(spec), position(position), elements(elements), cvt(cvt),
+      global(global), groups(groups), table(table),
+      quantizer(createDeviceQuantizer(loadGlobal(0))),
+      height(std::min(spec.fragmentRows, spec.block[0])) {
+  computeMasks();
+  if (spec.hasRowBlocks())
+    emitRows();
+  else if (spec.isSquare())
+    emitTiles();
+  else
+    emitColumns();
+}
+
+//===----------------------------------------------------------------------===//
+// Leaves
+//===----------------------------------------------------------------------===//
+
+Value StripScales::loadGlobal(int64_t column) {
+  if (!global || spec.global.byValue)
+    return global;
+  auto load = [&](Value index) -> Value {
+    return b.load(b.getF32Type(), emitAddress(b, global, b.getF32Type(), index),
+                  sizeof(float));
+  };
+  switch (spec.global.extent) {
+  case GlobalExtent::Matrix:
+    return load(position.matrix);
+  case GlobalExtent::Group:
+    return emitIfElseZero(b, groups->isCovered(column),
+                          [&] {
+                            Value value = load(groups->getNumber(column));
+                            return SmallVector<emit::Lanes>{
+                                emit::Lanes(b, value)};
+                          })
+        .front();
+  default:
+    return load(getIndex(b, 0));
+  }
+}
+
+std::unique_ptr<DeviceQuantizer>
+StripScales::createDeviceQuantizer(Value global) {
+  std::unique_ptr<DeviceQuantizer> quantizer =
+      blockscale::createDeviceQuantizer(cvt, spec.recipe, spec.format,
+                                        spec.global.kind,
+                                        /*amaxIsGiven=*/false);
+  quantizer->setGlobal(b, global);
+  return quantizer;
+}
+
+//===----------------------------------------------------------------------===//
+// Scale bytes that are stored
+//===----------------------------------------------------------------------===//
+
+Value StripScales::keepIf(Value condition, Value pair) {
+  Value zero = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
+  return arith::SelectOp::create(b, condition, pair, zero);
+}
+
+/// Scale bytes as they are stored: zero in padding.
+SmallVector<Value> StripScales::keepPairs(ValueRange pairs, Value exists) {
+  SmallVector<Value> kept(pairs);
+  for (Value &pair : kept)
+    if (spec.swizzled)
+      pair = keepIf(exists, pair);
+  return kept;
+}
+
+/// Sets the scale bytes of blocks that have no group to zero. `pairs` are those
+/// of all columns of the fragment, or of one block.
+void StripScales::keepCovered(MutableArrayRef<Value> pairs) {
+  if (!groups)
+    return;
+  for (auto [i, pair] : llvm::enumerate(pairs)) {
+    if (groups->isOne()) {
+      pair = keepIf(groups->isCovered(0), pair);
+      continue;
+    }
+    for (int64_t half : {0, 1}) {
+      Value other = arith::ConstantOp::create(
+          b, b.getI16IntegerAttr(half ? 0xFF : ~0xFF));
+      pair = arith::SelectOp::create(
+          b, groups->isCovered(2 * static_cast<int64_t>(i) + half), pair,
+          arith::AndIOp::create(b, pair, other));
+    }
+  }
+}
+
+void StripScales::computeMasks() {
+  for (int64_t v = 0; groups && v < elements.getVectorsPerRow(); ++v) {
+    if (groups->isOne()) {
+      masks.push_back(groups->isCovered(0));
+      continue;
+    }
+    SmallVector<Value> mask;
+    for (int64_t i = 0; i < elements.getVectorSize(); ++i)
+      mask.push_back(groups->isCovered(elements.getColumn(v, i)));
+    masks.push_back(b.pack(mask));
+  }
+}
+
+SmallVector<Value> StripScales::getScaledPart(int64_t row, int64_t part) {
+  auto scale = [&](Value vector, int64_t v) -> Value {
+    Value scaled = quantizer->scale(b, vector, factors[row / height][v]);
+    if (masks.empty())
+      return scaled;
+    return arith::SelectOp::create(b, masks[v], scaled,
+                                   b.f32Splat(0.0f, elements.getVectorSize()));
+  };
+  return elements.mapPart(row, part, scale);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+/// Adds factors of the next rows, given the factor of each column.
+void StripScales::addFactors(function_ref<Value(int64_t)> ofColumn) {
+  factors.emplace_back();
+  for (int64_t v = 0; v < elements.getVectorsPerRow(); ++v) {
+    SmallVector<Value> vector;
+    for (int64_t i = 0; i < elements.getVectorSize(); ++i)
+      vector.push_back(ofColumn(elements.getColumn(v, i)));
+    bool isSplat = llvm::all_equal(vector);
+    factors.back().push_back(
+        isSplat ? b.splat(vector.front(), elements.getVectorSize())
+                : b.pack(vector));
+  }
+}
+
+/// Emits `body` in the first of the threads that share a block.
+static void emitInFirst(KernelBuilder &b, Value lane, int64_t sharing,
+                        function_ref<void()> body) {
+  if (sharing <= 1)
+    return body();
+  Value isFirst = isBelow(b, emit::rem(b, lane, sharing), getIndex(b, 1));
+  emit::emitIf(b, isFirst, body);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of one row
+//===----------------------------------------------------------------------===//
+
+/// Threads side by side share the blocks of 16 rows. Each computes the scales
+/// of some of these rows: at each exchange a thread keeps half of the rows and
+/// gives its amaxes of the others away, and gets factors back in reverse:
+///
+///   lane 0: rows 0-15  ->  0-7      lane 1: rows 0-15  ->  8-15
+void StripScales::emitRows() {
+  int64_t sharing = spec.block[1] / spec.fragmentColumns;
+  SmallVector<Value> amaxes = elements.computeRowAmaxes();
+  Value first = getIndex(b, 0);
+  SmallVector<Value> isBehind;
+  for (int64_t mask = 1; mask < sharing; mask *= 2) {
+    Value bit = emit::rem(b, emit::div(b, position.laneColumn, mask), 2);
+    isBehind.push_back(isBelow(b, getIndex(b, 0), bit));
+    elements.exchangeRowAmaxes(amaxes, isBehind.back(), mask);
+    first = add(b, first, mul(b, bit, static_cast<int64_t>(2 * amaxes.size())));
+  }
+
+  SmallVector<Value> rows = elements.extractRows(amaxes);
+  Value block = emit::div(b, position.column, spec.block[1]);
+  Value exists = isBelow(b, mul(b, block, spec.block[1]), position.columns);
+  DeviceQuantizer::Scales scales = quantizer->computeScales(b, rows, {});
+  table.put(keepPairs(scales.pairs, exists), static_cast<int64_t>(rows.size()),
+            first, getIndex(b, 0), /*down=*/true);
+  SmallVector<Value> ofRows(ArrayRef<Value>(scales.factors));
+  for (int64_t mask = sharing / 2; mask > 0; mask /= 2) {
+    Value behind = isBehind.pop_back_val();
+    SmallVector<Value> before, after;
+    for (Value mine : ofRows) {
+      Value other = b.toFloat(emitShuffle(b, b.toBits(mine), mask));
+      before.push_back(arith::SelectOp::create(b, behind, other, mine));
+      after.push_back(arith::SelectOp::create(b, behind, mine, other));
+    }
+    ofRows = std::move(before);
+    llvm::append_range(ofRows, after);
+  }
+  for (Value factor : ofRows)
+    addFactors([&](int64_t) { return factor; });
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of one column
+//===----------------------------------------------------------------------===//
+
+/// The scales of columns side by side, of which there is one or an even number.
+/// `globals` is empty where they are under that of `quantizer`, and has one for
+/// each elsewhere; `blocks` is empty where quantizers do not ask for elements.
+DeviceQuantizer::Scales
+StripScales::computeColumns(ArrayRef<Value> amaxes, ArrayRef<Value> globals,
+                            ArrayRef<BlockElements> blocks) {
+  if (globals.empty())
+    return quantizer->computeScales(b, amaxes, blocks);
+  DeviceQuantizer::Scales scales;
+  for (size_t j = 0; j < globals.size(); ++j) {
+    DeviceQuantizer::Scales part =
+        createDeviceQuantizer(globals[j])
+            ->computeScales(b, amaxes[j],
+                            blocks.empty() ? blocks : blocks.slice(j, 1));
+    llvm::append_range(scales.factors, part.factors);
+    if (j % 2 == 0) {
+      llvm::append_range(scales.pairs, part.pairs);
+      continue;
+    }
+    Value eight = arith::ConstantOp::create(b, b.getI16IntegerAttr(8));
+    Value high = arith::ShLIOp::create(b, part.pairs.front(), eight);
+    Value &pair = scales.pairs.back();
+    pair = arith::OrIOp::create(b, pair, high);
+  }
+  return scales;
+}
+
+/// The blocks of columns, made from `words`, which are those of the rows.
+SmallVector<BlockElements>
+StripScales::getColumnBlocks(ArrayRef<SmallVector<Value>> words) {
+  SmallVector<SmallVector<Value>> columns(kRoundColumns);
+  for (ArrayRef<Value> ofRow : words)
+    for (auto [column, element] :
+         llvm::zip_equal(columns, elements.extractColumns(b.pack(ofRow))))
+      column.push_back(b.toBits(element));
+  SmallVector<BlockElements> blocks;
+  for (ArrayRef<Value> column : columns) {
+    SmallVector<Value> vectors;
+    for (; !column.empty(); column = column.drop_front(kVectorWords))
+      vectors.push_back(b.pack(column.take_front(kVectorWords)));
+    blocks.push_back(BlockElements::fromWords(vectors, b.getF32Type()));
+  }
+  return blocks;
+}
+
+/// The scales of all columns of rows [row, row + span), each under the global
+/// value of its group.
+DeviceQuantizer::Scales StripScales::computeColumns(ArrayRef<Value> amaxes,
+                                                    int64_t row, int64_t span) {
+  SmallVector<Value> globals;
+  if (spec.global.extent == GlobalExtent::Group && !groups->isOne())
+    for (int64_t j = 0; j < spec.fragmentColumns; ++j)
+      globals.push_back(loadGlobal(j));
+  if (!numerics::isFourOverSix(spec.recipe))
+    return computeColumns(amaxes, globals, {});
+  // A quantizer that asks for the elements has long code: once, in a loop.
+  int64_t rounds = spec.fragmentColumns / kRoundColumns;
+  Value noPair = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
+  SmallVector<SmallVector<Value>> lists;
+  lists.emplace_back(amaxes);
+  lists.push_back(globals);
+  lists.emplace_back(spec.fragmentColumns, b.f32(0.0f));
+  lists.emplace_back(rounds, noPair);
+  for (int64_t i = row; i < row + span; ++i)
+    lists.push_back(elements.getWords(i));
+  lists = emitRounds(
+      b, rounds, lists, [&](MutableArrayRef<SmallVector<Value>> first) {
+        DeviceQuantizer::Scales part = computeColumns(
+            first[0], first[1], getColumnBlocks(first.drop_front(4)));
+        first[2].assign(part.factors);
+        first[3].assign(part.pairs);
+      });
+  // In the same registers from here on.
+  for (int64_t i = row; i < row + span; ++i)
+    elements.setWords(i, lists[4 + i - row]);
+  DeviceQuantizer::Scales scales;
+  scales.factors.assign(lists[2]);
+  scales.pairs.assign(lists[3]);
+  return scales;
+}
+
+void StripScales::emitColumns() {
+  int64_t span = height;
+  int64_t sharing = spec.block[0] / span;
+  for (int64_t row = 0; row * span < spec.fragmentRows; ++row) {
+    SmallVector<Value> amaxes =
+        elements.computeColumnAmaxes(row * span, (row + 1) * span);
+    for (int64_t mask = 1; mask < sharing; mask *= 2)
+      elements.exchangeColumnAmaxes(amaxes, mask * spec.getLaneColumns());
+    DeviceQuantizer::Scales scales =
+        computeColumns(elements.extractColumns(amaxes), row * span, span);
+    keepCovered(scales.pairs);
+    Value exists = position.hasRow(b, row * span);
+    emitInFirst(b, position.laneRow, sharing, [&] {
+      table.put(keepPairs(scales.pairs, exists), spec.fragmentColumns,
+                getIndex(b, row), getIndex(b, 0), /*down=*/false);
+    });
+    addFactors([&](int64_t column) { return scales.factors[column]; });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Square blocks
+//===----------------------------------------------------------------------===//
+
+void StripScales::emitTiles() {
+  int64_t width = std::min(spec.fragmentColumns, spec.block[1]);
+  int64_t sharingRows = spec.block[0] / height;
+  int64_t sharingColumns = spec.block[1] / width;
+  int64_t tileRows = spec.fragmentRows / height;
+  int64_t tileColumns = spec.fragmentColumns / width;
+  SmallVector<Value> amaxes;
+  for (int64_t row = 0; row < tileRows; ++row) {
+    SmallVector<Value> columns =
+        elements.computeColumnAmaxes(row * height, (row + 1) * height);
+    for (int64_t column = 0; column < tileColumns; ++column) {
+      Value amax = elements.reduceColumns(columns, column * width, width);
+      for (int64_t mask = 1; mask < sharingColumns; mask *= 2)
+        amax = emitExchangeMaximum(b, amax, mask);
+      for (int64_t mask = 1; mask < sharingRows; mask *= 2)
+        amax = emitExchangeMaximum(b, amax, mask * spec.getLaneColumns());
+      amaxes.push_back(amax);
+    }
+  }
+  // One tile, or two beside or below each other.
+  DeviceQuantizer::Scales tiles = quantizer->computeScales(b, amaxes, {});
+  keepCovered(tiles.pairs);
+  bool down = tileRows > 1;
+  emitInFirst(b, position.laneRow, sharingRows, [&] {
+    emitInFirst(b, position.laneColumn, sharingColumns, [&] {
+      Value eight = arith::ConstantOp::create(b, b.getI16IntegerAttr(8));
+      for (int64_t i = 0; i < tileRows * tileColumns; ++i) {
+        Value byte = tiles.pairs[i / 2];
+        if (i % 2 != 0)
+          byte = arith::ShRUIOp::create(b, byte, eight);
+        Value exists = spec.hasScalesAlongRows()
+                           ? position.hasColumn(b, down ? 0 : i * width)
+                           : position.hasRow(b, down ? i * height : 0);
+        table.put(keepPairs(byte, exists), 1, getIndex(b, down ? i : 0),
+                  getIndex(b, down ? 0 : i), down);
+      }
+    });
+  });
+  for (int64_t row = 0; row < tileRows; ++row)
+    addFactors([&](int64_t column) {
+      return tiles.factors[row * tileColumns + column / width];
+    });
+}
+
+} // namespace blockscale

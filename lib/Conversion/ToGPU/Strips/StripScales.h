@@ -1,0 +1,69 @@
+//===- StripScales.h - Scales of the blocks of a fragment -------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSCALES_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSCALES_H
+
+#include "StripGroups.h"
+#include "StripScaleTable.h"
+
+namespace blockscale {
+
+/// Computes the scales of the blocks that a thread has part of, puts them into
+/// the table of its warp, and scales elements.
+class StripScales {
+public:
+  /// `global` is null or the global operand; `groups` is null where x has none.
+  StripScales(KernelBuilder &b, const StripSpec &spec,
+              const StripPosition &position, const FragmentElements &elements,
+              CvtEmitter &cvt, mlir::Value global, const StripGroups *groups,
+              StripScaleTable &table);
+
+  /// The elements of a part of a row in order, scaled; zeros where no group is.
+  llvm::SmallVector<mlir::Value> getScaledPart(int64_t row, int64_t part);
+
+private:
+  void emitRows();
+  void emitColumns();
+  void emitTiles();
+
+  llvm::SmallVector<BlockElements>
+  getColumnBlocks(llvm::ArrayRef<llvm::SmallVector<mlir::Value>> words);
+  DeviceQuantizer::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
+                                         llvm::ArrayRef<mlir::Value> globals,
+                                         llvm::ArrayRef<BlockElements> blocks);
+  DeviceQuantizer::Scales computeColumns(llvm::ArrayRef<mlir::Value> amaxes,
+                                         int64_t row, int64_t span);
+  std::unique_ptr<DeviceQuantizer> createDeviceQuantizer(mlir::Value global);
+  mlir::Value loadGlobal(int64_t column);
+  mlir::Value keepIf(mlir::Value condition, mlir::Value pair);
+  void keepCovered(llvm::MutableArrayRef<mlir::Value> pairs);
+  void computeMasks();
+  llvm::SmallVector<mlir::Value> keepPairs(mlir::ValueRange pairs,
+                                           mlir::Value exists);
+  void addFactors(llvm::function_ref<mlir::Value(int64_t)> ofColumn);
+
+  KernelBuilder &b;
+  const StripSpec &spec;
+  const StripPosition &position;
+  FragmentElements elements;
+  CvtEmitter &cvt;
+  mlir::Value global;
+  const StripGroups *groups;
+  StripScaleTable &table;
+  std::unique_ptr<DeviceQuantizer> quantizer;
+  /// Rows of a fragment that have the same factors: one vector of factors for
+  /// each that FragmentElements maps.
+  int64_t height;
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> factors;
+  /// Whether the elements of such a vector have a group, i1 for all or each.
+  llvm::SmallVector<mlir::Value> masks;
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSCALES_H

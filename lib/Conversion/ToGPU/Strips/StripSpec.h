@@ -1,0 +1,171 @@
+//===- StripSpec.h - What a strip kernel computes ---------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A strip kernel quantizes blocks of several rows. A thread has a fragment of
+// x, a warp a rectangle of fragments:
+//
+//            columns ->          fragmentColumns
+//   rows   | lane 0      | lane 1      | ... laneColumns of them
+//    |     | lane n      | lane n + 1  | ...
+//    v     ...
+//
+// Along the rows of the data (the columns of x, where they are transposed) a
+// fragment has 16 codes. Where these are 16 bytes a thread stores them at once;
+// where they are 8 the threads of two fragments exchange halves before. The
+// warp reaches as far as 128 elements along the dimension in which scale bytes
+// are adjacent, and holds whole blocks.
+//
+// A kernel that makes several results of one x has fragments of another shape:
+// a fragment has 16 rows of 16 bytes, and a warp is 64 rows high and as many
+// bf16 wide, so that it has whole words of scales in both directions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSPEC_H
+#define BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSPEC_H
+
+#include "ToGPU/Rows/QuantizeSpec.h"
+#include "blockscale/IR/ScaleForm.h"
+
+namespace blockscale {
+
+/// How the threads of a kernel divide x.
+struct StripShape {
+  StripShape() = default;
+  /// The shape of a kernel that makes several results of x, before any of them
+  /// asks for something. The rows that transforms read exist 16 at a time.
+  StripShape(mlir::RankedTensorType x, bool batched, bool hasTransforms);
+
+  int64_t getInputBytes() const {
+    return inputType.getIntOrFloatBitWidth() / 8;
+  }
+  /// Rows and columns of a warp.
+  int64_t getWarpRows() const { return fragmentRows * laneRows; }
+  int64_t getWarpColumns() const { return fragmentColumns * getLaneColumns(); }
+  int64_t getLaneColumns() const { return kWarpThreads / laneRows; }
+  bool hasDynamicColumns() const {
+    return mlir::ShapedType::isDynamic(columns);
+  }
+  /// Whether a fragment may reach beyond the last column.
+  bool hasColumnTails() const { return columnUnit % fragmentColumns != 0; }
+
+  /// Bytes of the widest load.
+  int64_t getWidestLoad() const { return std::max<int64_t>(loadBytes, 16); }
+
+  /// The source of x: memory, or elementwise ops on what memory holds.
+  std::shared_ptr<const ElementSource> source;
+  /// The type of the elements of x: bf16, f16 or f32.
+  mlir::Type inputType;
+  /// The number of columns of a matrix of x, and a number that it is known to
+  /// be a multiple of.
+  int64_t columns;
+  int64_t columnUnit;
+  /// Whether the kernel tells matrices of a batch apart. Otherwise a batch is
+  /// one matrix of all rows.
+  bool batched;
+  /// The fragment of a thread, and the fragments of a warp below each other.
+  int64_t fragmentRows;
+  int64_t fragmentColumns;
+  int64_t laneRows;
+  /// Bytes of an access to x.
+  int64_t loadBytes;
+  /// The number of rows of a fragment that exist together or not at all.
+  int64_t rowUnit;
+  /// Whether a block may reach beyond the last row or column.
+  bool hasPartialBlocks;
+  /// Whether the shape serves several results, or a transform. Instructions are
+  /// worth more then than wide stores, so that threads spend none on the
+  /// exchange of codes for these.
+  bool isShared = false;
+};
+
+/// One quantization that a kernel makes of fragments.
+struct StripSpec : StripShape {
+  StripSpec(QuantizeOp op, const target::Chip &chip);
+
+  /// Changes `shape` so that it serves all of `specs`, quantizations of one x
+  /// that a kernel loads once, and gives it to each of them.
+  static void shareShape(llvm::MutableArrayRef<StripSpec> specs,
+                         StripShape &shape);
+
+  int64_t getDataBits() const {
+    return numerics::getFormatInfo(format).storageBits;
+  }
+  bool isSquare() const { return block[0] == block[1]; }
+  bool hasRowBlocks() const { return block[0] == 1; }
+  /// Whether the bytes of a row of scales are of blocks side by side, rather
+  /// than of blocks one below the other.
+  bool hasScalesAlongRows() const { return scaleForm[1].dim == 1; }
+
+  /// Whether the code of an odd last element has a byte of its own.
+  bool splitsRowBytes() const { return columnUnit * getDataBits() % 8 != 0; }
+  /// Elements of a block along the groups.
+  int64_t getGroupUnit() const { return block[groupDim == GroupDim::Columns]; }
+  /// Whether a fragment has blocks of several groups.
+  bool hasSeveralGroups() const {
+    return groupDim == GroupDim::Columns && block[1] == 1;
+  }
+
+  /// Multiples that rows and columns of x are padded to, so that all tiles of
+  /// scales belong to warps.
+  int64_t getRowGranule() const;
+  int64_t getColumnGranule() const;
+
+  /// Codes of a thread side by side in the data, before it exchanges any.
+  int64_t getAdjacentCodes() const {
+    return transposed ? fragmentRows : fragmentColumns;
+  }
+  /// Whether those codes become a store of 16 bytes together with as
+  /// many codes of another thread.
+  bool exchangesCodes() const {
+    return !isShared && getDataBits() < 8 &&
+           getDataBits() * getAdjacentCodes() == 64;
+  }
+
+  /// Whether codes of rows are made ahead of the conditions of their stores:
+  /// those that threads exchange, and those that take fewer registers than the
+  /// elements, which another result needs as well.
+  bool encodesRowsAhead() const {
+    return !transposed && (exchangesCodes() || (isShared && getDataBits() < 8));
+  }
+
+  /// Bytes of codes that a thread stores side by side.
+  int64_t getAdjacentBytes() const {
+    return getAdjacentCodes() * getDataBits() / (exchangesCodes() ? 4 : 8);
+  }
+
+  /// The part of the name of a kernel that stands for it, for example
+  /// `quantize_32x1_e4m3_rceil_bf16_k4096`.
+  std::string getKernelName() const;
+
+  numerics::Recipe recipe;
+  numerics::ElementFormat format;
+  std::array<int64_t, 2> block;
+  bool transposed;
+  /// Signs of the transform of columns that comes before.
+  std::optional<uint64_t> signMask;
+  ScaleForm scaleForm;
+  std::optional<ScaleDim> scaleDim;
+  /// Scales in 128x4 tiles rather than linear: of the matrix, or of groups.
+  bool swizzled;
+  bool groupedTiles;
+  /// Whether the last block of rows may be a part of one.
+  bool rowTails;
+  GlobalOperand global;
+  bool stochastic;
+  GroupDim groupDim;
+  /// Bytes of the widest store of codes.
+  int64_t storeBytes;
+
+private:
+  void chooseShape(const target::Chip &chip);
+  void chooseStore();
+};
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOGPU_STRIPS_STRIPSPEC_H
