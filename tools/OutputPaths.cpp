@@ -9,6 +9,8 @@
 
 #include "blockscale/Runtime/FileOutput.h"
 
+#include <algorithm>
+
 using blockscale::runtime::Status;
 
 namespace blockscale {
@@ -16,20 +18,24 @@ namespace blockscale {
 Status checkOutputPaths(const std::vector<std::string> &outputs,
                         const std::vector<std::string> &inputs,
                         const std::string &source, const std::string &what) {
+  std::vector<runtime::FileIdentity> read(inputs.begin(), inputs.end());
+  std::vector<runtime::FileIdentity> written(outputs.begin(), outputs.end());
+  const runtime::FileIdentity run(source);
+  auto contains = [](auto first, auto last, const runtime::FileIdentity &file) {
+    return std::find(first, last, file) != last;
+  };
   for (size_t i = 0; i < outputs.size(); ++i) {
-    for (const std::string &input : inputs)
-      if (runtime::sameFile(outputs[i], input))
-        return Status::failure("expected --out to be another file than --in, "
-                               "but got '" +
-                               outputs[i] + "' for both");
-    if (runtime::sameFile(outputs[i], source))
+    if (contains(read.begin(), read.end(), written[i]))
+      return Status::failure("expected --out to be another file than --in, "
+                             "but got '" +
+                             outputs[i] + "' for both");
+    if (written[i] == run)
       return Status::failure("expected --out to be another file than the " +
                              what + ", but got '" + outputs[i] + "'");
-    for (size_t j = 0; j < i; ++j)
-      if (runtime::sameFile(outputs[i], outputs[j]))
-        return Status::failure("expected each --out to be another file, but "
-                               "got '" +
-                               outputs[i] + "' twice");
+    if (contains(written.begin(), written.begin() + i, written[i]))
+      return Status::failure("expected each --out to be another file, but "
+                             "got '" +
+                             outputs[i] + "' twice");
   }
   return Status::success();
 }

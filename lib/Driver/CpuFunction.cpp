@@ -118,18 +118,22 @@ Status CpuFunction::call(const std::vector<ArrayView> &arguments,
 }
 
 Result<std::unique_ptr<Executable>>
-createCpuFunction(ModuleOp module, const Signature &signature,
+createCpuFunction(ModuleOp module, const Signature &signature, bool optimize,
                   CompileObserver &observer) {
   Status lowered =
       lowerEntry(module, signature.name, getToCPUStages(ToCPUOptions()),
                  "the CPU", observer);
   if (!lowered.ok())
     return lowered;
-  auto jit = Jit::create(
-      module, {{"blockscale_parallel_for",
-                reinterpret_cast<void *>(&blockscale_parallel_for)},
-               {"blockscale_report_error",
-                reinterpret_cast<void *>(&blockscale_report_error)}});
+  HostTarget target;
+  target.cpu = "host";
+  target.optimize = optimize;
+  auto jit = Jit::create(module,
+                         {{"blockscale_parallel_for",
+                           reinterpret_cast<void *>(&blockscale_parallel_for)},
+                          {"blockscale_report_error",
+                           reinterpret_cast<void *>(&blockscale_report_error)}},
+                         target);
   if (!jit)
     return Status::failure(llvm::toString(jit.takeError()),
                            ErrorKind::Compilation);

@@ -25,7 +25,7 @@ Executable::create(ModuleOp module, const Signature &signature,
                    CompileObserver &observer) {
   switch (options.place) {
   case Place::CPU:
-    return createCpuFunction(module, signature, observer);
+    return createCpuFunction(module, signature, options.optimize, observer);
   case Place::Emulator:
     return createEmulatorFunction(
         module, signature, options.chip.empty() ? "sm_100a" : options.chip,

@@ -12,10 +12,10 @@
 
 namespace blockscale {
 
-/// The function in machine code of this CPU.
+/// The function in machine code of this CPU, optimized or not.
 runtime::Result<std::unique_ptr<Executable>>
 createCpuFunction(mlir::ModuleOp module, const Signature &signature,
-                  CompileObserver &observer);
+                  bool optimize, CompileObserver &observer);
 
 /// The function in PTX that the emulator executes.
 runtime::Result<std::unique_ptr<Executable>>

@@ -28,11 +28,13 @@ llvm::Expected<Jit> Jit::create(ModuleOp module, ArrayRef<Symbol> symbols,
   auto optimizerMachine = createHostTargetMachine(target);
   if (!optimizerMachine)
     return optimizerMachine.takeError();
-  auto optimize = makeOptimizingTransformer(/*optLevel=*/3, /*sizeLevel=*/0,
-                                            optimizerMachine->get());
+  auto optimize = makeOptimizingTransformer(
+      target.optimize ? 3 : 0, /*sizeLevel=*/0, optimizerMachine->get());
   ExecutionEngineOptions options;
   options.transformer = optimize;
-  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Aggressive;
+  options.jitCodeGenOptLevel = target.optimize
+                                   ? llvm::CodeGenOptLevel::Aggressive
+                                   : llvm::CodeGenOptLevel::None;
   auto engine = ExecutionEngine::create(module, options, std::move(*machine));
   if (!engine)
     return engine.takeError();

@@ -210,19 +210,20 @@ Status blockscale::runtime::writeFileAtomically(const std::string &path,
   return writeFilesAtomically({{path, {bytes}}});
 }
 
-bool blockscale::runtime::sameFile(const std::string &a, const std::string &b) {
-  struct stat infoA;
-  struct stat infoB;
-  if (stat(a.c_str(), &infoA) == 0 && stat(b.c_str(), &infoB) == 0)
-    return infoA.st_dev == infoB.st_dev && infoA.st_ino == infoB.st_ino;
-
-  Result<ResolvedPath> resolvedA = resolvePath(a);
-  Result<ResolvedPath> resolvedB = resolvePath(b);
-  if (resolvedA.ok() && resolvedB.ok())
-    return resolvedA->path == resolvedB->path;
-
+FileIdentity::FileIdentity(const std::string &path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0)
+    inode.emplace(info.st_dev, info.st_ino);
+  if (Result<ResolvedPath> found = resolvePath(path); found.ok())
+    resolved = found->path;
   std::error_code error;
-  std::filesystem::path absoluteA = std::filesystem::absolute(a, error);
-  std::filesystem::path absoluteB = std::filesystem::absolute(b, error);
-  return absoluteA.lexically_normal() == absoluteB.lexically_normal();
+  lexical = std::filesystem::absolute(path, error).lexically_normal().string();
+}
+
+bool FileIdentity::operator==(const FileIdentity &other) const {
+  if (inode && other.inode)
+    return inode == other.inode;
+  if (resolved && other.resolved)
+    return resolved == other.resolved;
+  return lexical == other.lexical;
 }

@@ -46,6 +46,11 @@ static cl::opt<std::string>
                       "--on=emulator, what suits the GPU with --on=cuda)"),
              cl::value_desc("name"), cl::init("sm_100a"), cl::cat(category));
 static cl::opt<bool>
+    optimize("optimize",
+             cl::desc("Optimize code of the CPU (default 1); without it the "
+                      "compiler is quicker, and the code slower"),
+             cl::init(true), cl::cat(category));
+static cl::opt<bool>
     fuse("fuse", cl::desc("Let kernels of a GPU have several ops (default 1)"),
          cl::init(true), cl::cat(category));
 static cl::opt<int> gpu("device", cl::desc("GPU of --on=cuda (default 0)"),
@@ -172,6 +177,7 @@ static Status checkOptions() {
   const std::tuple<const cl::Option *, bool, const char *> options[] = {
       {&chipName, onEmulator || onGpu, "--on=emulator or --on=cuda"},
       {&fuse, onEmulator || onGpu, "--on=emulator or --on=cuda"},
+      {&optimize, !onEmulator && !onGpu, "--on=cpu"},
       {&schedule, onEmulator, "--on=emulator"},
       {&profile, onEmulator, "--on=emulator"},
       {&seed, onEmulator, "--on=emulator"},
@@ -225,7 +231,7 @@ static std::string getCompiled() {
   llvm::raw_string_ostream os(key);
   os << static_cast<int>(place.getValue()) << ' '
      << chipName.getNumOccurrences() << ' ' << chipName << ' ' << fuse << ' '
-     << gpu << ' ' << entry << '\n'
+     << optimize << ' ' << gpu << ' ' << entry << '\n'
      << (*text)->getBuffer();
   return key;
 }
@@ -235,6 +241,7 @@ static ExecutableOptions getExecutableOptions() {
   options.place = place;
   if (chipName.getNumOccurrences())
     options.chip = chipName;
+  options.optimize = optimize;
   options.fuse = fuse;
   options.gpu = gpu;
   return options;

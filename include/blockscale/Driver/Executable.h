@@ -23,6 +23,8 @@ struct ExecutableOptions {
   /// The chip to compile for. Empty stands for sm_100a in the emulator, and for
   /// the one that suits the GPU best.
   std::string chip;
+  /// Whether code of the CPU is optimized: HostTarget says what that means.
+  bool optimize = true;
   /// Whether kernels of a GPU may have several ops.
   bool fuse = true;
   /// The number of the GPU.

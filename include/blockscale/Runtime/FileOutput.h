@@ -10,8 +10,11 @@
 
 #include "blockscale/Runtime/Result.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace blockscale::runtime {
@@ -36,10 +39,29 @@ Status writeFilesAtomically(const std::vector<FileOutput> &outputs);
 /// Writes one file as writeFilesAtomically does.
 Status writeFileAtomically(const std::string &path, std::string_view bytes);
 
-/// Whether writing to one path would replace what the other names: the same
-/// device and inode where both exist, otherwise the same path once symbolic
-/// links and dots are resolved.
-bool sameFile(const std::string &a, const std::string &b);
+/// What a path names, asked of the system once, to be compared with many
+/// others. Two are equal if writing to one path would replace what the other
+/// names: the same device and inode where both exist, otherwise the same path
+/// once symbolic links and dots are resolved.
+class FileIdentity {
+public:
+  explicit FileIdentity(const std::string &path);
+
+  bool operator==(const FileIdentity &other) const;
+
+private:
+  /// The device and the inode of a file that exists.
+  std::optional<std::pair<uint64_t, uint64_t>> inode;
+  /// The path without links and dots, if its directory exists.
+  std::optional<std::string> resolved;
+  /// The absolute path without dots.
+  std::string lexical;
+};
+
+/// Whether two paths have one identity.
+inline bool sameFile(const std::string &a, const std::string &b) {
+  return FileIdentity(a) == FileIdentity(b);
+}
 
 } // namespace blockscale::runtime
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from expect import Expectations, first_difference
-from gpu_calls import run_module
+from gpu_calls import ON_CPU, run_module
 from gpu_producers import PRODUCERS, Batch, Producer
 from ops import with_one_nan
 from sm100_kinds import mx, nvfp4
@@ -108,7 +108,7 @@ def main():
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         def add(producer, kinds):
             cases.append(Case(random, producer, kinds, folder / f"case{len(cases)}"))
-            cases[-1].run(pool, "cpu", cases[-1].batch.module(), ("--on=cpu",))
+            cases[-1].run(pool, "cpu", cases[-1].batch.module(), ON_CPU)
             return cases[-1]
 
         for producer in (*PRODUCERS[:3], PRODUCERS[5]):
