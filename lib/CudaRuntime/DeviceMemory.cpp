@@ -124,19 +124,28 @@ static Error copyRows(void *to, size_t toPitch, const void *from,
   return Error::Success;
 }
 
-static Error fill(void *to, int value, size_t bytes, llvm::StringRef function) {
+/// Sets `count` elements of `size` bytes to the low bytes of `value`.
+static Error fill(void *to, uint32_t value, size_t count, size_t size,
+                  llvm::StringRef function) {
   Session &session = getSession();
   std::lock_guard<std::mutex> lock(session.mutex);
   if (session.deviceError != Error::Success)
     return setLastError(session.deviceError);
-  if (bytes == 0)
+  if (count == 0)
     return Error::Success;
   if (!isOnDevice(session, to))
     return fail(function, Error::InvalidValue, "expected memory of the device");
+  if (reinterpret_cast<uint64_t>(to) % size != 0)
+    return fail(function, Error::InvalidValue,
+                "expected an address that is a multiple of " +
+                    llvm::Twine(size));
+  // More than any memory has; the product could wrap.
+  size_t bytes = count > kDeviceBytes ? kDeviceBytes + 1 : count * size;
   std::optional<Range> range = findRange(session, to, bytes, function);
   if (!range)
     return Error::InvalidValue;
-  std::memset(range->bytes, value, bytes);
+  for (size_t i = 0; i < bytes; i += size)
+    std::memcpy(range->bytes + i, &value, size);
   std::memset(range->written, 1, bytes);
   return Error::Success;
 }
@@ -269,11 +278,41 @@ Error cudaMemcpy2DAsync(void *to, size_t toPitch, const void *from,
 }
 
 Error cudaMemset(void *to, int value, size_t bytes) {
-  return fill(to, value, bytes, "cudaMemset");
+  return fill(to, static_cast<uint32_t>(value), bytes, 1, "cudaMemset");
 }
 
 Error cudaMemsetAsync(void *to, int value, size_t bytes, void * /*stream*/) {
-  return fill(to, value, bytes, "cudaMemsetAsync");
+  return fill(to, static_cast<uint32_t>(value), bytes, 1, "cudaMemsetAsync");
+}
+
+// The driver's forms, by the names that its header gives them. CUresult has the
+// codes of cudaError_t where it has the same error.
+
+Error cuMemsetD8_v2(void *to, unsigned char value, size_t count) {
+  return fill(to, value, count, 1, "cuMemsetD8");
+}
+
+Error cuMemsetD16_v2(void *to, unsigned short value, size_t count) {
+  return fill(to, value, count, 2, "cuMemsetD16");
+}
+
+Error cuMemsetD32_v2(void *to, unsigned value, size_t count) {
+  return fill(to, value, count, 4, "cuMemsetD32");
+}
+
+Error cuMemsetD8Async(void *to, unsigned char value, size_t count,
+                      void * /*stream*/) {
+  return fill(to, value, count, 1, "cuMemsetD8Async");
+}
+
+Error cuMemsetD16Async(void *to, unsigned short value, size_t count,
+                       void * /*stream*/) {
+  return fill(to, value, count, 2, "cuMemsetD16Async");
+}
+
+Error cuMemsetD32Async(void *to, unsigned value, size_t count,
+                       void * /*stream*/) {
+  return fill(to, value, count, 4, "cuMemsetD32Async");
 }
 
 Error cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,

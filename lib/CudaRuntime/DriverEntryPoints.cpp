@@ -23,12 +23,15 @@ static Error refuseMap(const llvm::Twine &why) {
   return fail("cuTensorMapEncodeTiled", Error::InvalidValue, why);
 }
 
+extern "C" {
+
 /// CUtensorMap is made of a description, or refused as the driver does. The
 /// promotion to L2 says nothing of the bytes.
-static Error encodeTiled(void *map, int type, uint32_t rank, void *address,
-                         const uint64_t *dims, const uint64_t *strides,
-                         const uint32_t *box, const uint32_t *elementStrides,
-                         int interleave, int swizzle, int promotion, int fill) {
+Error cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
+                             const uint64_t *dims, const uint64_t *strides,
+                             const uint32_t *box,
+                             const uint32_t *elementStrides, int interleave,
+                             int swizzle, int promotion, int fill) {
   auto isChoice = [](int value, int last) {
     return value >= 0 && value <= last;
   };
@@ -68,8 +71,6 @@ static Error encodeTiled(void *map, int type, uint32_t rank, void *address,
   return Error::Success;
 }
 
-extern "C" {
-
 Error cudaGetDriverEntryPointByVersion(const char *symbol, void **function,
                                        unsigned /*version*/,
                                        unsigned long long /*flags*/,
@@ -77,7 +78,7 @@ Error cudaGetDriverEntryPointByVersion(const char *symbol, void **function,
   constexpr int kFound = 0, kNotFound = 1;
   *function = nullptr;
   if (llvm::StringRef(symbol) == "cuTensorMapEncodeTiled")
-    *function = reinterpret_cast<void *>(&encodeTiled);
+    *function = reinterpret_cast<void *>(&cuTensorMapEncodeTiled);
   if (result)
     *result = *function ? kFound : kNotFound;
   if (*function)

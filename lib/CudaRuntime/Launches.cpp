@@ -123,6 +123,10 @@ static Error run(Session &session, Kernel &kernel, const Launch &launch,
     noteNotModelled(why);
     return fail(function, Error::NotSupported, why);
   }
+  if (session.printsLaunches)
+    llvm::errs() << "launch of '" << kernel.name
+                 << "': " << profile->warpInstructions << " warp instructions, "
+                 << profile->mmas << " of the tensor core\n";
   std::map<FaultKind, uint64_t> after = countFindings(session.report);
   if (after != before)
     session.writeReport();

@@ -133,6 +133,7 @@ static Session *makeSession() {
   session->options.maxSteps = getNumber(kMaxStepsVariable);
   session->options.jobs = static_cast<unsigned>(getNumber(kJobsVariable));
   session->options.strict = getNumber(kStrictVariable) != 0;
+  session->printsLaunches = getNumber(kProfileVariable) != 0;
   session->writeReport();
   std::atexit(printReport);
   return session;

@@ -28,6 +28,8 @@ struct Session {
   runtime::ComputeCapability capability;
   int multiprocessors = 0;
   emulator::RunOptions options;
+  /// Whether each launch says what it executed.
+  bool printsLaunches = false;
 
   emulator::Device device;
   /// The findings of all launches.

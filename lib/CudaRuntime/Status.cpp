@@ -75,6 +75,14 @@ const char *cudaGetErrorString(Error error) {
   return text ? text : "unrecognized error code";
 }
 
+/// The driver's form: the text is null for a code that is not here.
+Error cuGetErrorString(Error error, const char **text) {
+  if (!text)
+    return Error::InvalidValue;
+  *text = findText(error);
+  return *text ? Error::Success : Error::InvalidValue;
+}
+
 } // extern "C"
 
 } // namespace blockscale::cuda

@@ -34,6 +34,7 @@ static void setEnvironment(const HostProgram &program, llvm::StringRef folder,
   setVariable(cuda::kMaxStepsVariable, llvm::Twine(options.maxSteps));
   setVariable(cuda::kJobsVariable, llvm::Twine(options.jobs));
   setVariable(cuda::kStrictVariable, llvm::Twine(options.strict ? 1 : 0));
+  setVariable(cuda::kProfileVariable, llvm::Twine(options.profile ? 1 : 0));
   setVariable(cuda::kReportVariable, reports);
   const char *path = std::getenv("LD_LIBRARY_PATH");
   setVariable("LD_LIBRARY_PATH",

@@ -127,7 +127,9 @@ static cl::opt<bool> trace("trace",
                            cl::cat(category));
 static cl::opt<bool>
     profile("profile",
-            cl::desc("Print instructions, bytes, bank conflicts and MMAs"),
+            cl::desc("Print instructions, bytes, bank conflicts and MMAs; of a "
+                     "program, the instructions of each launch on standard "
+                     "error"),
             cl::cat(category));
 
 static cl::opt<bool>
@@ -248,9 +250,9 @@ static llvm::Error checkOptions(bool runsProgram) {
                                    &sharedBytes,
                                    std::addressof(bufferOptions),
                                    std::addressof(argumentOptions),
-                                   &trace,
-                                   &profile};
-  const cl::Option *ofRuns[] = {&schedule, &seed, &maxSteps, &jobs, &strict};
+                                   &trace};
+  const cl::Option *ofRuns[] = {&schedule, &seed,   &maxSteps,
+                                &jobs,     &strict, &profile};
   auto refuse = [](llvm::ArrayRef<const cl::Option *> options,
                    const llvm::Twine &what) -> llvm::Error {
     for (const cl::Option *option : options)

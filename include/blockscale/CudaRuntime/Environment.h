@@ -16,7 +16,8 @@
 
 namespace blockscale::cuda {
 
-/// The file name of the library, which programs ask for by this name.
+/// The file name of the library, which programs ask for by this name. Those
+/// that are linked with the driver's library find it as libcuda.so.1, too.
 inline constexpr const char *kLibraryName = "libcudart.so.13";
 
 /// The chip of the device: "sm_100a".
@@ -30,6 +31,8 @@ inline constexpr const char *kMaxStepsVariable = "BLOCKSCALE_EMULATE_MAX_STEPS";
 inline constexpr const char *kJobsVariable = "BLOCKSCALE_EMULATE_JOBS";
 /// "1" for the strict checks.
 inline constexpr const char *kStrictVariable = "BLOCKSCALE_EMULATE_STRICT";
+/// "1" to count the instructions of each launch on standard error.
+inline constexpr const char *kProfileVariable = "BLOCKSCALE_EMULATE_PROFILE";
 /// A folder for the findings of each process: a file that its number names,
 /// made when the library is loaded, empty while there are no findings. Without
 /// it findings go to standard error when the process ends.

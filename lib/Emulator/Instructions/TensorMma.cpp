@@ -19,6 +19,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace blockscale::emulator {
 
@@ -27,6 +28,8 @@ struct TensorMmaData : OpData {
   MmaVariant variant;
   bool isAInTensorMemory = false;
   unsigned blockSize = 0;
+  /// Words of disable-output-lane; 0 where it is not there.
+  unsigned maskWords = 0;
 };
 
 struct CopyData : OpData {
@@ -106,7 +109,8 @@ static Step runMmaOp(Warp &warp, const Op &op, LaneMask active) {
   // A descriptor of A is a source, an address of A the second address.
   unsigned b = data.isAInTensorMemory ? 0 : 1;
   unsigned scales = data.isAInTensorMemory ? 2 : 1;
-  LaneMask accumulates = warp.getPredicate(op.sources[b + 2], known);
+  unsigned mask = b + 2, accumulate = mask + data.maskWords;
+  LaneMask accumulates = warp.getPredicate(op.sources[accumulate], known);
   for (unsigned lane : lanesOf(known)) {
     MmaInstruction instruction = {};
     instruction.variant = data.variant;
@@ -118,8 +122,10 @@ static Step runMmaOp(Warp &warp, const Op &op, LaneMask active) {
     instruction.b = sources[b].values[lane];
     instruction.descriptor = uint32_t(sources[b + 1].values[lane]);
     instruction.accumulate = accumulates >> lane & 1;
-    if (sources.size() > b + 3)
-      instruction.scaleInputD = unsigned(sources[b + 3].values[lane]);
+    for (unsigned i = 0; i < data.maskWords; ++i)
+      instruction.disabledLanes[i] = uint32_t(sources[mask + i].values[lane]);
+    if (sources.size() > accumulate + 1)
+      instruction.scaleInputD = unsigned(sources[accumulate + 1].values[lane]);
     if (isBlockScaled(data.variant.kind)) {
       instruction.scaleA = uint32_t(addresses[scales].scratch[lane]);
       instruction.scaleB = uint32_t(addresses[scales + 1].scratch[lane]);
@@ -218,10 +224,6 @@ static llvm::Error decodeMma(Decoder &decoder, Op &op) {
                                                "' with " + what +
                                                " is not modelled");
   };
-  if (llvm::any_of(instruction.operands, [](const Operand &operand) {
-        return operand.kind == OperandKind::Vector;
-      }))
-    return refuse("a mask of lanes");
   if (instruction.has("ashift"))
     return refuse("a shift of A");
   auto data = std::make_unique<TensorMmaData>();
@@ -231,6 +233,15 @@ static llvm::Error decodeMma(Decoder &decoder, Op &op) {
       instruction.operands[1].kind == OperandKind::Address;
   data->blockSize =
       instruction.has("block16") || instruction.has("scale_vec::4X") ? 16 : 32;
+  for (const Operand &operand : instruction.operands)
+    if (operand.kind == OperandKind::Vector)
+      data->maskWords = decoder.getElements(operand).size();
+  if (unsigned words = 4 * data->variant.ctaGroup;
+      data->maskWords != 0 && data->maskWords != words)
+    return makeError(instruction.location,
+                     llvm::formatv("expected {0} words of disable-output-lane, "
+                                   "32 lanes each, but got {1}",
+                                   words, data->maskWords));
   op.data = std::move(data);
   op.handler = runMmaOp;
   return addOperands(decoder, op, 0, Type::B64);

@@ -36,6 +36,7 @@ struct Mma {
   bool runCta(const MmaCta &cta, const MmaMatrix &b);
   uint32_t finish(double sum, uint32_t old) const;
   uint32_t getCell(unsigned m, unsigned n) const;
+  bool isDisabled(const MmaCta &cta, unsigned lane) const;
   bool accumulate(const MmaCta &cta, const MmaMatrix &a, const MmaMatrix &b);
 };
 } // namespace
@@ -114,6 +115,12 @@ uint32_t Mma::getCell(unsigned m, unsigned n) const {
   return instruction.d + (lane << 16 | column);
 }
 
+bool Mma::isDisabled(const MmaCta &cta, unsigned lane) const {
+  bool isPeer = instruction.variant.ctaGroup == 2 && cta.rank % 2 == 1;
+  unsigned bit = lane + (isPeer ? TensorMemory::kLanes : 0);
+  return instruction.disabledLanes[bit / 32] >> bit % 32 & 1;
+}
+
 uint32_t Mma::finish(double sum, uint32_t old) const {
   bool reads = instruction.accumulate;
   if (shape.accumulator == MmaAccumulator::S32) {
@@ -152,6 +159,8 @@ bool Mma::accumulate(const MmaCta &cta, const MmaMatrix &a,
     for (unsigned n = 0; n < shape.n; ++n) {
       uint32_t cell = getCell(m, n);
       unsigned lane = getLane(cell), column = getColumn(cell);
+      if (isDisabled(cta, lane))
+        continue;
       if (instruction.accumulate && !cta.tensor.isWritten(lane, column))
         unwritten.note(lane, column);
       cta.tensor.set(lane, column,

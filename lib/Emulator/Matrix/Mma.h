@@ -28,7 +28,11 @@
 // quarters of the lanes have those of the first half of N, the two upper ones
 // those of the second.
 //
-// Not modelled: .ws, sparse operands, lanes disabled by a mask.
+// disable-output-lane has a bit for each lane, from the lowest bit of the first
+// word on: of the lanes of the CTA, or of the even CTA and then of its peer.
+// Where it is set nothing is written to the lane.
+//
+// Not modelled: .ws, sparse operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +40,8 @@
 #define BLOCKSCALE_LIB_EMULATOR_MATRIX_MMA_H
 
 #include "Emulator/Matrix/MmaOperand.h"
+
+#include <array>
 
 namespace blockscale::emulator {
 
@@ -59,6 +65,8 @@ struct MmaInstruction {
   bool accumulate;
   /// scale-input-d: D is multiplied by 2 to the minus of it.
   unsigned scaleInputD = 0;
+  /// disable-output-lane, 32 lanes a word.
+  std::array<uint32_t, 8> disabledLanes = {};
   /// Block-scaled kinds only: addresses, and values that share a scale.
   uint32_t scaleA = 0;
   uint32_t scaleB = 0;

@@ -347,5 +347,26 @@ def rows(text):
     show("mapped", cuda.cudaHostAlloc(byref(pinned), c_size_t(5), 2))
 
 
+def driver(text):
+    other = ctypes.CDLL("libcuda.so.1")
+    words = np.zeros(6, dtype=np.uint32)
+    memory, host = upload(words), c_void_p(words.ctypes.data)
+    show("8 bits", other.cuMemsetD8_v2(memory, 0xAB, c_size_t(3)))
+    show("16 bits", other.cuMemsetD16Async(c_void_p(memory.value + 6), 0x1234, c_size_t(3), None))
+    show("32 bits", other.cuMemsetD32Async(c_void_p(memory.value + 12), 0x89ABCDEF, c_size_t(2),
+                                           None))
+    show("back", cuda.cudaMemcpy(host, memory, c_size_t(24), TO_HOST))
+    print(*(f"{word:08x}" for word in words))
+    show("unaligned", other.cuMemsetD32_v2(c_void_p(memory.value + 2), 0, c_size_t(1)))
+    show("too many", other.cuMemsetD16_v2(memory, 0, c_size_t(13)))
+    show("far too many", other.cuMemsetD32_v2(memory, 0, c_size_t(1 << 62)))
+    show("of the host", other.cuMemsetD8Async(host, 0, c_size_t(1), None))
+    text = ctypes.c_char_p()
+    show("text", other.cuGetErrorString(1, byref(text)))
+    print(text.value.decode())
+    show("no text", other.cuGetErrorString(12345, byref(text)))
+    print(text.value)
+
+
 with open(sys.argv[1]) as file:
     globals()[sys.argv[2]](file.read())

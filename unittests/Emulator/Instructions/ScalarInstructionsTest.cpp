@@ -276,6 +276,20 @@ TEST_F(DecodeScalar, PermutationNeedsWhatItTakes) {
   expectFinding(FaultKind::Uninitialised, "");
 }
 
+// One CTA has 128 lanes, four words of a mask.
+TEST_F(DecodeScalar, RefusesAMaskOfLanesOfAnotherSize) {
+  std::string error = load(R"(.entry k() {
+    .reg .b64 %q; .reg .b32 %r; .reg .pred %p;
+    tcgen05.mma.cta_group::1.kind::f16 [%r], %q, %q, %r, {%r, %r, %r, %r,
+        %r, %r, %r, %r}, %p; })");
+  if (error.empty())
+    error = run("k");
+  EXPECT_NE(error.find("expected 4 words of disable-output-lane, 32 lanes "
+                       "each, but got 8"),
+            std::string::npos)
+      << error;
+}
+
 // The mark of what is out of bounds is not public.
 TEST_F(DecodeScalar, RefusesWhatIsNotModelled) {
   std::string error = load(R"(.entry k() { .reg .b16 %h;

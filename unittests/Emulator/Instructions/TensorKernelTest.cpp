@@ -260,6 +260,24 @@ TEST_F(AsyncTest, LeakedColumns) {
 // What is missing
 //===----------------------------------------------------------------------===//
 
+// A mask of lanes lets the product go on in all others; of 4 words in one CTA.
+TEST_F(AsyncTest, ProductWithMaskOfLanes) {
+  auto withMask = [&](llvm::StringRef mask) {
+    std::string body = kProduct;
+    for (llvm::StringRef predicate : {"%p5;", "%p2;"}) {
+      std::string old = ("0x8040010, " + predicate).str();
+      body.replace(body.find(old), old.size(),
+                   ("0x8040010, {" + mask + "}, " + predicate).str());
+    }
+    return body;
+  };
+  expectResult(kMatrixShared, withMask("0, 0, 0, 0"), 128, count(256),
+               makeRows());
+  // Lane 3 was never written.
+  expectFault(FaultKind::Uninitialised, "", kMatrixShared,
+              withMask("8, 0, 0, 0"), 128, count(256));
+}
+
 // Products of what threads stored need the proxy fence.
 TEST_F(AsyncTest, ProductWithoutProxyFence) {
   expectFault(FaultKind::Hazard, "missing fence.proxy.async: tcgen05.mma",

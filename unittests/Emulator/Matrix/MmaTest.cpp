@@ -32,6 +32,11 @@ struct MmaTest : MmaFixture {
   }
 
   void setBF16(uint32_t tile, unsigned row, unsigned k, float value) {
+    setBF16(cta, tile, row, k, value);
+  }
+
+  static void setBF16(MmaTestCta &cta, uint32_t tile, unsigned row, unsigned k,
+                      float value) {
     uint32_t bits;
     std::memcpy(&bits, &value, sizeof bits);
     EXPECT_EQ(bits & 0xFFFF, 0u) << value;
@@ -78,6 +83,53 @@ TEST_F(MmaTest, AccumulatesOrOverwrites) {
   }
   EXPECT_FALSE(cta.tensor.isWritten(0, 64));
   EXPECT_FALSE(cta.tensor.isWritten(0, 39));
+  expectClean();
+}
+
+// Lanes of the mask stay as they are: those that were never written, too.
+TEST_F(MmaTest, DisabledLanes) {
+  fillBF16(128, 8);
+  MmaInstruction mma = makeBF16(128, 8);
+  mma.disabledLanes = {5, 0, 0x80000000u, 1u << 4, ~0u, ~0u, ~0u, ~0u};
+  auto isDisabled = [](unsigned lane) {
+    return lane == 0 || lane == 2 || lane == 95 || lane == 100;
+  };
+  ASSERT_TRUE(run(mma));
+  for (unsigned m = 0; m < 128; ++m) {
+    EXPECT_EQ(cta.tensor.isWritten(m, 7), !isDisabled(m)) << m;
+    if (!isDisabled(m))
+      EXPECT_EQ(cta.getFloat(m, 7), product(m, 7)) << m;
+  }
+  // Nothing is added to them either.
+  for (unsigned m : {0, 2, 95, 100})
+    for (unsigned n = 0; n < 8; ++n)
+      cta.setFloat(m, n, 0.5f);
+  mma.accumulate = true;
+  ASSERT_TRUE(run(mma));
+  for (unsigned m = 0; m < 128; ++m)
+    EXPECT_EQ(cta.getFloat(m, 3), isDisabled(m) ? 0.5 : 2 * product(m, 3)) << m;
+  expectClean();
+}
+
+// The second half of the mask is of the odd CTA of a pair.
+TEST_F(MmaTest, DisabledLanesOfPair) {
+  MmaTestCta odd{1};
+  for (MmaTestCta *one : {&cta, &odd})
+    for (unsigned row = 0; row < 128; ++row)
+      for (unsigned k = 0; k < 16; ++k) {
+        setBF16(*one, kTileA, row, k, 1);
+        if (row < 8)
+          setBF16(*one, kTileB, row, k, 2);
+      }
+  MmaInstruction mma = makeBF16(256, 16);
+  mma.variant.ctaGroup = 2;
+  mma.disabledLanes = {1, 0, 0, 0, 0, 2, 0, 0};
+  ASSERT_TRUE(runMma(mma, {cta.get(), odd.get()}, faults));
+  for (unsigned lane = 0; lane < 128; ++lane) {
+    EXPECT_EQ(cta.tensor.isWritten(lane, 3), lane != 0) << lane;
+    EXPECT_EQ(odd.tensor.isWritten(lane, 3), lane != 33) << lane;
+  }
+  EXPECT_EQ(odd.getFloat(0, 15), 32);
   expectClean();
 }
 
