@@ -7,8 +7,9 @@ import unittest
 import docs_constraints
 import docs_numbers
 import docs_pages
+import docs_performance
 
-MODULES = [docs_numbers, docs_constraints]
+MODULES = [docs_numbers, docs_constraints, docs_performance]
 
 
 class DocsComputedTest(unittest.TestCase):

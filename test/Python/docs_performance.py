@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The GPU tables of docs/Performance.md, computed from the benchmark's log (docs_pages.py).
+
+The log is what benchmarks/gpu/bench.py printed on the GPU.
+"""
+
+import functools
+
+from docs_pages import ROOT, main, table
+
+PAGE = ROOT / "docs/Performance.md"
+LOG = ROOT / "docs/logs/benchmark-h200.txt"
+# The copy beside it is slow itself (2.7 of 4.2 TB/s in every run), so a share says nothing.
+NO_SHARE = ("SwiGLU, MXFP8 1x32, swizzled, 14336x16384",)
+
+# What the tables call a function, and what the log calls it.
+ROWS = {
+    "MXFP8 1x32 rceil, swizzled": "MXFP8 1x32 rceil, swizzled",
+    "MXFP8 1x32 rceil, linear": "MXFP8 1x32 rceil",
+    "NVFP4 1x16, global scale given, swizzled": "NVFP4 1x16, global scale given, swizzled",
+    "NVFP4 1x16, global scale given, linear": "NVFP4 1x16, global scale given",
+    "MXFP8, rows and columns from one read, swizzled": "MXFP8 rows and columns, swizzled",
+    "NVFP4, rows and columns from one read, swizzled": "NVFP4 rows and columns, swizzled",
+    "NVFP4, rows and transformed columns, swizzled":
+        "NVFP4 rows and transformed columns, swizzled",
+    "SwiGLU into MXFP8 1x32, swizzled": "SwiGLU, MXFP8 1x32, swizzled",
+    "SwiGLU into NVFP4 1x16, swizzled": "SwiGLU, NVFP4 1x16, swizzled",
+    "RMSNorm into MXFP8 1x32, swizzled": "RMSNorm, MXFP8 1x32, swizzled",
+    "RMSNorm into NVFP4 1x16, swizzled": "RMSNorm, NVFP4 1x16, swizzled",
+}
+COLUMNS = {name: name for name in ("MXFP8 32x1 rceil", "MXFP8 32x32 rceil")}
+SMALL = {
+    "MXFP8 1x32 rceil": "MXFP8 1x32 rceil, swizzled",
+    "NVFP4 1x16, global scale given": "NVFP4 1x16, global scale given, swizzled",
+}
+
+
+def cells_of(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+@functools.cache
+def log():
+    """The rows of the log by function and shape, each by the names of its columns."""
+    header, _, *lines = [cells_of(line) for line in LOG.read_text(encoding="utf-8").splitlines()
+                         if line.startswith("|")]
+    return {cells[0]: dict(zip(header, cells)) for cells in lines}
+
+
+def shares(functions, shapes, heading="function"):
+    rows = []
+    for name, function in functions.items():
+        found = {shape: log()[key] for shape in shapes
+                 if (key := f"{function}, {shape}") in log() and key not in NO_SHARE}
+        bar, = {row["bar"] for row in found.values()}
+        rows.append([name, *(found[shape]["share of the copy"] if shape in found else ""
+                             for shape in shapes), bar and f"{float(bar):.2f}"])
+    return table([heading, *shapes, "bar"], rows)
+
+
+def gpu_rows():
+    return shares(ROWS, ("8192x5120", "14336x16384"))
+
+
+def gpu_columns():
+    return shares(COLUMNS, ("8x8192x5120", "8x7168x2048"))
+
+
+def gpu_small():
+    return shares(SMALL, ("256x4096", "1024x4096", "4096x4096"), "swizzled, launches count")
+
+
+if __name__ == "__main__":
+    main(PAGE, globals())
