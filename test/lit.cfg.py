@@ -13,7 +13,8 @@ Substitutions beside the tools' names:
              libBlockScaleRuntime.so are there
   %source    the project, and %build what was built of it
   %cmake-options for projects that use it
-  %fake-cuda a driver without a GPU (unittests/Runtime/FakeCuda.cpp)
+  %emulated-cuda a driver whose GPU is the emulator (lib/CudaRuntime)
+  %fake-cuda a driver without a GPU, whose calls can fail (unittests/Runtime/FakeCuda.cpp)
 Features: `ptxas` where one of CUDA 13 or later is found, `no-ptxas` where none
 is; `reference-kernels` where that folder is; `asan`, `tsan` in a build with that
 sanitizer.
@@ -62,6 +63,8 @@ config.substitutions += [
     ("%include", os.path.join(source, "include")),
     ("%mlir-include", config.mlir_include_dir),
     ("%libraries", os.path.join(config.blockscale_build_dir, "lib")),
+    ("%emulated-cuda",
+     os.path.join(config.blockscale_build_dir, "lib/blockscale/libcuda.so.1")),
     ("%fake-cuda",
      os.path.join(config.blockscale_build_dir, "lib/fake-cuda/libcuda.so.1")),
 ]

@@ -1,13 +1,14 @@
-//===- Abi.h - Types of the CUDA runtime ------------------------*- C++ -*-===//
+//===- Abi.h - Types of CUDA ------------------------------------*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What programs pass to the runtime's functions and get from them, laid out as
-// the documentation of CUDA 13 says, for x86-64 and AArch64. Handles (streams,
-// events, kernels) are pointers to classes of this library.
+// What programs pass to the functions of the runtime and of the driver and get
+// from them, laid out as the documentation of CUDA 13 says, for x86-64 and
+// AArch64. Handles (streams, events, kernels, modules) are pointers to classes
+// of this library.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +20,11 @@
 
 namespace blockscale::cuda {
 
-/// The codes that the functions here return: cudaError_t.
+/// The codes that the functions here return: cudaError_t, and CUresult, which
+/// has the same numbers for the errors that both have.
 enum class Error : int {
-#define BLOCKSCALE_CUDA_ERROR(NAME, CODE, TEXT) NAME = CODE,
+#define BLOCKSCALE_CUDA_ERROR(NAME, CODE, DRIVER_NAME, TEXT) NAME = CODE,
+#define BLOCKSCALE_CUDA_RUNTIME_ERROR(NAME, CODE, DRIVER, TEXT) NAME = CODE,
 #include "Errors.def"
 };
 
@@ -70,15 +73,28 @@ struct FunctionAttributes {
   int reserved[16];
 };
 
-/// cudaFuncAttribute.
+/// CUfunction_attribute; cudaFuncAttribute has those that can be set.
 enum class FunctionAttribute : int {
+  MaxThreads = 0,
+  SharedBytes = 1,
+  ConstBytes = 2,
+  LocalBytes = 3,
+  Registers = 4,
+  PtxVersion = 5,
+  BinaryVersion = 6,
+  CacheMode = 7,
   MaxDynamicSharedBytes = 8,
   SharedCarveout = 9,
+  MustSetCluster = 10,
+  RequiredClusterX = 11,
+  RequiredClusterY = 12,
+  RequiredClusterZ = 13,
   NonPortableCluster = 14,
   ClusterPolicy = 15,
 };
 
-/// cudaLaunchAttributeID, those that have a meaning here.
+/// cudaLaunchAttributeID and CUlaunchAttributeID, those that have a meaning
+/// here.
 enum class LaunchAttributeId : int {
   Ignore = 0,
   AccessPolicy = 1,
@@ -91,7 +107,7 @@ enum class LaunchAttributeId : int {
   SharedCarveout = 14,
 };
 
-/// cudaLaunchAttribute.
+/// cudaLaunchAttribute and CUlaunchAttribute.
 struct LaunchAttribute {
   LaunchAttributeId id;
   uint32_t padding;
@@ -110,6 +126,24 @@ struct LaunchConfig {
   void *stream;
   const LaunchAttribute *attributes;
   unsigned attributeCount;
+};
+
+/// CUlaunchConfig.
+struct DriverLaunchConfig {
+  Extent grid;
+  Extent block;
+  unsigned dynamicSharedBytes;
+  void *stream;
+  const LaunchAttribute *attributes;
+  unsigned attributeCount;
+};
+
+/// CUjit_option, those that have a meaning here.
+enum class JitOption : int {
+  InfoLog = 3,
+  InfoLogBytes = 4,
+  ErrorLog = 5,
+  ErrorLogBytes = 6,
 };
 
 /// cudaDeviceProp of CUDA 13. What is not named is zero.

@@ -20,7 +20,7 @@ namespace blockscale::cuda {
 namespace {
 /// What the device has. The emulator holds two bytes for each.
 constexpr uint64_t kDeviceBytes = uint64_t(16) << 30;
-/// What cudaMalloc gives.
+/// What cudaMalloc and cuMemAlloc give.
 constexpr uint64_t kAlignment = 256;
 
 /// Bytes of the host, or of a buffer of the device.
@@ -105,10 +105,10 @@ static Error checkKind(Session &session, const void *to, const void *from,
 static Error copyRows(void *to, size_t toPitch, const void *from,
                       size_t fromPitch, size_t width, size_t height,
                       CopyKind kind, llvm::StringRef function) {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  if (session.deviceError != Error::Success)
-    return setLastError(session.deviceError);
+  Call call(function);
+  if (call.error != Error::Success)
+    return call.error;
+  Session &session = call.session;
   if (width == 0 || height == 0)
     return Error::Success;
   if (Error error = checkKind(session, to, from, kind, function);
@@ -127,10 +127,10 @@ static Error copyRows(void *to, size_t toPitch, const void *from,
 /// Sets `count` elements of `size` bytes to the low bytes of `value`.
 static Error fill(void *to, uint32_t value, size_t count, size_t size,
                   llvm::StringRef function) {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  if (session.deviceError != Error::Success)
-    return setLastError(session.deviceError);
+  Call call(function);
+  if (call.error != Error::Success)
+    return call.error;
+  Session &session = call.session;
   if (count == 0)
     return Error::Success;
   if (!isOnDevice(session, to))
@@ -150,19 +150,26 @@ static Error fill(void *to, uint32_t value, size_t count, size_t size,
   return Error::Success;
 }
 
-static Error allocate(void **pointer, size_t bytes, llvm::StringRef function) {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  if (!pointer)
-    return fail(function, Error::InvalidValue, "expected a pointer to set");
-  *pointer = nullptr;
-  if (session.deviceError != Error::Success)
-    return setLastError(session.deviceError);
-  if (bytes == 0)
-    return Error::Success;
+static uint64_t countUsed(const Session &session) {
   uint64_t used = 0;
   for (const Buffer &buffer : session.device.global.getBuffers())
     used += buffer.bytes.size();
+  return used;
+}
+
+static Error allocate(void **pointer, size_t bytes, llvm::StringRef function) {
+  if (!pointer)
+    return fail(function, Error::InvalidValue, "expected a pointer to set");
+  *pointer = nullptr;
+  Call call(function);
+  if (call.error != Error::Success)
+    return call.error;
+  Session &session = call.session;
+  if (bytes == 0 && isOfDriver(function))
+    return fail(function, Error::InvalidValue, "expected 1 byte at least");
+  if (bytes == 0)
+    return Error::Success;
+  uint64_t used = countUsed(session);
   if (bytes > kDeviceBytes - std::min(kDeviceBytes, used))
     return fail(function, Error::MemoryAllocation,
                 llvm::formatv("expected at most {0} bytes in use, but {1} are "
@@ -171,18 +178,18 @@ static Error allocate(void **pointer, size_t bytes, llvm::StringRef function) {
                     .str());
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the device.
   *pointer = reinterpret_cast<void *>(
-      session.device.global.allocate("cudaMalloc", bytes, kAlignment));
+      session.device.global.allocate(function, bytes, kAlignment));
   return Error::Success;
 }
 
 static Error release(void *pointer, llvm::StringRef function) {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  if (session.deviceError != Error::Success)
-    return setLastError(session.deviceError);
+  Call call(function);
+  if (call.error != Error::Success)
+    return call.error;
+  Session &session = call.session;
   if (pointer && !session.device.global.deallocate(toAddress(pointer)))
     return fail(function, Error::InvalidValue,
-                llvm::formatv("expected what cudaMalloc gave, but got {0:x}",
+                llvm::formatv("expected the start of a buffer, but got {0:x}",
                               toAddress(pointer))
                     .str());
   return Error::Success;
@@ -192,10 +199,10 @@ static Error release(void *pointer, llvm::StringRef function) {
 static Error copySymbol(const void *symbol, void *other, size_t bytes,
                         size_t offset, bool toSymbol,
                         llvm::StringRef function) {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  if (session.deviceError != Error::Success)
-    return setLastError(session.deviceError);
+  Call call(function);
+  if (call.error != Error::Success)
+    return call.error;
+  Session &session = call.session;
   Error error = Error::Success;
   Buffer *buffer = findSymbol(session, symbol, function, error);
   if (!buffer)
@@ -285,8 +292,30 @@ Error cudaMemsetAsync(void *to, int value, size_t bytes, void * /*stream*/) {
   return fill(to, static_cast<uint32_t>(value), bytes, 1, "cudaMemsetAsync");
 }
 
-// The driver's forms, by the names that its header gives them. CUresult has the
-// codes of cudaError_t where it has the same error.
+// The driver's forms, by the names that its header gives them.
+// NOLINTBEGIN(readability-identifier-naming)
+
+Error cuMemAlloc_v2(void **address, size_t bytes) {
+  return allocate(address, bytes, "cuMemAlloc");
+}
+
+Error cuMemFree_v2(void *address) { return release(address, "cuMemFree"); }
+
+Error cuMemcpyHtoD_v2(void *to, const void *from, size_t bytes) {
+  return copyRows(to, 0, from, 0, bytes, 1, CopyKind::HostToDevice,
+                  "cuMemcpyHtoD");
+}
+
+Error cuMemcpyDtoH_v2(void *to, const void *from, size_t bytes) {
+  return copyRows(to, 0, from, 0, bytes, 1, CopyKind::DeviceToHost,
+                  "cuMemcpyDtoH");
+}
+
+Error cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t bytes,
+                           void * /*stream*/) {
+  return copyRows(to, 0, from, 0, bytes, 1, CopyKind::DeviceToDevice,
+                  "cuMemcpyDtoDAsync");
+}
 
 Error cuMemsetD8_v2(void *to, unsigned char value, size_t count) {
   return fill(to, value, count, 1, "cuMemsetD8");
@@ -314,6 +343,7 @@ Error cuMemsetD32Async(void *to, unsigned value, size_t count,
                        void * /*stream*/) {
   return fill(to, value, count, 4, "cuMemsetD32Async");
 }
+// NOLINTEND(readability-identifier-naming)
 
 Error cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
                          size_t offset, CopyKind /*kind*/) {
@@ -328,11 +358,10 @@ Error cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes,
 }
 
 Error cudaMemGetInfo(size_t *free, size_t *total) {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  uint64_t used = 0;
-  for (const Buffer &buffer : session.device.global.getBuffers())
-    used += buffer.bytes.size();
+  Call call("cudaMemGetInfo");
+  if (call.error != Error::Success)
+    return call.error;
+  uint64_t used = countUsed(call.session);
   *total = kDeviceBytes;
   *free = kDeviceBytes - std::min(kDeviceBytes, used);
   return Error::Success;
@@ -340,11 +369,12 @@ Error cudaMemGetInfo(size_t *free, size_t *total) {
 
 Error cudaPointerGetAttributes(PointerAttributes *attributes,
                                const void *pointer) {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
+  Call call("cudaPointerGetAttributes");
+  if (call.error != Error::Success)
+    return call.error;
   *attributes = {};
   auto *address = const_cast<void *>(pointer);
-  if (isOnDevice(session, pointer)) {
+  if (isOnDevice(call.session, pointer)) {
     attributes->type = MemoryType::Device;
     attributes->devicePointer = address;
     return Error::Success;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Call.h"
 #include "DeviceLimits.h"
-#include "Session.h"
 #include "Status.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -18,15 +18,12 @@ namespace blockscale::cuda {
 /// Version 13.0 of CUDA, as cudaRuntimeGetVersion has it.
 static constexpr int kRuntimeVersion = 13000;
 
-static Error checkDevice(int device, llvm::StringRef function) {
-  if (device == 0)
-    return Error::Success;
-  return fail(function, Error::InvalidDevice,
-              "expected device 0, the only one, but got " +
-                  llvm::Twine(device));
+static std::string getName(const Session &session) {
+  return "BlockScale emulator of " + session.chip;
 }
 
-/// The numbers of cudaDeviceAttr that have an answer.
+/// The numbers of cudaDeviceAttr that have an answer; CUdevice_attribute has
+/// the same numbers.
 static std::optional<int> getAttribute(const Session &session, int attribute) {
   switch (attribute) {
   case 1:
@@ -89,6 +86,17 @@ static std::optional<int> getAttribute(const Session &session, int attribute) {
   }
 }
 
+static Error getAttribute(llvm::StringRef function, int *value, int attribute,
+                          int device) {
+  if (Error error = checkDevice(device, function); error != Error::Success)
+    return error;
+  std::optional<int> found = getAttribute(getSession(), attribute);
+  if (!found)
+    return failNotModelled(function, "attribute " + llvm::Twine(attribute));
+  *value = *found;
+  return Error::Success;
+}
+
 extern "C" {
 
 Error cudaGetDeviceCount(int *count) {
@@ -114,14 +122,7 @@ Error cudaRuntimeGetVersion(int *version) {
 }
 
 Error cudaDeviceGetAttribute(int *value, int attribute, int device) {
-  constexpr llvm::StringLiteral kName = "cudaDeviceGetAttribute";
-  if (Error error = checkDevice(device, kName); error != Error::Success)
-    return error;
-  std::optional<int> found = getAttribute(getSession(), attribute);
-  if (!found)
-    return failNotModelled(kName, "attribute " + llvm::Twine(attribute));
-  *value = *found;
-  return Error::Success;
+  return getAttribute("cudaDeviceGetAttribute", value, attribute, device);
 }
 
 Error cudaGetDeviceProperties(DeviceProperties *properties, int device) {
@@ -130,7 +131,7 @@ Error cudaGetDeviceProperties(DeviceProperties *properties, int device) {
     return error;
   Session &session = getSession();
   *properties = {};
-  std::string name = "BlockScale emulator of " + session.chip;
+  std::string name = getName(session);
   std::memcpy(properties->name, name.data(),
               std::min(name.size(), sizeof(properties->name) - 1));
   properties->globalBytes = uint64_t(16) << 30;
@@ -157,6 +158,45 @@ Error cudaGetDeviceProperties(DeviceProperties *properties, int device) {
   properties->reservedSharedBytes = kReservedSharedBytes;
   properties->clusterLaunch = 1;
   return Error::Success;
+}
+
+// The driver's forms.
+
+Error cuDriverGetVersion(int *version) { return cudaDriverGetVersion(version); }
+
+Error cuDeviceGetCount(int *count) {
+  Call call("cuDeviceGetCount", Needs::Driver);
+  return call.error == Error::Success ? cudaGetDeviceCount(count) : call.error;
+}
+
+Error cuDeviceGet(int *device, int ordinal) {
+  Call call("cuDeviceGet", Needs::Driver);
+  if (call.error != Error::Success)
+    return call.error;
+  *device = ordinal;
+  return checkDevice(ordinal, call.function);
+}
+
+Error cuDeviceGetName(char *text, int size, int device) {
+  Call call("cuDeviceGetName", Needs::Driver);
+  if (call.error != Error::Success)
+    return call.error;
+  if (Error error = checkDevice(device, call.function); error != Error::Success)
+    return error;
+  if (!text || size < 1)
+    return fail(call.function, Error::InvalidValue,
+                "expected room for 1 character at least");
+  std::string name = getName(call.session);
+  name.resize(std::min<size_t>(name.size(), size - 1));
+  std::memcpy(text, name.c_str(), name.size() + 1);
+  return Error::Success;
+}
+
+Error cuDeviceGetAttribute(int *value, int attribute, int device) {
+  Call call("cuDeviceGetAttribute", Needs::Driver);
+  if (call.error != Error::Success)
+    return call.error;
+  return getAttribute(call.function, value, attribute, device);
 }
 
 } // extern "C"

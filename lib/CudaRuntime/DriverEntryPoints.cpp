@@ -13,14 +13,30 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cstring>
+#include <dlfcn.h>
 
 using namespace blockscale::emulator;
 
 namespace blockscale::cuda {
 
-/// CUresult has the codes of cudaError_t where it has the same error.
 static Error refuseMap(const llvm::Twine &why) {
   return fail("cuTensorMapEncodeTiled", Error::InvalidValue, why);
+}
+
+/// The function of this library that a name of the driver's means: as it is, or
+/// with the ending of those whose types were once smaller. Null for none.
+static void *findFunction(llvm::StringRef name) {
+  static void *const library = [] {
+    Dl_info info;
+    dladdr(reinterpret_cast<void *>(&findFunction), &info);
+    return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  }();
+  if (!isOfDriver(name))
+    return nullptr;
+  for (const char *ending : {"_v2", ""})
+    if (void *function = dlsym(library, (name + ending).str().c_str()))
+      return function;
+  return nullptr;
 }
 
 extern "C" {
@@ -76,9 +92,7 @@ Error cudaGetDriverEntryPointByVersion(const char *symbol, void **function,
                                        unsigned long long /*flags*/,
                                        int *result) {
   constexpr int kFound = 0, kNotFound = 1;
-  *function = nullptr;
-  if (llvm::StringRef(symbol) == "cuTensorMapEncodeTiled")
-    *function = reinterpret_cast<void *>(&cuTensorMapEncodeTiled);
+  *function = findFunction(symbol);
   if (result)
     *result = *function ? kFound : kNotFound;
   if (*function)

@@ -21,18 +21,6 @@ using namespace blockscale::emulator;
 
 namespace blockscale::cuda {
 
-/// The kernel of a symbol, and its code; null after an error.
-static const ProgramFunction *find(Session &session, const void *symbol,
-                                   llvm::StringRef function, Kernel *&kernel,
-                                   Error &error) {
-  kernel = findKernel(symbol);
-  if (kernel)
-    return loadKernel(session, *kernel, function, error);
-  error = fail(function, Error::InvalidDeviceFunction,
-               "expected a kernel that the program registered");
-  return nullptr;
-}
-
 /// The most threads of a block, by the kernel's .maxntid.
 static int getMaxThreads(const ProgramFunction &code) {
   const PerformanceDirective *limit = code.function->getDirective("maxntid");
@@ -59,79 +47,144 @@ static int getResidentBlocks(const ProgramFunction &code, int threads,
       std::min({byThreads, byShared, uint64_t(kMaxBlocksOfMultiprocessor)}));
 }
 
-extern "C" {
+/// The sizes of the clusters that the kernel was compiled for; zeros where it
+/// runs in any.
+static void setRequiredCluster(const ProgramFunction &code,
+                               FunctionAttributes &attributes) {
+  if (std::optional<Dim3> required = getRequiredCluster(code))
+    llvm::copy(*required, attributes.requiredCluster);
+  attributes.mustSetCluster =
+      code.function->getDirective("explicitcluster") != nullptr;
+}
 
-Error cudaFuncSetAttribute(const void *symbol, FunctionAttribute attribute,
-                           int value) {
-  constexpr llvm::StringLiteral kName = "cudaFuncSetAttribute";
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  Kernel *kernel = nullptr;
-  Error error = Error::Success;
-  const ProgramFunction *code = find(session, symbol, kName, kernel, error);
-  if (!code)
-    return error;
+static FunctionAttributes describe(const KernelCall &call) {
+  FunctionAttributes attributes = {};
+  attributes.sharedBytes = call.code->staticSharedBytes;
+  attributes.localBytes = call.code->localBytes;
+  attributes.maxThreads = getMaxThreads(*call.code);
+  attributes.registers = kRegistersOfThread;
+  runtime::ComputeCapability capability = call.session.capability;
+  int version = capability.major * 10 + capability.minor;
+  attributes.ptxVersion = version;
+  attributes.binaryVersion = version;
+  attributes.maxDynamicSharedBytes =
+      static_cast<int>(call.kernel->maxDynamicSharedBytes);
+  // The driver chooses it.
+  attributes.sharedCarveout = -1;
+  setRequiredCluster(*call.code, attributes);
+  attributes.allowsNonPortableCluster = call.kernel->allowsNonPortableCluster;
+  return attributes;
+}
+
+static Error set(llvm::StringRef function, const void *symbol,
+                 FunctionAttribute attribute, int value) {
+  KernelCall call(function, symbol);
+  if (call.error != Error::Success)
+    return call.error;
   switch (attribute) {
   case FunctionAttribute::MaxDynamicSharedBytes: {
-    int64_t limit = int64_t(kSharedBytesOptIn) - code->staticSharedBytes;
+    int64_t limit = int64_t(kSharedBytesOptIn) - call.code->staticSharedBytes;
     if (value < 0 || value > limit)
-      return fail(kName, Error::InvalidValue,
+      return fail(function, Error::InvalidValue,
                   llvm::formatv("expected at most {0} bytes of dynamic shared "
                                 "memory for kernel '{1}', but got {2}",
-                                limit, kernel->name, value)
+                                limit, call.kernel->name, value)
                       .str());
-    kernel->maxDynamicSharedBytes = value;
+    call.kernel->maxDynamicSharedBytes = value;
     return Error::Success;
   }
   case FunctionAttribute::NonPortableCluster:
-    kernel->allowsNonPortableCluster = value != 0;
+    call.kernel->allowsNonPortableCluster = value != 0;
     return Error::Success;
   case FunctionAttribute::SharedCarveout:
   case FunctionAttribute::ClusterPolicy:
     return Error::Success;
+  default:
+    return failNotModelled(function,
+                           "to set attribute " +
+                               llvm::Twine(static_cast<int>(attribute)));
   }
-  return failNotModelled(kName, "attribute " +
-                                    llvm::Twine(static_cast<int>(attribute)));
+}
+
+static std::optional<size_t> find(const FunctionAttributes &attributes,
+                                  FunctionAttribute attribute) {
+  switch (attribute) {
+  case FunctionAttribute::MaxThreads:
+    return attributes.maxThreads;
+  case FunctionAttribute::SharedBytes:
+    return attributes.sharedBytes;
+  case FunctionAttribute::ConstBytes:
+    return attributes.constBytes;
+  case FunctionAttribute::LocalBytes:
+    return attributes.localBytes;
+  case FunctionAttribute::Registers:
+    return attributes.registers;
+  case FunctionAttribute::PtxVersion:
+    return attributes.ptxVersion;
+  case FunctionAttribute::BinaryVersion:
+    return attributes.binaryVersion;
+  case FunctionAttribute::CacheMode:
+    return attributes.cacheMode;
+  case FunctionAttribute::MaxDynamicSharedBytes:
+    return attributes.maxDynamicSharedBytes;
+  case FunctionAttribute::SharedCarveout:
+    return attributes.sharedCarveout;
+  case FunctionAttribute::MustSetCluster:
+    return attributes.mustSetCluster;
+  case FunctionAttribute::RequiredClusterX:
+    return attributes.requiredCluster[0];
+  case FunctionAttribute::RequiredClusterY:
+    return attributes.requiredCluster[1];
+  case FunctionAttribute::RequiredClusterZ:
+    return attributes.requiredCluster[2];
+  case FunctionAttribute::NonPortableCluster:
+    return attributes.allowsNonPortableCluster;
+  case FunctionAttribute::ClusterPolicy:
+    return attributes.clusterPolicy;
+  }
+  return std::nullopt;
+}
+
+extern "C" {
+
+Error cudaFuncSetAttribute(const void *symbol, FunctionAttribute attribute,
+                           int value) {
+  return set("cudaFuncSetAttribute", symbol, attribute, value);
+}
+
+Error cuFuncSetAttribute(Kernel *kernel, FunctionAttribute attribute,
+                         int value) {
+  return set("cuFuncSetAttribute", kernel, attribute, value);
 }
 
 Error cudaFuncGetAttributes(FunctionAttributes *attributes,
                             const void *symbol) {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  Kernel *kernel = nullptr;
-  Error error = Error::Success;
-  const ProgramFunction *code =
-      find(session, symbol, "cudaFuncGetAttributes", kernel, error);
-  if (!code)
-    return error;
-  *attributes = {};
-  attributes->sharedBytes = code->staticSharedBytes;
-  attributes->localBytes = code->localBytes;
-  attributes->maxThreads = getMaxThreads(*code);
-  attributes->registers = kRegistersOfThread;
-  int version = session.capability.major * 10 + session.capability.minor;
-  attributes->ptxVersion = version;
-  attributes->binaryVersion = version;
-  attributes->maxDynamicSharedBytes =
-      static_cast<int>(kernel->maxDynamicSharedBytes);
-  attributes->allowsNonPortableCluster = kernel->allowsNonPortableCluster;
+  KernelCall call("cudaFuncGetAttributes", symbol);
+  if (call.error == Error::Success)
+    *attributes = describe(call);
+  return call.error;
+}
+
+Error cuFuncGetAttribute(int *value, FunctionAttribute attribute,
+                         Kernel *kernel) {
+  KernelCall call("cuFuncGetAttribute", kernel);
+  if (call.error != Error::Success)
+    return call.error;
+  std::optional<size_t> found = find(describe(call), attribute);
+  if (!found)
+    return failNotModelled(
+        call.function, "attribute " + llvm::Twine(static_cast<int>(attribute)));
+  *value = static_cast<int>(*found);
   return Error::Success;
 }
 
 Error cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int *blocks, const void *symbol, int threads, size_t sharedBytes,
     unsigned /*flags*/) {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  Kernel *kernel = nullptr;
-  Error error = Error::Success;
-  const ProgramFunction *code =
-      find(session, symbol, "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
-           kernel, error);
-  if (!code)
-    return error;
-  *blocks = getResidentBlocks(*code, threads, sharedBytes);
-  return Error::Success;
+  KernelCall call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", symbol);
+  if (call.error == Error::Success)
+    *blocks = getResidentBlocks(*call.code, threads, sharedBytes);
+  return call.error;
 }
 
 Error cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
@@ -144,14 +197,9 @@ Error cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
 
 Error cudaOccupancyMaxActiveClusters(int *clusters, const void *symbol,
                                      const LaunchConfig *config) {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  Kernel *kernel = nullptr;
-  Error error = Error::Success;
-  const ProgramFunction *code =
-      find(session, symbol, "cudaOccupancyMaxActiveClusters", kernel, error);
-  if (!code)
-    return error;
+  KernelCall call("cudaOccupancyMaxActiveClusters", symbol);
+  if (call.error != Error::Success)
+    return call.error;
   uint64_t ctas = 1;
   for (unsigned i = 0; i < config->attributeCount; ++i)
     if (config->attributes[i].id == LaunchAttributeId::Cluster) {
@@ -159,7 +207,7 @@ Error cudaOccupancyMaxActiveClusters(int *clusters, const void *symbol,
       ctas = uint64_t(extent.x) * extent.y * extent.z;
     }
   if (ctas == 0 || ctas > kMaxCluster)
-    return fail("cudaOccupancyMaxActiveClusters", Error::InvalidClusterSize,
+    return fail(call.function, Error::InvalidClusterSize,
                 llvm::formatv("expected 1 to {0} CTAs in a cluster, but got "
                               "{1}",
                               kMaxCluster, ctas)
@@ -167,9 +215,10 @@ Error cudaOccupancyMaxActiveClusters(int *clusters, const void *symbol,
   uint64_t threads =
       uint64_t(config->block.x) * config->block.y * config->block.z;
   uint64_t blocks = getResidentBlocks(
-      *code, static_cast<int>(std::min<uint64_t>(threads, kMaxThreads + 1)),
+      *call.code,
+      static_cast<int>(std::min<uint64_t>(threads, kMaxThreads + 1)),
       config->dynamicSharedBytes);
-  *clusters = static_cast<int>(session.multiprocessors * blocks / ctas);
+  *clusters = static_cast<int>(call.session.multiprocessors * blocks / ctas);
   return Error::Success;
 }
 

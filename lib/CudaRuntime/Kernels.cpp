@@ -1,4 +1,4 @@
-//===- Kernels.cpp - What programs register -------------------------------===//
+//===- Kernels.cpp - Kernels and variables of programs --------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,9 +34,11 @@ struct Symbol {
   std::string name;
 };
 
-/// Under the session's mutex. Nothing is taken away: handles stay good.
+/// Under the session's mutex. Nothing that was registered is taken away, so
+/// those handles stay good; modules of the driver can be unloaded.
 struct Registry {
   std::vector<std::unique_ptr<Image>> images;
+  std::vector<std::unique_ptr<Image>> modules;
   std::vector<std::unique_ptr<Kernel>> kernels;
   llvm::DenseMap<const void *, Kernel *> byHostFunction;
   llvm::DenseMap<const void *, Symbol> variables;
@@ -69,27 +71,24 @@ static llvm::Expected<std::string> chooseText(const Session &session,
       (found.empty() ? "no PTX" : "PTX for " + found));
 }
 
-const Program *Image::load(Session &session, llvm::StringRef function,
-                           Error &error) {
+llvm::Error Image::compile(Session &session, Error &code) {
   if (program)
-    return program.get();
-  llvm::Expected<std::string> chosen = chooseText(session, fatBinary);
-  if (!chosen) {
-    std::string why = llvm::toString(chosen.takeError());
-    noteNotModelled(why);
-    error = fail(function, Error::NoKernelImageForDevice, why);
-    return nullptr;
+    return llvm::Error::success();
+  if (fatBinary) {
+    llvm::Expected<std::string> chosen = chooseText(session, fatBinary);
+    if (!chosen) {
+      code = Error::NoKernelImageForDevice;
+      return chosen.takeError();
+    }
+    text = std::move(*chosen);
   }
-  text = std::move(*chosen);
   size_t globals = session.device.global.getBuffers().size();
   size_t constants = session.device.constant.getBuffers().size();
   llvm::Expected<std::unique_ptr<Program>> loaded =
       loadProgram(text, session.device);
   if (!loaded) {
-    std::string why = llvm::toString(loaded.takeError());
-    noteNotModelled(why);
-    error = fail(function, Error::InvalidPtx, why);
-    return nullptr;
+    code = Error::InvalidPtx;
+    return loaded.takeError();
   }
   program = std::move(*loaded);
   // A module's variables are the buffers that its program appended.
@@ -99,29 +98,36 @@ const Program *Image::load(Session &session, llvm::StringRef function,
   for (const Buffer &buffer :
        session.device.constant.getBuffers().drop_front(constants))
     variables[buffer.name] = {StateSpace::Const, buffer.base};
+  return llvm::Error::success();
+}
+
+const Program *Image::load(Session &session, llvm::StringRef function,
+                           Error &error) {
+  if (llvm::Error why = compile(session, error)) {
+    std::string message = llvm::toString(std::move(why));
+    noteNotModelled(message);
+    error = fail(function, error, message);
+    return nullptr;
+  }
   return program.get();
+}
+
+static Memory &getMemory(Session &session, StateSpace space) {
+  return space == StateSpace::Global ? session.device.global
+                                     : session.device.constant;
+}
+
+void Image::removeVariables(Session &session) const {
+  for (const auto &variable : variables)
+    getMemory(session, variable.second.space)
+        .deallocate(variable.second.address);
 }
 
 Buffer *Image::findVariable(Session &session, llvm::StringRef name) const {
   auto it = variables.find(name);
   if (it == variables.end())
     return nullptr;
-  Memory &memory = it->second.space == StateSpace::Global
-                       ? session.device.global
-                       : session.device.constant;
-  return memory.findAt(it->second.address);
-}
-
-const ProgramFunction *loadKernel(Session &session, Kernel &kernel,
-                                  llvm::StringRef function, Error &error) {
-  const Program *program = kernel.image->load(session, function, error);
-  if (!program)
-    return nullptr;
-  const ProgramFunction *found = program->findKernel(kernel.name);
-  if (!found)
-    error = fail(function, Error::InvalidDeviceFunction,
-                 "no kernel '" + kernel.name + "' in the program's PTX");
-  return found;
+  return getMemory(session, it->second.space).findAt(it->second.address);
 }
 
 Kernel *findKernel(const void *symbol) {
@@ -132,6 +138,83 @@ Kernel *findKernel(const void *symbol) {
     if (kernel.get() == symbol)
       return kernel.get();
   return nullptr;
+}
+
+KernelCall::KernelCall(llvm::StringRef function, const void *symbol)
+    : Call(function) {
+  if (error != Error::Success)
+    return;
+  kernel = findKernel(symbol);
+  if (!kernel) {
+    error = fail(function, Error::InvalidDeviceFunction,
+                 "expected a kernel that the program registered or loaded");
+    return;
+  }
+  const Program *program = kernel->image->load(session, function, error);
+  if (!program)
+    return;
+  code = program->findKernel(kernel->name);
+  if (!code)
+    error = fail(function, Error::InvalidDeviceFunction,
+                 "no kernel '" + kernel->name + "' in the program's PTX");
+}
+
+std::optional<Dim3> getRequiredCluster(const ProgramFunction &code) {
+  const PerformanceDirective *required =
+      code.function->getDirective("reqnctapercluster");
+  if (!required)
+    return std::nullopt;
+  Dim3 cluster = {1, 1, 1};
+  for (size_t i = 0; i < 3 && i < required->values.size(); ++i)
+    cluster[i] = required->values[i];
+  return cluster;
+}
+
+void addModule(std::unique_ptr<Image> module) {
+  getRegistry().modules.push_back(std::move(module));
+}
+
+static auto locateModule(const Image *module) {
+  return llvm::find_if(getRegistry().modules,
+                       [&](const std::unique_ptr<Image> &image) {
+                         return image.get() == module;
+                       });
+}
+
+bool isModule(const Image *module) {
+  return locateModule(module) != getRegistry().modules.end();
+}
+
+bool removeModule(Session &session, const Image *module) {
+  auto it = locateModule(module);
+  Registry &registry = getRegistry();
+  if (it == registry.modules.end())
+    return false;
+  llvm::erase_if(registry.kernels, [&](const std::unique_ptr<Kernel> &kernel) {
+    return kernel->image == module;
+  });
+  module->removeVariables(session);
+  registry.modules.erase(it);
+  return true;
+}
+
+void removeModules(Session &session) {
+  while (!getRegistry().modules.empty())
+    removeModule(session, getRegistry().modules.back().get());
+}
+
+static Kernel *addKernel(Image &image, llvm::StringRef name) {
+  auto &kernels = getRegistry().kernels;
+  kernels.push_back(std::make_unique<Kernel>(
+      Kernel{&image, name.str(), kDefaultSharedBytes}));
+  return kernels.back().get();
+}
+
+Kernel *findKernel(Image &module, llvm::StringRef name) {
+  for (const std::unique_ptr<Kernel> &kernel : getRegistry().kernels)
+    if (kernel->image == &module && kernel->name == name)
+      return kernel.get();
+  return module.hasKernel(name) ? addKernel(module, name) : nullptr;
 }
 
 Buffer *findSymbol(Session &session, const void *symbol,
@@ -187,10 +270,8 @@ void __cudaRegisterFunction(void **image, const void *hostFunction,
                             void * /*block*/, void * /*blockSize*/,
                             void * /*gridSize*/, int * /*warpSize*/) {
   std::lock_guard<std::mutex> lock(getSession().mutex);
-  Registry &registry = getRegistry();
-  registry.kernels.push_back(std::make_unique<Kernel>(
-      Kernel{reinterpret_cast<Image *>(image), name, kDefaultSharedBytes}));
-  registry.byHostFunction[hostFunction] = registry.kernels.back().get();
+  getRegistry().byHostFunction[hostFunction] =
+      addKernel(*reinterpret_cast<Image *>(image), name);
 }
 
 void __cudaRegisterVar(void **image, void *hostVariable,

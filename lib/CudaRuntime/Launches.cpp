@@ -22,8 +22,10 @@ namespace {
 struct Launch {
   Extent grid;
   Extent block;
-  Extent cluster = {1, 1, 1};
   uint64_t sharedBytes;
+  Extent cluster = {1, 1, 1};
+  /// The larger clusters that a part of the grid may run in.
+  std::optional<Extent> preferred = std::nullopt;
 };
 
 /// CTAs of a cluster that every device runs.
@@ -63,6 +65,14 @@ static Error getDeviceError(FaultKind kind) {
   }
 }
 
+/// Whether each size is a multiple of that of `unit`.
+static bool isMultiple(const Dim3 &sizes, const Dim3 &unit) {
+  for (unsigned i = 0; i < 3; ++i)
+    if (unit[i] == 0 || sizes[i] % unit[i] != 0)
+      return false;
+  return true;
+}
+
 /// What the device does not launch, and the code for it.
 static Error checkRequest(const Kernel &kernel, const Launch &launch,
                           llvm::StringRef function) {
@@ -83,39 +93,62 @@ static Error checkRequest(const Kernel &kernel, const Launch &launch,
                               "but got {2}",
                               kPortableCluster, kernel.name, ctas)
                     .str());
+  if (launch.preferred &&
+      (llvm::is_contained(toDims(*launch.preferred), 0U) ||
+       !isMultiple(toDims(*launch.preferred), toDims(launch.cluster))))
+    return fail(function, Error::InvalidClusterSize,
+                llvm::formatv("expected the preferred clusters of kernel "
+                              "'{0}' to be multiples of its clusters, "
+                              "({1}, {2}, {3}), but got ({4}, {5}, {6})",
+                              kernel.name, launch.cluster.x, launch.cluster.y,
+                              launch.cluster.z, launch.preferred->x,
+                              launch.preferred->y, launch.preferred->z)
+                    .str());
   return Error::Success;
 }
 
-/// Launches with the mutex held.
-static Error run(Session &session, Kernel &kernel, const Launch &launch,
+/// The code for a launch that breaks one of the emulator's limits.
+static Error getLimitError(const LaunchRequest &request,
+                           const std::optional<Dim3> &required) {
+  if (!isMultiple(request.grid, request.cluster) ||
+      (required && *required != request.cluster))
+    return Error::InvalidClusterSize;
+  return Error::InvalidConfiguration;
+}
+
+static Error run(const void *symbol, const Launch &launch,
                  void *const *arguments, llvm::StringRef function) {
-  if (session.deviceError != Error::Success)
-    return setLastError(session.deviceError);
+  KernelCall call(function, symbol);
+  if (call.error != Error::Success)
+    return call.error;
+  Session &session = call.session;
+  Kernel &kernel = *call.kernel;
+  const Function &code = *call.code->function;
   if (Error error = checkRequest(kernel, launch, function);
       error != Error::Success)
     return error;
-  Error error = Error::Success;
-  const ProgramFunction *code = loadKernel(session, kernel, function, error);
-  if (!code)
-    return error;
+  if (!arguments && !code.parameters.empty())
+    return fail(function, Error::InvalidValue,
+                llvm::formatv("expected {0} arguments of kernel '{1}', but got "
+                              "null",
+                              code.parameters.size(), kernel.name)
+                    .str());
   LaunchRequest request;
   request.kernel = kernel.name;
   request.grid = toDims(launch.grid);
   request.block = toDims(launch.block);
   request.cluster = toDims(launch.cluster);
   // A kernel that was compiled for one cluster is launched in it.
-  if (const PerformanceDirective *required =
-          code->function->getDirective("reqnctapercluster"))
-    if (request.cluster == Dim3{1, 1, 1})
-      for (size_t i = 0; i < 3 && i < required->values.size(); ++i)
-        request.cluster[i] = required->values[i];
+  std::optional<Dim3> required = getRequiredCluster(*call.code);
+  if (required && request.cluster == Dim3{1, 1, 1})
+    request.cluster = *required;
   request.dynamicSharedBytes = launch.sharedBytes;
-  for (auto [index, parameter] : llvm::enumerate(code->function->parameters)) {
+  for (auto [index, parameter] : llvm::enumerate(code.parameters)) {
     const auto *bytes = static_cast<const uint8_t *>(arguments[index]);
     request.arguments.emplace_back(bytes, bytes + parameter.bytes);
   }
   std::map<FaultKind, uint64_t> before = countFindings(session.report);
-  const Program *program = kernel.image->load(session, function, error);
+  const Program *program = kernel.image->load(session, function, call.error);
   llvm::Expected<Profile> profile = runKernel(*program, session.device, request,
                                               session.options, session.report);
   if (!profile) {
@@ -134,7 +167,7 @@ static Error run(Session &session, Kernel &kernel, const Launch &launch,
     if (count == before[kind])
       continue;
     if (kind == FaultKind::Limit)
-      return fail(function, Error::InvalidConfiguration,
+      return fail(function, getLimitError(request, required),
                   "kernel '" + kernel.name +
                       "' breaks a limit, which the findings name");
     if (session.deviceError == Error::Success)
@@ -144,23 +177,16 @@ static Error run(Session &session, Kernel &kernel, const Launch &launch,
   return Error::Success;
 }
 
-static Error launchSymbol(const void *symbol, const Launch &launch,
-                          void *const *arguments, llvm::StringRef function) {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  Kernel *kernel = findKernel(symbol);
-  if (!kernel)
-    return fail(function, Error::InvalidDeviceFunction,
-                "expected a kernel that the program registered");
-  return run(session, *kernel, launch, arguments, function);
-}
-
 /// Takes an attribute into the launch.
-static Error addAttribute(Launch &launch, const LaunchAttribute &attribute) {
-  constexpr llvm::StringLiteral kFunction = "cudaLaunchKernelExC";
+static Error addAttribute(Launch &launch, const LaunchAttribute &attribute,
+                          llvm::StringRef function) {
   switch (attribute.id) {
   case LaunchAttributeId::Cluster:
     launch.cluster = attribute.value.extent;
+    return Error::Success;
+  // The device may run any part of the grid in the smaller clusters.
+  case LaunchAttributeId::PreferredCluster:
+    launch.preferred = attribute.value.extent;
     return Error::Success;
   case LaunchAttributeId::Ignore:
   case LaunchAttributeId::AccessPolicy:
@@ -170,17 +196,28 @@ static Error addAttribute(Launch &launch, const LaunchAttribute &attribute) {
   // Kernels run one after another, which is one of the orders that a program
   // must bear.
   case LaunchAttributeId::ProgrammaticSerialization:
-  // The device may run any part of the grid in the smaller clusters.
-  case LaunchAttributeId::PreferredCluster:
     return Error::Success;
   case LaunchAttributeId::Cooperative:
     if (attribute.value.number == 0)
       return Error::Success;
-    return failNotModelled(kFunction, "a cooperative launch");
+    return failNotModelled(function, "a cooperative launch");
   }
-  return failNotModelled(kFunction,
+  return failNotModelled(function,
                          "launch attribute " +
                              llvm::Twine(static_cast<int>(attribute.id)));
+}
+
+/// Launches with the attributes of a configuration, the runtime's or the
+/// driver's.
+template <typename Config>
+static Error runConfigured(const Config &config, const void *symbol,
+                           void *const *arguments, llvm::StringRef function) {
+  Launch launch{config.grid, config.block, config.dynamicSharedBytes};
+  for (unsigned i = 0; i < config.attributeCount; ++i)
+    if (Error error = addAttribute(launch, config.attributes[i], function);
+        error != Error::Success)
+      return error;
+  return run(symbol, launch, arguments, function);
 }
 
 namespace {
@@ -222,26 +259,44 @@ Error __cudaPopCallConfiguration(Extent *grid, Extent *block,
 Error __cudaLaunchKernel(const void *kernel, Extent grid, Extent block,
                          void **arguments, size_t sharedBytes,
                          void * /*stream*/) {
-  return launchSymbol(kernel, {grid, block, {1, 1, 1}, sharedBytes}, arguments,
-                      "cudaLaunchKernel");
+  return run(kernel, {grid, block, sharedBytes}, arguments, "cudaLaunchKernel");
 }
 
 Error cudaLaunchKernel(const void *symbol, Extent grid, Extent block,
                        void **arguments, size_t sharedBytes,
                        void * /*stream*/) {
-  return launchSymbol(symbol, {grid, block, {1, 1, 1}, sharedBytes}, arguments,
-                      "cudaLaunchKernel");
+  return run(symbol, {grid, block, sharedBytes}, arguments, "cudaLaunchKernel");
 }
 
 Error cudaLaunchKernelExC(const LaunchConfig *config, const void *symbol,
                           void **arguments) {
-  Launch launch{
-      config->grid, config->block, {1, 1, 1}, config->dynamicSharedBytes};
-  for (unsigned i = 0; i < config->attributeCount; ++i)
-    if (Error error = addAttribute(launch, config->attributes[i]);
-        error != Error::Success)
-      return error;
-  return launchSymbol(symbol, launch, arguments, "cudaLaunchKernelExC");
+  return runConfigured(*config, symbol, arguments, "cudaLaunchKernelExC");
+}
+
+// The driver's forms. `extra` is another way to pass arguments.
+
+static Error refuseExtra(llvm::StringRef function) {
+  return failNotModelled(function, "a launch with extra options");
+}
+
+Error cuLaunchKernel(const Kernel *kernel, unsigned gridX, unsigned gridY,
+                     unsigned gridZ, unsigned blockX, unsigned blockY,
+                     unsigned blockZ, unsigned sharedBytes, void * /*stream*/,
+                     void **arguments, void **extra) {
+  constexpr llvm::StringLiteral kName = "cuLaunchKernel";
+  if (extra)
+    return refuseExtra(kName);
+  return run(kernel,
+             {{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes},
+             arguments, kName);
+}
+
+Error cuLaunchKernelEx(const DriverLaunchConfig *config, const Kernel *kernel,
+                       void **arguments, void **extra) {
+  constexpr llvm::StringLiteral kName = "cuLaunchKernelEx";
+  if (extra)
+    return refuseExtra(kName);
+  return runConfigured(*config, kernel, arguments, kName);
 }
 
 } // extern "C"

@@ -31,6 +31,13 @@ struct Session {
   /// Whether each launch says what it executed.
   bool printsLaunches = false;
 
+  /// Whether cuInit was called.
+  bool isInitialized = false;
+  /// Whether a function of the runtime was called, which makes the context.
+  bool isUsedByRuntime = false;
+  /// How often the driver's context is retained.
+  unsigned contextUsers = 0;
+
   emulator::Device device;
   /// The findings of all launches.
   emulator::Report report;

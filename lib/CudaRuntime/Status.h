@@ -18,12 +18,21 @@ namespace blockscale::cuda {
 /// Makes `error` the last error of this thread, where it is one.
 Error setLastError(Error error);
 
-/// Says on standard error what a function refuses and why, and sets the last
-/// error. No failure is silent: what a program does with a code is its affair.
+/// Whether a function is the driver's, whose names go on with a capital letter
+/// (cuMemAlloc), and not the runtime's (cudaMalloc).
+bool isOfDriver(llvm::StringRef function);
+
+/// Says on standard error what a function refuses and why. No failure is
+/// silent: what a program does with a code is its affair. A function of the
+/// runtime sets the last error, too; for one of the driver the result is the
+/// driver's error.
 Error fail(llvm::StringRef function, Error error, const llvm::Twine &why);
 
 /// The failure of what CUDA has and the emulator has not.
 Error failNotModelled(llvm::StringRef function, const llvm::Twine &what);
+
+/// The failure of a device that is not the only one.
+Error checkDevice(int device, llvm::StringRef function);
 
 } // namespace blockscale::cuda
 

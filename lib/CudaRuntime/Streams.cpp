@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Session.h"
+#include "Call.h"
 #include "Status.h"
 
 #include <chrono>
@@ -27,77 +27,144 @@ struct Event {
 } // namespace
 
 /// What the kernels before it did to the device.
-static Error synchronize() {
-  Session &session = getSession();
-  std::lock_guard<std::mutex> lock(session.mutex);
-  return setLastError(session.deviceError);
+static Error synchronize(llvm::StringRef function) {
+  return Call(function).error;
 }
 
-extern "C" {
-
-Error cudaStreamCreate(Stream **stream) {
-  *stream = new Stream;
-  return Error::Success;
+template <typename T>
+static Error create(T **made, llvm::StringRef function) {
+  Call call(function);
+  if (call.error == Error::Success)
+    *made = new T;
+  return call.error;
 }
 
-Error cudaStreamCreateWithFlags(Stream **stream, unsigned /*flags*/) {
-  return cudaStreamCreate(stream);
+template <typename T>
+static Error destroy(T *made, llvm::StringRef function) {
+  delete made;
+  return Call(function).error;
 }
 
-Error cudaStreamCreateWithPriority(Stream **stream, unsigned /*flags*/,
-                                   int /*priority*/) {
-  return cudaStreamCreate(stream);
+static Error record(Event *event, llvm::StringRef function) {
+  Call call(function);
+  if (call.error == Error::Success)
+    event->recorded = std::chrono::steady_clock::now();
+  return call.error;
 }
 
-Error cudaStreamDestroy(Stream *stream) {
-  delete stream;
-  return Error::Success;
-}
-
-Error cudaStreamSynchronize(Stream * /*stream*/) { return synchronize(); }
-
-Error cudaStreamQuery(Stream * /*stream*/) { return synchronize(); }
-
-Error cudaStreamWaitEvent(Stream * /*stream*/, Event * /*event*/,
-                          unsigned /*flags*/) {
-  return Error::Success;
-}
-
-Error cudaDeviceSynchronize() { return synchronize(); }
-
-Error cudaEventCreate(Event **event) {
-  *event = new Event;
-  return Error::Success;
-}
-
-Error cudaEventCreateWithFlags(Event **event, unsigned /*flags*/) {
-  return cudaEventCreate(event);
-}
-
-Error cudaEventDestroy(Event *event) {
-  delete event;
-  return Error::Success;
-}
-
-Error cudaEventRecord(Event *event, Stream * /*stream*/) {
-  event->recorded = std::chrono::steady_clock::now();
-  return Error::Success;
-}
-
-Error cudaEventSynchronize(Event * /*event*/) { return synchronize(); }
-
-Error cudaEventQuery(Event * /*event*/) { return synchronize(); }
-
-Error cudaEventElapsedTime(float *milliseconds, const Event *from,
-                           const Event *to) {
+static Error measure(float *milliseconds, const Event *from, const Event *to,
+                     llvm::StringRef function) {
+  Call call(function);
+  if (call.error != Error::Success)
+    return call.error;
   if (!from->recorded || !to->recorded)
-    return fail("cudaEventElapsedTime", Error::InvalidResourceHandle,
+    return fail(function, Error::InvalidResourceHandle,
                 "expected two events that were recorded");
   *milliseconds =
       std::chrono::duration<float, std::milli>(*to->recorded - *from->recorded)
           .count();
   return Error::Success;
 }
+
+extern "C" {
+
+Error cudaStreamCreate(Stream **stream) {
+  return create(stream, "cudaStreamCreate");
+}
+
+Error cudaStreamCreateWithFlags(Stream **stream, unsigned /*flags*/) {
+  return create(stream, "cudaStreamCreateWithFlags");
+}
+
+Error cudaStreamCreateWithPriority(Stream **stream, unsigned /*flags*/,
+                                   int /*priority*/) {
+  return create(stream, "cudaStreamCreateWithPriority");
+}
+
+Error cudaStreamDestroy(Stream *stream) {
+  return destroy(stream, "cudaStreamDestroy");
+}
+
+Error cudaStreamSynchronize(Stream * /*stream*/) {
+  return synchronize("cudaStreamSynchronize");
+}
+
+Error cudaStreamQuery(Stream * /*stream*/) {
+  return synchronize("cudaStreamQuery");
+}
+
+Error cudaStreamWaitEvent(Stream * /*stream*/, Event * /*event*/,
+                          unsigned /*flags*/) {
+  return synchronize("cudaStreamWaitEvent");
+}
+
+Error cudaDeviceSynchronize() { return synchronize("cudaDeviceSynchronize"); }
+
+Error cudaEventCreate(Event **event) {
+  return create(event, "cudaEventCreate");
+}
+
+Error cudaEventCreateWithFlags(Event **event, unsigned /*flags*/) {
+  return create(event, "cudaEventCreateWithFlags");
+}
+
+Error cudaEventDestroy(Event *event) {
+  return destroy(event, "cudaEventDestroy");
+}
+
+Error cudaEventRecord(Event *event, Stream * /*stream*/) {
+  return record(event, "cudaEventRecord");
+}
+
+Error cudaEventSynchronize(Event * /*event*/) {
+  return synchronize("cudaEventSynchronize");
+}
+
+Error cudaEventQuery(Event * /*event*/) {
+  return synchronize("cudaEventQuery");
+}
+
+Error cudaEventElapsedTime(float *milliseconds, const Event *from,
+                           const Event *to) {
+  return measure(milliseconds, from, to, "cudaEventElapsedTime");
+}
+
+// The driver's forms, by the names of its library.
+// NOLINTBEGIN(readability-identifier-naming)
+
+Error cuStreamCreate(Stream **stream, unsigned /*flags*/) {
+  return create(stream, "cuStreamCreate");
+}
+
+Error cuStreamDestroy_v2(Stream *stream) {
+  return destroy(stream, "cuStreamDestroy");
+}
+
+Error cuStreamSynchronize(Stream * /*stream*/) {
+  return synchronize("cuStreamSynchronize");
+}
+
+Error cuEventCreate(Event **event, unsigned /*flags*/) {
+  return create(event, "cuEventCreate");
+}
+
+Error cuEventDestroy_v2(Event *event) {
+  return destroy(event, "cuEventDestroy");
+}
+
+Error cuEventRecord(Event *event, Stream * /*stream*/) {
+  return record(event, "cuEventRecord");
+}
+
+Error cuEventSynchronize(Event * /*event*/) {
+  return synchronize("cuEventSynchronize");
+}
+
+Error cuEventElapsedTime(float *milliseconds, const Event *from,
+                         const Event *to) {
+  return measure(milliseconds, from, to, "cuEventElapsedTime");
+}
+// NOLINTEND(readability-identifier-naming)
 
 } // extern "C"
 

@@ -106,12 +106,12 @@ Result<double> CudaRun::timeCall() {
       driver.check(driver.cuEventRecord(start, stream), "cuEventRecord");
   if (status.ok())
     status = module.launch(function, addresses, stream);
+  // A kernel that failed shows at the end of the run, or already before.
+  std::string run = "@" + function.function->name + ": the run";
   if (status.ok())
-    status = driver.check(driver.cuEventRecord(end, stream), "cuEventRecord");
-  // A kernel that failed shows here.
+    status = driver.check(driver.cuEventRecord(end, stream), run);
   if (status.ok())
-    status = driver.check(driver.cuEventSynchronize(end),
-                          "@" + function.function->name + ": the run");
+    status = driver.check(driver.cuEventSynchronize(end), run);
   float milliseconds = 0;
   if (status.ok())
     status = driver.check(driver.cuEventElapsedTime(&milliseconds, start, end),

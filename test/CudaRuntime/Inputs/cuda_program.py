@@ -236,6 +236,58 @@ def occupancy(text):
         print("blocks", blocks.value)
     for attribute, value in ((8, 227 << 10), (8, (227 << 10) + 1), (14, 1), (10, 1)):
         show(f"set {attribute} to {value}", cuda.cudaFuncSetAttribute(handle, attribute, value))
+    # Of the threads' limit, of that of blocks, and of shared memory, which each block has
+    # a kibibyte more of.
+    for threads, size in ((65, 0), (32, 0), (0, 0), (64, 227 << 10), (64, (227 << 10) + 1),
+                          (64, 56 << 10)):
+        cuda.cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+            byref(blocks), handle, threads, c_size_t(size), 1)
+        print(f"{threads} threads, {size} bytes: {blocks.value}")
+    clusters = c_int(-1)
+    for sizes in ((1, 1, 1), (2, 2, 1), (16, 1, 1), (17, 1, 1), (0, 1, 1)):
+        attribute = Attribute(4, 0, (c_uint * 16)(*sizes))
+        config = Config(Dim3(64, 1, 1), Dim3(512, 2, 1), 0, None, ctypes.pointer(attribute), 1)
+        show(f"clusters of {sizes}",
+             cuda.cudaOccupancyMaxActiveClusters(byref(clusters), handle, byref(config)))
+        print(clusters.value)
+    config.count = 0
+    cuda.cudaOccupancyMaxActiveClusters(byref(clusters), handle, byref(config))
+    print("without an attribute:", clusters.value)
+    show("no kernel", cuda.cudaOccupancyMaxActiveClusters(byref(clusters), None, byref(config)))
+
+
+def attributes(text):
+    """cudaFuncAttributes of kernels, before and after they are set."""
+    compiled = text.replace(".visible .entry cluster_rank(.param .u64 ranks)",
+                            ".visible .entry cluster_rank(.param .u64 ranks) .maxntid 96 "
+                            ".explicitcluster .reqnctapercluster 2, 2")
+    scale, tile, rank = register(fat_binary(entry(compiled)),
+                                 ["scale_f32", "tile_f32", "cluster_rank"])
+    memory = ctypes.create_string_buffer(144)
+    for handle in (scale, tile, rank):
+        show("attributes", cuda.cudaFuncGetAttributes(memory, handle))
+        print(*struct.unpack_from("QQQ", memory), *struct.unpack_from("14i", memory, 24))
+    cuda.cudaFuncSetAttribute(scale, 8, 100_000)
+    cuda.cudaFuncSetAttribute(scale, 14, 1)
+    cuda.cudaFuncGetAttributes(memory, scale)
+    print(*struct.unpack_from("QQQ", memory), *struct.unpack_from("14i", memory, 24))
+    show("no kernel", cuda.cudaFuncGetAttributes(memory, None))
+
+
+def preferred(text):
+    """Kernels run in the smaller of two sizes of clusters."""
+    rank, = register(fat_binary(entry(text)), ["cluster_rank"])
+    target = allocate(32)
+
+    def run(*attributes):
+        launch(rank, [target], grid=8, block=1, attributes=attributes)
+        ranks = np.zeros(8, np.uint32)
+        cuda.cudaMemcpy(c_void_p(ranks.ctypes.data), target, c_size_t(32), TO_HOST)
+        print(ranks)
+    run((4, 2, 1, 1), (11, 4, 1, 1))
+    run((11, 8, 1, 1), (4, 4, 1, 1))
+    for sizes in ((3, 1, 1), (1, 1, 1), (4, 0, 1)):
+        launch(rank, [target], grid=8, block=1, attributes=[(4, 2, 1, 1), (11, *sizes)])
 
 
 def events(text):
