@@ -1,7 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs bundles through ctypes and blockscale-launch: with a driver that has no GPU, and on a
-GPU where there is one. The second can be run alone on a machine with a driver:
+"""Runs bundles through ctypes and blockscale-launch: with a driver whose GPU is the
+emulator, and on a GPU where there is one. The second can be run alone on a machine with a
+driver:
 
     BLOCKSCALE_BUILD_DIR=build python3 -m unittest -v test/Python/test_runtime.py
 
@@ -20,7 +21,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 LIBRARY = BUILD / "lib/libBlockScaleRuntime.so"
-FAKE_CUDA = BUILD / "lib/fake-cuda/libcuda.so.1"
+EMULATED_CUDA = BUILD / "lib/blockscale/libcuda.so.1"
 LAUNCH = BUILD / "bin/blockscale-launch"
 
 sys.path.insert(0, str(ROOT / "python"))
@@ -132,8 +133,8 @@ class RuntimeTest(unittest.TestCase):
             np.testing.assert_array_equal(np.load(path / "y.npy"), x)
 
 
-class FakeDriverTest(RuntimeTest):
-    driver = FAKE_CUDA
+class EmulatorTest(RuntimeTest):
+    driver = EMULATED_CUDA
 
     def test_what_a_bundle_holds(self):
         bundle = self.runtime.bundle(portable())
@@ -152,6 +153,19 @@ class FakeDriverTest(RuntimeTest):
             scale.call(("float32", (3,)))
         with self.assertRaisesRegex(TypeError, "expected a dtype of bool, .* but got <U1"):
             scale.call(("<U1", (3,)), np.float32(1))
+
+    def test_device(self):
+        self.assertEqual(self.device.name, "BlockScale emulator of sm_100a")
+        self.assertEqual(self.device.capability, 100)
+
+    def test_names_that_the_ptx_lacks(self):
+        targets, constants = blockscale_bundle.read(portable())
+        targets = [(plan, ptx.replace(".entry scale_f32", ".entry scales_f32"))
+                   for plan, ptx in targets]
+        bundle = self.runtime.bundle(blockscale_bundle.write(targets, constants))
+        with self.assertRaises(blockscale_runtime.Error) as caught:
+            self.device.load(bundle)
+        self.assertEqual(caught.exception.status, "BLOCKSCALE_INVALID_BUNDLE")
 
 
 class GraphTest(unittest.TestCase):

@@ -75,10 +75,6 @@ TEST_F(CApiTest, Launches) {
   EXPECT_EQ(blockscale_device_driver_version(device), 13000);
   uint64_t x = allocate(1200);
   uint64_t y = allocate(1200);
-  std::vector<float> values(300);
-  std::iota(values.begin(), values.end(), 0.0F);
-  EXPECT_EQ(blockscale_device_upload(device, x, values.data(), 1200),
-            BLOCKSCALE_OK);
   blockscale_call *call = makeScale(300);
   takeLog();
   const uint64_t arguments[] = {x, 0};
@@ -90,8 +86,31 @@ TEST_F(CApiTest, Launches) {
   // capture it.
   EXPECT_EQ(takeLog(), "launch scale_f32 grid 2x1x1 block 256x1x1 cluster "
                        "1x1x1 shared 0 on a stream\n");
-  std::vector<float> scaled(300);
   EXPECT_EQ(blockscale_device_synchronize(device, &stream), BLOCKSCALE_OK);
+  blockscale_call_destroy(call);
+  blockscale_device_free(device, x);
+  blockscale_device_free(device, y);
+}
+
+TEST_F(CApiTest, KernelsCompute) {
+  ASSERT_EQ(load(BLOCKSCALE_EMULATED_CUDA), BLOCKSCALE_OK)
+      << blockscale_last_error();
+  EXPECT_STREQ(blockscale_device_name(device),
+               "BlockScale emulator of sm_100a");
+  EXPECT_EQ(blockscale_device_capability(device), 100);
+  uint64_t x = allocate(1200);
+  uint64_t y = allocate(1200);
+  std::vector<float> values(300);
+  std::iota(values.begin(), values.end(), 0.0F);
+  EXPECT_EQ(blockscale_device_upload(device, x, values.data(), 1200),
+            BLOCKSCALE_OK);
+  blockscale_call *call = makeScale(300);
+  const uint64_t arguments[] = {x, 0};
+  EXPECT_EQ(blockscale_launch(module, call, arguments, 2, &y, 1, 0, 0, nullptr),
+            BLOCKSCALE_OK)
+      << blockscale_last_error();
+  std::vector<float> scaled(300);
+  EXPECT_EQ(blockscale_device_synchronize(device, nullptr), BLOCKSCALE_OK);
   EXPECT_EQ(blockscale_device_download(device, scaled.data(), y, 1200),
             BLOCKSCALE_OK);
   for (size_t i = 0; i < 300; ++i)

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The fixture for tests of the C API of the runtime. The library is
-// libBlockScaleRuntime, as its users link it, and the driver is FakeCuda.cpp.
+// libBlockScaleRuntime, as its users link it, and the driver is FakeCuda.cpp,
+// or the emulator's (lib/CudaRuntime) where kernels have results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +35,7 @@ inline std::string replace(std::string text, const std::string &from,
   return text;
 }
 
-/// The fake driver with $FAKE_CUDA, and the bundle of test/Data/cuda.
+/// A driver, $FAKE_CUDA for the fake one, and the bundle of test/Data/cuda.
 class CApiTest : public FileTest {
 protected:
   void SetUp() override {
@@ -63,13 +64,13 @@ protected:
         << blockscale_last_error();
   }
 
-  blockscale_status openDevice() {
-    return blockscale_device_open(0, BLOCKSCALE_FAKE_CUDA, &device);
+  blockscale_status openDevice(const char *driver = BLOCKSCALE_FAKE_CUDA) {
+    return blockscale_device_open(0, driver, &device);
   }
 
-  blockscale_status load() {
+  blockscale_status load(const char *driver = BLOCKSCALE_FAKE_CUDA) {
     openBundle();
-    blockscale_status status = openDevice();
+    blockscale_status status = openDevice(driver);
     return status ? status : blockscale_module_load(bundle, device, &module);
   }
 
