@@ -36,10 +36,12 @@ import fuzz_seeds_ptx
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOWN_LINES = 200
-FUZZ_SECONDS = 60
+FUZZ_SECONDS = 30
 FUZZ_PTX_SECONDS = 10
 TIDY_SECONDS = 120
 SLOWEST = 10
+# Instances of unit tests that scripts/long/spills.py runs instead.
+LONG_INSTANCES = "Long*"
 # Processes that share the tests of a unit test binary, where it takes long.
 SHARDS = {"BlockScaleEmulatorTests": 4, "BlockScaleNumericsTests": 4}
 
@@ -117,11 +119,13 @@ class Suites:
         with ThreadPoolExecutor(len(items)) as pool:
             return sum(pool.map(count, items), Counts())
 
-    def unit_binary(self, log, binary, shard=0, shards=1):
-        """The tests of a binary, or one of the shares into which they are divided."""
+    def unit_binary(self, log, binary, shard=0, shards=1, instances=f"-{LONG_INSTANCES}"):
+        """The tests of a binary, or one of the shares into which they are divided, that
+        a filter of GoogleTest lets through."""
         report = self.build / f"logs/{binary.name}-{shard}.json"
         report.unlink(missing_ok=True)
         status, _ = self.run(log, binary, "--gtest_brief=1", f"--gtest_output=json:{report}",
+                             f"--gtest_filter={instances}",
                              GTEST_TOTAL_SHARDS=str(shards), GTEST_SHARD_INDEX=str(shard))
         if not report.exists():
             log.write(f"{binary}: no report, exit status {status}\n")

@@ -181,7 +181,10 @@ TEST_P(GemmKernels, NoSpills) {
   expectNoSpills(products.text, GetParam(), products.count + products.more);
 }
 
-INSTANTIATE_TEST_SUITE_P(Chips, GemmKernels,
-                         testing::Values("sm_100a", "sm_103a", "sm_110a"));
+// `check` leaves out the instances named Long: the other chips of the family
+// differ in the target's name alone.
+INSTANTIATE_TEST_SUITE_P(Chips, GemmKernels, testing::Values("sm_100a"));
+INSTANTIATE_TEST_SUITE_P(LongChips, GemmKernels,
+                         testing::Values("sm_103a", "sm_110a"));
 
 } // namespace

@@ -54,7 +54,8 @@ public:
                      "time"),
       llvm::cl::init(kMaxConstantElements)};
 
-protected:
+private:
+  friend Derived;
   CommonOptions() = default;
 };
 

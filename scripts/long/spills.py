@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Assembles the kernels of the chips and shapes that `check` leaves out, which must not
+spill: the instances of unit tests whose names begin with Long. The last line is
+`N passed, N failed`.
+
+  scripts/long/spills.py
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+TESTS = "BlockScaleEmitTests"
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import run_suites  # noqa: E402
+
+
+def main():
+    if subprocess.run([ROOT / "scripts/build.sh", TESTS]).returncode != 0:
+        print("0 passed, 1 failed")
+        return 1
+    (BUILD / "logs").mkdir(exist_ok=True)
+    suites = run_suites.Suites(BUILD, timeout=1800)
+    counts = suites.unit_binary(sys.stdout, BUILD / "unittests" / TESTS,
+                                instances=run_suites.LONG_INSTANCES)
+    print(counts)
+    return 1 if counts.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
