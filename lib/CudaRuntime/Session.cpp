@@ -125,14 +125,16 @@ static Session *makeSession() {
   auto *session = new Session;
   setChip(*session);
   llvm::StringRef schedule = getVariable(kScheduleVariable, "prompt");
-  if (schedule == "adversarial")
-    session->options.schedule = emulator::Schedule::Adversarial;
-  else if (schedule != "prompt")
-    refuse(kScheduleVariable, "prompt or adversarial", schedule);
+  if (auto found = emulator::findSchedule(schedule))
+    session->options.schedule = *found;
+  else
+    refuse(kScheduleVariable, "prompt, adversarial or random", schedule);
   session->options.seed = getNumber(kSeedVariable);
   session->options.maxSteps = getNumber(kMaxStepsVariable);
   session->options.jobs = static_cast<unsigned>(getNumber(kJobsVariable));
   session->options.strict = getNumber(kStrictVariable) != 0;
+  session->options.requireFences = getNumber(kRequireFencesVariable) != 0;
+  session->options.allowNanScales = getNumber(kNanScalesVariable) != 0;
   session->printsLaunches = getNumber(kProfileVariable) != 0;
   session->writeReport();
   std::atexit(printReport);

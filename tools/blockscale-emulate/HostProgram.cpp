@@ -27,13 +27,16 @@ static void setVariable(const char *name, const llvm::Twine &value) {
 static void setEnvironment(const HostProgram &program, llvm::StringRef folder,
                            llvm::StringRef reports) {
   const emulator::RunOptions &options = program.options;
-  bool isPrompt = options.schedule == emulator::Schedule::Prompt;
   setVariable(cuda::kChipVariable, program.chip);
-  setVariable(cuda::kScheduleVariable, isPrompt ? "prompt" : "adversarial");
+  setVariable(cuda::kScheduleVariable, emulator::getName(options.schedule));
   setVariable(cuda::kSeedVariable, llvm::Twine(options.seed));
   setVariable(cuda::kMaxStepsVariable, llvm::Twine(options.maxSteps));
   setVariable(cuda::kJobsVariable, llvm::Twine(options.jobs));
   setVariable(cuda::kStrictVariable, llvm::Twine(options.strict ? 1 : 0));
+  setVariable(cuda::kRequireFencesVariable,
+              llvm::Twine(options.requireFences ? 1 : 0));
+  setVariable(cuda::kNanScalesVariable,
+              llvm::Twine(options.allowNanScales ? 1 : 0));
   setVariable(cuda::kProfileVariable, llvm::Twine(options.profile ? 1 : 0));
   setVariable(cuda::kReportVariable, reports);
   const char *path = std::getenv("LD_LIBRARY_PATH");

@@ -108,9 +108,11 @@ static cl::opt<Schedule> schedule(
     cl::values(clEnumValN(Schedule::Prompt, "prompt",
                           "as it is issued; threads in order (default)"),
                clEnumValN(Schedule::Adversarial, "adversarial",
-                          "as late as waits allow; order by the seed")),
+                          "as late as waits allow; order by the seed"),
+               clEnumValN(Schedule::Random, "random",
+                          "as adversarial, or at moments drawn from the seed")),
     cl::init(Schedule::Prompt), cl::cat(category));
-static cl::opt<uint64_t> seed("seed", cl::desc("Of the adversarial schedule"),
+static cl::opt<uint64_t> seed("seed", cl::desc("Of the other schedules"),
                               cl::value_desc("n"), cl::init(0),
                               cl::cat(category));
 static cl::opt<uint64_t>
@@ -137,6 +139,15 @@ static cl::opt<bool>
            cl::desc("Report uses of tcgen05.ld's registers before a wait that "
                     "follows, too"),
            cl::cat(category));
+static cl::opt<bool> requireFences(
+    "require-fences",
+    cl::desc("Report missing fences of tensor memory and of new mbarriers also "
+             "in modules that have none of them"),
+    cl::cat(category));
+static cl::opt<bool>
+    nanScales("nan-scales",
+              cl::desc("Let NaN among the scale factors of a product give NaN"),
+              cl::cat(category));
 
 /// "FILE:LINE:COL: error: MESSAGE" for each error at a place, else as the
 /// tool's.
@@ -193,6 +204,8 @@ static RunOptions getRunOptions() {
   options.trace = trace ? &llvm::errs() : nullptr;
   options.profile = profile;
   options.strict = strict;
+  options.requireFences = requireFences;
+  options.allowNanScales = nanScales;
   return options;
 }
 
@@ -251,8 +264,9 @@ static llvm::Error checkOptions(bool runsProgram) {
                                    std::addressof(bufferOptions),
                                    std::addressof(argumentOptions),
                                    &trace};
-  const cl::Option *ofRuns[] = {&schedule, &seed,   &maxSteps,
-                                &jobs,     &strict, &profile};
+  const cl::Option *ofRuns[] = {&schedule,      &seed,     &maxSteps,
+                                &jobs,          &strict,   &profile,
+                                &requireFences, &nanScales};
   auto refuse = [](llvm::ArrayRef<const cl::Option *> options,
                    const llvm::Twine &what) -> llvm::Error {
     for (const cl::Option *option : options)

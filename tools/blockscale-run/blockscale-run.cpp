@@ -60,11 +60,19 @@ static cl::opt<emulator::Schedule> schedule(
     cl::values(clEnumValN(emulator::Schedule::Prompt, "prompt",
                           "as it is issued; threads in order (default)"),
                clEnumValN(emulator::Schedule::Adversarial, "adversarial",
-                          "as late as waits allow; order by the seed")),
+                          "as late as waits allow; order by the seed"),
+               clEnumValN(emulator::Schedule::Random, "random",
+                          "as adversarial, or at moments drawn from the seed")),
     cl::init(emulator::Schedule::Prompt), cl::cat(category));
-static cl::opt<uint64_t>
-    seed("seed", cl::desc("Of the emulator's adversarial schedule"),
-         cl::value_desc("n"), cl::init(0), cl::cat(category));
+static cl::opt<uint64_t> seed("seed",
+                              cl::desc("Of the emulator's other schedules"),
+                              cl::value_desc("n"), cl::init(0),
+                              cl::cat(category));
+static cl::opt<bool> nanScales(
+    "nan-scales",
+    cl::desc("Let NaN among the scales of a product of SM100 give NaN "
+             "in the emulator, where it is a finding otherwise"),
+    cl::cat(category));
 static cl::opt<bool>
     profile("profile",
             cl::desc("Print what each launch of the emulator read and wrote in "
@@ -181,6 +189,7 @@ static Status checkOptions() {
       {&schedule, onEmulator, "--on=emulator"},
       {&profile, onEmulator, "--on=emulator"},
       {&seed, onEmulator, "--on=emulator"},
+      {&nanScales, onEmulator, "--on=emulator"},
       {&gpu, onGpu, "--on=cuda"},
       {&repeat, !onEmulator, "--on=cpu or --on=cuda"}};
   for (auto [option, hasEffect, where] : options) {
@@ -251,6 +260,7 @@ static CallOptions getCallOptions(int threads) {
   CallOptions options;
   options.emulator.schedule = schedule;
   options.emulator.seed = seed;
+  options.emulator.allowNanScales = nanScales;
   options.emulator.jobs = threads;
   options.emulator.profile = profile;
   return options;

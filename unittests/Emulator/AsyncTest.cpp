@@ -39,7 +39,9 @@ void AsyncTest::runSchedules(const std::string &shared, const std::string &body,
   for (unsigned seed = 0; seed <= kSeeds; ++seed) {
     SCOPED_TRACE(seed);
     device = Device();
-    options.schedule = seed == 0 ? Schedule::Prompt : Schedule::Adversarial;
+    options.schedule = seed == 0            ? Schedule::Prompt
+                       : seed <= kSeeds / 2 ? Schedule::Adversarial
+                                            : Schedule::Random;
     options.seed = seed;
     options.jobs = 1;
     options.maxSteps = 1000000;

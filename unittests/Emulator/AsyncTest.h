@@ -18,7 +18,8 @@ namespace blockscale::emulator {
 
 using TensorMapBytes = std::array<uint8_t, kTensorMapBytes>;
 
-/// Runs kernels under the prompt schedule and several adversarial ones.
+/// Runs kernels under the prompt schedule, and several adversarial and random
+/// ones.
 struct AsyncTest : KernelTest {
   static constexpr unsigned kSeeds = 6;
 

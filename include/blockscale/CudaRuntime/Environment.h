@@ -23,7 +23,7 @@ inline constexpr const char *kLibraryName = "libcudart.so.13";
 /// The chip of the device: "sm_100a".
 inline constexpr const char *kChipVariable = "BLOCKSCALE_EMULATE_CHIP";
 inline constexpr const char *kDefaultChip = "sm_100a";
-/// "prompt" or "adversarial", and the seed of the latter.
+/// "prompt", "adversarial" or "random", and the seed of the latter two.
 inline constexpr const char *kScheduleVariable = "BLOCKSCALE_EMULATE_SCHEDULE";
 inline constexpr const char *kSeedVariable = "BLOCKSCALE_EMULATE_SEED";
 /// Numbers, 0 for no limit of steps and for all threads of the machine.
@@ -31,6 +31,12 @@ inline constexpr const char *kMaxStepsVariable = "BLOCKSCALE_EMULATE_MAX_STEPS";
 inline constexpr const char *kJobsVariable = "BLOCKSCALE_EMULATE_JOBS";
 /// "1" for the strict checks.
 inline constexpr const char *kStrictVariable = "BLOCKSCALE_EMULATE_STRICT";
+/// "1" to report missing fences in modules that have none, and to let NaN among
+/// the scale factors of products give NaN.
+inline constexpr const char *kRequireFencesVariable =
+    "BLOCKSCALE_EMULATE_REQUIRE_FENCES";
+inline constexpr const char *kNanScalesVariable =
+    "BLOCKSCALE_EMULATE_NAN_SCALES";
 /// "1" to count the instructions of each launch on standard error.
 inline constexpr const char *kProfileVariable = "BLOCKSCALE_EMULATE_PROFILE";
 /// A folder for the findings of each process: a file that its number names,

@@ -37,8 +37,11 @@ struct LaunchProfile {
 /// about fails; they are in the report.
 class EmulatorDevice : public runtime::LaunchDevice {
 public:
+  /// Kernels must have every fence that PTX asks for, whatever `options` says.
   explicit EmulatorDevice(const emulator::RunOptions &options)
-      : options(options) {}
+      : options(options) {
+    this->options.requireFences = true;
+  }
 
   /// The module whose kernels are launched; the text must outlive the device.
   llvm::Error load(llvm::StringRef ptx);

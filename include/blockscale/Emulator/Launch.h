@@ -24,7 +24,15 @@ enum class Schedule : uint8_t {
   /// Work is done when no thread can go on without it, one piece at a time;
   /// warps, turns and pieces are drawn from the seed.
   Adversarial,
+  /// As adversarial, but pieces of work are also done in between, behind
+  /// instructions that are drawn from the seed.
+  Random,
 };
+
+/// "prompt", "adversarial", "random": as the tools' options name them.
+llvm::StringRef getName(Schedule schedule);
+/// None where no schedule has the name.
+std::optional<Schedule> findSchedule(llvm::StringRef name);
 
 struct RunOptions {
   Schedule schedule = Schedule::Prompt;
@@ -40,6 +48,11 @@ struct RunOptions {
   /// Report also what PTX forbids but ptxas is known to put right: registers of
   /// tcgen05.ld used before a wait that follows in the same block.
   bool strict = false;
+  /// Report missing fences that compilers are known to leave out, tcgen05.fence
+  /// and those behind mbarrier.init, also where the module has none of them.
+  bool requireFences = false;
+  /// Let NaN among the scale factors of a product give NaN, without a finding.
+  bool allowNanScales = false;
 };
 
 struct LaunchRequest {

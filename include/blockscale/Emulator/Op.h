@@ -120,6 +120,9 @@ struct Op {
   Convergence convergence = Convergence::None;
   /// An access that PTX calls strong: it may meet those of other threads.
   bool isStrong = false;
+  /// What a strong one orders by itself; a relaxed one needs fences.
+  bool acquires = false;
+  bool releases = false;
   bool isGuarded = false;
   Source guard;
   Source memberMask;

@@ -17,6 +17,8 @@ ClockLog::ClockLog(unsigned warps, bool hasOthers) : hasOthers(hasOthers) {
   if (warps < 2)
     return;
   clocks.assign(warps, VectorClock(warps));
+  loaded.resize(warps);
+  fenced.resize(warps);
   for (unsigned warp = 0; warp < warps; ++warp)
     clocks[warp][warp] = 1;
 }
@@ -44,31 +46,45 @@ static void forEachWord(SpaceAddress where, uint64_t size, Visit visit) {
     visit(space | word);
 }
 
-void ClockLog::acquire(unsigned warp, SpaceAddress where, uint64_t size) {
+void ClockLog::acquire(unsigned warp, SpaceAddress where, uint64_t size,
+                       bool isRelaxed) {
   if (!isActive())
     return;
+  VectorClock &target = isRelaxed ? loaded[warp] : clocks[warp];
   forEachWord(where, size, [&](uint64_t word) {
     auto it = places.find(word);
     if (it != places.end())
-      return acquire(warp, it->second);
-    acquire(warp, rest);
+      return target.join(it->second);
+    target.join(rest);
     // Nobody here has stored there: what it holds may come from elsewhere.
     if (hasOthers && where.space == StateSpace::Global)
-      acquire(warp, published);
+      target.join(published);
   });
 }
 
-void ClockLog::release(unsigned warp, SpaceAddress where, uint64_t size) {
+void ClockLog::release(unsigned warp, SpaceAddress where, uint64_t size,
+                       bool isRelaxed) {
   if (!isActive())
     return;
+  const VectorClock &source = isRelaxed ? fenced[warp] : clocks[warp];
   forEachWord(where, size, [&](uint64_t word) {
     auto it = places.find(word);
     if (it == places.end() && places.size() < kMaxPlaces)
       it = places.try_emplace(word).first;
-    (it == places.end() ? rest : it->second).join(clocks[warp]);
+    (it == places.end() ? rest : it->second).join(source);
   });
   if (hasOthers && where.space == StateSpace::Global)
-    published.join(clocks[warp]);
+    published.join(source);
+  if (!isRelaxed)
+    ++clocks[warp][warp];
+}
+
+void ClockLog::fence(unsigned warp) {
+  if (!isActive())
+    return;
+  clocks[warp].join(loaded[warp]);
+  loaded[warp].clear();
+  fenced[warp] = clocks[warp];
   ++clocks[warp][warp];
 }
 

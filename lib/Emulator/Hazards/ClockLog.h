@@ -11,8 +11,11 @@
 // access of epoch e of a warp has happened before another warp's, where the
 // clock of that one has reached e.
 //
-// The lanes of a warp share a clock. Memory is sequentially consistent in the
-// emulator: relaxed operations order as others do.
+// The lanes of a warp share a clock. A relaxed operation orders nothing by
+// itself (PTX ISA, section "Release and Acquire Patterns"): what it stores
+// releases what came before the warp's last fence, and what it loads is
+// acquired by the next one. Scopes are not told apart, nor what
+// fence.mbarrier_init releases from what other fences do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,12 +40,14 @@ public:
   bool isActive() const { return !clocks.empty(); }
   const VectorClock &get(unsigned warp) const { return clocks[warp]; }
 
-  /// What the warp has done so far happens before whoever acquires `target`.
-  void release(unsigned warp, VectorClock &target) {
+  /// What the warp has done so far happens before whoever acquires `target`;
+  /// what it has done before its last fence, where the release is relaxed.
+  void release(unsigned warp, VectorClock &target, bool isRelaxed = false) {
     if (!isActive())
       return;
-    target.join(clocks[warp]);
-    ++clocks[warp][warp];
+    target.join(isRelaxed ? fenced[warp] : clocks[warp]);
+    if (!isRelaxed)
+      ++clocks[warp][warp];
   }
   void acquire(unsigned warp, const VectorClock &source) {
     if (isActive())
@@ -61,9 +66,9 @@ public:
 
   /// Forgets a barrier that begins anew or is no more.
   void forgetBarrier(uint64_t barrier) { barriers.erase(barrier); }
-  void arrive(unsigned warp, uint64_t barrier) {
+  void arrive(unsigned warp, uint64_t barrier, bool isRelaxed) {
     if (isActive())
-      release(warp, barriers[barrier].pending);
+      release(warp, barriers[barrier].pending, isRelaxed);
   }
   void arrive(const ClockRef &work, uint64_t barrier) {
     if (work)
@@ -81,8 +86,12 @@ public:
   // Strong accesses
   //===--------------------------------------------------------------------===//
 
-  void acquire(unsigned warp, SpaceAddress where, uint64_t size);
-  void release(unsigned warp, SpaceAddress where, uint64_t size);
+  /// `isRelaxed`: the access needs a fence behind it, or before it.
+  void acquire(unsigned warp, SpaceAddress where, uint64_t size,
+               bool isRelaxed);
+  void release(unsigned warp, SpaceAddress where, uint64_t size,
+               bool isRelaxed);
+  void fence(unsigned warp);
 
 private:
   struct Barrier {
@@ -93,6 +102,10 @@ private:
   };
 
   std::vector<VectorClock> clocks;
+  /// By warp, what it has loaded by relaxed operations since its last fence,
+  /// and its clock at that fence.
+  std::vector<VectorClock> loaded;
+  std::vector<VectorClock> fenced;
   bool hasOthers;
   llvm::DenseMap<uint64_t, Barrier> barriers;
   /// Clocks by word of memory; past the most that are kept apart, `rest` is

@@ -42,14 +42,16 @@ static bool isAsync(llvm::StringRef name) {
       [&](llvm::StringRef prefix) { return name.starts_with(prefix); });
 }
 
-HazardRules::HazardRules(const Program &program) {
+HazardRules::HazardRules(const Program &program, bool requireFences)
+    : needsTensorFences(requireFences), needsInitFences(requireFences) {
   for (const Op &op : program.getOps()) {
     if (!op.instruction || !op.instruction->form)
       continue;
     llvm::StringRef name = op.instruction->form->name;
     hasAsyncWork |= isAsync(name);
     hasAsyncReads |= readsShared(*op.instruction);
-    hasTensorFences |= name.starts_with("tcgen05.fence");
+    needsTensorFences |= name.starts_with("tcgen05.fence");
+    needsInitFences |= op.instruction->has("mbarrier_init");
   }
 }
 
@@ -217,11 +219,13 @@ void HazardLog::checkShared(const AsyncWork &work, Faults &faults) const {
 void HazardLog::checkTensorFences(const CellRange &range, unsigned warp,
                                   llvm::StringRef operation,
                                   Faults &faults) const {
-  if (!rules.hasTensorFences)
+  // A single warp has no other one to wait for.
+  if (!rules.needsTensorFences || !clocks.isActive())
     return;
   bool isBefore = false;
   if (std::optional<TensorShadow::Cell> cell =
-          tensor[range.rank].findUnfencedAccess(range, warp, isBefore))
+          tensor[range.rank].findUnfencedAccess(range, warp, clocks.get(warp),
+                                                tensorFences, isBefore))
     reportHazard(
         faults,
         llvm::formatv("missing tcgen05.fence::{0}_thread_sync: {1} touches "
@@ -237,7 +241,7 @@ void HazardLog::checkTensorFences(const CellRange &range, unsigned warp,
 
 void HazardLog::checkCells(const AsyncWork &work, Faults &faults) const {
   llvm::StringRef name = work.op->instruction->form->name;
-  unsigned warp = getWarpOf(work.agent);
+  unsigned warp = getWarp(work.agent);
   bool isMatrix = work.kind == AsyncWork::Matrix;
   for (const CellRange &range : work.cellReads) {
     reportCells(range, CellUse::Store, name, faults);
@@ -253,17 +257,15 @@ void HazardLog::checkCells(const AsyncWork &work, Faults &faults) const {
       reportCells(range, CellUse::MatrixWrite, name, faults);
     }
   }
-  if (!faults.empty() || !rules.hasTensorFences)
+  if (!faults.empty() || !rules.needsTensorFences)
     return;
   for (llvm::ArrayRef<CellRange> ranges :
        {llvm::ArrayRef(work.cellReads), llvm::ArrayRef(work.cellWrites)})
     for (const CellRange &range : ranges) {
       if (isMatrix) {
-        // Only cells of the own CTA: warps of a pair share no numbers.
-        if (range.rank == getRankOf(work.agent))
-          checkTensorFences(range, warp, name, faults);
-      } else if (auto cell =
-                     tensor[range.rank].findUnfencedMatrix(range, warp)) {
+        checkTensorFences(range, warp, name, faults);
+      } else if (auto cell = tensor[range.rank].findUnfencedMatrix(
+                     range, warp, tensorFences)) {
         reportHazard(
             faults,
             llvm::formatv("missing tcgen05.fence::after_thread_sync: {0} "
@@ -313,8 +315,10 @@ void HazardLog::release(const WorkRef &released, uint64_t time) {
     if (work.kind == AsyncWork::ThreadCopy && rules.hasAsyncReads)
       shadow.noteStore(range, work.agent, time);
   }
+  unsigned warp = getWarp(work.agent);
+  uint32_t epoch = clocks.isActive() ? clocks.get(warp)[warp] : 0;
   forEachCells(work, [&](const CellRange &range, CellUse use) {
-    tensor[range.rank].end(range, use, getWarpOf(work.agent), time);
+    tensor[range.rank].end(range, use, {time, warp, epoch});
   });
   pending.back()->index = work.index;
   std::swap(pending[work.index], pending.back());
@@ -324,7 +328,8 @@ void HazardLog::release(const WorkRef &released, uint64_t time) {
 void HazardLog::releaseAll(AsyncWork::Kind kind, Agent agent, uint64_t time) {
   // Releasing moves the last one to the place of the released one.
   for (size_t i = pending.size(); i-- > 0;)
-    if (pending[i]->kind == kind && pending[i]->agent / 32 == agent / 32) {
+    if (pending[i]->kind == kind &&
+        getClusterWarpOf(pending[i]->agent) == getClusterWarpOf(agent)) {
       // It is taken out of the list on the way.
       WorkRef work(pending[i]);
       release(work, time);
@@ -350,7 +355,7 @@ void HazardLog::observe(uint64_t barrier, uint64_t phase, uint64_t time) {
     watches.erase(it);
 }
 
-void HazardLog::checkDealloc(const CellRange &range, unsigned warp,
+void HazardLog::checkDealloc(const CellRange &range, Agent agent,
                              Faults &faults) const {
   for (CellUse use : {CellUse::MatrixRead, CellUse::MatrixWrite, CellUse::Load,
                       CellUse::Store}) {
@@ -358,7 +363,7 @@ void HazardLog::checkDealloc(const CellRange &range, unsigned warp,
     if (!faults.empty())
       return;
   }
-  checkTensorFences(range, warp, "tcgen05.dealloc", faults);
+  checkTensorFences(range, getWarp(agent), "tcgen05.dealloc", faults);
 }
 
 llvm::SmallVector<HazardLog::Leftover, 0> HazardLog::findLeftovers() const {

@@ -23,6 +23,7 @@
 #ifndef BLOCKSCALE_LIB_EMULATOR_HAZARDS_HAZARDLOG_H
 #define BLOCKSCALE_LIB_EMULATOR_HAZARDS_HAZARDLOG_H
 
+#include "Emulator/Hazards/ClockLog.h"
 #include "Emulator/Hazards/SharedShadow.h"
 #include "Emulator/Hazards/TensorShadow.h"
 #include "blockscale/Emulator/Report.h"
@@ -37,25 +38,33 @@ class Program;
 
 /// What the module's instructions make worth knowing.
 struct HazardRules {
-  explicit HazardRules(const Program &program);
+  HazardRules(const Program &program, bool requireFences);
 
   /// Whether the program starts asynchronous work, and whether some of it reads
   /// shared memory.
   bool hasAsyncWork = false;
   bool hasAsyncReads = false;
-  /// Whether the program has tcgen05.fence at all: compilers leave all of them
-  /// out where bar.sync is enough for the hardware.
-  bool hasTensorFences = false;
+  /// Whether the program must have tcgen05.fence, and fence.mbarrier_init or
+  /// the like behind mbarrier.init: it has some, or the launch requires them.
+  /// Compilers leave all of them out where bar.sync is enough for the hardware.
+  bool needsTensorFences = false;
+  bool needsInitFences = false;
 };
 
 class HazardLog {
 public:
-  HazardLog(const HazardRules &rules, unsigned ctas)
-      : rules(rules), syncs(rules.hasAsyncWork ? ctas : 0),
+  /// The log of a cluster of so many CTAs, each of so many warps, whose clocks
+  /// are `clocks`.
+  HazardLog(const HazardRules &rules, unsigned ctas, unsigned warpsOfCta,
+            const ClockLog &clocks)
+      : rules(rules), clocks(clocks), warpsOfCta(warpsOfCta),
+        syncs(rules.hasAsyncWork ? ctas : 0),
         shared(rules.hasAsyncWork ? ctas : 0),
-        tensor(rules.hasAsyncWork ? ctas : 0) {}
+        tensor(rules.hasAsyncWork ? ctas : 0),
+        tensorFences(rules.hasAsyncWork ? ctas * warpsOfCta : 0) {}
 
   bool isActive() const { return rules.hasAsyncWork; }
+  const HazardRules &getRules() const { return rules; }
 
   //===--------------------------------------------------------------------===//
   // Threads
@@ -70,11 +79,11 @@ public:
       syncs.noteProxyFence(agent, time);
   }
   void noteTensorFence(Agent agent, bool isAfter, uint64_t time) {
-    TensorShadow &shadow = tensor[getRankOf(agent)];
+    unsigned warp = getWarp(agent);
     if (isAfter)
-      shadow.noteAfter(getWarpOf(agent), syncs.getLastSync(agent));
+      tensorFences.noteAfter(warp, syncs.getLastSync(agent), getClock(warp));
     else
-      shadow.noteBefore(getWarpOf(agent), time);
+      tensorFences.noteBefore(warp, time);
   }
 
   /// A thread loads from shared memory.
@@ -104,9 +113,8 @@ public:
   /// The warp has waited for all its work of this kind.
   void releaseAll(AsyncWork::Kind kind, Agent agent, uint64_t time);
 
-  /// tcgen05.dealloc by `warp`.
-  void checkDealloc(const CellRange &range, unsigned warp,
-                    Faults &faults) const;
+  /// tcgen05.dealloc by a thread.
+  void checkDealloc(const CellRange &range, Agent agent, Faults &faults) const;
 
   /// What has not been waited for when the cluster ends.
   struct Leftover {
@@ -117,6 +125,13 @@ public:
   llvm::SmallVector<Leftover, 0> findLeftovers() const;
 
 private:
+  /// The number of a thread's warp in the cluster, and its clock.
+  unsigned getWarp(Agent agent) const {
+    return getRankOf(agent) * warpsOfCta + getThreadOf(agent) / 32;
+  }
+  VectorClock getClock(unsigned warp) const {
+    return clocks.isActive() ? clocks.get(warp) : VectorClock();
+  }
   void checkShared(const AsyncWork &work, Faults &faults) const;
   void checkCells(const AsyncWork &work, Faults &faults) const;
   void checkTensorFences(const CellRange &range, unsigned warp,
@@ -131,10 +146,13 @@ private:
   static void forEachCells(const AsyncWork &work, Visit visit);
 
   HazardRules rules;
+  const ClockLog &clocks;
+  unsigned warpsOfCta;
   SyncLog syncs;
   /// The shadows of shared memory, by the CTA's rank.
   std::vector<SharedShadow> shared;
   std::vector<TensorShadow> tensor;
+  TensorFences tensorFences;
   std::vector<WorkRef> pending;
   std::map<uint64_t, std::vector<std::pair<uint64_t, WorkRef>>> watches;
 };

@@ -31,7 +31,8 @@ constexpr Agent makeAgent(unsigned rank, uint32_t thread) {
 }
 constexpr unsigned getRankOf(Agent agent) { return agent >> 10; }
 constexpr uint32_t getThreadOf(Agent agent) { return agent & 1023; }
-constexpr unsigned getWarpOf(Agent agent) { return getThreadOf(agent) / 32; }
+/// A number of the thread's warp that no other warp of the cluster has.
+constexpr unsigned getClusterWarpOf(Agent agent) { return agent / 32; }
 
 class SyncLog {
 public:

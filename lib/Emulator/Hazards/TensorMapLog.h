@@ -26,7 +26,7 @@ public:
 
   void noteAcquire(uint64_t address, Agent agent, uint64_t time) {
     if (auto it = maps.find(address); it != maps.end())
-      it->second.acquires[agent / 32] = time;
+      it->second.acquires[getClusterWarpOf(agent)] = time;
   }
 
   /// Whether the agent's warp has acquired the map since it was edited.
@@ -34,7 +34,7 @@ public:
     auto it = maps.find(address);
     if (it == maps.end())
       return true;
-    auto acquire = it->second.acquires.find(agent / 32);
+    auto acquire = it->second.acquires.find(getClusterWarpOf(agent));
     return acquire != it->second.acquires.end() &&
            acquire->second > it->second.edit;
   }

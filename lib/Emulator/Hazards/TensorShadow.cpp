@@ -51,19 +51,17 @@ void TensorShadow::begin(const CellRange &range, Use use) {
   });
 }
 
-void TensorShadow::end(const CellRange &range, Use use, unsigned warp,
-                       uint64_t time) {
+void TensorShadow::end(const CellRange &range, Use use,
+                       const TensorAccess &access) {
   --inUse[unsigned(use)];
   bool isMatrix = use == Use::MatrixRead || use == Use::MatrixWrite;
   visitCells(range, [&](unsigned group, unsigned column) {
     State &state = states[getIndex(group, column)];
     --state.uses[unsigned(use)];
-    if (isMatrix) {
-      state.matrixEnd = time;
-    } else {
-      state.accessEnd = time;
-      state.accessWarp = warp;
-    }
+    if (isMatrix)
+      state.matrixEnd = access.time;
+    else
+      state.access = access;
     return false;
   });
 }
@@ -78,20 +76,23 @@ std::optional<TensorShadow::Cell> TensorShadow::findUse(const CellRange &range,
 }
 
 std::optional<TensorShadow::Cell>
-TensorShadow::findUnfencedMatrix(const CellRange &range, unsigned warp) const {
+TensorShadow::findUnfencedMatrix(const CellRange &range, unsigned warp,
+                                 const TensorFences &fences) const {
   return find(range, [&](const State &state) {
-    return state.matrixEnd > fences[warp].after;
+    return !fences.isAfter(warp, state.matrixEnd);
   });
 }
 
-std::optional<TensorShadow::Cell>
-TensorShadow::findUnfencedAccess(const CellRange &range, unsigned warp,
-                                 bool &isBefore) const {
+std::optional<TensorShadow::Cell> TensorShadow::findUnfencedAccess(
+    const CellRange &range, unsigned warp, const VectorClock &clock,
+    const TensorFences &fences, bool &isBefore) const {
   return find(range, [&](const State &state) {
-    if (state.accessEnd == 0 || state.accessWarp == warp)
+    const TensorAccess &access = state.access;
+    if (access.time == 0 || access.warp == warp ||
+        clock[access.warp] < access.epoch)
       return false;
-    isBefore = state.accessEnd > fences[state.accessWarp].before;
-    return isBefore || state.accessEnd > fences[warp].after;
+    isBefore = !fences.isBefore(access.warp, access.time);
+    return isBefore || !fences.isAfter(warp, access.warp, access.epoch);
   });
 }
 

@@ -20,6 +20,7 @@
 #define BLOCKSCALE_LIB_EMULATOR_HAZARDS_TENSORSHADOW_H
 
 #include "Emulator/Hazards/AsyncWork.h"
+#include "Emulator/Hazards/VectorClock.h"
 
 #include <algorithm>
 #include <array>
@@ -28,20 +29,59 @@
 
 namespace blockscale::emulator {
 
+/// When the warps of a cluster executed tcgen05.fence, by their numbers in the
+/// cluster, which are those of ClockLog.
+class TensorFences {
+public:
+  explicit TensorFences(unsigned warps) : fences(warps) {}
+
+  /// ::before_thread_sync of a thread of the warp.
+  void noteBefore(unsigned warp, uint64_t time) { fences[warp].before = time; }
+  /// ::after_thread_sync of a warp with this clock, the last wait before which
+  /// succeeded at `wait`.
+  void noteAfter(unsigned warp, uint64_t wait, const VectorClock &clock) {
+    fences[warp].after = std::max(fences[warp].after, wait);
+    fences[warp].clock = clock;
+  }
+
+  /// Whether the warp has fenced since `time`.
+  bool isBefore(unsigned warp, uint64_t time) const {
+    return fences[warp].before >= time;
+  }
+  /// Whether the warp has waited since `time`, and then fenced.
+  bool isAfter(unsigned warp, uint64_t time) const {
+    return fences[warp].after >= time;
+  }
+  /// Whether the warp has waited for an epoch of another one, and then fenced.
+  bool isAfter(unsigned warp, unsigned other, uint32_t epoch) const {
+    const VectorClock &clock = fences[warp].clock;
+    return !clock.empty() && clock[other] >= epoch;
+  }
+
+private:
+  struct Fences {
+    uint64_t before = 0;
+    uint64_t after = 0;
+    VectorClock clock;
+  };
+  std::vector<Fences> fences;
+};
+
+/// Loads or stores of tensor memory that a warp has waited for: at `time`, in
+/// this epoch of its clock.
+struct TensorAccess {
+  uint64_t time = 0;
+  unsigned warp = 0;
+  uint32_t epoch = 0;
+};
+
 class TensorShadow {
 public:
   enum class Use : uint8_t { MatrixRead, MatrixWrite, Load, Store };
 
   void begin(const CellRange &range, Use use);
-  /// The program has waited for it at `time`; `warp` is that which started it.
-  void end(const CellRange &range, Use use, unsigned warp, uint64_t time);
-
-  /// tcgen05.fence::before_thread_sync of a thread of the warp.
-  void noteBefore(unsigned warp, uint64_t time) { fences[warp].before = time; }
-  /// ::after_thread_sync, the last wait before which succeeded at `wait`.
-  void noteAfter(unsigned warp, uint64_t wait) {
-    fences[warp].after = std::max(fences[warp].after, wait);
-  }
+  /// The program has waited for it; `access` says when, and who started it.
+  void end(const CellRange &range, Use use, const TensorAccess &access);
 
   struct Cell {
     unsigned lane;
@@ -53,33 +93,27 @@ public:
   /// The first cells with which `warp` must not load or store: an MMA or copy
   /// touched them, and it has executed no ::after_thread_sync since that was
   /// seen to be complete.
-  std::optional<Cell> findUnfencedMatrix(const CellRange &range,
-                                         unsigned warp) const;
-  /// The first cells that other warps loaded or stored, so that between them
-  /// and `warp`, which starts an MMA, a fence is missing. `isBefore` says
-  /// which.
+  std::optional<Cell> findUnfencedMatrix(const CellRange &range, unsigned warp,
+                                         const TensorFences &fences) const;
+  /// The first cells that other warps loaded or stored, for which `warp`, which
+  /// starts an MMA and has this clock, has waited without a fence in between.
+  /// `isBefore` says which. Where it has not waited, the warps race.
   std::optional<Cell> findUnfencedAccess(const CellRange &range, unsigned warp,
+                                         const VectorClock &clock,
+                                         const TensorFences &fences,
                                          bool &isBefore) const;
 
 private:
   struct State {
     std::array<uint16_t, 4> uses = {};
     uint64_t matrixEnd = 0;
-    uint64_t accessEnd = 0;
-    unsigned accessWarp = 0;
+    TensorAccess access;
   };
-  struct Fences {
-    uint64_t before = 0;
-    /// What came before this time is behind a wait and a fence.
-    uint64_t after = 0;
-  };
-
   /// The first cells of the range for which `visit` holds.
   template <typename Visit>
   std::optional<Cell> find(const CellRange &range, Visit visit) const;
 
   std::vector<State> states;
-  std::array<Fences, 32> fences = {};
   /// Ranges in flight.
   std::array<uint64_t, 4> inUse = {};
 };

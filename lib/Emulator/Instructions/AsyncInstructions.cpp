@@ -61,7 +61,7 @@ void pushLoad(const Issuer &issuer, AsyncWork work, CopyTarget target,
   for (const SharedRange &range : work.writes)
     issuer.checkNoBarriers(range);
   WorkRef begun = issuer.begin(AsyncWork::BulkCopy, std::move(work));
-  issuer.noteBarrier(target.barrier);
+  issuer.noteAsyncBarrier(target.barrier);
   AsyncQueue &queue = issuer.getCluster().getQueue();
   queue.push(queue.makeStream(),
              [=, copy = std::move(copy), started = issuer.start()] {

@@ -65,6 +65,20 @@ MBarrier *Issuer::findBarrier(uint64_t shared) const {
   return barrier;
 }
 
+void Issuer::noteAsyncBarrier(uint64_t shared) const {
+  noteBarrier(shared);
+  if (getHazards().getRules().needsInitFences &&
+      !getCluster().published.isVisibleToAsyncProxy(shared))
+    report({FaultKind::Hazard,
+            llvm::formatv("missing fence.mbarrier_init: {0} signals the "
+                          "mbarrier at {1:x} through the async proxy, to which "
+                          "mbarrier.init has not been made visible",
+                          getName(), shared),
+            "execute fence.mbarrier_init.release.cluster or fence.proxy.async "
+            "behind mbarrier.init, before the barrier at which the thread that "
+            "issues waits"});
+}
+
 void Issuer::noteLoad(const SharedRange &range) const {
   if (!findCta(range.address))
     return;

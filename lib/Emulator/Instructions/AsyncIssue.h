@@ -39,8 +39,10 @@ struct Issuer {
   std::optional<uint64_t> toShared(uint64_t address, bool isGeneric) const;
   /// The barrier at a shared address; null, and reported, where there is none.
   MBarrier *findBarrier(uint64_t shared) const;
-  /// The thread uses it, or starts work that will.
+  /// The thread uses it, or starts work of the generic proxy that will.
   void noteBarrier(uint64_t shared) const { noteLoad({shared, 8}); }
+  /// The thread starts work of the async proxy that will signal it.
+  void noteAsyncBarrier(uint64_t shared) const;
 
   /// An access of the thread to shared memory, which other warps must not race
   /// with.

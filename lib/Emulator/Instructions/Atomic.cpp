@@ -107,7 +107,7 @@ static Step runAtomic(Warp &warp, const Op &op, LaneMask active) {
     }
     // What stays as it was is no news for those who wait.
     if (llvm::ArrayRef<uint8_t>(bytes) == old) {
-      warp.release(where, size);
+      warp.release(op, where, size);
     } else {
       llvm::MutableArrayRef<uint8_t> to =
           warp.store(op, lane, where, size, size);
@@ -190,7 +190,7 @@ llvm::Error decodeAtomic(Decoder &decoder, Op &op) {
   data->elementBytes = isPair ? 2 : getBytes(type);
   data->elements = registers * (isPair ? 2 : 1);
   op.data = std::move(data);
-  op.isStrong = true;
+  setStrong(op, /*isStrong=*/true);
   op.handler = runAtomic;
   return llvm::Error::success();
 }

@@ -71,6 +71,10 @@ Op makeReturn();
 /// modelled".
 llvm::Error makeNotModelled(const Op &op);
 
+/// Notes whether `op` is an access that PTX calls strong, and what its
+/// modifiers say that it orders.
+void setStrong(Op &op, bool isStrong);
+
 /// Fills `op`, whose instruction is set, for the instructions of one family.
 using DecodeFunction = llvm::Error (*)(Decoder &decoder, Op &op);
 

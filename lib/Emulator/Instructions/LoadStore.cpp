@@ -215,6 +215,14 @@ static bool isStrong(const Instruction &instruction) {
               .empty();
 }
 
+void setStrong(Op &op, bool isStrong) {
+  const Instruction &instruction = *op.instruction;
+  bool isBoth = instruction.has("acq_rel");
+  op.isStrong = isStrong;
+  op.acquires = isBoth || instruction.has("acquire");
+  op.releases = isBoth || instruction.has("release");
+}
+
 static std::unique_ptr<MemoryAccessData>
 makeAccess(const Instruction &instruction) {
   auto data = std::make_unique<MemoryAccessData>();
@@ -250,7 +258,8 @@ static llvm::Error decodeAddress(Decoder &decoder, Op &op,
 static llvm::Error decodeLoad(Decoder &decoder, Op &op) {
   const Instruction &instruction = *op.instruction;
   std::unique_ptr<MemoryAccessData> data = makeAccess(instruction);
-  op.isStrong = data->isPolling = isStrong(instruction);
+  data->isPolling = isStrong(instruction);
+  setStrong(op, data->isPolling);
   llvm::ArrayRef<Operand> elements =
       decoder.getElements(instruction.operands[0]);
   data->elements = elements.size();
@@ -278,7 +287,7 @@ static llvm::Error decodeLoad(Decoder &decoder, Op &op) {
 static llvm::Error decodeStore(Decoder &decoder, Op &op) {
   const Instruction &instruction = *op.instruction;
   std::unique_ptr<MemoryAccessData> data = makeAccess(instruction);
-  op.isStrong = isStrong(instruction);
+  setStrong(op, isStrong(instruction));
   llvm::ArrayRef<Operand> elements =
       decoder.getElements(instruction.operands[1]);
   data->elements = elements.size();

@@ -22,6 +22,8 @@ struct MBarrierData : OpData {
   bool isDrop = false;
   bool isNoComplete = false;
   bool isParity = false;
+  /// The arrival or wait orders no memory.
+  bool isRelaxed = false;
   /// try_wait.
   bool suspends = false;
 };
@@ -100,7 +102,8 @@ static Step runInval(Warp &warp, const Op &op, LaneMask active) {
 static void noteArrival(const Issuer &issuer, uint64_t shared, uint64_t phase,
                         const MBarrier &barrier) {
   ClockLog &clocks = issuer.getCluster().getClocks();
-  clocks.arrive(issuer.warp.getClusterIndex(), shared);
+  clocks.arrive(issuer.warp.getClusterIndex(), shared,
+                issuer.op.get<MBarrierData>().isRelaxed);
   if (barrier.getPhase() != phase)
     clocks.complete(shared);
 }
@@ -212,6 +215,8 @@ static Step runPhaseWait(Warp &warp, const Op &op, LaneMask active) {
                    if (!*isComplete)
                      return;
                    complete |= lane;
+                   if (data.isRelaxed)
+                     return;
                    issuer.getHazards().observe(shared, barrier->getPhase(),
                                                cluster.getTime());
                    cluster.getClocks().observe(warp.getClusterIndex(), shared);
@@ -279,6 +284,7 @@ llvm::Error decodeMBarrier(Decoder &decoder, Op &op) {
   data->isDrop = words[1] == "arrive_drop";
   data->isNoComplete = words.back() == "noComplete";
   data->isParity = words.back() == "parity";
+  data->isRelaxed = instruction.has("relaxed");
   data->suspends = words[1] == "try_wait";
   bool isWait = words[1] == "test_wait" || data->suspends;
   op.handler = findHandler(words);

@@ -95,7 +95,7 @@ static Step runDealloc(Warp &warp, const Op &op, LaneMask active) {
   llvm::SmallVector<Fault, 1> faults;
   CellRange range = {cta.getRank(), kAllLaneGroups, *address & 0xFFFF,
                      *columns};
-  issuer.getHazards().checkDealloc(range, warp.getIndex(), faults);
+  issuer.getHazards().checkDealloc(range, issuer.getAgent(), faults);
   if (cta.getTensorMemory().deallocate(*address, *columns, faults)) {
     // Who uses them after that would race with the next owner.
     issuer.noteCells(range, /*isStore=*/true, /*isMatrix=*/false);

@@ -53,9 +53,13 @@ static uint64_t getPipe(const Issuer &issuer) {
   return it->second;
 }
 
-/// Work of a warp that commits have to wait for.
+/// Work of the thread that its commits have to wait for: PTX has them wait for
+/// what the executing thread has started, not for that of other threads.
 static std::vector<WorkRef> &getWorks(const Issuer &issuer) {
-  return issuer.getCluster().matrixWorks[issuer.getAgent() / kWarpSize];
+  std::vector<WorkRef> &works =
+      issuer.getCluster().matrixWorks[issuer.getAgent()];
+  llvm::erase_if(works, [](const WorkRef &old) { return old->isReleased; });
+  return works;
 }
 
 /// Does `work` in the pipe's order.
@@ -63,9 +67,7 @@ template <typename Work>
 static void pushMatrix(const Issuer &issuer, AsyncWork footprint,
                        const Work &work) {
   WorkRef begun = issuer.begin(AsyncWork::Matrix, std::move(footprint));
-  std::vector<WorkRef> &works = getWorks(issuer);
-  llvm::erase_if(works, [](const WorkRef &old) { return old->isReleased; });
-  works.push_back(begun);
+  getWorks(issuer).push_back(begun);
   issuer.getCluster().getQueue().push(getPipe(issuer), [=] {
     llvm::SmallVector<Fault, 1> faults;
     work(faults);
@@ -194,13 +196,16 @@ static Step runMatrixCommit(Warp &warp, const Op &op, LaneMask active) {
     llvm::SmallVector<uint64_t, 2> barriers =
         getBarriers(issuer, *barrier, masks);
     for (uint64_t target : barriers)
-      issuer.noteBarrier(target);
-    issuer.getCluster().getQueue().push(
-        getPipe(issuer),
-        [issuer, works = getWorks(issuer), barriers, started = issuer.start()] {
-          for (uint64_t barrier : barriers)
-            issuer.arrive(barrier, works, started);
-        });
+      issuer.noteAsyncBarrier(target);
+    std::vector<WorkRef> works = getWorks(issuer);
+    AsyncQueue &queue = issuer.getCluster().getQueue();
+    // A thread that has started nothing has nothing to wait for.
+    uint64_t stream = works.empty() ? queue.makeStream() : getPipe(issuer);
+    queue.push(stream, [issuer, works = std::move(works), barriers,
+                        started = issuer.start()] {
+      for (uint64_t barrier : barriers)
+        issuer.arrive(barrier, works, started);
+    });
   }
   return Step::Next;
 }

@@ -242,7 +242,8 @@ static bool completeCluster(Cluster &cluster) {
 
 static Step runClusterArrive(Warp &warp, const Op &op, LaneMask active) {
   Cluster &cluster = warp.getCluster();
-  if (!op.instruction->has("relaxed"))
+  bool isRelease = !op.instruction->has("relaxed");
+  if (isRelease)
     cluster.published.notePublish(warp.getCta().getRank(), cluster.getTime());
   for (unsigned lane : lanesOf(active)) {
     BarrierTicket &ticket = warp.tickets[lane];
@@ -259,7 +260,8 @@ static Step runClusterArrive(Warp &warp, const Op &op, LaneMask active) {
     ticket.hasArrived = true;
     ticket.clusterRound = cluster.barrier.rounds;
   }
-  cluster.getClocks().release(warp.getClusterIndex(), cluster.barrier.pending);
+  cluster.getClocks().release(warp.getClusterIndex(), cluster.barrier.pending,
+                              /*isRelaxed=*/!isRelease);
   cluster.noteChange();
   completeCluster(cluster);
   return Step::Next;
@@ -303,17 +305,29 @@ static Step runWarpBarrier(Warp &warp, const Op &op, LaneMask active) {
   return Step::Next;
 }
 
-/// Memory is sequentially consistent here: only proxies and new barriers need
-/// their fence.
+/// Values are those of sequentially consistent memory: a fence matters to the
+/// logs of races and of new barriers.
 static Step runMemoryFence(Warp &warp, const Op &op, LaneMask active) {
   Cluster &cluster = warp.getCluster();
   if (!op.instruction->has("cta"))
     cluster.published.notePublish(warp.getCta().getRank(), cluster.getTime());
+  cluster.getClocks().fence(warp.getClusterIndex());
+  return Step::Next;
+}
+
+static Step runBarrierInitFence(Warp &warp, const Op &op, LaneMask active) {
+  Cluster &cluster = warp.getCluster();
+  unsigned rank = warp.getCta().getRank();
+  cluster.published.notePublish(rank, cluster.getTime());
+  cluster.published.noteProxyFence(rank, cluster.getTime());
+  cluster.getClocks().fence(warp.getClusterIndex());
   return Step::Next;
 }
 
 static Step runProxyFence(Warp &warp, const Op &op, LaneMask active) {
+  Cluster &cluster = warp.getCluster();
   warp.noteProxyFence(active);
+  cluster.published.noteProxyFence(warp.getCta().getRank(), cluster.getTime());
   return Step::Next;
 }
 
@@ -351,6 +365,8 @@ llvm::Error decodeBarrier(Decoder &decoder, Op &op) {
              (instruction.has("async") || (instruction.has("async::generic") &&
                                            instruction.has("release")))) {
     op.handler = runProxyFence;
+  } else if (instruction.has("mbarrier_init")) {
+    op.handler = runBarrierInitFence;
   } else if (name == "fence.proxy" && instruction.has("acquire") &&
              !instruction.operands.empty()) {
     op.handler = runMapFence;

@@ -15,6 +15,10 @@
 
 namespace blockscale::emulator {
 
+/// One in so many instructions has a piece of work done behind it, where the
+/// schedule is random.
+static constexpr unsigned kWorkChance = 8;
+
 /// Instructions that a warp executes before another one has its turn.
 static constexpr uint64_t kTurn = 256;
 
@@ -44,7 +48,8 @@ Cluster::Cluster(LaunchContext &context, Dim3 first)
     : context(context), clocks(countRacingWarps(context, getWarpsOfCta()),
                                getVolume(context.request.grid) !=
                                    getVolume(context.request.cluster)),
-      hazards(context.hazardRules, getVolume(context.request.cluster)),
+      hazards(context.hazardRules, getVolume(context.request.cluster),
+              getWarpsOfCta(), clocks),
       random(context.options.seed * 0x9E3779B97F4A7C15 +
              (uint64_t(first[2]) << 40 ^ uint64_t(first[1]) << 20 ^ first[0])) {
   profile.byOp.resize(context.program.getOps().size());
@@ -76,6 +81,16 @@ bool Cluster::runRound() {
       return false;
   }
   return couldGoOn;
+}
+
+void Cluster::runWorkBehindInstruction() {
+  if (queue.empty())
+    return;
+  if (context.options.schedule == Schedule::Prompt)
+    queue.runAll();
+  else if (context.options.schedule == Schedule::Random &&
+           random() % kWorkChance == 0)
+    queue.runOne(random);
 }
 
 /// Whether a warp is where it has not been since the last change: a loop that

@@ -51,7 +51,7 @@ struct LaunchContext {
   std::atomic<bool> isDeadlock{false};
   /// Clusters that were started, or whose start was cancelled.
   std::atomic<uint64_t> nextCluster{0};
-  HazardRules hazardRules = HazardRules(program);
+  HazardRules hazardRules = HazardRules(program, options.requireFences);
 
   /// The first CTA of the cluster of this number, x fastest.
   Dim3 getFirstCta(uint64_t cluster) const;
@@ -88,9 +88,13 @@ public:
   llvm::MutableArrayRef<std::unique_ptr<Cta>> getCtas() { return ctas; }
   AsyncQueue &getQueue() { return queue; }
   std::mt19937_64 &getRandom() { return random; }
+  /// Whether the seed draws what the machine may choose.
   bool isAdversarial() const {
-    return context.options.schedule == Schedule::Adversarial;
+    return context.options.schedule != Schedule::Prompt;
   }
+  /// Does the asynchronous work that the schedule has done behind an
+  /// instruction.
+  void runWorkBehindInstruction();
   Profile &getProfile() { return profile; }
   HazardLog &getHazards() { return hazards; }
   ClockLog &getClocks() { return clocks; }
@@ -115,9 +119,10 @@ public:
   /// Streams of the queue for cp.async, by Agent / 32.
   std::map<uint32_t, uint64_t> copyStreams;
   /// Streams of the queue for tcgen05.mma and cp, by the rank of the pair's
-  /// even CTA, and their work that nobody has waited for yet, by Agent / 32.
+  /// even CTA, and their work that nobody has waited for yet, by the thread
+  /// that started it.
   std::map<unsigned, uint64_t> matrixStreams;
-  std::map<uint32_t, std::vector<WorkRef>> matrixWorks;
+  std::map<Agent, std::vector<WorkRef>> matrixWorks;
   /// Threads of the cluster that have not exited.
   uint32_t liveThreads = 0;
 

@@ -28,6 +28,20 @@ static constexpr unsigned kLongPatience = 8192;
 /// Clusters that a host thread runs in turns.
 static constexpr size_t kMaxResident = 256;
 
+static constexpr llvm::StringLiteral kScheduleNames[] = {
+    "prompt", "adversarial", "random"};
+
+llvm::StringRef getName(Schedule schedule) {
+  return kScheduleNames[unsigned(schedule)];
+}
+
+std::optional<Schedule> findSchedule(llvm::StringRef name) {
+  const auto *found = llvm::find(kScheduleNames, name);
+  if (found == std::end(kScheduleNames))
+    return std::nullopt;
+  return Schedule(found - std::begin(kScheduleNames));
+}
+
 void Profile::add(const Profile &other) {
   threadInstructions += other.threadInstructions;
   warpInstructions += other.warpInstructions;

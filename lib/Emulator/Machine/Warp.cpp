@@ -247,12 +247,10 @@ Warp::Turn Warp::run(uint64_t steps) {
   Cluster &cluster = getCluster();
   LaunchContext &context = cluster.getContext();
   llvm::ArrayRef<Op> ops = context.program.getOps();
-  AsyncQueue &queue = cluster.getQueue();
-  bool isPrompt = !cluster.isAdversarial();
   preferred = 0;
   for (LaneGroup &group : groups)
     group.isBlocked = false;
-  if (!isPrompt && !groups.empty())
+  if (cluster.isAdversarial() && !groups.empty())
     preferred = LaneMask(1) << cluster.getRandom()() % kWarpSize;
   stepsSinceYield += steps;
   for (; steps; --steps) {
@@ -264,8 +262,7 @@ Warp::Turn Warp::run(uint64_t steps) {
     Step step = execute(ops[place]);
     if (!hasMovedAll && current.lanes && step != Step::Blocked)
       ++current.place;
-    if (isPrompt && !queue.empty())
-      queue.runAll();
+    cluster.runWorkBehindInstruction();
     if (step == Step::Yield) {
       changesAtYield = cluster.getChanges();
       current.polled = place;
@@ -346,7 +343,8 @@ void Warp::report(const Op &op, std::optional<unsigned> lane,
   if (lane)
     place.thread = getThread(*lane);
   for (const Fault &fault : faults)
-    context.report.add(place, fault);
+    if (fault.kind != FaultKind::NanScale || !context.options.allowNanScales)
+      context.report.add(place, fault);
 }
 
 } // namespace blockscale::emulator

@@ -192,7 +192,7 @@ public:
   void noteStore(const Op &op, unsigned lane, const SharedRange &range,
                  StoreKind kind, Faults &faults);
   /// A strong store, which others that see it come behind.
-  void release(SpaceAddress where, uint64_t size);
+  void release(const Op &op, SpaceAddress where, uint64_t size);
   /// Makes bytes that a lane wrote uninitialised again.
   void forget(const Op &op, unsigned lane, SpaceAddress where, uint64_t size);
 

@@ -196,7 +196,8 @@ llvm::ArrayRef<uint8_t> Warp::load(const Op &op, unsigned lane,
       noteLoad(op, lane, {from.address, size}, faults);
   }
   if (op.isStrong)
-    getCluster().getClocks().acquire(clusterIndex, from, size);
+    getCluster().getClocks().acquire(clusterIndex, from, size,
+                                     /*isRelaxed=*/!op.acquires);
   if (!faults.empty())
     report(op, lane, faults);
   return bytes;
@@ -223,7 +224,7 @@ llvm::MutableArrayRef<uint8_t> Warp::store(const Op &op, unsigned lane,
       noteStore(op, lane, {to.address, size}, StoreKind::Plain, faults);
   }
   if (op.isStrong)
-    release(to, size);
+    release(op, to, size);
   if (!faults.empty())
     report(op, lane, faults);
   return bytes;
@@ -293,8 +294,9 @@ void Warp::checkOpenStores(const Op &op) {
   openStores.clear();
 }
 
-void Warp::release(SpaceAddress where, uint64_t size) {
-  getCluster().getClocks().release(clusterIndex, where, size);
+void Warp::release(const Op &op, SpaceAddress where, uint64_t size) {
+  getCluster().getClocks().release(clusterIndex, where, size,
+                                   /*isRelaxed=*/!op.releases);
 }
 
 void Warp::forget(const Op &op, unsigned lane, SpaceAddress where,

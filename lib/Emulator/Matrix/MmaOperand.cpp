@@ -194,7 +194,7 @@ void reportBadScale(unsigned row, uint8_t byte, ScaleFormat format,
                     Faults &faults) {
   bool isSigned = format == ScaleFormat::UE4M3 && (byte & 0x80);
   faults.push_back(
-      {FaultKind::NanScale,
+      {isSigned ? FaultKind::TensorMemory : FaultKind::NanScale,
        llvm::formatv("expected scale factors {0}, but that of row "
                      "{1} is {2:x}",
                      isSigned ? "of UE4M3 without a sign" : "that are numbers",

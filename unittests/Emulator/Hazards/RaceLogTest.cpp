@@ -87,8 +87,14 @@ TEST_P(RaceLogTest, AtomicsDoNotRace) {
           kValues);
 }
 
-TEST_P(RaceLogTest, AFlagThatWasSeenOrdersWhatCameBefore) {
-  std::vector<uint64_t> d = runBody(R"(
+/// A thread stores 7 and raises a flag; those of another warp load the 7 once
+/// they see it. `release` and `acquire` are how the flag is stored and loaded,
+/// `before` and `behind` what stands before the one and behind the other.
+static std::string makeFlag(const std::string &release,
+                            const std::string &acquire,
+                            const std::string &before = "",
+                            const std::string &behind = "") {
+  return R"(
     .shared .align 8 .b64 data;
     .shared .align 4 .b32 flag;
     mov.b32 %r1, data;
@@ -101,20 +107,53 @@ TEST_P(RaceLogTest, AFlagThatWasSeenOrdersWhatCameBefore) {
     setp.lt.u32 %p2, %t, 32;
     @%p2 bra PRODUCER;
   WAIT:
-    ld.acquire.cta.shared.b32 %r3, [%r2];
+    ld.)" +
+         acquire +
+         R"(.shared.b32 %r3, [%r2];
     setp.eq.u32 %p3, %r3, 0;
     @%p3 bra WAIT;
+    )" + behind +
+         R"(
     ld.shared.b64 %d, [%r1];
     bra END;
   PRODUCER:
     @!%p1 bra END;
     st.shared.b64 [%r1], %a;
+    )" + before +
+         R"(
     mov.b32 %r4, 1;
-    st.release.cta.shared.b32 [%r2], %r4;
+    st.)" +
+         release +
+         R"(.shared.b32 [%r2], %r4;
   END:
-  )",
-                                    kValues);
-  EXPECT_EQ(d[40], 7u);
+  )";
+}
+
+TEST_P(RaceLogTest, AFlagThatWasSeenOrdersWhatCameBefore) {
+  std::string fence = "fence.acq_rel.cta;";
+  for (const std::string &body :
+       {makeFlag("release.cta", "acquire.cta"),
+        makeFlag("relaxed.cta", "acquire.cta", fence),
+        makeFlag("volatile", "acquire.cta", fence),
+        makeFlag("release.cta", "relaxed.cta", "", "membar.cta;"),
+        makeFlag("volatile", "volatile", fence, fence)})
+    EXPECT_EQ(runBody(body, kValues)[40], 7u) << body;
+}
+
+TEST_P(RaceLogTest, ARelaxedFlagOrdersNothing) {
+  for (const std::string &body :
+       {makeFlag("relaxed.cta", "acquire.cta"),
+        makeFlag("volatile", "acquire.cta"),
+        makeFlag("release.cta", "relaxed.cta"),
+        makeFlag("release.cta", "volatile"),
+        // Fences in the wrong places.
+        makeFlag("relaxed.cta", "acquire.cta", "", "fence.acq_rel.cta;"),
+        makeFlag("release.cta", "relaxed.cta", "fence.acq_rel.cta;")}) {
+    runBody(body, kValues, true);
+    EXPECT_NE(getFindings().find("has stored, and has not waited for it"),
+              std::string::npos)
+        << body << getFindings();
+  }
 }
 
 //===----------------------------------------------------------------------===//

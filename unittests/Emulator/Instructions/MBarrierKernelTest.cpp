@@ -46,6 +46,91 @@ TEST_F(AsyncTest, ArriveAndWait) {
                64, count(64), count(64, 63, -1));
 }
 
+// An arrival that is relaxed releases what came before a fence, and nothing
+// else; a wait that is relaxed acquires nothing.
+TEST_F(AsyncTest, RelaxedArrivalAndWait) {
+  auto makeBody = [](const std::string &fence, const std::string &arrival,
+                     const std::string &wait) {
+    return init(64) + R"(
+    mov.u32 %r9, data;
+    mad.lo.u32 %r0, %t, 4, %r9;
+    st.shared.b32 [%r0], %t;
+    )" + fence +
+           "mbarrier.arrive." + arrival + R"(.cta.shared::cta.b64 %q0, [bar];
+    WAIT: mbarrier.try_wait.)" +
+           wait + R"(.cta.shared::cta.b64 %p1, [bar], %q0;
+    @!%p1 bra WAIT;
+    xor.b32 %r1, %t, 63;
+    mad.lo.u32 %r1, %r1, 4, %r9;
+    ld.shared.b32 %r2, [%r1];
+    mad.wide.u32 %q1, %t, 4, %to;
+    st.global.b32 [%q1], %r2;)";
+  };
+  std::string shared = kBarrier + ".shared .b32 data[64];";
+  std::string race = "has stored, and has not waited for it";
+  std::vector<uint32_t> reversed = count(64, 63, -1);
+  expectResult(shared, makeBody("", "release", "acquire"), 64, count(64),
+               reversed);
+  expectResult(shared, makeBody("fence.acq_rel.cta; ", "relaxed", "acquire"),
+               64, count(64), reversed);
+  expectFault(FaultKind::Hazard, race, shared,
+              makeBody("", "relaxed", "acquire"), 64, count(64));
+  expectFault(FaultKind::Hazard, race, shared,
+              makeBody("", "release", "relaxed"), 64, count(64));
+}
+
+/// Starts a copy of 16 bytes, whose first word is `value`, and waits for it.
+static const std::string kCopied = kBarrier + ".shared .align 16 .b8 data[16];";
+static std::string makeCopy(const std::string &fence,
+                            const std::string &behind = "") {
+  return "    mbarrier.init.shared.b64 [bar], 1;\n    " + fence + R"(
+    mov.u32 %r9, data;
+    mbarrier.arrive.expect_tx.shared.b64 %q0, [bar], 16;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9], [%from], 16, [bar];
+)" + behind +
+         spin(0) +
+         R"(
+    ld.shared.b32 %r4, [%r9];
+    st.global.b32 [%to], %r4;
+)";
+}
+
+// The async proxy signals an mbarrier that the generic proxy has initialised: a
+// fence must stand between, where the module has any or the launch requires it.
+TEST_F(AsyncTest, BarrierOfACopyWithoutFence) {
+  std::string fence = "fence.mbarrier_init.release.cluster;";
+  std::vector<uint32_t> from = {7};
+  expectResult(kCopied, makeCopy(""), 1, {7, 0, 0, 0}, {7});
+  expectFault(FaultKind::Hazard, "missing fence.mbarrier_init", kCopied,
+              makeCopy("", fence), 1, {7, 0, 0, 0});
+  options.requireFences = true;
+  expectFault(FaultKind::Hazard, "missing fence.mbarrier_init", kCopied,
+              makeCopy(""), 1, {7, 0, 0, 0});
+  expectResult(kCopied, makeCopy(fence), 1, {7, 0, 0, 0}, {7});
+  expectResult(kCopied, makeCopy("fence.proxy.async.shared::cta;"), 1,
+               {7, 0, 0, 0}, {7});
+  expectFault(FaultKind::Hazard, "missing fence.mbarrier_init", kCopied,
+              makeCopy("fence.proxy.async.global;"), 1, {7, 0, 0, 0});
+}
+
+// What is pending may be done at any moment: the first test of the barrier,
+// some hundred instructions behind the start of a copy, finds it done where
+// work is prompt or random, not where it is as late as can be.
+TEST_F(AsyncTest, SchedulesDoWorkAtOtherMoments) {
+  std::string behind = "    mov.b32 %r3, 0;\n";
+  for (unsigned i = 0; i < 200; ++i)
+    behind += "    add.u32 %r3, %r3, 1;\n";
+  behind += "    mbarrier.test_wait.shared.b64 %p2, [bar], %q0;\n"
+            "    @%p2 st.global.b32 [%to + 4], 1;\n";
+  std::string body = "    st.global.b32 [%to + 4], 0;\n" + makeCopy("", behind);
+  std::vector<uint32_t> isDone;
+  runSchedules(kCopied, body, 1, {7, 0, 0, 0}, [&] {
+    EXPECT_EQ(getFindings(), "");
+    isDone.push_back(get<uint32_t>("to")[1]);
+  });
+  EXPECT_EQ(isDone, std::vector<uint32_t>({1, 0, 0, 0, 1, 1, 1}));
+}
+
 // The count of an arrival, noComplete, and what pending_count reads from the
 // state.
 TEST_F(AsyncTest, CountsOfArrivals) {

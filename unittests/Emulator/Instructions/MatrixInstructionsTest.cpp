@@ -368,6 +368,9 @@ TEST_F(DecodeMatrix, NaNScale) {
   words.addWords([](unsigned lane) { return lane == 12 ? 0xFF7F : 0x7F7F; });
   runWarp(makeScaledMma("0, 0"), words, 4);
   expectFinding(FaultKind::NanScale, "that of row 3 is 0xff");
+  options.allowNanScales = true;
+  runWarp(makeScaledMma("0, 0"), words, 4);
+  EXPECT_EQ(getFindings(), "");
 }
 
 TEST_F(DecodeMatrix, SelectorsOutOfRange) {

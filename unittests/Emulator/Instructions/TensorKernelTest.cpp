@@ -160,34 +160,70 @@ TEST_F(AsyncTest, ProductOfTensorMemory) {
               count(256));
 }
 
-// A pair of CTAs: each has 128 rows of A and half of B's; one issues, and both
-// are told.
-TEST_F(AsyncTest, ProductOfAPair) {
-  shape.grid = shape.cluster = {2, 1, 1};
-  std::string body = kProduct;
-  for (size_t at; (at = body.find("cta_group::1")) != std::string::npos;)
-    body.replace(at, 12, "cta_group::2");
-  for (size_t at; (at = body.find("0x8040010")) != std::string::npos;)
-    body.replace(at, 9, "0x10080010");
-  body.replace(body.find("[bar];\n    ISSUED"), 6, "[bar], %h2;");
-  size_t at = body.find(".shared::cluster.b64 [bar]");
-  body.insert(at + 16, ".multicast::cluster");
+static void replaceAll(std::string &text, const std::string &from,
+                       const std::string &to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;
+       at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+static const std::string kClusterBarrier =
+    "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+
+/// The body for a pair of CTAs: each has 128 rows of A and half of B's; one
+/// issues, and both are told.
+static std::string makePair(std::string body) {
+  replaceAll(body, "cta_group::1", "cta_group::2");
+  replaceAll(body, "0x8040010", "0x10080010");
+  replaceAll(body, ".shared::cluster.b64 [bar];",
+             ".shared::cluster.multicast::cluster.b64 [bar], %h2;");
   body.insert(body.find("@%p0 bra ISSUED"), R"(
     mov.b16 %h2, 3;
     mov.u32 %r6, %cluster_ctarank;
+    setp.eq.u32 %p7, %r6, 0;
     or.b32 %r6, %r6, %t;
     setp.ne.u32 %p0, %r6, 0;
 )");
-  std::string clusterBarrier =
-      "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
-  body.insert(body.find("ld.shared.b32 %r0"), clusterBarrier);
-  body.insert(body.find("@%p1 bra END"), clusterBarrier);
-  expectResult(kMatrixShared, body, 128, count(256), makeRows());
+  body.insert(body.find("ld.shared.b32 %r0"), kClusterBarrier);
+  body.insert(body.find("@%p1 bra END"), kClusterBarrier);
+  return body;
+}
+
+TEST_F(AsyncTest, ProductOfAPair) {
+  shape.grid = shape.cluster = {2, 1, 1};
+  expectResult(kMatrixShared, makePair(kProduct), 128, count(256), makeRows());
   shape.grid = shape.cluster = {1, 1, 1};
   expectFault(FaultKind::WrongSpace, "to have a peer", kMatrixShared,
               std::string(kProduct).replace(kProduct.find("mma.cta_group::1"),
                                             16, "mma.cta_group::2"),
               128, count(256));
+}
+
+// A second product of the pair overwrites what the warps of both CTAs have
+// loaded, who must fence before they say so.
+TEST_F(AsyncTest, PairOverwritesWhatThePeerHasLoaded) {
+  shape.grid = shape.cluster = {2, 1, 1};
+  std::string again =
+      "tcgen05.fence::before_thread_sync;\n" + kClusterBarrier + R"(
+    tcgen05.fence::after_thread_sync;
+    @%p0 bra AGAIN;
+    tcgen05.mma.cta_group::1.kind::f16 [%r0], %q0, %q1, 0x8040010, %p5;
+    tcgen05.mma.cta_group::1.kind::f16 [%r0], %q0, %q1, 0x8040010, %p2;
+    tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];
+    AGAIN:
+    WAIT2: mbarrier.try_wait.parity.shared.b64 %p4, [bar], 1;
+    @!%p4 bra WAIT2;
+    tcgen05.fence::after_thread_sync;
+)" + kTensorLoad;
+  auto makeBody = [&](const std::string &guard) {
+    return makePair(kAlloc + kFill + kSync + kMma + kMatrixWait + kTensorLoad +
+                    guard + again + kRowOut + kDealloc);
+  };
+  expectResult(kMatrixShared, makeBody(""), 128, count(256), makeRows());
+  // Only the CTA that issues, only the other one.
+  for (const char *guard : {"@%p7 ", "@!%p7 "})
+    expectFault(FaultKind::Hazard, "missing tcgen05.fence::before_thread_sync",
+                kMatrixShared, makeBody(guard), 128, count(256));
 }
 
 // tcgen05.cp spreads 32 rows over all quarters of the lanes.
@@ -302,6 +338,20 @@ TEST_F(AsyncTest, ProductWithoutCommit) {
                       "tcgen05.commit.cta_group::1.mbarrier::arrive::one"
                       ".shared::cluster.b64 [bar];"),
               128, count(256));
+}
+
+// A commit tells of what its own thread has started, not of another thread's
+// product.
+TEST_F(AsyncTest, CommitByAnotherThread) {
+  std::string commit = "    tcgen05.commit.cta_group::1.mbarrier::arrive::one."
+                       "shared::cluster.b64 [bar];\n";
+  std::string body = without(kProduct, commit);
+  std::string label = "    ISSUED:\n";
+  body.insert(body.find(label) + label.size(),
+              "    setp.ne.u32 %p6, %t, 1;\n    @%p6 bra TOLD;\n" + commit +
+                  "    TOLD:\n");
+  expectFault(FaultKind::Hazard, "nobody has waited for it", kMatrixShared,
+              body, 128, count(256));
 }
 
 // Operands may be written again behind the wait, not before.
