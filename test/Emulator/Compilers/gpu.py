@@ -15,39 +15,20 @@ equal is not.
 import ctypes
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 
 import cases
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts/gpu"))
+import driver  # noqa: E402
+
 ELEMENT_TYPES = {"u8": 0, "bf16": 9}
 
 
-class Cuda:
-    """The few calls of the driver that a launch needs."""
-
-    def __init__(self):
-        self.lib = ctypes.CDLL("libcuda.so.1")
-        self("cuInit", 0)
-        device, context = ctypes.c_int(), ctypes.c_void_p()
-        self("cuDeviceGet", ctypes.byref(device), 0)
-        name = ctypes.create_string_buffer(100)
-        self("cuDeviceGetName", name, 100, device)
-        self.name = name.value.decode()
-        self("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-        self("cuCtxSetCurrent", context)
-
-    def __call__(self, function, *arguments):
-        status = getattr(self.lib, function)(*arguments)
-        if status:
-            text = ctypes.c_char_p()
-            self.lib.cuGetErrorString(status, ctypes.byref(text))
-            raise RuntimeError(f"{function}: {text.value.decode() if text.value else status}")
-
-    def allocate(self, size):
-        pointer = ctypes.c_uint64()
-        self("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
-        return pointer.value
+class Cuda(driver.Cuda):
+    """The driver, with arrays and tensor maps of the cases."""
 
     def upload(self, pointer, array):
         data = np.ascontiguousarray(array).view(np.uint8)
@@ -74,16 +55,11 @@ class Cuda:
 
     def load(self, ptx):
         # SM90 needs nothing newer, and the driver may know nothing newer.
-        ptx = re.sub(rb"\.version \S+", b".version 8.6", ptx, count=1) + b"\0"
-        module = ctypes.c_void_p()
-        self("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(ptx))
-        return module
+        return super().load(re.sub(rb"\.version \S+", b".version 8.6", ptx, count=1))
 
 
 def run(cuda, case):
-    module = cuda.load(case.text)
-    function = ctypes.c_void_p()
-    cuda("cuModuleGetFunction", ctypes.byref(function), module, case.kernel.encode())
+    function = cuda.find(cuda.load(case.text), case.kernel)
     if case.shared > 48 * 1024:
         cuda("cuFuncSetAttribute", function, 8, case.shared)
     pointers = {}
@@ -105,9 +81,7 @@ def run(cuda, case):
         else:
             type_ = {"u32": ctypes.c_uint32, "u64": ctypes.c_uint64, "f32": ctypes.c_float}
             values.append(type_[argument.type](argument.value))
-    parameters = (ctypes.c_void_p * len(values))(*[ctypes.addressof(value) for value in values])
-    cuda("cuLaunchKernel", function, *case.grid, case.block, 1, 1, case.shared, None, parameters,
-         None)
+    cuda.launch(function, case.grid, case.block, case.shared, values)
     cuda("cuCtxSynchronize")
     return {b.name: cuda.download(pointers[b.name], b.shape, b.dtype)
             for b in case.buffers if b.is_output}
