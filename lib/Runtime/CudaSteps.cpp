@@ -60,15 +60,17 @@ CudaSteps::encodeTensorMap(const PlanTensorMap &plan,
                                std::to_string(kAlignment) + ", but got " +
                                std::to_string(address),
                            ErrorKind::Misaligned);
+  // The driver refuses a null pointer, also where there are no strides.
+  constexpr uint64_t kNone = 0;
   CudaTensorMap encoded;
   int result = driver.cuTensorMapEncodeTiled(
       &encoded, static_cast<int>(plan.element),
       static_cast<unsigned>(map.dims.size()),
       reinterpret_cast<void *>(address), // NOLINT(performance-no-int-to-ptr)
-      map.dims.data(), map.strides.data(), plan.box.data(),
-      plan.elementStrides.data(), static_cast<int>(plan.interleave),
-      static_cast<int>(plan.swizzle), static_cast<int>(plan.l2Promotion),
-      static_cast<int>(plan.fill));
+      map.dims.data(), map.strides.empty() ? &kNone : map.strides.data(),
+      plan.box.data(), plan.elementStrides.data(),
+      static_cast<int>(plan.interleave), static_cast<int>(plan.swizzle),
+      static_cast<int>(plan.l2Promotion), static_cast<int>(plan.fill));
   if (result != kCudaSuccess)
     return driver.check(result, "tensor map of " +
                                     describe(plan, map, address) +

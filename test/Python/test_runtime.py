@@ -9,6 +9,7 @@ driver:
 where build/ holds bin/blockscale-launch and lib/libBlockScaleRuntime.so.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -86,6 +87,23 @@ class RuntimeTest(unittest.TestCase):
             x = self.random.standard_normal((m, 64)).astype(np.float32)
             y, = self.module.run("tile", x)
             np.testing.assert_array_equal(y, x)
+
+    # NVIDIA's driver wants a pointer to strides where there are none, too.
+    def test_tensor_maps_of_one_dimension(self):
+        [(plan, ptx)], constants = blockscale_bundle.read(portable())
+        plan = json.loads(plan)
+        for step in plan["functions"][1]["steps"]:
+            for parameter in step.get("launch", {}).get("parameters", ()):
+                parameter["tensor_map"] |= {"dims": [64], "strides": [], "box": [32],
+                                            "element_strides": [1]}
+        for old, new in (("tensor.2d", "tensor.1d"), ("{%x, %y}", "{%x}"), ("1024", "128")):
+            self.assertIn(old, ptx)
+            ptx = ptx.replace(old, new)
+        bundle = blockscale_bundle.write([(json.dumps(plan), ptx)], constants)
+        module = self.device.load(self.runtime.bundle(bundle))
+        x = self.random.standard_normal((1, 64)).astype(np.float32)
+        y, = module.run("tile", x)
+        np.testing.assert_array_equal(y, x)
 
     def test_clusters_and_constants(self):
         ranks, text = self.module.run("ranks")
