@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Session.h"
+#include "Call.h"
 #include "Status.h"
 #include "blockscale/Emulator/TensorMap.h"
 
@@ -41,13 +41,16 @@ static void *findFunction(llvm::StringRef name) {
 
 extern "C" {
 
-/// CUtensorMap is made of a description, or refused as the driver does. The
-/// promotion to L2 says nothing of the bytes.
+/// CUtensorMap is made of a description, or refused where NVIDIA's driver or
+/// its documentation refuses it. The promotion to L2 says nothing of the bytes.
 Error cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
                              const uint64_t *dims, const uint64_t *strides,
                              const uint32_t *box,
                              const uint32_t *elementStrides, int interleave,
                              int swizzle, int promotion, int fill) {
+  Call call("cuTensorMapEncodeTiled");
+  if (call.error != Error::Success)
+    return call.error;
   auto isChoice = [](int value, int last) {
     return value >= 0 && value <= last;
   };
@@ -65,7 +68,8 @@ Error cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
                                    "promotion {3}, fill {4}",
                                    type, interleave, swizzle, promotion, fill)
                          .str());
-  if (!dims || !box || !elementStrides || (rank > 1 && !strides))
+  // Of strides too where there are none, at rank 1.
+  if (!dims || !box || !elementStrides || !strides)
     return refuseMap("expected pointers to dims, strides, box and element "
                      "strides");
   TensorMap tensor;

@@ -11,8 +11,9 @@
 //
 // The object is opaque in PTX and CUDA, so its bits here are our own; a map of
 // the driver is refused as no map. The rules are those of the header of the
-// driver API (CUDA 13.0, cuTensorMapEncodeTiled) and of PTX ISA, "Tensors" and
-// "tensormap.replace". Only tiled mode is modelled.
+// driver API (CUDA 13.0, cuTensorMapEncodeTiled), those that NVIDIA's driver
+// has besides (scripts/gpu/tensor_maps.py asked it on an H200), and those of
+// PTX ISA, "Tensors" and "tensormap.replace". Only tiled mode is modelled.
 //
 //===----------------------------------------------------------------------===//
 

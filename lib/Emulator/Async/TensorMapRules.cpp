@@ -11,6 +11,13 @@
 
 namespace blockscale::emulator {
 
+// Bounds that NVIDIA's driver has and its documentation does not name
+// (docs/logs/tensor-maps-h200.txt).
+/// Where addresses end.
+static constexpr uint64_t kAddressEnd = uint64_t(1) << 57;
+/// The shared memory of a multiprocessor, which a box must fit into.
+static constexpr uint64_t kMaxBoxBytes = 228 << 10;
+
 namespace {
 /// Collects broken rules.
 struct Rules {
@@ -40,6 +47,7 @@ struct Rules {
   void checkModes();
   void checkSizes();
   void checkBox();
+  void checkBoxBytes();
   void checkSwizzle();
 };
 } // namespace
@@ -67,6 +75,10 @@ void Rules::checkSizes() {
     fail("align the buffer and the offset into it",
          "expected the global address to be a multiple of {0}, but got {1:x}",
          alignment, map.address);
+  if (map.address >= kAddressEnd)
+    fail("pass an address of global memory",
+         "expected the global address to be below 2^57, but got {0:x}",
+         map.address);
   for (unsigned i = 0; i < map.rank; ++i)
     if (map.dims[i] == 0 || map.dims[i] > (uint64_t(1) << 32))
       fail("launch nothing for an empty tensor",
@@ -95,9 +107,8 @@ void Rules::checkBox() {
       fail("copy a larger tile by several copies",
            "expected the box to be 1 to 256 along dimension {0}, but got {1}",
            i, map.box[i]);
-    // The stride of dimension 0 means nothing without an interleave.
-    bool isUsed = i > 0 || map.interleave != TensorInterleave::None;
-    if (isUsed && (map.elementStrides[i] == 0 || map.elementStrides[i] > 8))
+    // That of dimension 0 too, which means nothing without an interleave.
+    if (map.elementStrides[i] == 0 || map.elementStrides[i] > 8)
       fail("use 1 where nothing is skipped",
            "expected the element stride of dimension {0} to be 1 to 8, but got "
            "{1}",
@@ -108,12 +119,30 @@ void Rules::checkBox() {
          "expected the box of type {0} to be 128 along dimension 0, but got "
          "{1}",
          getName(map.element), map.box[0]);
-  if (map.interleave == TensorInterleave::None &&
-      map.box[0] * getBits(map.element) % 128 != 0)
+  // Documented without an interleave alone, but so with each.
+  if (map.box[0] * getBits(map.element) % 128 != 0)
     fail("widen the box along dimension 0",
          "expected the box to be a multiple of 16 bytes along dimension 0, but "
          "got {0} values of {1} bits",
          map.box[0], getBits(map.element));
+  if (isValid)
+    checkBoxBytes();
+}
+
+/// Of a dimension with an element stride the driver counts as many values as
+/// whole strides, though one more is copied where the box does not end with
+/// one.
+void Rules::checkBoxBytes() {
+  // In shared memory, a value of a padded type has a byte.
+  uint64_t bytes = isPadded(map.element) ? 1 : getBits(map.element);
+  for (unsigned i = 0; i < map.rank; ++i)
+    bytes *= map.box[i] / map.elementStrides[i];
+  if (!isPadded(map.element))
+    bytes /= 8;
+  if (bytes > kMaxBoxBytes)
+    fail("copy a larger tile by several copies",
+         "expected the box to have at most {0} bytes, but got {1}",
+         kMaxBoxBytes, bytes);
 }
 
 void Rules::checkSwizzle() {

@@ -137,6 +137,9 @@ TEST_F(TensorMapTest, RankAndAddress) {
                  m.address += 16;
                }),
                "global address to be a multiple of 32");
+  expectValid(with([](TensorMap &m) { m.address = (uint64_t(1) << 57) - 64; }));
+  expectBroken(with([](TensorMap &m) { m.address = uint64_t(1) << 57; }),
+               "global address to be below 2^57, but got 0x200000000000000");
   expectBroken(
       with([](TensorMap &m) { m.interleave = TensorInterleave::Bytes16; }),
       "rank 3 to 5");
@@ -200,8 +203,36 @@ TEST_F(TensorMapTest, BoxAndElementStrides) {
                "element stride of dimension 1 to be 1 to 8, but got 9");
   expectBroken(with([](TensorMap &m) { m.elementStrides[1] = 0; }),
                "element stride of dimension 1");
-  // The element stride of dimension 0 is ignored without an interleave.
-  expectValid(with([](TensorMap &m) { m.elementStrides[0] = 9; }));
+  // That of dimension 0 too, though it means nothing without an interleave.
+  expectBroken(with([](TensorMap &m) { m.elementStrides[0] = 9; }),
+               "element stride of dimension 0 to be 1 to 8, but got 9");
+}
+
+// A box has as many bytes as the shared memory of a multiprocessor at most.
+TEST_F(TensorMapTest, BytesOfTheBox) {
+  TensorMap large = map;
+  large.rank = 3;
+  large.dims[2] = 300;
+  large.strides[1] = 512 * 300;
+  auto withBox = [&](std::array<uint32_t, 5> box, uint32_t stride) {
+    TensorMap changed = large;
+    changed.box = box;
+    changed.elementStrides[2] = stride;
+    return changed;
+  };
+  expectValid(withBox({128, 8, 228}, 1));
+  expectBroken(withBox({128, 8, 229}, 1),
+               "at most 233472 bytes, but got 234496");
+  // Only whole element strides count.
+  expectValid(withBox({128, 16, 229}, 2));
+  expectBroken(withBox({128, 16, 230}, 2), "but got 235520");
+  // Values of 4 bits have a byte each where shared memory has gaps.
+  large.element = TensorElement::U4Align16;
+  expectValid(withBox({128, 8, 228}, 1));
+  expectBroken(withBox({128, 8, 229}, 1), "but got 234496");
+  large.element = TensorElement::U4Align8;
+  expectValid(withBox({256, 8, 228}, 1));
+  expectBroken(withBox({256, 8, 229}, 1), "but got 234496");
 }
 
 TEST_F(TensorMapTest, ModesAndSwizzles) {
@@ -250,6 +281,12 @@ TEST_F(TensorMapTest, ModesAndSwizzles) {
     });
   };
   expectValid(interleavedAt(32, 32));
+  expectBroken(with([&](TensorMap &m) {
+                 interleaved(m);
+                 m.swizzle = Swizzle::Span32;
+                 m.box[0] = 24;
+               }),
+               "multiple of 16 bytes along dimension 0, but got 24 values");
   expectBroken(interleavedAt(16, 0), "global address to be a multiple of 32");
   expectBroken(interleavedAt(0, 16), "multiple of 32 bytes");
   expectBroken(with([&](TensorMap &m) {
