@@ -301,10 +301,13 @@ TEST_F(TmaCopyTest, Refused) {
   beyond.dims[1] = 11;
   EXPECT_FALSE(loadTile(beyond, {0, 8}, global, shared, tile, faults));
   expectRefused(FaultKind::OutOfBounds, "past the end of 'tensor'");
-  // More rows than 32 bits count.
+  TensorMap large = make({16, 1, 1, 1, 1}, {16, 256, 16, 1, 1});
+  EXPECT_FALSE(loadTile(large, {0, 0, 0, 0, 0}, global, shared, tile, faults));
+  expectRefused(FaultKind::OutOfBounds, "past the end of 'tile'");
+  // More bytes than 32 bits count.
   TensorMap huge = make({16, 1, 1, 1, 1}, {16, 256, 256, 256, 256});
   EXPECT_FALSE(loadTile(huge, {0, 0, 0, 0, 0}, global, shared, tile, faults));
-  expectRefused(FaultKind::OutOfBounds, "past the end of 'tile'");
+  expectRefused(FaultKind::TensorMap, "at most 233472 bytes");
   TensorMap broken = map;
   broken.box[1] = 0;
   EXPECT_FALSE(loadTile(broken, {0, 0}, global, shared, tile, faults));
