@@ -7,8 +7,10 @@ numbers and no expressions. The answers of a GPU's driver (h200.json.gz) are to 
 the file changes, scripts/gpu/tensor_maps.py has to ask one again.
 
     test/Data/make_tensor_maps.py > test/Data/tensor_maps/products.json
+    test/Data/make_tensor_maps.py --every=N   of every Nth product only
 """
 
+import argparse
 import json
 import os
 import subprocess
@@ -77,7 +79,7 @@ def find_maps(folder, number, op, schedule):
             for parameter in launch["parameters"] if "tensor_map" in parameter]
 
 
-def make(every=1):
+def make(every):
     """Lines of JSON, sorted, each map once whatever buffer it describes; of every Nth product."""
     found = [{"address": {}, "element_strides": [1] * len(map["dims"]), "fill": "ZERO",
               "interleave": "NONE", "l2_promotion": "NONE", **map} for map in OTHERS]
@@ -91,4 +93,6 @@ def make(every=1):
 
 
 if __name__ == "__main__":
-    print("[", ",\n".join(make()), "]", sep="\n")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--every", type=int, default=1, metavar="N")
+    print("[", ",\n".join(make(parser.parse_args().every)), "]", sep="\n")
