@@ -43,6 +43,13 @@ class TensorMap:
 
 
 @dataclasses.dataclass
+class PlanMap:
+    """A tensor map as a launch plan describes it, in the fields of --arg=map."""
+    buffer: str
+    fields: dict
+
+
+@dataclasses.dataclass
 class Scalar:
     type: str
     value: object
@@ -64,6 +71,8 @@ class Case:
     # Whether the last bits come from approximate instructions, which are the
     # chip's own.
     approximate: bool = False
+    # Of blockscale-emulate.
+    options: tuple = ()
 
 
 def _read_ptx(name):

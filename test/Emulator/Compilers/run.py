@@ -52,6 +52,11 @@ def _options(case, folder):
             options.append(f"--arg=map:{argument.buffer},type={ELEMENTS[argument.element]},"
                            f"dims={columns}x{rows},box={argument.box[1]}x{argument.box[0]},"
                            f"swizzle={SWIZZLES[argument.swizzle]}")
+        elif isinstance(argument, cases.PlanMap):
+            fields = ",".join(f"{key}=" + ("x".join(map(str, value)) if isinstance(value, list)
+                                           else str(value))
+                              for key, value in argument.fields.items())
+            options.append(f"--arg=map:{argument.buffer},{fields}")
         elif argument.type == "bytes":
             path = folder / "struct.bin"
             path.write_bytes(argument.value)
@@ -69,8 +74,8 @@ def emulate(program, case, schedule):
         ptx.write_bytes(case.text)
         command = [program, str(ptx), f"--kernel={case.kernel}",
                    "--grid=" + ",".join(map(str, case.grid)), f"--block={case.block}",
-                   f"--cluster={case.cluster}", f"--shared={case.shared}", *schedule,
-                   *_options(case, folder)]
+                   f"--cluster={case.cluster}", f"--shared={case.shared}", *case.options,
+                   *schedule, *_options(case, folder)]
         done = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if done.returncode:
             return done.stderr or f"exit status {done.returncode}"

@@ -1,8 +1,9 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Places of a PTX kernel where one small change makes a faulty program: waits,
-fences, announced bytes, commits, constants of descriptors, and the terms that
-swizzle an address. Knows PTX as text, nothing of any kernel.
+fences, announced bytes, commits, arrivals, barriers and their counts, masks of
+CTAs, coordinates of tiles, cells of tensor memory, constants of descriptors, and
+the terms that swizzle an address. Knows PTX as text, nothing of any kernel.
 """
 
 import dataclasses
@@ -25,6 +26,8 @@ _DELETED = [
     ("fence", r"fence\.|membar|tcgen05\.fence|wgmma\.fence"),
     ("commit", r"tcgen05\.commit|cp\.async\.(bulk\.)?commit_group|wgmma\.commit_group"
                r"|cp\.async\.mbarrier\.arrive"),
+    ("copy", r"tcgen05\.cp"),
+    ("arrival", r"mbarrier\.arrive(?!.*expect_tx)"),
 ]
 _INSTRUCTION = re.compile(r"^(\s*)(@!?%?\w+\s+)?([a-z][\w.:]*)(\s*)(.*?);(.*)$")
 _REGISTER = re.compile(r"%[a-z]+\d+|%\w+")
@@ -174,12 +177,99 @@ def probe_execution(lines, mutation):
     return apply(lines, dataclasses.replace(mutation, text=f"{match[2] or ''}trap;"))
 
 
+_BARRIER_USE = re.compile(r"tcgen05\.commit|mbarrier\.(arrive|try_wait|test_wait)|cp\.async\.bulk.*mbarrier")
+_CELL_USE = re.compile(r"tcgen05\.(mma|cp|ld|st)")
+_COORDINATES = re.compile(r"\{([^{}]*)\}\]")
+_OFFSET = re.compile(r"\[([^\[\],{}]*)\]")
+# How far the parts of an address of tensor memory move: a column of scales and four, and
+# the lanes of another warp.
+_CELLS = (1, 4, 32 << 16)
+
+
+def _moved(match, place, by):
+    """The instruction with the bytes `by` added to the address between brackets."""
+    operands = match[5]
+    address = f"[{place[1]}+{by}]" if "+" not in place[1] else (
+        "[{}+{}]".format(*(part if i == 0 else int(part) + by
+                           for i, part in enumerate(place[1].rsplit("+", 1)))))
+    return _replace(match, match[3], operands[:place.start()] + address + operands[place.end():])
+
+
+def _barriers(kernel):
+    """The barrier of each use is the next one, and that of another CTA; each is
+    initialised to another count; masks of CTAs lack one or have one more."""
+    registers, counts, masks = set(), set(), set()
+    for line, match in kernel.instructions.items():
+        if match[3].startswith("mbarrier.init"):
+            counts.update(_REGISTER.findall(match[5].rsplit(",", 1)[1]))
+            yield from (each for each in _constants(kernel, line, "count", [lambda v: v + 1])
+                        if each.text.rsplit(",", 1)[0] == kernel.lines[line].rsplit(",", 1)[0])
+        if not _BARRIER_USE.match(match[3]):
+            continue
+        places = list(_OFFSET.finditer(match[5]))
+        if places:
+            # The barrier of a copy is its last address, else there is one.
+            place = places[-1]
+            yield Mutation(line, _moved(match, place, 8), "barrier", "the next one")
+            registers.update(_REGISTER.findall(place[1]))
+        if "multicast" in match[3]:
+            masks.update(_REGISTER.findall(match[5].rsplit(",", 1)[1]))
+    for line in kernel.reaching(sorted(counts), 1):
+        yield from _constants(kernel, line, "count", [lambda v: v + 1, lambda v: max(1, v - 1)])
+    for line in kernel.reaching(sorted(masks), 3):
+        yield from _constants(kernel, line, "mask", [_flip(0), _flip(1)])
+    for line in kernel.reaching(sorted(registers), 3):
+        if re.match(r"(and|or|xor)\.b(32|64)", kernel.instructions[line][3]):
+            yield from _constants(kernel, line, "barrier", [_flip(24)])
+
+
+def _displaced_commits(kernel):
+    """A commit in front of the tensor core's instruction before it."""
+    order = sorted(kernel.instructions)
+    for line in order:
+        if not kernel.instructions[line][3].startswith("tcgen05.commit"):
+            continue
+        before = [each for each in order if each < line
+                  and re.match(r"tcgen05\.(mma|cp)", kernel.instructions[each][3])]
+        if before:
+            commit = kernel.lines[line].strip()
+            yield Mutation(before[-1], f"{commit} {kernel.lines[before[-1]].strip()}", "commit",
+                           f"that of line {line + 1} stands before it")
+
+
+def _tiles(kernel):
+    """Each coordinate of a tile moves: by 16 elements of a row, which keeps rows aligned,
+    and by one of the others."""
+    for line, match in kernel.instructions.items():
+        if not match[3].startswith("cp.async.bulk.tensor"):
+            continue
+        found = _COORDINATES.search(match[5])
+        names = [name.strip() for name in found[1].split(",")]
+        for i, name in enumerate(names):
+            moved = ", ".join("%moved" if i == j else each for j, each in enumerate(names))
+            operands = match[5][:found.start(1)] + moved + match[5][found.end(1):]
+            text = (f"{{ .reg .b32 %moved; add.s32 %moved, {name}, {16 if i == 0 else 1}; "
+                    f"{_replace(match, match[3], operands).strip()} }}")
+            yield Mutation(line, text, "tile", f"coordinate {i}")
+
+
+def _cells(kernel):
+    """Each address of tensor memory moves."""
+    for line, match in kernel.instructions.items():
+        if not _CELL_USE.match(match[3]):
+            continue
+        for i, place in enumerate(_OFFSET.finditer(match[5])):
+            for by in _CELLS:
+                yield Mutation(line, _moved(match, place, by), "cell", f"address {i} + {by:#x}")
+
+
 def find_mutations(text, name):
     """All of them, in the order of the text; and the lines they refer to."""
     lines = text.splitlines()
     kernel = Kernel(lines, name)
     found = {}
-    for source in (_waits_and_fences, _descriptors, _swizzles):
+    for source in (_waits_and_fences, _barriers, _displaced_commits, _tiles, _cells,
+                   _descriptors, _swizzles):
         for mutation in source(kernel):
             found.setdefault((mutation.line, mutation.text), mutation)
     return lines, sorted(found.values(), key=lambda m: (m.line, m.what))

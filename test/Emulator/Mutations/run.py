@@ -3,8 +3,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Breaks kernels one place at a time and asks whether the emulator notices.
 
-    run.py [--emulate PROGRAM] [--compile PROGRAM] [--filter TEXT] [--every N]
-           [--seeds N] [--report FILE]
+    run.py [--emulate PROGRAM] [--compile PROGRAM] [--run PROGRAM] [--filter TEXT]
+           [--every N] [--seeds N] [--report FILE]
 
 A mutant is caught where a run reports something, fails, or gives other bytes than
 the kernel as it is. What is not caught must be explained by `explanations.py`:
@@ -29,16 +29,17 @@ import cases
 import run as compilers
 from explanations import explain
 from kernels import kernels
+from product_kernels import product_cases
 from ptx_sites import apply, find_mutations, probe_execution, probe_value
 
-SCHEDULE = "--schedule=adversarial"
+SCHEDULES = ("--schedule=adversarial", "--schedule=random")
 # Mutants that never end are cut off well behind the end of the kernel.
 STEPS = "--max-steps=400000"
 
 
 def schedules(seeds):
     return [["--schedule=prompt", STEPS]] + [
-        [SCHEDULE, f"--seed={seed}", STEPS] for seed in range(seeds)]
+        [schedule, f"--seed={seed}", STEPS] for seed in range(seeds) for schedule in SCHEDULES]
 
 
 def same(first, second):
@@ -94,14 +95,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--emulate", default="blockscale-emulate", help="the tool")
     parser.add_argument("--compile", default="blockscale-compile", help="the tool")
+    parser.add_argument("--run", default="blockscale-run", help="the tool")
     parser.add_argument("--filter", default="", help="only kernels whose name has it")
     parser.add_argument("--every", type=int, default=1, help="only every Nth mutant")
-    parser.add_argument("--seeds", type=int, default=3, help="runs of the adversarial schedule")
+    parser.add_argument("--seeds", type=int, default=2, help="runs of the other schedules")
     parser.add_argument("--report", help="also write the report here")
     options = parser.parse_args()
 
     report, totals, faults = [], collections.Counter(), 0
-    for case in kernels(options.compile):
+    for case in [*kernels(options.compile), *product_cases(options.compile, options.run)]:
         if options.filter not in case.name:
             continue
         counts = collections.defaultdict(collections.Counter)

@@ -1,0 +1,195 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The project's own products of SM100 that are broken: one of each form that a tile, its
+loads and its epilogue have. Each has several tiles for each cluster, a ring of stages that
+wraps twice, rows and columns at the end that fill no tile, and scales that differ from block
+to block. Their results are compared with numpy before any place is broken.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "Execution" / "Inputs"))
+
+import cases
+import exact
+from products import Case, Op
+
+# What a tensor map of a plan has that `--arg=map` does not take in this form.
+NOT_PASSED = ("address", "element", "l2_promotion")
+NVFP4 = dict(scale="f8E4M3FN", a="f4E2M1FN", b="f4E2M1FN")
+MXFP8 = dict(scale="f8E8M0FNU", a="f8E4M3FN", b="f8E5M2")
+LINEAR = dict(layout_a="swizzled", layout_b="swizzled")
+GROUPED_ROWS = dict(kind="rows", layout_a="grouped", layout_b="swizzled")
+GROUPED_K = dict(kind="columns", layout_a="grouped", layout_b="grouped")
+SWIGLU = """
+#swizzled = #blockscale.layout<swizzle_128x4>
+#id = affine_map<(i, j) -> (i, j)>
+func.func @mm(%a: {a}, %g: {b}, %u: {b}, %sa: {sa}, %sg: {sb}, %su: {sb})
+    -> (tensor<{m}x{n}xf8E4M3FN>, tensor<{m}x{c}xf8E8M0FNU, #swizzled>) {{
+  %one = arith.constant 1.0 : f32
+  %x = blockscale.scaled_mm %a, %g scales(%sa, %sg) block [1, 32] {{blockscale.schedule = {schedule}}}
+      : {a}, {b}, {sa}, {sb} -> tensor<{m}x{n}xbf16>
+  %y = blockscale.scaled_mm %a, %u scales(%sa, %su) block [1, 32] {{blockscale.schedule = {schedule}}}
+      : {a}, {b}, {sa}, {sb} -> tensor<{m}x{n}xbf16>
+  %e = tensor.empty() : tensor<{m}x{n}xbf16>
+  %h = linalg.generic {{indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}}
+      ins(%x, %y : tensor<{m}x{n}xbf16>, tensor<{m}x{n}xbf16>) outs(%e : tensor<{m}x{n}xbf16>) {{
+  ^bb0(%p: bf16, %q: bf16, %o: bf16):
+    %0 = arith.extf %p : bf16 to f32
+    %1 = arith.extf %q : bf16 to f32
+    %2 = arith.negf %0 : f32
+    %3 = math.exp %2 : f32
+    %4 = arith.addf %3, %one : f32
+    %5 = arith.divf %0, %4 : f32
+    %6 = arith.mulf %5, %1 : f32
+    %7 = arith.truncf %6 : f32 to bf16
+    linalg.yield %7 : bf16
+  }} -> tensor<{m}x{n}xbf16>
+  %d, %s = blockscale.quantize %h block [1, 32] recipe rceil
+      : tensor<{m}x{n}xbf16> -> tensor<{m}x{n}xf8E4M3FN>, tensor<{m}x{c}xf8E8M0FNU, #swizzled>
+  return %d, %s : tensor<{m}x{n}xf8E4M3FN>, tensor<{m}x{c}xf8E8M0FNU, #swizzled>
+}}
+"""
+
+
+@dataclass
+class Product:
+    """`schedule` has the fields of a GEMM schedule but for `band`, `ends` the ends of
+    groups. `epilogue` is what follows two products of one A."""
+
+    name: str
+    op: Op
+    schedule: str
+    ends: tuple = ()
+    epilogue: str = ""
+
+
+PRODUCTS = (
+    Product("gemm_128x128", Op("mm", **NVFP4, **LINEAR, shape=dict(B=(), M=300, N=260, K=1376)),
+            "rows = 128, cols = 128, stages = 2, ctas = 2"),
+    Product("gemm_128x256", Op("mm", **MXFP8, **LINEAR, result="bf16", bias="f32",
+                               shape=dict(B=(), M=300, N=264, K=672)),
+            "rows = 128, cols = 256, stages = 2, ctas = 2"),
+    Product("gemm_pair", Op("mm", **NVFP4, **LINEAR, result="bf16", global_a="rank_0",
+                            shape=dict(B=(), M=520, N=264, K=1376)),
+            "rows = 256, cols = 256, stages = 2, ctas = 2"),
+    Product("gemm_pair_multicast", Op("mm", **MXFP8, **LINEAR, shape=dict(B=(), M=520, N=260, K=672)),
+            "rows = 256, cols = 256, stages = 2, ctas = 4, multicast = 2"),
+    Product("gemm_rows", Op("mm", **NVFP4, **GROUPED_ROWS, shape=dict(M=300, N=260, K=1376, G=3)),
+            "rows = 128, cols = 128, stages = 2, ctas = 2", ends=(70, 70, 290)),
+    Product("gemm_columns", Op("mm", **MXFP8, **GROUPED_K, shape=dict(M=150, N=200, K=1376, G=3)),
+            "rows = 128, cols = 128, stages = 2, ctas = 2", ends=(416, 416, 1376)),
+    Product("gemm_swiglu", Op("mm", **MXFP8, **LINEAR, shape=dict(B=(), M=300, N=288, K=672)),
+            "rows = 256, cols = 256, stages = 2, ctas = 2", epilogue=SWIGLU),
+    Product("gemm_splits", Op("mm", **NVFP4, **LINEAR, shape=dict(B=(), M=300, N=130, K=2656)),
+            "rows = 128, cols = 128, stages = 2, ctas = 2, splits = 2"),
+)
+
+
+def _arguments(product, random):
+    """The stored arguments, and numpy's verdict on a result or nothing."""
+    op, shape = product.op, product.op.shape
+    columns = shape["K"] // op.block
+    of_b = (len(product.ends),) if op.kind == "rows" else ()
+    scales = [exact.scales(random, op.scale, (*lead, shape[rows], columns))
+              for lead, rows in (((), "M"), (of_b, "N"))]
+    case = Case(op, random, product.ends, sa=scales[0], sb=scales[1])
+    if not product.epilogue:
+        return case.arguments, case.problem
+    other = Case(op, random, product.ends, sa=scales[0], sb=scales[1][::-1])
+    (a, gate, sa, sg), (_, up, _, su) = case.arguments, other.arguments
+    return [a, gate, up, sa, sg, su], None
+
+
+def _text(product):
+    fields = product.schedule.replace("ctas", "band = 2, ctas")
+    schedule = f"#blockscale.gemm_schedule<{fields}>"
+    op = replace(product.op, dynamic="")
+    if not product.epilogue:
+        return op.text().replace("\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
+    m, n = (op.shape[letter] for letter in "MN")
+    return product.epilogue.format(
+        a=op.tensor("MK", op.a), b=op.tensor("NK", op.b), m=m, n=n, c=n // 32, schedule=schedule,
+        sa=op.tensor("MC", op.scale, "swizzled"), sb=op.tensor("NC", op.scale, "swizzled"))
+
+
+def _compile(program, path, emit):
+    return subprocess.run([program, path, "--target=sm_100a", f"--emit={emit}", "-o", "-"],
+                          stdout=subprocess.PIPE, check=True, text=True).stdout
+
+
+def _on_cpu(run, path, arguments, folder, count):
+    """The results of a function, as the CPU computes them."""
+    command = [run, path, "--on=cpu", "--optimize=0"]
+    for i, array in enumerate(arguments):
+        np.save(folder / f"in{i}.npy", array)
+        command += ["--in", folder / f"in{i}.npy"]
+    outputs = [folder / f"out{i}.npy" for i in range(count)]
+    for output in outputs:
+        command += ["--out", output]
+    subprocess.run(command, check=True)
+    return [np.load(output) for output in outputs]
+
+
+def _parameter(parameter):
+    if "tensor_map" in parameter:
+        fields = parameter["tensor_map"]
+        address = fields["address"]
+        return cases.PlanMap(address["buffer"], {
+            **{key: value for key, value in fields.items() if key not in NOT_PASSED},
+            "type": fields["element"], "offset": address.get("offset", 0)})
+    if "buffer" in parameter:
+        assert not parameter.get("offset"), parameter
+        return parameter["buffer"]
+    return cases.Scalar("u64", parameter["i64"])
+
+
+def _check(product, problem, names, wanted):
+    """Numpy's verdict on the kernel's results; the CPU's where results are rounded twice."""
+    def check(outputs):
+        arrays = [outputs[name] for name in names]
+        if wanted:
+            for got, want in zip(arrays, wanted, strict=True):
+                assert np.array_equal(got.view(np.uint8), want.view(np.uint8)), "not the CPU's bytes"
+            return
+        got = arrays[0]
+        if "splits" in product.schedule:
+            got = got.sum(axis=0, dtype=np.float32)[:, :product.op.shape["N"]]
+        said = problem(got)
+        assert said is None, said
+    return check
+
+
+def product_cases(program, run):
+    """The launches of the products. `program` is blockscale-compile, `run` blockscale-run."""
+    for number, product in enumerate(PRODUCTS):
+        random = np.random.default_rng(number)
+        arguments, problem = _arguments(product, random)
+        with tempfile.TemporaryDirectory() as name:
+            path = Path(name) / "module.mlir"
+            path.write_text(_text(product))
+            plan = json.loads(_compile(program, path, "plan"))["functions"][0]
+            ptx = _compile(program, path, "ptx")
+            wanted = [] if problem else _on_cpu(run, path, arguments, Path(name),
+                                                len(plan["results"]))
+        launch = next(step["launch"] for step in plan["steps"]
+                      if step["launch"]["kernel"].startswith("scaled_"))
+        parameters = [_parameter(each) for each in launch["parameters"]]
+        results = [each for each in plan["results"] + plan["workspaces"] if each["name"] in parameters]
+        buffers = [cases.Buffer(each["name"], array)
+                   for each, array in zip(plan["arguments"], arguments, strict=True)]
+        buffers += [cases.Buffer(each["name"], None, tuple(each["shape"]),
+                                 np.dtype(each["dtype"]), True) for each in results]
+        yield cases.Case(
+            name=product.name, text=ptx.encode(), kernel=launch["kernel"], chip=100,
+            grid=tuple(launch["grid"]), block=launch["block"][0], shared=launch["shared"],
+            cluster=launch["cluster"][0], buffers=buffers, arguments=parameters,
+            check=_check(product, problem, [each["name"] for each in results], wanted),
+            options=("--require-fences",))
