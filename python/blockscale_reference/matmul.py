@@ -27,12 +27,15 @@ class Product:
         """|error| allowed to an f32-accumulating product in any order."""
         return 1e-6 * max(1.0, self.depth / 256) * self.absdot
 
+    def times(self, factor):
+        """This product, each result times its factor."""
+        return Product(self.value * factor, self.absdot * np.abs(factor), self.depth)
+
 
 def scaled_matmul(a, b, factor=1.0):
     """factor * A B^T of f32 [.., M, K] and [.., N, K]."""
     a, b = a.astype(np.float64), np.swapaxes(b, -1, -2).astype(np.float64)
-    value, absdot = a @ b, np.abs(a) @ np.abs(b)
-    return Product(value * factor, absdot * np.abs(factor), a.shape[-1])
+    return Product(a @ b, np.abs(a) @ np.abs(b), a.shape[-1]).times(factor)
 
 
 def scaled_grouped_matmul(a, b, ends, factors=None):

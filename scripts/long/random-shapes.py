@@ -6,8 +6,8 @@ every kind of kernel for GPUs, in the emulator, against the CPU.
 
 Runs test/Execution/Inputs/quantize.py, block_shapes.py, matmul.py, sm100_kernels.py,
 strip_kernels.py, sm100_matmul.py, sm100_epilogue.py and gpu_*.py with many seeds, for
-this CPU and for the x86-64 baseline. A process that crashes counts as one failure; its
-seed is in the output. The last line is `N passed, N failed`.
+this CPU and for the x86-64 baseline, and planted_faults.py, which needs no compiler. A
+process that crashes counts as one failure; its seed is in the output. The last line is `N passed, N failed`.
 
   scripts/long/random-shapes.py [SEEDS [FIRST]]
 """
@@ -27,7 +27,7 @@ PYTHON = ROOT / ".venv/bin/python"
 OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],
            "matmul.py": ["--functions", "32", "--shapes", "10"], "sm100_kernels.py": [],
            "strip_kernels.py": [], "gpu_random.py": [], "sm100_matmul.py": ["--cases", "60"],
-           "sm100_epilogue.py": [],
+           "sm100_epilogue.py": [], "planted_faults.py": [],
            "gpu_read_once.py": [], "gpu_norms.py": []}
 CHIPS = ("sm_100a", "sm_80", "sm_90a")
 
@@ -41,13 +41,13 @@ def run(job):
     # The tool there compiles for this CPU.
     if script.startswith("gpu_"):
         options = []
-    if script in ("sm100_matmul.py", "sm100_epilogue.py"):
+    if script in ("sm100_matmul.py", "sm100_epilogue.py", "planted_faults.py"):
         options = OPTIONS[script]
     paths = [str(BUILD / "bin"), os.environ["PATH"]]
     with tempfile.TemporaryDirectory(prefix="random-shapes-") as folder:
         process = subprocess.run(
-            [PYTHON if PYTHON.exists() else sys.executable, INPUTS / script, folder,
-             "--seed", str(seed), *options],
+            [PYTHON if PYTHON.exists() else sys.executable, INPUTS / script,
+             *([] if script == "planted_faults.py" else [folder]), "--seed", str(seed), *options],
             capture_output=True, text=True, env={**os.environ, "PATH": ":".join(paths)})
     lines = process.stdout.splitlines()
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed", lines[-1] if lines else "")

@@ -15,14 +15,14 @@ E8M0_ONE = 127
 MATRICES, ROWS, BLOCKS = range(-1, 1), range(-1, 2), range(-2, 1)  # exponents
 
 
-def scales(random, element, shape):
+def scales(random, element, shape, matrices=MATRICES, rows=ROWS, blocks=BLOCKS):
     """Scale bytes of powers of two: that of the matrix, times that of its row, times
-    that of the block."""
+    that of the block, with exponents of these ranges."""
     def draw(exponents, shape):
         return random.integers(exponents.start, exponents.stop, shape)
 
-    exponents = (draw(MATRICES, (*shape[:-2], 1, 1)) + draw(ROWS, (*shape[:-1], 1))
-                 + draw(BLOCKS, shape))
+    exponents = (draw(matrices, (*shape[:-2], 1, 1)) + draw(rows, (*shape[:-1], 1))
+                 + draw(blocks, shape))
     bytes = E4M3_ONE + 8 * exponents if element == "f8E4M3FN" else E8M0_ONE + exponents
     return bytes.astype(np.uint8)
 

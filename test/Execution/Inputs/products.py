@@ -7,6 +7,7 @@ A result may differ from the exact one, in f64, by
 one for the bias, and the rounding to its own type.
 """
 
+import functools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -130,18 +131,27 @@ def scales(random, element, shape):
     return values.e4m3(random, shape) if element == "f8E4M3FN" else values.e8m0(random, shape)
 
 
+@functools.cache
+def table(element):
+    """The value of each byte, in f64."""
+    decode = decode_e8m0 if element == "f8E8M0FNU" else CODECS[element].decode
+    return decode(np.arange(256)).astype(np.float64)
+
+
 def dequantized(codes, element, scale, scale_element):
     """The values of an operand without its global scale, in f64."""
-    decoded = E4M3.decode(scale) if scale_element == "f8E4M3FN" else decode_e8m0(scale)
-    wide = np.repeat(decoded.astype(np.float64), BLOCKS[scale_element], axis=-1)
-    return CODECS[element].decode(codes) * wide
+    wide = np.repeat(table(scale_element)[scale], BLOCKS[scale_element], axis=-1)
+    return table(element)[codes] * wide
 
 
 class Case:
     """Arguments of a function, and its exact product."""
 
-    def __init__(self, op, random, ends=(), a=None, sa=None, sb=None):
-        """`a`, `sa` and `sb` replace random codes and scale bytes."""
+    def __init__(self, op, random, ends=(), a=None, sa=None, sb=None, typical=None,
+                 bias_share=None):
+        """`a`, `sa` and `sb` replace random codes and scale bytes. With `typical`, E8M0
+        scales of A are multiplied by a power of two that makes the median of the results
+        about 2^typical. `bias_share` is the largest bias as a part of that median."""
         s = op.shape
         lead = s.get("B", ()) if op.kind == "mm" else ()
         of_b = {"mm": lead, "rows": (len(ends),), "columns": ()}[op.kind]
@@ -151,43 +161,65 @@ class Case:
         b = data(random, op.b, (*of_b, s["N"], s["K"]))
         sa = scales(random, op.scale, (*lead, s["M"], cols)) if sa is None else sa
         sb = scales(random, op.scale, (*of_b, s["N"], cols)) if sb is None else sb
-        count = (len(ends),) if op.kind != "mm" else lead
-        self.factors = [self._factor(random, op.global_a, count, s["M"]),
-                        self._factor(random, op.global_b, count, s["N"])]
-        shape = (*count, s["N"]) if op.has_bias_each else (s["N"],)
+        self.count = (len(ends),) if op.kind != "mm" else lead
+        self.factors = [self._factor(random, op.global_a, s["M"]),
+                        self._factor(random, op.global_b, s["N"])]
+        shape = (*self.count, s["N"]) if op.has_bias_each else (s["N"],)
         bias = random.standard_normal(shape) * 2.0 ** random.integers(-4, 12)
+        extent, self.unit = (s["M"], 1) if op.kind == "rows" else (s["K"], op.block)
+        self.legal = legal_ends(ends, extent, self.unit)
+        self.factor = self._factor_of_results()
+        with np.errstate(invalid="ignore"):
+            self.product = self.sums([dequantized(a, op.a, sa, op.scale),
+                                      dequantized(b, op.b, sb, op.scale)]).times(self.factor)
+        if typical is not None:
+            sa = self._moved(sa, typical)
+        if bias_share is not None:
+            bias = bias / max(np.abs(bias).max(initial=0), 1e-9) * bias_share * self._median()
         bias = to_bf16(bias) if op.bias == "bf16" else bias.astype(op.bias.replace("f", "float")
                                                                    or np.float32)
-        extent, unit = (s["M"], 1) if op.kind == "rows" else (s["K"], op.block)
-        legal = legal_ends(ends, extent, unit)
+        self.codes, self.scales = [a, b], [sa, sb]
+        self.values = [dequantized(codes, element, scale, op.scale) for codes, element, scale
+                       in zip(self.codes, (op.a, op.b), self.scales)]
         stored = [self._stored_data(a, op.a), self._stored_data(b, op.b)]
         stored += [np.array(ends, np.int32)] if op.kind != "mm" else []
-        stored += [self._stored_scale(sa, op.layout_a, legal),
-                   self._stored_scale(sb, op.layout_b, legal)]
+        stored += [self._stored_scale(sa, op.layout_a, self.legal),
+                   self._stored_scale(sb, op.layout_b, self.legal)]
         passed = [] if op.are_units else [f for f in self.factors if f is not None]
         self.arguments = stored + passed + ([bias] if op.bias else [])
-        self.values = [dequantized(a, op.a, sa, op.scale), dequantized(b, op.b, sb, op.scale)]
-        self.product = self._product(*self.values, [end * unit for end in legal], count)
         # Of each result; 0 in rows that no group covers.
         self.bias = np.zeros(self.product.value.shape)
         if op.bias:
             wide = (from_bf16(bias) if op.bias == "bf16" else bias).astype(np.float64)
             wide = wide[:, None, :] if op.has_bias_each else wide
-            if op.kind == "rows":
-                wide = np.broadcast_to(wide, (len(ends), 1, s["N"]))
-                for start, end, row in zip([0, *legal], legal, wide):
-                    self.bias[start:end] = row
-            else:
-                self.bias[...] = wide
-        self.legal = legal
+            self.bias[...] = self._of_rows(wide) if op.kind == "rows" else wide
 
-    def _factor(self, random, form, count, rows):
+    def _factor(self, random, form, rows):
         """None where absent."""
         if not form:
             return None
-        shape = {"each": count, "row": (*count, rows)}.get(form, ())
+        shape = {"each": self.count, "row": (*self.count, rows)}.get(form, ())
         drawn = np.ones(shape) if self.op.are_units else random.uniform(0.5, 2, shape)
         return np.asarray(drawn, np.float32)
+
+    def _median(self):
+        """That of the magnitudes of results other than 0, or 1."""
+        found = np.abs(self.product.value[self.product.value != 0])
+        return np.median(found) if found.size else 1.0
+
+    def _moved(self, sa, typical):
+        """E8M0 scales of A with typical results; the product with them."""
+        power = typical - int(np.floor(np.log2(self._median())))
+        self.product = self.product.times(2.0**power)
+        return (sa + power).astype(np.uint8)
+
+    def _of_rows(self, groups):
+        """[.., N] of each group, or of all, as [M, N]; 0 in rows that no group covers."""
+        groups = np.broadcast_to(groups, (len(self.legal), 1, groups.shape[-1]))
+        rows = np.zeros((self.op.shape["M"], groups.shape[-1]))
+        for start, end, row in zip([0, *self.legal], self.legal, groups):
+            rows[start:end] = row
+        return rows
 
     def _stored_data(self, codes, element):
         return pack(codes) if element == "f4E2M1FN" else codes
@@ -197,15 +229,38 @@ class Case:
             return swizzle_groups(scale, ends, int(self.op.kind == "columns"))
         return swizzle(scale) if layout == "swizzled" else scale
 
-    def _product(self, a, b, ends, count):
-        wide_a, wide_b = (np.ones(()) if f is None else f.astype(np.float64) for f in self.factors)
+    def sums(self, values):
+        """The product of operands' values without global scales."""
         with np.errstate(invalid="ignore"):
-            if self.op.kind != "mm":
-                return scaled_grouped_matmul(a, b, ends, np.ones(count) * wide_a * wide_b)
+            if self.op.kind == "mm":
+                return scaled_matmul(*values)
+            return scaled_grouped_matmul(*values, [end * self.unit for end in self.legal])
+
+    def _factor_of_results(self):
+        """The product of the global scales of each result, in f64."""
+        wide_a, wide_b = (np.ones(()) if f is None else f.astype(np.float64) for f in self.factors)
+        if self.op.kind == "mm":
             # [.., M, 1] and [.., 1, N], or one value for each matrix.
             wide_a = wide_a[..., None] if self.op.global_a == "row" else wide_a[..., None, None]
             wide_b = wide_b[..., None, :] if self.op.global_b == "row" else wide_b[..., None, None]
-            return scaled_matmul(a, b, wide_a * wide_b)
+            return wide_a * wide_b
+        factor = (np.ones(self.count) * wide_a * wide_b)[:, None, None]
+        return self._of_rows(factor) if self.op.kind == "rows" else factor
+
+    def results(self, sums):
+        """What a kernel that adds up these sums stores: rounded as docs/Numerics.md says."""
+        to = {"f32": np.float32, "f16": np.float16,
+              "bf16": lambda wide: from_bf16(to_bf16(wide))}[self.op.result]
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = sums.astype(np.float32)
+            factor = self.factor.astype(np.float32)
+            if self.op.scaling == "after_rounding":
+                sums, factor = (to(each).astype(np.float32) for each in (sums, factor))
+                scaled = to(sums * factor).astype(np.float32)
+            else:
+                scaled = sums * factor
+            found = scaled + self.bias.astype(np.float32) if self.op.bias else scaled
+            return to_bf16(found) if self.op.result == "bf16" else to(found)
 
     def problem(self, got):
         """What is wrong with a result, or None."""

@@ -19,12 +19,14 @@ from pathlib import Path
 
 import numpy as np
 
+import epilogue_model
 import exact
 from expect import Expectations, first_difference
 from gpu_calls import SCHEDULES, run_places
 from gpu_producers import CONSTANTS, GELU_TANH, SWIGLU
 from products import dequantized, legal_ends
-from reference import pack, swizzle, swizzle_groups, to_bf16
+from reference import (from_bf16, pack, scaled_grouped_matmul, scaled_matmul, swizzle,
+                       swizzle_groups, to_bf16)
 
 # Data, scales, codes and the block.
 FORMATS = {"nvfp4": ("f4E2M1FN", "f8E4M3FN", range(16), 16),
@@ -118,14 +120,43 @@ class Text:
     def __init__(self, random, case):
         self.random, self.case = random, case
         self.names, self.arrays, self.lines, self.operands = [], [], [], []
+        self.biases, self.inputs, self.factors = [], [], None
         self.data, self.scale, self.codes, self.block = FORMATS[case.format]
         self.rows, self.cols, self.depth = case.shape
         self.count = len(case.ends)
+        is_depth = case.groups == "columns"
+        self.legal = legal_ends(case.ends, self.depth if is_depth else self.rows,
+                                self.block if is_depth else 1)
         self._write()
         a, *others = [dequantized(operand.codes, self.data, operand.scales, self.scale)
                       for operand in self.operands]
         for b in others:
             exact.demand(a, b)
+
+    def sums(self, values):
+        """The sums of each product of these values of the operands."""
+        a, *others = values
+        if not self.case.groups:
+            return [scaled_matmul(a, b).value for b in others]
+        unit = self.block if self.case.groups == "columns" else 1
+        return [scaled_grouped_matmul(a, b, [end * unit for end in self.legal]).value
+                for b in others]
+
+    def computed(self, sums):
+        """What the function makes of these sums, by numpy; scales are in linear form."""
+        case = self.case
+        to = epilogue_model.bf16 if case.value == "bf16" else np.float32
+        sums = [each.astype(np.float32) for each in sums]
+        covered = self.legal[-1] if case.groups == "rows" else None
+        for each, bias in zip(sums, self.biases):
+            each[:covered] += from_bf16(bias)
+        body = epilogue_model.bodies(RELU, SHIFT, JOIN)[case.body]
+        inputs = [from_bf16(each) if each.dtype == np.uint16 else each for each in self.inputs]
+        x = to(body(*map(to, sums), *inputs))
+        if not case.quantize:
+            return [x]
+        return epilogue_model.quantized(x, case.quantize, case.recipe, FORMATS[case.quantize][3],
+                                        self.factors, case.ends if case.offsets else None)
 
     def argument(self, type, array):
         self.names.append(f"%a{len(self.names)}: {type}")
@@ -147,10 +178,7 @@ class Text:
         data_type = f"tensor<{sizes}{self.depth}x{self.data}>"
         scale_type = f"tensor<{sizes}{self.depth // self.block}x{self.scale}{self.encoding(layout)}>"
         if layout == "grouped":
-            is_depth = self.case.groups == "columns"
-            unit = self.block if is_depth else 1
-            extent = self.depth if is_depth else rows
-            stored = swizzle_groups(scales, legal_ends(self.case.ends, extent, unit), int(is_depth))
+            stored = swizzle_groups(scales, self.legal, int(self.case.groups == "columns"))
         else:
             stored = swizzle(scales)
         data = pack(codes) if self.data.startswith("f4") else codes
@@ -182,7 +210,8 @@ class Text:
             bias = ""
             if case.bias:
                 type = f"tensor<{self.cols}xbf16>"
-                bias = f" bias({self.argument(type, self.f32(self.cols, 'bf16'))} : {type})"
+                self.biases.append(self.f32(self.cols, "bf16"))
+                bias = f" bias({self.argument(type, self.biases[-1])} : {type})"
             types = [a[1], b[1], *([f"tensor<{self.count}xi32>"] if case.groups else []), sa[1], sb[1]]
             schedule = (f" {{blockscale.schedule = #blockscale.gemm_schedule<{case.schedule}>}}"
                         if case.schedule else "")
@@ -207,7 +236,8 @@ class Text:
                      "rows": (self.rows,)}[spread]
             sizes = {"full": self.sizes, "columns": f"{self.cols}x", "rows": "?x"}[spread]
             type = f"tensor<{sizes}{element}>"
-            operands.append((self.argument(type, self.f32(shape, element)), type, spread))
+            self.inputs.append(self.f32(shape, element))
+            operands.append((self.argument(type, self.inputs[-1]), type, spread))
         elements = [type.split("x")[-1].rstrip(">") for _, type, _ in operands]
         wide = "".join(f"    %{i} = arith.extf %e{i} : {element} to f32\n"
                        for i, element in enumerate(elements) if element != "f32")
@@ -239,8 +269,8 @@ class Text:
         if case.global_value:
             shape = {"scalar": (), "rank_0": (), "each": (self.count,)}[case.global_value]
             type = {"scalar": "f32", "rank_0": "tensor<f32>", "each": f"tensor<{self.count}xf32>"}
-            given = np.asarray(self.random.uniform(0.1, 0.5, shape), np.float32)
-            name = self.argument(type[case.global_value], given)
+            self.factors = np.asarray(self.random.uniform(0.1, 0.5, shape), np.float32)
+            name = self.argument(type[case.global_value], self.factors)
             globals = f" global_scale({name} : {type[case.global_value]})"
         grouped = offsets.replace(")", f" : tensor<{self.count}xi32>)") if case.offsets else ""
         if grouped:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+import even_scales
 import exact
 from expect import Expectations, first_difference
 from gpu_calls import SCHEDULES, run_places
@@ -20,6 +21,11 @@ from products import Case, Op
 
 MX_DATA = ("f8E4M3FN", "f8E5M2", "f4E2M1FN", "f4E2M1FN", "f6E2M3FN", "f6E3M2FN")
 KINDS = ("mm", "mm", "rows", "mm", "mm", "columns")
+# Exponents of E4M3 scales; where results are f16, scales are less than 2.
+POWERS, SMALL = range(-6, 5), range(-4, -1)
+# Exponents of MX results of f16, by how much a row of infinite ones is larger, and of how
+# many rows there is one.
+TYPICAL, INFINITE, MOST_BEFORE_INFINITY = (5, 9), 12, 64
 MOST_STAGES = {(128, 128): 6, (128, 256): 4, (256, 256): 5}
 
 
@@ -95,16 +101,27 @@ def draw_schedule(random, op):
 
 
 def draw_case(random, op):
+    """Results of f16 and to which a bias of f16 is added are in its range, but for a row of
+    A now and then, whose results are infinite."""
     ends = () if op.kind == "mm" else draw_ends(random, op)
-    if not op.scaling:
-        return Case(op, random, ends)
     lead = {"mm": op.shape["B"], "rows": (len(ends),), "columns": ()}[op.kind]
     cols = op.shape["K"] // op.block
-    sa, sb = (exact.scales(random, op.scale, (*prefix, op.shape[rows], cols))
-              for prefix, rows in ((lead if op.kind == "mm" else (), "M"), (lead, "N")))
-    case = Case(op, random, ends, sa=sa, sb=sb)
-    exact.demand(*case.values)
-    return case
+    shapes = [(*(lead if op.kind == "mm" else ()), op.shape["M"], cols),
+              (*lead, op.shape["N"], cols)]
+    if op.scaling:
+        sa, sb = (exact.scales(random, op.scale, shape) for shape in shapes)
+        case = Case(op, random, ends, sa=sa, sb=sb)
+        exact.demand(*case.values)
+        return case
+    is_narrow = "f16" in (op.result, op.bias)
+    is_mx = op.scale == "f8E8M0FNU"
+    powers = range(-40, 41) if is_mx else SMALL if is_narrow else POWERS
+    sa, sb = (even_scales.scales(random, op.scale, shape, powers) for shape in shapes)
+    if is_mx and op.result == "f16" and op.shape["M"] > MOST_BEFORE_INFINITY:
+        sa[..., random.integers(op.shape["M"]), :] += INFINITE
+    typical = random.integers(*(TYPICAL if is_narrow else (-40, 41))) if is_mx else None
+    return Case(op, random, ends, sa=sa, sb=sb, typical=typical,
+                bias_share=2.0 ** random.integers(-4, 1))
 
 
 def problem(case, got, on_cpu):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+import even_scales
 from expect import Expectations
 from products import Case, Op
 
@@ -37,7 +38,10 @@ def main():
     m, n, k = map(int, sys.argv[2].split("x"))
     op = Op("mm", layout_a="swizzled", layout_b="swizzled", result="bf16", dynamic="")
     op.shape = {"B": (), "M": m, "N": n, "K": k}
-    case = Case(op, np.random.default_rng(1))
+    random = np.random.default_rng(1)
+    sa, sb = (even_scales.scales(random, op.scale, (rows, k // op.block), range(-2, 3))
+              for rows in (m, n))
+    case = Case(op, random, sa=sa, sb=sb)
     command = ["blockscale-run", folder / "mm.mlir", "--on=emulator", "--profile",
                f"--out={folder / 'y.npy'}"]
     for i, array in enumerate(case.arguments):
