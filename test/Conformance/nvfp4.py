@@ -123,11 +123,13 @@ def _routes(job, x, case, source):
 
 def _undefined_codes(case, x, source, qdata, scale):
     """Masks over the rows of the result, whose scales are one a row and 16 columns."""
+    if source.recipe == "modelopt":
+        return {}
     nan = IS_NAN[NVFP4.scale](scale)
     shape = (*qdata.shape[:-1], 2 * qdata.shape[-1])
     masks = {"NaN scale": per_element(nan, (1, NVFP4.block), shape)}
-    # compressed_tensors has a rule for each of them.
-    if source.operand and source.recipe != "compressed_tensors":
+    # The other recipes have a rule for each global scale.
+    if source.operand and source.recipe == "torchao":
         rows = -1 if source.of == "row" else 1
         decode = _decode_scale(case, source).reshape(*x.type.shape[:-2], rows, 1)
         masks["degenerate global scale"] = degenerate(decode)

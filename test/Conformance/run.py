@@ -8,6 +8,7 @@ recipe of a case becomes a module, is executed, and each expected array is
 reported as equal or mismatching, with the first mismatch. Arrays that nothing
 computes are listed: unsupported, superseded (another array of the case states
 the contract) or reference (an ingredient of the comparison, not a result).
+Where the folder has a totals.txt, each array has the category that stands there.
 
 On a GPU (--on cuda), modules are compiled and run by blockscale-run; or, where a
 machine has a driver and this folder but no compiler, they come as bundles:
@@ -26,6 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+import totals
 from bundles import BundleRunner, compile_bundle
 from cases import case_names, load_case, selected
 from contract import failure
@@ -116,13 +118,17 @@ class Report:
     """Prints a line for each array and counts them by category."""
 
     def __init__(self):
-        self.counts = Counter()
+        self.categories = {}  # of arrays by their names
         self.mismatches = []
+
+    @property
+    def counts(self):
+        return Counter(self.categories.values())
 
     def judged(self, case, array, outcomes):
         """`outcomes` are the (route, verdict) of one array."""
         bad = [(route, v) for route, v in outcomes if not v.equal]
-        self.counts["mismatching" if bad else "equal"] += 1
+        self.categories[f"{case}.{array}"] = "mismatching" if bad else "equal"
         if not bad:
             route, verdict = outcomes[0]
             ways = f", {len(outcomes)} ways" if len(outcomes) > 1 else ""
@@ -135,8 +141,15 @@ class Report:
             print("MISMATCH", self.mismatches[-1])
 
     def aside(self, case, array, aside):
-        self.counts[aside.category] += 1
+        self.categories[f"{case}.{array}"] = aside.category
         print(f"{aside.category} {case}.{array}: {aside.reason}")
+
+    def pinned(self, lines, place):
+        """Counts an array whose category is not the pinned one as a mismatch."""
+        for number, problem in enumerate(totals.problems(lines, place, self.categories)):
+            self.categories[f"totals.txt {number}"] = "mismatching"
+            self.mismatches.append(f"totals.txt: {problem}")
+            print("MISMATCH", self.mismatches[-1])
 
     def summary(self):
         """The mismatches again, together, and the counts."""
@@ -290,6 +303,9 @@ def main(argv=None):
     if arguments.compile_to:
         print(*problems, f"{len(os.listdir(arguments.compile_to))} bundles", sep="\n")
         return 1 if problems else 0
+    pinned = totals.load(arguments.cases)
+    if pinned and arguments.only == "*" and arguments.on != "cuda" and not arguments.target:
+        report.pinned(pinned, arguments.on)
     report.summary()
     return 1 if report.counts["mismatching"] else 0
 

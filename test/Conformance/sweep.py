@@ -50,9 +50,13 @@ def _winner_checks(case, route):
         return np.abs(stored - amax_of).argmin(-1).astype(np.uint8)
 
     judge_amax = judge(amax_of[indices])
-    yield Check(
-        "best_index", indices, index, lambda got: judge_amax(amax_of[got]), route, written
-    )
+
+    def judge_index(got):
+        # NaN, which wins nowhere, is that of an index beyond the candidates.
+        found = np.append(amax_of, np.float32(np.nan))
+        return judge_amax(found[np.minimum(got, amax_of.size)])
+
+    yield Check("best_index", indices, index, judge_index, route, written)
 
 
 def _candidates_job(case):

@@ -85,6 +85,27 @@ class RunTest(unittest.TestCase):
                     status = exit.code
         return status, out.getvalue().splitlines(), err.getvalue()
 
+    def pin(self, *lines):
+        with open(os.path.join(self.cases, "totals.txt"), "w") as file:
+            file.writelines(f"{line}\n" for line in lines)
+
+    def test_pinned_totals(self):
+        self.case()
+        self.pin("equal cpu 2", "equal emulator 2")
+        status, lines, _ = self.run_main()
+        self.assertEqual(status, 0)
+        self.assertEqual(lines[-1], "arrays equal 2, mismatching 0, unsupported 0")
+
+    def test_arrays_are_not_those_that_are_pinned(self):
+        self.case()
+        self.pin("equal cpu 3", "unsupported cpu zeros.ao_single_qdata")
+        status, lines, _ = self.run_main()
+        self.assertEqual(status, 1)
+        self.assertIn("MISMATCH totals.txt: zeros.ao_single_qdata: expected unsupported, "
+                      "but got equal", lines)
+        self.assertIn("MISMATCH totals.txt: expected 3 arrays that are compared, but got 2",
+                      lines)
+
     def test_equal_arrays(self):
         self.case()
         status, lines, _ = self.run_main()
