@@ -7,7 +7,8 @@ every kind of kernel for GPUs, in the emulator, against the CPU.
 Runs test/Execution/Inputs/quantize.py, block_shapes.py, matmul.py, sm100_kernels.py,
 strip_kernels.py, sm100_matmul.py, sm100_epilogue.py and gpu_*.py with many seeds, for
 this CPU and for the x86-64 baseline, and planted_faults.py, which needs no compiler. A
-process that crashes counts as one failure; its seed is in the output. The last line is `N passed, N failed`.
+process that crashes counts as one failure; its seed is in the output. The last line is
+`N passed, N failed`.
 
   scripts/long/random-shapes.py [SEEDS [FIRST]]
 """
@@ -27,7 +28,7 @@ PYTHON = ROOT / ".venv/bin/python"
 OPTIONS = {"quantize.py": ["--shapes", "10"], "block_shapes.py": ["--shapes", "10"],
            "matmul.py": ["--functions", "32", "--shapes", "10"], "sm100_kernels.py": [],
            "strip_kernels.py": [], "gpu_random.py": [], "sm100_matmul.py": ["--cases", "60"],
-           "sm100_epilogue.py": [], "planted_faults.py": [],
+           "sm100_epilogue.py": [], "planted_faults.py": ["--draws", "3"],
            "gpu_read_once.py": [], "gpu_norms.py": []}
 CHIPS = ("sm_100a", "sm_80", "sm_90a")
 

@@ -1,13 +1,18 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs products drawn at random in the emulator, as kernels of SM100 under both
-schedules, and compares with numpy, within the bound. A third of the cases are grouped.
+schedules, and compares with numpy, within the bound. Two fifths of the cases are grouped.
 Odd cases have a schedule of their own, so that few CTAs compute many tiles
-through few stages. Where results are rounded more than once, sums are exact (exact.py),
-and results are the bytes of the CPU."""
+through few stages; many of them are tiles of pairs. With --ledger, the cases that have
+what only some kernels do are counted, and there must be enough of each (LEAST).
+Where results are rounded more than once, sums are exact (exact.py), and results are the
+bytes of the CPU."""
 
 import argparse
 import os
+import re
+import subprocess
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,16 +25,24 @@ from gpu_calls import SCHEDULES, run_places
 from products import Case, Op
 
 MX_DATA = ("f8E4M3FN", "f8E5M2", "f4E2M1FN", "f4E2M1FN", "f6E2M3FN", "f6E3M2FN")
-KINDS = ("mm", "mm", "rows", "mm", "mm", "columns")
+KINDS = ("mm", "rows", "mm", "columns", "mm")
 # Exponents of E4M3 scales; where results are f16, scales are less than 2.
 POWERS, SMALL = range(-6, 5), range(-4, -1)
 # Exponents of MX results of f16, by how much a row of infinite ones is larger, and of how
 # many rows there is one.
 TYPICAL, INFINITE, MOST_BEFORE_INFINITY = (5, 9), 12, 64
+PAIRS = 0.6  # of the schedules that are drawn
+# Of each property of a case, how many cases have it at least; see `properties`.
+LEAST = {"pair, wide": 10, "multicast, wide": 10, "ring wraps twice": 10,
+         "ring of a pair wraps twice": 5, "three tiles a cluster": 10, "rows": 10, "columns": 10,
+         "rows in pairs": 3, "columns in pairs": 3, "nvfp4": 20, "mxf4": 2, "mxf8f6f4": 20,
+         "mxf8f6f4 in pairs": 5, "split": 3, "last scale id 0": 2, "last scale id 1": 3,
+         "last scale id 2": 3, "last scale id 3": 3, "tail of K": 20, "no K": 2}
+FIELD = re.compile(r"(\w+) = (\d+)")
 MOST_STAGES = {(128, 128): 6, (128, 256): 4, (256, 256): 5}
 
 
-def draw_op(random, name, kind):
+def draw_op(random, name, kind, is_pair):
     def pick(*choices):
         return choices[random.integers(len(choices))]
 
@@ -39,7 +52,7 @@ def draw_op(random, name, kind):
     op = Op(name, kind, scale="f8E4M3FN" if is_nvfp4 else "f8E8M0FNU",
             a="f4E2M1FN" if is_nvfp4 else pick(*MX_DATA),
             b="f4E2M1FN" if is_nvfp4 else pick(*MX_DATA),
-            result=pick("f32", "bf16", "f16"), layout_a=pick(*layouts),
+            result=pick("f32", "bf16", *(() if is_pair else ("f16",))), layout_a=pick(*layouts),
             layout_b=pick(*(layouts[:2] if kind == "rows" else layouts)),
             global_a=pick(*form), global_b=pick(*form),
             bias=pick("", "f32", "bf16", "f16"),
@@ -49,7 +62,7 @@ def draw_op(random, name, kind):
     if kind != "mm":
         op.batch = 0
         op.has_bias_each = random.random() < 0.5
-    op.shape = draw_shape(random, op)
+    op.shape = draw_shape(random, op, is_pair)
     return op
 
 
@@ -71,32 +84,33 @@ def draw_ends(random, op):
     return tuple(ends.tolist())
 
 
-def draw_shape(random, op):
-    """M and N from 1 to 300, mostly in one or two tiles; K a multiple of 32, often of
-    128, sometimes 0."""
-    def size(limit):
-        return int(random.integers(1, limit + 1))
+def draw_shape(random, op, is_pair):
+    """M and N from 1 to 300, mostly in one or two tiles, in pairs more than 128; K a
+    multiple of 32, often of 128, sometimes 0."""
+    def size(limit, least=1):
+        return int(random.integers(least, limit + 1))
 
     unit = int(random.choice((32, 32, 128)))
     steps = 0 if random.random() < 0.08 else size(1024 // unit)
-    large = random.random() < 0.3 and not op.batch
+    large = is_pair or (random.random() < 0.3 and not op.batch)
+    least = 129 if is_pair else 1
     # Rows of results that begin anywhere, or where wide stores may.
-    cols = size(300 if large else 150)
+    cols = size(300 if large else 150, least)
     unit_of_cols = int(random.choice((1, 1, 8, 16)))
     shape = {"B": tuple(size(2) for _ in range(op.batch)),
-             "M": size(300 if large else 150),
+             "M": size(300 if large else 150, least),
              "N": -(-cols // unit_of_cols) * unit_of_cols,
              "K": unit * steps}
     return shape if op.kind == "mm" else {**shape, "G": size(8)}
 
 
-def draw_schedule(random, op):
-    rows, cols = ((128, 128), (128, 256), (256, 256))[random.integers(3)]
+def draw_schedule(random, op, is_pair):
+    rows, cols = (256, 256) if is_pair else (128, int(random.choice((128, 256))))
     multicast = int(random.integers(1, 3)) if rows == 256 else 1
     splits = int(random.choice((1, 1, 2, 3))) if op.kind == "mm" else 1
     return (f"#blockscale.gemm_schedule<rows = {rows}, cols = {cols}, "
             f"stages = {random.integers(1, MOST_STAGES[rows, cols] + 1)}, "
-            f"band = {random.integers(1, 3)}, ctas = {random.integers(1, 9)}, "
+            f"band = {random.integers(1, 3)}, ctas = {random.integers(1, 6)}, "
             f"multicast = {multicast}, splits = {splits}>")
 
 
@@ -130,16 +144,22 @@ def problem(case, got, on_cpu):
     return case.problem(got) if on_cpu is None else first_difference([got], [on_cpu])
 
 
-def check(folder, seed, number):
-    """The problem of each schedule of a case."""
+def draw(seed, number, name="mm"):
+    """An op, its case and the text of its function."""
     random = np.random.default_rng((seed, number))
-    kind = KINDS[number % len(KINDS)]
-    op = draw_op(random, "mm", kind)
+    is_pair = number % 2 and random.random() < PAIRS
+    op = draw_op(random, name, KINDS[number % len(KINDS)], is_pair)
     case = draw_case(random, op)
     text = op.text()
     if number % 2:
         text = text.replace("\n      : ", " {blockscale.schedule = "
-                            f"{draw_schedule(random, op)}}}\n      : ", 1)
+                            f"{draw_schedule(random, op, is_pair)}}}\n      : ", 1)
+    return op, case, text
+
+
+def check(folder, seed, number):
+    """The problem of each schedule of a case."""
+    op, case, text = draw(seed, number)
     places = [["--on=emulator", *schedule] for schedule in SCHEDULES]
     places += [["--on=cpu"]] if op.scaling else []
     runs = [wrong or results[0] for wrong, results in
@@ -148,13 +168,69 @@ def check(folder, seed, number):
     return op, [problem(case, got, on_cpu) for got in runs]
 
 
+def properties(op, case, schedule):
+    """What of a kernel a case needs. `schedule` has the fields that are not 1."""
+    rows, cols = schedule["rows"], schedule["cols"]
+    shared, splits = schedule.get("multicast", 1), schedule.get("splits", 1)
+    m, n, k = (op.shape[letter] for letter in "MNK")
+    is_pair, is_four = rows == 256, op.a == op.b == "f4E2M1FN"
+    kind = "nvfp4" if op.scale == "f8E4M3FN" else "mxf4" if is_four else "mxf8f6f4"
+    heights, depths = [m], [k]
+    if op.kind == "rows":
+        heights = np.diff([0, *case.legal])
+    if op.kind == "columns":
+        depths = np.diff([0, *case.legal]) * op.block
+    tiles = sum(-(-int(height) // rows) for height in heights) * -(-n // (cols * shared))
+    tiles *= int(np.prod(op.shape["B"])) * len(depths) * splits
+    clusters = max(1, schedule["ctas"] // ((2 if is_pair else 1) * shared))
+    each = -(-tiles // clusters)  # of the cluster that has most
+    step = 256 if is_four else 128
+    steps = each * (sum(-(-int(depth) // step) for depth in depths) / len(depths)) / splits
+    wraps = steps > 2 * schedule["stages"]
+    wide = m > 128 and n > 128 and op.result != "f16" and k > 0
+    found = {kind, "no K" if not k else "", "tail of K" if k % step else "",
+             "pair, wide" if is_pair and wide else "",
+             "multicast, wide" if shared > 1 and wide else "",
+             "ring wraps twice" if wraps else "",
+             "ring of a pair wraps twice" if wraps and is_pair else "",
+             "three tiles a cluster" if each >= 3 and k else "",
+             "split" if splits > 1 and k else ""}
+    if op.kind != "mm" and case.legal[-1]:
+        found |= {op.kind, f"{op.kind} in pairs" if is_pair else ""}
+    if kind == "mxf8f6f4" and k:
+        # One byte of four for each 32 elements.
+        found |= {f"last scale id {(k // 32 - 1) % 4}", "mxf8f6f4 in pairs" if is_pair else ""}
+    return found - {""}
+
+
+def record_ledger(expect, folder, seed, count):
+    """Counts the cases of each property, with the schedules that the compiler has."""
+    drawn = [draw(seed, number, f"mm{number}") for number in range(count)]
+    module = folder / "ledger.mlir"
+    module.write_text("".join(text for *_, text in drawn))
+    printed = subprocess.run(["blockscale-opt", module, "--blockscale-choose-schedules"],
+                             stdout=subprocess.PIPE, text=True, check=True).stdout
+    schedules = re.findall(r"#blockscale.gemm_schedule<([^>]*)>", printed)
+    counts = Counter()
+    for (op, case, _), text in zip(drawn, schedules, strict=True):
+        schedule = {name: int(value) for name, value in FIELD.findall(text)}
+        counts.update(properties(op, case, schedule))
+    for name, least in LEAST.items():
+        print(f"{name}: {counts[name]} cases")
+        expect.record(name, None if counts[name] >= least else
+                      f"expected at least {least} cases, but got {counts[name]}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where to compile")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, default=60)
+    parser.add_argument("--ledger", action="store_true", help="count what cases need")
     options = parser.parse_args()
     expect = Expectations()
+    if options.ledger:
+        record_ledger(expect, options.folder, options.seed, options.cases)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         cases = pool.map(lambda i: check(options.folder, options.seed, i), range(options.cases))
         for i, (op, problems) in enumerate(cases):
