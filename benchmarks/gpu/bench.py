@@ -17,7 +17,6 @@ a result differs or a bar is missed.
 """
 
 import argparse
-import datetime
 import fnmatch
 import hashlib
 import json
@@ -30,6 +29,7 @@ import numpy as np
 from cases import CASES
 from chart import write_chart
 from cuda import Driver
+from log_head import make_head
 
 HERE = Path(__file__).resolve().parent
 FLUSH_BYTES = 256 << 20
@@ -135,8 +135,8 @@ def main():
         print(f"error: {error}")
         return 1
     timer = Timer(driver)
-    print(f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, commit "
-          f"{about['commit']}, {device.name}, driver {device.driver_version}\n")
+    print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
+                    " ".join(["python3", *sys.argv])), end="\n\n")
     print("| function | us | copy us | GB/s | share of the copy | bar | |\n|" + " --- |" * 7)
     rows = []
     for case in CASES:

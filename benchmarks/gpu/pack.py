@@ -25,9 +25,9 @@ from cases import CASES
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
-sys.path.insert(0, str(ROOT / "scripts/gpu"))
+sys.path.insert(0, str(ROOT / "scripts"))
 # The folder is on the path now.
-from commit import describe_commit  # noqa: E402
+from log_head import describe_commit  # noqa: E402
 
 CHIPS = "sm_80,sm_89,sm_90a,sm_100a"
 
@@ -59,7 +59,7 @@ def digests_on_cpu(case):
 def pack(folder, cases):
     folder.mkdir(parents=True)
     for path in [*Path(__file__).parent.glob("*.py"), ROOT / "python/blockscale_runtime.py",
-                 BUILD / "lib/libBlockScaleRuntime.so"]:
+                 ROOT / "scripts/log_head.py", BUILD / "lib/libBlockScaleRuntime.so"]:
         shutil.copy(path, folder)
     digests = {}
     for case in cases:

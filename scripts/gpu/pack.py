@@ -23,18 +23,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from commit import describe_commit
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
-COPIES = ("python/blockscale_runtime.py", "test/batches.py", "test/Conformance/*.py")
+COPIES = ("python/blockscale_runtime.py", "scripts/log_head.py", "test/batches.py", "test/Conformance/*.py")
 CALLS_OF_A_BUNDLE = 24
 
-sys.path.insert(0, str(ROOT / "test/Execution/Inputs"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "test/Execution/Inputs")]
 os.environ["PATH"] = f"{BUILD / 'bin'}:{os.environ['PATH']}"
 
 import strip_kernels  # noqa: E402
 import sm100_kernels  # noqa: E402
+from log_head import describe_commit  # noqa: E402
 
 
 def copy_files(folder, golden):

@@ -23,7 +23,6 @@ of CUDA 12.0 or later and Python alone; prints a line a case, and fails where th
 
 import argparse
 import ctypes
-import datetime
 import hashlib
 import re
 import struct
@@ -32,10 +31,13 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from commit import describe_commit
 from driver import Cuda, find_driver_release
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from log_head import describe_commit, make_head  # noqa: E402
+
 SCRATCH_BYTES = 8192
 LEAST_SHOWN = 5
 VERDICTS = ("accepted", "reported", "unchecked")
@@ -161,10 +163,9 @@ def main():
     parser.add_argument("--commit", help="what to print as the commit (default: ask git)")
     options = parser.parse_args()
     cuda = Cuda(options.library)
-    print(f"date {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC")
-    print(f"command scripts/gpu/races.py --launches {options.launches}")
-    print(f"commit {options.commit or describe_commit(ROOT)}")
-    print(f"{cuda.name}, driver {find_driver_release()} of CUDA {cuda.version}")
+    print(make_head(options.commit or describe_commit(ROOT),
+                    f"{cuda.name}, driver {find_driver_release()} of CUDA {cuda.version}",
+                    f"scripts/gpu/races.py --launches {options.launches}"))
     verdicts, is_right = [], True
     for kernel in read_kernels(options.folder):
         found = count_results(cuda, kernel, options.launches)

@@ -7,7 +7,6 @@ Needs a driver, Python and NumPy. GLOB selects golden cases. The last line is
 `N passed, N failed`: golden arrays, and calls of kernels.
 """
 
-import datetime
 import json
 import re
 import subprocess
@@ -20,9 +19,10 @@ HERE = Path(__file__).resolve().parent
 RUNTIME = HERE / "lib/libBlockScaleRuntime.so"
 FILL = 0xA5  # of what no kernel wrote
 
-sys.path.insert(0, str(HERE / "python"))
+sys.path[:0] = [str(HERE / "python"), str(HERE / "scripts")]
 
 import blockscale_runtime  # noqa: E402
+from log_head import make_head  # noqa: E402
 
 
 def run_conformance(chip, only):
@@ -107,12 +107,11 @@ def main():
     except blockscale_runtime.Error as error:
         print(f"error: {error}\n0 passed, 1 failed")
         return 1
-    print(f"date {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC")
-    print("command", *(["python3"] + sys.argv))
-    print(f"commit {about['commit']}, runtime {runtime.version().decode()}, Python "
-          f"{sys.version.split()[0]}, NumPy {np.__version__}")
-    print(f"{device.name}, compute capability {device.capability / 10}, driver version "
-          f"{device.driver_version}", flush=True)
+    machine = (f"{device.name}, compute capability {device.capability / 10}, driver version "
+               f"{device.driver_version}")
+    print(make_head(about["commit"], machine, " ".join(["python3", *sys.argv])))
+    print(f"runtime {runtime.version().decode()}, Python {sys.version.split()[0]}, "
+          f"NumPy {np.__version__}", flush=True)
     totals = []
     for chip in about["chips"]:
         print(f"golden arrays, kernels for {chip}")

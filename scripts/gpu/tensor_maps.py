@@ -34,10 +34,13 @@ from ctypes import c_int, c_uint32, c_uint64, c_void_p
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from commit import describe_commit
 from driver import Cuda, find_driver_release
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from log_head import describe_commit, make_head  # noqa: E402
+
 PRODUCTS = ROOT / "test/Data/tensor_maps/products.json"
 
 # Numbers and names of the driver's enumerations.
@@ -392,9 +395,7 @@ def compare(silicon, emulator, cases, most=20):
         if answers["cases"] != wanted:
             return [f"expected answers to the cases {wanted[:12]}, which this script draws, but "
                     f"got {answers['cases'][:12]} of {answers['device']}"], False
-    lines = [f"date {silicon['date']}", f"commit {silicon['commit']}",
-             f"{silicon['device']}, driver {silicon['driver']}",
-             f"{emulator['device']}, commit {emulator['commit']}, {emulator['date']}"]
+    lines = [f"{emulator['device']}, commit {emulator['commit']}, {emulator['date']}"]
     totals, accepted, equal, excepted, listed = (Counter() for _ in range(5))
     different = []
     for state, *codes in zip(STATES, silicon["states"], emulator["states"]):
@@ -446,8 +447,11 @@ def main():
         print(f"{answers['device']}, driver {answers['driver']}: {len(cases)} calls, "
               f"{answers['codes'].count(CUDA_SUCCESS)} accepted")
         return 0
-    lines, is_right = compare(*map(read_answers, options.compare), cases, options.most)
-    print("command scripts/gpu/tensor_maps.py --compare", *options.compare)
+    silicon, emulator = map(read_answers, options.compare)
+    lines, is_right = compare(silicon, emulator, cases, options.most)
+    command = " ".join(["scripts/gpu/tensor_maps.py --compare", *map(str, options.compare)])
+    print(make_head(silicon["commit"], f"{silicon['device']}, driver {silicon['driver']}", command,
+                    date=silicon["date"]))
     print(*lines, sep="\n")
     return 0 if is_right else 1
 

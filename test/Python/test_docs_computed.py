@@ -5,6 +5,7 @@
 import unittest
 
 import docs_constraints
+import docs_logs
 import docs_numbers
 import docs_pages
 import docs_performance
@@ -36,6 +37,25 @@ class DocsComputedTest(unittest.TestCase):
         broken = page.replace(block, block.replace("0.5", "0.75"), 1)
         self.assertNotEqual(broken, page, name)
         self.assertEqual(docs_pages.fill(broken, vars(docs_numbers)), page)
+
+    # Who reads a figure of a log must see of which code it is.
+    def test_every_link_to_a_log_names_its_commit(self):
+        links = 0
+        for path in docs_logs.PAGES:
+            with self.subTest(path.name):
+                page = path.read_text(encoding="utf-8")
+                links += len(docs_logs.LINK.findall(page))
+                self.assertMultiLineEqual(page, docs_logs.fill(page), "run docs_logs.py --write")
+        self.assertGreater(links, 5)
+
+    def test_a_wrong_commit_is_noticed(self):
+        link = "[log](logs/benchmark-h200.txt)"
+        right = docs_logs.fill(f"{link}.")
+        self.assertRegex(right, r"\) \(commit [0-9a-f]{7,}(-dirty)?\)\.$")
+        for wrong in (f"{link} (commit fffffff).", f"{link} (commits a,\nb)."):
+            self.assertEqual(docs_logs.fill(wrong), right)
+        self.assertEqual(docs_logs.fill(f"{link}\n(commit fffffff)."),
+                         right.replace(") (", ")\n("))
 
     def test_every_constraint_has_a_test(self):
         labels = docs_constraints.labels()

@@ -13,8 +13,9 @@ from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 # A packed folder has both side by side.
-sys.path[:0] = [str(ROOT / "benchmarks/gpu"), str(ROOT / "python")]
+sys.path[:0] = [str(ROOT / "benchmarks/gpu"), str(ROOT / "python"), str(ROOT / "scripts")]
 import bench  # noqa: E402
+import log_head  # noqa: E402
 
 
 class BenchTest(unittest.TestCase):
@@ -51,6 +52,13 @@ class BenchTest(unittest.TestCase):
         status, text = self.run_main(0.7)
         self.assertEqual(1, status)
         self.assertIn("| 0.70 | 0.8 | MISSED |", text)
+
+    def test_begins_with_the_head_of_a_log(self):
+        _, text = self.run_main(0.9)
+        head, = log_head.read_heads(text)
+        self.assertEqual(("0123abc", "a GPU, driver 13.0", "python3 bench.py"),
+                         (head.commit, head.machine, head.command))
+        self.assertTrue(text.startswith(f"{head}\n\n| function |"))
 
 
 if __name__ == "__main__":

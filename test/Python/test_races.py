@@ -104,7 +104,7 @@ class RunTest(unittest.TestCase):
             [sys.executable, SCRIPT, "--launches=1", f"--library={EMULATED_CUDA}"],
             capture_output=True, text=True)
         self.assertEqual(run.returncode, 1)
-        self.assertRegex(run.stdout, r"(?m)^BlockScale emulator of sm_100a, driver ")
+        self.assertRegex(run.stdout, r"(?m)^machine  BlockScale emulator of sm_100a, driver ")
         kernels = races.read_kernels(ROOT / "test/Data/races")
         good = sum(case.verdict == "accepted" for kernel in kernels for case in kernel.cases)
         self.assertEqual(run.stdout.count(", accepted: 1 result, the emulator's ("), good)

@@ -8,8 +8,8 @@ what the emulator gave.
     gpu.py EMULATOR.npz RESULTS.npz          on the one with the GPU
 
 Needs numpy, ml_dtypes and a driver of CUDA 12.0 or later. Writes the GPU's
-results, and a line a case to standard output; fails where a case that must be
-equal is not.
+results, and a log to standard output: of the commit of the emulator's results, with a
+line a case. Fails where a case that must be equal is not.
 """
 
 import ctypes
@@ -21,8 +21,10 @@ import numpy as np
 
 import cases
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts/gpu"))
+SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
+sys.path[:0] = [str(SCRIPTS), str(SCRIPTS / "gpu")]
 import driver  # noqa: E402
+from log_head import make_head  # noqa: E402
 
 ELEMENT_TYPES = {"u8": 0, "bf16": 9}
 
@@ -90,6 +92,9 @@ def run(cuda, case):
 def main(emulator_path, results_path):
     cuda = Cuda()
     emulator = np.load(emulator_path)
+    print(make_head(str(emulator["commit"]),
+                    f"{cuda.name}, driver {driver.find_driver_release()} of CUDA {cuda.version}",
+                    "test/Emulator/Compilers/gpu.py EMULATOR.npz RESULTS.npz"))
     print(f"{cuda.name}: the GPU's results against the emulator's, bit for bit")
     results, failed = {}, 0
     for case in cases.all_cases():

@@ -20,7 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "scripts"))
+
 import cases
+from log_head import describe_commit
 from reference_kernels import reference_cases
 
 SWIZZLES = {32: "32B", 64: "64B", 128: "128B"}
@@ -137,7 +141,7 @@ def main():
         failed += bool(faults)
         print(f"{'FAIL' if faults else 'ok  '} {case.name}", *faults, sep="\n     ")
     if options.out:
-        np.savez_compressed(options.out, **results)
+        np.savez_compressed(options.out, commit=np.array(describe_commit(ROOT)), **results)
     print(f"{passed} passed, {failed} failed")
     # Nothing that runs is nothing that was proved.
     return 1 if failed or not passed else 0

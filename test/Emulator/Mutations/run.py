@@ -21,7 +21,8 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Compilers"))
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "test/Emulator/Compilers")]
 
 import numpy as np
 
@@ -29,6 +30,7 @@ import cases
 import run as compilers
 from explanations import explain
 from kernels import kernels
+from log_head import describe_commit, describe_machine, make_head
 from product_kernels import product_cases
 from ptx_sites import apply, find_mutations, probe_execution, probe_value
 
@@ -102,7 +104,10 @@ def main():
     parser.add_argument("--report", help="also write the report here")
     options = parser.parse_args()
 
-    report, totals, faults = [], collections.Counter(), 0
+    head = make_head(describe_commit(ROOT), describe_machine(),
+                     f"test/Emulator/Mutations/run.py --filter '{options.filter}' "
+                     f"--every {options.every} --seeds {options.seeds}")
+    report, totals, faults = [str(head)], collections.Counter(), 0
     for case in [*kernels(options.compile), *product_cases(options.compile, options.run)]:
         if options.filter not in case.name:
             continue

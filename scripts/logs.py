@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which logs of docs/logs still speak of the code at hand.
+
+A log is stale where a run in it has no commit, has a commit that ends in `-dirty` or is no
+ancestor of this one, or where code that the log speaks of changed after that commit, in
+another commit or in a file that is not committed. docs/logs/manifest.toml says which code that
+is, and which command writes the log. A log that has failures, and one that is missing, is
+listed too.
+
+Prints a line for each log, with the command that writes a stale one anew; the last line is
+`N passed, N failed`. Fails without git or without the history of commits, because nothing can
+be said then.
+"""
+
+import argparse
+import itertools
+import re
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from log_head import DIRTY, LOGS, UNKNOWN, ask_git, is_checkout, read_heads
+
+ROOT = Path(__file__).resolve().parents[1]
+MANIFEST = "manifest.toml"
+BRACES = re.compile(r"\{([^{}]*)\}")
+RESULT = re.compile(r"^result +\d+ passed, (\d+) failed", re.M)
+MOST_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Log:
+    name: str  # its path in docs/logs
+    command: str
+    paths: tuple  # globs of git; those to leave out begin with !
+
+
+def expand_braces(path):
+    """The paths for which one with {a,b} stands."""
+    parts = BRACES.split(path)
+    choices = [part.split(",") if i % 2 else [part] for i, part in enumerate(parts)]
+    return ["".join(words) for words in itertools.product(*choices)]
+
+
+def expand_paths(paths, sets):
+    """Paths without braces and names of sets. ValueError for a name that no set has."""
+    expanded = []
+    for path in paths:
+        if not path.startswith("@"):
+            expanded += expand_braces(path)
+        elif path[1:] in sets:
+            expanded += expand_paths(sets[path[1:]], sets)
+        else:
+            raise ValueError(f"expected one of the sets {', '.join(sets)}, but got {path}")
+    return tuple(expanded)
+
+
+def read_manifest(root):
+    """The logs that the manifest lists, by name."""
+    text = (root / LOGS / MANIFEST).read_text(encoding="utf-8")
+    entries = tomllib.loads(text)
+    sets = entries.pop("sets", {})
+    return {name: Log(name, entry["command"], expand_paths(entry["paths"], sets))
+            for name, entry in entries.items()}
+
+
+def find_logs(root):
+    """The names of the logs that there are."""
+    return sorted(str(path.relative_to(root / LOGS)) for path in (root / LOGS).rglob("*.txt"))
+
+
+def why_no_history(root):
+    """Why nothing can be said about commits here, or None."""
+    if not is_checkout(root):
+        return "expected a checkout of git, and the program git"
+    if ask_git(root, "rev-parse", "--is-shallow-repository") != "false":
+        return "expected all commits, but the checkout is shallow: git fetch --unshallow"
+    return None
+
+
+def find_changes(root, commit, paths):
+    """The files among `paths` that differ from those of a commit, and new ones."""
+    specs = [f":(exclude,glob){path[1:]}" if path.startswith("!") else f":(glob){path}"
+             for path in paths]
+    changed = ask_git(root, "diff", "--name-only", commit, "--", *specs)
+    new = ask_git(root, "ls-files", "--others", "--exclude-standard", "--", *specs)
+    if changed is None or new is None:
+        raise ValueError(f"expected git to compare the files with {commit}")
+    return sorted({*changed.splitlines(), *new.splitlines()})
+
+
+def why_run_is_stale(root, commit, paths):
+    """Why a run of a commit does not speak of the code at hand, or None. The history must be
+    there."""
+    if commit == UNKNOWN:
+        return "its commit is unknown"
+    if commit.endswith(DIRTY):
+        return f"{commit} had changes that no commit has"
+    if ask_git(root, "merge-base", "--is-ancestor", commit, "HEAD") is None:
+        return f"{commit} is no ancestor of this commit"
+    changes = find_changes(root, commit, paths)
+    if not changes:
+        return None
+    shown = ", ".join(changes[:MOST_SHOWN])
+    more = f" and {len(changes) - MOST_SHOWN} more" if len(changes) > MOST_SHOWN else ""
+    return f"changed since {commit}: {shown}{more}"
+
+
+def find_faults(root, log):
+    """Why a log does not hold for the code at hand: a list without the same reason twice. The
+    history must be there."""
+    path = root / LOGS / log.name
+    if not path.exists():
+        return ["it is missing"]
+    text = path.read_text(encoding="utf-8")
+    heads = read_heads(text)
+    if not heads:
+        return ["it has no head"]
+    reasons = [why_run_is_stale(root, head.commit, log.paths) for head in heads]
+    reasons += [f"it has {count} failures" for count in RESULT.findall(text) if int(count)]
+    return list(dict.fromkeys(filter(None, reasons)))
+
+
+def main(arguments=None, root=ROOT):
+    argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter).parse_args(arguments)
+    if reason := why_no_history(root):
+        print(f"error: {reason}\n0 passed, 1 failed")
+        return 1
+    logs = read_manifest(root)
+    names = sorted({*logs, *find_logs(root)})
+    failed = 0
+    for name in names:
+        faults = (find_faults(root, logs[name]) if name in logs
+                  else [f"it is not in {LOGS}/{MANIFEST}"])
+        print(f"{'FAIL' if faults else 'pass'} {name}")
+        for fault in faults:
+            print(f"     {fault}")
+        if faults and name in logs:
+            print(f"     to write it anew: {logs[name].command}")
+        failed += bool(faults)
+    print(f"{len(names) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
