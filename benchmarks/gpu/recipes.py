@@ -6,7 +6,7 @@
   python3 benchmarks/gpu/recipes.py [--only GLOB]
 
 After scripts/build.sh; needs ptxas and nvdisasm. Compiles quantizers of rows of 4096 bf16
-with swizzled scales and prints a table: all instructions of the kernel for each element
+with swizzled scales and prints a log with a table: all instructions of the kernel for each element
 that a thread loads, those of rare ways among them. `!` marks spills or a stack; the exit
 status is then 1.
 """
@@ -16,7 +16,7 @@ import fnmatch
 import sys
 
 from cases import Case, quantize
-from static import compile_case, find_nvdisasm, measure
+from static import compile_case, find_nvdisasm, measure, print_head
 
 CHIPS = ["sm_80", "sm_89", "sm_90a", "sm_100a"]
 SHAPE = (8192, 4096)
@@ -47,6 +47,7 @@ def main():
     parser.add_argument("--only", default="*", metavar="GLOB", help="these recipes, by label")
     options = parser.parse_args()
     nvdisasm = find_nvdisasm()
+    print_head()
     print("| |", " | ".join(CHIPS), "|\n" + "| --- " * (len(CHIPS) + 1) + "|")
     all_fit = True
     for label, (data, scale, block), recipe, given in RECIPES:

@@ -12,7 +12,8 @@ counts instructions of a thread for each element of x that it loads:
 * main path: those of the way that loads and stores the most, without loops.
 
 In flight: the bytes that a thread loads before it waits for any, for all threads that fit
-on an SM. Prints a table and the figures of peers; the exit status is 1 if a bar is missed.
+on an SM. Prints a log with a table and the figures of peers; the exit status is 1 if a bar is
+missed.
 """
 
 import argparse
@@ -32,6 +33,10 @@ from cases import CASES
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from log_head import describe_commit, describe_machine, make_head  # noqa: E402
+
 RESOURCES = re.compile(
     r"^(\S+): (\d+) registers, (\d+) bytes of spill stores, (\d+) bytes of spill loads, "
     r"(\d+) bytes of stack, (\d+) bytes of shared memory$", re.M)
@@ -63,6 +68,19 @@ def find_nvdisasm():
         sys.exit("static.py: there is no nvdisasm; it comes with CUDA's toolkit, or by\n"
                  "  pip install -r benchmarks/requirements-static.txt")
     return found
+
+
+def print_head():
+    """The head of a log of instructions, whose machine includes the assembler."""
+    ptxas = subprocess.run([ROOT / "scripts/find-ptxas.sh"], capture_output=True, text=True)
+    release = "unknown"
+    if ptxas.returncode == 0:
+        version = subprocess.run([ptxas.stdout.strip(), "--version"], capture_output=True,
+                                 text=True).stdout
+        release = re.search(r"release ([\d.]+)", version)[1]
+    words = [str(Path(sys.argv[0]).name), *sys.argv[1:]]
+    print(make_head(describe_commit(ROOT), f"{describe_machine()}, ptxas {release}",
+                    f"python3 benchmarks/gpu/{' '.join(words)}"), end="\n\n", flush=True)
 
 
 def compile_case(case, chip, nvdisasm):
@@ -157,6 +175,7 @@ def main():
     options = parser.parse_args()
     nvdisasm = find_nvdisasm()
     rows = []
+    print_head()
     print(f"{options.target}:\n")
     print("| case | registers | spills, stack | whole / element | main path / element "
           "| data access | scale store | KB in flight |")

@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The GPU tables of docs/Performance.md, computed from the benchmark's log (docs_pages.py).
-
-The log is what benchmarks/gpu/bench.py printed on the GPU.
+"""The GPU tables of docs/Performance.md, computed from logs (docs_pages.py): of what
+benchmarks/gpu/bench.py printed on a GPU, and of what benchmarks/gpu/static.py printed.
 """
 
-import functools
-
 from docs_pages import ROOT, main, table
+from log_tables import find_tables, read_rows
 
 PAGE = ROOT / "docs/Performance.md"
-LOG = ROOT / "docs/logs/benchmark-h200.txt"
 # The copy beside it is slow itself (2.7 of 4.2 TB/s in every run), so a share says nothing.
 NO_SHARE = ("SwiGLU, MXFP8 1x32, swizzled, 14336x16384",)
 
@@ -37,16 +34,9 @@ SMALL = {
 }
 
 
-def cells_of(line):
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-@functools.cache
 def log():
-    """The rows of the log by function and shape, each by the names of its columns."""
-    header, _, *lines = [cells_of(line) for line in LOG.read_text(encoding="utf-8").splitlines()
-                         if line.startswith("|")]
-    return {cells[0]: dict(zip(header, cells)) for cells in lines}
+    """The rows of the benchmark's log by function and shape."""
+    return read_rows("benchmark-h200.txt")
 
 
 def shares(functions, shapes, heading="function"):
@@ -70,6 +60,11 @@ def gpu_columns():
 
 def gpu_small():
     return shares(SMALL, ("256x4096", "1024x4096", "4096x4096"), "swizzled, launches count")
+
+
+def instructions():
+    # Of the first run, of sm_100a; a table of peers is behind it.
+    return find_tables("instructions.txt")[0]
 
 
 if __name__ == "__main__":

@@ -71,8 +71,8 @@ class CheckLongTest(CheckoutTest):
         head, = log_head.read_heads(self.read("a"))
         self.assertEqual((head.commit, head.command),
                          (self.first, "scripts/check-long.sh --only a"))
-        self.assertRegex(self.read("a"), rf"^{head}\nseconds  \d+\.\d\nresult   2 passed, 0 failed\n"
-                                         r"\nThe end of its output:\n\n20\n")
+        self.assertRegex(self.read("a"), rf"^{head}\nseconds  \d+\.\d\n"
+                                         r"result   2 passed, 0 failed\n\nThe end of its output:\n\n20\n")
         # The first log is no change of the code for the second.
         self.assertEqual(log_head.read_heads(self.read("b"))[0].commit, self.first)
         self.assertIn("result   1 passed, 0 failed, 5 skipped\n", self.read("b"))

@@ -5,12 +5,15 @@
 import unittest
 
 import docs_constraints
+import docs_figures
+import docs_kernels
 import docs_logs
 import docs_numbers
 import docs_pages
 import docs_performance
+from docs_pages import ROOT
 
-MODULES = [docs_numbers, docs_constraints, docs_performance]
+MODULES = [docs_numbers, docs_constraints, docs_performance, docs_kernels]
 
 
 class DocsComputedTest(unittest.TestCase):
@@ -47,6 +50,17 @@ class DocsComputedTest(unittest.TestCase):
                 links += len(docs_logs.LINK.findall(page))
                 self.assertMultiLineEqual(page, docs_logs.fill(page), "run docs_logs.py --write")
         self.assertGreater(links, 5)
+
+    def test_sentences_have_the_figures_of_logs(self):
+        for sentence in docs_figures.SENTENCES:
+            with self.subTest(sentence.text):
+                page = (ROOT / sentence.page).read_text(encoding="utf-8")
+                self.assertEqual(len(sentence.pattern.findall(page)), 1, "is not on the page")
+                self.assertMultiLineEqual(page, sentence.fill(page), "run docs_figures.py --write")
+
+    def test_a_wrong_figure_is_noticed(self):
+        sentence = docs_figures.Sentence("a.md", "a {} of {} %.", lambda: ["7", "1.5"])
+        self.assertEqual(sentence.fill("It is\na  8 of\n22.5 %. Or"), "It is\na  7 of\n1.5 %. Or")
 
     def test_a_wrong_commit_is_noticed(self):
         link = "[log](logs/benchmark-h200.txt)"

@@ -11,8 +11,9 @@ from pathlib import Path
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks/gpu"))
+sys.path[:0] = [str(ROOT / "benchmarks/gpu"), str(ROOT / "scripts")]
 # The folder is on the path now.
+import log_head  # noqa: E402
 import recipes  # noqa: E402
 import sass  # noqa: E402
 import static  # noqa: E402
@@ -158,7 +159,10 @@ class RecipesTest(unittest.TestCase):
               mock.patch.object(sys, "argv", ["recipes.py", *options]),
               contextlib.redirect_stdout(io.StringIO()) as text):
             status = recipes.main()
-        return status, text.getvalue()
+        head, table = text.getvalue().split("\n\n")
+        # Behind a head there are tables only.
+        self.assertEqual([head], list(map(str, log_head.read_heads(head))))
+        return status, table
 
     def test_table_is_that_of_the_docs(self):
         status, text = self.run_main()

@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""scripts/log_head.py and scripts/logs.py: the heads of logs, and which logs are stale; and the
-logs of docs/logs have heads and are in the manifest."""
+"""scripts/log_head.py, write_log.py and logs.py: the heads of logs, and which logs are stale; and
+the logs of docs/logs have heads and are in the manifest."""
 
 import contextlib
 import io
@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import log_head  # noqa: E402
 import logs  # noqa: E402
+import write_log  # noqa: E402
 
 MANIFEST = """
 [sets]
@@ -166,6 +167,28 @@ class StaleTest(CheckoutTest):
         self.root = shallow
         self.assertEqual(self.run_main()[0], 1)
         self.assertRegex(self.run_main()[1], "^error: expected all commits, .*\n0 passed, 1 failed")
+
+
+class WriteTest(CheckoutTest):
+    def write_log_of(self, *arguments):
+        with (contextlib.redirect_stdout(io.StringIO()),
+              contextlib.redirect_stderr(io.StringIO())):
+            return write_log.main(arguments, self.root)
+
+    def test_writes_what_a_command_prints(self):
+        self.write("docs/logs/a.txt", "as it was")
+        commit = self.commit()
+        path = self.root / "docs/logs/a.txt"
+        self.assertEqual(self.write_log_of("a.txt", "sh", "-c", "echo so far; exit 3"), 3)
+        self.assertEqual(path.read_text(), "as it was")
+        self.assertEqual(self.write_log_of("a.txt", "echo", "7", "rows"), 0)
+        head, = log_head.read_heads(path.read_text())
+        self.assertEqual((head.commit, head.command), (commit, "echo 7 rows"))
+        self.assertEqual(path.read_text(), f"{head}\n\n7 rows\n")
+
+    def test_without_a_command(self):
+        self.assertEqual(self.write_log_of("a.txt"), 2)
+        self.assertEqual(self.write_log_of("--help", "echo"), 2)
 
 
 class DocsLogsTest(unittest.TestCase):
