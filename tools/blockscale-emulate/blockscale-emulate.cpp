@@ -142,8 +142,7 @@ static cl::opt<bool>
 static cl::opt<bool> requireFences(
     "require-fences",
     cl::desc("Report missing fences of tensor memory and of new mbarriers also "
-             "in modules that have none of them, and warps that do not meet "
-             "before aligned instructions"),
+             "in modules that have none of them"),
     cl::cat(category));
 static cl::opt<bool>
     nanScales("nan-scales",

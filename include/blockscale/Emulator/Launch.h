@@ -48,9 +48,8 @@ struct RunOptions {
   /// Report also what PTX forbids but ptxas is known to put right: registers of
   /// tcgen05.ld used before a wait that follows in the same block.
   bool strict = false;
-  /// Report what compilers are known to leave out: tcgen05.fence and the fence
-  /// behind mbarrier.init, where the module has none of them, and bar.warp.sync
-  /// between a branch and an aligned instruction.
+  /// Report missing fences that compilers are known to leave out, tcgen05.fence
+  /// and those behind mbarrier.init, also where the module has none of them.
   bool requireFences = false;
   /// Let NaN among the scale factors of a product give NaN, without a finding.
   bool allowNanScales = false;

@@ -71,9 +71,6 @@ void BarrierRing::emitExpect(KernelBuilder &b, Value slot, Value bytes) const {
 void emitInOneThread(KernelBuilder &b, function_ref<void()> body) {
   Value isElected = NVVM::ElectSyncOp::create(b, b.getI1Type(), Value());
   emit::emitIf(b, isElected, body);
-}
-
-void emitWarpMeeting(KernelBuilder &b) {
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 

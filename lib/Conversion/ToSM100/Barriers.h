@@ -68,13 +68,9 @@ private:
   int64_t arrivals;
 };
 
-/// Runs `body` in one thread of a warp, all of whose threads get here.
+/// Runs `body` in one thread of a warp, all of whose threads get here together,
+/// and leave together.
 void emitInOneThread(KernelBuilder &b, llvm::function_ref<void()> body);
-
-/// Has the threads of a warp wait for each other: behind branches that may part
-/// them, before instructions that PTX wants all of them to execute together
-/// (`.aligned`).
-void emitWarpMeeting(KernelBuilder &b);
 
 } // namespace blockscale::sm100
 

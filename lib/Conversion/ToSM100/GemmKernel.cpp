@@ -62,7 +62,6 @@ static void emitSetup(KernelBuilder &b, const GemmContext &context) {
       ring->emitInit(b);
     NVVM::FenceMbarrierInitOp::create(b);
   });
-  emitWarpMeeting(b);
   Value place = context.getShared(b, context.shared.tensorMemory);
   NVVM::CTAGroupKind group = context.cluster.getGroup();
   NVVM::Tcgen05AllocOp::create(b, place, b.i32(kTensorColumns), group);
@@ -118,7 +117,6 @@ void emitGemm(KernelBuilder &b, const GemmSpec &spec, GemmArguments arguments) {
             },
             [&] { emitResults(b, context, thread); });
       });
-  emitWarpMeeting(b);
   emitBarrier(b, context);
   emit::emitIf(b, multiplies, [&] {
     NVVM::Tcgen05DeallocOp::create(b, getTensorPointer(b, context.tensorMemory),

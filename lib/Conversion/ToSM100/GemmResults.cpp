@@ -79,7 +79,7 @@ private:
 
 void ResultEmitter::emitRelease(Value slot) {
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
-  emitWarpMeeting(b);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   emitInOneThread(b, [&] {
     context.cluster.emitArriveAtLeader(b, context.sumEmpty.get(b, slot));
   });
@@ -131,6 +131,7 @@ SmallVector<Value> ResultEmitter::emitTile(const TileCoord &tile,
       createRowWriter(b, context.spec, context.arguments, getRow(tile));
 
   context.sumFull.emitWaitFull(b, full);
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
 
   // A warp has a quarter of the lanes, which are bits 16 and up of an address.
@@ -148,8 +149,6 @@ SmallVector<Value> ResultEmitter::emitTile(const TileCoord &tile,
   Lanes begin =
       select(isFirstSum, slot.like(cols - tensor.shared), slot.like(0));
   emitCount(b, b.i32(fragments), {}, [&](Value fragment, ValueRange) {
-    // The wait, and the stores of the fragment before, may part the warp.
-    emitWarpMeeting(b);
     Lanes col = Lanes(b, fragment) * kFragment;
     if (sharedFragments)
       col = (col + begin) & (cols - 1);

@@ -9,7 +9,6 @@
 
 #include "Emulator/Machine/Cluster.h"
 #include "Emulator/Machine/Cta.h"
-#include "blockscale/Emulator/InstructionSet.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -40,7 +39,6 @@ void Warp::moveTo(LaneMask lanes, uint32_t place) {
     hasMovedAll = true;
     return;
   }
-  hasParted = true;
   current.lanes &= ~lanes;
   groups.push_back({lanes, place, current.depth, /*isBlocked=*/false});
 }
@@ -159,18 +157,6 @@ bool Warp::selectGroup() {
 // Execution
 //===----------------------------------------------------------------------===//
 
-/// An aligned instruction is undefined where threads are elsewhere. That they
-/// have met by themselves since a branch parted them is the compiler's choice.
-void Warp::checkMeeting(const Op &op) {
-  if (hasParted && getCluster().getContext().options.requireFences)
-    report(op, std::nullopt,
-           Fault{FaultKind::Hazard,
-                 "missing bar.warp.sync: " + op.instruction->form->name.str() +
-                     " needs all threads of the warp, which a branch has "
-                     "parted",
-                 "execute bar.warp.sync where the branches meet"});
-}
-
 /// The lanes of `active` that execute now; others are put aside. None where
 /// they must wait for lanes that are elsewhere.
 LaneMask Warp::converge(const Op &op, LaneMask active) {
@@ -203,13 +189,8 @@ LaneMask Warp::converge(const Op &op, LaneMask active) {
     }
   }
   LaneMask missing = members & ~active;
-  if (!missing) {
-    if (op.convergence == Convergence::Warp)
-      checkMeeting(op);
-    if (active == live)
-      hasParted = false;
+  if (!missing)
     return active;
-  }
   if (LaneMask excluded = missing & current.lanes) {
     report(op, llvm::countr_zero(excluded),
            Fault{FaultKind::Hazard,

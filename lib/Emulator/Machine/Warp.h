@@ -286,7 +286,6 @@ private:
   bool selectGroup();
   Step execute(const Op &op);
   LaneMask converge(const Op &op, LaneMask active);
-  void checkMeeting(const Op &op);
   void checkInFlight(const Op &op, LaneMask active);
   void checkOpenStores(const Op &op);
   void setBlocked(LaneMask lanes);
@@ -300,9 +299,6 @@ private:
   /// The group that executes, taken out of `groups`.
   LaneGroup current;
   llvm::SmallVector<LaneGroup, 2> groups;
-  /// Whether a branch has parted the lanes since they all met for an
-  /// instruction that waits for them.
-  bool hasParted = false;
   /// Whether the handler moved all lanes of the executing group.
   bool hasMovedAll = false;
   /// Changes of the cluster when it last looked at what others change, and

@@ -21,9 +21,7 @@
 // CHECK: nvvm.mbarrier.init %[[SUM_EMPTY]], %c4_i32
 // CHECK-NOT: nvvm.mbarrier.init
 // CHECK: nvvm.fence.mbarrier.init
-// CHECK: nvvm.bar.warp.sync
-// CHECK-NEXT: llvm.getelementptr
-// CHECK-NEXT: nvvm.tcgen05.alloc
+// CHECK: nvvm.tcgen05.alloc
 // CHECK: nvvm.tcgen05.fence <before>
 // CHECK-NEXT: nvvm.barrier
 // CHECK-NEXT: nvvm.tcgen05.fence <after>
@@ -62,20 +60,14 @@
 // CHECK: llvm.getelementptr %[[SUM_FULL]]
 // CHECK-NEXT: nvvm.tcgen05.commit
 
-// Results: 32 columns a load, whose wait is part of it. Threads of a warp meet before
-// each load, as some of them may have had no row to store.
+// Results: 32 columns a load, whose wait is part of it.
 // CHECK: nvvm.mbarrier.try_wait
-// CHECK: nvvm.tcgen05.fence <after>
-// CHECK: scf.for
-// CHECK-NEXT: nvvm.bar.warp.sync
 // CHECK: nvvm.inline_ptx "tcgen05.ld.sync.aligned.32x32b.x32.b32 {{.*}} tcgen05.wait::ld.sync.aligned;"
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: llvm.fptrunc {{.*}} : vector<32xf32> to vector<32xbf16>
 // CHECK: llvm.store {{.*}} {alignment = 32 : i64} : vector<8xi32>, !llvm.ptr<1>
 // CHECK: llvm.store {{.*}} {alignment = 2 : i64} : bf16, !llvm.ptr<1>
-// CHECK: nvvm.bar.warp.sync
-// CHECK-NEXT: nvvm.tcgen05.fence <before>
-// CHECK-NEXT: nvvm.barrier
+// CHECK: nvvm.barrier
 // CHECK: nvvm.tcgen05.dealloc
 
 // The host: maps of bytes, 16 of which lie side by side in each row; as many thread

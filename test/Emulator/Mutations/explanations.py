@@ -2,9 +2,12 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Why a mutant is not caught.
 
-A barrier that is deleted without a report was not needed in this launch: the log of
-races knows of every access who has waited for whom. What stands around the barrier
-says why; the rest is said by rules, of which the first match counts.
+In kernels of others a barrier that is deleted without a report was not needed in this
+launch: the log of races knows of every access who has waited for whom. What stands around
+the barrier says why; the rest is said by rules, of which the first match counts.
+
+In the project's own products no reason is the silence of the emulator: there are rules only,
+each for one line with what stands around it, whose reason is in the PTX ISA or the kernel.
 """
 
 import re
@@ -110,8 +113,53 @@ _RULES = [
 ]
 
 
+# Bits 16 to 29 of a descriptor of a matrix in shared memory.
+_LEADING_OFFSET = 0x3FFF << 16
+_CHANGED = re.compile(r"(-?\d+) -> (-?\d+)")
+
+# Of the project's products: kernel; kind; the line before it, the line as it was and the two
+# behind it; why.
+_ALLOCATED = ("tcgen05.alloc does not access the cells that it allocates; their address reaches "
+              "the other warps through shared memory, behind the barrier")
+_PRODUCT_RULES = [
+    ("", "fence", r"^(?!bar\.warp\.sync).* \| tcgen05\.fence::before_thread_sync; "
+                  r"\| (bar\.sync|barrier\.cluster\.arrive)", _ALLOCATED),
+    ("", "fence", r"\| tcgen05\.fence::after_thread_sync; "
+                  r"\| ld\.shared\.b32 %r\d+, \[blockscale_shared_memory\+\d+\];", _ALLOCATED),
+    ("", "wait", r"\| bar\.warp\.sync -1; \|",
+     "what all threads of the warp execute behind it is .sync, and waits for all of them itself"),
+    ("gemm_(128x128|rows|columns|splits)", "fence",
+     r"^bar\.warp\.sync -1; \| tcgen05\.fence::before_thread_sync; \| bar\.sync",
+     "a warp has fenced behind its last load, before it gave the accumulator back"),
+]
+
+
+def _around(lines, index):
+    """A line of code and its neighbours: one before it, two behind it."""
+    code = [(i, _code(line)) for i, line in enumerate(lines) if _code(line)]
+    at = next(k for k, (i, _) in enumerate(code) if i == index)
+    return " | ".join(text for _, text in code[max(0, at - 1):at + 3])
+
+
+def explain_product(kernel, mutation, lines):
+    """`explain` of the project's own products."""
+    around = _around(lines, mutation.line)
+    if mutation.kind == "descriptor" and (changed := _CHANGED.fullmatch(mutation.what)):
+        bits = int(changed[1]) ^ int(changed[2])
+        if bits & ~_LEADING_OFFSET == 0 and re.match(r"(or|add)\.[bs]64", _code(lines[mutation.line])):
+            return "benign", ("the leading byte offset of a descriptor means nothing where rows are "
+                              "swizzled, nor in copies of 32 rows of 16 bytes, which have no second column")
+    for pattern, kind, text, reason in _PRODUCT_RULES:
+        if (re.search(pattern, kernel) and kind == mutation.kind and re.search(text, around)
+                and mutation.what == "deleted"):
+            return "benign", reason
+    return "unexplained", "no rule of explanations.py speaks of it"
+
+
 def explain(kernel, mutation, lines):
     """'benign' or 'missed' and why; 'unexplained' where no rule speaks of it."""
+    if kernel.startswith("gemm_"):
+        return explain_product(kernel, mutation, lines)
     line = _code(lines[mutation.line])
     if mutation.what == "deleted" and _BARRIER.match(line):
         if reason := _explain_barrier(lines, mutation.line):
