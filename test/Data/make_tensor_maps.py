@@ -48,9 +48,10 @@ def list_ops():
     """Modules of one product each."""
     for number in range(DRAWN):
         random = np.random.default_rng((1, number))
-        kind = sm100_matmul.KINDS[number % len(sm100_matmul.KINDS)]
-        op = sm100_matmul.draw_op(random, "mm", kind)
-        yield op, sm100_matmul.draw_schedule(random, op) if number % 2 else None
+        is_pair = number % 2 and random.random() < sm100_matmul.PAIRS
+        op = sm100_matmul.draw_op(random, "mm", sm100_matmul.KINDS[number % len(sm100_matmul.KINDS)],
+                                  is_pair)
+        yield op, sm100_matmul.draw_schedule(random, op, is_pair) if number % 2 else None
     for scale, a, b in OPERANDS:
         for m, n, k in SHAPES:
             shape = {"B": (), "M": m, "N": n, "K": k}
