@@ -148,8 +148,8 @@ class Case:
     """Arguments of a function, and its exact product."""
 
     def __init__(self, op, random, ends=(), a=None, sa=None, sb=None, typical=None,
-                 bias_share=None):
-        """`a`, `sa` and `sb` replace random codes and scale bytes. With `typical`, E8M0
+                 bias_share=None, b=None):
+        """`a`, `b`, `sa` and `sb` replace random codes and scale bytes. With `typical`, E8M0
         scales of A are multiplied by a power of two that makes the median of the results
         about 2^typical. `bias_share` is the largest bias as a part of that median."""
         s = op.shape
@@ -158,7 +158,7 @@ class Case:
         cols = s["K"] // op.block
         self.op = op
         a = data(random, op.a, (*lead, s["M"], s["K"])) if a is None else a
-        b = data(random, op.b, (*of_b, s["N"], s["K"]))
+        b = data(random, op.b, (*of_b, s["N"], s["K"])) if b is None else b
         sa = scales(random, op.scale, (*lead, s["M"], cols)) if sa is None else sa
         sb = scales(random, op.scale, (*of_b, s["N"], cols)) if sb is None else sb
         self.count = (len(ends),) if op.kind != "mm" else lead
