@@ -6,7 +6,7 @@ import contextlib
 import io
 import sys
 import tempfile
-import time
+import threading
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -184,17 +184,22 @@ class SuitesTest(unittest.TestCase):
     # Suites that share the cores are waited for before one that needs all of them.
     def test_lit_runs_alone(self):
         running, seen = [], []
+        # Two suites meet before and behind what they see; alone, they would wait for ever.
+        both = threading.Barrier(2, timeout=60)
 
-        def suite(name):
+        def suite(name, meets=True):
             def run(log):
                 running.append(name)
-                time.sleep(0.05)
+                if meets:
+                    both.wait()
                 seen.append((name, sorted(running)))
+                if meets:
+                    both.wait()
                 running.remove(name)
                 return Counts(1)
             return {"side_effect": run}
 
-        self.main(lit=suite("lit"), lint=suite("lint"), site=suite("site"))
+        self.main(lit=suite("lit", meets=False), lint=suite("lint"), site=suite("site"))
         self.assertIn(("lit", ["lit"]), seen)
         self.assertIn(("lint", ["lint", "site"]), seen)
 

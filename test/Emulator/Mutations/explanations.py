@@ -108,6 +108,8 @@ _RULES = [
      "benign", "the loop ends with a barrier, since when one thread alone has done mbarrier.inval"),
     ("triton_nvfp4_sm_100", "wait", r"barrier\.sync 0; \| @%p\d+ tcgen05\.dealloc", "deleted",
      "benign", "a barrier stands behind the last access to tensor memory already"),
+    ("triton_(nvfp4|mxfp8)_tma_sm_100", "cell", r"@%p\d+ tcgen05\.st\.", r"address 0",
+     "benign", "the zeros of the accumulator are not read: the predicate of the first product is false"),
     ("nvcc_copies", "fence", r"fence\.mbarrier_init", "deleted",
      "benign", "the threads of its CTA alone use the mbarrier, behind bar.sync"),
 ]
@@ -141,8 +143,22 @@ def _around(lines, index):
     return " | ".join(text for _, text in code[max(0, at - 1):at + 3])
 
 
+def _is_last_wait(lines, index):
+    """Whether only waits stand between a line and the barrier at the end of a cluster."""
+    for line in map(_code, lines[index + 1:]):
+        if line.startswith("barrier.cluster.arrive"):
+            return True
+        if re.search(r"tcgen05\.(mma|cp|ld|st)|cp\.async|(ld|st)\.global", line):
+            return False
+    return False
+
+
 def explain_product(kernel, mutation, lines):
     """`explain` of the project's own products."""
+    if mutation.kind == "wait" and "try_wait" in lines[mutation.line] and _is_last_wait(
+            lines, mutation.line):
+        return "missed", ("a commit tells all CTAs at one moment in the emulator, so that when the last "
+                          "one is seen no arrival is under way to a CTA that ends")
     around = _around(lines, mutation.line)
     if mutation.kind == "descriptor" and (changed := _CHANGED.fullmatch(mutation.what)):
         bits = int(changed[1]) ^ int(changed[2])
