@@ -92,6 +92,14 @@ std::string blockscale::emulator::without(std::string text,
   return at == std::string::npos ? text : text.erase(at, line.size());
 }
 
+std::string blockscale::emulator::replace(std::string text,
+                                          const std::string &from,
+                                          const std::string &to) {
+  size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
 std::vector<uint32_t> blockscale::emulator::count(unsigned size, uint32_t first,
                                                   uint32_t step) {
   std::vector<uint32_t> values(size);

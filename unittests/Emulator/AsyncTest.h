@@ -54,6 +54,10 @@ struct AsyncTest : KernelTest {
 /// Text with the one occurrence of `line` left out.
 std::string without(std::string text, llvm::StringRef line);
 
+/// Text with the first occurrence of `from` replaced.
+std::string replace(std::string text, const std::string &from,
+                    const std::string &to);
+
 /// 0, 1, 2 and so on, and the like with another start or step.
 std::vector<uint32_t> count(unsigned size, uint32_t first = 0,
                             uint32_t step = 1);

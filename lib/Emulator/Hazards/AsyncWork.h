@@ -12,6 +12,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <memory>
+#include <optional>
 
 namespace blockscale::emulator {
 
@@ -34,8 +35,8 @@ struct CellRange {
 
 constexpr uint8_t kAllLaneGroups = 0xFF;
 
-/// A copy, a product, or a load or store of tensor memory, from its issue on
-/// until the program has waited for it.
+/// A copy, a product, a load or store of tensor memory, or an arrival at
+/// another CTA, from its issue on until the program has waited for it.
 struct AsyncWork {
   enum Kind : uint8_t {
     /// A copy of the async proxy between shared and global memory.
@@ -46,6 +47,8 @@ struct AsyncWork {
     Matrix,
     TensorLoad,
     TensorStore,
+    /// An arrival of tcgen05.commit at an mbarrier of another CTA.
+    Arrival,
   };
   Kind kind;
   const Op *op;
@@ -54,6 +57,8 @@ struct AsyncWork {
   llvm::SmallVector<SharedRange, 2> writes;
   llvm::SmallVector<CellRange, 4> cellReads;
   llvm::SmallVector<CellRange, 2> cellWrites;
+  /// The shared address of the mbarrier at which an `Arrival` arrives.
+  std::optional<uint64_t> barrier;
   /// Whether the work has happened.
   bool isDone = false;
   /// Whether the program has waited for the work.

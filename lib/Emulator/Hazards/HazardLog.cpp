@@ -84,6 +84,9 @@ static llvm::StringRef getAdvice(const AsyncWork &work) {
     return "execute tcgen05.wait::ld before";
   case AsyncWork::TensorStore:
     return "execute tcgen05.wait::st before";
+  case AsyncWork::Arrival:
+    return "let a thread of that CTA wait for the phase of its mbarrier in "
+           "which the commit arrives";
   }
   return "wait for it";
 }
@@ -380,6 +383,38 @@ llvm::SmallVector<HazardLog::Leftover, 0> HazardLog::findLeftovers() const {
                              work->op->instruction->form->name),
                getAdvice(*work).str()}});
   }
+  return leftovers;
+}
+
+/// Whether work uses shared or tensor memory of the CTA of this rank.
+static bool usesMemoryOf(const AsyncWork &work, unsigned rank) {
+  auto isShared = [&](const SharedRange &range) {
+    return getCtaRank(range.address) == rank;
+  };
+  auto isTensor = [&](const CellRange &range) { return range.rank == rank; };
+  return (work.barrier && getCtaRank(*work.barrier) == rank) ||
+         llvm::any_of(work.reads, isShared) ||
+         llvm::any_of(work.writes, isShared) ||
+         llvm::any_of(work.cellReads, isTensor) ||
+         llvm::any_of(work.cellWrites, isTensor);
+}
+
+llvm::SmallVector<HazardLog::Leftover, 0>
+HazardLog::findLeftoversOfPeers(unsigned rank) const {
+  llvm::SmallVector<Leftover, 0> leftovers;
+  for (const WorkRef &work : pending)
+    if (getRankOf(work->agent) != rank && usesMemoryOf(*work, rank))
+      leftovers.push_back(
+          {work->op, work->agent,
+           Fault{FaultKind::Hazard,
+                 llvm::formatv("when the CTA of rank {0} ends, {1} of the CTA "
+                               "of rank {2} may still {3}: nobody has waited "
+                               "for it",
+                               rank, work->op->instruction->form->name,
+                               getRankOf(work->agent),
+                               work->barrier ? "arrive at its mbarrier"
+                                             : "use its memory"),
+                 getAdvice(*work).str()}});
   return leftovers;
 }
 

@@ -123,6 +123,9 @@ public:
     Fault fault;
   };
   llvm::SmallVector<Leftover, 0> findLeftovers() const;
+  /// What other CTAs have started, and nobody has waited for, when all threads
+  /// of the CTA of this rank have exited, whose memory it uses.
+  llvm::SmallVector<Leftover, 0> findLeftoversOfPeers(unsigned rank) const;
 
 private:
   /// The number of a thread's warp in the cluster, and its clock.

@@ -27,6 +27,7 @@ namespace {
 struct TensorMmaData : OpData {
   MmaVariant variant;
   bool isAInTensorMemory = false;
+  CollectorUse collectorUse = CollectorUse::Discard;
   unsigned blockSize = 0;
   /// Words of disable-output-lane; 0 where it is not there.
   unsigned maskWords = 0;
@@ -90,7 +91,8 @@ static void issueMma(const Issuer &issuer, const MmaInstruction &instruction) {
     llvm::SmallVector<MmaCta, 2> ctas;
     for (unsigned rank : group) {
       Cta &cta = *cluster.getCtas()[rank];
-      ctas.push_back({cta.getShared(), rank, cta.getTensorMemory()});
+      ctas.push_back(
+          {cta.getShared(), rank, cta.getTensorMemory(), cta.collector});
     }
     runMma(instruction, ctas, faults);
     ++cluster.getProfile().mmas;
@@ -118,6 +120,7 @@ static Step runMmaOp(Warp &warp, const Op &op, LaneMask active) {
     instruction.variant = data.variant;
     instruction.d = uint32_t(addresses[0].scratch[lane]);
     instruction.isAInTensorMemory = data.isAInTensorMemory;
+    instruction.collectorUse = data.collectorUse;
     instruction.a = data.isAInTensorMemory
                         ? uint32_t(addresses[1].scratch[lane])
                         : sources[0].values[lane];
@@ -179,6 +182,19 @@ getBarriers(const Issuer &issuer, uint64_t barrier, const uint64_t *masks) {
   return barriers;
 }
 
+/// Arrives at a barrier once `works` are done. What a mask names is on its way
+/// to each CTA by itself, and may come there at any later time.
+static void arrive(const Issuer &issuer, uint64_t barrier,
+                   std::vector<WorkRef> works, const ClockRef &started,
+                   bool isMasked) {
+  if (!isMasked)
+    return issuer.arrive(barrier, works, started);
+  AsyncQueue &queue = issuer.getCluster().getQueue();
+  queue.push(queue.makeStream(), [=, works = std::move(works)] {
+    issuer.arrive(barrier, works, started);
+  });
+}
+
 static Step runMatrixCommit(Warp &warp, const Op &op, LaneMask active) {
   LaneValues addresses, scratch;
   LaneMask known = warp.readAddresses(op, op.addresses[0], active, addresses);
@@ -195,16 +211,25 @@ static Step runMatrixCommit(Warp &warp, const Op &op, LaneMask active) {
       continue;
     llvm::SmallVector<uint64_t, 2> barriers =
         getBarriers(issuer, *barrier, masks);
-    for (uint64_t target : barriers)
-      issuer.noteAsyncBarrier(target);
     std::vector<WorkRef> works = getWorks(issuer);
+    std::vector<std::pair<uint64_t, std::vector<WorkRef>>> arrivals;
+    for (uint64_t target : barriers) {
+      issuer.noteAsyncBarrier(target);
+      arrivals.push_back({target, works});
+      if (getCtaRank(target) == warp.getCta().getRank())
+        continue;
+      AsyncWork arrival;
+      arrival.barrier = target;
+      arrivals.back().second.push_back(
+          issuer.begin(AsyncWork::Arrival, std::move(arrival)));
+    }
     AsyncQueue &queue = issuer.getCluster().getQueue();
     // A thread that has started nothing has nothing to wait for.
     uint64_t stream = works.empty() ? queue.makeStream() : getPipe(issuer);
-    queue.push(stream, [issuer, works = std::move(works), barriers,
-                        started = issuer.start()] {
-      for (uint64_t barrier : barriers)
-        issuer.arrive(barrier, works, started);
+    queue.push(stream, [issuer, arrivals = std::move(arrivals),
+                        started = issuer.start(), isMasked = masks != nullptr] {
+      for (const auto &[barrier, works] : arrivals)
+        arrive(issuer, barrier, works, started, isMasked);
     });
   }
   return Step::Next;
@@ -222,6 +247,15 @@ static MmaKind getKind(const Instruction &instruction) {
   return MmaKind::MXF4NVF4;
 }
 
+static CollectorUse getCollectorUse(const Instruction &instruction) {
+  if (instruction.has("collector::a::fill"))
+    return CollectorUse::Fill;
+  if (instruction.has("collector::a::use"))
+    return CollectorUse::Use;
+  return instruction.has("collector::a::lastuse") ? CollectorUse::LastUse
+                                                  : CollectorUse::Discard;
+}
+
 static llvm::Error decodeMma(Decoder &decoder, Op &op) {
   const Instruction &instruction = *op.instruction;
   auto refuse = [&](llvm::StringRef what) {
@@ -236,6 +270,7 @@ static llvm::Error decodeMma(Decoder &decoder, Op &op) {
   data->variant.ctaGroup = instruction.has("cta_group::2") ? 2 : 1;
   data->isAInTensorMemory =
       instruction.operands[1].kind == OperandKind::Address;
+  data->collectorUse = getCollectorUse(instruction);
   data->blockSize =
       instruction.has("block16") || instruction.has("scale_vec::4X") ? 16 : 32;
   for (const Operand &operand : instruction.operands)

@@ -149,18 +149,22 @@ Cluster::Turn Cluster::run(uint64_t steps, unsigned patience) {
 }
 
 /// Asynchronous work that the program has not waited for.
-void Cluster::reportLeftovers() {
-  for (const HazardLog::Leftover &leftover : hazards.findLeftovers()) {
+void Cluster::report(llvm::ArrayRef<HazardLog::Leftover> leftovers) {
+  for (const HazardLog::Leftover &leftover : leftovers) {
     uint32_t thread = getThreadOf(leftover.agent);
     ctas[getRankOf(leftover.agent)]->getWarps()[thread / kWarpSize]->report(
         *leftover.op, thread % kWarpSize, leftover.fault);
   }
 }
 
+void Cluster::reportLeftoversOfPeers(unsigned rank) {
+  report(hazards.findLeftoversOfPeers(rank));
+}
+
 void Cluster::finish() {
   while (queue.runOne(random))
     ;
-  reportLeftovers();
+  report(hazards.findLeftovers());
   for (const std::unique_ptr<Cta> &cta : ctas) {
     if (!cta->hasTensorMemory())
       continue;

@@ -95,6 +95,9 @@ public:
   /// Does the asynchronous work that the schedule has done behind an
   /// instruction.
   void runWorkBehindInstruction();
+  /// Reports what other CTAs have under way to the memory of the CTA of this
+  /// rank, all of whose threads have exited.
+  void reportLeftoversOfPeers(unsigned rank);
   Profile &getProfile() { return profile; }
   HazardLog &getHazards() { return hazards; }
   ClockLog &getClocks() { return clocks; }
@@ -127,7 +130,7 @@ public:
   uint32_t liveThreads = 0;
 
 private:
-  void reportLeftovers();
+  void report(llvm::ArrayRef<HazardLog::Leftover> leftovers);
   bool runRound();
   bool isStateNew();
   void finish();

@@ -70,6 +70,7 @@ void Cta::checkRemoteUses() {
                               rank),
                 "let the threads of the CTA wait at a barrier of the cluster "
                 "before they exit"});
+  cluster.reportLeftoversOfPeers(rank);
 }
 
 TensorMemory &Cta::getTensorMemory() {

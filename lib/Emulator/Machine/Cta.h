@@ -11,6 +11,7 @@
 #include "Emulator/Hazards/RaceLog.h"
 #include "Emulator/Machine/LaunchLimits.h"
 #include "Emulator/Machine/Warp.h"
+#include "Emulator/Matrix/Mma.h"
 #include "Emulator/Memory/TensorMemory.h"
 
 namespace blockscale::emulator {
@@ -46,7 +47,8 @@ public:
   /// A thread of another CTA of the cluster, or what it starts, uses the shared
   /// memory, which must still be there: for that, somebody here must wait.
   void noteRemoteUse(Warp &warp, const Op &op, unsigned lane, Faults &faults);
-  /// Checks the uses by other CTAs, once all threads have exited.
+  /// Checks the uses by other CTAs and by what they have started, once all
+  /// threads have exited.
   void checkRemoteUses();
   RaceLog &getSharedRaces() { return sharedRaces; }
   RaceLog &getTensorRaces() { return tensorRaces; }
@@ -64,6 +66,8 @@ public:
   /// freed tensor memory.
   VectorClock exits;
   VectorClock deallocations;
+  /// What tcgen05.mma keeps of A.
+  Collector collector;
 
 private:
   struct RemoteUse {

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace blockscale::emulator {
@@ -31,6 +32,7 @@ struct Mma {
   bool isSplit() const { return isPair() && getRows() == 64; }
 
   bool readA(const MmaCta &cta, MmaMatrix &a);
+  bool collect(const MmaCta &cta, const MmaMatrix &a);
   bool readB(llvm::ArrayRef<MmaCta> ctas, MmaMatrix &b);
   bool readScalesOfB(const MmaCta &cta, MmaMatrix &scales);
   bool runCta(const MmaCta &cta, const MmaMatrix &b);
@@ -49,6 +51,37 @@ static void applyBlockScales(MmaMatrix &matrix, const MmaMatrix &scales) {
         scales.values[i / matrix.k * scales.k + i % matrix.k / block];
 }
 
+/// Whether two matrices have the same bits, NaN and zeros too.
+static bool isSame(const MmaMatrix &a, const MmaMatrix &b) {
+  return a.k == b.k && a.values.size() == b.values.size() &&
+         std::memcmp(a.values.data(), b.values.data(),
+                     a.values.size() * sizeof(double)) == 0;
+}
+
+/// Does with the collector what the instruction says, whose A in memory is `a`.
+bool Mma::collect(const MmaCta &cta, const MmaMatrix &a) {
+  CollectorUse use = instruction.collectorUse;
+  bool uses = use == CollectorUse::Use || use == CollectorUse::LastUse;
+  if (uses && (!cta.collector || !isSame(*cta.collector, a))) {
+    faults.push_back(
+        {FaultKind::Hazard,
+         llvm::formatv(
+             "tcgen05.mma with collector::a::{0} expects the "
+             "collector of the CTA of rank {1} to hold its A, but {2}",
+             use == CollectorUse::Use ? "use" : "lastuse", cta.rank,
+             cta.collector ? "it holds other values"
+                           : "nothing valid is there"),
+         "let the product before it that reads the same A have "
+         "collector::a::fill or use, or read A anew"});
+    return false;
+  }
+  if (use == CollectorUse::Fill)
+    cta.collector = a;
+  else if (use != CollectorUse::Use)
+    cta.collector.reset();
+  return true;
+}
+
 bool Mma::readA(const MmaCta &cta, MmaMatrix &a) {
   MmaOperandLayout layout = {shape.kind, shape.a,
                              shape.transposeA ? Major::MN : Major::K, getRows(),
@@ -58,7 +91,7 @@ bool Mma::readA(const MmaCta &cta, MmaMatrix &a) {
                                         layout, a, faults)
                     : readSharedOperand(cta.shared, cta.rank, instruction.a,
                                         layout, a, faults);
-  if (!isRead)
+  if (!isRead || !collect(cta, a))
     return false;
   if (shape.negateA)
     negate(a);

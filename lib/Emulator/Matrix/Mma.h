@@ -32,6 +32,11 @@
 // word on: of the lanes of the CTA, or of the even CTA and then of its peer.
 // Where it is set nothing is written to the lane.
 //
+// The collector is a buffer for A of each CTA. collector::a::fill puts A there,
+// use and lastuse may take A from there in place of memory, and nothing may use
+// it behind lastuse or discard, which is the default. So A must be there, and
+// be what memory holds.
+//
 // Not modelled: .ws, sparse operands.
 //
 //===----------------------------------------------------------------------===//
@@ -45,12 +50,20 @@
 
 namespace blockscale::emulator {
 
+/// The matrix A in the collector of a CTA, without its scales; none where
+/// nothing valid is there.
+using Collector = std::optional<MmaMatrix>;
+
 /// The memories of a CTA that takes part.
 struct MmaCta {
   const Memory &shared;
   unsigned rank;
   TensorMemory &tensor;
+  Collector &collector;
 };
+
+/// The modifier collector::a.
+enum class CollectorUse : uint8_t { Discard, Fill, Use, LastUse };
 
 /// The operands of the instruction.
 struct MmaInstruction {
@@ -65,6 +78,7 @@ struct MmaInstruction {
   bool accumulate;
   /// scale-input-d: D is multiplied by 2 to the minus of it.
   unsigned scaleInputD = 0;
+  CollectorUse collectorUse = CollectorUse::Discard;
   /// disable-output-lane, 32 lanes a word.
   std::array<uint32_t, 8> disabledLanes = {};
   /// Block-scaled kinds only: addresses, and values that share a scale.

@@ -94,24 +94,24 @@ def _explain_barrier(lines, index):
     return None
 
 
-# Kernel; kind; line as it was, a bar, and the next access; what was changed; verdict; why.
+# Kernel; kind; line as it was, a bar, and the next access; what was changed; why.
 _RULES = [
     ("", "descriptor", r"or\.b64 .*, 4611686293305294848;", r"-> 4611686293305360384|-> 4611686293306343424",
-     "benign", "bits of the leading byte offset, which swizzled matrices of major K do not use"),
+     "bits of the leading byte offset, which swizzled matrices of major K do not use"),
     ("", "wait", r"tcgen05\.wait::st", "deleted",
-     "benign", "in this launch another tcgen05.wait::st of the warp comes before its cells are used"),
+     "in this launch another tcgen05.wait::st of the warp comes before its cells are used"),
     ("", "wait", r"bar\.sync 0; \| @%p\d+ tcgen05\.relinquish", "deleted",
-     "benign", "the slot of the address of tensor memory, loaded before it, is written again behind later barriers"),
+     "the slot of the address of tensor memory, loaded before it, is written again behind later barriers"),
     ("triton_nvfp4_sm_100", "wait", r"bar\.sync 0; \| stmatrix", "deleted",
-     "benign", "what is stored before and behind it lies apart; the loop's other barriers stand before it is loaded"),
+     "what is stored before and behind it lies apart; the loop's other barriers stand before it is loaded"),
     ("triton_nvfp4_sm_100", "wait", r"bar\.sync 0; \| tcgen05\.ld", "deleted",
-     "benign", "the loop ends with a barrier, since when one thread alone has done mbarrier.inval"),
+     "the loop ends with a barrier, since when one thread alone has done mbarrier.inval"),
     ("triton_nvfp4_sm_100", "wait", r"barrier\.sync 0; \| @%p\d+ tcgen05\.dealloc", "deleted",
-     "benign", "a barrier stands behind the last access to tensor memory already"),
+     "a barrier stands behind the last access to tensor memory already"),
     ("triton_(nvfp4|mxfp8)_tma_sm_100", "cell", r"@%p\d+ tcgen05\.st\.", r"address 0",
-     "benign", "the zeros of the accumulator are not read: the predicate of the first product is false"),
+     "the zeros of the accumulator are not read: the predicate of the first product is false"),
     ("nvcc_copies", "fence", r"fence\.mbarrier_init", "deleted",
-     "benign", "the threads of its CTA alone use the mbarrier, behind bar.sync"),
+     "the threads of its CTA alone use the mbarrier, behind bar.sync"),
 ]
 
 
@@ -143,22 +143,8 @@ def _around(lines, index):
     return " | ".join(text for _, text in code[max(0, at - 1):at + 3])
 
 
-def _is_last_wait(lines, index):
-    """Whether only waits stand between a line and the barrier at the end of a cluster."""
-    for line in map(_code, lines[index + 1:]):
-        if line.startswith("barrier.cluster.arrive"):
-            return True
-        if re.search(r"tcgen05\.(mma|cp|ld|st)|cp\.async|(ld|st)\.global", line):
-            return False
-    return False
-
-
 def explain_product(kernel, mutation, lines):
     """`explain` of the project's own products."""
-    if mutation.kind == "wait" and "try_wait" in lines[mutation.line] and _is_last_wait(
-            lines, mutation.line):
-        return "missed", ("a commit tells all CTAs at one moment in the emulator, so that when the last "
-                          "one is seen no arrival is under way to a CTA that ends")
     around = _around(lines, mutation.line)
     if mutation.kind == "descriptor" and (changed := _CHANGED.fullmatch(mutation.what)):
         bits = int(changed[1]) ^ int(changed[2])
@@ -173,7 +159,7 @@ def explain_product(kernel, mutation, lines):
 
 
 def explain(kernel, mutation, lines):
-    """'benign' or 'missed' and why; 'unexplained' where no rule speaks of it."""
+    """'benign' and why; 'unexplained' where no rule speaks of it."""
     if kernel.startswith("gemm_"):
         return explain_product(kernel, mutation, lines)
     line = _code(lines[mutation.line])
@@ -182,8 +168,8 @@ def explain(kernel, mutation, lines):
             return "benign", reason
     accesses, _ = _forwards(lines, mutation.line)
     context = f"{line} | {accesses[0] if accesses else ''}"
-    for pattern, kind, text, what, verdict, reason in _RULES:
+    for pattern, kind, text, what, reason in _RULES:
         if (re.search(pattern, kernel) and kind == mutation.kind and re.search(text, context)
                 and re.search(what, mutation.what)):
-            return verdict, reason
+            return "benign", reason
     return "unexplained", "no rule of explanations.py speaks of it"

@@ -22,13 +22,6 @@ static std::string wait(const std::string &label, const std::string &barrier,
          "], " + parity + ";\n@!%p15 bra " + label + ";\n";
 }
 
-static std::string replace(std::string text, const std::string &from,
-                           const std::string &to) {
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return at == std::string::npos ? text : text.replace(at, from.size(), to);
-}
-
 /// Both stages' barriers: `full` counts one arrival, `empty` as many as given.
 static std::string makeBarriers(const std::string &empty) {
   return R"(

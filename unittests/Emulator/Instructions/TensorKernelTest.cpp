@@ -199,6 +199,56 @@ TEST_F(AsyncTest, ProductOfAPair) {
               128, count(256));
 }
 
+// A commit with a mask arrives at each CTA by itself. One that a CTA has not
+// seen arrive may still be under way when its threads are gone.
+TEST_F(AsyncTest, ArrivalUnderWayToAPeer) {
+  shape.grid = shape.cluster = {2, 1, 1};
+  std::string init = "mbarrier.init.shared.b64 [bar], 1;\n";
+  std::string commit = "tcgen05.commit.cta_group::2.mbarrier::arrive::one."
+                       "shared::cluster.multicast::cluster.b64 [bar], %h2;\n";
+  std::string body = makePair(kProduct);
+  body = replace(body, init, init + "mbarrier.init.shared.b64 [bar + 8], 1;\n");
+  body = replace(body, commit, commit + replace(commit, "[bar]", "[bar + 8]"));
+  auto makeBody = [&](const std::string &guard) {
+    std::string wait = R"( bra SKIP;
+    LATE: mbarrier.try_wait.parity.shared.b64 %p4, [bar + 8], 0;
+    @!%p4 bra LATE;
+    SKIP:
+)";
+    std::string text = body;
+    return text.insert(text.find("@%p1 bra END"), guard + wait);
+  };
+  std::string shared = replace(kMatrixShared, "bar[8]", "bar[16]");
+  // %p7 holds in the CTA that issues; %p5 nowhere.
+  expectResult(shared, makeBody("@%p5"), 128, count(256), makeRows());
+  expectResult(shared, makeBody("@%p7"), 128, count(256), makeRows());
+  expectFault(FaultKind::Hazard,
+              "when the CTA of rank 1 ends, tcgen05.commit of the CTA of rank "
+              "0 may still arrive at its mbarrier",
+              shared, makeBody("@!%p7"), 128, count(256));
+}
+
+// The matrix A that stays in the collector for the second product.
+TEST_F(AsyncTest, ProductThatKeepsA) {
+  std::string mma = "tcgen05.mma.cta_group::1.kind::f16";
+  std::string first = mma + " [%r0], %q0, %q1, 0x8040010, %p5;";
+  std::string second = mma + " [%r0], %q0, %q1, 0x8040010, %p2;";
+  auto makeBody = [&](const std::string &use, const std::string &next) {
+    std::string body =
+        replace(kProduct, first,
+                replace(first, "kind::f16", "kind::f16.collector::a::" + use));
+    return replace(
+        body, second,
+        replace(second, "kind::f16", "kind::f16.collector::a::" + next));
+  };
+  for (const char *next : {"use", "lastuse", "fill", "discard"})
+    expectResult(kMatrixShared, makeBody("fill", next), 128, count(256),
+                 makeRows());
+  for (const char *next : {"use", "lastuse"})
+    expectFault(FaultKind::Hazard, "nothing valid is there", kMatrixShared,
+                makeBody("discard", next), 128, count(256));
+}
+
 // A second product of the pair overwrites what the warps of both CTAs have
 // loaded, who must fence before they say so.
 TEST_F(AsyncTest, PairOverwritesWhatThePeerHasLoaded) {

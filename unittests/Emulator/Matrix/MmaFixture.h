@@ -71,11 +71,12 @@ struct MmaTestCta {
     tensor.set(lane, column, bits);
   }
 
-  MmaCta get() { return {shared, rank, tensor}; }
+  MmaCta get() { return {shared, rank, tensor, collector}; }
 
   unsigned rank;
   Memory shared;
   TensorMemory tensor;
+  Collector collector;
 };
 
 struct MmaFixture : FaultTest {

@@ -86,6 +86,37 @@ TEST_F(MmaTest, AccumulatesOrOverwrites) {
   expectClean();
 }
 
+// What uses the collector needs the same A there, behind a product that filled
+// it, and until one that does not keep it.
+TEST_F(MmaTest, CollectorOfA) {
+  fillBF16(128, 8);
+  MmaInstruction mma = makeBF16(128, 8);
+  auto runs = [&](CollectorUse use) {
+    mma.collectorUse = use;
+    return run(mma);
+  };
+  EXPECT_FALSE(runs(CollectorUse::Use));
+  expectFault(FaultKind::Hazard, "nothing valid is there");
+  for (CollectorUse last : {CollectorUse::LastUse, CollectorUse::Discard}) {
+    EXPECT_TRUE(runs(CollectorUse::Fill));
+    EXPECT_TRUE(runs(CollectorUse::Use));
+    EXPECT_TRUE(runs(CollectorUse::Use));
+    EXPECT_TRUE(runs(last));
+    EXPECT_EQ(cta.getFloat(100, 7), product(100, 7));
+    expectClean();
+    EXPECT_FALSE(runs(CollectorUse::LastUse));
+    expectFault(FaultKind::Hazard, "nothing valid is there");
+  }
+  // A single value of A has changed since.
+  EXPECT_TRUE(runs(CollectorUse::Fill));
+  setBF16(kTileA, 127, 15, 100);
+  EXPECT_FALSE(runs(CollectorUse::Use));
+  expectFault(FaultKind::Hazard, "it holds other values");
+  EXPECT_TRUE(runs(CollectorUse::Fill));
+  EXPECT_TRUE(runs(CollectorUse::LastUse));
+  expectClean();
+}
+
 // Lanes of the mask stay as they are: those that were never written, too.
 TEST_F(MmaTest, DisabledLanes) {
   fillBF16(128, 8);
