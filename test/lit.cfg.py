@@ -6,7 +6,6 @@ Substitutions beside the tools' names:
   %python    the project's interpreter, with numpy and ml_dtypes
   %examples  the examples folder
   %data      test/Data
-  %reference kernels of others (poc_*.mlir) in ../shared/reference/poc
   %include   the project's headers
   %mlir-include MLIR's
   %libraries libBlockScaleC.so, libBlockScalePlugin.so and
@@ -16,8 +15,7 @@ Substitutions beside the tools' names:
   %emulated-cuda a driver whose GPU is the emulator (lib/CudaRuntime)
   %fake-cuda a driver without a GPU, whose calls can fail (unittests/Runtime/FakeCuda.cpp)
 Features: `ptxas` where one of CUDA 13 or later is found, `no-ptxas` where none
-is; `reference-kernels` where that folder is; `asan`, `tsan` in a build with that
-sanitizer.
+is; `asan`, `tsan` in a build with that sanitizer.
 """
 
 import os
@@ -48,15 +46,11 @@ config.environment["CCACHE_SLOPPINESS"] = (
     "pch_defines,time_macros,include_file_mtime,include_file_ctime")
 
 python = os.path.join(source, ".venv/bin/python")
-reference = os.path.join(os.path.dirname(source), "shared/reference/poc")
-if os.path.isdir(reference):
-    config.available_features.add("reference-kernels")
 # Before lit's own: the first of two equal keys counts, and lit has a %python.
 config.substitutions += [
     ("%python", python if os.path.exists(python) else sys.executable),
     ("%examples", os.path.join(source, "examples")),
     ("%data", os.path.join(source, "test/Data")),
-    ("%reference", reference),
     ("%source", source),
     ("%build", config.blockscale_build_dir),
     ("%cmake-options", config.cmake_options),

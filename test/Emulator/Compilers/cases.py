@@ -9,6 +9,7 @@ AssertionError where a result is not numpy's. Nothing here runs anything.
 import dataclasses
 import gzip
 import json
+import math
 from pathlib import Path
 from typing import Callable
 
@@ -34,7 +35,8 @@ class Buffer:
 
 @dataclasses.dataclass
 class TensorMap:
-    """A tensor map of a row-major matrix in tiles of `box` rows and columns."""
+    """A tensor map of a row-major tensor in tiles of the shape `box`; `swizzle` in bytes,
+    0 for none."""
     buffer: str
     element: str
     shape: tuple
@@ -173,12 +175,21 @@ def _matmul(rng, meta, m, n, k, with_maps=False):
 
 def _map_arguments(name, element, shape, tile):
     """A tensor descriptor of Triton: the map, its shape and its strides."""
-    return [TensorMap(name, element, shape, tuple(tile["block_size"]), 32 << (tile["swizzle"] - 1)),
-            Scalar("u32", shape[0]), Scalar("u32", shape[1]),
-            Scalar("u64", shape[1]), Scalar("u64", 1)]
+    return [TensorMap(name, element, shape, tuple(tile["block_size"]), 16 << tile["swizzle"] & ~16),
+            *(Scalar("u32", size) for size in shape),
+            *(Scalar("u64", math.prod(shape[i + 1:])) for i in range(len(shape)))]
 
 
-def _scaled(rng, meta, m, n, k, nvfp4, with_maps=False):
+def swizzle_scales(scales):
+    """128x4 tiles, padded with zeros: byte (r, c) of a tile is at
+    r % 32 * 16 + r // 32 * 4 + c."""
+    rows, columns = -(-scales.shape[0] // 128) * 128, -(-scales.shape[1] // 4) * 4
+    padded = np.zeros((rows, columns), np.uint8)
+    padded[:scales.shape[0], :scales.shape[1]] = scales.view(np.uint8)
+    return padded.reshape(rows // 128, 4, 32, columns // 4, 4).transpose(0, 3, 2, 1, 4).reshape(-1)
+
+
+def _scaled(rng, meta, m, n, k, nvfp4, with_maps=False, scales_in_tiles=False):
     block, pack = (16, 2) if nvfp4 else (32, 1)
 
     def operand(rows):
@@ -197,14 +208,20 @@ def _scaled(rng, meta, m, n, k, nvfp4, with_maps=False):
     b, sb, wide_b = operand(n)
     expected = (wide_a @ wide_b.T).astype(np.float32).astype(BF16)
 
-    sizes = [Scalar("u32", m), Scalar("u32", n), Scalar("u32", k)]
+    # A pair of CTAs asks for K alone.
+    sizes = [Scalar("u32", size) for size in ((m, n, k) if meta["ctas"] == 1 else (k,))]
     arguments = ["a", "sa", "b", "sb", "c"]
+    if scales_in_tiles:
+        sa, sb = swizzle_scales(sa), swizzle_scales(sb)
     if with_maps:
-        tiles = dict(zip("abc", meta["maps"]))
-        element = "u8"
-        arguments = [*_map_arguments("a", element, a.shape, tiles["a"]), "sa",
-                     *_map_arguments("b", element, b.shape, tiles["b"]), "sb",
-                     *_map_arguments("c", "bf16", (m, n), tiles["c"])]
+        shapes = {"a": a.shape, "b": b.shape, "c": (m, n)}
+        if scales_in_tiles:
+            columns = k // block // 4
+            shapes |= {"sa": (1, m // 128, columns, 2, 256), "sb": (1, n // 128, columns, 2, 256)}
+        maps = iter(meta["maps"])
+        arguments = [argument for name in arguments for argument in (
+            _map_arguments(name, "bf16" if name == "c" else "u8", shapes[name], next(maps))
+            if name in shapes else [name])]
     return dict(
         buffers=[Buffer("a", a), Buffer("sa", sa), Buffer("b", b), Buffer("sb", sb),
                  _output("c", (m, n), BF16)],
@@ -225,6 +242,20 @@ _RECIPES = {
     "mxfp8": lambda rng, meta: dict(_scaled(rng, meta, 128, 256, 384, False), grid=(1, 2, 1)),
     "nvfp4_tma": lambda rng, meta: dict(_scaled(rng, meta, 128, 256, 768, True, True), grid=(1, 2, 1)),
     "mxfp8_tma": lambda rng, meta: dict(_scaled(rng, meta, 256, 128, 384, False, True), grid=(2, 1, 1)),
+    "nvfp4_copied": lambda rng, meta: dict(
+        _scaled(rng, meta, 128, 256, 768, True, True, True), grid=(1, 2, 1)),
+    "mxfp8_copied": lambda rng, meta: dict(
+        _scaled(rng, meta, 512, 128, 384, False, True, True), grid=(2, 1, 1)),
+    "nvfp4_copied_ring": lambda rng, meta: dict(
+        _scaled(rng, meta, 256, 128, 2048, True, True, True), grid=(2, 1, 1)),
+    "mxfp8_copied_ring": lambda rng, meta: dict(
+        _scaled(rng, meta, 256, 256, 1024, False, True, True), grid=(1, 2, 1)),
+    "nvfp4_pair": lambda rng, meta: dict(
+        _scaled(rng, meta, 512, 256, 768, True, True, True), grid=(4, 2, 1)),
+    "nvfp4_pair_wide": lambda rng, meta: dict(
+        _scaled(rng, meta, 256, 512, 768, True, True, True), grid=(2, 2, 1)),
+    "mxfp8_pair": lambda rng, meta: dict(
+        _scaled(rng, meta, 512, 256, 384, False, True, True), grid=(4, 2, 1)),
 }
 
 
@@ -236,7 +267,8 @@ def _triton_case(file, meta, make=None):
     recipe["arguments"] = recipe["arguments"] + [Scalar("u64", 0), Scalar("u64", 0)]
     return Case(name=file.removesuffix(".ptx"), text=_read_ptx(file), kernel=meta["kernel"],
                 approximate=stem in ("silu", "softmax", "reduce"),
-                chip=int(chip), block=meta["threads"], shared=meta["shared"], **recipe)
+                chip=int(chip), block=meta["threads"], shared=meta["shared"],
+                cluster=meta["ctas"], **recipe)
 
 
 def triton_cases():

@@ -11,7 +11,8 @@ import subprocess
 import ml_dtypes
 import numpy as np
 
-from cases import BF16, E2M1_VALUES, E4M3, Buffer, Case, Scalar, TensorMap, _equal, _output
+from cases import (BF16, E2M1_VALUES, E4M3, Buffer, Case, Scalar, TensorMap, _equal, _output,
+                   swizzle_scales)
 
 E2M1 = ml_dtypes.float4_e2m1fn
 
@@ -34,15 +35,6 @@ def _compile(path, mlir_opt, replaced=None):
     return text.rstrip("\0").encode()
 
 
-def _swizzle(scales):
-    """128x4 tiles, padded with zeros: byte (r, c) of a tile is at
-    r % 32 * 16 + r // 32 * 4 + c."""
-    rows, columns = -(-scales.shape[0] // 128) * 128, -(-scales.shape[1] // 4) * 4
-    padded = np.zeros((rows, columns), np.uint8)
-    padded[:scales.shape[0], :scales.shape[1]] = scales
-    return padded.reshape(rows // 128, 4, 32, columns // 4, 4).transpose(0, 3, 2, 1, 4).reshape(-1)
-
-
 def _gemm(text, nvfp4):
     rng = np.random.default_rng(1)
     k, block = (256, 16) if nvfp4 else (128, 32)
@@ -63,7 +55,7 @@ def _gemm(text, nvfp4):
     a, sa, wide_a = operand(m)
     b, sb, wide_b = operand(n)
     expected = (0.5 * (wide_a @ wide_b.T)).astype(np.float32)
-    swizzled = [_swizzle(s.view(np.uint8) if nvfp4 else s.astype(np.uint8)) for s in (sa, sb)]
+    swizzled = [swizzle_scales(s if nvfp4 else s.astype(np.uint8)) for s in (sa, sb)]
     box = (128, 128)
     return Case(
         name="reference_nvfp4_gemm" if nvfp4 else "reference_mxfp8_gemm", text=text, chip=100,
@@ -85,7 +77,7 @@ def _nvfp4(x, encode):
         factors = np.minimum(encode / scales.astype(np.float32), np.finfo(np.float32).max)
     scaled = blocks * factors[..., None]
     codes = np.clip(scaled, -6, 6).astype(E2M1).view(np.uint8).reshape(x.shape)
-    return codes[:, 0::2] | codes[:, 1::2] << 4, _swizzle(scales.view(np.uint8))
+    return codes[:, 0::2] | codes[:, 1::2] << 4, swizzle_scales(scales)
 
 
 def _mxfp8(x):
@@ -97,7 +89,7 @@ def _mxfp8(x):
     scales = np.clip(exponent + 127, 0, 254).astype(np.uint8)
     factors = np.exp2(127 - scales.astype(np.float64)).astype(np.float32)
     data = np.clip(blocks * factors[..., None], -448, 448).astype(E4M3)
-    return data.view(np.uint8).reshape(x.shape), _swizzle(scales)
+    return data.view(np.uint8).reshape(x.shape), swizzle_scales(scales)
 
 
 def _hadamard(x, mask):

@@ -27,7 +27,7 @@ import cases
 from log_head import describe_commit
 from reference_kernels import reference_cases
 
-SWIZZLES = {32: "32B", 64: "64B", 128: "128B"}
+SWIZZLES = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}
 ELEMENTS = {"u8": "UINT8", "bf16": "BFLOAT16"}
 
 
@@ -52,10 +52,10 @@ def _options(case, folder):
         if isinstance(argument, str):
             options.append(f"--arg=buffer:{argument}")
         elif isinstance(argument, cases.TensorMap):
-            rows, columns = argument.shape
+            # The innermost dimension is the first of a map, and the last of a shape.
+            dims, box = ("x".join(map(str, reversed(x))) for x in (argument.shape, argument.box))
             options.append(f"--arg=map:{argument.buffer},type={ELEMENTS[argument.element]},"
-                           f"dims={columns}x{rows},box={argument.box[1]}x{argument.box[0]},"
-                           f"swizzle={SWIZZLES[argument.swizzle]}")
+                           f"dims={dims},box={box},swizzle={SWIZZLES[argument.swizzle]}")
         elif isinstance(argument, cases.PlanMap):
             fields = ",".join(f"{key}=" + ("x".join(map(str, value)) if isinstance(value, list)
                                            else str(value))

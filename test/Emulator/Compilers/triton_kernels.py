@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels in Triton, compiled ahead of time: PTX that is not ours to write.
+"""Kernels in Triton and Gluon, compiled ahead of time: PTX that is not ours to write.
 
     python triton_kernels.py OUT_DIR
 
@@ -18,6 +18,8 @@ import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+
+from gluon_kernels import pair_source
 
 
 @triton.jit
@@ -112,22 +114,45 @@ def scaled_tma(a, sa, b, sb, c, M, N, K, V: tl.constexpr, PACK: tl.constexpr, FM
     c.store([i * BM, j * BN], acc.to(tl.bfloat16))
 
 
+@triton.jit
+def scaled_copied(a, sa, b, sb, c, M, N, K, V: tl.constexpr, PACK: tl.constexpr, FMT: tl.constexpr,
+                  BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr):
+    """Scales in the hardware's tiles of 128x4, which tcgen05.cp takes to tensor memory."""
+    i = tl.program_id(0)
+    j = tl.program_id(1)
+    RM: tl.constexpr = BM // 128
+    RN: tl.constexpr = BN // 128
+    RK: tl.constexpr = BK // V // 4
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in tl.range(0, K, BK, num_stages=STAGES):
+        x = a.load([i * BM, k // PACK])
+        y = b.load([j * BN, k // PACK])
+        sx = sa.load([0, i * RM, k // BK * RK, 0, 0])
+        sy = sb.load([0, j * RN, k // BK * RK, 0, 0])
+        sx = sx.reshape(RM, RK, 32, 4, 4).trans(0, 3, 2, 1, 4).reshape(BM, BK // V)
+        sy = sy.reshape(RN, RK, 32, 4, 4).trans(0, 3, 2, 1, 4).reshape(BN, BK // V)
+        acc = tl.dot_scaled(x, sx, FMT, y.T, sy, FMT, acc)
+    c.store([i * BM, j * BN], acc.to(tl.bfloat16))
+
+
 def compile_all(out):
     meta = {}
 
-    def emit(name, function, signature, constants, chips):
+    def emit_source(file, source, chip, **options):
+        result = triton.compile(source, target=GPUTarget("cuda", chip, 32), options=options)
+        (out / file).write_text(result.asm["ptx"])
+        meta[file] = {"kernel": result.metadata.name, "threads": 32 * result.metadata.num_warps,
+                      "shared": result.metadata.shared, "ctas": result.metadata.num_ctas,
+                      "maps": result.metadata._asdict().get("tensordesc_meta") or []}
+        print(file, flush=True)
+
+    def emit(name, function, signature, constants, chips, warps=4):
         signature = dict(signature, **{key: "constexpr" for key in constants})
         aligned = {(i,): [["tt.divisibility", 16]]
                    for i, type_ in enumerate(signature.values()) if type_.startswith("*")}
         for chip in chips:
-            result = triton.compile(ASTSource(function, signature, constants, aligned),
-                                    target=GPUTarget("cuda", chip, 32))
-            file = f"triton_{name}_sm_{chip}.ptx"
-            (out / file).write_text(result.asm["ptx"])
-            meta[file] = {"kernel": result.metadata.name, "threads": 32 * result.metadata.num_warps,
-                          "shared": result.metadata.shared,
-                          "maps": result.metadata._asdict().get("tensordesc_meta") or []}
-            print(file, flush=True)
+            emit_source(f"triton_{name}_sm_{chip}.ptx",
+                        ASTSource(function, signature, constants, aligned), chip, num_warps=warps)
 
     sizes = {"M": "i32", "N": "i32", "K": "i32"}
     emit("silu", silu, {"x": "*bf16", "y": "*bf16", "n": "i32"}, {"B": 1024}, (90, 100))
@@ -154,6 +179,23 @@ def compile_all(out):
     emit("mxfp8_tma", scaled_tma,
          {"a": "tensordesc<fp8e4nv[128,128]>", "sa": "*u8", "b": "tensordesc<fp8e4nv[128,128]>",
           "sb": "*u8", "c": out_map, **sizes}, mxfp8, (100,))
+    for stages in (1, 3):
+        name = "copied" if stages == 1 else "copied_ring"
+        emit(f"nvfp4_{name}", scaled_copied,
+             {"a": "tensordesc<u8[128,128]>", "sa": "tensordesc<fp8e4nv[1,1,4,2,256]>",
+              "b": "tensordesc<u8[128,128]>", "sb": "tensordesc<fp8e4nv[1,1,4,2,256]>",
+              "c": out_map, **sizes}, {**nvfp4, "STAGES": stages}, (100,))
+        emit(f"mxfp8_{name}", scaled_copied,
+             {"a": "tensordesc<fp8e4nv[256,128]>", "sa": "tensordesc<u8[1,2,1,2,256]>",
+              "b": "tensordesc<fp8e4nv[128,128]>", "sb": "tensordesc<u8[1,1,1,2,256]>",
+              "c": "tensordesc<bf16[256,128]>", **sizes}, {**mxfp8, "BM": 256, "STAGES": stages},
+             (100,), warps=8)
+    for name, types, tile, warps in (
+            ("nvfp4_pair", ("u8", "fp8e4nv"), {**nvfp4, "BM": 256}, 4),
+            ("nvfp4_pair_wide", ("u8", "fp8e4nv"), {**nvfp4, "BM": 256, "BN": 256}, 8),
+            ("mxfp8_pair", ("fp8e4nv", "u8"), {**mxfp8, "BM": 256}, 4)):
+        emit_source(f"triton_{name}_sm_100.ptx", pair_source(*types, **tile), 100,
+                    num_ctas=2, num_warps=warps)
     (out / "triton.json").write_text(json.dumps(meta, indent=1, sort_keys=True, default=str) + "\n")
 
 
