@@ -32,7 +32,7 @@ rm -rf "$work/ptx"
 mkdir "$work/ptx"
 # The cache would hide what this is to find out; line numbers are of no interest.
 TRITON_CACHE_DIR=$(mktemp -d "$work/cache.XXXX") TRITON_DISABLE_LINE_INFO=1 \
-  "$work/venv/bin/python" "$kernels/triton_kernels.py" "$work/ptx"
+  logged "$work/triton.log" "$work/venv/bin/python" "$kernels/triton_kernels.py" "$work/ptx"
 rm -rf "$work"/cache.*
 nvcc=$(echo "$work"/venv/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
 for chip in sm_90a sm_100a; do

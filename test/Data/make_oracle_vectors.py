@@ -527,7 +527,8 @@ def main():
             os.makedirs(FOLDER, exist_ok=True)
             np.savez_compressed(os.path.join(FOLDER, case.name), **case.archive())
     if arguments.check:
-        for name in sorted(set(os.listdir(FOLDER)) - names):
+        stored = {name for name in os.listdir(FOLDER) if name.endswith(".npz")}
+        for name in sorted(stored - names):
             print(f"{name}: stored, but not computed")
             failed += 1
         print(f"{passed} passed, {failed} failed")
