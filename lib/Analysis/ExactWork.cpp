@@ -46,6 +46,8 @@ static double getQuantizeFlops(QuantizeOp op) {
 }
 
 Unit getProductUnit(Type a, Type b) {
+  if (isa<BFloat16Type, Float16Type>(a) || isa<BFloat16Type, Float16Type>(b))
+    return Unit::Bf16;
   bool isFp4 = isa<Float4E2M1FNType>(a) && isa<Float4E2M1FNType>(b);
   return isFp4 ? Unit::Fp4 : Unit::Fp8;
 }

@@ -76,8 +76,10 @@ static llvm::Expected<Counted> count(QuantizeOp op, AssumedSizes &sizes) {
 
 static llvm::Expected<Counted> count(ScaledMMOp op, AssumedSizes &sizes) {
   RankedTensorType a = op.getA().getType(), b = op.getB().getType();
+  if (!op.getScaleA() || !op.getScaleB())
+    return unknown(op);
   const LinearRecipe *recipe =
-      findRecipe(a.getElementType(), op.getScaleA().getType().getElementType());
+      findRecipe(a.getElementType(), op.getScaleElementType());
   if (!recipe || a.getRank() != 2 || a.getElementType() != b.getElementType() ||
       !op.getType().getElementType().isBF16())
     return unknown(op);

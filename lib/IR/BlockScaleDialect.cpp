@@ -44,6 +44,64 @@ static void printLayoutGroups(AsmPrinter &printer, int64_t groups,
     printer << ", groups = " << groups << ", dim = " << dim;
 }
 
+/// The block scales of a product: `%sa, %sb`, with `none` for a plain
+/// operand's.
+static ParseResult
+parseProductScales(OpAsmParser &parser,
+                   std::optional<OpAsmParser::UnresolvedOperand> &scaleA,
+                   std::optional<OpAsmParser::UnresolvedOperand> &scaleB) {
+  auto parseScale =
+      [&](std::optional<OpAsmParser::UnresolvedOperand> &scale) -> ParseResult {
+    if (succeeded(parser.parseOptionalKeyword("none")))
+      return success();
+    return parser.parseOperand(scale.emplace());
+  };
+  SMLoc loc = parser.getCurrentLocation();
+  if (parseScale(scaleA) || parser.parseComma() || parseScale(scaleB))
+    return failure();
+  if (!scaleA && !scaleB)
+    return parser.emitError(loc, "expected scales of a, of b or of both");
+  return success();
+}
+
+static void printProductScales(OpAsmPrinter &printer, Operation *, Value scaleA,
+                               Value scaleB) {
+  auto printScale = [&](Value scale) {
+    if (scale)
+      printer << scale;
+    else
+      printer << "none";
+  };
+  printScale(scaleA);
+  printer << ", ";
+  printScale(scaleB);
+}
+
+/// The types of the scales that are there.
+static ParseResult parseProductScaleTypes(
+    OpAsmParser &parser,
+    const std::optional<OpAsmParser::UnresolvedOperand> &scaleA,
+    const std::optional<OpAsmParser::UnresolvedOperand> &scaleB, Type &typeA,
+    Type &typeB) {
+  if (scaleA && parser.parseType(typeA))
+    return failure();
+  if (scaleA && scaleB && parser.parseComma())
+    return failure();
+  if (scaleB && parser.parseType(typeB))
+    return failure();
+  return success();
+}
+
+static void printProductScaleTypes(OpAsmPrinter &printer, Operation *,
+                                   Value scaleA, Value scaleB, Type, Type) {
+  if (scaleA)
+    printer << scaleA.getType();
+  if (scaleA && scaleB)
+    printer << ", ";
+  if (scaleB)
+    printer << scaleB.getType();
+}
+
 /// A kernel's body and `-> types`. What comes before the body may name values
 /// of it, which the parser connects; where parsing fails, these uses go before
 /// the body does. A region of the generated format would leave them dangling.

@@ -16,20 +16,48 @@ using namespace mlir;
 using namespace blockscale;
 using namespace blockscale::verification;
 
-/// A format for each operand, and the same scale type for both.
+using Tensor = TypedValue<RankedTensorType>;
+
+/// The format of an operand with scales, or the type of a plain one.
+static LogicalResult verifyOperandFormat(ProductOpInterface op, StringRef name,
+                                         Tensor data, Tensor scale) {
+  Type element = data.getType().getElementType();
+  Type scaleElement = op.getScaleElementType();
+  bool isNvfp4 = isNvfp4ScaleType(scaleElement);
+  if (scale && !isa<BFloat16Type, Float16Type>(element))
+    return verifyRowFormat(op, op.getBlock(), element, scaleElement);
+  if (scale)
+    return op.emitOpError()
+           << "expected " << name << " to have no scales, as it is plain "
+           << element << ", but got scale_" << name;
+  if (element.isBF16() || (isNvfp4 && element.isF16()))
+    return success();
+  InFlightDiagnostic diag = op.emitOpError();
+  diag << "expected " << name << ", which has no scales, to be bf16"
+       << (isNvfp4 ? " or f16" : "") << " beside " << scaleElement
+       << " scales, but got " << element;
+  if (element.isF16())
+    diag << ", which does not hold the range of MX values";
+  return diag;
+}
+
+/// A format for each operand, and the same scale type for both; a plain operand
+/// has none.
 static LogicalResult verifyFormats(ProductOpInterface op) {
-  Type scaleA = op.getScaleA().getType().getElementType();
-  Type scaleB = op.getScaleB().getType().getElementType();
-  if (scaleA != scaleB)
+  Tensor scaleA = op.getScaleA(), scaleB = op.getScaleB();
+  if (!scaleA && !scaleB)
+    return op.emitOpError()
+           << "expected scales of a, of b or of both, but got none";
+  if (scaleA && scaleB &&
+      scaleA.getType().getElementType() != scaleB.getType().getElementType())
     return op.emitOpError()
            << "expected both operands to have the same scale element type, "
               "but got "
-           << scaleA << " and " << scaleB;
-  for (Type data : {op.getA().getType().getElementType(),
-                    op.getB().getType().getElementType()})
-    if (failed(verifyRowFormat(op, op.getBlock(), data, scaleA)))
-      return failure();
-  return success();
+           << scaleA.getType().getElementType() << " and "
+           << scaleB.getType().getElementType();
+  if (failed(verifyOperandFormat(op, "a", op.getA(), scaleA)))
+    return failure();
+  return verifyOperandFormat(op, "b", op.getB(), scaleB);
 }
 
 /// What scales of a shape that is not that of blocks along K are, and what
@@ -50,26 +78,30 @@ static StringRef getScaleShapeHint(ArrayRef<int64_t> data,
 }
 
 static LogicalResult verifyScaleShape(Operation *op, StringRef name,
-                                      RankedTensorType data,
-                                      RankedTensorType scale, int64_t block) {
+                                      RankedTensorType data, Tensor scale,
+                                      int64_t block) {
+  if (!scale)
+    return success();
+  ArrayRef<int64_t> found = scale.getType().getShape();
   SmallVector<int64_t> expected = getScaleShape(data.getShape(), block);
-  if (succeeded(verifyCompatibleShape(expected, scale.getShape())))
+  if (succeeded(verifyCompatibleShape(expected, found)))
     return success();
   return op->emitOpError() << "expected " << name << " to have shape "
                            << formatShape(expected) << ", but got "
-                           << formatShape(scale.getShape())
-                           << getScaleShapeHint(data.getShape(),
-                                                scale.getShape(), block);
+                           << formatShape(found)
+                           << getScaleShapeHint(data.getShape(), found, block);
 }
 
 /// Scales are linear, swizzled or, where `groups` is not 0, in that many groups
 /// along `dim`.
 static LogicalResult verifyScaleOrder(Operation *op, StringRef name,
-                                      RankedTensorType scale,
-                                      int64_t groups = 0, int64_t dim = 0) {
-  LayoutAttr layout = getLayout(scale);
+                                      Tensor scale, int64_t groups = 0,
+                                      int64_t dim = 0) {
+  if (!scale)
+    return success();
+  LayoutAttr layout = getLayout(scale.getType());
   if (!layout || !layout.isGrouped())
-    return verifyScaleLayout(op, name, scale);
+    return verifyScaleLayout(op, name, scale.getType());
   if (groups != 0 && layout.getDim() == dim &&
       (ShapedType::isDynamic(groups) || layout.getGroups() == groups))
     return success();
@@ -92,10 +124,8 @@ static LogicalResult verifyContraction(ProductOpInterface op) {
                                "a, "
                             << ka << ", but got " << kb;
   int64_t block = op.getBlockSize();
-  if (failed(verifyScaleShape(op, "scale_a", a, op.getScaleA().getType(),
-                              block)) ||
-      failed(
-          verifyScaleShape(op, "scale_b", b, op.getScaleB().getType(), block)))
+  if (failed(verifyScaleShape(op, "scale_a", a, op.getScaleA(), block)) ||
+      failed(verifyScaleShape(op, "scale_b", b, op.getScaleB(), block)))
     return failure();
   if (failed(verifyBlockMultiple(op, "a", ka, block)))
     return failure();
@@ -106,7 +136,13 @@ using Shapes = SmallVector<SmallVector<int64_t>>;
 
 static LogicalResult verifyGlobals(ProductOpInterface op, const Shapes &shapesA,
                                    const Shapes &shapesB) {
-  bool isNvfp4 = isNvfp4ScaleType(op.getScaleA().getType().getElementType());
+  for (auto [name, scale, global] :
+       {std::tuple("a", op.getScaleA(), op.getGlobalOperandA()),
+        std::tuple("b", op.getScaleB(), op.getGlobalOperandB())})
+    if (!scale && global.value)
+      return op.emitOpError() << "expected no global_scale_" << name << ", as "
+                              << name << " has no scales, but got one";
+  bool isNvfp4 = isNvfp4ScaleType(op.getScaleElementType());
   if (failed(verifyGlobalOperand(op, "global_scale_a",
                                  op.getGlobalOperandA().value, isNvfp4,
                                  shapesA)))
@@ -152,9 +188,9 @@ LogicalResult ScaledMMOp::verify() {
       failed(verifyShape(*this, "bias", {n}, getBias().getType().getShape())))
     return failure();
   // scaled_mm_c9: no grouped layouts.
-  if (failed(verifyScaleOrder(*this, "scale_a", getScaleA().getType())))
+  if (failed(verifyScaleOrder(*this, "scale_a", getScaleA())))
     return failure();
-  return verifyScaleOrder(*this, "scale_b", getScaleB().getType());
+  return verifyScaleOrder(*this, "scale_b", getScaleB());
 }
 
 LogicalResult
@@ -221,10 +257,9 @@ LogicalResult ScaledGroupedMMOp::verify() {
     return failure();
   // scaled_grouped_mm_c8: layouts.
   int64_t dim = isKGrouped() ? 1 : 0;
-  if (failed(verifyScaleOrder(*this, "scale_a", getScaleA().getType(), groups,
-                              dim)))
+  if (failed(verifyScaleOrder(*this, "scale_a", getScaleA(), groups, dim)))
     return failure();
-  if (failed(verifyScaleOrder(*this, "scale_b", getScaleB().getType(),
+  if (failed(verifyScaleOrder(*this, "scale_b", getScaleB(),
                               isKGrouped() ? groups : 0, dim)))
     return failure();
   // scaled_grouped_mm_c9: bias [N] or [G, N].

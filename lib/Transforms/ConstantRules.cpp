@@ -101,7 +101,7 @@ static LogicalResult verifyBlockAmax(QuantizeOp op) {
 
 static LogicalResult verifyScaleBytes(Operation *op, StringRef name,
                                       TypedValue<RankedTensorType> value) {
-  if (!isNvfp4ScaleType(value.getType().getElementType()))
+  if (!value || !isNvfp4ScaleType(value.getType().getElementType()))
     return success();
   for (auto [index, byte] :
        llvm::enumerate(getElements<uint8_t>(findConstant(value))))

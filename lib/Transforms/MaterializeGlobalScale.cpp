@@ -55,9 +55,9 @@ struct MaterializeInQuantizer : public OpRewritePattern<OpTy> {
   }
 };
 
-/// A matmul gets each of its two global scales that is absent. Without either
-/// the place of the scaling says nothing, with one it says when the bias is
-/// added:
+/// A matmul gets each of its two global scales that is absent, but none of an
+/// operand without block scales. Without either the place of the scaling says
+/// nothing, with one it says when the bias is added:
 ///
 ///   blockscale.scaled_mm .. global_scaling after_rounding bias(%bias : ..)
 ///   ->  blockscale.scaled_mm .. global_scale_a(%one : ..)
@@ -68,19 +68,21 @@ struct MaterializeInMatmul : public OpRewritePattern<OpTy> {
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
-    if (!isNvfp4(op.getScaleA()))
+    if (!isNvfp4ScaleType(op.getScaleElementType()))
       return rewriter.notifyMatchFailure(op, "MX has no global scale");
-    if (op.getGlobalScaleA() && op.getGlobalScaleB())
-      return rewriter.notifyMatchFailure(op, "both global scales are present");
+    bool needsA = op.getScaleA() && !op.getGlobalScaleA();
+    bool needsB = op.getScaleB() && !op.getGlobalScaleB();
+    if (!needsA && !needsB)
+      return rewriter.notifyMatchFailure(op, "the global scales are present");
     if (op->template getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     Value one = createOne(rewriter, op.getLoc());
     rewriter.modifyOpInPlace(op, [&] {
       if (!op.getGlobalScaleA() && !op.getGlobalScaleB())
         op.removeGlobalScalingAttr();
-      if (!op.getGlobalScaleA())
+      if (needsA)
         op.getGlobalScaleAMutable().assign(one);
-      if (!op.getGlobalScaleB())
+      if (needsB)
         op.getGlobalScaleBMutable().assign(one);
     });
     return success();

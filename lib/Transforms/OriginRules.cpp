@@ -196,15 +196,18 @@ static LogicalResult verifySameGroups(Operation *op, StringRef name,
 static LogicalResult verifyGroupedMatmulOrigins(ScaledGroupedMMOp op) {
   for (auto [name, scale] : {std::pair("scale_a", Value(op.getScaleA())),
                              std::pair("scale_b", Value(op.getScaleB()))})
-    if (failed(verifySameGroups(op, name, scale, op.getOffsets())))
+    if (scale && failed(verifySameGroups(op, name, scale, op.getOffsets())))
       return failure();
   return success();
 }
 
 template <typename OpTy>
 static LogicalResult verifyMatmulOrigins(OpTy op) {
-  if (failed(verifyRows(op, "a", op.getA(), "scale_a", op.getScaleA())))
+  if (op.getScaleA() &&
+      failed(verifyRows(op, "a", op.getA(), "scale_a", op.getScaleA())))
     return failure();
+  if (!op.getScaleB())
+    return success();
   return verifyRows(op, "b", op.getB(), "scale_b", op.getScaleB());
 }
 

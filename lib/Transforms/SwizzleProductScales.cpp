@@ -34,18 +34,24 @@ struct SwizzleScales : public OpRewritePattern<ScaledMMOp> {
 
   LogicalResult matchAndRewrite(ScaledMMOp op,
                                 PatternRewriter &rewriter) const override {
-    if (getLayout(op.getScaleA().getType()) &&
-        getLayout(op.getScaleB().getType()))
-      return rewriter.notifyMatchFailure(op, "both scales are swizzled");
+    bool needsA = isLinear(op.getScaleA()), needsB = isLinear(op.getScaleB());
+    if (!needsA && !needsB)
+      return rewriter.notifyMatchFailure(op, "the scales are swizzled");
     if (op->getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     auto layout = LayoutAttr::getSwizzle128x4(op.getContext());
     rewriter.modifyOpInPlace(op, [&] {
-      for (OpOperand *scale : {&op.getScaleAMutable(), &op.getScaleBMutable()})
-        if (!getLayout(scale->get().getType()))
-          swizzle(rewriter, *scale, layout);
+      if (needsA)
+        swizzle(rewriter, op.getScaleAMutable()[0], layout);
+      if (needsB)
+        swizzle(rewriter, op.getScaleBMutable()[0], layout);
     });
     return success();
+  }
+
+  /// Whether there are scales, and in no layout.
+  static bool isLinear(TypedValue<RankedTensorType> scale) {
+    return scale && !getLayout(scale.getType());
   }
 
   static void swizzle(PatternRewriter &rewriter, OpOperand &scale,
@@ -69,11 +75,11 @@ struct SwizzleGroupedScales : public OpRewritePattern<ScaledGroupedMMOp> {
 
   LogicalResult matchAndRewrite(ScaledGroupedMMOp op,
                                 PatternRewriter &rewriter) const override {
-    bool needsA = !isGrouped(op.getScaleA());
-    bool needsB = op.isKGrouped() ? !isGrouped(op.getScaleB())
-                                  : !getLayout(op.getScaleB().getType());
+    bool needsA = needsGroups(op.getScaleA());
+    bool needsB = op.isKGrouped() ? needsGroups(op.getScaleB())
+                                  : SwizzleScales::isLinear(op.getScaleB());
     if (!needsA && !needsB)
-      return rewriter.notifyMatchFailure(op, "both scales are swizzled");
+      return rewriter.notifyMatchFailure(op, "the scales are swizzled");
     if (op->getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     int64_t groups = op.getOffsets().getType().getDimSize(0);
@@ -82,20 +88,21 @@ struct SwizzleGroupedScales : public OpRewritePattern<ScaledGroupedMMOp> {
                                              "groups");
     rewriter.modifyOpInPlace(op, [&] {
       if (needsA)
-        swizzleGroups(rewriter, op, op.getScaleAMutable(), op.getA());
+        swizzleGroups(rewriter, op, op.getScaleAMutable()[0], op.getA());
       if (needsB && op.isKGrouped())
-        swizzleGroups(rewriter, op, op.getScaleBMutable(), op.getB());
+        swizzleGroups(rewriter, op, op.getScaleBMutable()[0], op.getB());
       else if (needsB)
-        SwizzleScales::swizzle(rewriter, op.getScaleBMutable(),
+        SwizzleScales::swizzle(rewriter, op.getScaleBMutable()[0],
                                LayoutAttr::getSwizzle128x4(op.getContext()));
     });
     return success();
   }
 
 private:
-  static bool isGrouped(Value scale) {
-    LayoutAttr layout = getLayout(scale.getType());
-    return layout && layout.isGrouped();
+  /// Whether there are scales, and not in tiles of each group.
+  static bool needsGroups(Value scale) {
+    LayoutAttr layout = scale ? getLayout(scale.getType()) : LayoutAttr();
+    return scale && !(layout && layout.isGrouped());
   }
 
   static void swizzleGroups(PatternRewriter &rewriter, ScaledGroupedMMOp op,

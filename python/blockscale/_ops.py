@@ -287,20 +287,23 @@ def scale_sweep(x: Value, global_amax: Value, *, hessian: Value | None = None) -
         "best", "scale_sweep", f"{x.spec} -> {result}", [result])[0]
 
 
-def _product(op: str, a: Value, b: Value, scale_a: Value, scale_b: Value,
+def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value | None,
              offsets: Value | None, result: Spec, block: tuple[int, int] | None,
              global_scale_a: Value | None, global_scale_b: Value | None,
              bias: Value | None, global_scaling: str | None) -> Value:
-    for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)):
-        _check(name, scale, dtypes=("f8E4M3FN", "f8E8M0FNU"))
-    rows, cols = block or (1, _block(scale_a))
+    scales = [_check(name, scale, dtypes=("f8E4M3FN", "f8E8M0FNU"))
+              for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)) if scale is not None]
+    if not scales:
+        raise ArgumentError("expected scale_a, scale_b or both, but got none")
+    rows, cols = block or (1, _block(scales[0]))
     text = _Text(a, b)
     operands = [a, b]
     if offsets is not None:
         text.add(f"offsets({offsets.name})")
         operands.append(offsets)
-    text.add(f"scales({scale_a.name}, {scale_b.name})").add(f"block [{rows}, {cols}]")
-    operands += [scale_a, scale_b]
+    names = ", ".join(scale.name if scale is not None else "none" for scale in (scale_a, scale_b))
+    text.add(f"scales({names})").add(f"block [{rows}, {cols}]")
+    operands += scales
     text.operands = list(operands)
     text.operand("global_scale_a", global_scale_a)
     text.operand("global_scale_b", global_scale_b)
@@ -310,15 +313,18 @@ def _product(op: str, a: Value, b: Value, scale_a: Value, scale_b: Value,
     return text.emit("y", op, f"{types} -> {result}", [result])[0]
 
 
-def scaled_mm(a: Value, b: Value, scale_a: Value, scale_b: Value, *, dtype: Any = "bf16",
+def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, *,
+              dtype: Any = "bf16",
               block: tuple[int, int] | None = None, global_scale_a: Value | None = None,
               global_scale_b: Value | None = None, bias: Value | None = None,
               global_scaling: str | None = None) -> Value:
     """a times the transpose of b, summed in f32.
 
     Args:
-      a, b: [.., M, K] and [.., N, K], f4, f6 or f8.
-      scale_a, scale_b: [.., M, K/B] and [.., N, K/B], in any layout.
+      a, b: [.., M, K] and [.., N, K], f4, f6 or f8; one of them may be plain, bf16, or
+        f16 beside NVFP4.
+      scale_a, scale_b: [.., M, K/B] and [.., N, K/B], in any layout; None of a plain
+        operand.
       dtype: of the result: f32, bf16 or f16.
       global_scale_a, global_scale_b: f32, of the tensor, batch element or row.
       bias: [N], of the result's dtype.
@@ -333,8 +339,8 @@ def scaled_mm(a: Value, b: Value, scale_a: Value, scale_b: Value, *, dtype: Any 
                     global_scale_a, global_scale_b, bias, global_scaling)
 
 
-def scaled_grouped_mm(a: Value, b: Value, scale_a: Value, scale_b: Value, offsets: Value, *,
-                      dtype: Any = "bf16", block: tuple[int, int] | None = None,
+def scaled_grouped_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None,
+                      offsets: Value, *, dtype: Any = "bf16", block: tuple[int, int] | None = None,
                       global_scale_a: Value | None = None,
                       global_scale_b: Value | None = None, bias: Value | None = None,
                       global_scaling: str | None = None) -> Value:
@@ -343,7 +349,7 @@ def scaled_grouped_mm(a: Value, b: Value, scale_a: Value, scale_b: Value, offset
     Args:
       a, b: [M, K] and [G, N, K] for groups of rows; [M, K] and [N, K] for groups of
         columns.
-      scale_a, scale_b: of a and b, in any layout.
+      scale_a, scale_b: of a and b, in any layout; None of a plain operand.
       offsets: [G] i32, ends of the groups.
       others: as scaled_mm() has them; bias [N] or [G, N].
 

@@ -72,6 +72,79 @@ func.func @scaled_mm_c3_data(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf8E5M2>
 
 // -----
 
+func.func @scaled_mm_c3_no_scales(%a: tensor<8x64xbf16>, %b: tensor<16x64xbf16>) {
+  // expected-error @below {{expected scales of a, of b or of both, but got none}}
+  %0 = "blockscale.scaled_mm"(%a, %b) <{block = array<i64: 1, 16>,
+      operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>}>
+      : (tensor<8x64xbf16>, tensor<16x64xbf16>) -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c3_none(%a: tensor<8x64xbf16>, %b: tensor<16x64xbf16>) {
+  // expected-error @below {{expected scales of a, of b or of both}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, none) block [1, 16]
+      : tensor<8x64xbf16>, tensor<16x64xbf16> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c3_codes_without_scales(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected a, which has no scales, to be bf16 or f16 beside 'f8E4M3FN' scales, but got 'f4E2M1FN'}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 16]
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c3_f16_beside_mx(%a: tensor<8x64xf8E4M3FN>, %b: tensor<16x64xf16>, %sa: tensor<8x2xf8E8M0FNU>) {
+  // expected-error @below {{expected b, which has no scales, to be bf16 beside 'f8E8M0FNU' scales, but got 'f16', which does not hold the range of MX values}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, none) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<16x64xf16>, tensor<8x2xf8E8M0FNU> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c3_plain_with_scales(%a: tensor<8x64xbf16>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected a to have no scales, as it is plain 'bf16', but got scale_a}}
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<8x64xbf16>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c3_format_beside_plain(%a: tensor<8x64xbf16>, %b: tensor<16x64xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected f4E2M1FN data with f8E4M3FN scales (NVFP4), but got 'f8E4M3FN'}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 16]
+      : tensor<8x64xbf16>, tensor<16x64xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c4_beside_plain(%a: tensor<8x64xbf16>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x2xf8E4M3FN>) {
+  // expected-error @below {{expected scale_b to have shape 16x4, but got 16x2}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 16]
+      : tensor<8x64xbf16>, tensor<16x64xf4E2M1FN>, tensor<16x2xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
+func.func @scaled_mm_c7_plain(%a: tensor<8x64xbf16>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %g: f32) {
+  // expected-error @below {{expected no global_scale_a, as a has no scales, but got one}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 16] global_scale_a(%g : f32)
+      : tensor<8x64xbf16>, tensor<16x64xf4E2M1FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return
+}
+
+// -----
+
 func.func @scaled_mm_c4_a(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<4x8xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
   // expected-error @below {{expected scale_a to have shape 8x4, but got 4x8}}
   %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]

@@ -73,6 +73,14 @@ class TraceTest(unittest.TestCase):
                                     bs.Spec((48, 4), "e4m3"), bs.Spec((40, 4), "e4m3"),
                                     bs.Spec((), "f32"), bs.Spec((40,), "f32")],
                           "tensor<48x40xf32>")
+        plain, codes, scales = (bs.Spec((48, 64), "bf16"), bs.Spec((48, 64), "e2m1"),
+                                bs.Spec((48, 4), "e4m3"))
+        self.assert_types(lambda x, w, s: bs.scaled_mm(x, w, None, s), [plain, codes, scales],
+                          "tensor<48x48xbf16>")
+        self.assert_types(lambda w, x, s: bs.scaled_mm(w, x, s, None), [codes, plain, scales],
+                          "tensor<48x48xbf16>")
+        with self.assertRaisesRegex(bs.ArgumentError, "scale_a, scale_b or both, but got none"):
+            bs.jit(lambda x, w: bs.scaled_mm(x, w, None, None)).trace(plain, plain)
         for shape, result in (((3, 40, 64), "96x40"), ((40, 64), "3x96x40")):
             scales = (*shape[:-1], 2)
             self.assert_types(

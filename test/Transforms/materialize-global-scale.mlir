@@ -100,3 +100,16 @@ func.func @kernel(%x: tensor<4x64xbf16>, %qi: tensor<4x64xf4E2M1FN>, %si: tensor
   } -> tensor<4x64xf4E2M1FN>, tensor<4x4xf8E4M3FN>
   return
 }
+
+// -----
+
+// A plain operand has no global scale.
+// CHECK-LABEL: func.func @plain
+// BACK-LABEL: func.func @plain
+func.func @plain(%a: tensor<8x64xbf16>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>) -> tensor<8x16xf32> {
+  // CHECK: block [1, 16] global_scale_b(%{{.+}} : tensor<f32>) :
+  // BACK: block [1, 16] :
+  %y = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 16]
+      : tensor<8x64xbf16>, tensor<16x64xf4E2M1FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}

@@ -72,3 +72,12 @@ func.func @fused(%x: tensor<64x128xbf16>, %ai: tensor<f32>, %gi: tensor<f32>) {
   } -> tensor<f32>, tensor<f32>
   return
 }
+
+// -----
+
+func.func @plain_operand(%x: tensor<64x128xbf16>, %w: tensor<64x128xf8E4M3FN>, %s: tensor<64x4xf8E8M0FNU>) {
+  // expected-error @below {{but got a 'blockscale.scaled_mm' that they do not}}
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 32]
+      : tensor<64x128xbf16>, tensor<64x128xf8E4M3FN>, tensor<64x4xf8E8M0FNU> -> tensor<64x64xbf16>
+  return
+}

@@ -190,3 +190,18 @@ func.func @dimensions(%x: tensor<64x128xbf16>) {
   }
   return
 }
+
+// -----
+
+// A product with a plain operand is computed by tensor cores at the rate of bf16,
+// half of FP8's.
+// CHECK:      @plain
+// CHECK-NEXT: scaled_mm 8192x8192xbf16 337641472 1099511627776 1 626.502 tensor cores
+// CHECK-NEXT: scaled_mm 8192x8192xf8E4M3FN 203423744 1099511627776 1 313.251 tensor cores
+func.func @plain(%x: tensor<8192x8192xbf16>, %a: tensor<8192x8192xf8E4M3FN>, %s: tensor<8192x256xf8E8M0FNU>) {
+  %0 = blockscale.scaled_mm %x, %a scales(none, %s) block [1, 32]
+      : tensor<8192x8192xbf16>, tensor<8192x8192xf8E4M3FN>, tensor<8192x256xf8E8M0FNU> -> tensor<8192x8192xbf16>
+  %1 = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 32]
+      : tensor<8192x8192xf8E4M3FN>, tensor<8192x8192xf8E4M3FN>, tensor<8192x256xf8E8M0FNU>, tensor<8192x256xf8E8M0FNU> -> tensor<8192x8192xbf16>
+  return
+}

@@ -27,6 +27,16 @@ func.func @linear(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tenso
   return %y : tensor<48x40xf32>
 }
 
+// The only scales of a product with a plain operand.
+// CHECK-LABEL: func.func @plain
+// CHECK: %[[TB:.+]] = blockscale.swizzle
+// CHECK: scales(none, %[[TB]])
+func.func @plain(%a: tensor<48x64xbf16>, %b: tensor<40x64xf4E2M1FN>, %sb: tensor<40x4xf8E4M3FN>) -> tensor<48x40xf32> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 16]
+      : tensor<48x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
+  return %y : tensor<48x40xf32>
+}
+
 // One of both.
 // CHECK-LABEL: func.func @one
 // CHECK-SAME: %[[SA:[^:]+]]: tensor<48x4xf8E4M3FN, #swizzled>

@@ -41,7 +41,8 @@ class BlockScale_ProductGlobalMethod<string side> : InterfaceMethod<
 def BlockScale_ProductOpInterface : OpInterface<"ProductOpInterface"> {
   let description = [{
     A product of block-scaled matrices, A by the transpose of B: `scaled_mm` and
-    `scaled_grouped_mm`. Global scales, groups and the bias may be absent.
+    `scaled_grouped_mm`. Global scales, groups, the bias and the block scales of
+    one operand may be absent.
   }];
   let cppNamespace = "::blockscale";
   let methods = [
@@ -49,10 +50,15 @@ def BlockScale_ProductOpInterface : OpInterface<"ProductOpInterface"> {
                     "::mlir::TypedValue<::mlir::RankedTensorType>", "getA">,
     InterfaceMethod<"Data of B.",
                     "::mlir::TypedValue<::mlir::RankedTensorType>", "getB">,
-    InterfaceMethod<"Block scales of A.",
+    InterfaceMethod<"Block scales of A; null where A is plain.",
                     "::mlir::TypedValue<::mlir::RankedTensorType>", "getScaleA">,
-    InterfaceMethod<"Block scales of B.",
+    InterfaceMethod<"Block scales of B; null where B is plain.",
                     "::mlir::TypedValue<::mlir::RankedTensorType>", "getScaleB">,
+    InterfaceMethod<"The element type of the block scales.",
+                    "::mlir::Type", "getScaleElementType", (ins), "", [{
+      auto scale = $_op.getScaleA() ? $_op.getScaleA() : $_op.getScaleB();
+      return scale.getType().getElementType();
+    }]>,
     InterfaceMethod<"What is added to each row of the product.",
                     "::mlir::TypedValue<::mlir::RankedTensorType>", "getBias">,
     InterfaceMethod<"The product.",

@@ -33,6 +33,9 @@ def BlockScale_ValueBounds : DeclareOpInterfaceMethods<ValueBoundsOpInterface,
 def BlockScale_InputTensor : RankedTensorOf<[F16, BF16, F32]>;
 def BlockScale_DataTensor
     : RankedTensorOf<[F4E2M1FN, F6E2M3FN, F6E3M2FN, F8E4M3FN, F8E5M2, I8]>;
+/// An operand of a product: data under block scales, or plain bf16 or f16.
+def BlockScale_FactorTensor : RankedTensorOf<[
+    F4E2M1FN, F6E2M3FN, F6E3M2FN, F8E4M3FN, F8E5M2, I8, BF16, F16]>;
 def BlockScale_ScaleTensor : RankedTensorOf<[F8E4M3FN, F8E8M0FNU]>;
 def BlockScale_ResultTensor : RankedTensorOf<[F32, BF16, F16]>;
 

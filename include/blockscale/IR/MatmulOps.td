@@ -12,7 +12,7 @@ include "blockscale/IR/BlockScaleOpBase.td"
 
 def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     [AttrSizedOperandSegments, BlockScale_ProductOpInterface]> {
-  let summary = "Matrix product of two block-scaled tensors";
+  let summary = "Matrix product of block-scaled tensors";
   let description = [{
     ```text
     y[m, n] = global_a * global_b * sum_k (a[m,k] * sa[m,k/B]) * (b[n,k] * sb[n,k/B]) + bias[n]
@@ -27,18 +27,33 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     type (E4M3 by E2M1, say) within one scale type. Each scale operand may be
     linear or swizzled. Scales of square blocks enter expanded (`expand_scale`).
 
+    One operand may be plain: bf16 or f16 without scales (`scales(none, %sb)`),
+    as activations beside weights that alone are quantized. The values of the
+    other one are then its data times their scales, in the plain operand's type:
+
+    ```text
+    y[m, n] = global_b * sum_k a[m,k] * round(b[n,k] * sb[n,k/B]) + bias[n]
+    ```
+
+    where `round` changes nothing but at the ends of E8M0's range, for bf16
+    holds E2M1 by E4M3 and each MX element by its power of two: values of 2^128
+    and more become infinity, and those below 2^-126 are multiples of 2^-133.
+    f16 holds the values of NVFP4 (2^-10 to 2688) but not those of MX.
+
     Constraints:
     - `scaled_mm_c1`: `a`, `b` and the result have the same rank, at least 2,
       equal leading dimensions and no encoding.
     - `scaled_mm_c2`: the last dimensions of `a` and `b` (K) are equal.
     - `scaled_mm_c3`: block, data and scale element types are those of a format,
-      the same for both operands.
+      the same for both operands. A plain operand is bf16, or f16 beside NVFP4;
+      one operand at least has scales.
     - `scaled_mm_c4`: each scale shape is its operand's with K divided by the
       block.
     - `scaled_mm_c5`: K is a multiple of the block.
     - `scaled_mm_c6`: the result is [.., M, N].
-    - `scaled_mm_c7`: global scales only in NVFP4; each is a scalar, has rank 0,
-      the leading dimensions, or these and the rows of its operand (M or N).
+    - `scaled_mm_c7`: global scales only in NVFP4, of operands with scales; each
+      is a scalar, has rank 0, the leading dimensions, or these and the rows of
+      its operand (M or N).
     - `scaled_mm_c8`: the bias is [N].
     - `scaled_mm_c9`: scale encodings are absent or ungrouped layouts.
 
@@ -49,13 +64,16 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
         global_scale_a(%ga : tensor<f32>)
         : tensor<48x256xf4E2M1FN>, tensor<40x256xf4E2M1FN>,
           tensor<48x16xf8E4M3FN>, tensor<40x16xf8E4M3FN> -> tensor<48x40xbf16>
+    %z = blockscale.scaled_mm %x, %b scales(none, %sb) block [1, 16]
+        : tensor<48x256xbf16>, tensor<40x256xf4E2M1FN>, tensor<40x16xf8E4M3FN>
+          -> tensor<48x40xbf16>
     ```
   }];
   let arguments = (ins
-    BlockScale_DataTensor:$a,
-    BlockScale_DataTensor:$b,
-    BlockScale_ScaleTensor:$scale_a,
-    BlockScale_ScaleTensor:$scale_b,
+    BlockScale_FactorTensor:$a,
+    BlockScale_FactorTensor:$b,
+    Optional<BlockScale_ScaleTensor>:$scale_a,
+    Optional<BlockScale_ScaleTensor>:$scale_b,
     Optional<BlockScale_GlobalValue>:$global_scale_a,
     Optional<BlockScale_GlobalValue>:$global_scale_b,
     Optional<BlockScale_BiasTensor>:$bias,
@@ -63,12 +81,14 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
     OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling);
   let results = (outs BlockScale_ResultTensor:$result);
   let assemblyFormat = [{
-    $a `,` $b `scales` `(` $scale_a `,` $scale_b `)` `block` $block
+    $a `,` $b `scales` `(` custom<ProductScales>($scale_a, $scale_b) `)`
+    `block` $block
     (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
     (`global_scaling` `` $global_scaling^)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
-    attr-dict `:` type($a) `,` type($b) `,` type($scale_a) `,` type($scale_b)
+    attr-dict `:` type($a) `,` type($b) `,`
+    custom<ProductScaleTypes>(ref($scale_a), ref($scale_b), type($scale_a), type($scale_b))
     `->` type($result)
   }];
   let hasVerifier = 1;
@@ -91,7 +111,8 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     2d-2d  a[M, K], b[N, K]:     y[g, m, n] = sum_{k in group g} a[m, k] b[n, k]   groups of k
     ```
 
-    with block scales, global scales, bias and the accuracy of `scaled_mm`. Rows
+    with block scales, global scales, bias, a plain operand and the accuracy of
+    `scaled_mm`. Rows
     of a 2d-3d result that no group covers are zero; in the 2d-2d form an empty
     group's sum is zero. Offsets that are negative, descend or end beyond
     the dimension are clamped into [previous end, extent]; 2d-2d offsets must be
@@ -101,14 +122,15 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     - `scaled_grouped_mm_c1`: `a` has rank 2, `b` rank 3 or 2; no encodings.
     - `scaled_grouped_mm_c2`: the last dimensions of `a` and `b` (K) are equal.
     - `scaled_grouped_mm_c3`: block, data and scale element types are those of a
-      format, the same for both operands.
+      format, the same for both operands. A plain operand is bf16, or f16 beside
+      NVFP4; one operand at least has scales.
     - `scaled_grouped_mm_c4`: each scale shape is its operand's with K divided by
       the block.
     - `scaled_grouped_mm_c5`: K is a multiple of the block.
     - `scaled_grouped_mm_c6`: the result is [M, N] (2d-3d) or [G, M, N] (2d-2d),
       G being the size of `offsets` and, in 2d-3d, the first dimension of `b`.
-    - `scaled_grouped_mm_c7`: global scales only in NVFP4; each is a scalar, has
-      rank 0, or shape [G].
+    - `scaled_grouped_mm_c7`: global scales only in NVFP4, of operands with
+      scales; each is a scalar, has rank 0, or shape [G].
     - `scaled_grouped_mm_c8`: scale encodings are absent, an ungrouped layout, or
       a layout grouped G times along the dimension that the offsets bound: rows
       of `scale_a` in 2d-3d, columns of both scales in 2d-2d.
@@ -123,11 +145,11 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     ```
   }];
   let arguments = (ins
-    BlockScale_DataTensor:$a,
-    BlockScale_DataTensor:$b,
+    BlockScale_FactorTensor:$a,
+    BlockScale_FactorTensor:$b,
     BlockScale_OffsetsTensor:$offsets,
-    BlockScale_ScaleTensor:$scale_a,
-    BlockScale_ScaleTensor:$scale_b,
+    Optional<BlockScale_ScaleTensor>:$scale_a,
+    Optional<BlockScale_ScaleTensor>:$scale_b,
     Optional<BlockScale_GlobalValue>:$global_scale_a,
     Optional<BlockScale_GlobalValue>:$global_scale_b,
     Optional<BlockScale_BiasTensor>:$bias,
@@ -135,14 +157,15 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     OptionalAttr<BlockScale_GlobalScalingAttr>:$global_scaling);
   let results = (outs BlockScale_ResultTensor:$result);
   let assemblyFormat = [{
-    $a `,` $b `offsets` `(` $offsets `)` `scales` `(` $scale_a `,` $scale_b `)`
-    `block` $block
+    $a `,` $b `offsets` `(` $offsets `)` `scales` `(`
+    custom<ProductScales>($scale_a, $scale_b) `)` `block` $block
     (`global_scale_a` `(` $global_scale_a^ `:` type($global_scale_a) `)`)?
     (`global_scale_b` `(` $global_scale_b^ `:` type($global_scale_b) `)`)?
     (`global_scaling` `` $global_scaling^)?
     (`bias` `(` $bias^ `:` type($bias) `)`)?
-    attr-dict `:` type($a) `,` type($b) `,` type($offsets) `,` type($scale_a) `,`
-    type($scale_b) `->` type($result)
+    attr-dict `:` type($a) `,` type($b) `,` type($offsets) `,`
+    custom<ProductScaleTypes>(ref($scale_a), ref($scale_b), type($scale_a), type($scale_b))
+    `->` type($result)
   }];
   let hasVerifier = 1;
   let hasCanonicalizer = 1;

@@ -39,7 +39,7 @@ public:
                     getTensorType(op.getB()).getRank() - 2)),
         blocks(div(b, getDataCols(b, op.getA(), range.operands),
                    op.getBlockSize())),
-        product(b, getScaleFormat(op.getScaleA()), blocks,
+        product(b, op, blocks,
                 {result,
                  {range.lookup(op.getGlobalScaleA())},
                  {range.lookup(op.getGlobalScaleB())},
@@ -56,23 +56,28 @@ private:
   }
 
   MatmulOperand getOperand(Value data, ValueRange batch,
-                           const ScaleMatrix &scales) {
-    return {range.lookup(data), getElementFormat(data), Indices(batch), scales};
+                           const std::optional<ScaleMatrix> &scales) {
+    return {range.lookup(data), getElementTypeOrSelf(data), Indices(batch),
+            scales};
   }
 
   static bool isGrouped(Value scale) {
-    LayoutAttr layout = getLayout(scale.getType());
+    LayoutAttr layout = scale ? getLayout(scale.getType()) : LayoutAttr();
     return layout && layout.isGrouped();
   }
 
-  /// Scales that are linear or in tiles of the whole matrix `batch`.
-  ScaleMatrix getWhole(Value scale, ValueRange batch) {
+  /// Scales that are linear or in tiles of the whole matrix `batch`; none of a
+  /// plain operand.
+  std::optional<ScaleMatrix> getWhole(Value scale, ValueRange batch) {
+    if (!scale)
+      return std::nullopt;
     return ScaleMatrix(b, range.lookup(scale), getLayout(scale.getType()),
                        batch);
   }
 
   /// The columns of a group, of scales with `rows` rows.
-  ScaleMatrix getColumns(Value scale, Value rows, const Group &group) {
+  std::optional<ScaleMatrix> getColumns(Value scale, Value rows,
+                                        const Group &group) {
     if (!isGrouped(scale))
       return getWhole(scale, {});
     Value colTiles = ceilDiv(b, sub(b, group.end, group.begin), kTileCols);
@@ -82,7 +87,7 @@ private:
                                  getIndex(b, 0), group.begin);
   }
 
-  ScaleMatrix getRows(Value scale, const Group &group) {
+  std::optional<ScaleMatrix> getRows(Value scale, const Group &group) {
     if (!isGrouped(scale))
       return getWhole(scale, {});
     Value colTiles = ceilDiv(b, blocks, kTileCols);

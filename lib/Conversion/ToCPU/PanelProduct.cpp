@@ -36,10 +36,21 @@ Span getPanel(ImplicitLocOpBuilder &b, Value index, int64_t panelSize,
   return {first, min(b, getIndex(b, panelSize), sub(b, size, first))};
 }
 
-PanelProduct::PanelProduct(ImplicitLocOpBuilder &b,
-                           numerics::ScaleFormat scaleFormat, Value blocks,
-                           const ProductEpilogue &epilogue)
-    : b(b), scaleFormat(scaleFormat), epilogue(epilogue) {
+/// The type of values beside a plain operand, where it does not hold all of
+/// them: MX beside bf16.
+static Type getFactorType(ProductOpInterface op) {
+  if (isNvfp4ScaleType(op.getScaleElementType()))
+    return {};
+  for (Value operand : {Value(op.getA()), Value(op.getB())})
+    if (Type element = getElementTypeOrSelf(operand); element.isBF16())
+      return element;
+  return {};
+}
+
+PanelProduct::PanelProduct(ImplicitLocOpBuilder &b, ProductOpInterface op,
+                           Value blocks, const ProductEpilogue &epilogue)
+    : b(b), scaleFormat(blockscale::getScaleFormat(op.getScaleElementType())),
+      factorType(getFactorType(op)), epilogue(epilogue) {
   bool isNvfp4 = scaleFormat == numerics::ScaleFormat::E4M3;
   blockSize = numerics::getBlockFormat(scaleFormat).blockSize;
   sumType = isNvfp4 ? FloatType(b.getF32Type()) : FloatType(b.getF64Type());
@@ -68,24 +79,42 @@ static void storeFloats(Lanes lanes, Value memref, ValueRange indices) {
   storeLanes(toBits(lanes), memref, indices);
 }
 
+Lanes PanelProduct::toSumType(const Lanes &x) const {
+  return sumType.isF64() ? extendToF64(x) : x;
+}
+
+/// The values of `count` blocks of a row from column `col` on, whose scales are
+/// those of `scaleRow` from `block` on.
+Lanes PanelProduct::emitDecodeBlocks(const MatmulOperand &operand,
+                                     ValueRange dataRow, Value col, Value block,
+                                     int64_t count) {
+  if (!operand.scales)
+    return toSumType(emitDecodeFloat(
+        operand.element,
+        loadLanes(b, operand.data, append(dataRow, col), count * blockSize)));
+  Lanes codes = emitLoadElements(b, operand.data,
+                                 blockscale::getElementFormat(operand.element),
+                                 dataRow, col, count * blockSize);
+  Lanes scales = toF32(loadLanes(b, scaleRow, block, count));
+  if (!factorType)
+    return toSumType(codes) * repeatLanes(toSumType(scales), blockSize);
+  Lanes values = codes * repeatLanes(scales, blockSize);
+  return toSumType(
+      emitDecodeFloat(factorType, emitEncodeFloat(factorType, values)));
+}
+
 /// Decodes a row: buffer[bufferRow, k] = code * scale, with zeros behind.
 void PanelProduct::emitDecodeRow(const MatmulOperand &operand, Value row,
                                  const Span &blocks, Value buffer,
                                  Value bufferRow) {
-  emitDecodeScaleRow(b, operand.scales, scaleFormat, row, blocks.first,
-                     blocks.count, scaleRow);
-  auto toSumType = [&](Lanes x) {
-    return sumType.isF64() ? extendToF64(x) : x;
-  };
+  if (operand.scales)
+    emitDecodeScaleRow(b, *operand.scales, scaleFormat, row, blocks.first,
+                       blocks.count, scaleRow);
   Indices dataRow = append(operand.batch, row);
   emitUnitSteps(
       b, blocks.count, kBlocksPerStep, [&](Value block, int64_t count) {
         Value col = mul(b, add(b, blocks.first, block), blockSize);
-        Lanes codes = emitLoadElements(b, operand.data, operand.format, dataRow,
-                                       col, count * blockSize);
-        Lanes scales = toF32(loadLanes(b, scaleRow, block, count));
-        storeFloats(toSumType(codes) *
-                        repeatLanes(toSumType(scales), blockSize),
+        storeFloats(emitDecodeBlocks(operand, dataRow, col, block, count),
                     buffer, {bufferRow, mul(b, block, blockSize)});
       });
   auto type = VectorType::get({lanes}, sumType);

@@ -14,8 +14,10 @@
 // is exact in f32. The sum over a chunk has 32 partial sums of at most 23
 // roundings each, which are added in a tree of 5, and the chunks' sums are
 // added in turn; that is below 1e-6 * max(1, K / 256) of the sum of absolute
-// products. E8M0 scales reach beyond the range of f32, so MX products are
-// formed and summed in f64.
+// products. The same holds of such a product by a bf16 or an f16. E8M0 scales
+// reach beyond the range of f32, so MX products are formed and summed in f64.
+// Beside a plain bf16 a code times its scale is a bf16, too; it needs rounding
+// only at the ends of that type's range.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,12 +46,13 @@ struct Span {
 Span getPanel(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
               int64_t panelSize, mlir::Value size);
 
-/// A matrix of rows along K; row r is data[batch, r, ..].
+/// A matrix of rows along K; row r is data[batch, r, ..]. A plain one has no
+/// scales.
 struct MatmulOperand {
   mlir::Value data;
-  numerics::ElementFormat format;
+  mlir::Type element;
   Indices batch;
-  ScaleMatrix scales;
+  std::optional<ScaleMatrix> scales;
 };
 
 /// result[prefix, m, n] for m in `rows` and n in `cols`, over `blocks` of K.
@@ -65,7 +68,7 @@ struct PanelTask {
 class PanelProduct {
 public:
   /// Allocates buffers for sums over up to `blocks` blocks, where b stands.
-  PanelProduct(mlir::ImplicitLocOpBuilder &b, numerics::ScaleFormat scaleFormat,
+  PanelProduct(mlir::ImplicitLocOpBuilder &b, ProductOpInterface op,
                mlir::Value blocks, const ProductEpilogue &epilogue);
 
   void emit(const PanelTask &task);
@@ -75,6 +78,9 @@ public:
 private:
   void emitDecodeRows(const MatmulOperand &operand, const Span &rows,
                       const Span &blocks, mlir::Value buffer);
+  Lanes toSumType(const Lanes &x) const;
+  Lanes emitDecodeBlocks(const MatmulOperand &operand, mlir::ValueRange dataRow,
+                         mlir::Value col, mlir::Value block, int64_t count);
   void emitDecodeRow(const MatmulOperand &operand, mlir::Value row,
                      const Span &blocks, mlir::Value buffer,
                      mlir::Value bufferRow);
@@ -89,6 +95,8 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   numerics::ScaleFormat scaleFormat;
   int64_t blockSize;
+  /// The type that data times scales are rounded to; null where they are not.
+  mlir::Type factorType;
   /// The type that products are formed and summed in, and the number of its
   /// lanes along K.
   mlir::FloatType sumType;

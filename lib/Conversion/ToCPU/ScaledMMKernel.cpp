@@ -35,15 +35,18 @@ void emitItems(ScaledMMOp op, const ItemRange &range) {
   auto getFactor = [&](const GlobalOperand &global) {
     return GlobalFactor{range.lookup(global.value), global.extent};
   };
-  PanelProduct product(b, getScaleFormat(op.getScaleA()), blocks,
+  PanelProduct product(b, op, blocks,
                        {result, getFactor(op.getGlobalOperandA()),
                         getFactor(op.getGlobalOperandB()),
                         range.lookup(op.getBias()),
                         op.getGlobalScaling() == GlobalScaling::AfterRounding});
   auto getOperand = [&](Value data, Value scale, ValueRange batch) {
-    return MatmulOperand{
-        range.lookup(data), getElementFormat(data), Indices(batch),
-        ScaleMatrix(b, range.lookup(scale), getLayout(scale.getType()), batch)};
+    MatmulOperand operand = {range.lookup(data), getElementTypeOrSelf(data),
+                             Indices(batch), std::nullopt};
+    if (scale)
+      operand.scales.emplace(b, range.lookup(scale), getLayout(scale.getType()),
+                             batch);
+    return operand;
   };
   emitLoop(b, range.begin, range.end, [&](Value item) {
     Indices position = delinearize(b, item, sizes);

@@ -42,6 +42,14 @@ static LogicalResult verifyScale(const Product &product, const LaunchSite &site,
 }
 
 LogicalResult verifyScales(const Product &product, const LaunchSite &site) {
+  if (product.hasPlainOperand())
+    return refuse(product, site, "sm100_mm_c6")
+           << "expected both operands to have scales, but got plain "
+           << (product.scaleA ? product.b : product.a)
+                  .getType()
+                  .getElementType()
+           << "; quantize it (blockscale.quantize), or dequantize the other "
+              "operand and multiply by linalg";
   if (failed(verifyScale(product, site, "scale_a", product.scaleA,
                          product.groups != GroupDim::None)))
     return failure();

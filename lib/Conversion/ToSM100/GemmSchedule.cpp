@@ -44,6 +44,8 @@ static numerics::ElementFormat getMultiplied(numerics::ElementFormat mine,
 }
 
 std::optional<GemmFormat> findGemmFormat(const Product &product) {
+  if (product.hasPlainOperand())
+    return std::nullopt;
   RankedTensorType typeA = product.a.getType(), typeB = product.b.getType();
   auto a = getElementFormat(typeA.getElementType());
   auto b = getElementFormat(typeB.getElementType());

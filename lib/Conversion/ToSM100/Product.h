@@ -28,6 +28,9 @@ struct Product {
   Tensor bias;
   bool scalesAfterRounding;
 
+  /// Whether an operand is bf16 or f16 without scales.
+  bool hasPlainOperand() const { return !scaleA || !scaleB; }
+
   /// Products of its kernel, and whether other ops follow there.
   int64_t siblings = 1;
   bool hasEpilogue = false;

@@ -8,14 +8,14 @@ import numpy as np
 
 from expect import Expectations
 from module import Module
-from products import Case, Op
+from products import PLAIN, Case, Op
 
 MX_DATA = ("f8E4M3FN", "f8E5M2", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN")
 RANGE_SIZES = (0, 1, 2)  # of parallel loops
 
 
 def draw_op(random, name, kind):
-    """Any op of a kind; static dimensions get their sizes."""
+    """Any op of a kind; static dimensions get their sizes. One operand may be plain."""
     def pick(*choices):
         return choices[random.integers(len(choices))]
 
@@ -24,12 +24,15 @@ def draw_op(random, name, kind):
     form = ("", "scalar", "rank_0", "each") if is_nvfp4 else ("",)
     form += ("row",) * (is_nvfp4 and kind == "mm")
     layouts = ("linear", "swizzled") + ("grouped",) * (kind != "mm")
+    types = ["f4E2M1FN" if is_nvfp4 else pick(*MX_DATA) for _ in range(2)]
+    if random.random() < 0.4:
+        types[pick(0, 0, 1)] = pick("bf16", "f16") if is_nvfp4 else "bf16"
     op = Op(name, kind, scale="f8E4M3FN" if is_nvfp4 else "f8E8M0FNU",
-            a="f4E2M1FN" if is_nvfp4 else pick(*MX_DATA),
-            b="f4E2M1FN" if is_nvfp4 else pick(*MX_DATA),
+            a=types[0], b=types[1],
             result=pick("f32", "bf16", "f16"), layout_a=pick(*layouts),
             layout_b=pick(*(layouts if kind == "columns" else layouts[:2])),
-            global_a=pick(*form), global_b=pick(*form),
+            global_a=pick(*form) if types[0] not in PLAIN else "",
+            global_b=pick(*form) if types[1] not in PLAIN else "",
             bias=pick("", "f32", "bf16", "f16"),
             has_bias_each=bool(kind != "mm" and random.random() < 0.5),
             batch=pick(0, 0, 1, 2) if kind == "mm" else 0,

@@ -64,12 +64,23 @@ add("mm", [(17, 33, 96)], [{"sa": with_nan((3, 17, 3), "f8E8M0FNU")}], (3,), **M
     result="bf16", layout_a="swizzled", layout_b="swizzled", dynamic="")
 add("mm", [(40, 40, 64)], [{"sa": of_any_size((40, 2)), "sb": of_any_size((40, 2))}], **MIXED_BACK,
     dynamic="")
+# Values beyond the ends of bf16, which a plain operand beside them makes their type.
+for element in ("f8E4M3FN", "f8E5M2", "f4E2M1FN"):
+    add("mm", [(9, 40, 64)], [{"sb": of_any_size((40, 2))}], scale="f8E8M0FNU", a="bf16", b=element,
+        dynamic="")
+add("mm", [(9, 40, 64)], [{"sa": with_nan((9, 2), "f8E8M0FNU")}], scale="f8E8M0FNU",
+    a="f8E4M3FN", b="bf16", result="bf16", dynamic="")
+add("mm", [(33, 17, 1040)], [{"sb": with_nan((17, 65), "f8E4M3FN")}], a="f16", result="f16",
+    layout_b="swizzled", global_b="row", bias="f32", dynamic="N")
 rows = ends((20, 20, 75), (0, 75, 75), (30, 10, 50), (-5, 99, 80))
 add("rows", [(75, 20, 80)], rows, layout_a="grouped", layout_b="swizzled", global_a="each", dynamic="")
 add("rows", [(75, 7, 64)], rows, **E4M3_PAIR, result="bf16", dynamic="")
 add("rows", [(140, 9, 96)], ends((128, 139)), **MIXED, result="f16", layout_a="grouped", dynamic="")
+add("rows", [(75, 20, 80)], rows, a="bf16", layout_b="swizzled", global_b="each", dynamic="")
 columns = ends((64, 64, 320), (16, 48, 320), (40, 30, 999), (0, 0, 0))
 add("columns", [(35, 20, 320)], columns, layout_a="grouped", layout_b="grouped", global_b="each",
+    dynamic="")
+add("columns", [(35, 20, 320)], columns, b="f16", layout_a="grouped", global_a="each",
     dynamic="")
 add("columns", [(5, 130, 320)], columns, result="bf16", layout_a="swizzled", dynamic="")
 add("columns", [(130, 9, 160)], ends((32, 160)), **E4M3_PAIR, layout_b="grouped", dynamic="")

@@ -19,6 +19,7 @@ from reference import (E2M1, E2M3, E3M2, E4M3, E5M2, decode_e8m0, from_bf16, pac
 BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}  # by type of the scales
 CODECS = {"f4E2M1FN": E2M1, "f6E2M3FN": E2M3, "f6E3M2FN": E3M2, "f8E4M3FN": E4M3,
           "f8E5M2": E5M2}
+PLAIN = ("bf16", "f16")  # types of an operand without scales
 F32_ROUNDING = 2.0**-24
 # Relative rounding, half of the smallest step, and what rounds to infinity.
 RESULTS = {"f32": (2.0**-24, 2.0**-150, 2.0**128 * (1 - 2.0**-25)),
@@ -28,7 +29,7 @@ RESULTS = {"f32": (2.0**-24, 2.0**-150, 2.0**128 * (1 - 2.0**-25)),
 
 @dataclass
 class Op:
-    """One op. Layouts: linear, swizzled or grouped. Global scales: '', scalar,
+    """One op. `a` or `b` may be plain, bf16 or f16. Layouts: linear, swizzled or grouped. Global scales: '', scalar,
     rank_0, each (batch element or group) or row (of A or B). `bias` is its type.
     `dynamic` has the letters of dynamic dimensions: B (batch), M, N, K, G (groups)."""
 
@@ -83,11 +84,14 @@ class Op:
         if self.kind != "mm":
             types["ends"] = self.tensor("G", "i32")
             attributes += " offsets(%ends)"
-        types["sa"] = self.tensor(f"{lead}MC", self.scale, self.layout_a)
-        types["sb"] = self.tensor(f"{of_b}NC", self.scale, self.layout_b)
+        if self.a not in PLAIN:
+            types["sa"] = self.tensor(f"{lead}MC", self.scale, self.layout_a)
+        if self.b not in PLAIN:
+            types["sb"] = self.tensor(f"{of_b}NC", self.scale, self.layout_b)
+        names = ", ".join(f"%{name}" if name in types else "none" for name in ("sa", "sb"))
         result = self.tensor("GMN" if self.kind == "columns" else f"{lead}MN", self.result)
         operands = ", ".join(types.values())
-        attributes += f" scales(%sa, %sb) block [1, {self.block}]"
+        attributes += f" scales({names}) block [1, {self.block}]"
         constants = ""
         for side, form, rows in (("a", self.global_a, "M"), ("b", self.global_b, "N")):
             if not form:
@@ -122,6 +126,9 @@ def legal_ends(ends, extent, unit):
 
 def data(random, element, shape):
     """Codes without infinity and NaN."""
+    if element in PLAIN:
+        drawn = random.standard_normal(shape) * 2.0 ** random.integers(-6, 7, shape)
+        return to_bf16(drawn.astype(np.float32)) if element == "bf16" else drawn.astype(np.float16)
     limit = CODECS[element].max_code
     sign = CODECS[element].sign_bit * random.integers(0, 2, shape)
     return (random.integers(0, limit + 1, shape) + sign).astype(np.uint8)
@@ -144,6 +151,18 @@ def dequantized(codes, element, scale, scale_element):
     return table(element)[codes] * wide
 
 
+def factors(codes, element, scale, scale_element, other):
+    """The values that a product multiplies, in f64: those of a plain operand, or data times
+    scales, as the plain type of the other operand has them."""
+    if element in PLAIN:
+        return (from_bf16(codes) if element == "bf16" else codes).astype(np.float64)
+    wide = dequantized(codes, element, scale, scale_element)
+    if other != "bf16":
+        return wide
+    with np.errstate(over="ignore", invalid="ignore"):
+        return from_bf16(to_bf16(wide.astype(np.float32))).astype(np.float64)
+
+
 class Case:
     """Arguments of a function, and its exact product."""
 
@@ -159,8 +178,10 @@ class Case:
         self.op = op
         a = data(random, op.a, (*lead, s["M"], s["K"])) if a is None else a
         b = data(random, op.b, (*of_b, s["N"], s["K"])) if b is None else b
-        sa = scales(random, op.scale, (*lead, s["M"], cols)) if sa is None else sa
-        sb = scales(random, op.scale, (*of_b, s["N"], cols)) if sb is None else sb
+        if sa is None and op.a not in PLAIN:
+            sa = scales(random, op.scale, (*lead, s["M"], cols))
+        if sb is None and op.b not in PLAIN:
+            sb = scales(random, op.scale, (*of_b, s["N"], cols))
         self.count = (len(ends),) if op.kind != "mm" else lead
         self.factors = [self._factor(random, op.global_a, s["M"]),
                         self._factor(random, op.global_b, s["N"])]
@@ -170,8 +191,8 @@ class Case:
         self.legal = legal_ends(ends, extent, self.unit)
         self.factor = self._factor_of_results()
         with np.errstate(invalid="ignore"):
-            self.product = self.sums([dequantized(a, op.a, sa, op.scale),
-                                      dequantized(b, op.b, sb, op.scale)]).times(self.factor)
+            self.product = self.sums([factors(a, op.a, sa, op.scale, op.b),
+                                      factors(b, op.b, sb, op.scale, op.a)]).times(self.factor)
         if typical is not None:
             sa = self._moved(sa, typical)
         if bias_share is not None:
@@ -179,12 +200,13 @@ class Case:
         bias = to_bf16(bias) if op.bias == "bf16" else bias.astype(op.bias.replace("f", "float")
                                                                    or np.float32)
         self.codes, self.scales = [a, b], [sa, sb]
-        self.values = [dequantized(codes, element, scale, op.scale) for codes, element, scale
-                       in zip(self.codes, (op.a, op.b), self.scales)]
+        self.values = [factors(codes, element, scale, op.scale, other)
+                       for codes, element, scale, other
+                       in zip(self.codes, (op.a, op.b), self.scales, (op.b, op.a))]
         stored = [self._stored_data(a, op.a), self._stored_data(b, op.b)]
         stored += [np.array(ends, np.int32)] if op.kind != "mm" else []
-        stored += [self._stored_scale(sa, op.layout_a, self.legal),
-                   self._stored_scale(sb, op.layout_b, self.legal)]
+        stored += [self._stored_scale(scale, layout, self.legal) for scale, layout
+                   in ((sa, op.layout_a), (sb, op.layout_b)) if scale is not None]
         passed = [] if op.are_units else [f for f in self.factors if f is not None]
         self.arguments = stored + passed + ([bias] if op.bias else [])
         # Of each result; 0 in rows that no group covers.
