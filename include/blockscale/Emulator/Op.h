@@ -114,6 +114,11 @@ enum class Convergence : uint8_t {
   Warp,
 };
 
+/// The threads that a strong access or a fence orders: those of the CTA, of the
+/// cluster or of the grid (`.gpu`, `.sys`).
+enum class MemoryScope : uint8_t { Cta, Cluster, Grid };
+inline constexpr unsigned kScopes = 3;
+
 struct Op {
   Handler handler = nullptr;
   const Instruction *instruction = nullptr;
@@ -123,6 +128,8 @@ struct Op {
   /// What a strong one orders by itself; a relaxed one needs fences.
   bool acquires = false;
   bool releases = false;
+  /// The scope of a strong access or a fence.
+  MemoryScope scope = MemoryScope::Grid;
   bool isGuarded = false;
   Source guard;
   Source memberMask;

@@ -38,17 +38,34 @@ bool CopyGroups::areDone(Agent agent, uint64_t kept) const {
   return true;
 }
 
-void CopyGroups::release(Agent agent, uint64_t kept, HazardLog &hazards,
-                         uint64_t time) {
+void CopyGroups::releaseReads(Agent agent, uint64_t kept, HazardLog &hazards,
+                              uint64_t time) {
   auto it = states.find(agent);
   if (it == states.end())
     return;
-  std::deque<std::vector<WorkRef>> &closed = it->second.closed;
-  while (closed.size() > kept) {
-    for (const WorkRef &work : closed.front())
+  State &state = it->second;
+  while (state.closed.size() > kept) {
+    for (const WorkRef &work : state.closed.front())
       hazards.release(work, time);
-    closed.pop_front();
+    state.read.push_back(std::move(state.closed.front()));
+    state.closed.pop_front();
   }
+}
+
+std::vector<WorkRef> CopyGroups::release(Agent agent, uint64_t kept,
+                                         HazardLog &hazards, uint64_t time) {
+  releaseReads(agent, kept, hazards, time);
+  std::vector<WorkRef> complete;
+  auto it = states.find(agent);
+  if (it == states.end())
+    return complete;
+  State &state = it->second;
+  while (!state.read.empty() &&
+         state.read.size() + state.closed.size() > kept) {
+    llvm::append_range(complete, state.read.front());
+    state.read.pop_front();
+  }
+  return complete;
 }
 
 std::vector<WorkRef> CopyGroups::getPending(Agent agent) const {

@@ -9,7 +9,8 @@
 //
 // cp.async and cp.async.bulk each have their own: a thread's copies gather in
 // an open group, commit_group closes it, and wait_group waits for all closed
-// groups but the latest few.
+// groups but the latest few. With .read it waits for what the groups read
+// alone; what they write is complete once there is a wait without it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +30,12 @@ public:
 
   /// Whether all groups but the latest `kept` have happened.
   bool areDone(Agent agent, uint64_t kept) const;
-  /// The thread has waited for them.
-  void release(Agent agent, uint64_t kept, HazardLog &hazards, uint64_t time);
+  /// The thread has waited for what they read.
+  void releaseReads(Agent agent, uint64_t kept, HazardLog &hazards,
+                    uint64_t time);
+  /// It has waited for them; the work that is complete by that.
+  std::vector<WorkRef> release(Agent agent, uint64_t kept, HazardLog &hazards,
+                               uint64_t time);
 
   /// All work that the thread has not waited for, the open group among it.
   std::vector<WorkRef> getPending(Agent agent) const;
@@ -39,6 +44,8 @@ private:
   struct State {
     std::vector<WorkRef> open;
     std::deque<std::vector<WorkRef>> closed;
+    /// Groups before these whose reads alone have been waited for.
+    std::deque<std::vector<WorkRef>> read;
   };
   std::map<Agent, State> states;
 };

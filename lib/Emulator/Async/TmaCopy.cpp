@@ -341,6 +341,32 @@ bool scatterRows(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
                      });
 }
 
+llvm::SmallVector<GlobalRange, 0>
+getGlobalRanges(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
+                bool isByRows) {
+  llvm::SmallVector<GlobalRange, 0> ranges;
+  llvm::SmallVector<Fault, 1> faults;
+  if (!validate(map, faults) || !isModelled(map, faults))
+    return ranges;
+  auto add = [&](const Coordinates &start, uint64_t = 0) {
+    RowPart part = clipRow(map, start);
+    unsigned bits = getBits(map.element);
+    uint64_t begin = uint64_t(part.first) * bits / 8;
+    if (part.first != part.end)
+      addRange(ranges, {part.address, uint64_t(part.end) * bits / 8 - begin});
+    return true;
+  };
+  if (!isByRows) {
+    if (coordinates.size() == map.rank)
+      forEachBoxRow(map, coordinates, add);
+    return ranges;
+  }
+  if (map.rank == 2 && map.box[1] == 1 && coordinates.size() == 5)
+    for (int32_t row : coordinates.drop_front())
+      add({coordinates[0], row});
+  return ranges;
+}
+
 bool copyBulk(const Memory &source, uint64_t from, Memory &target, uint64_t to,
               uint32_t size, Faults &faults, uint16_t byteMask) {
   if (size % 16 != 0)

@@ -23,6 +23,7 @@
 #ifndef BLOCKSCALE_LIB_EMULATOR_ASYNC_TMACOPY_H
 #define BLOCKSCALE_LIB_EMULATOR_ASYNC_TMACOPY_H
 
+#include "Emulator/Hazards/GlobalRaceLog.h"
 #include "blockscale/Emulator/Memory.h"
 #include "blockscale/Emulator/TensorMap.h"
 
@@ -60,6 +61,13 @@ std::optional<uint32_t> gatherRows(const TensorMap &map,
 bool scatterRows(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
                  const Memory &shared, uint64_t from, Memory &global,
                  Faults &faults);
+
+/// The bytes of global memory that the part of a tile in the tensor takes;
+/// with `isByRows`, that of gather4 and scatter4. None where the copy would be
+/// refused.
+llvm::SmallVector<GlobalRange, 0>
+getGlobalRanges(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
+                bool isByRows);
 
 /// cp.async.bulk of `size` bytes. Bit i of `byteMask` (.cp_mask) says whether
 /// byte i of each 16 is copied. False, and a fault, where it is refused.

@@ -7,6 +7,7 @@
 #ifndef BLOCKSCALE_LIB_EMULATOR_HAZARDS_ASYNCWORK_H
 #define BLOCKSCALE_LIB_EMULATOR_HAZARDS_ASYNCWORK_H
 
+#include "Emulator/Hazards/GlobalRaceLog.h"
 #include "Emulator/Hazards/SyncLog.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -55,6 +56,9 @@ struct AsyncWork {
   Agent agent;
   llvm::SmallVector<SharedRange, 2> reads;
   llvm::SmallVector<SharedRange, 2> writes;
+  /// What a copy from shared to global memory stores, and the name of that.
+  llvm::SmallVector<GlobalRange, 0> globalWrites;
+  PendingStore store = 0;
   llvm::SmallVector<CellRange, 4> cellReads;
   llvm::SmallVector<CellRange, 2> cellWrites;
   /// The shared address of the mbarrier at which an `Arrival` arrives.

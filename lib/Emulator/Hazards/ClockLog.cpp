@@ -9,13 +9,10 @@
 
 namespace blockscale::emulator {
 
-/// Places of strong accesses that are told apart.
-static constexpr size_t kMaxPlaces = 4096;
-
-ClockLog::ClockLog(unsigned warps, bool hasOthers) : hasOthers(hasOthers) {
-  // A single warp has nobody to race with.
-  if (warps < 2)
-    return;
+ClockLog::ClockLog(uint32_t cluster, unsigned ctas, unsigned warpsOfCta,
+                   PlaceLog &global)
+    : cluster(cluster), ctas(ctas), warpsOfCta(warpsOfCta), global(global) {
+  unsigned warps = ctas * warpsOfCta;
   clocks.assign(warps, VectorClock(warps));
   loaded.resize(warps);
   fenced.resize(warps);
@@ -24,8 +21,6 @@ ClockLog::ClockLog(unsigned warps, bool hasOthers) : hasOthers(hasOthers) {
 }
 
 ClockRef ClockLog::start(unsigned warp) {
-  if (!isActive())
-    return nullptr;
   auto clock = std::make_shared<VectorClock>();
   release(warp, *clock);
   return clock;
@@ -37,54 +32,33 @@ void ClockLog::observe(unsigned warp, uint64_t barrier) {
     acquire(warp, it->second.completed);
 }
 
-/// Calls `visit` with the key of each word.
-template <typename Visit>
-static void forEachWord(SpaceAddress where, uint64_t size, Visit visit) {
-  uint64_t space = uint64_t(where.space == StateSpace::Global) << 62;
-  for (uint64_t word = where.address / 4;
-       word <= (where.address + size - 1) / 4; ++word)
-    visit(space | word);
-}
-
 void ClockLog::acquire(unsigned warp, SpaceAddress where, uint64_t size,
-                       bool isRelaxed) {
-  if (!isActive())
-    return;
-  VectorClock &target = isRelaxed ? loaded[warp] : clocks[warp];
-  forEachWord(where, size, [&](uint64_t word) {
-    auto it = places.find(word);
-    if (it != places.end())
-      return target.join(it->second);
-    target.join(rest);
-    // Nobody here has stored there: what it holds may come from elsewhere.
-    if (hasOthers && where.space == StateSpace::Global)
-      target.join(published);
-  });
+                       MemoryScope scope, bool isRelaxed) {
+  getPlaces(where.space)
+      .acquire(getHome(warp), {where.address, size}, scope,
+               [&](MemoryScope part) -> VectorClock & {
+                 return isRelaxed ? loaded[warp][unsigned(part)] : clocks[warp];
+               });
 }
 
 void ClockLog::release(unsigned warp, SpaceAddress where, uint64_t size,
-                       bool isRelaxed) {
-  if (!isActive())
-    return;
-  const VectorClock &source = isRelaxed ? fenced[warp] : clocks[warp];
-  forEachWord(where, size, [&](uint64_t word) {
-    auto it = places.find(word);
-    if (it == places.end() && places.size() < kMaxPlaces)
-      it = places.try_emplace(word).first;
-    (it == places.end() ? rest : it->second).join(source);
-  });
-  if (hasOthers && where.space == StateSpace::Global)
-    published.join(source);
+                       MemoryScope scope, bool isRelaxed) {
+  getPlaces(where.space)
+      .release(getHome(warp), {where.address, size}, scope,
+               [&](MemoryScope part) -> const VectorClock & {
+                 return isRelaxed ? fenced[warp][unsigned(part)] : clocks[warp];
+               });
   if (!isRelaxed)
     ++clocks[warp][warp];
 }
 
-void ClockLog::fence(unsigned warp) {
-  if (!isActive())
-    return;
-  clocks[warp].join(loaded[warp]);
-  loaded[warp].clear();
-  fenced[warp] = clocks[warp];
+void ClockLog::fence(unsigned warp, MemoryScope scope) {
+  for (unsigned i = 0; i <= unsigned(scope); ++i) {
+    clocks[warp].join(loaded[warp][i]);
+    loaded[warp][i].clear();
+  }
+  for (unsigned i = 0; i <= unsigned(scope); ++i)
+    fenced[warp][i] = clocks[warp];
   ++clocks[warp][warp];
 }
 

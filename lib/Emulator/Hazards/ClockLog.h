@@ -14,15 +14,17 @@
 // The lanes of a warp share a clock. A relaxed operation orders nothing by
 // itself (PTX ISA, section "Release and Acquire Patterns"): what it stores
 // releases what came before the warp's last fence, and what it loads is
-// acquired by the next one. Scopes are not told apart, nor what
-// fence.mbarrier_init releases from what other fences do.
+// acquired by the next one. The scopes of strong accesses and of fences are
+// told apart, those of mbarriers and of barrier.cluster are not, nor is what
+// fence.mbarrier_init releases from what other fences of the cluster's scope
+// do.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_EMULATOR_HAZARDS_CLOCKLOG_H
 #define BLOCKSCALE_LIB_EMULATOR_HAZARDS_CLOCKLOG_H
 
-#include "Emulator/Hazards/VectorClock.h"
+#include "Emulator/Hazards/PlaceLog.h"
 #include "Emulator/Memory/AddressWindow.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -33,25 +35,26 @@ namespace blockscale::emulator {
 
 class ClockLog {
 public:
-  /// The clocks of `warps` warps; there are none where no memory is shared.
-  /// `hasOthers` says that there are other clusters.
-  ClockLog(unsigned warps, bool hasOthers);
+  /// The clocks of the warps of cluster number `cluster`, which has `ctas` CTAs
+  /// of `warpsOfCta` warps. `global` knows the strong accesses to global memory
+  /// of all clusters.
+  ClockLog(uint32_t cluster, unsigned ctas, unsigned warpsOfCta,
+           PlaceLog &global);
 
-  bool isActive() const { return !clocks.empty(); }
+  /// Whether warps of the cluster may race: there are two at least.
+  bool isActive() const { return clocks.size() > 1; }
   const VectorClock &get(unsigned warp) const { return clocks[warp]; }
+  uint32_t getCluster() const { return cluster; }
 
   /// What the warp has done so far happens before whoever acquires `target`;
   /// what it has done before its last fence, where the release is relaxed.
   void release(unsigned warp, VectorClock &target, bool isRelaxed = false) {
-    if (!isActive())
-      return;
-    target.join(isRelaxed ? fenced[warp] : clocks[warp]);
+    target.join(isRelaxed ? fenced[warp].front() : clocks[warp]);
     if (!isRelaxed)
       ++clocks[warp][warp];
   }
   void acquire(unsigned warp, const VectorClock &source) {
-    if (isActive())
-      clocks[warp].join(source);
+    clocks[warp].join(source);
   }
   void acquire(unsigned warp, const ClockRef &source) {
     if (source)
@@ -67,8 +70,7 @@ public:
   /// Forgets a barrier that begins anew or is no more.
   void forgetBarrier(uint64_t barrier) { barriers.erase(barrier); }
   void arrive(unsigned warp, uint64_t barrier, bool isRelaxed) {
-    if (isActive())
-      release(warp, barriers[barrier].pending, isRelaxed);
+    release(warp, barriers[barrier].pending, isRelaxed);
   }
   void arrive(const ClockRef &work, uint64_t barrier) {
     if (work)
@@ -76,8 +78,7 @@ public:
   }
   /// The current phase is over.
   void complete(uint64_t barrier) {
-    if (isActive())
-      barriers[barrier].completed = barriers[barrier].pending;
+    barriers[barrier].completed = barriers[barrier].pending;
   }
   /// A wait saw that it is.
   void observe(unsigned warp, uint64_t barrier);
@@ -88,10 +89,15 @@ public:
 
   /// `isRelaxed`: the access needs a fence behind it, or before it.
   void acquire(unsigned warp, SpaceAddress where, uint64_t size,
-               bool isRelaxed);
+               MemoryScope scope, bool isRelaxed);
   void release(unsigned warp, SpaceAddress where, uint64_t size,
-               bool isRelaxed);
-  void fence(unsigned warp);
+               MemoryScope scope, bool isRelaxed);
+  void fence(unsigned warp, MemoryScope scope);
+  /// fence.proxy.async of global memory.
+  void fenceProxy(unsigned warp) {
+    clocks[warp].makeVisible();
+    ++clocks[warp][warp];
+  }
 
 private:
   struct Barrier {
@@ -101,19 +107,24 @@ private:
     VectorClock completed;
   };
 
+  ThreadHome getHome(unsigned warp) const {
+    return {cluster * ctas + warp / warpsOfCta, cluster};
+  }
+  PlaceLog &getPlaces(StateSpace space) {
+    return space == StateSpace::Global ? global : shared;
+  }
+
+  uint32_t cluster;
+  unsigned ctas;
+  unsigned warpsOfCta;
   std::vector<VectorClock> clocks;
-  /// By warp, what it has loaded by relaxed operations since its last fence,
-  /// and its clock at that fence.
-  std::vector<VectorClock> loaded;
-  std::vector<VectorClock> fenced;
-  bool hasOthers;
+  /// By warp and scope, what it has loaded by relaxed operations since its last
+  /// fence of that scope or a wider one, and its clock at that fence.
+  std::vector<ClocksByScope> loaded;
+  std::vector<ClocksByScope> fenced;
   llvm::DenseMap<uint64_t, Barrier> barriers;
-  /// Clocks by word of memory; past the most that are kept apart, `rest` is
-  /// that of all others.
-  llvm::DenseMap<uint64_t, VectorClock> places;
-  VectorClock rest;
-  /// What another cluster may have seen in global memory, and passed on.
-  VectorClock published;
+  PlaceLog shared;
+  PlaceLog &global;
 };
 
 } // namespace blockscale::emulator

@@ -83,6 +83,14 @@ void pushStore(const Issuer &issuer, AsyncWork work,
     llvm::SmallVector<Fault, 1> faults;
     copy(faults);
     issuer.report(faults);
+    LaunchContext &context = issuer.getCluster().getContext();
+    for (const GlobalRange &range : begun->globalWrites) {
+      llvm::SmallVector<Fault, 1> known;
+      context.globalRaces.noteValues(
+          begun->store, range.address,
+          context.device.global.read(range.address, range.size,
+                                     /*alignment=*/1, known));
+    }
     begun->isDone = true;
     issuer.getCluster().noteChange();
   });

@@ -121,6 +121,14 @@ void Issuer::noteCells(const CellRange &range, bool isStore,
   report(faults);
 }
 
+void Issuer::noteGlobalLoad(llvm::ArrayRef<GlobalRange> ranges,
+                            bool isAsync) const {
+  llvm::SmallVector<Fault, 1> faults;
+  for (const GlobalRange &range : ranges)
+    warp.noteGlobalLoad(range, isAsync, faults);
+  report(faults);
+}
+
 /// How work stores to shared memory: threads may copy the same, and reductions
 /// meet.
 static Warp::StoreKind getStoreKind(AsyncWork::Kind kind, const Op &op) {
@@ -157,6 +165,12 @@ WorkRef Issuer::begin(AsyncWork::Kind kind, AsyncWork work) const {
   for (const CellRange &range : work.cellWrites)
     noteCells(range, /*isStore=*/true, isMatrix);
   llvm::SmallVector<Fault, 1> faults;
+  if (!work.globalWrites.empty())
+    work.store = getCluster().getContext().globalRaces.makePending();
+  for (const GlobalRange &range : work.globalWrites)
+    warp.beginGlobalStore(range, work.store,
+                          /*isReduction=*/getName().starts_with("cp.reduce"),
+                          faults);
   WorkRef begun = getHazards().begin(std::move(work), faults);
   report(faults);
   return begun;

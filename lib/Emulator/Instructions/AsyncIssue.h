@@ -50,6 +50,8 @@ struct Issuer {
   void noteStore(const SharedRange &range,
                  Warp::StoreKind kind = Warp::StoreKind::Exclusive) const;
   void noteCells(const CellRange &range, bool isStore, bool isMatrix) const;
+  /// The thread starts a copy from global memory, by one of the proxies.
+  void noteGlobalLoad(llvm::ArrayRef<GlobalRange> ranges, bool isAsync) const;
 
   /// Registers work with the hazards, and reports what it conflicts with.
   WorkRef begin(AsyncWork::Kind kind, AsyncWork work) const;

@@ -89,6 +89,9 @@ static void issueBulkLoad(const Issuer &issuer, const BulkOperands &operands) {
   std::optional<uint16_t> mask;
   if (data.isMulticast)
     mask = operands.mask;
+  if (data.kind == BulkCopyData::Load)
+    issuer.noteGlobalLoad(GlobalRange{operands.from, operands.size},
+                          /*isAsync=*/true);
   bool isRead = true;
   for (const CopyTarget &target : getTargets(issuer, named, mask)) {
     Cta *cta = issuer.findCta(target.to);
@@ -112,9 +115,22 @@ static void issueBulkLoad(const Issuer &issuer, const BulkOperands &operands) {
   }
 }
 
+/// The bytes that a copy writes: those that its mask names.
+static llvm::SmallVector<GlobalRange, 0>
+getWrites(const BulkOperands &operands) {
+  if (operands.mask == 0xFFFF)
+    return {{operands.to, operands.size}};
+  llvm::SmallVector<GlobalRange, 0> ranges;
+  for (uint32_t i = 0; i < operands.size; ++i)
+    if (operands.mask >> i % 16 & 1)
+      addRange(ranges, {operands.to + i, 1});
+  return ranges;
+}
+
 static void issueBulkStore(const Issuer &issuer, const BulkOperands &operands) {
   AsyncWork work;
   work.reads = {{operands.from, operands.size}};
+  work.globalWrites = getWrites(operands);
   pushStore(issuer, std::move(work), [=](Faults &faults) {
     move(issuer, issuer.warp.getCta().getShared(),
          issuer.getCluster().getContext().device.global, operands, faults);

@@ -19,6 +19,8 @@ struct GroupData : OpData {
   Groups groups = nullptr;
   /// Groups that need not be done.
   uint64_t kept = 0;
+  /// Waits for what the groups read alone.
+  bool isRead = false;
   /// Closes the open group before it waits.
   bool commits = false;
 };
@@ -31,7 +33,8 @@ static Step runGroupCommit(Warp &warp, const Op &op, LaneMask active) {
   return Step::Next;
 }
 
-/// With .read, too: a copy reads its source and writes its target at once.
+/// With .read, too, all of a copy must be done, as it reads its source and
+/// writes its target at once; the program may not count on the latter.
 static Step runGroupWait(Warp &warp, const Op &op, LaneMask active) {
   const auto &data = op.get<GroupData>();
   Cluster &cluster = warp.getCluster();
@@ -41,9 +44,16 @@ static Step runGroupWait(Warp &warp, const Op &op, LaneMask active) {
   for (unsigned lane : lanesOf(active))
     if (!groups.areDone(warp.getAgent(lane), data.kept))
       return Step::Blocked;
-  for (unsigned lane : lanesOf(active))
-    groups.release(warp.getAgent(lane), data.kept, cluster.getHazards(),
-                   cluster.getTime());
+  for (unsigned lane : lanesOf(active)) {
+    Agent agent = warp.getAgent(lane);
+    if (data.isRead)
+      groups.releaseReads(agent, data.kept, cluster.getHazards(),
+                          cluster.getTime());
+    else
+      for (const WorkRef &work : groups.release(
+               agent, data.kept, cluster.getHazards(), cluster.getTime()))
+        warp.endGlobalStore(*work);
+  }
   return Step::Next;
 }
 
@@ -58,6 +68,7 @@ llvm::Error decodeCopyGroup(Op &op) {
   auto data = std::make_unique<GroupData>();
   data->groups = llvm::is_contained(words, "bulk") ? &Cluster::bulkGroups
                                                    : &Cluster::threadGroups;
+  data->isRead = instruction.has("read");
   data->commits = words.back() == "wait_all";
   if (words.back() == "wait_group") {
     llvm::Expected<uint64_t> kept = getImmediate(instruction.operands[0]);

@@ -75,6 +75,10 @@ llvm::Error makeNotModelled(const Op &op);
 /// modifiers say that it orders.
 void setStrong(Op &op, bool isStrong);
 
+/// The scope that an access or a fence names; that of the grid where it names
+/// none, as for volatile accesses and atomics.
+MemoryScope getScope(const Instruction &instruction);
+
 /// Fills `op`, whose instruction is set, for the instructions of one family.
 using DecodeFunction = llvm::Error (*)(Decoder &decoder, Op &op);
 

@@ -221,6 +221,13 @@ void setStrong(Op &op, bool isStrong) {
   op.isStrong = isStrong;
   op.acquires = isBoth || instruction.has("acquire");
   op.releases = isBoth || instruction.has("release");
+  op.scope = getScope(instruction);
+}
+
+MemoryScope getScope(const Instruction &instruction) {
+  if (instruction.has("cta"))
+    return MemoryScope::Cta;
+  return instruction.has("cluster") ? MemoryScope::Cluster : MemoryScope::Grid;
 }
 
 static std::unique_ptr<MemoryAccessData>

@@ -82,6 +82,8 @@ static void issueTensorLoad(const Issuer &issuer, const Tile &tile,
   bool isByRows = issuer.op.get<TensorCopyData>().isByRows;
   uint64_t tiles = isByRows ? 4 : 1;
   auto bytes = uint32_t(tiles * getTransactionBytes(tile.map));
+  issuer.noteGlobalLoad(getGlobalRanges(tile.map, tile.coordinates, isByRows),
+                        /*isAsync=*/true);
   bool isRead = true;
   for (const CopyTarget &target : getTargets(issuer, named, mask)) {
     Cta *cta = issuer.findCta(target.to);
@@ -109,6 +111,8 @@ static void issueTensorStore(const Issuer &issuer, const Tile &tile,
   uint64_t tiles = data.isByRows ? 4 : 1;
   AsyncWork work;
   work.reads = {{from, tiles * getTileBytes(tile.map)}};
+  work.globalWrites =
+      getGlobalRanges(tile.map, tile.coordinates, data.isByRows);
   pushStore(issuer, std::move(work), [=, &data](Faults &faults) {
     LaunchContext &context = issuer.getCluster().getContext();
     Memory &global = context.device.global;

@@ -92,6 +92,7 @@ static Step runPublish(Warp &warp, const Op &op, LaneMask active) {
     return Step::Next;
   llvm::copy(map, bytes.begin());
   cluster.tensorMaps.noteEdit(target.address, cluster.getTime());
+  cluster.getClocks().fence(warp.getClusterIndex(), op.scope);
   return Step::Next;
 }
 
@@ -99,6 +100,7 @@ llvm::Error decodeTensorMap(Decoder &decoder, Op &op) {
   const Instruction &instruction = *op.instruction;
   if (instruction.form->name == "tensormap.cp_fenceproxy") {
     op.handler = runPublish;
+    op.scope = getScope(instruction);
     return addOperands(decoder, op, 0, Type::B32);
   }
   auto data = std::make_unique<ReplaceData>();

@@ -311,7 +311,7 @@ static Step runMemoryFence(Warp &warp, const Op &op, LaneMask active) {
   Cluster &cluster = warp.getCluster();
   if (!op.instruction->has("cta"))
     cluster.published.notePublish(warp.getCta().getRank(), cluster.getTime());
-  cluster.getClocks().fence(warp.getClusterIndex());
+  cluster.getClocks().fence(warp.getClusterIndex(), op.scope);
   return Step::Next;
 }
 
@@ -320,12 +320,20 @@ static Step runBarrierInitFence(Warp &warp, const Op &op, LaneMask active) {
   unsigned rank = warp.getCta().getRank();
   cluster.published.notePublish(rank, cluster.getTime());
   cluster.published.noteProxyFence(rank, cluster.getTime());
-  cluster.getClocks().fence(warp.getClusterIndex());
+  cluster.getClocks().fence(warp.getClusterIndex(), MemoryScope::Cluster);
   return Step::Next;
 }
 
+/// fence.proxy.async: of global or shared memory, or of both.
 static Step runProxyFence(Warp &warp, const Op &op, LaneMask active) {
   Cluster &cluster = warp.getCluster();
+  bool isGlobal = op.instruction->has("global");
+  if (isGlobal ||
+      (op.instruction->has("async") &&
+       op.instruction->getModifier({"shared::cta", "shared::cluster"}).empty()))
+    cluster.getClocks().fenceProxy(warp.getClusterIndex());
+  if (isGlobal)
+    return Step::Next;
   warp.noteProxyFence(active);
   cluster.published.noteProxyFence(warp.getCta().getRank(), cluster.getTime());
   return Step::Next;
@@ -339,6 +347,7 @@ static Step runMapFence(Warp &warp, const Op &op, LaneMask active) {
        lanesOf(warp.readAddresses(op, op.addresses[0], active, maps)))
     cluster.tensorMaps.noteAcquire(maps[lane], warp.getAgent(lane),
                                    cluster.getTime());
+  cluster.getClocks().fence(warp.getClusterIndex(), op.scope);
   return Step::Next;
 }
 
@@ -361,7 +370,7 @@ llvm::Error decodeBarrier(Decoder &decoder, Op &op) {
   } else if (name == "barrier.cluster.wait") {
     op.handler = runClusterWait;
     op.describeWait = describeCluster;
-  } else if (name == "fence.proxy" && !instruction.has("global") &&
+  } else if (name == "fence.proxy" &&
              (instruction.has("async") || (instruction.has("async::generic") &&
                                            instruction.has("release")))) {
     op.handler = runProxyFence;
@@ -370,9 +379,11 @@ llvm::Error decodeBarrier(Decoder &decoder, Op &op) {
   } else if (name == "fence.proxy" && instruction.has("acquire") &&
              !instruction.operands.empty()) {
     op.handler = runMapFence;
+    op.scope = getScope(instruction);
     return addOperands(decoder, op, 0, Type::B32);
   } else {
     op.handler = runMemoryFence;
+    op.scope = getScope(instruction);
   }
   return llvm::Error::success();
 }

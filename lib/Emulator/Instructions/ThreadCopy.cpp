@@ -120,6 +120,8 @@ static Step runThreadCopy(Warp &warp, const Op &op, LaneMask active) {
     }
     SharedRange range = {shared, data.bytes};
     issuer.checkNoBarriers(range);
+    if (*size)
+      issuer.noteGlobalLoad(GlobalRange{from[lane], *size}, /*isAsync=*/false);
     AsyncWork work;
     work.writes = {range};
     LaneCopy copy = {lane, shared, from[lane], *size,

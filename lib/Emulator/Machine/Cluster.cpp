@@ -36,30 +36,38 @@ unsigned Cluster::getWarpsOfCta() const {
   return llvm::divideCeil(getVolume(context.request.block), kWarpSize);
 }
 
-/// Warps of a cluster that may race: none where no memory is shared.
-static unsigned countRacingWarps(const LaunchContext &context,
-                                 unsigned warpsOfCta) {
-  bool isShared = context.kernel.staticSharedBytes != 0 ||
-                  context.request.dynamicSharedBytes != 0;
-  return isShared ? warpsOfCta * getVolume(context.request.cluster) : 0;
+unsigned LaunchContext::countWarps() const {
+  return llvm::divideCeil(getVolume(request.block), kWarpSize) *
+         getVolume(request.cluster);
 }
 
-Cluster::Cluster(LaunchContext &context, Dim3 first)
-    : context(context), clocks(countRacingWarps(context, getWarpsOfCta()),
-                               getVolume(context.request.grid) !=
-                                   getVolume(context.request.cluster)),
+/// The CTA of this rank in the cluster whose first CTA is `first`.
+static Dim3 getCta(const Dim3 &first, const Dim3 &shape, unsigned rank) {
+  return {first[0] + rank % shape[0], first[1] + rank / shape[0] % shape[1],
+          first[2] + rank / shape[0] / shape[1]};
+}
+
+std::string LaunchContext::describeWarp(uint64_t cluster, unsigned warp) const {
+  unsigned warpsOfCta = countWarps() / getVolume(request.cluster);
+  Dim3 id = getCta(getFirstCta(cluster), request.cluster, warp / warpsOfCta);
+  return llvm::formatv("warp {0} of CTA ({1}, {2}, {3})", warp % warpsOfCta,
+                       id[0], id[1], id[2]);
+}
+
+Cluster::Cluster(LaunchContext &context, uint64_t number)
+    : context(context), clocks(number, getVolume(context.request.cluster),
+                               getWarpsOfCta(), context.globalPlaces),
       hazards(context.hazardRules, getVolume(context.request.cluster),
-              getWarpsOfCta(), clocks),
-      random(context.options.seed * 0x9E3779B97F4A7C15 +
-             (uint64_t(first[2]) << 40 ^ uint64_t(first[1]) << 20 ^ first[0])) {
+              getWarpsOfCta(), clocks) {
+  Dim3 first = context.getFirstCta(number);
+  random.seed(context.options.seed * 0x9E3779B97F4A7C15 +
+              (uint64_t(first[2]) << 40 ^ uint64_t(first[1]) << 20 ^ first[0]));
   profile.byOp.resize(context.program.getOps().size());
   const Dim3 &shape = context.request.cluster;
   unsigned size = getVolume(shape);
   for (unsigned rank = 0; rank < size; ++rank) {
-    Dim3 id = {first[0] + rank % shape[0],
-               first[1] + rank / shape[0] % shape[1],
-               first[2] + rank / shape[0] / shape[1]};
-    ctas.push_back(std::make_unique<Cta>(*this, id, rank));
+    ctas.push_back(
+        std::make_unique<Cta>(*this, getCta(first, shape, rank), rank));
     liveThreads += ctas.back()->liveThreads;
     for (const std::unique_ptr<Warp> &warp : ctas.back()->getWarps())
       order.push_back(warp.get());

@@ -18,6 +18,7 @@
 #include "Emulator/Async/AsyncQueue.h"
 #include "Emulator/Async/CopyGroups.h"
 #include "Emulator/Hazards/ClockLog.h"
+#include "Emulator/Hazards/GlobalRaceLog.h"
 #include "Emulator/Hazards/HazardLog.h"
 #include "Emulator/Hazards/PublishLog.h"
 #include "Emulator/Hazards/TensorMapLog.h"
@@ -52,9 +53,16 @@ struct LaunchContext {
   /// Clusters that were started, or whose start was cancelled.
   std::atomic<uint64_t> nextCluster{0};
   HazardRules hazardRules = HazardRules(program, options.requireFences);
+  /// The strong accesses to global memory, and the races of the others.
+  PlaceLog globalPlaces{}; // NOLINT(readability-redundant-member-init)
+  GlobalRaceLog globalRaces = GlobalRaceLog(device.global, countWarps());
 
+  /// The warps of a cluster.
+  unsigned countWarps() const;
   /// The first CTA of the cluster of this number, x fastest.
   Dim3 getFirstCta(uint64_t cluster) const;
+  /// "warp 1 of CTA (3, 0, 0)".
+  std::string describeWarp(uint64_t cluster, unsigned warp) const;
 };
 
 /// How threads of a cluster arrive at and wait for barrier.cluster.
@@ -71,8 +79,8 @@ struct ClusterBarrier {
 
 class Cluster {
 public:
-  /// The cluster whose first CTA is `first`.
-  Cluster(LaunchContext &context, Dim3 first);
+  /// The cluster of this number in the grid.
+  Cluster(LaunchContext &context, uint64_t number);
   ~Cluster();
 
   enum class Turn : uint8_t { Running, Waiting, Done };

@@ -80,7 +80,7 @@ public:
     uint64_t index = context.nextCluster++;
     if (index >= count)
       return nullptr;
-    return std::make_unique<Cluster>(context, context.getFirstCta(index));
+    return std::make_unique<Cluster>(context, index);
   }
 
 private:

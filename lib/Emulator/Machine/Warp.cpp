@@ -18,7 +18,7 @@ namespace blockscale::emulator {
 
 Warp::Warp(Cta &cta, unsigned index, LaneMask lanes)
     : cta(cta), index(index), clusterIndex(cta.getFirstWarp() + index),
-      live(lanes) {
+      clock(cta.getCluster().getClocks().get(clusterIndex)), live(lanes) {
   const ProgramFunction &kernel = cta.getCluster().getContext().kernel;
   current.depth = ~uint32_t(0);
   setSpecials();
@@ -230,6 +230,8 @@ Step Warp::execute(const Op &op) {
   Step step = op.handler(*this, op, active);
   if (!openStores.empty())
     checkOpenStores(op);
+  if (!globalLoads.empty() || !globalStores.empty())
+    checkGlobalAccesses(op);
   if (llvm::raw_ostream *trace = cluster.getContext().options.trace)
     if (step != Step::Blocked)
       writeTrace(*trace, place, active);

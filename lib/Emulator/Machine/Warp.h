@@ -19,6 +19,7 @@
 #define BLOCKSCALE_LIB_EMULATOR_MACHINE_WARP_H
 
 #include "Emulator/Async/WarpgroupWork.h"
+#include "Emulator/Hazards/GlobalRaceLog.h"
 #include "Emulator/Hazards/RaceLog.h"
 #include "Emulator/Hazards/SyncLog.h"
 #include "Emulator/Memory/AddressWindow.h"
@@ -34,6 +35,7 @@ struct Profile;
 
 class Cta;
 class Cluster;
+struct AsyncWork;
 struct ProgramFunction;
 
 /// The lanes of a mask, from the lowest: `for (unsigned lane : lanesOf(mask))`.
@@ -191,6 +193,13 @@ public:
   };
   void noteStore(const Op &op, unsigned lane, const SharedRange &range,
                  StoreKind kind, Faults &faults);
+  /// Plain accesses to global memory by what the warp starts now.
+  GlobalAccess getGlobalAccess();
+  void noteGlobalLoad(const GlobalRange &range, bool isAsync, Faults &faults);
+  void beginGlobalStore(const GlobalRange &range, PendingStore store,
+                        bool isReduction, Faults &faults);
+  /// The thread that started the work has waited for it.
+  void endGlobalStore(const AsyncWork &work);
   /// A strong store, which others that see it come behind.
   void release(const Op &op, SpaceAddress where, uint64_t size);
   /// Makes bytes that a lane wrote uninitialised again.
@@ -288,6 +297,7 @@ private:
   LaneMask converge(const Op &op, LaneMask active);
   void checkInFlight(const Op &op, LaneMask active);
   void checkOpenStores(const Op &op);
+  void checkGlobalAccesses(const Op &op);
   void setBlocked(LaneMask lanes);
   Memory *getMemory(const Op &op, unsigned lane, SpaceAddress where);
   void writeTrace(llvm::raw_ostream &os, uint32_t place, LaneMask active);
@@ -295,6 +305,8 @@ private:
   Cta &cta;
   unsigned index;
   unsigned clusterIndex;
+  /// The warp's clock.
+  const VectorClock &clock;
   LaneMask live;
   /// The group that executes, taken out of `groups`.
   LaneGroup current;
@@ -320,6 +332,17 @@ private:
     std::optional<uint32_t> value;
   };
   std::vector<OpenStore> openStores;
+  /// Bytes of global memory that lanes of the executing instruction access,
+  /// the first of them `lane`: neighbours are one piece.
+  struct GlobalPiece {
+    GlobalRange range;
+    unsigned lane;
+    uint32_t epoch;
+  };
+  using GlobalPieces = llvm::SmallVector<GlobalPiece, 0>;
+  void addPiece(GlobalPieces &pieces, const GlobalRange &range, unsigned lane);
+  GlobalPieces globalLoads;
+  GlobalPieces globalStores;
 };
 
 } // namespace blockscale::emulator

@@ -196,8 +196,10 @@ llvm::ArrayRef<uint8_t> Warp::load(const Op &op, unsigned lane,
       noteLoad(op, lane, {from.address, size}, faults);
   }
   if (op.isStrong)
-    getCluster().getClocks().acquire(clusterIndex, from, size,
+    getCluster().getClocks().acquire(clusterIndex, from, size, op.scope,
                                      /*isRelaxed=*/!op.acquires);
+  else if (from.space == StateSpace::Global && !bytes.empty())
+    addPiece(globalLoads, {from.address, size}, lane);
   if (!faults.empty())
     report(op, lane, faults);
   return bytes;
@@ -225,6 +227,8 @@ llvm::MutableArrayRef<uint8_t> Warp::store(const Op &op, unsigned lane,
   }
   if (op.isStrong)
     release(op, to, size);
+  else if (to.space == StateSpace::Global && !bytes.empty())
+    addPiece(globalStores, {to.address, size}, lane);
   if (!faults.empty())
     report(op, lane, faults);
   return bytes;
@@ -294,8 +298,88 @@ void Warp::checkOpenStores(const Op &op) {
   openStores.clear();
 }
 
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+void Warp::addPiece(GlobalPieces &pieces, const GlobalRange &range,
+                    unsigned lane) {
+  if (!pieces.empty()) {
+    GlobalRange &last = pieces.back().range;
+    uint64_t offset = range.address - last.address;
+    if (offset <= last.size) {
+      last.size = std::max(last.size, offset + range.size);
+      return;
+    }
+  }
+  pieces.push_back({range, lane, clock[clusterIndex]});
+}
+
+GlobalAccess Warp::getGlobalAccess() {
+  return {getCluster().getClocks().getCluster(), clusterIndex, clock,
+          clock[clusterIndex]};
+}
+
+void Warp::noteGlobalLoad(const GlobalRange &range, bool isAsync,
+                          Faults &faults) {
+  LaunchContext &context = getCluster().getContext();
+  context.globalRaces.noteLoad(
+      getGlobalAccess(), range, isAsync,
+      [&](uint32_t cluster, unsigned warp) {
+        return context.describeWarp(cluster, warp);
+      },
+      faults);
+}
+
+void Warp::beginGlobalStore(const GlobalRange &range, PendingStore store,
+                            bool isReduction, Faults &faults) {
+  LaunchContext &context = getCluster().getContext();
+  context.globalRaces.beginStore(
+      getGlobalAccess(), range, store, isReduction,
+      [&](uint32_t cluster, unsigned warp) {
+        return context.describeWarp(cluster, warp);
+      },
+      faults);
+}
+
+void Warp::endGlobalStore(const AsyncWork &work) {
+  uint32_t epoch = getGlobalAccess().epoch;
+  for (const GlobalRange &range : work.globalWrites)
+    getCluster().getContext().globalRaces.endStore(range, work.store, epoch);
+}
+
+/// Behind the handler, for what it has stored.
+void Warp::checkGlobalAccesses(const Op &op) {
+  LaunchContext &context = getCluster().getContext();
+  GlobalRaceLog &races = context.globalRaces;
+  auto describe = [&](uint32_t cluster, unsigned warp) {
+    return context.describeWarp(cluster, warp);
+  };
+  GlobalAccess access = getGlobalAccess();
+  auto visit = [&](GlobalPieces &pieces, auto note) {
+    for (const GlobalPiece &piece : pieces) {
+      llvm::SmallVector<Fault, 1> faults;
+      access.epoch = piece.epoch;
+      note(piece.range, faults);
+      if (!faults.empty())
+        report(op, piece.lane, faults);
+    }
+    pieces.clear();
+  };
+  visit(globalLoads, [&](const GlobalRange &range, Faults &faults) {
+    races.noteLoad(access, range, /*isAsync=*/false, describe, faults);
+  });
+  visit(globalStores, [&](const GlobalRange &range, Faults &faults) {
+    llvm::SmallVector<Fault, 1> known;
+    races.noteStore(access, range.address,
+                    context.device.global.read(range.address, range.size,
+                                               /*alignment=*/1, known),
+                    describe, faults);
+  });
+}
+
 void Warp::release(const Op &op, SpaceAddress where, uint64_t size) {
-  getCluster().getClocks().release(clusterIndex, where, size,
+  getCluster().getClocks().release(clusterIndex, where, size, op.scope,
                                    /*isRelaxed=*/!op.releases);
 }
 

@@ -220,6 +220,42 @@ TEST_F(TmaCopyTest, StoreClips) {
                                         : hash(32 * r + c));
 }
 
+// What a store is said to write is what it writes.
+TEST_F(TmaCopyTest, GlobalRanges) {
+  uint64_t tile = shared.allocate("tile", 1024, 1024);
+  (void)shared.write(tile, 1024, 16, faults);
+  auto check = [&](const TensorMap &map, std::vector<int32_t> coordinates,
+                   bool isByRows) {
+    SCOPED_TRACE(coordinates[0]);
+    Buffer *tensor = global.findAt(map.address);
+    global.forget(tensor->base, tensor->bytes.size());
+    EXPECT_TRUE((isByRows ? scatterRows : storeTile)(map, coordinates, shared,
+                                                     tile, global, faults));
+    std::vector<uint8_t> written(tensor->bytes.size());
+    for (const GlobalRange &range : getGlobalRanges(map, coordinates, isByRows))
+      for (uint64_t i = 0; i < range.size; ++i)
+        written[range.address - tensor->base + i] = 1;
+    EXPECT_EQ(written, tensor->written);
+  };
+  TensorMap plane = make({24, 3}, {16, 4});
+  for (int32_t column : {0, 8, 16, 24})
+    for (int32_t row : {0, 1, 3})
+      check(plane, {column, row}, false);
+  check(make({40, 5, 4}, {16, 2, 3}), {32, 1, 2}, false);
+  TensorMap strided = make({32, 8}, {16, 6});
+  strided.elementStrides[1] = 2;
+  check(strided, {16, 1}, false);
+  TensorMap narrow = make({48, 4}, {32, 2});
+  narrow.element = TensorElement::U4Align8;
+  narrow.dims[0] = 96;
+  check(narrow, {80, 1}, false);
+  check(make({32, 10}, {32, 1}), {0, 1, 3, 9, 12}, true);
+  EXPECT_TRUE(faults.empty());
+  // Nothing where the copy is refused.
+  EXPECT_TRUE(getGlobalRanges(plane, {0}, false).empty());
+  EXPECT_TRUE(getGlobalRanges(plane, {0, 1, 2, 3, 4}, true).empty());
+}
+
 // Load and store are each other's inverse under every swizzle.
 TEST_F(TmaCopyTest, RoundTrip) {
   for (Swizzle swizzle :

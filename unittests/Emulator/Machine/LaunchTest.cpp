@@ -91,7 +91,8 @@ TEST_F(LaunchTest, SectorsOfAWarpCountOnce) {
       device.global = makeGlobalMemory();
       uint64_t out = addEmpty("out", 40 * 32 + 32);
       ASSERT_EQ(run("strided", out, stride, first), "");
-      EXPECT_EQ(getFindings(), "");
+      // The warps race for the one word, without a wait in between.
+      EXPECT_EQ(getFindings().empty(), stride != 0) << getFindings();
       // An atomic reads and writes.
       EXPECT_EQ(profile.sectorsRead, isCounted ? 3 * sectors : 0);
       EXPECT_EQ(profile.sectorsWritten, isCounted ? 2 * sectors : 0);
