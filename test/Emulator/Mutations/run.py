@@ -5,11 +5,15 @@
 
     run.py [--emulate PROGRAM] [--compile PROGRAM] [--run PROGRAM] [--filter TEXT]
            [--every N] [--seeds N] [--report FILE]
+           [--write-cases FILE | --cases FILE [--commit NAME]]
 
 A mutant is caught where a run reports something, fails, or gives other bytes than
 the kernel as it is. What is not caught must be benign: `explanations.py` says why the
 change makes no faulty program. Prints a table; fails where a mutant has no explanation,
 a run crashes, or nothing is caught.
+
+With --write-cases the kernels and their launches are only compiled and written; --cases
+reads them, on a machine that has more cores and the emulator alone.
 """
 
 import argparse
@@ -17,6 +21,7 @@ import collections
 import concurrent.futures
 import dataclasses
 import os
+import pickle
 import sys
 from pathlib import Path
 
@@ -84,12 +89,21 @@ def judge_case(program, case, options):
     expected = compilers.emulate(program, case, ["--schedule=prompt"])
     if isinstance(expected, str):
         sys.exit(f"{case.name} as it is: {expected}")
+    if case.check:
+        case.check(expected)
     lines, mutations = find_mutations(case.text.decode(), case.kernel)
     mutations = mutations[::options.every]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         verdicts = pool.map(lambda mutation: judge_mutant(program, case, lines, mutation, expected,
                                                           options.seeds), mutations)
         return [(m, lines[m.line].strip(), *v) for m, v in zip(mutations, verdicts)]
+
+
+def replace_check(program, case):
+    """The case without its check of the results, which is done here."""
+    if case.check:
+        case.check(compilers.emulate(program, case, ["--schedule=prompt"]))
+    return dataclasses.replace(case, check=None)
 
 
 def main():
@@ -101,13 +115,25 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="only every Nth mutant")
     parser.add_argument("--seeds", type=int, default=2, help="runs of the other schedules")
     parser.add_argument("--report", help="also write the report here")
+    parser.add_argument("--write-cases", help="compile the kernels, write them here, and end")
+    parser.add_argument("--cases", help="read the kernels from here")
+    parser.add_argument("--commit", help="of the kernels and the emulator, for the report's head")
     options = parser.parse_args()
 
-    head = make_head(describe_commit(ROOT), describe_machine(),
+    if options.cases:
+        every_case = pickle.loads(Path(options.cases).read_bytes())
+    else:
+        every_case = [*kernels(options.compile), *product_cases(options.compile, options.run)]
+    if options.write_cases:
+        # Functions are not written: whether the results are numpy's is looked at here.
+        written = [replace_check(options.emulate, case) for case in every_case]
+        Path(options.write_cases).write_bytes(pickle.dumps(written))
+        return 0
+    head = make_head(options.commit or describe_commit(ROOT), describe_machine(),
                      f"test/Emulator/Mutations/run.py --filter '{options.filter}' "
                      f"--every {options.every} --seeds {options.seeds}")
     report, totals, faults = [str(head)], collections.Counter(), 0
-    for case in [*kernels(options.compile), *product_cases(options.compile, options.run)]:
+    for case in every_case:
         if options.filter not in case.name:
             continue
         counts = collections.defaultdict(collections.Counter)
