@@ -108,7 +108,7 @@ _RULES = [
      "the loop ends with a barrier, since when one thread alone has done mbarrier.inval"),
     ("triton_nvfp4_sm_100", "wait", r"barrier\.sync 0; \| @%p\d+ tcgen05\.dealloc", "deleted",
      "a barrier stands behind the last access to tensor memory already"),
-    ("triton_(nvfp4|mxfp8)_tma_sm_100", "cell", r"@%p\d+ tcgen05\.st\.", r"address 0",
+    ("triton_(nvfp4|mxfp8)(_tma)?_sm_100", "cell", r"@%p\d+ tcgen05\.st\.", r"address 0",
      "the zeros of the accumulator are not read: the predicate of the first product is false"),
     ("nvcc_copies", "fence", r"fence\.mbarrier_init", "deleted",
      "the threads of its CTA alone use the mbarrier, behind bar.sync"),
