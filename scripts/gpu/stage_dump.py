@@ -11,7 +11,7 @@ refused with StageDumpError.
                        barriers, those of the CTAs in the mask; of a sum: arrives alone
     tcgen05.ld         gives each register the address that it would come from
     tcgen05.cp, .mma, .fence, .wait, .dealloc, .relinquish_alloc_permit    nothing
-    ld.global.v4.b64, st.global.v4.b64     two of 16 bytes
+    ld.global.v4.b64, st.global.v4.b64, add.rn.f32x2    two instructions of half the size
 
 A pair of CTAs needs more: a copy for SM90 completes a barrier of the CTA that it writes to, not
 of the pair's leader. So each CTA expects its own bytes. The warp that would be idle in the other
@@ -38,6 +38,7 @@ LOAD = re.compile(r"tcgen05\.ld\.sync\.aligned\.32x32b\.x\d+\.b32 \{([^}]*)\}, \
 FOUR = r"\{(%rd\d+), (%rd\d+), (%rd\d+), (%rd\d+)\}"
 WIDE_STORE = re.compile(rf"st\.global\.v4\.b64\s+\[(%rd\d+)(?:\+(\d+))?\], {FOUR};$")
 WIDE_LOAD = re.compile(rf"ld\.global\.v4\.b64\s+{FOUR}, \[(%rd\d+)(?:\+(\d+))?\];$")
+PACKED_ADD = re.compile(r"add\.rn\.f32x2\s+(%rd\d+), (%rd\d+), (%rd\d+);$")
 MASK_OF_BARRIER = re.compile(r"and\.b64\s+(%rd\d+), (%rd\d+), (\d+);$")
 COPY_OF_PAIR = re.compile(r"cp\.async\.bulk\.tensor\S+\.cta_group::2 .*\], \[(%rd\d+)\]"
                           r"(, %rs\d+)?;$")
@@ -276,8 +277,13 @@ def change_kernel(text, name, stages, capacity, cluster, extra):
 
 
 def split_wide(line):
-    """A load or store of 32 bytes as two of 16."""
+    """A load or store of 32 bytes as two of 16, a sum of two pairs of floats as two sums."""
     code = line.strip()
+    if match := PACKED_ADD.match(code):
+        to, a, b = match.groups()
+        return indent(["{", ".reg .b32 %a<2>, %b<2>;", f"mov.b64 {{%a0, %a1}}, {a};",
+                       f"mov.b64 {{%b0, %b1}}, {b};", "add.rn.f32 %a0, %a0, %b0;",
+                       "add.rn.f32 %a1, %a1, %b1;", f"mov.b64 {to}, {{%a0, %a1}};", "}"]).rstrip()
     if match := WIDE_STORE.match(code):
         address, offset, *values = match.groups()
         form = "st.global.v2.b64 [{0}+{1}], {{{2}, {3}}};"
