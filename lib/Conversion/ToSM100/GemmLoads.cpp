@@ -24,6 +24,7 @@
 
 #include "Arithmetic.h"
 #include "DeviceEmission/DeviceCode.h"
+#include "GemmClauses.h"
 #include "GemmRoles.h"
 
 using namespace mlir;
@@ -248,6 +249,17 @@ void LoadEmitter::emitTile(const TileCoord &tile, const Stage &stage) {
   }
 }
 
+/// Stops the kernel where a group of K begins inside of the 16 bytes at whose
+/// multiples copies of tiles begin: blocks of NVFP4 have 8 bytes of codes.
+static void emitCheckBegin(KernelBuilder &b, const Lanes &firstByte,
+                           Value count) {
+  Value isInside =
+      compare(arith::CmpIPredicate::ne, firstByte & (kCopyBytes - 1), 0);
+  Value hasSteps = compare(arith::CmpIPredicate::ne, Lanes(b, count), 0);
+  emit::emitIf(b, arith::AndIOp::create(b, isInside, hasSteps),
+               [&] { LLVM::Trap::create(b); });
+}
+
 void LoadEmitter::emit() {
   int64_t stepTiles = format.getScaleTiles();
   // Elements of a byte, where a group begins at any block. Codes in a byte's
@@ -258,6 +270,9 @@ void LoadEmitter::emit() {
     Lanes firstByte =
         Lanes(b, tile.product.firstDepth) >> llvm::Log2_64(packed);
     Value count = Lanes(b, tile.end) - begin;
+    if (context.spec.groups == GroupDim::Columns &&
+        getRowMultiple(format) > format.block)
+      emitCheckBegin(b, firstByte, count);
     return emitCount(b, count, carried, [&](Value number, ValueRange carried) {
       Lanes step = begin + Lanes(b, number);
       RingSlot slot = RingSlot::of(carried);

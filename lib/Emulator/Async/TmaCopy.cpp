@@ -72,6 +72,9 @@ static bool isModelled(const TensorMap &map, Faults &faults) {
       "use another layout or type in what is to be emulated");
 }
 
+/// Bytes at whose multiples loads of tiles begin.
+static constexpr int kLoadBytes = 16;
+
 /// What holds for a copy of the map at these coordinates, beyond the map's own
 /// rules.
 static bool checkCopy(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
@@ -95,6 +98,17 @@ static bool checkCopy(const TensorMap &map, llvm::ArrayRef<int32_t> coordinates,
                                     getName(map.element), multiple,
                                     coordinates[0]),
                       "coordinates count single values");
+  // An H200 stops with an illegal instruction otherwise; no document says so.
+  unsigned bits = getBits(map.element);
+  if (direction == Direction::Load &&
+      int64_t(coordinates[0]) * bits % (8 * kLoadBytes) != 0)
+    return refuseCopy(
+        faults, FaultKind::TensorMap,
+        llvm::formatv("expected a load to begin at a multiple of {0} bytes "
+                      "along dimension 0, but got coordinate 0 of {1} in "
+                      "values of {2} bits",
+                      kLoadBytes, coordinates[0], bits),
+        "begin it at an earlier value, and skip those in front");
   if (direction == Direction::Load)
     return true;
   for (int32_t coordinate : coordinates)

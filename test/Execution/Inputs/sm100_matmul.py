@@ -25,6 +25,7 @@ from gpu_calls import SCHEDULES, run_places
 from products import Case, Op
 
 MX_DATA = ("f8E4M3FN", "f8E5M2", "f4E2M1FN", "f4E2M1FN", "f6E2M3FN", "f6E3M2FN")
+GROUP_UNIT = 32  # elements of K
 KINDS = ("mm", "rows", "mm", "columns", "mm")
 # Exponents of E4M3 scales; where results are f16, scales are less than 2.
 POWERS, SMALL = range(-6, 5), range(-4, -1)
@@ -68,14 +69,19 @@ def draw_op(random, name, kind, is_pair):
 
 def draw_ends(random, op):
     """Up to eight groups, some of them empty, sometimes all; sometimes the last one ends
-    before the dimension does, and sometimes ends are anything."""
-    extent, unit = (op.shape["M"], 1) if op.kind == "rows" else (op.shape["K"], op.block)
+    before the dimension does, and sometimes ends are anything. Groups of K begin at
+    multiples of 32 (clause sm100_mm_c7)."""
+    extent, unit = (op.shape["M"], 1) if op.kind == "rows" else (op.shape["K"], GROUP_UNIT)
     count = op.shape["G"]
     kind = random.random()
     if kind < 0.1:
         return (0,) * count
     if kind < 0.2:
-        return tuple(random.integers(-extent - 5, 2 * extent + 5, count).tolist())
+        ends = random.integers(-extent - 5, 2 * extent + 5, count)
+        if op.kind == "columns":
+            # What is rounded down to multiples of the block ends at such a place.
+            ends += random.integers(0, op.block, count) - ends % GROUP_UNIT
+        return tuple(ends.tolist())
     # Few places to end at leave groups empty.
     places = random.integers(0, extent // unit + 1, int(random.integers(1, count + 1)))
     ends = unit * np.sort(random.choice(places, count))

@@ -71,19 +71,43 @@ TEST_F(TmaCopyTest, PlainTile) {
 
 // Boxes over each edge, and wholly outside: zeros there, and all bytes count.
 TEST_F(TmaCopyTest, OutOfBoundsIsFilled) {
-  TensorMap map = make({24, 3}, {16, 4});
-  uint64_t tile = shared.allocate("tile", 64, 128);
-  for (auto [x, y] : {std::pair(16, 1), {-8, -2}, {0, 3}, {24, 0}, {-16, 0}}) {
-    EXPECT_EQ(loadTile(map, {x, y}, global, shared, tile, faults), 64u);
+  TensorMap map = make({24, 3}, {32, 4});
+  uint64_t tile = shared.allocate("tile", 128, 128);
+  for (auto [x, y] :
+       {std::pair(0, 1), {16, 0}, {-16, -2}, {0, 3}, {32, 0}, {-32, 0}}) {
+    EXPECT_EQ(loadTile(map, {x, y}, global, shared, tile, faults), 128u);
     for (int row = 0; row < 4; ++row)
-      for (int column = 0; column < 16; ++column) {
+      for (int column = 0; column < 32; ++column) {
         int c = x + column, r = y + row;
         bool isInside = c >= 0 && c < 24 && r >= 0 && r < 3;
-        EXPECT_EQ(at(tile + 16 * row + column), isInside ? hash(32 * r + c) : 0)
+        EXPECT_EQ(at(tile + 32 * row + column), isInside ? hash(32 * r + c) : 0)
             << x << ' ' << y << ' ' << row << ' ' << column;
       }
   }
   EXPECT_TRUE(faults.empty());
+}
+
+// Loads begin at multiples of 16 bytes along dimension 0, of any type; not so
+// along others.
+TEST_F(TmaCopyTest, LoadsBeginAtSixteenBytes) {
+  uint64_t tile = shared.allocate("tile", 128, 128);
+  for (auto [element, bytes] : {std::pair(TensorElement::U8, 1),
+                                {TensorElement::BF16, 2},
+                                {TensorElement::F32, 4}}) {
+    TensorMap map = make({32, 3}, {16, 2});
+    map.element = element;
+    map.dims[0] = 32 / bytes;
+    map.box[0] = 16 / bytes;
+    for (int x : {-16, 0, 16})
+      EXPECT_EQ(loadTile(map, {x / bytes, 1}, global, shared, tile, faults),
+                32u);
+    EXPECT_TRUE(faults.empty());
+    for (int x : {-8, 4, 8, 20}) {
+      EXPECT_FALSE(loadTile(map, {x / bytes, 1}, global, shared, tile, faults));
+      expectRefused(FaultKind::TensorMap,
+                    "expected a load to begin at a multiple of 16 bytes");
+    }
+  }
 }
 
 // The other fill: a NaN in every value outside.
