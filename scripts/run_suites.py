@@ -33,11 +33,13 @@ from pathlib import Path
 import clang_tidy
 import fuzz_seeds
 import fuzz_seeds_ptx
+import fuzz_seeds_readers
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOWN_LINES = 200
 FUZZ_SECONDS = 30
 FUZZ_PTX_SECONDS = 10
+FUZZ_READERS_SECONDS = 5
 TIDY_SECONDS = 120
 SLOWEST = 10
 # Instances of unit tests that scripts/long/spills.py runs instead.
@@ -184,8 +186,10 @@ class Suites:
 
     def fuzz(self, log):
         """Two tests for each fuzzer: no input ends the process, and what is
-        generated is not so wrong that most of it is refused."""
-        return self.sum_of(lambda fuzz: fuzz(log), [self.fuzz_modules, self.fuzz_ptx])
+        generated is not so wrong that most of it is refused; every reader of
+        files accepts some."""
+        return self.sum_of(lambda fuzz: fuzz(log),
+                           [self.fuzz_modules, self.fuzz_ptx, self.fuzz_readers])
 
     def fuzz_modules(self, log):
         folder = self.build / "fuzz"
@@ -200,6 +204,17 @@ class Suites:
         return self.fuzzer(log, "blockscale-fuzz-ptx", FUZZ_PTX_SECONDS, folder,
                            [folder / "seeds"],
                            r"^generated (\d+), verified \d+, executed (\d+)")
+
+    def fuzz_readers(self, log):
+        folder = self.build / "fuzz-readers"
+        fuzz_seeds_readers.write_seeds(folder / "seeds", self.build / "bin/blockscale-compile")
+        status, text = self.run(
+            log, self.build / "bin/blockscale-fuzz-readers",
+            f"-max_total_time={FUZZ_READERS_SECONDS}", f"-artifact_prefix={folder}/",
+            folder / "seeds")
+        accepted = [int(count) for count in re.findall(r"(\d+) accepted", text)]
+        are_useful = [all(accepted)] if accepted else []
+        return counted(status, [(1 + useful, 1 - useful) for useful in are_useful])
 
     def fuzzer(self, log, name, seconds, folder, inputs, pattern):
         status, text = self.run(

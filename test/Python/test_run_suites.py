@@ -116,31 +116,39 @@ class SuitesTest(unittest.TestCase):
         self.assertEqual(self.suites.lit(self.log), Counts(1, 1))
 
     def fuzz(self, modules="echo generated 10, lowered to cpu 2, to sm100 0",
-             ptx="echo generated 10, verified 9, executed 2"):
+             ptx="echo generated 10, verified 9, executed 2",
+             readers="echo 'npy: 9 read, 1 accepted; plan: 9 read, 2 accepted'"):
         (self.build / "bin").mkdir()
         for name, body in (("blockscale-fuzz", modules), ("blockscale-fuzz-ptx", ptx),
-                           ("blockscale-compile", "")):
+                           ("blockscale-fuzz-readers", readers), ("blockscale-compile", "")):
             path = self.build / "bin" / name
             path.write_text("#!/bin/bash\n" + body + "\n")
             path.chmod(0o755)
         return self.suites.fuzz(self.log)
 
     def test_fuzz_to_its_end(self):
-        self.assertEqual(self.fuzz(), Counts(4))
+        self.assertEqual(self.fuzz(), Counts(6))
 
     def test_fuzz_crash(self):
-        self.assertEqual(self.fuzz(modules="kill -SEGV $$"), Counts(2, 1))
+        self.assertEqual(self.fuzz(modules="kill -SEGV $$"), Counts(4, 1))
 
     def test_fuzz_of_ptx_crash(self):
-        self.assertEqual(self.fuzz(ptx="kill -SEGV $$"), Counts(2, 1))
+        self.assertEqual(self.fuzz(ptx="kill -SEGV $$"), Counts(4, 1))
 
     def test_fuzz_of_refused_modules_fails(self):
         self.assertEqual(self.fuzz(modules="echo generated 10, lowered to cpu 1, to sm100 0"),
-                         Counts(3, 1))
+                         Counts(5, 1))
 
     def test_fuzz_of_refused_kernels_fails(self):
         self.assertEqual(self.fuzz(ptx="echo generated 10, verified 9, executed 1"),
-                         Counts(3, 1))
+                         Counts(5, 1))
+
+    def test_fuzz_of_readers_crash(self):
+        self.assertEqual(self.fuzz(readers="kill -SEGV $$"), Counts(4, 1))
+
+    def test_fuzz_of_a_reader_that_accepts_nothing_fails(self):
+        self.assertEqual(self.fuzz(readers="echo 'npy: 9 read, 0 accepted; plan: 9 read, 2 accepted'"),
+                         Counts(5, 1))
 
     def test_site_with_a_warning(self):
         (self.build / "mkdocs").mkdir()

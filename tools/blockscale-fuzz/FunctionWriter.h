@@ -135,9 +135,11 @@ private:
                             llvm::ArrayRef<int64_t> leading,
                             std::optional<int64_t> rows);
   FuzzType productScale(llvm::ArrayRef<int64_t> shape, int64_t block);
-  /// What all products have up to global_scaling; `offsets` may be null.
+  bool makesPlain(FuzzType &a, int64_t block);
+  /// What all products have up to global_scaling; `offsets` and `scaleA` may be
+  /// null.
   std::string productOperands(const FuzzType &a, const FuzzType &b,
-                              const FuzzType *offsets, const FuzzType &scaleA,
+                              const FuzzType *offsets, const FuzzType *scaleA,
                               const FuzzType &scaleB, int64_t block);
 
   ByteSource &bytes;

@@ -20,15 +20,23 @@ FuzzType FunctionWriter::productScale(ArrayRef<int64_t> shape, int64_t block) {
   return spoiled(type);
 }
 
+/// Now and then makes the left operand plain, which has no scales then.
+bool FunctionWriter::makesPlain(FuzzType &a, int64_t block) {
+  if (!bytes.rarely(5))
+    return false;
+  a.element = block == 16 && bytes.flag() ? "f16" : "bf16";
+  return true;
+}
+
 std::string
 FunctionWriter::productOperands(const FuzzType &a, const FuzzType &b,
-                                const FuzzType *offsets, const FuzzType &scaleA,
+                                const FuzzType *offsets, const FuzzType *scaleA,
                                 const FuzzType &scaleB, int64_t block) {
   std::string operands = operand(a);
   operands += ", " + operand(b);
   if (offsets)
     operands += " offsets(" + operand(*offsets) + ")";
-  operands += " scales(" + operand(scaleA);
+  operands += " scales(" + (scaleA ? operand(*scaleA) : "none");
   operands +=
       ", " + operand(scaleB) + ") block [1, " + std::to_string(block) + "]";
   if (rarelyWider(4))
@@ -48,13 +56,14 @@ void FunctionWriter::writeScaledMM() {
   };
   FuzzType a = tensor(matrix(rows, inner), dataElement(block == 16));
   FuzzType b = tensor(matrix(cols, inner), dataElement(block == 16));
+  bool isPlain = makesPlain(a, block);
   FuzzType scaleA = productScale(a.shape, block);
   FuzzType scaleB = productScale(b.shape, block);
   FuzzType result = spoiled(tensor(
       matrix(rows, cols), bytes.pick<const char *>({"bf16", "f32", "f16"})));
-  std::string operands =
-      productOperands(a, b, /*offsets=*/nullptr, scaleA, scaleB, block);
-  if (block == 16 && bytes.flag())
+  std::string operands = productOperands(
+      a, b, /*offsets=*/nullptr, isPlain ? nullptr : &scaleA, scaleB, block);
+  if (block == 16 && !isPlain && bytes.flag())
     operands += globalOperand("global_scale_a", leading, rows);
   if (block == 16 && bytes.flag())
     operands += globalOperand("global_scale_b", leading, cols);
@@ -65,8 +74,8 @@ void FunctionWriter::writeScaledMM() {
   }
   std::string name = define(result);
   line(name + " = blockscale.scaled_mm " + operands + " : " + a.str() + ", " +
-       b.str() + ", " + scaleA.str() + ", " + scaleB.str() + " -> " +
-       result.str());
+       b.str() + ", " + (isPlain ? "" : scaleA.str() + ", ") + scaleB.str() +
+       " -> " + result.str());
 }
 
 void FunctionWriter::writeGroupedMM() {
@@ -82,6 +91,7 @@ void FunctionWriter::writeGroupedMM() {
     result.shape = {groups, rows, cols};
   else
     b.shape = {groups, cols, inner};
+  bool isPlain = makesPlain(a, block);
   FuzzType scaleA = productScale(a.shape, block);
   FuzzType scaleB = productScale(b.shape, block);
   if (groups > 0 && bytes.flag())
@@ -89,8 +99,9 @@ void FunctionWriter::writeGroupedMM() {
   if (groups > 0 && isAlongK && bytes.flag())
     scaleB = grouped(scaleB, groups, 1);
   FuzzType offsets = spoiled(tensor({groups}, "i32"));
-  std::string operands = productOperands(a, b, &offsets, scaleA, scaleB, block);
-  if (block == 16 && bytes.flag())
+  std::string operands = productOperands(
+      a, b, &offsets, isPlain ? nullptr : &scaleA, scaleB, block);
+  if (block == 16 && !isPlain && bytes.flag())
     operands += globalOperand("global_scale_a", {groups},
                               isAlongK ? std::nullopt : std::optional(rows));
   if (block == 16 && bytes.flag())
@@ -104,8 +115,9 @@ void FunctionWriter::writeGroupedMM() {
   result = spoiled(result);
   std::string name = define(result);
   line(name + " = blockscale.scaled_grouped_mm " + operands + " : " + a.str() +
-       ", " + b.str() + ", " + offsets.str() + ", " + scaleA.str() + ", " +
-       scaleB.str() + " -> " + result.str());
+       ", " + b.str() + ", " + offsets.str() + ", " +
+       (isPlain ? "" : scaleA.str() + ", ") + scaleB.str() + " -> " +
+       result.str());
 }
 
 } // namespace blockscale

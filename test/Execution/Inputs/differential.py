@@ -1,0 +1,377 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs the functions of generated modules on the CPU and in the emulator, as kernels of
+several chips, with kernels of several ops and with one for each op, and compares the bytes.
+
+Usage: differential.py FOLDER [--seed SEED] [--modules N | --minutes N | --only N]
+
+Module N of a seed is what blockscale-fuzz makes of bytes that are drawn for it, and so are
+the arguments of its functions: special values among them. The seed is that of the day
+unless it is given; it is printed, and `--seed SEED --only N` runs one module again.
+
+Products are only compared byte by byte where every sum is exact: their operands are then
+arguments, small integers with scales that are powers of two. What depends on other
+products is left out, and counted.
+
+A module that is refused for a chip says why; the shares of what is lowered have floors.
+"""
+
+import argparse
+import collections
+import datetime
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from expect import first_difference
+from gpu_calls import run_places
+from ops import with_one_nan
+
+ON_CPU = ("--on=cpu", "--optimize=0")
+# For each chip: a kernel for each op, and kernels of several.
+CHIPS = {"sm_100a": ("--nan-scales",), "sm_80": ()}
+PLACES = {chip: [("--on=emulator", f"--target={chip}", *options, "--schedule=random",
+                  f"--fuse={fuse}") for fuse in ("true", "false")]
+          for chip, options in CHIPS.items()}
+# Of the functions that run on the CPU, those that have to run elsewhere. Products have no
+# kernels on sm_80.
+FLOORS = {"sm_100a": 0.55, "sm_80": 0.35}
+LEAST_FUNCTIONS = 40  # for the floors to mean something
+MOST_ELEMENTS = 1 << 20  # of an argument
+PLANTED = 97  # Of the self-test: one byte in so many is changed.
+
+FUNCTION = re.compile(r"func\.func @(\w+)\((.*?)\) (?:-> (?:\((.*?)\)|(\S.*?)) )?\{\n(.*?)\n\}\n",
+                      re.DOTALL)
+ARGUMENT = re.compile(r"(%\w+): (tensor<[^>]*(?:<[^>]*>)?[^>]*>|\w+)(?:, |$)")
+RESULT = re.compile(r"(tensor<[^>]*(?:<[^>]*>)?[^>]*>|\w+)(?:, |$)")
+TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(\w+)(?:, (.*))?>$", re.DOTALL)
+MOVES = ("arith.select", "tensor.cast", "tensor.extract_slice", "tensor.collapse_shape",
+         "tensor.expand_shape", "blockscale.swizzle")
+SCALES = r"scales\((%\w+), (%\w+)\)|dequantize %\w+, (%\w+)|(?:swizzle|expand_scale) (%\w+)"
+CODES = {"f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "f8E4M3FN", "f8E5M2", "i8"}
+# Codes of small integers, and scales of 1/2, 1 and 2.
+INTEGERS = {"f4E2M1FN": (0, 2, 4, 5, 6, 10, 12, 14), "f6E2M3FN": (0, 8, 16, 20, 24, 40, 48),
+            "f6E3M2FN": (0, 12, 16, 18, 20, 44, 48), "f8E4M3FN": (0, 0x38, 0x40, 0x44, 0xB8, 0xC0),
+            "f8E5M2": (0, 0x3C, 0x40, 0x42, 0xBC, 0xC0), "i8": (0, 64, 128, 192)}
+
+
+@dataclass
+class Function:
+    name: str
+    arguments: list  # names and types
+    results: list  # types
+    body: str
+
+    @staticmethod
+    def all_of(text):
+        return [Function(match[1], ARGUMENT.findall(match[2]),
+                         RESULT.findall(match[3] or match[4] or ""), match[5])
+                for match in FUNCTION.finditer(text)]
+
+    def find_inexact(self, with_products):
+        """Positions of the results that depend on products whose sums may round;
+        `with_products` has the names of functions with products."""
+        exact = {name for name, _ in self.arguments}
+        inexact = set()
+        has_regions = "scf." in self.body
+        for line in self.body.splitlines():
+            left, found, right = line.strip().partition(" = ")
+            used = set(re.findall(r"%\w+", right if found else line))
+            made = set(re.findall(r"%\w+", left)) if found else set()
+            called = re.match(r"func\.call @(\w+)|call @(\w+)", right)
+            if called and (called[1] or called[2]) in with_products:
+                inexact |= made
+            elif re.match(r"blockscale\.scaled_(grouped_)?mm", right):
+                if not used <= exact:
+                    inexact |= made
+            elif used & inexact:
+                inexact |= made
+            elif right.startswith(MOVES) and used <= exact:
+                exact |= made
+        returned = re.findall(r"%\w+", self.body.splitlines()[-1].partition(":")[0])
+        if has_regions and inexact:
+            return set(range(len(returned)))
+        return {i for i, name in enumerate(returned) if name in inexact}
+
+    def find_scales(self):
+        """Names that some op takes as block scales."""
+        return {name for names in re.findall(SCALES, self.body) for name in names if name}
+
+    def has_products(self):
+        return "blockscale.scaled_mm" in self.body or "blockscale.scaled_grouped_mm" in self.body
+
+
+class Unsupported(Exception):
+    """An argument that cannot be drawn, and why."""
+
+
+def storage_shape(shape, element, encoding):
+    """The shape of an argument's array."""
+    if encoding and "groups" in encoding:
+        raise Unsupported("a grouped layout as an argument")
+    if encoding and "swizzle_128x4" in encoding:
+        return (*shape[:-2], -(-shape[-2] // 128), -(-shape[-1] // 4), 32, 4, 4)
+    if element == "f4E2M1FN":
+        if shape[-1] % 2:
+            raise Unsupported("half a byte")
+        return (*shape[:-1], shape[-1] // 2)
+    return shape
+
+
+def draw_floats(random, shape):
+    """f32, some of them special."""
+    x = random.standard_normal(shape) * 2.0 ** random.integers(-4, 5)
+    if random.random() < 0.5:
+        special = np.array([np.inf, -np.inf, np.nan, -0.0, 0.0, 1e-40, -1e-42, 6e-8, 448.0, 6.0,
+                            0.25, 5.0, 3e38, 65504.0])
+        chosen = random.random(shape) < 0.02
+        x = np.where(chosen, random.choice(special, shape), x)
+    if random.random() < 0.2 and len(shape) > 1 and shape[-2]:
+        x[..., random.integers(shape[-2]), :] = 0
+    return x.astype(np.float32)
+
+
+def draw(random, type, size, has_products, is_scale):
+    """An argument's array; dynamic dimensions have this size."""
+    match = TENSOR.match(type)
+    if not match:
+        if type == "index":
+            return np.array(random.choice((0, 0, size)), np.int64)
+        if type == "f32":
+            return np.array(random.uniform(0.25, 4), np.float32)
+        if type == "i1":
+            return np.array(random.integers(2), np.uint8)
+        raise Unsupported(f"an argument of type {type}")
+    shape = tuple(size if dim == "?" else int(dim) for dim in match[1].split("x")[:-1])
+    if math.prod(shape) > MOST_ELEMENTS:
+        raise Unsupported("too large an argument")
+    element, stored = match[2], storage_shape(shape, match[2], match[3])
+    if element in ("f32", "bf16", "f16"):
+        few = len(shape) < 2
+        x = np.asarray(random.uniform(0.25, 4, shape).astype(np.float32) if few
+                       else draw_floats(random, shape))
+        if element == "f32":
+            return x
+        with np.errstate(over="ignore"):
+            if element == "f16":
+                return x.astype(np.float16)
+        return (x.view(np.uint32) >> 16).astype(np.uint16)
+    if element == "i32":
+        return np.sort(32 * random.integers(0, 8, shape)).astype(np.int32)
+    if element == "i64":
+        return random.integers(0, 1 << 30, shape)
+    is_scale |= element == "f8E8M0FNU" or bool(match[3])
+    if is_scale and has_products:
+        powers = (126, 127, 128) if element == "f8E8M0FNU" else (0x30, 0x38, 0x40)
+        return random.choice(powers, stored).astype(np.uint8)
+    if element == "f8E8M0FNU":
+        return random.integers(100, 150, stored).astype(np.uint8)
+    if element not in CODES:
+        raise Unsupported(f"an argument of type {type}")
+    if has_products:
+        codes = random.choice(INTEGERS[element], stored)
+        if element == "f4E2M1FN":
+            codes = codes | random.choice(INTEGERS[element], stored) << 4
+        return codes.astype(np.uint8)
+    limit = 127 if is_scale else 64 if element.startswith("f6") else 256
+    return random.integers(0, limit, stored).astype(np.uint8)
+
+
+def with_bytes_for_bits(text, function):
+    """The module's text with i8 in place of the i1 arguments of a function, which arrays do
+    not have."""
+    bits = [name for name, type in function.arguments if type == "i1"]
+    if not bits:
+        return text
+    head = text.index(f"func.func @{function.name}(")
+    end = text.index("{\n", head)
+    line = text[head:end]
+    for name in bits:
+        line = line.replace(f"{name}: i1", f"{name}_bits: i8")
+    casts = "".join(f"  {name} = arith.trunci {name}_bits : i8 to i1\n" for name in bits)
+    return text[:head] + line + "{\n" + casts + text[end + 2:]
+
+
+def generate(folder, seed, numbers):
+    """The texts of these modules of a seed."""
+    paths = []
+    for number in numbers:
+        random = np.random.default_rng((seed, number))
+        path = folder / f"bytes{number}"
+        path.write_bytes(b"\x80" + random.bytes(int(random.integers(16, 256))))
+        paths.append(path)
+    printed = subprocess.run(["blockscale-fuzz", "-print", *paths], capture_output=True,
+                             text=True, check=True).stdout
+    return printed.split("\n// -----\n")[:-1]
+
+
+def find_reason(problem):
+    """The rule in the diagnostic of a refusal."""
+    clause = re.search(r"\((\w+_c\d+)\)", problem)
+    if clause:
+        return clause[1]
+    said = re.search(r"error: (.*)", problem)
+    text = said[1] if said else problem
+    return re.sub(r"'[^']*'|\d+|@\w+|%\w+", "..", text)[:90]
+
+
+class Counts:
+    """What became of functions."""
+
+    def __init__(self):
+        self.lowered = collections.Counter()  # by chip
+        self.refused = collections.Counter()  # by chip and reason
+        self.functions = self.results = self.inexact = 0
+        self.invalid = collections.Counter()  # why a function does not run on the CPU
+        self.differences = []
+
+
+def is_refusal(problem, function):
+    """Whether a compiler or a check said no, rather than that a run went wrong. A function
+    may return what nothing has written."""
+    if "to be written, but" in problem:
+        return "tensor.empty" in function.body
+    return re.search(r"exit status 1\b", problem) and " error: " in problem and not re.search(
+        r"findings|deadlock|hazard|out-of-bounds|misaligned|trap|uninitialised", problem)
+
+
+def run_function(text, function, inexact, random, folder, plant):
+    """What Counts add for one function, as a function of them."""
+    size = int(random.choice((32, 32, 64, 16, 1)))
+    try:
+        arrays = [draw(random, type, size, function.has_products(), name in function.find_scales())
+                  for name, type in function.arguments]
+    except Unsupported as unsupported:
+        reason = str(unsupported)
+        return lambda counts: counts.invalid.update([reason])
+    text = with_bytes_for_bits(text, function)
+    entry = (f"--entry={function.name}",)
+    places = [ON_CPU, *(place for each in PLACES.values() for place in each)]
+    runs = run_places(text, arrays, len(function.results), folder,
+                      [(*place, *entry) for place in places])
+    problem, wanted = runs[0]
+
+    def add(counts):
+        if problem:
+            counts.invalid[find_reason(problem)] += 1
+            if not is_refusal(problem, function):
+                counts.differences.append(f"{function.name} on the CPU: {problem}")
+            return
+        counts.functions += 1
+        for (place, chip), (said, got) in zip(
+                [(place, chip) for chip, each in PLACES.items() for place in each], runs[1:]):
+            where = f"{function.name}, {' '.join(place)}"
+            if said:
+                if is_refusal(said, function):
+                    counts.refused[chip, find_reason(said)] += 1
+                else:
+                    counts.differences.append(f"{where}: {said}")
+                continue
+            counts.lowered[chip] += 1
+            for i, type in enumerate(function.results):
+                if i in inexact:
+                    counts.inexact += 1
+                    continue
+                counts.results += 1
+                match = TENSOR.match(type)
+                element = match[2] if match else type
+                a, b = (with_one_nan(array, element) for array in (wanted[i], got[i]))
+                if plant and b.size:
+                    b = b.copy()
+                    b.view(np.uint8).reshape(-1)[::PLANTED] ^= 1
+                if different := first_difference([a], [b]):
+                    counts.differences.append(f"{where}: result {i} {type}: {different}")
+    return add
+
+
+def run_module(seed, number, text, folder, plant):
+    functions = Function.all_of(text)
+    valid = subprocess.run(["blockscale-opt", "-", "-o", os.devnull], input=text, text=True,
+                           capture_output=True)
+    if valid.returncode or not functions:
+        return [lambda counts: counts.invalid.update(["not valid"])]
+    with_products = set()
+    for function in functions:
+        if function.has_products() or any(f"call @{name}(" in function.body
+                                          for name in with_products):
+            with_products.add(function.name)
+    random = np.random.default_rng((seed, number, 1))
+    return [run_function(text, function, function.find_inexact(with_products), random,
+                         folder / function.name, plant)
+            for function in functions if function.results]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("folder", type=Path, help="where to compile")
+    today = int(datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%d"))
+    parser.add_argument("--seed", type=int, default=today, help="default: the day's, %(default)s")
+    parser.add_argument("--modules", type=int, default=60, metavar="N")
+    parser.add_argument("--minutes", type=float, help="as many modules as that takes")
+    parser.add_argument("--only", type=int, metavar="N", help="this module alone")
+    parser.add_argument("--plant", action="store_true",
+                        help="change what the emulator gives, which must be noticed")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    print(f"seed {options.seed}")
+    counts, end = Counts(), time.monotonic() + 60 * (options.minutes or 0)
+    batch, first = 20, 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        while True:
+            numbers = range(first, first + batch)
+            if options.only is not None:
+                numbers = [options.only]
+            elif options.minutes is None:
+                numbers = range(first, min(first + batch, options.modules))
+            texts = generate(options.folder, options.seed, numbers)
+            jobs = [(number, pool.submit(run_module, options.seed, number, text,
+                                         options.folder / f"module{number}", options.plant))
+                    for number, text in zip(numbers, texts, strict=True)]
+            for number, job in jobs:
+                before = len(counts.differences)
+                for add in job.result():
+                    add(counts)
+                for said in counts.differences[before:]:
+                    print(f"DIFFERENT module {number} (--seed {options.seed} --only {number}): "
+                          f"{said}", flush=True)
+                kept = len(counts.differences) > before or options.only is not None
+                if not kept:
+                    subprocess.run(["rm", "-rf", options.folder / f"module{number}",
+                                    options.folder / f"bytes{number}"], check=True)
+            first += len(numbers)
+            if options.only is not None or (options.minutes is None and first >= options.modules) or (
+                    options.minutes is not None and time.monotonic() > end):
+                break
+    return report(counts, first, options)
+
+
+def report(counts, modules, options):
+    """Prints the counts; the exit status."""
+    print(f"{modules} modules: {counts.functions} functions ran on the CPU; {counts.results} "
+          f"results compared, {counts.inexact} of products that round left out")
+    failed = len(counts.differences)
+    for chip in CHIPS:
+        share = counts.lowered[chip] / max(1, 2 * counts.functions)
+        print(f"  {chip}: {100 * share:.0f} % of them lowered")
+        if counts.functions >= LEAST_FUNCTIONS and share < FLOORS[chip]:
+            print(f"FAIL {chip}: expected at least {100 * FLOORS[chip]:.0f} %")
+            failed += 1
+        for (at, reason), count in counts.refused.most_common():
+            if at == chip:
+                print(f"    {count // 2} refused: {reason}")
+    for reason, count in counts.invalid.most_common(8):
+        print(f"  {count} not run: {reason}")
+    print(f"{counts.results - len(counts.differences)} passed, {failed} failed")
+    return 1 if failed or not counts.results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+//===- blockscale-fuzz-readers.cpp - Damaged files ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Gives bytes to the readers of files: bundles, launch plans, JSON, .npy, and
+// the answers of the program that reads bytecode. They may refuse anything, but
+// must end; and what a reader of plans takes, it takes again as it is written.
+// The first byte of an input names the reader.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Fuzzer.h"
+
+#include "blockscale/Driver/BytecodeAnswer.h"
+#include "blockscale/Runtime/Bundle.h"
+#include "blockscale/Runtime/Json.h"
+#include "blockscale/Runtime/NpyHeader.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <array>
+
+using namespace llvm;
+using namespace blockscale::runtime;
+
+namespace blockscale {
+
+static constexpr size_t kMaxBytes = 1 << 16;
+/// What the text of an answer may have.
+static constexpr uint64_t kLongestAnswer = 1 << 12;
+
+/// Words and numbers of plans, JSON and headers.
+static constexpr StringRef kTokens[] = {
+    "{",      "}",      "[",
+    "]",      ",",      ":",
+    "null",   "true",   "\"\"",
+    "0",      "-1",     "4294967296",
+    "1e999",  "0.5",    "9223372036854775807",
+    "descr",  "shape",  "fortran_order",
+    "False",  "(3,)",   "'<f4'",
+    "kernel", "buffer", "i64"};
+
+static std::string_view toView(StringRef text) {
+  return {text.data(), text.size()};
+}
+
+/// A plan that was read is the same behind its own text.
+static void checkPlan(const LaunchPlan &plan) {
+  std::string text = writeLaunchPlan(plan);
+  Result<LaunchPlan> again = parseLaunchPlan(text);
+  if (!again.ok() || writeLaunchPlan(*again) != text)
+    reportFatalInternalError("a launch plan is not what it was written from");
+}
+
+static bool readBundle(StringRef bytes) {
+  return Bundle::parse(bytes.str()).ok();
+}
+
+/// A bundle of one target with right checksums: its plan, PTX and constants,
+/// a NUL between them.
+static bool readMadeBundle(StringRef parts) {
+  auto [plan, others] = parts.split('\0');
+  auto [ptx, constants] = others.split('\0');
+  BundleContent content;
+  content.targets.push_back({plan.str(), ptx.str()});
+  while (!constants.empty()) {
+    auto [constant, rest] = constants.split('\0');
+    content.constants.push_back(constant.str());
+    constants = rest;
+  }
+  return readBundle(writeBundle(content));
+}
+
+static bool readJson(StringRef text) { return parseJson(toView(text)).ok(); }
+
+static bool readPlan(StringRef text) {
+  Result<LaunchPlan> plan = parseLaunchPlan(toView(text));
+  if (plan.ok())
+    checkPlan(*plan);
+  return plan.ok();
+}
+
+static bool readHeader(StringRef text) {
+  Result<NpyHeader> header = parseNpyHeader(toView(text));
+  if (header.ok())
+    formatNpyHeader(header->type, header->shape);
+  return header.ok();
+}
+
+static bool readNpyFile(StringRef bytes) {
+  std::string_view file = toView(bytes);
+  Result<NpyPreamble> preamble =
+      parseNpyPreamble(file.substr(0, kNpyPreambleLength), file.size());
+  return preamble.ok() && readHeader(bytes.substr(preamble->headerOffset,
+                                                  preamble->headerLength));
+}
+
+static bool readAnswer(StringRef bytes) {
+  auto answer = parseAnswer(bytes, kLongestAnswer);
+  return answer && answer->ok();
+}
+
+namespace {
+struct Reader {
+  const char *name;
+  bool (*read)(StringRef bytes);
+};
+} // namespace
+
+/// By the first byte of an input, from 0x80 on.
+static constexpr Reader kReaders[] = {
+    {"bundle", readBundle}, {"made bundle", readMadeBundle},
+    {"JSON", readJson},     {"plan", readPlan},
+    {"npy", readNpyFile},   {"npy header", readHeader},
+    {"answer", readAnswer}};
+
+namespace {
+class ReaderFuzzer : public Fuzzer {
+public:
+  const char *getName() const override { return "blockscale-fuzz-readers"; }
+  const char *getOverview() const override {
+    return "Gives damaged files to their readers; reports crashes only\n";
+  }
+  const Vocabulary &getVocabulary() const override {
+    static const Vocabulary vocabulary = {kTokens, "_"};
+    return vocabulary;
+  }
+  std::string getText(StringRef input) const override { return input.str(); }
+  void run(StringRef input) override {
+    if (input.empty() || input.size() > kMaxBytes)
+      return;
+    size_t reader =
+        static_cast<unsigned char>(input.front()) % std::size(kReaders);
+    ++given[reader];
+    accepted[reader] += kReaders[reader].read(input.drop_front());
+  }
+  std::string getSummary() const override {
+    std::string summary;
+    for (auto [i, reader] : llvm::enumerate(kReaders))
+      summary += formatv("{0}{1}: {2} read, {3} accepted", i ? "; " : "",
+                         reader.name, given[i], accepted[i]);
+    return summary;
+  }
+
+private:
+  std::array<unsigned, std::size(kReaders)> given = {};
+  std::array<unsigned, std::size(kReaders)> accepted = {};
+};
+} // namespace
+
+Fuzzer &getFuzzer() {
+  static ReaderFuzzer fuzzer;
+  return fuzzer;
+}
+
+} // namespace blockscale
