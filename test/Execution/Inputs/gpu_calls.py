@@ -162,9 +162,9 @@ def run_module(text, arrays, count, folder, place):
     return run_places(text, arrays, count, folder, [place])[0]
 
 
-def run_places(text, arrays, count, folder, places):
-    """As run_module, for each place, by one process. Places that differ only in their
-    schedule share what is compiled."""
+def run_places(text, arrays, count, folder, places, timeout=None):
+    """As run_module, for each place, by one process, which is killed behind `timeout`
+    seconds. Places that differ only in their schedule share what is compiled."""
     folder.mkdir(parents=True, exist_ok=True)
     module = folder / "module.mlir"
     module.write_text(text)
@@ -176,7 +176,8 @@ def run_places(text, arrays, count, folder, places):
     lines = [[module, *place, *inputs,
               *itertools.chain.from_iterable(("--out", path) for path in paths)]
              for place, paths in zip(places, outputs)]
-    ended = run_lines(lines, env={**os.environ, "BLOCKSCALE_NUM_THREADS": "1"})
+    ended = run_lines(lines, timeout=timeout,
+                      env={**os.environ, "BLOCKSCALE_NUM_THREADS": "1"})
     return [_read(*each) for each in zip(places, ended, outputs)]
 
 
