@@ -14,6 +14,16 @@ using namespace blockscale::runtime;
 using Op = Expression::Op;
 using Node = Expression::Node;
 
+std::string blockscale::runtime::joinNames(const NameNumbers &numbers) {
+  std::map<size_t, std::string_view> names;
+  for (const auto &[name, number] : numbers)
+    names.emplace(number, name);
+  std::string joined;
+  for (const auto &[number, name] : names)
+    joined += (joined.empty() ? "" : ", ") + std::string(name);
+  return joined;
+}
+
 namespace {
 struct FunctionInfo {
   std::string_view name;
@@ -66,7 +76,7 @@ namespace {
 
 class Parser {
 public:
-  Parser(std::string_view text, const std::vector<std::string> &dims,
+  Parser(std::string_view text, const NameNumbers &dims,
          std::vector<Node> &nodes)
       : text(text), dims(dims), nodes(nodes) {}
 
@@ -86,7 +96,7 @@ private:
   Status failExpected(const std::string &expected);
 
   std::string_view text;
-  const std::vector<std::string> &dims;
+  const NameNumbers &dims;
   std::vector<Node> &nodes;
   size_t position = 0;
 };
@@ -186,20 +196,16 @@ Status Parser::parseName(int depth) {
     nodes.push_back({function->op});
     return status;
   }
-  auto dim = std::find(dims.begin(), dims.end(), name);
-  if (dim == dims.end()) {
-    std::string known;
-    for (const std::string &each : dims)
-      known += (known.empty() ? "" : ", ") + each;
-    return failExpected("one of the dims (" + known + ")");
-  }
+  auto dim = dims.find(name);
+  if (dim == dims.end())
+    return failExpected("one of the dims (" + joinNames(dims) + ")");
   position = end;
-  nodes.push_back({Op::Dim, dim - dims.begin()});
+  nodes.push_back({Op::Dim, static_cast<int64_t>(dim->second)});
   return Status::success();
 }
 
 Result<Expression> Expression::parse(std::string_view text,
-                                     const std::vector<std::string> &dims) {
+                                     const NameNumbers &dims) {
   Expression expression;
   expression.nodes.clear();
   expression.text = text;

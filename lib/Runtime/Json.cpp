@@ -8,6 +8,7 @@
 #include "blockscale/Runtime/Json.h"
 
 #include <charconv>
+#include <set>
 
 using namespace blockscale::runtime;
 
@@ -182,6 +183,8 @@ Status Parser::parseMembers(JsonValue &object, int depth) {
   skipSpace();
   if (consume('}'))
     return Status::success();
+  // An object may have as many keys as the text has room for.
+  std::set<std::string> keys;
   while (true) {
     skipSpace();
     if (peek() != '"')
@@ -190,7 +193,7 @@ Status Parser::parseMembers(JsonValue &object, int depth) {
     Status status = parseString(member.key);
     if (!status.ok())
       return status;
-    if (object.find(member.key))
+    if (!keys.insert(member.key).second)
       return fail("expected different keys in an object, but got '" +
                   member.key + "' twice");
     status = expect(':', "after a key");

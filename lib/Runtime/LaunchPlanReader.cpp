@@ -41,11 +41,9 @@ private:
   PlanParameter readParameter(const JsonValue &value, ParameterKind kind);
   PlanTensorMap readTensorMap(const JsonValue &value);
   PlanAddress readAddress(const JsonValue &value);
-  size_t findBuffer(const JsonValue &object, std::string_view key,
-                    bool isScalar);
   PlanDim3 readDim3(const JsonValue &object, std::string_view key);
   Expression readExpression(const JsonValue &object, std::string_view key) {
-    return getExpression(object, key, function.dims);
+    return getExpression(object, key, dims);
   }
   std::vector<Expression> toExpressions(const std::vector<JsonValue> &values);
   std::vector<uint32_t> toNumbers(const std::vector<JsonValue> &values);
@@ -55,6 +53,9 @@ private:
   const std::vector<std::string_view> &blobs;
   LaunchPlan plan;
   PlanFunction function;
+  NameNumbers kernels;
+  /// The function's dims, its buffers that are scalars, and all others.
+  NameNumbers dims, scalars, arrays;
   /// Whether dim i is the size of an argument, or an argument.
   std::vector<bool> isBound;
 };
@@ -86,6 +87,7 @@ LaunchPlan LaunchPlanReader::readPlan(const JsonValue &value) {
   for (const JsonValue &kernel : getElements(value, "kernels")) {
     plan.kernels.push_back(readKernel(kernel));
     names.push_back(plan.kernels.back().name);
+    kernels.emplace(names.back(), names.size() - 1);
   }
   checkDifferent(value, names, "kernels");
   names.clear();
@@ -111,6 +113,9 @@ PlanKernel LaunchPlanReader::readKernel(const JsonValue &value) {
 
 PlanFunction LaunchPlanReader::readFunction(const JsonValue &value) {
   function = PlanFunction();
+  dims.clear();
+  scalars.clear();
+  arrays.clear();
   if (!checkKind(value, Kind::Object, "a function"))
     return function;
   checkKeys(value, {"name", "dims", "arguments", "results", "constants",
@@ -126,7 +131,10 @@ PlanFunction LaunchPlanReader::readFunction(const JsonValue &value) {
   for (auto [key, role] : lists) {
     for (const JsonValue &each : getElements(value, key)) {
       function.buffers.push_back(readBuffer(each, role));
-      names.push_back(function.buffers.back().name);
+      const PlanBuffer &buffer = function.buffers.back();
+      names.push_back(buffer.name);
+      (buffer.isScalar ? scalars : arrays)
+          .emplace(buffer.name, names.size() - 1);
     }
   }
   checkDifferent(value, names, "buffers");
@@ -144,12 +152,13 @@ PlanFunction LaunchPlanReader::readFunction(const JsonValue &value) {
 void LaunchPlanReader::readDims(const JsonValue &value) {
   for (const JsonValue &dim : getElements(value, "dims")) {
     if (!checkKind(dim, Kind::String, "a dim"))
-      return;
+      break;
     if (!isDimName(dim.string))
       fail(dim, "expected the name of a dim to be a C identifier other than "
                 "the functions of expressions, but got '" +
                     dim.string + "'");
     function.dims.push_back(dim.string);
+    dims.emplace(dim.string, function.dims.size() - 1);
   }
   checkDifferent(value, function.dims, "dims");
   isBound.assign(function.dims.size(), false);
@@ -218,7 +227,7 @@ PlanBuffer LaunchPlanReader::readBuffer(const JsonValue &value, Role role) {
 
 void LaunchPlanReader::readShape(const JsonValue &value, PlanBuffer &buffer) {
   for (const JsonValue &size : getElements(value, "shape")) {
-    buffer.shape.push_back(toExpression(size, function.dims));
+    buffer.shape.push_back(toExpression(size, dims));
     if (buffer.role != Role::Argument)
       continue;
     if (auto dim = buffer.shape.back().getDim())
@@ -283,7 +292,7 @@ PlanDim3 LaunchPlanReader::readDim3(const JsonValue &object,
                      "' to have 3 elements, but got " +
                      std::to_string(values.size()));
   for (size_t i = 0; i < std::min<size_t>(values.size(), 3); ++i)
-    dim3[i] = toExpression(values[i], function.dims);
+    dim3[i] = toExpression(values[i], dims);
   return dim3;
 }
 
@@ -291,11 +300,7 @@ PlanLaunch LaunchPlanReader::readLaunch(const JsonValue &value) {
   PlanLaunch launch;
   checkKeys(value,
             {"kernel", "grid", "block", "cluster", "shared", "parameters"});
-  std::vector<std::string_view> names;
-  names.reserve(plan.kernels.size());
-  for (const PlanKernel &kernel : plan.kernels)
-    names.push_back(kernel.name);
-  launch.kernel = getChoice(value, "kernel", names);
+  launch.kernel = getNumber(value, "kernel", kernels);
   launch.grid = readDim3(value, "grid");
   launch.block = readDim3(value, "block");
   launch.cluster = readDim3(value, "cluster");
@@ -325,24 +330,10 @@ PlanCopy LaunchPlanReader::readCopy(const JsonValue &value) {
   return copy;
 }
 
-size_t LaunchPlanReader::findBuffer(const JsonValue &object,
-                                    std::string_view key, bool isScalar) {
-  std::vector<std::string_view> names;
-  std::vector<size_t> numbers;
-  for (size_t i = 0; i < function.buffers.size(); ++i) {
-    if (function.buffers[i].isScalar != isScalar)
-      continue;
-    names.push_back(function.buffers[i].name);
-    numbers.push_back(i);
-  }
-  size_t found = getChoice(object, key, names);
-  return ok() ? numbers[found] : 0;
-}
-
 PlanAddress LaunchPlanReader::readAddress(const JsonValue &value) {
   checkKeys(value, {"buffer", "offset"});
   PlanAddress address;
-  address.buffer = findBuffer(value, "buffer", /*isScalar=*/false);
+  address.buffer = getNumber(value, "buffer", arrays);
   if (value.find("offset"))
     address.offset = readExpression(value, "offset");
   return address;
@@ -380,7 +371,7 @@ PlanParameter LaunchPlanReader::readParameter(const JsonValue &value,
       parameter.bits = static_cast<uint32_t>(bits->integer);
       break;
     }
-    size_t scalar = findBuffer(value, key, /*isScalar=*/true);
+    size_t scalar = getNumber(value, key, scalars);
     parameter.scalar = scalar;
     if (ok() && function.buffers[scalar].dtype != NpyType::Float32)
       fail(value, "expected a scalar of float32");
@@ -400,7 +391,7 @@ LaunchPlanReader::toExpressions(const std::vector<JsonValue> &values) {
   std::vector<Expression> expressions;
   expressions.reserve(values.size());
   for (const JsonValue &value : values)
-    expressions.push_back(toExpression(value, function.dims));
+    expressions.push_back(toExpression(value, dims));
   return expressions;
 }
 

@@ -97,8 +97,22 @@ size_t PlanReader::getChoice(const JsonValue &object, std::string_view key,
   return value ? toChoice(*value, "'" + std::string(key) + "'", names) : 0;
 }
 
+size_t PlanReader::getNumber(const JsonValue &object, std::string_view key,
+                             const NameNumbers &numbers) {
+  const JsonValue *value = get(object, key, Kind::String);
+  // Only the first failure is reported, so the names are listed once.
+  if (!value || !ok())
+    return 0;
+  auto found = numbers.find(value->string);
+  if (found != numbers.end())
+    return found->second;
+  fail(*value, "expected '" + std::string(key) + "' to be one of " +
+                   joinNames(numbers) + ", but got '" + value->string + "'");
+  return 0;
+}
+
 Expression PlanReader::toExpression(const JsonValue &value,
-                                    const std::vector<std::string> &dims) {
+                                    const NameNumbers &dims) {
   if (value.kind == Kind::Integer)
     return value.integer;
   if (value.kind != Kind::String) {
@@ -106,6 +120,9 @@ Expression PlanReader::toExpression(const JsonValue &value,
                     std::string(getJsonKindName(value.kind)));
     return 0;
   }
+  // Only the first failure is reported, so the dims are listed once.
+  if (!ok())
+    return 0;
   Result<Expression> expression = Expression::parse(value.string, dims);
   if (expression.ok())
     return *expression;
@@ -115,7 +132,7 @@ Expression PlanReader::toExpression(const JsonValue &value,
 
 Expression PlanReader::getExpression(const JsonValue &object,
                                      std::string_view key,
-                                     const std::vector<std::string> &dims) {
+                                     const NameNumbers &dims) {
   const JsonValue *value = object.find(key);
   if (value)
     return toExpression(*value, dims);

@@ -50,11 +50,14 @@ public:
   size_t toChoice(const JsonValue &value, const std::string &what,
                   const std::vector<std::string_view> &names);
 
+  /// The number of the string `key`.
+  size_t getNumber(const JsonValue &object, std::string_view key,
+                   const NameNumbers &numbers);
+
   /// An integer, or the text of an expression.
   Expression getExpression(const JsonValue &object, std::string_view key,
-                           const std::vector<std::string> &dims);
-  Expression toExpression(const JsonValue &value,
-                          const std::vector<std::string> &dims);
+                           const NameNumbers &dims);
+  Expression toExpression(const JsonValue &value, const NameNumbers &dims);
 
 private:
   Status status = Status::success();

@@ -15,7 +15,7 @@ using namespace blockscale::runtime;
 
 namespace {
 
-const std::vector<std::string> kDims = {"m", "n_2"};
+const NameNumbers kDims = {{"m", 0}, {"n_2", 1}};
 
 /// The value where m is 7 and n_2 is -3, or the message of a failure.
 std::string evaluate(const std::string &text) {

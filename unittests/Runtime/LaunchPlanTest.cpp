@@ -181,6 +181,54 @@ TEST(LaunchPlan, SurvivesDamage) {
   EXPECT_GT(refused, 5 * text.size());
 }
 
+/// A plan of so many kernels, dims, workspaces, and steps that name them that
+/// it takes minutes where each name is compared with all others. `kernel` is
+/// what the steps launch.
+std::string makeLargePlan(int count, const std::string &kernel) {
+  std::string kernels, dims, arguments, workspaces, steps;
+  for (int i = 0; i < count; ++i) {
+    std::string number = std::to_string(i), comma = i ? "," : "";
+    auto buffer = [&](const std::string &name, const std::string &size) {
+      return comma + R"({"name": ")" + name + number +
+             R"(", "type": "", "element": "i8", "layout": "row_major",
+                 "dtype": "uint8", "shape": [)" +
+             size + R"(], "bytes": 1, "alignment": 1})";
+    };
+    kernels += comma + R"({"name": "k)" + number + R"(", "parameters": []})";
+    dims += comma + "\"d" + number + "\"";
+    arguments += buffer("a", "\"d" + number + "\"");
+    workspaces += buffer("w", "1");
+    steps += comma + R"({"launch": {"kernel": ")" + kernel +
+             (kernel == "k" ? number : "") +
+             R"(", "grid": [1, 1, 1], "block": [1, 1, 1],
+                 "cluster": [1, 1, 1], "shared": 0, "parameters": []}},
+                {"copy": {"from": {"buffer": "w)" +
+             number + R"("}, "to": {"buffer": "a0"}, "bytes": 1}})";
+  }
+  return R"({"version": 1, "chip": "sm_90", "kernels": [)" + kernels +
+         R"(], "functions": [{"name": "f", "dims": [)" + dims +
+         R"(], "arguments": [)" + arguments +
+         R"(], "results": [], "constants": [], "constraints": [],
+               "workspaces": [)" +
+         workspaces + R"(], "steps": [)" + steps + "]}]}";
+}
+
+TEST(LaunchPlan, ReadsManyNames) {
+  constexpr size_t kCount = 30000;
+  Result<LaunchPlan> plan = parseLaunchPlan(makeLargePlan(kCount, "k"));
+  ASSERT_TRUE(plan.ok()) << plan.message();
+  const PlanFunction &function = plan->functions[0];
+  EXPECT_EQ(function.buffers[kCount - 1].shape[0].getDim(), kCount - 1);
+  EXPECT_EQ(function.steps[2 * kCount - 2].launch->kernel, kCount - 1);
+  EXPECT_EQ(function.steps[2 * kCount - 1].copy->from.buffer, 2 * kCount - 1);
+  // A failure of each step costs no list of all kernels.
+  std::string message =
+      parseLaunchPlan(makeLargePlan(kCount, "none")).message();
+  EXPECT_NE(message.find("'kernel' to be one of k0, k1, k2, "),
+            std::string::npos);
+  EXPECT_NE(message.find(", k29999, but got 'none'"), std::string::npos);
+}
+
 TEST(LaunchPlan, FailuresNameThePlace) {
   EXPECT_EQ(parseLaunchPlan("{\n  \"version\": 3}").message(),
             "2:14: expected version 1 of launch plans, but got 3");

@@ -24,11 +24,19 @@
 #include "blockscale/Runtime/Result.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace blockscale::runtime {
+
+/// The numbers that names stand for. Untrusted text may have any count of
+/// names, so that each must be found without a look at all others.
+using NameNumbers = std::map<std::string, size_t, std::less<>>;
+
+/// The names by rising number as a list, "a, b, c".
+std::string joinNames(const NameNumbers &numbers);
 
 class Expression {
 public:
@@ -52,9 +60,9 @@ public:
   /// adds nothing or multiplies by one is left out.
   static Expression make(Op op, const Expression &a, const Expression &b);
 
-  /// Parses `text`, whose dims are numbered as in `dims`.
+  /// Parses `text`, whose dims are those of `dims`.
   static Result<Expression> parse(std::string_view text,
-                                  const std::vector<std::string> &dims);
+                                  const NameNumbers &dims);
 
   /// Its value where dim i is `values[i]`. A failure names the expression.
   Result<int64_t> evaluate(const std::vector<int64_t> &values) const;
