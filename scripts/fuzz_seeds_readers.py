@@ -16,8 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-# The order of the tool's readers, from the first multiple of their number past 0x80 on.
-BUNDLE, MADE_BUNDLE, JSON, PLAN, NPY, NPY_HEADER, ANSWER = range(0x85, 0x8C)
+# The first bytes of inputs, by which the tool tells its eight readers: binary files are not
+# ASCII, texts are.
+BUNDLE, NPY, MENDED_BUNDLE = 0x88, 0x8C, 0x8F
+MADE_BUNDLE, JSON, PLAN, NPY_HEADER, ANSWER = b"abcef"
 MODULES = {"sm_80": """
 func.func @quantize(%x: tensor<?x64xbf16>) -> (tensor<?x64xf4E2M1FN>, tensor<?x4xf8E4M3FN>) {
   %g = arith.constant dense<0.5> : tensor<f32>
@@ -54,6 +56,7 @@ def seeds(compiler):
         plan, ptx, bundle = (compile_module(compiler, module, target, emit)
                              for emit in ("plan", "ptx", "bundle"))
         yield BUNDLE, bundle
+        yield MENDED_BUNDLE, bundle
         yield MADE_BUNDLE, plan + b"\0" + ptx
         yield PLAN, plan
         yield JSON, plan
