@@ -57,8 +57,9 @@ TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(\w+)(?:, (.*))?>$", re.DOTALL)
 MOVES = ("arith.select", "tensor.cast", "tensor.extract_slice", "tensor.collapse_shape",
          "tensor.expand_shape", "blockscale.swizzle")
 SCALES = r"scales\((%\w+), (%\w+)\)|dequantize %\w+, (%\w+)|(?:swizzle|expand_scale) (%\w+)"
-# Offsets or sizes that arguments give: out of bounds a slice has no meaning.
-MOVING_SLICE = re.compile(r"(?:extract|insert)_slice [^:]*\[[^\]]*%")
+# Offsets or sizes that arguments give, or sizes of the tensor that they give: out of bounds a
+# slice has no meaning.
+MOVING_SLICE = re.compile(r"(?:extract|insert)_slice (?:[^:\n]*\[[^\]\n]*%|[^\n]*\?)")
 CODES = {"f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "f8E4M3FN", "f8E5M2", "i8"}
 # Codes of small integers, and scales of 1/2, 1 and 2.
 INTEGERS = {"f4E2M1FN": (0, 2, 4, 5, 6, 10, 12, 14), "f6E2M3FN": (0, 8, 16, 20, 24, 40, 48),
