@@ -12,7 +12,9 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
 #include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 
@@ -53,6 +55,69 @@ static LogicalResult verifyBufferizable(ModuleOp module) {
   return failure(result.wasInterrupted());
 }
 
+/// What an op makes a tensor of without new elements; null where it does not.
+static Value getViewed(Operation *op) {
+  if (isa_and_present<tensor::CastOp, tensor::ExpandShapeOp,
+                      tensor::CollapseShapeOp, tensor::ExtractSliceOp>(op))
+    return op->getOperand(0);
+  return {};
+}
+
+/// Whether an op that may execute behind `op` reads `value`, or what is the
+/// same tensor in another shape.
+static bool isReadBehind(Value value, Operation *op) {
+  while (Value viewed = getViewed(value.getDefiningOp()))
+    value = viewed;
+  SmallVector<Value> values = {value};
+  while (!values.empty())
+    for (Operation *user : values.pop_back_val().getUsers()) {
+      if (getViewed(user))
+        values.push_back(user->getResult(0));
+      else if (user != op && !(user->getBlock() == op->getBlock() &&
+                               user->isBeforeInBlock(op)))
+        return true;
+    }
+  return false;
+}
+
+/// Gives an op another tensor to overwrite where what it overwrites is read
+/// behind it:
+///
+///   %z = linalg.generic ins(%y) outs(%y)
+///   return %z, %y
+/// becomes
+///   %e = tensor.empty()
+///   %z = linalg.generic ins(%y) outs(%e)
+///   return %z, %y
+///
+/// with a copy of %y in place of %e where the op reads it. Otherwise the
+/// elimination of empty tensors would let both results of the function have the
+/// place of %z.
+static void separateInits(RewriterBase &rewriter,
+                          DestinationStyleOpInterface op) {
+  if (isa<KernelOp>(op) || op->getParentOfType<KernelOp>())
+    return;
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    Value value = init.get();
+    if (!isa<RankedTensorType>(value.getType()) ||
+        value.getDefiningOp<tensor::EmptyOp>() || !isReadBehind(value, op))
+      continue;
+    rewriter.setInsertionPoint(op);
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation());
+    Value place;
+    if (linalgOp && !linalgOp.payloadUsesValueFromOperand(&init))
+      place = tensor::EmptyOp::create(
+          rewriter, op.getLoc(),
+          tensor::getMixedSizes(rewriter, op.getLoc(), value),
+          getElementTypeOrSelf(value));
+    else
+      place = bufferization::AllocTensorOp::create(
+          rewriter, op.getLoc(), cast<RankedTensorType>(value.getType()),
+          /*dynamicSizes=*/ValueRange(), /*copy=*/value);
+    rewriter.modifyOpInPlace(op, [&] { init.set(place); });
+  }
+}
+
 namespace {
 
 struct BufferizeKernelsPass
@@ -61,6 +126,8 @@ struct BufferizeKernelsPass
     if (failed(verifyBufferizable(getOperation())))
       return signalPassFailure();
     IRRewriter rewriter(&getContext());
+    getOperation().walk(
+        [&](DestinationStyleOpInterface op) { separateInits(rewriter, op); });
     if (failed(bufferization::eliminateEmptyTensors(rewriter, getOperation())))
       return signalPassFailure();
     bufferization::OneShotBufferizationOptions options;

@@ -91,3 +91,23 @@ func.func @strided(%x: tensor<4x64xf32>, %y: tensor<9x80xf32> {bufferization.wri
   %2 = tensor.insert_slice %1 into %y[1, 9] [4, 32] [2, 2] : tensor<4x32xf32> into tensor<9x80xf32>
   return %2 : tensor<9x80xf32>
 }
+
+// What an op would overwrite is a result, too: the op gets a place of its own, and the
+// kernel writes where its result belongs.
+// CHECK-LABEL: func.func @overwritten
+// CHECK: %[[Y:.+]] = memref.alloc() {{.*}} : memref<64x32xf32>
+// CHECK: blockscale.kernel {{.*}} outs(%[[Y]] : memref<64x32xf32>)
+// CHECK: %[[Z:.+]] = memref.alloc() {{.*}} : memref<64x32xf32>
+// CHECK: linalg.generic {{.*}} outs(%[[Z]] : memref<64x32xf32>)
+// CHECK-NOT: memref.copy
+// CHECK: return %[[Z]], %[[Y]]
+func.func @overwritten(%q: tensor<64x32xf8E4M3FN>, %s: tensor<64x1xf8E8M0FNU>) -> (tensor<64x32xf32>, tensor<64x32xf32>) {
+  %y = blockscale.dequantize %q, %s block [1, 32] : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU> -> tensor<64x32xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%y : tensor<64x32xf32>) outs(%y : tensor<64x32xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %a : f32
+    linalg.yield %p : f32
+  } -> tensor<64x32xf32>
+  return %z, %y : tensor<64x32xf32>, tensor<64x32xf32>
+}
