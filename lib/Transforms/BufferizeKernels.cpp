@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 
@@ -90,29 +91,29 @@ static bool isReadBehind(Value value, Operation *op) {
 ///   %z = linalg.generic ins(%y) outs(%e)
 ///   return %z, %y
 ///
-/// with a copy of %y in place of %e where the op reads it. Otherwise the
-/// elimination of empty tensors would let both results of the function have the
-/// place of %z.
-static void separateInits(RewriterBase &rewriter,
-                          DestinationStyleOpInterface op) {
+/// with a copy of %y in place of %e where the op reads it, as loops do.
+/// Otherwise the elimination of empty tensors would let both results of the
+/// function have the place of %z.
+static void separateInits(RewriterBase &rewriter, Operation *op,
+                          MutableArrayRef<OpOperand> inits) {
   if (isa<KernelOp>(op) || op->getParentOfType<KernelOp>())
     return;
-  for (OpOperand &init : op.getDpsInitsMutable()) {
+  for (OpOperand &init : inits) {
     Value value = init.get();
     if (!isa<RankedTensorType>(value.getType()) ||
         value.getDefiningOp<tensor::EmptyOp>() || !isReadBehind(value, op))
       continue;
     rewriter.setInsertionPoint(op);
-    auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation());
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
     Value place;
     if (linalgOp && !linalgOp.payloadUsesValueFromOperand(&init))
       place = tensor::EmptyOp::create(
-          rewriter, op.getLoc(),
-          tensor::getMixedSizes(rewriter, op.getLoc(), value),
+          rewriter, op->getLoc(),
+          tensor::getMixedSizes(rewriter, op->getLoc(), value),
           getElementTypeOrSelf(value));
     else
       place = bufferization::AllocTensorOp::create(
-          rewriter, op.getLoc(), cast<RankedTensorType>(value.getType()),
+          rewriter, op->getLoc(), cast<RankedTensorType>(value.getType()),
           /*dynamicSizes=*/ValueRange(), /*copy=*/value);
     rewriter.modifyOpInPlace(op, [&] { init.set(place); });
   }
@@ -126,8 +127,12 @@ struct BufferizeKernelsPass
     if (failed(verifyBufferizable(getOperation())))
       return signalPassFailure();
     IRRewriter rewriter(&getContext());
-    getOperation().walk(
-        [&](DestinationStyleOpInterface op) { separateInits(rewriter, op); });
+    getOperation().walk([&](Operation *op) {
+      if (auto writer = dyn_cast<DestinationStyleOpInterface>(op))
+        separateInits(rewriter, op, writer.getDpsInitsMutable());
+      else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+        separateInits(rewriter, op, loop.getInitsMutable());
+    });
     if (failed(bufferization::eliminateEmptyTensors(rewriter, getOperation())))
       return signalPassFailure();
     bufferization::OneShotBufferizationOptions options;
