@@ -314,4 +314,31 @@ TEST(Codec, F16) {
   EXPECT_TRUE(isNan(decodeF16Bits(0x7C01u)));
 }
 
+//===----------------------------------------------------------------------===//
+// Other ways to decode
+//===----------------------------------------------------------------------===//
+
+/// Every code of every format, in every place of a word that codes are stored
+/// at, whatever the other codes are.
+TEST(CodecTest, DecodeMagnified) {
+  for (size_t i = 0; i < std::size(kFormatTable); ++i) {
+    auto format = static_cast<ElementFormat>(i);
+    const FormatInfo &info = kFormatTable[i];
+    float power = getMagnification(format);
+    for (uint32_t code = 0; code < 1u << info.bits; ++code) {
+      float value = decode(format, static_cast<uint8_t>(code)) * power;
+      for (int first = 0; first < 32; first += info.storageBits)
+        for (uint32_t others : {0u, ~0u}) {
+          uint32_t mask = ((1u << info.storageBits) - 1) << first;
+          uint32_t word = (others & ~mask) | (code << first);
+          float found = decodeMagnified(format, word, first);
+          if (isNan(value))
+            EXPECT_TRUE(isNan(found)) << info.name << " " << code;
+          else
+            EXPECT_EQ(toBits(value), toBits(found)) << info.name << " " << code;
+        }
+    }
+  }
+}
+
 } // namespace

@@ -257,6 +257,33 @@ static Lanes shuffle(Lanes x, ArrayRef<int64_t> mask) {
   return Lanes(builder, vector::ShuffleOp::create(builder, x, x, mask));
 }
 
+/// Appends the lanes of x to `parts`, as vectors of `count` lanes.
+static void appendLanes(SmallVector<Lanes> &parts, Lanes x, int64_t count) {
+  for (int64_t first = 0; first < x.getCount(); first += count)
+    parts.push_back(slice(x, first, count));
+}
+
+/// A lane's number is that of its row, then that of its column, in bits.
+/// Interleaving the first half of the vectors with the second one moves the
+/// first of these bits behind the last.
+SmallVector<Lanes> transposeLanes(ArrayRef<Lanes> rows) {
+  int64_t count = rows.size();
+  SmallVector<Lanes> lanes(rows);
+  for (int64_t moved = 1; moved < count; moved *= 2) {
+    SmallVector<Lanes> next;
+    size_t half = lanes.size() / 2;
+    for (size_t i = 0; i < half; ++i) {
+      Lanes pairs = interleave(lanes[i], lanes[half + i]);
+      appendLanes(next, pairs, std::min(pairs.getCount(), count));
+    }
+    lanes = std::move(next);
+  }
+  SmallVector<Lanes> columns;
+  for (Lanes x : lanes)
+    appendLanes(columns, x, count);
+  return columns;
+}
+
 Lanes repeatLanes(Lanes x, int64_t times) {
   SmallVector<int64_t> mask;
   for (int64_t lane = 0; lane < x.getCount(); ++lane)

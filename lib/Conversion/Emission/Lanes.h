@@ -193,6 +193,10 @@ Lanes bitcastLanes(Lanes x, mlir::Type element);
 std::pair<Lanes, Lanes> deinterleave(Lanes x);
 Lanes interleave(Lanes even, Lanes odd);
 
+/// Column i of the matrix whose rows are `rows`, as many lanes as there are
+/// rows: a power of two, as is the number of columns.
+llvm::SmallVector<Lanes> transposeLanes(llvm::ArrayRef<Lanes> rows);
+
 /// Vector i of the result has the lanes i, i + count, i + 2 * count, ..; the
 /// count is a power of two.
 llvm::SmallVector<Lanes> splitByResidue(Lanes x, int64_t count);

@@ -105,9 +105,14 @@ static void emitInside(ImplicitLocOpBuilder &b, Block *block,
 }
 
 void emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, LoopBody body,
-              int64_t step) {
-  auto loop = scf::ForOp::create(b, begin, end, getIndex(b, step));
+              Value step) {
+  auto loop = scf::ForOp::create(b, begin, end, step);
   emitInside(b, loop.getBody(), [&] { body(loop.getInductionVar()); });
+}
+
+void emitLoop(ImplicitLocOpBuilder &b, Value begin, Value end, LoopBody body,
+              int64_t step) {
+  emitLoop(b, begin, end, body, getIndex(b, step));
 }
 
 SmallVector<Value>

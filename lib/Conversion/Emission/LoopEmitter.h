@@ -60,6 +60,8 @@ using LoopBody = llvm::function_ref<void(mlir::Value)>;
 
 /// Emits the loop `for i in [begin, end) step step`.
 void emitLoop(mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
+              LoopBody body, mlir::Value step);
+void emitLoop(mlir::ImplicitLocOpBuilder &b, mlir::Value begin, mlir::Value end,
               LoopBody body, int64_t step = 1);
 
 /// Emits a loop as `emitLoop` does, with values that are carried from iteration

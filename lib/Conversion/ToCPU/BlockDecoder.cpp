@@ -13,7 +13,7 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
-static bool isPacked(numerics::ElementFormat format) {
+bool isPacked(numerics::ElementFormat format) {
   return numerics::getFormatInfo(format).storageBits == 4;
 }
 
@@ -49,18 +49,75 @@ Value allocateScaleRow(ImplicitLocOpBuilder &b, Value count) {
 
 void emitDecodeScaleRow(ImplicitLocOpBuilder &b, const ScaleMatrix &scales,
                         numerics::ScaleFormat format, Value row, Value first,
-                        Value count, Value values,
+                        Value count, const DecodedScaleRow &values,
                         function_ref<Lanes(Lanes)> transform) {
   auto emitStep = [&](Value i, int64_t lanes) {
     Indices indices = scales.getIndices(row, add(b, first, i));
     Lanes bytes = loadLanes(b, scales.getMemRef(), indices, lanes);
     Lanes decoded = numerics::decodeScaleBits(format, extend(bytes, 32));
-    storeLanes(toBits(transform ? transform(decoded) : decoded), values, i);
+    storeLanes(toBits(transform(decoded)), values.memref,
+               append(values.prefix, i));
   };
   if (scales.isLinear())
     return emitUnitSteps(b, count, kScalesPerStep, emitStep);
   int64_t step = scales.beginsTile(first) ? numerics::kTileCols : 1;
   emitLoop(b, getIndex(b, 0), count, [&](Value i) { emitStep(i, step); }, step);
+}
+
+/// Decodes the scales of a tile line by line: those of four rows, each 32
+/// behind the last one, are next to each other. Rows behind the last one are
+/// decoded with it, and are padding.
+static void emitDecodeScaleTiles(ImplicitLocOpBuilder &b,
+                                 const ScaleMatrix &scales,
+                                 numerics::ScaleFormat format, Value firstRow,
+                                 Value rows, Value first, Value count,
+                                 Value values) {
+  auto emitLine = [&](Value col, Value line) {
+    SmallVector<Value> lineRows;
+    SmallVector<Lanes> bytes;
+    for (int64_t i = 0; i < numerics::kTileLineRows; ++i) {
+      lineRows.push_back(
+          add(b, line, getIndex(b, i * numerics::kTileRowGroup)));
+      Indices indices = scales.getIndices(add(b, firstRow, lineRows.back()),
+                                          add(b, first, col));
+      bytes.push_back(
+          loadLanes(b, scales.getMemRef(), indices, numerics::kTileCols));
+    }
+    Lanes decoded =
+        numerics::decodeScaleBits(format, extend(concatenate(bytes), 32));
+    for (auto [i, row] : llvm::enumerate(lineRows))
+      storeLanes(
+          toBits(slice(decoded, i * numerics::kTileCols, numerics::kTileCols)),
+          values, {row, col});
+  };
+  Value zero = getIndex(b, 0);
+  Value lines = min(b, rows, getIndex(b, numerics::kTileRowGroup));
+  // Lines are read across tiles; ask for them in the order of memory.
+  emitLoop(
+      b, zero, count,
+      [&](Value col) {
+        Indices tile = scales.getIndices(firstRow, add(b, first, col));
+        emitPrefetch(b, scales.getMemRef(), tile,
+                     numerics::kTileRows * numerics::kTileCols);
+      },
+      numerics::kTileCols);
+  emitLoop(b, zero, lines, [&](Value line) {
+    emitLoop(
+        b, zero, count, [&](Value col) { emitLine(col, line); },
+        numerics::kTileCols);
+  });
+}
+
+void emitDecodeScaleRows(ImplicitLocOpBuilder &b, const ScaleMatrix &scales,
+                         numerics::ScaleFormat format, Value firstRow,
+                         Value rows, Value first, Value count, Value values) {
+  if (scales.beginsTile(first))
+    return emitDecodeScaleTiles(b, scales, format, firstRow, rows, first, count,
+                                values);
+  emitLoop(b, getIndex(b, 0), rows, [&](Value i) {
+    emitDecodeScaleRow(b, scales, format, add(b, firstRow, i), first, count,
+                       {values, {i}}, [](Lanes decoded) { return decoded; });
+  });
 }
 
 } // namespace blockscale::cpu

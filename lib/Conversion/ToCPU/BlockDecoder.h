@@ -16,6 +16,9 @@ namespace blockscale::cpu {
 
 using namespace emit;
 
+/// Whether two codes share a byte.
+bool isPacked(numerics::ElementFormat format);
+
 /// f32 values of `count` codes of a row, from column `col` on. Packed codes
 /// start at an even column.
 Lanes emitLoadElements(mlir::ImplicitLocOpBuilder &b, mlir::Value data,
@@ -30,13 +33,29 @@ Lanes emitLoadElement(mlir::ImplicitLocOpBuilder &b, mlir::Value data,
 /// A buffer of f32 for the scales of a row of up to `count`.
 mlir::Value allocateScaleRow(mlir::ImplicitLocOpBuilder &b, mlir::Value count);
 
+/// The elements memref[prefix, 0], memref[prefix, 1] and so on.
+struct DecodedScaleRow {
+  mlir::Value memref;
+  Indices prefix;
+};
+
 /// values[i] = transform(f32 value of scale (row, first + i)), i < count, in a
-/// buffer of allocateScaleRow.
+/// row that is as long as one of allocateScaleRow.
 void emitDecodeScaleRow(mlir::ImplicitLocOpBuilder &b,
                         const ScaleMatrix &scales, numerics::ScaleFormat format,
                         mlir::Value row, mlir::Value first, mlir::Value count,
-                        mlir::Value values,
-                        llvm::function_ref<Lanes(Lanes)> transform = nullptr);
+                        const DecodedScaleRow &values,
+                        llvm::function_ref<Lanes(Lanes)> transform);
+
+/// values[i, j] = f32 value of scale (firstRow + i, first + j), i < rows,
+/// j < count, in a buffer whose rows are as long as one of allocateScaleRow and
+/// which has as many rows as a tile. In tiles, `firstRow` is the first row of
+/// one.
+void emitDecodeScaleRows(mlir::ImplicitLocOpBuilder &b,
+                         const ScaleMatrix &scales,
+                         numerics::ScaleFormat format, mlir::Value firstRow,
+                         mlir::Value rows, mlir::Value first, mlir::Value count,
+                         mlir::Value values);
 
 } // namespace blockscale::cpu
 

@@ -54,7 +54,7 @@ public:
                        scaleRow.drop_back());
     emitDecodeScaleRow(
         b, scales, getScaleFormat(op.getScale()), scaleRow.back(),
-        getIndex(b, 0), blocks, factors, [&](Lanes decoded) {
+        getIndex(b, 0), blocks, {factors, {}}, [&](Lanes decoded) {
           return numerics::getBlockFactor(recipe, decoded, *global);
         });
   }

@@ -79,12 +79,12 @@ void emitItems(SwizzleOp op, const ItemRange &range);
 mlir::Value countItems(ExpandScaleOp op, CallSite &site);
 void emitItems(ExpandScaleOp op, const ItemRange &range);
 
-/// Items: panels of up to 32 rows and 128 columns of the result, in each batch
+/// Items: panels of up to 192 rows and 128 columns of the result, in each batch
 /// element.
 mlir::Value countItems(ScaledMMOp op, CallSite &site);
 void emitItems(ScaledMMOp op, const ItemRange &range);
 
-/// Items: panels of up to 32 rows and 128 columns of the result, in each group
+/// Items: panels of up to 192 rows and 128 columns of the result, in each group
 /// where K is grouped.
 mlir::Value countItems(ScaledGroupedMMOp op, CallSite &site);
 void emitItems(ScaledGroupedMMOp op, const ItemRange &range);

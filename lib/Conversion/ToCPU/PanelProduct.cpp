@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PanelProduct.h"
-#include "Emission/FloatCodec.h"
-#include "blockscale/Numerics/BlockFormat.h"
+#include "Panel.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -16,231 +15,188 @@ using namespace mlir;
 
 namespace blockscale::cpu {
 
-/// Rows of B that are decoded at a time.
-static constexpr int64_t kStepCols = 8;
+/// Elements of K whose products are added without a branch between them.
+static constexpr int64_t kUnrolledDepth = 2;
 
-/// Results of a register tile, rows and columns. Their sums fit in half of the
-/// registers of AVX-512 and in all of those of AVX2.
-static constexpr int64_t kTileSize = 2;
+/// The products that a register may add up for each `kDepthOfBound` elements of
+/// K, and at least. They divide blocks and chunks.
+static constexpr int64_t kRegisterDepth = 16;
+static constexpr int64_t kDepthOfBound = 256;
 
-/// Bytes of a row of a chunk. The chunk of B and two rows of A, which are in
-/// use together, fit in a first-level cache of 32 KiB.
-static constexpr int64_t kChunkBytes = 3072;
+/// Results that are stored at a time.
+static constexpr int64_t kStoredCols = 16;
 
-/// Blocks that are decoded in a step.
-static constexpr int64_t kBlocksPerStep = 4;
+/// The most rows of a panel that are multiplied one by one.
+static constexpr int64_t kFewRows = 3;
 
 Span getPanel(ImplicitLocOpBuilder &b, Value index, int64_t panelSize,
               Value size) {
   Value first = mul(b, index, panelSize);
-  return {first, min(b, getIndex(b, panelSize), sub(b, size, first))};
+  return {first, getExtent(b, size, first, panelSize)};
 }
 
-/// The type of values beside a plain operand, where it does not hold all of
-/// them: MX beside bf16.
-static Type getFactorType(ProductOpInterface op) {
-  if (isNvfp4ScaleType(op.getScaleElementType()))
-    return {};
-  for (Value operand : {Value(op.getA()), Value(op.getB())})
-    if (Type element = getElementTypeOrSelf(operand); element.isBF16())
-      return element;
-  return {};
+/// Whether a panel may have few rows, and more.
+static std::pair<bool, bool> getRowCounts(ProductOpInterface op) {
+  int64_t rows = getTensorType(op.getA()).getShape().end()[-2];
+  bool isDynamic = ShapedType::isDynamic(rows);
+  bool hasMany = isDynamic || rows > kFewRows;
+  auto grouped = dyn_cast<ScaledGroupedMMOp>(op.getOperation());
+  if (isDynamic || (grouped && !grouped.isKGrouped()))
+    return {true, hasMany};
+  int64_t ofLast = rows % kPanelRows;
+  return {ofLast != 0 && ofLast <= kFewRows, hasMany};
 }
 
 PanelProduct::PanelProduct(ImplicitLocOpBuilder &b, ProductOpInterface op,
                            Value blocks, const ProductEpilogue &epilogue)
-    : b(b), scaleFormat(blockscale::getScaleFormat(op.getScaleElementType())),
-      factorType(getFactorType(op)), epilogue(epilogue) {
-  bool isNvfp4 = scaleFormat == numerics::ScaleFormat::E4M3;
-  blockSize = numerics::getBlockFormat(scaleFormat).blockSize;
-  sumType = isNvfp4 ? FloatType(b.getF32Type()) : FloatType(b.getF64Type());
-  lanes = isNvfp4 ? 32 : 16;
-  int64_t elementBytes = sumType.getWidth() / 8;
-  chunkBlocks = kChunkBytes / elementBytes / blockSize;
-  // Behind the last element there is one step of zeros, part of which the last
-  // step of a sum reads where K is not a multiple of the lanes.
-  Value width = add(b, mul(b, blocks, blockSize), getIndex(b, lanes));
-  rowsOfA = allocate(b, {kPanelRows, ShapedType::kDynamic}, sumType, width);
-  rowsOfB = allocate(b, {kStepCols, chunkBlocks * blockSize + lanes}, sumType);
-  scaleRow = allocateScaleRow(b, blocks);
-  sums = allocate(b, {kPanelRows, kStepCols}, sumType);
+    : b(b), numbers(op), tileCols(numbers.getTileCols()), epilogue(epilogue) {
+  auto [hasFew, hasMany] = getRowCounts(op);
+  if (hasFew && op.getScaleB())
+    dots.emplace(b, numbers, op, blocks);
+  if (hasMany || !dots)
+    decoder.emplace(b, numbers, op, blocks);
+  sums = allocate(b, {kPanelRows, kPanelCols}, b.getF64Type());
 }
 
 void PanelProduct::emitFree() {
-  for (Value buffer : {rowsOfA, rowsOfB, scaleRow, sums})
-    memref::DeallocOp::create(b, buffer);
+  if (dots)
+    dots->emitFree();
+  if (decoder)
+    decoder->emitFree();
+  memref::DeallocOp::create(b, sums);
 }
 
-//===----------------------------------------------------------------------===//
-// Decoding
-//===----------------------------------------------------------------------===//
-
-static void storeFloats(Lanes lanes, Value memref, ValueRange indices) {
-  storeLanes(toBits(lanes), memref, indices);
+/// The products that a register adds up in a sum over `blocks`.
+Value PanelProduct::getRegisterDepth(Value blocks) {
+  int64_t most = numbers.scalesSums ? numbers.blockSize : kChunkDepth;
+  Value times = div(b, mul(b, blocks, numbers.blockSize), kDepthOfBound);
+  times =
+      max(b, getIndex(b, 1), min(b, times, getIndex(b, most / kRegisterDepth)));
+  return mul(b, times, kRegisterDepth);
 }
 
-Lanes PanelProduct::toSumType(const Lanes &x) const {
-  return sumType.isF64() ? extendToF64(x) : x;
-}
-
-/// The values of `count` blocks of a row from column `col` on, whose scales are
-/// those of `scaleRow` from `block` on.
-Lanes PanelProduct::emitDecodeBlocks(const MatmulOperand &operand,
-                                     ValueRange dataRow, Value col, Value block,
-                                     int64_t count) {
-  if (!operand.scales)
-    return toSumType(emitDecodeFloat(
-        operand.element,
-        loadLanes(b, operand.data, append(dataRow, col), count * blockSize)));
-  Lanes codes = emitLoadElements(b, operand.data,
-                                 blockscale::getElementFormat(operand.element),
-                                 dataRow, col, count * blockSize);
-  Lanes scales = toF32(loadLanes(b, scaleRow, block, count));
-  if (!factorType)
-    return toSumType(codes) * repeatLanes(toSumType(scales), blockSize);
-  Lanes values = codes * repeatLanes(scales, blockSize);
-  return toSumType(
-      emitDecodeFloat(factorType, emitEncodeFloat(factorType, values)));
-}
-
-/// Decodes a row: buffer[bufferRow, k] = code * scale, with zeros behind.
-void PanelProduct::emitDecodeRow(const MatmulOperand &operand, Value row,
-                                 const Span &blocks, Value buffer,
-                                 Value bufferRow) {
-  if (operand.scales)
-    emitDecodeScaleRow(b, *operand.scales, scaleFormat, row, blocks.first,
-                       blocks.count, scaleRow);
-  Indices dataRow = append(operand.batch, row);
-  emitUnitSteps(
-      b, blocks.count, kBlocksPerStep, [&](Value block, int64_t count) {
-        Value col = mul(b, add(b, blocks.first, block), blockSize);
-        storeFloats(emitDecodeBlocks(operand, dataRow, col, block, count),
-                    buffer, {bufferRow, mul(b, block, blockSize)});
-      });
-  auto type = VectorType::get({lanes}, sumType);
+void PanelProduct::emitClearSums(const PanelTask &task) {
+  auto type = VectorType::get({tileCols}, b.getF64Type());
   Lanes zeros(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  storeFloats(zeros, buffer, {bufferRow, mul(b, blocks.count, blockSize)});
-}
-
-/// `rows`, and again the last one until there is a whole number of tiles, whose
-/// results are not stored.
-void PanelProduct::emitDecodeRows(const MatmulOperand &operand,
-                                  const Span &rows, const Span &blocks,
-                                  Value buffer) {
-  Value last = sub(b, rows.count, getIndex(b, 1));
-  emitLoop(b, getIndex(b, 0), roundUp(b, rows.count, kTileSize), [&](Value i) {
-    Value row = add(b, rows.first, min(b, i, last));
-    emitDecodeRow(operand, row, blocks, buffer, i);
+  Value zero = getIndex(b, 0);
+  emitLoop(b, zero, roundUp(b, task.rows.count, kRegisterRows), [&](Value row) {
+    emitLoop(
+        b, zero, task.cols.count,
+        [&](Value col) { storeLanes(toBits(zeros), sums, {row, col}); },
+        tileCols);
   });
 }
 
-//===----------------------------------------------------------------------===//
-// Sums
-//===----------------------------------------------------------------------===//
+/// Adds the products of `depth` elements of the decoded chunk, which begins at
+/// `firstBlock` of the decoded scales.
+void PanelProduct::emitTile(Value row, Value tile, Value firstBlock,
+                            Value depth, Value registerDepth) {
+  auto registerType = VectorType::get({tileCols}, numbers.type);
+  Value zeros = arith::ConstantOp::create(b, b.getZeroAttr(registerType));
+  SmallVector<Value> rows;
+  for (int64_t i = 0; i < kRegisterRows; ++i)
+    rows.push_back(add(b, row, getIndex(b, i)));
 
-/// The sum of all lanes, halving them.
-static Lanes emitSumOfLanes(Lanes x) {
-  while (x.getCount() > 1) {
-    auto [left, right] = splitHalves(x);
-    x = left + right;
-  }
-  return getFirstLane(x);
-}
-
-void PanelProduct::emitClearSums() {
-  auto type = VectorType::get({kStepCols}, sumType);
-  Lanes zeros(b, arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  Value zero = getIndex(b, 0);
-  emitLoop(b, zero, getIndex(b, kPanelRows),
-           [&](Value row) { storeFloats(zeros, sums, {row, zero}); });
-}
-
-/// sums[row + i, col + j] += the sum over `depth` elements of a chunk, which
-/// begins at firstA in the rows of A.
-void PanelProduct::emitTile(Value row, Value col, Value firstA, Value depth) {
-  auto type = VectorType::get({lanes}, sumType);
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  SmallVector<Value> inits(kTileSize * kTileSize, zero);
-  auto load = [&](Value buffer, Value first, int64_t i, Value k) {
-    Indices indices = {add(b, first, getIndex(b, i)), k};
-    return Lanes(b, vector::LoadOp::create(b, type, buffer, indices));
+  auto addProducts = [&](Value k, ValueRange carried) {
+    SmallVector<Value> next(carried);
+    for (int64_t i = 0; i < kUnrolledDepth; ++i) {
+      Value element = add(b, k, getIndex(b, i));
+      Lanes right = decoder->loadCols(tile, element);
+      for (auto [row, sum] : llvm::zip_equal(rows, next))
+        sum = addExactProduct(broadcast(decoder->loadRow(row, element), right),
+                              right, Lanes(b, sum));
+    }
+    return next;
   };
-  SmallVector<Value> partial = emitReduction(
-      b, getIndex(b, 0), depth, inits,
-      [&](Value k, ValueRange carried) {
-        SmallVector<Lanes> left, right;
-        for (int64_t i = 0; i < kTileSize; ++i) {
-          left.push_back(load(rowsOfA, row, i, add(b, firstA, k)));
-          right.push_back(load(rowsOfB, col, i, k));
-        }
-        SmallVector<Value> next;
-        for (auto [position, sum] : llvm::enumerate(carried))
-          next.push_back(addExactProduct(left[position / kTileSize],
-                                         right[position % kTileSize],
-                                         Lanes(b, sum)));
-        return next;
-      },
-      lanes);
-  for (auto [position, sum] : llvm::enumerate(partial)) {
-    Indices indices = {add(b, row, getIndex(b, position / kTileSize)),
-                       add(b, col, getIndex(b, position % kTileSize))};
-    Lanes before(b, memref::LoadOp::create(b, sums, indices));
-    storeBits(toBits(before + emitSumOfLanes(Lanes(b, sum))), sums, indices);
-  }
+  Value col = mul(b, tile, tileCols);
+  auto sumType = VectorType::get({tileCols}, b.getF64Type());
+  auto emitRegisters = [&](Value first) {
+    Value end = min(b, add(b, first, registerDepth), depth);
+    SmallVector<Value> registers =
+        emitReduction(b, first, end, SmallVector<Value>(kRegisterRows, zeros),
+                      addProducts, kUnrolledDepth);
+    Value block = add(b, firstBlock, div(b, first, numbers.blockSize));
+    for (auto [row, partial] : llvm::zip_equal(rows, registers)) {
+      Lanes sum(b,
+                vector::LoadOp::create(b, sumType, sums, ValueRange{row, col}));
+      Lanes wide = extendToF64(Lanes(b, partial));
+      sum = numbers.scalesSums
+                ? addExactProduct(
+                      wide, decoder->emitScaleProduct(row, tile, block), sum)
+                : sum + wide;
+      storeLanes(toBits(sum), sums, {row, col});
+    }
+  };
+  emitLoop(b, getIndex(b, 0), depth, emitRegisters, registerDepth);
 }
 
 /// Adds the chunk from `firstBlock` on, counted within the task.
 void PanelProduct::emitAddChunk(const PanelTask &task, Value firstBlock,
-                                const Span &cols) {
+                                Value registerDepth) {
   Value zero = getIndex(b, 0);
-  Value blockCount =
-      min(b, getIndex(b, chunkBlocks), sub(b, task.blocks.count, firstBlock));
-  Span chunk = {add(b, task.blocks.first, firstBlock), blockCount};
-  emitDecodeRows(task.b, cols, chunk, rowsOfB);
-  Value firstA = mul(b, firstBlock, blockSize);
-  Value depth = mul(b, blockCount, blockSize);
-  emitLoop(
-      b, zero, task.rows.count,
-      [&](Value row) {
-        emitLoop(
-            b, zero, cols.count,
-            [&](Value col) { emitTile(row, col, firstA, depth); }, kTileSize);
-      },
-      kTileSize);
+  Value blocks = min(b, getIndex(b, kChunkDepth / numbers.blockSize),
+                     sub(b, task.blocks.count, firstBlock));
+  Span chunk = {add(b, task.blocks.first, firstBlock), blocks};
+  decoder->emitRows(task.a, task.rows, chunk, firstBlock);
+  decoder->emitCols(task.b, task.cols, chunk, firstBlock);
+  Value depth = mul(b, blocks, numbers.blockSize);
+  emitLoop(b, zero, ceilDiv(b, task.cols.count, tileCols), [&](Value tile) {
+    emitLoop(
+        b, zero, task.rows.count,
+        [&](Value row) {
+          emitTile(row, tile, firstBlock, depth, registerDepth);
+        },
+        kRegisterRows);
+  });
 }
 
-//===----------------------------------------------------------------------===//
-// Result
-//===----------------------------------------------------------------------===//
-
-void PanelProduct::emitStoreRow(const PanelTask &task, Value bufferRow,
-                                const Span &cols) {
+void PanelProduct::emitStoreRow(const PanelTask &task, Value bufferRow) {
   Value row = add(b, task.rows.first, bufferRow);
-  emitUnitSteps(b, cols.count, kStepCols, [&](Value i, int64_t count) {
-    auto type = VectorType::get({count}, sumType);
+  emitUnitSteps(b, task.cols.count, kStoredCols, [&](Value i, int64_t count) {
+    auto type = VectorType::get({count}, b.getF64Type());
     Lanes sum(b, vector::LoadOp::create(b, type, sums, {bufferRow, i}));
     emitStoreResults(
         b, epilogue, roundToF32(sum),
-        {task.resultPrefix, task.element, row, add(b, cols.first, i)});
+        {task.resultPrefix, task.element, row, add(b, task.cols.first, i)});
+  });
+}
+
+void PanelProduct::emitTiles(const PanelTask &task) {
+  Value registerDepth = getRegisterDepth(task.blocks.count);
+  decoder->emitRowScales(task.a, task.rows, task.blocks);
+  decoder->emitColScales(task.b, task.cols, task.blocks);
+  emitClearSums(task);
+  emitLoop(
+      b, getIndex(b, 0), task.blocks.count,
+      [&](Value firstBlock) { emitAddChunk(task, firstBlock, registerDepth); },
+      kChunkDepth / numbers.blockSize);
+}
+
+void PanelProduct::emitDots(const PanelTask &task) {
+  Value zero = getIndex(b, 0);
+  dots->emitScales(task.b, task.cols, task.blocks);
+  emitLoop(b, zero, task.rows.count, [&](Value i) {
+    dots->emitRow(task.a, add(b, task.rows.first, i), task.blocks);
+    emitLoop(b, zero, task.cols.count, [&](Value j) {
+      dots->emitDot(task.b, add(b, task.cols.first, j), j, task.blocks,
+                    [&](Lanes sum) { storeBits(toBits(sum), sums, {i, j}); });
+    });
   });
 }
 
 void PanelProduct::emit(const PanelTask &task) {
-  Value zero = getIndex(b, 0);
-  emitDecodeRows(task.a, task.rows, task.blocks, rowsOfA);
-  auto emitCols = [&](Value firstCol) {
-    Span cols = {
-        add(b, task.cols.first, firstCol),
-        min(b, getIndex(b, kStepCols), sub(b, task.cols.count, firstCol))};
-    emitClearSums();
-    emitLoop(
-        b, zero, task.blocks.count,
-        [&](Value firstBlock) { emitAddChunk(task, firstBlock, cols); },
-        chunkBlocks);
-    emitLoop(b, zero, task.rows.count,
-             [&](Value row) { emitStoreRow(task, row, cols); });
-  };
-  emitLoop(b, zero, task.cols.count, emitCols, kStepCols);
+  if (dots && decoder)
+    emitIf(
+        b,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ule, task.rows.count,
+                              getIndex(b, kFewRows)),
+        [&] { emitDots(task); }, [&] { emitTiles(task); });
+  else if (dots)
+    emitDots(task);
+  else
+    emitTiles(task);
+  emitLoop(b, getIndex(b, 0), task.rows.count,
+           [&](Value row) { emitStoreRow(task, row); });
 }
 
 } // namespace blockscale::cpu

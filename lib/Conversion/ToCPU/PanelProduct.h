@@ -5,55 +5,41 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The engine of both matmul kernels: up to 32 rows of A times rows of B, over a
-// range of blocks along K. Rows are decoded into buffers of plain
-// numbers, B in chunks along K that stay in a cache, and then multiplied by
-// vectors along K.
+// The engine of both matmul kernels: a panel of rows of A times a panel of rows
+// of B, over a range of blocks along K. Chunks of K are decoded
+// ("PanelDecoder.h") and then multiplied by register tiles: 6 x 16 sums in f32,
+// to each of which every element of K adds one product.
 //
-// Accuracy. In NVFP4 a code times its scale, and the product of two of these,
-// is exact in f32. The sum over a chunk has 32 partial sums of at most 23
-// roundings each, which are added in a tree of 5, and the chunks' sums are
-// added in turn; that is below 1e-6 * max(1, K / 256) of the sum of absolute
-// products. The same holds of such a product by a bf16 or an f16. E8M0 scales
-// reach beyond the range of f32, so MX products are formed and summed in f64.
-// Beside a plain bf16 a code times its scale is a bf16, too; it needs rounding
-// only at the ends of that type's range.
+// Accuracy. A product is exact in f32: it has at most 17 significant bits. A
+// register adds up to 16 * max(1, K / 256) of them, but no more than a block of
+// MX or a chunk, and is then added to a sum in f64. The first product of a
+// register and the sums in f64 round nothing that counts, so with the rounding
+// of the sum to f32 there are at most as many roundings of 2^-24 as there are
+// products in a register, which is below 1e-6 * max(1, K / 256) of the sum of
+// absolute products.
+//
+// Range. E8M0 scales reach beyond f32. An MX register has the sum over one
+// block of elements without their scales, whose product multiplies it in f64
+// and is exact. Beside a plain bf16 the scales are a part of the elements,
+// which are rounded to bf16 at the ends of its range, and decoded numbers and
+// registers are f64.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_PANELPRODUCT_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_PANELPRODUCT_H
 
-#include "BlockDecoder.h"
+#include "PanelDecoder.h"
 #include "ProductEpilogue.h"
+#include "RowDots.h"
 
 namespace blockscale::cpu {
 
 using namespace emit;
 
-/// Rows of A and rows of B that a panel has. Each decoded row of one operand
-/// serves all rows of the other. Together they are the unit of work: few enough
-/// columns that a product with one panel of rows has work for many threads.
-inline constexpr int64_t kPanelRows = 32;
-inline constexpr int64_t kPanelCols = 128;
-
-/// The indices [first, first + count).
-struct Span {
-  mlir::Value first, count;
-};
-
 /// The panel `index` of `size` rows or columns.
 Span getPanel(mlir::ImplicitLocOpBuilder &b, mlir::Value index,
               int64_t panelSize, mlir::Value size);
-
-/// A matrix of rows along K; row r is data[batch, r, ..]. A plain one has no
-/// scales.
-struct MatmulOperand {
-  mlir::Value data;
-  mlir::Type element;
-  Indices batch;
-  std::optional<ScaleMatrix> scales;
-};
 
 /// result[prefix, m, n] for m in `rows` and n in `cols`, over `blocks` of K.
 struct PanelTask {
@@ -76,35 +62,26 @@ public:
   void emitFree();
 
 private:
-  void emitDecodeRows(const MatmulOperand &operand, const Span &rows,
-                      const Span &blocks, mlir::Value buffer);
-  Lanes toSumType(const Lanes &x) const;
-  Lanes emitDecodeBlocks(const MatmulOperand &operand, mlir::ValueRange dataRow,
-                         mlir::Value col, mlir::Value block, int64_t count);
-  void emitDecodeRow(const MatmulOperand &operand, mlir::Value row,
-                     const Span &blocks, mlir::Value buffer,
-                     mlir::Value bufferRow);
-  void emitClearSums();
+  void emitTiles(const PanelTask &task);
+  void emitDots(const PanelTask &task);
+  mlir::Value getRegisterDepth(mlir::Value blocks);
+  void emitClearSums(const PanelTask &task);
   void emitAddChunk(const PanelTask &task, mlir::Value firstBlock,
-                    const Span &cols);
-  void emitTile(mlir::Value row, mlir::Value col, mlir::Value firstA,
-                mlir::Value depth);
-  void emitStoreRow(const PanelTask &task, mlir::Value bufferRow,
-                    const Span &cols);
+                    mlir::Value registerDepth);
+  void emitTile(mlir::Value row, mlir::Value tile, mlir::Value firstBlock,
+                mlir::Value depth, mlir::Value registerDepth);
+  void emitStoreRow(const PanelTask &task, mlir::Value bufferRow);
 
   mlir::ImplicitLocOpBuilder &b;
-  numerics::ScaleFormat scaleFormat;
-  int64_t blockSize;
-  /// The type that data times scales are rounded to; null where they are not.
-  mlir::Type factorType;
-  /// The type that products are formed and summed in, and the number of its
-  /// lanes along K.
-  mlir::FloatType sumType;
-  int64_t lanes;
-  /// Blocks of a row of B in its buffer.
-  int64_t chunkBlocks;
+  ProductNumbers numbers;
+  int64_t tileCols;
+  /// What computes panels of many rows, and of few; absent where no panel has
+  /// as many.
+  std::optional<PanelDecoder> decoder;
+  std::optional<RowDots> dots;
   ProductEpilogue epilogue;
-  mlir::Value rowsOfA, rowsOfB, scaleRow, sums;
+  /// In f64, [row, column].
+  mlir::Value sums;
 };
 
 } // namespace blockscale::cpu

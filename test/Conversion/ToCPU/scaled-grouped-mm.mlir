@@ -4,23 +4,23 @@
 // group's B; rows behind the last group are zero. Ends are clamped, so that none
 // leads out of the buffers.
 // CHECK-LABEL: func.func private @rows_scaled_grouped_mm_0(
-// CHECK-SAME:      [[A:%.+]]: memref<96x64xf8E4M3FN>, [[B:%.+]]: memref<3x48x64xf8E4M3FN>, [[ENDS:%.+]]: memref<3xi32>, {{%.+}}: memref<96x2xf8E8M0FNU>, [[SB:%.+]]: memref<3x48x2xf8E8M0FNU>, [[Y:%.+]]: memref<96x48xf32>,
+// CHECK-SAME:      [[A:%.+]]: memref<200x64xf8E4M3FN>, [[B:%.+]]: memref<3x48x64xf8E4M3FN>, [[ENDS:%.+]]: memref<3xi32>, {{%.+}}: memref<200x2xf8E8M0FNU>, [[SB:%.+]]: memref<3x48x2xf8E8M0FNU>, [[Y:%.+]]: memref<200x48xf32>,
 // CHECK-DAG:     [[C0:%.+]] = arith.constant 0 : index
 // CHECK-DAG:     [[C3:%.+]] = arith.constant 3 : index
-// CHECK-DAG:     [[C32:%.+]] = arith.constant 32 : index
-// CHECK-DAG:     [[C96:%.+]] = arith.constant 96 : index
+// CHECK-DAG:     [[C192:%.+]] = arith.constant 192 : index
+// CHECK-DAG:     [[C200:%.+]] = arith.constant 200 : index
 // CHECK-DAG:     [[ZERO:%.+]] = arith.constant 0.000000e+00 : f32
 // CHECK:         scf.for [[PANEL:%.+]] =
-// CHECK:           [[FIRST:%.+]] = arith.muli [[PANEL]], [[C32]]
-// CHECK:           [[REMAINING:%.+]] = arith.subi [[C96]], [[FIRST]]
-// CHECK:           [[COUNT:%.+]] = arith.minsi [[REMAINING]], [[C32]]
+// CHECK:           [[FIRST:%.+]] = arith.muli [[PANEL]], [[C192]]
+// CHECK:           [[REMAINING:%.+]] = arith.subi [[C200]], [[FIRST]]
+// CHECK:           [[COUNT:%.+]] = arith.minsi [[REMAINING]], [[C192]]
 // CHECK:           [[LAST:%.+]] = arith.addi [[FIRST]], [[COUNT]]
 // CHECK:           [[COVERED:%.+]]:2 = scf.for [[GROUP:%.+]] = [[C0]] to [[C3]] {{.*}} iter_args([[BEGIN:%.+]] = [[C0]], {{%.+}} = [[C0]])
 // CHECK:             [[OFFSET:%.+]] = memref.load [[ENDS]][[[GROUP]]]
 // CHECK:             [[INDEX:%.+]] = arith.index_cast [[OFFSET]]
 // CHECK:             [[POSITIVE:%.+]] = arith.maxsi [[INDEX]], [[C0]]
 // CHECK:             [[BEHIND:%.+]] = arith.maxsi [[POSITIVE]], [[BEGIN]]
-// CHECK:             [[END:%.+]] = arith.minsi [[BEHIND]], [[C96]]
+// CHECK:             [[END:%.+]] = arith.minsi [[BEHIND]], [[C200]]
 // CHECK:             [[LOW:%.+]] = arith.maxsi [[FIRST]], [[BEGIN]]
 // CHECK:             [[HIGH:%.+]] = arith.minsi [[LAST]], [[END]]
 // CHECK:             [[SHARED:%.+]] = arith.cmpi slt, [[LOW]], [[HIGH]]
@@ -32,13 +32,13 @@
 // CHECK:           [[REST:%.+]] = arith.maxsi [[FIRST]], [[COVERED]]#0
 // CHECK:           scf.for {{%.+}} = [[REST]] to [[LAST]]
 // CHECK:             memref.store [[ZERO]], [[Y]]
-func.func @rows(%a: memref<96x64xf8E4M3FN>, %b: memref<3x48x64xf8E4M3FN>, %ends: memref<3xi32>, %sa: memref<96x2xf8E8M0FNU>, %sb: memref<3x48x2xf8E8M0FNU>, %y: memref<96x48xf32>) {
-  blockscale.kernel ins(%a, %b, %ends, %sa, %sb : memref<96x64xf8E4M3FN>, memref<3x48x64xf8E4M3FN>, memref<3xi32>, memref<96x2xf8E8M0FNU>, memref<3x48x2xf8E8M0FNU>)
-      outs(%y : memref<96x48xf32>) {
-  ^bb0(%la: tensor<96x64xf8E4M3FN>, %lb: tensor<3x48x64xf8E4M3FN>, %lends: tensor<3xi32>, %lsa: tensor<96x2xf8E8M0FNU>, %lsb: tensor<3x48x2xf8E8M0FNU>, %ly: tensor<96x48xf32>):
+func.func @rows(%a: memref<200x64xf8E4M3FN>, %b: memref<3x48x64xf8E4M3FN>, %ends: memref<3xi32>, %sa: memref<200x2xf8E8M0FNU>, %sb: memref<3x48x2xf8E8M0FNU>, %y: memref<200x48xf32>) {
+  blockscale.kernel ins(%a, %b, %ends, %sa, %sb : memref<200x64xf8E4M3FN>, memref<3x48x64xf8E4M3FN>, memref<3xi32>, memref<200x2xf8E8M0FNU>, memref<3x48x2xf8E8M0FNU>)
+      outs(%y : memref<200x48xf32>) {
+  ^bb0(%la: tensor<200x64xf8E4M3FN>, %lb: tensor<3x48x64xf8E4M3FN>, %lends: tensor<3xi32>, %lsa: tensor<200x2xf8E8M0FNU>, %lsb: tensor<3x48x2xf8E8M0FNU>, %ly: tensor<200x48xf32>):
     %0 = blockscale.scaled_grouped_mm %la, %lb offsets(%lends) scales(%lsa, %lsb) block [1, 32]
-        : tensor<96x64xf8E4M3FN>, tensor<3x48x64xf8E4M3FN>, tensor<3xi32>, tensor<96x2xf8E8M0FNU>, tensor<3x48x2xf8E8M0FNU> -> tensor<96x48xf32>
-    blockscale.yield %0 : tensor<96x48xf32>
+        : tensor<200x64xf8E4M3FN>, tensor<3x48x64xf8E4M3FN>, tensor<3xi32>, tensor<200x2xf8E8M0FNU>, tensor<3x48x2xf8E8M0FNU> -> tensor<200x48xf32>
+    blockscale.yield %0 : tensor<200x48xf32>
   }
   return
 }
@@ -49,7 +49,7 @@ func.func @rows(%a: memref<96x64xf8E4M3FN>, %b: memref<3x48x64xf8E4M3FN>, %ends:
 // from the ends before it. In a grouped layout the group's tiles begin behind
 // those of the groups before, its columns rounded up to tiles each.
 // CHECK-LABEL: func.func private @k_scaled_grouped_mm_0(
-// CHECK-SAME:      {{%.+}}: memref<40x128xi8>, {{%.+}}: memref<48x128xi8>, [[ENDS:%.+]]: memref<3xi32>, [[SA:%.+]]: memref<6x32x4x4xf8E4M3FN>, {{%.+}}: memref<48x16xf8E4M3FN>, [[Y:%.+]]: memref<3x40x48xf32>,
+// CHECK-SAME:      {{%.+}}: memref<200x128xi8>, {{%.+}}: memref<48x128xi8>, [[ENDS:%.+]]: memref<3xi32>, [[SA:%.+]]: memref<12x32x4x4xf8E4M3FN>, {{%.+}}: memref<48x16xf8E4M3FN>, [[Y:%.+]]: memref<3x200x48xf32>,
 // CHECK-DAG:     [[C2:%.+]] = arith.constant 2 : index
 // CHECK-DAG:     [[C3:%.+]] = arith.constant 3 : index
 // CHECK-DAG:     [[C4:%.+]] = arith.constant 4 : index
@@ -68,13 +68,13 @@ func.func @rows(%a: memref<96x64xf8E4M3FN>, %b: memref<3x48x64xf8E4M3FN>, %ends:
 // CHECK:         [[ITEMS:%.+]] = arith.constant 6 : index
 // CHECK:         call @k_scaled_grouped_mm_0({{.*}}, [[ITEMS]])
 #grouped = #blockscale.layout<swizzle_128x4, groups = 3, dim = 1>
-func.func @k(%a: memref<40x128xi8>, %b: memref<48x128xi8>, %ends: memref<3xi32>, %sa: memref<6x32x4x4xf8E4M3FN>, %sb: memref<48x16xf8E4M3FN>, %y: memref<3x40x48xf32>) {
-  blockscale.kernel ins(%a, %b, %ends, %sa, %sb : memref<40x128xi8>, memref<48x128xi8>, memref<3xi32>, memref<6x32x4x4xf8E4M3FN>, memref<48x16xf8E4M3FN>)
-      outs(%y : memref<3x40x48xf32>) {
-  ^bb0(%la: tensor<40x256xf4E2M1FN>, %lb: tensor<48x256xf4E2M1FN>, %lends: tensor<3xi32>, %lsa: tensor<40x16xf8E4M3FN, #grouped>, %lsb: tensor<48x16xf8E4M3FN>, %ly: tensor<3x40x48xf32>):
+func.func @k(%a: memref<200x128xi8>, %b: memref<48x128xi8>, %ends: memref<3xi32>, %sa: memref<12x32x4x4xf8E4M3FN>, %sb: memref<48x16xf8E4M3FN>, %y: memref<3x200x48xf32>) {
+  blockscale.kernel ins(%a, %b, %ends, %sa, %sb : memref<200x128xi8>, memref<48x128xi8>, memref<3xi32>, memref<12x32x4x4xf8E4M3FN>, memref<48x16xf8E4M3FN>)
+      outs(%y : memref<3x200x48xf32>) {
+  ^bb0(%la: tensor<200x256xf4E2M1FN>, %lb: tensor<48x256xf4E2M1FN>, %lends: tensor<3xi32>, %lsa: tensor<200x16xf8E4M3FN, #grouped>, %lsb: tensor<48x16xf8E4M3FN>, %ly: tensor<3x200x48xf32>):
     %0 = blockscale.scaled_grouped_mm %la, %lb offsets(%lends) scales(%lsa, %lsb) block [1, 16]
-        : tensor<40x256xf4E2M1FN>, tensor<48x256xf4E2M1FN>, tensor<3xi32>, tensor<40x16xf8E4M3FN, #grouped>, tensor<48x16xf8E4M3FN> -> tensor<3x40x48xf32>
-    blockscale.yield %0 : tensor<3x40x48xf32>
+        : tensor<200x256xf4E2M1FN>, tensor<48x256xf4E2M1FN>, tensor<3xi32>, tensor<200x16xf8E4M3FN, #grouped>, tensor<48x16xf8E4M3FN> -> tensor<3x200x48xf32>
+    blockscale.yield %0 : tensor<3x200x48xf32>
   }
   return
 }

@@ -1,40 +1,68 @@
 // RUN: blockscale-opt %s -blockscale-lower-kernels-to-cpu -canonicalize -cse -split-input-file | FileCheck %s
 
-// Panels of 32 rows of A, in each batch element, against 8 rows of B at a time,
-// in chunks of 768 along K. Sums of NVFP4 products are in f32, 32 partial ones
-// along K for each of 2x2 results.
+// Panels of 192 rows and 128 columns in each batch element. Of a chunk of 256
+// elements of K, rows of A are decoded one by one, and 16 columns of B at a time
+// with an element of each next to each other. A register tile has 6 x 16 sums in
+// f32 of 4 * 16 products each, for K is 4 * 256; they are added to sums in f64.
 // CHECK-LABEL: func.func private @nvfp4_scaled_mm_0(
 // CHECK-SAME:      [[A:%.+]]: memref<3x70x512xi8>, [[B:%.+]]: memref<3x20x512xi8>, [[SA:%.+]]: memref<3x70x64xf8E4M3FN>, [[SB:%.+]]: memref<3x20x64xf8E4M3FN>, [[Y:%.+]]: memref<3x70x20xf32>,
-// CHECK-DAG:     [[C3:%.+]] = arith.constant 3 : index
+// CHECK-DAG:     [[C0:%.+]] = arith.constant 0 : index
+// CHECK-DAG:     [[C2:%.+]] = arith.constant 2 : index
+// CHECK-DAG:     [[C6:%.+]] = arith.constant 6 : index
 // CHECK-DAG:     [[C8:%.+]] = arith.constant 8 : index
-// CHECK-DAG:     [[C20:%.+]] = arith.constant 20 : index
+// CHECK-DAG:     [[C16:%.+]] = arith.constant 16 : index
 // CHECK-DAG:     [[C32:%.+]] = arith.constant 32 : index
-// CHECK-DAG:     [[C48:%.+]] = arith.constant 48 : index
 // CHECK-DAG:     [[C64:%.+]] = arith.constant 64 : index
-// CHECK-DAG:     [[ROWS_A:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<32x1056xf32>
-// CHECK-DAG:     [[ROWS_B:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<8x800xf32>
-// CHECK-DAG:     [[SUMS:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<32x8xf32>
-// CHECK:         scf.for [[ITEM:%.+]] =
-// CHECK:           [[PANEL:%.+]] = arith.remui [[ITEM]], [[C3]]
-// CHECK:           [[BATCH:%.+]] = arith.divui [[ITEM]], [[C3]]
-// CHECK:           vector.load [[SA]][[[BATCH]],
-// CHECK:           vector.load [[A]][[[BATCH]],
-// CHECK:           vector.store {{%.+}}, [[ROWS_A]]
-// CHECK:           scf.for [[FIRST_COL:%.+]] = {{%.+}} to [[C20]] step [[C8]]
-// CHECK:             scf.for [[CHUNK:%.+]] = {{%.+}} to [[C64]] step [[C48]]
-// CHECK:               vector.load [[SB]][[[BATCH]],
-// CHECK:               vector.load [[B]][[[BATCH]],
-// CHECK:               vector.store {{%.+}}, [[ROWS_B]]
-// CHECK:               scf.for {{.*}} iter_args({{.*}}) -> (vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>) {
-// CHECK-DAG:             vector.load [[ROWS_A]]
-// CHECK-DAG:             vector.load [[ROWS_B]]
-// CHECK:                 [[PRODUCT:%.+]] = arith.mulf {{%.+}}, {{%.+}} fastmath<contract> : vector<32xf32>
-// CHECK-NEXT:            arith.addf [[PRODUCT]], {{%.+}} fastmath<contract> : vector<32xf32>
+// CHECK-DAG:     [[C70:%.+]] = arith.constant 70 : index
+// CHECK-DAG:     [[C72:%.+]] = arith.constant 72 : index
+// CHECK-DAG:     [[ROWS:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<192x256xf32>
+// CHECK-DAG:     [[COLS:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<8x256x16xf32>
+// CHECK-DAG:     [[CODES:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<16x16xi8>
+// CHECK-DAG:     [[ROW_SCALES:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<192x64xf32>
+// CHECK-DAG:     [[COL_SCALES:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<64x128xf32>
+// CHECK-DAG:     [[SUMS:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<192x128xf64>
+// CHECK:         scf.for [[BATCH:%.+]] =
+// CHECK:           scf.for [[ROW:%.+]] = [[C0]] to [[C72]]
+// CHECK:             vector.load [[SA]][[[BATCH]],
+// CHECK:             vector.store {{%.+}}, [[ROW_SCALES]][[[ROW]],
+// CHECK:           scf.for [[COL:%.+]] = [[C0]] to [[C32]]
+// CHECK:             vector.load [[SB]][[[BATCH]],
+// CHECK:             memref.store {{%.+}}, [[COL_SCALES]][{{%.+}}, [[COL]]]
+// CHECK:           vector.store {{%.+}}, [[SUMS]]
+// CHECK:           scf.for [[BLOCK:%.+]] = [[C0]] to [[C64]] step [[C16]]
+// CHECK:             scf.for {{%.+}} = [[C0]] to [[C72]]
+// CHECK:               vector.load [[A]][[[BATCH]],
+// CHECK:               vector.load [[ROW_SCALES]]
+// CHECK:               vector.store {{%.+}}, [[ROWS]]
+// CHECK:             scf.for [[TILE:%.+]] = [[C0]] to [[C2]]
+// CHECK:               scf.for {{%.+}} = [[C0]] to {{%.+}} step [[C16]]
+// CHECK:                 vector.load [[COL_SCALES]]
+// CHECK-COUNT-16:        vector.load [[B]][[[BATCH]], {{.*}} vector<8xi8>
+// CHECK-COUNT-20:        vector.interleave
+// CHECK-COUNT-8:         vector.store {{%.+}}, [[CODES]]
+// CHECK:                 scf.for [[PAIR:%.+]] = [[C0]] to [[C8]]
+// CHECK:                   vector.load [[CODES]][[[PAIR]], [[C0]]]
+// CHECK-COUNT-2:           vector.store {{%.+}}, [[COLS]][[[TILE]], {{.*}} vector<16xf32>
+// CHECK:             scf.for [[TILE:%.+]] = [[C0]] to [[C2]]
+// CHECK:               scf.for [[ROW:%.+]] = [[C0]] to [[C70]] step [[C6]]
+// CHECK:                 scf.for [[FIRST:%.+]] = [[C0]] to {{%.+}} step [[C64]]
+// CHECK:                   scf.for [[K:%.+]] = [[FIRST]] to {{%.+}} step [[C2]] iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+// CHECK:                     [[RIGHT:%.+]] = vector.load [[COLS]][[[TILE]], [[K]], [[C0]]]
+// CHECK:                     [[NUMBER:%.+]] = memref.load [[ROWS]][[[ROW]], [[K]]]
+// CHECK:                     [[LEFT:%.+]] = vector.broadcast [[NUMBER]]
+// CHECK:                     [[PRODUCT:%.+]] = arith.mulf [[LEFT]], [[RIGHT]] fastmath<contract> : vector<16xf32>
+// CHECK-NEXT:                arith.addf [[PRODUCT]], {{%.+}} fastmath<contract> : vector<16xf32>
+// CHECK:                   vector.load [[SUMS]][[[ROW]],
+// CHECK:                   [[WIDE:%.+]] = arith.extf {{%.+}} : vector<16xf32> to vector<16xf64>
+// CHECK:                   arith.addf {{%.+}}, [[WIDE]] : vector<16xf64>
+// CHECK-COUNT-6:           vector.store {{%.+}}, [[SUMS]]
+// CHECK:           scf.for {{%.+}} = [[C0]] to [[C70]]
 // CHECK:             vector.load [[SUMS]]
+// CHECK:             arith.truncf {{%.+}} : vector<16xf64> to vector<16xf32>
 // CHECK:             vector.store {{%.+}}, [[Y]][[[BATCH]],
-// CHECK-COUNT-4: memref.dealloc
+// CHECK-COUNT-7: memref.dealloc
 // CHECK-LABEL: func.func @nvfp4(
-// CHECK:         [[ITEMS:%.+]] = arith.constant 9 : index
+// CHECK:         [[ITEMS:%.+]] = arith.constant 3 : index
 // CHECK:         call @nvfp4_scaled_mm_0({{.*}}, [[ITEMS]])
 func.func @nvfp4(%a: memref<3x70x512xi8>, %b: memref<3x20x512xi8>, %sa: memref<3x70x64xf8E4M3FN>, %sb: memref<3x20x64xf8E4M3FN>, %y: memref<3x70x20xf32>) {
   blockscale.kernel ins(%a, %b, %sa, %sb : memref<3x70x512xi8>, memref<3x20x512xi8>, memref<3x70x64xf8E4M3FN>, memref<3x20x64xf8E4M3FN>)
@@ -49,13 +77,25 @@ func.func @nvfp4(%a: memref<3x70x512xi8>, %b: memref<3x20x512xi8>, %sa: memref<3
 
 // -----
 
-// E8M0 scales leave the range of f32, so MX sums are in f64 and rounded once.
+// E8M0 scales leave the range of f32. A register has the sum over 16 elements of a
+// block without their scales, whose product multiplies it in f64.
 // CHECK-LABEL: func.func private @mx_scaled_mm_0(
-// CHECK-DAG:     memref.alloc() {alignment = 64 : i64} : memref<32x80xf64>
-// CHECK-DAG:     arith.extf {{%.+}} : vector<{{.*}}xf32> to vector<{{.*}}xf64>
-// CHECK:         scf.for {{.*}} -> (vector<16xf64>, vector<16xf64>, vector<16xf64>, vector<16xf64>) {
+// CHECK-DAG:     [[C16:%.+]] = arith.constant 16 : index
+// CHECK-DAG:     [[C64:%.+]] = arith.constant 64 : index
+// CHECK-DAG:     [[ROW_SCALES:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<192x4xf64>
+// CHECK-DAG:     [[COL_SCALES:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<4x128xf64>
+// CHECK-DAG:     [[SUMS:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<192x128xf64>
+// CHECK:         scf.for [[FIRST:%.+]] = {{%.+}} to {{%.+}} step [[C16]] {
+// CHECK:           scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+// CHECK:           vector.load [[SUMS]]
+// CHECK:           [[WIDE:%.+]] = arith.extf {{%.+}} : vector<16xf32> to vector<16xf64>
+// CHECK:           [[RIGHT:%.+]] = vector.load [[COL_SCALES]]
+// CHECK:           [[SCALE:%.+]] = memref.load [[ROW_SCALES]]
+// CHECK:           [[LEFT:%.+]] = vector.broadcast [[SCALE]]
+// CHECK:           [[FACTOR:%.+]] = arith.mulf [[LEFT]], [[RIGHT]] : vector<16xf64>
+// CHECK:           [[PRODUCT:%.+]] = arith.mulf [[WIDE]], [[FACTOR]] fastmath<contract> : vector<16xf64>
+// CHECK:           arith.addf [[PRODUCT]], {{%.+}} fastmath<contract> : vector<16xf64>
 // CHECK:         arith.truncf {{%.+}} : vector<{{.*}}xf64> to vector<{{.*}}xf32>
-// CHECK-NOT:     arith.truncf {{.*}}16>
 // CHECK:         return
 func.func @mx(%a: memref<4x64xf8E4M3FN>, %b: memref<4x32xi8>, %sa: memref<4x2xf8E8M0FNU>, %sb: memref<4x2xf8E8M0FNU>, %y: memref<4x4xbf16>) {
   blockscale.kernel ins(%a, %b, %sa, %sb : memref<4x64xf8E4M3FN>, memref<4x32xi8>, memref<4x2xf8E8M0FNU>, memref<4x2xf8E8M0FNU>)
@@ -64,6 +104,112 @@ func.func @mx(%a: memref<4x64xf8E4M3FN>, %b: memref<4x32xi8>, %sa: memref<4x2xf8
     %0 = blockscale.scaled_mm %la, %lb scales(%lsa, %lsb) block [1, 32]
         : tensor<4x64xf8E4M3FN>, tensor<4x64xf4E2M1FN>, tensor<4x2xf8E8M0FNU>, tensor<4x2xf8E8M0FNU> -> tensor<4x4xbf16>
     blockscale.yield %0 : tensor<4x4xbf16>
+  }
+  return
+}
+
+// -----
+
+// From K = 512 on, a register has the sum over a block.
+// CHECK-LABEL: func.func private @long_mx_scaled_mm_0(
+// CHECK-DAG:     [[C32:%.+]] = arith.constant 32 : index
+// CHECK:         scf.for [[FIRST:%.+]] = {{%.+}} to {{%.+}} step [[C32]] {
+// CHECK:           scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+func.func @long_mx(%a: memref<4x2048xf8E4M3FN>, %b: memref<4x2048xf8E4M3FN>, %sa: memref<4x64xf8E8M0FNU>, %sb: memref<4x64xf8E8M0FNU>, %y: memref<4x4xbf16>) {
+  blockscale.kernel ins(%a, %b, %sa, %sb : memref<4x2048xf8E4M3FN>, memref<4x2048xf8E4M3FN>, memref<4x64xf8E8M0FNU>, memref<4x64xf8E8M0FNU>)
+      outs(%y : memref<4x4xbf16>) {
+  ^bb0(%la: tensor<4x2048xf8E4M3FN>, %lb: tensor<4x2048xf8E4M3FN>, %lsa: tensor<4x64xf8E8M0FNU>, %lsb: tensor<4x64xf8E8M0FNU>, %ly: tensor<4x4xbf16>):
+    %0 = blockscale.scaled_mm %la, %lb scales(%lsa, %lsb) block [1, 32]
+        : tensor<4x2048xf8E4M3FN>, tensor<4x2048xf8E4M3FN>, tensor<4x64xf8E8M0FNU>, tensor<4x64xf8E8M0FNU> -> tensor<4x4xbf16>
+    blockscale.yield %0 : tensor<4x4xbf16>
+  }
+  return
+}
+
+// -----
+
+// Beside a plain bf16, elements with their scales are rounded to bf16, and numbers
+// and registers are f64: 6 x 8 sums.
+// CHECK-LABEL: func.func private @plain_scaled_mm_0(
+// CHECK-DAG:     memref.alloc() {alignment = 64 : i64} : memref<192x256xf64>
+// CHECK-DAG:     memref.alloc() {alignment = 64 : i64} : memref<16x256x8xf64>
+// CHECK-DAG:     memref.alloc() {alignment = 64 : i64} : memref<4x128xf32>
+// CHECK:         arith.mulf {{%.+}} : vector<8xf32>
+// CHECK:         arith.trunci {{%.+}} : vector<8xi32> to vector<8xi16>
+// CHECK:         arith.extf {{%.+}} : vector<8xf32> to vector<8xf64>
+// CHECK:         scf.for {{.*}} -> (vector<8xf64>, vector<8xf64>, vector<8xf64>, vector<8xf64>, vector<8xf64>, vector<8xf64>) {
+func.func @plain(%a: memref<7x64xbf16>, %b: memref<8x64xf8E4M3FN>, %sb: memref<8x2xf8E8M0FNU>, %y: memref<7x8xbf16>) {
+  blockscale.kernel ins(%a, %b, %sb : memref<7x64xbf16>, memref<8x64xf8E4M3FN>, memref<8x2xf8E8M0FNU>)
+      outs(%y : memref<7x8xbf16>) {
+  ^bb0(%la: tensor<7x64xbf16>, %lb: tensor<8x64xf8E4M3FN>, %lsb: tensor<8x2xf8E8M0FNU>, %ly: tensor<7x8xbf16>):
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %lsb) block [1, 32]
+        : tensor<7x64xbf16>, tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU> -> tensor<7x8xbf16>
+    blockscale.yield %0 : tensor<7x8xbf16>
+  }
+  return
+}
+
+// -----
+
+// A row is multiplied by codes as they come: of 16 blocks, a lane has the words of
+// one, whose sum its scale multiplies in f64. The scales of the columns come from
+// tiles, four of each of four rows at a time.
+// CHECK-LABEL: func.func private @row_scaled_mm_0(
+// CHECK-SAME:      [[A:%.+]]: memref<1x544xbf16>, [[B:%.+]]: memref<8x272xi8>, [[SB:%.+]]: memref<1x9x32x4x4xf8E4M3FN>,
+// CHECK-DAG:     [[C0:%.+]] = arith.constant 0 : index
+// CHECK-DAG:     [[C16:%.+]] = arith.constant 16 : index
+// CHECK-DAG:     [[C32:%.+]] = arith.constant 32 : index
+// CHECK-DAG:     [[C512:%.+]] = arith.constant 512 : index
+// CHECK-DAG:     [[C544:%.+]] = arith.constant 544 : index
+// CHECK-DAG:     [[SCALES:%.+]] = memref.alloc() {alignment = 64 : i64} : memref<128x36xf32>
+// CHECK:         memref.prefetch [[SB]]
+// CHECK-COUNT-4: vector.load [[SB]]{{.*}} vector<4xf8E4M3FN>
+// CHECK-COUNT-4: vector.store {{%.+}}, [[SCALES]]{{.*}} vector<4xf32>
+// CHECK:         vector.load [[A]]
+// CHECK:         scf.for {{%.+}} = [[C0]] to [[C32]] step [[C16]] iter_args({{.*}}) -> (vector<16xf64>)
+// CHECK:           memref.prefetch [[B]]
+// CHECK:           vector.load [[B]]{{.*}} vector<128xi8>
+// CHECK:           vector.deinterleave {{%.+}} : vector<32xi32> -> vector<16xi32>
+// CHECK-COUNT-15:  arith.addf {{%.+}}, {{%.+}} fastmath<contract> : vector<16xf32>
+// CHECK:           [[FACTORS:%.+]] = vector.load [[SCALES]]{{.*}} vector<16xf32>
+// CHECK:           arith.extf [[FACTORS]]
+// CHECK:           arith.addf {{%.+}}, {{%.+}} fastmath<contract> : vector<16xf64>
+// CHECK:         scf.for {{%.+}} = [[C512]] to [[C544]] step [[C16]] iter_args({{.*}}) -> (vector<16xf64>)
+// CHECK:         return
+func.func @row(%a: memref<1x544xbf16>, %b: memref<8x272xi8>, %sb: memref<1x9x32x4x4xf8E4M3FN>, %y: memref<1x8xbf16>) {
+  blockscale.kernel ins(%a, %b, %sb : memref<1x544xbf16>, memref<8x272xi8>, memref<1x9x32x4x4xf8E4M3FN>)
+      outs(%y : memref<1x8xbf16>) {
+  ^bb0(%la: tensor<1x544xbf16>, %lb: tensor<8x544xf4E2M1FN>, %lsb: tensor<8x34xf8E4M3FN, #blockscale.layout<swizzle_128x4>>, %ly: tensor<1x8xbf16>):
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %lsb) block [1, 16]
+        : tensor<1x544xbf16>, tensor<8x544xf4E2M1FN>, tensor<8x34xf8E4M3FN, #blockscale.layout<swizzle_128x4>> -> tensor<1x8xbf16>
+    blockscale.yield %0 : tensor<1x8xbf16>
+  }
+  return
+}
+
+// -----
+
+// Beside a plain bf16, a row of MX with scales or numbers near the ends of bf16's
+// range is scaled and rounded element by element. Where the number of rows is not
+// known, both ways to multiply them are there.
+// CHECK-LABEL: func.func private @rounded_scaled_mm_0(
+// CHECK:         [[ROWS:%.+]] = arith.minsi
+// CHECK:         [[IS_FEW:%.+]] = arith.cmpi ule, [[ROWS]], %c3
+// CHECK:         scf.if [[IS_FEW]] {
+// CHECK:           scf.if {{%.+}} {
+// CHECK:             scf.for {{.*}} step %c4 iter_args({{.*}}) -> (vector<16xf64>)
+// CHECK:           } else {
+// CHECK:             arith.trunci {{%.+}} : vector<16xi32> to vector<16xi16>
+// CHECK:             arith.addf {{%.+}}, {{%.+}} fastmath<contract> : vector<16xf64>
+// CHECK:         } else {
+// CHECK:           -> (vector<8xf64>, vector<8xf64>, vector<8xf64>, vector<8xf64>, vector<8xf64>, vector<8xf64>)
+func.func @rounded(%a: memref<?x256xbf16>, %b: memref<8x256xf8E4M3FN>, %sb: memref<8x8xf8E8M0FNU>, %y: memref<?x8xbf16>) {
+  blockscale.kernel ins(%a, %b, %sb : memref<?x256xbf16>, memref<8x256xf8E4M3FN>, memref<8x8xf8E8M0FNU>)
+      outs(%y : memref<?x8xbf16>) {
+  ^bb0(%la: tensor<?x256xbf16>, %lb: tensor<8x256xf8E4M3FN>, %lsb: tensor<8x8xf8E8M0FNU>, %ly: tensor<?x8xbf16>):
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %lsb) block [1, 32]
+        : tensor<?x256xbf16>, tensor<8x256xf8E4M3FN>, tensor<8x8xf8E8M0FNU> -> tensor<?x8xbf16>
+    blockscale.yield %0 : tensor<?x8xbf16>
   }
   return
 }

@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs products of chosen sizes and scales: one row and column, parts of panels,
-long sums, nothing, NaN and any E8M0 scales on both sides, any ends of groups; on
+long sums, few rows, nothing, NaN and any E8M0 scales on both sides, any ends of groups; on
 the baseline CPU and on this one, with parallel ranges of several sizes.
 
 Usage: matmul_sizes.py FOLDER
@@ -48,6 +48,12 @@ def of_any_size(shape):
     return random.integers(0, 255, shape, dtype=np.uint8)
 
 
+def bf16_of_any_size(shape):
+    """Finite bf16, whose products may leave f32."""
+    magnitudes = random.integers(0, 0x7F80, shape, dtype=np.uint16)
+    return magnitudes | (random.integers(0, 2, shape, dtype=np.uint16) << 15)
+
+
 def ends(*groups):
     return [{"ends": group} for group in groups]
 
@@ -72,10 +78,32 @@ add("mm", [(9, 40, 64)], [{"sa": with_nan((9, 2), "f8E8M0FNU")}], scale="f8E8M0F
     a="f8E4M3FN", b="bf16", result="bf16", dynamic="")
 add("mm", [(33, 17, 1040)], [{"sb": with_nan((17, 65), "f8E4M3FN")}], a="f16", result="f16",
     layout_b="swizzled", global_b="row", bias="f32", dynamic="N")
+# Several panels of 192 rows and 128 columns, the last ones of a row and a column.
+add("mm", [(193, 129, 272), (385, 17, 16)], layout_b="swizzled")
+add("mm", [(193, 129, 288), (198, 257, 544)], **E4M3_PAIR, layout_a="swizzled")
+add("mm", [(193, 129, 288)], scale="f8E8M0FNU", a="bf16", b="f4E2M1FN", dynamic="")
+# Few rows, whole steps of codes, parts of them and both; panels with few rows and with many.
+few_rows = [(1, 5, 272), (2, 130, 256), (3, 9, 16), (196, 3, 32)]
+add("mm", few_rows, layout_b="swizzled", global_b="row", bias="f32")
+add("mm", few_rows, a="bf16", layout_b="swizzled", global_b="scalar")
+add("mm", few_rows, a="f16", result="f16", dynamic="MNK")
+few_rows = [(1, 5, 288), (2, 130, 256), (196, 3, 32)]
+for element in ("f8E4M3FN", "f8E5M2", "f4E2M1FN"):
+    add("mm", few_rows, scale="f8E8M0FNU", a="bf16", b=element, layout_b="swizzled")
+    add("mm", [(1, 40, 288)], [{"a": bf16_of_any_size((1, 288)), "sb": of_any_size((40, 9))}],
+        scale="f8E8M0FNU", a="bf16", b=element, dynamic="")
+add("mm", few_rows, **E4M3_PAIR, layout_a="swizzled")
+add("mm", [(3, 40, 96)], [{"sb": with_nan((40, 3), "f8E8M0FNU")}], scale="f8E8M0FNU", a="bf16",
+    b="f8E4M3FN", dynamic="")
+add("mm", [(2, 40, 160)], [{"sa": of_any_size((2, 5)), "sb": of_any_size((40, 5))}], **MIXED,
+    dynamic="")
+add("mm", [(1, 9, 512)], [{"a": bf16_of_any_size((1, 512))}], a="bf16", dynamic="")
 rows = ends((20, 20, 75), (0, 75, 75), (30, 10, 50), (-5, 99, 80))
 add("rows", [(75, 20, 80)], rows, layout_a="grouped", layout_b="swizzled", global_a="each", dynamic="")
 add("rows", [(75, 7, 64)], rows, **E4M3_PAIR, result="bf16", dynamic="")
 add("rows", [(140, 9, 96)], ends((128, 139)), **MIXED, result="f16", layout_a="grouped", dynamic="")
+add("rows", [(400, 20, 80)], ends((190, 191, 200, 390)), layout_a="grouped", dynamic="")
+add("rows", [(75, 20, 80)], ends((1, 3, 6), (70, 72, 75)), layout_b="swizzled", dynamic="")
 add("rows", [(75, 20, 80)], rows, a="bf16", layout_b="swizzled", global_b="each", dynamic="")
 columns = ends((64, 64, 320), (16, 48, 320), (40, 30, 999), (0, 0, 0))
 add("columns", [(35, 20, 320)], columns, layout_a="grouped", layout_b="grouped", global_b="each",
@@ -83,6 +111,7 @@ add("columns", [(35, 20, 320)], columns, layout_a="grouped", layout_b="grouped",
 add("columns", [(35, 20, 320)], columns, b="f16", layout_a="grouped", global_a="each",
     dynamic="")
 add("columns", [(5, 130, 320)], columns, result="bf16", layout_a="swizzled", dynamic="")
+add("columns", [(200, 9, 640)], ends((32, 608)), **E4M3_PAIR, layout_a="grouped", dynamic="")
 add("columns", [(130, 9, 160)], ends((32, 160)), **E4M3_PAIR, layout_b="grouped", dynamic="")
 
 for cpu in CPUS:

@@ -1,0 +1,264 @@
+//===- PanelDecoder.cpp - Decoded operands of panel products --------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PanelDecoder.h"
+#include "Emission/FloatCodec.h"
+#include "blockscale/Numerics/BlockFormat.h"
+#include "blockscale/Numerics/Codec.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace blockscale::cpu {
+
+/// Blocks of a row that are decoded in a step.
+static constexpr int64_t kBlocksPerStep = 2;
+
+/// Elements of a column that are decoded in a step: a part of any block.
+static constexpr int64_t kTransposedDepth = 16;
+
+/// The type of values beside a plain operand, where it does not hold all of
+/// them: MX beside bf16.
+static Type getRoundedType(ProductOpInterface op) {
+  if (isNvfp4ScaleType(op.getScaleElementType()))
+    return {};
+  for (Value operand : {Value(op.getA()), Value(op.getB())})
+    if (Type element = getElementTypeOrSelf(operand); element.isBF16())
+      return element;
+  return {};
+}
+
+ProductNumbers::ProductNumbers(ProductOpInterface op)
+    : scaleFormat(blockscale::getScaleFormat(op.getScaleElementType())),
+      blockSize(numerics::getBlockFormat(scaleFormat).blockSize),
+      roundedType(getRoundedType(op)) {
+  MLIRContext *context = op.getContext();
+  type = roundedType ? FloatType(Float64Type::get(context))
+                     : FloatType(Float32Type::get(context));
+  scalesSums = scaleFormat == numerics::ScaleFormat::E8M0 && !roundedType;
+}
+
+Lanes ProductNumbers::round(const Lanes &values) const {
+  return roundedType ? emitDecodeFloat(roundedType,
+                                       emitEncodeFloat(roundedType, values))
+                     : values;
+}
+
+Lanes ProductNumbers::convert(const Lanes &values) const {
+  return type.isF64() ? extendToF64(values) : values;
+}
+
+PanelDecoder::PanelDecoder(ImplicitLocOpBuilder &b,
+                           const ProductNumbers &numbers, ProductOpInterface op,
+                           Value blocks)
+    : b(b), numbers(numbers), tileCols(numbers.getTileCols()) {
+  rowBuffer = allocate(b, {kPanelRows, kChunkDepth}, numbers.type);
+  colBuffer =
+      allocate(b, {kPanelCols / tileCols, kChunkDepth, tileCols}, numbers.type);
+  transposed = allocate(b, {kTransposedDepth, tileCols},
+                        b.getIntegerType(op.getScaleB() ? 8 : 16));
+  // Scales are decoded by whole tiles of them.
+  Value paddedBlocks = roundUp(b, blocks, numerics::kTileCols);
+  rowScales = allocate(b, {kPanelRows, ShapedType::kDynamic}, getScaleType(),
+                       paddedBlocks);
+  colScales = allocate(b, {ShapedType::kDynamic, kPanelCols}, getScaleType(),
+                       paddedBlocks);
+  scaleRow =
+      allocate(b, {1, ShapedType::kDynamic}, getScaleType(), paddedBlocks);
+}
+
+void PanelDecoder::emitFree() {
+  for (Value buffer :
+       {rowBuffer, colBuffer, transposed, rowScales, colScales, scaleRow})
+    memref::DeallocOp::create(b, buffer);
+}
+
+//===----------------------------------------------------------------------===//
+// Scales
+//===----------------------------------------------------------------------===//
+
+/// E8M0's products leave the range of f32.
+Type PanelDecoder::getScaleType() const {
+  return numbers.scalesSums ? Type(b.getF64Type()) : Type(b.getF32Type());
+}
+
+/// Calls `body(i, row)` for the rows of `span`, and again for the last one
+/// until there is a multiple of `unit` of them.
+static void emitRowLoop(ImplicitLocOpBuilder &b, const Span &span, int64_t unit,
+                        function_ref<void(Value, Value)> body) {
+  Value last = sub(b, span.count, getIndex(b, 1));
+  emitLoop(b, getIndex(b, 0), roundUp(b, span.count, unit),
+           [&](Value i) { body(i, add(b, span.first, min(b, i, last))); });
+}
+
+void PanelDecoder::emitRowScales(const MatmulOperand &operand, const Span &rows,
+                                 const Span &blocks) {
+  if (!operand.scales)
+    return;
+  auto toScaleType = [&](Lanes scales) {
+    return numbers.scalesSums ? extendToF64(scales) : scales;
+  };
+  emitRowLoop(b, rows, kRegisterRows, [&](Value i, Value row) {
+    emitDecodeScaleRow(b, *operand.scales, numbers.scaleFormat, row,
+                       blocks.first, blocks.count, {rowScales, {i}},
+                       toScaleType);
+  });
+}
+
+void PanelDecoder::emitColScales(const MatmulOperand &operand, const Span &cols,
+                                 const Span &blocks) {
+  if (!operand.scales)
+    return;
+  Value zero = getIndex(b, 0);
+  auto toScaleType = [&](Lanes scales) {
+    return numbers.scalesSums ? extendToF64(scales) : scales;
+  };
+  emitRowLoop(b, cols, tileCols, [&](Value i, Value col) {
+    emitDecodeScaleRow(b, *operand.scales, numbers.scaleFormat, col,
+                       blocks.first, blocks.count, {scaleRow, {zero}},
+                       toScaleType);
+    emitLoop(b, zero, blocks.count, [&](Value block) {
+      storeBits(loadBits(b, scaleRow, {zero, block}), colScales, {block, i});
+    });
+  });
+}
+
+Lanes PanelDecoder::emitScaleProduct(Value row, Value tile, Value block) const {
+  auto type = VectorType::get({tileCols}, b.getF64Type());
+  Lanes cols(b,
+             vector::LoadOp::create(b, type, colScales,
+                                    ValueRange{block, mul(b, tile, tileCols)}));
+  Lanes scale(b, memref::LoadOp::create(b, rowScales, ValueRange{row, block}));
+  return broadcast(scale, cols) * cols;
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+void PanelDecoder::emitRow(const MatmulOperand &operand, Value row,
+                           const Span &chunk, Value firstBlock,
+                           Value bufferRow) {
+  Indices dataRow = append(operand.batch, row);
+  auto emitStep = [&](Value block, int64_t count) {
+    int64_t lanes = count * numbers.blockSize;
+    Value col = mul(b, add(b, chunk.first, block), numbers.blockSize);
+    auto load = [&] {
+      if (!operand.scales)
+        return emitDecodeFloat(
+            operand.element,
+            loadLanes(b, operand.data, append(dataRow, col), lanes));
+      Lanes values = emitLoadElements(
+          b, operand.data, blockscale::getElementFormat(operand.element),
+          dataRow, col, lanes);
+      if (numbers.scalesSums)
+        return values;
+      Lanes scales = toF32(loadLanes(
+          b, rowScales, {bufferRow, add(b, firstBlock, block)}, count));
+      return numbers.round(values * repeatLanes(scales, numbers.blockSize));
+    };
+    storeLanes(toBits(numbers.convert(load())), rowBuffer,
+               {bufferRow, mul(b, block, numbers.blockSize)});
+  };
+  emitUnitSteps(b, chunk.count, kBlocksPerStep, emitStep);
+}
+
+void PanelDecoder::emitRows(const MatmulOperand &operand, const Span &rows,
+                            const Span &chunk, Value firstBlock) {
+  emitRowLoop(b, rows, kRegisterRows, [&](Value i, Value row) {
+    emitRow(operand, row, chunk, firstBlock, i);
+  });
+}
+
+/// Whether a byte of the operand has two elements.
+static bool isPackedOperand(const MatmulOperand &operand) {
+  return operand.scales &&
+         isPacked(blockscale::getElementFormat(operand.element));
+}
+
+/// Stores the codes of the elements [col, col + kTransposedDepth) of `rows`: of
+/// each element, or each pair that shares a byte, a vector of the rows.
+void PanelDecoder::emitTranspose(const MatmulOperand &operand,
+                                 ArrayRef<Value> rows, Value col) {
+  int64_t perVector = isPackedOperand(operand) ? 2 : 1;
+  SmallVector<Lanes> lanes;
+  for (Value row : rows)
+    lanes.push_back(loadLanes(
+        b, operand.data, append(operand.batch, {row, div(b, col, perVector)}),
+        kTransposedDepth / perVector));
+  for (auto [i, codes] : llvm::enumerate(transposeLanes(lanes)))
+    storeLanes(codes, transposed, {getIndex(b, i), getIndex(b, 0)});
+}
+
+/// The f32 values that vector i of transposed codes stands for: of one element,
+/// or of two.
+SmallVector<Lanes>
+PanelDecoder::emitDecodeTransposed(const MatmulOperand &operand, Value i) {
+  Lanes codes = loadLanes(b, transposed, {i, getIndex(b, 0)}, tileCols);
+  if (!operand.scales)
+    return {emitDecodeFloat(operand.element, codes)};
+  numerics::ElementFormat format =
+      blockscale::getElementFormat(operand.element);
+  auto decode = [&](Lanes x) {
+    return numerics::decodeBits(format, extend(x, 32));
+  };
+  if (!isPacked(format))
+    return {decode(codes)};
+  return {decode(codes & 0xF), decode(codes >> 4)};
+}
+
+void PanelDecoder::emitCols(const MatmulOperand &operand, const Span &cols,
+                            const Span &chunk, Value firstBlock) {
+  Value zero = getIndex(b, 0), last = sub(b, cols.count, getIndex(b, 1));
+  Value firstElement = mul(b, chunk.first, numbers.blockSize);
+  int64_t perVector = isPackedOperand(operand) ? 2 : 1;
+  auto emitTile = [&](Value tile) {
+    Value firstCol = mul(b, tile, tileCols);
+    SmallVector<Value> rows;
+    for (int64_t i = 0; i < tileCols; ++i)
+      rows.push_back(
+          add(b, cols.first, min(b, add(b, firstCol, getIndex(b, i)), last)));
+    emitLoop(
+        b, zero, mul(b, chunk.count, numbers.blockSize),
+        [&](Value k) {
+          std::optional<Lanes> scales;
+          if (operand.scales && !numbers.scalesSums)
+            scales = toF32(loadLanes(
+                b, colScales,
+                {add(b, firstBlock, div(b, k, numbers.blockSize)), firstCol},
+                tileCols));
+          emitTranspose(operand, rows, add(b, firstElement, k));
+          emitLoop(b, zero, getIndex(b, kTransposedDepth / perVector),
+                   [&](Value i) {
+                     Value first = add(b, k, mul(b, i, perVector));
+                     for (auto [j, values] :
+                          llvm::enumerate(emitDecodeTransposed(operand, i))) {
+                       Lanes scaled =
+                           scales ? numbers.round(values * *scales) : values;
+                       storeLanes(toBits(numbers.convert(scaled)), colBuffer,
+                                  {tile, add(b, first, getIndex(b, j)), zero});
+                     }
+                   });
+        },
+        kTransposedDepth);
+  };
+  emitLoop(b, zero, ceilDiv(b, cols.count, tileCols), emitTile);
+}
+
+Lanes PanelDecoder::loadRow(Value row, Value k) const {
+  return Lanes(b, memref::LoadOp::create(b, rowBuffer, ValueRange{row, k}));
+}
+
+Lanes PanelDecoder::loadCols(Value tile, Value k) const {
+  auto type = VectorType::get({tileCols}, numbers.type);
+  return Lanes(b, vector::LoadOp::create(b, type, colBuffer,
+                                         ValueRange{tile, k, getIndex(b, 0)}));
+}
+
+} // namespace blockscale::cpu

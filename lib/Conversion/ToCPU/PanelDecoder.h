@@ -1,0 +1,131 @@
+//===- PanelDecoder.h - Decoded operands of panel products ------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A panel of a product's result belongs to some rows of A and some rows of B,
+// which are called columns here, as in the result. They are decoded a chunk of
+// K at a time into buffers of plain numbers: A row by row, of which a product
+// reads single numbers, and B with the columns of a register tile next to each
+// other, of which a product reads vectors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_PANELDECODER_H
+#define BLOCKSCALE_LIB_CONVERSION_TOCPU_PANELDECODER_H
+
+#include "BlockDecoder.h"
+
+namespace blockscale::cpu {
+
+using namespace emit;
+
+/// Rows and columns of the result that a panel has. Together they are the unit
+/// of work: few enough columns that a product with one panel of rows has work
+/// for many threads, and enough of either that decoding an element takes little
+/// time compared with its products.
+inline constexpr int64_t kPanelRows = 192;
+inline constexpr int64_t kPanelCols = 128;
+
+/// Rows of a register tile. With 16 columns of f32, its sums, a row of B and a
+/// number of A fill the registers of AVX2.
+inline constexpr int64_t kRegisterRows = 6;
+
+/// Elements of K that are decoded at a time. The columns of a tile stay in a
+/// first-level cache, and all decoded numbers in a second-level cache.
+inline constexpr int64_t kChunkDepth = 256;
+
+/// The indices [first, first + count).
+struct Span {
+  mlir::Value first, count;
+};
+
+/// A matrix of rows along K; row r is data[batch, r, ..]. A plain one has no
+/// scales.
+struct MatmulOperand {
+  mlir::Value data;
+  mlir::Type element;
+  Indices batch;
+  std::optional<ScaleMatrix> scales;
+};
+
+/// The numbers that the products of an op are made of.
+struct ProductNumbers {
+  explicit ProductNumbers(ProductOpInterface op);
+
+  numerics::ScaleFormat scaleFormat;
+  int64_t blockSize;
+  /// The type that data times scales are rounded to; null where they are not.
+  mlir::Type roundedType;
+  /// The type of decoded numbers and of their sums.
+  mlir::FloatType type;
+  /// Whether the scales are factors of the sums over a block, rather than of
+  /// each element.
+  bool scalesSums;
+
+  /// Columns of a register tile.
+  int64_t getTileCols() const { return type.isF64() ? 8 : 16; }
+
+  /// f32 values as `roundedType` has them.
+  Lanes round(const Lanes &values) const;
+  /// f32 values as decoded numbers.
+  Lanes convert(const Lanes &values) const;
+};
+
+class PanelDecoder {
+public:
+  /// Allocates buffers for panels of up to `blocks` blocks of K, where b
+  /// stands.
+  PanelDecoder(mlir::ImplicitLocOpBuilder &b, const ProductNumbers &numbers,
+               ProductOpInterface op, mlir::Value blocks);
+
+  /// Decodes the scales of `rows` over `blocks`.
+  void emitRowScales(const MatmulOperand &operand, const Span &rows,
+                     const Span &blocks);
+  void emitColScales(const MatmulOperand &operand, const Span &cols,
+                     const Span &blocks);
+
+  /// Decodes `rows` over the blocks `chunk`, the first of which is block
+  /// `firstBlock` of the decoded scales. The last row is repeated until there
+  /// is a whole number of tiles.
+  void emitRows(const MatmulOperand &operand, const Span &rows,
+                const Span &chunk, mlir::Value firstBlock);
+  void emitCols(const MatmulOperand &operand, const Span &cols,
+                const Span &chunk, mlir::Value firstBlock);
+
+  /// Element k of the chunk in a row, and in the columns of a tile.
+  Lanes loadRow(mlir::Value row, mlir::Value k) const;
+  Lanes loadCols(mlir::Value tile, mlir::Value k) const;
+
+  /// The product of the scales of a row and those of the columns of a tile, in
+  /// f64.
+  Lanes emitScaleProduct(mlir::Value row, mlir::Value tile,
+                         mlir::Value block) const;
+
+  void emitFree();
+
+private:
+  mlir::Type getScaleType() const;
+  void emitRow(const MatmulOperand &operand, mlir::Value row, const Span &chunk,
+               mlir::Value firstBlock, mlir::Value bufferRow);
+  void emitTranspose(const MatmulOperand &operand,
+                     llvm::ArrayRef<mlir::Value> rows, mlir::Value col);
+  llvm::SmallVector<Lanes> emitDecodeTransposed(const MatmulOperand &operand,
+                                                mlir::Value i);
+
+  mlir::ImplicitLocOpBuilder &b;
+  ProductNumbers numbers;
+  int64_t tileCols;
+  /// Decoded numbers [row, k] and [tile, k, column].
+  mlir::Value rowBuffer, colBuffer;
+  /// Codes of a step, [element or pair of elements, column].
+  mlir::Value transposed;
+  /// Decoded scales [row, block] and [block, column], and of one column.
+  mlir::Value rowScales, colScales, scaleRow;
+};
+
+} // namespace blockscale::cpu
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOCPU_PANELDECODER_H

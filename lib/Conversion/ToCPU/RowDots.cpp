@@ -1,0 +1,324 @@
+//===- RowDots.cpp - Products of a row by rows with scales ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowDots.h"
+#include "Emission/FloatCodec.h"
+#include "blockscale/Numerics/Codec.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace blockscale::cpu {
+
+/// Lanes of numbers that are multiplied at a time, and words of codes of each.
+static constexpr int64_t kLanes = 16, kWordsPerLane = 2;
+
+/// How far ahead codes are asked for: hardware does not look beyond a page.
+static constexpr int64_t kBytesAhead = 4096;
+
+/// What numbers of a plain bf16 row in f32 are multiplied by, so that a sum of
+/// 16 products by magnified E2M1 codes, at most 16 * 24 * 2^128, stays in
+/// range. Their products stay exact: a multiple of 2^-133 becomes one of
+/// 2^-143.
+static constexpr float kPlainFactor = 0x1p-10f;
+
+/// Scales between these make a bf16 of any MX element without rounding.
+static constexpr float kLeastScale = 0x1p-100f, kMostScale = 0x1p100f;
+
+/// The product of a bf16 between these, or of 0, by any magnified MX element is
+/// in the range of f32, and so is the sum of a few.
+static constexpr float kLeastNumber = 0x1p-60f, kMostNumber = 0x1p60f;
+
+/// Whether numbers of a row of `element` have kPlainFactor.
+static bool hasPlainFactor(const ProductNumbers &numbers, Type element) {
+  return element.isBF16() && !numbers.roundedType;
+}
+
+RowDots::RowDots(ImplicitLocOpBuilder &b, const ProductNumbers &numbers,
+                 ProductOpInterface op, Value blocks)
+    : b(b), numbers(numbers),
+      format(blockscale::getElementFormat(getElementTypeOrSelf(op.getB()))),
+      plainFactor(hasPlainFactor(numbers, getElementTypeOrSelf(op.getA()))
+                      ? kPlainFactor
+                      : 1),
+      magnification(plainFactor * numerics::getMagnification(format)) {
+  Value depth = mul(b, blocks, numbers.blockSize);
+  for (Value *buffer : {&numbersOfRow, &orderedNumbers})
+    *buffer = allocate(b, {ShapedType::kDynamic}, b.getF32Type(), depth);
+  scalesOfRow =
+      allocate(b, {ShapedType::kDynamic},
+               numbers.scalesSums ? Type(b.getF64Type()) : Type(b.getF32Type()),
+               roundUp(b, blocks, numerics::kTileCols));
+  scales = allocate(b, {kPanelCols, ShapedType::kDynamic}, b.getF32Type(),
+                    roundUp(b, blocks, numerics::kTileCols));
+}
+
+void RowDots::emitFree() {
+  for (Value buffer : {numbersOfRow, orderedNumbers, scalesOfRow, scales})
+    memref::DeallocOp::create(b, buffer);
+}
+
+/// `count` elements along the last dimension, as they are.
+static Lanes loadVector(ImplicitLocOpBuilder &b, Value memref, ValueRange first,
+                        int64_t count) {
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  return Lanes(b, vector::LoadOp::create(b, VectorType::get({count}, element),
+                                         memref, first));
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+static int64_t getCodesPerWord(numerics::ElementFormat format) {
+  return 32 / numerics::getFormatInfo(format).storageBits;
+}
+
+int64_t RowDots::getCodesPerLane() const {
+  return kWordsPerLane * getCodesPerWord(format);
+}
+
+/// Blocks of a step.
+int64_t RowDots::getStepBlocks() const {
+  return kLanes * getCodesPerLane() / numbers.blockSize;
+}
+
+/// The blocks of whole steps; the rest is multiplied element by element.
+Value RowDots::getWholeBlocks(Value blocks) const {
+  return mul(b, div(b, blocks, getStepBlocks()), getStepBlocks());
+}
+
+/// Whether the magnitudes of `count` f32 are between two numbers, or are 0. NaN
+/// has larger bits than all numbers.
+static Value emitAreBetween(ImplicitLocOpBuilder &b, Value memref,
+                            ValueRange prefix, Value count, float least,
+                            float most) {
+  auto type = VectorType::get({kLanes}, b.getI32Type());
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value whole = mul(b, div(b, count, kLanes), kLanes);
+  auto raise = [&](Value largest, Lanes bits) -> Value {
+    Lanes magnitude = emitMagnitudeBits(bits);
+    Lanes above = select(isEqual(magnitude, 0), magnitude,
+                         magnitude - numerics::toBits(least));
+    return maxUnsigned(Lanes(b, largest), above);
+  };
+  Lanes lanes(b, emitReduction(
+                     b, getIndex(b, 0), whole, none,
+                     [&](Value i, Value largest) {
+                       return raise(
+                           largest,
+                           loadLanes(b, memref, append(prefix, i), kLanes));
+                     },
+                     kLanes));
+  while (lanes.getCount() > 1) {
+    auto [left, right] = splitHalves(lanes);
+    lanes = maxUnsigned(left, right);
+  }
+  Lanes largest(
+      b, emitReduction(
+             b, whole, count, getFirstLane(lanes), [&](Value i, Value largest) {
+               return raise(largest, loadBits(b, memref, append(prefix, i)));
+             }));
+  return compare(arith::CmpIPredicate::ule, largest,
+                 numerics::toBits(most) - numerics::toBits(least));
+}
+
+//===----------------------------------------------------------------------===//
+// The row of A
+//===----------------------------------------------------------------------===//
+
+/// The elements [k, k + kLanes) of the row, all of one block.
+Lanes RowDots::emitRowElements(const MatmulOperand &operand, Value row,
+                               Value firstCol, Value k) const {
+  Indices dataRow = append(operand.batch, row);
+  Value col = add(b, firstCol, k);
+  if (!operand.scales) {
+    Lanes values = emitDecodeFloat(
+        operand.element,
+        loadLanes(b, operand.data, append(dataRow, col), kLanes));
+    return hasPlainFactor(numbers, operand.element) ? values * kPlainFactor
+                                                    : values;
+  }
+  Lanes values = emitLoadElements(b, operand.data,
+                                  blockscale::getElementFormat(operand.element),
+                                  dataRow, col, kLanes);
+  if (numbers.scalesSums)
+    return values;
+  Lanes scale = toF32(loadBits(b, scalesOfRow, div(b, k, numbers.blockSize)));
+  return values * broadcast(scale, values);
+}
+
+/// Copies the elements of a step, those that are multiplied by the first codes
+/// of lanes first, then those for the second codes, and so on.
+void RowDots::emitOrder(Value block) {
+  Value zero = getIndex(b, 0);
+  Value first = mul(b, block, numbers.blockSize);
+  emitLoop(b, zero, getIndex(b, getCodesPerLane()), [&](Value code) {
+    emitLoop(b, zero, getIndex(b, kLanes), [&](Value lane) {
+      Value source = add(b, mul(b, lane, getCodesPerLane()), code);
+      Value target = add(b, mul(b, code, kLanes), lane);
+      storeBits(loadBits(b, numbersOfRow, add(b, first, source)),
+                orderedNumbers, add(b, first, target));
+    });
+  });
+}
+
+void RowDots::emitRow(const MatmulOperand &operand, Value row,
+                      const Span &blocks) {
+  if (operand.scales)
+    emitDecodeScaleRow(
+        b, *operand.scales, numbers.scaleFormat, row, blocks.first,
+        blocks.count, {scalesOfRow, {}}, [&](Lanes values) {
+          return numbers.scalesSums ? extendToF64(values) : values;
+        });
+  Value depth = mul(b, blocks.count, numbers.blockSize);
+  Value firstCol = mul(b, blocks.first, numbers.blockSize);
+  emitLoop(
+      b, getIndex(b, 0), depth,
+      [&](Value k) {
+        storeLanes(toBits(emitRowElements(operand, row, firstCol, k)),
+                   numbersOfRow, k);
+      },
+      kLanes);
+  emitLoop(
+      b, getIndex(b, 0), getWholeBlocks(blocks.count),
+      [&](Value block) { emitOrder(block); }, getStepBlocks());
+  if (numbers.roundedType)
+    isOrdinaryRow =
+        emitAreBetween(b, numbersOfRow, {}, depth, kLeastNumber, kMostNumber);
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+/// The factors of `count` blocks, in f64.
+Lanes RowDots::emitFactors(Value block, int64_t count) const {
+  Lanes factors =
+      extendToF64(loadVector(b, scales, {indexOfScales, block}, count));
+  return numbers.scalesSums ? loadVector(b, scalesOfRow, block, count) * factors
+                            : factors;
+}
+
+/// The elements of a step in a row of B, magnified: of each code of a lane, a
+/// vector of the lanes.
+SmallVector<Lanes> RowDots::emitDecode(const MatmulOperand &operand, Value row,
+                                       Value firstBlock, Value block) const {
+  int64_t bits = numerics::getFormatInfo(format).storageBits;
+  Value col = mul(b, add(b, firstBlock, block), numbers.blockSize);
+  Indices first = append(operand.batch, {row, div(b, mul(b, col, bits), 8)});
+  int64_t count = kLanes * kWordsPerLane * 4;
+  emitPrefetch(b, operand.data, offsetBy(b, first, getIndex(b, kBytesAhead)),
+               count);
+  Lanes words =
+      bitcastLanes(loadLanes(b, operand.data, first, count), b.getI32Type());
+  SmallVector<Lanes> elements;
+  for (Lanes word : splitByResidue(words, kWordsPerLane))
+    for (int64_t bit = 0; bit < 32; bit += bits)
+      elements.push_back(numerics::decodeMagnified(format, word, bit));
+  return elements;
+}
+
+/// `sum` and the products of a step, divided by `magnification`.
+Lanes RowDots::emitAddStep(ArrayRef<Lanes> elements, Value block,
+                           const Lanes &sum) const {
+  Value first = mul(b, block, numbers.blockSize);
+  auto load = [&](int64_t code) {
+    return loadVector(b, orderedNumbers,
+                      add(b, first, getIndex(b, code * kLanes)), kLanes);
+  };
+  Lanes partial = load(0) * elements.front();
+  for (auto [code, element] : llvm::drop_begin(llvm::enumerate(elements)))
+    partial = addExactProduct(load(code), element, partial);
+  Lanes factors = repeatLanes(emitFactors(block, getStepBlocks()),
+                              kLanes / getStepBlocks());
+  return addExactProduct(extendToF64(partial), factors, sum);
+}
+
+/// `sum` and the products of the elements [k, k + kLanes), all of one block.
+Lanes RowDots::emitAddElements(const MatmulOperand &operand, Value row,
+                               Value firstCol, Value k, bool rounds,
+                               const Lanes &sum) const {
+  Lanes left = loadVector(b, numbersOfRow, k, kLanes);
+  Lanes elements =
+      emitLoadElements(b, operand.data, format, append(operand.batch, row),
+                       add(b, firstCol, k), kLanes);
+  Value block = div(b, k, numbers.blockSize);
+  if (rounds) {
+    Lanes scale = toF32(loadBits(b, scales, {indexOfScales, block}));
+    Lanes rounded = numbers.round(elements * broadcast(scale, elements));
+    return addExactProduct(extendToF64(left), extendToF64(rounded), sum);
+  }
+  Lanes factor = getFirstLane(emitFactors(block, 1)) * (1 / plainFactor);
+  Lanes products = extendToF64(left * elements);
+  return addExactProduct(products, broadcast(factor, products), sum);
+}
+
+/// The sum of all lanes, halving them.
+static Lanes emitSumOfLanes(Lanes x) {
+  while (x.getCount() > 1) {
+    auto [left, right] = splitHalves(x);
+    x = left + right;
+  }
+  return getFirstLane(x);
+}
+
+/// The sum of products. With `rounds`, elements are scaled and rounded.
+Lanes RowDots::emitSum(const MatmulOperand &operand, Value row,
+                       const Span &blocks, bool rounds) {
+  auto type = VectorType::get({kLanes}, b.getF64Type());
+  Value sum = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value whole = getIndex(b, 0);
+  if (!rounds) {
+    whole = getWholeBlocks(blocks.count);
+    sum = emitReduction(
+        b, getIndex(b, 0), whole, sum,
+        [&](Value block, Value sum) -> Value {
+          return emitAddStep(emitDecode(operand, row, blocks.first, block),
+                             block, Lanes(b, sum));
+        },
+        getStepBlocks());
+    sum = Lanes(b, sum) * (1 / magnification);
+  }
+  Value firstCol = mul(b, blocks.first, numbers.blockSize);
+  sum = emitReduction(
+      b, mul(b, whole, numbers.blockSize),
+      mul(b, blocks.count, numbers.blockSize), sum,
+      [&](Value k, Value sum) -> Value {
+        return emitAddElements(operand, row, firstCol, k, rounds,
+                               Lanes(b, sum));
+      },
+      kLanes);
+  return emitSumOfLanes(Lanes(b, sum));
+}
+
+void RowDots::emitScales(const MatmulOperand &operand, const Span &rows,
+                         const Span &blocks) {
+  static_assert(kPanelCols == numerics::kTileRows,
+                "columns of a panel begin a tile of scales");
+  emitDecodeScaleRows(b, *operand.scales, numbers.scaleFormat, rows.first,
+                      rows.count, blocks.first, blocks.count, scales);
+}
+
+void RowDots::emitDot(const MatmulOperand &operand, Value row, Value index,
+                      const Span &blocks, function_ref<void(Lanes)> use) {
+  indexOfScales = index;
+  auto emitUse = [&](bool rounds) {
+    use(emitSum(operand, row, blocks, rounds));
+  };
+  if (!numbers.roundedType)
+    return emitUse(false);
+  Value isOrdinary = emitAreBetween(b, scales, indexOfScales, blocks.count,
+                                    kLeastScale, kMostScale);
+  isOrdinary = arith::AndIOp::create(b, isOrdinary, isOrdinaryRow);
+  emitIf(b, isOrdinary, [&] { emitUse(false); }, [&] { emitUse(true); });
+}
+
+} // namespace blockscale::cpu
