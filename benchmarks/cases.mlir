@@ -328,3 +328,22 @@ func.func @scaled_mm_nvfp4_1024(%a: tensor<1024x1024xf4E2M1FN>, %b: tensor<1024x
       : tensor<1024x1024xf4E2M1FN>, tensor<1024x1024xf4E2M1FN>, tensor<1024x64xf8E4M3FN, #swizzled>, tensor<1024x64xf8E4M3FN, #swizzled> -> tensor<1024x1024xbf16>
   return %y : tensor<1024x1024xbf16>
 }
+
+// -----
+
+func.func @scaled_mm_mxfp8_weight_1(%a: tensor<1x4096xbf16>, %b: tensor<16384x4096xf8E4M3FN>, %sb: tensor<16384x128xf8E8M0FNU>)
+    -> tensor<1x16384xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 32]
+      : tensor<1x4096xbf16>, tensor<16384x4096xf8E4M3FN>, tensor<16384x128xf8E8M0FNU> -> tensor<1x16384xbf16>
+  return %y : tensor<1x16384xbf16>
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @scaled_mm_nvfp4_weight_1(%a: tensor<1x4096xbf16>, %b: tensor<16384x4096xf4E2M1FN>, %sb: tensor<16384x256xf8E4M3FN, #swizzled>, %gb: tensor<f32>)
+    -> tensor<1x16384xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 16] global_scale_b(%gb : tensor<f32>)
+      : tensor<1x4096xbf16>, tensor<16384x4096xf4E2M1FN>, tensor<16384x256xf8E4M3FN, #swizzled> -> tensor<1x16384xbf16>
+  return %y : tensor<1x16384xbf16>
+}

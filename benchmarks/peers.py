@@ -32,6 +32,7 @@ from sweep_reference import sweep
 sys.path.append(str(ROOT / "python"))
 
 from blockscale_object import Object
+from blockscale_reference import pack, scaled_matmul, swizzle
 
 try:
     import torch
@@ -194,10 +195,80 @@ def scale_sweep(report, x):
     report.time("scale sweep, 1024x1024", None, candidates, min(report.options.rounds, 3))
 
 
+def random_operand(random, form, rows, cols):
+    """Codes and scale bytes as they are stored, and their values: MXFP8 with linear scales
+    or NVFP4 with swizzled ones."""
+    if form == "mxfp8":
+        codes = random.integers(0, 0x7F, (rows, cols), np.uint8)
+        codes |= random.integers(0, 2, codes.shape, np.uint8) << 7
+        scales = random.integers(120, 135, (rows, cols // 32), np.uint8)
+        values = codes.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+        factors = np.exp2(scales.astype(np.float32) - 127)
+        stored = codes, scales
+    else:
+        codes = random.integers(0, 16, (rows, cols), np.uint8)
+        scales = random.integers(0x20, 0x60, (rows, cols // 16), np.uint8)
+        values = codes.view(ml_dtypes.float4_e2m1fn).astype(np.float32)
+        factors = scales.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+        stored = pack(codes), swizzle(scales)
+    return stored, values * np.repeat(factors, cols // factors.shape[1], axis=1)
+
+
+def is_near(product, got):
+    """Whether a bf16 result is within the bound of docs/Numerics.md."""
+    error = np.abs(got.view(ml_dtypes.bfloat16).astype(np.float64) - product.value)
+    return bool((error <= product.bound() + 2.0**-8 * np.abs(product.value)).all())
+
+
+def products(report, x):
+    """Beside numpy's product of f32 matrices, which hold the decoded values."""
+    size = 1024
+    for form in ("mxfp8", "nvfp4"):
+        random = np.random.default_rng(2)
+        a, left = random_operand(random, form, size, size)
+        b, right = random_operand(random, form, size, size)
+        result = np.zeros((size, size), np.uint16)
+        ones = [np.ones((), np.float32)] * (2 if form == "nvfp4" else 0)
+        ours = report.compile(f"scaled_mm_{form}_{size}", [a[0], b[0], a[1], b[1], *ones, result])
+        product = scaled_matmul(left, right)
+        for cpu, call in ours.items():
+            call()
+            report.notes[f"{form} product {cpu}"] = (
+                "within the bound" if is_near(product, result) else "FAILED: beyond the bound")
+        candidates = {f"blockscale{CPUS[cpu]}": call for cpu, call in ours.items()}
+        right_t = right.T
+        candidates["numpy, f32"] = lambda left=left, right_t=right_t: left @ right_t
+        report.time(f"{form} product, 1024x1024x1024", None, candidates)
+
+
+def weight_products(report, x):
+    """One row by a weight that no cache holds, beside a copy of its codes and scales."""
+    rows, cols = 16384, SIZE
+    for form in ("mxfp8", "nvfp4"):
+        random = np.random.default_rng(3)
+        b, right = random_operand(random, form, rows, cols)
+        row, result = np.ascontiguousarray(x[:1]), np.zeros((1, rows), np.uint16)
+        ones = [np.ones((), np.float32)] * (form == "nvfp4")
+        ours = report.compile(f"scaled_mm_{form}_weight_1", [row, *b, *ones, result])
+        product = scaled_matmul(row.view(ml_dtypes.bfloat16).astype(np.float32), right)
+        for cpu, call in ours.items():
+            call()
+            report.notes[f"{form} weight {cpu}"] = (
+                "within the bound" if is_near(product, result) else "FAILED: beyond the bound")
+        candidates = {f"blockscale{CPUS[cpu]}": call for cpu, call in ours.items()}
+        candidates["copy"] = make_memcpy(2 * sum(part.nbytes for part in b))
+        report.time(f"{form} weight, one row", None, candidates)
+
+
+PARTS = (quantize_mxfp8, quantize_nvfp4, scale_sweep, products, weight_products)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tool", default=ROOT / "build/bin/blockscale-compile")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", choices=[part.__name__ for part in PARTS], action="append",
+                        help="measure this part, not all; may be given again")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
 
@@ -208,8 +279,9 @@ def main():
         report = Report(options, folder)
         report.notes["torch"] = torch.__version__ if torch else \
             "missing: scripts/bench.sh --peers installs it"
-        for run in (quantize_mxfp8, quantize_nvfp4, scale_sweep):
-            run(report, x)
+        for part in PARTS:
+            if not options.only or part.__name__ in options.only:
+                part(report, x)
     options.out.write_text(json.dumps(
         {"load": os.getloadavg(), "groups": report.groups, "notes": report.notes}, indent=1))
 

@@ -27,7 +27,10 @@ PEER_BARS = [("MXFP8 1x32 rceil", "torchao eager", 15),
              ("NVFP4 1x16, global scale, swizzled", "torchao eager", 80),
              ("NVFP4 1x16, global scale, swizzled", "torch.compile NVFP4", 30),
              ("scale sweep, 1024x1024", "numpy, 126 passes", 20),
-             ("scale sweep, 1024x1024", "torch, 126 passes", 20)]
+             ("scale sweep, 1024x1024", "torch, 126 passes", 20),
+             ("mxfp8 product, 1024x1024x1024", "numpy, f32", 0.7),
+             ("nvfp4 product, 1024x1024x1024", "numpy, f32", 0.7),
+             ("mxfp8 weight, one row", "copy", 0.5)]
 
 
 def read_suite(path):
