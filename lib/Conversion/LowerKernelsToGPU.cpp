@@ -99,7 +99,7 @@ static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
     return failure();
   SmallVector<Operation *> all(body.others);
   llvm::append_range(all, body.producers);
-  return sm100::lowerProducts(all, site);
+  return gemm::lowerTcgen05Products(all, site);
 }
 
 static LogicalResult lowerElementwise(KernelOp kernel, const KernelBody &body,

@@ -11,7 +11,8 @@ and Emulator include no MLIR header, Numerics no LLVM header either.
 
 Folders of lib/Conversion are rooms, of which each includes only from those in ROOMS:
 
-    Emission -> ToCPU, DeviceEmission;  DeviceEmission -> ToGPU, ToSM100;
+    Emission -> ToCPU, DeviceEmission;  DeviceEmission -> ToGPU, Products;
+    Products -> ToSM100;
     all of them -> the passes that choose among them
 
 Folders of lib/Emulator are rooms too, and each includes only from those before it in
@@ -39,7 +40,8 @@ ROOMS = {"Emission": [], "DeviceEmission": ["Emission"],
          "ToGPU/Rows": DEVICE, "ToGPU/RowPrograms": ROWS, "ToGPU/Strips": ROWS,
          "ToGPU/Ops": DEVICE,
          "ToGPU": [*ROWS, "ToGPU/RowPrograms", "ToGPU/Strips", "ToGPU/Ops"],
-         "ToSM100": DEVICE}
+         "Products": DEVICE,
+         "ToSM100": [*DEVICE, "Products"]}
 # The rooms of lib/Emulator: each includes from itself and from those before it.
 EMULATOR_ROOMS = ["Diagnostics", "Ptx", "InstructionSet", "Arithmetic", "Memory", "Program",
                   "Hazards", "Matrix", "Async", "Machine", "Instructions"]

@@ -110,13 +110,14 @@ class LayersTest(LintTest):
 
     def write_room_headers(self):
         for room in ("Emission", "DeviceEmission", "ToCPU", "ToGPU", "ToGPU/Rows", "ToGPU/Ops",
-                     "ToSM100"):
+                     "Products", "ToSM100"):
             self.write(f"lib/Conversion/{room}/B.h")
 
     def test_rooms_include_what_is_below_them(self):
         self.write_room_headers()
         self.write("lib/Conversion/ToSM100/A.cpp", '#include "Emission/B.h"\n'
-                   '#include "DeviceEmission/B.h"\n#include "B.h"\n')
+                   '#include "DeviceEmission/B.h"\n#include "Products/B.h"\n'
+                   '#include "B.h"\n')
         self.write("lib/Conversion/ToGPU/Strips/A.cpp", '#include "ToGPU/Rows/B.h"\n')
         self.write("lib/Conversion/A.cpp", '#include "ToSM100/B.h"\n')
         self.assertEqual(self.findings("layers"), [])
@@ -125,7 +126,7 @@ class LayersTest(LintTest):
         pairs = [("ToGPU/Rows", "ToSM100"), ("ToSM100", "ToGPU"), ("ToGPU/Ops", "ToCPU"),
                  ("ToCPU", "ToGPU/Rows"), ("ToSM100", "ToCPU"), ("ToCPU", "ToSM100"),
                  ("Emission", "DeviceEmission"), ("ToGPU/Rows", "ToGPU/Ops"),
-                 ("ToGPU/Rows", "ToGPU")]
+                 ("ToGPU/Rows", "ToGPU"), ("Products", "ToSM100"), ("ToGPU", "Products")]
         for room, included in pairs:
             with self.subTest(room=room, included=included):
                 self.write_room_headers()

@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 
@@ -110,4 +110,4 @@ Value Cluster::toCluster(KernelBuilder &b, Value pointer) const {
   return isPair() ? toPointer(b, pointer, UINT32_MAX, kClusterMemory) : pointer;
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

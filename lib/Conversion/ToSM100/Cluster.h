@@ -18,12 +18,12 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_CLUSTER_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_CLUSTER_H
 
-#include "Barriers.h"
+#include "Products/Barriers.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 class Cluster {
 public:
@@ -76,6 +76,6 @@ private:
   int64_t tileBlocks, pairs;
 };
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_CLUSTER_H

@@ -20,22 +20,11 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMCLAUSES_H
 
 #include "GemmFormat.h"
-#include "Product.h"
+#include "Products/ProductClauses.h"
 
 #include "DeviceEmission/LaunchSite.h"
 
-namespace blockscale::sm100 {
-
-/// Bytes that addresses are multiples of where copies and wide loads read from
-/// them.
-inline constexpr int64_t kCopyBytes = 16;
-
-/// The sizes of a product, as the host knows them.
-struct GemmSizes {
-  mlir::OpFoldResult rows, cols, depth;
-  /// The number of matrices of a batch, or of groups.
-  mlir::Value matrices;
-};
+namespace blockscale::gemm {
 
 /// The multiple of elements that a row of data is.
 int64_t getRowMultiple(const GemmFormat &format);
@@ -45,22 +34,16 @@ mlir::LogicalResult verifyScales(const Product &product,
 /// The format that the product is computed in.
 mlir::FailureOr<GemmFormat> verifyFormat(const Product &product,
                                          const LaunchSite &site);
-/// Verifies that K is a multiple of the elements that copies need. This
-/// function and `verifySizes` assert at run time what is not known before.
+/// Verifies that K is a multiple of the elements that copies need, at run time
+/// where K is not known before.
 mlir::LogicalResult verifyDepth(const Product &product, LaunchSite &site,
                                 const GemmFormat &format,
                                 mlir::OpFoldResult depth);
-mlir::LogicalResult verifySizes(const Product &product, LaunchSite &site,
-                                const GemmSizes &sizes);
 mlir::LogicalResult verifySchedule(const Product &product,
                                    const LaunchSite &site,
                                    const GemmFormat &format,
                                    GemmScheduleAttr schedule);
-/// Verifies that a product has the schedule that its kernel runs by.
-mlir::LogicalResult verifySameSchedule(const Product &product,
-                                       const LaunchSite &site,
-                                       GemmScheduleAttr schedule);
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMCLAUSES_H

@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace blockscale::numerics;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 std::optional<GemmFormat> GemmFormat::get(ElementFormat a, ElementFormat b,
                                           ScaleFormat scale) {
@@ -77,4 +77,4 @@ std::string GemmFormat::getName() const {
   return name + (scale == ScaleFormat::E4M3 ? "e4m3" : "e8m0");
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

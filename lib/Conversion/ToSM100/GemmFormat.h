@@ -22,24 +22,20 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMFORMAT_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMFORMAT_H
 
+#include "Products/GemmSpec.h"
 #include "blockscale/Numerics/Format.h"
-#include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 #include <string>
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// Bytes of K of one instruction, and of a row of a tile.
 inline constexpr int64_t kStepBytes = 32;
 inline constexpr int64_t kRowBytes = 128;
 inline constexpr int64_t kTileSteps = kRowBytes / kStepBytes;
 
-// Scales come in tiles of the 128x4 layout.
-using numerics::kTileBytes;
-using numerics::kTileCols;
-using numerics::kTileRows;
 /// Dimensions of such a tile in memory.
 inline constexpr int64_t kScaleTileRank = std::size(numerics::kTileShape);
 /// The columns of tensor memory that such a tile takes.
@@ -84,6 +80,11 @@ struct GemmFormat {
   std::string getName() const;
 };
 
-} // namespace blockscale::sm100
+/// All that the code of a kernel depends on.
+struct Tcgen05Spec : GemmSpec {
+  GemmFormat format;
+};
+
+} // namespace blockscale::gemm
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMFORMAT_H

@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
@@ -19,14 +19,17 @@ static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
   return b.offset(memory, b.getI8Type(), b.i32(offset));
 }
 
-GemmContext::GemmContext(KernelBuilder &b, const GemmSpec &spec,
+GemmContext::GemmContext(KernelBuilder &b, const Tcgen05Spec &spec,
                          const GemmArguments &arguments)
     : spec(spec), arguments(arguments),
       shared(spec.format, spec.schedule.getRows(), spec.schedule.getCols(),
              spec.schedule.getStages()),
       tensor(spec.format, spec.schedule.getRows(), spec.schedule.getCols()),
       mine(spec.schedule.getRows(), spec.schedule.getCols()),
-      cluster(b, spec.schedule), order(b, spec, arguments, cluster),
+      cluster(b, spec.schedule),
+      order(b, spec, arguments,
+            {cluster.getTileBlocks() * cluster.getPairs(), cluster.getPairs(),
+             cluster.pair}),
       memory(getDynamicSharedMemory(b)),
       stageFull(getPlace(b, memory, shared.stageFull),
                 spec.schedule.getStages(), /*arrivals=*/1),
@@ -83,7 +86,8 @@ static void emitPrefetch(KernelBuilder &b, Value map) {
       /*predicate=*/Value(), /*tensormap=*/b.getUnitAttr());
 }
 
-void emitGemm(KernelBuilder &b, const GemmSpec &spec, GemmArguments arguments) {
+void emitGemm(KernelBuilder &b, const Tcgen05Spec &spec,
+              GemmArguments arguments) {
   arguments.narrowSizes(b);
   GemmContext context(b, spec, arguments);
   Lanes thread(b, arith::IndexCastOp::create(
@@ -125,4 +129,4 @@ void emitGemm(KernelBuilder &b, const GemmSpec &spec, GemmArguments arguments) {
   });
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "GemmLayout.h"
-#include "Barriers.h"
+#include "Products/Barriers.h"
 
 #include "llvm/Support/MathExtras.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 SharedLayout::SharedLayout(const GemmFormat &format, int64_t rows, int64_t cols,
                            int64_t stages) {
@@ -59,4 +59,4 @@ TensorLayout::TensorLayout(const GemmFormat &format, int64_t rows,
   scaleB = scaleA + getColumns(mine.scaleA);
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

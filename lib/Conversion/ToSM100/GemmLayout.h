@@ -12,7 +12,7 @@
 
 #include <array>
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// Bytes of shared memory that a CTA can have (CUDA, compute capability 10.0).
 inline constexpr int64_t kMaxSharedBytes = 227 * 1024;
@@ -73,6 +73,6 @@ struct TensorLayout {
   int64_t scaleA, scaleB;
 };
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMLAYOUT_H

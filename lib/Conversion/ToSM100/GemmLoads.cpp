@@ -22,14 +22,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Arithmetic.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "GemmClauses.h"
 #include "GemmRoles.h"
+#include "Products/Arithmetic.h"
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 
@@ -301,4 +301,4 @@ void emitLoads(KernelBuilder &b, const GemmContext &context) {
   LoadEmitter(b, context).emit();
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

@@ -12,14 +12,14 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// Maps have no empty dimensions; of what is empty nothing is loaded.
 static Value atLeast(ImplicitLocOpBuilder &b, Value size, int64_t least) {
   return emit::max(b, size, emit::getIndex(b, least));
 }
 
-Value createDataMap(LaunchSite &site, const GemmSpec &spec,
+Value createDataMap(LaunchSite &site, const Tcgen05Spec &spec,
                     const OperandData &data, int64_t boxRows) {
   ImplicitLocOpBuilder &b = site.b;
   bool isPadded = spec.format.isPadded(data.format);
@@ -43,7 +43,7 @@ Value createDataMap(LaunchSite &site, const GemmSpec &spec,
       isPadded ? MapElement::U4Padded : MapElement::UInt8, kRowBytes);
 }
 
-Value createScaleMap(LaunchSite &site, const GemmSpec &spec, Value scale) {
+Value createScaleMap(LaunchSite &site, const Tcgen05Spec &spec, Value scale) {
   ImplicitLocOpBuilder &b = site.b;
   Value memory = site.lookup(scale);
   requireAlignment(b, memory, kCopyBytes);
@@ -62,4 +62,4 @@ Value createScaleMap(LaunchSite &site, const GemmSpec &spec, Value scale) {
       MapElement::UInt8, /*swizzle=*/0);
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

@@ -8,11 +8,11 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMMAPS_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMMAPS_H
 
-#include "GemmSpec.h"
+#include "Products/GemmSpec.h"
 
 #include "DeviceEmission/LaunchSite.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// Data of an operand, as the kernel reads them; sizes are index.
 struct OperandData {
@@ -25,14 +25,14 @@ struct OperandData {
 };
 
 /// A map of the data, of which a copy brings `boxRows` rows.
-mlir::Value createDataMap(LaunchSite &site, const GemmSpec &spec,
+mlir::Value createDataMap(LaunchSite &site, const Tcgen05Spec &spec,
                           const OperandData &data, int64_t boxRows);
 
 /// A map of all tiles of scales, a quarter of a tile a row, of which a copy
 /// brings those of a band and step.
-mlir::Value createScaleMap(LaunchSite &site, const GemmSpec &spec,
+mlir::Value createScaleMap(LaunchSite &site, const Tcgen05Spec &spec,
                            mlir::Value scale);
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMMAPS_H

@@ -17,7 +17,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 
@@ -71,7 +71,7 @@ private:
 
   KernelBuilder &b;
   const GemmContext &context;
-  const GemmSpec &spec;
+  const Tcgen05Spec &spec;
   SmallVector<Operand, 2> operands;
 };
 
@@ -231,4 +231,4 @@ void emitProducts(KernelBuilder &b, const GemmContext &context) {
   ProductEmitter(b, context).emit();
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

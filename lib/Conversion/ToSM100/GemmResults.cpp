@@ -5,16 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Arithmetic.h"
 #include "DeviceEmission/DeviceCode.h"
-#include "EpilogueWriter.h"
 #include "GemmRoles.h"
+#include "Products/Arithmetic.h"
+#include "Products/EpilogueWriter.h"
 
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
@@ -177,4 +177,4 @@ void emitResults(KernelBuilder &b, const GemmContext &context, Value thread) {
       &emitter);
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

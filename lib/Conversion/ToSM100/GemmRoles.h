@@ -19,12 +19,12 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMROLES_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMROLES_H
 
-#include "Barriers.h"
 #include "Cluster.h"
 #include "GemmLayout.h"
-#include "TileOrder.h"
+#include "Products/Barriers.h"
+#include "Products/TileOrder.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// Warps with results: each reads a quarter of the lanes of tensor memory.
 inline constexpr int64_t kResultWarps = 4;
@@ -32,7 +32,7 @@ inline constexpr int64_t kResultWarps = 4;
 /// The values and places that the roles of a kernel share.
 struct GemmContext {
   /// `arguments` have the sizes as i32.
-  GemmContext(KernelBuilder &b, const GemmSpec &spec,
+  GemmContext(KernelBuilder &b, const Tcgen05Spec &spec,
               const GemmArguments &arguments);
 
   /// `offset` bytes from the beginning of shared memory.
@@ -41,7 +41,7 @@ struct GemmContext {
   mlir::Value getShared(KernelBuilder &b, int64_t offset, mlir::Value slot,
                         int64_t bytes) const;
 
-  const GemmSpec &spec;
+  const Tcgen05Spec &spec;
   const GemmArguments &arguments;
   SharedLayout shared;
   TensorLayout tensor;
@@ -72,10 +72,11 @@ void emitResults(KernelBuilder &b, const GemmContext &context,
                  mlir::Value thread);
 
 /// Emits the whole kernel. `arguments` hold its parameters.
-void emitGemm(KernelBuilder &b, const GemmSpec &spec, GemmArguments arguments);
+void emitGemm(KernelBuilder &b, const Tcgen05Spec &spec,
+              GemmArguments arguments);
 /// Threads of a block.
 inline constexpr int64_t kGemmThreads = (kResultWarps + 2) * kWarpThreads;
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMROLES_H

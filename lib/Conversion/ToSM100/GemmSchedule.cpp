@@ -16,7 +16,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// Sizes that types do not tell.
 static constexpr int64_t kAssumedSize = 8192;
@@ -172,4 +172,4 @@ void remarkSchedule(const Product &product, const GemmFormat &format,
              others, GemmTimeline::getAssumptions(), kAssumedSize);
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

@@ -9,15 +9,11 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMSCHEDULE_H
 
 #include "GemmFormat.h"
-#include "Product.h"
+#include "Products/ProductClauses.h"
 #include "blockscale/Analysis/GemmTimeline.h"
 #include "blockscale/Target/Chip.h"
 
-namespace blockscale::sm100 {
-
-/// The attribute that holds the schedule of an op. An op that has it keeps it,
-/// and none is chosen.
-inline constexpr llvm::StringLiteral kScheduleAttrName = "blockscale.schedule";
+namespace blockscale::gemm {
 
 /// A schedule and the time that it is expected to take.
 struct RatedSchedule {
@@ -41,6 +37,6 @@ llvm::SmallVector<RatedSchedule> rateSchedules(const Product &product,
 void remarkSchedule(const Product &product, const GemmFormat &format,
                     llvm::ArrayRef<RatedSchedule> rated);
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMSCHEDULE_H

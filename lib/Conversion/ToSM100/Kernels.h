@@ -10,15 +10,15 @@
 
 #include "DeviceEmission/LaunchSite.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// Launches a kernel that computes `ops`, a product and what may follow it
 /// ("blockscale/Analysis/Epilogue.h"), on a chip with `hasTcgen05`. What
 /// it has no kernel for is an error at the op, with the clause of
 /// docs/Products.md.
-llvm::LogicalResult lowerProducts(llvm::ArrayRef<mlir::Operation *> ops,
-                                  LaunchSite &site);
+llvm::LogicalResult lowerTcgen05Products(llvm::ArrayRef<mlir::Operation *> ops,
+                                         LaunchSite &site);
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
 #endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_KERNELS_H

@@ -14,7 +14,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 using numerics::ElementFormat;
@@ -66,4 +66,4 @@ Value launchWiden(LaunchSite &site, Value data, ElementFormat format,
   return widened;
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

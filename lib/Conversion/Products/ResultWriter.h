@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTWRITER_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTWRITER_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTWRITER_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTWRITER_H
 
 #include "ResultValues.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// Writes results of one row, which need not exist.
 class RowWriter {
@@ -54,6 +54,6 @@ private:
   llvm::SmallVector<mlir::Value> isAligned;
 };
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTWRITER_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTWRITER_H

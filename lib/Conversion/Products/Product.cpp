@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 void Product::lookAtKernel() {
   auto kernel = op->getParentOfType<KernelOp>();
@@ -33,4 +33,4 @@ Product::Product(ProductOpInterface op)
   lookAtKernel();
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_ARITHMETIC_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_ARITHMETIC_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_ARITHMETIC_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_ARITHMETIC_H
 
 #include "DeviceEmission/KernelBuilder.h"
 #include "Emission/Lanes.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// An i32 without sign, widened to i64.
 inline emit::Lanes toI64(KernelBuilder &b, mlir::Value value) {
@@ -40,6 +40,6 @@ inline int64_t getByteSize(mlir::Type type) {
   return type.getIntOrFloatBitWidth() / 8;
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_ARITHMETIC_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_ARITHMETIC_H

@@ -12,16 +12,9 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
-
-GemmSpec getPartialSpec(const GemmSpec &spec) {
-  GemmSpec partial{spec.format, spec.schedule,
-                   Float32Type::get(spec.result.getContext())};
-  partial.mayBeEmptySum = spec.mayBeEmptySum;
-  return partial;
-}
 
 void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, Value sums,
                   GemmArguments arguments) {
@@ -60,4 +53,4 @@ void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, Value sums,
   });
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

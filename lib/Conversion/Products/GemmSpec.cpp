@@ -7,7 +7,6 @@
 
 #include "GemmSpec.h"
 #include "Arithmetic.h"
-#include "GemmClauses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/Twine.h"
@@ -15,7 +14,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 static StringRef getName(const GlobalOperand &factor) {
   if (factor.byValue)
@@ -49,17 +48,17 @@ static StringRef getName(GroupDim groups) {
 std::string GemmSpec::getName() const {
   std::string name;
   llvm::raw_string_ostream os(name);
-  os << sm100::getName(groups) << "_" << format.getName() << "_" << result
-     << "_" << schedule.getRows() << "x" << schedule.getCols() << "_stages"
+  os << gemm::getName(groups) << "_" << formats << "_" << result << "_"
+     << schedule.getRows() << "x" << schedule.getCols() << "_stages"
      << schedule.getStages() << "_band" << schedule.getBand();
   if (schedule.getMulticast() > 1)
     os << "_multicast" << schedule.getMulticast();
   if (schedule.getSplits() > 1)
     os << "_splits" << schedule.getSplits();
   if (factorA.isPresent())
-    os << "_a" << sm100::getName(factorA);
+    os << "_a" << gemm::getName(factorA);
   if (factorB.isPresent())
-    os << "_b" << sm100::getName(factorB);
+    os << "_b" << gemm::getName(factorB);
   if (scalesAfterRounding)
     os << "_after";
   if (bias)
@@ -71,6 +70,14 @@ std::string GemmSpec::getName() const {
   if (epilogue)
     os << epilogue->getName();
   return name;
+}
+
+void GemmSpec::keepSums() {
+  result = Float32Type::get(result.getContext());
+  bias = {};
+  hasBiasOfEach = false;
+  factorA = factorB = {};
+  scalesAfterRounding = false;
 }
 
 void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
@@ -106,4 +113,4 @@ void GemmArguments::narrowSizes(KernelBuilder &b) {
       *size = narrowSize(b, *size);
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

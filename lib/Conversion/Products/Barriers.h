@@ -12,12 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_BARRIERS_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_BARRIERS_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_BARRIERS_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_BARRIERS_H
 
 #include "DeviceEmission/KernelBuilder.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 inline constexpr int64_t kBarrierBytes = 8;
 
@@ -72,6 +72,6 @@ private:
 /// and leave together.
 void emitInOneThread(KernelBuilder &b, llvm::function_ref<void()> body);
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_BARRIERS_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_BARRIERS_H

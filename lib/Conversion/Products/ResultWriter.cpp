@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
@@ -90,4 +90,4 @@ void ResultWriter::emitZeros(Value col) {
   });
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

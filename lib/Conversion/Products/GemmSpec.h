@@ -5,20 +5,35 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMSPEC_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMSPEC_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_GEMMSPEC_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_GEMMSPEC_H
 
 #include "EpilogueSpec.h"
-#include "GemmFormat.h"
 #include "Product.h"
+#include "blockscale/Numerics/ScaleLayout.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
-/// All that the code of a kernel depends on.
+// Scales come in tiles of the 128x4 layout.
+using numerics::kTileBytes;
+using numerics::kTileCols;
+using numerics::kTileRows;
+
+/// Bytes that addresses are multiples of where copies and wide loads read from
+/// them.
+inline constexpr int64_t kCopyBytes = 16;
+
+/// What the code of a kernel depends on, whichever instruction multiplies.
+/// Each family of kernels adds its formats.
 struct GemmSpec {
-  GemmFormat format;
+  /// The part of the names of kernels that stands for the formats, for example
+  /// "e4m3_e2m1_e8m0".
+  std::string formats;
+  /// Elements of K that share a scale, and those of a stage of the ring.
+  int64_t block = 0;
+  int64_t stageElements = 0;
   GemmScheduleAttr schedule;
-  mlir::Type result;
+  mlir::Type result = {};
   GroupDim groups = GroupDim::None;
   /// The type of the elements of the bias; null where there is none.
   mlir::Type bias = {};
@@ -43,6 +58,9 @@ struct GemmSpec {
 
   /// The name of the kernel.
   std::string getName() const;
+
+  /// Makes it the spec of the kernel that computes the sums alone, in f32.
+  void keepSums();
 };
 
 /// Bytes that the address of a result, or of sums, is a multiple of.
@@ -80,6 +98,6 @@ struct GemmArguments {
   mlir::Value rows, cols, depth, matrices;
 };
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMSPEC_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_GEMMSPEC_H

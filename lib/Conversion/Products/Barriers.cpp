@@ -12,7 +12,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 
@@ -74,4 +74,4 @@ void emitInOneThread(KernelBuilder &b, function_ref<void()> body) {
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

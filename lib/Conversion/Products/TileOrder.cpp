@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 
@@ -32,18 +32,16 @@ emitCount(KernelBuilder &b, Value count, ValueRange inits,
 }
 
 TileOrder::TileOrder(KernelBuilder &b, const GemmSpec &spec,
-                     const GemmArguments &arguments, const Cluster &cluster)
-    : spec(spec), arguments(arguments), cluster(cluster),
+                     const GemmArguments &arguments, TileNeighbours neighbours)
+    : spec(spec), arguments(arguments), neighbours(neighbours),
       tileCols(emitCeilDiv(b, arguments.cols,
-                           spec.getResultCols() * cluster.getPairs())),
+                           spec.getResultCols() * neighbours.tiles)),
       bandsA(emitCeilDiv(b, arguments.rows, kTileRows)),
       bandsB(emitCeilDiv(b, arguments.cols, kTileRows)),
-      scaleTiles(
-          emitCeilDiv(b, arguments.depth, spec.format.block * kTileCols)) {
-  int64_t blocks = cluster.getTileBlocks() * cluster.getPairs();
-  auto getCluster = [&](Value index) -> Value {
+      scaleTiles(emitCeilDiv(b, arguments.depth, spec.block * kTileCols)) {
+  auto getCluster = [&, neighbours](Value index) -> Value {
     Lanes number(b, arith::IndexCastOp::create(b, b.getI32Type(), index));
-    return number >> llvm::Log2_64(blocks);
+    return number >> llvm::Log2_64(neighbours.blocks);
   };
   first = getCluster(emitBlockNumber(b));
   clusters = getCluster(gpu::GridDimOp::create(b, gpu::Dimension::x));
@@ -64,7 +62,7 @@ void TileOrder::setTile(KernelBuilder &b, TileCoord &tile, Value number,
   Lanes height = minUnsigned(rows - firstRow, rows.like(band));
   Lanes col = divide(b, rest, height);
   tile.row = firstRow + (rest - col * height);
-  tile.col = col * cluster.getPairs() + Lanes(b, cluster.pair);
+  tile.col = col * neighbours.tiles + Lanes(b, neighbours.tile);
 }
 
 //===----------------------------------------------------------------------===//
@@ -89,7 +87,7 @@ ProductRange TileOrder::getWhole(KernelBuilder &b, Value matrix) const {
 
 /// Steps of K of a product.
 static Value getSteps(KernelBuilder &b, const GemmSpec &spec, Value depth) {
-  return emitCeilDiv(b, depth, spec.format.getTileElements());
+  return emitCeilDiv(b, depth, spec.stageElements);
 }
 
 /// The coordinates of tile `number` among the tiles of all matrices and parts
@@ -126,7 +124,7 @@ Value TileOrder::getEnd(KernelBuilder &b, Value group, Value begin) const {
                          b.offset(arguments.offsets, b.getI32Type(), group),
                          sizeof(int32_t)));
   bool isDepth = spec.groups == GroupDim::Columns;
-  int64_t unit = isDepth ? spec.format.block : 1;
+  int64_t unit = isDepth ? spec.block : 1;
   return numerics::getGroupEnd(
       numerics::getWholeUnits(offset, unit) * unit, Lanes(b, begin),
       Lanes(b, isDepth ? arguments.depth : arguments.rows));
@@ -150,7 +148,7 @@ ProductRange TileOrder::getGroup(KernelBuilder &b, Value group, Value begin,
   range.depth = size;
   range.scalesA = before * toI64(b, bandsA);
   range.scalesB = before * toI64(b, bandsB);
-  range.bandTiles = emitCeilDiv(b, size, spec.format.block * kTileCols);
+  range.bandTiles = emitCeilDiv(b, size, spec.block * kTileCols);
   return range;
 }
 
@@ -242,4 +240,4 @@ TileOrder::Carried TileOrder::emitTiles(KernelBuilder &b, ValueRange inits,
   return carried;
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 
@@ -104,4 +104,4 @@ Value ResultValues::emit(Value sums, Value col, int64_t count) {
   return round(y);
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

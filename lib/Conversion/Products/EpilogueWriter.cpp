@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 
@@ -96,4 +96,4 @@ std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,
   return std::make_unique<ResultWriter>(b, spec, arguments, row);
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_PRODUCT_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_PRODUCT_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCT_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCT_H
 
 #include "blockscale/IR/BlockScaleDialect.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// The operands of a product; absent ones are null. Groups cut the rows of A
 /// and of the result (2d-3d), or K, the columns of both operands (2d-2d).
@@ -39,6 +39,6 @@ private:
   void lookAtKernel();
 };
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_PRODUCT_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_PRODUCT_H

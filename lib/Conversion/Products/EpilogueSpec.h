@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUESPEC_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUESPEC_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_EPILOGUESPEC_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_EPILOGUESPEC_H
 
 #include "Sink.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// The elementwise ops that follow products in their kernel, and its sink.
 struct EpilogueSpec {
@@ -29,6 +29,6 @@ struct EpilogueSpec {
   std::unique_ptr<const Sink> sink;
 };
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUESPEC_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_EPILOGUESPEC_H

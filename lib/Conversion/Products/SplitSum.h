@@ -11,13 +11,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_SPLITSUM_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_SPLITSUM_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_SPLITSUM_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_SPLITSUM_H
 
 #include "DeviceEmission/KernelBuilder.h"
 #include "GemmSpec.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 inline constexpr int64_t kSumThreads = 128;
 
@@ -27,9 +27,6 @@ inline constexpr int64_t kSumThreads = 128;
 void emitSplitSum(KernelBuilder &b, const GemmSpec &spec, mlir::Value sums,
                   GemmArguments arguments);
 
-/// The spec of the kernel that computes the sums of `spec`.
-GemmSpec getPartialSpec(const GemmSpec &spec);
+} // namespace blockscale::gemm
 
-} // namespace blockscale::sm100
-
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_SPLITSUM_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_SPLITSUM_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GemmSchedule.h"
+#include "ToSM100/GemmSchedule.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Conversion/Passes.h"
 
@@ -25,7 +25,7 @@ static GemmScheduleAttr getSiblingSchedule(Operation *product) {
   for (Operation &op : *product->getBlock())
     if (isProduct(&op))
       if (auto schedule =
-              op.getAttrOfType<GemmScheduleAttr>(sm100::kScheduleAttrName))
+              op.getAttrOfType<GemmScheduleAttr>(gemm::kScheduleAttrName))
         return schedule;
   return {};
 }
@@ -51,27 +51,26 @@ struct ChooseSchedulesPass
         return signalPassFailure();
       }
     }
-    auto choose = [&](const sm100::Product &product) {
-      if (product.op->hasAttr(sm100::kScheduleAttrName))
+    auto choose = [&](const gemm::Product &product) {
+      if (product.op->hasAttr(gemm::kScheduleAttrName))
         return;
       GemmScheduleAttr chosen = getSiblingSchedule(product.op);
       if (!chosen)
         chosen = given;
       if (!chosen) {
-        std::optional<sm100::GemmFormat> format =
-            sm100::findGemmFormat(product);
+        std::optional<gemm::GemmFormat> format = gemm::findGemmFormat(product);
         // The lowering refuses it.
         if (!format)
           return;
-        auto rated = sm100::rateSchedules(product, *format, *target);
-        sm100::remarkSchedule(product, *format, rated);
+        auto rated = gemm::rateSchedules(product, *format, *target);
+        gemm::remarkSchedule(product, *format, rated);
         chosen = rated.front().schedule;
       }
-      product.op->setAttr(sm100::kScheduleAttrName, chosen);
+      product.op->setAttr(gemm::kScheduleAttrName, chosen);
     };
     getOperation()->walk([&](Operation *op) {
       if (isProduct(op))
-        choose(sm100::Product(cast<ProductOpInterface>(op)));
+        choose(gemm::Product(cast<ProductOpInterface>(op)));
     });
   }
 };

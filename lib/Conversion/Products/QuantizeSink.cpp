@@ -7,14 +7,13 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/DeviceQuantizer.h"
-#include "GemmClauses.h"
 #include "GemmSpec.h"
 #include "Sink.h"
 #include "blockscale/IR/TypeRules.h"
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 
@@ -252,4 +251,4 @@ std::unique_ptr<const Sink> makeSink(QuantizeOp op) {
   return std::make_unique<QuantizeSink>(op);
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

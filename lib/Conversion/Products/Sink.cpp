@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 using emit::Lanes;
 
@@ -90,4 +90,4 @@ std::unique_ptr<const Sink> createSink(const Epilogue &epilogue) {
   return std::make_unique<StoreSink>(epilogue.getValue());
 }
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTROW_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTROW_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTROW_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTROW_H
 
 #include "blockscale/Analysis/Epilogue.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// Results of a row that a thread writes at a time.
 inline constexpr int64_t kFragment = kEpilogueColumns;
@@ -28,6 +28,6 @@ struct ResultRow {
   mlir::Value inProduct, rows, firstBand;
 };
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTROW_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTROW_H

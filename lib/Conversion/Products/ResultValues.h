@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTVALUES_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTVALUES_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTVALUES_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTVALUES_H
 
 #include "GemmSpec.h"
 #include "ResultRow.h"
@@ -22,7 +22,7 @@
 #include "DeviceEmission/KernelBuilder.h"
 #include "Emission/Lanes.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// Values of one row of one product.
 class ResultValues {
@@ -56,6 +56,6 @@ private:
   mlir::Value factorA, factorB;
 };
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_RESULTVALUES_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_RESULTVALUES_H

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUEWRITER_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUEWRITER_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_EPILOGUEWRITER_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_EPILOGUEWRITER_H
 
 #include "ResultWriter.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// Writes what elementwise ops and a sink make of one or two products. Columns
 /// are whole fragments.
@@ -43,6 +43,6 @@ std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,
                                            const GemmArguments &arguments,
                                            const ResultRow &row);
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_EPILOGUEWRITER_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_EPILOGUEWRITER_H

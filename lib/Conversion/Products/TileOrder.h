@@ -15,15 +15,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_TILEORDER_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_TILEORDER_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_TILEORDER_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_TILEORDER_H
 
-#include "Cluster.h"
 #include "GemmSpec.h"
 
 #include "DeviceEmission/KernelBuilder.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// One of the products of a kernel, that of a batch element or of a group.
 /// Values are i32 where nothing else is said.
@@ -66,10 +65,19 @@ public:
                         mlir::Value clusters) = 0;
 };
 
+/// The place of a CTA in a cluster, as far as tiles go by it.
+struct TileNeighbours {
+  /// CTAs of a cluster, and tiles beside each other that it computes.
+  int64_t blocks = 1;
+  int64_t tiles = 1;
+  /// The number of the CTA's tile among these, i32.
+  mlir::Value tile;
+};
+
 class TileOrder {
 public:
   TileOrder(KernelBuilder &b, const GemmSpec &spec,
-            const GemmArguments &arguments, const Cluster &cluster);
+            const GemmArguments &arguments, TileNeighbours neighbours);
 
   using Carried = llvm::SmallVector<mlir::Value>;
   using TileBody =
@@ -106,7 +114,7 @@ private:
 
   const GemmSpec &spec;
   const GemmArguments &arguments;
-  Cluster cluster;
+  TileNeighbours neighbours;
   /// The numbers of tiles of clusters along N, of bands of scales, and of tiles
   /// of a band, i32.
   mlir::Value tileCols, bandsA, bandsB, scaleTiles;
@@ -122,6 +130,6 @@ emitCount(KernelBuilder &b, mlir::Value count, mlir::ValueRange inits,
                                                             mlir::ValueRange)>
               body);
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_TILEORDER_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_TILEORDER_H

@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_SINK_H
-#define BLOCKSCALE_LIB_CONVERSION_TOSM100_SINK_H
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_SINK_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_SINK_H
 
 #include "DeviceEmission/ElementSource.h"
 #include "DeviceEmission/KernelSignature.h"
@@ -26,7 +26,7 @@
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Target/Chip.h"
 
-namespace blockscale::sm100 {
+namespace blockscale::gemm {
 
 /// The operands of a sink: values of the host, or parameters of the kernel
 /// while its code is emitted.
@@ -116,6 +116,6 @@ template <typename... Ops>
 struct SinkOpList {};
 using SinkOps = SinkOpList<QuantizeOp>;
 
-} // namespace blockscale::sm100
+} // namespace blockscale::gemm
 
-#endif // BLOCKSCALE_LIB_CONVERSION_TOSM100_SINK_H
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_SINK_H
