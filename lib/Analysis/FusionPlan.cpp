@@ -69,7 +69,7 @@ FusionPlan planFusion(FunctionOpInterface function,
                       const FusionOptions &options) {
   FusionDraft draft(options);
   if (options.chip) {
-    if (options.fuse && options.chip->hasTcgen05())
+    if (options.fuse && options.chip->hasProducts())
       planEpilogues(function, draft);
     planRowPrograms(function, draft);
     if (options.fuse)

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ToSM100/GemmSchedule.h"
+#include "ToSM90/WgmmaSchedule.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Conversion/Passes.h"
 
@@ -30,6 +31,26 @@ static GemmScheduleAttr getSiblingSchedule(Operation *product) {
   return {};
 }
 
+/// The best schedule of a product, said in a remark; null where the chip has no
+/// kernel for it.
+static GemmScheduleAttr rate(const gemm::Product &product,
+                             const target::Chip &chip) {
+  if (chip.hasWgmma()) {
+    auto format = gemm::WgmmaFormat::find(product);
+    if (!format)
+      return {};
+    auto rated = gemm::rateWgmmaSchedules(product, *format, chip);
+    gemm::remarkWgmmaSchedule(product, rated);
+    return rated.front().schedule;
+  }
+  auto format = gemm::findGemmFormat(product);
+  if (!format)
+    return {};
+  auto rated = gemm::rateSchedules(product, *format, chip);
+  gemm::remarkSchedule(product, *format, rated);
+  return rated.front().schedule;
+}
+
 namespace {
 
 struct ChooseSchedulesPass
@@ -38,7 +59,7 @@ struct ChooseSchedulesPass
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
-    if (!target || !target->hasTcgen05())
+    if (!target || !target->hasProducts())
       return;
     GemmScheduleAttr given;
     if (!schedule.empty()) {
@@ -58,13 +79,10 @@ struct ChooseSchedulesPass
       if (!chosen)
         chosen = given;
       if (!chosen) {
-        std::optional<gemm::GemmFormat> format = gemm::findGemmFormat(product);
+        chosen = rate(product, *target);
         // The lowering refuses it.
-        if (!format)
+        if (!chosen)
           return;
-        auto rated = gemm::rateSchedules(product, *format, *target);
-        gemm::remarkSchedule(product, *format, rated);
-        chosen = rated.front().schedule;
       }
       product.op->setAttr(gemm::kScheduleAttrName, chosen);
     };

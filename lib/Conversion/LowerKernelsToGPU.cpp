@@ -12,6 +12,7 @@
 #include "ToGPU/Rows/QuantizeLaunch.h"
 #include "ToGPU/Strips/StripChoice.h"
 #include "ToSM100/Kernels.h"
+#include "ToSM90/Kernels.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Conversion/Passes.h"
 
@@ -90,16 +91,17 @@ static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
   if (failed(verifyOperands(body)))
     return failure();
   const target::Chip &chip = site.getChip();
-  if (!chip.hasTcgen05())
+  if (!chip.hasProducts())
     return (*llvm::find_if(body.others, isProduct))->emitOpError()
-           << "needs tcgen05.mma.block_scale, which " << chip.name
-           << " lacks: expected the CPU, or one of "
-           << target::listChips(&target::Chip::hasTcgen05);
+           << "needs tcgen05.mma.block_scale or wgmma.mma_async, which "
+           << chip.name << " lacks: expected the CPU, or one of "
+           << target::listChips(&target::Chip::hasProducts);
   if (failed(site.verify()))
     return failure();
   SmallVector<Operation *> all(body.others);
   llvm::append_range(all, body.producers);
-  return gemm::lowerTcgen05Products(all, site);
+  return chip.hasTcgen05() ? gemm::lowerTcgen05Products(all, site)
+                           : gemm::lowerWgmmaProducts(all, site);
 }
 
 static LogicalResult lowerElementwise(KernelOp kernel, const KernelBody &body,

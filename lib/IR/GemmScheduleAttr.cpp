@@ -16,13 +16,13 @@ GemmScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          int64_t rows, int64_t cols, int64_t stages,
                          int64_t band, int64_t ctas, int64_t multicast,
                          int64_t splits) {
-  // gemm_schedule_c1: tiles that the tensor core has instructions for.
-  if (rows != 128 && rows != 256)
-    return emitError() << "expected rows to be 128 or 256, but got " << rows;
-  if (cols != 256 && (cols != 128 || rows == 256))
-    return emitError() << "expected cols to be "
-                       << (rows == 256 ? "256" : "128 or 256") << ", but got "
-                       << cols;
+  // gemm_schedule_c1: tiles that some tensor core has instructions for.
+  std::pair<StringRef, int64_t> extents[] = {{"rows", rows}, {"cols", cols}};
+  for (auto [name, extent] : extents)
+    if (extent < 8 || extent > 256 || extent % 8 != 0)
+      return emitError() << "expected " << name
+                         << " to be a multiple of 8 from 8 to 256, but got "
+                         << extent;
   // gemm_schedule_c2: positive counts.
   std::pair<StringRef, int64_t> counts[] = {
       {"stages", stages}, {"band", band}, {"ctas", ctas}, {"splits", splits}};

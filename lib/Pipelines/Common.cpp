@@ -47,6 +47,7 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
        [](OpPassManager &pm) { pm.addPass(createVerifyLayout()); }},
       {"canonicalize",
        [maxConstantElements, chip = kernels.chip](OpPassManager &pm) {
+         pm.addPass(createRaiseProducts({chip}));
          // What it adds is folded with the rest.
          if (!chip.empty())
            pm.addPass(createSwizzleProductScales({chip}));

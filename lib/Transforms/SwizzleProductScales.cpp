@@ -145,7 +145,7 @@ struct SwizzleProductScalesPass
 
   void runOnOperation() override {
     const target::Chip *target = target::findChip(chip);
-    if (!target || !target->hasTcgen05())
+    if (!target || !target->hasProducts())
       return;
     RewritePatternSet patterns(&getContext());
     patterns.add<SwizzleScales, SwizzleGroupedScales>(&getContext());

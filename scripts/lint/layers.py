@@ -12,7 +12,7 @@ and Emulator include no MLIR header, Numerics no LLVM header either.
 Folders of lib/Conversion are rooms, of which each includes only from those in ROOMS:
 
     Emission -> ToCPU, DeviceEmission;  DeviceEmission -> ToGPU, Products;
-    Products -> ToSM100;
+    Products -> ToSM90, ToSM100;
     all of them -> the passes that choose among them
 
 Folders of lib/Emulator are rooms too, and each includes only from those before it in
@@ -41,7 +41,7 @@ ROOMS = {"Emission": [], "DeviceEmission": ["Emission"],
          "ToGPU/Ops": DEVICE,
          "ToGPU": [*ROWS, "ToGPU/RowPrograms", "ToGPU/Strips", "ToGPU/Ops"],
          "Products": DEVICE,
-         "ToSM100": [*DEVICE, "Products"]}
+         "ToSM90": [*DEVICE, "Products"], "ToSM100": [*DEVICE, "Products"]}
 # The rooms of lib/Emulator: each includes from itself and from those before it.
 EMULATOR_ROOMS = ["Diagnostics", "Ptx", "InstructionSet", "Arithmetic", "Memory", "Program",
                   "Hazards", "Matrix", "Async", "Machine", "Instructions"]

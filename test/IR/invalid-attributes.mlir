@@ -68,13 +68,13 @@ gpu.module @opt_level [#blockscale.target<chip = "sm_100a", O = 4>] {
 
 // -----
 
-// expected-error @below {{expected rows to be 128 or 256, but got 64}}
-func.func private @gemm_schedule_c1() attributes {a = #blockscale.gemm_schedule<rows = 64, cols = 256, stages = 4, band = 8, ctas = 148>}
+// expected-error @below {{expected rows to be a multiple of 8 from 8 to 256, but got 264}}
+func.func private @gemm_schedule_c1() attributes {a = #blockscale.gemm_schedule<rows = 264, cols = 256, stages = 4, band = 8, ctas = 148>}
 
 // -----
 
-// expected-error @below {{expected cols to be 128 or 256, but got 192}}
-func.func private @gemm_schedule_c1_cols() attributes {a = #blockscale.gemm_schedule<rows = 128, cols = 192, stages = 4, band = 8, ctas = 148>}
+// expected-error @below {{expected cols to be a multiple of 8 from 8 to 256, but got 0}}
+func.func private @gemm_schedule_c1_cols() attributes {a = #blockscale.gemm_schedule<rows = 128, cols = 0, stages = 4, band = 8, ctas = 148>}
 
 // -----
 
@@ -83,9 +83,9 @@ func.func private @gemm_schedule_c2() attributes {a = #blockscale.gemm_schedule<
 
 // -----
 
-// Pairs of CTAs have tiles of 256 x 256.
-// expected-error @below {{expected cols to be 256, but got 128}}
-func.func private @gemm_schedule_c1_pair() attributes {a = #blockscale.gemm_schedule<rows = 256, cols = 128, stages = 4, band = 8, ctas = 148>}
+// Whole groups of eight columns are what tensor cores multiply.
+// expected-error @below {{expected cols to be a multiple of 8 from 8 to 256, but got 12}}
+func.func private @gemm_schedule_c1_odd() attributes {a = #blockscale.gemm_schedule<rows = 16, cols = 12, stages = 4, band = 8, ctas = 148>}
 
 // -----
 

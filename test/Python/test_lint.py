@@ -110,7 +110,7 @@ class LayersTest(LintTest):
 
     def write_room_headers(self):
         for room in ("Emission", "DeviceEmission", "ToCPU", "ToGPU", "ToGPU/Rows", "ToGPU/Ops",
-                     "Products", "ToSM100"):
+                     "Products", "ToSM90", "ToSM100"):
             self.write(f"lib/Conversion/{room}/B.h")
 
     def test_rooms_include_what_is_below_them(self):

@@ -1,6 +1,7 @@
 // RUN: blockscale-opt %s --blockscale-swizzle-product-scales | FileCheck %s
 // RUN: blockscale-opt %s --blockscale-swizzle-product-scales --canonicalize | FileCheck %s --check-prefix=FOLDED
-// RUN: blockscale-opt %s --blockscale-swizzle-product-scales=chip=sm_90a | FileCheck %s --check-prefix=OTHER
+// RUN: blockscale-opt %s --blockscale-swizzle-product-scales=chip=sm_89 | FileCheck %s --check-prefix=OTHER
+// RUN: blockscale-opt %s --blockscale-swizzle-product-scales=chip=sm_90a | FileCheck %s
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 

@@ -93,3 +93,19 @@ TEST(PlainFactorTest, MxIsExactInsideTheRange) {
     EXPECT_GT(beyondF16, beyond);
   }
 }
+
+// The formats whose values bf16 holds wherever f32 does.
+TEST(PlainFactorTest, ExactInBF16) {
+  unsigned exactFormats = 0;
+  for (const BlockFormat &format : kBlockFormats) {
+    bool isExact = true;
+    forEachValue(format.element, format.scale, [&](double value, double) {
+      isExact &= kBF16.holds(value) || std::abs(value) >= 0x1p128;
+    });
+    EXPECT_EQ(isExactInBF16(format.element, format.scale), isExact)
+        << getFormatInfo(format.element).name;
+    exactFormats += isExact;
+  }
+  // All but E4M3 and E5M2.
+  EXPECT_EQ(exactFormats, 5u);
+}

@@ -23,6 +23,7 @@ TEST(Chip, Sm100aHasTheInstructionsOfTheQuantizers) {
   EXPECT_TRUE(chip->hasFp8Cvt());
   EXPECT_TRUE(chip->hasWideGlobalAccess());
   EXPECT_TRUE(chip->hasTcgen05());
+  EXPECT_FALSE(chip->hasWgmma());
   EXPECT_TRUE(chip->needsWideTransforms());
 }
 
@@ -35,6 +36,8 @@ TEST(Chip, PortableChipsLackTheInstructionsOfSm100) {
     EXPECT_FALSE(chip->hasFp4Cvt()) << name;
     EXPECT_FALSE(chip->hasWideGlobalAccess()) << name;
     EXPECT_FALSE(chip->hasTcgen05()) << name;
+    EXPECT_EQ(chip->hasWgmma(), chip->name == "sm_90a") << name;
+    EXPECT_EQ(chip->hasProducts(), chip->name == "sm_90a") << name;
     EXPECT_FALSE(chip->needsWideTransforms()) << name;
   }
 }

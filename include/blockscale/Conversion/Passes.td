@@ -125,10 +125,11 @@ def DefineSerialRuntime
 def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
   let summary = "Choose tiles and stages of matrix products";
   let description = [{
-    For a chip with block-scaled products, gives each `scaled_mm` and
+    For a chip with kernels of products, gives each `scaled_mm` and
     `scaled_grouped_mm` the attribute `blockscale.schedule`, unless it has one:
     the schedule with the fewest clock cycles by
-    include/blockscale/Analysis/GemmTimeline.h, or the given schedule, or that of a
+    include/blockscale/Analysis/GemmTimeline.h (on sm_90a the least time by
+    lib/Conversion/ToSM90/WgmmaSchedule.cpp), or the given schedule, or that of a
     product which shares its kernel. A remark (category `gpu-launch`) gives the
     numbers.
 

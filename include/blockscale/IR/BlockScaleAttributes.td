@@ -252,9 +252,9 @@ def BlockScale_MapElementAttr
 
 def BlockScale_GemmScheduleAttr : AttrDef<BlockScale_Dialect, "GemmSchedule"> {
   let mnemonic = "gemm_schedule";
-  let summary = "How a kernel for SM100 computes a matrix product";
+  let summary = "How a GPU kernel computes a matrix product";
   let description = [{
-    A CTA, or a pair of them where `rows` is 256, computes tiles of
+    A CTA, or on SM100 a pair of them where `rows` is 256, computes tiles of
     `rows` x `cols` results, one after the other, and has room for the operands
     of `stages` steps along K. `ctas` CTAs share the tiles of a product,
     at most; those of `band` rows of tiles follow each other, column by column,
@@ -264,8 +264,9 @@ def BlockScale_GemmScheduleAttr : AttrDef<BlockScale_Dialect, "GemmSchedule"> {
     fewer tiles than the GPU has multiprocessors.
 
     Constraints:
-    - `gemm_schedule_c1`: `rows` is 128 or 256, `cols` is 128 or 256, and 256
-      where `rows` is.
+    - `gemm_schedule_c1`: `rows` and `cols` are multiples of 8 from 8 to 256.
+      Which of them a chip has kernels for is a clause of its kernels
+      (docs/Products.md).
     - `gemm_schedule_c2`: `stages`, `band`, `ctas` and `splits` are positive.
     - `gemm_schedule_c3`: `multicast` is 1, or 2 where `rows` is 256.
 

@@ -56,6 +56,21 @@ constexpr const BlockFormat &getBlockFormat(ScaleFormat scale) {
   return kBlockFormats[0];
 }
 
+/// Whether bf16 holds each code times each scale of a format, but for values of
+/// 2^128 and more, which f32 does not hold either. The significands of all
+/// formats are short enough, so the last bit of the smallest value decides: it
+/// must not be below bf16's smallest subnormal, 2^-133.
+constexpr bool isExactInBF16(ElementFormat element, ScaleFormat scale) {
+  auto getLastBit = [](ElementFormat format) {
+    const FormatInfo &info = getFormatInfo(format);
+    int smallestExponent = isFixedPoint(format) ? 0 : 1 - info.bias;
+    return smallestExponent - info.mantissaBits;
+  };
+  int smallestScale =
+      scale == ScaleFormat::E4M3 ? getLastBit(ElementFormat::E4M3) : -127;
+  return getLastBit(element) + smallestScale >= -133;
+}
+
 } // namespace blockscale::numerics
 
 #endif // BLOCKSCALE_NUMERICS_BLOCKFORMAT_H

@@ -35,6 +35,8 @@ struct Chip {
   bool stochasticCvt;
   /// `ld.global.v8.b32` and `st.global.v8.b32`.
   bool wideGlobalAccess;
+  /// `wgmma.mma_async`.
+  bool wgmma;
   /// `tcgen05.mma.block_scale`.
   bool tcgen05;
   /// Whether TransformerEngine has kernels for the chip that quantize the
@@ -45,7 +47,10 @@ struct Chip {
   bool hasFp8Cvt() const { return fp8Cvt; }
   bool hasStochasticCvt() const { return stochasticCvt; }
   bool hasWideGlobalAccess() const { return wideGlobalAccess; }
+  bool hasWgmma() const { return wgmma; }
   bool hasTcgen05() const { return tcgen05; }
+  /// Whether there are kernels of matrix products for the chip.
+  bool hasProducts() const { return wgmma || tcgen05; }
   bool needsWideTransforms() const { return wideTransforms; }
 };
 

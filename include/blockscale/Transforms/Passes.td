@@ -51,10 +51,47 @@ def MaterializeGlobalScale
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def RaiseProducts : Pass<"blockscale-raise-products"> {
+  let summary = "Make products of dequantized operands scaled_mm";
+  let description = [{
+    `linalg.matmul` and `linalg.batch_matmul` become `scaled_mm` if one operand is
+    dequantized and the other one plain, bf16 or f16, or if both are dequantized
+    from NVFP4. So the product reads data and scales, and nothing stores wide
+    values. `scaled_mm` multiplies the same numbers and may add the products in
+    another order. A product that might multiply other numbers is kept, with a
+    remark that names the clause (include/blockscale/Transforms/RaiseProducts.h):
+
+    ```text
+    is not computed as scaled_mm (raise_c3): expected no global scale, but got tensor<f32>
+    ```
+
+    `chip` names the GPU that the products are for. On SM100 and its kin both
+    operands must be dequantized, on sm_90a one; on others nothing changes.
+
+    Example (test/Transforms/raise-products.mlir):
+
+    ```mlir
+    %b = blockscale.dequantize %w, %ws block [1, 16]
+        : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
+    %y = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+        ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+    // becomes
+    %y = blockscale.scaled_mm %x, %w scales(none, %ws) block [1, 16]
+        : tensor<48x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
+    ```
+  }];
+  let dependentDialects = ["::blockscale::BlockScaleDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"\"",
+           "GPU that the products are for; none for the CPU">];
+}
+
 def SwizzleProductScales : Pass<"blockscale-swizzle-product-scales"> {
   let summary = "Give products the scales in the layout of tensor cores";
   let description = [{
-    For a chip with block-scaled products, linear scales of a `scaled_mm` or
+    For a chip with kernels of products, linear scales of a `scaled_mm` or
     `scaled_grouped_mm` are swizzled before the product, group by group if its
     offsets bound them. Canonicalization folds this into the quantizer that makes
     the scales if nothing else needs them linear, and constants are swizzled at

@@ -21,6 +21,7 @@ public:
 
   void emitFragment(mlir::ValueRange sums, mlir::Value col) override;
   void emitZeros(mlir::Value col) override;
+  void emitPadding(mlir::Value col) override { sink->emitPadding(col); }
 
 private:
   /// Words of the values that are stored or quantized; without sums those that

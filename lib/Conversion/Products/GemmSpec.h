@@ -23,6 +23,10 @@ using numerics::kTileRows;
 /// them.
 inline constexpr int64_t kCopyBytes = 16;
 
+/// Bytes of shared memory that a CTA can have (CUDA, compute capability 9.0
+/// and 10.0).
+inline constexpr int64_t kMaxSharedBytes = 227 * 1024;
+
 /// What the code of a kernel depends on, whichever instruction multiplies.
 /// Each family of kernels adds its formats.
 struct GemmSpec {
@@ -55,6 +59,9 @@ struct GemmSpec {
 
   /// Whether the kernel has work besides the rows of the result.
   bool hasRest() const { return epilogue && epilogue->sink->hasRest(); }
+
+  /// Whether the kernel writes beyond the last row and column of the result.
+  bool hasPadding() const { return epilogue && epilogue->sink->hasPadding(); }
 
   /// The name of the kernel.
   std::string getName() const;

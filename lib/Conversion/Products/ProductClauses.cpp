@@ -13,19 +13,22 @@ using namespace mlir;
 
 namespace blockscale::gemm {
 
-/// The names of clauses begin so.
-static constexpr StringLiteral kClausePrefix = "sm100_mm_";
+/// What the names of the clauses of a chip begin with.
+static StringRef getClausePrefix(const target::Chip &chip) {
+  return chip.hasTcgen05() ? "sm100_mm_" : "sm90_mm_";
+}
 
 std::string getClauseNote(const LaunchSite &site, StringRef clause) {
   return (Twine(", on ") + StringRef(site.getChip().name) + " (" +
-          kClausePrefix + clause + "),")
+          getClausePrefix(site.getChip()) + clause + "),")
       .str();
 }
 
 InFlightDiagnostic refuseProduct(const Product &product, const LaunchSite &site,
                                  StringRef clause) {
-  return product.op->emitOpError() << "has no kernel on " << site.getChip().name
-                                   << " (" << kClausePrefix << clause << "): ";
+  return product.op->emitOpError()
+         << "has no kernel on " << site.getChip().name << " ("
+         << getClausePrefix(site.getChip()) << clause << "): ";
 }
 
 LogicalResult verifyScale(const Product &product, const LaunchSite &site,

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Arithmetic.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/DeviceQuantizer.h"
 #include "GemmSpec.h"
@@ -37,6 +38,8 @@ public:
   void emitRest(KernelBuilder &b, const SinkArguments &arguments, Value cols,
                 const SinkRest &rest) const override;
 
+  bool hasPadding() const override { return isSwizzled; }
+
   int64_t getDataBits() const {
     return numerics::getFormatInfo(format).storageBits;
   }
@@ -58,6 +61,7 @@ public:
 
   void emitFragment(Value col, Value exists, Compute compute) override;
   void emitZeros(Value col, Value exists, Compute compute) override;
+  void emitPadding(Value col) override;
 
 private:
   /// Stores codes and returns the bytes of their scales.
@@ -204,6 +208,11 @@ void QuantizeWriter::emitFragment(Value col, Value exists, Compute compute) {
                    return SmallVector<Value>{emitCodes(compute(), col)};
                  }).front();
   emitScales(scales, col);
+}
+
+void QuantizeWriter::emitPadding(Value col) {
+  if (sink.isSwizzled)
+    emitScales(arith::ConstantOp::create(b, b.getI16IntegerAttr(0)), col);
 }
 
 /// Codes and scales are zero in a row of no group if the quantization is

@@ -61,8 +61,15 @@ Value ResultValues::loadColumns(Value pointer, Type type, bool isOfEach,
   if (count == 1)
     return b.load(type, address, getByteSize(type));
   int64_t words = count * getByteSize(type) / 4;
+  // Several columns are stored at a time where rows of results begin at
+  // multiples of the narrowest such store. Narrower elements, of which each
+  // group has a row, begin at smaller multiples.
+  int64_t access = kLoadBytes;
+  if (isOfEach)
+    access = std::min(access, kLoadBytes * getByteSize(type) /
+                                  getByteSize(spec.result));
   Value bits =
-      b.load(VectorType::get({words}, b.getI32Type()), address, kLoadBytes);
+      b.load(VectorType::get({words}, b.getI32Type()), address, access);
   return b.bitcast(VectorType::get({count}, type), bits);
 }
 

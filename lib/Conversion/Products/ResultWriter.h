@@ -22,6 +22,8 @@ public:
   virtual void emitFragment(mlir::ValueRange sums, mlir::Value col) = 0;
   /// Writes what a row that no group has is there.
   virtual void emitZeros(mlir::Value col) = 0;
+  /// Writes what a row or fragment that is in no result is there.
+  virtual void emitPadding(mlir::Value col) {}
 };
 
 /// Writes the results of one product as they are, without an epilogue.

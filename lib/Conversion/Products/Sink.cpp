@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Sink.h"
+#include "Arithmetic.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "GemmSpec.h"
 

@@ -77,6 +77,9 @@ public:
   virtual void emitZeros(mlir::Value col, mlir::Value exists, Compute compute) {
     emitFragment(col, exists, compute);
   }
+  /// Writes what memory has besides values for the fragment from `col` on, of
+  /// which no value is there. `emitFragment` does so, too.
+  virtual void emitPadding(mlir::Value col) {}
 };
 
 class Sink {
@@ -91,6 +94,11 @@ public:
   virtual SinkArguments getArguments(LaunchSite &site) const = 0;
   virtual std::unique_ptr<SinkWriter>
   createWriter(const SinkContext &context) const = 0;
+
+  /// Whether memory has a place for each row and column of tiles of `kTileRows`
+  /// rows and `kPaddedCols` columns, though the last ones are in no result.
+  virtual bool hasPadding() const { return false; }
+  static constexpr int64_t kPaddedCols = 128;
 
   /// Whether memory has parts that no row of the result writes, which
   /// `emitRest` does, if there are no rows too.

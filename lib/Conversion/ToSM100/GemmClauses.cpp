@@ -69,8 +69,16 @@ LogicalResult verifyDepth(const Product &product, LaunchSite &site,
 LogicalResult verifySchedule(const Product &product, const LaunchSite &site,
                              const GemmFormat &format,
                              GemmScheduleAttr schedule) {
-  int64_t most = SharedLayout::getMaxStages(format, schedule.getRows(),
-                                            schedule.getCols());
+  int64_t rows = schedule.getRows(), cols = schedule.getCols();
+  if (rows != 128 && rows != 256)
+    return refuseProduct(product, site, "c4")
+           << "expected a schedule of 128 or 256 rows, but got " << rows;
+  if (cols != 256 && (cols != 128 || rows == 256))
+    return refuseProduct(product, site, "c4")
+           << "expected a schedule of " << rows << " rows to have "
+           << (rows == 256 ? "256" : "128 or 256") << " columns, but got "
+           << cols;
+  int64_t most = SharedLayout::getMaxStages(format, rows, cols);
   if (schedule.getStages() > most)
     return refuseProduct(product, site, "c4")
            << "expected a schedule of at most " << most
@@ -82,11 +90,11 @@ LogicalResult verifySchedule(const Product &product, const LaunchSite &site,
            << "expected a schedule of groups, or with ops that follow, to have "
               "K in one part, but got "
            << schedule.getSplits();
-  if (product.siblings > 1 && schedule.getCols() != 256)
+  if (product.siblings > 1 && cols != 256)
     return refuseProduct(product, site, "c4")
            << "expected a schedule of two products to have 256 columns, but "
               "got "
-           << schedule.getCols();
+           << cols;
   return success();
 }
 

@@ -9,10 +9,10 @@
 //                that groups part in its grouped form
 //   sm100_mm_c2  a row of data is a multiple of 16 bytes
 //   sm100_mm_c3  M, N, K and the number of matrices or groups are below 2^31
-//   sm100_mm_c4  a schedule has as many stages as shared memory holds, one part
-//                of K where there are groups or ops that follow, and tiles of
-//                256 columns for two products, of which each that has one has
-//                the same
+//   sm100_mm_c4  a schedule has tiles of 128 x 128, 128 x 256 or 256 x 256, as
+//                many stages as shared memory holds, one part of K where there
+//                are groups or ops that follow, and tiles of 256 columns for
+//                two products, of which each that has one has the same
 //
 //===----------------------------------------------------------------------===//
 

@@ -14,9 +14,6 @@
 
 namespace blockscale::gemm {
 
-/// Bytes of shared memory that a CTA can have (CUDA, compute capability 10.0).
-inline constexpr int64_t kMaxSharedBytes = 227 * 1024;
-
 /// Columns of tensor memory; all are allocated.
 inline constexpr int64_t kTensorColumns = 512;
 

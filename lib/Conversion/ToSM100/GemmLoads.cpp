@@ -26,6 +26,7 @@
 #include "GemmClauses.h"
 #include "GemmRoles.h"
 #include "Products/Arithmetic.h"
+#include "Products/GroupBegin.h"
 
 using namespace mlir;
 
@@ -249,17 +250,6 @@ void LoadEmitter::emitTile(const TileCoord &tile, const Stage &stage) {
   }
 }
 
-/// Stops the kernel where a group of K begins inside of the 16 bytes at whose
-/// multiples copies of tiles begin: blocks of NVFP4 have 8 bytes of codes.
-static void emitCheckBegin(KernelBuilder &b, const Lanes &firstByte,
-                           Value count) {
-  Value isInside =
-      compare(arith::CmpIPredicate::ne, firstByte & (kCopyBytes - 1), 0);
-  Value hasSteps = compare(arith::CmpIPredicate::ne, Lanes(b, count), 0);
-  emit::emitIf(b, arith::AndIOp::create(b, isInside, hasSteps),
-               [&] { LLVM::Trap::create(b); });
-}
-
 void LoadEmitter::emit() {
   int64_t stepTiles = format.getScaleTiles();
   // Elements of a byte, where a group begins at any block. Codes in a byte's
@@ -272,7 +262,7 @@ void LoadEmitter::emit() {
     Value count = Lanes(b, tile.end) - begin;
     if (context.spec.groups == GroupDim::Columns &&
         getRowMultiple(format) > format.block)
-      emitCheckBegin(b, firstByte, count);
+      emitCheckGroupBegin(b, firstByte, count);
     return emitCount(b, count, carried, [&](Value number, ValueRange carried) {
       Lanes step = begin + Lanes(b, number);
       RingSlot slot = RingSlot::of(carried);

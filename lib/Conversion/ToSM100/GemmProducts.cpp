@@ -14,18 +14,13 @@
 
 #include "DeviceEmission/DeviceCode.h"
 #include "GemmRoles.h"
+#include "Products/MatrixDescriptor.h"
 
 using namespace mlir;
 
 namespace blockscale::gemm {
 
 using emit::Lanes;
-
-/// Addresses in descriptors count units of 16 bytes.
-static constexpr int64_t kDescriptorUnit = 16;
-/// The bits that the address of a place in shared memory may have, before it is
-/// counted in such units.
-static constexpr uint32_t kAddressMask = 0x3FFFF;
 
 /// Descriptor of a tile whose rows of 128 bytes are swizzled (PTX ISA, "Shared
 /// memory descriptor"): groups of eight rows are 1024 bytes apart, the version
@@ -94,10 +89,7 @@ ProductEmitter::ProductEmitter(KernelBuilder &b, const GemmContext &context)
 }
 
 Value ProductEmitter::getDescriptor(int64_t offset, uint64_t rest) {
-  Lanes address(b, LLVM::PtrToIntOp::create(b, b.getI64Type(),
-                                            context.getShared(b, offset)));
-  Lanes start = (address & kAddressMask) >> llvm::Log2_64(kDescriptorUnit);
-  return start | start.like(rest);
+  return emitDescriptor(b, context.getShared(b, offset), rest);
 }
 
 void ProductEmitter::emitScales(const Operand &operand, Value descriptor,

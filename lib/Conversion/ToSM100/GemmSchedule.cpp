@@ -7,30 +7,19 @@
 
 #include "GemmSchedule.h"
 #include "GemmLayout.h"
+#include "Products/AssumedSizes.h"
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 
-#include <cmath>
-
 using namespace mlir;
 
 namespace blockscale::gemm {
 
-/// Sizes that types do not tell.
-static constexpr int64_t kAssumedSize = 8192;
-/// Rows of results in a band: those of B that a band of this height shares are
-/// read from memory once for 1024 rows of A.
-static constexpr int64_t kBandRows = 1024;
 /// Parts of K, and steps that each has at least.
 static constexpr int64_t kMaxSplits = 16;
 static constexpr int64_t kMinPartSteps = 4;
-
-static int64_t getSize(RankedTensorType type, int64_t fromEnd) {
-  int64_t size = type.getDimSize(type.getRank() - fromEnd);
-  return ShapedType::isDynamic(size) ? kAssumedSize : size;
-}
 
 /// The format that operands of format `mine` are multiplied in beside those of
 /// `other`.
@@ -61,28 +50,15 @@ std::optional<GemmFormat> findGemmFormat(const Product &product) {
 }
 
 static GemmShape getShape(const Product &product, const GemmFormat &format) {
-  RankedTensorType a = product.a.getType(), b = product.b.getType();
-  double matrices = 1;
-  for (int64_t size : a.getShape().drop_back(2))
-    matrices *= ShapedType::isDynamic(size) ? 1 : static_cast<double>(size);
-  auto rows = static_cast<double>(getSize(a, 2));
-  auto depth = static_cast<double>(getSize(a, 1));
-  // Groups are taken to be alike.
-  if (product.offsets && !product.offsets.getType().isDynamicDim(0))
-    matrices = std::max<double>(product.offsets.getType().getDimSize(0), 1);
-  if (product.groups == GroupDim::Rows)
-    rows = std::ceil(rows / matrices);
-  if (product.groups == GroupDim::Columns)
-    depth = std::ceil(depth / matrices);
+  AssumedSizes sizes(product);
   bool isPacked = format.stepElements == 64;
   auto getLoaded = [&](numerics::ElementFormat operand) {
     return format.isPadded(operand) ? kRowBytes / 2.0 : kRowBytes;
   };
-  // Columns of several products are beside each other in a tile.
-  return {rows,
-          static_cast<double>(getSize(b, 2) * product.siblings),
-          depth,
-          matrices,
+  return {sizes.rows,
+          sizes.cols,
+          sizes.depth,
+          sizes.matrices,
           isPacked ? target::Unit::Fp4 : target::Unit::Fp8,
           static_cast<double>(format.getTileElements()),
           static_cast<double>(kTileSteps * format.stepScales),

@@ -63,6 +63,57 @@ func.func @sm100_mm_c4(%a: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y
 
 // -----
 
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Tensor cores of SM100 have no tiles of 64 rows here.
+func.func @sm100_mm_c4_rows(%a: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
+  blockscale.kernel ins(%a, %s : memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
+  ^bb0(%la: tensor<48x64xf4E2M1FN>, %ls: tensor<48x4xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c4): expected a schedule of 128 or 256 rows, but got 64}}
+    %0 = blockscale.scaled_mm %la, %la scales(%ls, %ls) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 64, cols = 256, stages = 1, band = 8, ctas = 148>}
+        : tensor<48x64xf4E2M1FN>, tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #swizzled>, tensor<48x4xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
+    blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Scales of columns are whole bands of 128.
+func.func @sm100_mm_c4_cols(%a: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
+  blockscale.kernel ins(%a, %s : memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
+  ^bb0(%la: tensor<48x64xf4E2M1FN>, %ls: tensor<48x4xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c4): expected a schedule of 128 rows to have 128 or 256 columns, but got 192}}
+    %0 = blockscale.scaled_mm %la, %la scales(%ls, %ls) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 192, stages = 1, band = 8, ctas = 148>}
+        : tensor<48x64xf4E2M1FN>, tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #swizzled>, tensor<48x4xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
+    blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Pairs of CTAs have tiles of 256 x 256.
+func.func @sm100_mm_c4_pair(%a: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
+  blockscale.kernel ins(%a, %s : memref<48x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x48xf32>) {
+  ^bb0(%la: tensor<48x64xf4E2M1FN>, %ls: tensor<48x4xf8E4M3FN, #swizzled>, %ly: tensor<48x48xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_100a (sm100_mm_c4): expected a schedule of 256 rows to have 256 columns, but got 128}}
+    %0 = blockscale.scaled_mm %la, %la scales(%ls, %ls) block [1, 16]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 128, stages = 1, band = 8, ctas = 148>}
+        : tensor<48x64xf4E2M1FN>, tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN, #swizzled>, tensor<48x4xf8E4M3FN, #swizzled> -> tensor<48x48xf32>
+    blockscale.yield %0 : tensor<48x48xf32>
+  }
+  return
+}
+
+// -----
+
 // Rows of data with gaps.
 func.func @strides(%a: memref<48x32xi8, strided<[40, 1]>>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x48xf32>) {
   // expected-error @below {{expected operand 0 to be a memref without gaps on this target, but got 'memref<48x32xi8, strided<[40, 1]>>'; copy it into one}}

@@ -197,8 +197,9 @@ class Case:
             sa = self._moved(sa, typical)
         if bias_share is not None:
             bias = bias / max(np.abs(bias).max(initial=0), 1e-9) * bias_share * self._median()
-        bias = to_bf16(bias) if op.bias == "bf16" else bias.astype(op.bias.replace("f", "float")
-                                                                   or np.float32)
+        with np.errstate(over="ignore"):  # an infinity of f16 is a bias as well
+            bias = to_bf16(bias) if op.bias == "bf16" else bias.astype(
+                op.bias.replace("f", "float") or np.float32)
         self.codes, self.scales = [a, b], [sa, sb]
         self.values = [factors(codes, element, scale, op.scale, other)
                        for codes, element, scale, other

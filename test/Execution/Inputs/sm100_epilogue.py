@@ -60,6 +60,8 @@ class Epilogue:
     bias: bool = False
     schedule: str = ""
     batch: tuple = ()
+    chip: str = "sm_100a"
+    plain: str = ""  # the operand, a or b, that is bf16 without scales
 
 
 PAIRS = "rows = 256, cols = 256, stages = 3, band = 2, ctas = 4"
@@ -107,7 +109,8 @@ CASES = (
 
 @dataclass
 class Operand:
-    """Codes and scale bytes of an operand, in the form of its matrices."""
+    """Codes and scale bytes of an operand, in the form of its matrices; values and None of a
+    plain one."""
 
     codes: np.ndarray
     scales: np.ndarray
@@ -128,7 +131,8 @@ class Text:
         self.legal = legal_ends(case.ends, self.depth if is_depth else self.rows,
                                 self.block if is_depth else 1)
         self._write()
-        a, *others = [dequantized(operand.codes, self.data, operand.scales, self.scale)
+        a, *others = [operand.codes.astype(np.float64) if operand.scales is None else
+                      dequantized(operand.codes, self.data, operand.scales, self.scale)
                       for operand in self.operands]
         for b in others:
             exact.demand(a, b)
@@ -168,8 +172,14 @@ class Text:
         values = np.asarray(np.round(self.random.uniform(-4, 4, shape) * 4) / 4, np.float32)
         return to_bf16(values) if type == "bf16" else values
 
-    def operand(self, lead, rows, is_dynamic, layout):
+    def operand(self, lead, rows, is_dynamic, layout, is_plain):
         """Data and scales of an operand: their names and types."""
+        if is_plain:
+            values = self.random.integers(-8, 9, (*lead, rows, self.depth)).astype(np.float32)
+            self.operands.append(Operand(values, None))
+            sizes = "".join(f"{size}x" for size in lead) + ("?x" if is_dynamic else f"{rows}x")
+            type = f"tensor<{sizes}{self.depth}xbf16>"
+            return (self.argument(type, to_bf16(values)), type), ("none", None)
         codes = self.random.choice(list(self.codes), (*lead, rows, self.depth)).astype(np.uint8)
         shape = (*lead, rows, self.depth // self.block)
         scales = exact.scales(self.random, self.scale, shape)
@@ -195,7 +205,8 @@ class Text:
         case = self.case
         is_depth = case.groups == "columns"
         lead = () if case.groups else case.batch
-        a, sa = self.operand(lead, self.rows, not lead, "grouped" if case.groups else "swizzled")
+        a, sa = self.operand(lead, self.rows, not lead, "grouped" if case.groups else "swizzled",
+                             case.plain == "a")
         offsets = ""
         if case.groups:
             type = f"tensor<{self.count}xi32>"
@@ -206,13 +217,15 @@ class Text:
         value = f"tensor<{self.sizes}{case.value}>"
         for i in range(case.products):
             of_b = (self.count,) if case.groups == "rows" else lead
-            b, sb = self.operand(of_b, self.cols, False, "grouped" if is_depth else "swizzled")
+            b, sb = self.operand(of_b, self.cols, False, "grouped" if is_depth else "swizzled",
+                                 case.plain == "b")
             bias = ""
             if case.bias:
                 type = f"tensor<{self.cols}xbf16>"
                 self.biases.append(self.f32(self.cols, "bf16"))
                 bias = f" bias({self.argument(type, self.biases[-1])} : {type})"
-            types = [a[1], b[1], *([f"tensor<{self.count}xi32>"] if case.groups else []), sa[1], sb[1]]
+            types = [a[1], b[1], *([f"tensor<{self.count}xi32>"] if case.groups else []),
+                     *(scale[1] for scale in (sa, sb) if scale[1])]
             schedule = (f" {{blockscale.schedule = #blockscale.gemm_schedule<{case.schedule}>}}"
                         if case.schedule else "")
             op = "scaled_grouped_mm" if case.groups else "scaled_mm"
@@ -291,32 +304,34 @@ def run(folder, text, places):
             run_places(text.module(), text.arrays, len(text.results), folder, places)]
 
 
-def count_launches(folder, fuse):
+def count_launches(folder, chip, fuse):
     done = subprocess.run(["blockscale-opt", folder / "module.mlir",
-                           f"--blockscale-to-sm100=fuse={fuse}"], capture_output=True, text=True)
+                           f"--blockscale-to-gpu=chip={chip} fuse={fuse}"], capture_output=True,
+                          text=True)
     return len(re.findall("gpu.launch_func ", done.stdout))
 
 
-def check(folder, seed, number):
+def check(folder, seed, number, case):
     """(What is compared, its problem) for a case."""
-    case = CASES[number]
+    emulator = ["--on=emulator", f"--target={case.chip}"]
     text = Text(np.random.default_rng((seed, number)), case)
     expected, *runs = run(folder / "fused", text,
-                          [["--on=cpu"], *(["--on=emulator", *each] for each in SCHEDULES)])
+                          [["--on=cpu"], *([*emulator, *each] for each in SCHEDULES)])
     text.lines = [re.sub(r" \{blockscale.schedule = [^}]*\}", "", line) for line in text.lines]
-    runs += run(folder / "unfused", text, [["--on=emulator", "--fuse=false"]])
+    runs += run(folder / "unfused", text, [[*emulator, "--fuse=false"]])
     problems = [("the CPU runs", expected if isinstance(expected, str) else None)]
     for name, got in zip(("prompt", "adversarial", "unfused"), runs, strict=True):
         problem = got if isinstance(got, str) or isinstance(expected, str) else first_difference(
             got, expected)
         problems.append((name, problem))
-    launches = [count_launches(folder / "fused", "true"), count_launches(folder / "unfused", "false")]
+    launches = [count_launches(folder / name, case.chip, fuse)
+                for name, fuse in (("fused", "true"), ("unfused", "false"))]
     fewer = launches[0] == 1 < launches[1]
     problems.append(("launches", None if fewer else f"expected 1 and more, but got {launches}"))
     return case.name, problems
 
 
-def main():
+def main(cases=CASES):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where to compile")
     parser.add_argument("--seed", type=int, default=1)
@@ -324,7 +339,8 @@ def main():
     expect = Expectations()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, problems in pool.map(
-                lambda i: check(options.folder / CASES[i].name, options.seed, i), range(len(CASES))):
+                lambda i: check(options.folder / cases[i].name, options.seed, i, cases[i]),
+                range(len(cases))):
             for what, problem in problems:
                 expect.record(f"{name}, {what}", problem)
     expect.finish()

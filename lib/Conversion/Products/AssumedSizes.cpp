@@ -1,0 +1,36 @@
+//===- AssumedSizes.cpp - Sizes that schedules go by ----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "AssumedSizes.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace blockscale::gemm {
+
+static double getSize(RankedTensorType type, int64_t fromEnd) {
+  int64_t size = type.getDimSize(type.getRank() - fromEnd);
+  return static_cast<double>(ShapedType::isDynamic(size) ? kAssumedSize : size);
+}
+
+AssumedSizes::AssumedSizes(const Product &product) {
+  RankedTensorType a = product.a.getType(), b = product.b.getType();
+  for (int64_t size : a.getShape().drop_back(2))
+    matrices *= ShapedType::isDynamic(size) ? 1 : static_cast<double>(size);
+  rows = getSize(a, 2);
+  // Columns of several products are beside each other in a tile.
+  cols = getSize(b, 2) * static_cast<double>(product.siblings);
+  depth = getSize(a, 1);
+  if (product.offsets && !product.offsets.getType().isDynamicDim(0))
+    matrices = std::max<double>(product.offsets.getType().getDimSize(0), 1);
+  if (product.groups == GroupDim::Rows)
+    rows = std::ceil(rows / matrices);
+  if (product.groups == GroupDim::Columns)
+    depth = std::ceil(depth / matrices);
+}
+
+} // namespace blockscale::gemm

@@ -1,0 +1,38 @@
+//===- MatrixDescriptor.h - Matrices in shared memory -----------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Instructions of tensor cores take a matrix in shared memory by a descriptor
+// of 64 bits, whose low bits are its address (PTX ISA, "Shared memory
+// descriptor" of tcgen05, "Matrix Descriptor Format" of wgmma).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_PRODUCTS_MATRIXDESCRIPTOR_H
+#define BLOCKSCALE_LIB_CONVERSION_PRODUCTS_MATRIXDESCRIPTOR_H
+
+#include "DeviceEmission/KernelBuilder.h"
+#include "Emission/Lanes.h"
+
+namespace blockscale::gemm {
+
+/// Addresses in descriptors count units of 16 bytes.
+inline constexpr int64_t kDescriptorUnit = 16;
+
+/// The descriptor of what is at `pointer`; `rest` are its other bits.
+inline mlir::Value emitDescriptor(KernelBuilder &b, mlir::Value pointer,
+                                  uint64_t rest) {
+  // The bits that an address in shared memory may have.
+  constexpr uint32_t addressMask = 0x3FFFF;
+  emit::Lanes address(
+      b, mlir::LLVM::PtrToIntOp::create(b, b.getI64Type(), pointer));
+  emit::Lanes start = (address & addressMask) >> llvm::Log2_64(kDescriptorUnit);
+  return start | start.like(rest);
+}
+
+} // namespace blockscale::gemm
+
+#endif // BLOCKSCALE_LIB_CONVERSION_PRODUCTS_MATRIXDESCRIPTOR_H

@@ -1,0 +1,90 @@
+//===- WgmmaClauses.cpp - What a product must be for wgmma ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "WgmmaClauses.h"
+#include "WgmmaLayout.h"
+
+using namespace mlir;
+
+namespace blockscale::gemm {
+
+FailureOr<WgmmaFormat> verifyWgmmaFormat(const Product &product,
+                                         const LaunchSite &site) {
+  std::optional<WgmmaFormat> format = WgmmaFormat::find(product);
+  if (!format)
+    return refuseProduct(product, site, "c5")
+           << "expected one operand with scales and a plain one, which alone "
+              "wgmma multiplies, but got "
+           << product.a.getType().getElementType() << " and "
+           << product.b.getType().getElementType()
+           << " with scales; dequantize one of them (blockscale.dequantize)";
+  bool isGrouped = product.groups == GroupDim::Columns ||
+                   (format->isScaledA && product.groups == GroupDim::Rows);
+  if (failed(verifyScale(
+          product, site, format->isScaledA ? "scale_a" : "scale_b",
+          format->isScaledA ? product.scaleA : product.scaleB, isGrouped)))
+    return failure();
+  return *format;
+}
+
+LogicalResult verifyWgmmaDepth(const Product &product, LaunchSite &site,
+                               const WgmmaFormat &format, OpFoldResult depth) {
+  constexpr StringLiteral clause = "c2";
+  // cuTensorMapEncodeTiled, "globalStrides".
+  int64_t multiple = kCopyBytes * 8 / format.getBits();
+  std::optional<int64_t> known = getConstantIntValue(depth);
+  if (known && *known % multiple != 0)
+    return refuseProduct(product, site, clause)
+           << "expected K to be a multiple of " << multiple << ", but got "
+           << *known << "; pad K with zeros, in data and scales";
+  // Rows are whole blocks.
+  if (multiple > format.block)
+    site.call.requireMultiple(depth, multiple,
+                              "K" + getClauseNote(site, clause));
+  return success();
+}
+
+LogicalResult verifyWgmmaSchedule(const Product &product,
+                                  const LaunchSite &site,
+                                  const WgmmaSpec &spec) {
+  GemmScheduleAttr schedule = spec.schedule;
+  bool isScaledA = spec.format.isScaledA;
+  int64_t scaled = isScaledA ? schedule.getRows() : schedule.getCols();
+  int64_t plain = isScaledA ? schedule.getCols() : schedule.getRows();
+  if (scaled != kScaledRows)
+    return refuseProduct(product, site, "c4")
+           << "expected a schedule with tiles of " << kScaledRows << " "
+           << (isScaledA ? "rows" : "columns")
+           << ", those of the operand with scales, but got " << scaled;
+  int64_t least = isScaledA ? kFragment : 16;
+  int64_t most = 256;
+  if (isScaledA && spec.products > 1)
+    least = most = 2 * kFragment;
+  if (!llvm::isPowerOf2_64(plain) || plain < least || plain > most)
+    return refuseProduct(product, site, "c4")
+           << "expected a schedule with tiles of a power of two from " << least
+           << " to " << most << " " << (isScaledA ? "columns" : "rows")
+           << ", those of the plain operand, but got " << plain;
+  if (schedule.getMulticast() != 1)
+    return refuseProduct(product, site, "c4")
+           << "expected a schedule without multicast, but got "
+           << schedule.getMulticast();
+  int64_t stages = WgmmaLayout::getMaxStages(spec);
+  if (schedule.getStages() > stages)
+    return refuseProduct(product, site, "c4")
+           << "expected a schedule of at most " << stages
+           << " stages, which shared memory holds, but got "
+           << schedule.getStages();
+  bool isWhole = product.groups != GroupDim::None || product.hasEpilogue;
+  if (isWhole && schedule.getSplits() > 1)
+    return refuseProduct(product, site, "c4")
+           << "expected a schedule of groups, or with ops that follow, to have "
+              "K in one part, but got "
+           << schedule.getSplits();
+  return success();
+}
+
+} // namespace blockscale::gemm

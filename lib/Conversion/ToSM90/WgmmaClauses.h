@@ -1,0 +1,47 @@
+//===- WgmmaClauses.h - What a product must be for wgmma --------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   sm90_mm_c1  the scales are in the layout swizzle_128x4, those that groups
+//               part in its grouped form
+//   sm90_mm_c2  a row of data is a multiple of 16 bytes
+//   sm90_mm_c3  M, N, K and the number of matrices or groups are below 2^31
+//   sm90_mm_c4  a schedule has tiles of 128 rows of the scaled operand and of
+//               16, 32, 64, 128 or 256 of the plain one (of 32 or more where A
+//               is the scaled one, and of 64 for two products then), as many
+//               stages as shared memory holds, no multicast, and one part of K
+//               where there are groups or ops that follow; products that share
+//               a kernel have the same
+//   sm90_mm_c5  one operand has scales, the other one is bf16 or f16
+//   sm90_mm_c7  groups of K begin at multiples of 16 bytes of codes, or the
+//               kernel stops (Products/GroupBegin.h)
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMACLAUSES_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMACLAUSES_H
+
+#include "Products/ProductClauses.h"
+#include "WgmmaFormat.h"
+
+namespace blockscale::gemm {
+
+/// The format that the product is computed in. Its scales are in their layout.
+mlir::FailureOr<WgmmaFormat> verifyWgmmaFormat(const Product &product,
+                                               const LaunchSite &site);
+/// Verifies that rows of data are as long as copies need, at run time where K
+/// is not known before.
+mlir::LogicalResult verifyWgmmaDepth(const Product &product, LaunchSite &site,
+                                     const WgmmaFormat &format,
+                                     mlir::OpFoldResult depth);
+/// `spec` has its formats, products and schedule.
+mlir::LogicalResult verifyWgmmaSchedule(const Product &product,
+                                        const LaunchSite &site,
+                                        const WgmmaSpec &spec);
+
+} // namespace blockscale::gemm
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMACLAUSES_H

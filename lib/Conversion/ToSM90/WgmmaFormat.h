@@ -1,0 +1,72 @@
+//===- WgmmaFormat.h - Formats that wgmma multiplies ------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// wgmma multiplies bf16 or f16. Of the two operands of a product one is plain
+// and comes to shared memory as it is. The other one has scales: threads decode
+// it into registers, to the type of the plain one, each element times its
+// scale. That is exact but for the ends of E8M0's range (docs/Numerics.md, 13).
+//
+// A *step* is 64 elements of K, 128 bytes of a row of the plain operand: four
+// instructions of 16.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMAFORMAT_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMAFORMAT_H
+
+#include "Products/GemmSpec.h"
+#include "blockscale/Numerics/Format.h"
+#include "blockscale/Target/Chip.h"
+
+namespace blockscale::gemm {
+
+/// Elements of K of a step and of an instruction, and the instructions of a
+/// step.
+inline constexpr int64_t kStepElements = 64;
+inline constexpr int64_t kWgmmaElements = 16;
+inline constexpr int64_t kStepProducts = kStepElements / kWgmmaElements;
+/// Bytes of K of a row of the plain operand that a step has.
+inline constexpr int64_t kPlainRowBytes = 128;
+
+/// The formats of a product of a scaled and a plain operand.
+struct WgmmaFormat {
+  /// The format of the product; none where both operands have scales, or none
+  /// has.
+  static std::optional<WgmmaFormat> find(const Product &product);
+
+  /// Whether the scaled operand is A, so that B is the plain one.
+  bool isScaledA;
+  numerics::ElementFormat element;
+  numerics::ScaleFormat scale;
+  /// bf16 or f16.
+  mlir::Type plain;
+  /// Elements that share a scale.
+  int64_t block;
+
+  /// Bits that an element takes in memory, and bytes of a row of a step.
+  int64_t getBits() const {
+    return numerics::getFormatInfo(element).storageBits;
+  }
+  int64_t getCodeBytes() const { return kStepElements * getBits() / 8; }
+  /// Scales that a row of a step has, and steps that share a tile of scales.
+  int64_t getStepScales() const { return kStepElements / block; }
+  int64_t getTileSteps() const { return kTileCols / getStepScales(); }
+
+  /// The part of the names of kernels that stands for the formats, for example
+  /// "bf16_e2m1_e4m3".
+  std::string getName() const;
+};
+
+/// All that the code of a kernel depends on.
+struct WgmmaSpec : GemmSpec {
+  const target::Chip *chip;
+  WgmmaFormat format;
+};
+
+} // namespace blockscale::gemm
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMAFORMAT_H

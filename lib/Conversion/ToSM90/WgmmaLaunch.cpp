@@ -1,0 +1,143 @@
+//===- WgmmaLaunch.cpp - Products of a scaled and a plain matrix ----------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "DeviceEmission/DeviceCode.h"
+#include "Kernels.h"
+#include "WgmmaClauses.h"
+#include "WgmmaRoles.h"
+#include "WgmmaSchedule.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace blockscale::gemm {
+
+namespace {
+
+/// Data of an operand in memory; sizes are index.
+struct OperandData {
+  Value memory;
+  Value matrices, rows, depth;
+};
+
+} // namespace
+
+/// A map of rows of elements of `bits` bits, of which a copy brings those of a
+/// step of `boxRows` rows. Maps have no empty dimensions; of what is empty
+/// nothing is loaded.
+static Value createMap(LaunchSite &site, const OperandData &data, int64_t bits,
+                       int64_t boxRows, int64_t swizzle) {
+  ImplicitLocOpBuilder &b = site.b;
+  requireAlignment(b, data.memory, kCopyBytes);
+  Value one = emit::getIndex(b, 1);
+  Value depth =
+      emit::max(b, data.depth, emit::getIndex(b, kCopyBytes * 8 / bits));
+  Value rows = emit::max(b, data.rows, one);
+  Value matrices = emit::max(b, data.matrices, one);
+  Value bytes =
+      bits < 8 ? emit::div(b, depth, 8 / bits) : emit::mul(b, depth, bits / 8);
+  Value dims[] = {bytes, rows, matrices};
+  Value strides[] = {bytes, emit::mul(b, rows, bytes)};
+  return TensorMapOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext()),
+      getGlobalPointer(b, data.memory), dims, strides,
+      ArrayRef<int64_t>{kStepElements * bits / 8, boxRows, 1},
+      MapElement::UInt8, swizzle);
+}
+
+/// Multiplies. `arguments` have the result and what it is made of, with rows of
+/// `cols`.
+static void launchWgmma(const GemmRequest &request, LaunchSite &site,
+                        const WgmmaSpec &spec, const GemmSizes &sizes,
+                        Value cols, GemmArguments arguments) {
+  ImplicitLocOpBuilder &b = site.b;
+  WgmmaTile tile(spec);
+  bool isScaledA = spec.format.isScaledA;
+  Value depth = emit::toIndex(b, sizes.depth), one = emit::getIndex(b, 1);
+  auto getMap = [&](Value data, bool isA, Value matrices, OpFoldResult rows) {
+    OperandData operand = {site.lookup(data), matrices, emit::toIndex(b, rows),
+                           depth};
+    if (isA == isScaledA)
+      return createMap(site, operand, spec.format.getBits(),
+                       tile.scaledRowsOfEach, /*swizzle=*/0);
+    return createMap(site, operand, spec.format.plain.getIntOrFloatBitWidth(),
+                     tile.plainRowsOfEach, /*swizzle=*/kPlainRowBytes);
+  };
+  const Product &first = request.getFirst();
+  bool isBatch = spec.groups == GroupDim::None;
+  arguments.mapA =
+      getMap(first.a, /*isA=*/true, isBatch ? sizes.matrices : one, sizes.rows);
+  arguments.scaleA = site.lookup(first.scaleA);
+  for (auto [product, own] :
+       llvm::zip_equal(request.products, arguments.products)) {
+    own.mapB = getMap(product.b, /*isA=*/false,
+                      spec.groups == GroupDim::Columns ? one : sizes.matrices,
+                      sizes.cols);
+    own.scaleB = site.lookup(product.scaleB);
+  }
+  request.setSizes(arguments, site, spec, sizes, cols);
+
+  LaunchSite::Shape shape{kWgmmaThreads,
+                          emit::min(b, countTiles(site, spec, sizes, cols),
+                                    emit::getIndex(b, spec.schedule.getCtas())),
+                          {}};
+  // Threads that multiply need all registers.
+  shape.residentBlocks = 1;
+  shape.sharedBytes = WgmmaLayout(spec).bytes;
+  KernelSignature signature;
+  arguments.addSlots(signature, spec);
+  site.launch(spec.getName(), shape, signature,
+              [&](KernelBuilder &b) { emitWgmma(b, spec, arguments); });
+}
+
+LogicalResult lowerWgmmaProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
+  FailureOr<GemmRequest> request = GemmRequest::find(ops);
+  if (failed(request))
+    return failure();
+  const Product &product = request->getFirst();
+  for (const Product &each : request->products)
+    if (failed(verifyWgmmaFormat(each, site)))
+      return failure();
+  WgmmaFormat format = *WgmmaFormat::find(product);
+  GemmSizes sizes = request->getSizes(site);
+  request->requireSizes(site, sizes);
+  if (failed(verifyWgmmaDepth(product, site, format, sizes.depth)))
+    return failure();
+  site.emitAsserts();
+  if (failed(verifySizes(product, site, sizes)))
+    return failure();
+
+  auto schedule =
+      product.op->getAttrOfType<GemmScheduleAttr>(kScheduleAttrName);
+  if (!schedule)
+    schedule =
+        rateWgmmaSchedules(product, format, site.getChip()).front().schedule;
+  for (const Product &each : request->products)
+    if (failed(verifySameSchedule(each, site, schedule)))
+      return failure();
+  WgmmaSpec spec{{format.getName(), format.block, kStepElements, schedule},
+                 &site.getChip(),
+                 format};
+  request->setResults(spec, site, sizes);
+  if (failed(verifyWgmmaSchedule(product, site, spec)))
+    return failure();
+  if (schedule.getSplits() == 1) {
+    launchWgmma(*request, site, spec, sizes, emit::toIndex(site.b, sizes.cols),
+                request->getResultArguments(site, spec));
+    return success();
+  }
+  launchSplit(*request, site, spec, sizes, [&](Value sums, Value cols) {
+    WgmmaSpec partial = spec;
+    partial.keepSums();
+    GemmArguments arguments(partial);
+    arguments.result = sums;
+    launchWgmma(*request, site, partial, sizes, cols, arguments);
+  });
+  return success();
+}
+
+} // namespace blockscale::gemm

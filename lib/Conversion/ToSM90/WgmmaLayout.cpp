@@ -1,0 +1,69 @@
+//===- WgmmaLayout.cpp - Tiles and memory of a CTA ------------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "WgmmaLayout.h"
+#include "Products/Barriers.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+
+using namespace mlir;
+
+namespace blockscale::gemm {
+
+/// Rows of the plain operand whose sums go through shared memory at a time.
+static constexpr int64_t kSumPart = 64;
+
+WgmmaTile::WgmmaTile(const WgmmaSpec &spec) {
+  bool isScaledA = spec.format.isScaledA;
+  plainRows = isScaledA ? spec.schedule.getCols() : spec.schedule.getRows();
+  // Products share A.
+  plainRowsOfEach = isScaledA ? plainRows / spec.products : plainRows;
+  scaleTiles = isScaledA ? 1 : spec.products;
+  scaledRowsOfEach = kScaledRows / scaleTiles;
+}
+
+WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
+  WgmmaTile tile(spec);
+  int64_t stages = spec.schedule.getStages();
+  bytes = 0;
+  auto take = [&](int64_t count) {
+    int64_t begin = bytes;
+    bytes += count;
+    return begin;
+  };
+  plainBytes = tile.plainRows * kPlainRowBytes;
+  codeBytes = kScaledRows * spec.format.getCodeBytes();
+  scaleBytes = tile.scaleTiles * kTileBytes;
+  // Plain data first: their stages begin at multiples of 1024.
+  plain = take(stages * plainBytes);
+  codes = take(stages * codeBytes);
+  scales = take(stages * scaleBytes);
+  int64_t part = std::min(tile.plainRows, kSumPart);
+  sumRows = spec.format.isScaledA ? kScaledRows : part;
+  sumCols = spec.format.isScaledA ? part : kScaledRows;
+  // Threads of a warp store sums of 8 scaled rows and of 4 plain ones, two
+  // apart, to different banks.
+  sumPitch = sumCols + (spec.format.isScaledA ? 8 : 4);
+  sums = take(sumRows * sumPitch * 4);
+  stageFull = take(stages * kBarrierBytes);
+  stageEmpty = take(stages * kBarrierBytes);
+}
+
+int64_t WgmmaLayout::getMaxStages(WgmmaSpec spec) {
+  auto fits = [&](int64_t stages) {
+    GemmScheduleAttr s = spec.schedule;
+    spec.schedule = GemmScheduleAttr::get(
+        s.getContext(), s.getRows(), s.getCols(), stages, s.getBand(),
+        s.getCtas(), s.getMulticast(), s.getSplits());
+    return WgmmaLayout(spec).bytes <= kMaxSharedBytes;
+  };
+  int64_t stages = 0;
+  while (fits(stages + 1))
+    ++stages;
+  return stages;
+}
+
+} // namespace blockscale::gemm

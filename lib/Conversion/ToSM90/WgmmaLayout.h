@@ -1,0 +1,55 @@
+//===- WgmmaLayout.h - Tiles and memory of a CTA ----------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMALAYOUT_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMALAYOUT_H
+
+#include "WgmmaFormat.h"
+
+namespace blockscale::gemm {
+
+/// Rows of the scaled operand that a warpgroup multiplies, and those of a tile.
+inline constexpr int64_t kWarpgroupRows = 64;
+inline constexpr int64_t kWarpgroups = 2;
+inline constexpr int64_t kScaledRows = kWarpgroups * kWarpgroupRows;
+
+/// The rows of both operands that are multiplied in a tile, of which the
+/// results are `rows` x `cols`.
+struct WgmmaTile {
+  explicit WgmmaTile(const WgmmaSpec &spec);
+
+  /// Rows of the plain operand of a tile, and those of each matrix where
+  /// several products have their own.
+  int64_t plainRows, plainRowsOfEach;
+  /// Rows of each matrix of scaled data: a tile has `kScaledRows`.
+  int64_t scaledRowsOfEach;
+  /// Products that have scaled data of their own, each a tile of scales.
+  int64_t scaleTiles;
+};
+
+/// Bytes from the beginning of shared memory. A buffer of stages has them one
+/// after the other.
+struct WgmmaLayout {
+  explicit WgmmaLayout(const WgmmaSpec &spec);
+
+  /// The number of ring stages that fit into shared memory; 0 where none does.
+  static int64_t getMaxStages(WgmmaSpec spec);
+
+  int64_t plain, codes, scales;
+  /// Bytes of one stage of each.
+  int64_t plainBytes, codeBytes, scaleBytes;
+  /// Sums on their way from the registers of a warpgroup to threads that have
+  /// results of a row: `sumRows` rows of `sumCols` f32, `sumPitch` f32 apart.
+  int64_t sums;
+  int64_t sumRows, sumCols, sumPitch;
+  /// Barriers of stages.
+  int64_t stageFull, stageEmpty;
+  int64_t bytes;
+};
+
+} // namespace blockscale::gemm
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMALAYOUT_H

@@ -1,0 +1,175 @@
+//===- WgmmaLoads.cpp - Operands into shared memory -----------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Data come by tensor maps, which fill rows and columns beyond the operand with
+// zeros. Scales of 128 rows are tiles one after the other along K, so a flat
+// copy brings that of a step.
+//
+// Groups are parts of the one map of an operand. What a tile has beyond its
+// group are rows without results, or elements of K that are not multiplied.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "Products/Arithmetic.h"
+#include "Products/GroupBegin.h"
+#include "WgmmaRoles.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace blockscale::gemm {
+
+using emit::Lanes;
+
+namespace {
+
+class LoadEmitter {
+public:
+  LoadEmitter(KernelBuilder &b, const WgmmaContext &context)
+      : b(b), context(context), spec(context.spec), format(spec.format),
+        arguments(context.arguments) {}
+
+  void emit();
+
+private:
+  void emitStep(const TileCoord &tile, Value step, Value slot);
+  void emitCopy(Value target, Value map, ValueRange coordinates, Value slot);
+  void emitPlain(const TileCoord &tile, Lanes depth, Value slot);
+  void emitScaled(const TileCoord &tile, Value step, Lanes depth, Value slot);
+  /// The byte of a row of codes that element `depth` of it is in.
+  Lanes getCodeByte(Lanes depth) const {
+    return format.getBits() == 4 ? depth >> 1 : depth;
+  }
+  /// The first row of a tile in the matrix of A or of B of a product that has
+  /// `rows` of them.
+  Lanes getFirstRow(const TileCoord &tile, bool isA, int64_t rows);
+
+  KernelBuilder &b;
+  const WgmmaContext &context;
+  const WgmmaSpec &spec;
+  const WgmmaFormat &format;
+  const GemmArguments &arguments;
+};
+
+} // namespace
+
+Lanes LoadEmitter::getFirstRow(const TileCoord &tile, bool isA, int64_t rows) {
+  if (isA)
+    return Lanes(b, tile.product.firstRow) + Lanes(b, tile.row) * rows;
+  return Lanes(b, tile.col) * rows;
+}
+
+/// A pointer into the CTA's shared memory as one into that of its cluster, of
+/// which it is the only CTA: copies to the former have a form of their own only
+/// from PTX 8.6 on.
+static Value toCluster(KernelBuilder &b, Value pointer) {
+  constexpr unsigned clusterMemory = 7; // NVPTX address space
+  return LLVM::AddrSpaceCastOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), clusterMemory), pointer);
+}
+
+void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
+                           Value slot) {
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+      b, toCluster(b, target), map, coordinates, context.stageFull.get(b, slot),
+      /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
+      /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+      /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
+}
+
+void LoadEmitter::emitPlain(const TileCoord &tile, Lanes depth, Value slot) {
+  bool isA = !format.isScaledA;
+  int64_t rows = context.tile.plainRowsOfEach;
+  Lanes row = getFirstRow(tile, isA, rows);
+  Value matrix = isA ? tile.product.matrixA : tile.product.matrixB;
+  Value coordinates[] = {depth * (kPlainRowBytes / kStepElements), row, matrix};
+  Value target = context.getShared(b, context.shared.plain, slot,
+                                   context.shared.plainBytes);
+  if (isA)
+    return emitCopy(target, arguments.mapA, coordinates, slot);
+  for (auto [i, product] : llvm::enumerate(arguments.products))
+    emitCopy(b.offset(target, b.getI8Type(),
+                      b.i32(static_cast<int64_t>(i) * rows * kPlainRowBytes)),
+             product.mapB, coordinates, slot);
+}
+
+void LoadEmitter::emitScaled(const TileCoord &tile, Value step, Lanes depth,
+                             Value slot) {
+  bool isA = format.isScaledA;
+  const ProductRange &product = tile.product;
+  int64_t rows = context.tile.scaledRowsOfEach;
+  Lanes row = getFirstRow(tile, isA, rows);
+  Value coordinates[] = {getCodeByte(depth), row,
+                         isA ? product.matrixA : product.matrixB};
+  Value codes = context.getShared(b, context.shared.codes, slot,
+                                  context.shared.codeBytes);
+  Value scales = context.getShared(b, context.shared.scales, slot,
+                                   context.shared.scaleBytes);
+  // The tile of scales: of the band of 128 rows that the tile's rows are in,
+  // and of the step along K.
+  Lanes rowsBefore = Lanes(b, isA ? tile.row : tile.col) * rows;
+  Lanes band = rowsBefore >> llvm::Log2_64(kTileRows);
+  Lanes along = Lanes(b, step) >> llvm::Log2_64(format.getTileSteps());
+  Lanes scaleTile = toI64(b, band) * toI64(b, product.bandTiles) +
+                    Lanes(b, isA ? product.scalesA : product.scalesB) +
+                    toI64(b, along);
+  auto emitOne = [&](int64_t number, Value map, Value scale) {
+    emitCopy(b.offset(codes, b.getI8Type(),
+                      b.i32(number * rows * format.getCodeBytes())),
+             map, coordinates, slot);
+    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+        b,
+        toCluster(b,
+                  b.offset(scales, b.getI8Type(), b.i32(number * kTileBytes))),
+        b.offset(scale, b.getI8Type(), scaleTile * kTileBytes),
+        context.stageFull.get(b, slot), b.i32(kTileBytes),
+        /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+  };
+  if (isA)
+    return emitOne(0, arguments.mapA, arguments.scaleA);
+  for (auto [i, own] : llvm::enumerate(arguments.products))
+    emitOne(static_cast<int64_t>(i), own.mapB, own.scaleB);
+}
+
+void LoadEmitter::emitStep(const TileCoord &tile, Value step, Value slot) {
+  // Boxes count in full, whatever of them is beyond the operand.
+  const WgmmaLayout &shared = context.shared;
+  context.stageFull.emitExpect(
+      b, slot, b.i32(shared.plainBytes + shared.codeBytes + shared.scaleBytes));
+  Lanes depth =
+      Lanes(b, tile.product.firstDepth) + Lanes(b, step) * kStepElements;
+  emitPlain(tile, depth, slot);
+  emitScaled(tile, step, depth, slot);
+}
+
+void LoadEmitter::emit() {
+  context.order.emitTiles(
+      b, RingSlot::getFirst(b).get(),
+      [&](const TileCoord &tile, ValueRange carried) {
+        Lanes begin(b, tile.begin);
+        Value count = Lanes(b, tile.end) - begin;
+        int64_t blockBytes = format.block * format.getBits() / 8;
+        if (spec.groups == GroupDim::Columns && blockBytes < kCopyBytes)
+          emitCheckGroupBegin(b, getCodeByte(Lanes(b, tile.product.firstDepth)),
+                              count);
+        return emitCount(
+            b, count, carried, [&](Value number, ValueRange carried) {
+              RingSlot slot = RingSlot::of(carried);
+              context.stageEmpty.emitWaitEmpty(b, slot);
+              emitStep(tile, begin + Lanes(b, number), slot.index);
+              return slot.getNext(b, spec.schedule.getStages()).get();
+            });
+      });
+}
+
+void emitLoads(KernelBuilder &b, const WgmmaContext &context) {
+  LoadEmitter(b, context).emit();
+}
+
+} // namespace blockscale::gemm

@@ -1,0 +1,127 @@
+//===- WgmmaRoles.h - The warps of a matrix product -------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   loads      one thread of the last warpgroup: TMA brings a step of K of both
+//              operands, and the scales, into a stage of shared memory
+//   products   the first two warpgroups: each thread decodes its elements of
+//              the scaled operand into registers and the warpgroup adds their
+//              product with the plain operand to sums, which are registers,
+//              too; then results go to memory
+//
+// wgmma takes its first operand from registers, 64 rows a warpgroup. So the
+// scaled operand is always the first one, and where it is B, sums are those of
+// the transposed result. While one warpgroup decodes, the other multiplies.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMAROLES_H
+#define BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMAROLES_H
+
+#include "Products/Barriers.h"
+#include "Products/TileOrder.h"
+#include "WgmmaLayout.h"
+
+#include "Emission/Lanes.h"
+
+namespace blockscale::gemm {
+
+inline constexpr int64_t kWarpgroupThreads = 4 * kWarpThreads;
+/// Threads that multiply, and those of a CTA.
+inline constexpr int64_t kProductThreads = kWarpgroups * kWarpgroupThreads;
+inline constexpr int64_t kWgmmaThreads = kProductThreads + kWarpgroupThreads;
+
+/// The values and places that the roles of a kernel share.
+struct WgmmaContext {
+  /// `arguments` have the sizes as i32.
+  WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
+               const GemmArguments &arguments);
+
+  /// Element `slot` of an array of elements of `bytes` bytes that is `offset`
+  /// bytes from the beginning of shared memory.
+  mlir::Value getShared(KernelBuilder &b, int64_t offset, mlir::Value slot,
+                        int64_t bytes) const;
+  mlir::Value getShared(KernelBuilder &b, int64_t offset) const;
+
+  const WgmmaSpec &spec;
+  const GemmArguments &arguments;
+  WgmmaTile tile;
+  WgmmaLayout shared;
+  TileOrder order;
+  mlir::Value memory;
+  BarrierRing stageFull, stageEmpty;
+};
+
+/// A thread that multiplies, all i32.
+struct WgmmaThread {
+  WgmmaThread(KernelBuilder &b, mlir::Value number);
+
+  /// Its number, those of its warpgroup and of its lane.
+  mlir::Value number, warpgroup, lane;
+  /// The first of the two rows of the tile that it has elements of; the second
+  /// one is eight rows after it. Four threads have elements of a row, and this
+  /// is the number among them.
+  mlir::Value row, member;
+};
+
+/// Rows between the two of a thread.
+inline constexpr int64_t kRowDistance = 8;
+/// Registers of a thread for its elements of a step.
+inline constexpr int64_t kStepRegisters = 4 * kStepProducts;
+
+/// Emits the role that loads operands. One thread runs it.
+void emitLoads(KernelBuilder &b, const WgmmaContext &context);
+/// Emits the role that multiplies. `kProductThreads` threads run it.
+void emitProducts(KernelBuilder &b, const WgmmaContext &context,
+                  const WgmmaThread &thread);
+
+/// The thread's elements of the scaled operand of a step, times their scales,
+/// as the first operand of the step's instructions: `kStepRegisters` i32. The
+/// stage is `slot`; `tileStep` is the number of the step among those that share
+/// a tile of scales, and `tileCol` the column of the tile of results, all i32.
+llvm::SmallVector<mlir::Value>
+emitDecode(KernelBuilder &b, const WgmmaContext &context,
+           const WgmmaThread &thread, mlir::Value slot, mlir::Value tileStep,
+           mlir::Value tileCol);
+
+/// Writes results. Threads that multiply get here together.
+class WgmmaResults : public OtherTiles {
+public:
+  WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
+               const WgmmaThread &thread)
+      : b(b), context(context), thread(thread) {}
+
+  /// Makes results of a tile of the sums in registers.
+  void emitSums(const TileCoord &tile, mlir::ValueRange sums);
+  void emitTile(const TileCoord &tile) override;
+  void emitRest(const ProductRange &product, mlir::Value cluster,
+                mlir::Value clusters) override;
+
+private:
+  /// Runs `write` for the fragment of part `part` (i32) of a tile that the
+  /// thread has, if it has one.
+  void emitPart(const TileCoord &tile, mlir::Value part,
+                llvm::function_ref<void(const ResultRow &row,
+                                        mlir::Value fragment, mlir::Value col)>
+                    write);
+  /// Writes the padding behind the last rows and columns of a product, if the
+  /// tile has these: tiles are smaller than those that are padded.
+  void emitPadding(const TileCoord &tile);
+  void emitStoreSums(mlir::ValueRange sums);
+  int64_t getParts() const;
+
+  KernelBuilder &b;
+  const WgmmaContext &context;
+  const WgmmaThread &thread;
+};
+
+/// Emits the whole kernel. `arguments` hold its parameters.
+void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
+               GemmArguments arguments);
+
+} // namespace blockscale::gemm
+
+#endif // BLOCKSCALE_LIB_CONVERSION_TOSM90_WGMMAROLES_H

@@ -1,0 +1,53 @@
+// RUN: blockscale-opt %s --blockscale-to-gpu=chip=sm_90a | FileCheck %s
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// One thread makes the barriers: the copies of a stage arrive once, and each of the eight
+// warps that multiply says that it is done with it.
+// CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_bf16_64x128_stages3_band2
+// CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_B:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},
+// CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
+// CHECK: nvvm.mbarrier.init %{{.+}}, %c1_i32
+// CHECK: nvvm.mbarrier.init %{{.+}}, %c8_i32
+// CHECK: nvvm.fence.mbarrier.init
+// CHECK: gpu.barrier
+
+// Those that multiply take the registers that the warpgroup of the loads gives away.
+// CHECK: nvvm.setmaxregister increase 232
+// Both rows of a thread: codes, each as 32 bytes, and a word of scales.
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// Four instructions add the step to 32 sums of a thread, and are waited for.
+// CHECK: llvm.inline_asm has_side_effects
+// CHECK-SAME: wgmma.fence.sync.aligned;
+// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {$0,{{.*}}, $31}, {$64, $65, $66, $67}, $68, adds, 1, 1, 0;
+// CHECK-SAME: {$79, $80, $81, $82}, $83, adds, 1, 1, 0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; }
+// CHECK: nvvm.mbarrier.arrive
+// The last step has as many instructions as there is K.
+// CHECK-COUNT-4: llvm.inline_asm has_side_effects
+// Sums of 64 rows are stored to shared memory, and read by the threads of their rows.
+// CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %{{.+}}
+// CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %{{.+}}
+
+// Loads: data by the maps, a tile of scales by a flat copy.
+// CHECK: nvvm.setmaxregister decrease 40
+// CHECK: nvvm.elect.sync
+// CHECK: nvvm.mbarrier.arrive.expect_tx
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]]
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_B]]
+// CHECK: llvm.getelementptr %[[SCALE_B]]
+// CHECK: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK-NOT: nvvm.cp.async
+// CHECK: gpu.return
+
+// Rows of the plain operand are 128 bytes, which are swizzled; those of codes 32, which
+// are not.
+// CHECK-LABEL: func.func @weight_only
+// CHECK: blockscale.tensor_map {{.+}} box [128, 64, 1] element uint8 swizzle 128
+// CHECK: blockscale.tensor_map {{.+}} box [32, 128, 1] element uint8 swizzle 0
+func.func @weight_only(%x: tensor<100x224xbf16>, %w: tensor<200x224xf4E2M1FN>, %s: tensor<200x14xf8E4M3FN, #swizzled>) -> tensor<100x200xbf16> {
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16]
+      {blockscale.schedule = #blockscale.gemm_schedule<rows = 64, cols = 128, stages = 3, band = 2, ctas = 4>}
+      : tensor<100x224xbf16>, tensor<200x224xf4E2M1FN>, tensor<200x14xf8E4M3FN, #swizzled> -> tensor<100x200xbf16>
+  return %y : tensor<100x200xbf16>
+}

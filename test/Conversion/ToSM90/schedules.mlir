@@ -1,0 +1,48 @@
+// RUN: blockscale-opt %s --blockscale-choose-schedules=chip=sm_90a | FileCheck %s
+// RUN: blockscale-opt %s --blockscale-choose-schedules='chip=sm_90a schedule=#blockscale.gemm_schedule<rows=64,cols=128,stages=3,band=1,ctas=2>' | FileCheck %s --check-prefix=GIVEN
+// RUN: blockscale-opt %s --blockscale-choose-schedules=chip=sm_90a --remarks-filter-analyse=gpu-launch -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Many rows have the widest tiles: what is decoded once is multiplied most often.
+// REMARK: tiles of 256 x 128 in 5 stages: a step of 64 of K takes {{[0-9.]+}} us to multiply, {{[0-9.]+}} us to decode, {{[0-9.]+}} us to load, so that it has to {{[a-z ]+}}; tiles: 2048, waves: 16
+// CHECK-LABEL: func.func @large
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 128, stages = 5, band = 4, ctas = 132>
+// GIVEN-LABEL: func.func @large
+// GIVEN: blockscale.schedule = #blockscale.gemm_schedule<rows = 64, cols = 128, stages = 3, band = 1, ctas = 2>
+func.func @large(%a: tensor<8192x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s: tensor<8192x512xf8E4M3FN, #swizzled>) -> tensor<8192x8192xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
+      : tensor<8192x8192xbf16>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #swizzled> -> tensor<8192x8192xbf16>
+  return %y : tensor<8192x8192xbf16>
+}
+
+// One row has the narrowest tiles, and K in parts, so that all multiprocessors read
+// weights.
+// REMARK: tiles of 16 x 128, K in 2 parts in 33 stages
+// CHECK-LABEL: func.func @row
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 128, stages = 33, band = 64, ctas = 132, splits = 2>
+func.func @row(%a: tensor<1x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s: tensor<8192x512xf8E4M3FN, #swizzled>) -> tensor<1x8192xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
+      : tensor<1x8192xbf16>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #swizzled> -> tensor<1x8192xbf16>
+  return %y : tensor<1x8192xbf16>
+}
+
+// Where A has the scales, its rows are the 128, and columns those of the plain operand,
+// which are at least a fragment of 32.
+// REMARK: tiles of 128 x 32, K in
+// CHECK-LABEL: func.func @scaled_a
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 32,
+func.func @scaled_a(%a: tensor<4096x4096xf8E4M3FN>, %b: tensor<8x4096xbf16>, %s: tensor<4096x128xf8E8M0FNU, #swizzled>) -> tensor<4096x8xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(%s, none) block [1, 32]
+      : tensor<4096x4096xf8E4M3FN>, tensor<8x4096xbf16>, tensor<4096x128xf8E8M0FNU, #swizzled> -> tensor<4096x8xbf16>
+  return %y : tensor<4096x8xbf16>
+}
+
+// A product whose operands both have scales has no kernel, and is not given a schedule.
+// CHECK-LABEL: func.func @both
+// CHECK-NOT: blockscale.schedule
+func.func @both(%a: tensor<128x64xf8E4M3FN>, %s: tensor<128x2xf8E8M0FNU, #swizzled>) -> tensor<128x128xbf16> {
+  %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 32]
+      : tensor<128x64xf8E4M3FN>, tensor<128x64xf8E4M3FN>, tensor<128x2xf8E8M0FNU, #swizzled>, tensor<128x2xf8E8M0FNU, #swizzled> -> tensor<128x128xbf16>
+  return %y : tensor<128x128xbf16>
+}

@@ -1,0 +1,166 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs products of a scaled and a plain operand, drawn at random, in the emulator, as
+kernels of sm_90a under both schedules, and compares with numpy, within the bound. Two
+fifths of the cases are grouped. Odd cases have a schedule of their own, so that few CTAs
+compute many tiles through few stages. There must be enough cases of each property that
+only some kernels have (LEAST)."""
+
+import argparse
+import os
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import even_scales
+from expect import Expectations
+from gpu_calls import SCHEDULES, run_places
+from products import PLAIN, Case, Op
+from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, draw_ends
+
+SCALED_ROWS, STEP, SHARED_BYTES = 128, 64, 227 * 1024
+# Of each property of a case, how many cases have it at least; see `properties`.
+LEAST = {"scaled a": 15, "scaled b": 30, "rows": 10, "columns": 10, "rows of scaled a": 3,
+         "nvfp4": 20, "mx": 20, "f16": 5, "ring wraps twice": 10, "three tiles a cta": 10,
+         "split": 3, "tail of K": 20, "no K": 2, "16 plain rows": 3, "32 plain rows": 3,
+         "64 plain rows": 3, "128 plain rows": 3, "256 plain rows": 3}
+
+
+def draw_shape(random, op):
+    """M and N from 1 to 300, K a multiple of the block and of what copies need, 32."""
+    def size(limit):
+        return int(random.integers(1, limit + 1))
+
+    unit = int(random.choice((32, 32, 64, 128)))
+    steps = 0 if random.random() < 0.08 else size(768 // unit)
+    large = random.random() < 0.4 and not op.batch
+    cols = size(300 if large else 150)
+    unit_of_cols = int(random.choice((1, 1, 8, 16)))
+    shape = {"B": tuple(size(2) for _ in range(op.batch)), "M": size(300 if large else 150),
+             "N": -(-cols // unit_of_cols) * unit_of_cols, "K": unit * steps}
+    return shape if op.kind == "mm" else {**shape, "G": size(8)}
+
+
+def draw_op(random, name, kind):
+    def pick(*choices):
+        return choices[random.integers(len(choices))]
+
+    is_nvfp4, is_scaled_a = random.random() < 0.5, random.random() < 0.4
+    plain = pick("bf16", "bf16", "f16") if is_nvfp4 else "bf16"
+    scaled = "f4E2M1FN" if is_nvfp4 else pick(*MX_DATA)
+    form = ("", "scalar", "rank_0", "each", *(("row",) * (kind == "mm")))
+    layouts = ("linear", "swizzled", "swizzled" if kind == "mm" else "grouped")
+    op = Op(name, kind, scale="f8E4M3FN" if is_nvfp4 else "f8E8M0FNU",
+            a=scaled if is_scaled_a else plain, b=plain if is_scaled_a else scaled,
+            result=pick("f32", "bf16", "f16"), layout_a=pick(*layouts),
+            layout_b=pick(*(layouts[:2] if kind == "rows" else layouts)),
+            global_a=pick(*form) if is_nvfp4 and is_scaled_a else "",
+            global_b=pick(*form) if is_nvfp4 and not is_scaled_a else "",
+            bias=pick("", "f32", "bf16", "f16"), batch=pick(0, 0, 0, 1, 2),
+            dynamic="".join(letter for letter in "BMNK" if random.random() < 0.5))
+    if kind != "mm":
+        op.batch = 0
+        op.has_bias_each = random.random() < 0.5
+    op.shape = draw_shape(random, op)
+    return op
+
+
+def draw_schedule(random, op):
+    """Its text, and its fields."""
+    is_scaled_a = op.a not in PLAIN
+    plain = int(random.choice((16, 32, 64, 128, 256)[is_scaled_a:]))
+    rows, cols = (SCALED_ROWS, plain) if is_scaled_a else (plain, SCALED_ROWS)
+    fields = {"rows": rows, "cols": cols, "stages": int(random.integers(1, 4)),
+              "band": int(random.integers(1, 3)), "ctas": int(random.integers(1, 6)),
+              "splits": int(random.choice((1, 1, 2, 3))) if op.kind == "mm" else 1}
+    text = ", ".join(f"{name} = {value}" for name, value in fields.items())
+    return f"#blockscale.gemm_schedule<{text}>", fields
+
+
+def draw_case(random, op):
+    """Results of f16, and to which a bias of f16 is added, are in its range."""
+    ends = () if op.kind == "mm" else draw_ends(random, op)
+    lead = {"mm": op.shape["B"], "rows": (len(ends),), "columns": ()}[op.kind]
+    cols = op.shape["K"] // op.block
+    is_narrow = "f16" in (op.result, op.bias)
+    is_mx = op.scale == "f8E8M0FNU"
+    # Products with plain numbers are never beyond f32.
+    powers = range(-4, 5) if is_mx else SMALL if is_narrow else POWERS
+    scales = {}
+    if op.a in PLAIN:
+        scales["sb"] = even_scales.scales(random, op.scale, (*lead, op.shape["N"], cols), powers)
+    else:
+        shape = (*(lead if op.kind == "mm" else ()), op.shape["M"], cols)
+        scales["sa"] = even_scales.scales(random, op.scale, shape, powers)
+    return Case(op, random, ends, **scales, bias_share=2.0 ** random.integers(-4, 1))
+
+
+def draw(seed, number):
+    """An op, its case, the text of its function, and the fields of its schedule."""
+    random = np.random.default_rng((seed, number))
+    op = draw_op(random, "mm", KINDS[number % len(KINDS)])
+    case = draw_case(random, op)
+    text, fields = op.text(), {}
+    if number % 2:
+        schedule, fields = draw_schedule(random, op)
+        text = text.replace("\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
+    return op, case, text, fields
+
+
+def properties(op, case, fields):
+    """What of a kernel a case needs."""
+    m, n, k = (op.shape[letter] for letter in "MNK")
+    is_scaled_a = op.a not in PLAIN
+    found = {"scaled a" if is_scaled_a else "scaled b",
+             "nvfp4" if op.scale == "f8E4M3FN" else "mx", "f16" if "f16" in (op.a, op.b) else "",
+             "no K" if not k else "", "tail of K" if k % STEP else ""}
+    if op.kind != "mm" and case.legal[-1]:
+        found |= {op.kind, f"{op.kind} of scaled a" if is_scaled_a else ""}
+    if fields and k:
+        heights = np.diff([0, *case.legal]) if op.kind == "rows" else [m]
+        tiles = sum(-(-int(height) // fields["rows"]) for height in heights)
+        tiles *= -(-n // fields["cols"]) * int(np.prod(op.shape["B"])) * fields["splits"]
+        tiles *= len(case.legal) if op.kind == "columns" else 1
+        each = -(-tiles // fields["ctas"])
+        steps = each * -(-k // STEP) / fields["splits"]
+        found |= {f"{fields['cols' if is_scaled_a else 'rows']} plain rows",
+                  "three tiles a cta" if each >= 3 else "",
+                  "ring wraps twice" if steps > 2 * fields["stages"] else "",
+                  "split" if fields["splits"] > 1 else ""}
+    return found - {""}
+
+
+def check(folder, seed, number):
+    """The case's op and properties, and the problem of each schedule."""
+    op, case, text, fields = draw(seed, number)
+    places = [["--on=emulator", "--target=sm_90a", *schedule] for schedule in SCHEDULES]
+    runs = [wrong or results[0] for wrong, results in
+            run_places(text, case.arguments, 1, folder / f"{number}", places)]
+    problems = [got if isinstance(got, str) else case.problem(got) for got in runs]
+    return op, properties(op, case, fields), problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="where to compile")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cases", type=int, default=90)
+    options = parser.parse_args()
+    expect, counts = Expectations(), Counter()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        cases = pool.map(lambda i: check(options.folder, options.seed, i), range(options.cases))
+        for i, (op, found, problems) in enumerate(cases):
+            counts.update(found)
+            for schedule, problem in zip(SCHEDULES, problems):
+                expect.record(f"case {i} {schedule}: {op}", problem)
+    for name, least in LEAST.items():
+        print(f"{name}: {counts[name]} cases")
+        expect.record(name, None if counts[name] >= least else
+                      f"expected at least {least} cases, but got {counts[name]}")
+    expect.finish()
+
+
+if __name__ == "__main__":
+    main()
