@@ -125,7 +125,7 @@ CASES = (
 
 def write_module(case):
     """The text of a function with the product."""
-    sys.path.append(str(ROOT / "test/Execution/Inputs"))
+    sys.path.insert(0, str(ROOT / "test/Execution/Inputs"))
     from products import Op
 
     m, n, k, *counts = case.sizes
