@@ -403,6 +403,11 @@ LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
   return success();
 }
 
+/// The name of the swizzle of rows of `bytes` bytes.
+static std::string getSwizzleName(uint64_t bytes) {
+  return bytes == 0 ? "NONE" : std::to_string(bytes) + "B";
+}
+
 LogicalResult Builder::evaluateTensorMap(TensorMapOp op) {
   const auto *pointer = find<PlanAddress>(op.getAddress());
   if (!pointer)
@@ -415,7 +420,7 @@ LogicalResult Builder::evaluateTensorMap(TensorMapOp op) {
   map.box.assign(op.getBox().begin(), op.getBox().end());
   map.elementStrides.assign(map.box.size(), 1);
   map.swizzle =
-      getNumber(runtime::kSwizzleNames, op.getSwizzle() ? "128B" : "NONE");
+      getNumber(runtime::kSwizzleNames, getSwizzleName(op.getSwizzle()));
   map.l2Promotion = getNumber(runtime::kPromotionNames, "256B");
   if (failed(getExpressions(op, op.getDims(), map.dims)) ||
       failed(getExpressions(op, op.getStrides(), map.strides)))

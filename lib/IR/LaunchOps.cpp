@@ -30,8 +30,8 @@ LogicalResult TensorMapOp::verify() {
              << size;
   // tensor_map_c3: known swizzles.
   int64_t swizzle = getSwizzle();
-  if (swizzle != 0 && swizzle != 128)
-    return emitOpError("expected the swizzle to be 0 or 128, but got ")
+  if (!llvm::is_contained({0, 32, 64, 128}, swizzle))
+    return emitOpError("expected the swizzle to be 0, 32, 64 or 128, but got ")
            << swizzle;
   // tensor_map_c4: a row of the box.
   bool isPadded = getElement() == MapElement::U4Padded;

@@ -33,8 +33,8 @@ func.func @tensor_map_c2(%p: !llvm.ptr<1>, %n: index) {
 // -----
 
 func.func @tensor_map_c3(%p: !llvm.ptr<1>, %n: index) {
-  // expected-error @below {{expected the swizzle to be 0 or 128, but got 64}}
-  %0 = blockscale.tensor_map %p dims[%n] box [16] element uint8 swizzle 64
+  // expected-error @below {{expected the swizzle to be 0, 32, 64 or 128, but got 16}}
+  %0 = blockscale.tensor_map %p dims[%n] box [16] element uint8 swizzle 16
   return
 }
 

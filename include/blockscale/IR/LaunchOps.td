@@ -30,7 +30,7 @@ def BlockScale_TensorMapOp : BlockScale_Op<"tensor_map",
     - `tensor_map_c1`: 1 to 5 dims, as many sizes of the box, and a stride for
       each dimension but the first.
     - `tensor_map_c2`: sizes of the box are 1 to 256.
-    - `tensor_map_c3`: the swizzle is 0 or 128.
+    - `tensor_map_c3`: the swizzle is 0, 32, 64 or 128.
     - `tensor_map_c4`: a row of the box is a multiple of 16 bytes, at most those
       of the swizzle where there is one, and 128 elements of `u4_padded`.
 

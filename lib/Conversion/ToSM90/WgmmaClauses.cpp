@@ -68,14 +68,16 @@ LogicalResult verifyWgmmaSchedule(const Product &product,
            << "expected a schedule with tiles of a power of two from " << least
            << " to " << most << " " << (isScaledA ? "columns" : "rows")
            << ", those of the plain operand, but got " << plain;
-  if (schedule.getMulticast() != 1)
+  if (schedule.getMulticast() > 1 && isScaledA)
     return refuseProduct(product, site, "c4")
-           << "expected a schedule without multicast, but got "
+           << "expected a schedule without multicast, which is for the rows of "
+              "a plain A, but got "
            << schedule.getMulticast();
+  // A stage is decoded before the one before it is empty.
   int64_t stages = WgmmaLayout::getMaxStages(spec);
-  if (schedule.getStages() > stages)
+  if (schedule.getStages() < 2 || schedule.getStages() > stages)
     return refuseProduct(product, site, "c4")
-           << "expected a schedule of at most " << stages
+           << "expected a schedule of 2 to " << stages
            << " stages, which shared memory holds, but got "
            << schedule.getStages();
   bool isWhole = product.groups != GroupDim::None || product.hasEpilogue;

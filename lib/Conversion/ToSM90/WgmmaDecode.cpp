@@ -29,6 +29,11 @@ namespace blockscale::gemm {
 
 using emit::Lanes;
 
+/// Bytes that a swizzle moves together, and those of a line that it moves them
+/// in.
+static constexpr int64_t kPiece = 16;
+static constexpr int64_t kSwizzleLine = 128;
+
 /// Bytes of a, which are numbered 0 to 3, and of b, 4 to 7, by the numbers in
 /// the low bits of the four nibbles of `selector`. The high bit of a nibble
 /// puts the sign of the byte into all its bits.
@@ -57,14 +62,16 @@ public:
         pair(VectorType::get({2}, format.plain)),
         cvt(createCvtEmitter(*context.spec.chip)) {}
 
-  SmallVector<Value> emit(Value slot, Value tileStep, Value tileCol);
+  SmallVector<Value> emit(const WgmmaStep &step, Value tileCol);
 
 private:
   /// The scales of a row, one for each of the step's, f32.
   SmallVector<Value> loadScales(Value scales, Lanes row, Value tileStep);
   /// Both pairs of elements that the thread has in a row, for each instruction.
   using RowPairs = SmallVector<std::array<Value, 2>, kStepProducts>;
-  RowPairs emitRow(Value codes, ArrayRef<Value> scales);
+  RowPairs emitRow(ArrayRef<Lanes> words, ArrayRef<Value> scales);
+  /// The codes of both rows.
+  std::array<SmallVector<Lanes>, 2> loadCodes(const WgmmaStep &step);
   std::array<Value, 2> emitE2M1(Lanes low, Lanes high, Value scale);
   std::array<Value, 2> emitBytes(ArrayRef<Lanes> words, Value scale);
   Value emitPair(Lanes codes, Value scale);
@@ -160,11 +167,8 @@ std::array<Value, 2> DecodeEmitter::emitBytes(ArrayRef<Lanes> words,
   return {low, emitPair(permute(b, words[2], words[3], selector), scale)};
 }
 
-DecodeEmitter::RowPairs DecodeEmitter::emitRow(Value codes,
+DecodeEmitter::RowPairs DecodeEmitter::emitRow(ArrayRef<Lanes> words,
                                                ArrayRef<Value> scales) {
-  constexpr int64_t access = 16;
-  SmallVector<Lanes> words =
-      emitLoadWords(b, codes, format.getCodeBytes(), access);
   bool isPacked = format.getBits() == 4;
   SmallVector<Value> factors(scales);
   if (isPacked)
@@ -173,7 +177,7 @@ DecodeEmitter::RowPairs DecodeEmitter::emitRow(Value codes,
   int64_t productWords = words.size() / kStepProducts;
   RowPairs pairs;
   for (int64_t i = 0; i < kStepProducts; ++i) {
-    ArrayRef<Lanes> own = ArrayRef(words).slice(i * productWords, productWords);
+    ArrayRef<Lanes> own = words.slice(i * productWords, productWords);
     Value factor = factors[i * kWgmmaElements / format.block];
     pairs.push_back(isPacked ? emitE2M1(own[0], own[1], factor)
                              : emitBytes(own, factor));
@@ -181,26 +185,55 @@ DecodeEmitter::RowPairs DecodeEmitter::emitRow(Value codes,
   return pairs;
 }
 
-SmallVector<Value> DecodeEmitter::emit(Value slot, Value tileStep,
-                                       Value tileCol) {
+std::array<SmallVector<Lanes>, 2>
+DecodeEmitter::loadCodes(const WgmmaStep &step) {
   const WgmmaLayout &shared = context.shared;
-  Value codes = context.getShared(b, shared.codes, slot, shared.codeBytes);
-  Value scales = context.getShared(b, shared.scales, slot, shared.scaleBytes);
+  Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
+  // A swizzle exchanges pieces by the lines of 128 bytes that they are in
+  // (CUDA driver API, cuTensorMapEncodeTiled). Both rows have the same order.
+  Lanes rowByte = Lanes(b, thread.row) * shared.boxBytes;
+  Lanes exchange =
+      (rowByte >> llvm::Log2_64(kSwizzleLine)) & (shared.boxBytes / kPiece - 1);
+  Lanes own = rowByte + exchange * kPiece;
+  std::array<SmallVector<Lanes>, 2> rows;
+  for (int64_t at = 0; at < format.getCodeBytes(); at += kPiece) {
+    Lanes byte = Lanes(b, step.inStage) * format.getCodeBytes() + at;
+    Lanes box = byte >> llvm::Log2_64(shared.boxBytes);
+    Lanes piece = byte & (shared.boxBytes - 1);
+    Value address =
+        b.offset(codes, b.getI8Type(),
+                 (own ^ piece) + box * (kScaledRows * shared.boxBytes));
+    for (auto [i, words] : llvm::enumerate(rows))
+      llvm::append_range(words, emitLoadWords(b,
+                                              b.offset(address, b.getI8Type(),
+                                                       b.i32(i * kRowDistance *
+                                                             shared.boxBytes)),
+                                              kPiece, kPiece));
+  }
+  return rows;
+}
+
+SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step, Value tileCol) {
+  const WgmmaLayout &shared = context.shared;
+  Value scales =
+      context.getShared(b, shared.scales, step.slot, shared.scaleBytes);
+  Lanes scaleTile =
+      Lanes(b, step.inStage) >> llvm::Log2_64(format.getTileSteps());
   Lanes row(b, thread.row), scaleRow = row;
   if (context.tile.scaleTiles > 1) {
     // Each warpgroup has a product, whose tiles have half of a band.
-    scales = b.offset(scales, b.getI8Type(),
-                      Lanes(b, thread.warpgroup) * kTileBytes);
+    scaleTile = scaleTile +
+                Lanes(b, thread.warpgroup) * context.spec.getStageScaleTiles();
     scaleRow =
         (row & (kWarpgroupRows - 1)) + (Lanes(b, tileCol) & 1) * kWarpgroupRows;
   }
+  scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
+  Lanes tileStep = Lanes(b, step.inProduct) & (format.getTileSteps() - 1);
+  std::array<SmallVector<Lanes>, 2> codes = loadCodes(step);
   SmallVector<RowPairs, 2> rows;
-  for (int64_t i : {int64_t(0), kRowDistance}) {
-    Value address =
-        b.offset(codes, b.getI8Type(), (row + i) * format.getCodeBytes());
-    rows.push_back(
-        emitRow(address, loadScales(scales, scaleRow + i, tileStep)));
-  }
+  for (auto [i, words] : llvm::enumerate(codes))
+    rows.push_back(emitRow(
+        words, loadScales(scales, scaleRow + i * kRowDistance, tileStep)));
   SmallVector<Value> registers;
   for (int64_t i = 0; i < kStepProducts; ++i)
     for (int half : {0, 1})
@@ -210,9 +243,9 @@ SmallVector<Value> DecodeEmitter::emit(Value slot, Value tileStep,
 }
 
 SmallVector<Value> emitDecode(KernelBuilder &b, const WgmmaContext &context,
-                              const WgmmaThread &thread, Value slot,
-                              Value tileStep, Value tileCol) {
-  return DecodeEmitter(b, context, thread).emit(slot, tileStep, tileCol);
+                              const WgmmaThread &thread, const WgmmaStep &step,
+                              Value tileCol) {
+  return DecodeEmitter(b, context, thread).emit(step, tileCol);
 }
 
 } // namespace blockscale::gemm

@@ -27,6 +27,20 @@ std::optional<WgmmaFormat> WgmmaFormat::find(const Product &product) {
                      numerics::getBlockFormat(scaleFormat).blockSize};
 }
 
+/// Steps of a stage. Where a tile has few rows, steps are short and stages
+/// small: one wait for several steps costs less, and copies bring longer rows
+/// of codes.
+static int64_t chooseStageSteps(int64_t plainRows) {
+  return plainRows <= 32 ? 4 : plainRows <= 128 ? 2 : 1;
+}
+
+WgmmaSpec::WgmmaSpec(const WgmmaFormat &format, GemmScheduleAttr schedule,
+                     const target::Chip &chip)
+    : GemmSpec{format.getName(), format.block, /*stageElements=*/0, schedule},
+      chip(&chip), format(format) {
+  stageElements = chooseStageSteps(getPlainRows()) * kStepElements;
+}
+
 std::string WgmmaFormat::getName() const {
   std::string name;
   llvm::raw_string_ostream os(name);

@@ -11,7 +11,7 @@
 // scale. That is exact but for the ends of E8M0's range (docs/Numerics.md, 13).
 //
 // A *step* is 64 elements of K, 128 bytes of a row of the plain operand: four
-// instructions of 16.
+// instructions of 16. A stage of the ring has a few steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,6 +63,20 @@ struct WgmmaFormat {
 
 /// All that the code of a kernel depends on.
 struct WgmmaSpec : GemmSpec {
+  WgmmaSpec(const WgmmaFormat &format, GemmScheduleAttr schedule,
+            const target::Chip &chip);
+
+  /// Rows of the plain operand that a tile has.
+  int64_t getPlainRows() const {
+    return format.isScaledA ? schedule.getCols() : schedule.getRows();
+  }
+  /// Steps of a stage.
+  int64_t getStageSteps() const { return stageElements / kStepElements; }
+  /// Tiles of scales of a stage, for each of their bands.
+  int64_t getStageScaleTiles() const {
+    return llvm::divideCeil(getStageSteps(), format.getTileSteps());
+  }
+
   const target::Chip *chip;
   WgmmaFormat format;
 };

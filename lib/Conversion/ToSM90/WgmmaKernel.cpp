@@ -26,16 +26,49 @@ static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
   return b.offset(memory, b.getI8Type(), b.i32(offset));
 }
 
+WgmmaCluster::WgmmaCluster(KernelBuilder &b, GemmScheduleAttr schedule)
+    : blocks(schedule.getMulticast()), rank(b.i32(0)) {
+  if (blocks > 1)
+    rank = NVVM::ClusterId::create(b, b.getI32Type());
+}
+
+void WgmmaCluster::emitBarrier(KernelBuilder &b) const {
+  if (blocks == 1) {
+    gpu::BarrierOp::create(b);
+    return;
+  }
+  NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
+}
+
+void WgmmaCluster::emitArrive(KernelBuilder &b, Value barrier) const {
+  if (blocks == 1) {
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), barrier,
+                                   /*count=*/Value(), NVVM::MemScopeKind::CTA);
+    return;
+  }
+  auto type = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  for (int64_t i = 0; i < blocks; ++i)
+    NVVM::MBarrierArriveOp::create(
+        b, /*res=*/Type(), NVVM::MapaOp::create(b, type, barrier, b.i32(i)),
+        /*count=*/Value(), NVVM::MemScopeKind::CLUSTER);
+}
+
 WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
                            const GemmArguments &arguments)
     : spec(spec), arguments(arguments), tile(spec), shared(spec),
-      order(b, spec, arguments, {/*blocks=*/1, /*tiles=*/1, b.i32(0)}),
+      cluster(b, spec.schedule),
+      order(b, spec, arguments,
+            {cluster.blocks, /*tiles=*/cluster.blocks, cluster.rank}),
       memory(getDynamicSharedMemory(b)),
       stageFull(getPlace(b, memory, shared.stageFull),
                 spec.schedule.getStages(), /*arrivals=*/1),
       stageEmpty(getPlace(b, memory, shared.stageEmpty),
                  spec.schedule.getStages(),
-                 /*arrivals=*/kProductThreads / kWarpThreads) {}
+                 /*arrivals=*/cluster.blocks * kProductThreads / kWarpThreads) {
+}
 
 Value WgmmaContext::getShared(KernelBuilder &b, int64_t offset) const {
   return getPlace(b, memory, offset);
@@ -74,7 +107,7 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
       NVVM::FenceMbarrierInitOp::create(b);
     });
   });
-  gpu::BarrierOp::create(b);
+  context.cluster.emitBarrier(b);
   emit::emitIf(
       b, multiplies,
       [&] {

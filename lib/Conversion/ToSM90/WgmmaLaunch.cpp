@@ -26,11 +26,11 @@ struct OperandData {
 
 } // namespace
 
-/// A map of rows of elements of `bits` bits, of which a copy brings those of a
-/// step of `boxRows` rows. Maps have no empty dimensions; of what is empty
+/// A map of rows of elements of `bits` bits, of which a copy brings `boxBytes`
+/// bytes of `boxRows` rows. Maps have no empty dimensions; of what is empty
 /// nothing is loaded.
 static Value createMap(LaunchSite &site, const OperandData &data, int64_t bits,
-                       int64_t boxRows, int64_t swizzle) {
+                       int64_t boxRows, int64_t boxBytes) {
   ImplicitLocOpBuilder &b = site.b;
   requireAlignment(b, data.memory, kCopyBytes);
   Value one = emit::getIndex(b, 1);
@@ -42,11 +42,11 @@ static Value createMap(LaunchSite &site, const OperandData &data, int64_t bits,
       bits < 8 ? emit::div(b, depth, 8 / bits) : emit::mul(b, depth, bits / 8);
   Value dims[] = {bytes, rows, matrices};
   Value strides[] = {bytes, emit::mul(b, rows, bytes)};
-  return TensorMapOp::create(
-      b, LLVM::LLVMPointerType::get(b.getContext()),
-      getGlobalPointer(b, data.memory), dims, strides,
-      ArrayRef<int64_t>{kStepElements * bits / 8, boxRows, 1},
-      MapElement::UInt8, swizzle);
+  return TensorMapOp::create(b, LLVM::LLVMPointerType::get(b.getContext()),
+                             getGlobalPointer(b, data.memory), dims, strides,
+                             ArrayRef<int64_t>{boxBytes, boxRows, 1},
+                             MapElement::UInt8,
+                             /*swizzle=*/boxBytes);
 }
 
 /// Multiplies. `arguments` have the result and what it is made of, with rows of
@@ -56,6 +56,7 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
                         Value cols, GemmArguments arguments) {
   ImplicitLocOpBuilder &b = site.b;
   WgmmaTile tile(spec);
+  WgmmaLayout shared(spec);
   bool isScaledA = spec.format.isScaledA;
   Value depth = emit::toIndex(b, sizes.depth), one = emit::getIndex(b, 1);
   auto getMap = [&](Value data, bool isA, Value matrices, OpFoldResult rows) {
@@ -63,9 +64,10 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
                            depth};
     if (isA == isScaledA)
       return createMap(site, operand, spec.format.getBits(),
-                       tile.scaledRowsOfEach, /*swizzle=*/0);
+                       tile.scaledRowsOfEach, shared.boxBytes);
     return createMap(site, operand, spec.format.plain.getIntOrFloatBitWidth(),
-                     tile.plainRowsOfEach, /*swizzle=*/kPlainRowBytes);
+                     tile.plainRowsOfEach / spec.schedule.getMulticast(),
+                     kPlainRowBytes);
   };
   const Product &first = request.getFirst();
   bool isBatch = spec.groups == GroupDim::None;
@@ -81,13 +83,18 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
   }
   request.setSizes(arguments, site, spec, sizes, cols);
 
-  LaunchSite::Shape shape{kWgmmaThreads,
-                          emit::min(b, countTiles(site, spec, sizes, cols),
-                                    emit::getIndex(b, spec.schedule.getCtas())),
-                          {}};
+  int64_t clusterBlocks = spec.schedule.getMulticast();
+  int64_t clusters =
+      std::max<int64_t>(spec.schedule.getCtas() / clusterBlocks, 1);
+  Value blocks = emit::mul(b,
+                           emit::min(b, countTiles(site, spec, sizes, cols),
+                                     emit::getIndex(b, clusters)),
+                           clusterBlocks);
+  LaunchSite::Shape shape{kWgmmaThreads, blocks, {}};
+  shape.clusterBlocks = clusterBlocks;
   // Threads that multiply need all registers.
   shape.residentBlocks = 1;
-  shape.sharedBytes = WgmmaLayout(spec).bytes;
+  shape.sharedBytes = shared.bytes;
   KernelSignature signature;
   arguments.addSlots(signature, spec);
   site.launch(spec.getName(), shape, signature,
@@ -119,9 +126,7 @@ LogicalResult lowerWgmmaProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
   for (const Product &each : request->products)
     if (failed(verifySameSchedule(each, site, schedule)))
       return failure();
-  WgmmaSpec spec{{format.getName(), format.block, kStepElements, schedule},
-                 &site.getChip(),
-                 format};
+  WgmmaSpec spec(format, schedule, site.getChip());
   request->setResults(spec, site, sizes);
   if (failed(verifyWgmmaSchedule(product, site, spec)))
     return failure();

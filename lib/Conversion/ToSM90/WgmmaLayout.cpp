@@ -16,9 +16,12 @@ namespace blockscale::gemm {
 /// Rows of the plain operand whose sums go through shared memory at a time.
 static constexpr int64_t kSumPart = 64;
 
+/// Bytes of a row that the widest swizzle takes.
+static constexpr int64_t kMaxBoxBytes = 128;
+
 WgmmaTile::WgmmaTile(const WgmmaSpec &spec) {
   bool isScaledA = spec.format.isScaledA;
-  plainRows = isScaledA ? spec.schedule.getCols() : spec.schedule.getRows();
+  plainRows = spec.getPlainRows();
   // Products share A.
   plainRowsOfEach = isScaledA ? plainRows / spec.products : plainRows;
   scaleTiles = isScaledA ? 1 : spec.products;
@@ -34,10 +37,12 @@ WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
     bytes += count;
     return begin;
   };
-  plainBytes = tile.plainRows * kPlainRowBytes;
-  codeBytes = kScaledRows * spec.format.getCodeBytes();
-  scaleBytes = tile.scaleTiles * kTileBytes;
-  // Plain data first: their stages begin at multiples of 1024.
+  int64_t rowBytes = spec.getStageSteps() * spec.format.getCodeBytes();
+  plainBytes = spec.getStageSteps() * tile.plainRows * kPlainRowBytes;
+  codeBytes = kScaledRows * rowBytes;
+  boxBytes = std::min(rowBytes, kMaxBoxBytes);
+  scaleBytes = tile.scaleTiles * spec.getStageScaleTiles() * kTileBytes;
+  // What is swizzled comes first: its stages begin at multiples of 1024.
   plain = take(stages * plainBytes);
   codes = take(stages * codeBytes);
   scales = take(stages * scaleBytes);

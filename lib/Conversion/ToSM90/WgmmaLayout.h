@@ -31,7 +31,7 @@ struct WgmmaTile {
 };
 
 /// Bytes from the beginning of shared memory. A buffer of stages has them one
-/// after the other.
+/// after the other, and plain data and scales of a stage step by step.
 struct WgmmaLayout {
   explicit WgmmaLayout(const WgmmaSpec &spec);
 
@@ -41,6 +41,9 @@ struct WgmmaLayout {
   int64_t plain, codes, scales;
   /// Bytes of one stage of each.
   int64_t plainBytes, codeBytes, scaleBytes;
+  /// Rows of codes of a stage come in boxes of `boxBytes` bytes of each row,
+  /// with their pieces of 16 bytes exchanged as by a swizzle of so many bytes.
+  int64_t boxBytes;
   /// Sums on their way from the registers of a warpgroup to threads that have
   /// results of a row: `sumRows` rows of `sumCols` f32, `sumPitch` f32 apart.
   int64_t sums;

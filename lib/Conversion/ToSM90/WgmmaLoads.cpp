@@ -7,7 +7,7 @@
 //
 // Data come by tensor maps, which fill rows and columns beyond the operand with
 // zeros. Scales of 128 rows are tiles one after the other along K, so a flat
-// copy brings that of a step.
+// copy brings those of a stage.
 //
 // Groups are parts of the one map of an operand. What a tile has beyond its
 // group are rows without results, or elements of K that are not multiplied.
@@ -38,13 +38,23 @@ public:
   void emit();
 
 private:
-  void emitStep(const TileCoord &tile, Value step, Value slot);
-  void emitCopy(Value target, Value map, ValueRange coordinates, Value slot);
+  void emitStage(const TileCoord &tile, Value stage, Value slot);
+  /// With `mask` (i16) the copy is for the CTAs of the cluster that it names.
+  void emitCopy(Value target, Value map, ValueRange coordinates, Value slot,
+                Value mask = {});
   void emitPlain(const TileCoord &tile, Lanes depth, Value slot);
-  void emitScaled(const TileCoord &tile, Value step, Lanes depth, Value slot);
+  void emitCodes(const TileCoord &tile, Lanes depth, Value slot);
+  /// Copies `bytes` bytes (i32) of scales for each product.
+  void emitScales(const TileCoord &tile, Lanes firstTile, Value bytes,
+                  Value slot);
   /// The byte of a row of codes that element `depth` of it is in.
   Lanes getCodeByte(Lanes depth) const {
     return format.getBits() == 4 ? depth >> 1 : depth;
+  }
+  /// The products that have A, or B, of their own: all share A.
+  ArrayRef<ProductArguments> getOwners(bool isA) const {
+    ArrayRef<ProductArguments> products(arguments.products);
+    return isA ? products.take_front() : products;
   }
   /// The first row of a tile in the matrix of A or of B of a product that has
   /// `rows` of them.
@@ -65,20 +75,20 @@ Lanes LoadEmitter::getFirstRow(const TileCoord &tile, bool isA, int64_t rows) {
   return Lanes(b, tile.col) * rows;
 }
 
-/// A pointer into the CTA's shared memory as one into that of its cluster, of
-/// which it is the only CTA: copies to the former have a form of their own only
-/// from PTX 8.6 on.
+/// A pointer into the CTA's shared memory as one into that of its cluster.
+/// Copies to the former have a form of their own only from PTX 8.6 on.
 static Value toCluster(KernelBuilder &b, Value pointer) {
-  constexpr unsigned clusterMemory = 7; // NVPTX address space
-  return LLVM::AddrSpaceCastOp::create(
-      b, LLVM::LLVMPointerType::get(b.getContext(), clusterMemory), pointer);
+  auto type = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  return LLVM::AddrSpaceCastOp::create(b, type, pointer);
 }
 
 void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
-                           Value slot) {
+                           Value slot, Value mask) {
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
       b, toCluster(b, target), map, coordinates, context.stageFull.get(b, slot),
-      /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
+      /*im2colOffsets=*/ValueRange(), mask,
       /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
       /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
 }
@@ -88,68 +98,99 @@ void LoadEmitter::emitPlain(const TileCoord &tile, Lanes depth, Value slot) {
   int64_t rows = context.tile.plainRowsOfEach;
   Lanes row = getFirstRow(tile, isA, rows);
   Value matrix = isA ? tile.product.matrixA : tile.product.matrixB;
-  Value coordinates[] = {depth * (kPlainRowBytes / kStepElements), row, matrix};
   Value target = context.getShared(b, context.shared.plain, slot,
                                    context.shared.plainBytes);
-  if (isA)
-    return emitCopy(target, arguments.mapA, coordinates, slot);
-  for (auto [i, product] : llvm::enumerate(arguments.products))
-    emitCopy(b.offset(target, b.getI8Type(),
-                      b.i32(static_cast<int64_t>(i) * rows * kPlainRowBytes)),
-             product.mapB, coordinates, slot);
+  Value mask;
+  if (context.cluster.blocks > 1) {
+    Lanes part =
+        Lanes(b, context.cluster.rank) * (rows / context.cluster.blocks);
+    row = row + part;
+    target = b.offset(target, b.getI8Type(), part * kPlainRowBytes);
+    mask = arith::ConstantIntOp::create(b, b.getI16Type(),
+                                        (1 << context.cluster.blocks) - 1);
+  }
+  int64_t offset = 0;
+  for (int64_t i = 0; i < spec.getStageSteps(); ++i) {
+    Lanes byte = (depth + i * kStepElements) * (kPlainRowBytes / kStepElements);
+    for (const ProductArguments &product : getOwners(isA)) {
+      emitCopy(b.offset(target, b.getI8Type(), b.i32(offset)),
+               isA ? arguments.mapA : product.mapB, {byte, row, matrix}, slot,
+               mask);
+      offset += rows * kPlainRowBytes;
+    }
+  }
 }
 
-void LoadEmitter::emitScaled(const TileCoord &tile, Value step, Lanes depth,
-                             Value slot) {
+void LoadEmitter::emitCodes(const TileCoord &tile, Lanes depth, Value slot) {
   bool isA = format.isScaledA;
-  const ProductRange &product = tile.product;
   int64_t rows = context.tile.scaledRowsOfEach;
   Lanes row = getFirstRow(tile, isA, rows);
-  Value coordinates[] = {getCodeByte(depth), row,
-                         isA ? product.matrixA : product.matrixB};
-  Value codes = context.getShared(b, context.shared.codes, slot,
-                                  context.shared.codeBytes);
-  Value scales = context.getShared(b, context.shared.scales, slot,
-                                   context.shared.scaleBytes);
-  // The tile of scales: of the band of 128 rows that the tile's rows are in,
-  // and of the step along K.
-  Lanes rowsBefore = Lanes(b, isA ? tile.row : tile.col) * rows;
-  Lanes band = rowsBefore >> llvm::Log2_64(kTileRows);
-  Lanes along = Lanes(b, step) >> llvm::Log2_64(format.getTileSteps());
-  Lanes scaleTile = toI64(b, band) * toI64(b, product.bandTiles) +
-                    Lanes(b, isA ? product.scalesA : product.scalesB) +
-                    toI64(b, along);
-  auto emitOne = [&](int64_t number, Value map, Value scale) {
-    emitCopy(b.offset(codes, b.getI8Type(),
-                      b.i32(number * rows * format.getCodeBytes())),
-             map, coordinates, slot);
-    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-        b,
-        toCluster(b,
-                  b.offset(scales, b.getI8Type(), b.i32(number * kTileBytes))),
-        b.offset(scale, b.getI8Type(), scaleTile * kTileBytes),
-        context.stageFull.get(b, slot), b.i32(kTileBytes),
-        /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
-  };
-  if (isA)
-    return emitOne(0, arguments.mapA, arguments.scaleA);
-  for (auto [i, own] : llvm::enumerate(arguments.products))
-    emitOne(static_cast<int64_t>(i), own.mapB, own.scaleB);
+  Value matrix = isA ? tile.product.matrixA : tile.product.matrixB;
+  const WgmmaLayout &shared = context.shared;
+  Value target = context.getShared(b, shared.codes, slot, shared.codeBytes);
+  int64_t offset = 0;
+  for (int64_t box = 0; box < shared.codeBytes / kScaledRows;
+       box += shared.boxBytes)
+    for (const ProductArguments &product : getOwners(isA)) {
+      emitCopy(b.offset(target, b.getI8Type(), b.i32(offset)),
+               isA ? arguments.mapA : product.mapB,
+               {getCodeByte(depth) + box, row, matrix}, slot);
+      offset += rows * shared.boxBytes;
+    }
 }
 
-void LoadEmitter::emitStep(const TileCoord &tile, Value step, Value slot) {
-  // Boxes count in full, whatever of them is beyond the operand.
+void LoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
+                             Value bytes, Value slot) {
+  bool isA = format.isScaledA;
+  const ProductRange &product = tile.product;
+  // The tile of scales: of the band of 128 rows that the tile's rows are in,
+  // and of the stage along K.
+  Lanes rowsBefore =
+      Lanes(b, isA ? tile.row : tile.col) * context.tile.scaledRowsOfEach;
+  Lanes band = rowsBefore >> llvm::Log2_64(kTileRows);
+  if (context.cluster.blocks > 1) {
+    // The last tile of a cluster can be beyond the operand.
+    Lanes last = Lanes(b, emitCeilDiv(b, arguments.cols, kTileRows)) - 1;
+    band = minUnsigned(band, last);
+  }
+  Lanes scaleTile = toI64(b, band) * toI64(b, product.bandTiles) +
+                    Lanes(b, isA ? product.scalesA : product.scalesB) +
+                    toI64(b, firstTile);
+  Value target = context.getShared(b, context.shared.scales, slot,
+                                   context.shared.scaleBytes);
+  for (const auto &[i, own] : llvm::enumerate(getOwners(isA))) {
+    int64_t offset =
+        static_cast<int64_t>(i) * spec.getStageScaleTiles() * kTileBytes;
+    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+        b, toCluster(b, b.offset(target, b.getI8Type(), b.i32(offset))),
+        b.offset(isA ? arguments.scaleA : own.scaleB, b.getI8Type(),
+                 scaleTile * kTileBytes),
+        context.stageFull.get(b, slot), bytes,
+        /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+  }
+}
+
+void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
   const WgmmaLayout &shared = context.shared;
-  context.stageFull.emitExpect(
-      b, slot, b.i32(shared.plainBytes + shared.codeBytes + shared.scaleBytes));
   Lanes depth =
-      Lanes(b, tile.product.firstDepth) + Lanes(b, step) * kStepElements;
+      Lanes(b, tile.product.firstDepth) + Lanes(b, stage) * spec.stageElements;
+  // The last stage can have fewer tiles of scales. Boxes count in full,
+  // whatever of them is beyond the operand.
+  Lanes firstTile = (Lanes(b, stage) * spec.getStageSteps()) >>
+                    llvm::Log2_64(format.getTileSteps());
+  Lanes left = Lanes(b, tile.product.bandTiles) - firstTile;
+  Lanes scaleBytes =
+      minUnsigned(left, left.like(spec.getStageScaleTiles())) * kTileBytes;
+  context.stageFull.emitExpect(b, slot,
+                               scaleBytes * context.tile.scaleTiles +
+                                   (shared.plainBytes + shared.codeBytes));
   emitPlain(tile, depth, slot);
-  emitScaled(tile, step, depth, slot);
+  emitCodes(tile, depth, slot);
+  emitScales(tile, firstTile, scaleBytes, slot);
 }
 
 void LoadEmitter::emit() {
-  context.order.emitTiles(
+  SmallVector<Value> last = context.order.emitTiles(
       b, RingSlot::getFirst(b).get(),
       [&](const TileCoord &tile, ValueRange carried) {
         Lanes begin(b, tile.begin);
@@ -162,10 +203,18 @@ void LoadEmitter::emit() {
             b, count, carried, [&](Value number, ValueRange carried) {
               RingSlot slot = RingSlot::of(carried);
               context.stageEmpty.emitWaitEmpty(b, slot);
-              emitStep(tile, begin + Lanes(b, number), slot.index);
+              emitStage(tile, begin + Lanes(b, number), slot.index);
               return slot.getNext(b, spec.schedule.getStages()).get();
             });
       });
+  if (context.cluster.blocks == 1)
+    return;
+  // Others say that stages are empty in memory that must still be there.
+  for (int64_t i = 0; i < spec.schedule.getStages(); ++i) {
+    RingSlot slot = RingSlot::of(last);
+    context.stageEmpty.emitWaitEmpty(b, slot);
+    last = slot.getNext(b, spec.schedule.getStages()).get();
+  }
 }
 
 void emitLoads(KernelBuilder &b, const WgmmaContext &context) {

@@ -34,6 +34,21 @@ inline constexpr int64_t kWarpgroupThreads = 4 * kWarpThreads;
 inline constexpr int64_t kProductThreads = kWarpgroups * kWarpgroupThreads;
 inline constexpr int64_t kWgmmaThreads = kProductThreads + kWarpgroupThreads;
 
+/// The CTAs of a cluster, whose tiles are beside each other and share the rows
+/// of a plain A: each loads a part of them for all. There can be one alone.
+struct WgmmaCluster {
+  WgmmaCluster(KernelBuilder &b, GemmScheduleAttr schedule);
+
+  /// Waits for all threads of the cluster.
+  void emitBarrier(KernelBuilder &b) const;
+  /// Arrives at `barrier` of each CTA.
+  void emitArrive(KernelBuilder &b, mlir::Value barrier) const;
+
+  int64_t blocks;
+  /// The number of the CTA, i32.
+  mlir::Value rank;
+};
+
 /// The values and places that the roles of a kernel share.
 struct WgmmaContext {
   /// `arguments` have the sizes as i32.
@@ -50,6 +65,7 @@ struct WgmmaContext {
   const GemmArguments &arguments;
   WgmmaTile tile;
   WgmmaLayout shared;
+  WgmmaCluster cluster;
   TileOrder order;
   mlir::Value memory;
   BarrierRing stageFull, stageEmpty;
@@ -78,14 +94,21 @@ void emitLoads(KernelBuilder &b, const WgmmaContext &context);
 void emitProducts(KernelBuilder &b, const WgmmaContext &context,
                   const WgmmaThread &thread);
 
+/// A step of K in a stage, all i32.
+struct WgmmaStep {
+  mlir::Value slot;
+  /// The numbers of the step in its stage and in the product.
+  mlir::Value inStage, inProduct;
+};
+
 /// The thread's elements of the scaled operand of a step, times their scales,
-/// as the first operand of the step's instructions: `kStepRegisters` i32. The
-/// stage is `slot`; `tileStep` is the number of the step among those that share
-/// a tile of scales, and `tileCol` the column of the tile of results, all i32.
-llvm::SmallVector<mlir::Value>
-emitDecode(KernelBuilder &b, const WgmmaContext &context,
-           const WgmmaThread &thread, mlir::Value slot, mlir::Value tileStep,
-           mlir::Value tileCol);
+/// as the first operand of the step's instructions: `kStepRegisters` i32.
+/// `tileCol` (i32) is the column of the tile of results.
+llvm::SmallVector<mlir::Value> emitDecode(KernelBuilder &b,
+                                          const WgmmaContext &context,
+                                          const WgmmaThread &thread,
+                                          const WgmmaStep &step,
+                                          mlir::Value tileCol);
 
 /// Writes results. Threads that multiply get here together.
 class WgmmaResults : public OtherTiles {

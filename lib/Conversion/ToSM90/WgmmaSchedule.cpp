@@ -98,8 +98,7 @@ SmallVector<RatedWgmmaSchedule> rateWgmmaSchedules(const Product &product,
                                    gpu.multiprocessors, /*multicast=*/1,
                                    splits);
     };
-    WgmmaSpec spec{
-        {format.getName(), format.block, kStepElements, get(1)}, &chip, format};
+    WgmmaSpec spec(format, get(1), chip);
     spec.products = product.siblings;
     spec.schedule = get(WgmmaLayout::getMaxStages(spec));
     rated.push_back({spec.schedule, getTimeline(sizes, spec, gpu)});

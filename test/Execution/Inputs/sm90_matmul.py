@@ -20,11 +20,14 @@ from gpu_calls import SCHEDULES, run_places
 from products import PLAIN, Case, Op
 from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, draw_ends
 
-SCALED_ROWS, STEP, SHARED_BYTES = 128, 64, 227 * 1024
+SCALED_ROWS = 128
+# Elements of K of a stage, by the plain rows of a tile.
+STAGE = {16: 256, 32: 256, 64: 128, 128: 128, 256: 64}
 # Of each property of a case, how many cases have it at least; see `properties`.
 LEAST = {"scaled a": 15, "scaled b": 30, "rows": 10, "columns": 10, "rows of scaled a": 3,
          "nvfp4": 20, "mx": 20, "f16": 5, "ring wraps twice": 10, "three tiles a cta": 10,
-         "split": 3, "tail of K": 20, "no K": 2, "16 plain rows": 3, "32 plain rows": 3,
+         "split": 3, "multicast": 5, "multicast of groups": 2, "tail of K": 15,
+         "stages and a tail of K": 10, "no K": 2, "16 plain rows": 3, "32 plain rows": 3,
          "64 plain rows": 3, "128 plain rows": 3, "256 plain rows": 3}
 
 
@@ -34,7 +37,7 @@ def draw_shape(random, op):
         return int(random.integers(1, limit + 1))
 
     unit = int(random.choice((32, 32, 64, 128)))
-    steps = 0 if random.random() < 0.08 else size(768 // unit)
+    steps = 0 if random.random() < 0.08 else size(1024 // unit)
     large = random.random() < 0.4 and not op.batch
     cols = size(300 if large else 150)
     unit_of_cols = int(random.choice((1, 1, 8, 16)))
@@ -72,8 +75,9 @@ def draw_schedule(random, op):
     is_scaled_a = op.a not in PLAIN
     plain = int(random.choice((16, 32, 64, 128, 256)[is_scaled_a:]))
     rows, cols = (SCALED_ROWS, plain) if is_scaled_a else (plain, SCALED_ROWS)
-    fields = {"rows": rows, "cols": cols, "stages": int(random.integers(1, 4)),
+    fields = {"rows": rows, "cols": cols, "stages": int(random.integers(2, 4)),
               "band": int(random.integers(1, 3)), "ctas": int(random.integers(1, 6)),
+              "multicast": 1 if is_scaled_a else int(random.choice((1, 2))),
               "splits": int(random.choice((1, 1, 2, 3))) if op.kind == "mm" else 1}
     text = ", ".join(f"{name} = {value}" for name, value in fields.items())
     return f"#blockscale.gemm_schedule<{text}>", fields
@@ -115,20 +119,26 @@ def properties(op, case, fields):
     is_scaled_a = op.a not in PLAIN
     found = {"scaled a" if is_scaled_a else "scaled b",
              "nvfp4" if op.scale == "f8E4M3FN" else "mx", "f16" if "f16" in (op.a, op.b) else "",
-             "no K" if not k else "", "tail of K" if k % STEP else ""}
+             "no K" if not k else ""}
     if op.kind != "mm" and case.legal[-1]:
         found |= {op.kind, f"{op.kind} of scaled a" if is_scaled_a else ""}
     if fields and k:
         heights = np.diff([0, *case.legal]) if op.kind == "rows" else [m]
         tiles = sum(-(-int(height) // fields["rows"]) for height in heights)
-        tiles *= -(-n // fields["cols"]) * int(np.prod(op.shape["B"])) * fields["splits"]
-        tiles *= len(case.legal) if op.kind == "columns" else 1
-        each = -(-tiles // fields["ctas"])
-        steps = each * -(-k // STEP) / fields["splits"]
-        found |= {f"{fields['cols' if is_scaled_a else 'rows']} plain rows",
+        neighbours = fields["multicast"]
+        tiles *= -(-n // (fields["cols"] * neighbours)) * int(np.prod(op.shape["B"]))
+        tiles *= fields["splits"] * (len(case.legal) if op.kind == "columns" else 1)
+        each = -(-tiles // max(fields["ctas"] // neighbours, 1))
+        plain = fields["cols" if is_scaled_a else "rows"]
+        stages = -(-k // STAGE[plain]) / fields["splits"]
+        found |= {f"{plain} plain rows",
                   "three tiles a cta" if each >= 3 else "",
-                  "ring wraps twice" if steps > 2 * fields["stages"] else "",
-                  "split" if fields["splits"] > 1 else ""}
+                  "ring wraps twice" if each * stages > 2 * fields["stages"] else "",
+                  "split" if fields["splits"] > 1 else "",
+                  "multicast" if neighbours > 1 else "",
+                  "multicast of groups" if neighbours > 1 and op.kind != "mm" else "",
+                  "tail of K" if k % STAGE[plain] else "",
+                  "stages and a tail of K" if k % STAGE[plain] and k > STAGE[plain] else ""}
     return found - {""}
 
 
