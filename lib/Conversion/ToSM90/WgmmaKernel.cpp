@@ -42,18 +42,20 @@ void WgmmaCluster::emitBarrier(KernelBuilder &b) const {
 }
 
 void WgmmaCluster::emitArrive(KernelBuilder &b, Value barrier) const {
-  if (blocks == 1) {
-    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), barrier,
-                                   /*count=*/Value(), NVVM::MemScopeKind::CTA);
-    return;
-  }
+  // Arrivals say that reads are done, whose values were used before. Nothing
+  // that was written has to be seen by other CTAs: in the scope of the cluster
+  // an arrival would wait for all that the thread ever wrote.
+  auto arrive = [&](Value at) {
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), at, /*count=*/Value(),
+                                   NVVM::MemScopeKind::CTA);
+  };
+  if (blocks == 1)
+    return arrive(barrier);
   auto type = LLVM::LLVMPointerType::get(
       b.getContext(),
       static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
   for (int64_t i = 0; i < blocks; ++i)
-    NVVM::MBarrierArriveOp::create(
-        b, /*res=*/Type(), NVVM::MapaOp::create(b, type, barrier, b.i32(i)),
-        /*count=*/Value(), NVVM::MemScopeKind::CLUSTER);
+    arrive(NVVM::MapaOp::create(b, type, barrier, b.i32(i)));
 }
 
 WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
