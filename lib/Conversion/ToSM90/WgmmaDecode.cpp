@@ -8,13 +8,14 @@
 // For each instruction of 16 elements of K a thread has elements 2 m, 2 m + 1,
 // 2 m + 8 and 2 m + 9 of its two rows, where m is its number among the four
 // threads of a row (PTX ISA, "Register Fragments for
-// wgmma.mma_async.m64nNk16"). The four load the same words, which costs no more
-// than one of them, and each picks its bytes.
+// wgmma.mma_async.m64nNk16"). It loads each pair by itself: a byte of codes of
+// 4 bits, or two bytes.
 //
-// Codes of 4 bits become the two bytes of bf16 or f16 by tables of eight bytes,
-// in which `prmt` looks up four codes at a time, and are multiplied by the
-// scale in that type. Wider ones become f32, are multiplied there, and rounded.
-// Both round once, where a value is not exact at all.
+// Codes of 4 bits become elements in the low bits of exponent and mantissa of
+// bf16 or f16, which is the element times a power of two, and are multiplied by
+// the inverse of that and by the scale in that type. Wider ones become f32, are
+// multiplied there, and rounded. Both round once, where a value is not exact at
+// all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,25 +35,27 @@ using emit::Lanes;
 static constexpr int64_t kPiece = 16;
 static constexpr int64_t kSwizzleLine = 128;
 
-/// Bytes of a, which are numbered 0 to 3, and of b, 4 to 7, by the numbers in
-/// the low bits of the four nibbles of `selector`. The high bit of a nibble
-/// puts the sign of the byte into all its bits.
-static Lanes permute(KernelBuilder &b, Value low, Value high, Value selector) {
-  return Lanes(b, b.callIntrinsic("llvm.nvvm.prmt", {low, high, selector}));
-}
-
 namespace {
 
-/// The bytes of the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4 and 6 of E2M1 in a type
-/// of 16 bits: words of the high bytes, and of the low ones.
-struct E2M1Table {
-  uint32_t high[2];
-  uint32_t low[2];
+/// How the two codes of a byte, each a sign, two bits of exponent and one of
+/// mantissa, become elements in the halves of a word. Multiplication by two
+/// powers of two moves them to both places at once.
+struct E2M1Places {
+  /// Moves magnitudes to the lowest bits of the exponents, and to the highest
+  /// ones of the mantissas, and signs to theirs.
+  uint32_t magnitudeFactor, magnitudes, signFactor, signs;
+  /// The factor that makes them the elements, twice: the exponent of E2M1 has a
+  /// bias of 1.
+  uint32_t scale;
 };
 
-constexpr E2M1Table kBF16Table = {{0x3F3F3F00, 0x40404040},
-                                  {0xC0800000, 0xC0804000}};
-constexpr E2M1Table kF16Table = {{0x3E3C3800, 0x46444240}, {0, 0}};
+// Of bf16 the bits are 15, 8, 7 and 6, of f16 they are 15, 11, 10 and 9.
+constexpr E2M1Places kBF16Places = {1u << 6 | 1u << 18, 0x01C001C0,
+                                    1u << 12 | 1u << 24, 0x80008000,
+                                    /*2^(127 - 1)=*/0x7E807E80};
+constexpr E2M1Places kF16Places = {1u << 9 | 1u << 21, 0x0E000E00,
+                                   1u << 12 | 1u << 24, 0x80008000,
+                                   /*2^(15 - 1)=*/0x74007400};
 
 class DecodeEmitter {
 public:
@@ -67,13 +70,13 @@ public:
 private:
   /// The scales of a row, one for each of the step's, f32.
   SmallVector<Value> loadScales(Value scales, Lanes row, Value tileStep);
-  /// Both pairs of elements that the thread has in a row, for each instruction.
-  using RowPairs = SmallVector<std::array<Value, 2>, kStepProducts>;
-  RowPairs emitRow(ArrayRef<Lanes> words, ArrayRef<Value> scales);
-  /// The codes of both rows.
-  std::array<SmallVector<Lanes>, 2> loadCodes(const WgmmaStep &step);
-  std::array<Value, 2> emitE2M1(Lanes low, Lanes high, Value scale);
-  std::array<Value, 2> emitBytes(ArrayRef<Lanes> words, Value scale);
+  /// The codes of the pairs that the thread has in both rows, two for each
+  /// instruction, i32.
+  using RowCodes = SmallVector<Lanes, 2 * kStepProducts>;
+  std::array<RowCodes, 2> loadCodes(const WgmmaStep &step);
+  /// Pairs of elements, of codes and of a scale: a pair of the plain type for
+  /// codes of 4 bits, and f32 for others.
+  Value emitE2M1Pair(Lanes codes, Value scale);
   Value emitPair(Lanes codes, Value scale);
   /// Two f32 as a pair of the plain type.
   Value round(Value low, Value high);
@@ -119,30 +122,13 @@ SmallVector<Value> DecodeEmitter::loadScales(Value scales, Lanes row,
   return values;
 }
 
-/// `scale` is a pair of the plain type. Of the 8 bytes of codes of an
-/// instruction, `low` and `high`, the thread has m and m + 4.
-std::array<Value, 2> DecodeEmitter::emitE2M1(Lanes low, Lanes high,
-                                             Value scale) {
-  const E2M1Table &table = format.plain.isBF16() ? kBF16Table : kF16Table;
-  Lanes member(b, thread.member);
-  Lanes codes = permute(b, low, high, member | ((member + 4) << 4));
-  Lanes magnitudes = codes & 0x7777;
-  Lanes highBytes =
-      permute(b, word(table.high[0]), word(table.high[1]), magnitudes);
-  Value lowBytes = word(0);
-  if (table.low[0] != 0)
-    lowBytes = permute(b, word(table.low[0]), word(table.low[1]), magnitudes);
-  // A byte 0xFF where a code has a sign, and 0x80 elsewhere: bit 6 tells them
-  // apart.
-  Lanes signs = permute(b, word(0x80808080), word(0x80808080), codes);
-  highBytes = highBytes | ((signs << 1) & 0x80808080u);
-  auto scaled = [&](uint32_t selector) -> Value {
-    Value elements =
-        b.bitcast(pair, permute(b, lowBytes, highBytes, word(selector)));
-    return arith::MulFOp::create(b, elements, scale);
-  };
-  Value first = scaled(0x5140);
-  return {first, scaled(0x7362)};
+Value DecodeEmitter::emitE2M1Pair(Lanes codes, Value scale) {
+  const E2M1Places &places = format.plain.isBF16() ? kBF16Places : kF16Places;
+  Lanes magnitudes = (codes * places.magnitudeFactor) & places.magnitudes;
+  Lanes bits = magnitudes | ((codes * places.signFactor) & places.signs);
+  Value elements = arith::MulFOp::create(b, b.bitcast(pair, bits),
+                                         b.bitcast(pair, word(places.scale)));
+  return arith::MulFOp::create(b, elements, scale);
 }
 
 Value DecodeEmitter::emitPair(Lanes codes, Value scale) {
@@ -157,35 +143,7 @@ Value DecodeEmitter::emitPair(Lanes codes, Value scale) {
   return round(Lanes(b, low) * factor, Lanes(b, high) * factor);
 }
 
-/// Of the 16 bytes of codes of an instruction, the thread has two from 2 m on,
-/// and two from 2 m + 8 on.
-std::array<Value, 2> DecodeEmitter::emitBytes(ArrayRef<Lanes> words,
-                                              Value scale) {
-  Lanes first = Lanes(b, thread.member) << 1;
-  Lanes selector = first | ((first + 1) << 4);
-  Value low = emitPair(permute(b, words[0], words[1], selector), scale);
-  return {low, emitPair(permute(b, words[2], words[3], selector), scale)};
-}
-
-DecodeEmitter::RowPairs DecodeEmitter::emitRow(ArrayRef<Lanes> words,
-                                               ArrayRef<Value> scales) {
-  bool isPacked = format.getBits() == 4;
-  SmallVector<Value> factors(scales);
-  if (isPacked)
-    for (Value &factor : factors)
-      factor = round(factor, factor);
-  int64_t productWords = words.size() / kStepProducts;
-  RowPairs pairs;
-  for (int64_t i = 0; i < kStepProducts; ++i) {
-    ArrayRef<Lanes> own = words.slice(i * productWords, productWords);
-    Value factor = factors[i * kWgmmaElements / format.block];
-    pairs.push_back(isPacked ? emitE2M1(own[0], own[1], factor)
-                             : emitBytes(own, factor));
-  }
-  return pairs;
-}
-
-std::array<SmallVector<Lanes>, 2>
+std::array<DecodeEmitter::RowCodes, 2>
 DecodeEmitter::loadCodes(const WgmmaStep &step) {
   const WgmmaLayout &shared = context.shared;
   Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
@@ -194,8 +152,10 @@ DecodeEmitter::loadCodes(const WgmmaStep &step) {
   Lanes rowByte = Lanes(b, thread.row) * shared.boxBytes;
   Lanes exchange =
       (rowByte >> llvm::Log2_64(kSwizzleLine)) & (shared.boxBytes / kPiece - 1);
-  Lanes own = rowByte + exchange * kPiece;
-  std::array<SmallVector<Lanes>, 2> rows;
+  int64_t pairBytes = format.getBits() / 4;
+  Lanes own = rowByte + exchange * kPiece + Lanes(b, thread.member) * pairBytes;
+  Type type = b.getIntegerType(8 * pairBytes);
+  std::array<RowCodes, 2> rows;
   for (int64_t at = 0; at < format.getCodeBytes(); at += kPiece) {
     Lanes byte = Lanes(b, step.inStage) * format.getCodeBytes() + at;
     Lanes box = byte >> llvm::Log2_64(shared.boxBytes);
@@ -203,12 +163,15 @@ DecodeEmitter::loadCodes(const WgmmaStep &step) {
     Value address =
         b.offset(codes, b.getI8Type(),
                  (own ^ piece) + box * (kScaledRows * shared.boxBytes));
-    for (auto [i, words] : llvm::enumerate(rows))
-      llvm::append_range(words, emitLoadWords(b,
-                                              b.offset(address, b.getI8Type(),
-                                                       b.i32(i * kRowDistance *
-                                                             shared.boxBytes)),
-                                              kPiece, kPiece));
+    // Pairs are eight elements apart.
+    for (int64_t inPiece = 0; inPiece < kPiece; inPiece += 4 * pairBytes)
+      for (auto [i, pairs] : llvm::enumerate(rows)) {
+        int64_t offset = i * kRowDistance * shared.boxBytes + inPiece;
+        Lanes loaded(b, b.load(type,
+                               b.offset(address, b.getI8Type(), b.i32(offset)),
+                               pairBytes));
+        pairs.push_back(extend(loaded, 32));
+      }
   }
   return rows;
 }
@@ -229,16 +192,25 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step, Value tileCol) {
   }
   scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
   Lanes tileStep = Lanes(b, step.inProduct) & (format.getTileSteps() - 1);
-  std::array<SmallVector<Lanes>, 2> codes = loadCodes(step);
-  SmallVector<RowPairs, 2> rows;
-  for (auto [i, words] : llvm::enumerate(codes))
-    rows.push_back(emitRow(
-        words, loadScales(scales, scaleRow + i * kRowDistance, tileStep)));
+  bool isPacked = format.getBits() == 4;
+  std::array<SmallVector<Value>, 2> pairs;
+  for (auto [i, codes] : llvm::enumerate(loadCodes(step))) {
+    SmallVector<Value> factors =
+        loadScales(scales, scaleRow + i * kRowDistance, tileStep);
+    if (isPacked)
+      for (Value &factor : factors)
+        factor = round(factor, factor);
+    for (auto [j, code] : llvm::enumerate(codes)) {
+      Value factor = factors[j * (kWgmmaElements / 2) / format.block];
+      Value elements =
+          isPacked ? emitE2M1Pair(code, factor) : emitPair(code, factor);
+      pairs[i].push_back(b.toBits(elements));
+    }
+  }
   SmallVector<Value> registers;
-  for (int64_t i = 0; i < kStepProducts; ++i)
-    for (int half : {0, 1})
-      for (const RowPairs &pairs : rows)
-        registers.push_back(b.toBits(pairs[i][half]));
+  for (int64_t i = 0; i < 2 * kStepProducts; ++i)
+    for (const SmallVector<Value> &row : pairs)
+      registers.push_back(row[i]);
   return registers;
 }
 
