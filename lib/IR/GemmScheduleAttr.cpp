@@ -30,9 +30,11 @@ GemmScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (count < 1)
       return emitError() << "expected " << name << " to be positive, but got "
                          << count;
-  // gemm_schedule_c3: tiles that share loads.
-  if (multicast != 1 && multicast != 2)
-    return emitError() << "expected multicast to be 1 or 2, but got "
+  // gemm_schedule_c3: pairs that share loads.
+  int64_t most = rows == 256 ? 2 : 1;
+  if (multicast < 1 || multicast > most)
+    return emitError() << "expected multicast to be "
+                       << (most == 1 ? "1" : "1 or 2") << ", but got "
                        << multicast;
   return success();
 }

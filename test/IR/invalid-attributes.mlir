@@ -89,8 +89,8 @@ func.func private @gemm_schedule_c1_odd() attributes {a = #blockscale.gemm_sched
 
 // -----
 
-// expected-error @below {{expected multicast to be 1 or 2, but got 0}}
-func.func private @gemm_schedule_c3() attributes {a = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 4, band = 8, ctas = 148, multicast = 0>}
+// expected-error @below {{expected multicast to be 1, but got 2}}
+func.func private @gemm_schedule_c3() attributes {a = #blockscale.gemm_schedule<rows = 128, cols = 128, stages = 4, band = 8, ctas = 148, multicast = 2>}
 
 // -----
 

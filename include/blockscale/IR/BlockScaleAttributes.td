@@ -258,7 +258,7 @@ def BlockScale_GemmScheduleAttr : AttrDef<BlockScale_Dialect, "GemmSchedule"> {
     `rows` x `cols` results, one after the other, and has room for the operands
     of `stages` steps along K. `ctas` CTAs share the tiles of a product,
     at most; those of `band` rows of tiles follow each other, column by column,
-    so that the operands they read are in the L2 cache. `multicast` tiles beside
+    so that the operands they read are in the L2 cache. `multicast` pairs beside
     each other load the rows of A once for all of them. K is cut into `splits`
     parts that are computed apart and added by another kernel, for products with
     fewer tiles than the GPU has multiprocessors.
@@ -268,7 +268,7 @@ def BlockScale_GemmScheduleAttr : AttrDef<BlockScale_Dialect, "GemmSchedule"> {
       Which of them a chip has kernels for is a clause of its kernels
       (docs/Products.md).
     - `gemm_schedule_c2`: `stages`, `band`, `ctas` and `splits` are positive.
-    - `gemm_schedule_c3`: `multicast` is 1 or 2.
+    - `gemm_schedule_c3`: `multicast` is 1, or 2 where `rows` is 256.
 
     Example:
 

@@ -78,10 +78,6 @@ LogicalResult verifySchedule(const Product &product, const LaunchSite &site,
            << "expected a schedule of " << rows << " rows to have "
            << (rows == 256 ? "256" : "128 or 256") << " columns, but got "
            << cols;
-  if (schedule.getMulticast() > 1 && rows != 256)
-    return refuseProduct(product, site, "c4")
-           << "expected a schedule of 128 rows to have no multicast, but got "
-           << schedule.getMulticast();
   int64_t most = SharedLayout::getMaxStages(format, rows, cols);
   if (schedule.getStages() > most)
     return refuseProduct(product, site, "c4")

@@ -68,10 +68,9 @@ LogicalResult verifyWgmmaSchedule(const Product &product,
            << "expected a schedule with tiles of a power of two from " << least
            << " to " << most << " " << (isScaledA ? "columns" : "rows")
            << ", those of the plain operand, but got " << plain;
-  if (schedule.getMulticast() > 1 && isScaledA)
+  if (schedule.getMulticast() != 1)
     return refuseProduct(product, site, "c4")
-           << "expected a schedule without multicast, which is for the rows of "
-              "a plain A, but got "
+           << "expected a schedule without multicast, but got "
            << schedule.getMulticast();
   // A stage is decoded before the one before it is empty.
   int64_t stages = WgmmaLayout::getMaxStages(spec);

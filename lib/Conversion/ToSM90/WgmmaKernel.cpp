@@ -26,51 +26,16 @@ static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
   return b.offset(memory, b.getI8Type(), b.i32(offset));
 }
 
-WgmmaCluster::WgmmaCluster(KernelBuilder &b, GemmScheduleAttr schedule)
-    : blocks(schedule.getMulticast()), rank(b.i32(0)) {
-  if (blocks > 1)
-    rank = NVVM::ClusterId::create(b, b.getI32Type());
-}
-
-void WgmmaCluster::emitBarrier(KernelBuilder &b) const {
-  if (blocks == 1) {
-    gpu::BarrierOp::create(b);
-    return;
-  }
-  NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
-  NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
-}
-
-void WgmmaCluster::emitArrive(KernelBuilder &b, Value barrier) const {
-  // Arrivals say that reads are done, whose values were used before. Nothing
-  // that was written has to be seen by other CTAs: in the scope of the cluster
-  // an arrival would wait for all that the thread ever wrote.
-  auto arrive = [&](Value at) {
-    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), at, /*count=*/Value(),
-                                   NVVM::MemScopeKind::CTA);
-  };
-  if (blocks == 1)
-    return arrive(barrier);
-  auto type = LLVM::LLVMPointerType::get(
-      b.getContext(),
-      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
-  for (int64_t i = 0; i < blocks; ++i)
-    arrive(NVVM::MapaOp::create(b, type, barrier, b.i32(i)));
-}
-
 WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
                            const GemmArguments &arguments)
     : spec(spec), arguments(arguments), tile(spec), shared(spec),
-      cluster(b, spec.schedule),
-      order(b, spec, arguments,
-            {cluster.blocks, /*tiles=*/cluster.blocks, cluster.rank}),
+      order(b, spec, arguments, {/*blocks=*/1, /*tiles=*/1, b.i32(0)}),
       memory(getDynamicSharedMemory(b)),
       stageFull(getPlace(b, memory, shared.stageFull),
                 spec.schedule.getStages(), /*arrivals=*/1),
       stageEmpty(getPlace(b, memory, shared.stageEmpty),
                  spec.schedule.getStages(),
-                 /*arrivals=*/cluster.blocks * kProductThreads / kWarpThreads) {
-}
+                 /*arrivals=*/kProductThreads / kWarpThreads) {}
 
 Value WgmmaContext::getShared(KernelBuilder &b, int64_t offset) const {
   return getPlace(b, memory, offset);
@@ -109,7 +74,7 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
       NVVM::FenceMbarrierInitOp::create(b);
     });
   });
-  context.cluster.emitBarrier(b);
+  gpu::BarrierOp::create(b);
   emit::emitIf(
       b, multiplies,
       [&] {

@@ -66,8 +66,7 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
       return createMap(site, operand, spec.format.getBits(),
                        tile.scaledRowsOfEach, shared.boxBytes);
     return createMap(site, operand, spec.format.plain.getIntOrFloatBitWidth(),
-                     tile.plainRowsOfEach / spec.schedule.getMulticast(),
-                     kPlainRowBytes);
+                     tile.plainRowsOfEach, kPlainRowBytes);
   };
   const Product &first = request.getFirst();
   bool isBatch = spec.groups == GroupDim::None;
@@ -83,15 +82,10 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
   }
   request.setSizes(arguments, site, spec, sizes, cols);
 
-  int64_t clusterBlocks = spec.schedule.getMulticast();
-  int64_t clusters =
-      std::max<int64_t>(spec.schedule.getCtas() / clusterBlocks, 1);
-  Value blocks = emit::mul(b,
-                           emit::min(b, countTiles(site, spec, sizes, cols),
-                                     emit::getIndex(b, clusters)),
-                           clusterBlocks);
-  LaunchSite::Shape shape{kWgmmaThreads, blocks, {}};
-  shape.clusterBlocks = clusterBlocks;
+  LaunchSite::Shape shape{kWgmmaThreads,
+                          emit::min(b, countTiles(site, spec, sizes, cols),
+                                    emit::getIndex(b, spec.schedule.getCtas())),
+                          {}};
   // Threads that multiply need all registers.
   shape.residentBlocks = 1;
   shape.sharedBytes = shared.bytes;

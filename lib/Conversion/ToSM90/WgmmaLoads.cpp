@@ -39,9 +39,7 @@ public:
 
 private:
   void emitStage(const TileCoord &tile, Value stage, Value slot);
-  /// With `mask` (i16) the copy is for the CTAs of the cluster that it names.
-  void emitCopy(Value target, Value map, ValueRange coordinates, Value slot,
-                Value mask = {});
+  void emitCopy(Value target, Value map, ValueRange coordinates, Value slot);
   void emitPlain(const TileCoord &tile, Lanes depth, Value slot);
   void emitCodes(const TileCoord &tile, Lanes depth, Value slot);
   /// Copies `bytes` bytes (i32) of scales for each product.
@@ -75,20 +73,20 @@ Lanes LoadEmitter::getFirstRow(const TileCoord &tile, bool isA, int64_t rows) {
   return Lanes(b, tile.col) * rows;
 }
 
-/// A pointer into the CTA's shared memory as one into that of its cluster.
-/// Copies to the former have a form of their own only from PTX 8.6 on.
+/// A pointer into the CTA's shared memory as one into that of its cluster, of
+/// which it is the only CTA: copies to the former have a form of their own only
+/// from PTX 8.6 on.
 static Value toCluster(KernelBuilder &b, Value pointer) {
-  auto type = LLVM::LLVMPointerType::get(
-      b.getContext(),
-      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
-  return LLVM::AddrSpaceCastOp::create(b, type, pointer);
+  constexpr unsigned clusterMemory = 7; // NVPTX address space
+  return LLVM::AddrSpaceCastOp::create(
+      b, LLVM::LLVMPointerType::get(b.getContext(), clusterMemory), pointer);
 }
 
 void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
-                           Value slot, Value mask) {
+                           Value slot) {
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
       b, toCluster(b, target), map, coordinates, context.stageFull.get(b, slot),
-      /*im2colOffsets=*/ValueRange(), mask,
+      /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
       /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
       /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
 }
@@ -100,22 +98,12 @@ void LoadEmitter::emitPlain(const TileCoord &tile, Lanes depth, Value slot) {
   Value matrix = isA ? tile.product.matrixA : tile.product.matrixB;
   Value target = context.getShared(b, context.shared.plain, slot,
                                    context.shared.plainBytes);
-  Value mask;
-  if (context.cluster.blocks > 1) {
-    Lanes part =
-        Lanes(b, context.cluster.rank) * (rows / context.cluster.blocks);
-    row = row + part;
-    target = b.offset(target, b.getI8Type(), part * kPlainRowBytes);
-    mask = arith::ConstantIntOp::create(b, b.getI16Type(),
-                                        (1 << context.cluster.blocks) - 1);
-  }
   int64_t offset = 0;
   for (int64_t i = 0; i < spec.getStageSteps(); ++i) {
     Lanes byte = (depth + i * kStepElements) * (kPlainRowBytes / kStepElements);
     for (const ProductArguments &product : getOwners(isA)) {
       emitCopy(b.offset(target, b.getI8Type(), b.i32(offset)),
-               isA ? arguments.mapA : product.mapB, {byte, row, matrix}, slot,
-               mask);
+               isA ? arguments.mapA : product.mapB, {byte, row, matrix}, slot);
       offset += rows * kPlainRowBytes;
     }
   }
@@ -148,11 +136,6 @@ void LoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
   Lanes rowsBefore =
       Lanes(b, isA ? tile.row : tile.col) * context.tile.scaledRowsOfEach;
   Lanes band = rowsBefore >> llvm::Log2_64(kTileRows);
-  if (context.cluster.blocks > 1) {
-    // The last tile of a cluster can be beyond the operand.
-    Lanes last = Lanes(b, emitCeilDiv(b, arguments.cols, kTileRows)) - 1;
-    band = minUnsigned(band, last);
-  }
   Lanes scaleTile = toI64(b, band) * toI64(b, product.bandTiles) +
                     Lanes(b, isA ? product.scalesA : product.scalesB) +
                     toI64(b, firstTile);
@@ -190,7 +173,7 @@ void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
 }
 
 void LoadEmitter::emit() {
-  SmallVector<Value> last = context.order.emitTiles(
+  context.order.emitTiles(
       b, RingSlot::getFirst(b).get(),
       [&](const TileCoord &tile, ValueRange carried) {
         Lanes begin(b, tile.begin);
@@ -207,14 +190,6 @@ void LoadEmitter::emit() {
               return slot.getNext(b, spec.schedule.getStages()).get();
             });
       });
-  if (context.cluster.blocks == 1)
-    return;
-  // Others say that stages are empty in memory that must still be there.
-  for (int64_t i = 0; i < spec.schedule.getStages(); ++i) {
-    RingSlot slot = RingSlot::of(last);
-    context.stageEmpty.emitWaitEmpty(b, slot);
-    last = slot.getNext(b, spec.schedule.getStages()).get();
-  }
 }
 
 void emitLoads(KernelBuilder &b, const WgmmaContext &context) {

@@ -29,14 +29,6 @@ namespace blockscale::gemm {
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
-/// The first of the barriers of turns, one for each warpgroup, and the plain
-/// rows from which on warpgroups take turns. A thread that has issued an
-/// instruction to busy tensor cores cannot decode: if both warpgroups issue at
-/// the same time, both decode at the same time as well, and tensor cores idle.
-/// Where tiles are low, there is little to wait for.
-static constexpr int64_t kTurnBarrier = 2;
-static constexpr int64_t kMinTurnRows = 64;
-
 /// Descriptor of a tile whose rows of 128 bytes are swizzled (PTX ISA,
 /// "Asynchronous Warpgroup Level Matrix Shared Memory Layout"): groups of eight
 /// rows are 1024 bytes apart.
@@ -70,10 +62,6 @@ private:
   /// Waits for the first step of a stage and decodes it.
   SmallVector<Value> emitFirstStep(const TileCoord &tile, const RingSlot &slot,
                                    Value stage);
-  /// Waits for the turn of the warpgroup to issue instructions, and gives it to
-  /// the other one.
-  void emitWaitTurn();
-  void emitPassTurn(Value toWarpgroup);
   /// Gives the stage back to the one who fills it.
   void emitRelease(Value slot);
   /// Adds the product of a full stage. Values are the slot, the sums and the
@@ -87,7 +75,6 @@ private:
   SmallVector<Value> emitLastStage(const TileCoord &tile, Value stage,
                                    Lanes left, ValueRange values);
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
-  bool takesTurns() const { return context.tile.plainRows >= kMinTurnRows; }
 
   KernelBuilder &b;
   const WgmmaContext &context;
@@ -190,27 +177,13 @@ SmallVector<Value> ProductEmitter::emitFirstStep(const TileCoord &tile,
   return emitDecode(tile, {slot.index, b.i32(0), number});
 }
 
-void ProductEmitter::emitWaitTurn() {
-  if (!takesTurns())
-    return;
-  NVVM::BarrierOp::create(b, /*res=*/Type(),
-                          Lanes(b, thread.warpgroup) + kTurnBarrier,
-                          b.i32(kProductThreads),
-                          /*reductionOp=*/NVVM::BarrierReductionAttr(),
-                          /*reductionPredicate=*/Value());
-}
-
-void ProductEmitter::emitPassTurn(Value toWarpgroup) {
-  if (takesTurns())
-    NVVM::BarrierArriveOp::create(b, Lanes(b, toWarpgroup) + kTurnBarrier,
-                                  b.i32(kProductThreads));
-}
-
 void ProductEmitter::emitRelease(Value slot) {
   // One thread arrives for all of a warp, whose reads come before.
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
   emitInOneThread(b, [&] {
-    context.cluster.emitArrive(b, context.stageEmpty.get(b, slot));
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(),
+                                   context.stageEmpty.get(b, slot),
+                                   /*count=*/Value(), NVVM::MemScopeKind::CTA);
   });
 }
 
@@ -225,9 +198,7 @@ SmallVector<Value> ProductEmitter::emitStage(const TileCoord &tile, Value stage,
     if (i > 0)
       next = emitDecode(tile, step);
     llvm::append_range(used, next);
-    emitWaitTurn();
     sums = emitMma(sums, next, getDescriptor(step), 0, kStepProducts);
-    emitPassTurn(Lanes(b, b.i32(1)) - Lanes(b, thread.warpgroup));
   }
   RingSlot after = slot.getNext(b, context.spec.schedule.getStages());
   next = emitIfElse(
@@ -320,19 +291,12 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
 void ProductEmitter::emit() {
   plain = emitDescriptor(b, context.getShared(b, context.shared.plain),
                          kPlainDescriptor);
-  // The first turn is that of warpgroup 0, and so is the one after the last.
-  auto emitIfWarpgroup = [&](int64_t number, function_ref<void()> body) {
-    emit::emitIf(b, compare(Predicate::eq, Lanes(b, thread.warpgroup), number),
-                 body);
-  };
-  emitIfWarpgroup(1, [&] { emitPassTurn(b.i32(0)); });
   context.order.emitTiles(
       b, RingSlot::getFirst(b).get(),
       [&](const TileCoord &tile, ValueRange carried) {
         return emitTile(tile, carried);
       },
       &results);
-  emitIfWarpgroup(0, [&] { emitWaitTurn(); });
 }
 
 void emitProducts(KernelBuilder &b, const WgmmaContext &context,

@@ -34,21 +34,6 @@ inline constexpr int64_t kWarpgroupThreads = 4 * kWarpThreads;
 inline constexpr int64_t kProductThreads = kWarpgroups * kWarpgroupThreads;
 inline constexpr int64_t kWgmmaThreads = kProductThreads + kWarpgroupThreads;
 
-/// The CTAs of a cluster, whose tiles are beside each other and share the rows
-/// of a plain A: each loads a part of them for all. There can be one alone.
-struct WgmmaCluster {
-  WgmmaCluster(KernelBuilder &b, GemmScheduleAttr schedule);
-
-  /// Waits for all threads of the cluster.
-  void emitBarrier(KernelBuilder &b) const;
-  /// Arrives at `barrier` of each CTA.
-  void emitArrive(KernelBuilder &b, mlir::Value barrier) const;
-
-  int64_t blocks;
-  /// The number of the CTA, i32.
-  mlir::Value rank;
-};
-
 /// The values and places that the roles of a kernel share.
 struct WgmmaContext {
   /// `arguments` have the sizes as i32.
@@ -65,7 +50,6 @@ struct WgmmaContext {
   const GemmArguments &arguments;
   WgmmaTile tile;
   WgmmaLayout shared;
-  WgmmaCluster cluster;
   TileOrder order;
   mlir::Value memory;
   BarrierRing stageFull, stageEmpty;

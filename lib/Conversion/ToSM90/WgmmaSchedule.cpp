@@ -50,18 +50,20 @@ static WgmmaTimeline getTimeline(const AssumedSizes &sizes,
   double splits = static_cast<double>(schedule.getSplits());
   auto plain = static_cast<double>(tile.plainRows);
   double flops = 2.0 * kScaledRows * plain * kStepElements;
-  double words = static_cast<double>(shared.codeBytes) / kWordBytes /
-                 (kWarpgroups * 4 * kWarpThreads);
+  auto stageSteps = static_cast<double>(spec.getStageSteps());
+  double words = static_cast<double>(shared.codeBytes) / stageSteps /
+                 kWordBytes / (kWarpgroups * 4 * kWarpThreads);
   WgmmaTimeline time;
   time.multiply = flops * gpu.multiprocessors * second /
                   (gpu.getPeakFlops(target::Unit::Bf16) * gpu.flopsShare);
   time.decode = kStepLatency + kWordDecode * words;
   time.load = static_cast<double>(shared.plainBytes + shared.codeBytes +
-                                  shared.scaleBytes) *
-              gpu.multiprocessors / kCacheBytes;
+                                  shared.scaleBytes) /
+              stageSteps * gpu.multiprocessors / kCacheBytes;
   time.step = std::max(
       {time.multiply, time.decode + time.multiply / kWarpgroups, time.load});
-  time.steps = std::ceil(std::ceil(sizes.depth / kStepElements) / splits);
+  time.steps = std::ceil(std::ceil(sizes.depth / spec.stageElements) / splits) *
+               stageSteps;
   time.tiles = std::ceil(sizes.rows / schedule.getRows()) *
                std::ceil(sizes.cols / schedule.getCols()) * sizes.matrices *
                splits;

@@ -123,7 +123,7 @@ func.func @sm90_mm_c4_multicast(%a: memref<48x64xbf16>, %b: memref<40x32xi8>, %s
 func.func @sm90_mm_c4_stages(%a: memref<48x64xbf16>, %b: memref<40x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x40xf32>) {
   blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<40x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x40xf32>) {
   ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<40x64xf4E2M1FN>, %ls: tensor<40x4xf8E4M3FN, #swizzled>, %ly: tensor<48x40xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule of at most 5 stages, which shared memory holds, but got 6}}
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule of 2 to 5 stages, which shared memory holds, but got 6}}
     %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
         {blockscale.schedule = #blockscale.gemm_schedule<rows = 256, cols = 128, stages = 6, band = 1, ctas = 1>}
         : tensor<48x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN, #swizzled> -> tensor<48x40xf32>

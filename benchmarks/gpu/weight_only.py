@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times products of bf16 activations and block-scaled weights beside cuBLAS and others.
+
+  python3 benchmarks/gpu/weight_only.py pack FOLDER [--only GLOB] [--schedules]  # here
+  python3 FOLDER/weight_only.py run [--only GLOB] [--out FOLDER]              # there
+
+The other machine needs a Hopper GPU and torch. Y = X W^T, of X: MxK in bf16, W: NxK in a
+block-scaled format whose scales are swizzled, and Y: MxN in bf16. The peers compute the same of
+the same weights, in one process:
+
+  cuBLAS bf16      torch.mm of weights that were dequantized before
+  dequantize       torch.compile of the dequantization, then torch.mm
+  FP8              torch._scaled_mm with one scale a row, of other weights: half the bytes
+
+Before each call 256 MiB are overwritten, so that operands come from memory; each call is a CUDA
+graph. In each of three rounds the median of 25 calls is taken; the best round counts. A share is
+cuBLAS's time over that of ours. First the result is compared with torch.mm in f32.
+
+Prints a table with the bars; writes weight_only.json and weight_only.svg. The exit status is 1 if a
+result is wrong or a bar is missed. With --schedules other tiles and numbers of parts of K are
+timed as well, so that the default choice can be judged (docs/Products.md).
+"""
+
+import argparse
+import fnmatch
+import json
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+CHIP = "sm_90a"
+# The rows and columns of a tile of scales in the swizzled layout.
+TILE = (128, 4)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of weights: its types, elements of a block, bytes of two elements, and the least
+    share of cuBLAS's speed from each M on."""
+
+    element: str
+    scale: str
+    block: int
+    bytes_of_two: int
+    bars: tuple
+
+    def bar(self, rows):
+        return [bar for first, bar in self.bars if rows >= first][-1]
+
+
+FOUR_BITS = ((1, 2.3), (17, 1.8), (33, 1.5), (65, 1.25), (129, 0.92), (1024, 0.95), (4096, 0.97))
+EIGHT_BITS = ((1, 1.6), (17, 1.4), (33, 1.2), (65, 1.1), (129, 0.92), (1024, 0.95))
+FORMATS = {
+    "NVFP4": Format("f4E2M1FN", "f8E4M3FN", 16, 1, FOUR_BITS),
+    "MXFP4": Format("f4E2M1FN", "f8E8M0FNU", 32, 1, FOUR_BITS),
+    "MXFP8": Format("f8E4M3FN", "f8E8M0FNU", 32, 2, EIGHT_BITS),
+}
+ROWS = (1, 16, 32, 64, 128, 256, 512, 1024, 4096, 8192)
+WEIGHTS = ((8192, 8192), (14336, 4096), (4096, 14336))
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str  # of the format
+    rows: int
+    cols: int
+    depth: int
+
+    @property
+    def format(self):
+        return FORMATS[self.name]
+
+    @property
+    def label(self):
+        return f"{self.name}, {self.rows}x{self.cols}x{self.depth}"
+
+    @property
+    def file(self):
+        return f"{self.name}_{self.rows}_{self.cols}_{self.depth}"
+
+    @property
+    def bar(self):
+        return self.format.bar(self.rows) if (self.cols, self.depth) == WEIGHTS[0] else None
+
+    def module(self, schedule):
+        form = self.format
+        x, y = (f"tensor<{self.rows}x{size}xbf16>" for size in (self.depth, self.cols))
+        w = f"tensor<{self.cols}x{self.depth}x{form.element}>"
+        s = (f"tensor<{self.cols}x{self.depth // form.block}x{form.scale}, "
+             "#blockscale.layout<swizzle_128x4>>")
+        return (f"func.func @product(%x: {x}, %w: {w}, %s: {s}) -> {y} {{\n"
+                f"  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, {form.block}]"
+                f"{schedule} : {x}, {w}, {s} -> {y}\n  return %y : {y}\n}}\n")
+
+    def schedules(self):
+        """Other schedules than the default one, by name."""
+        for tokens, copies, parts in product((16, 32, 64, 128, 256), (1, 2), (1, 2, 4)):
+            if tokens >= 16 * max(self.rows, 8) or tokens < min(self.rows, 64):
+                continue
+            tiles = -(-self.rows // tokens) * -(-self.cols // 128) * parts
+            if parts > 1 and tiles > 2 * 132:
+                continue
+            # Stages of steps of 64 elements of K that fit beside the sums of a tile.
+            steps = 4 if tokens <= 32 else 2 if tokens <= 128 else 1
+            stage = steps * (tokens * 128 + 128 * 32 * self.format.bytes_of_two + 512)
+            stages = (227 * 1024 - min(tokens, 64) * 132 * 4) // (stage + 16)
+            yield (f"{tokens} rows, {parts} parts, {copies} copies",
+                   " {blockscale.schedule = #blockscale.gemm_schedule<"
+                   f"rows = {tokens}, cols = 128, stages = {stages}, "
+                   f"band = {max(1024 // tokens, 1)}, ctas = 132, multicast = {copies}, "
+                   f"splits = {parts}>}}")
+
+
+CASES = [Case(name, rows, *weights) for name in FORMATS for weights in WEIGHTS for rows in ROWS
+         if weights == WEIGHTS[0] or name == "NVFP4"]
+
+
+def pack(options):
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from log_head import describe_commit
+
+    folder = options.folder
+    folder.mkdir(parents=True)
+    for path in [HERE / "weight_only.py", HERE / "peers.py", HERE / "chart.py",
+                 ROOT / "python/blockscale_runtime.py", ROOT / "scripts/log_head.py",
+                 BUILD / "lib/libBlockScaleRuntime.so"]:
+        shutil.copy(path, folder)
+
+    def compile_one(work):
+        case, file, schedule = work
+        source = folder / f"{file}.mlir"
+        source.write_text(case.module(schedule))
+        subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={CHIP}",
+                        "--emit=bundle", "-o", folder / f"{file}.bundle"], check=True)
+        source.unlink()
+
+    works, variants = [], {}
+    for case in CASES:
+        if not fnmatch.fnmatch(case.label, options.only):
+            continue
+        named = [("default", "")] + (list(case.schedules()) if options.schedules else [])
+        files = [f"{case.file}_{i}" for i in range(len(named))]
+        works += [(case, file, text) for file, (_, text) in zip(files, named)]
+        variants[case.file] = [(name, file) for file, (name, _) in zip(files, named)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_one, works))
+    (folder / "weight_only_pack.json").write_text(json.dumps(
+        {"commit": describe_commit(ROOT), "variants": variants}))
+
+
+def make_weights(torch, case):
+    """Codes and scales of random weights, swizzled and not."""
+    form = case.format
+    shape = (case.cols, case.depth * form.bytes_of_two // 2)
+    codes = torch.randint(0, 256, shape, dtype=torch.uint8, device="cuda")
+    if form.bytes_of_two == 2:
+        codes[(codes & 127) == 127] = 0  # no NaN
+    # Powers of two, and of E4M3 values between them: neighbours differ.
+    low, high = (40, 72) if form.block == 16 else (119, 125)
+    scales = torch.randint(low, high, (case.cols, case.depth // form.block), dtype=torch.uint8,
+                           device="cuda")
+    bands, tiles = case.cols // TILE[0], scales.shape[1] // TILE[1]
+    swizzled = scales.reshape(bands, 4, 32, tiles, 4).permute(0, 3, 2, 1, 4).contiguous()
+    return codes, scales, swizzled
+
+
+def dequantize(torch, case, codes, scales, table):
+    """The weights in bf16, exactly."""
+    form = case.format
+    if form.bytes_of_two == 1:
+        both = torch.stack([codes & 15, codes >> 4], dim=-1).to(torch.int32)
+        values = table[both]
+    else:
+        values = codes.view(torch.float8_e4m3fn).to(torch.bfloat16)
+    if form.block == 16:
+        factors = scales.view(torch.float8_e4m3fn).to(torch.bfloat16)
+    else:
+        factors = (scales.to(torch.int16) << 7).view(torch.bfloat16)
+    blocks = values.reshape(case.cols, -1, form.block) * factors.unsqueeze(-1)
+    return blocks.reshape(case.cols, case.depth)
+
+
+def make_ours(torch, case, module, arrays, tensors):
+    import ctypes
+    call = module.function("product").call(*arrays)
+    y = torch.full((case.rows, case.cols), float("nan"), dtype=torch.bfloat16, device="cuda")
+    workspace = torch.empty(max(call.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
+
+    def launch():
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        call.launch(module, [t.data_ptr() for t in tensors], [y.data_ptr()],
+                    workspace.data_ptr(), stream)
+
+    return y, launch
+
+
+def find_problem(torch, y, x, wide):
+    """What is wrong with a result; an empty text if it is within the bound."""
+    expected = x.float() @ wide.float().t()
+    # The sums of f32 of K products, and their rounding to bf16.
+    bound = expected.abs() * 2**-8 + (x.float().abs() @ wide.float().abs().t()) * (
+        x.shape[1] * 2**-23)
+    wrong = ~((y.float() - expected).abs() <= bound)
+    return f"WRONG: {int(wrong.sum())} of {wrong.numel()}" if wrong.any() else ""
+
+
+def measure(torch, clock, device, runtime, case, variants):
+    import numpy as np
+    codes, scales, swizzled = make_weights(torch, case)
+    x = torch.randn((case.rows, case.depth), device="cuda").to(torch.bfloat16)
+    table = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6], device="cuda")
+    table = torch.cat([table, -table]).to(torch.bfloat16)
+    wide = dequantize(torch, case, codes, scales, table)
+    arrays = [np.empty(tuple(t.shape), np.uint16 if t is x else np.uint8)
+              for t in (x, codes, swizzled)]
+    y = torch.empty((case.rows, case.cols), dtype=torch.bfloat16, device="cuda")
+    expand = torch.compile(lambda c, s: dequantize(torch, case, c, s, table), dynamic=False)
+    works = {"cuBLAS bf16": lambda: torch.mm(x, wide.t(), out=y),
+             "dequantize": lambda: torch.mm(x, expand(codes, scales).t(), out=y)}
+    if case.rows >= 16:
+        x8, w8 = (t.clamp(-448, 448).to(torch.float8_e4m3fn) for t in (x, wide))
+        ones = [torch.ones(shape, device="cuda") for shape in ((case.rows, 1), (1, case.cols))]
+        works["FP8"] = lambda: torch._scaled_mm(x8, w8.t(), *ones, out_dtype=torch.bfloat16)
+    problems = []
+    for name, file in variants:
+        module = device.load(runtime.bundle(HERE / f"{file}.bundle"))
+        result, works[name] = make_ours(torch, case, module, arrays, (x, codes, swizzled))
+        works[name]()
+        problems.append(find_problem(torch, result, x, wide))
+    times = clock.compare({name: clock.capture(work) for name, work in works.items()})
+    return {"label": case.label, "us": times, "problem": max(problems), "bar": case.bar,
+            "share": times["cuBLAS bf16"] / times["default"],
+            "tflops": 2e-6 * case.rows * case.cols * case.depth / times["default"]}
+
+
+def verdict(row):
+    if row["problem"] or row["bar"] is None:
+        return row["problem"]
+    return "met" if row["share"] >= row["bar"] else "MISSED"
+
+
+def run(options):
+    import blockscale_runtime
+    import torch
+    from chart import write_chart
+    from log_head import make_head
+    from peers import Clock
+
+    torch.manual_seed(0)
+    options.out.mkdir(parents=True, exist_ok=True)
+    about = json.loads((HERE / "weight_only_pack.json").read_text())
+    runtime = blockscale_runtime.Runtime(HERE / "libBlockScaleRuntime.so")
+    device, clock = runtime.device(), Clock(torch)
+    print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
+                    " ".join(["python3", *sys.argv])))
+    print(f"torch {torch.__version__}", end="\n\n")
+    print("| weights, MxNxK | us | TFLOP/s | cuBLAS bf16, us | dequantize, us | FP8, us | "
+          "share of cuBLAS | bar | |\n|" + " --- |" * 9)
+    rows = []
+    for case in CASES:
+        if case.file not in about["variants"] or not fnmatch.fnmatch(case.label, options.only):
+            continue
+        row = measure(torch, clock, device, runtime, case, about["variants"][case.file])
+        rows.append(row)
+        times = dict(row["us"])
+        head = [times.pop(name, None) for name in ("default", "cuBLAS bf16", "dequantize", "FP8")]
+        ours, *peers = (f"{time:.1f}" if time else "" for time in head)
+        print(f"| {row['label']} | {ours} | {row['tflops']:.0f} | {' | '.join(peers)} | "
+              f"{row['share']:.2f} | {row['bar'] or ''} | {verdict(row)} |")
+        for name, time in times.items():
+            print(f"| {name} | {time:.1f} | | | | | {row['us']['cuBLAS bf16'] / time:.2f} | | |")
+        sys.stdout.flush()
+    (options.out / "weight_only.json").write_text(json.dumps(
+        {"commit": about["commit"], "device": device.name, "rows": rows}, indent=1) + "\n")
+    write_chart(options.out / "weight_only.svg", f"Share of cuBLAS bf16, {device.name}", rows)
+    is_good = bool(rows) and all(verdict(row) in ("", "met") for row in rows)
+    return 0 if is_good else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    here = commands.add_parser("pack", help="compile the cases into a folder")
+    here.add_argument("folder", type=Path, help="is created, and must not exist")
+    here.add_argument("--schedules", action="store_true", help="other schedules as well")
+    here.set_defaults(work=pack)
+    there = commands.add_parser("run", help="time them on the GPU of this machine")
+    there.add_argument("--out", type=Path, default=HERE, metavar="FOLDER")
+    there.set_defaults(work=run)
+    for command in (here, there):
+        command.add_argument("--only", default="*", metavar="GLOB", help="these cases")
+    options = parser.parse_args()
+    return options.work(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
