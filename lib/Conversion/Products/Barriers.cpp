@@ -40,26 +40,29 @@ void BarrierRing::emitInit(KernelBuilder &b) const {
 /// Waits for the end of a phase. The threads of a warp can see it at different
 /// times. nvvm.mbarrier.try_wait.parity branches as if they did not (bra.uni),
 /// so this is a loop around a single try.
-void BarrierRing::emitWait(KernelBuilder &b, Value slot, Value parity) const {
+void BarrierRing::emitWait(KernelBuilder &b, Value slot, Value parity,
+                           NVVM::MemScopeKind scope) const {
   Value barrier = get(b, slot);
   emitWhile(
       b, {},
       [&](ValueRange) -> Value {
         Lanes isDone(b, NVVM::MBarrierTryWaitOp::create(
-                            b, b.getI1Type(), barrier, parity, Value()));
+                            b, b.getI1Type(), barrier, parity, Value(), scope));
         return isDone ^ isDone.like(1);
       },
       [](ValueRange) { return SmallVector<Value>(); });
 }
 
-void BarrierRing::emitWaitFull(KernelBuilder &b, const RingSlot &slot) const {
-  emitWait(b, slot.index, slot.parity);
+void BarrierRing::emitWaitFull(KernelBuilder &b, const RingSlot &slot,
+                               NVVM::MemScopeKind scope) const {
+  emitWait(b, slot.index, slot.parity, scope);
 }
 
-void BarrierRing::emitWaitEmpty(KernelBuilder &b, const RingSlot &slot) const {
+void BarrierRing::emitWaitEmpty(KernelBuilder &b, const RingSlot &slot,
+                                NVVM::MemScopeKind scope) const {
   // A wait for the phase before the first one of a barrier succeeds at once, so
   // that all buffers are empty in the beginning.
-  emitWait(b, slot.index, Lanes(b, slot.parity) ^ Lanes(b, b.i32(1)));
+  emitWait(b, slot.index, Lanes(b, slot.parity) ^ Lanes(b, b.i32(1)), scope);
 }
 
 void BarrierRing::emitExpect(KernelBuilder &b, Value slot, Value bytes) const {

@@ -17,6 +17,8 @@
 
 #include "DeviceEmission/KernelBuilder.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 namespace blockscale::gemm {
 
 inline constexpr int64_t kBarrierBytes = 8;
@@ -52,16 +54,22 @@ public:
   mlir::Value get(KernelBuilder &b, mlir::Value slot) const;
 
   /// Waits until the buffer at `slot` is filled, for the one who empties it.
-  void emitWaitFull(KernelBuilder &b, const RingSlot &slot) const;
+  /// `scope` is that of what was written before.
+  void emitWaitFull(
+      KernelBuilder &b, const RingSlot &slot,
+      mlir::NVVM::MemScopeKind scope = mlir::NVVM::MemScopeKind::CTA) const;
   /// Waits until it is empty again, for the one who fills it; the first time
   /// around the ring it is.
-  void emitWaitEmpty(KernelBuilder &b, const RingSlot &slot) const;
+  void emitWaitEmpty(
+      KernelBuilder &b, const RingSlot &slot,
+      mlir::NVVM::MemScopeKind scope = mlir::NVVM::MemScopeKind::CTA) const;
 
   /// Arrives, for copies of `bytes` bytes (i32) that complete the phase.
   void emitExpect(KernelBuilder &b, mlir::Value slot, mlir::Value bytes) const;
 
 private:
-  void emitWait(KernelBuilder &b, mlir::Value slot, mlir::Value parity) const;
+  void emitWait(KernelBuilder &b, mlir::Value slot, mlir::Value parity,
+                mlir::NVVM::MemScopeKind scope) const;
 
   mlir::Value memory;
   int64_t slots;

@@ -90,10 +90,11 @@ void EpilogueWriter::emitZeros(Value col) {
 std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,
                                            const GemmSpec &spec,
                                            const GemmArguments &arguments,
-                                           const ResultRow &row) {
+                                           const ResultRow &row,
+                                           int64_t width) {
   if (spec.epilogue)
     return std::make_unique<EpilogueWriter>(b, spec, arguments, row);
-  return std::make_unique<ResultWriter>(b, spec, arguments, row);
+  return std::make_unique<ResultWriter>(b, spec, arguments, row, width);
 }
 
 } // namespace blockscale::gemm

@@ -42,7 +42,8 @@ private:
 std::unique_ptr<RowWriter> createRowWriter(KernelBuilder &b,
                                            const GemmSpec &spec,
                                            const GemmArguments &arguments,
-                                           const ResultRow &row);
+                                           const ResultRow &row,
+                                           int64_t width = kFragment);
 
 } // namespace blockscale::gemm
 

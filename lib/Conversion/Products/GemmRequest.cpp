@@ -175,9 +175,7 @@ Value countTiles(LaunchSite &site, const GemmSpec &spec, const GemmSizes &sizes,
   Value tiles = emit::mul(
       b, tileRows,
       getCeilDiv(b, cols, spec.getResultCols() * schedule.getMulticast()));
-  if (spec.hasRest())
-    return emit::max(b, tiles, emit::getIndex(b, 1));
-  return emit::mul(b, tiles, schedule.getSplits());
+  return spec.hasRest() ? emit::max(b, tiles, emit::getIndex(b, 1)) : tiles;
 }
 
 void launchSplit(const GemmRequest &request, LaunchSite &site,

@@ -64,7 +64,7 @@ Value ResultValues::loadColumns(Value pointer, Type type, bool isOfEach,
   // Several columns are stored at a time where rows of results begin at
   // multiples of the narrowest such store. Narrower elements, of which each
   // group has a row, begin at smaller multiples.
-  int64_t access = kLoadBytes;
+  int64_t access = std::min(kLoadBytes, words * kWordBytes);
   if (isOfEach)
     access = std::min(access, kLoadBytes * getByteSize(type) /
                                   getByteSize(spec.result));

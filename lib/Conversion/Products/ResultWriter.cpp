@@ -22,14 +22,18 @@ using Predicate = arith::CmpIPredicate;
 static constexpr int64_t kStoreBytes[] = {32, 16};
 
 ResultWriter::ResultWriter(KernelBuilder &b, const GemmSpec &spec,
-                           const GemmArguments &arguments, const ResultRow &row)
+                           const GemmArguments &arguments, const ResultRow &row,
+                           int64_t width)
     : b(b), spec(spec), arguments(arguments),
       values(b, spec, arguments.products.front(), arguments.cols, row),
-      rowExists(row.exists),
+      width(width), rowExists(row.exists),
       rowAddress(b.offset(arguments.result, spec.result,
                           Lanes(b, row.number) * toI64(b, arguments.cols))) {
   for (int64_t bytes : kStoreBytes) {
     int64_t elements = bytes / getByteSize(spec.result);
+    if (elements > width)
+      continue;
+    storeBytes.push_back(bytes);
     isAligned.push_back(
         compare(Predicate::eq, Lanes(b, arguments.cols) & (elements - 1), 0));
   }
@@ -40,7 +44,7 @@ Value ResultWriter::getAddress(Value col) {
 }
 
 void ResultWriter::emitWhole(Value results, Value col, int64_t storeBytes) {
-  int64_t words = kFragment * getByteSize(spec.result) / 4;
+  int64_t words = width * getByteSize(spec.result) / 4;
   int64_t storeWords = storeBytes / 4;
   Value bits = b.bitcast(VectorType::get({words}, b.getI32Type()), results);
   Value address = getAddress(col);
@@ -50,10 +54,10 @@ void ResultWriter::emitWhole(Value results, Value col, int64_t storeBytes) {
 }
 
 void ResultWriter::emitStores(Value col, Results getResults) {
-  Lanes end = Lanes(b, col) + kFragment;
+  Lanes end = Lanes(b, col) + width;
   Lanes isWhole = compare(Predicate::ule, end, Lanes(b, arguments.cols));
   auto emitElements = [&] {
-    for (int64_t i = 0; i < kFragment; ++i) {
+    for (int64_t i = 0; i < width; ++i) {
       Value element = Lanes(b, col) + i;
       emit::emitIf(b, isBelow(b, element, arguments.cols), [&] {
         b.store(getResults(element, i, 1), getAddress(element),
@@ -61,17 +65,15 @@ void ResultWriter::emitStores(Value col, Results getResults) {
       });
     }
   };
-  auto emitWidth = [&](auto &self, size_t width) -> void {
-    if (width == isAligned.size())
+  auto emitFrom = [&](auto &self, size_t widest) -> void {
+    if (widest == isAligned.size())
       return emitElements();
     emit::emitIf(
-        b, isWhole & Lanes(b, isAligned[width]),
-        [&] {
-          emitWhole(getResults(col, 0, kFragment), col, kStoreBytes[width]);
-        },
-        [&] { self(self, width + 1); });
+        b, isWhole & Lanes(b, isAligned[widest]),
+        [&] { emitWhole(getResults(col, 0, width), col, storeBytes[widest]); },
+        [&] { self(self, widest + 1); });
   };
-  emit::emitIf(b, rowExists, [&] { emitWidth(emitWidth, 0); });
+  emit::emitIf(b, rowExists, [&] { emitFrom(emitFrom, 0); });
 }
 
 void ResultWriter::emitFragment(ValueRange sums, Value col) {

@@ -17,8 +17,8 @@ class RowWriter {
 public:
   virtual ~RowWriter() = default;
 
-  /// Writes the results that the sums of each product (vectors of `kFragment`
-  /// f32) become, in the columns from `col` (i32) on that exist.
+  /// Writes the results that the sums of each product (vectors of as many f32
+  /// as a fragment has) become, in the columns from `col` (i32) on that exist.
   virtual void emitFragment(mlir::ValueRange sums, mlir::Value col) = 0;
   /// Writes what a row that no group has is there.
   virtual void emitZeros(mlir::Value col) = 0;
@@ -29,8 +29,10 @@ public:
 /// Writes the results of one product as they are, without an epilogue.
 class ResultWriter : public RowWriter {
 public:
+  /// Makes one of fragments of `width` columns.
   ResultWriter(KernelBuilder &b, const GemmSpec &spec,
-               const GemmArguments &arguments, const ResultRow &row);
+               const GemmArguments &arguments, const ResultRow &row,
+               int64_t width = kFragment);
 
   void emitFragment(mlir::ValueRange sums, mlir::Value col) override;
   void emitZeros(mlir::Value col) override;
@@ -49,10 +51,13 @@ private:
   const GemmSpec &spec;
   const GemmArguments &arguments;
   ResultValues values;
+  int64_t width;
   mlir::Value rowExists;
   /// The first result of the row.
   mlir::Value rowAddress;
-  /// Whether every row begins at a multiple of the stores of each width.
+  /// Bytes of stores, the widest first, and whether every row begins at a
+  /// multiple of them.
+  llvm::SmallVector<int64_t> storeBytes;
   llvm::SmallVector<mlir::Value> isAligned;
 };
 

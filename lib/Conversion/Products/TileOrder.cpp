@@ -90,10 +90,27 @@ static Value getSteps(KernelBuilder &b, const GemmSpec &spec, Value depth) {
   return emitCeilDiv(b, depth, spec.stageElements);
 }
 
+/// Leaves a tile the steps of one of `parts` parts of K.
+static void takePart(KernelBuilder &b, TileCoord &tile, int64_t parts,
+                     Lanes number) {
+  Lanes steps(b, tile.end);
+  Lanes part(b, emitCeilDiv(b, steps, parts));
+  Lanes begin = minUnsigned(number * part, steps);
+  tile.begin = begin;
+  tile.end = minUnsigned(begin + part, steps);
+}
+
+void TileOrder::setSteps(KernelBuilder &b, TileCoord &tile, Value depth) const {
+  tile.begin = b.i32(0);
+  tile.end = getSteps(b, spec, depth);
+  if (neighbours.parts > 1)
+    takePart(b, tile, neighbours.parts, Lanes(b, neighbours.part));
+}
+
 /// The coordinates of tile `number` among the tiles of all matrices and parts
 /// of K.
 TileCoord TileOrder::getCoord(KernelBuilder &b, Value number) const {
-  int64_t splits = spec.schedule.getSplits();
+  int64_t splits = getSplits();
   auto [tileRows, count] = getExtent(b, arguments.rows);
   Lanes sums = divide(b, Lanes(b, number), Lanes(b, count));
   Lanes matrix = splits > 1 ? divide(b, sums, sums.like(splits)) : sums;
@@ -101,16 +118,9 @@ TileCoord TileOrder::getCoord(KernelBuilder &b, Value number) const {
   tile.product = getWhole(b, matrix);
   setTile(b, tile, Lanes(b, number) - sums * Lanes(b, count), tileRows);
   tile.firstResult = toI64(b, sums) * toI64(b, arguments.rows);
-  Lanes steps(b, getSteps(b, spec, arguments.depth));
-  if (splits == 1) {
-    tile.begin = b.i32(0);
-    tile.end = steps;
-    return tile;
-  }
-  Lanes part(b, emitCeilDiv(b, steps, splits));
-  Lanes begin = minUnsigned((sums - matrix * splits) * part, steps);
-  tile.begin = begin;
-  tile.end = minUnsigned(begin + part, steps);
+  setSteps(b, tile, arguments.depth);
+  if (splits > 1)
+    takePart(b, tile, splits, sums - matrix * splits);
   return tile;
 }
 
@@ -161,8 +171,7 @@ TileOrder::Carried TileOrder::emitProduct(KernelBuilder &b,
   TileCoord tile;
   tile.product = product;
   tile.firstResult = firstResult;
-  tile.begin = b.i32(0);
-  tile.end = getSteps(b, spec, product.depth);
+  setSteps(b, tile, product.depth);
   Carried carried = emitWhile(
       b, nextAndInits,
       [&](ValueRange values) {
@@ -223,7 +232,7 @@ TileOrder::Carried TileOrder::emitTiles(KernelBuilder &b, ValueRange inits,
   if (spec.groups != GroupDim::None)
     return emitGroups(b, inits, body, others);
   Lanes tiles = Lanes(b, getExtent(b, arguments.rows).count) *
-                Lanes(b, arguments.matrices) * spec.schedule.getSplits();
+                Lanes(b, arguments.matrices) * getSplits();
   Carried carried = {first};
   llvm::append_range(carried, inits);
   carried = emitWhile(

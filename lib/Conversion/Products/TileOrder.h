@@ -72,6 +72,10 @@ struct TileNeighbours {
   int64_t tiles = 1;
   /// The number of the CTA's tile among these, i32.
   mlir::Value tile;
+  /// CTAs that have a tile together, each a part of K, and the number of the
+  /// CTA's part, i32.
+  int64_t parts = 1;
+  mlir::Value part = {};
 };
 
 class TileOrder {
@@ -96,6 +100,12 @@ private:
     mlir::Value count;
   };
   Extent getExtent(KernelBuilder &b, mlir::Value rows) const;
+  /// Parts of K that are tiles of their own.
+  int64_t getSplits() const {
+    return spec.schedule.getSplits() / neighbours.parts;
+  }
+  /// All steps of K of a product, or those of the CTA's part.
+  void setSteps(KernelBuilder &b, TileCoord &tile, mlir::Value depth) const;
   /// Row and column of tile `number` of a product.
   void setTile(KernelBuilder &b, TileCoord &tile, mlir::Value number,
                mlir::Value tileRows) const;

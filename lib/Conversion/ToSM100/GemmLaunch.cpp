@@ -71,9 +71,9 @@ static void launchGemm(const GemmRequest &request, LaunchSite &site,
 
   int64_t clusterBlocks = Cluster::getBlocks(schedule);
   int64_t clusters = std::max<int64_t>(schedule.getCtas() / clusterBlocks, 1);
-  Value blocks = emit::mul(b,
-                           emit::min(b, countTiles(site, spec, sizes, cols),
-                                     emit::getIndex(b, clusters)),
+  Value tiles =
+      emit::mul(b, countTiles(site, spec, sizes, cols), schedule.getSplits());
+  Value blocks = emit::mul(b, emit::min(b, tiles, emit::getIndex(b, clusters)),
                            clusterBlocks);
   LaunchSite::Shape shape{kGemmThreads, blocks, {}};
   shape.clusterBlocks = clusterBlocks;

@@ -79,11 +79,12 @@ LogicalResult verifyWgmmaSchedule(const Product &product,
            << "expected a schedule of 2 to " << stages
            << " stages, which shared memory holds, but got "
            << schedule.getStages();
-  bool isWhole = product.groups != GroupDim::None || product.hasEpilogue;
-  if (isWhole && schedule.getSplits() > 1)
+  if (!llvm::isPowerOf2_64(schedule.getSplits()) ||
+      schedule.getSplits() > kMaxParts)
     return refuseProduct(product, site, "c4")
-           << "expected a schedule of groups, or with ops that follow, to have "
-              "K in one part, but got "
+           << "expected a schedule with K in a power of two of parts, of at "
+              "most "
+           << kMaxParts << ", the CTAs of a cluster, but got "
            << schedule.getSplits();
   return success();
 }

@@ -28,10 +28,10 @@ std::optional<WgmmaFormat> WgmmaFormat::find(const Product &product) {
 }
 
 /// Steps of a stage. Where a tile has few rows, steps are short and stages
-/// small: one wait for several steps costs less, and copies bring longer rows
-/// of codes.
+/// small: one wait for two steps costs less, and copies bring longer rows of
+/// codes.
 static int64_t chooseStageSteps(int64_t plainRows) {
-  return plainRows <= 32 ? 4 : plainRows <= 128 ? 2 : 1;
+  return plainRows <= 128 ? 2 : 1;
 }
 
 WgmmaSpec::WgmmaSpec(const WgmmaFormat &format, GemmScheduleAttr schedule,

@@ -61,6 +61,12 @@ struct WgmmaFormat {
   std::string getName() const;
 };
 
+/// The most CTAs of a cluster that every GPU can run (CUDA C++ Programming
+/// Guide, "Thread Block Clusters").
+inline constexpr int64_t kMaxParts = 8;
+/// The most plain rows of tiles of which a multiprocessor has two CTAs.
+inline constexpr int64_t kMaxRowsOfTwo = 32;
+
 /// All that the code of a kernel depends on.
 struct WgmmaSpec : GemmSpec {
   WgmmaSpec(const WgmmaFormat &format, GemmScheduleAttr schedule,
@@ -69,6 +75,14 @@ struct WgmmaSpec : GemmSpec {
   /// Rows of the plain operand that a tile has.
   int64_t getPlainRows() const {
     return format.isScaledA ? schedule.getCols() : schedule.getRows();
+  }
+  /// CTAs of a cluster, each of which has a part of K of the same tiles. They
+  /// add their sums by the memory that clusters share.
+  int64_t getParts() const { return schedule.getSplits(); }
+  /// CTAs of a multiprocessor. Few plain rows need few registers, and leave
+  /// tensor cores idle while elements are decoded; more threads decode more.
+  int64_t getResidents() const {
+    return getPlainRows() <= kMaxRowsOfTwo ? 2 : 1;
   }
   /// Steps of a stage.
   int64_t getStageSteps() const { return stageElements / kStepElements; }

@@ -26,16 +26,55 @@ static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
   return b.offset(memory, b.getI8Type(), b.i32(offset));
 }
 
+WgmmaCluster::WgmmaCluster(KernelBuilder &b, int64_t parts)
+    : parts(parts), part(b.i32(0)) {
+  if (parts > 1)
+    part = NVVM::ClusterId::create(b, b.getI32Type());
+}
+
+void WgmmaCluster::emitBarrier(KernelBuilder &b) const {
+  if (parts == 1) {
+    gpu::BarrierOp::create(b);
+    return;
+  }
+  NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
+}
+
+Value WgmmaCluster::getPlace(KernelBuilder &b, Value pointer,
+                             int64_t number) const {
+  if (parts == 1)
+    return pointer;
+  auto type = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  return NVVM::MapaOp::create(b, type, pointer, b.i32(number));
+}
+
+/// The warps whose sums make results together.
+static int64_t countSumWarps(const WgmmaSpec &spec) {
+  int64_t threads =
+      needsBothWarpgroups(spec) ? kProductThreads : kWarpgroupThreads;
+  return spec.getParts() * threads / kWarpThreads;
+}
+
 WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
                            const GemmArguments &arguments)
     : spec(spec), arguments(arguments), tile(spec), shared(spec),
-      order(b, spec, arguments, {/*blocks=*/1, /*tiles=*/1, b.i32(0)}),
+      cluster(b, spec.getParts()),
+      order(b, spec, arguments,
+            {/*blocks=*/cluster.parts, /*tiles=*/1, /*tile=*/b.i32(0),
+             cluster.parts, cluster.part}),
       memory(getDynamicSharedMemory(b)),
       stageFull(getPlace(b, memory, shared.stageFull),
                 spec.schedule.getStages(), /*arrivals=*/1),
       stageEmpty(getPlace(b, memory, shared.stageEmpty),
                  spec.schedule.getStages(),
-                 /*arrivals=*/kProductThreads / kWarpThreads) {}
+                 /*arrivals=*/kProductThreads / kWarpThreads),
+      sumsFull(getPlace(b, memory, shared.sumsFull), kWarpgroups,
+               countSumWarps(spec)),
+      sumsEmpty(getPlace(b, memory, shared.sumsEmpty), kWarpgroups,
+                countSumWarps(spec)) {}
 
 Value WgmmaContext::getShared(KernelBuilder &b, int64_t offset) const {
   return getPlace(b, memory, offset);
@@ -71,24 +110,33 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
     emitInOneThread(b, [&] {
       context.stageFull.emitInit(b);
       context.stageEmpty.emitInit(b);
+      if (spec.getParts() > 1) {
+        context.sumsFull.emitInit(b);
+        context.sumsEmpty.emitInit(b);
+      }
       NVVM::FenceMbarrierInitOp::create(b);
     });
   });
-  gpu::BarrierOp::create(b);
+  context.cluster.emitBarrier(b);
+  auto setRegisters = [&](int64_t count, NVVM::SetMaxRegisterAction action) {
+    if (spec.getResidents() == 1)
+      NVVM::SetMaxRegisterOp::create(b, count, action);
+  };
   emit::emitIf(
       b, multiplies,
       [&] {
-        NVVM::SetMaxRegisterOp::create(b, kProductRegisters,
-                                       NVVM::SetMaxRegisterAction::increase);
+        setRegisters(kProductRegisters, NVVM::SetMaxRegisterAction::increase);
         emitProducts(b, context, WgmmaThread(b, thread));
       },
       [&] {
-        NVVM::SetMaxRegisterOp::create(b, kLoadRegisters,
-                                       NVVM::SetMaxRegisterAction::decrease);
+        setRegisters(kLoadRegisters, NVVM::SetMaxRegisterAction::decrease);
         emit::emitIf(b, loads, [&] {
           emitInOneThread(b, [&] { emitLoads(b, context); });
         });
       });
+  // Others of the cluster read sums in memory that must still be there.
+  if (spec.getParts() > 1)
+    context.cluster.emitBarrier(b);
 }
 
 } // namespace blockscale::gemm

@@ -49,16 +49,16 @@ static Value createMap(LaunchSite &site, const OperandData &data, int64_t bits,
                              /*swizzle=*/boxBytes);
 }
 
-/// Multiplies. `arguments` have the result and what it is made of, with rows of
-/// `cols`.
+/// Multiplies. `arguments` have the result and what it is made of.
 static void launchWgmma(const GemmRequest &request, LaunchSite &site,
                         const WgmmaSpec &spec, const GemmSizes &sizes,
-                        Value cols, GemmArguments arguments) {
+                        GemmArguments arguments) {
   ImplicitLocOpBuilder &b = site.b;
   WgmmaTile tile(spec);
   WgmmaLayout shared(spec);
   bool isScaledA = spec.format.isScaledA;
   Value depth = emit::toIndex(b, sizes.depth), one = emit::getIndex(b, 1);
+  Value cols = emit::toIndex(b, sizes.cols);
   auto getMap = [&](Value data, bool isA, Value matrices, OpFoldResult rows) {
     OperandData operand = {site.lookup(data), matrices, emit::toIndex(b, rows),
                            depth};
@@ -82,12 +82,15 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
   }
   request.setSizes(arguments, site, spec, sizes, cols);
 
-  LaunchSite::Shape shape{kWgmmaThreads,
-                          emit::min(b, countTiles(site, spec, sizes, cols),
-                                    emit::getIndex(b, spec.schedule.getCtas())),
-                          {}};
-  // Threads that multiply need all registers.
-  shape.residentBlocks = 1;
+  int64_t clusters =
+      std::max<int64_t>(spec.schedule.getCtas() / spec.getParts(), 1);
+  Value blocks = emit::mul(b,
+                           emit::min(b, countTiles(site, spec, sizes, cols),
+                                     emit::getIndex(b, clusters)),
+                           spec.getParts());
+  LaunchSite::Shape shape{kWgmmaThreads, blocks, {}};
+  shape.clusterBlocks = spec.getParts();
+  shape.residentBlocks = spec.getResidents();
   shape.sharedBytes = shared.bytes;
   KernelSignature signature;
   arguments.addSlots(signature, spec);
@@ -124,18 +127,8 @@ LogicalResult lowerWgmmaProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
   request->setResults(spec, site, sizes);
   if (failed(verifyWgmmaSchedule(product, site, spec)))
     return failure();
-  if (schedule.getSplits() == 1) {
-    launchWgmma(*request, site, spec, sizes, emit::toIndex(site.b, sizes.cols),
-                request->getResultArguments(site, spec));
-    return success();
-  }
-  launchSplit(*request, site, spec, sizes, [&](Value sums, Value cols) {
-    WgmmaSpec partial = spec;
-    partial.keepSums();
-    GemmArguments arguments(partial);
-    arguments.result = sums;
-    launchWgmma(*request, site, partial, sizes, cols, arguments);
-  });
+  launchWgmma(*request, site, spec, sizes,
+              request->getResultArguments(site, spec));
   return success();
 }
 

@@ -16,6 +16,10 @@ namespace blockscale::gemm {
 /// Rows of the plain operand whose sums go through shared memory at a time.
 static constexpr int64_t kSumPart = 64;
 
+/// Bytes of shared memory that the system has of each CTA (CUDA C++ Programming
+/// Guide, "Compute Capability 9.0").
+static constexpr int64_t kReservedBytes = 1024;
+
 /// Bytes of a row that the widest swizzle takes.
 static constexpr int64_t kMaxBoxBytes = 128;
 
@@ -55,6 +59,9 @@ WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
   sums = take(sumRows * sumPitch * 4);
   stageFull = take(stages * kBarrierBytes);
   stageEmpty = take(stages * kBarrierBytes);
+  int64_t rings = spec.getParts() > 1 ? kWarpgroups : 0;
+  sumsFull = take(rings * kBarrierBytes);
+  sumsEmpty = take(rings * kBarrierBytes);
 }
 
 int64_t WgmmaLayout::getMaxStages(WgmmaSpec spec) {
@@ -63,7 +70,9 @@ int64_t WgmmaLayout::getMaxStages(WgmmaSpec spec) {
     spec.schedule = GemmScheduleAttr::get(
         s.getContext(), s.getRows(), s.getCols(), stages, s.getBand(),
         s.getCtas(), s.getMulticast(), s.getSplits());
-    return WgmmaLayout(spec).bytes <= kMaxSharedBytes;
+    // Beside its own memory each CTA takes some that it does not see.
+    int64_t taken = WgmmaLayout(spec).bytes + kReservedBytes;
+    return taken * spec.getResidents() <= kMaxSharedBytes + kReservedBytes;
   };
   int64_t stages = 0;
   while (fits(stages + 1))

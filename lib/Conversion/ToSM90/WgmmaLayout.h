@@ -16,6 +16,11 @@ inline constexpr int64_t kWarpgroupRows = 64;
 inline constexpr int64_t kWarpgroups = 2;
 inline constexpr int64_t kScaledRows = kWarpgroups * kWarpgroupRows;
 
+/// Whether sums of both warpgroups make a result, those of two products.
+inline bool needsBothWarpgroups(const WgmmaSpec &spec) {
+  return spec.products > 1 && !spec.format.isScaledA;
+}
+
 /// The rows of both operands that are multiplied in a tile, of which the
 /// results are `rows` x `cols`.
 struct WgmmaTile {
@@ -48,8 +53,8 @@ struct WgmmaLayout {
   /// results of a row: `sumRows` rows of `sumCols` f32, `sumPitch` f32 apart.
   int64_t sums;
   int64_t sumRows, sumCols, sumPitch;
-  /// Barriers of stages.
-  int64_t stageFull, stageEmpty;
+  /// Barriers of stages, and those of sums of CTAs that add them.
+  int64_t stageFull, stageEmpty, sumsFull, sumsEmpty;
   int64_t bytes;
 };
 

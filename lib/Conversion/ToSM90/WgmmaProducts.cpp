@@ -263,7 +263,8 @@ SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
   return results;
 }
 
-/// Emits the products of a tile. `carried` is the slot of the ring.
+/// Emits the products of a tile. `carried` is the slot of the ring, and the
+/// parity of parts of results.
 SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
                                             ValueRange carried) {
   int64_t stageElements = context.spec.stageElements;
@@ -271,7 +272,7 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
   Lanes begin(b, tile.begin), end(b, tile.end);
   Lanes stages =
       minUnsigned(end, depth >> llvm::Log2_64(stageElements)) - begin;
-  SmallVector<Value> values(carried);
+  SmallVector<Value> values(carried.take_front(2));
   values.append(count, b.f32(0));
   values = emitIfElse(
       b, compare(Predicate::sgt, stages, 0), TypeRange(ValueRange(values)),
@@ -284,15 +285,18 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
                              values);
       },
       [&] { return values; });
-  results.emitSums(tile, ValueRange(values).drop_front(2));
-  return {values[0], values[1]};
+  Value parity =
+      results.emitSums(tile, ValueRange(values).drop_front(2), carried.back());
+  return {values[0], values[1], parity};
 }
 
 void ProductEmitter::emit() {
   plain = emitDescriptor(b, context.getShared(b, context.shared.plain),
                          kPlainDescriptor);
+  SmallVector<Value> first = RingSlot::getFirst(b).get();
+  first.push_back(b.i32(0));
   context.order.emitTiles(
-      b, RingSlot::getFirst(b).get(),
+      b, first,
       [&](const TileCoord &tile, ValueRange carried) {
         return emitTile(tile, carried);
       },

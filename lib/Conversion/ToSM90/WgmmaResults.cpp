@@ -7,7 +7,9 @@
 //
 // Threads have sums of two scaled rows, two plain ones apart. By shared memory,
 // 64 plain rows at a time, they become fragments of rows of the result, which
-// are written as on every chip.
+// are written as on every chip. A warpgroup writes the results of its own sums,
+// so that the other one can multiply meanwhile. The CTAs of a cluster have sums
+// of the same results: each adds those of some rows, from the memory of all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,14 +27,32 @@ namespace blockscale::gemm {
 using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
-/// Barrier 0 is that of all threads.
+/// The barrier of the first warpgroup. Barrier 0 is that of all threads.
 static constexpr int64_t kResultBarrier = 1;
 
-static void emitBarrier(KernelBuilder &b) {
-  NVVM::BarrierOp::create(b, /*res=*/Type(), b.i32(kResultBarrier),
-                          b.i32(kProductThreads),
-                          /*reductionOp=*/NVVM::BarrierReductionAttr(),
-                          /*reductionPredicate=*/Value());
+WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
+                           const WgmmaThread &thread)
+    : b(b), context(context), thread(thread) {
+  const WgmmaSpec &spec = context.spec;
+  const WgmmaLayout &shared = context.shared;
+  bool isScaledA = spec.format.isScaledA;
+  sharesAll = needsBothWarpgroups(spec);
+  threads = sharesAll ? kProductThreads : kWarpgroupThreads;
+  // What a sink takes has all columns of a fragment. Other results are stored
+  // by 16 bytes, so that threads beside each other store whole lines.
+  width = spec.epilogue ? kFragment : kCopyBytes / getByteSize(spec.result);
+  rows = (isScaledA ? kWarpgroupRows : shared.sumRows) / spec.getParts();
+  int64_t cols =
+      isScaledA || sharesAll ? shared.sumCols / spec.products : kWarpgroupRows;
+  fragments = cols / width;
+  Lanes warpgroup(b, thread.warpgroup);
+  Lanes none(b, b.i32(0));
+  number = sharesAll ? Lanes(b, thread.number)
+                     : Lanes(b, thread.number) & (kWarpgroupThreads - 1);
+  firstRow = Lanes(b, context.cluster.part) * rows +
+             (isScaledA ? warpgroup * kWarpgroupRows : none);
+  firstCol = isScaledA || sharesAll ? none : warpgroup * kWarpgroupRows;
+  ring = sharesAll ? none : warpgroup;
 }
 
 int64_t WgmmaResults::getParts() const {
@@ -42,28 +62,88 @@ int64_t WgmmaResults::getParts() const {
   return context.tile.plainRows / part;
 }
 
+void WgmmaResults::emitArrive(const BarrierRing &barriers) {
+  // One thread arrives for all of a warp, whose accesses come before.
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
+  emitInOneThread(b, [&] {
+    for (int64_t i = 0; i < context.cluster.parts; ++i)
+      NVVM::MBarrierArriveOp::create(
+          b, /*res=*/Type(),
+          context.cluster.getPlace(b, barriers.get(b, ring), i),
+          /*count=*/Value(), NVVM::MemScopeKind::CLUSTER);
+  });
+}
+
+void WgmmaResults::emitStored(Value parity) {
+  if (context.cluster.parts > 1) {
+    emitArrive(context.sumsFull);
+    context.sumsFull.emitWaitFull(b, {ring, parity},
+                                  NVVM::MemScopeKind::CLUSTER);
+    return;
+  }
+  NVVM::BarrierOp::create(b, /*res=*/Type(), Lanes(b, ring) + kResultBarrier,
+                          b.i32(threads),
+                          /*reductionOp=*/NVVM::BarrierReductionAttr(),
+                          /*reductionPredicate=*/Value());
+}
+
 void WgmmaResults::emitPart(
     const TileCoord &tile, Value part,
-    function_ref<void(const ResultRow &row, Value fragment, Value col)> write) {
+    function_ref<void(const ResultRow &row, Value inPart, Value fragment,
+                      Value col)>
+        write) {
   const WgmmaLayout &shared = context.shared;
   const GemmScheduleAttr schedule = context.spec.schedule;
-  int64_t fragments = shared.sumCols / context.spec.products / kFragment;
-  Lanes number(b, thread.number);
-  Lanes inPart = number & (shared.sumRows - 1);
-  Lanes fragment = number >> llvm::Log2_64(shared.sumRows);
-  emit::emitIf(b, compare(Predicate::ult, fragment, fragments), [&] {
-    Lanes row = Lanes(b, tile.row) * schedule.getRows() + inPart;
-    Lanes col = Lanes(b, tile.col) * context.spec.getResultCols() +
-                fragment * kFragment;
-    if (context.spec.format.isScaledA)
-      col = col + Lanes(b, part) * shared.sumCols;
-    else
-      row = row + Lanes(b, part) * shared.sumRows;
-    const ProductRange &product = tile.product;
-    write({product.number, Lanes(b, tile.firstResult) + toI64(b, row),
-           isBelow(b, row, product.rows), row, product.rows, product.firstBand},
-          fragment, col);
-  });
+  bool isScaledA = context.spec.format.isScaledA;
+  int64_t count = rows * fragments;
+  Lanes number(b, this->number);
+  emitCount(
+      b, b.i32(llvm::divideCeil(count, threads)), {}, [&](Value i, ValueRange) {
+        Lanes item = Lanes(b, i) * threads + number;
+        auto emitItem = [&] {
+          Lanes inPart =
+              (item >> llvm::Log2_64(fragments)) + Lanes(b, firstRow);
+          Lanes fragment =
+              (item & (fragments - 1)) * width + Lanes(b, firstCol);
+          Lanes row = Lanes(b, tile.row) * schedule.getRows() + inPart;
+          Lanes col =
+              Lanes(b, tile.col) * context.spec.getResultCols() + fragment;
+          if (isScaledA)
+            col = col + Lanes(b, part) * shared.sumCols;
+          else
+            row = row + Lanes(b, part) * shared.sumRows;
+          const ProductRange &product = tile.product;
+          write({product.number, Lanes(b, tile.firstResult) + toI64(b, row),
+                 isBelow(b, row, product.rows), row, product.rows,
+                 product.firstBand},
+                inPart, fragment, col);
+        };
+        if (count % threads == 0)
+          emitItem();
+        else
+          emit::emitIf(b, compare(Predicate::ult, item, count), emitItem);
+        return SmallVector<Value>();
+      });
+}
+
+/// The sums of a fragment that begins at `place`, in f32 from the beginning of
+/// those of a part: those of each CTA, added in the order of their numbers.
+Value WgmmaResults::loadSums(Value place) {
+  Value address = b.offset(context.getShared(b, context.shared.sums),
+                           b.getF32Type(), place);
+  SmallVector<Value> sums;
+  for (int64_t i = 0; i < context.cluster.parts; ++i) {
+    Value own = context.cluster.getPlace(b, address, i);
+    for (auto [j, word] : llvm::enumerate(
+             emitLoadWords(b, own, width * kWordBytes, kCopyBytes))) {
+      Value value = b.bitcast(b.getF32Type(), word);
+      if (i == 0)
+        sums.push_back(value);
+      else
+        sums[j] = Lanes(b, sums[j]) + Lanes(b, value);
+    }
+  }
+  return b.pack(sums);
 }
 
 /// Stores the sums of a part of a tile to shared memory (PTX ISA, "Register
@@ -94,39 +174,52 @@ void WgmmaResults::emitStoreSums(ValueRange sums) {
   }
 }
 
-void WgmmaResults::emitSums(const TileCoord &tile, ValueRange sums) {
+Value WgmmaResults::emitSums(const TileCoord &tile, ValueRange sums,
+                             Value parity) {
   const WgmmaLayout &shared = context.shared;
   int64_t parts = getParts();
   size_t each = sums.size() / parts;
-  auto type = VectorType::get({kFragment}, b.getF32Type());
-  emitCount(b, b.i32(parts), {}, [&](Value part, ValueRange) {
-    // Registers have no numbers: each part has its code. What makes results of
-    // them stands once.
-    for (int64_t i = 0; i < parts; ++i)
-      emit::emitIf(b, compare(Predicate::eq, Lanes(b, part), i),
-                   [&] { emitStoreSums(sums.slice(i * each, each)); });
-    emitBarrier(b);
-    emitPart(tile, part, [&](const ResultRow &row, Value fragment, Value col) {
-      Lanes inPart = Lanes(b, thread.number) & (shared.sumRows - 1);
-      SmallVector<Value> ofProducts;
-      for (int64_t i = 0; i < context.spec.products; ++i) {
-        int64_t first = i * (shared.sumCols / context.spec.products);
-        Value address = b.offset(
-            context.getShared(b, shared.sums), b.getF32Type(),
-            inPart * shared.sumPitch + Lanes(b, fragment) * kFragment + first);
-        SmallVector<Value> words;
-        for (Lanes word : emitLoadWords(b, address, kFragment * kWordBytes, 16))
-          words.push_back(word);
-        ofProducts.push_back(b.bitcast(type, b.pack(words)));
-      }
-      createRowWriter(b, context.spec, context.arguments, row)
-          ->emitFragment(ofProducts, col);
-    });
-    emitBarrier(b);
-    return SmallVector<Value>();
-  });
+  SmallVector<Value> last =
+      emitCount(b, b.i32(parts), {parity}, [&](Value part, ValueRange carried) {
+        Value parity = carried.front();
+        if (context.cluster.parts > 1)
+          context.sumsEmpty.emitWaitEmpty(b, {ring, parity},
+                                          NVVM::MemScopeKind::CLUSTER);
+        // Registers have no numbers: each part has its code. What makes results
+        // of them stands once.
+        for (int64_t i = 0; i < parts; ++i)
+          emit::emitIf(b, compare(Predicate::eq, Lanes(b, part), i),
+                       [&] { emitStoreSums(sums.slice(i * each, each)); });
+        emitStored(parity);
+        emitPart(
+            tile, part,
+            [&](const ResultRow &row, Value inPart, Value fragment, Value col) {
+              SmallVector<Value> ofProducts;
+              for (int64_t i = 0; i < context.spec.products; ++i) {
+                int64_t first = i * (shared.sumCols / context.spec.products);
+                ofProducts.push_back(
+                    loadSums(Lanes(b, inPart) * shared.sumPitch +
+                             Lanes(b, fragment) + first));
+              }
+              createRowWriter(b, context.spec, context.arguments, row, width)
+                  ->emitFragment(ofProducts, col);
+            });
+        if (context.cluster.parts > 1)
+          emitArrive(context.sumsEmpty);
+        else
+          emitStored(parity);
+        return SmallVector<Value>{Lanes(b, parity) ^ Lanes(b, b.i32(1))};
+      });
   if (context.spec.hasPadding())
-    emitPadding(tile);
+    emitInFirst([&] { emitPadding(tile); });
+  return last.front();
+}
+
+void WgmmaResults::emitInFirst(function_ref<void()> body) {
+  if (context.cluster.parts == 1)
+    return body();
+  emit::emitIf(b, compare(Predicate::eq, Lanes(b, context.cluster.part), 0),
+               body);
 }
 
 void WgmmaResults::emitPadding(const TileCoord &tile) {
@@ -179,8 +272,9 @@ void WgmmaResults::emitPadding(const TileCoord &tile) {
 
 void WgmmaResults::emitTile(const TileCoord &tile) {
   emitCount(b, b.i32(getParts()), {}, [&](Value part, ValueRange) {
-    emitPart(tile, part, [&](const ResultRow &row, Value, Value col) {
-      createRowWriter(b, context.spec, context.arguments, row)->emitZeros(col);
+    emitPart(tile, part, [&](const ResultRow &row, Value, Value, Value col) {
+      createRowWriter(b, context.spec, context.arguments, row, width)
+          ->emitZeros(col);
     });
     return SmallVector<Value>();
   });
@@ -192,10 +286,12 @@ void WgmmaResults::emitRest(const ProductRange &product, Value cluster,
     return;
   // It is the work of as many threads as a tile of scales has words.
   Value isOne = compare(Predicate::ult, Lanes(b, thread.number), kTileRows);
-  emit::emitIf(b, isOne, [&] {
-    context.spec.epilogue->sink->emitRest(
-        b, context.arguments.sink, context.arguments.cols,
-        {product.firstBand, thread.number, cluster, clusters});
+  emitInFirst([&] {
+    emit::emitIf(b, isOne, [&] {
+      context.spec.epilogue->sink->emitRest(
+          b, context.arguments.sink, context.arguments.cols,
+          {product.firstBand, thread.number, cluster, clusters});
+    });
   });
 }
 

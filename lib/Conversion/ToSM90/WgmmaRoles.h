@@ -34,6 +34,22 @@ inline constexpr int64_t kWarpgroupThreads = 4 * kWarpThreads;
 inline constexpr int64_t kProductThreads = kWarpgroups * kWarpgroupThreads;
 inline constexpr int64_t kWgmmaThreads = kProductThreads + kWarpgroupThreads;
 
+/// The CTAs of a cluster, each of which has a part of K of the same tiles.
+struct WgmmaCluster {
+  WgmmaCluster(KernelBuilder &b, int64_t parts);
+
+  /// Waits for all threads of the cluster.
+  void emitBarrier(KernelBuilder &b) const;
+  /// The place of CTA `number` that is at `pointer` in this CTA, or `pointer`
+  /// where there is one CTA.
+  mlir::Value getPlace(KernelBuilder &b, mlir::Value pointer,
+                       int64_t number) const;
+
+  int64_t parts;
+  /// The number of the CTA, i32.
+  mlir::Value part;
+};
+
 /// The values and places that the roles of a kernel share.
 struct WgmmaContext {
   /// `arguments` have the sizes as i32.
@@ -50,9 +66,13 @@ struct WgmmaContext {
   const GemmArguments &arguments;
   WgmmaTile tile;
   WgmmaLayout shared;
+  WgmmaCluster cluster;
   TileOrder order;
   mlir::Value memory;
   BarrierRing stageFull, stageEmpty;
+  /// Barriers of the sums of each warpgroup: its warps in all CTAs of a cluster
+  /// have stored them, and have read them.
+  BarrierRing sumsFull, sumsEmpty;
 };
 
 /// A thread that multiplies, all i32.
@@ -94,26 +114,37 @@ llvm::SmallVector<mlir::Value> emitDecode(KernelBuilder &b,
                                           const WgmmaStep &step,
                                           mlir::Value tileCol);
 
-/// Writes results. Threads that multiply get here together.
+/// Writes results. The threads of a warpgroup get here together.
 class WgmmaResults : public OtherTiles {
 public:
   WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
-               const WgmmaThread &thread)
-      : b(b), context(context), thread(thread) {}
+               const WgmmaThread &thread);
 
-  /// Makes results of a tile of the sums in registers.
-  void emitSums(const TileCoord &tile, mlir::ValueRange sums);
+  /// Makes results of a tile of the sums in registers. `parity` (i32) is that
+  /// of the parts of tiles before this one, of which it gives the next.
+  mlir::Value emitSums(const TileCoord &tile, mlir::ValueRange sums,
+                       mlir::Value parity);
   void emitTile(const TileCoord &tile) override;
   void emitRest(const ProductRange &product, mlir::Value cluster,
                 mlir::Value clusters) override;
 
 private:
-  /// Runs `write` for the fragment of part `part` (i32) of a tile that the
-  /// thread has, if it has one.
-  void emitPart(const TileCoord &tile, mlir::Value part,
-                llvm::function_ref<void(const ResultRow &row,
-                                        mlir::Value fragment, mlir::Value col)>
-                    write);
+  /// Runs `write` for the fragments of part `part` (i32) of a tile that the
+  /// thread has: with the row of the result, the row among sums in shared
+  /// memory, the first column there, and that of the result.
+  void
+  emitPart(const TileCoord &tile, mlir::Value part,
+           llvm::function_ref<void(const ResultRow &row, mlir::Value inPart,
+                                   mlir::Value fragment, mlir::Value col)>
+               write);
+  /// Arrives at the barriers of all CTAs of the cluster.
+  void emitArrive(const BarrierRing &barriers);
+  /// Waits until all sums of a part are stored, or used, where no CTA shares
+  /// them.
+  void emitStored(mlir::Value parity);
+  mlir::Value loadSums(mlir::Value place);
+  /// Runs `body` in one CTA of the cluster.
+  void emitInFirst(llvm::function_ref<void()> body);
   /// Writes the padding behind the last rows and columns of a product, if the
   /// tile has these: tiles are smaller than those that are padded.
   void emitPadding(const TileCoord &tile);
@@ -123,6 +154,15 @@ private:
   KernelBuilder &b;
   const WgmmaContext &context;
   const WgmmaThread &thread;
+  /// Whether all threads share the results of a part, or those of a warpgroup,
+  /// and how many they are.
+  bool sharesAll;
+  int64_t threads;
+  /// Columns of a fragment, and the rows and fragments that threads share.
+  int64_t width, rows, fragments;
+  /// The thread's number among them, their first row and column among the sums
+  /// in shared memory, and the number of their barrier, i32.
+  mlir::Value number, firstRow, firstCol, ring;
 };
 
 /// Emits the whole kernel. `arguments` hold its parameters.

@@ -22,11 +22,11 @@ from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, draw_ends
 
 SCALED_ROWS = 128
 # Elements of K of a stage, by the plain rows of a tile.
-STAGE = {16: 256, 32: 256, 64: 128, 128: 128, 256: 64}
+STAGE = {16: 128, 32: 128, 64: 128, 128: 128, 256: 64}
 # Of each property of a case, how many cases have it at least; see `properties`.
 LEAST = {"scaled a": 15, "scaled b": 30, "rows": 10, "columns": 10, "rows of scaled a": 3,
          "nvfp4": 20, "mx": 20, "f16": 5, "ring wraps twice": 10, "three tiles a cta": 10,
-         "split": 3, "tail of K": 15,
+         "split": 10, "split group": 5, "tail of K": 15,
          "stages and a tail of K": 10, "no K": 2, "16 plain rows": 3, "32 plain rows": 3,
          "64 plain rows": 3, "128 plain rows": 3, "256 plain rows": 3}
 
@@ -77,7 +77,7 @@ def draw_schedule(random, op):
     rows, cols = (SCALED_ROWS, plain) if is_scaled_a else (plain, SCALED_ROWS)
     fields = {"rows": rows, "cols": cols, "stages": int(random.integers(2, 4)),
               "band": int(random.integers(1, 3)), "ctas": int(random.integers(1, 6)),
-              "splits": int(random.choice((1, 1, 2, 3))) if op.kind == "mm" else 1}
+              "splits": int(random.choice((1, 1, 2, 4)))}
     text = ", ".join(f"{name} = {value}" for name, value in fields.items())
     return f"#blockscale.gemm_schedule<{text}>", fields
 
@@ -124,15 +124,16 @@ def properties(op, case, fields):
     if fields and k:
         heights = np.diff([0, *case.legal]) if op.kind == "rows" else [m]
         tiles = sum(-(-int(height) // fields["rows"]) for height in heights)
-        tiles *= -(-n // fields["cols"]) * int(np.prod(op.shape["B"])) * fields["splits"]
+        tiles *= -(-n // fields["cols"]) * int(np.prod(op.shape["B"]))
         tiles *= len(case.legal) if op.kind == "columns" else 1
-        each = -(-tiles // fields["ctas"])
+        each = -(-tiles // max(fields["ctas"] // fields["splits"], 1))
         plain = fields["cols" if is_scaled_a else "rows"]
         stages = -(-k // STAGE[plain]) / fields["splits"]
         found |= {f"{plain} plain rows",
                   "three tiles a cta" if each >= 3 else "",
                   "ring wraps twice" if each * stages > 2 * fields["stages"] else "",
                   "split" if fields["splits"] > 1 else "",
+                  "split group" if fields["splits"] > 1 and op.kind != "mm" else "",
                   "tail of K" if k % STAGE[plain] else "",
                   "stages and a tail of K" if k % STAGE[plain] and k > STAGE[plain] else ""}
     return found - {""}
