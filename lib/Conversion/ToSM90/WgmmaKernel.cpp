@@ -42,13 +42,13 @@ void WgmmaCluster::emitBarrier(KernelBuilder &b) const {
 }
 
 Value WgmmaCluster::getPlace(KernelBuilder &b, Value pointer,
-                             int64_t number) const {
+                             Value number) const {
   if (parts == 1)
     return pointer;
   auto type = LLVM::LLVMPointerType::get(
       b.getContext(),
       static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
-  return NVVM::MapaOp::create(b, type, pointer, b.i32(number));
+  return NVVM::MapaOp::create(b, type, pointer, number);
 }
 
 /// The warps whose sums make results together.
@@ -101,8 +101,9 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
                GemmArguments arguments) {
   arguments.narrowSizes(b);
   WgmmaContext context(b, spec, arguments);
-  Lanes thread(b, arith::IndexCastOp::create(
-                      b, b.getI32Type(), emitThreadNumber(b, kWgmmaThreads)));
+  Lanes thread(
+      b, arith::IndexCastOp::create(b, b.getI32Type(),
+                                    emitThreadNumber(b, getThreads(spec))));
   Lanes multiplies = compare(Predicate::ult, thread, kProductThreads);
   Lanes warp = thread >> llvm::Log2_64(kWarpThreads);
   Lanes loads = compare(Predicate::eq, warp, kProductThreads / kWarpThreads);

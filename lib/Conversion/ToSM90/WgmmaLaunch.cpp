@@ -88,7 +88,7 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
                            emit::min(b, countTiles(site, spec, sizes, cols),
                                      emit::getIndex(b, clusters)),
                            spec.getParts());
-  LaunchSite::Shape shape{kWgmmaThreads, blocks, {}};
+  LaunchSite::Shape shape{getThreads(spec), blocks, {}};
   shape.clusterBlocks = spec.getParts();
   shape.residentBlocks = spec.getResidents();
   shape.sharedBytes = shared.bytes;

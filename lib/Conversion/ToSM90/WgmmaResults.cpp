@@ -62,21 +62,24 @@ int64_t WgmmaResults::getParts() const {
   return context.tile.plainRows / part;
 }
 
-void WgmmaResults::emitArrive(const BarrierRing &barriers) {
-  // One thread arrives for all of a warp, whose accesses come before.
+void WgmmaResults::emitArrive(const BarrierRing &barriers,
+                              NVVM::MemScopeKind scope) {
+  // Each CTA has a thread that arrives there for all of a warp, whose accesses
+  // come before, so that the warp waits for these once.
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  emitInOneThread(b, [&] {
-    for (int64_t i = 0; i < context.cluster.parts; ++i)
-      NVVM::MBarrierArriveOp::create(
-          b, /*res=*/Type(),
-          context.cluster.getPlace(b, barriers.get(b, ring), i),
-          /*count=*/Value(), NVVM::MemScopeKind::CLUSTER);
+  int64_t parts = context.cluster.parts;
+  Value place = context.cluster.getPlace(b, barriers.get(b, ring),
+                                         Lanes(b, thread.lane) & (parts - 1));
+  emit::emitIf(b, isBelow(b, thread.lane, b.i32(parts)), [&] {
+    NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), place, /*count=*/Value(),
+                                   scope);
   });
+  NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
 }
 
 void WgmmaResults::emitStored(Value parity) {
   if (context.cluster.parts > 1) {
-    emitArrive(context.sumsFull);
+    emitArrive(context.sumsFull, NVVM::MemScopeKind::CLUSTER);
     context.sumsFull.emitWaitFull(b, {ring, parity},
                                   NVVM::MemScopeKind::CLUSTER);
     return;
@@ -133,7 +136,7 @@ Value WgmmaResults::loadSums(Value place) {
                            b.getF32Type(), place);
   SmallVector<Value> sums;
   for (int64_t i = 0; i < context.cluster.parts; ++i) {
-    Value own = context.cluster.getPlace(b, address, i);
+    Value own = context.cluster.getPlace(b, address, b.i32(i));
     for (auto [j, word] : llvm::enumerate(
              emitLoadWords(b, own, width * kWordBytes, kCopyBytes))) {
       Value value = b.bitcast(b.getF32Type(), word);
@@ -204,8 +207,10 @@ Value WgmmaResults::emitSums(const TileCoord &tile, ValueRange sums,
               createRowWriter(b, context.spec, context.arguments, row, width)
                   ->emitFragment(ofProducts, col);
             });
+        // Nothing that was written has to be seen by other CTAs: in the scope
+        // of the cluster an arrival would wait for all results.
         if (context.cluster.parts > 1)
-          emitArrive(context.sumsEmpty);
+          emitArrive(context.sumsEmpty, NVVM::MemScopeKind::CTA);
         else
           emitStored(parity);
         return SmallVector<Value>{Lanes(b, parity) ^ Lanes(b, b.i32(1))};

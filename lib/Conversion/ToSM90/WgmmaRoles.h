@@ -30,9 +30,15 @@
 namespace blockscale::gemm {
 
 inline constexpr int64_t kWarpgroupThreads = 4 * kWarpThreads;
-/// Threads that multiply, and those of a CTA.
+/// Threads that multiply.
 inline constexpr int64_t kProductThreads = kWarpgroups * kWarpgroupThreads;
-inline constexpr int64_t kWgmmaThreads = kProductThreads + kWarpgroupThreads;
+
+/// Threads of a CTA: those that multiply, and a warp that loads. Where these
+/// give registers away, they are a warpgroup.
+inline int64_t getThreads(const WgmmaSpec &spec) {
+  return kProductThreads +
+         (spec.getResidents() == 1 ? kWarpgroupThreads : kWarpThreads);
+}
 
 /// The CTAs of a cluster, each of which has a part of K of the same tiles.
 struct WgmmaCluster {
@@ -40,10 +46,10 @@ struct WgmmaCluster {
 
   /// Waits for all threads of the cluster.
   void emitBarrier(KernelBuilder &b) const;
-  /// The place of CTA `number` that is at `pointer` in this CTA, or `pointer`
-  /// where there is one CTA.
+  /// The place of CTA `number` (i32) that is at `pointer` in this CTA, or
+  /// `pointer` where there is one CTA.
   mlir::Value getPlace(KernelBuilder &b, mlir::Value pointer,
-                       int64_t number) const;
+                       mlir::Value number) const;
 
   int64_t parts;
   /// The number of the CTA, i32.
@@ -137,8 +143,8 @@ private:
            llvm::function_ref<void(const ResultRow &row, mlir::Value inPart,
                                    mlir::Value fragment, mlir::Value col)>
                write);
-  /// Arrives at the barriers of all CTAs of the cluster.
-  void emitArrive(const BarrierRing &barriers);
+  /// Arrives at the barriers of all CTAs of the cluster, for a warp.
+  void emitArrive(const BarrierRing &barriers, mlir::NVVM::MemScopeKind scope);
   /// Waits until all sums of a part are stored, or used, where no CTA shares
   /// them.
   void emitStored(mlir::Value parity);
