@@ -27,6 +27,14 @@ RingSlot RingSlot::getNext(KernelBuilder &b, int64_t slots) const {
           Lanes(b, parity) ^ Lanes(b, b.zext32(isAround))};
 }
 
+RingSlot RingSlot::getAfter(KernelBuilder &b, int64_t slots,
+                            Value distance) const {
+  Lanes place = Lanes(b, index) + Lanes(b, distance);
+  Lanes rounds(
+      b, arith::DivUIOp::create(b, place, b.i32(static_cast<int32_t>(slots))));
+  return {place - rounds * slots, Lanes(b, parity) ^ (rounds & 1)};
+}
+
 Value BarrierRing::get(KernelBuilder &b, Value slot) const {
   return b.offset(memory, b.getI64Type(), slot);
 }

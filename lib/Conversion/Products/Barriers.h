@@ -32,8 +32,11 @@ struct RingSlot {
   static RingSlot of(mlir::ValueRange values) { return {values[0], values[1]}; }
   llvm::SmallVector<mlir::Value> get() const { return {index, parity}; }
 
-  /// The slot after this one in a ring of `slots`.
+  /// The slot after this one in a ring of `slots`, and the one `distance` (i32)
+  /// after it.
   RingSlot getNext(KernelBuilder &b, int64_t slots) const;
+  RingSlot getAfter(KernelBuilder &b, int64_t slots,
+                    mlir::Value distance) const;
 
   /// The number of the slot's buffer, and how often the role was around the
   /// ring, modulo 2; both i32.

@@ -82,9 +82,11 @@ void GemmSpec::keepSums() {
 
 void GemmArguments::addSlots(KernelSignature &signature, const GemmSpec &spec) {
   signature.add(mapA);
+  signature.add(packedA, kCopyBytes);
   signature.add(scaleA, kCopyBytes);
   for (ProductArguments &product : products) {
     signature.add(product.mapB);
+    signature.add(product.packedB, kCopyBytes);
     signature.add(product.scaleB, kCopyBytes);
   }
   signature.add(result, kResultBytes);

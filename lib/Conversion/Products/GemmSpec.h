@@ -76,7 +76,8 @@ inline constexpr int64_t kResultBytes = 32;
 /// The operands that each product of a kernel has of its own; absent ones are
 /// null.
 struct ProductArguments {
-  mlir::Value mapB, scaleB;
+  /// B has a tensor map, or lies in memory in the order that threads want it.
+  mlir::Value mapB, packedB, scaleB;
   mlir::Value factorA, factorB;
   mlir::Value bias;
 };
@@ -92,7 +93,7 @@ struct GemmArguments {
   /// Sizes that the kernel is given, as i32.
   void narrowSizes(KernelBuilder &b);
 
-  mlir::Value mapA, scaleA;
+  mlir::Value mapA, packedA, scaleA;
   llvm::SmallVector<ProductArguments, 2> products;
   /// The result, or the operands of the epilogue: those of its sink, and the
   /// inputs of its elementwise ops.

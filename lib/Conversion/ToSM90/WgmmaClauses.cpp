@@ -72,12 +72,18 @@ LogicalResult verifyWgmmaSchedule(const Product &product,
     return refuseProduct(product, site, "c4")
            << "expected a schedule without multicast, but got "
            << schedule.getMulticast();
-  // A stage is decoded before the one before it is empty.
+  // A stage is decoded before the one before it is empty, by each team.
   int64_t stages = WgmmaLayout::getMaxStages(spec);
-  if (schedule.getStages() < 2 || schedule.getStages() > stages)
+  int64_t leastStages = 2 * spec.getTeams();
+  if (schedule.getStages() < leastStages || schedule.getStages() > stages)
     return refuseProduct(product, site, "c4")
-           << "expected a schedule of 2 to " << stages
+           << "expected a schedule of " << leastStages << " to " << stages
            << " stages, which shared memory holds, but got "
+           << schedule.getStages();
+  if (schedule.getStages() % spec.getTeams() != 0)
+    return refuseProduct(product, site, "c4")
+           << "expected a schedule with a multiple of " << spec.getTeams()
+           << " stages, which so many teams of warpgroups share, but got "
            << schedule.getStages();
   if (!llvm::isPowerOf2_64(schedule.getSplits()) ||
       schedule.getSplits() > kMaxParts)

@@ -57,6 +57,26 @@ constexpr E2M1Places kF16Places = {1u << 9 | 1u << 21, 0x0E000E00,
                                    1u << 12 | 1u << 24, 0x80008000,
                                    /*2^(15 - 1)=*/0x74007400};
 
+/// Bits of a word of packed codes that a shift to the left, or to the right if
+/// it is negative, brings to their places in a pair.
+struct PackedPart {
+  int shift;
+  uint32_t mask;
+};
+
+/// Where the pairs of a word of packed codes are ("blockscale/Numerics/
+/// DataLayout.h"), for bf16 and for f16.
+const SmallVector<PackedPart, 3> kPackedBF16[] = {
+    {{0, 0x81C081C0}},
+    {{3, 0x81C081C0}},
+    {{6, 0x81C081C0}},
+    {{1, 0x80008000}, {-5, 0x01000100}, {-4, 0x00C000C0}}};
+const SmallVector<PackedPart, 3> kPackedF16[] = {
+    {{0, 0x80008000}, {3, 0x0E000E00}},
+    {{3, 0x80008000}, {6, 0x0E000E00}},
+    {{6, 0x80008000}, {9, 0x0E000E00}},
+    {{1, 0x80008000}, {-2, 0x08000800}, {-1, 0x06000600}}};
+
 class DecodeEmitter {
 public:
   DecodeEmitter(KernelBuilder &b, const WgmmaContext &context,
@@ -70,13 +90,18 @@ public:
 private:
   /// The scales of a row, one for each of the step's, f32.
   SmallVector<Value> loadScales(Value scales, Lanes row, Value tileStep);
-  /// The codes of the pairs that the thread has in both rows, two for each
-  /// instruction, i32.
+  /// The pairs that the thread has in both rows, two for each instruction, i32:
+  /// their bits in the plain type if codes have 4 bits, and codes of others.
   using RowCodes = SmallVector<Lanes, 2 * kStepProducts>;
   std::array<RowCodes, 2> loadCodes(const WgmmaStep &step);
-  /// Pairs of elements, of codes and of a scale: a pair of the plain type for
-  /// codes of 4 bits, and f32 for others.
-  Value emitE2M1Pair(Lanes codes, Value scale);
+  std::array<RowCodes, 2> loadPackedCodes(const WgmmaStep &step);
+  /// Pairs of elements, times a scale: a pair of the plain type for codes of 4
+  /// bits, and f32 for others.
+  Value emitE2M1Pair(Lanes bits, Value scale);
+  /// The bits of a pair of elements of a byte of codes, and of pair `number` of
+  /// a word of packed codes.
+  Lanes emitE2M1Bits(Lanes codes);
+  Lanes emitPackedBits(Lanes word, int64_t number);
   Value emitPair(Lanes codes, Value scale);
   /// Two f32 as a pair of the plain type.
   Value round(Value low, Value high);
@@ -122,10 +147,27 @@ SmallVector<Value> DecodeEmitter::loadScales(Value scales, Lanes row,
   return values;
 }
 
-Value DecodeEmitter::emitE2M1Pair(Lanes codes, Value scale) {
+Lanes DecodeEmitter::emitE2M1Bits(Lanes codes) {
   const E2M1Places &places = format.plain.isBF16() ? kBF16Places : kF16Places;
   Lanes magnitudes = (codes * places.magnitudeFactor) & places.magnitudes;
-  Lanes bits = magnitudes | ((codes * places.signFactor) & places.signs);
+  return magnitudes | ((codes * places.signFactor) & places.signs);
+}
+
+Lanes DecodeEmitter::emitPackedBits(Lanes word, int64_t number) {
+  ArrayRef<PackedPart> parts =
+      (format.plain.isBF16() ? kPackedBF16 : kPackedF16)[number];
+  Lanes bits = word.like(0);
+  for (const PackedPart &part : parts) {
+    Lanes moved = part.shift < 0   ? word >> -part.shift
+                  : part.shift > 0 ? word << part.shift
+                                   : word;
+    bits = bits | (moved & part.mask);
+  }
+  return bits;
+}
+
+Value DecodeEmitter::emitE2M1Pair(Lanes bits, Value scale) {
+  const E2M1Places &places = format.plain.isBF16() ? kBF16Places : kF16Places;
   Value elements = arith::MulFOp::create(b, b.bitcast(pair, bits),
                                          b.bitcast(pair, word(places.scale)));
   return arith::MulFOp::create(b, elements, scale);
@@ -170,8 +212,36 @@ DecodeEmitter::loadCodes(const WgmmaStep &step) {
         Lanes loaded(b, b.load(type,
                                b.offset(address, b.getI8Type(), b.i32(offset)),
                                pairBytes));
-        pairs.push_back(extend(loaded, 32));
+        Lanes pair = extend(loaded, 32);
+        pairs.push_back(format.getBits() == 4 ? emitE2M1Bits(pair) : pair);
       }
+  }
+  return rows;
+}
+
+std::array<DecodeEmitter::RowCodes, 2>
+DecodeEmitter::loadPackedCodes(const WgmmaStep &step) {
+  const WgmmaLayout &shared = context.shared;
+  Value codes = context.getShared(b, shared.codes, step.slot, shared.codeBytes);
+  int64_t blockBytes = kWarpgroupRows * format.getCodeBytes();
+  Lanes own =
+      Lanes(b, thread.warpgroup) * (context.spec.getStageSteps() * blockBytes) +
+      Lanes(b, step.inStage) * blockBytes +
+      (Lanes(b, thread.number) & (kWarpgroupThreads - 1)) * kPiece;
+  std::array<RowCodes, 2> rows;
+  for (int64_t at = 0; at < blockBytes; at += kWarpgroupThreads * kPiece) {
+    Value address = b.offset(codes, b.getI8Type(), own + at);
+    SmallVector<Lanes> words = emitLoadWords(b, address, kPiece, kPiece);
+    // Pairs of both rows, and those behind them along K.
+    for (const auto &[i, word] : llvm::enumerate(words)) {
+      if (format.getBits() == 4) {
+        for (int64_t pair = 0; pair < 4; ++pair)
+          rows[pair % 2].push_back(emitPackedBits(word, pair));
+        continue;
+      }
+      rows[0].push_back(word & 0xFFFF);
+      rows[1].push_back(word >> 16);
+    }
   }
   return rows;
 }
@@ -192,18 +262,19 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step, Value tileCol) {
   }
   scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
   Lanes tileStep = Lanes(b, step.inProduct) & (format.getTileSteps() - 1);
-  bool isPacked = format.getBits() == 4;
+  bool isE2M1 = format.getBits() == 4;
   std::array<SmallVector<Value>, 2> pairs;
-  for (auto [i, codes] : llvm::enumerate(loadCodes(step))) {
+  for (auto [i, codes] : llvm::enumerate(format.isPacked ? loadPackedCodes(step)
+                                                         : loadCodes(step))) {
     SmallVector<Value> factors =
         loadScales(scales, scaleRow + i * kRowDistance, tileStep);
-    if (isPacked)
+    if (isE2M1)
       for (Value &factor : factors)
         factor = round(factor, factor);
     for (auto [j, code] : llvm::enumerate(codes)) {
       Value factor = factors[j * (kWgmmaElements / 2) / format.block];
       Value elements =
-          isPacked ? emitE2M1Pair(code, factor) : emitPair(code, factor);
+          isE2M1 ? emitE2M1Pair(code, factor) : emitPair(code, factor);
       pairs[i].push_back(b.toBits(elements));
     }
   }

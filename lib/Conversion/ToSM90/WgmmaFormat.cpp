@@ -23,8 +23,12 @@ std::optional<WgmmaFormat> WgmmaFormat::find(const Product &product) {
   Type scale =
       (isScaledA ? product.scaleA : product.scaleB).getType().getElementType();
   numerics::ScaleFormat scaleFormat = getScaleFormat(scale);
-  return WgmmaFormat{isScaledA, getElementFormat(element), scaleFormat, plain,
-                     numerics::getBlockFormat(scaleFormat).blockSize};
+  return WgmmaFormat{isScaledA,
+                     getElementFormat(element),
+                     scaleFormat,
+                     plain,
+                     numerics::getBlockFormat(scaleFormat).blockSize,
+                     getenv("BS_PACK") != nullptr};
 }
 
 /// Steps of a stage. Where a tile has few rows, steps are short and stages
@@ -50,6 +54,8 @@ std::string WgmmaFormat::getName() const {
   else
     os << plain << "_" << code;
   os << (scale == numerics::ScaleFormat::E4M3 ? "_e4m3" : "_e8m0");
+  if (isPacked)
+    os << "_packed";
   return name;
 }
 

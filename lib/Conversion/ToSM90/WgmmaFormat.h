@@ -46,6 +46,9 @@ struct WgmmaFormat {
   mlir::Type plain;
   /// Elements that share a scale.
   int64_t block;
+  /// Whether the scaled data are in the order of registers
+  /// (`#blockscale.data_layout<fragments_64x64>`).
+  bool isPacked;
 
   /// Bits that an element takes in memory, and bytes of a row of a step.
   int64_t getBits() const {
@@ -64,7 +67,7 @@ struct WgmmaFormat {
 /// The most CTAs of a cluster that every GPU can run (CUDA C++ Programming
 /// Guide, "Thread Block Clusters").
 inline constexpr int64_t kMaxParts = 8;
-/// The most plain rows of tiles of which a multiprocessor has two CTAs.
+/// The most plain rows of tiles that two teams have.
 inline constexpr int64_t kMaxRowsOfTwo = 32;
 
 /// All that the code of a kernel depends on.
@@ -79,11 +82,10 @@ struct WgmmaSpec : GemmSpec {
   /// CTAs of a cluster, each of which has a part of K of the same tiles. They
   /// add their sums by the memory that clusters share.
   int64_t getParts() const { return schedule.getSplits(); }
-  /// CTAs of a multiprocessor. Few plain rows need few registers, and leave
-  /// tensor cores idle while elements are decoded; more threads decode more.
-  int64_t getResidents() const {
-    return getPlainRows() <= kMaxRowsOfTwo ? 2 : 1;
-  }
+  /// Teams of two warpgroups, which have every second stage each. Few plain
+  /// rows need few registers, and tensor cores wait for elements to be decoded;
+  /// more threads decode more.
+  int64_t getTeams() const { return getPlainRows() <= kMaxRowsOfTwo ? 2 : 1; }
   /// Steps of a stage.
   int64_t getStageSteps() const { return stageElements / kStepElements; }
   /// Tiles of scales of a stage, for each of their bands.

@@ -19,8 +19,9 @@ using Predicate = arith::CmpIPredicate;
 
 /// Registers of a thread that multiplies, and of one of the warpgroup that
 /// loads. Together they are those of a multiprocessor.
-static constexpr int64_t kProductRegisters = 232;
-static constexpr int64_t kLoadRegisters = 40;
+/// Of one team, and of two.
+static constexpr int64_t kProductRegisters[] = {232, 120};
+static constexpr int64_t kLoadRegisters[] = {40, 24};
 
 static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
   return b.offset(memory, b.getI8Type(), b.i32(offset));
@@ -54,8 +55,8 @@ Value WgmmaCluster::getPlace(KernelBuilder &b, Value pointer,
 /// The warps whose sums make results together.
 static int64_t countSumWarps(const WgmmaSpec &spec) {
   int64_t threads =
-      needsBothWarpgroups(spec) ? kProductThreads : kWarpgroupThreads;
-  return spec.getParts() * threads / kWarpThreads;
+      needsBothWarpgroups(spec) ? kTeamThreads : kWarpgroupThreads;
+  return spec.getParts() * spec.getTeams() * threads / kWarpThreads;
 }
 
 WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
@@ -70,7 +71,7 @@ WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
                 spec.schedule.getStages(), /*arrivals=*/1),
       stageEmpty(getPlace(b, memory, shared.stageEmpty),
                  spec.schedule.getStages(),
-                 /*arrivals=*/kProductThreads / kWarpThreads),
+                 /*arrivals=*/kTeamThreads / kWarpThreads),
       sumsFull(getPlace(b, memory, shared.sumsFull), kWarpgroups,
                countSumWarps(spec)),
       sumsEmpty(getPlace(b, memory, shared.sumsEmpty), kWarpgroups,
@@ -85,8 +86,10 @@ Value WgmmaContext::getShared(KernelBuilder &b, int64_t offset, Value slot,
   return b.offset(memory, b.getI8Type(), Lanes(b, slot) * bytes + offset);
 }
 
-WgmmaThread::WgmmaThread(KernelBuilder &b, Value number) : number(number) {
-  Lanes all(b, number);
+WgmmaThread::WgmmaThread(KernelBuilder &b, Value inBlock, int64_t team)
+    : team(team) {
+  Lanes all = Lanes(b, inBlock) & (kTeamThreads - 1);
+  number = all;
   Lanes lanes = all & (kWarpThreads - 1);
   warpgroup = all >> llvm::Log2_64(kWarpgroupThreads);
   lane = lanes;
@@ -104,9 +107,10 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
   Lanes thread(
       b, arith::IndexCastOp::create(b, b.getI32Type(),
                                     emitThreadNumber(b, getThreads(spec))));
-  Lanes multiplies = compare(Predicate::ult, thread, kProductThreads);
+  Lanes multiplies = compare(Predicate::ult, thread, getProductThreads(spec));
   Lanes warp = thread >> llvm::Log2_64(kWarpThreads);
-  Lanes loads = compare(Predicate::eq, warp, kProductThreads / kWarpThreads);
+  Lanes loads =
+      compare(Predicate::eq, warp, getProductThreads(spec) / kWarpThreads);
   emit::emitIf(b, loads, [&] {
     emitInOneThread(b, [&] {
       context.stageFull.emitInit(b);
@@ -119,15 +123,22 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
     });
   });
   context.cluster.emitBarrier(b);
-  auto setRegisters = [&](int64_t count, NVVM::SetMaxRegisterAction action) {
-    if (spec.getResidents() == 1)
-      NVVM::SetMaxRegisterOp::create(b, count, action);
+  auto setRegisters = [&](ArrayRef<int64_t> counts,
+                          NVVM::SetMaxRegisterAction action) {
+    NVVM::SetMaxRegisterOp::create(b, counts[spec.getTeams() - 1], action);
   };
   emit::emitIf(
       b, multiplies,
       [&] {
         setRegisters(kProductRegisters, NVVM::SetMaxRegisterAction::increase);
-        emitProducts(b, context, WgmmaThread(b, thread));
+        // Each team has its code, in which its stages are known to be the same
+        // for all threads.
+        if (spec.getTeams() == 1)
+          return emitProducts(b, context, WgmmaThread(b, thread, /*team=*/0));
+        emit::emitIf(
+            b, compare(Predicate::ult, thread, kTeamThreads),
+            [&] { emitProducts(b, context, WgmmaThread(b, thread, 0)); },
+            [&] { emitProducts(b, context, WgmmaThread(b, thread, 1)); });
       },
       [&] {
         setRegisters(kLoadRegisters, NVVM::SetMaxRegisterAction::decrease);

@@ -70,14 +70,20 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
   };
   const Product &first = request.getFirst();
   bool isBatch = spec.groups == GroupDim::None;
-  arguments.mapA =
-      getMap(first.a, /*isA=*/true, isBatch ? sizes.matrices : one, sizes.rows);
+  if (spec.format.isPacked && isScaledA)
+    arguments.packedA = site.lookup(first.a);
+  else
+    arguments.mapA = getMap(first.a, /*isA=*/true,
+                            isBatch ? sizes.matrices : one, sizes.rows);
   arguments.scaleA = site.lookup(first.scaleA);
   for (auto [product, own] :
        llvm::zip_equal(request.products, arguments.products)) {
-    own.mapB = getMap(product.b, /*isA=*/false,
-                      spec.groups == GroupDim::Columns ? one : sizes.matrices,
-                      sizes.cols);
+    if (spec.format.isPacked && !isScaledA)
+      own.packedB = site.lookup(product.b);
+    else
+      own.mapB = getMap(product.b, /*isA=*/false,
+                        spec.groups == GroupDim::Columns ? one : sizes.matrices,
+                        sizes.cols);
     own.scaleB = site.lookup(product.scaleB);
   }
   request.setSizes(arguments, site, spec, sizes, cols);
@@ -90,7 +96,8 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
                            spec.getParts());
   LaunchSite::Shape shape{getThreads(spec), blocks, {}};
   shape.clusterBlocks = spec.getParts();
-  shape.residentBlocks = spec.getResidents();
+  // Threads that multiply need all registers.
+  shape.residentBlocks = 1;
   shape.sharedBytes = shared.bytes;
   KernelSignature signature;
   arguments.addSlots(signature, spec);

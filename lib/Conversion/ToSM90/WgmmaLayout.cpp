@@ -16,10 +16,6 @@ namespace blockscale::gemm {
 /// Rows of the plain operand whose sums go through shared memory at a time.
 static constexpr int64_t kSumPart = 64;
 
-/// Bytes of shared memory that the system has of each CTA (CUDA C++ Programming
-/// Guide, "Compute Capability 9.0").
-static constexpr int64_t kReservedBytes = 1024;
-
 /// Bytes of a row that the widest swizzle takes.
 static constexpr int64_t kMaxBoxBytes = 128;
 
@@ -56,7 +52,8 @@ WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
   // Threads of a warp store sums of 8 scaled rows and of 4 plain ones, two
   // apart, to different banks.
   sumPitch = sumCols + (spec.format.isScaledA ? 8 : 4);
-  sums = take(sumRows * sumPitch * 4);
+  sumBytes = sumRows * sumPitch * 4;
+  sums = take(spec.getTeams() * sumBytes);
   stageFull = take(stages * kBarrierBytes);
   stageEmpty = take(stages * kBarrierBytes);
   int64_t rings = spec.getParts() > 1 ? kWarpgroups : 0;
@@ -70,13 +67,12 @@ int64_t WgmmaLayout::getMaxStages(WgmmaSpec spec) {
     spec.schedule = GemmScheduleAttr::get(
         s.getContext(), s.getRows(), s.getCols(), stages, s.getBand(),
         s.getCtas(), s.getMulticast(), s.getSplits());
-    // Beside its own memory each CTA takes some that it does not see.
-    int64_t taken = WgmmaLayout(spec).bytes + kReservedBytes;
-    return taken * spec.getResidents() <= kMaxSharedBytes + kReservedBytes;
+    return WgmmaLayout(spec).bytes <= kMaxSharedBytes;
   };
   int64_t stages = 0;
-  while (fits(stages + 1))
-    ++stages;
+  int64_t each = spec.getTeams();
+  while (fits(stages + each))
+    stages += each;
   return stages;
 }
 

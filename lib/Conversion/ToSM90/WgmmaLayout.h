@@ -40,7 +40,8 @@ struct WgmmaTile {
 struct WgmmaLayout {
   explicit WgmmaLayout(const WgmmaSpec &spec);
 
-  /// The number of ring stages that fit into shared memory; 0 where none does.
+  /// The number of ring stages that fit into shared memory, as many for each
+  /// team; 0 where none does.
   static int64_t getMaxStages(WgmmaSpec spec);
 
   int64_t plain, codes, scales;
@@ -50,9 +51,10 @@ struct WgmmaLayout {
   /// with their pieces of 16 bytes exchanged as by a swizzle of so many bytes.
   int64_t boxBytes;
   /// Sums on their way from the registers of a warpgroup to threads that have
-  /// results of a row: `sumRows` rows of `sumCols` f32, `sumPitch` f32 apart.
+  /// results of a row: `sumRows` rows of `sumCols` f32, `sumPitch` f32 apart,
+  /// `sumBytes` bytes for each team.
   int64_t sums;
-  int64_t sumRows, sumCols, sumPitch;
+  int64_t sumRows, sumCols, sumPitch, sumBytes;
   /// Barriers of stages, and those of sums of CTAs that add them.
   int64_t stageFull, stageEmpty, sumsFull, sumsEmpty;
   int64_t bytes;

@@ -42,6 +42,10 @@ private:
   void emitCopy(Value target, Value map, ValueRange coordinates, Value slot);
   void emitPlain(const TileCoord &tile, Lanes depth, Value slot);
   void emitCodes(const TileCoord &tile, Lanes depth, Value slot);
+  /// Copies packed codes of `blocks` blocks of each row of blocks (i32), from
+  /// block `first` on.
+  void emitPackedCodes(const TileCoord &tile, Lanes first, Lanes blocks,
+                       Value slot);
   /// Copies `bytes` bytes (i32) of scales for each product.
   void emitScales(const TileCoord &tile, Lanes firstTile, Value bytes,
                   Value slot);
@@ -127,6 +131,36 @@ void LoadEmitter::emitCodes(const TileCoord &tile, Lanes depth, Value slot) {
     }
 }
 
+void LoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
+                                  Lanes blocks, Value slot) {
+  bool isA = format.isScaledA;
+  const WgmmaLayout &shared = context.shared;
+  int64_t blockBytes = kWarpgroupRows * format.getCodeBytes();
+  Lanes matrix(b, isA ? tile.product.matrixA : tile.product.matrixB);
+  Lanes blockRows(
+      b, emitCeilDiv(b, isA ? arguments.rows : arguments.cols, kWarpgroupRows));
+  Lanes blockCols(b, emitCeilDiv(b, arguments.depth, kStepElements));
+  int64_t rowsOfEach = context.tile.scaledRowsOfEach / kWarpgroupRows;
+  Lanes row = Lanes(b, isA ? tile.row : tile.col) * rowsOfEach;
+  Value target = context.getShared(b, shared.codes, slot, shared.codeBytes);
+  int64_t offset = 0;
+  for (int64_t i = 0; i < rowsOfEach; ++i)
+    for (const ProductArguments &product : getOwners(isA)) {
+      // Beyond the last row of blocks there are no results.
+      Lanes blockRow = minUnsigned(row + i, blockRows - 1);
+      Lanes block =
+          toI64(b, matrix * blockRows + blockRow) * toI64(b, blockCols) +
+          toI64(b, first);
+      NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+          b, toCluster(b, b.offset(target, b.getI8Type(), b.i32(offset))),
+          b.offset(isA ? arguments.packedA : product.packedB, b.getI8Type(),
+                   block * blockBytes),
+          context.stageFull.get(b, slot), blocks * blockBytes,
+          /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+      offset += spec.getStageSteps() * blockBytes;
+    }
+}
+
 void LoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
                              Value bytes, Value slot) {
   bool isA = format.isScaledA;
@@ -164,11 +198,22 @@ void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
   Lanes left = Lanes(b, tile.product.bandTiles) - firstTile;
   Lanes scaleBytes =
       minUnsigned(left, left.like(spec.getStageScaleTiles())) * kTileBytes;
+  Lanes codeBytes = left.like(shared.codeBytes);
+  Lanes firstStep = Lanes(b, stage) * spec.getStageSteps(), blocks = left;
+  if (format.isPacked) {
+    blocks = minUnsigned(
+        Lanes(b, emitCeilDiv(b, arguments.depth, kStepElements)) - firstStep,
+        left.like(spec.getStageSteps()));
+    codeBytes = blocks * (kScaledRows * format.getCodeBytes());
+  }
   context.stageFull.emitExpect(b, slot,
                                scaleBytes * context.tile.scaleTiles +
-                                   (shared.plainBytes + shared.codeBytes));
+                                   codeBytes + shared.plainBytes);
   emitPlain(tile, depth, slot);
-  emitCodes(tile, depth, slot);
+  if (format.isPacked)
+    emitPackedCodes(tile, firstStep, blocks, slot);
+  else
+    emitCodes(tile, depth, slot);
   emitScales(tile, firstTile, scaleBytes, slot);
 }
 

@@ -38,12 +38,31 @@ static constexpr uint64_t kPlainDescriptor =
 
 namespace {
 
+/// What the stages of a tile hand on: the slot of the next stage, the sums, and
+/// the elements of its first step.
+struct Pipeline {
+  Pipeline(ValueRange values, int64_t sums)
+      : slot(RingSlot::of(values)), sums(values.drop_front(2).take_front(sums)),
+        next(values.drop_front(2 + sums)) {}
+
+  SmallVector<Value> get() const {
+    SmallVector<Value> values = slot.get();
+    llvm::append_range(values, sums);
+    llvm::append_range(values, next);
+    return values;
+  }
+
+  RingSlot slot;
+  SmallVector<Value> sums, next;
+};
+
 class ProductEmitter {
 public:
   ProductEmitter(KernelBuilder &b, const WgmmaContext &context,
                  const WgmmaThread &thread)
       : b(b), context(context), thread(thread), results(b, context, thread),
-        count(kWarpgroupRows * context.tile.plainRows / kWarpgroupThreads) {}
+        count(kWarpgroupRows * context.tile.plainRows / kWarpgroupThreads),
+        steps(context.spec.getStageSteps()), teams(context.spec.getTeams()) {}
 
   void emit();
 
@@ -64,24 +83,28 @@ private:
                                    Value stage);
   /// Gives the stage back to the one who fills it.
   void emitRelease(Value slot);
-  /// Adds the product of a full stage. Values are the slot, the sums and the
-  /// elements of the first step; those of the next stage are given if
-  /// `hasNext` (i1).
-  SmallVector<Value> emitStage(const TileCoord &tile, Value stage,
-                               Value hasNext, ValueRange values);
-  SmallVector<Value> emitStages(const TileCoord &tile, Value stages,
-                                ValueRange values);
+  /// Adds the product of a full stage, and decodes the first step of the next
+  /// one if there is one.
+  void emitStage(const TileCoord &tile, Value stage, bool hasNext,
+                 Pipeline &pipeline);
+  /// Adds the products of `stages` full stages (i32) of the team. Values are
+  /// the slot of the first one, and the sums.
+  /// Adds the products of `stages` full stages (i32) of the team, from stage
+  /// `first` on. Values are the slot of that, and the sums.
+  SmallVector<Value> emitStages(const TileCoord &tile, Lanes first,
+                                Value stages, ValueRange values);
   /// Adds the product of a stage that has `left` (i32) elements of K.
   SmallVector<Value> emitLastStage(const TileCoord &tile, Value stage,
-                                   Lanes left, ValueRange values);
+                                   Lanes left, const RingSlot &slot,
+                                   ValueRange sums);
   SmallVector<Value> emitTile(const TileCoord &tile, ValueRange carried);
 
   KernelBuilder &b;
   const WgmmaContext &context;
   const WgmmaThread &thread;
   WgmmaResults results;
-  /// Sums that a thread has.
-  int64_t count;
+  /// Sums that a thread has, steps of a stage, and teams.
+  int64_t count, steps, teams;
   /// The descriptor of the plain operand of stage 0, i64.
   Value plain;
 };
@@ -173,7 +196,7 @@ SmallVector<Value> ProductEmitter::emitFirstStep(const TileCoord &tile,
                                                  Value stage) {
   context.stageFull.emitWaitFull(b, slot);
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  Lanes number = Lanes(b, stage) * context.spec.getStageSteps();
+  Lanes number = Lanes(b, stage) * steps;
   return emitDecode(tile, {slot.index, b.i32(0), number});
 }
 
@@ -187,57 +210,71 @@ void ProductEmitter::emitRelease(Value slot) {
   });
 }
 
-SmallVector<Value> ProductEmitter::emitStage(const TileCoord &tile, Value stage,
-                                             Value hasNext, ValueRange values) {
-  int64_t steps = context.spec.getStageSteps();
-  RingSlot slot = RingSlot::of(values);
-  SmallVector<Value> sums(values.drop_front(2).take_front(count));
-  SmallVector<Value> next(values.drop_front(2 + count)), used;
+void ProductEmitter::emitStage(const TileCoord &tile, Value stage, bool hasNext,
+                               Pipeline &pipeline) {
+  RingSlot slot = pipeline.slot;
+  for (int64_t i = 0; i < teams; ++i)
+    pipeline.slot = pipeline.slot.getNext(b, context.spec.schedule.getStages());
+  SmallVector<Value> used;
   for (int64_t i = 0; i < steps; ++i) {
     WgmmaStep step{slot.index, b.i32(i), Lanes(b, stage) * steps + i};
     if (i > 0)
-      next = emitDecode(tile, step);
-    llvm::append_range(used, next);
-    sums = emitMma(sums, next, getDescriptor(step), 0, kStepProducts);
+      pipeline.next = emitDecode(tile, step);
+    llvm::append_range(used, pipeline.next);
+    pipeline.sums = emitMma(pipeline.sums, pipeline.next, getDescriptor(step),
+                            0, kStepProducts);
   }
-  RingSlot after = slot.getNext(b, context.spec.schedule.getStages());
-  next = emitIfElse(
-      b, hasNext, TypeRange(ValueRange(next)),
-      [&] { return emitFirstStep(tile, after, Lanes(b, stage) + 1); },
-      [&] { return SmallVector<Value>(kStepRegisters, b.i32(0)); });
-  sums = emitWait(sums, used);
+  pipeline.next.clear();
+  if (hasNext)
+    pipeline.next = emitFirstStep(tile, pipeline.slot, Lanes(b, stage) + teams);
+  pipeline.sums = emitWait(pipeline.sums, used);
   emitRelease(slot.index);
-  SmallVector<Value> results = after.get();
-  llvm::append_range(results, sums);
-  llvm::append_range(results, next);
-  return results;
 }
 
 SmallVector<Value> ProductEmitter::emitStages(const TileCoord &tile,
-                                              Value stages, ValueRange values) {
+                                              Lanes first, Value stages,
+                                              ValueRange values) {
   SmallVector<Value> carried(values);
-  llvm::append_range(carried,
-                     emitFirstStep(tile, RingSlot::of(values), tile.begin));
-  carried = emitCount(b, stages, carried, [&](Value number, ValueRange values) {
-    Lanes next = Lanes(b, number) + 1;
-    return emitStage(tile, Lanes(b, tile.begin) + Lanes(b, number),
-                     isBelow(b, next, stages), values);
-  });
-  carried.truncate(values.size());
-  return carried;
+  llvm::append_range(carried, emitFirstStep(tile, RingSlot::of(values), first));
+  // Two steps have elements in two sets of registers. An iteration has both, so
+  // that none are copied for the next one.
+  int64_t each = steps == 1 ? 2 : 1;
+  Lanes last = Lanes(b, stages) - 1;
+  Lanes iterations = last >> llvm::Log2_64(each);
+  carried =
+      emitCount(b, iterations, carried, [&](Value number, ValueRange values) {
+        Pipeline pipeline(values, count);
+        for (int64_t i = 0; i < each; ++i)
+          emitStage(tile, first + (Lanes(b, number) * each + i) * teams,
+                    /*hasNext=*/true, pipeline);
+        return pipeline.get();
+      });
+  if (each > 1)
+    carried = emitIfElse(
+        b, compare(Predicate::ne, iterations * each, last),
+        TypeRange(ValueRange(carried)),
+        [&] {
+          Pipeline pipeline(carried, count);
+          emitStage(tile, first + (last - 1) * teams, /*hasNext=*/true,
+                    pipeline);
+          return pipeline.get();
+        },
+        [&] { return carried; });
+  Pipeline pipeline(carried, count);
+  emitStage(tile, first + last * teams, /*hasNext=*/false, pipeline);
+  return pipeline.sums;
 }
 
 SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
                                                  Value stage, Lanes left,
-                                                 ValueRange values) {
-  RingSlot slot = RingSlot::of(values);
+                                                 const RingSlot &slot,
+                                                 ValueRange sums) {
   context.stageFull.emitWaitFull(b, slot);
   NVVM::SyncWarpOp::create(b, b.i32(kAllLanes));
-  Value steps = emitCeilDiv(b, left, kStepElements);
-  SmallVector<Value> sums = emitCount(
-      b, steps, values.drop_front(2), [&](Value number, ValueRange values) {
-        Lanes inProduct =
-            Lanes(b, stage) * context.spec.getStageSteps() + Lanes(b, number);
+  Value stepsLeft = emitCeilDiv(b, left, kStepElements);
+  SmallVector<Value> results =
+      emitCount(b, stepsLeft, sums, [&](Value number, ValueRange values) {
+        Lanes inProduct = Lanes(b, stage) * steps + Lanes(b, number);
         WgmmaStep step{slot.index, number, inProduct};
         SmallVector<Value> registers = emitDecode(tile, step);
         Value descriptor = getDescriptor(step);
@@ -257,9 +294,6 @@ SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
         return sums;
       });
   emitRelease(slot.index);
-  SmallVector<Value> results =
-      slot.getNext(b, context.spec.schedule.getStages()).get();
-  llvm::append_range(results, sums);
   return results;
 }
 
@@ -268,26 +302,42 @@ SmallVector<Value> ProductEmitter::emitLastStage(const TileCoord &tile,
 SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
                                             ValueRange carried) {
   int64_t stageElements = context.spec.stageElements;
+  int64_t slots = context.spec.schedule.getStages();
   Lanes depth(b, tile.product.depth);
   Lanes begin(b, tile.begin), end(b, tile.end);
+
   Lanes stages =
       minUnsigned(end, depth >> llvm::Log2_64(stageElements)) - begin;
-  SmallVector<Value> values(carried.take_front(2));
-  values.append(count, b.f32(0));
-  values = emitIfElse(
-      b, compare(Predicate::sgt, stages, 0), TypeRange(ValueRange(values)),
-      [&] { return emitStages(tile, stages, values); }, [&] { return values; });
-  values = emitIfElse(
-      b, compare(Predicate::ugt, end - begin, stages),
-      TypeRange(ValueRange(values)),
+  RingSlot slot = RingSlot::of(carried);
+  // Teams take turns. A slot is always that of the same one, which so sees each
+  // phase of its barriers.
+  Lanes distance =
+      (Lanes(b, slot.index) ^ Lanes(b, b.i32(thread.team))) & (teams - 1);
+  Lanes ofTeam = (stages + (teams - 1) - distance) >> llvm::Log2_64(teams);
+  Lanes hasAny = compare(Predicate::sgt, stages, 0);
+  Lanes hasOwn = hasAny & compare(Predicate::ugt, ofTeam, 0);
+  SmallVector<Value> sums(count, b.f32(0));
+  sums = emitIfElse(
+      b, hasOwn, TypeRange(ValueRange(sums)),
+      [&] {
+        SmallVector<Value> values = slot.getAfter(b, slots, distance).get();
+        llvm::append_range(values, sums);
+        return emitStages(tile, begin + distance, ofTeam, values);
+      },
+      [&] { return sums; });
+  Lanes hasLast = compare(Predicate::ugt, end - begin, stages);
+  Lanes isOwn = compare(Predicate::eq, stages & (teams - 1), distance);
+  sums = emitIfElse(
+      b, hasLast & isOwn, TypeRange(ValueRange(sums)),
       [&] {
         return emitLastStage(tile, begin + stages, depth & (stageElements - 1),
-                             values);
+                             slot.getAfter(b, slots, stages), sums);
       },
-      [&] { return values; });
-  Value parity =
-      results.emitSums(tile, ValueRange(values).drop_front(2), carried.back());
-  return {values[0], values[1], parity};
+      [&] { return sums; });
+  Value parity = results.emitSums(tile, sums, carried.back());
+  SmallVector<Value> next = slot.getAfter(b, slots, end - begin).get();
+  next.push_back(parity);
+  return next;
 }
 
 void ProductEmitter::emit() {

@@ -8,8 +8,9 @@
 // Threads have sums of two scaled rows, two plain ones apart. By shared memory,
 // 64 plain rows at a time, they become fragments of rows of the result, which
 // are written as on every chip. A warpgroup writes the results of its own sums,
-// so that the other one can multiply meanwhile. The CTAs of a cluster have sums
-// of the same results: each adds those of some rows, from the memory of all.
+// so that the other one can multiply meanwhile. Teams, and the CTAs of a
+// cluster, have sums of the same results: each team adds those of some rows,
+// from the memory of all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,11 +38,13 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   const WgmmaLayout &shared = context.shared;
   bool isScaledA = spec.format.isScaledA;
   sharesAll = needsBothWarpgroups(spec);
-  threads = sharesAll ? kProductThreads : kWarpgroupThreads;
+  threads = sharesAll ? kTeamThreads : kWarpgroupThreads;
+  teamOfAll = Lanes(b, context.cluster.part) * spec.getTeams() + thread.team;
   // What a sink takes has all columns of a fragment. Other results are stored
   // by 16 bytes, so that threads beside each other store whole lines.
   width = spec.epilogue ? kFragment : kCopyBytes / getByteSize(spec.result);
-  rows = (isScaledA ? kWarpgroupRows : shared.sumRows) / spec.getParts();
+  rows = (isScaledA ? kWarpgroupRows : shared.sumRows) /
+         (spec.getParts() * spec.getTeams());
   int64_t cols =
       isScaledA || sharesAll ? shared.sumCols / spec.products : kWarpgroupRows;
   fragments = cols / width;
@@ -49,7 +52,7 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   Lanes none(b, b.i32(0));
   number = sharesAll ? Lanes(b, thread.number)
                      : Lanes(b, thread.number) & (kWarpgroupThreads - 1);
-  firstRow = Lanes(b, context.cluster.part) * rows +
+  firstRow = Lanes(b, teamOfAll) * rows +
              (isScaledA ? warpgroup * kWarpgroupRows : none);
   firstCol = isScaledA || sharesAll ? none : warpgroup * kWarpgroupRows;
   ring = sharesAll ? none : warpgroup;
@@ -85,7 +88,7 @@ void WgmmaResults::emitStored(Value parity) {
     return;
   }
   NVVM::BarrierOp::create(b, /*res=*/Type(), Lanes(b, ring) + kResultBarrier,
-                          b.i32(threads),
+                          b.i32(context.spec.getTeams() * threads),
                           /*reductionOp=*/NVVM::BarrierReductionAttr(),
                           /*reductionPredicate=*/Value());
 }
@@ -130,13 +133,16 @@ void WgmmaResults::emitPart(
 }
 
 /// The sums of a fragment that begins at `place`, in f32 from the beginning of
-/// those of a part: those of each CTA, added in the order of their numbers.
+/// those of a part: those of each team, added in the order of their numbers.
 Value WgmmaResults::loadSums(Value place) {
-  Value address = b.offset(context.getShared(b, context.shared.sums),
-                           b.getF32Type(), place);
+  const WgmmaLayout &shared = context.shared;
+  int64_t teams = context.spec.getTeams();
   SmallVector<Value> sums;
-  for (int64_t i = 0; i < context.cluster.parts; ++i) {
-    Value own = context.cluster.getPlace(b, address, b.i32(i));
+  for (int64_t i = 0; i < context.cluster.parts * teams; ++i) {
+    int64_t first = shared.sums + i % teams * shared.sumBytes;
+    Value address =
+        b.offset(context.getShared(b, first), b.getF32Type(), place);
+    Value own = context.cluster.getPlace(b, address, b.i32(i / teams));
     for (auto [j, word] : llvm::enumerate(
              emitLoadWords(b, own, width * kWordBytes, kCopyBytes))) {
       Value value = b.bitcast(b.getF32Type(), word);
@@ -159,8 +165,9 @@ void WgmmaResults::emitStoreSums(ValueRange sums) {
   // Distances, in f32, of sums of neighbouring scaled and plain rows.
   int64_t scaledPitch = isScaledA ? shared.sumPitch : 1;
   int64_t plainPitch = isScaledA ? 1 : shared.sumPitch;
-  Value base = b.offset(context.getShared(b, shared.sums), b.getF32Type(),
-                        row * scaledPitch + col * plainPitch);
+  Value base = b.offset(
+      context.getShared(b, shared.sums + thread.team * shared.sumBytes),
+      b.getF32Type(), row * scaledPitch + col * plainPitch);
   auto address = [&](int64_t i) {
     int64_t plain = i / accumulator * 8 + i % 2;
     int64_t scaled = i % accumulator / 2 * kRowDistance;
@@ -221,10 +228,9 @@ Value WgmmaResults::emitSums(const TileCoord &tile, ValueRange sums,
 }
 
 void WgmmaResults::emitInFirst(function_ref<void()> body) {
-  if (context.cluster.parts == 1)
+  if (context.cluster.parts * context.spec.getTeams() == 1)
     return body();
-  emit::emitIf(b, compare(Predicate::eq, Lanes(b, context.cluster.part), 0),
-               body);
+  emit::emitIf(b, compare(Predicate::eq, Lanes(b, teamOfAll), 0), body);
 }
 
 void WgmmaResults::emitPadding(const TileCoord &tile) {
@@ -269,7 +275,7 @@ void WgmmaResults::emitPadding(const TileCoord &tile) {
                                product.firstBand};
           createRowWriter(b, context.spec, context.arguments, padding)
               ->emitPadding(col);
-          return SmallVector<Value>{number + kProductThreads};
+          return SmallVector<Value>{number + kTeamThreads};
         });
     return SmallVector<Value>();
   });

@@ -30,14 +30,16 @@
 namespace blockscale::gemm {
 
 inline constexpr int64_t kWarpgroupThreads = 4 * kWarpThreads;
-/// Threads that multiply.
-inline constexpr int64_t kProductThreads = kWarpgroups * kWarpgroupThreads;
+/// Threads of a team.
+inline constexpr int64_t kTeamThreads = kWarpgroups * kWarpgroupThreads;
 
-/// Threads of a CTA: those that multiply, and a warp that loads. Where these
-/// give registers away, they are a warpgroup.
+/// Threads that multiply, and those of a CTA, of which the last warpgroup
+/// loads.
+inline int64_t getProductThreads(const WgmmaSpec &spec) {
+  return spec.getTeams() * kTeamThreads;
+}
 inline int64_t getThreads(const WgmmaSpec &spec) {
-  return kProductThreads +
-         (spec.getResidents() == 1 ? kWarpgroupThreads : kWarpThreads);
+  return getProductThreads(spec) + kWarpgroupThreads;
 }
 
 /// The CTAs of a cluster, each of which has a part of K of the same tiles.
@@ -83,9 +85,11 @@ struct WgmmaContext {
 
 /// A thread that multiplies, all i32.
 struct WgmmaThread {
-  WgmmaThread(KernelBuilder &b, mlir::Value number);
+  /// `number` is that of the thread in its CTA, and `team` that of its team.
+  WgmmaThread(KernelBuilder &b, mlir::Value number, int64_t team);
 
-  /// Its number, those of its warpgroup and of its lane.
+  int64_t team;
+  /// Its number in the team, and those of its warpgroup there and of its lane.
   mlir::Value number, warpgroup, lane;
   /// The first of the two rows of the tile that it has elements of; the second
   /// one is eight rows after it. Four threads have elements of a row, and this
@@ -100,7 +104,7 @@ inline constexpr int64_t kStepRegisters = 4 * kStepProducts;
 
 /// Emits the role that loads operands. One thread runs it.
 void emitLoads(KernelBuilder &b, const WgmmaContext &context);
-/// Emits the role that multiplies. `kProductThreads` threads run it.
+/// Emits the role that multiplies. `getProductThreads` threads run it.
 void emitProducts(KernelBuilder &b, const WgmmaContext &context,
                   const WgmmaThread &thread);
 
@@ -149,7 +153,7 @@ private:
   /// them.
   void emitStored(mlir::Value parity);
   mlir::Value loadSums(mlir::Value place);
-  /// Runs `body` in one CTA of the cluster.
+  /// Runs `body` in one team of the cluster.
   void emitInFirst(llvm::function_ref<void()> body);
   /// Writes the padding behind the last rows and columns of a product, if the
   /// tile has these: tiles are smaller than those that are padded.
@@ -160,15 +164,16 @@ private:
   KernelBuilder &b;
   const WgmmaContext &context;
   const WgmmaThread &thread;
-  /// Whether all threads share the results of a part, or those of a warpgroup,
-  /// and how many they are.
+  /// Whether all threads of a team share the results of a part, or those of a
+  /// warpgroup, and how many they are.
   bool sharesAll;
   int64_t threads;
   /// Columns of a fragment, and the rows and fragments that threads share.
   int64_t width, rows, fragments;
-  /// The thread's number among them, their first row and column among the sums
-  /// in shared memory, and the number of their barrier, i32.
-  mlir::Value number, firstRow, firstCol, ring;
+  /// The thread's number among them, that of its team in the cluster, their
+  /// first row and column among the sums in shared memory, and the number of
+  /// their barrier, i32.
+  mlir::Value number, teamOfAll, firstRow, firstCol, ring;
 };
 
 /// Emits the whole kernel. `arguments` hold its parameters.

@@ -75,7 +75,8 @@ def draw_schedule(random, op):
     is_scaled_a = op.a not in PLAIN
     plain = int(random.choice((16, 32, 64, 128, 256)[is_scaled_a:]))
     rows, cols = (SCALED_ROWS, plain) if is_scaled_a else (plain, SCALED_ROWS)
-    fields = {"rows": rows, "cols": cols, "stages": int(random.integers(2, 4)),
+    fields = {"rows": rows, "cols": cols, "stages": int(random.integers(2, 4)) * (2 if plain <= 32 else 1),
+             
               "band": int(random.integers(1, 3)), "ctas": int(random.integers(1, 6)),
               "splits": int(random.choice((1, 1, 2, 4)))}
     text = ", ".join(f"{name} = {value}" for name, value in fields.items())
