@@ -54,9 +54,11 @@ LogicalResult verifyWgmmaSchedule(const Product &product,
   bool isScaledA = spec.format.isScaledA;
   int64_t scaled = isScaledA ? schedule.getRows() : schedule.getCols();
   int64_t plain = isScaledA ? schedule.getCols() : schedule.getRows();
-  if (scaled != kScaledRows)
+  bool isHalf = scaled == kWarpgroupRows && spec.products == 1;
+  if (scaled != kMaxScaledRows && !isHalf)
     return refuseProduct(product, site, "c4")
-           << "expected a schedule with tiles of " << kScaledRows << " "
+           << "expected a schedule with tiles of "
+           << (spec.products == 1 ? "64 or 128 " : "128 ")
            << (isScaledA ? "rows" : "columns")
            << ", those of the operand with scales, but got " << scaled;
   int64_t least = isScaledA ? kFragment : 16;
@@ -72,9 +74,9 @@ LogicalResult verifyWgmmaSchedule(const Product &product,
     return refuseProduct(product, site, "c4")
            << "expected a schedule without multicast, but got "
            << schedule.getMulticast();
-  // A stage is decoded before the one before it is empty, by each team.
+
   int64_t stages = WgmmaLayout::getMaxStages(spec);
-  int64_t leastStages = 2 * spec.getTeams();
+  int64_t leastStages = getLeastStages(spec);
   if (schedule.getStages() < leastStages || schedule.getStages() > stages)
     return refuseProduct(product, site, "c4")
            << "expected a schedule of " << leastStages << " to " << stages

@@ -85,7 +85,7 @@ public:
         pair(VectorType::get({2}, format.plain)),
         cvt(createCvtEmitter(*context.spec.chip)) {}
 
-  SmallVector<Value> emit(const WgmmaStep &step, Value tileCol);
+  SmallVector<Value> emit(const WgmmaStep &step, Value tileOfRows);
 
 private:
   /// The scales of a row, one for each of the step's, f32.
@@ -202,9 +202,9 @@ DecodeEmitter::loadCodes(const WgmmaStep &step) {
     Lanes byte = Lanes(b, step.inStage) * format.getCodeBytes() + at;
     Lanes box = byte >> llvm::Log2_64(shared.boxBytes);
     Lanes piece = byte & (shared.boxBytes - 1);
-    Value address =
-        b.offset(codes, b.getI8Type(),
-                 (own ^ piece) + box * (kScaledRows * shared.boxBytes));
+    Value address = b.offset(
+        codes, b.getI8Type(),
+        (own ^ piece) + box * (context.tile.scaledRows * shared.boxBytes));
     // Pairs are eight elements apart.
     for (int64_t inPiece = 0; inPiece < kPiece; inPiece += 4 * pairBytes)
       for (auto [i, pairs] : llvm::enumerate(rows)) {
@@ -246,20 +246,22 @@ DecodeEmitter::loadPackedCodes(const WgmmaStep &step) {
   return rows;
 }
 
-SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step, Value tileCol) {
+SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
+                                       Value tileOfRows) {
   const WgmmaLayout &shared = context.shared;
   Value scales =
       context.getShared(b, shared.scales, step.slot, shared.scaleBytes);
   Lanes scaleTile =
       Lanes(b, step.inStage) >> llvm::Log2_64(format.getTileSteps());
   Lanes row(b, thread.row), scaleRow = row;
-  if (context.tile.scaleTiles > 1) {
-    // Each warpgroup has a product, whose tiles have half of a band.
+  // Each warpgroup has a product.
+  if (context.tile.scaleTiles > 1)
     scaleTile = scaleTile +
                 Lanes(b, thread.warpgroup) * context.spec.getStageScaleTiles();
-    scaleRow =
-        (row & (kWarpgroupRows - 1)) + (Lanes(b, tileCol) & 1) * kWarpgroupRows;
-  }
+  // Tiles can have half of a band.
+  if (context.tile.scaledRowsOfEach < kTileRows)
+    scaleRow = (row & (kWarpgroupRows - 1)) +
+               (Lanes(b, tileOfRows) & 1) * kWarpgroupRows;
   scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
   Lanes tileStep = Lanes(b, step.inProduct) & (format.getTileSteps() - 1);
   bool isE2M1 = format.getBits() == 4;
@@ -269,8 +271,13 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step, Value tileCol) {
     SmallVector<Value> factors =
         loadScales(scales, scaleRow + i * kRowDistance, tileStep);
     if (isE2M1)
-      for (Value &factor : factors)
-        factor = round(factor, factor);
+      for (size_t j = 0; j < factors.size(); j += 2) {
+        // Two are rounded at a time.
+        Value both = round(factors[j], factors[j + 1]);
+
+        for (int64_t k = 0; k < 2; ++k)
+          factors[j + k] = b.splat(b.extract(both, k), 2);
+      }
     for (auto [j, code] : llvm::enumerate(codes)) {
       Value factor = factors[j * (kWgmmaElements / 2) / format.block];
       Value elements =
@@ -287,8 +294,8 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step, Value tileCol) {
 
 SmallVector<Value> emitDecode(KernelBuilder &b, const WgmmaContext &context,
                               const WgmmaThread &thread, const WgmmaStep &step,
-                              Value tileCol) {
-  return DecodeEmitter(b, context, thread).emit(step, tileCol);
+                              Value tileOfRows) {
+  return DecodeEmitter(b, context, thread).emit(step, tileOfRows);
 }
 
 } // namespace blockscale::gemm

@@ -67,8 +67,11 @@ struct WgmmaFormat {
 /// The most CTAs of a cluster that every GPU can run (CUDA C++ Programming
 /// Guide, "Thread Block Clusters").
 inline constexpr int64_t kMaxParts = 8;
-/// The most plain rows of tiles that two teams have.
-inline constexpr int64_t kMaxRowsOfTwo = 32;
+/// Rows of the operand with scales that a warpgroup multiplies, and those of
+/// all warpgroups.
+inline constexpr int64_t kWarpgroups = 2;
+inline constexpr int64_t kWarpgroupRows = 64;
+inline constexpr int64_t kMaxScaledRows = kWarpgroups * kWarpgroupRows;
 
 /// All that the code of a kernel depends on.
 struct WgmmaSpec : GemmSpec {
@@ -82,10 +85,14 @@ struct WgmmaSpec : GemmSpec {
   /// CTAs of a cluster, each of which has a part of K of the same tiles. They
   /// add their sums by the memory that clusters share.
   int64_t getParts() const { return schedule.getSplits(); }
-  /// Teams of two warpgroups, which have every second stage each. Few plain
-  /// rows need few registers, and tensor cores wait for elements to be decoded;
-  /// more threads decode more.
-  int64_t getTeams() const { return getPlainRows() <= kMaxRowsOfTwo ? 2 : 1; }
+  /// Rows of the operand with scales that a tile has: 128, or 64 so that few
+  /// rows of weights are enough for all multiprocessors.
+  int64_t getScaledRows() const {
+    return format.isScaledA ? schedule.getRows() : schedule.getCols();
+  }
+  /// Teams of warpgroups, each of which has 64 of these rows. Two teams have
+  /// every second stage each.
+  int64_t getTeams() const { return kMaxScaledRows / getScaledRows(); }
   /// Steps of a stage.
   int64_t getStageSteps() const { return stageElements / kStepElements; }
   /// Tiles of scales of a stage, for each of their bands.

@@ -18,10 +18,10 @@ using emit::Lanes;
 using Predicate = arith::CmpIPredicate;
 
 /// Registers of a thread that multiplies, and of one of the warpgroup that
-/// loads. Together they are those of a multiprocessor.
-/// Of one team, and of two.
-static constexpr int64_t kProductRegisters[] = {232, 120};
-static constexpr int64_t kLoadRegisters[] = {40, 24};
+/// loads. Together they are those that all threads of the CTA begin with:
+/// nobody would give more, and who asked for them would wait for ever.
+static constexpr int64_t kProductRegisters = 232;
+static constexpr int64_t kLoadRegisters = 40;
 
 static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
   return b.offset(memory, b.getI8Type(), b.i32(offset));
@@ -55,7 +55,7 @@ Value WgmmaCluster::getPlace(KernelBuilder &b, Value pointer,
 /// The warps whose sums make results together.
 static int64_t countSumWarps(const WgmmaSpec &spec) {
   int64_t threads =
-      needsBothWarpgroups(spec) ? kTeamThreads : kWarpgroupThreads;
+      needsBothWarpgroups(spec) ? getTeamThreads(spec) : kWarpgroupThreads;
   return spec.getParts() * spec.getTeams() * threads / kWarpThreads;
 }
 
@@ -71,7 +71,7 @@ WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
                 spec.schedule.getStages(), /*arrivals=*/1),
       stageEmpty(getPlace(b, memory, shared.stageEmpty),
                  spec.schedule.getStages(),
-                 /*arrivals=*/kTeamThreads / kWarpThreads),
+                 /*arrivals=*/getTeamThreads(spec) / kWarpThreads),
       sumsFull(getPlace(b, memory, shared.sumsFull), kWarpgroups,
                countSumWarps(spec)),
       sumsEmpty(getPlace(b, memory, shared.sumsEmpty), kWarpgroups,
@@ -86,9 +86,10 @@ Value WgmmaContext::getShared(KernelBuilder &b, int64_t offset, Value slot,
   return b.offset(memory, b.getI8Type(), Lanes(b, slot) * bytes + offset);
 }
 
-WgmmaThread::WgmmaThread(KernelBuilder &b, Value inBlock, int64_t team)
+WgmmaThread::WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, Value inBlock,
+                         int64_t team)
     : team(team) {
-  Lanes all = Lanes(b, inBlock) & (kTeamThreads - 1);
+  Lanes all = Lanes(b, inBlock) & (getTeamThreads(spec) - 1);
   number = all;
   Lanes lanes = all & (kWarpThreads - 1);
   warpgroup = all >> llvm::Log2_64(kWarpgroupThreads);
@@ -104,13 +105,11 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
                GemmArguments arguments) {
   arguments.narrowSizes(b);
   WgmmaContext context(b, spec, arguments);
-  Lanes thread(
-      b, arith::IndexCastOp::create(b, b.getI32Type(),
-                                    emitThreadNumber(b, getThreads(spec))));
-  Lanes multiplies = compare(Predicate::ult, thread, getProductThreads(spec));
+  Lanes thread(b, arith::IndexCastOp::create(
+                      b, b.getI32Type(), emitThreadNumber(b, kWgmmaThreads)));
+  Lanes multiplies = compare(Predicate::ult, thread, kProductThreads);
   Lanes warp = thread >> llvm::Log2_64(kWarpThreads);
-  Lanes loads =
-      compare(Predicate::eq, warp, getProductThreads(spec) / kWarpThreads);
+  Lanes loads = compare(Predicate::eq, warp, kProductThreads / kWarpThreads);
   emit::emitIf(b, loads, [&] {
     emitInOneThread(b, [&] {
       context.stageFull.emitInit(b);
@@ -123,25 +122,24 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
     });
   });
   context.cluster.emitBarrier(b);
-  auto setRegisters = [&](ArrayRef<int64_t> counts,
-                          NVVM::SetMaxRegisterAction action) {
-    NVVM::SetMaxRegisterOp::create(b, counts[spec.getTeams() - 1], action);
-  };
   emit::emitIf(
       b, multiplies,
       [&] {
-        setRegisters(kProductRegisters, NVVM::SetMaxRegisterAction::increase);
+        NVVM::SetMaxRegisterOp::create(b, kProductRegisters,
+                                       NVVM::SetMaxRegisterAction::increase);
         // Each team has its code, in which its stages are known to be the same
         // for all threads.
         if (spec.getTeams() == 1)
-          return emitProducts(b, context, WgmmaThread(b, thread, /*team=*/0));
+          return emitProducts(b, context,
+                              WgmmaThread(b, spec, thread, /*team=*/0));
         emit::emitIf(
-            b, compare(Predicate::ult, thread, kTeamThreads),
-            [&] { emitProducts(b, context, WgmmaThread(b, thread, 0)); },
-            [&] { emitProducts(b, context, WgmmaThread(b, thread, 1)); });
+            b, compare(Predicate::ult, thread, getTeamThreads(spec)),
+            [&] { emitProducts(b, context, WgmmaThread(b, spec, thread, 0)); },
+            [&] { emitProducts(b, context, WgmmaThread(b, spec, thread, 1)); });
       },
       [&] {
-        setRegisters(kLoadRegisters, NVVM::SetMaxRegisterAction::decrease);
+        NVVM::SetMaxRegisterOp::create(b, kLoadRegisters,
+                                       NVVM::SetMaxRegisterAction::decrease);
         emit::emitIf(b, loads, [&] {
           emitInOneThread(b, [&] { emitLoads(b, context); });
         });

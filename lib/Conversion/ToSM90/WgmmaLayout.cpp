@@ -25,7 +25,8 @@ WgmmaTile::WgmmaTile(const WgmmaSpec &spec) {
   // Products share A.
   plainRowsOfEach = isScaledA ? plainRows / spec.products : plainRows;
   scaleTiles = isScaledA ? 1 : spec.products;
-  scaledRowsOfEach = kScaledRows / scaleTiles;
+  scaledRows = spec.getScaledRows();
+  scaledRowsOfEach = scaledRows / scaleTiles;
 }
 
 WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
@@ -39,7 +40,7 @@ WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
   };
   int64_t rowBytes = spec.getStageSteps() * spec.format.getCodeBytes();
   plainBytes = spec.getStageSteps() * tile.plainRows * kPlainRowBytes;
-  codeBytes = kScaledRows * rowBytes;
+  codeBytes = tile.scaledRows * rowBytes;
   boxBytes = std::min(rowBytes, kMaxBoxBytes);
   scaleBytes = tile.scaleTiles * spec.getStageScaleTiles() * kTileBytes;
   // What is swizzled comes first: its stages begin at multiples of 1024.
@@ -47,8 +48,8 @@ WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
   codes = take(stages * codeBytes);
   scales = take(stages * scaleBytes);
   int64_t part = std::min(tile.plainRows, kSumPart);
-  sumRows = spec.format.isScaledA ? kScaledRows : part;
-  sumCols = spec.format.isScaledA ? part : kScaledRows;
+  sumRows = spec.format.isScaledA ? tile.scaledRows : part;
+  sumCols = spec.format.isScaledA ? part : tile.scaledRows;
   // Threads of a warp store sums of 8 scaled rows and of 4 plain ones, two
   // apart, to different banks.
   sumPitch = sumCols + (spec.format.isScaledA ? 8 : 4);

@@ -11,14 +11,15 @@
 
 namespace blockscale::gemm {
 
-/// Rows of the scaled operand that a warpgroup multiplies, and those of a tile.
-inline constexpr int64_t kWarpgroupRows = 64;
-inline constexpr int64_t kWarpgroups = 2;
-inline constexpr int64_t kScaledRows = kWarpgroups * kWarpgroupRows;
-
 /// Whether sums of both warpgroups make a result, those of two products.
 inline bool needsBothWarpgroups(const WgmmaSpec &spec) {
   return spec.products > 1 && !spec.format.isScaledA;
+}
+
+/// The fewest stages of a ring: each team decodes one before the one before it
+/// is empty.
+inline int64_t getLeastStages(const WgmmaSpec &spec) {
+  return 2 * spec.getTeams();
 }
 
 /// The rows of both operands that are multiplied in a tile, of which the
@@ -29,8 +30,8 @@ struct WgmmaTile {
   /// Rows of the plain operand of a tile, and those of each matrix where
   /// several products have their own.
   int64_t plainRows, plainRowsOfEach;
-  /// Rows of each matrix of scaled data: a tile has `kScaledRows`.
-  int64_t scaledRowsOfEach;
+  /// Rows of scaled data of a tile, and those of each matrix.
+  int64_t scaledRows, scaledRowsOfEach;
   /// Products that have scaled data of their own, each a tile of scales.
   int64_t scaleTiles;
 };

@@ -121,7 +121,7 @@ void LoadEmitter::emitCodes(const TileCoord &tile, Lanes depth, Value slot) {
   const WgmmaLayout &shared = context.shared;
   Value target = context.getShared(b, shared.codes, slot, shared.codeBytes);
   int64_t offset = 0;
-  for (int64_t box = 0; box < shared.codeBytes / kScaledRows;
+  for (int64_t box = 0; box < shared.codeBytes / context.tile.scaledRows;
        box += shared.boxBytes)
     for (const ProductArguments &product : getOwners(isA)) {
       emitCopy(b.offset(target, b.getI8Type(), b.i32(offset)),
@@ -204,7 +204,7 @@ void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
     blocks = minUnsigned(
         Lanes(b, emitCeilDiv(b, arguments.depth, kStepElements)) - firstStep,
         left.like(spec.getStageSteps()));
-    codeBytes = blocks * (kScaledRows * format.getCodeBytes());
+    codeBytes = blocks * (context.tile.scaledRows * format.getCodeBytes());
   }
   context.stageFull.emitExpect(b, slot,
                                scaleBytes * context.tile.scaleTiles +

@@ -76,7 +76,9 @@ private:
   /// The descriptor of the plain operand of a step.
   Value getDescriptor(const WgmmaStep &step);
   SmallVector<Value> emitDecode(const TileCoord &tile, const WgmmaStep &step) {
-    return gemm::emitDecode(b, context, thread, step, tile.col);
+    return gemm::emitDecode(b, context, thread, step,
+                            context.spec.format.isScaledA ? tile.row
+                                                          : tile.col);
   }
   /// Waits for the first step of a stage and decodes it.
   SmallVector<Value> emitFirstStep(const TileCoord &tile, const RingSlot &slot,

@@ -38,7 +38,7 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   const WgmmaLayout &shared = context.shared;
   bool isScaledA = spec.format.isScaledA;
   sharesAll = needsBothWarpgroups(spec);
-  threads = sharesAll ? kTeamThreads : kWarpgroupThreads;
+  threads = sharesAll ? getTeamThreads(context.spec) : kWarpgroupThreads;
   teamOfAll = Lanes(b, context.cluster.part) * spec.getTeams() + thread.team;
   // What a sink takes has all columns of a fragment. Other results are stored
   // by 16 bytes, so that threads beside each other store whole lines.
@@ -275,7 +275,7 @@ void WgmmaResults::emitPadding(const TileCoord &tile) {
                                product.firstBand};
           createRowWriter(b, context.spec, context.arguments, padding)
               ->emitPadding(col);
-          return SmallVector<Value>{number + kTeamThreads};
+          return SmallVector<Value>{number + getTeamThreads(context.spec)};
         });
     return SmallVector<Value>();
   });

@@ -30,16 +30,14 @@
 namespace blockscale::gemm {
 
 inline constexpr int64_t kWarpgroupThreads = 4 * kWarpThreads;
-/// Threads of a team.
-inline constexpr int64_t kTeamThreads = kWarpgroups * kWarpgroupThreads;
-
 /// Threads that multiply, and those of a CTA, of which the last warpgroup
 /// loads.
-inline int64_t getProductThreads(const WgmmaSpec &spec) {
-  return spec.getTeams() * kTeamThreads;
-}
-inline int64_t getThreads(const WgmmaSpec &spec) {
-  return getProductThreads(spec) + kWarpgroupThreads;
+inline constexpr int64_t kProductThreads = kWarpgroups * kWarpgroupThreads;
+inline constexpr int64_t kWgmmaThreads = kProductThreads + kWarpgroupThreads;
+
+/// Threads of a team.
+inline int64_t getTeamThreads(const WgmmaSpec &spec) {
+  return kProductThreads / spec.getTeams();
 }
 
 /// The CTAs of a cluster, each of which has a part of K of the same tiles.
@@ -86,7 +84,8 @@ struct WgmmaContext {
 /// A thread that multiplies, all i32.
 struct WgmmaThread {
   /// `number` is that of the thread in its CTA, and `team` that of its team.
-  WgmmaThread(KernelBuilder &b, mlir::Value number, int64_t team);
+  WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, mlir::Value number,
+              int64_t team);
 
   int64_t team;
   /// Its number in the team, and those of its warpgroup there and of its lane.
@@ -104,7 +103,7 @@ inline constexpr int64_t kStepRegisters = 4 * kStepProducts;
 
 /// Emits the role that loads operands. One thread runs it.
 void emitLoads(KernelBuilder &b, const WgmmaContext &context);
-/// Emits the role that multiplies. `getProductThreads` threads run it.
+/// Emits the role that multiplies. `kProductThreads` threads run it.
 void emitProducts(KernelBuilder &b, const WgmmaContext &context,
                   const WgmmaThread &thread);
 
@@ -117,12 +116,13 @@ struct WgmmaStep {
 
 /// The thread's elements of the scaled operand of a step, times their scales,
 /// as the first operand of the step's instructions: `kStepRegisters` i32.
-/// `tileCol` (i32) is the column of the tile of results.
+/// `tileOfRows` (i32) is the number of the tile along the
+/// rows with scales.
 llvm::SmallVector<mlir::Value> emitDecode(KernelBuilder &b,
                                           const WgmmaContext &context,
                                           const WgmmaThread &thread,
                                           const WgmmaStep &step,
-                                          mlir::Value tileCol);
+                                          mlir::Value tileOfRows);
 
 /// Writes results. The threads of a warpgroup get here together.
 class WgmmaResults : public OtherTiles {

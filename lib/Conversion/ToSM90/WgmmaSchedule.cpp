@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// While one warpgroup multiplies, the other one decodes. So a step takes as
-// long as both multiply, or as one decodes and multiplies, or as its data take
-// to come from the L2 cache. Tiles come in waves of one for each
+// A thread that waits for tensor cores to take its instruction does not decode,
+// so that a step takes as long as both together, but for what one warpgroup
+// decodes while the other one multiplies. Wide tiles hide decoding: then the
+// step takes as long as to multiply. Tiles come in waves of one for each
 // multiprocessor, and no product is faster than memory is read.
 //
 //===----------------------------------------------------------------------===//
@@ -28,17 +29,24 @@ namespace blockscale::gemm {
 
 /// Rows of the plain operand that tiles have.
 static constexpr int64_t kPlainRows[] = {16, 32, 64, 128, 256};
-/// Parts of K, and steps that each has at least.
-static constexpr int64_t kMaxSplits = 16;
+/// Steps of K that each part has at least.
 static constexpr int64_t kMinPartSteps = 4;
 
-// Measured on an H200, in microseconds: waiting for a step and decoding it, a
-// word of codes in each thread, and making results of a part of a tile.
-static constexpr double kStepLatency = 0.10;
-static constexpr double kWordDecode = 0.01;
+// Measured on an H100, in microseconds: decoding a step of 128 rows, by whether
+// data are packed and by whether codes have eight bits; making results of a
+// part of a tile; what every product takes beside its steps, and what one of
+// clusters takes more.
+static constexpr double kStepDecode[2][2] = {{0.25, 0.27}, {0.19, 0.24}};
 static constexpr double kPartWrite = 0.6;
+static constexpr double kStart = 3.4;
+static constexpr double kClusterStart = 2.0;
+/// The part of multiplying that decoding does not hide, where it takes longer.
+static constexpr double kShownMultiply = 0.65;
 /// Bytes that come from the L2 cache to all multiprocessors, a microsecond.
-static constexpr double kCacheBytes = 5.5e6;
+static constexpr double kCacheBytes = 8e6;
+/// CTAs of a GPU that are in clusters of more than two: some multiprocessors of
+/// its larger parts are left over.
+static constexpr double kClusterShare = 0.93;
 
 static WgmmaTimeline getTimeline(const AssumedSizes &sizes,
                                  const WgmmaSpec &spec,
@@ -47,41 +55,38 @@ static WgmmaTimeline getTimeline(const AssumedSizes &sizes,
   GemmScheduleAttr schedule = spec.schedule;
   WgmmaTile tile(spec);
   WgmmaLayout shared(spec);
-  double splits = static_cast<double>(schedule.getSplits());
+  auto parts = static_cast<double>(spec.getParts());
   auto plain = static_cast<double>(tile.plainRows);
-  double flops = 2.0 * kScaledRows * plain * kStepElements;
+  auto scaled = static_cast<double>(tile.scaledRows);
   auto stageSteps = static_cast<double>(spec.getStageSteps());
-  double words = static_cast<double>(shared.codeBytes) / stageSteps /
-                 kWordBytes / (kWarpgroups * 4 * kWarpThreads);
+  double flops = 2.0 * scaled * plain * kStepElements;
   WgmmaTimeline time;
   time.multiply = flops * gpu.multiprocessors * second /
                   (gpu.getPeakFlops(target::Unit::Bf16) * gpu.flopsShare);
-  time.decode = kStepLatency + kWordDecode * words;
+  time.decode = kStepDecode[spec.format.isPacked][spec.format.getBits() == 8] *
+                scaled / kMaxScaledRows;
   time.load = static_cast<double>(shared.plainBytes + shared.codeBytes +
                                   shared.scaleBytes) /
               stageSteps * gpu.multiprocessors / kCacheBytes;
   time.step = std::max(
-      {time.multiply, time.decode + time.multiply / kWarpgroups, time.load});
-  time.steps = std::ceil(std::ceil(sizes.depth / spec.stageElements) / splits) *
+      {time.multiply, time.decode + kShownMultiply * time.multiply, time.load});
+  time.steps = std::ceil(std::ceil(sizes.depth / spec.stageElements) / parts) *
                stageSteps;
   time.tiles = std::ceil(sizes.rows / schedule.getRows()) *
-               std::ceil(sizes.cols / schedule.getCols()) * sizes.matrices *
-               splits;
-  time.waves = std::ceil(time.tiles / gpu.multiprocessors);
-  double parts = std::ceil(plain / 64);
-  double sums = splits > 1
-                    ? 2 * splits * sizes.rows * sizes.cols * 4 * sizes.matrices
-                    : 0;
+               std::ceil(sizes.cols / schedule.getCols()) * sizes.matrices;
+  double clusters = gpu.multiprocessors / parts;
+  if (parts > 2)
+    clusters *= kClusterShare;
+  time.waves = std::ceil(time.tiles / std::floor(clusters));
+  double writes = std::ceil(plain / 64) * kPartWrite;
   double scaledRows = spec.format.isScaledA ? sizes.rows : sizes.cols;
   double plainRows = spec.format.isScaledA ? sizes.cols : sizes.rows;
   double bytes = sizes.matrices * sizes.depth *
-                     (scaledRows * spec.format.getBits() / 8 + plainRows * 2) +
-                 sums;
+                 (scaledRows * spec.format.getBits() / 8 + plainRows * 2);
   double rate = gpu.peakBytes * gpu.bytesShare / second;
-  time.total = std::max(
-      time.waves * (time.steps * time.step + parts * kPartWrite), bytes / rate);
-  if (splits > 1)
-    time.total += (target::kLaunchSeconds * second) + sums / 2 / rate;
+  time.total =
+      kStart + (parts > 1 ? kClusterStart : 0) +
+      std::max(time.waves * (time.steps * time.step + writes), bytes / rate);
   return time;
 }
 
@@ -91,9 +96,10 @@ SmallVector<RatedWgmmaSchedule> rateWgmmaSchedules(const Product &product,
   const target::Gpu &gpu = *target::findGpu(chip.gpu);
   AssumedSizes sizes(product);
   SmallVector<RatedWgmmaSchedule> rated;
-  auto add = [&](int64_t plain, int64_t splits) {
-    int64_t rows = format.isScaledA ? kScaledRows : plain;
-    int64_t cols = format.isScaledA ? plain : kScaledRows;
+  bool isPair = product.siblings > 1;
+  auto add = [&](int64_t plain, int64_t scaled, int64_t splits) {
+    int64_t rows = format.isScaledA ? scaled : plain;
+    int64_t cols = format.isScaledA ? plain : scaled;
     auto get = [&](int64_t stages) {
       return GemmScheduleAttr::get(product.op->getContext(), rows, cols, stages,
                                    std::max<int64_t>(kBandRows / rows, 1),
@@ -102,24 +108,23 @@ SmallVector<RatedWgmmaSchedule> rateWgmmaSchedules(const Product &product,
     };
     WgmmaSpec spec(format, get(1), chip);
     spec.products = product.siblings;
-    spec.schedule = get(WgmmaLayout::getMaxStages(spec));
+    int64_t stages = WgmmaLayout::getMaxStages(spec);
+    if (stages < getLeastStages(spec))
+      return;
+    spec.schedule = get(stages);
     rated.push_back({spec.schedule, getTimeline(sizes, spec, gpu)});
   };
-  bool canSplit = product.groups == GroupDim::None && !product.hasEpilogue &&
-                  product.a.getType().hasStaticShape() &&
-                  product.b.getType().hasStaticShape();
   double steps = std::ceil(sizes.depth / kStepElements);
   for (int64_t plain : kPlainRows) {
-    bool isPair = format.isScaledA && product.siblings > 1;
-    if ((format.isScaledA && plain < kFragment) ||
-        (isPair && plain != 2 * kFragment))
+    if (format.isScaledA &&
+        (plain < kFragment || (isPair && plain != 2 * kFragment)))
       continue;
-    add(plain, 1);
-    for (int64_t splits = 2;
-         canSplit && splits <= kMaxSplits &&
-         static_cast<double>(splits * kMinPartSteps) <= steps;
-         splits *= 2)
-      add(plain, splits);
+    for (int64_t scaled : {kMaxScaledRows, kWarpgroupRows})
+      for (int64_t splits = 1;
+           splits <= kMaxParts && !(isPair && scaled < kMaxScaledRows);
+           splits *= 2)
+        if (splits == 1 || static_cast<double>(splits * kMinPartSteps) <= steps)
+          add(plain, scaled, splits);
   }
   // Of equals the one with the fewest rows, and in the fewest parts, is first.
   auto getKey = [](const RatedWgmmaSchedule &each) {

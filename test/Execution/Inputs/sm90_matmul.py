@@ -20,13 +20,13 @@ from gpu_calls import SCHEDULES, run_places
 from products import PLAIN, Case, Op
 from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, draw_ends
 
-SCALED_ROWS = 128
+
 # Elements of K of a stage, by the plain rows of a tile.
 STAGE = {16: 128, 32: 128, 64: 128, 128: 128, 256: 64}
 # Of each property of a case, how many cases have it at least; see `properties`.
 LEAST = {"scaled a": 15, "scaled b": 30, "rows": 10, "columns": 10, "rows of scaled a": 3,
          "nvfp4": 20, "mx": 20, "f16": 5, "ring wraps twice": 10, "three tiles a cta": 10,
-         "split": 10, "split group": 5, "tail of K": 15,
+         "split": 10, "split group": 5, "64 scaled rows": 10, "128 scaled rows": 10, "tail of K": 15,
          "stages and a tail of K": 10, "no K": 2, "16 plain rows": 3, "32 plain rows": 3,
          "64 plain rows": 3, "128 plain rows": 3, "256 plain rows": 3}
 
@@ -70,12 +70,19 @@ def draw_op(random, name, kind):
     return op
 
 
+def draw_stages(random, plain, scaled):
+    """Two or three for each team of warpgroups, as far as shared memory holds them."""
+    teams = 128 // scaled
+    return teams * int(random.integers(2, 3 if teams > 1 and plain > 64 else 4))
+
+
 def draw_schedule(random, op):
     """Its text, and its fields."""
     is_scaled_a = op.a not in PLAIN
     plain = int(random.choice((16, 32, 64, 128, 256)[is_scaled_a:]))
-    rows, cols = (SCALED_ROWS, plain) if is_scaled_a else (plain, SCALED_ROWS)
-    fields = {"rows": rows, "cols": cols, "stages": int(random.integers(2, 4)) * (2 if plain <= 32 else 1),
+    scaled = int(random.choice((64, 128)))
+    rows, cols = (scaled, plain) if is_scaled_a else (plain, scaled)
+    fields = {"rows": rows, "cols": cols, "stages": draw_stages(random, plain, scaled),
              
               "band": int(random.integers(1, 3)), "ctas": int(random.integers(1, 6)),
               "splits": int(random.choice((1, 1, 2, 4)))}
@@ -128,9 +135,9 @@ def properties(op, case, fields):
         tiles *= -(-n // fields["cols"]) * int(np.prod(op.shape["B"]))
         tiles *= len(case.legal) if op.kind == "columns" else 1
         each = -(-tiles // max(fields["ctas"] // fields["splits"], 1))
-        plain = fields["cols" if is_scaled_a else "rows"]
+        plain, scaled = (fields[name] for name in (("cols", "rows") if is_scaled_a else ("rows", "cols")))
         stages = -(-k // STAGE[plain]) / fields["splits"]
-        found |= {f"{plain} plain rows",
+        found |= {f"{plain} plain rows", f"{scaled} scaled rows",
                   "three tiles a cta" if each >= 3 else "",
                   "ring wraps twice" if each * stages > 2 * fields["stages"] else "",
                   "split" if fields["splits"] > 1 else "",
