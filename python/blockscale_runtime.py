@@ -19,7 +19,8 @@ Needs NumPy; include/blockscale-c/Runtime.h says what the functions do.
 import ctypes
 import os
 import weakref
-from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import (POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64,
+                    c_void_p)
 
 import numpy as np
 
@@ -76,6 +77,7 @@ _FUNCTIONS = {
     "device_name": (c_char_p, [c_void_p]),
     "device_capability": (c_int, [c_void_p]),
     "device_driver_version": (c_int, [c_void_p]),
+    "device_multiprocessors": (c_int, [c_void_p]),
     "device_allocate": (None, [c_void_p, c_uint64, POINTER(c_uint64)]),
     "device_free": (c_void_p, [c_void_p, c_uint64]),
     "device_upload": (None, [c_void_p, c_uint64, c_void_p, c_uint64]),
@@ -86,6 +88,8 @@ _FUNCTIONS = {
     "module_target": (c_size_t, [c_void_p]),
     "launch": (None, [c_void_p, c_void_p, POINTER(c_uint64), c_size_t, POINTER(c_uint64),
                       c_size_t, c_uint64, c_uint64, c_void_p]),
+    "time": (None, [c_void_p, c_void_p, POINTER(c_uint64), c_size_t, POINTER(c_uint64),
+                    c_size_t, c_uint64, c_uint64, c_uint64, c_size_t, POINTER(c_double)]),
     "last_error": (c_char_p, []),
     "status_name": (c_char_p, [c_int]),
     "version": (c_char_p, []),
@@ -229,6 +233,16 @@ class Call(_Handle):
             len(arguments), (c_uint64 * len(results))(*results), len(results), workspace,
             workspace_bytes, stream)
 
+    def time(self, module, arguments, results, workspace=0, flush_bytes=0, count=1):
+        """Microseconds of `count` replays of a CUDA graph of the call, before each of which
+        `flush_bytes` of other memory are overwritten. Waits for the end."""
+        times = (c_double * count)()
+        self.runtime.time(
+            module.handle, self.handle, (c_uint64 * len(arguments))(*arguments),
+            len(arguments), (c_uint64 * len(results))(*results), len(results), workspace,
+            self.workspace_bytes, flush_bytes, count, times)
+        return list(times)
+
 
 class Device(_Handle):
     def __init__(self, runtime, ordinal=0, driver=None):
@@ -237,6 +251,7 @@ class Device(_Handle):
         self.name = runtime.device_name(self.handle).decode()
         self.capability = runtime.device_capability(self.handle)
         self.driver_version = runtime.device_driver_version(self.handle)
+        self.multiprocessors = runtime.device_multiprocessors(self.handle)
 
     def load(self, bundle):
         return Module(self, bundle)

@@ -104,6 +104,9 @@ typedef struct blockscale_compile_config {
   void *user;
   /// The program that reads bytecode; null for a search.
   const char *bytecode_reader;
+  /// A folder of measured choices of schedules, which go before the model's
+  /// (docs/Tuning.md); null for none.
+  const char *tuned;
 } blockscale_compile_config;
 
 blockscale_compile_config blockscale_compile_config_default(void);

@@ -203,6 +203,7 @@ const char *blockscale_device_name(const blockscale_device *device);
 int blockscale_device_capability(const blockscale_device *device);
 /// The version of CUDA that the driver supports, 13000 for CUDA 13.0.
 int blockscale_device_driver_version(const blockscale_device *device);
+int blockscale_device_multiprocessors(const blockscale_device *device);
 
 /// Memory for those who have no allocator; addresses are multiples of 256, and
 /// 0 for no bytes.
@@ -247,6 +248,18 @@ blockscale_launch(const blockscale_module *module, const blockscale_call *call,
                   const uint64_t *arguments, size_t argument_count,
                   const uint64_t *results, size_t result_count,
                   uint64_t workspace, uint64_t workspace_bytes, void *stream);
+
+/// Runs a call once, captures it into a CUDA graph, and writes the microseconds
+/// of each of `count` replays of that. Before each replay `flush_bytes` of
+/// other memory are overwritten: with more of them than the L2 cache holds,
+/// operands come from memory. Waits for the end; the rest is as for
+/// blockscale_launch.
+blockscale_status
+blockscale_time(const blockscale_module *module, const blockscale_call *call,
+                const uint64_t *arguments, size_t argument_count,
+                const uint64_t *results, size_t result_count,
+                uint64_t workspace, uint64_t workspace_bytes,
+                uint64_t flush_bytes, size_t count, double *microseconds);
 
 // NOLINTEND(readability-identifier-naming,modernize-*)
 

@@ -69,6 +69,7 @@ GemmTimeline::GemmTimeline(const target::Gpu &gpu, const GemmShape &shape,
   }
   double useful = 2 * shape.rows * shape.cols * shape.depth * shape.matrices;
   share = useful / (gpu.multiprocessors * flops) / total;
+  seconds = total / clock;
 }
 
 std::string GemmTimeline::getAssumptions() {

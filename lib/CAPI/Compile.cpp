@@ -16,8 +16,6 @@
 using namespace mlir;
 using namespace blockscale;
 using namespace blockscale::capi;
-using blockscale::runtime::checkNotNull;
-using blockscale::runtime::report;
 using blockscale::runtime::Result;
 using blockscale::runtime::Status;
 
@@ -90,6 +88,8 @@ getOptions(const blockscale_compile_config &config) {
     options.host.features = config.features;
   if (config.ptxas)
     options.ptxas = config.ptxas;
+  if (config.tuned)
+    options.tuned = config.tuned;
   options.fuse = !config.no_fusion;
   Status status = checkOptions(options);
   if (!status.ok())

@@ -7,10 +7,16 @@
 
 #include "ToSM100/GemmSchedule.h"
 #include "ToSM90/WgmmaSchedule.h"
+#include "TunedSchedules.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Conversion/Passes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -19,36 +25,75 @@ namespace blockscale {
 #define GEN_PASS_DEF_CHOOSESCHEDULES
 #include "blockscale/Conversion/Passes.h.inc"
 
-/// The schedule of another product in the same kernel; null if there is none.
-static GemmScheduleAttr getSiblingSchedule(Operation *product) {
+/// The products of the kernel that a product is in, in order.
+static SmallVector<Operation *> getSiblings(Operation *product) {
   if (!isa<KernelOp>(product->getParentOp()))
-    return {};
+    return {product};
+  SmallVector<Operation *> siblings;
   for (Operation &op : *product->getBlock())
     if (isProduct(&op))
-      if (auto schedule =
-              op.getAttrOfType<GemmScheduleAttr>(gemm::kScheduleAttrName))
-        return schedule;
+      siblings.push_back(&op);
+  return siblings;
+}
+
+/// The schedule of one of these products; null if there is none.
+static GemmScheduleAttr findSchedule(ArrayRef<Operation *> products) {
+  for (Operation *op : products)
+    if (auto schedule =
+            op->getAttrOfType<GemmScheduleAttr>(gemm::kScheduleAttrName))
+      return schedule;
   return {};
 }
 
-/// The best schedule of a product, said in a remark; null where the chip has no
-/// kernel for it.
-static GemmScheduleAttr rate(const gemm::Product &product,
-                             const target::Chip &chip) {
+/// The schedules that the model considers for a product, the best first; none
+/// where the chip has no kernel for it. A remark says why that is the best,
+/// where it is wanted.
+static SmallVector<ScheduleCandidate>
+rate(const gemm::Product &product, const target::Chip &chip, bool hasRemark) {
+  SmallVector<ScheduleCandidate> candidates;
+  auto add = [&](GemmScheduleAttr schedule, double nanoseconds) {
+    candidates.push_back(
+        {schedule, static_cast<int64_t>(std::llround(nanoseconds))});
+  };
   if (chip.hasWgmma()) {
     auto format = gemm::WgmmaFormat::find(product);
     if (!format)
-      return {};
+      return candidates;
     auto rated = gemm::rateWgmmaSchedules(product, *format, chip);
-    gemm::remarkWgmmaSchedule(product, rated);
-    return rated.front().schedule;
+    if (hasRemark)
+      gemm::remarkWgmmaSchedule(product, rated);
+    for (const auto &[schedule, timeline] : rated)
+      add(schedule, timeline.total * 1e3);
+    return candidates;
   }
   auto format = gemm::findGemmFormat(product);
   if (!format)
-    return {};
+    return candidates;
   auto rated = gemm::rateSchedules(product, *format, chip);
-  gemm::remarkSchedule(product, *format, rated);
-  return rated.front().schedule;
+  if (hasRemark)
+    gemm::remarkSchedule(product, *format, rated);
+  for (const auto &[schedule, timeline] : rated)
+    add(schedule, timeline.seconds * 1e9);
+  return candidates;
+}
+
+/// The candidate with a schedule; null where there is none.
+static const ScheduleCandidate *
+findCandidate(ArrayRef<ScheduleCandidate> candidates,
+              GemmScheduleAttr schedule) {
+  const auto *found =
+      llvm::find_if(candidates, [&](const ScheduleCandidate &each) {
+        return each.schedule == schedule;
+      });
+  return found == candidates.end() ? nullptr : found;
+}
+
+/// Says at a product whether its schedule was measured, where and against
+/// which of the model, or why not.
+static void remarkTuned(const gemm::Product &product, const Twine &text) {
+  remark::analysis(product.op->getLoc(),
+                   remark::RemarkOpts::name("tuned").category("gpu-launch"))
+      << remark::add("{0}", text.str());
 }
 
 namespace {
@@ -57,41 +102,117 @@ struct ChooseSchedulesPass
     : public impl::ChooseSchedulesBase<ChooseSchedulesPass> {
   using ChooseSchedulesBase::ChooseSchedulesBase;
 
-  void runOnOperation() override {
-    const target::Chip *target = target::findChip(chip);
-    if (!target || !target->hasProducts())
-      return;
-    GemmScheduleAttr given;
-    if (!schedule.empty()) {
-      given = dyn_cast_if_present<GemmScheduleAttr>(
-          parseAttribute(schedule, &getContext()));
-      if (!given) {
-        getOperation()->emitError(
-            "expected the schedule to be a #blockscale.gemm_schedule, but got ")
-            << "'" << schedule << "'";
-        return signalPassFailure();
-      }
-    }
-    auto choose = [&](const gemm::Product &product) {
-      if (product.op->hasAttr(gemm::kScheduleAttrName))
-        return;
-      GemmScheduleAttr chosen = getSiblingSchedule(product.op);
-      if (!chosen)
-        chosen = given;
-      if (!chosen) {
-        chosen = rate(product, *target);
-        // The lowering refuses it.
-        if (!chosen)
-          return;
-      }
-      product.op->setAttr(gemm::kScheduleAttrName, chosen);
-    };
-    getOperation()->walk([&](Operation *op) {
-      if (isProduct(op))
-        choose(gemm::Product(cast<ProductOpInterface>(op)));
-    });
-  }
+  void runOnOperation() override;
+
+private:
+  /// The schedule of the pass's option; null where there is none.
+  FailureOr<GemmScheduleAttr> parseGiven();
+  /// Chooses among the model's candidates, which are there. Sets the schedule
+  /// and the source of the choice.
+  void choose(const gemm::Product &product, const gemm::ProductKey &key,
+              ArrayRef<ScheduleCandidate> rated, ScheduleChoice &choice) const;
+  /// Gives the product a schedule. A record of it is added for the first
+  /// product of a kernel.
+  void choose(const gemm::Product &product, const target::Chip &chip);
+
+  GemmScheduleAttr given;
+  std::optional<gemm::TunedSchedules> measured;
+  SmallVector<ScheduleChoice> choices;
 };
 
 } // namespace
+
+FailureOr<GemmScheduleAttr> ChooseSchedulesPass::parseGiven() {
+  if (schedule.empty())
+    return GemmScheduleAttr();
+  auto parsed = dyn_cast_if_present<GemmScheduleAttr>(
+      parseAttribute(schedule, &getContext()));
+  if (!parsed)
+    return getOperation()->emitError(
+               "expected the schedule to be a #blockscale.gemm_schedule, but "
+               "got ")
+           << "'" << schedule << "'";
+  return parsed;
+}
+
+void ChooseSchedulesPass::choose(const gemm::Product &product,
+                                 const gemm::ProductKey &key,
+                                 ArrayRef<ScheduleCandidate> rated,
+                                 ScheduleChoice &choice) const {
+  choice.schedule = rated.front().schedule;
+  choice.source = "model";
+  if (!measured)
+    return;
+  llvm::Expected<GemmScheduleAttr> found = measured->find(key, rated);
+  if (!found) {
+    remarkTuned(product, "no measured schedule, so that the model chooses: " +
+                             llvm::toString(found.takeError()));
+    return;
+  }
+  std::string text = llvm::formatv(
+      "measured on {0}: {1}; the model's is {2}", measured->getGpu(), *found,
+      *found == choice.schedule ? std::string("the same")
+                                : llvm::formatv("{0}", choice.schedule));
+  remarkTuned(product, text);
+  choice.schedule = *found;
+  choice.source = "tuned";
+}
+
+void ChooseSchedulesPass::choose(const gemm::Product &product,
+                                 const target::Chip &chip) {
+  // What is there is obeyed, or refused by the lowering.
+  SmallVector<Operation *> siblings = getSiblings(product.op);
+  GemmScheduleAttr written = findSchedule(siblings);
+  if (!written && product.op->hasAttr(gemm::kScheduleAttrName))
+    return;
+  ScheduleChoice choice;
+  choice.schedule = written ? written : given;
+  choice.source = written ? "attribute" : "option";
+  bool isFirst = product.op == siblings.front();
+  gemm::ProductKey key(product);
+  SmallVector<ScheduleCandidate> rated;
+  if (isFirst || !choice.schedule)
+    rated = rate(product, chip, /*hasRemark=*/!choice.schedule);
+  if (!choice.schedule) {
+    // The lowering refuses it.
+    if (rated.empty())
+      return;
+    choose(product, key, rated, choice);
+  }
+  if (!product.op->hasAttr(gemm::kScheduleAttrName))
+    product.op->setAttr(gemm::kScheduleAttrName, choice.schedule);
+  if (!isFirst)
+    return;
+  if (auto function = product.op->getParentOfType<FunctionOpInterface>())
+    choice.function = function.getName().str();
+  choice.key = key.getAttribute(&getContext());
+  choice.name = key.getName();
+  if (const auto *candidate = findCandidate(rated, choice.schedule))
+    choice.predicted = candidate->predicted;
+  size_t count = std::min<size_t>(candidates, rated.size());
+  choice.candidates.append(rated.begin(), rated.begin() + count);
+  choices.push_back(std::move(choice));
+}
+
+void ChooseSchedulesPass::runOnOperation() {
+  const target::Chip *target = target::findChip(chip);
+  if (!target || !target->hasProducts())
+    return;
+  FailureOr<GemmScheduleAttr> parsed = parseGiven();
+  if (failed(parsed))
+    return signalPassFailure();
+  given = *parsed;
+  choices.clear();
+  measured.reset();
+  if (!tuned.empty())
+    measured.emplace(tuned, *target);
+  getOperation()->walk([&](Operation *op) {
+    if (isProduct(op))
+      choose(gemm::Product(cast<ProductOpInterface>(op)), *target);
+  });
+  auto module = dyn_cast<ModuleOp>(getOperation());
+  if (module && !choices.empty())
+    setChoices(module, choices);
+}
+
 } // namespace blockscale

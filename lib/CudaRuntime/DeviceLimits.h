@@ -12,8 +12,8 @@
 
 namespace blockscale::cuda {
 
-/// The limits of compute capability 10.x that programs ask for, from the table
-/// of the CUDA programming guide.
+/// The limits of compute capabilities 9.0 and 10.x that programs ask for, from
+/// the table of the CUDA programming guide. The L2 cache is that of 10.0.
 inline constexpr int kMaxThreads = 1024;
 inline constexpr int kMaxThreadsOfMultiprocessor = 2048;
 inline constexpr int kMaxBlocksOfMultiprocessor = 32;

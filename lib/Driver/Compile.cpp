@@ -9,6 +9,7 @@
 
 #include "BundleBuilder.h"
 
+#include "blockscale/Conversion/ScheduleChoice.h"
 #include "blockscale/Emit/LaunchPlan.h"
 #include "blockscale/Emit/Ptx.h"
 #include "blockscale/Target/Chip.h"
@@ -39,6 +40,8 @@ StringRef getName(Emission emission) {
     return "cubin";
   case Emission::Object:
     return "object";
+  case Emission::Choices:
+    return "choices";
   }
   return "";
 }
@@ -57,9 +60,20 @@ static Status checkEmission(const CompileOptions &options) {
     return Status::success();
   return fail("expected emit to be " +
               Twine(isCPU ? "mlir, llvm or object"
-                          : "mlir, ptx, plan, bundle or cubin") +
+                          : "mlir, ptx, plan, bundle, cubin or choices") +
               " with target " + options.targets.front() + ", but got " +
               getName(options.emission));
+}
+
+static std::vector<Stage> getChipStages(const CompileOptions &options,
+                                        const std::string &chip) {
+  ToGPUOptions pipeline;
+  pipeline.chip = chip;
+  pipeline.fuse = options.fuse;
+  pipeline.tuned = options.tuned;
+  pipeline.candidates =
+      options.emission == Emission::Choices ? options.candidates : 0;
+  return getToGPUStages(pipeline);
 }
 
 Status checkOptions(const CompileOptions &options) {
@@ -70,6 +84,8 @@ Status checkOptions(const CompileOptions &options) {
     if (name != "cpu" && !target::findChip(name))
       return fail("expected target to be cpu, " + target::listChips() +
                   ", but got '" + name + "'");
+  if (!options.tuned.empty() && targets.front() == "cpu")
+    return fail("expected tuned schedules with a chip as target, but got cpu");
   if (targets.size() == 1)
     return checkEmission(options);
   std::string names = llvm::join(targets, ",");
@@ -135,7 +151,7 @@ Status Compiler::prepare() {
 
 std::vector<Stage> Compiler::getStages() const {
   if (options.targets.front() != "cpu")
-    return getToGPUStages(options.targets.front(), options.fuse);
+    return getChipStages(options, options.targets.front());
   ToCPUOptions cpu;
   cpu.hostRuntime = false;
   return getToCPUStages(cpu);
@@ -171,6 +187,14 @@ Result<std::string> Compiler::emit() {
                   ErrorKind::Compilation);
     return runtime::writeLaunchPlan(*plan);
   }
+  case Emission::Choices: {
+    FailureOr<std::vector<runtime::PlanChoice>> choices = emitChoices(module);
+    if (failed(choices))
+      return fail("no choices could be made of the module",
+                  ErrorKind::Compilation);
+    return runtime::writeChoices(options.targets.front(),
+                                 getCompilerVersion().str(), *choices);
+  }
   case Emission::PTX:
   case Emission::Cubin: {
     FailureOr<std::string> ptx = emitPtx(module);
@@ -202,8 +226,8 @@ Result<std::string> Compiler::compileBundle() {
   runtime::BundleContent content;
   for (const std::string &chip : options.targets) {
     OwningOpRef<ModuleOp> copy = module.clone();
-    Status status = lower(*copy, getToGPUStages(chip, options.fuse),
-                          options.targets.size());
+    Status status =
+        lower(*copy, getChipStages(options, chip), options.targets.size());
     if (status.ok())
       status = addTarget(content, *copy, chip);
     if (!status.ok())

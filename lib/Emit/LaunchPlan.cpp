@@ -72,6 +72,10 @@ static FailureOr<FunctionType> getSignature(func::FuncOp function) {
 FailureOr<runtime::LaunchPlan> emitLaunchPlan(ModuleOp module, StringRef chip) {
   runtime::LaunchPlan plan;
   plan.chip = chip.str();
+  FailureOr<std::vector<runtime::PlanChoice>> choices = emitChoices(module);
+  if (failed(choices))
+    return failure();
+  plan.choices = std::move(*choices);
   for (auto gpuModule : module.getOps<gpu::GPUModuleOp>()) {
     for (auto function : gpuModule.getOps<gpu::GPUFuncOp>()) {
       if (!function.isKernel())

@@ -20,8 +20,12 @@ std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
   std::vector<Stage> stages = getCommonStages(
       options.maxConstantElements, {chip, options.fuse, options.recompute,
                                     llvm::to_vector(options.dynamicSizes)});
-  stages.push_back({"lower-kernels", [chip](OpPassManager &pm) {
-                      pm.addPass(createChooseSchedules({chip}));
+  ChooseSchedulesOptions schedules;
+  schedules.chip = chip;
+  schedules.tuned = options.tuned;
+  schedules.candidates = options.candidates;
+  stages.push_back({"lower-kernels", [chip, schedules](OpPassManager &pm) {
+                      pm.addPass(createChooseSchedules(schedules));
                       pm.addPass(createChooseStrips({chip}));
                       pm.addPass(createLowerKernelsToGPU({chip}));
                       pm.addPass(createCanonicalizerPass());

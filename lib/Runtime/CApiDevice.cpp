@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "CApi.h"
-#include "blockscale/Runtime/CudaModule.h"
+#include "blockscale/Runtime/CudaTimer.h"
+
+#include <algorithm>
 
 using namespace blockscale::runtime;
 using Role = PlanBuffer::Role;
@@ -48,6 +50,10 @@ int blockscale_device_capability(const blockscale_device *device) {
 
 int blockscale_device_driver_version(const blockscale_device *device) {
   return device->context->getDriverVersion();
+}
+
+int blockscale_device_multiprocessors(const blockscale_device *device) {
+  return device->context->getMultiprocessors();
 }
 
 blockscale_status blockscale_device_allocate(const blockscale_device *device,
@@ -168,22 +174,23 @@ static Status placeWorkspace(const ResolvedFunction &function,
   return Status::success();
 }
 
-blockscale_status
-blockscale_launch(const blockscale_module *module, const blockscale_call *call,
-                  const uint64_t *arguments, size_t argumentCount,
-                  const uint64_t *results, size_t resultCount,
-                  uint64_t workspace, uint64_t workspaceBytes, void *stream) {
+/// The addresses of all buffers of a call of a function that was loaded.
+static Result<BufferAddresses>
+placeAll(const blockscale_module *module, const blockscale_call *call,
+         const uint64_t *arguments, size_t argumentCount,
+         const uint64_t *results, size_t resultCount, uint64_t workspace,
+         uint64_t workspaceBytes) {
   Status status = checkNotNull({{"module", module}, {"call", call}});
   if (!status.ok())
-    return report(status);
+    return status;
   const ResolvedFunction &function = call->resolved;
   const CudaModule &loaded = *module->module;
   if (function.plan != &loaded.getPlan())
-    return report(Status::failure(
+    return Status::failure(
         "@" + function.function->name + ": expected a function of the " +
         loaded.getPlan().chip + " target that was loaded, but got one of " +
         (function.plan->chip == loaded.getPlan().chip ? "another bundle"
-                                                      : function.plan->chip)));
+                                                      : function.plan->chip));
   BufferAddresses addresses = loaded.getConstants(*function.function);
   status = place(function, Role::Argument, "arguments", arguments,
                  argumentCount, addresses);
@@ -192,7 +199,43 @@ blockscale_launch(const blockscale_module *module, const blockscale_call *call,
                    addresses);
   if (status.ok())
     status = placeWorkspace(function, workspace, workspaceBytes, addresses);
-  if (status.ok())
-    status = loaded.launch(function, addresses, stream);
-  return report(status);
+  if (!status.ok())
+    return status;
+  return addresses;
+}
+
+blockscale_status
+blockscale_launch(const blockscale_module *module, const blockscale_call *call,
+                  const uint64_t *arguments, size_t argumentCount,
+                  const uint64_t *results, size_t resultCount,
+                  uint64_t workspace, uint64_t workspaceBytes, void *stream) {
+  Result<BufferAddresses> addresses =
+      placeAll(module, call, arguments, argumentCount, results, resultCount,
+               workspace, workspaceBytes);
+  if (!addresses.ok())
+    return report(addresses.status());
+  return report(module->module->launch(call->resolved, *addresses, stream));
+}
+
+blockscale_status blockscale_time(const blockscale_module *module,
+                                  const blockscale_call *call,
+                                  const uint64_t *arguments,
+                                  size_t argumentCount, const uint64_t *results,
+                                  size_t resultCount, uint64_t workspace,
+                                  uint64_t workspaceBytes, uint64_t flushBytes,
+                                  size_t count, double *microseconds) {
+  Status status = checkNotNull({{"microseconds", microseconds}});
+  if (!status.ok())
+    return report(status);
+  Result<BufferAddresses> addresses =
+      placeAll(module, call, arguments, argumentCount, results, resultCount,
+               workspace, workspaceBytes);
+  if (!addresses.ok())
+    return report(addresses.status());
+  Result<std::vector<double>> times = timeOnCuda(
+      *module->module, call->resolved, *addresses, flushBytes, count);
+  if (!times.ok())
+    return report(times.status());
+  std::copy(times->begin(), times->end(), microseconds);
+  return BLOCKSCALE_OK;
 }

@@ -46,6 +46,9 @@ Status CudaContext::initialize(int ordinal) {
       {driver->cuDeviceGetAttribute(&maxSharedBytes, kCudaMaxSharedBytes,
                                     device),
        "cuDeviceGetAttribute"},
+      {driver->cuDeviceGetAttribute(&multiprocessors, kCudaMultiprocessors,
+                                    device),
+       "cuDeviceGetAttribute"},
       {driver->cuDevicePrimaryCtxRetain(&context, device),
        "cuDevicePrimaryCtxRetain"}};
   for (auto [result, call] : calls)

@@ -92,6 +92,18 @@ static std::vector<Symbol> getSymbols(CudaDriver &driver) {
           {"cuEventElapsedTime", toSlot(driver.cuEventElapsedTime)}};
 }
 
+/// Those that only timing needs.
+static std::vector<Symbol> getGraphSymbols(CudaDriver &driver) {
+  return {{"cuMemsetD8Async", toSlot(driver.cuMemsetD8Async)},
+          {"cuStreamBeginCapture_v2", toSlot(driver.cuStreamBeginCapture)},
+          {"cuStreamEndCapture", toSlot(driver.cuStreamEndCapture)},
+          {"cuGraphInstantiateWithFlags",
+           toSlot(driver.cuGraphInstantiateWithFlags)},
+          {"cuGraphLaunch", toSlot(driver.cuGraphLaunch)},
+          {"cuGraphExecDestroy", toSlot(driver.cuGraphExecDestroy)},
+          {"cuGraphDestroy", toSlot(driver.cuGraphDestroy)}};
+}
+
 static void *find(void *library, const Symbol &symbol) {
   *symbol.slot = dlsym(library, symbol.name);
   return *symbol.slot;
@@ -109,6 +121,8 @@ CudaDriver::load(const std::string &library) {
                                  std::string(symbol.name) + ", but it has not",
                              ErrorKind::NoDriver);
   find(*handle, {"cuLaunchKernelEx", toSlot(driver->cuLaunchKernelEx)});
+  for (const Symbol &symbol : getGraphSymbols(*driver))
+    find(*handle, symbol);
   find(*handle,
        {"cuTensorMapEncodeTiled", toSlot(driver->cuTensorMapEncodeTiled)});
   Status status = driver->check(driver->cuInit(0), "cuInit");
@@ -144,6 +158,12 @@ Status CudaDriver::check(int result, const std::string &what) const {
   if (text)
     message += " (" + std::string(text) + ")";
   return Status::failure(message, getKind(result));
+}
+
+bool CudaDriver::hasGraphs() const {
+  return cuMemsetD8Async && cuStreamBeginCapture && cuStreamEndCapture &&
+         cuGraphInstantiateWithFlags && cuGraphLaunch && cuGraphExecDestroy &&
+         cuGraphDestroy;
 }
 
 std::string CudaDriver::formatVersion() const {

@@ -34,6 +34,7 @@ enum CudaResult : int {
 };
 
 /// CUdevice_attribute.
+inline constexpr int kCudaMultiprocessors = 16;
 inline constexpr int kCudaCapabilityMajor = 75;
 inline constexpr int kCudaCapabilityMinor = 76;
 inline constexpr int kCudaMaxSharedBytes = 97; // a block may opt in to
@@ -77,6 +78,9 @@ struct CudaDriver {
   /// is none, libcuda.so.1 from where it usually is. Initializes the driver.
   static Result<std::shared_ptr<const CudaDriver>>
   load(const std::string &library);
+
+  /// Whether it can capture work into graphs and replay it.
+  bool hasGraphs() const;
 
   /// Success, or a failure that says what failed and names the driver's error.
   Status check(int result, const std::string &what) const;
@@ -125,6 +129,15 @@ struct CudaDriver {
   int (*cuEventSynchronize)(void *event);
   int (*cuEventElapsedTime)(float *milliseconds, void *start, void *end);
   // Null where the driver is older than these.
+  int (*cuMemsetD8Async)(uint64_t address, unsigned char value, size_t bytes,
+                         void *stream);
+  int (*cuStreamBeginCapture)(void *stream, int mode);
+  int (*cuStreamEndCapture)(void *stream, void **graph);
+  int (*cuGraphInstantiateWithFlags)(void **executable, void *graph,
+                                     unsigned long long flags);
+  int (*cuGraphLaunch)(void *executable, void *stream);
+  int (*cuGraphExecDestroy)(void *executable);
+  int (*cuGraphDestroy)(void *graph);
   int (*cuLaunchKernelEx)(const CudaLaunchConfig *config, void *function,
                           void **parameters, void **extra);
   int (*cuTensorMapEncodeTiled)(CudaTensorMap *map, int element, unsigned rank,

@@ -30,6 +30,7 @@ public:
 private:
   PlanKernel readKernel(const JsonValue &value);
   PlanFunction readFunction(const JsonValue &value);
+  PlanChoice readChoice(const JsonValue &value);
   void readDims(const JsonValue &value);
   PlanBuffer readBuffer(const JsonValue &value, Role role);
   void readShape(const JsonValue &value, PlanBuffer &buffer);
@@ -81,7 +82,7 @@ LaunchPlan LaunchPlanReader::readPlan(const JsonValue &value) {
       fail(*version, "expected version " + std::to_string(kLaunchPlanVersion) +
                          " of launch plans, but got " +
                          std::to_string(version->integer));
-  checkKeys(value, {"version", "chip", "kernels", "functions"});
+  checkKeys(value, {"version", "chip", "kernels", "functions", "choices"});
   plan.chip = getString(value, "chip");
   std::vector<std::string> names;
   for (const JsonValue &kernel : getElements(value, "kernels")) {
@@ -96,7 +97,32 @@ LaunchPlan LaunchPlanReader::readPlan(const JsonValue &value) {
     names.push_back(plan.functions.back().name);
   }
   checkDifferent(value, names, "functions");
+  for (const JsonValue &choice : getOptionalElements(value, "choices"))
+    plan.choices.push_back(readChoice(choice));
   return std::move(plan);
+}
+
+PlanChoice LaunchPlanReader::readChoice(const JsonValue &value) {
+  PlanChoice choice;
+  if (!checkKind(value, Kind::Object, "a choice"))
+    return choice;
+  checkKeys(value,
+            {"function", "name", "key", "schedule", "source", "predicted_ns"});
+  choice.function = getString(value, "function");
+  choice.name = getString(value, "name");
+  choice.source = getString(value, "source");
+  if (const JsonValue *key = get(value, "key", Kind::Object))
+    for (const JsonMember &member : key->members)
+      if (checkKind(member.value, Kind::String, "'" + member.key + "'"))
+        choice.key.emplace_back(member.key, member.value.string);
+  if (const JsonValue *schedule = get(value, "schedule", Kind::Object))
+    for (const JsonMember &member : schedule->members)
+      if (checkKind(member.value, Kind::Integer, "'" + member.key + "'"))
+        choice.schedule.emplace_back(member.key, member.value.integer);
+  if (const JsonValue *predicted =
+          getOptional(value, "predicted_ns", Kind::Integer))
+    choice.predicted = predicted->integer;
+  return choice;
 }
 
 PlanKernel LaunchPlanReader::readKernel(const JsonValue &value) {

@@ -24,6 +24,8 @@ public:
   explicit LaunchPlanWriter(std::vector<std::string> *blobs) : blobs(blobs) {}
 
   std::string write(const LaunchPlan &plan);
+  std::string write(const std::string &chip, const std::string &compiler,
+                    const std::vector<PlanChoice> &choices);
 
 private:
   void write(const Expression &expression);
@@ -36,7 +38,18 @@ private:
   void write(const PlanBuffer &buffer);
   void write(const PlanFunction &function, const LaunchPlan &plan);
   void write(const PlanKernel &kernel);
+  void write(const PlanChoice &choice);
+  void write(const std::vector<PlanChoice> &choices);
   void writeData(const PlanBuffer &buffer);
+  /// An object whose values are integers or texts, on one line.
+  template <typename Members>
+  void members(std::string_view key, const Members &values) {
+    json.key(key);
+    json.beginObject(Layout::OneLine);
+    for (const auto &[name, value] : values)
+      member(name, value);
+    json.endObject();
+  }
   template <typename Value>
   void member(std::string_view key, const Value &value) {
     json.key(key);
@@ -235,6 +248,49 @@ void LaunchPlanWriter::write(const PlanKernel &kernel) {
   json.endObject();
 }
 
+void LaunchPlanWriter::write(const PlanChoice &choice) {
+  json.beginObject();
+  member("function", choice.function);
+  member("name", choice.name);
+  members("key", choice.key);
+  members("schedule", choice.schedule);
+  member("source", choice.source);
+  if (choice.predicted)
+    member("predicted_ns", *choice.predicted);
+  if (!choice.candidates.empty()) {
+    json.key("candidates");
+    json.beginArray();
+    for (const PlanCandidate &candidate : choice.candidates) {
+      json.beginObject();
+      members("schedule", candidate.schedule);
+      member("predicted_ns", candidate.predicted);
+      json.endObject();
+    }
+    json.endArray();
+  }
+  json.endObject();
+}
+
+void LaunchPlanWriter::write(const std::vector<PlanChoice> &choices) {
+  json.key("choices");
+  json.beginArray();
+  for (const PlanChoice &choice : choices)
+    write(choice);
+  json.endArray();
+}
+
+std::string LaunchPlanWriter::write(const std::string &chip,
+                                    const std::string &compiler,
+                                    const std::vector<PlanChoice> &choices) {
+  json.beginObject();
+  member("version", kLaunchPlanVersion);
+  member("chip", chip);
+  member("compiler", compiler);
+  write(choices);
+  json.endObject();
+  return json.take() + "\n";
+}
+
 std::string LaunchPlanWriter::write(const LaunchPlan &plan) {
   json.beginObject();
   member("version", kLaunchPlanVersion);
@@ -249,6 +305,8 @@ std::string LaunchPlanWriter::write(const LaunchPlan &plan) {
   for (const PlanFunction &each : plan.functions)
     write(each, plan);
   json.endArray();
+  if (!plan.choices.empty())
+    write(plan.choices);
   json.endObject();
   return json.take() + "\n";
 }
@@ -257,4 +315,11 @@ std::string
 blockscale::runtime::writeLaunchPlan(const LaunchPlan &plan,
                                      std::vector<std::string> *blobs) {
   return LaunchPlanWriter(blobs).write(plan);
+}
+
+std::string
+blockscale::runtime::writeChoices(const std::string &chip,
+                                  const std::string &compiler,
+                                  const std::vector<PlanChoice> &choices) {
+  return LaunchPlanWriter(/*blobs=*/nullptr).write(chip, compiler, choices);
 }

@@ -41,7 +41,10 @@ static cl::opt<Emission> emit(
                    "as blockscale-launch and the runtime take it (GPU)"),
         clEnumValN(Emission::Cubin, "cubin",
                    "machine code of the kernels; needs ptxas (GPU)"),
-        clEnumValN(Emission::Object, "object", "relocatable object (cpu)")),
+        clEnumValN(Emission::Object, "object", "relocatable object (cpu)"),
+        clEnumValN(Emission::Choices, "choices",
+                   "schedules of the products with the model's best, JSON "
+                   "(GPU)")),
     cl::cat(category));
 static cl::opt<std::string> outputFile("o", cl::Required,
                                        cl::desc("Output file, - for standard "
@@ -78,6 +81,16 @@ static cl::opt<bool>
 static cl::opt<bool>
     fuse("fuse", cl::desc("Let kernels have several ops (GPU; default 1)"),
          cl::init(true), cl::cat(category));
+static cl::opt<std::string>
+    tuned("tuned",
+          cl::desc("Folder of measured choices of schedules, which go before "
+                   "the model's (GPU)"),
+          cl::value_desc("folder"), cl::cat(category));
+static cl::opt<unsigned>
+    candidates("candidates",
+               cl::desc("Most schedules of a product that --emit=choices has "
+                        "(default 4)"),
+               cl::value_desc("n"), cl::init(4), cl::cat(category));
 static cl::opt<std::string> bytecodeReader(
     "bytecode-reader",
     cl::desc("blockscale-read-bytecode to use, instead of a search"),
@@ -124,6 +137,8 @@ static CompileOptions getOptions() {
   options.host = {cpu, features, optimize};
   options.ptxas = ptxasFile;
   options.fuse = fuse;
+  options.tuned = tuned;
+  options.candidates = candidates;
   return options;
 }
 
@@ -144,6 +159,10 @@ static llvm::Error checkOptions() {
     return llvm::createStringError(
         "expected one --target with --dump-stages, but got " +
         llvm::join(targetNames, ","));
+  if (candidates.getNumOccurrences() && emit != Emission::Choices)
+    return llvm::createStringError("expected --candidates with --emit=choices, "
+                                   "but got --emit=" +
+                                   getName(emit));
   if (remarks && targetNames.front() == "cpu")
     return llvm::createStringError(
         "expected --remarks with a GPU, but got --target=cpu");

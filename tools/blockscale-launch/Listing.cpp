@@ -42,6 +42,16 @@ static std::string listFunction(const PlanFunction &function) {
          std::to_string(function.steps.size() - launches) + " copies\n";
 }
 
+static std::string listChoice(const PlanChoice &choice) {
+  std::string text = "  schedule in @" + choice.function + " for " +
+                     choice.name + ", by " + choice.source + ":";
+  for (const auto &[parameter, value] : choice.schedule)
+    text += " " + parameter + " = " + std::to_string(value);
+  if (choice.predicted)
+    text += "; " + std::to_string(*choice.predicted) + " ns predicted";
+  return text + "\n";
+}
+
 std::string listBundle(const Bundle &bundle) {
   std::string text;
   for (const Bundle::Target &target : bundle.getTargets()) {
@@ -50,6 +60,8 @@ std::string listBundle(const Bundle &bundle) {
             (target.ptx.empty() ? "" : ", PTX " + target.ptxVersion) + "\n";
     for (const PlanFunction &function : target.plan.functions)
       text += listFunction(function);
+    for (const PlanChoice &choice : target.plan.choices)
+      text += listChoice(choice);
   }
   return text;
 }

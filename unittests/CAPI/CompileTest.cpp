@@ -7,6 +7,7 @@
 
 #include "Modules.h"
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -185,6 +186,35 @@ TEST_F(CompileTest, OptionsAreChecked) {
   setTarget("sm_100a", BLOCKSCALE_EMIT_CUBIN);
   config.ptxas = "/nowhere/ptxas";
   expectFailure(BLOCKSCALE_NOT_FOUND, "/nowhere/ptxas");
+}
+
+// A folder without choices leaves the schedule to the model, with a remark.
+TEST_F(CompileTest, ReadsChoicesOfSchedules) {
+  setTarget("sm_100a", BLOCKSCALE_EMIT_PLAN);
+  config.tuned = "/nowhere/choices";
+  config.remarks = 1;
+  ASSERT_EQ(compile(R"(
+#s = #blockscale.layout<swizzle_128x4>
+func.func @f(%a: tensor<128x256xf4E2M1FN>, %s: tensor<128x16xf8E4M3FN, #s>)
+    -> tensor<128x128xbf16> {
+  %r = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 16]
+      : tensor<128x256xf4E2M1FN>, tensor<128x256xf4E2M1FN>,
+        tensor<128x16xf8E4M3FN, #s>, tensor<128x16xf8E4M3FN, #s>
+      -> tensor<128x128xbf16>
+  return %r : tensor<128x128xbf16>
+})"),
+            BLOCKSCALE_OK)
+      << blockscale_last_error();
+  EXPECT_TRUE(std::any_of(
+      diagnostics.begin(), diagnostics.end(), [](const Diagnostic &each) {
+        return contains(each.message.c_str(),
+                        "'/nowhere/choices' has no environment");
+      }));
+  blockscale_output_destroy(output);
+  output = nullptr;
+  setTarget("cpu", BLOCKSCALE_EMIT_OBJECT);
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT,
+                "expected tuned schedules with a chip as target, but got cpu");
 }
 
 TEST_F(CompileTest, NullIsAnError) {

@@ -242,4 +242,55 @@ TEST_F(CApiTest, ErrorsOfLaunches) {
   blockscale_call_destroy(call);
 }
 
+TEST_F(CApiTest, ErrorsOfTimes) {
+  ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
+  blockscale_call *call = makeScale(4);
+  const uint64_t arguments[] = {0x1000, 0};
+  const uint64_t result = 0x2000;
+  double times[] = {-1};
+  auto time = [&](double *microseconds) {
+    return blockscale_time(module, call, arguments, 2, &result, 1, 0, 0, 4096,
+                           1, microseconds);
+  };
+  EXPECT_EQ(time(nullptr), BLOCKSCALE_INVALID_ARGUMENT);
+  for (const char *each :
+       {"cuStreamBeginCapture", "cuStreamEndCapture",
+        "cuGraphInstantiateWithFlags", "cuGraphLaunch", "cuMemsetD8Async"}) {
+    set(std::string(each) + "=719");
+    EXPECT_EQ(time(times), BLOCKSCALE_DRIVER_ERROR) << each;
+    EXPECT_STREQ(blockscale_last_error(),
+                 (std::string(each) + ": CUDA_ERROR_LAUNCH_FAILED").c_str());
+  }
+  // A kernel that fails is told by the launch outside of the graph.
+  set("cuLaunchKernel=719");
+  takeLog();
+  EXPECT_EQ(time(times), BLOCKSCALE_DRIVER_ERROR);
+  EXPECT_EQ(takeLog().find("capture"), std::string::npos);
+  set("memory=4095");
+  EXPECT_EQ(time(times), BLOCKSCALE_OUT_OF_MEMORY);
+  EXPECT_EQ(times[0], -1);
+  blockscale_call_destroy(call);
+}
+
+/// Graphs are needed for times alone.
+TEST_F(CApiTest, DriversWithoutGraphs) {
+  ASSERT_EQ(load(BLOCKSCALE_FAKE_CUDA_OLD), BLOCKSCALE_OK)
+      << blockscale_last_error();
+  blockscale_call *call = makeScale(4);
+  const uint64_t arguments[] = {0x1000, 0};
+  const uint64_t result = 0x2000;
+  double time = -1;
+  EXPECT_EQ(
+      blockscale_launch(module, call, arguments, 2, &result, 1, 0, 0, nullptr),
+      BLOCKSCALE_OK);
+  EXPECT_EQ(blockscale_time(module, call, arguments, 2, &result, 1, 0, 0, 4096,
+                            1, &time),
+            BLOCKSCALE_DRIVER_TOO_OLD);
+  EXPECT_STREQ(blockscale_last_error(),
+               "expected a driver with CUDA graphs, but the library of this "
+               "one (CUDA 13.0) lacks their functions");
+  EXPECT_EQ(time, -1);
+  blockscale_call_destroy(call);
+}
+
 } // namespace

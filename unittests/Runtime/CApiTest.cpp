@@ -92,6 +92,42 @@ TEST_F(CApiTest, Launches) {
   blockscale_device_free(device, y);
 }
 
+/// A graph of the call is replayed, each time after the memory was overwritten.
+TEST_F(CApiTest, Times) {
+  ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
+  EXPECT_EQ(blockscale_device_multiprocessors(device), 132);
+  uint64_t x = allocate(1200);
+  uint64_t y = allocate(1200);
+  blockscale_call *call = makeScale(300);
+  takeLog();
+  const uint64_t arguments[] = {x, 0};
+  double times[] = {0, 0, -1};
+  EXPECT_EQ(blockscale_time(module, call, arguments, 2, &y, 1, 0, 0,
+                            /*flush_bytes=*/4096, /*count=*/2, times),
+            BLOCKSCALE_OK)
+      << blockscale_last_error();
+  EXPECT_EQ(times[0], 250);
+  EXPECT_EQ(times[1], 250);
+  EXPECT_EQ(times[2], -1);
+  std::string launch = "launch scale_f32 grid 2x1x1 block 256x1x1 cluster "
+                       "1x1x1 shared 0 on a stream\n";
+  std::string replay = "set 4096 on a stream\nlaunch a graph on a stream\n"
+                       "wait for an event\n";
+  EXPECT_EQ(takeLog(), "alloc 4096\ncreate a stream\ncreate an event\n"
+                       "create an event\n" +
+                           launch + "synchronize\ncapture\n" + launch +
+                           "end of the capture\n" + replay + replay +
+                           "free 4096\ndestroy a graph\n");
+  // Nothing is overwritten where that is not wanted.
+  EXPECT_EQ(
+      blockscale_time(module, call, arguments, 2, &y, 1, 0, 0, 0, 1, times),
+      BLOCKSCALE_OK);
+  EXPECT_EQ(takeLog().find("set"), std::string::npos);
+  blockscale_call_destroy(call);
+  blockscale_device_free(device, x);
+  blockscale_device_free(device, y);
+}
+
 TEST_F(CApiTest, KernelsCompute) {
   ASSERT_EQ(load(BLOCKSCALE_EMULATED_CUDA), BLOCKSCALE_OK)
       << blockscale_last_error();

@@ -18,9 +18,10 @@
 //   CALL=RESULT      what a function of the driver returns instead of working
 //
 // $FAKE_CUDA_LOG is a file to which the calls that matter are added: all that
-// allocate, copy, wait, load or launch. The two
-// functions that drivers got last are left out of a library that is built with
-// FAKE_CUDA_OLD.
+// allocate, copy, wait, load, capture or launch. The functions that drivers got
+// last are left out of a library that is built with FAKE_CUDA_OLD. An event is
+// 0.25 ms after the other, and a call of a graph that was captured from n
+// launches n times as long.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,6 +50,9 @@ struct Module {
 std::map<uint64_t, size_t> allocations;
 size_t allocatedBytes = 0;
 int contextDepth = 0;
+/// Launches since a capture began, and those of the graph that ran last.
+int capturedLaunches = 0;
+int replayedLaunches = 1;
 
 /// A setting of $FAKE_CUDA.
 int getSetting(const std::string &name, int otherwise) {
@@ -98,6 +102,7 @@ int launch(const Kernel &kernel, const unsigned *grid, const unsigned *block,
   log("launch " + kernel.name + " grid " + toText(grid) + " block " +
       toText(block) + " cluster " + toText(cluster) + " shared " +
       std::to_string(shared) + (stream ? " on a stream" : ""));
+  ++capturedLaunches;
   if (grid[0] * grid[1] * grid[2] == 0 || shared > allowed)
     return 1;
   return 0;
@@ -161,6 +166,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
   int capability = getSetting("capability", 90);
   *value = attribute == 75   ? capability / 10
            : attribute == 76 ? capability % 10
+           : attribute == 16 ? 132
            : attribute == 97 ? 232448
                              : 0;
   return 0;
@@ -308,6 +314,48 @@ int cuLaunchKernelEx(const LaunchConfig *config, void *function, void **,
                 config->attributes[0].cluster, config->shared, config->stream);
 }
 
+int cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes,
+                    void *stream) {
+  log("set " + std::to_string(bytes) + (stream ? " on a stream" : ""));
+  std::memset(toPointer<void>(address), value, bytes);
+  return begin("cuMemsetD8Async");
+}
+
+int cuStreamBeginCapture_v2(void *, int) {
+  log("capture");
+  capturedLaunches = 0;
+  return begin("cuStreamBeginCapture");
+}
+
+int cuStreamEndCapture(void *, void **graph) {
+  log("end of the capture");
+  *graph = new int(capturedLaunches);
+  return begin("cuStreamEndCapture");
+}
+
+int cuGraphInstantiateWithFlags(void **executable, void *graph,
+                                unsigned long long) {
+  *executable = new int(*static_cast<int *>(graph));
+  return begin("cuGraphInstantiateWithFlags");
+}
+
+int cuGraphLaunch(void *executable, void *stream) {
+  log(std::string("launch a graph") + (stream ? " on a stream" : ""));
+  replayedLaunches = *static_cast<int *>(executable);
+  return begin("cuGraphLaunch");
+}
+
+int cuGraphExecDestroy(void *executable) {
+  log("destroy a graph");
+  delete static_cast<int *>(executable);
+  return 0;
+}
+
+int cuGraphDestroy(void *graph) {
+  delete static_cast<int *>(graph);
+  return 0;
+}
+
 int cuTensorMapEncodeTiled(void *map, int element, unsigned rank, void *,
                            const uint64_t *dims, const uint64_t *strides,
                            const uint32_t *box, const uint32_t *elementStrides,
@@ -354,7 +402,7 @@ int cuEventSynchronize(void *) {
 }
 
 int cuEventElapsedTime(float *milliseconds, void *, void *) {
-  *milliseconds = 0.25F;
+  *milliseconds = 0.25F * static_cast<float>(replayedLaunches);
   return 0;
 }
 

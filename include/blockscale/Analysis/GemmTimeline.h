@@ -59,6 +59,8 @@ struct GemmTimeline {
   double total;
   /// The share of the peak of the tensor cores that is reached, 0 to 1.
   double share;
+  /// The time of all of it.
+  double seconds;
 };
 
 } // namespace blockscale

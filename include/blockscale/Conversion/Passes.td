@@ -133,6 +133,12 @@ def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
     product which shares its kernel. A remark (category `gpu-launch`) gives the
     numbers.
 
+    The option `tuned` names a folder of measured choices (docs/Tuning.md). They
+    are read, and nothing is measured: a product without a valid choice has the
+    model's schedule, and a remark says why. On a module the pass leaves the
+    attribute `blockscale.choices`, a record of what was chosen, by what, and,
+    where the option `candidates` asks for them, of the model's best.
+
     Example (test/Conversion/ToSM100/schedules.mlir):
 
     ```mlir
@@ -145,7 +151,11 @@ def ChooseSchedules : Pass<"blockscale-choose-schedules"> {
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_100a\"",
            "GPU to generate code for">,
     Option<"schedule", "schedule", "std::string", /*default=*/"\"\"",
-           "Schedule of all products that have none; chosen where empty">];
+           "Schedule of all products that have none; chosen where empty">,
+    Option<"tuned", "tuned", "std::string", /*default=*/"\"\"",
+           "Folder of measured choices, which go before the model's">,
+    Option<"candidates", "candidates", "unsigned", /*default=*/"0",
+           "Most schedules of a product to record with their predicted times">];
   let dependentDialects = ["::blockscale::BlockScaleDialect"];
 }
 

@@ -15,7 +15,7 @@
 namespace blockscale {
 
 /// What a module becomes.
-enum class Emission { MLIR, LLVM, PTX, Plan, Bundle, Cubin, Object };
+enum class Emission { MLIR, LLVM, PTX, Plan, Bundle, Cubin, Object, Choices };
 
 /// The name of an emission, as "mlir".
 llvm::StringRef getName(Emission emission);
@@ -30,6 +30,10 @@ struct CompileOptions {
   std::string ptxas;
   /// Whether kernels of a GPU may have several ops.
   bool fuse = true;
+  /// A folder of measured choices of schedules; none where it is empty.
+  std::string tuned;
+  /// Most schedules of a product that Emission::Choices has.
+  unsigned candidates = 4;
 };
 
 /// What is wrong with the options, before any work.

@@ -20,6 +20,11 @@ namespace blockscale {
 mlir::FailureOr<runtime::LaunchPlan> emitLaunchPlan(mlir::ModuleOp module,
                                                     llvm::StringRef chip);
 
+/// The record of the schedules that blockscale-choose-schedules chose for a
+/// module's products; empty where there is none.
+mlir::FailureOr<std::vector<runtime::PlanChoice>>
+emitChoices(mlir::ModuleOp module);
+
 /// NumPy's type that .npy files and plans hold elements of `type` as, in
 /// storage form; none where there is no such type.
 std::optional<runtime::NpyType> getStorageDType(mlir::Type type);

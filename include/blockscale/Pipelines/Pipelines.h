@@ -84,6 +84,15 @@ struct ToGPUOptions : public CommonOptions<ToGPUOptions> {
       llvm::cl::desc("Assumed sizes of the dynamic dimensions of a function's "
                      "arguments, in order, for estimates; the last one serves "
                      "all that follow")};
+  Option<std::string> tuned{
+      *this, "tuned",
+      llvm::cl::desc("Folder of measured choices of schedules, which go before "
+                     "the model's")};
+  Option<unsigned> candidates{
+      *this, "candidates",
+      llvm::cl::desc("Most schedules of a product to record with their "
+                     "predicted times"),
+      llvm::cl::init(0)};
 };
 
 /// Tensors to storage-form tensors in kernels: verify-layout, canonicalize,

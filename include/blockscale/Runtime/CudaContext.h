@@ -51,6 +51,7 @@ public:
   int getDriverVersion() const;
   /// The most bytes of shared memory that a block can have.
   int getMaxSharedBytes() const { return maxSharedBytes; }
+  int getMultiprocessors() const { return multiprocessors; }
   /// The GPU as messages name it: "NVIDIA H200 (compute capability 9.0)".
   std::string describe() const;
 
@@ -75,6 +76,7 @@ private:
   std::string name;
   ComputeCapability capability;
   int maxSharedBytes = 0;
+  int multiprocessors = 0;
 };
 
 } // namespace blockscale::runtime

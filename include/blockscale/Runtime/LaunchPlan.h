@@ -143,10 +143,40 @@ struct PlanFunction {
   std::vector<size_t> getBuffers(PlanBuffer::Role role) const;
 };
 
+/// The parameters of a schedule by their names, in order.
+using PlanSchedule = std::vector<std::pair<std::string, int64_t>>;
+
+/// A schedule that a product can have, and the nanoseconds that a model expects
+/// of it.
+struct PlanCandidate {
+  PlanSchedule schedule;
+  int64_t predicted = 0;
+};
+
+/// What schedule the kernel of a product has and by what it was chosen. Nothing
+/// runs by it: it is for those who ask why a kernel is as it is.
+struct PlanChoice {
+  /// The name of the function that the product is in.
+  std::string function;
+  /// What the schedule is good for: the kernel and the buckets of its sizes,
+  /// and all of that in one word.
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> key;
+  PlanSchedule schedule;
+  /// What chose: "model", "tuned", "attribute" or "option".
+  std::string source;
+  /// The nanoseconds that the model expects, where it rates the schedule.
+  std::optional<int64_t> predicted;
+  /// The model's best; empty in plans.
+  std::vector<PlanCandidate> candidates;
+};
+
 struct LaunchPlan {
   std::string chip;
   std::vector<PlanKernel> kernels;
   std::vector<PlanFunction> functions;
+  /// One for each kernel of products.
+  std::vector<PlanChoice> choices;
 
   /// The function of this name, or the only one where `name` is empty. Fails
   /// with the names to choose from.
@@ -175,6 +205,10 @@ parseLaunchPlan(std::string_view text,
 /// UTF-8.
 std::string writeLaunchPlan(const LaunchPlan &plan,
                             std::vector<std::string> *blobs = nullptr);
+
+/// Writes choices with their candidates and what they are made for, as JSON.
+std::string writeChoices(const std::string &chip, const std::string &compiler,
+                         const std::vector<PlanChoice> &choices);
 
 } // namespace blockscale::runtime
 
