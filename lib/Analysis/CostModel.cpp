@@ -8,7 +8,7 @@
 #include "blockscale/Analysis/CostModel.h"
 
 #include "OpWork.h"
-#include "blockscale/IR/BlockScaleDialect.h"
+#include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -51,8 +51,7 @@ bool CostModel::isKernel(Operation *op) {
 
 llvm::Expected<Work> CostModel::getWork(Operation *op) {
   // Between equal types nothing is left to run.
-  auto swizzle = dyn_cast<SwizzleOp>(op);
-  if (swizzle && swizzle.getSource().getType() == swizzle.getType()) {
+  if (getUnchangedSource(op)) {
     Work nothing;
     nothing.isLaunched = false;
     return nothing;

@@ -11,6 +11,7 @@
 #include "Siblings.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/Producers.h"
+#include "blockscale/IR/TypeRules.h"
 
 using namespace mlir;
 
@@ -77,8 +78,7 @@ FusionPlan planFusion(FunctionOpInterface function,
     planElementwise(function, draft);
   }
   for (Operation *op : draft.collectOps(function)) {
-    auto swizzle = dyn_cast<SwizzleOp>(op);
-    if (swizzle && swizzle.getSource().getType() == swizzle.getType())
+    if (getUnchangedSource(op))
       draft.drop(op);
     else
       draft.take(op, {op, {}});

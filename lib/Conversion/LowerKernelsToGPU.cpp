@@ -96,6 +96,10 @@ static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
            << "needs tcgen05.mma.block_scale or wgmma.mma_async, which "
            << chip.name << " lacks: expected the CPU, or one of "
            << target::listChips(&target::Chip::hasProducts);
+  for (Operation *op : body.others)
+    if (auto product = dyn_cast<ProductOpInterface>(op);
+        product && failed(emit::verifyRowMajor(product)))
+      return failure();
   if (failed(site.verify()))
     return failure();
   SmallVector<Operation *> all(body.others);
@@ -120,7 +124,7 @@ static LogicalResult lowerOp(KernelOp kernel, const KernelBody &body,
     return failure();
   return llvm::TypeSwitch<Operation *, LogicalResult>(body.others.front())
       .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
-            ScaleSweepOp, SwizzleOp>([&](auto op) {
+            PrepackOp, ScaleSweepOp, SwizzleOp>([&](auto op) {
         return failed(site.verify()) ? failure() : lowerKernel(op, site);
       })
       .Default([&](Operation *) {

@@ -142,6 +142,10 @@ struct AliasInterface : public OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
 
   AliasResult getAlias(Attribute attr, raw_ostream &os) const override {
+    if (isa<blockscale::DataLayoutAttr>(attr)) {
+      os << "prepacked";
+      return AliasResult::FinalAlias;
+    }
     auto layout = dyn_cast<blockscale::LayoutAttr>(attr);
     if (!layout)
       return AliasResult::NoAlias;

@@ -132,6 +132,28 @@ static LogicalResult verifyContraction(ProductOpInterface op) {
   return verifyBlockMultiple(op, "b", kb, block);
 }
 
+/// A factor has no encoding, or a data layout.
+static LogicalResult verifyFactor(Operation *op, StringRef name,
+                                  RankedTensorType type) {
+  return isPrepacked(type) ? success() : verifyPlainMatrix(op, name, type);
+}
+
+/// Prepacked data is the operand with scales beside a plain one: it has the
+/// order of a register operand, and a product has one of those.
+static LogicalResult verifyDataLayouts(ProductOpInterface op) {
+  for (auto [name, data] : {std::pair("a", op.getA()), {"b", op.getB()}}) {
+    DataLayoutAttr layout = getDataLayout(data.getType());
+    if (!layout || !op.getScaleA() || !op.getScaleB())
+      continue;
+    return op.emitOpError()
+           << "expected " << name
+           << " to have no data layout where both operands have scales, for "
+              "one of them alone can be in registers, but got "
+           << layout << " (blockscale.prepack undoes it)";
+  }
+  return success();
+}
+
 using Shapes = SmallVector<SmallVector<int64_t>>;
 
 static LogicalResult verifyGlobals(ProductOpInterface op, const Shapes &shapesA,
@@ -158,9 +180,9 @@ static LogicalResult verifyGlobals(ProductOpInterface op, const Shapes &shapesA,
 LogicalResult ScaledMMOp::verify() {
   RankedTensorType a = getA().getType(), b = getB().getType();
   RankedTensorType result = getResult().getType();
-  // scaled_mm_c1: same rank and leading dimensions, no encodings.
-  if (failed(verifyPlainMatrix(*this, "a", a)) ||
-      failed(verifyPlainMatrix(*this, "b", b)) ||
+  // scaled_mm_c1: same rank and leading dimensions, no encodings but of data.
+  if (failed(verifyFactor(*this, "a", a)) ||
+      failed(verifyFactor(*this, "b", b)) ||
       failed(verifyPlainMatrix(*this, "the result", result)))
     return failure();
   ArrayRef<int64_t> batch = a.getShape().drop_back(2);
@@ -188,9 +210,11 @@ LogicalResult ScaledMMOp::verify() {
       failed(verifyShape(*this, "bias", {n}, getBias().getType().getShape())))
     return failure();
   // scaled_mm_c9: no grouped layouts.
-  if (failed(verifyScaleOrder(*this, "scale_a", getScaleA())))
+  if (failed(verifyScaleOrder(*this, "scale_a", getScaleA())) ||
+      failed(verifyScaleOrder(*this, "scale_b", getScaleB())))
     return failure();
-  return verifyScaleOrder(*this, "scale_b", getScaleB());
+  // scaled_mm_c10: data layouts.
+  return verifyDataLayouts(*this);
 }
 
 LogicalResult
@@ -198,8 +222,9 @@ ScaledMMOp::reifyResultShapes(OpBuilder &builder,
                               ReifiedRankedShapedTypeDims &shapes) {
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(builder, getLoc(), getA());
-  sizes.back() = tensor::getMixedSize(builder, getLoc(), getB(),
-                                      getB().getType().getRank() - 2);
+  sizes.pop_back_n(2);
+  for (bool ofB : {false, true})
+    sizes.push_back(getProductRows(builder, *this, ofB));
   shapes.push_back(withStaticSizes(builder, getResult().getType(), sizes));
   return success();
 }
@@ -218,9 +243,9 @@ LogicalResult ScaledGroupedMMOp::verify() {
   RankedTensorType a = getA().getType(), b = getB().getType();
   RankedTensorType offsets = getOffsets().getType();
   RankedTensorType result = getResult().getType();
-  // scaled_grouped_mm_c1: 2d-3d or 2d-2d, no encodings.
-  if (failed(verifyPlainMatrix(*this, "a", a)) ||
-      failed(verifyPlainMatrix(*this, "b", b)) ||
+  // scaled_grouped_mm_c1: 2d-3d or 2d-2d, no encodings but of data.
+  if (failed(verifyFactor(*this, "a", a)) ||
+      failed(verifyFactor(*this, "b", b)) ||
       failed(verifyPlainMatrix(*this, "the result", result)))
     return failure();
   if (a.getRank() != 2)
@@ -263,13 +288,26 @@ LogicalResult ScaledGroupedMMOp::verify() {
                               isKGrouped() ? groups : 0, dim)))
     return failure();
   // scaled_grouped_mm_c9: bias [N] or [G, N].
-  if (!getBias())
-    return success();
-  RankedTensorType bias = getBias().getType();
-  return verifyShape(*this, "bias",
-                     bias.getRank() == 2 ? ArrayRef<int64_t>({groups, n})
-                                         : ArrayRef<int64_t>(n),
-                     bias.getShape());
+  if (getBias()) {
+    RankedTensorType bias = getBias().getType();
+    if (failed(verifyShape(*this, "bias",
+                           bias.getRank() == 2 ? ArrayRef<int64_t>({groups, n})
+                                               : ArrayRef<int64_t>(n),
+                           bias.getShape())))
+      return failure();
+  }
+  // scaled_grouped_mm_c10: data layouts, of matrices that no group begins in.
+  for (auto [name, data] : {std::pair("a", getA()), {"b", getB()}}) {
+    DataLayoutAttr layout = getDataLayout(data.getType());
+    bool isCut = data == getA() || isKGrouped();
+    if (layout && isCut)
+      return emitOpError() << "expected " << name
+                           << " to have no data layout, for groups of "
+                           << (isKGrouped() ? "K" : "rows")
+                           << " begin anywhere in its blocks, but got "
+                           << layout << " (blockscale.prepack undoes it)";
+  }
+  return verifyDataLayouts(*this);
 }
 
 LogicalResult
@@ -278,9 +316,8 @@ ScaledGroupedMMOp::reifyResultShapes(OpBuilder &builder,
   SmallVector<OpFoldResult> sizes;
   if (isKGrouped())
     sizes.push_back(tensor::getMixedSize(builder, getLoc(), getOffsets(), 0));
-  sizes.push_back(tensor::getMixedSize(builder, getLoc(), getA(), 0));
-  sizes.push_back(tensor::getMixedSize(builder, getLoc(), getB(),
-                                       getB().getType().getRank() - 2));
+  for (bool ofB : {false, true})
+    sizes.push_back(getProductRows(builder, *this, ofB));
   shapes.push_back(withStaticSizes(builder, getResult().getType(), sizes));
   return success();
 }

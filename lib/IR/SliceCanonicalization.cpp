@@ -36,7 +36,7 @@ struct Place {
 template <typename OpTy>
 static std::optional<Place> getFoldedPlace(OpTy op, RankedTensorType whole,
                                            RankedTensorType slice) {
-  if (!getLayout(whole) || whole.getRank() == slice.getRank())
+  if (!hasLayout(whole) || whole.getRank() == slice.getRank())
     return std::nullopt;
   Place place{op.getMixedOffsets(), op.getMixedSizes(), op.getMixedStrides()};
   bool isFolded =

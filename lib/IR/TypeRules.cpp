@@ -7,9 +7,11 @@
 
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/BlockFormat.h"
+#include "blockscale/Numerics/DataLayout.h"
 #include "blockscale/Numerics/ScaleLayout.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
@@ -149,10 +151,52 @@ SmallVector<OpFoldResult> withStaticSizes(OpBuilder &builder,
   return sizes;
 }
 
+OpFoldResult getProductRows(OpBuilder &builder, ProductOpInterface op,
+                            bool ofB) {
+  TypedValue<RankedTensorType> data = ofB ? op.getB() : op.getA();
+  TypedValue<RankedTensorType> scale = ofB ? op.getScaleB() : op.getScaleA();
+  int64_t dim = data.getType().getRank() - 2;
+  if (isPrepacked(data.getType()) && data.getType().isDynamicDim(dim)) {
+    if (!getLayout(scale.getType()))
+      return tensor::getMixedSize(builder, op.getLoc(), scale, dim);
+    if (ofB && op.getBias())
+      return tensor::getMixedSize(builder, op.getLoc(), op.getBias(),
+                                  op.getBias().getType().getRank() - 1);
+  }
+  return tensor::getMixedSize(builder, op.getLoc(), data, dim);
+}
+
 LayoutAttr getLayout(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? dyn_cast_if_present<LayoutAttr>(tensor.getEncoding())
                 : LayoutAttr();
+}
+
+DataLayoutAttr getDataLayout(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_if_present<DataLayoutAttr>(tensor.getEncoding())
+                : DataLayoutAttr();
+}
+
+bool isPrepacked(Type type) { return getDataLayout(type) != nullptr; }
+
+bool hasLayout(Type type) { return getLayout(type) || isPrepacked(type); }
+
+template <typename OpTy>
+static Value getSourceOfSameType(OpTy op) {
+  return op.getSource().getType() == op.getType() ? op.getSource() : Value();
+}
+
+Value getUnchangedSource(Operation *op) {
+  if (auto swizzle = dyn_cast<SwizzleOp>(op))
+    return getSourceOfSameType(swizzle);
+  if (auto prepack = dyn_cast<PrepackOp>(op))
+    return getSourceOfSameType(prepack);
+  return {};
+}
+
+int64_t getPrepackedBits(Type dataElement) {
+  return isa<Float4E2M1FNType>(dataElement) ? 4 : 8;
 }
 
 static bool isPacked(Type type) {
@@ -168,7 +212,7 @@ static bool isSixBit(Type type) {
 }
 
 bool needsStorageForm(Type type) {
-  return getLayout(type) || isPacked(type) || isSixBit(type);
+  return hasLayout(type) || isPacked(type) || isSixBit(type);
 }
 
 namespace {
@@ -209,6 +253,11 @@ static int64_t getColTiles(int64_t cols) {
   return ShapedType::isDynamic(cols) ? cols : numerics::getColTiles(cols);
 }
 
+/// Blocks of prepacked data along `size` rows or columns; dynamic where it is.
+static int64_t getFragmentBlocks(int64_t size) {
+  return ShapedType::isDynamic(size) ? size : numerics::getFragmentBlocks(size);
+}
+
 Type getStorageType(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
@@ -220,6 +269,14 @@ Type getStorageType(Type type) {
   }
   if (isSixBit(type))
     return tensor.clone(IntegerType::get(type.getContext(), 8));
+  if (isPrepacked(type)) {
+    SmallVector<int64_t> shape(tensor.getShape());
+    for (int64_t &size : MutableArrayRef(shape).take_back(2))
+      size = getFragmentBlocks(size);
+    shape.push_back(numerics::getFragmentBlockBytes(
+        getPrepackedBits(tensor.getElementType())));
+    return RankedTensorType::get(shape, IntegerType::get(type.getContext(), 8));
+  }
   LayoutAttr layout = getLayout(type);
   if (!layout)
     return type;
@@ -245,6 +302,14 @@ SmallVector<OpFoldResult> getStorageSizes(OpBuilder &builder, Location loc,
   AffineExpr s1 = builder.getAffineSymbolExpr(1);
   if (isPacked(type)) {
     result.back() = apply(builder, loc, s0.ceilDiv(2), {result.back()});
+    return result;
+  }
+  if (isPrepacked(type)) {
+    AffineExpr blocks = numerics::getFragmentBlocks(AffineIndex{s0}).expr;
+    for (OpFoldResult &size : MutableArrayRef(result).take_back(2))
+      size = apply(builder, loc, blocks, {size});
+    result.push_back(builder.getIndexAttr(numerics::getFragmentBlockBytes(
+        getPrepackedBits(type.getElementType()))));
     return result;
   }
   LayoutAttr layout = getLayout(type);

@@ -32,11 +32,24 @@ void QuantizeOp::populateBoundsForShapedValueDim(
       bounds.getExpr(getX(), batch + extent.dim).ceilDiv(extent.divisor);
 }
 
+/// The sizes of a change of layout are those of its source, and where they are
+/// not stored also its operands.
+template <typename OpTy>
+static void boundChangedLayout(OpTy op, Value value, int64_t dim,
+                               ValueBoundsConstraintSet &bounds) {
+  bounds.bound(value)[dim] == bounds.getExpr(op.getSource(), dim);
+  if (op.getSizes().empty() || !op.getResult().getType().isDynamicDim(dim))
+    return;
+  unsigned operand = op.getResult().getType().getDynamicDimIndex(dim);
+  bounds.bound(value)[dim] == bounds.getExpr(op.getSizes()[operand]);
+}
+
+void PrepackOp::populateBoundsForShapedValueDim(
+    Value value, int64_t dim, ValueBoundsConstraintSet &bounds) {
+  boundChangedLayout(*this, value, dim, bounds);
+}
+
 void SwizzleOp::populateBoundsForShapedValueDim(
     Value value, int64_t dim, ValueBoundsConstraintSet &bounds) {
-  bounds.bound(value)[dim] == bounds.getExpr(getSource(), dim);
-  if (getSizes().empty() || !getResult().getType().isDynamicDim(dim))
-    return;
-  unsigned operand = getResult().getType().getDynamicDimIndex(dim);
-  bounds.bound(value)[dim] == bounds.getExpr(getSizes()[operand]);
+  boundChangedLayout(*this, value, dim, bounds);
 }

@@ -151,16 +151,27 @@ std::optional<ConstantResults> evaluate(ExpandScaleOp op) {
   return ConstantResults{result.takeAttribute()};
 }
 
-/// A constant holds its logical elements whatever its layout.
-std::optional<ConstantResults> evaluate(SwizzleOp op) {
-  RankedTensorType type = op.getType();
-  std::optional<ConstantTensor> source = ConstantTensor::match(op.getSource());
-  if (!source || op.getOffsets() || !type.hasStaticShape())
+/// The elements of `source` with the layout of `type`: a constant holds its
+/// logical elements whatever its layout.
+static std::optional<ConstantResults> changeLayout(Value source,
+                                                   RankedTensorType type) {
+  std::optional<ConstantTensor> constant = ConstantTensor::match(source);
+  if (!constant || !type.hasStaticShape())
     return std::nullopt;
   ConstantBuilder result(type);
-  for (auto [i, scale] : llvm::enumerate(result.getElements<uint8_t>()))
-    scale = source->getRaw<uint8_t>(i);
+  for (auto [i, element] : llvm::enumerate(result.getElements<uint8_t>()))
+    element = constant->getRaw<uint8_t>(i);
   return ConstantResults{result.takeAttribute()};
+}
+
+std::optional<ConstantResults> evaluate(SwizzleOp op) {
+  if (op.getOffsets())
+    return std::nullopt;
+  return changeLayout(op.getSource(), op.getType());
+}
+
+std::optional<ConstantResults> evaluate(PrepackOp op) {
+  return changeLayout(op.getSource(), op.getType());
 }
 
 } // namespace blockscale

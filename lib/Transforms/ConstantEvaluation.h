@@ -28,6 +28,7 @@ std::optional<ConstantResults> evaluate(HadamardOp op);
 std::optional<ConstantResults> evaluate(QuantizeOp op);
 std::optional<ConstantResults> evaluate(ExpandScaleOp op);
 std::optional<ConstantResults> evaluate(SwizzleOp op);
+std::optional<ConstantResults> evaluate(PrepackOp op);
 
 } // namespace blockscale
 

@@ -90,7 +90,8 @@ void populateFoldConstantPatterns(RewritePatternSet &patterns,
   patterns.add<FoldConstantOp<AmaxOp>, FoldConstantOp<GlobalScaleOp>,
                FoldConstantOp<HadamardOp>, FoldConstantOp<ScaleSweepOp>,
                FoldConstantOp<QuantizeOp>, FoldConstantOp<ExpandScaleOp>,
-               FoldConstantOp<SwizzleOp>>(patterns.getContext(), maxElements);
+               FoldConstantOp<SwizzleOp>, FoldConstantOp<PrepackOp>>(
+      patterns.getContext(), maxElements);
 }
 
 } // namespace blockscale

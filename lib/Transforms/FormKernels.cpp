@@ -10,6 +10,7 @@
 #include "RowPrograms.h"
 #include "blockscale/Analysis/FusionPlan.h"
 #include "blockscale/Analysis/KernelGroups.h"
+#include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/Passes.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -107,8 +108,8 @@ private:
       if (failed(makeKernel(kernel, copies)))
         return failure();
     for (Operation *op : plan.unneeded) {
-      if (auto swizzle = dyn_cast<SwizzleOp>(op))
-        swizzle.replaceAllUsesWith(swizzle.getSource());
+      if (Value source = getUnchangedSource(op))
+        op->replaceAllUsesWith(ValueRange(source));
       op->erase();
     }
     return success();

@@ -73,7 +73,7 @@ struct ConvertDim : public StoragePattern<tensor::DimOp> {
     auto type = dyn_cast<RankedTensorType>(op.getSource().getType());
     if (!dim || !type)
       return rewriter.notifyMatchFailure(op, "the dimension is not constant");
-    if (!isStoredDim(type, *dim) && getLayout(type))
+    if (!isStoredDim(type, *dim) && hasLayout(type))
       return rewriter.notifyMatchFailure(op, "tiles do not tell the size");
     Value size =
         tensor::DimOp::create(rewriter, op.getLoc(), adaptor.getSource(), *dim);

@@ -110,6 +110,9 @@ struct RowOrigin {
 } // namespace
 
 static std::optional<RowOrigin> getDataOrigin(Value data) {
+  // A layout keeps the logical rows.
+  while (auto prepack = getOrigin<PrepackOp>(data))
+    data = prepack.getSource();
   auto quantize = getOrigin<QuantizeOp>(data);
   if (!quantize)
     return std::nullopt;

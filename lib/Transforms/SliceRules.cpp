@@ -155,13 +155,22 @@ LogicalResult blockscale::verifySlice(Operation *op) {
 LogicalResult blockscale::verifyConcat(tensor::ConcatOp op) {
   RankedTensorType type = op.getResultType();
   // Upstream infers and casts the types of a concatenation without encodings.
-  for (Type found : op->getOperandTypes())
-    if (getLayout(found) || getLayout(type))
+  SmallVector<Type> types(op->getOperandTypes());
+  types.push_back(type);
+  for (Type found : types) {
+    if (getLayout(found))
       return op.emitOpError()
              << "expected a concatenation of linear scales "
                 "(tensor.insert_slice joins whole tiles, and "
                 "blockscale.swizzle takes the result), but got "
-             << (getLayout(found) ? found : Type(type));
+             << found;
+    if (isPrepacked(found))
+      return op.emitOpError()
+             << "expected a concatenation of row-major data "
+                "(tensor.insert_slice joins whole blocks, and "
+                "blockscale.prepack takes the result), but got "
+             << found;
+  }
   auto dim = static_cast<int64_t>(op.getDim());
   int64_t unit = getStorageUnit(type, dim);
   for (Type piece : op.getInputs().drop_back().getTypes()) {

@@ -8,6 +8,7 @@
 #include "ConstantBytes.h"
 #include "StoragePatterns.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/DataLayout.h"
 #include "blockscale/Numerics/Pack.h"
 #include "blockscale/Numerics/ScaleLayout.h"
 #include "blockscale/Transforms/Storage.h"
@@ -60,6 +61,24 @@ static SmallVector<uint8_t> swizzleScales(ArrayRef<uint8_t> scales,
   return tiles;
 }
 
+/// Codes [.., R, K] to zero-padded blocks, each batch element alone.
+static SmallVector<uint8_t> prepackCodes(ArrayRef<uint8_t> codes,
+                                         RankedTensorType type,
+                                         int64_t storageCount) {
+  SmallVector<uint8_t> blocks(storageCount, numerics::kDataPadding);
+  int64_t rows = type.getDimSize(type.getRank() - 2);
+  int64_t cols = type.getDimSize(type.getRank() - 1);
+  int64_t bits = getPrepackedBits(type.getElementType());
+  int64_t matrix = rows * cols,
+          matrixBytes = numerics::getPrepackedSize(rows, cols, bits);
+  for (int64_t i = 0, e = codes.size(); i < e; ++i) {
+    int64_t inMatrix = i % matrix;
+    numerics::storePrepacked(&blocks[i / matrix * matrixBytes], codes[i],
+                             inMatrix / cols, inMatrix % cols, cols, bits);
+  }
+  return blocks;
+}
+
 /// `bytes` as the elements of `type`, in a resource where the logical constant
 /// is one.
 static TypedAttr getStorageElements(ArrayRef<uint8_t> bytes,
@@ -97,6 +116,8 @@ struct ConvertConstant : public StoragePattern<arith::ConstantOp> {
     SmallVector<uint8_t> bytes = std::move(*logical);
     if (layout)
       bytes = swizzleScales(bytes, type, count);
+    else if (isPrepacked(type))
+      bytes = prepackCodes(bytes, type, count);
     else if (isa<Float4E2M1FNType>(type.getElementType()))
       bytes = packCodes(bytes, type, count);
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(

@@ -9,6 +9,7 @@
 #include "ConstantBytes.h"
 #include "SliceRules.h"
 #include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/DataLayout.h"
 #include "blockscale/Numerics/ScaleLayout.h"
 #include "blockscale/Transforms/Storage.h"
 
@@ -29,7 +30,7 @@ bool isPackedOrSwizzled(Type type) {
   auto tensor = dyn_cast<TensorType>(type);
   return tensor && (isa<Float4E2M1FNType, Float6E2M3FNType, Float6E3M2FNType>(
                         tensor.getElementType()) ||
-                    getLayout(tensor));
+                    hasLayout(tensor));
 }
 
 Type findType(Operation *op, function_ref<bool(Type)> predicate) {
@@ -61,6 +62,10 @@ int64_t getStorageUnit(RankedTensorType type, int64_t dim) {
   if (getLayout(type))
     return fromEnd == 1   ? numerics::kTileCols
            : fromEnd == 2 ? numerics::kTileRows
+                          : 1;
+  if (isPrepacked(type))
+    return fromEnd == 1   ? numerics::kFragmentCols
+           : fromEnd == 2 ? numerics::kFragmentRows
                           : 1;
   return isa<Float4E2M1FNType>(type.getElementType()) && fromEnd == 1 ? 2 : 1;
 }
@@ -113,7 +118,8 @@ static bool hasAddressableSize(RankedTensorType type) {
                       ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8)
                       : sizeof(int64_t);
   LayoutAttr layout = getLayout(type);
-  int64_t groups = layout ? std::max<int64_t>(layout.getGroups(), 1) : 0;
+  int64_t groups = layout ? std::max<int64_t>(layout.getGroups(), 1)
+                          : int64_t(isPrepacked(type));
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
     int64_t extent = 0;
     if (llvm::MulOverflow(groups, getStorageUnit(type, dim) - 1, extent) ||
@@ -204,7 +210,7 @@ static LogicalResult verifyDim(tensor::DimOp op) {
            << "expected a dimension of " << type << ", but got " << *dim;
   if (isStoredDim(type, *dim) || !type.isDynamicDim(*dim))
     return success();
-  if (!getLayout(type) && isUsedInWholeBlocks(op.getSource(), op->getBlock()))
+  if (!hasLayout(type) && isUsedInWholeBlocks(op.getSource(), op->getBlock()))
     return success();
   return op.emitOpError() << "expected a size that memory holds, but dimension "
                           << *dim << " of " << type << " is stored in units of "
@@ -244,6 +250,9 @@ LogicalResult verifyStorageRules(Operation *op) {
                << (getLayout(type)
                        ? "would not keep the padding of swizzled scales zero; "
                          "expected linear scales (blockscale.swizzle)"
+                   : isPrepacked(type)
+                       ? "does not know the order of prepacked data; expected "
+                         "row-major data (blockscale.prepack)"
                        : "does not know that memory holds two f4E2M1FN "
                          "elements a byte; expected a blockscale op or "
                          "dequantized data")

@@ -5,6 +5,8 @@
 // CHECK-DAG: #[[SWIZZLED:.+]] = #blockscale.layout<swizzle_128x4>
 // CHECK-DAG: #[[ROWS:.+]] = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
 // CHECK-DAG: #[[COLS:.+]] = #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>
+// CHECK-DAG: #prepacked = #blockscale.data_layout<fragments_64x64>
+#prepacked = #blockscale.data_layout<fragments_64x64>
 #swizzled = #blockscale.layout<swizzle_128x4>
 #rows = #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>
 #cols = #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>
@@ -19,6 +21,15 @@ func.func private @layouts(tensor<200x5xf8E4M3FN, #swizzled>, tensor<2x?x?xf8E8M
 // CHECK-SAME: tensor<70x3xf8E8M0FNU, #[[ROWS]]>
 // CHECK-SAME: tensor<?x?xf8E4M3FN, #[[COLS]]>
 func.func private @grouped_layouts(tensor<70x3xf8E8M0FNU, #rows>, tensor<?x?xf8E4M3FN, #cols>)
+
+// Data of every format take a layout, with leading dimensions and dynamic sizes.
+// CHECK: func.func private @data_layouts
+// CHECK-SAME: tensor<200x256xf4E2M1FN, #prepacked>
+// CHECK-SAME: tensor<3x?x?xf8E4M3FN, #prepacked>
+// CHECK-SAME: tensor<1x1xf8E5M2, #prepacked>, tensor<1x1xf6E2M3FN, #prepacked>, tensor<1x1xf6E3M2FN, #prepacked>, tensor<1x1xi8, #prepacked>
+func.func private @data_layouts(tensor<200x256xf4E2M1FN, #prepacked>, tensor<3x?x?xf8E4M3FN, #prepacked>,
+                                tensor<1x1xf8E5M2, #prepacked>, tensor<1x1xf6E2M3FN, #prepacked>,
+                                tensor<1x1xf6E3M2FN, #prepacked>, tensor<1x1xi8, #prepacked>)
 
 // CHECK: func.func private @recipes
 // CHECK-SAME: [#blockscale<recipe torchao>, #blockscale<recipe mslk>, #blockscale<recipe te>, #blockscale<recipe modelopt>]

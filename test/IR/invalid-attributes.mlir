@@ -50,6 +50,35 @@ func.func private @layout_c2_grouped(tensor<2x4x4xf8E4M3FN, #blockscale.layout<s
 
 // -----
 
+// A data layout that does not exist.
+// expected-error @below {{expected ::blockscale::DataLayoutKind to be one of: fragments_64x64}}
+// expected-error @below {{failed to parse}}
+func.func private @data_kind(tensor<4x4xf8E4M3FN, #blockscale.data_layout<fragments_8x8>>)
+
+// -----
+
+// expected-error @below {{expected a data layout to encode f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2 or i8 elements, but got 'bf16'}}
+func.func private @data_layout_c1(tensor<4x4xbf16, #blockscale.data_layout<fragments_64x64>>)
+
+// -----
+
+// Scales have layouts of their own.
+// expected-error @below {{expected a data layout to encode f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2 or i8 elements, but got 'f8E8M0FNU'}}
+func.func private @data_layout_c1_scales(tensor<4x4xf8E8M0FNU, #blockscale.data_layout<fragments_64x64>>)
+
+// -----
+
+// The parser asks the layout about an element type that is none.
+// expected-error @below {{expected '<'}}
+func.func private @data_no_element_type(tensor<4x4xtensor, #blockscale.data_layout<fragments_64x64>>)
+
+// -----
+
+// expected-error @below {{expected a data layout to encode a tensor of rank 2 or more, but got rank 1}}
+func.func private @data_layout_c2(tensor<4xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>)
+
+// -----
+
 // expected-error @below {{expected ::blockscale::Recipe to be one of: torchao, mslk, te, modelopt, floor, rceil, rceil_sat, ceil, even}}
 // expected-error @below {{failed to parse}}
 func.func private @recipe() attributes {recipe = #blockscale<recipe cublas>}

@@ -190,3 +190,36 @@ func.func @scaled_grouped_mm_c9_groups(%a: tensor<8x64xf8E4M3FN>, %b: tensor<16x
       : tensor<8x64xf8E4M3FN>, tensor<16x64xf8E4M3FN>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<16x2xf8E8M0FNU> -> tensor<3x8x16xf32>
   return
 }
+
+// -----
+
+// Groups of rows begin anywhere in a.
+#prepacked = #blockscale.data_layout<fragments_64x64>
+func.func @scaled_grouped_mm_c10_rows(%a: tensor<8x64xf8E4M3FN, #prepacked>, %b: tensor<3x16x64xbf16>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>) {
+  // expected-error @below {{expected a to have no data layout, for groups of rows begin anywhere in its blocks, but got #blockscale.data_layout<fragments_64x64> (blockscale.prepack undoes it)}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, none) block [1, 32]
+      : tensor<8x64xf8E4M3FN, #prepacked>, tensor<3x16x64xbf16>, tensor<3xi32>, tensor<8x2xf8E8M0FNU> -> tensor<8x16xbf16>
+  return
+}
+
+// -----
+
+// Groups of K begin anywhere in both.
+#prepacked = #blockscale.data_layout<fragments_64x64>
+func.func @scaled_grouped_mm_c10_k(%a: tensor<8x64xbf16>, %b: tensor<16x64xf8E4M3FN, #prepacked>, %o: tensor<3xi32>, %sb: tensor<16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected b to have no data layout, for groups of K begin anywhere in its blocks, but got #blockscale.data_layout<fragments_64x64> (blockscale.prepack undoes it)}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(none, %sb) block [1, 32]
+      : tensor<8x64xbf16>, tensor<16x64xf8E4M3FN, #prepacked>, tensor<3xi32>, tensor<16x2xf8E8M0FNU> -> tensor<3x8x16xbf16>
+  return
+}
+
+// -----
+
+// Both operands have scales, and one alone can be in registers.
+#prepacked = #blockscale.data_layout<fragments_64x64>
+func.func @scaled_grouped_mm_c10_scales(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN, #prepacked>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>) {
+  // expected-error @below {{expected b to have no data layout where both operands have scales, for one of them alone can be in registers, but got #blockscale.data_layout<fragments_64x64> (blockscale.prepack undoes it)}}
+  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
+      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN, #prepacked>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xbf16>
+  return
+}

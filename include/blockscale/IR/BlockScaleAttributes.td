@@ -222,6 +222,87 @@ def BlockScale_LayoutAttr : AttrDef<BlockScale_Dialect, "Layout",
 }
 
 //===----------------------------------------------------------------------===//
+// Data layout
+//===----------------------------------------------------------------------===//
+
+def BlockScale_DataLayoutKind : I32EnumAttr<"DataLayoutKind", "data storage order", [
+    I32EnumAttrCase<"Fragments64x64", 0, "fragments_64x64">]> {
+  let cppNamespace = "::blockscale";
+  let genSpecializedAttr = 0;
+}
+
+def BlockScale_DataLayoutAttr : AttrDef<BlockScale_Dialect, "DataLayout",
+    [BlockScale_VerifiableTensorEncoding]> {
+  let mnemonic = "data_layout";
+  let summary = "How the codes of a block-scaled tensor are stored";
+  let description = [{
+    The encoding of a data tensor. The tensor keeps its logical shape `[.., R, K]`;
+    the encoding says how the codes lie. Without an encoding they are row-major,
+    with two codes of 4 bits in a byte.
+
+    `fragments_64x64` is the order in which the threads of a warpgroup hold operand
+    A of `wgmma.mma_async.m64nNk16` in registers: a thread loads 16 bytes at a time
+    and exchanges nothing with others. The matrix is padded with code 0 to multiples
+    of 64 rows and 64 columns and cut in blocks of 64x64 elements, so its storage
+    shape is `[.., R ceildiv 64, K ceildiv 64, 64 * 64 * bits / 8]` of bytes, where
+    `bits` is 4 with f4E2M1FN and 8 with other elements. Leading dimensions are
+    batches: each is padded and stored alone.
+
+    Four products j of 16 columns make a block. In each, lane `l` of warp `w` has
+    four registers q of a pair of elements, h = 0 and h = 1:
+
+    ```text
+    row    = 16 w + l floordiv 4 + 8 (q mod 2)
+    column = 16 j + 2 (l mod 4) + 8 (q floordiv 2) + h
+    ```
+
+    Elements of 8 bits (and of 6, each in a byte) of a thread are 8 bytes a product,
+    two products beside each other:
+
+    ```text
+    byte = 2048 (j floordiv 2) + 16 (32 w + l) + 8 (j mod 2) + 2 q + h
+    ```
+
+    Elements of 4 bits of a thread are a little-endian word a product, at byte
+    `16 (32 w + l) + 4 j`. Codes of h = 0 have bits 0 to 15, and those of h = 1 the
+    same places of bits 16 to 31. Of a code `s e1 e0 m`,
+
+    ```text
+    bit   15  14  13  12  11  10   9   8   7   6   5   4   3   2   1   0
+    q = 0  s                          e1  e0   m
+    q = 1              s                          e1  e0   m
+    q = 2                          s                         e1  e0   m
+    q = 3      s  e1      e0   m
+    ```
+
+    so that the pair of q = 0 is a mask of the word, those of q = 1 and 2 are a shift
+    and a mask, and what they leave is bf16 with the value of the code times 2^-126.
+    A GPU decodes row-major nibbles with more instructions a value.
+
+    Constraints:
+    - `data_layout_c1`: the elements are f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN,
+      f8E5M2 or i8 (MXINT8).
+    - `data_layout_c2`: the rank is at least 2.
+
+    Example:
+
+    ```mlir
+    tensor<200x256xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>
+    ```
+  }];
+  let parameters = (ins EnumParameter<BlockScale_DataLayoutKind>:$kind);
+  let assemblyFormat = "`<` $kind `>`";
+  let extraClassDeclaration = [{
+    static DataLayoutAttr getFragments64x64(::mlir::MLIRContext *context);
+
+    /// data_layout_c1 and data_layout_c2.
+    ::llvm::LogicalResult verifyEncoding(
+        ::llvm::ArrayRef<int64_t> shape, ::mlir::Type elementType,
+        ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError) const;
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Tensor maps and schedules of matrix products
 //===----------------------------------------------------------------------===//
 

@@ -9,6 +9,7 @@
 #define BLOCKSCALE_IR_BLOCKSCALEOPS_TD
 
 include "blockscale/IR/AmaxOps.td"
+include "blockscale/IR/DataOps.td"
 include "blockscale/IR/KernelOps.td"
 include "blockscale/IR/LaunchOps.td"
 include "blockscale/IR/MatmulOps.td"

@@ -42,7 +42,7 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
 
     Constraints:
     - `scaled_mm_c1`: `a`, `b` and the result have the same rank, at least 2,
-      equal leading dimensions and no encoding.
+      equal leading dimensions and no encoding but data layouts.
     - `scaled_mm_c2`: the last dimensions of `a` and `b` (K) are equal.
     - `scaled_mm_c3`: block, data and scale element types are those of a format,
       the same for both operands. A plain operand is bf16, or f16 beside NVFP4;
@@ -56,6 +56,8 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
       its operand (M or N).
     - `scaled_mm_c8`: the bias is [N].
     - `scaled_mm_c9`: scale encodings are absent or ungrouped layouts.
+    - `scaled_mm_c10`: an operand has a data layout only if it has scales and the
+      other one is plain.
 
     Example:
 
@@ -119,7 +121,8 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     multiples of the block, other offsets are rounded down.
 
     Constraints:
-    - `scaled_grouped_mm_c1`: `a` has rank 2, `b` rank 3 or 2; no encodings.
+    - `scaled_grouped_mm_c1`: `a` has rank 2, `b` rank 3 or 2; no encodings but
+      data layouts.
     - `scaled_grouped_mm_c2`: the last dimensions of `a` and `b` (K) are equal.
     - `scaled_grouped_mm_c3`: block, data and scale element types are those of a
       format, the same for both operands. A plain operand is bf16, or f16 beside
@@ -135,6 +138,8 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
       a layout grouped G times along the dimension that the offsets bound: rows
       of `scale_a` in 2d-3d, columns of both scales in 2d-2d.
     - `scaled_grouped_mm_c9`: the bias is [N] or [G, N].
+    - `scaled_grouped_mm_c10`: only `b` of 2d-3d has a data layout, and only if `a`
+      is plain: groups begin anywhere in the rows of `a`, and anywhere along K.
 
     Example:
 

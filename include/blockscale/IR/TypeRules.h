@@ -86,20 +86,42 @@ llvm::SmallVector<mlir::OpFoldResult>
 withStaticSizes(mlir::OpBuilder &builder, mlir::RankedTensorType type,
                 llvm::SmallVector<mlir::OpFoldResult> sizes);
 
+/// Rows of `b`, or of `a`, as a value: M or N. Prepacked data do not store
+/// them, so they are those of the scales or of the bias where these tell.
+mlir::OpFoldResult getProductRows(mlir::OpBuilder &builder,
+                                  ProductOpInterface op, bool ofB);
+
 //===----------------------------------------------------------------------===//
 // Storage
 //===----------------------------------------------------------------------===//
 
-/// The blockscale layout of a tensor type, or null.
+/// The layout of a tensor type of scales, or null.
 LayoutAttr getLayout(mlir::Type type);
 
+/// The layout of a tensor type of data, or null.
+DataLayoutAttr getDataLayout(mlir::Type type);
+
+/// Whether the type is one of data with a layout.
+bool isPrepacked(mlir::Type type);
+
+/// Whether the type has a layout, of scales or of data.
+bool hasLayout(mlir::Type type);
+
+/// What an op gives back that changes a layout between equal types; null of
+/// other ops.
+mlir::Value getUnchangedSource(mlir::Operation *op);
+
+/// Bits that memory has for an element of prepacked data: 4 or 8.
+int64_t getPrepackedBits(mlir::Type dataElement);
+
 /// Whether memory holds the type in another form: f4 elements (packed), f6
-/// elements (bytes) or a scale layout (tiled).
+/// elements (bytes), a scale layout (tiled) or a data layout (in blocks).
 bool needsStorageForm(mlir::Type type);
 
 /// What memory holds for a logical type: f4 data [.., K] becomes i8
 /// [.., K ceildiv 2], f6 data i8 (a code in the low bits of each byte), an
-/// encoded scale tensor its tiles. Other types are returned as they are.
+/// encoded scale tensor its tiles, encoded data the bytes of its blocks. Other
+/// types are returned as they are.
 mlir::Type getStorageType(mlir::Type type);
 
 /// Storage sizes of a tensor type whose logical sizes are `sizes`.

@@ -15,8 +15,8 @@ namespace blockscale {
 /// Default limit: a weight of 8192 x 8192.
 inline constexpr int64_t kMaxConstantElements = int64_t(1) << 26;
 
-/// Evaluates amax, global_scale, hadamard, scale_sweep, quantize, expand_scale
-/// and swizzle of constants. An op whose largest operand has more than
+/// Evaluates amax, global_scale, hadamard, scale_sweep, quantize, expand_scale,
+/// swizzle and prepack of constants. An op whose largest operand has more than
 /// `maxElements` elements is kept, with a remark.
 void populateFoldConstantPatterns(mlir::RewritePatternSet &patterns,
                                   int64_t maxElements);

@@ -105,6 +105,54 @@ def SwizzleProductScales : Pass<"blockscale-swizzle-product-scales"> {
            "GPU to generate code for">];
 }
 
+def PrepackProductWeights : Pass<"blockscale-prepack-product-weights"> {
+  let summary = "Give products constant weights in the order of register fragments";
+  let description = [{
+    For a chip whose products take a register operand of `wgmma`, the constant
+    operand with scales of a `scaled_mm`, or `b` of a `scaled_grouped_mm` in groups
+    of rows, is prepacked before the product if the other operand is plain.
+    `blockscale-fold-constants` then prepacks it at compile time. Other weights are
+    kept, since a kernel that prepacks them at each call takes longer than it saves.
+    For other chips nothing changes.
+
+    Example (test/Transforms/prepack-product-weights.mlir):
+
+    ```mlir
+    %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16]
+        : tensor<8x64xbf16>, tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN> -> tensor<8x64xbf16>
+    // becomes
+    %p = blockscale.prepack %w
+        : tensor<64x64xf4E2M1FN> -> tensor<64x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>
+    %y = blockscale.scaled_mm %x, %p scales(none, %s) block [1, 16]
+        : tensor<8x64xbf16>, tensor<64x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<64x4xf8E4M3FN> -> tensor<8x64xbf16>
+    ```
+  }];
+  let dependentDialects = ["::blockscale::BlockScaleDialect"];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_90a\"",
+           "GPU that the products are for">];
+}
+
+def UnpackProductData : Pass<"blockscale-unpack-product-data"> {
+  let summary = "Give products row-major data";
+  let description = [{
+    The inverse of blockscale-prepack-product-weights, for targets whose products
+    read row-major data alone: a prepacked operand is brought back before the
+    product, at compile time if it is constant, and by a kernel of its own
+    otherwise, which a remark says. A dynamic size that prepacked data does not
+    store is that of the scales or of the bias.
+
+    Example (test/Transforms/unpack-product-data.mlir):
+
+    ```text
+    reads prepacked data by a kernel that brings it to row-major order, as its own kernels read no other; row-major data needs none
+    ```
+  }];
+  let dependentDialects = [
+    "::blockscale::BlockScaleDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def ElementwiseToLinalg : Pass<"blockscale-elementwise-to-linalg"> {
   let summary = "Write elementwise ops on plain tensors as linalg.generic";
   let description = [{
@@ -150,10 +198,10 @@ def ExpandMath : Pass<"blockscale-expand-math"> {
 }
 
 def FoldConstants : Pass<"blockscale-fold-constants"> {
-  let summary = "Quantize and swizzle constants at compile time";
+  let summary = "Quantize, swizzle and prepack constants at compile time";
   let description = [{
-    Replaces amax, global_scale, hadamard, scale_sweep, quantize, expand_scale
-    and swizzle of constants by their results, which are the bytes that the
+    Replaces amax, global_scale, hadamard, scale_sweep, quantize, expand_scale,
+    swizzle and prepack of constants by their results, which are the bytes that the
     kernels compute. Results of more than 1 KiB are resources, not printed text.
 
     Some ops are kept: ops with an operand or result of more than `max-elements`
@@ -252,9 +300,10 @@ def MaterializeStorage
     : Pass<"blockscale-materialize-storage", "::mlir::ModuleOp"> {
   let summary = "Give packed and swizzled tensors the shape that memory has";
   let description = [{
-    Rewrites `tensor<MxKxf4E2M1FN>` to `tensor<Mx(K/2)xi8>` and
+    Rewrites `tensor<MxKxf4E2M1FN>` to `tensor<Mx(K/2)xi8>`,
     `tensor<RxCxT, #swizzled>` to its tiles
-    `tensor<(R/128)x(C/4)x32x4x4xT>`, sizes rounded up, through functions, calls,
+    `tensor<(R/128)x(C/4)x32x4x4xT>` and `tensor<RxKxT, #prepacked>` to its blocks
+    `tensor<(R/64)x(K/64)xBxi8>` (B is 2048 or 4096), sizes rounded up, through functions, calls,
     branches, scf, slices, casts, select and constants. Kernel bodies keep logical
     types. Any other op on such a type is an error, as in
     blockscale-verify-layout.

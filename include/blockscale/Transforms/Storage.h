@@ -56,7 +56,8 @@ void populateStorageStructuralPatterns(const mlir::TypeConverter &converter,
 void populateStorageSlicePatterns(const mlir::TypeConverter &converter,
                                   mlir::RewritePatternSet &patterns);
 
-/// arith.constant: packs codes and permutes scales into zero-padded tiles.
+/// arith.constant: packs codes, row-major or in zero-padded blocks, and
+/// permutes scales into zero-padded tiles.
 void populateStorageConstantPatterns(const mlir::TypeConverter &converter,
                                      mlir::RewritePatternSet &patterns);
 

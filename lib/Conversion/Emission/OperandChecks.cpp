@@ -86,6 +86,15 @@ void requireOperands(HadamardOp op, CallSite &site) {
   site.requireSizes("the result", op.getResult(), sizes, "x");
 }
 
+void requireOperands(PrepackOp op, CallSite &site) {
+  bool toBlocks = isPrepacked(op.getResult().getType());
+  Value rowMajor = toBlocks ? op.getSource() : op.getResult();
+  site.requireSizes(toBlocks ? "the result" : "source",
+                    toBlocks ? op.getResult() : op.getSource(),
+                    site.getDataSizes(rowMajor, rowMajor),
+                    toBlocks ? "source" : "the result");
+}
+
 /// The sizes of the data of an x of sizes `sizes`.
 static CallSite::Sizes getDataSizes(QuantizeOp op, CallSite::Sizes sizes) {
   if (op.getTransposed())
@@ -146,6 +155,36 @@ struct ProductSizes {
 
 } // namespace
 
+LogicalResult verifyRowMajor(ProductOpInterface op) {
+  for (Value data : {op.getA(), op.getB()})
+    if (isPrepacked(data.getType()))
+      return op.emitOpError()
+             << "expected row-major data (blockscale-unpack-product-data makes "
+                "it), but got "
+             << data.getType();
+  return success();
+}
+
+LogicalResult verifyChangesLayout(PrepackOp op) {
+  if (!getUnchangedSource(op))
+    return success();
+  return op.emitOpError() << "expected another layout than that of the source "
+                             "(canonicalization drops the op), but got "
+                          << op.getType();
+}
+
+/// Rows of the data of `op`, M or N, which are at `resultDim` of the result:
+/// prepacked data do not tell them.
+static OpFoldResult getDataRows(CallSite &site, ProductOpInterface op,
+                                Value data, int64_t resultDim) {
+  RankedTensorType type = getTensorType(data);
+  int64_t dim = type.getRank() - 2;
+  if (!type.isDynamicDim(dim))
+    return site.b.getIndexAttr(type.getDimSize(dim));
+  return isPrepacked(type) ? site.getSizes(op.getResult())[resultDim]
+                           : site.getSizes(data)[dim];
+}
+
 /// Requires the sizes of the data, the scales and the result of a product;
 /// those of b follow from `sourceOfB`.
 static void requireMatrices(CallSite &site, ProductOpInterface op,
@@ -166,7 +205,10 @@ void requireOperands(ScaledGroupedMMOp op, CallSite &site) {
   CallSite::Sizes a = site.getDataSizes(op.getA(), op.getB());
   CallSite::Sizes bSizes = site.getSizes(op.getB());
   CallSite::Sizes groups = site.getSizes(op.getOffsets());
-  OpFoldResult rows = a.front(), cols = bSizes[bSizes.size() - 2];
+  int64_t resultRank = op.getResult().getType().getRank();
+  OpFoldResult rows = a.front(),
+               cols = getDataRows(site, op, op.getB(), resultRank - 1);
+  bSizes[bSizes.size() - 2] = cols;
   bSizes.back() = a.back();
   CallSite::Sizes result = {rows, cols};
   if (op.isKGrouped())
@@ -188,10 +230,13 @@ void requireOperands(ScaledGroupedMMOp op, CallSite &site) {
 }
 
 void requireOperands(ScaledMMOp op, CallSite &site) {
-  CallSite::Sizes a = site.getDataSizes(op.getA(), op.getB());
+  CallSite::Sizes a = isPrepacked(op.getA().getType())
+                          ? site.getDataSizes(op.getB(), op.getA())
+                          : site.getDataSizes(op.getA(), op.getB());
+  a.end()[-2] = getDataRows(site, op, op.getA(), a.size() - 2);
   CallSite::Sizes bSizes = a, result = a, batch = a;
   batch.truncate(a.size() - 2);
-  OpFoldResult cols = site.getSizes(op.getB())[a.size() - 2];
+  OpFoldResult cols = getDataRows(site, op, op.getB(), a.size() - 1);
   bSizes[a.size() - 2] = cols;
   result.back() = cols;
 

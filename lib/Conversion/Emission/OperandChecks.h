@@ -25,11 +25,20 @@ void requireOperands(DequantizeOp op, CallSite &site);
 void requireOperands(ExpandScaleOp op, CallSite &site);
 void requireOperands(GlobalScaleOp op, CallSite &site);
 void requireOperands(HadamardOp op, CallSite &site);
+void requireOperands(PrepackOp op, CallSite &site);
 void requireOperands(QuantizeOp op, CallSite &site);
 void requireOperands(ScaleSweepOp op, CallSite &site);
 void requireOperands(ScaledGroupedMMOp op, CallSite &site);
 void requireOperands(ScaledMMOp op, CallSite &site);
 void requireOperands(SwizzleOp op, CallSite &site);
+
+/// Emits an error where an operand of a product is prepacked, which its kernels
+/// do not read.
+llvm::LogicalResult verifyRowMajor(ProductOpInterface op);
+
+/// Emits an error where source and result have one layout, as canonicalization
+/// leaves no op.
+llvm::LogicalResult verifyChangesLayout(PrepackOp op);
 
 /// The number of rows of the result of `op`, which is the operand `size` where
 /// tiles of scales do not tell it.

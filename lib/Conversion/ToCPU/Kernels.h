@@ -74,6 +74,10 @@ void emitItems(GlobalScaleOp op, const ItemRange &range);
 mlir::Value countItems(SwizzleOp op, CallSite &site);
 void emitItems(SwizzleOp op, const ItemRange &range);
 
+/// Items: bands of 64 rows, which are rows of blocks.
+mlir::Value countItems(PrepackOp op, CallSite &site);
+void emitItems(PrepackOp op, const ItemRange &range);
+
 /// Items: bands of 128 rows into tiles, of as many rows as a block has into
 /// linear scales.
 mlir::Value countItems(ExpandScaleOp op, CallSite &site);

@@ -91,6 +91,10 @@ static LogicalResult verifyForm(Operation *op) {
         !layout.isGrouped())
       return refuse();
   }
+  if (auto product = dyn_cast<ProductOpInterface>(op))
+    return emit::verifyRowMajor(product);
+  if (auto prepack = dyn_cast<PrepackOp>(op))
+    return emit::verifyChangesLayout(prepack);
   return success();
 }
 
@@ -99,11 +103,11 @@ template <typename FnTy>
 static LogicalResult dispanel(KernelOp kernel, FnTy &&fn) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.getSingleOp())
       .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
-            QuantizeOp, ScaledMMOp, ScaledGroupedMMOp, ScaleSweepOp, SwizzleOp>(
-          [&](auto op) {
-            fn(op);
-            return success();
-          })
+            PrepackOp, QuantizeOp, ScaledMMOp, ScaledGroupedMMOp, ScaleSweepOp,
+            SwizzleOp>([&](auto op) {
+        fn(op);
+        return success();
+      })
       .Default([&](Operation *op) {
         return op->emitOpError("has no lowering to the CPU");
       });

@@ -7,6 +7,7 @@
 
 #include "RowDots.h"
 #include "Emission/FloatCodec.h"
+#include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Codec.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -28,7 +28,7 @@ using blockscale::numerics::kSweepCandidates;
 namespace blockscale::cpu {
 
 /// Candidates of a step: the f32 lanes of the widest registers.
-static constexpr int64_t kLanes = 16;
+static constexpr int64_t kSweepLanes = 16;
 
 /// Candidates with those that fill the last step. Their scales are NaN, and so
 /// are their losses, which never win.
@@ -54,19 +54,19 @@ public:
         block(createBuffer({kSweepBlock})) {
     if (!hessian)
       return;
-    errors = createBuffer({kSweepBlock, kLanes});
-    terms = createBuffer({kSweepBlock, kLanes});
+    errors = createBuffer({kSweepBlock, kSweepLanes});
+    terms = createBuffer({kSweepBlock, kSweepLanes});
   }
 
   /// Computes the scales of numerics::getSweepScales, and the result that each
   /// candidate gives.
   void emitCandidates(Value globalAmax) {
-    for (int64_t first = 0; first < kPaddedCandidates; first += kLanes) {
+    for (int64_t first = 0; first < kPaddedCandidates; first += kSweepLanes) {
       SmallVector<float> values;
-      for (int64_t k = first; k < first + kLanes; ++k)
+      for (int64_t k = first; k < first + kSweepLanes; ++k)
         values.push_back(k < kSweepCandidates ? numerics::getSweepCandidate(k)
                                               : std::nanf(""));
-      auto type = VectorType::get(kLanes, b.getF32Type());
+      auto type = VectorType::get(kSweepLanes, b.getF32Type());
       Lanes candidates(
           b, arith::ConstantOp::create(
                  b, DenseElementsAttr::get(type, ArrayRef<float>(values))));
@@ -94,7 +94,7 @@ private:
   }
 
   Lanes loadStep(Value buffer, ValueRange indices) {
-    return toF32(loadLanes(b, buffer, indices, kLanes));
+    return toF32(loadLanes(b, buffer, indices, kSweepLanes));
   }
 
   Lanes loadBroadcast(Value memref, ValueRange indices, Lanes shape) {
@@ -104,8 +104,8 @@ private:
   /// The first candidate with the smallest loss, which a Hessian may make
   /// negative. NaN is below none, so that no lane holds it.
   Value emitFindBest(Value col) {
-    auto type = VectorType::get(kLanes, b.getI32Type());
-    SmallVector<int32_t> first(kLanes);
+    auto type = VectorType::get(kSweepLanes, b.getI32Type());
+    SmallVector<int32_t> first(kSweepLanes);
     std::iota(first.begin(), first.end(), 0);
     Value indices = arith::ConstantOp::create(
         b, DenseElementsAttr::get(type, ArrayRef<int32_t>(first)));
@@ -120,9 +120,9 @@ private:
               candidate(b, carried[2]);
           Lanes isSmaller = compare(arith::CmpFPredicate::OLT, loss, smallest);
           return {select(isSmaller, loss, smallest),
-                  select(isSmaller, candidate, index), candidate + kLanes};
+                  select(isSmaller, candidate, index), candidate + kSweepLanes};
         },
-        kLanes);
+        kSweepLanes);
     Lanes losses(b, best[0]), index(b, best[1]);
     Lanes smallest(b, vector::ReductionOp::create(
                           b, vector::CombiningKind::MINIMUMF, losses));

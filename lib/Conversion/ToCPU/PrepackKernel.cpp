@@ -1,0 +1,187 @@
+//===- PrepackKernel.cpp - Data from layout to layout ---------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An item is a band of 64 rows, the rows of one row of blocks. The words of a
+// block are visited in the order in which they lie, and each is put together
+// from codes of the row-major side, or taken apart.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernels.h"
+#include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/DataLayout.h"
+
+using namespace mlir;
+using namespace blockscale::numerics;
+
+namespace blockscale::cpu {
+
+/// The row-major side, whose memory has the logical rows.
+static Value getRowMajor(PrepackOp op) {
+  return isPrepacked(op.getSource().getType()) ? op.getResult()
+                                               : op.getSource();
+}
+
+Value countItems(PrepackOp op, CallSite &site) {
+  CallSite::Sizes sizes = site.getSizes(getRowMajor(op));
+  return site.countItems(
+      sizes, getFragmentBlocks(
+                 Lanes(site.b, toIndex(site.b, sizes[sizes.size() - 2]))));
+}
+
+namespace {
+
+/// Emits the words of one kernel.
+class WordMover {
+public:
+  WordMover(PrepackOp op, const ItemRange &range)
+      : b(range.b), toBlocks(isPrepacked(op.getResult().getType())),
+        bits(getPrepackedBits(op.getResult().getType().getElementType())),
+        rowMajor(range.lookup(getRowMajor(op))),
+        blocks(range.lookup(toBlocks ? op.getResult() : op.getSource())) {
+    int64_t rank = getTensorType(op.getSource()).getRank();
+    rows = getDim(b, rowMajor, rank - 2);
+    cols = getDim(b, rowMajor, rank - 1);
+    if (bits == 4)
+      cols = mul(b, cols, 2);
+    bandSizes = getLeadingSizes(b, rowMajor, rank - 2);
+    bandSizes.push_back(getFragmentBlocks(Lanes(b, rows)));
+  }
+
+  void emitBand(Value item) {
+    band = delinearize(b, item, bandSizes);
+    Value colBlocks = getFragmentBlocks(Lanes(b, cols));
+    emitLoop(b, getIndex(b, 0), colBlocks, [&](Value colBlock) {
+      emitLoop(b, getIndex(b, 0), getIndex(b, kFragmentThreads),
+               [&](Value thread) {
+                 emitLoop(b, getIndex(b, 0), getIndex(b, kFragmentProducts),
+                          [&](Value product) {
+                            for (int64_t word = 0;
+                                 word < getFragmentWords(bits); ++word)
+                              emitWord(colBlock, thread, product, word);
+                          });
+               });
+    });
+  }
+
+private:
+  void emitWord(Value colBlock, Value thread, Value product, int64_t word) {
+    Indices place = append(band, colBlock);
+    place.push_back(
+        getFragmentWordByte(Lanes(b, thread), Lanes(b, product), word, bits));
+    Lanes value = toBlocks ? Lanes(b, getI32(0)) : loadWord(place);
+    for (int64_t reg = 0; reg < kFragmentRegisters; ++reg) {
+      if (getFragmentWord(reg, bits) != word)
+        continue;
+      Lanes index(b, thread);
+      ElementIndex<Lanes> element = getFragmentElement(FragmentPlace<Lanes>{
+          index, Lanes(b, product), like(index, reg), like(index, 0)});
+      Value row = add(b, element.row, mul(b, band.back(), kFragmentRows));
+      Value col = add(b, element.col, mul(b, colBlock, kFragmentCols));
+      if (toBlocks)
+        value = value | loadPair(row, col, reg);
+      else
+        storePair(value, row, col, reg);
+    }
+    if (toBlocks)
+      storeWord(value, place);
+  }
+
+  /// The bits of register `reg` in its word, whose codes are at (row, col) and
+  /// behind it.
+  Lanes loadPair(Value row, Value col, int64_t reg) {
+    if (bits == 8)
+      return placeCode(loadUnit(row, col), reg, 0, bits) |
+             placeCode(loadUnit(row, add(b, col, getIndex(b, 1))), reg, 1,
+                       bits);
+    Lanes pair = loadUnit(row, div(b, col, 2));
+    return placeCode(pair & 0xF, reg, 0, bits) |
+           placeCode(pair >> 4, reg, 1, bits);
+  }
+
+  void storePair(Lanes word, Value row, Value col, int64_t reg) {
+    Lanes low = takeCode(word, reg, 0, bits);
+    Lanes high = takeCode(word, reg, 1, bits);
+    if (bits == 4)
+      return storeUnit(low | (high << 4), row, div(b, col, 2));
+    storeUnit(low, row, col);
+    storeUnit(high, row, add(b, col, getIndex(b, 1)));
+  }
+
+  /// A byte of a row, 0 beyond the matrix. There the last byte is read instead:
+  /// a matrix without bytes has no items.
+  Lanes loadUnit(Value row, Value unit) {
+    Value lastRow = sub(b, rows, getIndex(b, 1));
+    Value lastUnit = sub(b, getUnits(), getIndex(b, 1));
+    Lanes byte = loadBits(
+        b, rowMajor, getIndices(min(b, row, lastRow), min(b, unit, lastUnit)));
+    return select(Lanes(b, isInside(row, unit)), extend(byte, 32),
+                  Lanes(b, getI32(0)));
+  }
+
+  void storeUnit(Lanes code, Value row, Value unit) {
+    emitIf(b, isInside(row, unit), [&] {
+      storeBits(truncate(code, 8), rowMajor, getIndices(row, unit));
+    });
+  }
+
+  Lanes loadWord(const Indices &place) {
+    Lanes word(b, getI32(0));
+    for (int64_t i = 0; i < 4; ++i)
+      word = word |
+             (extend(loadBits(b, blocks, getByteOf(place, i)), 32) << (8 * i));
+    return word;
+  }
+
+  void storeWord(Lanes word, const Indices &place) {
+    for (int64_t i = 0; i < 4; ++i)
+      storeBits(truncate(word >> (8 * i), 8), blocks, getByteOf(place, i));
+  }
+
+  Indices getByteOf(const Indices &place, int64_t i) {
+    return offsetBy(b, place, getIndex(b, i));
+  }
+
+  Indices getIndices(Value row, Value unit) {
+    return append(ValueRange(band).drop_back(), {row, unit});
+  }
+
+  /// Bytes of a row.
+  Value getUnits() { return bits == 4 ? div(b, cols, 2) : cols; }
+
+  Value isInside(Value row, Value unit) {
+    Value hasRow =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, rows);
+    Value hasUnit =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, unit, getUnits());
+    return arith::AndIOp::create(b, hasRow, hasUnit);
+  }
+
+  Value getI32(int32_t value) {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
+  }
+
+  ImplicitLocOpBuilder &b;
+  bool toBlocks;
+  int64_t bits;
+  Value rowMajor, blocks;
+  /// Sizes of the matrix, with an even number of columns of 4 bits.
+  Value rows, cols;
+  Indices bandSizes;
+  /// The batch and the band of an item.
+  Indices band;
+};
+
+} // namespace
+
+void emitItems(PrepackOp op, const ItemRange &range) {
+  WordMover mover(op, range);
+  emitLoop(range.b, range.begin, range.end,
+           [&](Value item) { mover.emitBand(item); });
+}
+
+} // namespace blockscale::cpu

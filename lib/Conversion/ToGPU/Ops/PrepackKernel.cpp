@@ -1,0 +1,213 @@
+//===- PrepackKernel.cpp - Data from layout to layout ---------------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A CTA moves a block, and a thread the elements that are its fragments there:
+// 16 bytes at a time on the side of blocks, single bytes on the other one,
+// whose lines the CTA's other threads find in the cache. Weights are prepacked
+// once, so the kernel is simple rather than fast.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceEmission/DeviceCode.h"
+#include "Emission/OperandChecks.h"
+#include "Kernels.h"
+#include "blockscale/IR/TypeRules.h"
+#include "blockscale/Numerics/DataLayout.h"
+
+using namespace mlir;
+using namespace blockscale::numerics;
+
+namespace blockscale {
+
+using emit::add;
+using emit::getIndex;
+using emit::Lanes;
+using emit::mul;
+
+namespace {
+
+/// The operands of the kernel: data in both layouts, and the rows, bytes of a
+/// row and matrices of the row-major side.
+struct PrepackOperands {
+  Value rowMajor, blocks, rows, units, matrices;
+};
+
+class PrepackEmitter {
+public:
+  PrepackEmitter(KernelBuilder &b, bool toBlocks, int64_t bits,
+                 const PrepackOperands &operands)
+      : b(b), toBlocks(toBlocks), bits(bits), rowMajor(operands.rowMajor),
+        blocks(operands.blocks), rows(toIndex(b, operands.rows)),
+        units(toIndex(b, operands.units)),
+        matrices(toIndex(b, operands.matrices)) {}
+
+  void emit();
+
+private:
+  /// Words of the thread that lie side by side.
+  static constexpr int64_t kPieceWords = kFragmentThreadBytes / kWordBytes;
+
+  int64_t countPieces() const {
+    return kFragmentProducts * getFragmentWords(bits) / kPieceWords;
+  }
+  /// The thread's word `word` of all in the block.
+  Lanes emitGather(int64_t word);
+  void emitScatter(Lanes value, int64_t word);
+  /// Calls `body` with the row, the first byte in the row and the register of
+  /// each pair of word `word`.
+  void forEachPair(int64_t word,
+                   function_ref<void(Value row, Value unit, int64_t reg)> body);
+  Value getUnitAddress(Value row, Value unit) {
+    Value index = add(b, mul(b, matrix, rows), row);
+    return emitAddress(b, rowMajor, b.getI8Type(),
+                       add(b, mul(b, index, units), unit));
+  }
+  Value isInside(Value row, Value unit) {
+    return arith::AndIOp::create(b, isBelow(b, row, rows),
+                                 isBelow(b, unit, units));
+  }
+  Value getPieceAddress(int64_t piece);
+
+  KernelBuilder &b;
+  bool toBlocks;
+  int64_t bits;
+  Value rowMajor, blocks, rows, units, matrices;
+  Value matrix, rowBlock, colBlock, rowBlocks, colBlocks, thread;
+};
+
+} // namespace
+
+void PrepackEmitter::forEachPair(
+    int64_t word, function_ref<void(Value, Value, int64_t)> body) {
+  Lanes index(b, thread);
+  int64_t words = getFragmentWords(bits);
+  for (int64_t reg = 0; reg < kFragmentRegisters; ++reg) {
+    if (getFragmentWord(reg, bits) != word % words)
+      continue;
+    ElementIndex<Lanes> element = getFragmentElement(FragmentPlace<Lanes>{
+        index, like(index, word / words), like(index, reg), like(index, 0)});
+    Value row = add(b, element.row, mul(b, rowBlock, kFragmentRows));
+    Value col = add(b, element.col, mul(b, colBlock, kFragmentCols));
+    body(row, bits == 4 ? emit::div(b, col, 2) : col, reg);
+  }
+}
+
+Lanes PrepackEmitter::emitGather(int64_t word) {
+  Lanes value(b, b.i32(0));
+  auto loadUnit = [&](Value row, Value unit) {
+    return emitIfElseZero(
+               b, isInside(row, unit),
+               [&] {
+                 Value byte =
+                     b.load(b.getI8Type(), getUnitAddress(row, unit), 1);
+                 return SmallVector<Lanes>{extend(Lanes(b, byte), 32)};
+               })
+        .front();
+  };
+  forEachPair(word, [&](Value row, Value unit, int64_t reg) {
+    Lanes first = loadUnit(row, unit);
+    Lanes low = bits == 4 ? first & 0xF : first;
+    Lanes high =
+        bits == 4 ? first >> 4 : loadUnit(row, add(b, unit, getIndex(b, 1)));
+    value =
+        value | placeCode(low, reg, 0, bits) | placeCode(high, reg, 1, bits);
+  });
+  return value;
+}
+
+void PrepackEmitter::emitScatter(Lanes value, int64_t word) {
+  auto storeUnit = [&](Lanes code, Value row, Value unit) {
+    emit::emitIf(b, isInside(row, unit), [&] {
+      b.store(truncate(code, 8), getUnitAddress(row, unit), 1);
+    });
+  };
+  forEachPair(word, [&](Value row, Value unit, int64_t reg) {
+    Lanes low = takeCode(value, reg, 0, bits);
+    Lanes high = takeCode(value, reg, 1, bits);
+    if (bits == 4)
+      return storeUnit(low | (high << 4), row, unit);
+    storeUnit(low, row, unit);
+    storeUnit(high, row, add(b, unit, getIndex(b, 1)));
+  });
+}
+
+Value PrepackEmitter::getPieceAddress(int64_t piece) {
+  Value index = add(b, mul(b, matrix, rowBlocks), rowBlock);
+  index = add(b, mul(b, index, colBlocks), colBlock);
+  // The first word of a piece is that of a product.
+  Lanes place(b, thread);
+  int64_t word = piece * kPieceWords;
+  Value byte = getFragmentWordByte(
+      place, like(place, word / getFragmentWords(bits)), /*word=*/0, bits);
+  return emitAddress(b, blocks, b.getI8Type(),
+                     add(b, mul(b, index, getFragmentBlockBytes(bits)), byte));
+}
+
+void PrepackEmitter::emit() {
+  Value cols = bits == 4 ? mul(b, units, 2) : units;
+  rowBlocks = getFragmentBlocks(Lanes(b, rows));
+  colBlocks = getFragmentBlocks(Lanes(b, cols));
+  matrix = emitMatrixNumber(b);
+  Value block = emitBlockNumber(b);
+  rowBlock = arith::DivUIOp::create(b, block, colBlocks);
+  colBlock = arith::RemUIOp::create(b, block, colBlocks);
+  thread = emitThreadNumber(b, kFragmentThreads);
+  emit::emitIf(b, isBelow(b, matrix, matrices), [&] {
+    for (int64_t piece = 0; piece < countPieces(); ++piece) {
+      Value address = getPieceAddress(piece);
+      int64_t first = piece * kPieceWords;
+      if (toBlocks) {
+        SmallVector<Lanes> words;
+        for (int64_t i = 0; i < kPieceWords; ++i)
+          words.push_back(emitGather(first + i));
+        emitStoreWords(b, words, address, kFragmentThreadBytes);
+        continue;
+      }
+      SmallVector<Lanes> words =
+          emitLoadWords(b, address, kFragmentThreadBytes, kFragmentThreadBytes);
+      for (auto [i, word] : llvm::enumerate(words))
+        emitScatter(word, first + i);
+    }
+  });
+}
+
+LogicalResult lowerKernel(PrepackOp op, LaunchSite &site) {
+  if (failed(emit::verifyChangesLayout(op)))
+    return failure();
+  emit::requireOperands(op, site.call);
+  site.emitAsserts();
+  ImplicitLocOpBuilder &b = site.b;
+  Value source = site.lookup(op.getSource());
+  Value result = site.lookup(op.getResult());
+  bool toBlocks = isPrepacked(op.getResult().getType());
+  int64_t bits = getPrepackedBits(op.getResult().getType().getElementType());
+  Value rowMajor = toBlocks ? source : result;
+  Value blocks = toBlocks ? result : source;
+  emit::Indices sizes = emit::getLeadingSizes(
+      b, rowMajor, cast<MemRefType>(rowMajor.getType()).getRank());
+  Value units = sizes.pop_back_val(), rows = sizes.pop_back_val();
+  Value matrices = emit::getProduct(b, sizes);
+  Value cols = bits == 4 ? mul(b, units, 2) : units;
+  Value count = mul(b, getFragmentBlocks(Lanes(b, rows)),
+                    getFragmentBlocks(Lanes(b, cols)));
+  PrepackOperands operands{rowMajor, blocks, rows, units, matrices};
+  KernelSignature::Slot slots[] = {{operands.rowMajor, 1},
+                                   {operands.blocks, kFragmentThreadBytes}};
+  KernelSignature signature = {slots[toBlocks ? 0 : 1],
+                               slots[toBlocks ? 1 : 0],
+                               {operands.rows},
+                               {operands.units},
+                               {operands.matrices}};
+  site.launch(Twine(toBlocks ? "prepack_" : "unpack_") + Twine(bits) + "_bits",
+              {kFragmentThreads, count, matrices}, signature,
+              [&](KernelBuilder &b) {
+                PrepackEmitter(b, toBlocks, bits, operands).emit();
+              });
+  return success();
+}
+
+} // namespace blockscale

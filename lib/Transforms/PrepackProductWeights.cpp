@@ -1,0 +1,79 @@
+//===- PrepackProductWeights.cpp - Weights in the order of fragments ------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/IR/TypeRules.h"
+#include "blockscale/Target/Chip.h"
+#include "blockscale/Transforms/Passes.h"
+#include "blockscale/Transforms/ProductData.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_PREPACKPRODUCTWEIGHTS
+#include "blockscale/Transforms/Passes.h.inc"
+
+namespace {
+
+/// %y = blockscale.scaled_mm %x, %w scales(none, %s) ..
+///   ->  %p = blockscale.prepack %w : .. -> tensor<.., #prepacked>
+///       %y = blockscale.scaled_mm %x, %p scales(none, %s) ..
+///
+/// where %w is a constant; so for `a`, and for `b` of groups of rows.
+struct PrepackConstant : public OpInterfaceRewritePattern<ProductOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(ProductOpInterface op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getScaleA() && op.getScaleB())
+      return rewriter.notifyMatchFailure(op, "both operands have scales");
+    if (op->getParentOfType<KernelOp>())
+      return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
+    bool isB = op.getScaleB() != nullptr;
+    GroupDim groups = op.getGroupOperand().dim;
+    if (groups == GroupDim::Columns || (groups == GroupDim::Rows && !isB))
+      return rewriter.notifyMatchFailure(op, "groups begin in the data");
+    OpOperand &data = isB ? getOperandB(op) : getOperandA(op);
+    auto type = cast<RankedTensorType>(data.get().getType());
+    if (isPrepacked(type))
+      return rewriter.notifyMatchFailure(op, "the data are prepacked");
+    if (!matchPattern(data.get(), m_Constant()))
+      return rewriter.notifyMatchFailure(op, "the data are no constant");
+    auto layout = DataLayoutAttr::getFragments64x64(op.getContext());
+    rewriter.modifyOpInPlace(op, [&] {
+      data.set(PrepackOp::create(rewriter, op.getLoc(),
+                                 type.cloneWithEncoding(layout), data.get(),
+                                 /*sizes=*/ValueRange()));
+    });
+    return success();
+  }
+};
+
+struct PrepackProductWeightsPass
+    : public impl::PrepackProductWeightsBase<PrepackProductWeightsPass> {
+  using PrepackProductWeightsBase::PrepackProductWeightsBase;
+
+  void runOnOperation() override {
+    const target::Chip *target = target::findChip(chip);
+    if (!target || !target->hasWgmma() || target->hasTcgen05())
+      return;
+    RewritePatternSet patterns(&getContext());
+    populatePrepackProductWeightPatterns(patterns);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace
+
+void populatePrepackProductWeightPatterns(RewritePatternSet &patterns) {
+  patterns.add<PrepackConstant>(patterns.getContext());
+}
+
+} // namespace blockscale

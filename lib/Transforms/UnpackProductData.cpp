@@ -1,0 +1,99 @@
+//===- UnpackProductData.cpp - Products of row-major data -----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/Passes.h"
+#include "blockscale/Transforms/ProductData.h"
+
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+#define GEN_PASS_DEF_UNPACKPRODUCTDATA
+#include "blockscale/Transforms/Passes.h.inc"
+
+namespace {
+
+/// %y = blockscale.scaled_mm %x, %p scales(none, %s) ..
+///   ->  %w = blockscale.prepack %p : tensor<.., #prepacked> -> tensor<..>
+///       %y = blockscale.scaled_mm %x, %w scales(none, %s) ..
+struct UnpackData : public OpInterfaceRewritePattern<ProductOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(ProductOpInterface op,
+                                PatternRewriter &rewriter) const override {
+    bool isB = isPrepacked(op.getB().getType());
+    if (!isB && !isPrepacked(op.getA().getType()))
+      return rewriter.notifyMatchFailure(op, "the data are row-major");
+    if (op->getParentOfType<KernelOp>())
+      return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
+    OpOperand &data = isB ? getOperandB(op) : getOperandA(op);
+    auto type = cast<RankedTensorType>(data.get().getType());
+    if (!isMadeFromRowMajor(data.get()))
+      op->emitRemark("reads prepacked data by a kernel that brings it to "
+                     "row-major order, as its own kernels read no other; "
+                     "row-major data needs none");
+    SmallVector<OpFoldResult> sizes = getSizes(rewriter, op, isB);
+    SmallVector<Value> dynamic;
+    for (auto [dim, size] : llvm::enumerate(sizes))
+      if (type.isDynamicDim(dim))
+        dynamic.push_back(
+            getValueOrCreateConstantIndexOp(rewriter, op.getLoc(), size));
+    rewriter.modifyOpInPlace(op, [&] {
+      data.set(PrepackOp::create(rewriter, op.getLoc(),
+                                 type.cloneWithEncoding(Attribute()),
+                                 data.get(), dynamic));
+    });
+    return success();
+  }
+
+private:
+  /// Whether the data come back without a kernel: they are constant, or what
+  /// prepacks them is beside the product.
+  static bool isMadeFromRowMajor(Value data) {
+    return matchPattern(data, m_Constant()) || data.getDefiningOp<PrepackOp>();
+  }
+
+  /// The sizes of the data: batches and K of the other operand, and rows.
+  static SmallVector<OpFoldResult> getSizes(OpBuilder &builder,
+                                            ProductOpInterface op, bool isB) {
+    Location loc = op.getLoc();
+    TypedValue<RankedTensorType> data = isB ? op.getB() : op.getA();
+    TypedValue<RankedTensorType> other = isB ? op.getA() : op.getB();
+    int64_t rank = data.getType().getRank();
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(builder, loc, other);
+    if (op.getGroupOperand().dim == GroupDim::Rows)
+      sizes.insert(
+          sizes.begin(),
+          tensor::getMixedSize(builder, loc, op.getGroupOperand().ends, 0));
+    sizes[rank - 2] = getProductRows(builder, op, isB);
+    return sizes;
+  }
+};
+
+struct UnpackProductDataPass
+    : public impl::UnpackProductDataBase<UnpackProductDataPass> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateUnpackProductDataPatterns(patterns);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace
+
+void populateUnpackProductDataPatterns(RewritePatternSet &patterns) {
+  patterns.add<UnpackData>(patterns.getContext());
+}
+
+} // namespace blockscale
