@@ -61,7 +61,7 @@ rate(const gemm::Product &product, const target::Chip &chip, bool hasRemark) {
       return candidates;
     auto rated = gemm::rateWgmmaSchedules(product, *format, chip);
     if (hasRemark)
-      gemm::remarkWgmmaSchedule(product, rated);
+      gemm::remarkWgmmaSchedule(product, *format, rated);
     for (const auto &[schedule, timeline] : rated)
       add(schedule, timeline.total * 1e3);
     return candidates;

@@ -98,7 +98,7 @@ static LogicalResult lowerProducts(KernelOp, const KernelBody &body,
            << target::listChips(&target::Chip::hasProducts);
   for (Operation *op : body.others)
     if (auto product = dyn_cast<ProductOpInterface>(op);
-        product && failed(emit::verifyRowMajor(product)))
+        product && chip.hasTcgen05() && failed(emit::verifyRowMajor(product)))
       return failure();
   if (failed(site.verify()))
     return failure();

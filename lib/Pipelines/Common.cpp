@@ -40,6 +40,12 @@ static void buildBufferize(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
+/// Whether kernels of products on the chip read data in the order of registers.
+static bool takesPrepackedData(StringRef chip) {
+  const target::Chip *found = target::findChip(chip);
+  return found && found->hasWgmma();
+}
+
 std::vector<Stage> getCommonStages(int64_t maxConstantElements,
                                    const FormKernelsOptions &kernels) {
   return {
@@ -49,7 +55,10 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
        [maxConstantElements, chip = kernels.chip](OpPassManager &pm) {
          pm.addPass(createRaiseProducts({chip}));
          // What it adds is folded with the rest.
-         pm.addPass(createUnpackProductData());
+         if (takesPrepackedData(chip))
+           pm.addPass(createPrepackProductWeights({chip}));
+         else
+           pm.addPass(createUnpackProductData());
          if (!chip.empty())
            pm.addPass(createSwizzleProductScales({chip}));
          pm.addPass(createCanonicalizerPass());

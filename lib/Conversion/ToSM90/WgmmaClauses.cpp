@@ -27,6 +27,14 @@ FailureOr<WgmmaFormat> verifyWgmmaFormat(const Product &product,
           product, site, format->isScaledA ? "scale_a" : "scale_b",
           format->isScaledA ? product.scaleA : product.scaleB, isGrouped)))
     return failure();
+  Value data = format->isScaledA ? product.a : product.b;
+  RankedTensorType type = cast<RankedTensorType>(data.getType());
+  for (int64_t dim : {type.getRank() - 2, type.getRank() - 1})
+    if (format->isPacked && type.isDynamicDim(dim))
+      return refuseProduct(product, site, "c8")
+             << "expected prepacked data of known rows and K, which its blocks "
+                "do not tell, but got "
+             << type << "; unpack it (blockscale.prepack)";
   return *format;
 }
 

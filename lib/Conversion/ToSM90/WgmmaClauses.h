@@ -16,6 +16,7 @@
 //               where there are groups or ops that follow; products that share
 //               a kernel have the same
 //   sm90_mm_c5  one operand has scales, the other one is bf16 or f16
+//   sm90_mm_c8  prepacked data has a static number of rows and K
 //   sm90_mm_c7  groups of K begin at multiples of 16 bytes of codes, or the
 //               kernel stops (Products/GroupBegin.h)
 //

@@ -23,12 +23,13 @@ std::optional<WgmmaFormat> WgmmaFormat::find(const Product &product) {
   Type scale =
       (isScaledA ? product.scaleA : product.scaleB).getType().getElementType();
   numerics::ScaleFormat scaleFormat = getScaleFormat(scale);
-  return WgmmaFormat{isScaledA,
-                     getElementFormat(element),
-                     scaleFormat,
-                     plain,
-                     numerics::getBlockFormat(scaleFormat).blockSize,
-                     getenv("BS_PACK") != nullptr};
+  return WgmmaFormat{
+      isScaledA,
+      getElementFormat(element),
+      scaleFormat,
+      plain,
+      numerics::getBlockFormat(scaleFormat).blockSize,
+      isPrepacked((isScaledA ? product.a : product.b).getType())};
 }
 
 /// Steps of a stage. Where a tile has few rows, steps are short and stages

@@ -147,7 +147,7 @@ static std::string print(const RatedWgmmaSchedule &rated) {
   return text;
 }
 
-void remarkWgmmaSchedule(const Product &product,
+void remarkWgmmaSchedule(const Product &product, const WgmmaFormat &format,
                          ArrayRef<RatedWgmmaSchedule> rated) {
   const auto &[schedule, best] = rated.front();
   StringRef longest = best.step == best.multiply ? "multiply"
@@ -163,15 +163,21 @@ void remarkWgmmaSchedule(const Product &product,
       << remark::add(
              "tiles of {0} in {1} stages: a step of {2} of K takes {3} us to "
              "multiply, {4} us to decode, {5} us to load, so that it has to "
-             "{6}; tiles: {7}, waves: {8}, {9} us ({10}); assumed is {11} for "
-             "sizes that are not known",
+             "{6}; tiles: {7}, waves: {8}, {9} us ({10}); data {11}; assumed "
+             "is "
+             "{12} for sizes that are not known",
              print(rated.front()), schedule.getStages(), kStepElements,
              llvm::formatv("{0:f2}", best.multiply).str(),
              llvm::formatv("{0:f2}", best.decode).str(),
              llvm::formatv("{0:f2}", best.load).str(), longest,
              llvm::formatv("{0:f0}", best.tiles).str(),
              llvm::formatv("{0:f0}", best.waves).str(),
-             llvm::formatv("{0:f1}", best.total).str(), others, kAssumedSize);
+             llvm::formatv("{0:f1}", best.total).str(), others,
+             format.isPacked
+                 ? "are prepacked"
+                 : "are row-major, which take longer to decode than prepacked "
+                   "ones (blockscale.prepack)",
+             kAssumedSize);
 }
 
 } // namespace blockscale::gemm

@@ -34,7 +34,7 @@ rateWgmmaSchedules(const Product &product, const WgmmaFormat &format,
                    const target::Chip &chip);
 
 /// Says at the op what was chosen, by which numbers, and what was next.
-void remarkWgmmaSchedule(const Product &product,
+void remarkWgmmaSchedule(const Product &product, const WgmmaFormat &format,
                          llvm::ArrayRef<RatedWgmmaSchedule> rated);
 
 } // namespace blockscale::gemm
