@@ -49,8 +49,10 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
        [maxConstantElements, chip = kernels.chip](OpPassManager &pm) {
          pm.addPass(createRaiseProducts({chip}));
          // What it adds is folded with the rest.
-         if (!chip.empty())
+         if (!chip.empty()) {
+           pm.addPass(createDecodeProductOperands({chip}));
            pm.addPass(createSwizzleProductScales({chip}));
+         }
          pm.addPass(createCanonicalizerPass());
          pm.addPass(createFoldConstants({maxConstantElements}));
          buildExpandMath(pm);
