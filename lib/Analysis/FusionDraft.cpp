@@ -239,6 +239,23 @@ void FusionDraft::take(Ops ops, const Place &place,
   take(std::move(kernel), place);
 }
 
+const PlannedKernel *FusionDraft::findKernel(Operation *op) const {
+  auto found = llvm::find_if(plan.kernels, [&](const PlannedKernel &kernel) {
+    return llvm::is_contained(kernel.ops, op) && !kernel.copied.contains(op);
+  });
+  return found == plan.kernels.end() ? nullptr : &*found;
+}
+
+void FusionDraft::extend(Operation *member, Operation *op) {
+  auto found = llvm::find_if(plan.kernels, [&](const PlannedKernel &kernel) {
+    return &kernel == findKernel(member);
+  });
+  found->ops.push_back(op);
+  found->results = getResults(found->ops);
+  taken.insert(op);
+  anchors[op] = {found->place, /*isMoved=*/false};
+}
+
 void FusionDraft::drop(Operation *op) {
   taken.insert(op);
   plan.unneeded.push_back(op);

@@ -71,6 +71,11 @@ public:
   /// Adds a kernel of `ops`.
   void take(Ops ops, const Place &place,
             std::optional<FusionChoice> choice = std::nullopt);
+  /// The kernel planned for `op`; null if there is none.
+  const PlannedKernel *findKernel(mlir::Operation *op) const;
+  /// Lets the kernel of `member` compute `op` as well, which reads nothing but
+  /// results of `member`.
+  void extend(mlir::Operation *member, mlir::Operation *op);
   /// Notes that `op` needs no kernel.
   void drop(mlir::Operation *op);
 

@@ -10,7 +10,9 @@
 #include "RowProgramPlan.h"
 #include "Siblings.h"
 #include "blockscale/Analysis/Epilogue.h"
+#include "blockscale/Analysis/KernelFamily.h"
 #include "blockscale/Analysis/Producers.h"
+#include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
 
 using namespace mlir;
@@ -66,6 +68,31 @@ static void planElementwise(FunctionOpInterface function, FusionDraft &draft) {
       draft.take(op.getOperation(), {op, {}});
 }
 
+/// Lets kernels that quantize decode what they quantize:
+///
+///   %q, %s = blockscale.quantize %x ..
+///   %v = blockscale.dequantize %q, %s ..
+/// becomes
+///   %v = blockscale.kernel ins(%x) { .. }
+static void planRoundTrips(FunctionOpInterface function, FusionDraft &draft) {
+  for (Operation *op : draft.collectOps(function)) {
+    auto dequantize = dyn_cast<DequantizeOp>(op);
+    QuantizeOp quantize = dequantize ? dequantize.getQuantizer() : QuantizeOp();
+    if (!quantize)
+      continue;
+    const PlannedKernel *kernel = draft.findKernel(quantize);
+    KernelFamily family =
+        kernel ? *kernel->family : chooseFamily(quantize.getOperation());
+    if (std::optional<FusionObstacle> obstacle =
+            findRoundTripObstacle(quantize, dequantize, family))
+      draft.remark(op, "is not computed where x is quantized", *obstacle);
+    else if (kernel)
+      draft.extend(quantize, op);
+    else
+      draft.take({quantize, op}, {quantize, {}});
+  }
+}
+
 FusionPlan planFusion(FunctionOpInterface function,
                       const FusionOptions &options) {
   FusionDraft draft(options);
@@ -76,6 +103,8 @@ FusionPlan planFusion(FunctionOpInterface function,
     if (options.fuse)
       planSiblings(function, draft);
     planElementwise(function, draft);
+    if (options.fuse)
+      planRoundTrips(function, draft);
   }
   for (Operation *op : draft.collectOps(function)) {
     if (getUnchangedSource(op))

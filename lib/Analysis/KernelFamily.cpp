@@ -29,6 +29,10 @@ KernelBody::KernelBody(ArrayRef<Operation *> ops) {
   for (Operation *op : ops)
     if (isa<linalg::LinalgOp>(op))
       producers.push_back(op);
+    else if (auto dequantize = dyn_cast<DequantizeOp>(op);
+             dequantize && !decoder &&
+             llvm::is_contained(ops, dequantize.getQuantizer()))
+      decoder = dequantize;
     else if (!isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op))
       others.push_back(op);
 }
@@ -44,7 +48,7 @@ bool KernelBody::hasOneResultOp() const {
 }
 
 static KernelFamily chooseFamily(const KernelBody &body) {
-  const auto &[producers, others] = body;
+  ArrayRef<Operation *> producers = body.producers, others = body.others;
   if (llvm::any_of(producers, [](Operation *op) {
         return cast<linalg::LinalgOp>(op).getNumReductionLoops() != 0;
       }))

@@ -14,6 +14,7 @@
 #include "ToSM100/Kernels.h"
 #include "ToSM90/Kernels.h"
 #include "blockscale/Analysis/Epilogue.h"
+#include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/Conversion/Passes.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -156,9 +157,13 @@ static LogicalResult lowerKernel(KernelOp kernel, KernelTable &kernels,
            << "expected " << kStripAttrName
            << " on kernels for blocks of several rows, or of several results "
               "of one x, only";
+  KernelBody body(kernel);
+  if (DequantizeOp decoder = body.decoder)
+    if (std::optional<FusionObstacle> obstacle =
+            findRoundTripObstacle(decoder.getQuantizer(), decoder, family))
+      return decoder.emitOpError() << "does not share its kernel " << *obstacle;
   LaunchSite site(kernel, kernels, chip);
-  return kLowerings[static_cast<size_t>(family)](kernel, KernelBody(kernel),
-                                                 site);
+  return kLowerings[static_cast<size_t>(family)](kernel, body, site);
 }
 
 namespace {

@@ -26,6 +26,11 @@ struct OpCounts {
       amaxes += isa<AmaxOp>(op);
       transforms += isa<HadamardOp>(op);
       products += isa<ScaledMMOp, ScaledGroupedMMOp>(op);
+      auto dequantize = dyn_cast<DequantizeOp>(op);
+      if (dequantize && dequantize.getQuantizer()) {
+        ++decoders;
+        continue;
+      }
       ofDialect += isa_and_present<BlockScaleDialect>(op.getDialect());
     }
   }
@@ -36,7 +41,9 @@ struct OpCounts {
   int64_t amaxes = 0;
   int64_t transforms = 0;
   int64_t products = 0;
-  /// All ops of the dialect, those above and others.
+  /// Dequantizations of what the body quantizes.
+  int64_t decoders = 0;
+  /// All other ops of the dialect, those above and others.
   int64_t ofDialect = 0;
 };
 
@@ -44,6 +51,11 @@ struct OpCounts {
 
 static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
   bool reduces = count.reductions != 0;
+  bool mayDecode = family == KernelFamily::Rows ||
+                   family == KernelFamily::Program ||
+                   family == KernelFamily::Product;
+  if (count.decoders > (mayDecode ? 1 : 0))
+    return false;
   switch (family) {
   case KernelFamily::Rows:
     return !reduces && count.quantizes == 1 && count.ofDialect == 1;
@@ -68,7 +80,7 @@ static bool hasOpsOf(KernelFamily family, const OpCounts &count) {
 static StringRef describeOps(KernelFamily family) {
   switch (family) {
   case KernelFamily::Rows:
-    return "one quantization, and elementwise ops";
+    return "one quantization, which may be decoded, and elementwise ops";
   case KernelFamily::Strips:
     return "quantizations or amaxes, with transforms and elementwise ops";
   case KernelFamily::Program:

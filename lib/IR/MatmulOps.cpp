@@ -158,12 +158,6 @@ using Shapes = SmallVector<SmallVector<int64_t>>;
 
 static LogicalResult verifyGlobals(ProductOpInterface op, const Shapes &shapesA,
                                    const Shapes &shapesB) {
-  for (auto [name, scale, global] :
-       {std::tuple("a", op.getScaleA(), op.getGlobalOperandA()),
-        std::tuple("b", op.getScaleB(), op.getGlobalOperandB())})
-    if (!scale && global.value)
-      return op.emitOpError() << "expected no global_scale_" << name << ", as "
-                              << name << " has no scales, but got one";
   bool isNvfp4 = isNvfp4ScaleType(op.getScaleElementType());
   if (failed(verifyGlobalOperand(op, "global_scale_a",
                                  op.getGlobalOperandA().value, isNvfp4,

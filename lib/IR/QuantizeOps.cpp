@@ -282,6 +282,14 @@ GlobalOperand DequantizeOp::getGlobalOperand() {
                             getData().getType().getRank(), /*hasGroups=*/false);
 }
 
+QuantizeOp DequantizeOp::getQuantizer() {
+  auto quantize = getData().getDefiningOp<QuantizeOp>();
+  return quantize && quantize.getData() == getData() &&
+                 quantize.getScale() == getScale()
+             ? quantize
+             : QuantizeOp();
+}
+
 LogicalResult DequantizeOp::verify() {
   RankedTensorType data = getData().getType(), scale = getScale().getType();
   RankedTensorType result = getResult().getType();

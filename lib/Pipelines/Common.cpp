@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Pipelines/Pipelines.h"
+#include "blockscale/Target/Chip.h"
 #include "blockscale/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -55,6 +56,8 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
        [maxConstantElements, chip = kernels.chip](OpPassManager &pm) {
          pm.addPass(createRaiseProducts({chip}));
          // What it adds is folded with the rest.
+         if (!chip.empty())
+           pm.addPass(createDecodeProductOperands({chip}));
          if (takesPrepackedData(chip))
            pm.addPass(createPrepackProductWeights({chip}));
          else

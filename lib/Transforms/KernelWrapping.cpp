@@ -9,6 +9,7 @@
 #include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/Epilogue.h"
 #include "blockscale/Analysis/Producers.h"
+#include "blockscale/Analysis/RoundTrip.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -116,6 +117,17 @@ static LogicalResult replaceSizes(OpBuilder &builder, OpResult result) {
   return success();
 }
 
+LogicalResult replaceDecodedSizes(OpBuilder &builder, ArrayRef<Operation *> ops,
+                                  Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  if (!quantize || !llvm::is_contained(ops, findDecoder(quantize)))
+    return success();
+  for (OpResult result : op->getResults())
+    if (failed(replaceSizes(builder, result)))
+      return failure();
+  return success();
+}
+
 /// Moves what `ops` need before `place`, which one of them has, from after it.
 static void moveOperands(ArrayRef<Operation *> ops, Operation *place) {
   llvm::SetVector<Operation *> needed;
@@ -166,6 +178,8 @@ FailureOr<KernelOp> wrapInKernel(ArrayRef<Operation *> ops, ValueRange results,
   for (Operation *op : llvm::reverse(ops)) {
     if (ops.size() > 1 && isProduct(op) &&
         failed(replaceSizes(builder, op->getResult(0))))
+      return failure();
+    if (failed(replaceDecodedSizes(builder, ops, op)))
       return failure();
     if (Value source = getSameSizedSource(op))
       for (Operation *user :

@@ -102,6 +102,9 @@ KernelOp wrapRowProgram(ArrayRef<Operation *> ops, ValueRange results) {
   auto outputs = llvm::map_to_vector(results, [&](Value result) {
     return createDestination(builder, cast<OpResult>(result));
   });
+  for (Operation *op : ops)
+    // Quantizations have sizes.
+    (void)replaceDecodedSizes(builder, ops, op);
   replaceSizes(ops);
   return replaceByKernel(
       builder, ops.back()->getLoc(), ops, collectInputs(ops).getArrayRef(),

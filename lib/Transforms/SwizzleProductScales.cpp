@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LinearScales.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Target/Chip.h"
 #include "blockscale/Transforms/Passes.h"
 
-#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -115,27 +116,10 @@ private:
     auto type = cast<RankedTensorType>(scale.get().getType());
     Value linear = scale.get();
     if (getLayout(type))
-      linear = toLinear(rewriter, op, linear, data);
+      linear = createLinearScales(rewriter, op, linear, data);
     scale.set(SwizzleOp::create(
         rewriter, op.getLoc(), type.cloneWithEncoding(layout), linear,
         op.getOffsets(), /*sizes=*/ValueRange(), block));
-  }
-
-  /// Tiles of all groups at once, apart again.
-  static Value toLinear(PatternRewriter &rewriter, ScaledGroupedMMOp op,
-                        Value scale, Value data) {
-    auto type = cast<RankedTensorType>(scale.getType());
-    SmallVector<OpFoldResult> extents =
-        tensor::getMixedSizes(rewriter, op.getLoc(), data);
-    SmallVector<Value> sizes;
-    for (auto [dim, size] : llvm::enumerate(
-             getScaleSizes(rewriter, op.getLoc(), extents, op.getBlockSize())))
-      if (type.isDynamicDim(dim))
-        sizes.push_back(
-            getValueOrCreateConstantIndexOp(rewriter, op.getLoc(), size));
-    return SwizzleOp::create(rewriter, op.getLoc(),
-                             type.cloneWithEncoding(Attribute()), scale,
-                             /*offsets=*/Value(), sizes);
   }
 };
 

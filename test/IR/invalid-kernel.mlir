@@ -197,7 +197,7 @@ func.func @kernel_c5_cost(%o: tensor<f32>) {
 // -----
 
 func.func @kernel_c6_rows(%x: tensor<32x32xbf16>, %o: tensor<f32>) {
-  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'rows' to have one quantization, and elementwise ops, but got blockscale.amax}}
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'rows' to have one quantization, which may be decoded, and elementwise ops, but got blockscale.amax}}
   %r = blockscale.kernel ins(%x : tensor<32x32xbf16>) outs(%o : tensor<f32>) family rows {
   ^bb0(%lx: tensor<32x32xbf16>, %lo: tensor<f32>):
     %0 = blockscale.amax %lx : tensor<32x32xbf16> -> tensor<f32>
@@ -291,4 +291,18 @@ func.func @kernel_c6_none(%o: tensor<f32>) {
     blockscale.yield %lo : tensor<f32>
   } -> tensor<f32>
   return
+}
+
+// -----
+
+// What is quantized in strips is not decoded there.
+func.func @kernel_c6_decoder(%x: tensor<64x32xbf16>, %v: tensor<64x32xbf16>) -> tensor<64x32xbf16> {
+  // expected-error @below {{'blockscale.kernel' op expected a kernel of family 'strips' to have quantizations or amaxes, with transforms and elementwise ops, but got blockscale.quantize, blockscale.dequantize}}
+  %0 = blockscale.kernel ins(%x : tensor<64x32xbf16>) outs(%v : tensor<64x32xbf16>) family strips {
+  ^bb0(%lx: tensor<64x32xbf16>, %lv: tensor<64x32xbf16>):
+    %q, %s = blockscale.quantize %lx block [1, 32] : tensor<64x32xbf16> -> tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU>
+    %1 = blockscale.dequantize %q, %s block [1, 32] : tensor<64x32xf8E4M3FN>, tensor<64x1xf8E8M0FNU> -> tensor<64x32xbf16>
+    blockscale.yield %1 : tensor<64x32xbf16>
+  } -> tensor<64x32xbf16>
+  return %0 : tensor<64x32xbf16>
 }

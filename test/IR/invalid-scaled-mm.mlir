@@ -136,10 +136,10 @@ func.func @scaled_mm_c4_beside_plain(%a: tensor<8x64xbf16>, %b: tensor<16x64xf4E
 
 // -----
 
-func.func @scaled_mm_c7_plain(%a: tensor<8x64xbf16>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %g: f32) {
-  // expected-error @below {{expected no global_scale_a, as a has no scales, but got one}}
-  %0 = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 16] global_scale_a(%g : f32)
-      : tensor<8x64xbf16>, tensor<16x64xf4E2M1FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+func.func @scaled_mm_c7_plain(%a: tensor<8x64xbf16>, %b: tensor<16x64xf8E4M3FN>, %sb: tensor<16x2xf8E8M0FNU>, %g: f32) {
+  // expected-error @below {{expected global_scale_a only with f8E4M3FN scales (NVFP4), but the scales are f8E8M0FNU}}
+  %0 = blockscale.scaled_mm %a, %b scales(none, %sb) block [1, 32] global_scale_a(%g : f32)
+      : tensor<8x64xbf16>, tensor<16x64xf8E4M3FN>, tensor<16x2xf8E8M0FNU> -> tensor<8x16xf32>
   return
 }
 

@@ -24,7 +24,8 @@ func.func @scaled_mm(%a: tensor<48x64xf4E2M1FN>, %b: tensor<40x64xf4E2M1FN>,
   return
 }
 
-// One operand is plain and has no scales: either one, also beside groups.
+// One operand is plain and has no scales, but maybe a global one: either one, also beside
+// groups.
 // CHECK-LABEL: func.func @plain
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<48x64xbf16>, %[[Y:[a-z0-9]+]]: tensor<40x64xf16>, %[[W:[a-z0-9]+]]: tensor<40x64xf4E2M1FN>, %[[SW:[a-z0-9]+]]: tensor<40x4xf8E4M3FN>
 func.func @plain(%x: tensor<48x64xbf16>, %y: tensor<40x64xf16>, %w: tensor<40x64xf4E2M1FN>,
@@ -34,9 +35,9 @@ func.func @plain(%x: tensor<48x64xbf16>, %y: tensor<40x64xf16>, %w: tensor<40x64
   // CHECK-SAME: tensor<48x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
   %0 = blockscale.scaled_mm %x, %w scales(none, %sw) block [1, 16] global_scale_b(%g : f32)
       : tensor<48x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
-  // CHECK: blockscale.scaled_mm %[[W]], %[[Y]] scales(%[[SW]], none) block [1, 16] :
+  // CHECK: blockscale.scaled_mm %[[W]], %[[Y]] scales(%[[SW]], none) block [1, 16] global_scale_b(%{{.+}} : f32) :
   // CHECK-SAME: tensor<40x64xf4E2M1FN>, tensor<40x64xf16>, tensor<40x4xf8E4M3FN> -> tensor<40x40xf32>
-  %1 = blockscale.scaled_mm %w, %y scales(%sw, none) block [1, 16]
+  %1 = blockscale.scaled_mm %w, %y scales(%sw, none) block [1, 16] global_scale_b(%g : f32)
       : tensor<40x64xf4E2M1FN>, tensor<40x64xf16>, tensor<40x4xf8E4M3FN> -> tensor<40x40xf32>
   // CHECK: blockscale.scaled_grouped_mm %[[X]], %{{.+}} offsets(%{{.+}}) scales(none, %{{.+}}) block [1, 32] :
   // CHECK-SAME: tensor<48x64xbf16>, tensor<3x40x64xf8E5M2>, tensor<3xi32>, tensor<3x40x2xf8E8M0FNU> -> tensor<48x40xf32>

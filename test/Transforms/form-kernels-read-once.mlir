@@ -39,7 +39,7 @@ func.func @at_the_last(%x: tensor<64x64xbf16>, %a: tensor<f32>) -> (tensor<64x64
 
 // No place for both.
 // CHECK-LABEL: func.func @no_place
-// CHECK-COUNT-3: blockscale.kernel
+// CHECK-COUNT-2: blockscale.kernel
 func.func @no_place(%x: tensor<64x64xbf16>) -> tensor<64x64xf4E2M1FN> {
   %q, %s = blockscale.quantize %x block [1, 16] : tensor<64x64xbf16> -> tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>
   %y = blockscale.dequantize %q, %s block [1, 16] : tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN> -> tensor<64x64xbf16>

@@ -24,6 +24,9 @@ struct KernelBody {
   /// Linalg ops, which make what others read or are yielded.
   llvm::SmallVector<mlir::Operation *> producers;
   llvm::SmallVector<mlir::Operation *> others;
+  /// The dequantization of what one of `others` quantizes, which that one's
+  /// code computes along with it; null where there is none.
+  DequantizeOp decoder;
 };
 
 /// The family of the code for a kernel of `ops`. Whoever forms kernels writes

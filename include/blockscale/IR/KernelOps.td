@@ -45,7 +45,8 @@ def BlockScale_KernelOp : BlockScale_Op<"kernel", [
       that reduce and at most one quantization; `product` products and at most one
       quantization; `elementwise` no op of the dialect; `op` one op of the
       dialect, but no quantization and no product. Linalg ops reduce in `program`
-      only, and `op` has none.
+      only, and `op` has none. In `rows`, `program` and `product` one dequantize
+      may decode what is quantized.
 
     A kernel without a family gets the one that blockscale-form-kernels would
     give it.

@@ -51,9 +51,9 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
       block.
     - `scaled_mm_c5`: K is a multiple of the block.
     - `scaled_mm_c6`: the result is [.., M, N].
-    - `scaled_mm_c7`: global scales only in NVFP4, of operands with scales; each
-      is a scalar, has rank 0, the leading dimensions, or these and the rows of
-      its operand (M or N).
+    - `scaled_mm_c7`: global scales only in NVFP4; each is a scalar, has rank 0,
+      the leading dimensions, or these and the rows of its operand (M or N). A
+      plain operand may have one, as its values may be decoded without it.
     - `scaled_mm_c8`: the bias is [N].
     - `scaled_mm_c9`: scale encodings are absent or ungrouped layouts.
     - `scaled_mm_c10`: an operand has a data layout only if it has scales and the
@@ -132,8 +132,8 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
     - `scaled_grouped_mm_c5`: K is a multiple of the block.
     - `scaled_grouped_mm_c6`: the result is [M, N] (2d-3d) or [G, M, N] (2d-2d),
       G being the size of `offsets` and, in 2d-3d, the first dimension of `b`.
-    - `scaled_grouped_mm_c7`: global scales only in NVFP4, of operands with
-      scales; each is a scalar, has rank 0, or shape [G].
+    - `scaled_grouped_mm_c7`: global scales only in NVFP4, as in `scaled_mm`; each
+      is a scalar, has rank 0, or shape [G].
     - `scaled_grouped_mm_c8`: scale encodings are absent, an ungrouped layout, or
       a layout grouped G times along the dimension that the offsets bound: rows
       of `scale_a` in 2d-3d, columns of both scales in 2d-2d.

@@ -254,6 +254,8 @@ def BlockScale_DequantizeOp : BlockScale_TensorOp<"dequantize",
     }
     GlobalOperand getGlobalOperand();
     GroupOperand getGroupOperand() { return {}; }
+    /// The `quantize` that makes the data and the scale; null if none makes both.
+    QuantizeOp getQuantizer();
   }];
 }
 

@@ -88,6 +88,37 @@ def RaiseProducts : Pass<"blockscale-raise-products"> {
            "GPU that the products are for; none for the CPU">];
 }
 
+def DecodeProductOperands : Pass<"blockscale-decode-product-operands"> {
+  let summary = "Give products of two scaled operands a plain one";
+  let description = [{
+    For a chip whose tensor cores know no block scales (sm_90a), one operand of a
+    `scaled_mm` or `scaled_grouped_mm` of two scaled ones is decoded to bf16 before
+    the product: the one that a `quantize` makes, or else one that is no constant,
+    or else A (include/blockscale/Transforms/DecodeProductOperands.h). Global scales
+    stay the product's. Products of one operand share its values, as common
+    subexpressions are eliminated. For other chips nothing changes.
+
+    Example (test/Transforms/decode-product-operands.mlir):
+
+    ```mlir
+    %y = blockscale.scaled_mm %q, %w scales(%s, %ws) block [1, 16]
+        : tensor<48x64xf4E2M1FN>, tensor<40x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
+    // becomes
+    %a = blockscale.dequantize %q, %s block [1, 16]
+        : tensor<48x64xf4E2M1FN>, tensor<48x4xf8E4M3FN> -> tensor<48x64xbf16>
+    %y = blockscale.scaled_mm %a, %w scales(none, %ws) block [1, 16]
+        : tensor<48x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
+    ```
+  }];
+  let dependentDialects = ["::blockscale::BlockScaleDialect",
+                           "::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"chip", "chip", "std::string", /*default=*/"\"sm_90a\"",
+           "GPU to generate code for">];
+}
+
 def SwizzleProductScales : Pass<"blockscale-swizzle-product-scales"> {
   let summary = "Give products the scales in the layout of tensor cores";
   let description = [{

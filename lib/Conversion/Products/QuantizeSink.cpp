@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Arithmetic.h"
+#include "DeviceEmission/BlockDecoding.h"
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/DeviceQuantizer.h"
 #include "GemmSpec.h"
 #include "Sink.h"
+#include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
 
 using namespace mlir;
@@ -50,9 +52,13 @@ public:
   int64_t blockElements;
   /// The global scale: one for all of the result, or one for each group.
   GlobalOperand global;
-  /// Whether rows of no group are zeros, and whether scales are in tiles of
-  /// 128 x 4, of all rows or of each group.
+  /// Whether rows of no group are zeros, and whether scales are stored in tiles
+  /// of 128 x 4, of all rows or of each group.
   bool isOfGroups, isSwizzled, isGrouped;
+  /// The dequantization of the codes, and how it computes their values; absent
+  /// where they are not decoded.
+  DequantizeOp decoder;
+  std::optional<BlockDecoding> decoding;
 };
 
 class QuantizeWriter final : public SinkWriter {
@@ -64,13 +70,14 @@ public:
   void emitPadding(Value col) override;
 
 private:
-  /// Stores codes and returns the bytes of their scales.
+  /// Stores codes and their values, and returns the bytes of their scales.
   Value emitCodes(ValueRange words, Value col);
   /// Stores the bytes (i16) of scales of a fragment, or zeros in the padding.
   void emitScales(Value bytes, Value col);
 
   Value getData() const { return context.arguments.memory[0].value; }
   Value getScale() const { return context.arguments.memory[1].value; }
+  Value getDecoded() const { return context.arguments.memory[3].value; }
 
   const QuantizeSink &sink;
   SinkContext context;
@@ -89,16 +96,23 @@ QuantizeSink::QuantizeSink(QuantizeOp op)
     : op(op), recipe(op.getArithmetic()),
       format(getElementFormat(op.getData().getType().getElementType())),
       blockElements(op.getBlockSize()), global(op.getGlobalOperand()),
-      isOfGroups(op.getOffsets() != nullptr) {
-  LayoutAttr layout = getLayout(op.getScale().getType());
+      isOfGroups(op.getOffsets() != nullptr), decoder(findDecoder(op)) {
+  LayoutAttr layout;
+  // Scales need no memory where they are decoded.
+  if (!decoder || isStored(op.getScale()))
+    layout = getLayout(op.getScale().getType());
   isSwizzled = static_cast<bool>(layout);
   isGrouped = layout && layout.isGrouped();
+  if (decoder)
+    decoding.emplace(decoder);
 }
 
 std::string QuantizeSink::getName() const {
   std::string name = "_to_" +
                      std::string(numerics::getFormatInfo(format).name) + "_" +
                      std::string(numerics::getName(recipe));
+  if (decoding)
+    name += decoding->getName();
   if (isOfGroups)
     name += "_of_groups";
   if (isSwizzled)
@@ -114,6 +128,9 @@ void QuantizeSink::requireSizes(emit::CallSite &call,
   call.requireSizes("scale", quantize.getScale(),
                     getScaleSizes(b, b.getLoc(), result, blockElements),
                     "the product");
+  if (DequantizeOp dequantize = decoder)
+    call.requireSizes("the result of dequantize", dequantize.getResult(),
+                      result, "the product");
 }
 
 SinkArguments QuantizeSink::getArguments(LaunchSite &site) const {
@@ -123,6 +140,9 @@ SinkArguments QuantizeSink::getArguments(LaunchSite &site) const {
                               {scale, kCopyBytes},
                               {site.lookup(global.value), kCopyBytes}},
                              {}};
+  if (DequantizeOp dequantize = decoder)
+    arguments.memory.push_back(
+        {site.lookup(dequantize.getResult()), kResultBytes});
   if (isGrouped)
     arguments.sizes.push_back(emit::getDim(site.b, scale, 0));
   return arguments;
@@ -165,11 +185,18 @@ Value QuantizeWriter::emitCodes(ValueRange words, Value col) {
   SmallVector<Value> codes;
   for (auto [block, factor] : llvm::zip_equal(blocks, scales.factors))
     llvm::append_range(codes, quantizer->encode(b, block, factor, {}));
-  emitStoreFragment(context, getData(), codes, col, sink.getDataBits());
+  if (getData())
+    emitStoreFragment(context, getData(), codes, col, sink.getDataBits());
+  if (sink.decoding)
+    emitStoreFragment(context, getDecoded(),
+                      sink.decoding->emit(b, codes, scales.pairs), col,
+                      sink.decoding->getValueBits());
   return scales.pairs.front();
 }
 
 void QuantizeWriter::emitScales(Value bytes, Value col) {
+  if (!getScale())
+    return;
   const ResultRow &row = context.row;
   int64_t block = sink.blockElements;
   int64_t count = kFragment / block;
@@ -221,10 +248,15 @@ void QuantizeWriter::emitZeros(Value col, Value exists, Compute compute) {
   if (!sink.isOfGroups)
     return emitFragment(col, exists, compute);
   emit::emitIf(b, exists, [&] {
-    int64_t bits = sink.getDataBits();
-    emitStoreFragment(context, getData(),
-                      SmallVector<Value>(kFragment * bits / 32, b.i32(0)), col,
-                      bits);
+    auto storeZeros = [&](Value memory, int64_t bits) {
+      emitStoreFragment(context, memory,
+                        SmallVector<Value>(kFragment * bits / 32, b.i32(0)),
+                        col, bits);
+    };
+    if (getData())
+      storeZeros(getData(), sink.getDataBits());
+    if (sink.decoding)
+      storeZeros(getDecoded(), sink.decoding->getValueBits());
   });
   // Tiles of groups have no places for these rows.
   if (!sink.isSwizzled)

@@ -13,6 +13,7 @@
 #include "ToGPU/Rows/FragmentBounds.h"
 #include "ToGPU/Rows/QuantizeArguments.h"
 #include "ToGPU/Rows/QuantizeLaunch.h"
+#include "blockscale/Analysis/RoundTrip.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -96,6 +97,9 @@ LogicalResult RowKernel::analyzeOps() {
       quantize = found;
       continue;
     }
+    auto decoder = dyn_cast<DequantizeOp>(op);
+    if (decoder && quantize && decoder == findDecoder(quantize))
+      continue;
     bool isHelp = isa<tensor::EmptyOp, tensor::DimOp, arith::ConstantOp>(op) ||
                   getFilledScalar(&op);
     if (isHelp)
@@ -148,7 +152,8 @@ LogicalResult RowKernel::analyzeOutputs() {
                                 "ops once on this target");
     bool isKnown = llvm::is_contained(elementOutputs, value) ||
                    llvm::is_contained(rowOutputs, value) ||
-                   (quantize && value.getDefiningOp() == quantize);
+                   (quantize && value.getDefiningOp() == quantize) ||
+                   (quantize && value.getDefiningOp() == findDecoder(quantize));
     if (!isKnown)
       return kernel.emitOpError("expected the body to yield what its linalg "
                                 "ops and quantization compute");

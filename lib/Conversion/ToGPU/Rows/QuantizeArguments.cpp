@@ -30,6 +30,10 @@ int64_t getDataStoreBytes(const QuantizeSpec &spec, int64_t accessBytes) {
   return std::gcd(spec.getRowBytes(), accessBytes);
 }
 
+int64_t getDecodedStoreBytes(const QuantizeSpec &spec, int64_t accessBytes) {
+  return std::gcd(spec.getDecodedRowBytes(), accessBytes);
+}
+
 int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t fragmentBlocks) {
   if (spec.groupedTiles)
     return kTileCols;
@@ -46,6 +50,8 @@ void addQuantizeSlots(KernelSignature &signature, QuantizeOperands &operands,
     signature.add(operands.x, loadBytes);
   signature.add(operands.data, getDataStoreBytes(spec, accessBytes));
   signature.add(operands.scale, getScaleStoreBytes(spec, fragmentBlocks));
+  if (spec.decoding)
+    signature.add(operands.decoded, getDecodedStoreBytes(spec, accessBytes));
   signature.add(operands.global, sizeof(float));
   signature.add(operands.blockAmax, sizeof(float));
   signature.add(operands.rng, sizeof(int64_t));

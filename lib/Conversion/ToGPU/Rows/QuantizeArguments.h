@@ -22,6 +22,9 @@ int64_t getAccessBytes(const target::Chip &chip);
 int64_t getLoadBytes(const QuantizeSpec &spec, int64_t accessBytes);
 int64_t getDataStoreBytes(const QuantizeSpec &spec, int64_t accessBytes);
 
+/// Bytes of the widest store of values that are decoded.
+int64_t getDecodedStoreBytes(const QuantizeSpec &spec, int64_t accessBytes);
+
 /// Scale bytes of a fragment that are stored together.
 int64_t getScaleStoreBytes(const QuantizeSpec &spec, int64_t fragmentBlocks);
 

@@ -142,7 +142,7 @@ void FragmentEmitter::clearUncovered(Codes &codes, ArrayRef<Value> groups) {
 SmallVector<Value> FragmentEmitter::emit(int64_t elements) {
   if (spec.groupDim == GroupDim::None) {
     Codes codes = quantize(loadBlocks(elements), 0, Value());
-    storeData(codes.words, elements);
+    store(codes, elements);
     return codes.pairs;
   }
   SmallVector<Value> groups = findGroups(elements);
@@ -152,14 +152,16 @@ SmallVector<Value> FragmentEmitter::emit(int64_t elements) {
                           b.getI32Type());
   size_t words = types.size();
   types.append(llvm::divideCeil(blocks, 2), b.getI16Type());
-  SmallVector<Value> codes = emitIfElseZero(
+  SmallVector<Value> found = emitIfElseZero(
       b, isBelow(b, groups.front(), arguments.groups), types, [&] {
         Codes codes = quantizeGroups(elements, groups);
         llvm::append_range(codes.words, codes.pairs);
         return codes.words;
       });
-  storeData(SmallVector<Value>(ArrayRef(codes).take_front(words)), elements);
-  return SmallVector<Value>(ArrayRef(codes).drop_front(words));
+  Codes codes = {SmallVector<Value>(ArrayRef(found).take_front(words)),
+                 SmallVector<Value>(ArrayRef(found).drop_front(words))};
+  store(codes, elements);
+  return codes.pairs;
 }
 
 Value FragmentEmitter::loadGlobal(Value group) {
@@ -388,6 +390,13 @@ FragmentEmitter::Codes FragmentEmitter::quantize(ArrayRef<BlockElements> inputs,
 // Stores
 //===----------------------------------------------------------------------===//
 
+void FragmentEmitter::store(const Codes &codes, int64_t elements) {
+  if (arguments.data)
+    storeData(codes.words, elements);
+  if (spec.decoding)
+    storeDecoded(codes, elements);
+}
+
 /// Stores the codes of the fragment's `elements` elements: as many bytes of
 /// `words` as they take.
 void FragmentEmitter::storeData(SmallVector<Value> words, int64_t elements) {
@@ -409,21 +418,38 @@ void FragmentEmitter::storeData(SmallVector<Value> words, int64_t elements) {
         b, byte, getFirstInRow(mapping.fragmentElements * bits / 8));
   }
   Value pointer = b.offset(arguments.data, b.getI8Type(), byte);
-  if (!isStaged(elements))
-    return storeOwnData(words, pointer, total);
-  emit::emitIf(
-      b, isFullWarp,
-      [&] { buffer->store(b, words, pointer, getRunStride(bits)); },
-      [&] { storeOwnData(words, pointer, total); });
+  storeWords(words, pointer, total, getDataStoreBytes(spec, accessBytes),
+             isStaged(elements), bits);
 }
 
-void FragmentEmitter::storeOwnData(ArrayRef<Value> words, Value pointer,
-                                   int64_t bytes) {
-  emitStoreBytes(b, words, pointer, bytes,
-                 getDataStoreBytes(spec, accessBytes));
+/// Stores the values of the fragment's `elements` elements.
+void FragmentEmitter::storeDecoded(const Codes &codes, int64_t elements) {
+  int64_t bits = spec.decoding->getValueBits();
+  // Shared memory has room for the elements of x.
+  bool fits = bits / 8 <= spec.getInputBytes();
+  storeWords(
+      spec.decoding->emit(b, codes.words, codes.pairs),
+      b.offset(arguments.decoded, spec.decoding->type, getFirstElement()),
+      elements * bits / 8, getDecodedStoreBytes(spec, accessBytes),
+      fits && isStaged(elements), bits);
+}
+
+/// Stores `bytes` of `words` in accesses of up to `storeBytes`, or through
+/// shared memory, elements of `bits`.
+void FragmentEmitter::storeWords(ArrayRef<Value> words, Value pointer,
+                                 int64_t bytes, int64_t storeBytes,
+                                 bool isThroughBuffer, int64_t bits) {
+  auto storeOwn = [&] { emitStoreBytes(b, words, pointer, bytes, storeBytes); };
+  if (!isThroughBuffer)
+    return storeOwn();
+  emit::emitIf(
+      b, isFullWarp,
+      [&] { buffer->store(b, words, pointer, getRunStride(bits)); }, storeOwn);
 }
 
 void FragmentEmitter::storeScales(ArrayRef<Value> pairs, int64_t blocks) {
+  if (!arguments.scale)
+    return;
   if (grouped)
     return storeGroupedScales(pairs, blocks);
   int64_t rowBlocks = spec.getBlocksPerRow();

@@ -38,8 +38,9 @@ public:
   using Source = std::function<llvm::SmallVector<BlockElements>(int64_t)>;
   void useElements(Source source) { this->source = std::move(source); }
 
-  /// Quantizes a fragment of `elements` elements and stores its data. Returns
-  /// its scale bytes in pairs. What no group covers gets zeros.
+  /// Quantizes a fragment of `elements` elements, and stores its data and the
+  /// values of these, where there is memory for them. Returns its scale bytes
+  /// in pairs. What no group covers gets zeros.
   llvm::SmallVector<mlir::Value> emit(int64_t elements);
 
   /// Stores the scale bytes of the first `blocks` blocks of the fragment, and
@@ -82,9 +83,12 @@ private:
                       llvm::ArrayRef<mlir::Value> groups);
   void clearUncovered(Codes &codes, llvm::ArrayRef<mlir::Value> groups);
 
+  void store(const Codes &codes, int64_t elements);
   void storeData(llvm::SmallVector<mlir::Value> words, int64_t elements);
-  void storeOwnData(llvm::ArrayRef<mlir::Value> words, mlir::Value pointer,
-                    int64_t bytes);
+  void storeDecoded(const Codes &codes, int64_t elements);
+  void storeWords(llvm::ArrayRef<mlir::Value> words, mlir::Value pointer,
+                  int64_t bytes, int64_t storeBytes, bool isThroughBuffer,
+                  int64_t bits);
   bool isStaged(int64_t elements) const {
     return buffer && elements == mapping.fragmentElements;
   }

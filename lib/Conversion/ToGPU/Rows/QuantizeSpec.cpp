@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "QuantizeSpec.h"
+#include "blockscale/Analysis/RoundTrip.h"
 #include "blockscale/IR/TypeRules.h"
 
 using namespace mlir;
@@ -31,6 +32,8 @@ std::string QuantizeSpec::getKernelName(const target::Chip &chip) const {
     os << "_block_amax";
   if (stochastic)
     os << "_rng";
+  if (decoding)
+    os << decoding->getName();
   os << getGroupName(groupDim);
   if (groupedTiles)
     os << "_tiles";
@@ -68,6 +71,7 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
   operands.rng = getOperand(quantize.getRng());
   operands.offsets = getOperand(quantize.getOffsets());
   operands.global = getOperand(quantize.getGlobal());
+  DequantizeOp decoder = findDecoder(quantize);
   auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
   bool isDense = true;
   for (auto [output, value] :
@@ -76,17 +80,27 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
       operands.data = output;
     else if (value == quantize.getScale())
       operands.scale = output;
+    else if (decoder && value == decoder.getResult())
+      operands.decoded = output;
     else if (llvm::is_contained(source.getKept(), value))
       isDense &= succeeded(verifyMemRef(kernel, output, "an output"));
   }
-  auto isOnce = [&](Value value) {
-    return llvm::count(yield.getValues(), value) == 1;
-  };
+  // Codes and scales that are decoded need not be stored.
+  size_t stored = source.getKept().size();
+  bool isOnce = true;
+  for (Value value : {Value(quantize.getData()), Value(quantize.getScale()),
+                      decoder ? Value(decoder.getResult()) : Value()}) {
+    if (!value)
+      continue;
+    size_t count = llvm::count(yield.getValues(), value);
+    bool mayBeAbsent = decoder && value.getDefiningOp() == quantize;
+    isOnce &= count == 1 || (count == 0 && mayBeAbsent);
+    stored += count;
+  }
   // Other code may compute other results beside x.
   bool isPart =
       source.isMemory() && source.getSameSized().logical != quantize.getX();
-  if (!isOnce(quantize.getData()) || !isOnce(quantize.getScale()) ||
-      (!isPart && yield.getNumOperands() != 2 + source.getKept().size()))
+  if (!isOnce || (!isPart && yield.getNumOperands() != stored))
     return yield.emitOpError("expected the data and the scales of the "
                              "quantize, each once, on this target");
   if (!isDense)
@@ -95,11 +109,11 @@ static LogicalResult matchOperands(KernelOp kernel, QuantizeOp quantize,
     if (!input.byValue &&
         failed(verifyMemRef(kernel, getOperand(input.logical), "x")))
       return failure();
-  if (failed(verifyMemRef(kernel, operands.data, "the data output")) ||
-      failed(verifyMemRef(kernel, operands.scale, "the scale output")))
-    return failure();
   for (auto [operand, name] :
-       {std::pair(operands.global, "the global operand"),
+       {std::pair(operands.data, "the data output"),
+        std::pair(operands.scale, "the scale output"),
+        std::pair(operands.decoded, "the decoded output"),
+        std::pair(operands.global, "the global operand"),
         std::pair(operands.blockAmax, "block_amax"),
         std::pair(operands.rng, "rng"), std::pair(operands.offsets, "offsets")})
     if (operand && !operand.getType().isF32() &&
@@ -141,12 +155,16 @@ FailureOr<QuantizeSpec> analyzeQuantize(KernelOp kernel, QuantizeOp quantize,
   spec.rowElements = rowElements;
   spec.blockElements = quantize.getBlockSize();
   LayoutAttr layout = getLayout(quantize.getScale().getType());
+  if (!operands.scale)
+    layout = {};
   spec.groupedTiles = layout && layout.isGrouped();
   spec.swizzled = layout && !spec.groupedTiles;
   spec.global = quantize.getGlobalOperand();
   spec.amaxIsGiven = operands.blockAmax != nullptr;
   spec.stochastic = operands.rng != nullptr;
   spec.groupDim = quantize.getGroupOperand().dim;
+  if (operands.decoded)
+    spec.decoding.emplace(findDecoder(quantize));
   spec.batched = x.getRank() > 2 &&
                  (spec.swizzled || spec.global.extent == GlobalExtent::Matrix);
   return spec;

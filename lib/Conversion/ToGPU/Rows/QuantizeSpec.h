@@ -8,6 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZESPEC_H
 #define BLOCKSCALE_LIB_CONVERSION_TOGPU_ROWS_QUANTIZESPEC_H
 
+#include "DeviceEmission/BlockDecoding.h"
 #include "DeviceEmission/DeviceQuantizer.h"
 #include "DeviceEmission/ElementSource.h"
 #include "blockscale/IR/BlockScaleDialect.h"
@@ -45,6 +46,8 @@ struct QuantizeSpec {
   bool amaxIsGiven;
   bool stochastic;
   GroupDim groupDim;
+  /// How the values of the codes are computed, if they are stored.
+  std::optional<BlockDecoding> decoding;
   /// Bytes that CTAs load for each element where they compute x from whole
   /// rows; 0 where they do not.
   int64_t ownedBytes = 0;
@@ -62,6 +65,10 @@ struct QuantizeSpec {
   int64_t getDataBits() const {
     return numerics::getFormatInfo(format).storageBits;
   }
+  /// Bytes of the values of the codes of a row.
+  int64_t getDecodedRowBytes() const {
+    return rowElements * decoding->getValueBits() / 8;
+  }
   /// Bytes of the data of a row.
   int64_t getRowBytes() const {
     return llvm::divideCeil(rowElements * getDataBits(), 8);
@@ -77,6 +84,8 @@ struct QuantizeSpec {
 /// of its code while that is emitted. Null where absent.
 struct QuantizeOperands {
   mlir::Value x, data, scale;
+  /// What the values of the codes are stored to.
+  mlir::Value decoded;
   mlir::Value global, blockAmax, rng, offsets;
   /// Sizes: the rows of a matrix, the matrices, the number of offsets, and that
   /// of the tiles of groups.

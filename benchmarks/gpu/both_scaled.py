@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times products of activations that are quantized and block-scaled weights beside others.
+
+  python3 benchmarks/gpu/both_scaled.py pack FOLDER [--only GLOB]     # here
+  python3 FOLDER/both_scaled.py run [--only GLOB] [--out FOLDER]      # there
+
+The other machine needs a Hopper GPU and torch. Y = Q(X) W^T, of X: MxK in bf16, which is quantized
+to the format of W: NxK, whose scales are swizzled, and Y: MxN in bf16. All start from X in bf16 and
+the codes and scales of W, in one process:
+
+  cuBLAS bf16      torch.mm of X itself and of weights that were dequantized before
+  dequantize       torch.compile of a quantizer of X and of the dequantization of both, then torch.mm
+  dot_scaled       the same quantizer, then a Triton kernel of tl.dot_scaled (MXFP8 and MXFP4)
+
+The clock is that of weight_only.py. First the result is compared with torch.mm in f32 of the
+values to which our own quantizer brings X, which are compared with X.
+
+Prints a table with the bars, the least speed beside a peer's; writes both_scaled.json. The exit
+status is 1 if a result is wrong or a bar is missed.
+"""
+
+import argparse
+import fnmatch
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import weight_only
+from weight_only import BUILD, CHIP, HERE, ROOT
+
+SHAPES = ((4096, 4096, 4096), (512, 8192, 8192), (8192, 8192, 8192), (4096, 14336, 4096))
+BARRED = SHAPES[0]
+# The least speed of ours over that of a peer, for the first shape.
+BARS = {"NVFP4": {"dequantize": 1.15}, "MXFP8": {"dequantize": 1.0, "dot_scaled": 3.0},
+        "MXFP4": {"dot_scaled": 1.5}}
+PEERS = ("cuBLAS bf16", "dequantize", "dot_scaled")
+# The largest element, its exponent, and the share of the power of X that quantizing may lose.
+LARGEST = {"f4E2M1FN": (6.0, 2), "f8E4M3FN": (448.0, 8)}
+MOST_LOST = {"f4E2M1FN": 0.03, "f8E4M3FN": 0.002}
+
+
+@dataclass(frozen=True)
+class Case(weight_only.Case):
+    @property
+    def bars(self):
+        return BARS[self.name] if (self.rows, self.cols, self.depth) == BARRED else {}
+
+    def module(self):
+        """@product, and @values of the quantized activations."""
+        form = self.format
+        x, y = (f"tensor<{self.rows}x{size}xbf16>" for size in (self.depth, self.cols))
+        q, w = (f"tensor<{size}x{self.depth}x{form.element}>" for size in (self.rows, self.cols))
+        t, s = (f"tensor<{size}x{self.depth // form.block}x{form.scale}"
+                for size in (self.rows, self.cols))
+        s += ", #blockscale.layout<swizzle_128x4>"
+        block = f"block [1, {form.block}]"
+        quantize = f"  %q, %t = blockscale.quantize %x {block} : {x} -> {q}, {t}>\n"
+        return (f"func.func @product(%x: {x}, %w: {w}, %s: {s}>) -> {y} {{\n{quantize}"
+                f"  %y = blockscale.scaled_mm %q, %w scales(%t, %s) {block} : {q}, {w}, {t}>, {s}> "
+                f"-> {y}\n  return %y : {y}\n}}\n"
+                f"func.func @values(%x: {x}) -> {x} {{\n{quantize}"
+                f"  %v = blockscale.dequantize %q, %t {block} : {q}, {t}> -> {x}\n"
+                f"  return %v : {x}\n}}\n")
+
+
+CASES = [Case(name, *shape) for name in weight_only.FORMATS for shape in SHAPES]
+
+
+def pack(options):
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from log_head import describe_commit
+
+    folder = options.folder
+    folder.mkdir(parents=True)
+    for path in [HERE / "both_scaled.py", HERE / "dot_scaled.py", HERE / "weight_only.py",
+                 HERE / "peers.py", ROOT / "python/blockscale_runtime.py",
+                 ROOT / "scripts/log_head.py", BUILD / "lib/libBlockScaleRuntime.so"]:
+        shutil.copy(path, folder)
+    packed = [case for case in CASES if fnmatch.fnmatch(case.label, options.only)]
+    for case in packed:
+        source = folder / f"{case.file}.mlir"
+        source.write_text(case.module())
+        subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={CHIP}",
+                        "--emit=bundle", "-o", folder / f"{case.file}.bundle"], check=True)
+        source.unlink()
+    (folder / "both_scaled_pack.json").write_text(json.dumps(
+        {"commit": describe_commit(ROOT), "cases": [case.file for case in packed]}))
+
+
+def make_call(torch, module, name, tensors, shape):
+    """A call of a function of `tensors`, and the bf16 tensor that it writes."""
+    import ctypes
+
+    import numpy as np
+    arrays = [np.empty(tuple(t.shape), np.uint16 if t.dtype == torch.bfloat16 else np.uint8)
+              for t in tensors]
+    call = module.function(name).call(*arrays)
+    y = torch.full(shape, float("nan"), dtype=torch.bfloat16, device="cuda")
+    workspace = torch.empty(max(call.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
+
+    def launch():
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        call.launch(module, [t.data_ptr() for t in tensors], [y.data_ptr()],
+                    workspace.data_ptr(), stream)
+
+    return launch, y
+
+
+def quantize(torch, case, x):
+    """Codes and scale bytes of x, by torch: scales round down in MX, and what lies between two
+    codes of E2M1 goes up. For the time that it takes, so ties may differ from ours."""
+    form = case.format
+    largest, power = LARGEST[form.element]
+    blocks = x.float().reshape(case.rows, -1, form.block)
+    amax = blocks.abs().amax(dim=-1, keepdim=True)
+    if form.block == 16:
+        scale = (amax / largest).clamp(2**-6, 448).to(torch.float8_e4m3fn)
+        factor, scales = scale.float(), scale.view(torch.uint8)
+    else:
+        exponent = ((amax.view(torch.int32) >> 23) - power).clamp(1, 254)
+        factor, scales = (exponent << 23).view(torch.float32), exponent.to(torch.uint8)
+    values = (blocks / factor).clamp(-largest, largest).reshape(case.rows, case.depth)
+    scales = scales.reshape(case.rows, -1)
+    if form.bytes_of_two == 2:
+        return values.to(torch.float8_e4m3fn).view(torch.uint8), scales
+    size = values.abs()
+    codes = sum((size >= middle).to(torch.uint8) for middle in (.25, .75, 1.25, 1.75, 2.5, 3.5, 5))
+    codes = codes | ((values < 0).to(torch.uint8) << 3)
+    pairs = codes.reshape(case.rows, -1, 2)
+    return pairs[..., 0] | (pairs[..., 1] << 4), scales
+
+
+def decode(torch, case, rows, codes, scales, table):
+    """weight_only.dequantize of a matrix of `rows` rows."""
+    return weight_only.dequantize(
+        torch, weight_only.Case(case.name, case.rows, rows, case.depth), codes, scales, table)
+
+
+def make_dot_scaled(case, quantizer, x, codes, scales, y):
+    """Quantizing x, and a product by tl.dot_scaled."""
+    def work():
+        from dot_scaled import multiply
+        multiply(quantizer(x), (codes, scales), y, case.depth, case.format.bytes_of_two == 1)
+
+    return work
+
+
+def find_problem(torch, case, x, values, y, wide):
+    """What is wrong with the values of x, or with the product; empty if nothing is."""
+    lost = ((values.float() - x.float())**2).sum() / (x.float()**2).sum()
+    if not lost <= MOST_LOST[case.format.element]:
+        return f"WRONG: quantizing loses {float(lost):.4f} of the power of X"
+    return weight_only.find_problem(torch, y, values, wide)
+
+
+def measure(torch, clock, device, runtime, case):
+    codes, scales, swizzled = weight_only.make_weights(torch, case)
+    x = torch.randn((case.rows, case.depth), device="cuda").to(torch.bfloat16)
+    table = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6], device="cuda")
+    table = torch.cat([table, -table]).to(torch.bfloat16)
+    wide = decode(torch, case, case.cols, codes, scales, table)
+    y = torch.empty((case.rows, case.cols), dtype=torch.bfloat16, device="cuda")
+
+    module = device.load(runtime.bundle(HERE / f"{case.file}.bundle"))
+    ours, result = make_call(torch, module, "product", (x, codes, swizzled), tuple(y.shape))
+    get_values, values = make_call(torch, module, "values", (x,), tuple(x.shape))
+    ours()
+    get_values()
+    problem = find_problem(torch, case, x, values, result, wide)
+
+    quantizer = torch.compile(lambda t: quantize(torch, case, t), dynamic=False)
+
+    def decode_both(t, w, s):
+        return (decode(torch, case, case.rows, *quantize(torch, case, t), table),
+                decode(torch, case, case.cols, w, s, table))
+
+    both = torch.compile(decode_both, dynamic=False)
+
+    def multiply_decoded():
+        a, b = both(x, codes, scales)
+        torch.mm(a, b.t(), out=y)
+
+    works = {"ours": ours, "cuBLAS bf16": lambda: torch.mm(x, wide.t(), out=y),
+             "dequantize": multiply_decoded}
+    if case.format.block == 32:
+        works["dot_scaled"] = make_dot_scaled(case, quantizer, x, codes, scales, y)
+    calls, errors = {}, {}
+    for name, work in works.items():
+        try:
+            calls[name] = clock.capture(work)
+        except Exception as error:  # A package may fail in any way; the others still count.
+            if name == "ours":
+                raise
+            errors[name] = f"{type(error).__name__}: {error}".splitlines()[0][:120]
+    times = clock.compare(calls)
+    return {"label": case.label, "us": times, "problem": problem, "errors": errors,
+            "tflops": 2e-6 * case.rows * case.cols * case.depth / times["ours"],
+            "speed": {name: times[name] / times["ours"] for name in PEERS if name in times}}
+
+
+def verdict(case, row):
+    """The problem of a row, or whether it meets its bars; a peer that failed has none."""
+    if row["problem"] or not case.bars:
+        return row["problem"]
+    missed = [f"MISSED {bar} of {name}" for name, bar in case.bars.items()
+              if row["speed"].get(name, bar) < bar]
+    return ", ".join(missed) or "met"
+
+
+def run(options):
+    import blockscale_runtime
+    import torch
+    from log_head import make_head
+    from peers import Clock
+
+    torch.manual_seed(0)
+    options.out.mkdir(parents=True, exist_ok=True)
+    about = json.loads((HERE / "both_scaled_pack.json").read_text())
+    runtime = blockscale_runtime.Runtime(HERE / "libBlockScaleRuntime.so")
+    device, clock = runtime.device(), Clock(torch)
+    print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
+                    " ".join(["python3", *sys.argv])))
+    print(f"torch {torch.__version__}", end="\n\n")
+    print(f"| both operands, MxNxK | us | TFLOP/s | {' | '.join(f'{n}, us' for n in PEERS)} | "
+          f"{' | '.join(f'speed of {n}' for n in PEERS)} | |\n|" + " --- |" * 10)
+    rows, verdicts = [], []
+    for case in CASES:
+        if case.file not in about["cases"] or not fnmatch.fnmatch(case.label, options.only):
+            continue
+        row = measure(torch, clock, device, runtime, case)
+        rows.append(row)
+        verdicts.append(verdict(case, row))
+        times = [f"{row['us'][name]:.1f}" if name in row["us"] else "" for name in PEERS]
+        speeds = [f"{row['speed'][name]:.2f}" if name in row["speed"] else "" for name in PEERS]
+        print(f"| {row['label']} | {row['us']['ours']:.1f} | {row['tflops']:.0f} | "
+              f"{' | '.join(times)} | {' | '.join(speeds)} | {verdicts[-1]} |", flush=True)
+        for name, error in row["errors"].items():
+            print(f"| {name} failed: {error} |" + " |" * 9, flush=True)
+    (options.out / "both_scaled.json").write_text(json.dumps(
+        {"commit": about["commit"], "device": device.name, "rows": rows}, indent=1) + "\n")
+    return 0 if rows and all(each in ("", "met") for each in verdicts) else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    here = commands.add_parser("pack", help="compile the cases into a folder")
+    here.add_argument("folder", type=Path, help="is created, and must not exist")
+    here.set_defaults(work=pack)
+    there = commands.add_parser("run", help="time them on the GPU of this machine")
+    there.add_argument("--out", type=Path, default=HERE, metavar="FOLDER")
+    there.set_defaults(work=run)
+    for command in (here, there):
+        command.add_argument("--only", default="*", metavar="GLOB", help="these cases")
+    options = parser.parse_args()
+    return options.work(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
