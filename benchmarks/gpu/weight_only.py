@@ -3,12 +3,12 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times products of bf16 activations and block-scaled weights beside cuBLAS and others.
 
-  python3 benchmarks/gpu/weight_only.py pack FOLDER [--only GLOB] [--schedules]  # here
+  python3 benchmarks/gpu/weight_only.py pack FOLDER [--only GLOB]  # here
   python3 FOLDER/weight_only.py run [--only GLOB] [--out FOLDER]              # there
 
 The other machine needs a Hopper GPU and torch. Y = X W^T, of X: MxK in bf16, W: NxK in a
-block-scaled format whose scales are swizzled, and Y: MxN in bf16. The peers compute the same of
-the same weights, in one process:
+block-scaled format whose scales are swizzled, and Y: MxN in bf16. W is prepacked, as constant
+weights are, and row-major, too. The peers compute the same of the same weights, in one process:
 
   cuBLAS bf16      torch.mm of weights that were dequantized before
   dequantize       torch.compile of the dequantization, then torch.mm
@@ -16,11 +16,11 @@ the same weights, in one process:
 
 Before each call 256 MiB are overwritten, so that operands come from memory; each call is a CUDA
 graph. In each of three rounds the median of 25 calls is taken; the best round counts. A share is
-cuBLAS's time over that of ours. First the result is compared with torch.mm in f32.
+cuBLAS's time over that of ours with prepacked weights. First the result is compared with torch.mm in f32.
 
 Prints a table with the bars; writes weight_only.json and weight_only.svg. The exit status is 1 if a
-result is wrong or a bar is missed. With --schedules other tiles and numbers of parts of K are
-timed as well, so that the default choice can be judged (docs/Products.md).
+result is wrong or a bar is missed. Other schedules than the default one are measured by
+python/blockscale_tune.py.
 """
 
 import argparse
@@ -41,6 +41,8 @@ BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 CHIP = "sm_90a"
 # The rows and columns of a tile of scales in the swizzled layout.
 TILE = (128, 4)
+# The orders of weights in memory, as `blockscale.prepack` names them.
+ORDERS = ("prepacked", "row-major")
 
 
 @dataclass(frozen=True)
@@ -92,33 +94,16 @@ class Case:
     def bar(self):
         return self.format.bar(self.rows) if (self.cols, self.depth) == WEIGHTS[0] else None
 
-    def module(self, schedule):
+    def module(self, is_prepacked):
         form = self.format
         x, y = (f"tensor<{self.rows}x{size}xbf16>" for size in (self.depth, self.cols))
-        w = f"tensor<{self.cols}x{self.depth}x{form.element}>"
+        layout = ", #blockscale.data_layout<fragments_64x64>" if is_prepacked else ""
+        w = f"tensor<{self.cols}x{self.depth}x{form.element}{layout}>"
         s = (f"tensor<{self.cols}x{self.depth // form.block}x{form.scale}, "
              "#blockscale.layout<swizzle_128x4>>")
         return (f"func.func @product(%x: {x}, %w: {w}, %s: {s}) -> {y} {{\n"
                 f"  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, {form.block}]"
-                f"{schedule} : {x}, {w}, {s} -> {y}\n  return %y : {y}\n}}\n")
-
-    def schedules(self):
-        """Other schedules than the default one, by name."""
-        for tokens, copies, parts in product((16, 32, 64, 128, 256), (1, 2), (1, 2, 4)):
-            if tokens >= 16 * max(self.rows, 8) or tokens < min(self.rows, 64):
-                continue
-            tiles = -(-self.rows // tokens) * -(-self.cols // 128) * parts
-            if parts > 1 and tiles > 2 * 132:
-                continue
-            # Stages of steps of 64 elements of K that fit beside the sums of a tile.
-            steps = 4 if tokens <= 32 else 2 if tokens <= 128 else 1
-            stage = steps * (tokens * 128 + 128 * 32 * self.format.bytes_of_two + 512)
-            stages = (227 * 1024 - min(tokens, 64) * 132 * 4) // (stage + 16)
-            yield (f"{tokens} rows, {parts} parts, {copies} copies",
-                   " {blockscale.schedule = #blockscale.gemm_schedule<"
-                   f"rows = {tokens}, cols = 128, stages = {stages}, "
-                   f"band = {max(1024 // tokens, 1)}, ctas = 132, multicast = {copies}, "
-                   f"splits = {parts}>}}")
+                f" : {x}, {w}, {s} -> {y}\n  return %y : {y}\n}}\n")
 
 
 CASES = [Case(name, rows, *weights) for name in FORMATS for weights in WEIGHTS for rows in ROWS
@@ -137,25 +122,18 @@ def pack(options):
         shutil.copy(path, folder)
 
     def compile_one(work):
-        case, file, schedule = work
-        source = folder / f"{file}.mlir"
-        source.write_text(case.module(schedule))
+        case, order = work
+        source = folder / f"{case.file}_{order}.mlir"
+        source.write_text(case.module(order == "prepacked"))
         subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={CHIP}",
-                        "--emit=bundle", "-o", folder / f"{file}.bundle"], check=True)
+                        "--emit=bundle", "-o", source.with_suffix(".bundle")], check=True)
         source.unlink()
 
-    works, variants = [], {}
-    for case in CASES:
-        if not fnmatch.fnmatch(case.label, options.only):
-            continue
-        named = [("default", "")] + (list(case.schedules()) if options.schedules else [])
-        files = [f"{case.file}_{i}" for i in range(len(named))]
-        works += [(case, file, text) for file, (_, text) in zip(files, named)]
-        variants[case.file] = [(name, file) for file, (name, _) in zip(files, named)]
+    cases = [case for case in CASES if fnmatch.fnmatch(case.label, options.only)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compile_one, works))
+        list(pool.map(compile_one, product(cases, ORDERS)))
     (folder / "weight_only_pack.json").write_text(json.dumps(
-        {"commit": describe_commit(ROOT), "variants": variants}))
+        {"commit": describe_commit(ROOT), "cases": [case.file for case in cases]}))
 
 
 def make_weights(torch, case):
@@ -172,6 +150,26 @@ def make_weights(torch, case):
     bands, tiles = case.cols // TILE[0], scales.shape[1] // TILE[1]
     swizzled = scales.reshape(bands, 4, 32, tiles, 4).permute(0, 3, 2, 1, 4).contiguous()
     return codes, scales, swizzled
+
+
+def prepack(torch, case, codes):
+    """The codes in the order of registers: #blockscale.data_layout<fragments_64x64>."""
+    blocks = (case.cols // 64, case.depth // 64)
+    if case.format.bytes_of_two == 2:
+        # Rows are (block, warp, half, group); columns (block, half of products, product,
+        # half, pair, element).
+        split = codes.view(blocks[0], 4, 2, 8, blocks[1], 2, 2, 2, 4, 2)
+        return split.permute(0, 4, 5, 1, 3, 8, 6, 7, 2, 9).contiguous()
+    code = torch.stack([codes & 15, codes >> 4], dim=-1).to(torch.int32)
+    split = code.view(blocks[0], 4, 2, 8, blocks[1], 4, 2, 4, 2)
+    code = split.permute(0, 4, 1, 3, 7, 5, 6, 2, 8)
+    sign, magnitude = code >> 3, code & 7
+    places = ((15, 6), (12, 3), (9, 0))
+    words = sum((sign[..., i // 2, i % 2, :] << of_sign) + (magnitude[..., i // 2, i % 2, :] << at)
+                for i, (of_sign, at) in enumerate(places))
+    last = magnitude[..., 1, 1, :]
+    words += (sign[..., 1, 1, :] << 14) + ((last >> 2) << 13) + ((last & 3) << 10)
+    return (words[..., 0] | words[..., 1] << 16).contiguous().view(torch.uint8)
 
 
 def dequantize(torch, case, codes, scales, table):
@@ -214,15 +212,13 @@ def find_problem(torch, y, x, wide):
     return f"WRONG: {int(wrong.sum())} of {wrong.numel()}" if wrong.any() else ""
 
 
-def measure(torch, clock, device, runtime, case, variants):
+def measure(torch, clock, device, runtime, case):
     import numpy as np
     codes, scales, swizzled = make_weights(torch, case)
     x = torch.randn((case.rows, case.depth), device="cuda").to(torch.bfloat16)
     table = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6], device="cuda")
     table = torch.cat([table, -table]).to(torch.bfloat16)
     wide = dequantize(torch, case, codes, scales, table)
-    arrays = [np.empty(tuple(t.shape), np.uint16 if t is x else np.uint8)
-              for t in (x, codes, swizzled)]
     y = torch.empty((case.rows, case.cols), dtype=torch.bfloat16, device="cuda")
     expand = torch.compile(lambda c, s: dequantize(torch, case, c, s, table), dynamic=False)
     works = {"cuBLAS bf16": lambda: torch.mm(x, wide.t(), out=y),
@@ -232,15 +228,20 @@ def measure(torch, clock, device, runtime, case, variants):
         ones = [torch.ones(shape, device="cuda") for shape in ((case.rows, 1), (1, case.cols))]
         works["FP8"] = lambda: torch._scaled_mm(x8, w8.t(), *ones, out_dtype=torch.bfloat16)
     problems = []
-    for name, file in variants:
-        module = device.load(runtime.bundle(HERE / f"{file}.bundle"))
-        result, works[name] = make_ours(torch, case, module, arrays, (x, codes, swizzled))
-        works[name]()
+    # Blocks of prepacked weights are an array of their own shape.
+    blocks = (case.cols // 64, case.depth // 64, 64 * 64 * case.format.bytes_of_two // 2)
+    orders = {"prepacked": prepack(torch, case, codes).view(blocks), "row-major": codes}
+    for order, weights in orders.items():
+        module = device.load(runtime.bundle(HERE / f"{case.file}_{order}.bundle"))
+        tensors = (x, weights, swizzled)
+        arrays = [np.empty(tuple(t.shape), np.uint16 if t is x else np.uint8) for t in tensors]
+        result, works[order] = make_ours(torch, case, module, arrays, tensors)
+        works[order]()
         problems.append(find_problem(torch, result, x, wide))
     times = clock.compare({name: clock.capture(work) for name, work in works.items()})
     return {"label": case.label, "us": times, "problem": max(problems), "bar": case.bar,
-            "share": times["cuBLAS bf16"] / times["default"],
-            "tflops": 2e-6 * case.rows * case.cols * case.depth / times["default"]}
+            "share": times["cuBLAS bf16"] / times["prepacked"],
+            "tflops": 2e-6 * case.rows * case.cols * case.depth / times["prepacked"]}
 
 
 def verdict(row):
@@ -264,22 +265,18 @@ def run(options):
     print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
                     " ".join(["python3", *sys.argv])))
     print(f"torch {torch.__version__}", end="\n\n")
-    print("| weights, MxNxK | us | TFLOP/s | cuBLAS bf16, us | dequantize, us | FP8, us | "
-          "share of cuBLAS | bar | |\n|" + " --- |" * 9)
+    print("| weights, MxNxK | us | TFLOP/s | row-major, us | cuBLAS bf16, us | dequantize, us | "
+          "FP8, us | share of cuBLAS | bar | |\n|" + " --- |" * 10)
     rows = []
     for case in CASES:
-        if case.file not in about["variants"] or not fnmatch.fnmatch(case.label, options.only):
+        if case.file not in about["cases"] or not fnmatch.fnmatch(case.label, options.only):
             continue
-        row = measure(torch, clock, device, runtime, case, about["variants"][case.file])
+        row = measure(torch, clock, device, runtime, case)
         rows.append(row)
-        times = dict(row["us"])
-        head = [times.pop(name, None) for name in ("default", "cuBLAS bf16", "dequantize", "FP8")]
-        ours, *peers = (f"{time:.1f}" if time else "" for time in head)
-        print(f"| {row['label']} | {ours} | {row['tflops']:.0f} | {' | '.join(peers)} | "
-              f"{row['share']:.2f} | {row['bar'] or ''} | {verdict(row)} |")
-        for name, time in times.items():
-            print(f"| {name} | {time:.1f} | | | | | {row['us']['cuBLAS bf16'] / time:.2f} | | |")
-        sys.stdout.flush()
+        times = [row["us"].get(name) for name in (*ORDERS, "cuBLAS bf16", "dequantize", "FP8")]
+        ours, *others = (f"{time:.1f}" if time else "" for time in times)
+        print(f"| {row['label']} | {ours} | {row['tflops']:.0f} | {' | '.join(others)} | "
+              f"{row['share']:.2f} | {row['bar'] or ''} | {verdict(row)} |", flush=True)
     (options.out / "weight_only.json").write_text(json.dumps(
         {"commit": about["commit"], "device": device.name, "rows": rows}, indent=1) + "\n")
     write_chart(options.out / "weight_only.svg", f"Share of cuBLAS bf16, {device.name}", rows)
@@ -293,7 +290,6 @@ def main():
     commands = parser.add_subparsers(required=True)
     here = commands.add_parser("pack", help="compile the cases into a folder")
     here.add_argument("folder", type=Path, help="is created, and must not exist")
-    here.add_argument("--schedules", action="store_true", help="other schedules as well")
     here.set_defaults(work=pack)
     there = commands.add_parser("run", help="time them on the GPU of this machine")
     there.add_argument("--out", type=Path, default=HERE, metavar="FOLDER")

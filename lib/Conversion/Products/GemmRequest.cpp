@@ -10,6 +10,8 @@
 #include "Emission/OperandChecks.h"
 #include "SplitSum.h"
 
+#include "blockscale/IR/TypeRules.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -46,11 +48,25 @@ FailureOr<GemmRequest> GemmRequest::find(ArrayRef<Operation *> ops) {
   return request;
 }
 
+/// Sets the rows and K of data of the type; blocks in memory do not tell those
+/// of prepacked data, which are static.
+static void setMatrixSizes(const emit::CallSite &call, Product::Tensor data,
+                           emit::CallSite::Sizes &sizes) {
+  if (!isPrepacked(data.getType()))
+    return;
+  ArrayRef<int64_t> matrix = data.getType().getShape().take_back(2);
+  for (auto [size, known] :
+       llvm::zip_equal(MutableArrayRef(sizes).take_back(2), matrix))
+    size = call.b.getIndexAttr(known);
+}
+
 GemmSizes GemmRequest::getSizes(const LaunchSite &site) const {
   const Product &product = getFirst();
   const emit::CallSite &call = site.call;
   emit::CallSite::Sizes a = call.getDataSizes(product.a, product.b);
   emit::CallSite::Sizes bSizes = call.getSizes(product.b);
+  setMatrixSizes(call, product.a, a);
+  setMatrixSizes(call, product.b, bSizes);
   size_t rank = a.size();
   Value matrices = emit::getIndex(call.b, 1);
   if (product.offsets)

@@ -47,6 +47,7 @@ class Op:
     has_bias_each: bool = False  # one row of bias a group
     scaling: str = ""  # global_scaling: before_rounding or after_rounding
     are_units: bool = False  # global scales are constants of 1.0
+    is_prepacked: bool = False  # the function brings data with scales to register order
     batch: int = 0  # number of batch dimensions
     dynamic: str = "BMNK"
     shape: dict = field(default_factory=dict)  # letters to sizes, batch a tuple
@@ -90,9 +91,15 @@ class Op:
             types["sb"] = self.tensor(f"{of_b}NC", self.scale, self.layout_b)
         names = ", ".join(f"%{name}" if name in types else "none" for name in ("sa", "sb"))
         result = self.tensor("GMN" if self.kind == "columns" else f"{lead}MN", self.result)
-        operands = ", ".join(types.values())
+        constants, in_op, data = "", dict(types), {"a": "%a", "b": "%b"}
+        if self.is_prepacked:
+            side = "a" if self.b in PLAIN else "b"
+            in_op[side] = f"{types[side][:-1]}, #blockscale.data_layout<fragments_64x64>>"
+            data[side] = "%packed"
+            constants = (f"  %packed = blockscale.prepack %{side} : {types[side]} -> "
+                         f"{in_op[side]}\n")
+        operands = ", ".join(in_op.values())
         attributes += f" scales({names}) block [1, {self.block}]"
-        constants = ""
         for side, form, rows in (("a", self.global_a, "M"), ("b", self.global_b, "N")):
             if not form:
                 continue
@@ -111,7 +118,7 @@ class Op:
         arguments = ", ".join(f"%{name}: {type}" for name, type in types.items())
         op = "scaled_mm" if self.kind == "mm" else "scaled_grouped_mm"
         return (f"func.func @{self.name}({arguments}) -> {result} {{\n{constants}"
-                f"  %y = blockscale.{op} %a, %b{attributes}\n      : {operands} -> {result}\n"
+                f"  %y = blockscale.{op} {data['a']}, {data['b']}{attributes}\n      : {operands} -> {result}\n"
                 f"  return %y : {result}\n}}\n")
 
 

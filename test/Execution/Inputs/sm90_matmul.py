@@ -24,7 +24,8 @@ from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, draw_ends
 # Elements of K of a stage, by the plain rows of a tile.
 STAGE = {16: 128, 32: 128, 64: 128, 128: 128, 256: 64}
 # Of each property of a case, how many cases have it at least; see `properties`.
-LEAST = {"scaled a": 15, "scaled b": 30, "rows": 10, "columns": 10, "rows of scaled a": 3,
+LEAST = {"prepacked": 15, "prepacked in groups": 3, "prepacked a": 4, "prepacked mx": 5,
+         "scaled a": 15, "scaled b": 30, "rows": 10, "columns": 10, "rows of scaled a": 3,
          "nvfp4": 20, "mx": 20, "f16": 5, "ring wraps twice": 10, "three tiles a cta": 10,
          "split": 10, "split group": 5, "64 scaled rows": 10, "128 scaled rows": 10, "tail of K": 15,
          "stages and a tail of K": 10, "no K": 2, "16 plain rows": 3, "32 plain rows": 3,
@@ -67,6 +68,11 @@ def draw_op(random, name, kind):
         op.batch = 0
         op.has_bias_each = random.random() < 0.5
     op.shape = draw_shape(random, op)
+    # Groups begin anywhere in blocks of prepacked data, which do not tell their sizes.
+    rows = "M" if is_scaled_a else "N"
+    if (kind == "mm" or kind == "rows" and not is_scaled_a) and random.random() < 0.35:
+        op.is_prepacked = True
+        op.dynamic = "".join(letter for letter in op.dynamic if letter not in rows + "K")
     return op
 
 
@@ -126,7 +132,10 @@ def properties(op, case, fields):
     is_scaled_a = op.a not in PLAIN
     found = {"scaled a" if is_scaled_a else "scaled b",
              "nvfp4" if op.scale == "f8E4M3FN" else "mx", "f16" if "f16" in (op.a, op.b) else "",
-             "no K" if not k else ""}
+             "no K" if not k else "", "prepacked" if op.is_prepacked else "",
+             "prepacked in groups" if op.is_prepacked and op.kind != "mm" else "",
+             "prepacked a" if op.is_prepacked and is_scaled_a else "",
+             "prepacked mx" if op.is_prepacked and op.scale != "f8E4M3FN" else ""}
     if op.kind != "mm" and case.legal[-1]:
         found |= {op.kind, f"{op.kind} of scaled a" if is_scaled_a else ""}
     if fields and k:
