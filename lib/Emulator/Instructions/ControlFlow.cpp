@@ -373,8 +373,14 @@ static Step runTrap(Warp &warp, const Op &op, LaneMask active) {
   return Step::Moved;
 }
 
-/// setmaxnreg: PTX ISA wants a multiple of 8 from 24 to 256. How many registers
-/// a thread has is not modelled.
+static Step runMaxRegisters(Warp &warp, const Op &op, LaneMask active) {
+  warp.getCta().getRegisters().set(warp, op, llvm::countr_zero(active),
+                                   op.instruction->operands[0].value);
+  return Step::Next;
+}
+
+/// setmaxnreg: PTX ISA wants a multiple of 8 from 24 to 256. Nobody waits for
+/// registers here; whether there are enough is checked in the end.
 static llvm::Error decodeMaxRegisters(Op &op) {
   const Operand &count = op.instruction->operands[0];
   if (count.value < 24 || count.value > 256 || count.value % 8 != 0)
@@ -382,7 +388,7 @@ static llvm::Error decodeMaxRegisters(Op &op) {
                      "expected the number of registers to be a multiple of 8 "
                      "from 24 to 256, but got " +
                          llvm::Twine(count.value));
-  op.handler = runNothing;
+  op.handler = runMaxRegisters;
   return llvm::Error::success();
 }
 

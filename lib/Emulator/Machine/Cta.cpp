@@ -17,6 +17,7 @@ namespace blockscale::emulator {
 Cta::Cta(Cluster &cluster, Dim3 id, unsigned rank)
     : cluster(cluster), id(id), rank(rank),
       shared(StateSpace::Shared, getSharedBase(rank)),
+      registers(*cluster.getContext().kernel.function, cluster.getWarpsOfCta()),
       sharedRaces(RaceLog::Space::Shared, rank, cluster.getWarpsOfCta()),
       tensorRaces(RaceLog::Space::Tensor, rank, cluster.getWarpsOfCta()) {
   const LaunchContext &context = cluster.getContext();

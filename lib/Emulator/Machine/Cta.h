@@ -10,6 +10,7 @@
 #include "Emulator/Async/MBarrierTable.h"
 #include "Emulator/Hazards/RaceLog.h"
 #include "Emulator/Machine/LaunchLimits.h"
+#include "Emulator/Machine/RegisterPool.h"
 #include "Emulator/Machine/Warp.h"
 #include "Emulator/Matrix/Mma.h"
 #include "Emulator/Memory/TensorMemory.h"
@@ -50,6 +51,7 @@ public:
   /// Checks the uses by other CTAs and by what they have started, once all
   /// threads have exited.
   void checkRemoteUses();
+  RegisterPool &getRegisters() { return registers; }
   RaceLog &getSharedRaces() { return sharedRaces; }
   RaceLog &getTensorRaces() { return tensorRaces; }
   /// Made when first asked for.
@@ -82,6 +84,7 @@ private:
   uint64_t dynamicOffset = 0;
   Memory shared;
   MBarrierTable barriers;
+  RegisterPool registers;
   RaceLog sharedRaces;
   RaceLog tensorRaces;
   /// The latest one of each warp that has used it.

@@ -55,8 +55,10 @@ void Warp::exit(LaneMask lanes) {
   cta.liveThreads -= count;
   getCluster().liveThreads -= count;
   getCluster().getClocks().release(clusterIndex, cta.exits);
-  if (cta.liveThreads == 0)
+  if (cta.liveThreads == 0) {
     cta.checkRemoteUses();
+    cta.getRegisters().check();
+  }
   getCluster().noteChange();
   // Lanes that wait for the rest of the warp may have all of it now.
   for (LaneGroup &group : groups)
