@@ -54,7 +54,7 @@ func.func @sm90_mm_c3(%a: memref<2147483648x64xbf16>, %b: memref<40x32xi8>, %s: 
 func.func @sm90_mm_c4(%a: memref<48x64xbf16>, %b: memref<40x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x40xf32>) {
   blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<40x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x40xf32>) {
   ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<40x64xf4E2M1FN>, %ls: tensor<40x4xf8E4M3FN, #swizzled>, %ly: tensor<48x40xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with tiles of 128 columns, those of the operand with scales, but got 256}}
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with tiles of 64 or 128 columns, those of the operand with scales, but got 256}}
     %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
         {blockscale.schedule = #blockscale.gemm_schedule<rows = 64, cols = 256, stages = 1, band = 1, ctas = 1>}
         : tensor<48x64xbf16>, tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN, #swizzled> -> tensor<48x40xf32>
@@ -152,15 +152,50 @@ func.func @sm90_mm_c5(%a: memref<48x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y:
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// Parts of K of a group would be parts of nothing the host knows.
-func.func @sm90_mm_c4_groups(%a: memref<48x64xbf16>, %b: memref<2x40x64xf8E4M3FN>, %ends: memref<2xi32>, %s: memref<2x1x1x32x4x4xf8E8M0FNU>, %y: memref<48x40xf32>) {
-  blockscale.kernel ins(%a, %b, %ends, %s : memref<48x64xbf16>, memref<2x40x64xf8E4M3FN>, memref<2xi32>, memref<2x1x1x32x4x4xf8E8M0FNU>) outs(%y : memref<48x40xf32>) {
-  ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<2x40x64xf8E4M3FN>, %le: tensor<2xi32>, %ls: tensor<2x40x2xf8E8M0FNU, #swizzled>, %ly: tensor<48x40xf32>):
-    // expected-error @below {{'blockscale.scaled_grouped_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule of groups, or with ops that follow, to have K in one part, but got 2}}
-    %0 = blockscale.scaled_grouped_mm %la, %lb offsets(%le) scales(none, %ls) block [1, 32]
-        {blockscale.schedule = #blockscale.gemm_schedule<rows = 64, cols = 128, stages = 4, band = 8, ctas = 132, splits = 2>}
-        : tensor<48x64xbf16>, tensor<2x40x64xf8E4M3FN>, tensor<2xi32>, tensor<2x40x2xf8E8M0FNU, #swizzled> -> tensor<48x40xf32>
+// A cluster has at most eight CTAs, and their rows of results are equally many.
+func.func @sm90_mm_c4_splits(%a: memref<48x64xbf16>, %b: memref<40x64xi8>, %s: memref<1x1x32x4x4xf8E8M0FNU>, %y: memref<48x40xf32>) {
+  blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<40x64xi8>, memref<1x1x32x4x4xf8E8M0FNU>) outs(%y : memref<48x40xf32>) {
+  ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<40x64xf6E2M3FN>, %ls: tensor<40x2xf8E8M0FNU, #swizzled>, %ly: tensor<48x40xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with K in a power of two of parts, of at most 8, the CTAs of a cluster, but got 3}}
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 32]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 64, cols = 128, stages = 4, band = 8, ctas = 132, splits = 3>}
+        : tensor<48x64xbf16>, tensor<40x64xf6E2M3FN>, tensor<40x2xf8E8M0FNU, #swizzled> -> tensor<48x40xf32>
     blockscale.yield %0 : tensor<48x40xf32>
+  }
+  return
+}
+
+// -----
+
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Two teams of warpgroups have every second stage each, so that a slot of the ring is always
+// that of one of them.
+func.func @sm90_mm_c4_teams(%a: memref<48x64xbf16>, %b: memref<40x64xi8>, %s: memref<1x1x32x4x4xf8E8M0FNU>, %y: memref<48x40xf32>) {
+  blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<40x64xi8>, memref<1x1x32x4x4xf8E8M0FNU>) outs(%y : memref<48x40xf32>) {
+  ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<40x64xf6E2M3FN>, %ls: tensor<40x2xf8E8M0FNU, #swizzled>, %ly: tensor<48x40xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c4): expected a schedule with a multiple of 2 stages, which so many teams of warpgroups share, but got 5}}
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 32]
+        {blockscale.schedule = #blockscale.gemm_schedule<rows = 64, cols = 64, stages = 5, band = 8, ctas = 132>}
+        : tensor<48x64xbf16>, tensor<40x64xf6E2M3FN>, tensor<40x2xf8E8M0FNU, #swizzled> -> tensor<48x40xf32>
+    blockscale.yield %0 : tensor<48x40xf32>
+  }
+  return
+}
+
+// -----
+
+#packed = #blockscale.data_layout<fragments_64x64>
+#swizzled = #blockscale.layout<swizzle_128x4>
+
+// Blocks in memory do not tell how many of their rows are in the matrix.
+func.func @sm90_mm_c8(%a: memref<48x64xbf16>, %b: memref<?x1x2048xi8>, %s: memref<?x1x32x4x4xf8E4M3FN>, %y: memref<48x?xf32>) {
+  blockscale.kernel ins(%a, %b, %s : memref<48x64xbf16>, memref<?x1x2048xi8>, memref<?x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x?xf32>) {
+  ^bb0(%la: tensor<48x64xbf16>, %lb: tensor<?x64xf4E2M1FN, #packed>, %ls: tensor<?x4xf8E4M3FN, #swizzled>, %ly: tensor<48x?xf32>):
+    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c8): expected prepacked data of known rows and K, which its blocks do not tell, but got 'tensor<?x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>'; unpack it (blockscale.prepack)}}
+    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
+        : tensor<48x64xbf16>, tensor<?x64xf4E2M1FN, #packed>, tensor<?x4xf8E4M3FN, #swizzled> -> tensor<48x?xf32>
+    blockscale.yield %0 : tensor<48x?xf32>
   }
   return
 }

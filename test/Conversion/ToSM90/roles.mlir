@@ -14,37 +14,52 @@
 
 // Those that multiply take the registers that the warpgroup of the loads gives away.
 // CHECK: nvvm.setmaxregister increase 232
-// Both rows of a thread: codes, each as 32 bytes, and a word of scales.
+// Both rows of a thread: two codes of each pair in a byte, eight pairs and a word of scales
+// a row.
 // CHECK: nvvm.mbarrier.try_wait
-// CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
-// Four instructions add the step to 32 sums of a thread, and are waited for.
+// CHECK-COUNT-16: llvm.load %{{.+}} {alignment = 1 : i64} : !llvm.ptr<3> -> i8
+// CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<3> -> i32
+// Four instructions add a step to 32 sums of a thread. Those of both steps of a stage run
+// while the next stage is waited for and its first step is decoded; then they are waited for
+// and the stage is given back.
 // CHECK: llvm.inline_asm has_side_effects
 // CHECK-SAME: wgmma.fence.sync.aligned;
 // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {$0,{{.*}}, $31}, {$64, $65, $66, $67}, $68, adds, 1, 1, 0;
-// CHECK-SAME: {$79, $80, $81, $82}, $83, adds, 1, 1, 0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; }
+// CHECK-SAME: {$79, $80, $81, $82}, $83, adds, 1, 1, 0; wgmma.commit_group.sync.aligned; }
+// CHECK: llvm.inline_asm has_side_effects {{.*}}wgmma.mma_async
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;"
 // CHECK: nvvm.mbarrier.arrive
-// The last step has as many instructions as there is K.
-// CHECK-COUNT-4: llvm.inline_asm has_side_effects
-// Sums of 64 rows are stored to shared memory, and read by the threads of their rows.
-// CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %{{.+}}
-// CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %{{.+}}
+// The last full stage has no next one.
+// CHECK-COUNT-2: llvm.inline_asm has_side_effects {{.*}}wgmma.mma_async
+// CHECK-NOT: nvvm.mbarrier.try_wait
+// CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;"
+// CHECK: nvvm.mbarrier.arrive
+// A stage at the end of K has as many instructions as there is K.
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK-COUNT-4: llvm.inline_asm has_side_effects {{.*}}wgmma.mma_async
+// Sums of 64 rows are stored to shared memory, and read by the threads of their rows: a
+// warpgroup, at a barrier of its own.
+// CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %c128_i32
+// CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %c128_i32
 
-// Loads: data by the maps, a tile of scales by a flat copy.
+// Loads: data by the maps, those of A for each of two steps, and a tile of scales for each by
+// one flat copy.
 // CHECK: nvvm.setmaxregister decrease 40
 // CHECK: nvvm.elect.sync
 // CHECK: nvvm.mbarrier.arrive.expect_tx
-// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]]
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]]
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_B]]
 // CHECK: llvm.getelementptr %[[SCALE_B]]
 // CHECK: nvvm.cp.async.bulk.shared.cluster.global
 // CHECK-NOT: nvvm.cp.async
 // CHECK: gpu.return
 
-// Rows of the plain operand are 128 bytes, which are swizzled; those of codes 32, which
-// are not.
+// Rows of the plain operand are 128 bytes, which are swizzled; those of codes are 64 for the
+// two steps of a stage.
 // CHECK-LABEL: func.func @weight_only
 // CHECK: blockscale.tensor_map {{.+}} box [128, 64, 1] element uint8 swizzle 128
-// CHECK: blockscale.tensor_map {{.+}} box [32, 128, 1] element uint8 swizzle 0
+// CHECK: blockscale.tensor_map {{.+}} box [64, 128, 1] element uint8 swizzle 64
 func.func @weight_only(%x: tensor<100x224xbf16>, %w: tensor<200x224xf4E2M1FN>, %s: tensor<200x14xf8E4M3FN, #swizzled>) -> tensor<100x200xbf16> {
   %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 16]
       {blockscale.schedule = #blockscale.gemm_schedule<rows = 64, cols = 128, stages = 3, band = 2, ctas = 4>}

@@ -16,26 +16,38 @@ func.func @large(%a: tensor<8192x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s:
   return %y : tensor<8192x8192xbf16>
 }
 
-// One row has the narrowest tiles, and K in parts, so that all multiprocessors read
-// weights.
-// REMARK: tiles of 16 x 128, K in 2 parts in 8 stages
+// One row has the narrowest tiles, also of weights, so that all multiprocessors read them.
+// REMARK: tiles of 16 x 64 in 24 stages
+// REMARK-SAME: data are row-major, which take longer to decode than prepacked ones (blockscale.prepack)
 // CHECK-LABEL: func.func @row
-// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 128, stages = 8, band = 64, ctas = 132, splits = 2>
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 64, stages = 24, band = 64, ctas = 132>
 func.func @row(%a: tensor<1x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN>, %s: tensor<8192x512xf8E4M3FN, #swizzled>) -> tensor<1x8192xbf16> {
   %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
       : tensor<1x8192xbf16>, tensor<8192x8192xf4E2M1FN>, tensor<8192x512xf8E4M3FN, #swizzled> -> tensor<1x8192xbf16>
   return %y : tensor<1x8192xbf16>
 }
 
-// Where A has the scales, its rows are the 128, and columns those of the plain operand,
-// which are at least a fragment of 32.
-// REMARK: tiles of 128 x 32, K in
+// Where A has the scales, its rows are the 64, and columns those of the plain operand, which
+// are at least a fragment of 32. There are too few tiles for all multiprocessors, so that
+// clusters share K.
+// REMARK: tiles of 64 x 32, K in 2 parts
 // CHECK-LABEL: func.func @scaled_a
-// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 128, cols = 32,
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 64, cols = 32, stages = 12, band = 16, ctas = 132, splits = 2>
 func.func @scaled_a(%a: tensor<4096x4096xf8E4M3FN>, %b: tensor<8x4096xbf16>, %s: tensor<4096x128xf8E8M0FNU, #swizzled>) -> tensor<4096x8xbf16> {
   %y = blockscale.scaled_mm %a, %b scales(%s, none) block [1, 32]
       : tensor<4096x4096xf8E4M3FN>, tensor<8x4096xbf16>, tensor<4096x128xf8E8M0FNU, #swizzled> -> tensor<4096x8xbf16>
   return %y : tensor<4096x8xbf16>
+}
+
+// The prepacked order is no reason for other tiles, but is faster.
+// REMARK: tiles of 16 x 64 in 24 stages
+// REMARK-SAME: data are prepacked;
+// CHECK-LABEL: func.func @prepacked
+// CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 64,
+func.func @prepacked(%a: tensor<1x8192xbf16>, %b: tensor<8192x8192xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<8192x512xf8E4M3FN, #swizzled>) -> tensor<1x8192xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(none, %s) block [1, 16]
+      : tensor<1x8192xbf16>, tensor<8192x8192xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<8192x512xf8E4M3FN, #swizzled> -> tensor<1x8192xbf16>
+  return %y : tensor<1x8192xbf16>
 }
 
 // A product whose operands both have scales has no kernel, and is not given a schedule.
