@@ -161,8 +161,7 @@ def find_problem(torch, case, x, values, y, wide):
 def measure(torch, clock, device, runtime, case):
     codes, scales, swizzled = weight_only.make_weights(torch, case)
     x = torch.randn((case.rows, case.depth), device="cuda").to(torch.bfloat16)
-    table = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6], device="cuda")
-    table = torch.cat([table, -table]).to(torch.bfloat16)
+    table = weight_only.make_table(torch)
     wide = decode(torch, case, case.cols, codes, scales, table)
     y = torch.empty((case.rows, case.cols), dtype=torch.bfloat16, device="cuda")
 

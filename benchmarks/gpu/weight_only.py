@@ -25,6 +25,7 @@ python/blockscale_tune.py.
 
 import argparse
 import fnmatch
+import functools
 import json
 import os
 import shutil
@@ -212,15 +213,28 @@ def find_problem(torch, y, x, wide):
     return f"WRONG: {int(wrong.sum())} of {wrong.numel()}" if wrong.any() else ""
 
 
+def make_table(torch):
+    """The values of E2M1's codes."""
+    table = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6], device="cuda")
+    return torch.cat([table, -table]).to(torch.bfloat16)
+
+
+@functools.cache
+def compile_dequantize(torch, name, cols, depth):
+    """What torch.compile makes of `dequantize`, once for all products of the same weights."""
+    case, table = Case(name, 1, cols, depth), make_table(torch)
+    return torch.compile(lambda c, s: dequantize(torch, case, c, s, table), dynamic=False)
+
+
 def measure(torch, clock, device, runtime, case):
     import numpy as np
     codes, scales, swizzled = make_weights(torch, case)
     x = torch.randn((case.rows, case.depth), device="cuda").to(torch.bfloat16)
-    table = torch.tensor([0, .5, 1, 1.5, 2, 3, 4, 6], device="cuda")
-    table = torch.cat([table, -table]).to(torch.bfloat16)
+    table = make_table(torch)
+
     wide = dequantize(torch, case, codes, scales, table)
     y = torch.empty((case.rows, case.cols), dtype=torch.bfloat16, device="cuda")
-    expand = torch.compile(lambda c, s: dequantize(torch, case, c, s, table), dynamic=False)
+    expand = compile_dequantize(torch, case.name, case.cols, case.depth)
     works = {"cuBLAS bf16": lambda: torch.mm(x, wide.t(), out=y),
              "dequantize": lambda: torch.mm(x, expand(codes, scales).t(), out=y)}
     if case.rows >= 16:
