@@ -48,7 +48,7 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
       {"canonicalize",
        [maxConstantElements, chip = kernels.chip](OpPassManager &pm) {
          pm.addPass(createRaiseProducts({chip}));
-         // What it adds is folded with the rest.
+         // What these add is folded with the rest.
          pm.addPass(createUnpackProductData());
          if (!chip.empty())
            pm.addPass(createSwizzleProductScales({chip}));
