@@ -220,9 +220,9 @@ LogicalResult ScaledMMOp::verify() {
 LogicalResult
 ScaledMMOp::reifyResultShapes(OpBuilder &builder,
                               ReifiedRankedShapedTypeDims &shapes) {
-  SmallVector<OpFoldResult> sizes =
-      tensor::getMixedSizes(builder, getLoc(), getA());
-  sizes.pop_back_n(2);
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t dim = 0; dim < getA().getType().getRank() - 2; ++dim)
+    sizes.push_back(tensor::getMixedSize(builder, getLoc(), getA(), dim));
   for (bool ofB : {false, true})
     sizes.push_back(getProductRows(builder, *this, ofB));
   shapes.push_back(withStaticSizes(builder, getResult().getType(), sizes));
