@@ -55,3 +55,28 @@ func.func @splat() -> tensor<64x64xi8, #prepacked> {
   %0 = arith.constant dense<7> : tensor<64x64xi8, #prepacked>
   return %0 : tensor<64x64xi8, #prepacked>
 }
+
+// A dynamic number of 4-bit codes is even if a product takes what is made of them: twice
+// the bytes, of which blocks have 64.
+// CHECK-LABEL: func.func @dynamic
+// CHECK-SAME: tensor<8x?xbf16>, %[[W:.+]]: tensor<16x?xi8>
+// CHECK: %[[BYTES:.+]] = tensor.dim %[[W]], %c1
+// CHECK: %[[CODES:.+]] = arith.muli %[[BYTES]], %c2
+// CHECK: affine.apply #[[BLOCKS]]()[%[[CODES]]]
+func.func @dynamic(%x: tensor<8x?xbf16>, %w: tensor<16x?xf4E2M1FN>, %s: tensor<16x?xf8E8M0FNU>, %y: tensor<8x16xbf16>) -> tensor<8x16xbf16> {
+  %c1 = arith.constant 1 : index
+  %k = tensor.dim %w, %c1 : tensor<16x?xf4E2M1FN>
+  %e = tensor.empty(%k) : tensor<16x?xf4E2M1FN, #prepacked>
+  %p = blockscale.kernel ins(%w : tensor<16x?xf4E2M1FN>) outs(%e : tensor<16x?xf4E2M1FN, #prepacked>) {
+  ^bb0(%lw: tensor<16x?xf4E2M1FN>, %lp: tensor<16x?xf4E2M1FN, #prepacked>):
+    %0 = blockscale.prepack %lw : tensor<16x?xf4E2M1FN> -> tensor<16x?xf4E2M1FN, #prepacked>
+    blockscale.yield %0 : tensor<16x?xf4E2M1FN, #prepacked>
+  } -> tensor<16x?xf4E2M1FN, #prepacked>
+  %z = blockscale.kernel ins(%x, %p, %s : tensor<8x?xbf16>, tensor<16x?xf4E2M1FN, #prepacked>, tensor<16x?xf8E8M0FNU>) outs(%y : tensor<8x16xbf16>) {
+  ^bb0(%lx: tensor<8x?xbf16>, %lp: tensor<16x?xf4E2M1FN, #prepacked>, %ls: tensor<16x?xf8E8M0FNU>, %ly: tensor<8x16xbf16>):
+    %0 = blockscale.scaled_mm %lx, %lp scales(none, %ls) block [1, 32]
+        : tensor<8x?xbf16>, tensor<16x?xf4E2M1FN, #prepacked>, tensor<16x?xf8E8M0FNU> -> tensor<8x16xbf16>
+    blockscale.yield %0 : tensor<8x16xbf16>
+  } -> tensor<8x16xbf16>
+  return %z : tensor<8x16xbf16>
+}
