@@ -47,6 +47,18 @@ def add_prepack(element, shapes, dims):
           stored(c, element)) for c in codes])
 
 
+def add_constant(element, shape):
+    """Prepacked and brought back when the function is compiled."""
+    row_major, blocks = tensor(shape, element), tensor(shape, element, PREPACKED)
+    codes = noise(random, shape, element)
+    for source, result, wanted in ((row_major, blocks, prepack(codes, BITS[element])),
+                                   (blocks, row_major, stored(codes, element))):
+        add(f"func.func @{{}}() -> {result} {{\n"
+            f'  %d = arith.constant dense<"0x{codes.tobytes().hex()}"> : {source}\n'
+            f"  %r = blockscale.prepack %d : {source} -> {result}\n  return %r : {result}\n}}\n",
+            f"constant {source} to {result}", [([], wanted)])
+
+
 def add_product(element, scale, block, m, n, k, is_b=True, groups=0, dims=False, tiled=False):
     """A product of prepacked data, and of the same data row-major."""
     scaled = (groups, n, k) if groups else (n, k)
@@ -87,6 +99,7 @@ for element in BITS:
         add_prepack(element, [shape], ())
     add_prepack(element, [(2, 3, 70, 33)], ())
     add_prepack(element, [(3, 64, 96)], (1,))
+    add_constant(element, (2, 70, 67))
 for element, scale, block in (("f4E2M1FN", "f8E4M3FN", 16), ("f4E2M1FN", "f8E8M0FNU", 32),
                               ("f8E4M3FN", "f8E8M0FNU", 32), ("f8E5M2", "f8E8M0FNU", 32),
                               ("f6E2M3FN", "f8E8M0FNU", 32), ("f6E3M2FN", "f8E8M0FNU", 32),
