@@ -7,8 +7,8 @@
   python3 FOLDER/both_scaled.py run [--only GLOB] [--out FOLDER]      # there
 
 The other machine needs a Hopper GPU and torch. Y = Q(X) W^T, of X: MxK in bf16, which is quantized
-to the format of W: NxK, whose scales are swizzled, and Y: MxN in bf16. All start from X in bf16 and
-the codes and scales of W, in one process:
+to the format of W: NxK, prepacked and with swizzled scales, and Y: MxN in bf16. All start from X in
+bf16 and the codes and scales of W, in one process:
 
   cuBLAS bf16      torch.mm of X itself and of weights that were dequantized before
   dequantize       torch.compile of a quantizer of X and of the dequantization of both, then torch.mm
@@ -58,6 +58,7 @@ class Case(weight_only.Case):
         t, s = (f"tensor<{size}x{self.depth // form.block}x{form.scale}"
                 for size in (self.rows, self.cols))
         s += ", #blockscale.layout<swizzle_128x4>"
+        w = f"{w[:-1]}, #blockscale.data_layout<fragments_64x64>>"
         block = f"block [1, {form.block}]"
         quantize = f"  %q, %t = blockscale.quantize %x {block} : {x} -> {q}, {t}>\n"
         return (f"func.func @product(%x: {x}, %w: {w}, %s: {s}>) -> {y} {{\n{quantize}"
@@ -166,7 +167,9 @@ def measure(torch, clock, device, runtime, case):
     y = torch.empty((case.rows, case.cols), dtype=torch.bfloat16, device="cuda")
 
     module = device.load(runtime.bundle(HERE / f"{case.file}.bundle"))
-    ours, result = make_call(torch, module, "product", (x, codes, swizzled), tuple(y.shape))
+    blocks = (case.cols // 64, case.depth // 64, 64 * 64 * case.format.bytes_of_two // 2)
+    weights = weight_only.prepack(torch, case, codes).view(blocks)
+    ours, result = make_call(torch, module, "product", (x, weights, swizzled), tuple(y.shape))
     get_values, values = make_call(torch, module, "values", (x,), tuple(x.shape))
     ours()
     get_values()

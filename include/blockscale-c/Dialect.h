@@ -47,6 +47,16 @@ MLIR_CAPI_EXPORTED int64_t
 mlirBlockScaleLayoutAttrGetDim(MlirAttribute attribute);
 
 //===----------------------------------------------------------------------===//
+// #blockscale.data_layout
+//===----------------------------------------------------------------------===//
+
+/// fragments_64x64.
+MLIR_CAPI_EXPORTED MlirAttribute
+mlirBlockScaleDataLayoutAttrGet(MlirContext context);
+MLIR_CAPI_EXPORTED bool
+mlirAttributeIsABlockScaleDataLayout(MlirAttribute attribute);
+
+//===----------------------------------------------------------------------===//
 // Attributes that are words
 //===----------------------------------------------------------------------===//
 
@@ -88,12 +98,13 @@ mlirBlockScaleTargetAttrGetFeatures(MlirAttribute attribute);
 // Types
 //===----------------------------------------------------------------------===//
 
-// Values have builtin tensor types; a scale tensor's layout is its encoding.
+// Values have builtin tensor types; the layout of a tensor is its encoding.
 
-/// The layout of a tensor type; null where it has none.
+/// The layout of a tensor type, of scales or of data; null where it has none.
 MLIR_CAPI_EXPORTED MlirAttribute mlirBlockScaleTypeGetLayout(MlirType type);
 /// What memory holds for a type: f4 data [.., K] as i8 [.., K/2], f6 data as
-/// i8, scales with a layout as their tiles. Other types as they are.
+/// i8, scales with a layout as their tiles, and data with one as i8 blocks.
+/// Other types as they are.
 MLIR_CAPI_EXPORTED MlirType mlirBlockScaleTypeGetStorage(MlirType type);
 
 #ifdef __cplusplus

@@ -43,7 +43,7 @@ static Attr getIf(MlirAttribute attribute) {
 }
 
 //===----------------------------------------------------------------------===//
-// Layout
+// Layouts
 //===----------------------------------------------------------------------===//
 
 MlirAttribute mlirBlockScaleLayoutAttrGet(MlirContext context, int64_t groups,
@@ -69,6 +69,17 @@ int64_t mlirBlockScaleLayoutAttrGetGroups(MlirAttribute attribute) {
 int64_t mlirBlockScaleLayoutAttrGetDim(MlirAttribute attribute) {
   LayoutAttr layout = getIf<LayoutAttr>(attribute);
   return layout ? layout.getDim() : 0;
+}
+
+MlirAttribute mlirBlockScaleDataLayoutAttrGet(MlirContext context) {
+  MLIRContext *loaded = load(context);
+  if (!loaded)
+    return {nullptr};
+  return wrap(Attribute(DataLayoutAttr::getFragments64x64(loaded)));
+}
+
+bool mlirAttributeIsABlockScaleDataLayout(MlirAttribute attribute) {
+  return bool(getIf<DataLayoutAttr>(attribute));
 }
 
 //===----------------------------------------------------------------------===//
@@ -179,6 +190,8 @@ MlirStringRef mlirBlockScaleTargetAttrGetFeatures(MlirAttribute attribute) {
 MlirAttribute mlirBlockScaleTypeGetLayout(MlirType type) {
   if (mlirTypeIsNull(type))
     return {nullptr};
+  if (isPrepacked(unwrap(type)))
+    return wrap(Attribute(getDataLayout(unwrap(type))));
   return wrap(Attribute(getLayout(unwrap(type))));
 }
 

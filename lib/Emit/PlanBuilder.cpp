@@ -72,10 +72,10 @@ LogicalResult Builder::getExpressions(Operation *op, ValueRange operands,
 
 /// The name that plans give a layout: the attribute without its wrapping.
 static std::string getLayoutName(Type type) {
-  LayoutAttr layout = getLayout(type);
-  if (!layout)
+  if (!hasLayout(type))
     return "row_major";
-  std::string text = llvm::to_string(Attribute(layout));
+  std::string text =
+      llvm::to_string(cast<RankedTensorType>(type).getEncoding());
   return StringRef(text).split('<').second.rsplit('>').first.str();
 }
 

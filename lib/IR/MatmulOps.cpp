@@ -138,20 +138,16 @@ static LogicalResult verifyFactor(Operation *op, StringRef name,
   return isPrepacked(type) ? success() : verifyPlainMatrix(op, name, type);
 }
 
-/// Prepacked data is the operand with scales beside a plain one: it has the
-/// order of a register operand, and a product has one of those.
+/// Prepacked data has the order of a register operand, and a product has one of
+/// those. Where both operands have scales, the other one is decoded before.
 static LogicalResult verifyDataLayouts(ProductOpInterface op) {
-  for (auto [name, data] : {std::pair("a", op.getA()), {"b", op.getB()}}) {
-    DataLayoutAttr layout = getDataLayout(data.getType());
-    if (!layout || !op.getScaleA() || !op.getScaleB())
-      continue;
-    return op.emitOpError()
-           << "expected " << name
-           << " to have no data layout where both operands have scales, for "
-              "one of them alone can be in registers, but got "
-           << layout << " (blockscale.prepack undoes it)";
-  }
-  return success();
+  DataLayoutAttr layout = getDataLayout(op.getA().getType());
+  if (!layout || !isPrepacked(op.getB().getType()))
+    return success();
+  return op.emitOpError()
+         << "expected a to have no data layout where b has one, for one of "
+            "them alone can be in registers, but got "
+         << layout << " (blockscale.prepack undoes it)";
 }
 
 using Shapes = SmallVector<SmallVector<int64_t>>;
@@ -214,9 +210,9 @@ LogicalResult ScaledMMOp::verify() {
 LogicalResult
 ScaledMMOp::reifyResultShapes(OpBuilder &builder,
                               ReifiedRankedShapedTypeDims &shapes) {
-  SmallVector<OpFoldResult> sizes =
-      tensor::getMixedSizes(builder, getLoc(), getA());
-  sizes.pop_back_n(2);
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t dim = 0; dim < getA().getType().getRank() - 2; ++dim)
+    sizes.push_back(tensor::getMixedSize(builder, getLoc(), getA(), dim));
   for (bool ofB : {false, true})
     sizes.push_back(getProductRows(builder, *this, ofB));
   shapes.push_back(withStaticSizes(builder, getResult().getType(), sizes));

@@ -157,7 +157,7 @@ OpFoldResult getProductRows(OpBuilder &builder, ProductOpInterface op,
   TypedValue<RankedTensorType> scale = ofB ? op.getScaleB() : op.getScaleA();
   int64_t dim = data.getType().getRank() - 2;
   if (isPrepacked(data.getType()) && data.getType().isDynamicDim(dim)) {
-    if (!getLayout(scale.getType()))
+    if (!getLayout(scale.getType()) || scale.getDefiningOp())
       return tensor::getMixedSize(builder, op.getLoc(), scale, dim);
     if (ofB && op.getBias())
       return tensor::getMixedSize(builder, op.getLoc(), op.getBias(),

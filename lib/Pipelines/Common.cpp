@@ -55,7 +55,7 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
       {"canonicalize",
        [maxConstantElements, chip = kernels.chip](OpPassManager &pm) {
          pm.addPass(createRaiseProducts({chip}));
-         // What it adds is folded with the rest.
+         // What these add is folded with the rest.
          if (!chip.empty())
            pm.addPass(createDecodeProductOperands({chip}));
          if (takesPrepackedData(chip))

@@ -29,11 +29,14 @@ namespace {
 
 /// What the data of an operand come from, in the order in which operands are
 /// preferred to be plain.
-enum class Origin { Constant, Other, Quantizer };
+enum class Origin { Prepacked, Constant, Other, Quantizer };
 
 } // namespace
 
 static Origin getOrigin(Value data) {
+  // One operand alone is prepacked, which is to be read so.
+  if (isPrepacked(data.getType()))
+    return Origin::Prepacked;
   if (matchPattern(data, m_Constant()))
     return Origin::Constant;
   return data.getDefiningOp<QuantizeOp>() ? Origin::Quantizer : Origin::Other;

@@ -83,9 +83,10 @@ static LogicalResult verifyCast(tensor::CastOp op) {
   Type source = op.getSource().getType();
   if (getEncoding(source) == getEncoding(op.getType()))
     return success();
+  bool isData = isPrepacked(source) || isPrepacked(op.getType());
   return op.emitOpError() << "expected a cast to keep the layout of " << source
-                          << " (blockscale.swizzle changes it), but got "
-                          << op.getType();
+                          << " (blockscale." << (isData ? "prepack" : "swizzle")
+                          << " changes it), but got " << op.getType();
 }
 
 static LogicalResult verifySelect(arith::SelectOp op) {
@@ -179,12 +180,20 @@ static LogicalResult verifyConstant(arith::ConstantOp op) {
 }
 
 /// Whether an op that makes sense only for a last dimension that is a multiple
-/// of the block takes `value`, in or out of a kernel.
+/// of the block takes `value`, in or out of a kernel, as it is or prepacked.
 static bool isUsedInWholeBlocks(Value value, Block *block) {
   return llvm::any_of(value.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
     if (block && user->getBlock() != block)
       return false;
+    if (auto prepack = dyn_cast<PrepackOp>(user))
+      return isUsedInWholeBlocks(prepack.getResult(), block);
+    if (isa<YieldOp>(user) && isa<KernelOp>(user->getParentOp())) {
+      auto kernel = cast<KernelOp>(user->getParentOp());
+      return use.getOperandNumber() < kernel.getNumResults() &&
+             isUsedInWholeBlocks(kernel.getResult(use.getOperandNumber()),
+                                 kernel->getBlock());
+    }
     if (auto kernel = dyn_cast<KernelOp>(user))
       return isUsedInWholeBlocks(
           kernel.getBody().getArgument(use.getOperandNumber()),
@@ -230,7 +239,7 @@ LogicalResult verifyStorageRules(Operation *op) {
       }))
     return op->emitOpError()
            << "expected f4E2M1FN tensors to be ranked, with rank 1 or more "
-              "and no encoding, but got "
+              "and no encoding but a data layout, but got "
            << formless;
   if (isSlice(op))
     return verifySlice(op);

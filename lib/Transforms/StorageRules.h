@@ -13,7 +13,7 @@
 
 namespace blockscale {
 
-/// Whether `type` is a tensor with a scale layout or f4 elements, with or
+/// Whether `type` is a tensor with a layout or elements below 8 bits, with or
 /// without a storage form.
 bool isPackedOrSwizzled(mlir::Type type);
 
@@ -24,7 +24,7 @@ mlir::Type findType(mlir::Operation *op,
 
 /// Elements along dimension `dim` of `type` that share a storage position: 2
 /// along the last dimension of packed data, 128 and 4 along the rows and
-/// columns of swizzled scales, else 1.
+/// columns of swizzled scales, 64 along those of prepacked data, else 1.
 int64_t getStorageUnit(mlir::RankedTensorType type, int64_t dim);
 
 /// Whether memory still has dimension `dim` of `type` as a dimension.

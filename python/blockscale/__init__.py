@@ -23,14 +23,15 @@ from blockscale._errors import (ArgumentError, Cancelled, CompileError, Diagnost
                                 DeviceError, Error, FileError)
 from blockscale._native import version as __version__
 from blockscale._ops import (amax, dequantize, expand_scale, global_scale, hadamard,
-                             quantize, scale_sweep, scaled_grouped_mm, scaled_mm, swizzle)
+                             prepack, quantize, scale_sweep, scaled_grouped_mm, scaled_mm,
+                             swizzle)
 from blockscale._trace import Module, Traced, Value, jit
-from blockscale._types import Layout, Spec
+from blockscale._types import DataLayout, Layout, Spec
 
 __all__ = [
-    "ArgumentError", "Cancelled", "CompileError", "Compiled", "DeviceError", "Diagnostic",
-    "Error", "FileError", "Layout", "Module", "Remark", "Spec", "Traced", "Value",
-    "__version__", "amax", "calibrate", "compile", "dequantize", "expand_scale",
-    "global_scale", "hadamard", "jit", "quantize", "scale_sweep", "scaled_grouped_mm",
-    "scaled_mm", "set_num_threads", "swizzle",
+    "ArgumentError", "Cancelled", "CompileError", "Compiled", "DataLayout", "DeviceError",
+    "Diagnostic", "Error", "FileError", "Layout", "Module", "Remark", "Spec", "Traced",
+    "Value", "__version__", "amax", "calibrate", "compile", "dequantize", "expand_scale",
+    "global_scale", "hadamard", "jit", "prepack", "quantize", "scale_sweep",
+    "scaled_grouped_mm", "scaled_mm", "set_num_threads", "swizzle",
 ]

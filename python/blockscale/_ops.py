@@ -14,7 +14,7 @@ from typing import Any, Sequence
 from blockscale import _native
 from blockscale._errors import ArgumentError
 from blockscale._trace import Value, emit
-from blockscale._types import Layout, Size, Spec, ceil_div, element_name
+from blockscale._types import DataLayout, Layout, Size, Spec, ceil_div, element_name
 
 #: Data and scale dtype and the block of a row of each format of quantize().
 FORMATS = {
@@ -249,6 +249,27 @@ def swizzle(scale: Value, layout: Any = "swizzle_128x4", *,
         "tiles", "swizzle", f"{scale.spec} -> {result}", [result])[0]
 
 
+def prepack(data: Value, layout: Any = "fragments_64x64") -> Value:
+    """Data in another layout; None is row-major, for data of known sizes.
+
+    A weight that a product on Hopper multiplies by a plain operand is prepacked once: a
+    call with a constant is computed when it is compiled.
+
+    Args:
+      data: [.., N, K], f4, f6, f8 or i8.
+
+    Returns: the same data, stored so.
+    """
+    _check("data", data, least=2, dtypes=[row[0] for row in FORMATS.values()])
+    if layout == "fragments_64x64":
+        layout = DataLayout()
+    if layout is not None and not isinstance(layout, DataLayout):
+        raise ArgumentError("expected layout to be None, 'fragments_64x64' or a DataLayout, "
+                            f"but got {layout!r}")
+    result = Spec(data.shape, data.dtype, layout)
+    return _Text(data).emit("packed", "prepack", f"{data.spec} -> {result}", [result])[0]
+
+
 def expand_scale(scale: Value, scale_dim: str, *, rows: int, cols: int,
                  layout: Any = None) -> Value:
     """Scales of square blocks, replicated as a product along a dimension takes them.
@@ -322,7 +343,7 @@ def scaled_mm(a: Value, b: Value, scale_a: Value | None, scale_b: Value | None, 
 
     Args:
       a, b: [.., M, K] and [.., N, K], f4, f6 or f8; one of them may be plain, bf16, or
-        f16 beside NVFP4.
+        f16 beside NVFP4, and the other one prepacked then.
       scale_a, scale_b: [.., M, K/B] and [.., N, K/B], in any layout; None of a plain
         operand.
       dtype: of the result: f32, bf16 or f16.

@@ -98,6 +98,15 @@ class Layout:
         return f"#blockscale.layout<swizzle_128x4{grouped}>"
 
 
+@dataclasses.dataclass(frozen=True)
+class DataLayout:
+    """The layout of data that products of a plain operand on Hopper read at once: blocks
+    of 64 rows and 64 columns, in the order of register fragments."""
+
+    def __str__(self) -> str:
+        return "#blockscale.data_layout<fragments_64x64>"
+
+
 @dataclasses.dataclass(frozen=True, init=False)
 class Spec:
     """Shape and dtype of an array; a size of None is any.
@@ -105,13 +114,15 @@ class Spec:
         Spec((None, 4096), "bf16")
         Spec((), "f32")                             # a tensor of rank 0
         Spec((200, 5), "e4m3", layout=Layout())     # scales in tiles
+        Spec((64, 256), "e2m1", layout=DataLayout())  # prepacked data
     """
 
     shape: tuple[Size, ...]
     dtype: str
-    layout: Layout | None
+    layout: Layout | DataLayout | None
 
-    def __init__(self, shape: Sequence[Size], dtype: Any, layout: Layout | None = None):
+    def __init__(self, shape: Sequence[Size], dtype: Any,
+                 layout: Layout | DataLayout | None = None):
         for size in shape:
             if size is not None and (not isinstance(size, (int, np.integer)) or size < 0):
                 raise ArgumentError("expected sizes of a shape to be None or numbers from "

@@ -1,11 +1,11 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The layout of scales and the rules of recipes are written in Numerics alone.
+"""Layouts of scales and data and the rules of recipes are written in Numerics alone.
 
-Elsewhere in include/, lib/ and tools/ no constant of Numerics/ScaleLayout.h has a second
-definition, no code spells out the numbers of a tile, and no `switch` tells recipes apart:
-what differs between them is a function or a column of the table in Numerics. The emulator
-is a copy on purpose, since it checks what is generated.
+Elsewhere in include/, lib/ and tools/ no constant of Numerics/ScaleLayout.h and
+Numerics/DataLayout.h has a second definition, no code spells out the numbers of a tile,
+and no `switch` tells recipes apart: what differs between them is a function or a column of
+the table in Numerics. The emulator is a copy on purpose, since it checks what is generated.
 """
 
 import re
@@ -16,6 +16,7 @@ from common import files, lines
 HOME = Path("include/blockscale/Numerics")
 ON_PURPOSE = [HOME, Path("include/blockscale/Emulator"), Path("lib/Emulator")]
 LAYOUT = HOME / "ScaleLayout.h"
+LAYOUTS = [LAYOUT, HOME / "DataLayout.h"]
 CONSTANT = re.compile(r"\bconstexpr\b[^;={]*?\b(k[A-Z]\w*)(?:\[\])?\s*[={]")
 # Names that a constant of the layout would have beside those of the layout itself.
 ALIKE = re.compile(r"\bconstexpr\b[^;={]*?\b(k\w*(?:RowGroup|Atom(?:Rows|Cols|Bytes|Scales)"
@@ -27,10 +28,8 @@ CASE = re.compile(r"\bcase\s+(?:\w+::)*Recipe::(\w+)")
 
 
 def check(root):
-    names = set()
-    if (root / LAYOUT).exists():
-        names = {match.group(1) for _, line in lines(root, LAYOUT)
-                 for match in CONSTANT.finditer(line)}
+    homes = {match.group(1): layout for layout in LAYOUTS if (root / layout).exists()
+             for _, line in lines(root, layout) for match in CONSTANT.finditer(line)}
     for path in files(root, ".h", ".cpp", ".td"):
         if path.parts[0] not in ("include", "lib", "tools"):
             continue
@@ -40,9 +39,9 @@ def check(root):
             code = line.split("//")[0]
             for match in [*CONSTANT.finditer(code), *ALIKE.finditer(code)]:
                 name = match.group(1)
-                if name in names or match.re is ALIKE:
-                    yield (f"{path}:{number}: expected the constants of {LAYOUT}, "
-                           f"but it defines {name}")
+                if name in homes or match.re is ALIKE:
+                    yield (f"{path}:{number}: expected the constants of "
+                           f"{homes.get(name, LAYOUT)}, but it defines {name}")
             if match := NUMBERS.search(code):
                 yield (f"{path}:{number}: expected a tile to be spelled with the constants "
                        f"of {LAYOUT}, but got {match.group(0)}")

@@ -8,6 +8,9 @@ func.func private @layout(
     tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>,
     tensor<70x3xf8E8M0FNU, #blockscale.layout<swizzle_128x4, groups = 3, dim = 0>>)
 
+func.func private @data_layout(
+    tensor<200x256xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>)
+
 module attributes {gpu.container_module} {
   gpu.module @kernels [#blockscale.target<chip = "sm_100a">] {}
 }
@@ -75,6 +78,16 @@ func.func @swizzle(%s: tensor<200x5xf8E4M3FN>,
       : tensor<200x5xf8E4M3FN> -> tensor<200x5xf8E4M3FN, #blockscale.layout<swizzle_128x4>>
   %u = blockscale.swizzle %d sizes(%r, %c)
       : tensor<?x?xf8E4M3FN, #blockscale.layout<swizzle_128x4>> -> tensor<?x?xf8E4M3FN>
+  return
+}
+
+func.func @prepack(%w: tensor<200x256xf4E2M1FN>,
+                   %q: tensor<?x256xf8E4M3FN, #blockscale.data_layout<fragments_64x64>>,
+                   %n: index) {
+  %p = blockscale.prepack %w
+      : tensor<200x256xf4E2M1FN> -> tensor<200x256xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>
+  %v = blockscale.prepack %q sizes(%n)
+      : tensor<?x256xf8E4M3FN, #blockscale.data_layout<fragments_64x64>> -> tensor<?x256xf8E4M3FN>
   return
 }
 

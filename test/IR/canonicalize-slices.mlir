@@ -74,3 +74,15 @@ func.func @beyond(%s: tensor<4x256x8xf8E8M0FNU, #swizzled>) -> tensor<256x8xf8E8
   %0 = tensor.extract_slice %s[%c4, 0, 0] [1, 256, 8] [1, 1, 1] : tensor<4x256x8xf8E8M0FNU, #swizzled> to tensor<256x8xf8E8M0FNU, #swizzled>
   return %0 : tensor<256x8xf8E8M0FNU, #swizzled>
 }
+
+// Data of one expert keep their layout too.
+#prepacked = #blockscale.data_layout<fragments_64x64>
+// CHECK-LABEL: func.func @extract_data
+// CHECK-SAME: %[[W:.+]]: tensor<4x256x128xf4E2M1FN, #prepacked>
+func.func @extract_data(%w: tensor<4x256x128xf4E2M1FN, #prepacked>) -> tensor<256x128xf4E2M1FN, #prepacked> {
+  // CHECK-NEXT: %[[V:.+]] = tensor.extract_slice %[[W]][1, 0, 0] [1, 256, 128] [1, 1, 1] : tensor<4x256x128xf4E2M1FN, #prepacked> to tensor<256x128xf4E2M1FN, #prepacked>
+  // CHECK-NEXT: return %[[V]]
+  %c1 = arith.constant 1 : index
+  %0 = tensor.extract_slice %w[%c1, 0, 0] [1, 256, 128] [1, 1, 1] : tensor<4x256x128xf4E2M1FN, #prepacked> to tensor<256x128xf4E2M1FN, #prepacked>
+  return %0 : tensor<256x128xf4E2M1FN, #prepacked>
+}

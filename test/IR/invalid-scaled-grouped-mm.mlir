@@ -212,14 +212,3 @@ func.func @scaled_grouped_mm_c10_k(%a: tensor<8x64xbf16>, %b: tensor<16x64xf8E4M
       : tensor<8x64xbf16>, tensor<16x64xf8E4M3FN, #prepacked>, tensor<3xi32>, tensor<16x2xf8E8M0FNU> -> tensor<3x8x16xbf16>
   return
 }
-
-// -----
-
-// Both operands have scales, and one alone can be in registers.
-#prepacked = #blockscale.data_layout<fragments_64x64>
-func.func @scaled_grouped_mm_c10_scales(%a: tensor<8x64xf8E4M3FN>, %b: tensor<3x16x64xf8E4M3FN, #prepacked>, %o: tensor<3xi32>, %sa: tensor<8x2xf8E8M0FNU>, %sb: tensor<3x16x2xf8E8M0FNU>) {
-  // expected-error @below {{expected b to have no data layout where both operands have scales, for one of them alone can be in registers, but got #blockscale.data_layout<fragments_64x64> (blockscale.prepack undoes it)}}
-  %0 = blockscale.scaled_grouped_mm %a, %b offsets(%o) scales(%sa, %sb) block [1, 32]
-      : tensor<8x64xf8E4M3FN>, tensor<3x16x64xf8E4M3FN, #prepacked>, tensor<3xi32>, tensor<8x2xf8E8M0FNU>, tensor<3x16x2xf8E8M0FNU> -> tensor<8x16xbf16>
-  return
-}

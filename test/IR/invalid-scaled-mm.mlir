@@ -283,12 +283,12 @@ func.func @scaled_mm_c9_encoding(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E
 
 // -----
 
-// Both operands have scales, and one alone can be in registers.
+// One operand alone can be in registers.
 #prepacked = #blockscale.data_layout<fragments_64x64>
-func.func @scaled_mm_c10(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN, #prepacked>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
-  // expected-error @below {{expected b to have no data layout where both operands have scales, for one of them alone can be in registers, but got #blockscale.data_layout<fragments_64x64> (blockscale.prepack undoes it)}}
+func.func @scaled_mm_c10(%a: tensor<8x64xf4E2M1FN, #prepacked>, %b: tensor<16x64xf4E2M1FN, #prepacked>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) {
+  // expected-error @below {{expected a to have no data layout where b has one, for one of them alone can be in registers, but got #blockscale.data_layout<fragments_64x64> (blockscale.prepack undoes it)}}
   %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
-      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN, #prepacked>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+      : tensor<8x64xf4E2M1FN, #prepacked>, tensor<16x64xf4E2M1FN, #prepacked>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
   return
 }
 

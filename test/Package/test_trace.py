@@ -63,6 +63,13 @@ class TraceTest(unittest.TestCase):
         self.assert_types(lambda s: [bs.swizzle(s), bs.swizzle(bs.swizzle(s), None),
                                      bs.expand_scale(s, "k", rows=256, cols=128)], [s],
                           tiles, "tensor<8x4xf8E8M0FNU>", "tensor<256x4xf8E8M0FNU>")
+        blocks = "tensor<40x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>"
+        self.assert_types(lambda w: [bs.prepack(w), bs.prepack(bs.prepack(w), None)],
+                          [bs.Spec((40, 64), "e2m1")], blocks, "tensor<40x64xf4E2M1FN>")
+        self.assert_types(lambda x, w, s: bs.scaled_mm(x, w, None, s),
+                          [bs.Spec((8, 64), "bf16"),
+                           bs.Spec((40, 64), "e2m1", layout=bs.DataLayout()),
+                           bs.Spec((40, 4), "e4m3")], "tensor<8x40xbf16>")
 
     def test_products(self):
         def product(a, b, sa, sb, g, bias):
@@ -165,6 +172,9 @@ class TraceErrorTest(unittest.TestCase):
         self.assert_refuses("expected format to be one of nvfp4.*but got 'int4'",
                             lambda x: bs.quantize(x, format="int4"), x)
         self.assert_refuses("expected scale_dim", lambda x: bs.quantize(x, scale_dim="m"), x)
+        self.assert_refuses("expected layout to be None, 'fragments_64x64' or a DataLayout",
+                            lambda w: bs.prepack(w, "swizzle_128x4"), bs.Spec((64, 64), "e2m1"))
+        self.assert_refuses("expected data to have dtype", lambda x: bs.prepack(x), x)
         self.assert_refuses("expected scale_dim",
                             lambda s: bs.expand_scale(s, "m", rows=64, cols=64),
                             bs.Spec((4, 4), "e8m0"))

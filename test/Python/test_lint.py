@@ -250,6 +250,8 @@ class CopiesTest(LintTest):
         self.write("include/blockscale/Numerics/ScaleLayout.h",
                    "inline constexpr int64_t kTileRows = 128;\n"
                    "inline constexpr int64_t kTileShape[] = {32, 4, 4};\n")
+        self.write("include/blockscale/Numerics/DataLayout.h",
+                   "inline constexpr int64_t kFragmentRows = 64;\n")
 
     def test_use_passes(self):
         self.write("lib/IR/A.cpp", "using numerics::kTileRows;\n"
@@ -263,6 +265,8 @@ class CopiesTest(LintTest):
         copies = {"static constexpr int64_t kTileRows = 4 * 32;\n": "defines kTileRows",
                   "inline constexpr int64_t kTileShape[] = {r, 4};\n": "defines kTileShape",
                   "static constexpr int64_t kRowGroup = 32;\n": "defines kRowGroup",
+                  "static constexpr int64_t kFragmentRows = 64;\n":
+                      "DataLayout.h, but it defines kFragmentRows",
                   "inline constexpr int64_t kAtomRows = 128;\n": "defines kAtomRows",
                   "shape.append({32, 4, 4});\n": "but got {32, 4, 4}",
                   "auto tiles = rows.ceilDiv(128);\n": "but got ceilDiv(128)",

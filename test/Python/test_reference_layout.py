@@ -52,5 +52,44 @@ class LayoutTest(GoldenTest):
                 self.assertEqual(np.sum(got >= 0), shape[0] * shape[1])
 
 
+class FragmentsTest(unittest.TestCase):
+    """The order of prepacked data, element by element as docs/Numerics.md has it."""
+
+    @staticmethod
+    def place(row, col):
+        """Thread, product, register and half of an element of a block."""
+        lane = row % 8 * 4 + col % 8 // 2
+        return (row // 16 * 32 + lane, col // 16, row % 16 // 8 + col % 16 // 8 * 2, col % 2)
+
+    def test_bytes(self):
+        codes = np.random.default_rng(1).integers(1, 256, (2, 65, 70), dtype=np.uint8)
+        blocks = reference.prepack(codes, 8)
+        self.assertEqual(blocks.shape, (2, 2, 2, 4096))
+        want = np.zeros_like(blocks)
+        for row, col in np.ndindex(65, 70):
+            thread, product, register, half = self.place(row % 64, col % 64)
+            byte = product // 2 * 2048 + thread * 16 + product % 2 * 8 + register * 2 + half
+            want[:, row // 64, col // 64, byte] = codes[:, row, col]
+        self.assertTrue((blocks == want).all())
+        self.assertTrue((reference.unprepack(blocks, 65, 70, 8) == codes).all())
+
+    def test_words(self):
+        codes = np.random.default_rng(2).integers(0, 16, (65, 70), dtype=np.uint8)
+        blocks = reference.prepack(codes, 4)
+        self.assertEqual(blocks.shape, (2, 2, 2048))
+        words = blocks.view("<u4")
+        for row, col in np.ndindex(128, 128):
+            thread, product, register, half = self.place(row % 64, col % 64)
+            word = int(words[row // 64, col // 64, thread * 4 + product]) >> (16 * half)
+            if register < 3:
+                shifted = word << (3 * register)
+                code = (shifted >> 12 & 8) | (shifted >> 6 & 7)
+            else:
+                code = (word >> 11 & 12) | (word >> 10 & 3)
+            want = codes[row, col] if row < 65 and col < 70 else 0
+            self.assertEqual(code, want, (row, col))
+        self.assertTrue((reference.unprepack(blocks, 65, 70, 4) == codes).all())
+
+
 if __name__ == "__main__":
     unittest.main()

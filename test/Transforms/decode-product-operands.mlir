@@ -37,6 +37,18 @@ func.func @quantized_b(%a: tensor<2x?x64xf8E5M2>, %sa: tensor<2x?x2xf8E8M0FNU>, 
   return %y : tensor<2x?x?xf32>
 }
 
+// Prepacked data is read in its order, though no quantizer made the other operand.
+// CHECK-LABEL: func.func @prepacked_a
+// CHECK-SAME: %[[A:[a-z0-9]+]]: tensor<48x64xf4E2M1FN, #{{.+}}>, %{{.+}}: tensor<48x4xf8E4M3FN>, %[[B:[a-z0-9]+]]: tensor<40x64xf4E2M1FN>, %[[SB:[a-z0-9]+]]: tensor<40x4xf8E4M3FN>
+// CHECK: %[[X:.+]] = blockscale.dequantize %[[B]], %[[SB]] block [1, 16] {{.*}} -> tensor<40x64xbf16>
+// CHECK: blockscale.scaled_mm %[[A]], %[[X]] scales(%{{.+}}, none)
+func.func @prepacked_a(%a: tensor<48x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %sa: tensor<48x4xf8E4M3FN>,
+    %b: tensor<40x64xf4E2M1FN>, %sb: tensor<40x4xf8E4M3FN>) -> tensor<48x40xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16]
+      : tensor<48x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, tensor<40x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xbf16>
+  return %y : tensor<48x40xbf16>
+}
+
 // Constants, which are weights, stay as they are.
 // CHECK-LABEL: func.func @constant_a
 // CHECK-SAME: %[[B:[a-z0-9]+]]: tensor<40x32xf8E4M3FN>

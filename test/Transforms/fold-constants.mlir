@@ -5,6 +5,7 @@
 // Ops on constants are evaluated at compile time.
 
 #swizzled = #blockscale.layout<swizzle_128x4>
+#prepacked = #blockscale.data_layout<fragments_64x64>
 
 // Codes and scales of a weight that the program knows.
 // CHECK-LABEL: @quantize
@@ -47,6 +48,20 @@ func.func @chain() -> (tensor<f32>, tensor<2x1xf8E4M3FN, #swizzled>) {
       : tensor<2x16xbf16> -> tensor<2x16xf4E2M1FN>, tensor<2x1xf8E4M3FN>
   %t = blockscale.swizzle %s : tensor<2x1xf8E4M3FN> -> tensor<2x1xf8E4M3FN, #swizzled>
   return %g, %t : tensor<f32>, tensor<2x1xf8E4M3FN, #swizzled>
+}
+
+// Data in the order of fragments, which shows logical elements too.
+// CHECK-LABEL: @prepack
+// CHECK-DAG:     %[[P:.+]] = arith.constant dense<{{\[\[}}1.000000e+00, -6.000000e+00]]> : tensor<1x2xf4E2M1FN, #prepacked>
+// CHECK-DAG:     %[[U:.+]] = arith.constant dense<{{\[\[}}1, -2]]> : tensor<1x2xi8>
+// CHECK-NOT:     blockscale.
+// CHECK:         return %[[P]], %[[U]]
+func.func @prepack() -> (tensor<1x2xf4E2M1FN, #prepacked>, tensor<1x2xi8>) {
+  %w = arith.constant dense<[[1.0, -6.0]]> : tensor<1x2xf4E2M1FN>
+  %v = arith.constant dense<[[1, -2]]> : tensor<1x2xi8, #prepacked>
+  %p = blockscale.prepack %w : tensor<1x2xf4E2M1FN> -> tensor<1x2xf4E2M1FN, #prepacked>
+  %u = blockscale.prepack %v : tensor<1x2xi8, #prepacked> -> tensor<1x2xi8>
+  return %p, %u : tensor<1x2xf4E2M1FN, #prepacked>, tensor<1x2xi8>
 }
 
 // The transform, without signs, of ones; and the sweep of a block that the

@@ -120,3 +120,31 @@ func.func @dim_out_of_range(%q: tensor<?x?xf4E2M1FN>) -> (index, index) {
   %1 = tensor.dim %q, %cm1 : tensor<?x?xf4E2M1FN>
   return %0, %1 : index, index
 }
+
+// -----
+
+// Blocks do not tell how many rows there are.
+#prepacked = #blockscale.data_layout<fragments_64x64>
+func.func @prepacked_size(%w: tensor<?x64xf4E2M1FN, #prepacked>) -> index {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{'tensor.dim' op expected a size that memory holds, but dimension 0 of 'tensor<?x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>' is stored in units of 64; use the size of the tensor that was quantized}}
+  %0 = tensor.dim %w, %c0 : tensor<?x64xf4E2M1FN, #prepacked>
+  return %0 : index
+}
+
+// -----
+
+// Prepacked for another use than a product, it may be odd.
+#prepacked = #blockscale.data_layout<fragments_64x64>
+func.func @prepacked_alone(%w: tensor<16x?xf4E2M1FN>) -> tensor<16x?xf4E2M1FN, #prepacked> {
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expected a size that memory holds, but dimension 1 of 'tensor<16x?xf4E2M1FN>' is stored in units of 2}}
+  %k = tensor.dim %w, %c1 : tensor<16x?xf4E2M1FN>
+  %e = tensor.empty(%k) : tensor<16x?xf4E2M1FN, #prepacked>
+  %p = blockscale.kernel ins(%w : tensor<16x?xf4E2M1FN>) outs(%e : tensor<16x?xf4E2M1FN, #prepacked>) {
+  ^bb0(%lw: tensor<16x?xf4E2M1FN>, %lp: tensor<16x?xf4E2M1FN, #prepacked>):
+    %0 = blockscale.prepack %lw : tensor<16x?xf4E2M1FN> -> tensor<16x?xf4E2M1FN, #prepacked>
+    blockscale.yield %0 : tensor<16x?xf4E2M1FN, #prepacked>
+  } -> tensor<16x?xf4E2M1FN, #prepacked>
+  return %p : tensor<16x?xf4E2M1FN, #prepacked>
+}

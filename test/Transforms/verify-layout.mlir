@@ -95,9 +95,9 @@ func.func @cast(%s: tensor<4x4xf8E4M3FN>, %u: tensor<*xf8E4M3FN>) {
 // -----
 
 func.func @no_storage_form(%q: tensor<4x16xf4E2M1FN>) {
-  // expected-error @below {{expected f4E2M1FN tensors to be ranked, with rank 1 or more and no encoding, but got 'tensor<*xf4E2M1FN>'}}
+  // expected-error @below {{expected f4E2M1FN tensors to be ranked, with rank 1 or more and no encoding but a data layout, but got 'tensor<*xf4E2M1FN>'}}
   %0 = tensor.cast %q : tensor<4x16xf4E2M1FN> to tensor<*xf4E2M1FN>
-  // expected-error @below {{expected f4E2M1FN tensors to be ranked, with rank 1 or more and no encoding, but got 'tensor<f4E2M1FN>'}}
+  // expected-error @below {{expected f4E2M1FN tensors to be ranked, with rank 1 or more and no encoding but a data layout, but got 'tensor<f4E2M1FN>'}}
   %1 = tensor.empty() : tensor<f4E2M1FN>
   return
 }
@@ -106,7 +106,7 @@ func.func @no_storage_form(%q: tensor<4x16xf4E2M1FN>) {
 
 // Packing would drop the encoding.
 #csr = #sparse_tensor.encoding<{map = (d0, d1) -> (d0 : dense, d1 : compressed)}>
-// expected-error @below {{and no encoding, but got 'tensor<4x16xf4E2M1FN, #sparse_tensor.encoding}}
+// expected-error @below {{and no encoding but a data layout, but got 'tensor<4x16xf4E2M1FN, #sparse_tensor.encoding}}
 func.func private @other_encoding(tensor<4x16xf4E2M1FN, #csr>)
 
 // -----

@@ -299,17 +299,52 @@ void FunctionWriter::writeSwizzle() {
     result.encoding.clear();
   }
   if (!isLinear && result.encoding.empty() && source.hasDynamicSizes()) {
-    std::string sizes;
-    for (int64_t size : source.shape)
-      if (size == kDynamicSize)
-        sizes += (sizes.empty() ? "" : ", ") + operand(scalarType("index"));
     size_t block = clauses.find(" block");
     clauses.insert(block == std::string::npos ? clauses.size() : block,
-                   " sizes(" + sizes + ")");
+                   sizesClause(source));
   }
   result = spoiled(result);
   std::string name = define(result);
   line(name + " = blockscale.swizzle " + input + clauses + " : " +
+       source.str() + " -> " + result.str());
+}
+
+std::string FunctionWriter::sizesClause(const FuzzType &type) {
+  std::string sizes;
+  for (int64_t size : type.shape)
+    if (size == kDynamicSize)
+      sizes += (sizes.empty() ? "" : ", ") + operand(scalarType("index"));
+  return " sizes(" + sizes + ")";
+}
+
+void FunctionWriter::writePrepack() {
+  const FuzzValue *found = find([](const FuzzType &type) {
+    static constexpr StringRef kElements[] = {
+        "f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "f8E4M3FN", "f8E5M2", "i8"};
+    return type.shape.size() > 1 && is_contained(kElements, type.element) &&
+           !StringRef(type.encoding).contains("swizzle");
+  });
+  FuzzType source;
+  if (found) {
+    source = found->type;
+  } else {
+    SmallVector<int64_t, 4> leading = batch();
+    int64_t rows = size();
+    source = tensor(append(leading, {rows, size()}), dataElement(bytes.flag()));
+  }
+  std::string input = found ? found->name : operand(source);
+  FuzzType result = source;
+  std::string clauses;
+  if (source.encoding.empty()) {
+    result = prepacked(result);
+  } else {
+    result.encoding.clear();
+    if (source.hasDynamicSizes())
+      clauses = sizesClause(source);
+  }
+  result = spoiled(result);
+  std::string name = define(result);
+  line(name + " = blockscale.prepack " + input + clauses + " : " +
        source.str() + " -> " + result.str());
 }
 

@@ -45,8 +45,9 @@ void FunctionWriter::statement() {
       &FunctionWriter::writeElementwise, &FunctionWriter::writeReshape,
       &FunctionWriter::writeIf,          &FunctionWriter::writeFor,
       &FunctionWriter::writeCall,        &FunctionWriter::writeExpandScale,
-      &FunctionWriter::writeHadamard,    &FunctionWriter::writeScaleSweep};
-  constexpr unsigned kNumWider = 3;
+      &FunctionWriter::writeHadamard,    &FunctionWriter::writeScaleSweep,
+      &FunctionWriter::writePrepack};
+  constexpr unsigned kNumWider = 4;
   ArrayRef<Writer> writers(kWriters);
   (this->*bytes.pick(isBasic ? writers.drop_back(kNumWider) : writers))();
 }

@@ -100,6 +100,11 @@ FuzzType FunctionWriter::grouped(FuzzType type, int64_t groups, int64_t dim) {
   return type;
 }
 
+FuzzType FunctionWriter::prepacked(FuzzType type) {
+  type.encoding = ", #blockscale.data_layout<fragments_64x64>";
+  return type;
+}
+
 FuzzType FunctionWriter::spoiled(FuzzType type) {
   if (!bytes.rarely(100))
     return type;
@@ -117,7 +122,8 @@ FuzzType FunctionWriter::spoiled(FuzzType type) {
     if (!type.isScalar)
       type.encoding = bytes.pick<const char *>(
           {"", ", #blockscale.layout<swizzle_128x4>", ", 1",
-           ", #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>"});
+           ", #blockscale.layout<swizzle_128x4, groups = 2, dim = 1>",
+           ", #blockscale.data_layout<fragments_64x64>"});
     break;
   default:
     if (!type.isScalar)

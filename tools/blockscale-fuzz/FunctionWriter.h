@@ -77,6 +77,7 @@ private:
   FuzzType tensor(llvm::ArrayRef<int64_t> shape, llvm::StringRef element);
   FuzzType withLayout(FuzzType type);
   FuzzType grouped(FuzzType type, int64_t groups, int64_t dim);
+  FuzzType prepacked(FuzzType type);
   /// The type `type`, but once in a while with another size, element or
   /// encoding.
   FuzzType spoiled(FuzzType type);
@@ -95,6 +96,9 @@ private:
   const FuzzValue *find(Predicate matches);
   std::string index(int64_t value);
   std::string sizeValue(const FuzzValue &value, unsigned dim);
+  /// The clause ` sizes(..)` with a value for each dynamic size of `type`, of
+  /// which there is one.
+  std::string sizesClause(const FuzzType &type);
   /// Names for results of `types`, which enter the scope.
   std::string define(llvm::ArrayRef<FuzzType> types);
   void line(const llvm::Twine &text);
@@ -119,6 +123,7 @@ private:
   void writeGlobalScale();
   void writeDequantize();
   void writeSwizzle();
+  void writePrepack();
   void writeExpandScale();
   void writeHadamard();
   void writeScaleSweep();

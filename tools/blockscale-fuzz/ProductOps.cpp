@@ -57,6 +57,8 @@ void FunctionWriter::writeScaledMM() {
   FuzzType a = tensor(matrix(rows, inner), dataElement(block == 16));
   FuzzType b = tensor(matrix(cols, inner), dataElement(block == 16));
   bool isPlain = makesPlain(a, block);
+  if (isPlain && rarelyWider(2))
+    b = prepacked(b);
   FuzzType scaleA = productScale(a.shape, block);
   FuzzType scaleB = productScale(b.shape, block);
   FuzzType result = spoiled(tensor(
@@ -92,6 +94,8 @@ void FunctionWriter::writeGroupedMM() {
   else
     b.shape = {groups, cols, inner};
   bool isPlain = makesPlain(a, block);
+  if (isPlain && rarelyWider(2))
+    b = prepacked(b);
   FuzzType scaleA = productScale(a.shape, block);
   FuzzType scaleB = productScale(b.shape, block);
   if (groups > 0 && bytes.flag())

@@ -64,6 +64,15 @@ TEST_F(DialectTest, Layouts) {
   EXPECT_TRUE(contains(diagnostics, "expected groups to be positive"));
 }
 
+TEST_F(DialectTest, DataLayouts) {
+  MlirAttribute layout = mlirBlockScaleDataLayoutAttrGet(context);
+  EXPECT_EQ(print(layout), "#blockscale.data_layout<fragments_64x64>");
+  EXPECT_TRUE(mlirAttributeIsABlockScaleDataLayout(layout));
+  EXPECT_FALSE(mlirAttributeIsABlockScaleLayout(layout));
+  EXPECT_FALSE(mlirAttributeIsABlockScaleDataLayout(
+      mlirBlockScaleLayoutAttrGet(context, 0, 0)));
+}
+
 TEST_F(DialectTest, Words) {
   MlirAttribute recipe = mlirBlockScaleRecipeAttrGet(context, ref("te"));
   EXPECT_TRUE(mlirAttributeIsABlockScaleRecipe(recipe));
@@ -107,9 +116,26 @@ TEST_F(DialectTest, TypesOfScales) {
   EXPECT_EQ(mlirShapedTypeGetDimSize(storage, 0), 2);
 }
 
+TEST_F(DialectTest, TypesOfData) {
+  int64_t shape[] = {65, 128};
+  MlirAttribute layout = mlirBlockScaleDataLayoutAttrGet(context);
+  MlirType prepacked = mlirRankedTensorTypeGet(
+      2, shape, mlirFloat8E4M3FNTypeGet(context), layout);
+  EXPECT_TRUE(
+      mlirAttributeEqual(mlirBlockScaleTypeGetLayout(prepacked), layout));
+  MlirType storage = mlirBlockScaleTypeGetStorage(prepacked);
+  EXPECT_EQ(mlirShapedTypeGetRank(storage), 3);
+  EXPECT_EQ(mlirShapedTypeGetDimSize(storage, 0), 2);
+  EXPECT_EQ(mlirShapedTypeGetDimSize(storage, 2), 4096);
+  EXPECT_TRUE(mlirTypeIsAInteger(mlirShapedTypeGetElementType(storage)));
+}
+
 TEST_F(DialectTest, NullIsNotFollowed) {
   MlirAttribute none = MlirAttribute{nullptr};
   EXPECT_FALSE(mlirAttributeIsABlockScaleLayout(none));
+  EXPECT_FALSE(mlirAttributeIsABlockScaleDataLayout(none));
+  EXPECT_TRUE(mlirAttributeIsNull(
+      mlirBlockScaleDataLayoutAttrGet(MlirContext{nullptr})));
   EXPECT_EQ(mlirBlockScaleLayoutAttrGetGroups(none), 0);
   EXPECT_EQ(mlirBlockScaleAttrGetName(none).length, 0u);
   EXPECT_EQ(mlirBlockScaleTargetAttrGetChip(none).length, 0u);

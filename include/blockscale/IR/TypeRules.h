@@ -87,7 +87,8 @@ withStaticSizes(mlir::OpBuilder &builder, mlir::RankedTensorType type,
                 llvm::SmallVector<mlir::OpFoldResult> sizes);
 
 /// Rows of `b`, or of `a`, as a value: M or N. Prepacked data do not store
-/// them, so they are those of the scales or of the bias where these tell.
+/// them, so they are those of the scales, if linear or made by an op, or of the
+/// bias.
 mlir::OpFoldResult getProductRows(mlir::OpBuilder &builder,
                                   ProductOpInterface op, bool ofB);
 

@@ -17,13 +17,14 @@ def VerifyLayout : Pass<"blockscale-verify-layout", "::mlir::ModuleOp"> {
     op on swizzled scales, or a linear tensor passed off as a swizzled one,
     verifies. This pass, first in each pipeline, reports
 
-    - an op outside the dialect that takes or makes a tensor with a scale layout
-      or f4E2M1FN elements, unless it only moves the tensor: functions, calls,
-      branches, scf, select, constant, empty, cast, dim, slices and, of data, concat;
+    - an op outside the dialect that takes or makes a tensor with a layout or
+      f4E2M1FN elements, unless it only moves the tensor: functions, calls,
+      branches, scf, select, constant, empty, cast, dim, slices and, of row-major
+      data, concat;
     - a cast or slice that changes the layout, and a slice that cuts storage: an
       offset along rows or columns of swizzled scales that is not a multiple of
-      128 or 4, along packed data of 2, or a size that is not and does not reach
-      the end (test/Transforms/verify-layout-slices.mlir);
+      128 or 4, of prepacked data of 64, along packed data of 2, or a size that is
+      not and does not reach the end (test/Transforms/verify-layout-slices.mlir);
     - a constant that no recipe defines: a global scale that is not positive and
       finite, a negative amax, a block amax of NaN, a scale byte with its sign set, group offsets that
       descend, leave the extent or split a block;

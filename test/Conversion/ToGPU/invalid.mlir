@@ -394,3 +394,32 @@ func.func @of_nothing(%q: memref<64x32xf8E4M3FN>, %s: memref<64x1xf8E8M0FNU>) {
   }
   return
 }
+
+// -----
+
+// Products read row-major data.
+#prepacked = #blockscale.data_layout<fragments_64x64>
+#swizzled = #blockscale.layout<swizzle_128x4>
+func.func @prepacked(%x: memref<8x64xbf16>, %w: memref<1x1x4096xi8>, %s: memref<1x1x32x4x4xf8E8M0FNU>, %y: memref<8x16xbf16>) {
+  blockscale.kernel ins(%x, %w, %s : memref<8x64xbf16>, memref<1x1x4096xi8>, memref<1x1x32x4x4xf8E8M0FNU>) outs(%y : memref<8x16xbf16>) family product {
+  ^bb0(%lx: tensor<8x64xbf16>, %lw: tensor<16x64xf8E4M3FN, #prepacked>, %ls: tensor<16x2xf8E8M0FNU, #swizzled>, %ly: tensor<8x16xbf16>):
+    // expected-error @below {{expected row-major data (blockscale-unpack-product-data makes it), but got 'tensor<16x64xf8E4M3FN, #blockscale.data_layout<fragments_64x64>>'}}
+    %0 = blockscale.scaled_mm %lx, %lw scales(none, %ls) block [1, 32]
+        : tensor<8x64xbf16>, tensor<16x64xf8E4M3FN, #prepacked>, tensor<16x2xf8E8M0FNU, #swizzled> -> tensor<8x16xbf16>
+    blockscale.yield %0 : tensor<8x16xbf16>
+  }
+  return
+}
+
+// -----
+
+// A change of layout that changes none is no kernel.
+func.func @same_layout(%w: memref<16x64xf8E4M3FN>, %v: memref<16x64xf8E4M3FN>) {
+  blockscale.kernel ins(%w : memref<16x64xf8E4M3FN>) outs(%v : memref<16x64xf8E4M3FN>) {
+  ^bb0(%lw: tensor<16x64xf8E4M3FN>, %lv: tensor<16x64xf8E4M3FN>):
+    // expected-error @below {{expected another layout than that of the source (canonicalization drops the op), but got 'tensor<16x64xf8E4M3FN>'}}
+    %0 = blockscale.prepack %lw : tensor<16x64xf8E4M3FN> -> tensor<16x64xf8E4M3FN>
+    blockscale.yield %0 : tensor<16x64xf8E4M3FN>
+  }
+  return
+}

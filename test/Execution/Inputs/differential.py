@@ -55,7 +55,7 @@ ARGUMENT = re.compile(r"(%\w+): (tensor<[^>]*(?:<[^>]*>)?[^>]*>|\w+)(?:, |$)")
 RESULT = re.compile(r"(tensor<[^>]*(?:<[^>]*>)?[^>]*>|\w+)(?:, |$)")
 TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)(\w+)(?:, (.*))?>$", re.DOTALL)
 MOVES = ("arith.select", "tensor.cast", "tensor.extract_slice", "tensor.collapse_shape",
-         "tensor.expand_shape", "blockscale.swizzle")
+         "tensor.expand_shape", "blockscale.swizzle", "blockscale.prepack")
 SCALES = r"scales\((%\w+), (%\w+)\)|dequantize %\w+, (%\w+)|(?:swizzle|expand_scale) (%\w+)"
 # Offsets or sizes that arguments give, or sizes of the tensor that they give: out of bounds a
 # slice has no meaning.
@@ -121,6 +121,8 @@ def storage_shape(shape, element, encoding):
     """The shape of an argument's array."""
     if encoding and "groups" in encoding:
         raise Unsupported("a grouped layout as an argument")
+    if encoding and "data_layout" in encoding:
+        raise Unsupported("prepacked data as an argument")
     if encoding and "swizzle_128x4" in encoding:
         return (*shape[:-2], -(-shape[-2] // 128), -(-shape[-1] // 4), 32, 4, 4)
     if element == "f4E2M1FN":

@@ -6,6 +6,7 @@ import numpy as np
 
 import values
 from ops import SCALE_ELEMENTS, SWIZZLED, dynamic, tensor
+from prepacked import PREPACKED, noise, prepacked_storage, stored
 from reference import group_bounds, pack, swizzle, swizzle_groups
 
 DTYPES = {"bf16": np.uint16, "f32": np.float32}
@@ -48,6 +49,18 @@ class Forms:
         self.calls.add(f"swizzle {{0}} : {linear} -> {tiled}", [linear], [tiled], scales)
         self.calls.add(f"swizzle {{0}}{_sizes(1, dims)} : {tiled} -> {linear}",
                        [tiled] + ["index"] * len(dims), [linear], swizzle(scales, fill=0x77),
+                       *(np.int64(shape[dim]) for dim in dims))
+
+    def prepack(self, shape, element, dims=()):
+        """There and back."""
+        type = dynamic(shape, dims)
+        row_major, blocks = tensor(type, element), tensor(type, element, PREPACKED)
+        codes = noise(self.random, shape, element)
+        self.calls.add(f"prepack {{0}} : {row_major} -> {blocks}", [row_major], [blocks],
+                       stored(codes, element))
+        self.calls.add(f"prepack {{0}}{_sizes(1, dims)} : {blocks} -> {row_major}",
+                       [blocks] + ["index"] * len(dims), [row_major],
+                       prepacked_storage(codes, element),
                        *(np.int64(shape[dim]) for dim in dims))
 
     def group_swizzle(self, shape, dim, block, given, dims=()):
