@@ -56,8 +56,8 @@ def BlockScale_ScaledMMOp : BlockScale_TensorOp<"scaled_mm",
       plain operand may have one, as its values may be decoded without it.
     - `scaled_mm_c8`: the bias is [N].
     - `scaled_mm_c9`: scale encodings are absent or ungrouped layouts.
-    - `scaled_mm_c10`: an operand has a data layout only if it has scales and the
-      other one is plain.
+    - `scaled_mm_c10`: one operand at most has a data layout, and only if it has
+      scales.
 
     Example:
 
@@ -138,8 +138,8 @@ def BlockScale_ScaledGroupedMMOp : BlockScale_TensorOp<"scaled_grouped_mm",
       a layout grouped G times along the dimension that the offsets bound: rows
       of `scale_a` in 2d-3d, columns of both scales in 2d-2d.
     - `scaled_grouped_mm_c9`: the bias is [N] or [G, N].
-    - `scaled_grouped_mm_c10`: only `b` of 2d-3d has a data layout, and only if `a`
-      is plain: groups begin anywhere in the rows of `a`, and anywhere along K.
+    - `scaled_grouped_mm_c10`: only `b` of 2d-3d has a data layout: groups begin
+      anywhere in the rows of `a`, and anywhere along K.
 
     Example:
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProductKey.h"
+#include "blockscale/IR/TypeRules.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -74,6 +75,8 @@ ProductKey::ProductKey(const Product &product) {
                      : product.groups == GroupDim::Rows ? "rows"
                                                         : "columns";
   auto block = cast<ProductOpInterface>(product.op).getBlockSize();
+  bool hasLayout =
+      isPrepacked(product.a.getType()) || isPrepacked(product.b.getType());
   fields = {
       {"groups", groups.str(), ""},
       {"a", getElement(product.a), ""},
@@ -81,6 +84,7 @@ ProductKey::ProductKey(const Product &product) {
       {"b", getElement(product.b), ""},
       {"scale_b", getElement(product.scaleB), "", "none"},
       {"block", std::to_string(block), "block"},
+      {"data", hasLayout ? "prepacked" : "row-major", "", "row-major"},
       {"result", getElement(product.result), ""},
       {"products", std::to_string(product.siblings), "products", "1"},
       {"epilogue", product.hasEpilogue ? "ops" : "none", "epilogue_", "none"},
