@@ -28,7 +28,8 @@ namespace {
 ///
 /// where %w is a constant; so for `a`, and for `b` of groups of rows.
 struct PrepackConstant : public OpInterfaceRewritePattern<ProductOpInterface> {
-  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  PrepackConstant(MLIRContext *context, int64_t maxElements)
+      : OpInterfaceRewritePattern(context), maxElements(maxElements) {}
 
   LogicalResult matchAndRewrite(ProductOpInterface op,
                                 PatternRewriter &rewriter) const override {
@@ -40,12 +41,20 @@ struct PrepackConstant : public OpInterfaceRewritePattern<ProductOpInterface> {
     GroupDim groups = op.getGroupOperand().dim;
     if (groups == GroupDim::Columns || (groups == GroupDim::Rows && !isB))
       return rewriter.notifyMatchFailure(op, "groups begin in the data");
-    OpOperand &data = isB ? getOperandB(op) : getOperandA(op);
+    OpOperand &data = isB ? op.getBMutable() : op.getAMutable();
     auto type = cast<RankedTensorType>(data.get().getType());
     if (isPrepacked(type))
       return rewriter.notifyMatchFailure(op, "the data are prepacked");
     if (!matchPattern(data.get(), m_Constant()))
       return rewriter.notifyMatchFailure(op, "the data are no constant");
+    if (type.getNumElements() > maxElements) {
+      op->emitRemark() << "has row-major weights: expected a constant of at "
+                          "most "
+                       << maxElements
+                       << " elements (max-elements) to prepack, but got "
+                       << type;
+      return rewriter.notifyMatchFailure(op, "more elements than the limit");
+    }
     auto layout = DataLayoutAttr::getFragments64x64(op.getContext());
     rewriter.modifyOpInPlace(op, [&] {
       data.set(PrepackOp::create(rewriter, op.getLoc(),
@@ -54,6 +63,9 @@ struct PrepackConstant : public OpInterfaceRewritePattern<ProductOpInterface> {
     });
     return success();
   }
+
+private:
+  int64_t maxElements;
 };
 
 struct PrepackProductWeightsPass
@@ -65,15 +77,16 @@ struct PrepackProductWeightsPass
     if (!target || !target->hasWgmma() || target->hasTcgen05())
       return;
     RewritePatternSet patterns(&getContext());
-    populatePrepackProductWeightPatterns(patterns);
+    populatePrepackProductWeightPatterns(patterns, maxElements);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
 
 } // namespace
 
-void populatePrepackProductWeightPatterns(RewritePatternSet &patterns) {
-  patterns.add<PrepackConstant>(patterns.getContext());
+void populatePrepackProductWeightPatterns(RewritePatternSet &patterns,
+                                          int64_t maxElements) {
+  patterns.add<PrepackConstant>(patterns.getContext(), maxElements);
 }
 
 } // namespace blockscale

@@ -36,7 +36,7 @@ struct UnpackData : public OpInterfaceRewritePattern<ProductOpInterface> {
       return rewriter.notifyMatchFailure(op, "the data are row-major");
     if (op->getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
-    OpOperand &data = isB ? getOperandB(op) : getOperandA(op);
+    OpOperand &data = isB ? op.getBMutable() : op.getAMutable();
     auto type = cast<RankedTensorType>(data.get().getType());
     if (!isMadeFromRowMajor(data.get()))
       op->emitRemark("reads prepacked data by a kernel that brings it to "

@@ -95,3 +95,44 @@ func.func @others(%x: tensor<?x?xbf16>, %a: f32) -> (index, index, index) {
   // CHECK: return %[[M]], %[[M]], %[[KB]]
   return %0, %1, %2 : index, index, index
 }
+
+// Prepacking changes no size; the other way they are operands.
+// CHECK-LABEL: func.func @prepack
+// CHECK-SAME: %[[W:[a-z0-9]+]]: tensor<?x64xf4E2M1FN>, %{{.+}}: tensor<?x?xi8, #prepacked>, %[[R:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: index
+#prepacked = #blockscale.data_layout<fragments_64x64>
+func.func @prepack(%w: tensor<?x64xf4E2M1FN>, %q: tensor<?x?xi8, #prepacked>, %r: index, %c: index) -> (index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %p = blockscale.prepack %w : tensor<?x64xf4E2M1FN> -> tensor<?x64xf4E2M1FN, #prepacked>
+  %u = blockscale.prepack %q sizes(%r, %c) : tensor<?x?xi8, #prepacked> -> tensor<?x?xi8>
+  %0 = tensor.dim %p, %c0 : tensor<?x64xf4E2M1FN, #prepacked>
+  %1 = tensor.dim %u, %c0 : tensor<?x?xi8>
+  %2 = tensor.dim %u, %c1 : tensor<?x?xi8>
+  // CHECK: %[[N:.+]] = tensor.dim %[[W]], %c0
+  // CHECK: return %[[N]], %[[R]], %[[C]]
+  return %0, %1, %2 : index, index, index
+}
+
+// Rows of prepacked data are those of the scales, whatever made these, or of the bias.
+// CHECK-LABEL: func.func @rows_of_prepacked
+// CHECK-SAME: %{{.+}}: tensor<8x64xbf16>, %{{.+}}: tensor<?x64xf8E4M3FN, #prepacked>, %[[S:[a-z0-9]+]]: tensor<?x2xf8E8M0FNU>, %{{.+}}: tensor<?x2xf8E8M0FNU, #swizzled>, %[[BIAS:[a-z0-9]+]]: tensor<?xbf16>
+func.func @rows_of_prepacked(%x: tensor<8x64xbf16>, %w: tensor<?x64xf8E4M3FN, #prepacked>, %s: tensor<?x2xf8E8M0FNU>,
+                             %u: tensor<?x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>, %bias: tensor<?xbf16>) -> (index, index, index, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %t = blockscale.swizzle %s : tensor<?x2xf8E8M0FNU> -> tensor<?x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>
+  %y = blockscale.scaled_mm %x, %w scales(none, %s) block [1, 32]
+      : tensor<8x64xbf16>, tensor<?x64xf8E4M3FN, #prepacked>, tensor<?x2xf8E8M0FNU> -> tensor<8x?xbf16>
+  %z = blockscale.scaled_mm %w, %x scales(%t, none) block [1, 32]
+      : tensor<?x64xf8E4M3FN, #prepacked>, tensor<8x64xbf16>, tensor<?x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4>> -> tensor<?x8xbf16>
+  %v = blockscale.scaled_mm %x, %w scales(none, %u) block [1, 32] bias(%bias : tensor<?xbf16>)
+      : tensor<8x64xbf16>, tensor<?x64xf8E4M3FN, #prepacked>, tensor<?x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4>> -> tensor<8x?xbf16>
+  %0 = tensor.dim %y, %c1 : tensor<8x?xbf16>
+  %1 = tensor.dim %z, %c0 : tensor<?x8xbf16>
+  %2 = tensor.dim %z, %c1 : tensor<?x8xbf16>
+  %3 = tensor.dim %v, %c1 : tensor<8x?xbf16>
+  // CHECK-DAG: %[[N:.+]] = tensor.dim %[[S]], %c0
+  // CHECK-DAG: %[[M:.+]] = tensor.dim %[[BIAS]], %c0
+  // CHECK: return %[[N]], %[[N]], %c8, %[[M]]
+  return %0, %1, %2, %3 : index, index, index, index
+}

@@ -2,6 +2,11 @@
 // RUN: blockscale-opt %s -blockscale-prepack-product-weights -blockscale-fold-constants -split-input-file | FileCheck %s --check-prefix=FOLDED
 // RUN: blockscale-opt %s -blockscale-prepack-product-weights=chip=sm_100a -split-input-file | FileCheck %s --check-prefix=OTHER
 // RUN: blockscale-opt %s -blockscale-prepack-product-weights=chip=sm_80 -split-input-file | FileCheck %s --check-prefix=OTHER
+// RUN: blockscale-opt %s -blockscale-prepack-product-weights=max-elements=64 -split-input-file 2>&1 | FileCheck %s --check-prefix=LARGE
+
+// Weights that are not evaluated at compile time are kept.
+// LARGE: remark: has row-major weights: expected a constant of at most 64 elements (max-elements) to prepack, but got 'tensor<16x64xf4E2M1FN>'
+// LARGE-NOT: blockscale.prepack
 
 // Other chips have no products that read prepacked data.
 // OTHER-NOT: blockscale.prepack

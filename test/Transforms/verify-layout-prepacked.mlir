@@ -12,6 +12,23 @@ func.func @allowed(%w: tensor<2x200x100xf8E4M3FN, #prepacked>, %i: index, %c: i1
 
 // -----
 
+// What prepack keeps of its operand's sizes says where the end is.
+#prepacked = #blockscale.data_layout<fragments_64x64>
+func.func @to_the_end(%w: tensor<?x64xf8E4M3FN>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %rows = tensor.dim %w, %c0 : tensor<?x64xf8E4M3FN>
+  %row = affine.apply affine_map<()[s0] -> (64 * s0)>()[%i]
+  %n = affine.apply affine_map<()[s0, s1] -> (s0 - s1)>()[%rows, %row]
+  %p = blockscale.prepack %w : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #prepacked>
+  %0 = tensor.extract_slice %p[%row, 0] [%n, 64] [1, 1] : tensor<?x64xf8E4M3FN, #prepacked> to tensor<?x64xf8E4M3FN, #prepacked>
+  %u = blockscale.prepack %p sizes(%rows) : tensor<?x64xf8E4M3FN, #prepacked> -> tensor<?x64xf8E4M3FN>
+  %q = blockscale.prepack %u : tensor<?x64xf8E4M3FN> -> tensor<?x64xf8E4M3FN, #prepacked>
+  %1 = tensor.extract_slice %q[%row, 0] [%n, 64] [1, 1] : tensor<?x64xf8E4M3FN, #prepacked> to tensor<?x64xf8E4M3FN, #prepacked>
+  return
+}
+
+// -----
+
 // Another dialect's op would take the bytes for rows.
 #prepacked = #blockscale.data_layout<fragments_64x64>
 func.func @other_op(%w: tensor<64x64xi8, #prepacked>) {

@@ -144,8 +144,9 @@ def PrepackProductWeights : Pass<"blockscale-prepack-product-weights"> {
     operand with scales of a `scaled_mm`, or `b` of a `scaled_grouped_mm` in groups
     of rows, is prepacked before the product if the other operand is plain.
     `blockscale-fold-constants` then prepacks it at compile time. Other weights are
-    kept, since a kernel that prepacks them at each call takes longer than it saves.
-    For other chips nothing changes.
+    kept, since a kernel that prepacks them at each call takes longer than it saves:
+    those that are no constants, and, with a remark, those of more elements than are
+    evaluated at compile time. For other chips nothing changes.
 
     Example (test/Transforms/prepack-product-weights.mlir):
 
@@ -162,7 +163,9 @@ def PrepackProductWeights : Pass<"blockscale-prepack-product-weights"> {
   let dependentDialects = ["::blockscale::BlockScaleDialect"];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"\"sm_90a\"",
-           "GPU that the products are for">];
+           "GPU that the products are for">,
+    Option<"maxElements", "max-elements", "int64_t", "kMaxConstantElements",
+           "Most elements of a weight that is prepacked">];
 }
 
 def UnpackProductData : Pass<"blockscale-unpack-product-data"> {

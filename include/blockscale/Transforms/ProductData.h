@@ -8,24 +8,17 @@
 #ifndef BLOCKSCALE_TRANSFORMS_PRODUCTDATA_H
 #define BLOCKSCALE_TRANSFORMS_PRODUCTDATA_H
 
-#include "blockscale/IR/BlockScaleDialect.h"
-
 #include "mlir/IR/PatternMatch.h"
 
 namespace blockscale {
 
-/// The data operands of a product.
-inline mlir::OpOperand &getOperandA(ProductOpInterface op) {
-  return op->getOpOperand(0);
-}
-inline mlir::OpOperand &getOperandB(ProductOpInterface op) {
-  return op->getOpOperand(1);
-}
+/// Prepacks constant weights before products that may take them so. Weights of
+/// more than `maxElements` elements, which are not evaluated at compile time,
+/// are kept, with a remark.
+void populatePrepackProductWeightPatterns(mlir::RewritePatternSet &patterns,
+                                          int64_t maxElements);
 
-/// Prepack constant weights before products that may take them so.
-void populatePrepackProductWeightPatterns(mlir::RewritePatternSet &patterns);
-
-/// Bring prepacked data back before the products that take them.
+/// Brings prepacked data back before the products that take them.
 void populateUnpackProductDataPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace blockscale
