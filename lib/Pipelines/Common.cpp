@@ -59,7 +59,7 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
          if (!chip.empty())
            pm.addPass(createDecodeProductOperands({chip}));
          if (takesPrepackedData(chip))
-           pm.addPass(createPrepackProductWeights({chip}));
+           pm.addPass(createPrepackProductWeights({chip, maxConstantElements}));
          else
            pm.addPass(createUnpackProductData());
          if (!chip.empty())

@@ -233,8 +233,8 @@ class EmulatorTest(TuneTest):
 
 
 class DriverTest(TuneTest):
-    """On a driver whose GPU does nothing, in 250 us for each launch: a product in parts, which
-    another kernel adds, has two of them."""
+    """On a driver whose GPU does nothing, in 250 us for each CTA of a cluster: a product in parts
+    has one of them for each."""
 
     def setUp(self):
         super().setUp()
@@ -262,14 +262,14 @@ class DriverTest(TuneTest):
         choice = choices.read_choice(folder, NAME)
         for each in choice["candidates"]:
             parts = each["schedule"]["splits"]
-            self.assertEqual(each["measured"], 500_000 if parts > 1 else 250_000)
+            self.assertEqual(each["measured"], 250_000 * parts)
         self.assertEqual(choice["schedule"]["splits"], 1)
         self.assertGreater(choice["candidates"][0]["schedule"]["splits"], 1)
         self.assertEqual(self.compile(self.choices)[0]["schedule"], choice["schedule"])
-        # Twice as long is beyond both bars.
+        # Eight times as long is beyond both bars.
         status, out, err = self.tune("table", folder, "--check")
         self.assertEqual((status, err), (1, ""))
-        self.assertIn("geometric mean 2.000, worst 2.000 (bars 1.08 and 1.20)", out)
+        self.assertIn("geometric mean 8.000, worst 8.000 (bars 1.08 and 1.20)", out)
         count = len(choice["candidates"])
         self.assertIn(f"predictions off by more than 15 %: {count} of {count}", out)
         self.assertEqual(self.tune("table", folder)[0], 0)

@@ -20,8 +20,8 @@
 // $FAKE_CUDA_LOG is a file to which the calls that matter are added: all that
 // allocate, copy, wait, load, capture or launch. The functions that drivers got
 // last are left out of a library that is built with FAKE_CUDA_OLD. An event is
-// 0.25 ms after the other, and a call of a graph that was captured from n
-// launches n times as long.
+// 0.25 ms after the other, and a call of a graph that was captured from
+// launches with n CTAs in a cluster, taken together, n times as long.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,8 @@ struct Module {
 std::map<uint64_t, size_t> allocations;
 size_t allocatedBytes = 0;
 int contextDepth = 0;
-/// Launches since a capture began, and those of the graph that ran last.
+/// CTAs of a cluster of the launches since a capture began, and of those of the
+/// graph that ran last.
 int capturedLaunches = 0;
 int replayedLaunches = 1;
 
@@ -102,7 +103,8 @@ int launch(const Kernel &kernel, const unsigned *grid, const unsigned *block,
   log("launch " + kernel.name + " grid " + toText(grid) + " block " +
       toText(block) + " cluster " + toText(cluster) + " shared " +
       std::to_string(shared) + (stream ? " on a stream" : ""));
-  ++capturedLaunches;
+  // A cluster takes the time of all its CTAs.
+  capturedLaunches += static_cast<int>(cluster[0] * cluster[1] * cluster[2]);
   if (grid[0] * grid[1] * grid[2] == 0 || shared > allowed)
     return 1;
   return 0;
