@@ -89,7 +89,6 @@ def draw_schedule(random, op):
     scaled = int(random.choice((64, 128)))
     rows, cols = (scaled, plain) if is_scaled_a else (plain, scaled)
     fields = {"rows": rows, "cols": cols, "stages": draw_stages(random, plain, scaled),
-             
               "band": int(random.integers(1, 3)), "ctas": int(random.integers(1, 6)),
               "splits": int(random.choice((1, 1, 2, 4)))}
     text = ", ".join(f"{name} = {value}" for name, value in fields.items())
