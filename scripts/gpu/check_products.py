@@ -2,7 +2,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs products of a scaled and a plain operand, drawn at random as for the emulator
-(test/Execution/Inputs/sm90_matmul.py), on a GPU, and compares with numpy, within the bound:
+(test/Execution/Inputs/sm90_matmul.py), on a GPU, and compares with numpy, within the bound. A
+layer of experts (test/Execution/sm90-moe.test) is compared with the CPU:
 
   scripts/gpu/check_products.py pack FOLDER [--cases N] [--seed N]      # here
   python3 FOLDER/scripts/gpu/check_products.py run                      # there
@@ -17,6 +18,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,13 +28,57 @@ CHIP = "sm_90a"
 COPIES = ("python/blockscale_runtime.py", "python/blockscale_reference/*.py",
           "scripts/log_head.py", "scripts/gpu/check_products.py", "test/batches.py",
           "test/Execution/Inputs/*.py")
+# A layer of experts, and one that returns the tensors that are quantized in it, too.
+LAYER = "test/Execution/Inputs/moe.mlir"
 FILL = 0xA5  # of what no kernel wrote
 
 sys.path[:0] = [str(ROOT / name) for name in ("scripts", "python", "test/Execution/Inputs")]
 
+import numpy as np  # noqa: E402
+
 import sm90_matmul  # noqa: E402
-from expect import Expectations  # noqa: E402
+import sm90_moe  # noqa: E402
+import sm100_moe  # noqa: E402
+from expect import Expectations, first_difference  # noqa: E402
+from gpu_calls import run_places  # noqa: E402
 from log_head import describe_commit, make_head  # noqa: E402
+from reference import from_bf16  # noqa: E402
+
+
+def pack_layers(folder):
+    """Two bundles of the layer, its arguments and the results of the CPU."""
+    text = (ROOT / LAYER).read_text()
+    for name, module in (("layer", text), ("quantized", sm90_moe.returning_quantized(text))):
+        source = folder / f"{name}.mlir"
+        source.write_text(module)
+        subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={CHIP}",
+                        "--emit=bundle", "-o", folder / f"{name}.bundle"], check=True)
+        source.unlink()
+        random, count = np.random.default_rng(7), 5 if name == "quantized" else 1
+        for i, ends in enumerate(sm100_moe.ENDS):
+            arrays = sm100_moe.Layer(random, ends).arrays()
+            with tempfile.TemporaryDirectory() as work:
+                ((failed, results),) = run_places(module, arrays, count, Path(work),
+                                                  [["--on=cpu"]])
+            if failed:
+                sys.exit(failed)
+            np.savez_compressed(
+                folder / f"{name}{i}.npz", **{f"in{j}": a for j, a in enumerate(arrays)},
+                **{f"out{j}": a for j, a in enumerate(results)})
+
+
+def run_layers(expect, execute):
+    """Tensors that are quantized in the layer have the CPU's bytes; its result is within a step
+    of bf16, in whose sums the order differs."""
+    for name in ("layer", "quantized"):
+        for i, ends in enumerate(sm100_moe.ENDS):
+            arrays = np.load(ROOT / f"{name}{i}.npz")
+            inputs, wanted = ([arrays[f"{kind}{j}"] for j in range(len(arrays))
+                               if f"{kind}{j}" in arrays] for kind in ("in", "out"))
+            got, problem = execute(f"{name}.bundle", "moe", inputs)
+            expect.record(f"{name} of experts, ends {ends}", problem or
+                          first_difference(got[:-1], wanted[:-1]) or sm100_moe.problem(
+                              from_bf16(got[-1]), from_bf16(wanted[-1]), ends[-1]))
 
 
 def pack(options):
@@ -55,6 +101,7 @@ def pack(options):
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_case, range(options.cases)))
+    pack_layers(folder)
     (folder / "pack.json").write_text(json.dumps(
         {"commit": describe_commit(ROOT), "seed": options.seed, "cases": options.cases}))
 
@@ -69,14 +116,20 @@ def run(_):
     print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
                     " ".join(["python3", *sys.argv])))
     expect = Expectations()
+
+    def execute(bundle, function, arguments):
+        """The results, and the problem of the call."""
+        try:
+            module = device.load(runtime.bundle(ROOT / bundle))
+            return module.run(function, *arguments, fill=FILL), None
+        except blockscale_runtime.Error as error:
+            return None, f"{error.status}: {error}"
+
     for number in range(about["cases"]):
         op, case, *_ = sm90_matmul.draw(about["seed"], number)
-        try:
-            module = device.load(runtime.bundle(ROOT / f"{number}.bundle"))
-            problem = case.problem(module.run("mm", *case.arguments, fill=FILL)[0])
-        except blockscale_runtime.Error as error:
-            problem = f"{error.status}: {error}"
-        expect.record(f"case {number}: {op}", problem)
+        got, problem = execute(f"{number}.bundle", "mm", case.arguments)
+        expect.record(f"case {number}: {op}", problem or case.problem(got[0]))
+    run_layers(expect, execute)
     expect.finish()
 
 

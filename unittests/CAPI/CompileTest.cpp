@@ -155,7 +155,7 @@ TEST_F(CompileTest, WhatIsNoModuleIsAnError) {
 }
 
 TEST_F(CompileTest, WhatAChipCannotDoIsAnError) {
-  setTarget("sm_90a", BLOCKSCALE_EMIT_PTX);
+  setTarget("sm_89", BLOCKSCALE_EMIT_PTX);
   expectFailure(BLOCKSCALE_COMPILE_ERROR, "failed", R"(
 func.func @f(%a: tensor<128x256xf4E2M1FN>, %s: tensor<128x16xf8E4M3FN>)
     -> tensor<128x128xbf16> {
