@@ -216,7 +216,7 @@ def record_ledger(expect, folder, seed, count):
     module.write_text("".join(text for *_, text in drawn))
     printed = subprocess.run(["blockscale-opt", module, "--blockscale-choose-schedules"],
                              stdout=subprocess.PIPE, text=True, check=True).stdout
-    schedules = re.findall(r"#blockscale.gemm_schedule<([^>]*)>", printed)
+    schedules = re.findall(r"blockscale.schedule = #blockscale.gemm_schedule<([^>]*)>", printed)
     counts = Counter()
     for (op, case, _), text in zip(drawn, schedules, strict=True):
         schedule = {name: int(value) for name, value in FIELD.findall(text)}
