@@ -341,8 +341,9 @@ def BlockScale_GemmScheduleAttr : AttrDef<BlockScale_Dialect, "GemmSchedule"> {
     at most; those of `band` rows of tiles follow each other, column by column,
     so that the operands they read are in the L2 cache. `multicast` pairs beside
     each other load the rows of A once for all of them. K is cut into `splits`
-    parts that are computed apart and added by another kernel, for products with
-    fewer tiles than the GPU has multiprocessors.
+    parts, for products with fewer tiles than the GPU has multiprocessors: they
+    are computed apart and added by another kernel, or by the CTAs of a cluster
+    that have them (docs/Products.md).
 
     Constraints:
     - `gemm_schedule_c1`: `rows` and `cols` are multiples of 8 from 8 to 256.

@@ -9,16 +9,16 @@
 //               part in its grouped form
 //   sm90_mm_c2  a row of data is a multiple of 16 bytes
 //   sm90_mm_c3  M, N, K and the number of matrices or groups are below 2^31
-//   sm90_mm_c4  a schedule has tiles of 128 rows of the scaled operand and of
-//               16, 32, 64, 128 or 256 of the plain one (of 32 or more where A
-//               is the scaled one, and of 64 for two products then), as many
-//               stages as shared memory holds, no multicast, and one part of K
-//               where there are groups or ops that follow; products that share
-//               a kernel have the same
+//   sm90_mm_c4  a schedule has tiles of 64 or 128 rows of the scaled operand
+//               (of 128 for two products) and of 16, 32, 64, 128 or 256 of the
+//               plain one (of 32 or more where A is the scaled one, and of 64
+//               for two products then), stages that shared memory holds and
+//               teams share, no multicast, and 1, 2, 4 or 8 parts of K;
+//               products that share a kernel have the same
 //   sm90_mm_c5  one operand has scales, the other one is bf16 or f16
-//   sm90_mm_c8  prepacked data has a static number of rows and K
 //   sm90_mm_c7  groups of K begin at multiples of 16 bytes of codes, or the
 //               kernel stops (Products/GroupBegin.h)
+//   sm90_mm_c8  prepacked data has a static number of rows and K
 //
 //===----------------------------------------------------------------------===//
 
