@@ -115,10 +115,12 @@ static void issueBulkLoad(const Issuer &issuer, const BulkOperands &operands) {
   }
 }
 
-/// The bytes that a copy writes: those that its mask names.
-static llvm::SmallVector<GlobalRange, 0>
-getWrites(const BulkOperands &operands) {
-  if (operands.mask == 0xFFFF)
+/// The bytes that a copy writes: those that its mask names. A copy of more
+/// bytes than the shared memory of a CTA has, `most`, is refused, whatever its
+/// mask.
+static llvm::SmallVector<GlobalRange, 0> getWrites(const BulkOperands &operands,
+                                                   uint64_t most) {
+  if (operands.mask == 0xFFFF || operands.size > most)
     return {{operands.to, operands.size}};
   llvm::SmallVector<GlobalRange, 0> ranges;
   for (uint32_t i = 0; i < operands.size; ++i)
@@ -130,7 +132,8 @@ getWrites(const BulkOperands &operands) {
 static void issueBulkStore(const Issuer &issuer, const BulkOperands &operands) {
   AsyncWork work;
   work.reads = {{operands.from, operands.size}};
-  work.globalWrites = getWrites(operands);
+  work.globalWrites =
+      getWrites(operands, issuer.warp.getCta().getSharedBytes());
   pushStore(issuer, std::move(work), [=](Faults &faults) {
     move(issuer, issuer.warp.getCta().getShared(),
          issuer.getCluster().getContext().device.global, operands, faults);

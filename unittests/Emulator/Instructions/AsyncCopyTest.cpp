@@ -267,6 +267,16 @@ TEST_F(AsyncTest, BulkStoreByteMask) {
   });
 }
 
+// A mask over more bytes than there are is refused at once: each byte would be
+// a range of its own.
+TEST_F(AsyncTest, BulkStoreByteMaskOfTooManyBytes) {
+  std::string body = kBulkStore;
+  body.replace(body.find(".bulk_group [%to], [data], 512"), 30,
+               ".bulk_group.cp_mask [%to], [data], 0xFFFFFFF0, %h0");
+  expectFault(FaultKind::OutOfBounds, "4294967280", kShared,
+              "mov.b16 %h0, 0x5555;\n" + body, 32, count(128));
+}
+
 // Reductions of bytes of global memory.
 TEST_F(AsyncTest, BulkReduction) {
   std::string body = kBulkStore;
