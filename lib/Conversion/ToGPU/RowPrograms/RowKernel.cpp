@@ -169,7 +169,7 @@ LogicalResult RowKernel::analyze() {
     auto type = dyn_cast<RankedTensorType>(input.getType());
     return type && type.getShape() == elements.getShape();
   };
-  auto like = llvm::find_if(inputs, isOfElements);
+  auto *like = llvm::find_if(inputs, isOfElements);
   if (like == inputs.end())
     return kernel.emitOpError()
            << "expected an input of the shape of " << elements;
