@@ -146,20 +146,20 @@ def measure_both(machine, case):
              "dequantize": multiply_decoded}
     if case.format.block == 32:
         works["dot_scaled"] = make_dot_scaled(case, quantizer, x, codes, scales, y)
-    calls, errors = capture(clock, works, ["ours"])
+    calls, notes = capture(clock, works, ["ours"])
     times = clock.compare(calls)
     speed = {name: times[name] / times["ours"] for name in PEERS if name in times}
     # A peer that failed has no bar.
     missed = [f"MISSED {bar} of {name}" for name, bar in case.bars.items()
               if speed.get(name, bar) < bar]
-    return {"label": case.label, "us": times, "problem": problem, "errors": errors, "speed": speed,
+    return {"label": case.label, "us": times, "problem": problem, "notes": notes, "speed": speed,
             "tflops": case.flops * 1e-6 / times["ours"],
             "bars": ", ".join(missed) or ("met" if case.bars else "")}
 
 
 class BothScaled(Benchmark):
     name, cases = "both_scaled", CASES
-    files = ("dot_scaled.py", "weight_only.py")
+    files = ("dot_scaled.py", "humming_peer.py", "weight_only.py")
     columns = ("both operands, MxNxK", "us", "TFLOP/s", *(f"{name}, us" for name in PEERS),
                *(f"speed of {name}" for name in PEERS))
 

@@ -102,13 +102,13 @@ def measure_groups(machine, case, rates):
         wide = weight_only.dequantize(torch, case, codes[group % len(codes)],
                                       scales[group % len(codes)], table)
         problem = problem or weight_only.find_problem(torch, y[of_group], x[of_group], wide)
-    calls, errors = capture(clock, works, works)
+    calls, notes = capture(clock, works, works)
     times = clock.compare(calls)
     moved = sum(t.numel() * t.element_size() for t in (x, prepacked, swizzled, y))
     limit = 1e6 * max(moved / rates["copy"], case.groups * case.flops / rates["cuBLAS"])
     most = [most for least, most in MOST if case.rows >= least][-1]
     return {"label": case.label, "us": times, "limit_us": limit, "problem": problem,
-            "errors": errors, "times": times["ours"] / limit, "most": most,
+            "notes": notes, "times": times["ours"] / limit, "most": most,
             "share": times["dense"] / times["ours"] if case.dense else None}
 
 
@@ -126,7 +126,7 @@ def measure_rates(torch, clock):
 
 class Grouped(Benchmark):
     name, cases = "grouped", CASES
-    files = ("weight_only.py",)
+    files = ("humming_peer.py", "weight_only.py")
     columns = ("groups, NxK", "us", "limit, us", "times the limit", "bar", "share of dense", "bar")
 
     def make_modules(self, case):
@@ -135,7 +135,7 @@ class Grouped(Benchmark):
             modules[case.dense.file] = case.dense.module(is_prepacked=True)
         return modules
 
-    def start(self, machine, options):
+    def start(self, machine, options, cases):
         self.rates = measure_rates(machine.torch, machine.clock)
         return (f"a copy: {self.rates['copy'] / 1e12:.2f} TB/s; "
                 f"cuBLAS bf16: {self.rates['cuBLAS'] / 1e12:.0f} TFLOP/s")

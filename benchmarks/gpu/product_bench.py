@@ -51,18 +51,22 @@ class Machine:
         return launch, y
 
 
+def describe_error(error):
+    return f"{type(error).__name__}: {error}".splitlines()[0][:120]
+
+
 def capture(clock, works, needed):
-    """Calls of graphs of `works`, and why others have none, by name. A package may fail in any way,
-    and the others still count; a failure of one of `needed` is raised."""
-    calls, errors = {}, {}
+    """Calls of graphs of `works` by name, and notes on those that have none. A package may fail in
+    any way, and the others still count; a failure of one of `needed` is raised."""
+    calls, notes = {}, []
     for name, work in works.items():
         try:
             calls[name] = clock.capture(work)
         except Exception as error:
             if name in needed:
                 raise
-            errors[name] = f"{type(error).__name__}: {error}".splitlines()[0][:120]
-    return calls, errors
+            notes.append(f"{name} failed: {describe_error(error)}")
+    return calls, notes
 
 
 class Benchmark:
@@ -80,13 +84,13 @@ class Benchmark:
         """The modules of a case, by the names of their files."""
         raise NotImplementedError
 
-    def start(self, machine, options):
-        """Measures what all cases need. A sentence about it, for the lines above the table."""
+    def start(self, machine, options, cases):
+        """Prepares the run of `cases`. What to say of it above the table."""
         return ""
 
     def measure(self, machine, case):
-        """A row: what the json file has of a case, with its `label` and the `errors` of works that
-        could not be timed."""
+        """A row: what the json file has of a case, with its `label`, and `notes`, which are printed
+        below it."""
         raise NotImplementedError
 
     def verdict(self, row):
@@ -160,19 +164,18 @@ def _run(benchmark, options):
     device = machine.device
     print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
                     " ".join(["python3", *sys.argv])))
-    started = benchmark.start(machine, options)
+    cases = [case for case in _select(benchmark, options) if case.file in about["cases"]]
+    started = benchmark.start(machine, options, cases)
     print("; ".join(filter(None, [started, f"torch {torch.__version__}"])), end="\n\n")
     _print_row([*benchmark.columns, ""])
     _print_row(["---"] * (len(benchmark.columns) + 1))
     rows = []
-    for case in _select(benchmark, options):
-        if case.file not in about["cases"]:
-            continue
+    for case in cases:
         row = benchmark.measure(machine, case)
         rows.append(row)
         _print_row([*benchmark.make_cells(row), benchmark.verdict(row)])
-        for name, error in row["errors"].items():
-            _print_row([f"{name} failed: {error}", *[""] * len(benchmark.columns)])
+        for note in row["notes"]:
+            _print_row([note, *[""] * len(benchmark.columns)])
     (options.out / f"{benchmark.name}.json").write_text(json.dumps(
         {"commit": about["commit"], "device": device.name, "rows": rows}, indent=1) + "\n")
     benchmark.finish(options.out, device.name, rows)

@@ -3,8 +3,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times products of bf16 activations and block-scaled weights beside cuBLAS and others.
 
-  python3 benchmarks/gpu/weight_only.py pack FOLDER [--only GLOB]     # here
-  python3 FOLDER/weight_only.py run [--only GLOB] [--out FOLDER]      # there
+  python3 benchmarks/gpu/weight_only.py pack FOLDER [--only GLOB] [--humming WHEEL...]    # here
+  python3 FOLDER/weight_only.py run [--only GLOB] [--out FOLDER] [--no-humming]           # there
 
 The other machine needs a Hopper GPU and torch. Y = X W^T, of X: MxK in bf16, W: NxK in a
 block-scaled format whose scales are swizzled, and Y: MxN in bf16. W is prepacked, as constant
@@ -13,6 +13,8 @@ weights are, and row-major, too. The peers compute the same of the same weights,
   cuBLAS bf16      torch.mm of weights that were dequantized before
   dequantize       torch.compile of the dequantization, then torch.mm
   FP8              torch._scaled_mm with one scale a row, of other weights: half the bytes
+  Humming          the kernels of vLLM (humming_peer.py), with weights of 8192x8192; a dash stands
+                   where they could not be measured, and why is said above the table
 
 Before each call 256 MiB are overwritten, so that operands come from memory; each call is a CUDA
 graph. In each of three rounds all take turns: ours, cuBLAS, ours with row-major weights, the rest.
@@ -23,22 +25,24 @@ of ours with prepacked weights. First the result is compared with torch.mm in f3
 
 Prints a table with the bars; writes weight_only.json, weight_only.svg with the shares, and
 weight_only_tflops.svg with the rates of products with weights of 8192x8192. The exit status is 1 if
-a result is wrong or a bar is missed. Other schedules than the default one are measured by
+a result of ours is wrong or a bar is missed. Other schedules than the default one are measured by
 python/blockscale_tune.py.
 """
 
 import functools
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
-from product_bench import Benchmark, capture, main
+import humming_peer
+from product_bench import Benchmark, capture, describe_error, main
 
 # The rows and columns of a tile of scales in the swizzled layout.
 TILE = (128, 4)
 # The orders of weights in memory, as `blockscale.prepack` names them.
 ORDERS = ("prepacked", "row-major")
 # The works of others, as the table names them.
-PEERS = ("cuBLAS bf16", "dequantize", "FP8")
+PEERS = ("cuBLAS bf16", "dequantize", "FP8", humming_peer.NAME)
 
 
 @dataclass(frozen=True)
@@ -87,12 +91,17 @@ class Case:
         return f"{self.name}_{self.rows}_{self.cols}_{self.depth}"
 
     @property
+    def is_square(self):
+        """Whether bars, the chart and Humming speak of it."""
+        return (self.cols, self.depth) == WEIGHTS[0]
+
+    @property
     def flops(self):
         return 2 * self.rows * self.cols * self.depth
 
     @property
     def bar(self):
-        return self.format.bar(self.rows) if (self.cols, self.depth) == WEIGHTS[0] else None
+        return self.format.bar(self.rows) if self.is_square else None
 
     def module(self, is_prepacked):
         form = self.format
@@ -191,7 +200,7 @@ def block_prepacked(case, codes):
     return codes.view(shape)
 
 
-def measure_rows(machine, case):
+def measure_rows(machine, case, humming):
     torch, clock = machine.torch, machine.clock
     codes, scales, swizzled = make_weights(torch, case)
     x = torch.randn((case.rows, case.depth), device="cuda").to(torch.bfloat16)
@@ -216,10 +225,20 @@ def measure_rows(machine, case):
         x8, w8 = (t.clamp(-448, 448).to(torch.float8_e4m3fn) for t in (x, wide))
         ones = [torch.ones(shape, device="cuda") for shape in ((case.rows, 1), (1, case.cols))]
         works["FP8"] = lambda: torch._scaled_mm(x8, w8.t(), *ones, out_dtype=torch.bfloat16)
-    calls, errors = capture(clock, works, (*ORDERS, "cuBLAS bf16"))
+    notes = []
+    if humming and humming.has(case):
+        try:
+            works[humming_peer.NAME], result = humming.make_work(torch, case, codes, scales, x)
+            works[humming_peer.NAME]()
+            if problem := find_problem(torch, result, x, wide):
+                notes.append(f"{humming_peer.NAME}: {problem}")
+        except Exception as error:  # It may fail in any way; the others still count.
+            works.pop(humming_peer.NAME, None)
+            notes.append(f"{humming_peer.NAME} failed: {describe_error(error)}")
+    calls, failed = capture(clock, works, (*ORDERS, "cuBLAS bf16"))
     times = clock.compare(calls)
     return {"label": case.label, "us": times, "problem": max(problems), "bar": case.bar,
-            "errors": errors,
+            "notes": notes + failed,
             "share": times["cuBLAS bf16"] / times["prepacked"],
             "tflops": case.flops * 1e-6 / times["prepacked"]}
 
@@ -230,12 +249,14 @@ def describe_rates(device):
 
 def make_lines(times):
     """The lines of a chart of these rates by rows: `times` has the microseconds of works, by case.
-    A peer has one line, of the first format for which a case was timed."""
+    A peer that reads bf16 or FP8 has one line, of the first format for which a case was timed."""
     lines = {}
     for case, of_work in times.items():
-        if (case.cols, case.depth) != WEIGHTS[0]:
+        if not case.is_square:
             continue
-        names = {"prepacked": f"{case.name}, ours"} | {name: name for name in PEERS}
+        names = {name: name for name in PEERS} | {
+            "prepacked": f"{case.name}, ours",
+            humming_peer.NAME: f"{case.name}, {humming_peer.NAME}"}
         for work, name in names.items():
             if work in of_work:
                 line = lines.setdefault(name, {})
@@ -245,15 +266,29 @@ def make_lines(times):
 
 class WeightOnly(Benchmark):
     name, cases = "weight_only", CASES
-    files = ("chart.py",)
+    files = ("chart.py", "humming_peer.py")
     columns = ("weights, MxNxK", "us", "TFLOP/s", "row-major, us",
                *(f"{name}, us" for name in PEERS), "share of cuBLAS", "bar")
+    humming = None
+
+    def add_options(self, pack, run):
+        pack.add_argument("--humming", nargs="+", type=Path, default=[], metavar="WHEEL",
+                          help="wheels of Humming and of what it needs that the machine lacks")
+        run.add_argument("--no-humming", action="store_true", help="leave this peer out")
+
+    def pack_more(self, options):
+        humming_peer.pack(options.humming, options.folder)
+
+    def start(self, machine, options, cases):
+        if not options.no_humming:
+            self.humming = humming_peer.Humming([case for case in cases if case.is_square])
+        return str(self.humming or "")
 
     def make_modules(self, case):
         return {f"{case.file}_{order}": case.module(order == "prepacked") for order in ORDERS}
 
     def measure(self, machine, case):
-        return measure_rows(machine, case)
+        return measure_rows(machine, case, self.humming)
 
     def verdict(self, row):
         if row["problem"] or row["bar"] is None:
@@ -261,7 +296,8 @@ class WeightOnly(Benchmark):
         return "met" if row["share"] >= row["bar"] else "MISSED"
 
     def make_cells(self, row):
-        ours, *others = (f"{row['us'][name]:.1f}" if name in row["us"] else ""
+        missing = dict.fromkeys(PEERS, "") | {humming_peer.NAME: "-" if row["bar"] else ""}
+        ours, *others = (f"{row['us'][name]:.1f}" if name in row["us"] else missing[name]
                          for name in (*ORDERS, *PEERS))
         return [row["label"], ours, f"{row['tflops']:.0f}", *others, f"{row['share']:.2f}",
                 str(row["bar"] or "")]

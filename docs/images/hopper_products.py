@@ -16,6 +16,8 @@ from log_head import read_heads  # noqa: E402
 from log_tables import read_log, read_rows  # noqa: E402
 
 LOG = "weight-only-h100.txt"
+# Of a work that was not timed: no column, no cell, or one that says so.
+MISSING = (None, "", "-")
 
 
 def draw():
@@ -23,7 +25,8 @@ def draw():
     times = {}
     for case in weight_only.CASES:
         row = log[case.label]
-        times[case] = {"prepacked": float(row["us"])} | {
-            name: float(row[f"{name}, us"]) for name in weight_only.PEERS if row.get(f"{name}, us")}
+        cells = {"prepacked": row["us"]} | {
+            name: row.get(f"{name}, us") for name in weight_only.PEERS}
+        times[case] = {work: float(cell) for work, cell in cells.items() if cell not in MISSING}
     gpu = read_heads(read_log(LOG))[0].machine.split(",")[0]
     return chart.draw_rates(weight_only.describe_rates(gpu), weight_only.make_lines(times))
