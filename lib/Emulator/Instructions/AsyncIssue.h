@@ -28,7 +28,7 @@ struct Issuer {
 
   /// Whether there was a fault.
   bool report(llvm::ArrayRef<Fault> faults) const;
-  void report(Fault fault) const { report(llvm::ArrayRef(fault)); }
+  void report(const Fault &fault) const { report(llvm::ArrayRef(fault)); }
 
   /// The CTA of a shared address; null, and reported, where the cluster has
   /// none of its rank.

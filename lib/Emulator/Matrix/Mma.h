@@ -91,7 +91,7 @@ struct MmaInstruction {
 /// they begin in, which is also their id in the instruction descriptor; code of
 /// CUTLASS leaves them there. They belong to no lane or column.
 inline constexpr unsigned kScaleIdShift = 30;
-inline constexpr uint32_t getScaleCell(uint32_t address) {
+constexpr uint32_t getScaleCell(uint32_t address) {
   return address & ((1u << kScaleIdShift) - 1);
 }
 
