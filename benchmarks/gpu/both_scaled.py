@@ -14,24 +14,19 @@ bf16 and the codes and scales of W, in one process:
   dequantize       torch.compile of a quantizer of X and of the dequantization of both, then torch.mm
   dot_scaled       the same quantizer, then a Triton kernel of tl.dot_scaled (MXFP8 and MXFP4)
 
-The clock is that of weight_only.py. First the result is compared with torch.mm in f32 of the
-values to which our own quantizer brings X, which are compared with X.
+The clock is that of weight_only.py; all take turns: ours, cuBLAS, the others. First the result is
+compared with torch.mm in f32 of the values to which our own quantizer brings X, which are compared
+with X. The cases with bars come first.
 
 Prints a table with the bars, the least speed beside a peer's; writes both_scaled.json. The exit
 status is 1 if a result is wrong or a bar is missed.
 """
 
-import argparse
-import fnmatch
-import json
-import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import weight_only
-from weight_only import BUILD, CHIP, HERE, ROOT
+from product_bench import Benchmark, capture, main
 
 SHAPES = ((4096, 4096, 4096), (512, 8192, 8192), (8192, 8192, 8192), (4096, 14336, 4096))
 BARRED = SHAPES[0]
@@ -69,47 +64,8 @@ class Case(weight_only.Case):
                 f"  return %v : {x}\n}}\n")
 
 
-CASES = [Case(name, *shape) for name in weight_only.FORMATS for shape in SHAPES]
-
-
-def pack(options):
-    sys.path.insert(0, str(ROOT / "scripts"))
-    from log_head import describe_commit
-
-    folder = options.folder
-    folder.mkdir(parents=True)
-    for path in [HERE / "both_scaled.py", HERE / "dot_scaled.py", HERE / "weight_only.py",
-                 HERE / "peers.py", ROOT / "python/blockscale_runtime.py",
-                 ROOT / "scripts/log_head.py", BUILD / "lib/libBlockScaleRuntime.so"]:
-        shutil.copy(path, folder)
-    packed = [case for case in CASES if fnmatch.fnmatch(case.label, options.only)]
-    for case in packed:
-        source = folder / f"{case.file}.mlir"
-        source.write_text(case.module())
-        subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={CHIP}",
-                        "--emit=bundle", "-o", folder / f"{case.file}.bundle"], check=True)
-        source.unlink()
-    (folder / "both_scaled_pack.json").write_text(json.dumps(
-        {"commit": describe_commit(ROOT), "cases": [case.file for case in packed]}))
-
-
-def make_call(torch, module, name, tensors, shape):
-    """A call of a function of `tensors`, and the bf16 tensor that it writes."""
-    import ctypes
-
-    import numpy as np
-    arrays = [np.empty(tuple(t.shape), np.uint16 if t.dtype == torch.bfloat16 else np.uint8)
-              for t in tensors]
-    call = module.function(name).call(*arrays)
-    y = torch.full(shape, float("nan"), dtype=torch.bfloat16, device="cuda")
-    workspace = torch.empty(max(call.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
-
-    def launch():
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        call.launch(module, [t.data_ptr() for t in tensors], [y.data_ptr()],
-                    workspace.data_ptr(), stream)
-
-    return launch, y
+# A run may be cut short, so the first shape of each format comes before the others.
+CASES = [Case(name, *shape) for shape in SHAPES for name in weight_only.FORMATS]
 
 
 def quantize(torch, case, x):
@@ -159,18 +115,17 @@ def find_problem(torch, case, x, values, y, wide):
     return weight_only.find_problem(torch, y, values, wide)
 
 
-def measure(torch, clock, device, runtime, case):
+def measure_both(machine, case):
+    torch, clock = machine.torch, machine.clock
     codes, scales, swizzled = weight_only.make_weights(torch, case)
     x = torch.randn((case.rows, case.depth), device="cuda").to(torch.bfloat16)
     table = weight_only.make_table(torch)
     wide = decode(torch, case, case.cols, codes, scales, table)
     y = torch.empty((case.rows, case.cols), dtype=torch.bfloat16, device="cuda")
 
-    module = device.load(runtime.bundle(HERE / f"{case.file}.bundle"))
-    blocks = (case.cols // 64, case.depth // 64, 64 * 64 * case.format.bytes_of_two // 2)
-    weights = weight_only.prepack(torch, case, codes).view(blocks)
-    ours, result = make_call(torch, module, "product", (x, weights, swizzled), tuple(y.shape))
-    get_values, values = make_call(torch, module, "values", (x,), tuple(x.shape))
+    weights = weight_only.block_prepacked(case, weight_only.prepack(torch, case, codes))
+    ours, result = machine.make_call(case.file, "product", (x, weights, swizzled))
+    get_values, values = machine.make_call(case.file, "values", (x,))
     ours()
     get_values()
     problem = find_problem(torch, case, x, values, result, wide)
@@ -191,78 +146,37 @@ def measure(torch, clock, device, runtime, case):
              "dequantize": multiply_decoded}
     if case.format.block == 32:
         works["dot_scaled"] = make_dot_scaled(case, quantizer, x, codes, scales, y)
-    calls, errors = {}, {}
-    for name, work in works.items():
-        try:
-            calls[name] = clock.capture(work)
-        except Exception as error:  # A package may fail in any way; the others still count.
-            if name == "ours":
-                raise
-            errors[name] = f"{type(error).__name__}: {error}".splitlines()[0][:120]
+    calls, notes = capture(clock, works, ["ours"])
     times = clock.compare(calls)
-    return {"label": case.label, "us": times, "problem": problem, "errors": errors,
-            "tflops": 2e-6 * case.rows * case.cols * case.depth / times["ours"],
-            "speed": {name: times[name] / times["ours"] for name in PEERS if name in times}}
-
-
-def verdict(case, row):
-    """The problem of a row, or whether it meets its bars; a peer that failed has none."""
-    if row["problem"] or not case.bars:
-        return row["problem"]
+    speed = {name: times[name] / times["ours"] for name in PEERS if name in times}
+    # A peer that failed has no bar.
     missed = [f"MISSED {bar} of {name}" for name, bar in case.bars.items()
-              if row["speed"].get(name, bar) < bar]
-    return ", ".join(missed) or "met"
+              if speed.get(name, bar) < bar]
+    return {"label": case.label, "us": times, "problem": problem, "notes": notes, "speed": speed,
+            "tflops": case.flops * 1e-6 / times["ours"],
+            "bars": ", ".join(missed) or ("met" if case.bars else "")}
 
 
-def run(options):
-    import blockscale_runtime
-    import torch
-    from log_head import make_head
-    from peers import Clock
+class BothScaled(Benchmark):
+    name, cases = "both_scaled", CASES
+    files = ("dot_scaled.py", "humming_peer.py", "weight_only.py")
+    columns = ("both operands, MxNxK", "us", "TFLOP/s", *(f"{name}, us" for name in PEERS),
+               *(f"speed of {name}" for name in PEERS))
 
-    torch.manual_seed(0)
-    options.out.mkdir(parents=True, exist_ok=True)
-    about = json.loads((HERE / "both_scaled_pack.json").read_text())
-    runtime = blockscale_runtime.Runtime(HERE / "libBlockScaleRuntime.so")
-    device, clock = runtime.device(), Clock(torch)
-    print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
-                    " ".join(["python3", *sys.argv])))
-    print(f"torch {torch.__version__}", end="\n\n")
-    print(f"| both operands, MxNxK | us | TFLOP/s | {' | '.join(f'{n}, us' for n in PEERS)} | "
-          f"{' | '.join(f'speed of {n}' for n in PEERS)} | |\n|" + " --- |" * 10)
-    rows, verdicts = [], []
-    for case in CASES:
-        if case.file not in about["cases"] or not fnmatch.fnmatch(case.label, options.only):
-            continue
-        row = measure(torch, clock, device, runtime, case)
-        rows.append(row)
-        verdicts.append(verdict(case, row))
+    def make_modules(self, case):
+        return {case.file: case.module()}
+
+    def measure(self, machine, case):
+        return measure_both(machine, case)
+
+    def verdict(self, row):
+        return row["problem"] or row["bars"]
+
+    def make_cells(self, row):
         times = [f"{row['us'][name]:.1f}" if name in row["us"] else "" for name in PEERS]
         speeds = [f"{row['speed'][name]:.2f}" if name in row["speed"] else "" for name in PEERS]
-        print(f"| {row['label']} | {row['us']['ours']:.1f} | {row['tflops']:.0f} | "
-              f"{' | '.join(times)} | {' | '.join(speeds)} | {verdicts[-1]} |", flush=True)
-        for name, error in row["errors"].items():
-            print(f"| {name} failed: {error} |" + " |" * 9, flush=True)
-    (options.out / "both_scaled.json").write_text(json.dumps(
-        {"commit": about["commit"], "device": device.name, "rows": rows}, indent=1) + "\n")
-    return 0 if rows and all(each in ("", "met") for each in verdicts) else 1
-
-
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
-    here = commands.add_parser("pack", help="compile the cases into a folder")
-    here.add_argument("folder", type=Path, help="is created, and must not exist")
-    here.set_defaults(work=pack)
-    there = commands.add_parser("run", help="time them on the GPU of this machine")
-    there.add_argument("--out", type=Path, default=HERE, metavar="FOLDER")
-    there.set_defaults(work=run)
-    for command in (here, there):
-        command.add_argument("--only", default="*", metavar="GLOB", help="these cases")
-    options = parser.parse_args()
-    return options.work(options)
+        return [row["label"], f"{row['us']['ours']:.1f}", f"{row['tflops']:.0f}", *times, *speeds]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(BothScaled(), __doc__))

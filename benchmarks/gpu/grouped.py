@@ -9,26 +9,20 @@
 The other machine needs a Hopper GPU and torch. Y = X W[g]^T for the rows of X: MxK in bf16 that
 group g has, of prepacked NVFP4 weights W: GxNxK with swizzled scales, as in a layer of experts. All
 groups have as many rows here; the kernel reads their ends on the device. The limit is the larger of
-two times: all bytes of operands and results at the rate of a copy, and all operations at the rate of
-cuBLAS bf16 in a product of 8192 x 8192 x 8192. Groups of 1024 rows are timed beside one dense
-product of as many rows, too.
+two times: all bytes of operands and results at the rate of a copy, and all operations at the rate
+of cuBLAS bf16 in a product of 8192 x 8192 x 8192. Groups of 1024 rows are timed beside one dense
+product of as many rows, too; both take turns.
 
-The clock is that of weight_only.py. First the rows of the first and the last group are compared with
-torch.mm in f32. Prints a table with the bars; writes grouped.json. The exit status is 1 if a result
-is wrong or a bar is missed.
+The clock is that of weight_only.py. First the rows of the first and the last group are compared
+with torch.mm in f32. Prints a table with the bars; writes grouped.json. The exit status is 1 if a
+result is wrong or a bar is missed.
 """
 
-import argparse
-import fnmatch
-import json
-import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import weight_only
-from weight_only import BUILD, CHIP, HERE, ROOT
+from product_bench import Benchmark, capture, main
 
 WEIGHTS = ((14336, 4096), (5760, 2880))
 GROUPS = ((8, 1024), (8, 1), (8, 4), (8, 16), (8, 32), (8, 64), (128, 1), (128, 4), (128, 16),
@@ -76,63 +70,29 @@ class Case(weight_only.Case):
 CASES = [Case("NVFP4", rows, *weights, groups) for weights in WEIGHTS for groups, rows in GROUPS]
 
 
-def pack(options):
-    sys.path.insert(0, str(ROOT / "scripts"))
-    from log_head import describe_commit
-
-    folder = options.folder
-    folder.mkdir(parents=True)
-    for path in [HERE / "grouped.py", HERE / "weight_only.py", HERE / "peers.py",
-                 ROOT / "python/blockscale_runtime.py", ROOT / "scripts/log_head.py",
-                 BUILD / "lib/libBlockScaleRuntime.so"]:
-        shutil.copy(path, folder)
-    cases = [case for case in CASES if fnmatch.fnmatch(case.label, options.only)]
-    modules = {case.file: case.module() for case in cases}
-    modules |= {case.dense.file: case.dense.module(is_prepacked=True)
-                for case in cases if case.dense}
-    for name, text in modules.items():
-        source = folder / f"{name}.mlir"
-        source.write_text(text)
-        subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={CHIP}",
-                        "--emit=bundle", "-o", source.with_suffix(".bundle")], check=True)
-        source.unlink()
-    (folder / "grouped_pack.json").write_text(json.dumps(
-        {"commit": describe_commit(ROOT), "cases": [case.file for case in cases]}))
-
-
 def make_operands(torch, case):
     """x, and codes, scales, prepacked codes and swizzled scales of all groups."""
     x = torch.randn((case.rows * case.groups, case.depth), device="cuda").to(torch.bfloat16)
-    blocks = (case.cols // 64, case.depth // 64, 64 * 64 * case.format.bytes_of_two // 2)
     made = []
     for _ in range(min(DIFFERENT, case.groups)):
         codes, scales, swizzled = weight_only.make_weights(torch, case)
-        made.append((codes, scales, weight_only.prepack(torch, case, codes).view(blocks),
-                     swizzled))
+        prepacked = weight_only.prepack(torch, case, codes)
+        made.append((codes, scales, weight_only.block_prepacked(case, prepacked), swizzled))
     different = [torch.stack(arrays) for arrays in zip(*made)]
     copies = case.groups // len(made)
     return x, *different[:2], *(array.repeat(copies, *[1] * (array.dim() - 1))
                                 for array in different[2:])
 
 
-def make_ours(torch, device, runtime, case, tensors):
-    import numpy as np
-    module = device.load(runtime.bundle(HERE / f"{case.file}.bundle"))
-    types = {torch.bfloat16: np.uint16, torch.uint8: np.uint8, torch.int32: np.int32}
-    # Of an array only the shape and the type count.
-    arrays = [np.broadcast_to(np.zeros((), types[t.dtype]), tuple(t.shape)) for t in tensors]
-    whole = weight_only.Case(case.name, tensors[0].shape[0], case.cols, case.depth)
-    return weight_only.make_ours(torch, whole, module, arrays, tensors)
-
-
-def measure(torch, clock, device, runtime, case, rates):
+def measure_groups(machine, case, rates):
+    torch, clock = machine.torch, machine.clock
     x, codes, scales, prepacked, swizzled = make_operands(torch, case)
     ends = torch.arange(1, case.groups + 1, dtype=torch.int32, device="cuda") * case.rows
-    y, ours = make_ours(torch, device, runtime, case, (x, prepacked, ends, swizzled))
+    ours, y = machine.make_call(case.file, "product", (x, prepacked, ends, swizzled))
     works = {"ours": ours}
     if case.dense:
-        dense = (x, prepacked[0], swizzled[0])
-        works["dense"] = make_ours(torch, device, runtime, case.dense, dense)[1]
+        works["dense"], _ = machine.make_call(case.dense.file, "product",
+                                              (x, prepacked[0], swizzled[0]))
     for work in works.values():
         work()
     table = weight_only.make_table(torch)
@@ -142,20 +102,14 @@ def measure(torch, clock, device, runtime, case, rates):
         wide = weight_only.dequantize(torch, case, codes[group % len(codes)],
                                       scales[group % len(codes)], table)
         problem = problem or weight_only.find_problem(torch, y[of_group], x[of_group], wide)
-    times = clock.compare({name: clock.capture(work) for name, work in works.items()})
+    calls, notes = capture(clock, works, works)
+    times = clock.compare(calls)
     moved = sum(t.numel() * t.element_size() for t in (x, prepacked, swizzled, y))
-    flops = 2 * x.shape[0] * case.cols * case.depth
-    limit = 1e6 * max(moved / rates["copy"], flops / rates["cuBLAS"])
+    limit = 1e6 * max(moved / rates["copy"], case.groups * case.flops / rates["cuBLAS"])
+    most = [most for least, most in MOST if case.rows >= least][-1]
     return {"label": case.label, "us": times, "limit_us": limit, "problem": problem,
-            "times": times["ours"] / limit, "most": [m for least, m in MOST if case.rows >= least][-1],
+            "notes": notes, "times": times["ours"] / limit, "most": most,
             "share": times["dense"] / times["ours"] if case.dense else None}
-
-
-def verdict(row):
-    if row["problem"]:
-        return row["problem"]
-    good = row["share"] >= LEAST_OF_DENSE if row["share"] else row["times"] <= row["most"]
-    return "met" if good else "MISSED"
 
 
 def measure_rates(torch, clock):
@@ -170,54 +124,38 @@ def measure_rates(torch, clock):
             "cuBLAS": 1e6 * 2 * 8192**3 / times["cuBLAS"]}
 
 
-def run(options):
-    import blockscale_runtime
-    import torch
-    from log_head import make_head
-    from peers import Clock
+class Grouped(Benchmark):
+    name, cases = "grouped", CASES
+    files = ("humming_peer.py", "weight_only.py")
+    columns = ("groups, NxK", "us", "limit, us", "times the limit", "bar", "share of dense", "bar")
 
-    torch.manual_seed(0)
-    options.out.mkdir(parents=True, exist_ok=True)
-    about = json.loads((HERE / "grouped_pack.json").read_text())
-    runtime = blockscale_runtime.Runtime(HERE / "libBlockScaleRuntime.so")
-    device, clock = runtime.device(), Clock(torch)
-    print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
-                    " ".join(["python3", *sys.argv])))
-    rates = measure_rates(torch, clock)
-    print(f"a copy: {rates['copy'] / 1e12:.2f} TB/s; cuBLAS bf16: {rates['cuBLAS'] / 1e12:.0f} "
-          f"TFLOP/s; torch {torch.__version__}", end="\n\n")
-    print("| groups, NxK | us | limit, us | times the limit | bar | share of dense | bar | |\n|"
-          + " --- |" * 8)
-    rows = []
-    for case in CASES:
-        if case.file not in about["cases"] or not fnmatch.fnmatch(case.label, options.only):
-            continue
-        row = measure(torch, clock, device, runtime, case, rates)
-        rows.append(row)
-        dense = f"{row['share']:.2f} | {LEAST_OF_DENSE}" if row["share"] else " | "
-        print(f"| {row['label']} | {row['us']['ours']:.1f} | {row['limit_us']:.1f} | "
-              f"{row['times']:.2f} | {'' if row['share'] else row['most']} | {dense} | "
-              f"{verdict(row)} |", flush=True)
-    (options.out / "grouped.json").write_text(json.dumps(
-        {"commit": about["commit"], "device": device.name, "rows": rows}, indent=1) + "\n")
-    return 0 if rows and all(verdict(row) == "met" for row in rows) else 1
+    def make_modules(self, case):
+        modules = {case.file: case.module()}
+        if case.dense:
+            modules[case.dense.file] = case.dense.module(is_prepacked=True)
+        return modules
 
+    def start(self, machine, options, cases):
+        self.rates = measure_rates(machine.torch, machine.clock)
+        return (f"a copy: {self.rates['copy'] / 1e12:.2f} TB/s; "
+                f"cuBLAS bf16: {self.rates['cuBLAS'] / 1e12:.0f} TFLOP/s")
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
-    here = commands.add_parser("pack", help="compile the cases into a folder")
-    here.add_argument("folder", type=Path, help="is created, and must not exist")
-    here.set_defaults(work=pack)
-    there = commands.add_parser("run", help="time them on the GPU of this machine")
-    there.add_argument("--out", type=Path, default=HERE, metavar="FOLDER")
-    there.set_defaults(work=run)
-    for command in (here, there):
-        command.add_argument("--only", default="*", metavar="GLOB", help="these cases")
-    options = parser.parse_args()
-    return options.work(options)
+    def measure(self, machine, case):
+        return measure_groups(machine, case, self.rates)
+
+    def verdict(self, row):
+        if row["problem"]:
+            return row["problem"]
+        good = row["share"] >= LEAST_OF_DENSE if row["share"] else row["times"] <= row["most"]
+        return "met" if good else "MISSED"
+
+    def make_cells(self, row):
+        cells = [row["label"], f"{row['us']['ours']:.1f}", f"{row['limit_us']:.1f}",
+                 f"{row['times']:.2f}"]
+        if row["share"]:
+            return [*cells, "", f"{row['share']:.2f}", str(LEAST_OF_DENSE)]
+        return [*cells, str(row["most"]), "", ""]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Grouped(), __doc__))

@@ -71,7 +71,8 @@ class Clock:
         return statistics.median(1000 * start.elapsed_time(end) for start, end in events)
 
     def compare(self, calls):
-        """The best round's median of each call, by its name."""
+        """The best round's median of each call, by its name. In a round the calls take turns, each
+        from a GPU that has nothing to do on, and with as many repetitions."""
         rounds = [{name: self.median(call) for name, call in calls.items()}
                   for _ in range(ROUNDS)]
         return {name: min(times[name] for times in rounds) for name in calls}

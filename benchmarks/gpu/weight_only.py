@@ -3,8 +3,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times products of bf16 activations and block-scaled weights beside cuBLAS and others.
 
-  python3 benchmarks/gpu/weight_only.py pack FOLDER [--only GLOB]  # here
-  python3 FOLDER/weight_only.py run [--only GLOB] [--out FOLDER]              # there
+  python3 benchmarks/gpu/weight_only.py pack FOLDER [--only GLOB] [--humming WHEEL...]    # here
+  python3 FOLDER/weight_only.py run [--only GLOB] [--out FOLDER] [--no-humming]           # there
 
 The other machine needs a Hopper GPU and torch. Y = X W^T, of X: MxK in bf16, W: NxK in a
 block-scaled format whose scales are swizzled, and Y: MxN in bf16. W is prepacked, as constant
@@ -13,37 +13,36 @@ weights are, and row-major, too. The peers compute the same of the same weights,
   cuBLAS bf16      torch.mm of weights that were dequantized before
   dequantize       torch.compile of the dequantization, then torch.mm
   FP8              torch._scaled_mm with one scale a row, of other weights: half the bytes
+  Humming          the kernels of vLLM (humming_peer.py), with weights of 8192x8192; a dash stands
+                   where they could not be measured, and why is said above the table
 
 Before each call 256 MiB are overwritten, so that operands come from memory; each call is a CUDA
-graph. In each of three rounds the median of 25 calls is taken; the best round counts. A share is
-cuBLAS's time over that of ours with prepacked weights. First the result is compared with torch.mm in f32.
+graph. In each of three rounds all take turns: ours, cuBLAS, ours with row-major weights, the rest.
+A turn begins when the GPU has nothing to do and is 25 calls, of which the median is taken; the best
+round counts. Large products run at the clock that the power of the GPU allows; a median leaves out
+the first calls of a turn, whose clock the work before decides. A share is cuBLAS's time over that
+of ours with prepacked weights. First the result is compared with torch.mm in f32.
 
-Prints a table with the bars; writes weight_only.json and weight_only.svg. The exit status is 1 if a
-result is wrong or a bar is missed. Other schedules than the default one are measured by
+Prints a table with the bars; writes weight_only.json, weight_only.svg with the shares, and
+weight_only_tflops.svg with the rates of products with weights of 8192x8192. The exit status is 1 if
+a result of ours is wrong or a bar is missed. Other schedules than the default one are measured by
 python/blockscale_tune.py.
 """
 
-import argparse
-import fnmatch
 import functools
-import json
-import os
-import shutil
-import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
-CHIP = "sm_90a"
+import humming_peer
+from product_bench import Benchmark, capture, describe_error, main
+
 # The rows and columns of a tile of scales in the swizzled layout.
 TILE = (128, 4)
 # The orders of weights in memory, as `blockscale.prepack` names them.
 ORDERS = ("prepacked", "row-major")
+# The works of others, as the table names them.
+PEERS = ("cuBLAS bf16", "dequantize", "FP8", humming_peer.NAME)
 
 
 @dataclass(frozen=True)
@@ -92,8 +91,17 @@ class Case:
         return f"{self.name}_{self.rows}_{self.cols}_{self.depth}"
 
     @property
+    def is_square(self):
+        """Whether bars, the chart and Humming speak of it."""
+        return (self.cols, self.depth) == WEIGHTS[0]
+
+    @property
+    def flops(self):
+        return 2 * self.rows * self.cols * self.depth
+
+    @property
     def bar(self):
-        return self.format.bar(self.rows) if (self.cols, self.depth) == WEIGHTS[0] else None
+        return self.format.bar(self.rows) if self.is_square else None
 
     def module(self, is_prepacked):
         form = self.format
@@ -109,32 +117,6 @@ class Case:
 
 CASES = [Case(name, rows, *weights) for name in FORMATS for weights in WEIGHTS for rows in ROWS
          if weights == WEIGHTS[0] or name == "NVFP4"]
-
-
-def pack(options):
-    sys.path.insert(0, str(ROOT / "scripts"))
-    from log_head import describe_commit
-
-    folder = options.folder
-    folder.mkdir(parents=True)
-    for path in [HERE / "weight_only.py", HERE / "peers.py", HERE / "chart.py",
-                 ROOT / "python/blockscale_runtime.py", ROOT / "scripts/log_head.py",
-                 BUILD / "lib/libBlockScaleRuntime.so"]:
-        shutil.copy(path, folder)
-
-    def compile_one(work):
-        case, order = work
-        source = folder / f"{case.file}_{order}.mlir"
-        source.write_text(case.module(order == "prepacked"))
-        subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={CHIP}",
-                        "--emit=bundle", "-o", source.with_suffix(".bundle")], check=True)
-        source.unlink()
-
-    cases = [case for case in CASES if fnmatch.fnmatch(case.label, options.only)]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compile_one, product(cases, ORDERS)))
-    (folder / "weight_only_pack.json").write_text(json.dumps(
-        {"commit": describe_commit(ROOT), "cases": [case.file for case in cases]}))
 
 
 def make_weights(torch, case):
@@ -189,20 +171,6 @@ def dequantize(torch, case, codes, scales, table):
     return blocks.reshape(case.cols, case.depth)
 
 
-def make_ours(torch, case, module, arrays, tensors):
-    import ctypes
-    call = module.function("product").call(*arrays)
-    y = torch.full((case.rows, case.cols), float("nan"), dtype=torch.bfloat16, device="cuda")
-    workspace = torch.empty(max(call.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
-
-    def launch():
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        call.launch(module, [t.data_ptr() for t in tensors], [y.data_ptr()],
-                    workspace.data_ptr(), stream)
-
-    return y, launch
-
-
 def find_problem(torch, y, x, wide):
     """What is wrong with a result; an empty text if it is within the bound."""
     expected = x.float() @ wide.float().t()
@@ -226,93 +194,122 @@ def compile_dequantize(torch, name, cols, depth):
     return torch.compile(lambda c, s: dequantize(torch, case, c, s, table), dynamic=False)
 
 
-def measure(torch, clock, device, runtime, case):
-    import numpy as np
+def block_prepacked(case, codes):
+    """Prepacked codes as the array of blocks that the modules take."""
+    shape = (case.cols // 64, case.depth // 64, 64 * 64 * case.format.bytes_of_two // 2)
+    return codes.view(shape)
+
+
+def measure_rows(machine, case, humming):
+    torch, clock = machine.torch, machine.clock
     codes, scales, swizzled = make_weights(torch, case)
     x = torch.randn((case.rows, case.depth), device="cuda").to(torch.bfloat16)
     table = make_table(torch)
-
     wide = dequantize(torch, case, codes, scales, table)
     y = torch.empty((case.rows, case.cols), dtype=torch.bfloat16, device="cuda")
+
+    prepacked = block_prepacked(case, prepack(torch, case, codes))
+    ours, results = {}, []
+    for order, weights in zip(ORDERS, (prepacked, codes)):
+        ours[order], result = machine.make_call(f"{case.file}_{order}", "product",
+                                                (x, weights, swizzled))
+        ours[order]()
+        results.append(result)
+    problems = [find_problem(torch, result, x, wide) for result in results]
+
     expand = compile_dequantize(torch, case.name, case.cols, case.depth)
-    works = {"cuBLAS bf16": lambda: torch.mm(x, wide.t(), out=y),
+    works = {"prepacked": ours["prepacked"], "cuBLAS bf16": lambda: torch.mm(x, wide.t(), out=y),
+             "row-major": ours["row-major"],
              "dequantize": lambda: torch.mm(x, expand(codes, scales).t(), out=y)}
     if case.rows >= 16:
         x8, w8 = (t.clamp(-448, 448).to(torch.float8_e4m3fn) for t in (x, wide))
         ones = [torch.ones(shape, device="cuda") for shape in ((case.rows, 1), (1, case.cols))]
         works["FP8"] = lambda: torch._scaled_mm(x8, w8.t(), *ones, out_dtype=torch.bfloat16)
-    problems = []
-    # Blocks of prepacked weights are an array of their own shape.
-    blocks = (case.cols // 64, case.depth // 64, 64 * 64 * case.format.bytes_of_two // 2)
-    orders = {"prepacked": prepack(torch, case, codes).view(blocks), "row-major": codes}
-    for order, weights in orders.items():
-        module = device.load(runtime.bundle(HERE / f"{case.file}_{order}.bundle"))
-        tensors = (x, weights, swizzled)
-        arrays = [np.empty(tuple(t.shape), np.uint16 if t is x else np.uint8) for t in tensors]
-        result, works[order] = make_ours(torch, case, module, arrays, tensors)
-        works[order]()
-        problems.append(find_problem(torch, result, x, wide))
-    times = clock.compare({name: clock.capture(work) for name, work in works.items()})
+    notes = []
+    if humming and humming.has(case):
+        try:
+            works[humming_peer.NAME], result = humming.make_work(torch, case, codes, scales, x)
+            works[humming_peer.NAME]()
+            if problem := find_problem(torch, result, x, wide):
+                notes.append(f"{humming_peer.NAME}: {problem}")
+        except Exception as error:  # It may fail in any way; the others still count.
+            works.pop(humming_peer.NAME, None)
+            notes.append(f"{humming_peer.NAME} failed: {describe_error(error)}")
+    calls, failed = capture(clock, works, (*ORDERS, "cuBLAS bf16"))
+    times = clock.compare(calls)
     return {"label": case.label, "us": times, "problem": max(problems), "bar": case.bar,
+            "notes": notes + failed,
             "share": times["cuBLAS bf16"] / times["prepacked"],
-            "tflops": 2e-6 * case.rows * case.cols * case.depth / times["prepacked"]}
+            "tflops": case.flops * 1e-6 / times["prepacked"]}
 
 
-def verdict(row):
-    if row["problem"] or row["bar"] is None:
-        return row["problem"]
-    return "met" if row["share"] >= row["bar"] else "MISSED"
+def describe_rates(device):
+    return f"TFLOP/s of products with weights of {'x'.join(map(str, WEIGHTS[0]))}, {device}"
 
 
-def run(options):
-    import blockscale_runtime
-    import torch
-    from chart import write_chart
-    from log_head import make_head
-    from peers import Clock
-
-    torch.manual_seed(0)
-    options.out.mkdir(parents=True, exist_ok=True)
-    about = json.loads((HERE / "weight_only_pack.json").read_text())
-    runtime = blockscale_runtime.Runtime(HERE / "libBlockScaleRuntime.so")
-    device, clock = runtime.device(), Clock(torch)
-    print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
-                    " ".join(["python3", *sys.argv])))
-    print(f"torch {torch.__version__}", end="\n\n")
-    print("| weights, MxNxK | us | TFLOP/s | row-major, us | cuBLAS bf16, us | dequantize, us | "
-          "FP8, us | share of cuBLAS | bar | |\n|" + " --- |" * 10)
-    rows = []
-    for case in CASES:
-        if case.file not in about["cases"] or not fnmatch.fnmatch(case.label, options.only):
+def make_lines(times):
+    """The lines of a chart of these rates by rows: `times` has the microseconds of works, by case.
+    A peer that reads bf16 or FP8 has one line, of the first format for which a case was timed."""
+    lines = {}
+    for case, of_work in times.items():
+        if not case.is_square:
             continue
-        row = measure(torch, clock, device, runtime, case)
-        rows.append(row)
-        times = [row["us"].get(name) for name in (*ORDERS, "cuBLAS bf16", "dequantize", "FP8")]
-        ours, *others = (f"{time:.1f}" if time else "" for time in times)
-        print(f"| {row['label']} | {ours} | {row['tflops']:.0f} | {' | '.join(others)} | "
-              f"{row['share']:.2f} | {row['bar'] or ''} | {verdict(row)} |", flush=True)
-    (options.out / "weight_only.json").write_text(json.dumps(
-        {"commit": about["commit"], "device": device.name, "rows": rows}, indent=1) + "\n")
-    write_chart(options.out / "weight_only.svg", f"Share of cuBLAS bf16, {device.name}", rows)
-    is_good = bool(rows) and all(verdict(row) in ("", "met") for row in rows)
-    return 0 if is_good else 1
+        names = {name: name for name in PEERS} | {
+            "prepacked": f"{case.name}, ours",
+            humming_peer.NAME: f"{case.name}, {humming_peer.NAME}"}
+        for work, name in names.items():
+            if work in of_work:
+                line = lines.setdefault(name, {})
+                line.setdefault(case.rows, case.flops * 1e-6 / of_work[work])
+    return lines
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
-    here = commands.add_parser("pack", help="compile the cases into a folder")
-    here.add_argument("folder", type=Path, help="is created, and must not exist")
-    here.set_defaults(work=pack)
-    there = commands.add_parser("run", help="time them on the GPU of this machine")
-    there.add_argument("--out", type=Path, default=HERE, metavar="FOLDER")
-    there.set_defaults(work=run)
-    for command in (here, there):
-        command.add_argument("--only", default="*", metavar="GLOB", help="these cases")
-    options = parser.parse_args()
-    return options.work(options)
+class WeightOnly(Benchmark):
+    name, cases = "weight_only", CASES
+    files = ("chart.py", "humming_peer.py")
+    columns = ("weights, MxNxK", "us", "TFLOP/s", "row-major, us",
+               *(f"{name}, us" for name in PEERS), "share of cuBLAS", "bar")
+    humming = None
+
+    def add_options(self, pack, run):
+        pack.add_argument("--humming", nargs="+", type=Path, default=[], metavar="WHEEL",
+                          help="wheels of Humming and of what it needs that the machine lacks")
+        run.add_argument("--no-humming", action="store_true", help="leave this peer out")
+
+    def pack_more(self, options):
+        humming_peer.pack(options.humming, options.folder)
+
+    def start(self, machine, options, cases):
+        if not options.no_humming:
+            self.humming = humming_peer.Humming([case for case in cases if case.is_square])
+        return str(self.humming or "")
+
+    def make_modules(self, case):
+        return {f"{case.file}_{order}": case.module(order == "prepacked") for order in ORDERS}
+
+    def measure(self, machine, case):
+        return measure_rows(machine, case, self.humming)
+
+    def verdict(self, row):
+        if row["problem"] or row["bar"] is None:
+            return row["problem"]
+        return "met" if row["share"] >= row["bar"] else "MISSED"
+
+    def make_cells(self, row):
+        missing = dict.fromkeys(PEERS, "") | {humming_peer.NAME: "-" if row["bar"] else ""}
+        ours, *others = (f"{row['us'][name]:.1f}" if name in row["us"] else missing[name]
+                         for name in (*ORDERS, *PEERS))
+        return [row["label"], ours, f"{row['tflops']:.0f}", *others, f"{row['share']:.2f}",
+                str(row["bar"] or "")]
+
+    def finish(self, folder, device, rows):
+        import chart
+        chart.write_chart(folder / "weight_only.svg", f"Share of cuBLAS bf16, {device}", rows)
+        case_of = {case.label: case for case in self.cases}
+        lines = make_lines({case_of[row["label"]]: row["us"] for row in rows})
+        (folder / "weight_only_tflops.svg").write_text(
+            chart.draw_rates(describe_rates(device), lines))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(WeightOnly(), __doc__))

@@ -17,6 +17,7 @@ import accuracy_plot  # noqa: E402
 import bit_formats  # noqa: E402
 import fusion  # noqa: E402
 import groups  # noqa: E402
+import hopper_products  # noqa: E402
 import linear_layer  # noqa: E402
 import pipeline  # noqa: E402
 import rounding  # noqa: E402
@@ -32,6 +33,7 @@ PICTURES = {
     "swizzle.svg": swizzle.draw_tile,
     "fusion.svg": fusion.draw,
     "groups.svg": groups.draw,
+    "hopper_products.svg": hopper_products.draw,
     "linear.svg": linear_layer.draw,
     "pipeline.svg": pipeline.draw,
 }

@@ -18,4 +18,4 @@ if [ ! -x "$python" ]; then python=python3; fi
 report=()
 if [ $# -eq 0 ]; then report=(--report "$root/docs/logs/emulator-mutants.txt"); fi
 exec "$python" "$root/test/Emulator/Mutations/run.py" --emulate "$tools/blockscale-emulate" \
-  --compile "$tools/blockscale-compile" "${report[@]}" "$@"
+  --compile "$tools/blockscale-compile" --run "$tools/blockscale-run" "${report[@]}" "$@"

@@ -19,11 +19,16 @@
 #include "Emulator/Hazards/AsyncWork.h"
 #include "Emulator/Hazards/VectorClock.h"
 
+#include "blockscale/Emulator/Op.h"
+
+#include <array>
 #include <deque>
 #include <optional>
 #include <vector>
 
 namespace blockscale::emulator {
+
+struct ProgramFunction;
 
 /// A wgmma.mma_async that nobody has waited for.
 struct WarpgroupMma {
@@ -31,6 +36,12 @@ struct WarpgroupMma {
   const Op *op;
   /// The frame of its registers.
   uint32_t depth;
+};
+
+/// A register of A, and what it held at the last wgmma.fence.
+struct FencedRegister {
+  uint32_t slot;
+  std::array<uint64_t, kWarpSize> values;
 };
 
 /// The products that a warp has started. A product belongs to the warpgroup: a
@@ -49,6 +60,11 @@ struct WarpgroupWork {
   std::optional<uint64_t> stream;
   /// A wgmma.fence was executed.
   bool hasFenced = false;
+  /// The registers of A of all products of the function of the last fence, in
+  /// the frame of `fencedDepth`.
+  std::vector<FencedRegister> fenced;
+  const ProgramFunction *fencedFunction = nullptr;
+  uint32_t fencedDepth = 0;
 };
 
 } // namespace blockscale::emulator

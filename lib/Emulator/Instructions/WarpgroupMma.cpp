@@ -16,6 +16,7 @@
 #include "Emulator/Matrix/MatrixFootprint.h"
 
 #include "blockscale/Emulator/InstructionSet.h"
+#include "blockscale/Emulator/Program.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -156,14 +157,35 @@ static bool checkWarpgroup(const Issuer &issuer) {
   return false;
 }
 
-static void checkFence(const Issuer &issuer) {
-  if (issuer.warp.warpgroup.hasFenced)
+/// PTX ISA, "wgmma.fence": it stands before the first product, and between an
+/// access to a register and a product that reads A from it. A register that
+/// was written with the value that it had counts as not written.
+static void checkFence(const Issuer &issuer, uint32_t depth) {
+  WarpgroupWork &state = issuer.warp.warpgroup;
+  auto report = [&](llvm::StringRef what) {
+    issuer.report({FaultKind::Hazard, ("missing wgmma.fence: " + what).str(),
+                   "execute wgmma.fence behind the last access to the "
+                   "registers, and before the first wgmma.mma_async"});
+  };
+  if (!state.hasFenced) {
+    report("its registers were written before");
+    state.hasFenced = true;
+  }
+  if (state.fencedDepth != depth)
     return;
-  issuer.report({FaultKind::Hazard,
-                 "missing wgmma.fence: its registers were written before",
-                 "execute wgmma.fence behind the last access to the registers, "
-                 "and before the first wgmma.mma_async"});
-  issuer.warp.warpgroup.hasFenced = true;
+  for (const Source &source : issuer.op.get<WarpgroupData>().registersA) {
+    auto fenced = llvm::find_if(state.fenced, [&](const FencedRegister &each) {
+      return source.kind == Source::Register && each.slot == source.index;
+    });
+    if (fenced == state.fenced.end())
+      continue;
+    llvm::ArrayRef<uint64_t> values(
+        issuer.warp.getFrame(depth).getSlot(fenced->slot), kWarpSize);
+    if (llvm::equal(values, fenced->values))
+      continue;
+    llvm::copy(values, fenced->values.begin());
+    return report("a register of A was written behind the last one");
+  }
 }
 
 /// Registers of a product, from now until the wait.
@@ -207,8 +229,8 @@ static Step executeProduct(Warp &warp, const Op &op, LaneMask active) {
   Issuer issuer{warp, op, /*lane=*/0};
   if (!checkWholeWarp(warp, op, active) || !checkWarpgroup(issuer))
     return Step::Next;
-  checkFence(issuer);
   uint32_t depth = warp.getDepth();
+  checkFence(issuer, depth);
   checkRegisters(issuer, depth);
   std::optional<WarpgroupSources> sources = readWarpgroupSources(warp, op);
   if (!sources)
@@ -237,8 +259,36 @@ static Step executeProduct(Warp &warp, const Op &op, LaneMask active) {
 // Fences and groups
 //===----------------------------------------------------------------------===//
 
+/// The registers that products of a function read A from.
+static std::vector<FencedRegister>
+findRegistersOfA(const Program &program, const ProgramFunction &function) {
+  std::vector<FencedRegister> found;
+  for (const Op &op :
+       program.getOps().slice(function.entry, function.end - function.entry)) {
+    if (op.handler != executeProduct)
+      continue;
+    for (const Source &source : op.get<WarpgroupData>().registersA)
+      if (source.kind == Source::Register &&
+          llvm::none_of(found, [&](const FencedRegister &other) {
+            return other.slot == source.index;
+          }))
+        found.push_back({source.index, {}});
+  }
+  return found;
+}
+
 static Step executeFence(Warp &warp, const Op &op, LaneMask active) {
-  warp.warpgroup.hasFenced = true;
+  WarpgroupWork &state = warp.warpgroup;
+  const Program &program = warp.getCluster().getContext().program;
+  const ProgramFunction &function = program.getFunctionOf(warp.getPlace());
+  if (state.fencedFunction != &function)
+    state.fenced = findRegistersOfA(program, function);
+  state.fencedFunction = &function;
+  state.fencedDepth = warp.getDepth();
+  for (FencedRegister &each : state.fenced)
+    llvm::copy(llvm::ArrayRef(warp.getFrame().getSlot(each.slot), kWarpSize),
+               each.values.begin());
+  state.hasFenced = true;
   return Step::Next;
 }
 

@@ -120,19 +120,41 @@ _LEADING_OFFSET = 0x3FFF << 16
 _CHANGED = re.compile(r"(-?\d+) -> (-?\d+)")
 
 # Of the project's products: kernel; kind; the line before it, the line as it was and the two
-# behind it; why.
+# behind it; what was changed; why.
 _ALLOCATED = ("tcgen05.alloc does not access the cells that it allocates; their address reaches "
               "the other warps through shared memory, behind the barrier")
 _PRODUCT_RULES = [
     ("", "fence", r"^(?!bar\.warp\.sync).* \| tcgen05\.fence::before_thread_sync; "
-                  r"\| (bar\.sync|barrier\.cluster\.arrive)", _ALLOCATED),
+                  r"\| (bar\.sync|barrier\.cluster\.arrive)", "deleted", _ALLOCATED),
     ("", "fence", r"\| tcgen05\.fence::after_thread_sync; "
-                  r"\| ld\.shared\.b32 %r\d+, \[blockscale_shared_memory\+\d+\];", _ALLOCATED),
-    ("", "wait", r"\| bar\.warp\.sync -1; \|",
+                  r"\| ld\.shared\.b32 %r\d+, \[blockscale_shared_memory\+\d+\];", "deleted",
+     _ALLOCATED),
+    ("", "wait", r"\| bar\.warp\.sync -1; \|", "deleted",
      "what all threads of the warp execute behind it is .sync, and waits for all of them itself"),
     ("gemm_(128x128|rows|columns|splits)", "fence",
-     r"^bar\.warp\.sync -1; \| tcgen05\.fence::before_thread_sync; \| bar\.sync",
+     r"^bar\.warp\.sync -1; \| tcgen05\.fence::before_thread_sync; \| bar\.sync", "deleted",
      "a warp has fenced behind its last load, before it gave the accumulator back"),
+    ("gemm_swiglu", "wait",
+     r"\| tcgen05\.wait::ld\.sync\.aligned; \| add\.s32 .* \| tcgen05\.ld", "deleted",
+     "the wait behind the next load is for this one, too, and its registers are read later"),
+    ("gemm_hopper", "fence", r"\| wgmma\.fence\.sync\.aligned; \| wgmma\.mma_async", "deleted",
+     "since the fence before it only products of the same shape have accessed its registers"),
+    ("gemm_hopper", "commit", r"\| wgmma\.commit_group", "deleted",
+     "another group is closed before the next wait, which is for both"),
+    # Between the products of the last elements of K.
+    ("gemm_hopper", "wait", r"\| wgmma\.wait_group\.sync\.aligned 0; \| \$\w+: \| setp\.lt\.s32",
+     r"deleted|0 -> 1", "in this launch another product and its wait come before the sums are read"),
+    ("gemm_hopper_rows", "wait", r"^\$\w+: \| bar\.sync %r\d+, 128; \| add\.s32", "deleted",
+     "all warps of the warpgroup multiply behind what they read here, and their wgmma.wait_group, "
+     "which is for the products of all, stands before the next store"),
+    ("gemm_hopper_rows", "tail", r"^add\.s32 (%r\d+), %r\d+, 8; \| setp\.le\.u32 %p\d+, \1, %r2;",
+     "setp.le.u32 -> setp.lt.u32", "eight elements of a row may be stored one by one, too"),
+    ("gemm_hopper_rows", "tail", r"^add\.s32 (%r\d+), \1, %r\d+; \| setp\.lt\.u32 %p\d+, \1, "
+     r"%r\d+; \| @%p\d+ bra", "setp.lt.u32 -> setp.le.u32",
+     "the tile behind the last one has no rows"),
+    ("gemm_hopper_rows", "swizzle",
+     r"^setp\.ge\.u32 (%p\d+), .* \| shl\.b64 .* \| add\.s64 .* \| @\1 bra", r"1 -> \d+",
+     "in this launch whoever computes the address stores nothing there"),
 ]
 
 
@@ -148,12 +170,12 @@ def explain_product(kernel, mutation, lines):
     around = _around(lines, mutation.line)
     if mutation.kind == "descriptor" and (changed := _CHANGED.fullmatch(mutation.what)):
         bits = int(changed[1]) ^ int(changed[2])
-        if bits & ~_LEADING_OFFSET == 0 and re.match(r"(or|add)\.[bs]64", _code(lines[mutation.line])):
+        if bits & ~_LEADING_OFFSET == 0 and re.match(r"(or|add|and)\.[bs]64", _code(lines[mutation.line])):
             return "benign", ("the leading byte offset of a descriptor means nothing where rows are "
                               "swizzled, nor in copies of 32 rows of 16 bytes, which have no second column")
-    for pattern, kind, text, reason in _PRODUCT_RULES:
+    for pattern, kind, text, what, reason in _PRODUCT_RULES:
         if (re.search(pattern, kernel) and kind == mutation.kind and re.search(text, around)
-                and mutation.what == "deleted"):
+                and re.fullmatch(what, mutation.what)):
             return "benign", reason
     return "unexplained", "no rule of explanations.py speaks of it"
 

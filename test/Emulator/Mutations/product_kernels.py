@@ -1,7 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The project's own products of SM100 that are broken: one of each form that a tile, its
-loads and its epilogue have. Each has several tiles for each cluster, a ring of stages that
+loads and its epilogue have; and two of Hopper, where NVFP4 weights are decoded and K is split
+in a cluster, and where MXFP8 weights are prepacked and rows come in groups. Each has several tiles for each cluster, a ring of stages that
 wraps twice, rows and columns at the end that fill no tile, and scales that differ from block
 to block. Their results are compared with numpy before any place is broken.
 """
@@ -19,7 +20,9 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "Execution" / "Inputs"
 
 import cases
 import exact
-from products import Case, Op
+from prepacked import PREPACKED, prepacked_storage
+from products import PLAIN, Case, Op
+from ptx_sites import split_statements
 
 # What a tensor map of a plan has that `--arg=map` does not take in this form.
 NOT_PASSED = ("address", "element", "l2_promotion")
@@ -28,6 +31,9 @@ MXFP8 = dict(scale="f8E8M0FNU", a="f8E4M3FN", b="f8E5M2")
 LINEAR = dict(layout_a="swizzled", layout_b="swizzled")
 GROUPED_ROWS = dict(kind="rows", layout_a="grouped", layout_b="swizzled")
 GROUPED_K = dict(kind="columns", layout_a="grouped", layout_b="grouped")
+HOPPER_NVFP4 = dict(scale="f8E4M3FN", a="bf16", b="f4E2M1FN", result="bf16", layout_b="swizzled")
+HOPPER_MXFP8 = dict(kind="rows", scale="f8E8M0FNU", a="bf16", b="f8E4M3FN", result="bf16",
+                    layout_b="swizzled", is_prepacked=True)
 SWIGLU = """
 #swizzled = #blockscale.layout<swizzle_128x4>
 #id = affine_map<(i, j) -> (i, j)>
@@ -69,6 +75,7 @@ class Product:
     schedule: str
     ends: tuple = ()
     epilogue: str = ""
+    chip: int = 100
 
 
 PRODUCTS = (
@@ -90,6 +97,10 @@ PRODUCTS = (
             "rows = 256, cols = 256, stages = 2, ctas = 2", epilogue=SWIGLU),
     Product("gemm_splits", Op("mm", **NVFP4, **LINEAR, shape=dict(B=(), M=300, N=130, K=2656)),
             "rows = 128, cols = 128, stages = 2, ctas = 2, splits = 2"),
+    Product("gemm_hopper_splits", Op("mm", **HOPPER_NVFP4, shape=dict(B=(), M=72, N=197, K=1376)),
+            "rows = 32, cols = 128, stages = 2, ctas = 4, splits = 2", chip=90),
+    Product("gemm_hopper_rows", Op("mm", **HOPPER_MXFP8, shape=dict(M=72, N=200, K=736, G=3)),
+            "rows = 32, cols = 128, stages = 2, ctas = 2", ends=(20, 20, 65), chip=90),
 )
 
 
@@ -98,30 +109,41 @@ def _arguments(product, random):
     op, shape = product.op, product.op.shape
     columns = shape["K"] // op.block
     of_b = (len(product.ends),) if op.kind == "rows" else ()
-    scales = [exact.scales(random, op.scale, (*lead, shape[rows], columns))
-              for lead, rows in (((), "M"), (of_b, "N"))]
-    case = Case(op, random, product.ends, sa=scales[0], sb=scales[1])
+    sides = {side: (*lead, shape[rows], columns) for side, element, lead, rows in
+             (("sa", op.a, (), "M"), ("sb", op.b, of_b, "N")) if element not in PLAIN}
+    scales = {side: exact.scales(random, op.scale, of_side) for side, of_side in sides.items()}
+    case = Case(op, random, product.ends, **scales)
+    if op.is_prepacked:
+        case.arguments[1] = prepacked_storage(case.codes[1], op.b)
     if not product.epilogue:
         return case.arguments, case.problem
-    other = Case(op, random, product.ends, sa=scales[0], sb=scales[1][::-1])
+    other = Case(op, random, product.ends, sa=scales["sa"], sb=scales["sb"][::-1])
     (a, gate, sa, sg), (_, up, _, su) = case.arguments, other.arguments
     return [a, gate, up, sa, sg, su], None
+
+
+def _with_schedule(text, schedule):
+    return text.replace("\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
 
 
 def _text(product):
     fields = product.schedule.replace("ctas", "band = 2, ctas")
     schedule = f"#blockscale.gemm_schedule<{fields}>"
-    op = replace(product.op, dynamic="")
+    # The function takes prepacked data as they are.
+    op = replace(product.op, dynamic="", is_prepacked=False)
+    if product.op.is_prepacked:
+        b = op.tensor("GNK", op.b)
+        return _with_schedule(op.text().replace(b, f"{b[:-1]}, {PREPACKED}>"), schedule)
     if not product.epilogue:
-        return op.text().replace("\n      : ", f" {{blockscale.schedule = {schedule}}}\n      : ", 1)
+        return _with_schedule(op.text(), schedule)
     m, n = (op.shape[letter] for letter in "MN")
     return product.epilogue.format(
         a=op.tensor("MK", op.a), b=op.tensor("NK", op.b), m=m, n=n, c=n // 32, schedule=schedule,
         sa=op.tensor("MC", op.scale, "swizzled"), sb=op.tensor("NC", op.scale, "swizzled"))
 
 
-def _compile(program, path, emit):
-    return subprocess.run([program, path, "--target=sm_100a", f"--emit={emit}", "-o", "-"],
+def _compile(program, path, chip, emit):
+    return subprocess.run([program, path, f"--target=sm_{chip}a", f"--emit={emit}", "-o", "-"],
                           stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
@@ -160,7 +182,8 @@ def _check(product, problem, names, wanted):
                 assert np.array_equal(got.view(np.uint8), want.view(np.uint8)), "not the CPU's bytes"
             return
         got = arrays[0]
-        if "splits" in product.schedule:
+        if "splits" in product.schedule and got.ndim == 3:
+            # The parts of each CTA, which another kernel adds.
             got = got.sum(axis=0, dtype=np.float32)[:, :product.op.shape["N"]]
         said = problem(got)
         assert said is None, said
@@ -175,8 +198,8 @@ def product_cases(program, run):
         with tempfile.TemporaryDirectory() as name:
             path = Path(name) / "module.mlir"
             path.write_text(_text(product))
-            plan = json.loads(_compile(program, path, "plan"))["functions"][0]
-            ptx = _compile(program, path, "ptx")
+            plan = json.loads(_compile(program, path, product.chip, "plan"))["functions"][0]
+            ptx = split_statements(_compile(program, path, product.chip, "ptx"))
             wanted = [] if problem else _on_cpu(run, path, arguments, Path(name),
                                                 len(plan["results"]))
         launch = next(step["launch"] for step in plan["steps"]
@@ -188,7 +211,7 @@ def product_cases(program, run):
         buffers += [cases.Buffer(each["name"], None, tuple(each["shape"]),
                                  np.dtype(each["dtype"]), True) for each in results]
         yield cases.Case(
-            name=product.name, text=ptx.encode(), kernel=launch["kernel"], chip=100,
+            name=product.name, text=ptx.encode(), kernel=launch["kernel"], chip=product.chip,
             grid=tuple(launch["grid"]), block=launch["block"][0], shared=launch["shared"],
             cluster=launch["cluster"][0], buffers=buffers, arguments=parameters,
             check=_check(product, problem, [each["name"] for each in results], wanted),

@@ -3,7 +3,9 @@
 """Places of a PTX kernel where one small change makes a faulty program: waits,
 fences, announced bytes, commits, arrivals, barriers and their counts, masks of
 CTAs, coordinates of tiles, cells of tensor memory, constants of descriptors, and
-the terms that swizzle an address. Knows PTX as text, nothing of any kernel.
+the terms that swizzle an address. Where products take an operand from registers, also
+the products, what decodes their operand, the bytes of scales that are loaded, and the
+comparisons by which tails are left out. Knows PTX as text, nothing of any kernel.
 """
 
 import dataclasses
@@ -149,12 +151,69 @@ def _swizzles(kernel):
             yield from _constants(kernel, line, "swizzle", [_flip(0), _flip(4), _flip(6)])
 
 
+# Products of an operand in registers: its registers are the second list.
+_REGISTER_PRODUCT = re.compile(r"\{[^{}]*\}, \{([^{}]*)\}, %rd")
+# How a constant that decodes changes, by the instruction: a mask loses its lowest bit, and a
+# shift, which may be a multiplication, is one more.
+_DECODES = (
+    (re.compile(r"and\.b"), lambda value: value & (value - 1)),
+    (re.compile(r"mul\.lo"), lambda value: 2 * value),
+    (re.compile(r"(shl|shr)\."), lambda value: value + 1),
+    (re.compile(r"(or|xor|add|sub|mov|bfe|bfi|prmt|lop3)\."), _flip(0)),
+)
+_OTHER_COMPARISON = {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt"}
+
+
+def _register_products(kernel):
+    """Each product is left out, and waits for one group less; constants that decode change;
+    bytes of scales are the next ones; comparisons hold for one number more or less."""
+    registers = set()
+    for line, match in kernel.instructions.items():
+        if match[3].startswith("wgmma.mma_async") and (
+                operand := _REGISTER_PRODUCT.match(match[5])):
+            registers.update(_REGISTER.findall(operand[1]))
+            yield Mutation(line, f"// {kernel.lines[line].strip()}", "product", "deleted")
+    if not registers:
+        return
+    for line in kernel.reaching(sorted(registers), 12):
+        for pattern, change in _DECODES:
+            if pattern.match(kernel.instructions[line][3]):
+                yield from _constants(kernel, line, "decode", [change])
+    for line, match in kernel.instructions.items():
+        opcode = match[3]
+        if opcode.startswith("wgmma.wait_group"):
+            yield from _constants(kernel, line, "wait", [lambda v: v + 1])
+        if re.match(r"ld\.(shared|global)\.b8", opcode):
+            yield Mutation(line, _moved(match, _OFFSET.search(match[5]), 1), "byte", "the next one")
+        if comparison := re.match(r"setp\.(lt|le|gt|ge)\.[su]", opcode):
+            other = opcode.replace(comparison[1], _OTHER_COMPARISON[comparison[1]], 1)
+            yield Mutation(line, _replace(match, other, match[5]), "tail", f"{opcode} -> {other}")
+
+
+def split_statements(text):
+    """The text with one statement on each line."""
+    lines = []
+    for line in text.splitlines():
+        code = line.split("//")[0]
+        if code.count(";") < 2:
+            lines.append(line)
+            continue
+        body = code.strip()
+        is_block = body.startswith("{ ") and body.endswith("}")
+        statements = (body[1:-1] if is_block else body).split(";")[:-1]
+        lines += [*["{"] * is_block, *(f"\t{each.strip()};" for each in statements),
+                  *["}"] * is_block]
+    return "\n".join(lines) + "\n"
+
+
 def probe_value(lines, mutation):
     """The kernel as it is, with a trap where the mutant's result differs; none for
     what has no result."""
     before, after = (_INSTRUCTION.match(text) for text in (lines[mutation.line], mutation.text))
-    if mutation.kind not in ("descriptor", "swizzle") or not before or not after:
+    if mutation.kind not in ("descriptor", "swizzle", "decode", "tail") or not before or not after:
         return None
+    if mutation.kind == "tail":
+        return _probe_comparison(lines, mutation, before, after)
     width = re.search(r"(16|32|64)$", before[3])
     target = _REGISTER.match(before[5])
     if not width or not target:
@@ -168,6 +227,16 @@ def probe_value(lines, mutation):
             f"{into(before, '%asis')} {into(after, '%mutant')} "
             f"setp.ne.b{width[1]} %differs, %asis, %mutant; @%differs trap; "
             f"{guard}mov.b{width[1]} {target[0]}, %asis; }}")
+    return apply(lines, dataclasses.replace(mutation, text=text))
+
+
+def _probe_comparison(lines, mutation, before, after):
+    target = _REGISTER.match(before[5])
+    asis, mutant = (f"{before[2] or ''}{match[3]} {name}{match[5][target.end():]};"
+                    for match, name in ((before, "%asis"), (after, "%mutant")))
+    text = (f"{{ .reg .pred %differs, %asis, %mutant; mov.pred %asis, 0; mov.pred %mutant, 0; "
+            f"{asis} {mutant} xor.pred %differs, %asis, %mutant; @%differs trap; "
+            f"{before[2] or ''}mov.pred {target[0]}, %asis; }}")
     return apply(lines, dataclasses.replace(mutation, text=text))
 
 
@@ -269,7 +338,7 @@ def find_mutations(text, name):
     kernel = Kernel(lines, name)
     found = {}
     for source in (_waits_and_fences, _barriers, _displaced_commits, _tiles, _cells,
-                   _descriptors, _swizzles):
+                   _descriptors, _swizzles, _register_products):
         for mutation in source(kernel):
             found.setdefault((mutation.line, mutation.text), mutation)
     return lines, sorted(found.values(), key=lambda m: (m.line, m.what))

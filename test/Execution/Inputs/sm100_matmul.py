@@ -20,6 +20,7 @@ import numpy as np
 
 import even_scales
 import exact
+import random_cases
 from expect import Expectations, first_difference
 from gpu_calls import SCHEDULES, run_places
 from products import Case, Op
@@ -221,10 +222,7 @@ def record_ledger(expect, folder, seed, count):
     for (op, case, _), text in zip(drawn, schedules, strict=True):
         schedule = {name: int(value) for name, value in FIELD.findall(text)}
         counts.update(properties(op, case, schedule))
-    for name, least in LEAST.items():
-        print(f"{name}: {counts[name]} cases")
-        expect.record(name, None if counts[name] >= least else
-                      f"expected at least {least} cases, but got {counts[name]}")
+    random_cases.record_counts(expect, counts, LEAST)
 
 
 def main():

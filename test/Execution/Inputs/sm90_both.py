@@ -5,18 +5,12 @@ both schedules, and compares with numpy, within the bound. A is decoded to bf16 
 product. Two fifths of the cases are grouped. Odd cases have a schedule of their own. There
 must be enough cases of each property that only some products have (LEAST)."""
 
-import argparse
 import dataclasses
-import os
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 
 import even_scales
-from expect import Expectations
-from gpu_calls import SCHEDULES, run_places
+import random_cases
 from products import Case, Op
 from sm90_matmul import draw_schedule, draw_shape
 from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, draw_ends
@@ -98,32 +92,9 @@ def properties(op, case):
 def check(folder, seed, number):
     """The case's op and properties, and the problem of each schedule."""
     op, case, text = draw(seed, number)
-    places = [["--on=emulator", "--target=sm_90a", *schedule] for schedule in SCHEDULES]
-    runs = [wrong or results[0] for wrong, results in
-            run_places(text, case.arguments, 1, folder / f"{number}", places)]
-    return op, properties(op, case), [got if isinstance(got, str) else case.problem(got)
-                                      for got in runs]
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="where to compile")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cases", type=int, default=60)
-    options = parser.parse_args()
-    expect, counts = Expectations(), Counter()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        cases = pool.map(lambda i: check(options.folder, options.seed, i), range(options.cases))
-        for i, (op, found, problems) in enumerate(cases):
-            counts.update(found)
-            for schedule, problem in zip(SCHEDULES, problems):
-                expect.record(f"case {i} {schedule}: {op}", problem)
-    for name, least in LEAST.items():
-        print(f"{name}: {counts[name]} cases")
-        expect.record(name, None if counts[name] >= least else
-                      f"expected at least {least} cases, but got {counts[name]}")
-    expect.finish()
+    problems = random_cases.find_problems(text, case, "sm_90a", folder / f"{number}")
+    return op, properties(op, case), problems
 
 
 if __name__ == "__main__":
-    main()
+    random_cases.main(__doc__, check, LEAST, 60)

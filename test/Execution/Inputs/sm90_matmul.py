@@ -6,20 +6,12 @@ fifths of the cases are grouped. Odd cases have a schedule of their own, so that
 compute many tiles through few stages. There must be enough cases of each property that
 only some kernels have (LEAST)."""
 
-import argparse
-import os
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-
 import numpy as np
 
 import even_scales
-from expect import Expectations
-from gpu_calls import SCHEDULES, run_places
+import random_cases
 from products import PLAIN, Case, Op
 from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, draw_ends
-
 
 # Elements of K of a stage, by the plain rows of a tile.
 STAGE = {16: 128, 32: 128, 64: 128, 128: 128, 256: 64}
@@ -143,7 +135,8 @@ def properties(op, case, fields):
         tiles *= -(-n // fields["cols"]) * int(np.prod(op.shape["B"]))
         tiles *= len(case.legal) if op.kind == "columns" else 1
         each = -(-tiles // max(fields["ctas"] // fields["splits"], 1))
-        plain, scaled = (fields[name] for name in (("cols", "rows") if is_scaled_a else ("rows", "cols")))
+        names = ("cols", "rows") if is_scaled_a else ("rows", "cols")
+        plain, scaled = (fields[name] for name in names)
         stages = -(-k // STAGE[plain]) / fields["splits"]
         found |= {f"{plain} plain rows", f"{scaled} scaled rows",
                   "three tiles a cta" if each >= 3 else "",
@@ -158,32 +151,9 @@ def properties(op, case, fields):
 def check(folder, seed, number):
     """The case's op and properties, and the problem of each schedule."""
     op, case, text, fields = draw(seed, number)
-    places = [["--on=emulator", "--target=sm_90a", *schedule] for schedule in SCHEDULES]
-    runs = [wrong or results[0] for wrong, results in
-            run_places(text, case.arguments, 1, folder / f"{number}", places)]
-    problems = [got if isinstance(got, str) else case.problem(got) for got in runs]
+    problems = random_cases.find_problems(text, case, "sm_90a", folder / f"{number}")
     return op, properties(op, case, fields), problems
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="where to compile")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cases", type=int, default=90)
-    options = parser.parse_args()
-    expect, counts = Expectations(), Counter()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        cases = pool.map(lambda i: check(options.folder, options.seed, i), range(options.cases))
-        for i, (op, found, problems) in enumerate(cases):
-            counts.update(found)
-            for schedule, problem in zip(SCHEDULES, problems):
-                expect.record(f"case {i} {schedule}: {op}", problem)
-    for name, least in LEAST.items():
-        print(f"{name}: {counts[name]} cases")
-        expect.record(name, None if counts[name] >= least else
-                      f"expected at least {least} cases, but got {counts[name]}")
-    expect.finish()
-
-
 if __name__ == "__main__":
-    main()
+    random_cases.main(__doc__, check, LEAST, 90)

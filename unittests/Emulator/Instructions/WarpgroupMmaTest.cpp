@@ -89,6 +89,23 @@ TEST_F(DecodeWarpgroup, MissingFence) {
   expectFinding(FaultKind::Hazard, "missing wgmma.fence");
 }
 
+// A product of A in registers, %e0 to %e3, which is written behind the fence of
+// the product before it. Where it is not written, or to what it was, the fence
+// before still counts.
+TEST_F(DecodeWarpgroup, MissingFenceOfA) {
+  const std::string product =
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d0, %d1, %d2, %d3}, "
+      "{%e0, %e1, %e2, %e3}, %y, %p, 1, 1, 0;\n" +
+      kCommit + kGroupWait;
+  const std::string first = kFence + product, write = "mov.b32 %e2, 1;\n";
+  runBody(first + write + kFence + product);
+  EXPECT_EQ(getFindings(), "");
+  runBody(first + "mov.b32 %e2, 0;\n" + product);
+  EXPECT_EQ(getFindings(), "");
+  runBody(first + write + product);
+  expectFinding(FaultKind::Hazard, "missing wgmma.fence: a register of A");
+}
+
 // The accumulators are read before the group is waited for: there is no wait,
 // no commit, or the wait leaves one group.
 TEST_F(DecodeWarpgroup, MissingWait) {
