@@ -21,6 +21,10 @@ namespace blockscale::cpu {
 /// Lanes of numbers that are multiplied at a time, and words of codes of each.
 static constexpr int64_t kLanes = 16, kWordsPerLane = 2;
 
+/// Numbers of a row of A are brought into order in squares of this size, which
+/// any CPU transposes in registers.
+static constexpr int64_t kOrderedSquare = 4;
+
 /// How far ahead codes are asked for: hardware does not look beyond a page.
 static constexpr int64_t kBytesAhead = 4096;
 
@@ -157,18 +161,32 @@ Lanes RowDots::emitRowElements(const MatmulOperand &operand, Value row,
 }
 
 /// Copies the elements of a step, those that are multiplied by the first codes
-/// of lanes first, then those for the second codes, and so on.
+/// of lanes first, then those for the second codes, and so on: transposes the
+/// matrix whose rows are what the codes of a lane are multiplied by.
 void RowDots::emitOrder(Value block) {
   Value zero = getIndex(b, 0);
   Value first = mul(b, block, numbers.blockSize);
-  emitLoop(b, zero, getIndex(b, getCodesPerLane()), [&](Value code) {
-    emitLoop(b, zero, getIndex(b, kLanes), [&](Value lane) {
-      Value source = add(b, mul(b, lane, getCodesPerLane()), code);
-      Value target = add(b, mul(b, code, kLanes), lane);
-      storeBits(loadBits(b, numbersOfRow, add(b, first, source)),
-                orderedNumbers, add(b, first, target));
-    });
-  });
+  auto at = [&](Value row, int64_t i, int64_t rowLength, Value col) {
+    Value begin = mul(b, add(b, row, getIndex(b, i)), rowLength);
+    return add(b, first, add(b, begin, col));
+  };
+  auto emitSquare = [&](Value lane, Value code) {
+    SmallVector<Lanes> rows;
+    for (int64_t i = 0; i < kOrderedSquare; ++i)
+      rows.push_back(loadVector(b, numbersOfRow,
+                                at(lane, i, getCodesPerLane(), code),
+                                kOrderedSquare));
+    for (auto [i, col] : llvm::enumerate(transposeLanes(rows)))
+      storeLanes(toBits(col), orderedNumbers, at(code, i, kLanes, lane));
+  };
+  emitLoop(
+      b, zero, getIndex(b, getCodesPerLane()),
+      [&](Value code) {
+        emitLoop(
+            b, zero, getIndex(b, kLanes),
+            [&](Value lane) { emitSquare(lane, code); }, kOrderedSquare);
+      },
+      kOrderedSquare);
 }
 
 void RowDots::emitRow(const MatmulOperand &operand, Value row,
