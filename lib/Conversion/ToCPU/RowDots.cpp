@@ -7,6 +7,7 @@
 
 #include "RowDots.h"
 #include "Emission/FloatCodec.h"
+#include "blockscale/Conversion/E2M1.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Codec.h"
 
@@ -19,7 +20,7 @@ using namespace mlir;
 namespace blockscale::cpu {
 
 /// Lanes of numbers that are multiplied at a time, and words of codes of each.
-static constexpr int64_t kLanes = 16, kWordsPerLane = 2;
+static constexpr int64_t kLanes = kLanesOfE2M1, kWordsPerLane = 2;
 
 /// Numbers of a row of A are brought into order in squares of this size, which
 /// any CPU transposes in registers.
@@ -63,6 +64,8 @@ RowDots::RowDots(ImplicitLocOpBuilder &b, const ProductNumbers &numbers,
                roundUp(b, blocks, numerics::kTileCols));
   scales = allocate(b, {kPanelCols, ShapedType::kDynamic}, b.getF32Type(),
                     roundUp(b, blocks, numerics::kTileCols));
+  if (format == numerics::ElementFormat::E2M1)
+    decodeE2M1.emplace(b);
 }
 
 void RowDots::emitFree() {
@@ -241,7 +244,9 @@ SmallVector<Lanes> RowDots::emitDecode(const MatmulOperand &operand, Value row,
   SmallVector<Lanes> elements;
   for (Lanes word : splitByResidue(words, kWordsPerLane))
     for (int64_t bit = 0; bit < 32; bit += bits)
-      elements.push_back(numerics::decodeMagnified(format, word, bit));
+      elements.push_back(decodeE2M1
+                             ? decodeE2M1->emitCall(b, word >> bit)
+                             : numerics::decodeMagnified(format, word, bit));
   return elements;
 }
 
