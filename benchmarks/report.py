@@ -30,7 +30,8 @@ PEER_BARS = [("MXFP8 1x32 rceil", "torchao eager", 15),
              ("scale sweep, 1024x1024", "torch, 126 passes", 20),
              ("mxfp8 product, 1024x1024x1024", "numpy, f32", 0.7),
              ("nvfp4 product, 1024x1024x1024", "numpy, f32", 0.7),
-             ("mxfp8 weight, one row", "copy", 0.5)]
+             ("mxfp8 weight, one row", "copy", 0.5),
+             ("nvfp4 weight, one row", "copy", 0.5)]
 
 
 def read_suite(path):

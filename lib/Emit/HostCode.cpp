@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Emit/HostCode.h"
+#include "TableLookups.h"
 
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -99,6 +100,7 @@ translate(ModuleOp module, llvm::LLVMContext &context,
         "the module could not be translated to LLVM IR");
   llvmModule->setTargetTriple(machine.getTargetTriple());
   llvmModule->setDataLayout(machine.createDataLayout());
+  useTableLookups(*llvmModule, machine);
   auto optimize =
       makeOptimizingTransformer(isOptimized ? 3 : 0, /*sizeLevel=*/0, &machine);
   if (llvm::Error error = optimize(llvmModule.get()))

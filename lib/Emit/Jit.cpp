@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Emit/Jit.h"
+#include "TableLookups.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/ExecutionEngine/OptUtils.h"
@@ -30,8 +31,12 @@ llvm::Expected<Jit> Jit::create(ModuleOp module, ArrayRef<Symbol> symbols,
     return optimizerMachine.takeError();
   auto optimize = makeOptimizingTransformer(
       target.optimize ? 3 : 0, /*sizeLevel=*/0, optimizerMachine->get());
+  auto transform = [&](llvm::Module *llvmModule) {
+    useTableLookups(*llvmModule, **optimizerMachine);
+    return optimize(llvmModule);
+  };
   ExecutionEngineOptions options;
-  options.transformer = optimize;
+  options.transformer = transform;
   options.jitCodeGenOptLevel = target.optimize
                                    ? llvm::CodeGenOptLevel::Aggressive
                                    : llvm::CodeGenOptLevel::None;

@@ -7,6 +7,7 @@
 
 #include "RowDots.h"
 #include "Emission/FloatCodec.h"
+#include "blockscale/Conversion/E2M1.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Codec.h"
 
@@ -19,7 +20,11 @@ using namespace mlir;
 namespace blockscale::cpu {
 
 /// Lanes of numbers that are multiplied at a time, and words of codes of each.
-static constexpr int64_t kLanes = 16, kWordsPerLane = 2;
+static constexpr int64_t kLanes = kLanesOfE2M1, kWordsPerLane = 2;
+
+/// Numbers of a row of A are brought into order in squares of this size, which
+/// any CPU transposes in registers.
+static constexpr int64_t kOrderedSquare = 4;
 
 /// How far ahead codes are asked for: hardware does not look beyond a page.
 static constexpr int64_t kBytesAhead = 4096;
@@ -59,6 +64,8 @@ RowDots::RowDots(ImplicitLocOpBuilder &b, const ProductNumbers &numbers,
                roundUp(b, blocks, numerics::kTileCols));
   scales = allocate(b, {kPanelCols, ShapedType::kDynamic}, b.getF32Type(),
                     roundUp(b, blocks, numerics::kTileCols));
+  if (format == numerics::ElementFormat::E2M1)
+    decodeE2M1.emplace(b);
 }
 
 void RowDots::emitFree() {
@@ -157,18 +164,32 @@ Lanes RowDots::emitRowElements(const MatmulOperand &operand, Value row,
 }
 
 /// Copies the elements of a step, those that are multiplied by the first codes
-/// of lanes first, then those for the second codes, and so on.
+/// of lanes first, then those for the second codes, and so on: transposes the
+/// matrix whose rows are what the codes of a lane are multiplied by.
 void RowDots::emitOrder(Value block) {
   Value zero = getIndex(b, 0);
   Value first = mul(b, block, numbers.blockSize);
-  emitLoop(b, zero, getIndex(b, getCodesPerLane()), [&](Value code) {
-    emitLoop(b, zero, getIndex(b, kLanes), [&](Value lane) {
-      Value source = add(b, mul(b, lane, getCodesPerLane()), code);
-      Value target = add(b, mul(b, code, kLanes), lane);
-      storeBits(loadBits(b, numbersOfRow, add(b, first, source)),
-                orderedNumbers, add(b, first, target));
-    });
-  });
+  auto at = [&](Value row, int64_t i, int64_t rowLength, Value col) {
+    Value begin = mul(b, add(b, row, getIndex(b, i)), rowLength);
+    return add(b, first, add(b, begin, col));
+  };
+  auto emitSquare = [&](Value lane, Value code) {
+    SmallVector<Lanes> rows;
+    for (int64_t i = 0; i < kOrderedSquare; ++i)
+      rows.push_back(loadVector(b, numbersOfRow,
+                                at(lane, i, getCodesPerLane(), code),
+                                kOrderedSquare));
+    for (auto [i, col] : llvm::enumerate(transposeLanes(rows)))
+      storeLanes(toBits(col), orderedNumbers, at(code, i, kLanes, lane));
+  };
+  emitLoop(
+      b, zero, getIndex(b, getCodesPerLane()),
+      [&](Value code) {
+        emitLoop(
+            b, zero, getIndex(b, kLanes),
+            [&](Value lane) { emitSquare(lane, code); }, kOrderedSquare);
+      },
+      kOrderedSquare);
 }
 
 void RowDots::emitRow(const MatmulOperand &operand, Value row,
@@ -223,7 +244,9 @@ SmallVector<Lanes> RowDots::emitDecode(const MatmulOperand &operand, Value row,
   SmallVector<Lanes> elements;
   for (Lanes word : splitByResidue(words, kWordsPerLane))
     for (int64_t bit = 0; bit < 32; bit += bits)
-      elements.push_back(numerics::decodeMagnified(format, word, bit));
+      elements.push_back(decodeE2M1
+                             ? decodeE2M1->emitCall(b, word >> bit)
+                             : numerics::decodeMagnified(format, word, bit));
   return elements;
 }
 

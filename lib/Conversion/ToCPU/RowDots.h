@@ -9,7 +9,8 @@
 // the time goes into reading and decoding it. Here a row of A is decoded once,
 // and the codes of B are multiplied as they come from memory: a lane has two
 // words of codes, and the codes in the same place of all lanes are decoded and
-// multiplied at a time. The row of A is stored in that order.
+// multiplied at a time. The row of A is stored in that order. E2M1 is decoded
+// by a function whose instructions depend on the CPU ("E2M1Function.h").
 //
 // Sums. Products are exact in f32, and a lane adds up those of its codes, at
 // most 16 of one block. Their sum, times the scales of the block, is added to a
@@ -27,6 +28,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOCPU_ROWDOTS_H
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_ROWDOTS_H
 
+#include "E2M1Function.h"
 #include "PanelDecoder.h"
 
 namespace blockscale::cpu {
@@ -79,6 +81,8 @@ private:
   ProductNumbers numbers;
   /// The format of B.
   numerics::ElementFormat format;
+  /// What decodes elements of B that are E2M1.
+  std::optional<E2M1Function> decodeE2M1;
   /// What numbers of the row, and their products by magnified elements, are
   /// multiplied by in addition.
   double plainFactor, magnification;

@@ -153,7 +153,14 @@ func.func @plain(%a: memref<7x64xbf16>, %b: memref<8x64xf8E4M3FN>, %sb: memref<8
 
 // A row is multiplied by codes as they come: of 16 blocks, a lane has the words of
 // one, whose sum its scale multiplies in f64. The scales of the columns come from
-// tiles, four of each of four rows at a time.
+// tiles, four of each of four rows at a time. The row is brought into the order of
+// lanes in squares. A function decodes the codes, for which the CPU may have an
+// instruction.
+// CHECK-LABEL: func.func private @row_scaled_mm_0_decode_e2m1(
+// CHECK-SAME:      [[WORDS:%.+]]: vector<16xi32>) -> vector<16xf32> attributes {passthrough = ["alwaysinline", "blockscale-decodes-e2m1"]}
+// CHECK:         arith.shli [[WORDS]]
+// CHECK:         arith.minui
+// CHECK:         return {{%.+}} : vector<16xf32>
 // CHECK-LABEL: func.func private @row_scaled_mm_0(
 // CHECK-SAME:      [[A:%.+]]: memref<1x544xbf16>, [[B:%.+]]: memref<8x272xi8>, [[SB:%.+]]: memref<1x9x32x4x4xf8E4M3FN>,
 // CHECK-DAG:     [[C0:%.+]] = arith.constant 0 : index
@@ -166,10 +173,15 @@ func.func @plain(%a: memref<7x64xbf16>, %b: memref<8x64xf8E4M3FN>, %sb: memref<8
 // CHECK-COUNT-4: vector.load [[SB]]{{.*}} vector<4xf8E4M3FN>
 // CHECK-COUNT-4: vector.store {{%.+}}, [[SCALES]]{{.*}} vector<4xf32>
 // CHECK:         vector.load [[A]]
+// CHECK-COUNT-4: vector.load {{%.+}} : memref<544xf32>, vector<4xf32>
+// CHECK-COUNT-4: vector.interleave {{%.+}} : vector<4xf32> -> vector<8xf32>
+// CHECK-COUNT-4: vector.store {{%.+}} : memref<544xf32>, vector<4xf32>
 // CHECK:         scf.for {{%.+}} = [[C0]] to [[C32]] step [[C16]] iter_args({{.*}}) -> (vector<16xf64>)
 // CHECK:           memref.prefetch [[B]]
 // CHECK:           vector.load [[B]]{{.*}} vector<128xi8>
 // CHECK:           vector.deinterleave {{%.+}} : vector<32xi32> -> vector<16xi32>
+// CHECK-COUNT-16:  func.call @row_scaled_mm_0_decode_e2m1(
+// CHECK-NOT:       arith.minui
 // CHECK-COUNT-15:  arith.addf {{%.+}}, {{%.+}} fastmath<contract> : vector<16xf32>
 // CHECK:           [[FACTORS:%.+]] = vector.load [[SCALES]]{{.*}} vector<16xf32>
 // CHECK:           arith.extf [[FACTORS]]
