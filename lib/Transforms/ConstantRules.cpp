@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConstantRules.h"
-#include "ConstantBytes.h"
 #include "Origins.h"
+#include "blockscale/IR/ConstantBytes.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/Codec.h"
 

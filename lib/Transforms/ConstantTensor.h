@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_TRANSFORMS_CONSTANTTENSOR_H
 #define BLOCKSCALE_LIB_TRANSFORMS_CONSTANTTENSOR_H
 
-#include "ConstantBytes.h"
+#include "blockscale/IR/ConstantBytes.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinTypes.h"

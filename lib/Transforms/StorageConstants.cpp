@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConstantBytes.h"
 #include "StoragePatterns.h"
+#include "blockscale/IR/ConstantBytes.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/DataLayout.h"
 #include "blockscale/Numerics/Pack.h"
@@ -14,7 +14,6 @@
 #include "blockscale/Transforms/Storage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
 
@@ -79,21 +78,6 @@ static SmallVector<uint8_t> prepackCodes(ArrayRef<uint8_t> codes,
   return blocks;
 }
 
-/// `bytes` as the elements of `type`, in a resource where the logical constant
-/// is one.
-static TypedAttr getStorageElements(ArrayRef<uint8_t> bytes,
-                                    RankedTensorType type, Attribute logical) {
-  ArrayRef<char> raw(reinterpret_cast<const char *>(bytes.data()),
-                     bytes.size());
-  if (auto resource = dyn_cast<DenseResourceElementsAttr>(logical))
-    return DenseResourceElementsAttr::get(
-        type, resource.getRawHandle().getKey(),
-        HeapAsmResourceBlob::allocateAndCopyWithAlign(raw, /*align=*/64));
-  if (!raw.empty() && llvm::all_equal(raw))
-    raw = raw.take_front(1);
-  return DenseElementsAttr::getFromRawBuffer(type, raw);
-}
-
 namespace {
 
 /// arith.constant dense<[1.0, 6.0, -1.0]> : tensor<3xf4E2M1FN>
@@ -121,7 +105,7 @@ struct ConvertConstant : public StoragePattern<arith::ConstantOp> {
     else if (isa<Float4E2M1FNType>(type.getElementType()))
       bytes = packCodes(bytes, type, count);
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(
-        op, getStorageElements(bytes, storage, op.getValue()));
+        op, getConstantOf(bytes, storage, op.getValue()));
     return success();
   }
 };

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "StorageRules.h"
-#include "ConstantBytes.h"
 #include "SliceRules.h"
+#include "blockscale/IR/ConstantBytes.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/DataLayout.h"
 #include "blockscale/Numerics/ScaleLayout.h"

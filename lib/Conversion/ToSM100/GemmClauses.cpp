@@ -49,21 +49,12 @@ FailureOr<GemmFormat> verifyFormat(const Product &product,
          << "; quantize to one of these, or run the product on the CPU";
 }
 
-LogicalResult verifyDepth(const Product &product, LaunchSite &site,
-                          const GemmFormat &format, OpFoldResult depth) {
-  constexpr StringLiteral clause = "c2";
+void requireDepth(LaunchSite &site, const GemmFormat &format,
+                  OpFoldResult depth) {
+  // Rows are whole blocks, so that only a larger multiple needs a check.
   int64_t multiple = getRowMultiple(format);
-  std::optional<int64_t> known = getConstantIntValue(depth);
-  if (known && *known % multiple != 0)
-    return refuseProduct(product, site, clause)
-           << "expected K to be a multiple of " << multiple << ", but got "
-           << *known << "; pad K with zeros, in data and scales";
-  // Rows are whole blocks, so that only a larger multiple needs a check at run
-  // time.
-  if (multiple > format.block)
-    site.call.requireMultiple(depth, multiple,
-                              "K" + getClauseNote(site, clause));
-  return success();
+  if (!getConstantIntValue(depth) && multiple > format.block)
+    site.call.requireMultiple(depth, multiple, "K" + getClauseNote(site, "c2"));
 }
 
 LogicalResult verifySchedule(const Product &product, const LaunchSite &site,

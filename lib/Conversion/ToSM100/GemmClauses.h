@@ -7,7 +7,7 @@
 //
 //   sm100_mm_c1  scales of both operands are in the layout swizzle_128x4, those
 //                that groups part in its grouped form
-//   sm100_mm_c2  a row of data is a multiple of 16 bytes
+//   sm100_mm_c2  a row of data of a dynamic length is a multiple of 16 bytes
 //   sm100_mm_c3  M, N, K and the number of matrices or groups are below 2^31
 //   sm100_mm_c4  a schedule has tiles of 128 x 128, 128 x 256 or 256 x 256, as
 //                many stages as shared memory holds, one part of K where there
@@ -26,7 +26,8 @@
 
 namespace blockscale::gemm {
 
-/// The multiple of elements that a row of data is.
+/// The multiple of elements that a row of data is where no gaps are between
+/// rows.
 int64_t getRowMultiple(const GemmFormat &format);
 
 mlir::LogicalResult verifyScales(const Product &product,
@@ -34,11 +35,11 @@ mlir::LogicalResult verifyScales(const Product &product,
 /// The format that the product is computed in.
 mlir::FailureOr<GemmFormat> verifyFormat(const Product &product,
                                          const LaunchSite &site);
-/// Verifies that K is a multiple of the elements that copies need, at run time
-/// where K is not known before.
-mlir::LogicalResult verifyDepth(const Product &product, LaunchSite &site,
-                                const GemmFormat &format,
-                                mlir::OpFoldResult depth);
+/// Requires, at run time, that a dynamic K is a multiple of the elements that
+/// copies need. For a static one, rows are moved apart
+/// (Products/AlignedRows.h).
+void requireDepth(LaunchSite &site, const GemmFormat &format,
+                  mlir::OpFoldResult depth);
 mlir::LogicalResult verifySchedule(const Product &product,
                                    const LaunchSite &site,
                                    const GemmFormat &format,

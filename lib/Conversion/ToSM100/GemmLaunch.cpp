@@ -10,6 +10,7 @@
 #include "GemmRoles.h"
 #include "GemmSchedule.h"
 #include "Kernels.h"
+#include "Products/AlignedRows.h"
 #include "WidenKernel.h"
 #include "blockscale/IR/TypeRules.h"
 
@@ -19,18 +20,31 @@ using namespace mlir;
 
 namespace blockscale::gemm {
 
-/// Data in the format that is multiplied: those of memory, or a workspace.
+/// Data in the format that is multiplied, in rows from which copies can begin:
+/// those of memory, or a workspace.
 static OperandData getData(LaunchSite &site, Value data,
                            numerics::ElementFormat format, Value matrices,
-                           Value rows, Value depth) {
+                           Value rows, OpFoldResult depth) {
   ImplicitLocOpBuilder &b = site.b;
   numerics::ElementFormat stored = emit::getElementFormat(data);
   Value memory = site.lookup(data);
-  bool isWidened = stored != format;
-  if (isWidened)
-    memory = launchWiden(site, memory, stored,
-                         emit::mul(b, emit::mul(b, matrices, rows), depth));
-  return {memory, format, matrices, rows, depth, isWidened};
+  Value allRows = emit::mul(b, matrices, rows);
+  Value elements = emit::toIndex(b, depth);
+  if (stored != format) {
+    memory = launchWiden(site, memory, stored, emit::mul(b, allRows, elements));
+    return {memory,
+            format,
+            matrices,
+            rows,
+            elements,
+            /*pitch=*/Value(),
+            /*isWorkspace=*/true};
+  }
+  AlignedRows aligned =
+      alignRows(site, memory, numerics::getFormatInfo(format).storageBits,
+                allRows, depth);
+  return {aligned.memory, format,        matrices,           rows,
+          elements,       aligned.pitch, aligned.isWorkspace};
 }
 
 /// Multiplies. `arguments` have the result and what it is made of, with rows of
@@ -41,8 +55,7 @@ static void launchGemm(const GemmRequest &request, LaunchSite &site,
   ImplicitLocOpBuilder &b = site.b;
   GemmScheduleAttr schedule = spec.schedule;
   BlockRows mine(schedule.getRows(), schedule.getCols());
-  Value rows = emit::toIndex(b, sizes.rows),
-        depth = emit::toIndex(b, sizes.depth);
+  Value rows = emit::toIndex(b, sizes.rows);
   Value one = emit::getIndex(b, 1);
   bool isBatch = spec.groups == GroupDim::None;
   const Product &first = request.getFirst();
@@ -53,7 +66,7 @@ static void launchGemm(const GemmRequest &request, LaunchSite &site,
   };
   SmallVector<OperandData> operands = {getData(site, first.a, spec.format.a,
                                                isBatch ? sizes.matrices : one,
-                                               rows, depth)};
+                                               rows, sizes.depth)};
   arguments.mapA = createDataMap(site, spec, operands.front(),
                                  mine.dataA / schedule.getMulticast());
   arguments.scaleA = getScale(first.scaleA);
@@ -62,7 +75,7 @@ static void launchGemm(const GemmRequest &request, LaunchSite &site,
     operands.push_back(
         getData(site, product.b, spec.format.b,
                 spec.groups == GroupDim::Columns ? one : sizes.matrices,
-                emit::toIndex(b, sizes.cols), depth));
+                emit::toIndex(b, sizes.cols), sizes.depth));
     own.mapB = createDataMap(site, spec, operands.back(),
                              std::min(mine.dataB, spec.getResultCols()));
     own.scaleB = getScale(product.scaleB);
@@ -87,7 +100,7 @@ static void launchGemm(const GemmRequest &request, LaunchSite &site,
   site.launch(spec.getName(), shape, signature,
               [&](KernelBuilder &b) { emitGemm(b, spec, arguments); });
   for (const OperandData &data : operands)
-    if (data.isWidened)
+    if (data.isWorkspace)
       memref::DeallocOp::create(b, data.memory);
 }
 
@@ -106,8 +119,7 @@ LogicalResult lowerTcgen05Products(ArrayRef<Operation *> ops,
   const GemmFormat &format = *found;
   GemmSizes sizes = request->getSizes(site);
   request->requireSizes(site, sizes);
-  if (failed(verifyDepth(product, site, format, sizes.depth)))
-    return failure();
+  requireDepth(site, format, sizes.depth);
   site.emitAsserts();
   if (failed(verifySizes(product, site, sizes)))
     return failure();

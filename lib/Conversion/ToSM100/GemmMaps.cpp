@@ -27,7 +27,7 @@ Value createDataMap(LaunchSite &site, const Tcgen05Spec &spec,
   requireAlignment(b, data.memory, isPadded ? 2 * kCopyBytes : kCopyBytes);
 
   Value elements = data.depth, rows = data.rows, matrices = data.matrices;
-  if (spec.mayBeEmptySum)
+  if (spec.mayBeEmptySum && !data.pitch)
     elements = atLeast(b, elements, getRowMultiple(spec.format));
   if (spec.groups != GroupDim::None)
     matrices = atLeast(b, matrices, 1);
@@ -35,7 +35,8 @@ Value createDataMap(LaunchSite &site, const Tcgen05Spec &spec,
     rows = atLeast(b, rows, 1);
   Value bytes = isPacked ? emit::div(b, elements, 2) : elements;
   Value dims[] = {isPadded ? elements : bytes, rows, matrices};
-  Value strides[] = {bytes, emit::mul(b, rows, bytes)};
+  Value pitch = data.pitch ? data.pitch : bytes;
+  Value strides[] = {pitch, emit::mul(b, rows, pitch)};
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   return TensorMapOp::create(
       b, pointer, getGlobalPointer(b, data.memory), dims, strides,

@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMMAPS_H
 #define BLOCKSCALE_LIB_CONVERSION_TOSM100_GEMMMAPS_H
 
-#include "Products/GemmSpec.h"
+#include "GemmFormat.h"
 
 #include "DeviceEmission/LaunchSite.h"
 
@@ -19,9 +19,12 @@ struct OperandData {
   mlir::Value memory;
   numerics::ElementFormat format;
   mlir::Value matrices, rows, depth;
-  /// Whether the data is a workspace of codes that were widened, and not an
-  /// operand as memory holds it.
-  bool isWidened = false;
+  /// Bytes from the begin of a row to that of the next, index; null where no
+  /// gap is between them.
+  mlir::Value pitch = {};
+  /// Whether the data are in a workspace, and not an operand as memory holds
+  /// it.
+  bool isWorkspace = false;
 };
 
 /// A map of the data, of which a copy brings `boxRows` rows.

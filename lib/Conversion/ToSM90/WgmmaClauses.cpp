@@ -38,21 +38,12 @@ FailureOr<WgmmaFormat> verifyWgmmaFormat(const Product &product,
   return *format;
 }
 
-LogicalResult verifyWgmmaDepth(const Product &product, LaunchSite &site,
-                               const WgmmaFormat &format, OpFoldResult depth) {
-  constexpr StringLiteral clause = "c2";
-  // cuTensorMapEncodeTiled, "globalStrides".
+void requireWgmmaDepth(LaunchSite &site, const WgmmaFormat &format,
+                       OpFoldResult depth) {
+  // cuTensorMapEncodeTiled, "globalStrides". Rows are whole blocks.
   int64_t multiple = kCopyBytes * 8 / format.getBits();
-  std::optional<int64_t> known = getConstantIntValue(depth);
-  if (known && *known % multiple != 0)
-    return refuseProduct(product, site, clause)
-           << "expected K to be a multiple of " << multiple << ", but got "
-           << *known << "; pad K with zeros, in data and scales";
-  // Rows are whole blocks.
-  if (multiple > format.block)
-    site.call.requireMultiple(depth, multiple,
-                              "K" + getClauseNote(site, clause));
-  return success();
+  if (!getConstantIntValue(depth) && multiple > format.block)
+    site.call.requireMultiple(depth, multiple, "K" + getClauseNote(site, "c2"));
 }
 
 LogicalResult verifyWgmmaSchedule(const Product &product,

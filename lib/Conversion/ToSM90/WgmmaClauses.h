@@ -7,7 +7,7 @@
 //
 //   sm90_mm_c1  the scales are in the layout swizzle_128x4, those that groups
 //               part in its grouped form
-//   sm90_mm_c2  a row of data is a multiple of 16 bytes
+//   sm90_mm_c2  a row of data of a dynamic length is a multiple of 16 bytes
 //   sm90_mm_c3  M, N, K and the number of matrices or groups are below 2^31
 //   sm90_mm_c4  a schedule has tiles of 64 or 128 rows of the scaled operand
 //               (of 128 for two products) and of 16, 32, 64, 128 or 256 of the
@@ -33,11 +33,10 @@ namespace blockscale::gemm {
 /// The format that the product is computed in. Its scales are in their layout.
 mlir::FailureOr<WgmmaFormat> verifyWgmmaFormat(const Product &product,
                                                const LaunchSite &site);
-/// Verifies that rows of data are as long as copies need, at run time where K
-/// is not known before.
-mlir::LogicalResult verifyWgmmaDepth(const Product &product, LaunchSite &site,
-                                     const WgmmaFormat &format,
-                                     mlir::OpFoldResult depth);
+/// Requires, at run time, that rows of a dynamic K are as long as copies need.
+/// For a static one, rows are moved apart (Products/AlignedRows.h).
+void requireWgmmaDepth(LaunchSite &site, const WgmmaFormat &format,
+                       mlir::OpFoldResult depth);
 /// `spec` has its formats, products and schedule.
 mlir::LogicalResult verifyWgmmaSchedule(const Product &product,
                                         const LaunchSite &site,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "DeviceEmission/DeviceCode.h"
 #include "Kernels.h"
+#include "Products/AlignedRows.h"
 #include "WgmmaClauses.h"
 #include "WgmmaRoles.h"
 #include "WgmmaSchedule.h"
@@ -20,7 +21,7 @@ namespace {
 
 /// Data of an operand in memory; sizes are index.
 struct OperandData {
-  Value memory;
+  AlignedRows data;
   Value matrices, rows, depth;
 };
 
@@ -32,18 +33,21 @@ struct OperandData {
 static Value createMap(LaunchSite &site, const OperandData &data, int64_t bits,
                        int64_t boxRows, int64_t boxBytes) {
   ImplicitLocOpBuilder &b = site.b;
-  requireAlignment(b, data.memory, kCopyBytes);
+  Value memory = data.data.memory;
+  requireAlignment(b, memory, kCopyBytes);
   Value one = emit::getIndex(b, 1);
-  Value depth =
-      emit::max(b, data.depth, emit::getIndex(b, kCopyBytes * 8 / bits));
+  Value depth = data.depth;
+  if (!data.data.pitch)
+    depth = emit::max(b, depth, emit::getIndex(b, kCopyBytes * 8 / bits));
   Value rows = emit::max(b, data.rows, one);
   Value matrices = emit::max(b, data.matrices, one);
   Value bytes =
       bits < 8 ? emit::div(b, depth, 8 / bits) : emit::mul(b, depth, bits / 8);
   Value dims[] = {bytes, rows, matrices};
-  Value strides[] = {bytes, emit::mul(b, rows, bytes)};
+  Value pitch = data.data.pitch ? data.data.pitch : bytes;
+  Value strides[] = {pitch, emit::mul(b, rows, pitch)};
   return TensorMapOp::create(b, LLVM::LLVMPointerType::get(b.getContext()),
-                             getGlobalPointer(b, data.memory), dims, strides,
+                             getGlobalPointer(b, memory), dims, strides,
                              ArrayRef<int64_t>{boxBytes, boxRows, 1},
                              MapElement::UInt8,
                              /*swizzle=*/boxBytes);
@@ -59,14 +63,21 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
   bool isScaledA = spec.format.isScaledA;
   Value depth = emit::toIndex(b, sizes.depth), one = emit::getIndex(b, 1);
   Value cols = emit::toIndex(b, sizes.cols);
-  auto getMap = [&](Value data, bool isA, Value matrices, OpFoldResult rows) {
-    OperandData operand = {site.lookup(data), matrices, emit::toIndex(b, rows),
-                           depth};
-    if (isA == isScaledA)
-      return createMap(site, operand, spec.format.getBits(),
-                       tile.scaledRowsOfEach, shared.boxBytes);
-    return createMap(site, operand, spec.format.plain.getIntOrFloatBitWidth(),
-                     tile.plainRowsOfEach, kPlainRowBytes);
+  SmallVector<Value> workspaces;
+  auto getMap = [&](Value data, bool isA, Value matrices, OpFoldResult size) {
+    bool isScaled = isA == isScaledA;
+    int64_t bits = isScaled ? spec.format.getBits()
+                            : spec.format.plain.getIntOrFloatBitWidth();
+    Value rows = emit::toIndex(b, size);
+    AlignedRows aligned = alignRows(site, site.lookup(data), bits,
+                                    emit::mul(b, matrices, rows), sizes.depth);
+    if (aligned.isWorkspace)
+      workspaces.push_back(aligned.memory);
+    OperandData operand = {aligned, matrices, rows, depth};
+    return isScaled ? createMap(site, operand, bits, tile.scaledRowsOfEach,
+                                shared.boxBytes)
+                    : createMap(site, operand, bits, tile.plainRowsOfEach,
+                                kPlainRowBytes);
   };
   const Product &first = request.getFirst();
   bool isBatch = spec.groups == GroupDim::None;
@@ -103,6 +114,8 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
   arguments.addSlots(signature, spec);
   site.launch(spec.getName(), shape, signature,
               [&](KernelBuilder &b) { emitWgmma(b, spec, arguments); });
+  for (Value workspace : workspaces)
+    memref::DeallocOp::create(b, workspace);
 }
 
 LogicalResult lowerWgmmaProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
@@ -116,8 +129,7 @@ LogicalResult lowerWgmmaProducts(ArrayRef<Operation *> ops, LaunchSite &site) {
   WgmmaFormat format = *WgmmaFormat::find(product);
   GemmSizes sizes = request->getSizes(site);
   request->requireSizes(site, sizes);
-  if (failed(verifyWgmmaDepth(product, site, format, sizes.depth)))
-    return failure();
+  requireWgmmaDepth(site, format, sizes.depth);
   site.emitAsserts();
   if (failed(verifySizes(product, site, sizes)))
     return failure();

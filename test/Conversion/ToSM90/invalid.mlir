@@ -18,22 +18,6 @@ func.func @sm90_mm_c1(%a: memref<48x64xbf16>, %b: memref<40x32xi8>, %s: memref<4
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// Rows of 24 bytes are none that copies can read.
-func.func @sm90_mm_c2(%a: memref<48x48xbf16>, %b: memref<40x24xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<48x40xf32>) {
-  blockscale.kernel ins(%a, %b, %s : memref<48x48xbf16>, memref<40x24xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<48x40xf32>) {
-  ^bb0(%la: tensor<48x48xbf16>, %lb: tensor<40x48xf4E2M1FN>, %ls: tensor<40x3xf8E4M3FN, #swizzled>, %ly: tensor<48x40xf32>):
-    // expected-error @below {{'blockscale.scaled_mm' op has no kernel on sm_90a (sm90_mm_c2): expected K to be a multiple of 32, but got 48; pad K with zeros, in data and scales}}
-    %0 = blockscale.scaled_mm %la, %lb scales(none, %ls) block [1, 16]
-        : tensor<48x48xbf16>, tensor<40x48xf4E2M1FN>, tensor<40x3xf8E4M3FN, #swizzled> -> tensor<48x40xf32>
-    blockscale.yield %0 : tensor<48x40xf32>
-  }
-  return
-}
-
-// -----
-
-#swizzled = #blockscale.layout<swizzle_128x4>
-
 // Sizes are i32 in the kernel.
 func.func @sm90_mm_c3(%a: memref<2147483648x64xbf16>, %b: memref<40x32xi8>, %s: memref<1x1x32x4x4xf8E4M3FN>, %y: memref<2147483648x40xf32>) {
   blockscale.kernel ins(%a, %b, %s : memref<2147483648x64xbf16>, memref<40x32xi8>, memref<1x1x32x4x4xf8E4M3FN>) outs(%y : memref<2147483648x40xf32>) {

@@ -34,12 +34,14 @@ POWERS, SMALL = range(-6, 5), range(-4, -1)
 # many rows there is one.
 TYPICAL, INFINITE, MOST_BEFORE_INFINITY = (5, 9), 12, 64
 PAIRS = 0.6  # of the schedules that are drawn
+ODD = 1  # of a stream of random numbers beside that of the case
 # Of each property of a case, how many cases have it at least; see `properties`.
 LEAST = {"pair, wide": 10, "multicast, wide": 10, "ring wraps twice": 10,
          "ring of a pair wraps twice": 5, "three tiles a cluster": 10, "rows": 10, "columns": 10,
          "rows in pairs": 3, "columns in pairs": 3, "nvfp4": 20, "mxf4": 2, "mxf8f6f4": 20,
          "mxf8f6f4 in pairs": 5, "split": 3, "last scale id 0": 2, "last scale id 1": 3,
-         "last scale id 2": 3, "last scale id 3": 3, "tail of K": 20, "no K": 2}
+         "last scale id 2": 3, "last scale id 3": 3, "tail of K": 20, "no K": 2,
+         "rows moved apart": 8}
 FIELD = re.compile(r"(\w+) = (\d+)")
 MOST_STAGES = {(128, 128): 6, (128, 256): 4, (256, 256): 5}
 
@@ -111,6 +113,15 @@ def draw_shape(random, op, is_pair):
     return shape if op.kind == "mm" else {**shape, "G": size(8)}
 
 
+def add_odd_block(op, seed, number):
+    """Gives every second product of NVFP4 that can have it one more block of K: rows of codes
+    are no multiple of 16 bytes then, and are moved apart before the product, which needs a
+    static K (clauses sm100_mm_c2 and sm90_mm_c2)."""
+    can_have_it = op.block == 16 and "K" not in op.dynamic
+    if can_have_it and np.random.default_rng((seed, number, ODD)).random() < 0.5:
+        op.shape["K"] += op.block
+
+
 def draw_schedule(random, op, is_pair):
     rows, cols = (256, 256) if is_pair else (128, int(random.choice((128, 256))))
     multicast = int(random.integers(1, 3)) if rows == 256 else 1
@@ -156,6 +167,7 @@ def draw(seed, number, name="mm"):
     random = np.random.default_rng((seed, number))
     is_pair = number % 2 and random.random() < PAIRS
     op = draw_op(random, name, KINDS[number % len(KINDS)], is_pair)
+    add_odd_block(op, seed, number)
     case = draw_case(random, op)
     text = op.text()
     if number % 2:
@@ -201,7 +213,7 @@ def properties(op, case, schedule):
              "ring wraps twice" if wraps else "",
              "ring of a pair wraps twice" if wraps and is_pair else "",
              "three tiles a cluster" if each >= 3 and k else "",
-             "split" if splits > 1 and k else ""}
+             "split" if splits > 1 and k else "", "rows moved apart" if k % 32 else ""}
     if op.kind != "mm" and case.legal[-1]:
         found |= {op.kind, f"{op.kind} in pairs" if is_pair else ""}
     if kind == "mxf8f6f4" and k:

@@ -13,13 +13,13 @@ import even_scales
 import random_cases
 from products import Case, Op
 from sm90_matmul import draw_schedule, draw_shape
-from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, draw_ends
+from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, add_odd_block, draw_ends
 
 # Of each property of a case, how many cases have it at least; see `properties`.
 LEAST = {"nvfp4": 12, "mx": 20, "mixed": 10, "mxfp8": 3, "mxfp6": 3, "mxfp4": 2, "batched": 5,
          "rows": 8, "columns": 8, "rows, grouped scales": 2, "columns, grouped scales": 3,
          "global a": 6, "global a of rows": 1, "global a of groups": 2,
-         "dynamic": 30, "static": 3}
+         "dynamic": 30, "static": 3, "rows moved apart": 3}
 KIND_OF = {"f8E4M3FN": "mxfp8", "f8E5M2": "mxfp8", "f6E2M3FN": "mxfp6", "f6E3M2FN": "mxfp6",
            "f4E2M1FN": "mxfp4"}
 
@@ -66,6 +66,7 @@ def draw(seed, number):
     """An op, its case and the text of its function."""
     random = np.random.default_rng((seed, number))
     op = draw_op(random, "mm", KINDS[number % len(KINDS)])
+    add_odd_block(op, seed, number)
     case = draw_case(random, op)
     text = op.text()
     if number % 2:
@@ -78,7 +79,8 @@ def draw(seed, number):
 def properties(op, case):
     found = {"dynamic" if op.dynamic else "static", "batched" if op.batch else "",
              "global a" if op.global_a else "",
-             "global a of rows" if op.global_a == "row" else ""}
+             "global a of rows" if op.global_a == "row" else "",
+             "rows moved apart" if op.shape["K"] % 32 else ""}
     if op.scale == "f8E4M3FN":
         found.add("nvfp4")
     else:

@@ -11,7 +11,7 @@ import numpy as np
 import even_scales
 import random_cases
 from products import PLAIN, Case, Op
-from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, draw_ends
+from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, add_odd_block, draw_ends
 
 # Elements of K of a stage, by the plain rows of a tile.
 STAGE = {16: 128, 32: 128, 64: 128, 128: 128, 256: 64}
@@ -21,7 +21,8 @@ LEAST = {"prepacked": 15, "prepacked in groups": 3, "prepacked a": 4, "prepacked
          "nvfp4": 20, "mx": 20, "f16": 5, "ring wraps twice": 10, "three tiles a cta": 10,
          "split": 10, "split group": 5, "64 scaled rows": 10, "128 scaled rows": 10, "tail of K": 15,
          "stages and a tail of K": 10, "no K": 2, "16 plain rows": 3, "32 plain rows": 3,
-         "64 plain rows": 3, "128 plain rows": 3, "256 plain rows": 3}
+         "64 plain rows": 3, "128 plain rows": 3, "256 plain rows": 3, "rows moved apart": 8,
+         "rows of groups moved apart": 3, "prepacked odd blocks": 3}
 
 
 def draw_shape(random, op):
@@ -109,6 +110,7 @@ def draw(seed, number):
     """An op, its case, the text of its function, and the fields of its schedule."""
     random = np.random.default_rng((seed, number))
     op = draw_op(random, "mm", KINDS[number % len(KINDS)])
+    add_odd_block(op, seed, number)
     case = draw_case(random, op)
     text, fields = op.text(), {}
     if number % 2:
@@ -126,7 +128,10 @@ def properties(op, case, fields):
              "no K" if not k else "", "prepacked" if op.is_prepacked else "",
              "prepacked in groups" if op.is_prepacked and op.kind != "mm" else "",
              "prepacked a" if op.is_prepacked and is_scaled_a else "",
-             "prepacked mx" if op.is_prepacked and op.scale != "f8E4M3FN" else ""}
+             "prepacked mx" if op.is_prepacked and op.scale != "f8E4M3FN" else "",
+             "rows moved apart" if k % 32 and not op.is_prepacked else "",
+             "rows of groups moved apart" if k % 32 and not op.is_prepacked and op.kind != "mm" else "",
+             "prepacked odd blocks" if k % 32 and op.is_prepacked else ""}
     if op.kind != "mm" and case.legal[-1]:
         found |= {op.kind, f"{op.kind} of scaled a" if is_scaled_a else ""}
     if fields and k:

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BLOCKSCALE_LIB_TRANSFORMS_CONSTANTBYTES_H
-#define BLOCKSCALE_LIB_TRANSFORMS_CONSTANTBYTES_H
+#ifndef BLOCKSCALE_IR_CONSTANTBYTES_H
+#define BLOCKSCALE_IR_CONSTANTBYTES_H
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
 
 namespace blockscale {
 
@@ -22,6 +23,11 @@ struct ConstantBytes {
   bool isSplat = false;
 };
 
+/// `bytes` as the elements of `type`, in a resource where `original` is one.
+mlir::TypedAttr getConstantOf(llvm::ArrayRef<uint8_t> bytes,
+                              mlir::RankedTensorType type,
+                              mlir::Attribute original);
+
 } // namespace blockscale
 
-#endif // BLOCKSCALE_LIB_TRANSFORMS_CONSTANTBYTES_H
+#endif // BLOCKSCALE_IR_CONSTANTBYTES_H

@@ -5,13 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ConstantBytes.h"
+#include "blockscale/IR/ConstantBytes.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
 
-blockscale::ConstantBytes::ConstantBytes(Attribute constant) {
+namespace blockscale {
+
+ConstantBytes::ConstantBytes(Attribute constant) {
   if (auto dense = dyn_cast_if_present<DenseElementsAttr>(constant)) {
     bytes = dense.getRawData();
     isSplat = dense.isSplat();
@@ -21,3 +23,18 @@ blockscale::ConstantBytes::ConstantBytes(Attribute constant) {
       bytes = blob->getData();
   }
 }
+
+TypedAttr getConstantOf(ArrayRef<uint8_t> bytes, RankedTensorType type,
+                        Attribute original) {
+  ArrayRef<char> raw(reinterpret_cast<const char *>(bytes.data()),
+                     bytes.size());
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(original))
+    return DenseResourceElementsAttr::get(
+        type, resource.getRawHandle().getKey(),
+        HeapAsmResourceBlob::allocateAndCopyWithAlign(raw, /*align=*/64));
+  if (!raw.empty() && llvm::all_equal(raw))
+    raw = raw.take_front(1);
+  return DenseElementsAttr::getFromRawBuffer(type, raw);
+}
+
+} // namespace blockscale
