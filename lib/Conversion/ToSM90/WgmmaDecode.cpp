@@ -65,13 +65,14 @@ struct PackedPart {
 };
 
 /// Where the pairs of a word of packed codes are ("blockscale/Numerics/
-/// DataLayout.h"), for bf16 and for f16.
-const SmallVector<PackedPart, 3> kPackedBF16[] = {
+/// DataLayout.h"), for bf16 and for f16: up to three parts of each.
+using PackedParts = PackedPart[3];
+constexpr PackedParts kPackedBF16[] = {
     {{0, 0x81C081C0}},
     {{3, 0x81C081C0}},
     {{6, 0x81C081C0}},
     {{1, 0x80008000}, {-5, 0x01000100}, {-4, 0x00C000C0}}};
-const SmallVector<PackedPart, 3> kPackedF16[] = {
+constexpr PackedParts kPackedF16[] = {
     {{0, 0x80008000}, {3, 0x0E000E00}},
     {{3, 0x80008000}, {6, 0x0E000E00}},
     {{6, 0x80008000}, {9, 0x0E000E00}},
@@ -154,10 +155,12 @@ Lanes DecodeEmitter::emitE2M1Bits(Lanes codes) {
 }
 
 Lanes DecodeEmitter::emitPackedBits(Lanes word, int64_t number) {
-  ArrayRef<PackedPart> parts =
+  const PackedParts &parts =
       (format.plain.isBF16() ? kPackedBF16 : kPackedF16)[number];
   Lanes bits = word.like(0);
   for (const PackedPart &part : parts) {
+    if (part.mask == 0)
+      continue;
     Lanes moved = part.shift < 0   ? word >> -part.shift
                   : part.shift > 0 ? word << part.shift
                                    : word;
