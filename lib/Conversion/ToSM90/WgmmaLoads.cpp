@@ -26,6 +26,7 @@ using namespace mlir;
 namespace blockscale::gemm {
 
 using emit::Lanes;
+using Predicate = arith::CmpIPredicate;
 
 namespace {
 
@@ -39,7 +40,8 @@ public:
 
 private:
   void emitStage(const TileCoord &tile, Value stage, Value slot);
-  void emitCopy(Value target, Value map, ValueRange coordinates, Value slot);
+  void emitCopy(Value target, Value map, ValueRange coordinates, Value slot,
+                Value policy = {});
   void emitPlain(const TileCoord &tile, Lanes depth, Value slot);
   void emitCodes(const TileCoord &tile, Lanes depth, Value slot);
   /// Copies packed codes of `blocks` blocks of each row of blocks (i32), from
@@ -58,6 +60,9 @@ private:
     ArrayRef<ProductArguments> products(arguments.products);
     return isA ? products.take_front() : products;
   }
+  /// How the L2 cache keeps what is loaded of the scaled operand for a tile,
+  /// i64.
+  Value getPolicy(const TileCoord &tile);
   /// The first row of a tile in the matrix of A or of B of a product that has
   /// `rows` of them.
   Lanes getFirstRow(const TileCoord &tile, bool isA, int64_t rows);
@@ -67,9 +72,33 @@ private:
   const WgmmaSpec &spec;
   const WgmmaFormat &format;
   const GemmArguments &arguments;
+  /// Policies of the L2 cache, i64: such lines are replaced first, or as
+  /// others.
+  Value readOnce, readOften;
 };
 
 } // namespace
+
+/// A policy of the L2 cache (PTX ISA, "createpolicy"), i64.
+static Value createPolicy(KernelBuilder &b, StringRef priority) {
+  std::string text =
+      ("createpolicy.fractional.L2::" + priority + ".b64 $0, 1.0;").str();
+  return LLVM::InlineAsmOp::create(
+             b, b.getI64Type(), ValueRange(), text, "=l",
+             /*has_side_effects=*/false, /*is_align_stack=*/false,
+             LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+             /*operand_attrs=*/ArrayAttr())
+      .getRes();
+}
+
+Value LoadEmitter::getPolicy(const TileCoord &tile) {
+  // Where all rows of the plain operand are in one tile, no other tile reads
+  // the same weights. What the cache has already is worth more.
+  Lanes plainRows(b, format.isScaledA ? arguments.cols : tile.product.rows);
+  return select(
+      compare(Predicate::ule, plainRows, context.tile.plainRowsOfEach),
+      Lanes(b, readOnce), Lanes(b, readOften));
+}
 
 Lanes LoadEmitter::getFirstRow(const TileCoord &tile, bool isA, int64_t rows) {
   if (isA)
@@ -87,11 +116,11 @@ static Value toCluster(KernelBuilder &b, Value pointer) {
 }
 
 void LoadEmitter::emitCopy(Value target, Value map, ValueRange coordinates,
-                           Value slot) {
+                           Value slot, Value policy) {
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
       b, toCluster(b, target), map, coordinates, context.stageFull.get(b, slot),
-      /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
-      /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+      /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(), policy,
+      NVVM::TMALoadMode::TILE,
       /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
 }
 
@@ -126,7 +155,7 @@ void LoadEmitter::emitCodes(const TileCoord &tile, Lanes depth, Value slot) {
     for (const ProductArguments &product : getOwners(isA)) {
       emitCopy(b.offset(target, b.getI8Type(), b.i32(offset)),
                isA ? arguments.mapA : product.mapB,
-               {getCodeByte(depth) + box, row, matrix}, slot);
+               {getCodeByte(depth) + box, row, matrix}, slot, getPolicy(tile));
       offset += rows * shared.boxBytes;
     }
 }
@@ -156,7 +185,7 @@ void LoadEmitter::emitPackedCodes(const TileCoord &tile, Lanes first,
           b.offset(isA ? arguments.packedA : product.packedB, b.getI8Type(),
                    block * blockBytes),
           context.stageFull.get(b, slot), blocks * blockBytes,
-          /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+          /*multicastMask=*/Value(), getPolicy(tile));
       offset += spec.getStageSteps() * blockBytes;
     }
 }
@@ -183,7 +212,7 @@ void LoadEmitter::emitScales(const TileCoord &tile, Lanes firstTile,
         b.offset(isA ? arguments.scaleA : own.scaleB, b.getI8Type(),
                  scaleTile * kTileBytes),
         context.stageFull.get(b, slot), bytes,
-        /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
+        /*multicastMask=*/Value(), getPolicy(tile));
   }
 }
 
@@ -218,6 +247,8 @@ void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
 }
 
 void LoadEmitter::emit() {
+  readOnce = createPolicy(b, "evict_first");
+  readOften = createPolicy(b, "evict_normal");
   context.order.emitTiles(
       b, RingSlot::getFirst(b).get(),
       [&](const TileCoord &tile, ValueRange carried) {

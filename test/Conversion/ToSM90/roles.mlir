@@ -14,11 +14,12 @@
 
 // Those that multiply take the registers that the warpgroup of the loads gives away.
 // CHECK: nvvm.setmaxregister increase 232
-// Both rows of a thread: two codes of each pair in a byte, eight pairs and a word of scales
-// a row.
+// Two scales, which the four threads of a row exchange. Then codes of both rows of a thread:
+// two of each pair in a byte, eight pairs a row.
 // CHECK: nvvm.mbarrier.try_wait
+// CHECK: llvm.load %{{.+}} {alignment = 2 : i64} : !llvm.ptr<3> -> i16
+// CHECK-COUNT-4: nvvm.shfl.sync idx
 // CHECK-COUNT-16: llvm.load %{{.+}} {alignment = 1 : i64} : !llvm.ptr<3> -> i8
-// CHECK-COUNT-2: llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr<3> -> i32
 // Four instructions add a step to 32 sums of a thread. Those of both steps of a stage run
 // while the next stage is waited for and its first step is decoded; then they are waited for
 // and the stage is given back.
@@ -44,14 +45,19 @@
 // CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %c128_i32
 
 // Loads: data by the maps, those of A for each of two steps, and a tile of scales for each by
-// one flat copy.
+// one flat copy. What is read by one tile only is replaced first in the cache: weights of up
+// to 64 rows of A.
 // CHECK: nvvm.setmaxregister decrease 40
 // CHECK: nvvm.elect.sync
+// CHECK: %[[ONCE:.+]] = llvm.inline_asm {{.*}}createpolicy.fractional.L2::evict_first
+// CHECK: %[[OFTEN:.+]] = llvm.inline_asm {{.*}}createpolicy.fractional.L2::evict_normal
 // CHECK: nvvm.mbarrier.arrive.expect_tx
 // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]]
-// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_B]]
+// CHECK: %[[FITS:.+]] = arith.cmpi ule, %{{.+}}, %c64_i32
+// CHECK: %[[POLICY:.+]] = arith.select %[[FITS]], %[[ONCE]], %[[OFTEN]]
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_B]]{{.*}} l2_cache_hint = %[[POLICY]]
 // CHECK: llvm.getelementptr %[[SCALE_B]]
-// CHECK: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK: nvvm.cp.async.bulk.shared.cluster.global {{.*}} l2_cache_hint = %{{.+}}
 // CHECK-NOT: nvvm.cp.async
 // CHECK: gpu.return
 
