@@ -144,15 +144,19 @@ def prepack(torch, case, codes):
         split = codes.view(blocks[0], 4, 2, 8, blocks[1], 2, 2, 2, 4, 2)
         return split.permute(0, 4, 5, 1, 3, 8, 6, 7, 2, 9).contiguous()
     code = torch.stack([codes & 15, codes >> 4], dim=-1).to(torch.int32)
-    split = code.view(blocks[0], 4, 2, 8, blocks[1], 4, 2, 4, 2)
-    code = split.permute(0, 4, 1, 3, 7, 5, 6, 2, 8)
-    sign, magnitude = code >> 3, code & 7
-    places = ((15, 6), (12, 3), (9, 0))
-    words = sum((sign[..., i // 2, i % 2, :] << of_sign) + (magnitude[..., i // 2, i % 2, :] << at)
-                for i, (of_sign, at) in enumerate(places))
-    last = magnitude[..., 1, 1, :]
-    words += (sign[..., 1, 1, :] << 14) + ((last >> 2) << 13) + ((last & 3) << 10)
-    return (words[..., 0] | words[..., 1] << 16).contiguous().view(torch.uint8)
+    # Columns are (block, pair of products, product, half, pair, element).
+    split = code.view(blocks[0], 4, 2, 8, blocks[1], 2, 2, 2, 4, 2)
+    code = split.permute(0, 4, 1, 3, 8, 5, 6, 7, 2, 9).reshape(*blocks, 128, 2, 8, 2)
+    words = torch.zeros((*code.shape[:-2], 2), dtype=torch.int64, device=codes.device)
+    # A register is a word that is rotated to the left, or bits of both words.
+    for register, rotation in enumerate((0, 4, 10, 8, 2, 6, 12, 14)):
+        for half in range(2):
+            for bit, to in enumerate((6, 7, 8, 15)):
+                place = (to + 16 * half - rotation) % 32
+                is_second = not 0x06030603 >> place & 1 if register % 4 == 3 else register > 3
+                words[..., int(is_second)] |= (
+                    (code[..., register, half] >> bit & 1).to(torch.int64) << place)
+    return words.to(torch.uint32).contiguous().view(torch.uint8)
 
 
 def dequantize(torch, case, codes, scales, table):

@@ -13,8 +13,18 @@ alone.
 
 import numpy as np
 
-#: The places of the bits m, e0, e1 and s of a 4-bit code in half 0 of each register.
-PLACES = ((6, 7, 8, 15), (3, 4, 5, 12), (0, 1, 2, 9), (10, 11, 13, 14))
+#: Bits m, e0, e1 and s of a 4-bit code of each register of two products, of half 0 and of half
+#: 1: their places in the two words of these, bits 32 to 63 of which are the second one.
+PLACES = (
+    ((6, 7, 8, 15), (22, 23, 24, 31)),
+    ((2, 3, 4, 11), (18, 19, 20, 27)),
+    ((28, 29, 30, 5), (12, 13, 14, 21)),
+    ((62, 63, 0, 39), (46, 47, 16, 55)),
+    ((36, 37, 38, 45), (52, 53, 54, 61)),
+    ((32, 33, 34, 41), (48, 49, 50, 57)),
+    ((58, 59, 60, 35), (42, 43, 44, 51)),
+    ((56, 25, 26, 1), (40, 9, 10, 17)),
+)
 
 
 def _permute(array, order):
@@ -51,12 +61,14 @@ def prepack(codes, bits, fill=0):
         # Products are in pairs: [.., j div 2, w, g, c, j mod 2, v, u, h].
         pairs = order.reshape(*order.shape[:-4], 2, 2, 2, 2, 2)
         return np.ascontiguousarray(np.moveaxis(pairs, -5, -8)).reshape(shape)
-    words = np.zeros(order.shape[:-3], "<u4")
-    for register, places in enumerate(PLACES):
-        for half in range(2):
-            code = order[..., register // 2, register % 2, half].astype(np.uint32)
+    # Two products share 64 bits: [.., j div 2, j mod 2, v, u, h].
+    pairs = order.reshape(*order.shape[:-4], 2, 2, 2, 2, 2)
+    words = np.zeros(pairs.shape[:-4], "<u8")
+    for register, halves in enumerate(PLACES):
+        for half, places in enumerate(halves):
+            code = pairs[..., register // 4, register // 2 % 2, register % 2, half]
             for bit, place in enumerate(places):
-                words |= ((code >> bit) & 1) << (place + 16 * half)
+                words |= ((code >> bit) & 1).astype("<u8") << place
     return words.view(np.uint8).reshape(shape)
 
 
@@ -66,11 +78,11 @@ def unprepack(blocks, rows, cols, bits):
     if bits == 8:
         pairs = blocks.reshape(*lead, 2, 4, 8, 4, 2, 2, 2, 2)
         return _join(np.moveaxis(pairs, -8, -5).reshape(*lead, 4, 8, 4, 4, 2, 2, 2), rows, cols)
-    words = np.ascontiguousarray(blocks).view("<u4").reshape(*lead, 4, 8, 4, 4)
-    order = np.zeros((*words.shape, 2, 2, 2), np.uint8)
-    for register, places in enumerate(PLACES):
-        for half in range(2):
+    words = np.ascontiguousarray(blocks).view("<u8").reshape(*lead, 4, 8, 4, 2)
+    pairs = np.zeros((*words.shape, 2, 2, 2, 2), np.uint8)
+    for register, halves in enumerate(PLACES):
+        for half, places in enumerate(halves):
             for bit, place in enumerate(places):
-                order[..., register // 2, register % 2, half] |= (
-                    ((words >> (place + 16 * half)) & 1) << bit).astype(np.uint8)
-    return _join(order, rows, cols)
+                pairs[..., register // 4, register // 2 % 2, register % 2, half] |= (
+                    ((words >> place) & 1) << bit).astype(np.uint8)
+    return _join(pairs.reshape(*pairs.shape[:-5], 4, 2, 2, 2), rows, cols)

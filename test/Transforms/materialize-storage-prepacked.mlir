@@ -30,8 +30,8 @@ func.func @slice(%w: tensor<2x200x100xf8E4M3FN, #prepacked>) -> tensor<136x100xf
   return %0 : tensor<136x100xf8E4M3FN, #prepacked>
 }
 
-// Code 0xF of (0, 0) and of (0, 1): the bits of q = 0 in both halves of the first
-// word, and the rest padding.
+// Code 0xF of (0, 0) and of (0, 1): the bits of register 0 in both halves of the
+// first word, and the rest padding.
 // CHECK-LABEL: func.func @codes
 // CHECK: arith.constant dense<"0x{{(C081C081((00){73}){28})}}"> : tensor<1x1x2048xi8>
 func.func @codes() -> tensor<1x2xf4E2M1FN, #prepacked> {

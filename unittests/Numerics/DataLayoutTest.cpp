@@ -78,9 +78,10 @@ TEST(DataLayout, BytesAreABijection) {
   for (int64_t row = 0; row < kFragmentRows; ++row)
     for (int64_t col = 0; col < kFragmentCols; ++col) {
       FragmentPlace<int64_t> place = getFragmentPlace(row, col);
-      int64_t byte = getFragmentWordByte(place.thread, place.product,
-                                         getFragmentWord(place.reg, 8), 8) +
-                     getByteShift(place.reg, place.half) / 8;
+      int64_t byte = getUnitByte(place.thread, place.product);
+      forEachCodePart(place.reg, place.half, 8, [&](CodePart part) {
+        byte += part.word * 4 + part.distance / 8;
+      });
       EXPECT_EQ(byte, getByte(place));
       bytes.insert(byte);
     }
@@ -89,77 +90,87 @@ TEST(DataLayout, BytesAreABijection) {
   EXPECT_EQ(*bytes.rbegin(), getFragmentBlockBytes(8) - 1);
 }
 
-// The words of codes of 4 bits fill a block, a thread's side by side.
-TEST(DataLayout, WordsOfAThread) {
+// The units of codes of 4 bits fill a block, a thread's side by side.
+TEST(DataLayout, UnitsOfAThread) {
   std::set<int64_t> bytes;
   for (int64_t thread = 0; thread < kFragmentThreads; ++thread)
-    for (int64_t product = 0; product < kFragmentProducts; ++product) {
-      int64_t byte = getFragmentWordByte(thread, product, /*word=*/0, 4);
-      EXPECT_EQ(byte, thread * 16 + product * 4);
+    for (int64_t unit = 0; unit < getThreadUnits(4); ++unit) {
+      int64_t byte = getUnitByte(thread, unit);
+      EXPECT_EQ(byte, thread * 16 + unit * 8);
       bytes.insert(byte);
     }
-  EXPECT_EQ(bytes.size() * 4, size_t(getFragmentBlockBytes(4)));
+  EXPECT_EQ(bytes.size() * 8, size_t(getFragmentBlockBytes(4)));
 }
 
-// A code in a byte is taken from its word as it was placed there.
-TEST(DataLayout, BytesOfAWord) {
-  for (int64_t reg = 0; reg < kFragmentRegisters; ++reg)
+/// Both words of a unit that has one code.
+uint64_t placeInUnit(uint32_t code, int64_t reg, int64_t half, int64_t bits) {
+  uint64_t unit = 0;
+  for (int64_t word = 0; word < kUnitWords; ++word)
+    unit |= uint64_t(placeCode(code, reg, half, bits, word)) << (32 * word);
+  return unit;
+}
+
+uint32_t takeFromUnit(uint64_t unit, int64_t reg, int64_t half, int64_t bits) {
+  uint32_t words[] = {uint32_t(unit), uint32_t(unit >> 32)};
+  return takeCode(words, reg, half, bits);
+}
+
+// A code in a byte has the byte of its register and half.
+TEST(DataLayout, BytesOfAUnit) {
+  for (int64_t reg = 0; reg < getUnitRegisters(8); ++reg)
     for (int64_t half = 0; half < 2; ++half)
-      for (uint32_t code = 0; code < 256; ++code) {
-        uint32_t word = placeCode(code, reg, half, 8);
-        uint32_t others = ~placeCode(0xFFu, reg, half, 8);
-        EXPECT_EQ(word, code << (16 * (reg % 2) + 8 * half));
-        EXPECT_EQ(takeCode(word | others, reg, half, 8), code);
+      for (uint32_t code = 0; code < 256; ++code)
+        EXPECT_EQ(placeInUnit(code, reg, half, 8),
+                  uint64_t(code) << (16 * reg + 8 * half));
+}
+
+// The places of all codes share no bit and fill the unit.
+TEST(DataLayout, CodesFillTheUnit) {
+  for (int64_t bits : {4, 8}) {
+    uint64_t unit = 0;
+    for (int64_t reg = 0; reg < getUnitRegisters(bits); ++reg)
+      for (int64_t half = 0; half < 2; ++half) {
+        uint64_t place = placeInUnit((1 << bits) - 1, reg, half, bits);
+        EXPECT_EQ(unit & place, 0u);
+        unit |= place;
       }
+    EXPECT_EQ(unit, ~uint64_t(0));
+  }
 }
 
-// The places of the code 0b1111 share no bit and fill the word.
-TEST(DataLayout, CodesFillTheWord) {
-  uint32_t word = 0;
-  for (int64_t reg = 0; reg < kFragmentRegisters; ++reg)
-    for (int64_t half = 0; half < 2; ++half) {
-      auto bits = placeCode<uint32_t>(0xF, reg, half, 4);
-      EXPECT_EQ(word & bits, 0u);
-      word |= bits;
-    }
-  EXPECT_EQ(word, 0xFFFFFFFFu);
-}
-
-// Each bit has the place that the header draws.
-TEST(DataLayout, BitsOfACode) {
-  constexpr int kBits[kFragmentRegisters][4] = {
-      {6, 7, 8, 15}, {3, 4, 5, 12}, {0, 1, 2, 9}, {10, 11, 13, 14}};
-  for (int64_t reg = 0; reg < kFragmentRegisters; ++reg)
-    for (int64_t half = 0; half < 2; ++half)
-      for (int bit = 0; bit < 4; ++bit)
-        EXPECT_EQ(placeCode<uint32_t>(1u << bit, reg, half, 4),
-                  1u << (kBits[reg][bit] + 16 * half));
-}
-
-// A code is taken from a word whatever the other codes are.
+// A code is taken from a unit whatever the other codes are.
 TEST(DataLayout, TakesWhatItPlaced) {
-  for (int64_t reg = 0; reg < kFragmentRegisters; ++reg)
-    for (int64_t half = 0; half < 2; ++half)
-      for (uint32_t code = 0; code < 16; ++code) {
-        uint32_t place = placeCode<uint32_t>(0xF, reg, half, 4);
-        uint32_t word = placeCode(code, reg, half, 4);
-        EXPECT_EQ(takeCode(word, reg, half, 4), code);
-        EXPECT_EQ(takeCode(word | ~place, reg, half, 4), code);
-      }
+  for (int64_t bits : {4, 8})
+    for (int64_t reg = 0; reg < getUnitRegisters(bits); ++reg)
+      for (int64_t half = 0; half < 2; ++half)
+        for (uint32_t code = 0; code < uint32_t(1) << bits; ++code) {
+          uint64_t place = placeInUnit((1 << bits) - 1, reg, half, bits);
+          uint64_t unit = placeInUnit(code, reg, half, bits);
+          EXPECT_EQ(takeFromUnit(unit, reg, half, bits), code);
+          EXPECT_EQ(takeFromUnit(unit | ~place, reg, half, bits), code);
+        }
 }
 
-// Three of the four registers are a shift and a mask of the word, and then bf16
-// of the value of the code times 2^-126.
+// The table of the header: a word, or the rest of both, rotated and masked is a
+// pair of bf16, the values of the codes times 2^-126.
 TEST(DataLayout, RegistersAreBf16) {
   constexpr uint32_t kMask = 0x81C081C0u;
-  for (int64_t reg = 0; reg < 3; ++reg)
+  constexpr int kTable[] = {0, 4, 10, 8, 2, 6, 12, 14};
+  for (int64_t reg = 0; reg < getUnitRegisters(4); ++reg)
     for (uint32_t low = 0; low < 16; ++low)
       for (uint32_t high = 0; high < 16; ++high) {
-        uint32_t others = ~(placeCode<uint32_t>(0xF, reg, 0, 4) |
-                            placeCode<uint32_t>(0xF, reg, 1, 4));
-        uint32_t word = placeCode(low, reg, 0, 4) | placeCode(high, reg, 1, 4);
-        for (uint32_t whole : {word, word | others}) {
-          uint32_t pair = whole << (3 * reg) & kMask;
+        uint64_t own =
+            placeInUnit(0xF, reg, 0, 4) | placeInUnit(0xF, reg, 1, 4);
+        uint64_t unit =
+            placeInUnit(low, reg, 0, 4) | placeInUnit(high, reg, 1, 4);
+        for (uint64_t whole : {unit, unit | ~own}) {
+          auto first = uint32_t(whole), second = uint32_t(whole >> 32);
+          uint32_t word = reg % 4 == 3
+                              ? (first & 0x06030603) | (second & 0xF9FCF9FC)
+                          : reg < 4 ? first
+                                    : second;
+          uint64_t twice = uint64_t(word) << 32 | word;
+          uint32_t pair = uint32_t(twice >> (32 - kTable[reg])) & kMask;
           float lowValue = fromBits(pair << 16);
           float highValue = fromBits(pair & 0xFFFF0000u);
           EXPECT_EQ(lowValue,

@@ -17,25 +17,24 @@
 //   row    = 16 * warp + lane div 4 + 8 * (q mod 2)
 //   column = 16 * product + 2 * (lane mod 4) + 8 * (q div 2) + half
 //
-// Codes of 4 bits: the 16 bytes of a thread are a little-endian word for each
-// product, with half 0 of its registers in bits 0 .. 15 and half 1 in the same
-// places of bits 16 .. 31. Of the code s e1 e0 m,
+// Two words are a *unit*, of which a thread has several. Codes in bytes: a unit
+// is a product, with a pair of bytes for each register. Products 0 and 1 of a
+// thread are 16 bytes in the first half of the block, products 2 and 3 in the
+// second.
 //
-//   bit   15  14  13  12  11  10   9   8   7   6   5   4   3   2   1   0
-//   q = 0  s                          e1  e0   m
-//   q = 1              s                          e1  e0   m
-//   q = 2                          s                         e1  e0   m
-//   q = 3      s  e1      e0   m
+// Codes of 4 bits: a unit has the eight registers of two products, and the 16
+// bytes of a thread are two units. A code s e1 e0 m has the places 15, 8, 7 and
+// 6 in a half of a register, where it is a bf16, the value of the code times
+// 2^-126. Each register is a word that is rotated and masked:
 //
-// A register of q = 0 is a mask of the word, and it is a pair of bf16, each the
-// value of its code times 2^-126; q = 1 and 2 take a shift more. Only q = 3,
-// for which no such place is left, is put together from three parts. Nibbles
-// that lie beside each other would take two shifts and two masks for each
-// register.
+//   register   0  1   2  3     4  5   6   7
+//   word       0  0   0  rest  1  1   1   rest
+//   rotated    0  4  10  8     2  6  12  14     bits to the left
 //
-// Codes in bytes: products 0 and 1 of a thread are 16 bytes in the first half
-// of the block, products 2 and 3 in the second. Each product has a pair of
-// bytes for each register, which are two words.
+// Three registers leave a quarter of a word. Those of both words together are
+// the rest: its bits 0, 1, 9 and 10 of each half are word 0's, and the others
+// word 1's. A quarter alone would take three shifts and masks, and nibbles that
+// lie beside each other two for each register.
 //
 //===----------------------------------------------------------------------===//
 
@@ -112,69 +111,114 @@ constexpr ElementIndex<Index> getFragmentElement(FragmentPlace<Index> place) {
 }
 
 //===----------------------------------------------------------------------===//
-// Words
+// Units
 //===----------------------------------------------------------------------===//
 
-/// Words of 32 bits that a thread has for a product: 1 or 2.
-constexpr int64_t getFragmentWords(int64_t bits) { return bits / 4; }
+inline constexpr int64_t kUnitWords = 2;
 
-/// The word of register `reg` among these.
-constexpr int64_t getFragmentWord(int64_t reg, int64_t bits) {
-  return bits == 4 ? 0 : reg / 2;
+/// Products that share a unit: 2 or 1.
+constexpr int64_t getUnitProducts(int64_t bits) { return 8 / bits; }
+
+/// Registers of a unit, and units of a thread.
+constexpr int64_t getUnitRegisters(int64_t bits) {
+  return kFragmentRegisters * getUnitProducts(bits);
+}
+constexpr int64_t getThreadUnits(int64_t bits) {
+  return kFragmentProducts / getUnitProducts(bits);
 }
 
-/// The byte in its block where word `word` of a thread and product begins. The
-/// words of a thread fill pieces of 16 bytes, which those of other threads
-/// follow.
+/// The byte in its block where unit `unit` of a thread begins. The units of a
+/// thread fill pieces of 16 bytes, which those of other threads follow.
 template <typename Index>
-constexpr Index getFragmentWordByte(Index thread, Index product, int64_t word,
-                                    int64_t bits) {
-  int64_t products = kFragmentThreadBytes / (4 * getFragmentWords(bits));
-  return product / products * (kFragmentThreads * kFragmentThreadBytes) +
-         thread * kFragmentThreadBytes +
-         product % products * (4 * getFragmentWords(bits)) + 4 * word;
+constexpr Index getUnitByte(Index thread, Index unit) {
+  constexpr int64_t bytes = 4 * kUnitWords;
+  constexpr int64_t units = kFragmentThreadBytes / bytes;
+  return unit / units * (kFragmentThreads * kFragmentThreadBytes) +
+         thread * kFragmentThreadBytes + unit % units * bytes;
 }
 
-/// Bits of a code, and by how many they are shifted to the left.
+/// The places of bits m, e0, e1 and s of a code of 4 bits in half 0 of a
+/// register.
+inline constexpr int kCodePlaces[4] = {6, 7, 8, 15};
+
+/// By how many bits the word of each register of a unit of codes of 4 bits is
+/// rotated to the left.
+inline constexpr int kRotations[8] = {0, 4, 10, 8, 2, 6, 12, 14};
+
+/// The bits of the rest that are word 0's. Others are word 1's.
+inline constexpr uint32_t kRestBits = 0x06030603;
+
+/// Whether a register of a unit is in the rest.
+constexpr bool isInRest(int64_t reg) { return reg % 4 == 3; }
+
+/// The word of a register that is not.
+constexpr int64_t getRegisterWord(int64_t reg) { return reg / 4; }
+
+/// Bits of a code, their word, and by how many bits they are to the left of
+/// their place in the code; to the right, if it is negative.
 struct CodePart {
   uint32_t mask;
-  int shift;
+  int64_t word;
+  int distance;
 };
 
-/// What is done to codes of 4 bits in half 0 of each register: the sign, the
-/// upper bit of the exponent, and the two bits below it.
-inline constexpr CodePart kCodeParts[kFragmentRegisters][3] = {
-    {{8, 12}, {4, 6}, {3, 6}},
-    {{8, 9}, {4, 3}, {3, 3}},
-    {{8, 6}, {4, 0}, {3, 0}},
-    {{8, 11}, {4, 11}, {3, 10}}};
-
-/// By how many bits a code that takes a byte is shifted in its word.
-constexpr int getByteShift(int64_t reg, int64_t half) {
-  return static_cast<int>(16 * (reg % 2) + 8 * half);
+/// The part that bit `bit` of a code of 4 bits is, alone.
+constexpr CodePart getCodeBit(int bit, int64_t reg, int64_t half) {
+  int place =
+      (kCodePlaces[bit] + 16 * static_cast<int>(half) + 32 - kRotations[reg]) %
+      32;
+  int64_t word =
+      isInRest(reg) ? 1 - (kRestBits >> place & 1) : getRegisterWord(reg);
+  return {uint32_t(1) << bit, word, place - bit};
 }
 
-/// The bits of a word that are the code of half `half` of register `reg`.
-template <typename Word>
-constexpr Word placeCode(Word code, int64_t reg, int64_t half, int64_t bits) {
-  if (bits == 8)
-    return code << getByteShift(reg, half);
-  Word word = like(code, 0);
-  for (CodePart part : kCodeParts[reg])
-    word = word | (code & part.mask)
-                      << (part.shift + 16 * static_cast<int>(half));
-  return word;
+/// Calls `body` with the parts of a code in half `half` of register `reg`.
+template <typename Body>
+constexpr void forEachCodePart(int64_t reg, int64_t half, int64_t bits,
+                               const Body &body) {
+  if (bits == 8) {
+    body(CodePart{0xFF, reg / 2, static_cast<int>(16 * (reg % 2) + 8 * half)});
+    return;
+  }
+  CodePart part = getCodeBit(0, reg, half);
+  for (int bit = 1; bit < 4; ++bit) {
+    CodePart next = getCodeBit(bit, reg, half);
+    bool isSame = next.word == part.word && next.distance == part.distance;
+    if (!isSame)
+      body(part);
+    part = isSame ? CodePart{part.mask | next.mask, part.word, part.distance}
+                  : next;
+  }
+  body(part);
 }
 
-/// The code of half `half` of register `reg` in its word.
+/// The bits of word `word` of a unit that are the code of half `half` of
+/// register `reg`.
 template <typename Word>
-constexpr Word takeCode(Word word, int64_t reg, int64_t half, int64_t bits) {
-  if (bits == 8)
-    return word >> getByteShift(reg, half) & 0xFFu;
-  Word code = like(word, 0);
-  for (CodePart part : kCodeParts[reg])
-    code =
-        code | (word >> (part.shift + 16 * static_cast<int>(half)) & part.mask);
+constexpr Word placeCode(Word code, int64_t reg, int64_t half, int64_t bits,
+                         int64_t word) {
+  Word placed = like(code, 0);
+  forEachCodePart(reg, half, bits, [&](CodePart part) {
+    if (part.word != word)
+      return;
+    Word own = code & part.mask;
+    placed = placed |
+             (part.distance < 0 ? own >> -part.distance : own << part.distance);
+  });
+  return placed;
+}
+
+/// The code of half `half` of register `reg` in the words of its unit.
+template <typename Word>
+constexpr Word takeCode(const Word *words, int64_t reg, int64_t half,
+                        int64_t bits) {
+  Word code = like(words[0], 0);
+  forEachCodePart(reg, half, bits, [&](CodePart part) {
+    const Word &word = words[part.word];
+    code = code | ((part.distance < 0 ? word << -part.distance
+                                      : word >> part.distance) &
+                   part.mask);
+  });
   return code;
 }
 
@@ -195,15 +239,19 @@ constexpr int64_t getPrepackedSize(int64_t rows, int64_t cols, int64_t bits) {
          getFragmentBlockBytes(bits);
 }
 
-/// The byte of a prepacked matrix of `cols` columns where the word begins that
+/// The byte of a prepacked matrix of `cols` columns where the unit begins that
 /// has element (row, col), whose place is `place`.
-constexpr int64_t getPrepackedWordByte(FragmentPlace<int64_t> place,
+constexpr int64_t getPrepackedUnitByte(FragmentPlace<int64_t> place,
                                        int64_t row, int64_t col, int64_t cols,
                                        int64_t bits) {
   return getFragmentBlock(row, col, getFragmentBlocks(cols)) *
              getFragmentBlockBytes(bits) +
-         getFragmentWordByte(place.thread, place.product,
-                             getFragmentWord(place.reg, bits), bits);
+         getUnitByte(place.thread, place.product / getUnitProducts(bits));
+}
+
+/// The register of its unit that a place is in.
+constexpr int64_t getUnitRegister(FragmentPlace<int64_t> place, int64_t bits) {
+  return place.product % getUnitProducts(bits) * kFragmentRegisters + place.reg;
 }
 
 /// Puts the code of (row, col) of a matrix of `cols` columns in `prepacked`,
@@ -211,11 +259,13 @@ constexpr int64_t getPrepackedWordByte(FragmentPlace<int64_t> place,
 constexpr void storePrepacked(uint8_t *prepacked, uint8_t code, int64_t row,
                               int64_t col, int64_t cols, int64_t bits) {
   FragmentPlace<int64_t> place = getFragmentPlace(row, col);
-  auto word = placeCode<uint32_t>(code, place.reg, place.half, bits);
   uint8_t *bytes =
-      prepacked + getPrepackedWordByte(place, row, col, cols, bits);
-  for (int i = 0; i < 4; ++i)
-    bytes[i] = static_cast<uint8_t>(bytes[i] | word >> (8 * i));
+      prepacked + getPrepackedUnitByte(place, row, col, cols, bits);
+  for (int i = 0; i < 4 * kUnitWords; ++i) {
+    auto word = placeCode<uint32_t>(code, getUnitRegister(place, bits),
+                                    place.half, bits, i / 4);
+    bytes[i] = static_cast<uint8_t>(bytes[i] | word >> (i % 4 * 8));
+  }
 }
 
 /// The code of (row, col) of a prepacked matrix of `cols` columns.
@@ -223,11 +273,12 @@ constexpr uint8_t loadPrepacked(const uint8_t *prepacked, int64_t row,
                                 int64_t col, int64_t cols, int64_t bits) {
   FragmentPlace<int64_t> place = getFragmentPlace(row, col);
   const uint8_t *bytes =
-      prepacked + getPrepackedWordByte(place, row, col, cols, bits);
-  uint32_t word = 0;
-  for (int i = 0; i < 4; ++i)
-    word |= static_cast<uint32_t>(bytes[i]) << (8 * i);
-  return static_cast<uint8_t>(takeCode(word, place.reg, place.half, bits));
+      prepacked + getPrepackedUnitByte(place, row, col, cols, bits);
+  uint32_t words[kUnitWords] = {};
+  for (int i = 0; i < 4 * kUnitWords; ++i)
+    words[i / 4] |= static_cast<uint32_t>(bytes[i]) << (i % 4 * 8);
+  return static_cast<uint8_t>(
+      takeCode(words, getUnitRegister(place, bits), place.half, bits));
 }
 
 } // namespace blockscale::numerics

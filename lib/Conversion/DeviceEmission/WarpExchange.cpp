@@ -20,6 +20,16 @@ Value emitShuffle(KernelBuilder &b, Value word, int64_t mask) {
                               /*return_value_and_is_valid=*/UnitAttr());
 }
 
+Value emitShuffleFrom(KernelBuilder &b, Value word, int64_t number,
+                      int64_t threads) {
+  // The mask of lanes of neighbours is in bits 8 to 12 (PTX ISA, "shfl.sync").
+  int64_t others = kWarpThreads - threads;
+  return NVVM::ShflOp::create(
+      b, word.getType(), b.i32(kAllLanes), word, b.i32(number),
+      b.i32(others << 8 | (kWarpThreads - 1)), NVVM::ShflKind::idx,
+      /*return_value_and_is_valid=*/UnitAttr());
+}
+
 Value emitExchangeMaximum(KernelBuilder &b, Value amax, int64_t mask) {
   Value other = b.toFloat(emitShuffle(b, b.toBits(amax), mask));
   return arith::MaximumFOp::create(b, amax, other);

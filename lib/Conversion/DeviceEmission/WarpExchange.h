@@ -15,6 +15,11 @@ namespace blockscale {
 /// The word of the thread whose lane differs by `mask`.
 mlir::Value emitShuffle(KernelBuilder &b, mlir::Value word, int64_t mask);
 
+/// The word of thread `number` among the `threads` neighbours, a power of two,
+/// that the thread is one of.
+mlir::Value emitShuffleFrom(KernelBuilder &b, mlir::Value word, int64_t number,
+                            int64_t threads);
+
 /// The NaN-propagating maximum of an f32 over both threads.
 mlir::Value emitExchangeMaximum(KernelBuilder &b, mlir::Value amax,
                                 int64_t mask);

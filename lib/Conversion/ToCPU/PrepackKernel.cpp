@@ -56,56 +56,60 @@ public:
     band = delinearize(b, item, bandSizes);
     Value colBlocks = getFragmentBlocks(Lanes(b, cols));
     emitLoop(b, getIndex(b, 0), colBlocks, [&](Value colBlock) {
-      emitLoop(b, getIndex(b, 0), getIndex(b, kFragmentThreads),
-               [&](Value thread) {
-                 emitLoop(b, getIndex(b, 0), getIndex(b, kFragmentProducts),
-                          [&](Value product) {
-                            for (int64_t word = 0;
-                                 word < getFragmentWords(bits); ++word)
-                              emitWord(colBlock, thread, product, word);
-                          });
-               });
+      emitLoop(
+          b, getIndex(b, 0), getIndex(b, kFragmentThreads), [&](Value thread) {
+            emitLoop(b, getIndex(b, 0), getIndex(b, getThreadUnits(bits)),
+                     [&](Value unit) { emitUnit(colBlock, thread, unit); });
+          });
     });
   }
 
 private:
-  void emitWord(Value colBlock, Value thread, Value product, int64_t word) {
+  void emitUnit(Value colBlock, Value thread, Value unit) {
     Indices place = append(band, colBlock);
-    place.push_back(
-        getFragmentWordByte(Lanes(b, thread), Lanes(b, product), word, bits));
-    Lanes value = toBlocks ? Lanes(b, getI32(0)) : loadWord(place);
-    for (int64_t reg = 0; reg < kFragmentRegisters; ++reg) {
-      if (getFragmentWord(reg, bits) != word)
-        continue;
+    Lanes byte = getUnitByte(Lanes(b, thread), Lanes(b, unit));
+    std::array<Indices, kUnitWords> places;
+    SmallVector<Lanes> words;
+    for (int64_t i = 0; i < kUnitWords; ++i) {
+      Value begin = byte + i * 4;
+      places[i] = append(place, begin);
+      words.push_back(toBlocks ? Lanes(b, getI32(0)) : loadWord(places[i]));
+    }
+    for (int64_t reg = 0; reg < getUnitRegisters(bits); ++reg) {
       Lanes index(b, thread);
+      Lanes product =
+          Lanes(b, unit) * getUnitProducts(bits) + reg / kFragmentRegisters;
       ElementIndex<Lanes> element = getFragmentElement(FragmentPlace<Lanes>{
-          index, Lanes(b, product), like(index, reg), like(index, 0)});
+          index, product, like(index, reg % kFragmentRegisters),
+          like(index, 0)});
       Value row = add(b, element.row, mul(b, band.back(), kFragmentRows));
       Value col = add(b, element.col, mul(b, colBlock, kFragmentCols));
       if (toBlocks)
-        value = value | loadPair(row, col, reg);
+        addPair(words, row, col, reg);
       else
-        storePair(value, row, col, reg);
+        storePair(words, row, col, reg);
     }
     if (toBlocks)
-      storeWord(value, place);
+      for (int64_t i = 0; i < kUnitWords; ++i)
+        storeWord(words[i], places[i]);
   }
 
-  /// The bits of register `reg` in its word, whose codes are at (row, col) and
-  /// behind it.
-  Lanes loadPair(Value row, Value col, int64_t reg) {
-    if (bits == 8)
-      return placeCode(loadUnit(row, col), reg, 0, bits) |
-             placeCode(loadUnit(row, add(b, col, getIndex(b, 1))), reg, 1,
-                       bits);
-    Lanes pair = loadUnit(row, div(b, col, 2));
-    return placeCode(pair & 0xF, reg, 0, bits) |
-           placeCode(pair >> 4, reg, 1, bits);
+  /// Adds register `reg`, whose codes are at (row, col) and behind it, to the
+  /// words of its unit.
+  void addPair(MutableArrayRef<Lanes> words, Value row, Value col,
+               int64_t reg) {
+    Lanes first = loadUnit(row, bits == 4 ? div(b, col, 2) : col);
+    Lanes low = bits == 4 ? first & 0xF : first;
+    Lanes high =
+        bits == 4 ? first >> 4 : loadUnit(row, add(b, col, getIndex(b, 1)));
+    for (auto [i, word] : llvm::enumerate(words))
+      word = word | placeCode(low, reg, 0, bits, i) |
+             placeCode(high, reg, 1, bits, i);
   }
 
-  void storePair(Lanes word, Value row, Value col, int64_t reg) {
-    Lanes low = takeCode(word, reg, 0, bits);
-    Lanes high = takeCode(word, reg, 1, bits);
+  void storePair(ArrayRef<Lanes> words, Value row, Value col, int64_t reg) {
+    Lanes low = takeCode(words.data(), reg, 0, bits);
+    Lanes high = takeCode(words.data(), reg, 1, bits);
     if (bits == 4)
       return storeUnit(low | (high << 4), row, div(b, col, 2));
     storeUnit(low, row, col);

@@ -13,70 +13,68 @@
 //
 // Codes of 4 bits become elements in the low bits of exponent and mantissa of
 // bf16 or f16, which is the element times a power of two, and are multiplied by
-// the inverse of that and by the scale in that type. Wider ones become f32, are
-// multiplied there, and rounded. Both round once, where a value is not exact at
-// all.
+// the inverse of that. A scale of E4M3 takes that factor, too, as far as it
+// fits; sums are smaller by what is left (`WgmmaFormat::getSumShift`). Wider
+// codes are rounded to bf16 or f16, which has all of them. Then the product
+// with the scale rounds once, where a value is not exact at all.
 //
 //===----------------------------------------------------------------------===//
 
 #include "DeviceEmission/CvtEmitter.h"
 #include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/WarpExchange.h"
 #include "WgmmaRoles.h"
 #include "blockscale/Numerics/Codec.h"
+#include "blockscale/Numerics/DataLayout.h"
+
+#include <map>
 
 using namespace mlir;
 
 namespace blockscale::gemm {
 
 using emit::Lanes;
+using numerics::getCodeBit;
+using numerics::getRegisterWord;
+using numerics::getUnitRegisters;
+using numerics::isInRest;
+using numerics::kRestBits;
+using numerics::kUnitWords;
 
 /// Bytes that a swizzle moves together, and those of a line that it moves them
 /// in.
 static constexpr int64_t kPiece = 16;
 static constexpr int64_t kSwizzleLine = 128;
 
+/// Threads that have elements of a row.
+static constexpr int64_t kRowThreads = 4;
+
+/// The most plain rows of a tile whose steps take longer to decode than to
+/// multiply.
+static constexpr int64_t kMaxExchangeRows = 128;
+
 namespace {
 
-/// How the two codes of a byte, each a sign, two bits of exponent and one of
-/// mantissa, become elements in the halves of a word. Multiplication by two
-/// powers of two moves them to both places at once.
+/// How codes of E2M1, each a sign, two bits of exponent and one of mantissa,
+/// become elements in the halves of a word.
 struct E2M1Places {
-  /// Moves magnitudes to the lowest bits of the exponents, and to the highest
-  /// ones of the mantissas, and signs to theirs.
+  /// The places of bits m, e0, e1 and s in the lower half: the lowest bits of
+  /// the exponent and the highest one of the mantissa.
+  int bits[4];
+  /// Of the two codes of a byte: multiplication by two powers of two moves them
+  /// to both places at once.
   uint32_t magnitudeFactor, magnitudes, signFactor, signs;
-  /// The factor that makes them the elements, twice: the exponent of E2M1 has a
-  /// bias of 1.
-  uint32_t scale;
+  /// The exponent of the factor that makes them the elements: that of E2M1 has
+  /// a bias of 1.
+  int exponent;
 };
 
-// Of bf16 the bits are 15, 8, 7 and 6, of f16 they are 15, 11, 10 and 9.
-constexpr E2M1Places kBF16Places = {1u << 6 | 1u << 18, 0x01C001C0,
-                                    1u << 12 | 1u << 24, 0x80008000,
-                                    /*2^(127 - 1)=*/0x7E807E80};
-constexpr E2M1Places kF16Places = {1u << 9 | 1u << 21, 0x0E000E00,
-                                   1u << 12 | 1u << 24, 0x80008000,
-                                   /*2^(15 - 1)=*/0x74007400};
-
-/// Bits of a word of packed codes that a shift to the left, or to the right if
-/// it is negative, brings to their places in a pair.
-struct PackedPart {
-  int shift;
-  uint32_t mask;
-};
-
-/// Where the pairs of a word of packed codes are ("blockscale/Numerics/
-/// DataLayout.h"), for bf16 and for f16: up to three parts of each.
-using PackedParts = PackedPart[3];
-constexpr PackedParts kPackedBF16[] = {
-    {{0, 0x81C081C0}},
-    {{3, 0x81C081C0}},
-    {{6, 0x81C081C0}},
-    {{1, 0x80008000}, {-5, 0x01000100}, {-4, 0x00C000C0}}};
-constexpr PackedParts kPackedF16[] = {
-    {{0, 0x80008000}, {3, 0x0E000E00}},
-    {{3, 0x80008000}, {6, 0x0E000E00}},
-    {{6, 0x80008000}, {9, 0x0E000E00}},
-    {{1, 0x80008000}, {-2, 0x08000800}, {-1, 0x06000600}}};
+constexpr E2M1Places kBF16Places = {{6, 7, 8, 15}, 1u << 6 | 1u << 18,
+                                    0x01C001C0,    1u << 12 | 1u << 24,
+                                    0x80008000,    127 - 1};
+constexpr E2M1Places kF16Places = {{9, 10, 11, 15}, 1u << 9 | 1u << 21,
+                                   0x0E000E00,      1u << 12 | 1u << 24,
+                                   0x80008000,      15 - 1};
 
 class DecodeEmitter {
 public:
@@ -89,24 +87,31 @@ public:
   SmallVector<Value> emit(const WgmmaStep &step, Value tileOfRows);
 
 private:
-  /// The scales of a row, one for each of the step's, f32.
-  SmallVector<Value> loadScales(Value scales, Lanes row, Value tileStep);
+  /// The factors of the elements of both rows: one for each of the step's
+  /// scales, twice in a pair of the plain type.
+  std::array<SmallVector<Value>, 2> loadFactors(Value scales, Lanes row,
+                                                Value tileStep);
+  /// Two scales of `bytes`, twice 8 bits, as a pair of the plain type.
+  Value emitScalePair(Lanes bytes);
   /// The pairs that the thread has in both rows, two for each instruction, i32:
   /// their bits in the plain type if codes have 4 bits, and codes of others.
   using RowCodes = SmallVector<Lanes, 2 * kStepProducts>;
   std::array<RowCodes, 2> loadCodes(const WgmmaStep &step);
   std::array<RowCodes, 2> loadPackedCodes(const WgmmaStep &step);
-  /// Pairs of elements, times a scale: a pair of the plain type for codes of 4
-  /// bits, and f32 for others.
-  Value emitE2M1Pair(Lanes bits, Value scale);
-  /// The bits of a pair of elements of a byte of codes, and of pair `number` of
-  /// a word of packed codes.
+  /// The bits of a pair of elements of a byte of codes of E2M1, and of register
+  /// `reg` of a unit of packed codes.
   Lanes emitE2M1Bits(Lanes codes);
-  Lanes emitPackedBits(Lanes word, int64_t number);
-  Value emitPair(Lanes codes, Value scale);
+  Lanes emitPackedBits(ArrayRef<Lanes> words, int64_t reg);
+  /// A pair of elements, without what the factor still brings.
+  Value emitElements(Lanes codes);
   /// Two f32 as a pair of the plain type.
   Value round(Value low, Value high);
-  Value word(uint32_t bits) { return b.i32(bits); }
+  /// 2^exponent, twice in a pair of the plain type.
+  Value emitPower(int exponent);
+  const E2M1Places &getPlaces() const {
+    return format.plain.isBF16() ? kBF16Places : kF16Places;
+  }
+  bool isE2M1() const { return format.getBits() == 4; }
 
   KernelBuilder &b;
   const WgmmaContext &context;
@@ -126,57 +131,99 @@ Value DecodeEmitter::round(Value low, Value high) {
       .getResult(0);
 }
 
-SmallVector<Value> DecodeEmitter::loadScales(Value scales, Lanes row,
-                                             Value tileStep) {
-  Value address = b.offset(scales, b.getI8Type(),
-                           numerics::getByteInTile(row, row.like(0)));
-  Lanes bytes(b, b.load(b.getI32Type(), address, kWordBytes));
-  int64_t count = format.getStepScales();
-  if (format.getTileSteps() > 1)
-    bytes = bytes >> (Lanes(b, tileStep) * (count * 8));
-  SmallVector<Value> values;
-  if (format.scale == numerics::ScaleFormat::E8M0) {
-    for (int64_t i = 0; i < count; ++i)
-      values.push_back(numerics::decodeE8M0Bits((bytes >> (8 * i)) & 0xFF));
-    return values;
+Value DecodeEmitter::emitScalePair(Lanes bytes) {
+  Value low, high;
+  if (format.scale == numerics::ScaleFormat::E4M3) {
+    std::tie(low, high) = cvt->decodeE4M3Pair(b, bytes);
+  } else {
+    Lanes wide = extend(bytes, 32);
+    low = numerics::decodeE8M0Bits(wide & 0xFF);
+    high = numerics::decodeE8M0Bits(wide >> 8);
   }
-  for (int64_t i = 0; i < count; i += 2) {
-    auto [low, high] = cvt->decodeE4M3Pair(b, truncate(bytes >> (8 * i), 16));
-    values.push_back(low);
-    values.push_back(high);
+  Value both = round(low, high);
+  if (int shift = format.getSumShift())
+    both =
+        arith::MulFOp::create(b, both, emitPower(getPlaces().exponent - shift));
+  return both;
+}
+
+std::array<SmallVector<Value>, 2>
+DecodeEmitter::loadFactors(Value scales, Lanes row, Value tileStep) {
+  int64_t ofRow = format.getStepScales() / 2;
+  int64_t all = 2 * ofRow;
+  auto load = [&](Lanes number) {
+    Lanes ownRow = row + (number >> llvm::Log2_64(ofRow)) * kRowDistance;
+    Lanes byte = numerics::getByteInTile(ownRow, ownRow.like(0)) +
+                 Lanes(b, tileStep) * format.getStepScales() +
+                 (number & (ofRow - 1)) * 2;
+    Value address = b.offset(scales, b.getI8Type(), byte);
+    return emitScalePair(Lanes(b, b.load(b.getIntegerType(16), address, 2)));
+  };
+  // Four threads have elements of the same rows. Where decoding sets the pace,
+  // each decodes two scales, and they exchange them.
+  Value own;
+  if (context.tile.plainRows <= kMaxExchangeRows)
+    own = b.toBits(load(Lanes(b, thread.member) & (all - 1)));
+  std::array<SmallVector<Value>, 2> factors;
+  for (int64_t i = 0; i < all; ++i) {
+    Value both = own ? b.bitcast(pair, emitShuffleFrom(b, own, i, kRowThreads))
+                     : load(Lanes(b, b.i32(i)));
+    for (int64_t j = 0; j < 2; ++j)
+      factors[i / ofRow].push_back(b.splat(b.extract(both, j), 2));
   }
-  return values;
+  return factors;
+}
+
+Value DecodeEmitter::emitPower(int exponent) {
+  auto type = cast<FloatType>(format.plain);
+  llvm::APFloat power = scalbn(llvm::APFloat::getOne(type.getFloatSemantics()),
+                               exponent, llvm::APFloat::rmNearestTiesToEven);
+  auto bits = static_cast<uint32_t>(power.bitcastToAPInt().getZExtValue());
+  return b.bitcast(pair, b.i32(bits << 16 | bits));
 }
 
 Lanes DecodeEmitter::emitE2M1Bits(Lanes codes) {
-  const E2M1Places &places = format.plain.isBF16() ? kBF16Places : kF16Places;
+  const E2M1Places &places = getPlaces();
   Lanes magnitudes = (codes * places.magnitudeFactor) & places.magnitudes;
   return magnitudes | ((codes * places.signFactor) & places.signs);
 }
 
-Lanes DecodeEmitter::emitPackedBits(Lanes word, int64_t number) {
-  const PackedParts &parts =
-      (format.plain.isBF16() ? kPackedBF16 : kPackedF16)[number];
-  Lanes bits = word.like(0);
-  for (const PackedPart &part : parts) {
-    if (part.mask == 0)
-      continue;
-    Lanes moved = part.shift < 0   ? word >> -part.shift
-                  : part.shift > 0 ? word << part.shift
-                                   : word;
-    bits = bits | (moved & part.mask);
+Lanes DecodeEmitter::emitPackedBits(ArrayRef<Lanes> words, int64_t reg) {
+  constexpr int width = 8 * kWordBytes;
+  Lanes source = isInRest(reg)
+                     // Bits of one word or the other.
+                     ? ((words[0] ^ words[1]) & kRestBits) ^ words[1]
+                     : words[getRegisterWord(reg)];
+  // Bits that are rotated by as many are moved together.
+  std::map<int, uint32_t> masks;
+  for (int half = 0; half < 2; ++half)
+    for (int bit = 0; bit < 4; ++bit) {
+      int from = getCodeBit(bit, reg, half).distance + bit;
+      int to = getPlaces().bits[bit] + 16 * half;
+      masks[(to - from + width) % width] |= uint32_t(1) << to;
+    }
+  Lanes bits = source.like(0);
+  for (auto [rotation, mask] : masks) {
+    uint32_t fromLeft = (uint32_t(1) << rotation) - 1;
+    Lanes moved = source;
+    if (!(mask & fromLeft))
+      moved = rotation ? source << rotation : source;
+    else if (!(mask & ~fromLeft))
+      moved = source >> (width - rotation);
+    else
+      moved = (source << rotation) | (source >> (width - rotation));
+    bits = bits | (moved & mask);
   }
   return bits;
 }
 
-Value DecodeEmitter::emitE2M1Pair(Lanes bits, Value scale) {
-  const E2M1Places &places = format.plain.isBF16() ? kBF16Places : kF16Places;
-  Value elements = arith::MulFOp::create(b, b.bitcast(pair, bits),
-                                         b.bitcast(pair, word(places.scale)));
-  return arith::MulFOp::create(b, elements, scale);
-}
-
-Value DecodeEmitter::emitPair(Lanes codes, Value scale) {
+Value DecodeEmitter::emitElements(Lanes codes) {
+  if (isE2M1()) {
+    Value elements = b.bitcast(pair, codes);
+    if (format.getSumShift())
+      return elements;
+    return arith::MulFOp::create(b, elements, emitPower(getPlaces().exponent));
+  }
   Value low, high;
   if (format.element == numerics::ElementFormat::E4M3) {
     std::tie(low, high) = cvt->decodeE4M3Pair(b, truncate(codes, 16));
@@ -184,8 +231,7 @@ Value DecodeEmitter::emitPair(Lanes codes, Value scale) {
     low = numerics::decodeByProduct(format.element, codes & 0xFF);
     high = numerics::decodeByProduct(format.element, (codes >> 8) & 0xFF);
   }
-  Lanes factor(b, scale);
-  return round(Lanes(b, low) * factor, Lanes(b, high) * factor);
+  return round(low, high);
 }
 
 std::array<DecodeEmitter::RowCodes, 2>
@@ -236,14 +282,11 @@ DecodeEmitter::loadPackedCodes(const WgmmaStep &step) {
     Value address = b.offset(codes, b.getI8Type(), own + at);
     SmallVector<Lanes> words = emitLoadWords(b, address, kPiece, kPiece);
     // Pairs of both rows, and those behind them along K.
-    for (const auto &[i, word] : llvm::enumerate(words)) {
-      if (format.getBits() == 4) {
-        for (int64_t pair = 0; pair < 4; ++pair)
-          rows[pair % 2].push_back(emitPackedBits(word, pair));
-        continue;
-      }
-      rows[0].push_back(word & 0xFFFF);
-      rows[1].push_back(word >> 16);
+    for (size_t i = 0; i < words.size(); i += kUnitWords) {
+      auto unit = ArrayRef(words).slice(i, kUnitWords);
+      for (int64_t reg = 0; reg < getUnitRegisters(format.getBits()); ++reg)
+        rows[reg % 2].push_back(isE2M1() ? emitPackedBits(unit, reg)
+                                         : unit[reg / 2] >> (reg % 2 * 16));
     }
   }
   return rows;
@@ -267,25 +310,15 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
                (Lanes(b, tileOfRows) & 1) * kWarpgroupRows;
   scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
   Lanes tileStep = Lanes(b, step.inProduct) & (format.getTileSteps() - 1);
-  bool isE2M1 = format.getBits() == 4;
+  std::array<SmallVector<Value>, 2> factors =
+      loadFactors(scales, scaleRow, tileStep);
   std::array<SmallVector<Value>, 2> pairs;
   for (auto [i, codes] : llvm::enumerate(format.isPacked ? loadPackedCodes(step)
                                                          : loadCodes(step))) {
-    SmallVector<Value> factors =
-        loadScales(scales, scaleRow + i * kRowDistance, tileStep);
-    if (isE2M1)
-      for (size_t j = 0; j < factors.size(); j += 2) {
-        // Two are rounded at a time.
-        Value both = round(factors[j], factors[j + 1]);
-
-        for (int64_t k = 0; k < 2; ++k)
-          factors[j + k] = b.splat(b.extract(both, k), 2);
-      }
     for (auto [j, code] : llvm::enumerate(codes)) {
-      Value factor = factors[j * (kWgmmaElements / 2) / format.block];
-      Value elements =
-          isE2M1 ? emitE2M1Pair(code, factor) : emitPair(code, factor);
-      pairs[i].push_back(b.toBits(elements));
+      Value factor = factors[i][j * (kWgmmaElements / 2) / format.block];
+      pairs[i].push_back(
+          b.toBits(arith::MulFOp::create(b, emitElements(code), factor)));
     }
   }
   SmallVector<Value> registers;

@@ -59,6 +59,15 @@ struct WgmmaFormat {
   int64_t getStepScales() const { return kStepElements / block; }
   int64_t getTileSteps() const { return kTileCols / getStepScales(); }
 
+  /// Sums are smaller than results by two to this power. E2M1 in registers
+  /// wants a factor of 2^126 (2^14 beside f16). Scales of E4M3, which are at
+  /// most 448, can take 2^118 (2^7) of it.
+  int getSumShift() const {
+    bool takesFactor = element == numerics::ElementFormat::E2M1 &&
+                       scale == numerics::ScaleFormat::E4M3;
+    return !takesFactor ? 0 : plain.isBF16() ? 8 : 7;
+  }
+
   /// The part of the names of kernels that stands for the formats, for example
   /// "bf16_e2m1_e4m3".
   std::string getName() const;

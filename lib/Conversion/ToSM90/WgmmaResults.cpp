@@ -21,6 +21,8 @@
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace blockscale::gemm {
@@ -133,7 +135,8 @@ void WgmmaResults::emitPart(
 }
 
 /// The sums of a fragment that begins at `place`, in f32 from the beginning of
-/// those of a part: those of each team, added in the order of their numbers.
+/// those of a part: those of each team, added in the order of their numbers,
+/// and brought to the size of results.
 Value WgmmaResults::loadSums(Value place) {
   const WgmmaLayout &shared = context.shared;
   int64_t teams = context.spec.getTeams();
@@ -152,6 +155,9 @@ Value WgmmaResults::loadSums(Value place) {
         sums[j] = Lanes(b, sums[j]) + Lanes(b, value);
     }
   }
+  if (int shift = context.spec.format.getSumShift())
+    for (Value &sum : sums)
+      sum = Lanes(b, sum) * std::ldexp(1.0f, shift);
   return b.pack(sums);
 }
 

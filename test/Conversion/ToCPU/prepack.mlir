@@ -1,17 +1,17 @@
 // RUN: blockscale-opt %s -blockscale-lower-kernels-to-cpu -canonicalize -cse -split-input-file | FileCheck %s
 
-// An item is a band of 64 rows, whose blocks have 128 threads and 4 products.
+// An item is a band of 64 rows, whose blocks have 128 threads, each with 2 units of
+// two words and eight pairs.
 // CHECK-LABEL: func.func private @to_prepack_0(
 // CHECK-SAME:      [[W:%.+]]: memref<200x40xi8>, [[P:%.+]]: memref<4x2x2048xi8>,
 // CHECK-DAG:     [[C2:%.+]] = arith.constant 2 : index
-// CHECK-DAG:     [[C4:%.+]] = arith.constant 4 : index
 // CHECK-DAG:     [[C128:%.+]] = arith.constant 128 : index
 // CHECK:         scf.for [[ITEM:%.+]] =
 // CHECK:         scf.for [[COL:%.+]] = {{%.+}} to [[C2]] step
 // CHECK:         scf.for {{%.+}} = {{%.+}} to [[C128]] step
-// CHECK:         scf.for {{%.+}} = {{%.+}} to [[C4]] step
-// CHECK-COUNT-4: memref.load [[W]]
-// CHECK-COUNT-4: memref.store {{%.+}}, [[P]][[[ITEM]], [[COL]],
+// CHECK:         scf.for {{%.+}} = {{%.+}} to [[C2]] step
+// CHECK-COUNT-8: memref.load [[W]]
+// CHECK-COUNT-8: memref.store {{%.+}}, [[P]][[[ITEM]], [[COL]],
 // CHECK-LABEL: func.func @to(
 // CHECK:         [[ITEMS:%.+]] = arith.constant 4 : index
 // CHECK:         call @to_prepack_0({{.*}}, [[ITEMS]])

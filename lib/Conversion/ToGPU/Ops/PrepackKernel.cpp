@@ -48,18 +48,16 @@ public:
   void emit();
 
 private:
-  /// Words of the thread that lie side by side.
-  static constexpr int64_t kPieceWords = kFragmentThreadBytes / kWordBytes;
+  /// Units of the thread that lie side by side.
+  static constexpr int64_t kPieceUnits =
+      kFragmentThreadBytes / (kUnitWords * kWordBytes);
 
-  int64_t countPieces() const {
-    return kFragmentProducts * getFragmentWords(bits) / kPieceWords;
-  }
-  /// The thread's word `word` of all in the block.
-  Lanes emitGather(int64_t word);
-  void emitScatter(Lanes value, int64_t word);
+  /// The words of the thread's unit `number`.
+  SmallVector<Lanes> emitGather(int64_t number);
+  void emitScatter(ArrayRef<Lanes> words, int64_t number);
   /// Calls `body` with the row, the first byte in the row and the register of
-  /// each pair of word `word`.
-  void forEachPair(int64_t word,
+  /// each pair of unit `number`.
+  void forEachPair(int64_t number,
                    function_ref<void(Value row, Value unit, int64_t reg)> body);
   Value getUnitAddress(Value row, Value unit) {
     Value index = add(b, mul(b, matrix, rows), row);
@@ -82,22 +80,21 @@ private:
 } // namespace
 
 void PrepackEmitter::forEachPair(
-    int64_t word, function_ref<void(Value, Value, int64_t)> body) {
+    int64_t number, function_ref<void(Value, Value, int64_t)> body) {
   Lanes index(b, thread);
-  int64_t words = getFragmentWords(bits);
-  for (int64_t reg = 0; reg < kFragmentRegisters; ++reg) {
-    if (getFragmentWord(reg, bits) != word % words)
-      continue;
+  for (int64_t reg = 0; reg < getUnitRegisters(bits); ++reg) {
+    int64_t product = number * getUnitProducts(bits) + reg / kFragmentRegisters;
     ElementIndex<Lanes> element = getFragmentElement(FragmentPlace<Lanes>{
-        index, like(index, word / words), like(index, reg), like(index, 0)});
+        index, like(index, product), like(index, reg % kFragmentRegisters),
+        like(index, 0)});
     Value row = add(b, element.row, mul(b, rowBlock, kFragmentRows));
     Value col = add(b, element.col, mul(b, colBlock, kFragmentCols));
     body(row, bits == 4 ? emit::div(b, col, 2) : col, reg);
   }
 }
 
-Lanes PrepackEmitter::emitGather(int64_t word) {
-  Lanes value(b, b.i32(0));
+SmallVector<Lanes> PrepackEmitter::emitGather(int64_t number) {
+  SmallVector<Lanes> words(kUnitWords, Lanes(b, b.i32(0)));
   auto loadUnit = [&](Value row, Value unit) {
     return emitIfElseZero(
                b, isInside(row, unit),
@@ -108,26 +105,27 @@ Lanes PrepackEmitter::emitGather(int64_t word) {
                })
         .front();
   };
-  forEachPair(word, [&](Value row, Value unit, int64_t reg) {
+  forEachPair(number, [&](Value row, Value unit, int64_t reg) {
     Lanes first = loadUnit(row, unit);
     Lanes low = bits == 4 ? first & 0xF : first;
     Lanes high =
         bits == 4 ? first >> 4 : loadUnit(row, add(b, unit, getIndex(b, 1)));
-    value =
-        value | placeCode(low, reg, 0, bits) | placeCode(high, reg, 1, bits);
+    for (auto [i, word] : llvm::enumerate(words))
+      word = word | placeCode(low, reg, 0, bits, i) |
+             placeCode(high, reg, 1, bits, i);
   });
-  return value;
+  return words;
 }
 
-void PrepackEmitter::emitScatter(Lanes value, int64_t word) {
+void PrepackEmitter::emitScatter(ArrayRef<Lanes> words, int64_t number) {
   auto storeUnit = [&](Lanes code, Value row, Value unit) {
     emit::emitIf(b, isInside(row, unit), [&] {
       b.store(truncate(code, 8), getUnitAddress(row, unit), 1);
     });
   };
-  forEachPair(word, [&](Value row, Value unit, int64_t reg) {
-    Lanes low = takeCode(value, reg, 0, bits);
-    Lanes high = takeCode(value, reg, 1, bits);
+  forEachPair(number, [&](Value row, Value unit, int64_t reg) {
+    Lanes low = takeCode(words.data(), reg, 0, bits);
+    Lanes high = takeCode(words.data(), reg, 1, bits);
     if (bits == 4)
       return storeUnit(low | (high << 4), row, unit);
     storeUnit(low, row, unit);
@@ -138,11 +136,8 @@ void PrepackEmitter::emitScatter(Lanes value, int64_t word) {
 Value PrepackEmitter::getPieceAddress(int64_t piece) {
   Value index = add(b, mul(b, matrix, rowBlocks), rowBlock);
   index = add(b, mul(b, index, colBlocks), colBlock);
-  // The first word of a piece is that of a product.
   Lanes place(b, thread);
-  int64_t word = piece * kPieceWords;
-  Value byte = getFragmentWordByte(
-      place, like(place, word / getFragmentWords(bits)), /*word=*/0, bits);
+  Value byte = getUnitByte(place, like(place, piece * kPieceUnits));
   return emitAddress(b, blocks, b.getI8Type(),
                      add(b, mul(b, index, getFragmentBlockBytes(bits)), byte));
 }
@@ -157,20 +152,21 @@ void PrepackEmitter::emit() {
   colBlock = arith::RemUIOp::create(b, block, colBlocks);
   thread = emitThreadNumber(b, kFragmentThreads);
   emit::emitIf(b, isBelow(b, matrix, matrices), [&] {
-    for (int64_t piece = 0; piece < countPieces(); ++piece) {
-      Value address = getPieceAddress(piece);
-      int64_t first = piece * kPieceWords;
+    for (int64_t first = 0; first < getThreadUnits(bits);
+         first += kPieceUnits) {
+      Value address = getPieceAddress(first / kPieceUnits);
       if (toBlocks) {
         SmallVector<Lanes> words;
-        for (int64_t i = 0; i < kPieceWords; ++i)
-          words.push_back(emitGather(first + i));
+        for (int64_t i = 0; i < kPieceUnits; ++i)
+          llvm::append_range(words, emitGather(first + i));
         emitStoreWords(b, words, address, kFragmentThreadBytes);
         continue;
       }
       SmallVector<Lanes> words =
           emitLoadWords(b, address, kFragmentThreadBytes, kFragmentThreadBytes);
-      for (auto [i, word] : llvm::enumerate(words))
-        emitScatter(word, first + i);
+      for (int64_t i = 0; i < kPieceUnits; ++i)
+        emitScatter(ArrayRef(words).slice(i * kUnitWords, kUnitWords),
+                    first + i);
     }
   });
 }
