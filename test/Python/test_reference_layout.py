@@ -80,12 +80,16 @@ class FragmentsTest(unittest.TestCase):
         words = blocks.view("<u4")
         for row, col in np.ndindex(128, 128):
             thread, product, register, half = self.place(row % 64, col % 64)
-            word = int(words[row // 64, col // 64, thread * 4 + product]) >> (16 * half)
-            if register < 3:
-                shifted = word << (3 * register)
-                code = (shifted >> 12 & 8) | (shifted >> 6 & 7)
+            # A register is a word that is rotated, or bits of both words of two products.
+            first, second = (int(words[row // 64, col // 64, thread * 4 + product // 2 * 2 + i])
+                             for i in range(2))
+            if register == 3:
+                word = (first & 0x06030603) | (second & 0xF9FCF9FC)
             else:
-                code = (word >> 11 & 12) | (word >> 10 & 3)
+                word = (first, second)[product % 2]
+            left = ((0, 4, 10, 8), (2, 6, 12, 14))[product % 2][register]
+            pair = (word << left | word >> (32 - left)) & 0xFFFFFFFF
+            code = (pair >> (16 * half + 12) & 8) | (pair >> (16 * half + 6) & 7)
             want = codes[row, col] if row < 65 and col < 70 else 0
             self.assertEqual(code, want, (row, col))
         self.assertTrue((reference.unprepack(blocks, 65, 70, 4) == codes).all())
