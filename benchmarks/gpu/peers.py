@@ -10,9 +10,9 @@ nvidia-modelopt; a package that is missing or fails is listed with its error. Ot
 these packages need SM100, so an H200 compares with torch.compile of torchao's quantizers and
 with ModelOpt's Triton kernel for the scale sweep.
 
-All candidates of a case run in one process, on one x, in turn: in each of three rounds 25
-calls of each, before each of which 256 MiB are overwritten, so that x comes from memory. The
-best round's median counts. A call is captured into a CUDA graph where that works. The share is
+All candidates of a case run in one process, on one x, in turn, call by call: in each of three
+rounds 25 calls of each, before each of which 256 MiB are overwritten, so that x comes from
+memory. The best round's median counts. A call is captured into a CUDA graph where that works. The share is
 the time of a copy of as many bytes as the case reads and writes, over the candidate's.
 
 Prints a log with a table. It fails where no case was timed.
@@ -59,22 +59,25 @@ class Clock:
             return call
         return graph.replay
 
-    def median(self, call):
-        events = [[self.torch.cuda.Event(enable_timing=True) for _ in range(2)]
-                  for _ in range(CALLS)]
-        for start, end in events:
-            self.flush.fill_(1)
-            start.record()
-            call()
-            end.record()
-        self.torch.cuda.synchronize()
-        return statistics.median(1000 * start.elapsed_time(end) for start, end in events)
-
     def compare(self, calls):
-        """The best round's median of each call, by its name. In a round the calls take turns, each
-        from a GPU that has nothing to do on, and with as many repetitions."""
-        rounds = [{name: self.median(call) for name, call in calls.items()}
-                  for _ in range(ROUNDS)]
+        """The best round's median of each call, by its name. Calls take turns one by one, so that
+        all of them meet the GPU at the same temperature and clock rate: under load it lowers
+        these after some milliseconds, which whoever came first would not see."""
+        rounds = []
+        for _ in range(ROUNDS):
+            events = {name: [] for name in calls}
+            for _ in range(CALLS):
+                for name, call in calls.items():
+                    pair = [self.torch.cuda.Event(enable_timing=True) for _ in range(2)]
+                    self.flush.fill_(1)
+                    pair[0].record()
+                    call()
+                    pair[1].record()
+                    events[name].append(pair)
+            self.torch.cuda.synchronize()
+            rounds.append({name: statistics.median(1000 * start.elapsed_time(end)
+                                                   for start, end in pairs)
+                           for name, pairs in events.items()})
         return {name: min(times[name] for times in rounds) for name in calls}
 
 

@@ -17,11 +17,10 @@ weights are, and row-major, too. The peers compute the same of the same weights,
                    where they could not be measured, and why is said above the table
 
 Before each call 256 MiB are overwritten, so that operands come from memory; each call is a CUDA
-graph. In each of three rounds all take turns: ours, cuBLAS, ours with row-major weights, the rest.
-A turn begins when the GPU has nothing to do and is 25 calls, of which the median is taken; the best
-round counts. Large products run at the clock that the power of the GPU allows; a median leaves out
-the first calls of a turn, whose clock the work before decides. A share is cuBLAS's time over that
-of ours with prepacked weights. First the result is compared with torch.mm in f32.
+graph. In each of three rounds all take turns call by call, 25 times, and so meet the same clock of
+the GPU, which its power limits in large products. The median of a round is taken; the best round
+counts. A share is cuBLAS's time over that of ours with prepacked weights. First the result is
+compared with torch.mm in f32.
 
 Prints a table with the bars; writes weight_only.json, weight_only.svg with the shares, and
 weight_only_tflops.svg with the rates of products with weights of 8192x8192. The exit status is 1 if

@@ -9,6 +9,7 @@
 #include "Arithmetic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -113,6 +114,18 @@ void GemmArguments::narrowSizes(KernelBuilder &b) {
   for (Value *size : {&rows, &cols, &depth, &matrices})
     if (*size)
       *size = narrowSize(b, *size);
+}
+
+void GemmArguments::emitPrefetch(KernelBuilder &b) const {
+  SmallVector<Value> maps = {mapA};
+  for (const ProductArguments &product : products)
+    maps.push_back(product.mapB);
+  for (Value map : maps)
+    if (map)
+      NVVM::PrefetchOp::create(
+          b, /*cacheLevel=*/NVVM::PrefetchCacheLevelAttr(),
+          /*evictPriority=*/NVVM::CacheEvictionPriorityAttr(), map,
+          /*predicate=*/Value(), /*tensormap=*/b.getUnitAttr());
 }
 
 } // namespace blockscale::gemm

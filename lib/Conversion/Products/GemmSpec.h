@@ -93,6 +93,10 @@ struct GemmArguments {
   /// Sizes that the kernel is given, as i32.
   void narrowSizes(KernelBuilder &b);
 
+  /// Fetches the tensor maps ahead, so that they are at hand when the first
+  /// copies need them.
+  void emitPrefetch(KernelBuilder &b) const;
+
   mlir::Value mapA, packedA, scaleA;
   llvm::SmallVector<ProductArguments, 2> products;
   /// The result, or the operands of the epilogue: those of its sink, and the

@@ -77,15 +77,6 @@ static void emitBarrier(KernelBuilder &b, const GemmContext &context) {
   NVVM::Tcgen05FenceOp::create(b, NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
 }
 
-/// Fetches a tensor map ahead, so that it is at hand when the first copy needs
-/// it.
-static void emitPrefetch(KernelBuilder &b, Value map) {
-  NVVM::PrefetchOp::create(
-      b, /*cacheLevel=*/NVVM::PrefetchCacheLevelAttr(),
-      /*evictPriority=*/NVVM::CacheEvictionPriorityAttr(), map,
-      /*predicate=*/Value(), /*tensormap=*/b.getUnitAttr());
-}
-
 void emitGemm(KernelBuilder &b, const Tcgen05Spec &spec,
               GemmArguments arguments) {
   arguments.narrowSizes(b);
@@ -105,9 +96,7 @@ void emitGemm(KernelBuilder &b, const Tcgen05Spec &spec,
       b, loads,
       [&] {
         emitInOneThread(b, [&] {
-          emitPrefetch(b, context.arguments.mapA);
-          for (const ProductArguments &product : context.arguments.products)
-            emitPrefetch(b, product.mapB);
+          context.arguments.emitPrefetch(b);
           emitLoads(b, context);
         });
       },

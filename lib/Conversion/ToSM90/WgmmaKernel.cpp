@@ -112,6 +112,7 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
   Lanes loads = compare(Predicate::eq, warp, kProductThreads / kWarpThreads);
   emit::emitIf(b, loads, [&] {
     emitInOneThread(b, [&] {
+      arguments.emitPrefetch(b);
       context.stageFull.emitInit(b);
       context.stageEmpty.emitInit(b);
       if (spec.getParts() > 1) {

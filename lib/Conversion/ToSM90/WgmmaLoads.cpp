@@ -238,12 +238,14 @@ void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
   context.stageFull.emitExpect(b, slot,
                                scaleBytes * context.tile.scaleTiles +
                                    codeBytes + shared.plainBytes);
-  emitPlain(tile, depth, slot);
+  // Flat copies need no tensor map, and come before those that may wait for
+  // one.
   if (format.isPacked)
     emitPackedCodes(tile, firstStep, blocks, slot);
-  else
-    emitCodes(tile, depth, slot);
   emitScales(tile, firstTile, scaleBytes, slot);
+  emitPlain(tile, depth, slot);
+  if (!format.isPacked)
+    emitCodes(tile, depth, slot);
 }
 
 void LoadEmitter::emit() {

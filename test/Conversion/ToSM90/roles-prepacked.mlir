@@ -18,9 +18,9 @@
 // CHECK: nvvm.mbarrier.try_wait %{{.+}} {scope = #nvvm.mem_scope<cluster>}
 // CHECK: llvm.load %{{.+}} : !llvm.ptr<7> -> vector<4xi32>
 // CHECK: nvvm.setmaxregister decrease 40
-// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
 // CHECK: llvm.getelementptr %[[PACKED_B]]
 // CHECK: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global
 // CHECK: nvvm.cluster.arrive
 // CHECK: gpu.return
 func.func @prepacked(%x: tensor<100x224xbf16>, %w: tensor<200x224xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>, %s: tensor<200x14xf8E4M3FN, #swizzled>) -> tensor<100x200xbf16> {

@@ -7,6 +7,8 @@
 // CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_bf16_64x128_stages3_band2
 // CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_B:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},
 // CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
+// CHECK: nvvm.prefetch tensormap, %[[MAP_A]]
+// CHECK: nvvm.prefetch tensormap, %[[MAP_B]]
 // CHECK: nvvm.mbarrier.init %{{.+}}, %c1_i32
 // CHECK: nvvm.mbarrier.init %{{.+}}, %c8_i32
 // CHECK: nvvm.fence.mbarrier.init
@@ -44,20 +46,20 @@
 // CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %c128_i32
 // CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %c128_i32
 
-// Loads: data by the maps, those of A for each of two steps, and a tile of scales for each by
-// one flat copy. What is read by one tile only is replaced first in the cache: weights of up
-// to 64 rows of A.
+// Loads: a tile of scales by one flat copy, and data by the maps, those of A for each of two
+// steps. What is read by one tile only is replaced first in the cache: weights of up to 64 rows
+// of A.
 // CHECK: nvvm.setmaxregister decrease 40
 // CHECK: nvvm.elect.sync
 // CHECK: %[[ONCE:.+]] = llvm.inline_asm {{.*}}createpolicy.fractional.L2::evict_first
 // CHECK: %[[OFTEN:.+]] = llvm.inline_asm {{.*}}createpolicy.fractional.L2::evict_normal
 // CHECK: nvvm.mbarrier.arrive.expect_tx
-// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]]
+// CHECK: llvm.getelementptr %[[SCALE_B]]
 // CHECK: %[[FITS:.+]] = arith.cmpi ule, %{{.+}}, %c64_i32
 // CHECK: %[[POLICY:.+]] = arith.select %[[FITS]], %[[ONCE]], %[[OFTEN]]
+// CHECK: nvvm.cp.async.bulk.shared.cluster.global {{.*}} l2_cache_hint = %[[POLICY]]
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]]
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_B]]{{.*}} l2_cache_hint = %[[POLICY]]
-// CHECK: llvm.getelementptr %[[SCALE_B]]
-// CHECK: nvvm.cp.async.bulk.shared.cluster.global {{.*}} l2_cache_hint = %{{.+}}
 // CHECK-NOT: nvvm.cp.async
 // CHECK: gpu.return
 
