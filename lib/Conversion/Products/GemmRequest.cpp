@@ -9,7 +9,6 @@
 #include "DeviceEmission/ElementSource.h"
 #include "Emission/OperandChecks.h"
 #include "SplitSum.h"
-
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -89,8 +89,6 @@ private:
   /// one if there is one.
   void emitStage(const TileCoord &tile, Value stage, bool hasNext,
                  Pipeline &pipeline);
-  /// Adds the products of `stages` full stages (i32) of the team. Values are
-  /// the slot of the first one, and the sums.
   /// Adds the products of `stages` full stages (i32) of the team, from stage
   /// `first` on. Values are the slot of that, and the sums.
   SmallVector<Value> emitStages(const TileCoord &tile, Lanes first,
@@ -307,7 +305,7 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
   int64_t slots = context.spec.schedule.getStages();
   Lanes depth(b, tile.product.depth);
   Lanes begin(b, tile.begin), end(b, tile.end);
-
+  // Full stages; a last one with fewer elements may follow.
   Lanes stages =
       minUnsigned(end, depth >> llvm::Log2_64(stageElements)) - begin;
   RingSlot slot = RingSlot::of(carried);

@@ -116,8 +116,7 @@ struct WgmmaStep {
 
 /// The thread's elements of the scaled operand of a step, times their scales,
 /// as the first operand of the step's instructions: `kStepRegisters` i32.
-/// `tileOfRows` (i32) is the number of the tile along the
-/// rows with scales.
+/// `tileOfRows` (i32) is the number of the tile along the rows with scales.
 llvm::SmallVector<mlir::Value> emitDecode(KernelBuilder &b,
                                           const WgmmaContext &context,
                                           const WgmmaThread &thread,

@@ -32,21 +32,30 @@ static constexpr int64_t kPlainRows[] = {16, 32, 64, 128, 256};
 /// Steps of K that each part has at least.
 static constexpr int64_t kMinPartSteps = 4;
 
-// Measured on an H100, in microseconds: decoding a step of 128 rows, by whether
-// data are packed and by whether codes have eight bits; making results of a
-// part of a tile; what every product takes beside its steps, and what one of
-// clusters takes more.
-static constexpr double kStepDecode[2][2] = {{0.25, 0.27}, {0.19, 0.24}};
+// Measured on an H100 and an H200, in microseconds: decoding a step of 128
+// rows, by whether data are packed and by whether codes have eight bits; making
+// results of a part of a tile, twice as long where CTAs add their sums; what
+// every product takes beside its steps, and what one of clusters takes more.
+static constexpr double kStepDecode[2][2] = {{0.25, 0.27}, {0.15, 0.20}};
 static constexpr double kPartWrite = 0.6;
 static constexpr double kStart = 3.4;
 static constexpr double kClusterStart = 2.0;
 /// The part of multiplying that decoding does not hide, where it takes longer.
 static constexpr double kShownMultiply = 0.65;
 /// Bytes that come from the L2 cache to all multiprocessors, a microsecond.
-static constexpr double kCacheBytes = 8e6;
-/// CTAs of a GPU that are in clusters of more than two: some multiprocessors of
-/// its larger parts are left over.
+static constexpr double kCacheBytes = 1e7;
+/// The share of the memory's rate at which products read that wait for it:
+/// they are over before its rate is reached.
+static constexpr double kReadShare = 0.65;
+/// The share of multiprocessors that clusters of more than two CTAs can use:
+/// some of a GPU's larger parts, which a cluster has to fit in, are left over.
 static constexpr double kClusterShare = 0.93;
+
+/// The clusters that a GPU runs at a time.
+static int64_t countClusters(const target::Gpu &gpu, int64_t parts) {
+  double share = parts > 2 ? kClusterShare : 1;
+  return static_cast<int64_t>(gpu.multiprocessors * share) / parts;
+}
 
 static WgmmaTimeline getTimeline(const AssumedSizes &sizes,
                                  const WgmmaSpec &spec,
@@ -74,16 +83,16 @@ static WgmmaTimeline getTimeline(const AssumedSizes &sizes,
                stageSteps;
   time.tiles = std::ceil(sizes.rows / schedule.getRows()) *
                std::ceil(sizes.cols / schedule.getCols()) * sizes.matrices;
-  double clusters = gpu.multiprocessors / parts;
-  if (parts > 2)
-    clusters *= kClusterShare;
-  time.waves = std::ceil(time.tiles / std::floor(clusters));
-  double writes = std::ceil(plain / 64) * kPartWrite;
+  time.waves = std::ceil(
+      time.tiles / static_cast<double>(countClusters(gpu, spec.getParts())));
+  double writes = std::ceil(plain / 64) * kPartWrite * (parts > 1 ? 2 : 1);
   double scaledRows = spec.format.isScaledA ? sizes.rows : sizes.cols;
   double plainRows = spec.format.isScaledA ? sizes.cols : sizes.rows;
   double bytes = sizes.matrices * sizes.depth *
-                 (scaledRows * spec.format.getBits() / 8 + plainRows * 2);
-  double rate = gpu.peakBytes * gpu.bytesShare / second;
+                 (scaledRows * (spec.format.getBits() / 8.0 +
+                                1.0 / static_cast<double>(spec.format.block)) +
+                  plainRows * 2);
+  double rate = gpu.peakBytes * kReadShare / second;
   time.total =
       kStart + (parts > 1 ? kClusterStart : 0) +
       std::max(time.waves * (time.steps * time.step + writes), bytes / rate);
@@ -103,8 +112,8 @@ SmallVector<RatedWgmmaSchedule> rateWgmmaSchedules(const Product &product,
     auto get = [&](int64_t stages) {
       return GemmScheduleAttr::get(product.op->getContext(), rows, cols, stages,
                                    std::max<int64_t>(kBandRows / rows, 1),
-                                   gpu.multiprocessors, /*multicast=*/1,
-                                   splits);
+                                   countClusters(gpu, splits) * splits,
+                                   /*multicast=*/1, splits);
     };
     WgmmaSpec spec(format, get(1), chip);
     spec.products = product.siblings;
@@ -164,8 +173,7 @@ void remarkWgmmaSchedule(const Product &product, const WgmmaFormat &format,
              "tiles of {0} in {1} stages: a step of {2} of K takes {3} us to "
              "multiply, {4} us to decode, {5} us to load, so that it has to "
              "{6}; tiles: {7}, waves: {8}, {9} us ({10}); data {11}; assumed "
-             "is "
-             "{12} for sizes that are not known",
+             "is {12} for sizes that are not known",
              print(rated.front()), schedule.getStages(), kStepElements,
              llvm::formatv("{0:f2}", best.multiply).str(),
              llvm::formatv("{0:f2}", best.decode).str(),
