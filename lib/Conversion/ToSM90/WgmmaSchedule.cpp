@@ -32,11 +32,16 @@ static constexpr int64_t kPlainRows[] = {16, 32, 64, 128, 256};
 /// Steps of K that each part has at least.
 static constexpr int64_t kMinPartSteps = 4;
 
-// Measured on an H100 and an H200, in microseconds: decoding a step of 128
-// rows, by whether data are packed and by whether codes have eight bits; making
-// results of a part of a tile, twice as long where CTAs add their sums; what
-// every product takes beside its steps, and what one of clusters takes more.
-static constexpr double kStepDecode[2][2] = {{0.25, 0.27}, {0.15, 0.20}};
+// Measured on an H100 and an H200, in microseconds. First decoding a step, by
+// whether data are packed, whether codes have eight bits, and whether tiles
+// have 64 rows instead of 128; then what it takes more where elements of E2M1
+// are multiplied twice.
+static constexpr double kStepDecode[2][2][2] = {{{0.22, 0.14}, {0.26, 0.16}},
+                                                {{0.15, 0.09}, {0.20, 0.12}}};
+static constexpr double kTwiceDecode = 0.02;
+// Making results of a part of a tile, twice as long where CTAs add their sums;
+// what every product takes beside its steps, and what one of clusters takes
+// more.
 static constexpr double kPartWrite = 0.6;
 static constexpr double kStart = 3.4;
 static constexpr double kClusterStart = 2.0;
@@ -72,8 +77,10 @@ static WgmmaTimeline getTimeline(const AssumedSizes &sizes,
   WgmmaTimeline time;
   time.multiply = flops * gpu.multiprocessors * second /
                   (gpu.getPeakFlops(target::Unit::Bf16) * gpu.flopsShare);
-  time.decode = kStepDecode[spec.format.isPacked][spec.format.getBits() == 8] *
-                scaled / kMaxScaledRows;
+  bool isWide = spec.format.getBits() == 8;
+  time.decode = kStepDecode[spec.format.isPacked][isWide][spec.getTeams() > 1];
+  if (!isWide && !spec.format.getSumShift())
+    time.decode += kTwiceDecode * scaled / kMaxScaledRows;
   time.load = static_cast<double>(shared.plainBytes + shared.codeBytes +
                                   shared.scaleBytes) /
               stageSteps * gpu.multiprocessors / kCacheBytes;
