@@ -130,6 +130,8 @@ def measure_both(machine, case):
     get_values()
     problem = find_problem(torch, case, x, values, result, wide)
 
+    # Dynamo gives up on a function after so many shapes, and what was compiled then is not.
+    torch.compiler.reset()
     quantizer = torch.compile(lambda t: quantize(torch, case, t), dynamic=False)
 
     def decode_both(t, w, s):

@@ -15,7 +15,7 @@ import weight_only  # noqa: E402
 from log_head import read_heads  # noqa: E402
 from log_tables import read_log, read_rows  # noqa: E402
 
-LOG = "weight-only-h100.txt"
+LOG = "weight-only-h200.txt"
 # Of a work that was not timed: no column, no cell, or one that says so.
 MISSING = (None, "", "-")
 

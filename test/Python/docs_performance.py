@@ -64,16 +64,19 @@ def gpu_small():
 
 def hopper_weights():
     """Shares of cuBLAS bf16 by rows of activations, for weights of 8192 x 8192."""
-    log = read_rows("weight-only-h100.txt")
+    log = read_rows("weight-only-h200.txt")
     rows = [1, 16, 32, 64, 128, 256, 512, 1024, 4096, 8192]
     found = {name: [log[f"{name}, {m}x8192x8192"] for m in rows]
              for name in ("NVFP4", "MXFP4", "MXFP8")}
     share = "share of cuBLAS"
     plain = [f"{float(row['cuBLAS bf16, us']) / float(row['row-major, us']):.2f}"
              for row in found["NVFP4"]]
+    humming = [[f"{name}, Humming",
+                *(f"{float(row['cuBLAS bf16, us']) / float(row['Humming, us']):.2f}"
+                  for row in each)] for name, each in found.items()]
     return table(["weights", *map(str, rows)],
                  [[name, *(row[share] for row in each)] for name, each in found.items()] +
-                 [["NVFP4, row-major", *plain]] +
+                 [["NVFP4, row-major", *plain]] + humming +
                  [["bar of 4 bits", *(row["bar"] for row in found["NVFP4"])],
                   ["bar of 8 bits", *(row["bar"] for row in found["MXFP8"])]])
 
@@ -81,7 +84,7 @@ def hopper_weights():
 def hopper_groups():
     """Times the limit, by groups. The log's second bar is that of the share of a dense product,
     which has no name of its own."""
-    (_, rows), = read_tables("grouped-h100.txt")
+    (_, rows), = read_tables("grouped-h200.txt")
     of_name = {row[0]: row for row in rows}
     shapes = ("14336x4096", "5760x2880")
     names = [name.removesuffix(f", {shapes[0]}") for name in of_name if name.endswith(shapes[0])]
@@ -91,7 +94,7 @@ def hopper_groups():
 
 
 def hopper_both():
-    log = read_rows("both-scaled-h100.txt")
+    log = read_rows("both-scaled-h200.txt")
     kept = ("TFLOP/s", "speed of cuBLAS bf16", "speed of dequantize", "speed of dot_scaled")
     return table(["both operands, MxNxK", *kept],
                  [[name, *(row[key] for key in kept)] for name, row in log.items()])
