@@ -51,6 +51,9 @@ typedef struct blockscale_executable_config {
   void *user;
   /// The program that reads bytecode; null for a search.
   const char *bytecode_reader;
+  /// A folder of measured choices of schedules (docs/Tuning.md) for a GPU; null
+  /// for none.
+  const char *tuned;
 } blockscale_executable_config;
 
 blockscale_executable_config blockscale_executable_config_default(void);

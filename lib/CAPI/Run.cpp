@@ -51,6 +51,10 @@ static Status checkConfig(const blockscale_executable_config &config) {
   if (config.chip && place == BLOCKSCALE_ON_CPU)
     return Status::failure("expected no chip for the CPU, but got '" +
                            std::string(config.chip) + "'");
+  if (config.tuned && place == BLOCKSCALE_ON_CPU)
+    return Status::failure("expected no tuned schedules for the CPU, but got "
+                           "'" +
+                           std::string(config.tuned) + "'");
   if (config.chip && !target::findChip(config.chip))
     return Status::failure("expected chip to be " + target::listChips() +
                            ", but got '" + config.chip + "'");
@@ -81,6 +85,7 @@ static Status create(StringRef content, const std::string &name,
   options.place = static_cast<Place>(config.place);
   options.chip = config.chip ? config.chip : "";
   options.fuse = !config.no_fusion;
+  options.tuned = config.tuned ? config.tuned : "";
   options.gpu = config.device;
   ProgressObserver observer(config.on_progress, config.user);
   Result<std::unique_ptr<Executable>> made =

@@ -59,10 +59,11 @@ Status addTarget(runtime::BundleContent &content, ModuleOp module,
 }
 
 Result<std::shared_ptr<const runtime::Bundle>>
-buildBundle(ModuleOp module, const std::string &entry, const std::string &chip,
-            bool fuse, CompileObserver &observer) {
+buildBundle(ModuleOp module, const std::string &entry,
+            const ToGPUOptions &options, CompileObserver &observer) {
+  const std::string &chip = options.chip;
   Status status =
-      lowerEntry(module, entry, getToGPUStages(chip, fuse), chip, observer);
+      lowerEntry(module, entry, getToGPUStages(options), chip, observer);
   if (!status.ok())
     return status;
   Result<Emitted> emitted = emit(module, chip);

@@ -9,6 +9,7 @@
 #define BLOCKSCALE_LIB_DRIVER_BUNDLEBUILDER_H
 
 #include "blockscale/Driver/Stages.h"
+#include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Runtime/Bundle.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -20,11 +21,11 @@ namespace blockscale {
 runtime::Status addTarget(runtime::BundleContent &content,
                           mlir::ModuleOp module, llvm::StringRef chip);
 
-/// Lowers what function `entry` needs of `module` for `chip`: a bundle of one
-/// target, which was never text.
+/// Lowers what function `entry` needs of `module` for the chip of `options`: a
+/// bundle of one target, which was never text.
 runtime::Result<std::shared_ptr<const runtime::Bundle>>
 buildBundle(mlir::ModuleOp module, const std::string &entry,
-            const std::string &chip, bool fuse, CompileObserver &observer);
+            const ToGPUOptions &options, CompileObserver &observer);
 
 } // namespace blockscale
 

@@ -111,20 +111,20 @@ CudaFunction::run(std::vector<NpyArray> &arguments, int repeat,
 
 Result<std::unique_ptr<Executable>>
 createCudaFunction(ModuleOp module, const Signature &signature,
-                   const std::string &chip, bool fuse, int gpu,
-                   CompileObserver &observer) {
+                   ToGPUOptions &options, int gpu, CompileObserver &observer) {
   // Before the work: that there is no GPU is told at once.
   Result<std::shared_ptr<const runtime::CudaContext>> context =
       runtime::CudaContext::open(gpu);
   if (!context.ok())
     return context.status();
-  Result<std::string> target = chip;
-  if (chip.empty())
-    target = chooseTarget(**context);
-  if (!target.ok())
-    return target.status();
+  if (options.chip.empty()) {
+    Result<std::string> target = chooseTarget(**context);
+    if (!target.ok())
+      return target.status();
+    options.chip = *target;
+  }
   Result<std::shared_ptr<const runtime::Bundle>> bundle =
-      buildBundle(module, signature.name, *target, fuse, observer);
+      buildBundle(module, signature.name, options, observer);
   if (!bundle.ok())
     return bundle.status();
   Result<std::shared_ptr<const runtime::CudaModule>> loaded =

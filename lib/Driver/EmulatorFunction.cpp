@@ -117,10 +117,9 @@ Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
 
 Result<std::unique_ptr<Executable>>
 createEmulatorFunction(ModuleOp module, const Signature &signature,
-                       const std::string &chip, bool fuse,
-                       CompileObserver &observer) {
+                       const ToGPUOptions &options, CompileObserver &observer) {
   Result<std::shared_ptr<const runtime::Bundle>> bundle =
-      buildBundle(module, signature.name, chip, fuse, observer);
+      buildBundle(module, signature.name, options, observer);
   if (!bundle.ok())
     return bundle.status();
   Result<const runtime::PlanFunction *> function =

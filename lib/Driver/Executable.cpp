@@ -23,18 +23,24 @@ Result<std::unique_ptr<Executable>>
 Executable::create(ModuleOp module, const Signature &signature,
                    const ExecutableOptions &options,
                    CompileObserver &observer) {
+  if (options.place == Place::CPU && !options.tuned.empty())
+    return Status::failure("expected tuned schedules with a GPU, but got the "
+                           "CPU");
+  ToGPUOptions pipeline;
+  pipeline.chip = options.chip;
+  pipeline.fuse = options.fuse;
+  pipeline.tuned = options.tuned;
   switch (options.place) {
   case Place::CPU:
     return createCpuFunction(module, signature, options.optimize, observer);
   case Place::Emulator:
-    return createEmulatorFunction(
-        module, signature, options.chip.empty() ? "sm_100a" : options.chip,
-        options.fuse, observer);
+    if (options.chip.empty())
+      pipeline.chip = "sm_100a";
+    return createEmulatorFunction(module, signature, pipeline, observer);
   case Place::Cuda:
     break;
   }
-  return createCudaFunction(module, signature, options.chip, options.fuse,
-                            options.gpu, observer);
+  return createCudaFunction(module, signature, pipeline, options.gpu, observer);
 }
 
 Result<std::vector<NpyArray>> Executable::run(std::vector<NpyArray> &arguments,

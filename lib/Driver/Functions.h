@@ -9,6 +9,7 @@
 #define BLOCKSCALE_LIB_DRIVER_FUNCTIONS_H
 
 #include "blockscale/Driver/Executable.h"
+#include "blockscale/Pipelines/Pipelines.h"
 
 namespace blockscale {
 
@@ -20,15 +21,13 @@ createCpuFunction(mlir::ModuleOp module, const Signature &signature,
 /// The function in PTX that the emulator executes.
 runtime::Result<std::unique_ptr<Executable>>
 createEmulatorFunction(mlir::ModuleOp module, const Signature &signature,
-                       const std::string &chip, bool fuse,
-                       CompileObserver &observer);
+                       const ToGPUOptions &options, CompileObserver &observer);
 
-/// The function on the GPU of this number. An empty `chip` stands for the one
-/// that suits the GPU best.
+/// The function on the GPU of this number. An empty chip of `options` becomes
+/// the one that suits the GPU best.
 runtime::Result<std::unique_ptr<Executable>>
 createCudaFunction(mlir::ModuleOp module, const Signature &signature,
-                   const std::string &chip, bool fuse, int gpu,
-                   CompileObserver &observer);
+                   ToGPUOptions &options, int gpu, CompileObserver &observer);
 
 } // namespace blockscale
 

@@ -38,10 +38,9 @@ std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
   return stages;
 }
 
-std::vector<Stage> getToGPUStages(StringRef chip, bool fuse) {
+std::vector<Stage> getToGPUStages(StringRef chip) {
   ToGPUOptions options;
   options.chip = chip.str();
-  options.fuse = fuse;
   return getToGPUStages(options);
 }
 

@@ -89,8 +89,8 @@ class Compiled:
     """
 
     def __init__(self, source: Source, target: str, on: str, entry: str | None,
-                 device: int, fuse: bool, ptxas: str | None, progress: Progress | None,
-                 bytecode_reader: str | None):
+                 device: int, fuse: bool, tuned: str | None, ptxas: str | None,
+                 progress: Progress | None, bytecode_reader: str | None):
         self._source, self._name = _read(source)
         self._is_single = isinstance(source, Module) and source.is_single
         self._names = ([value.name.removeprefix("%") for value in source.arguments]
@@ -100,6 +100,7 @@ class Compiled:
         self._entry = entry
         self._device = device
         self._fuse = fuse
+        self._tuned = tuned
         self._ptxas = ptxas
         self._bytecode_reader = bytecode_reader
         self._lock = threading.Lock()
@@ -114,7 +115,7 @@ class Compiled:
     def _compile(self, emission: int, progress: Progress | None) -> Any:
         return check(_watch(progress, lambda watch: _native.compile(
             self._source, self._name, [self.target], emission, self._ptxas, self._fuse,
-            self.target != "cpu", emission == _MLIR, watch,
+            self._tuned, self.target != "cpu", emission == _MLIR, watch,
             self._bytecode_reader)))
 
     def _check_gpu(self, what: str) -> None:
@@ -144,7 +145,8 @@ class Compiled:
                 self._executable, _ = check(_watch(
                     progress, lambda watch: _native.create_executable(
                         self._source, self._name, _PLACES[self._on], self._entry, chip,
-                        self._device, self._fuse, watch, self._bytecode_reader)))
+                        self._device, self._fuse, self._tuned, watch,
+                        self._bytecode_reader)))
             return self._executable
 
     def _get_slots(self, executable: Any, role: int) -> list[Slot]:
@@ -222,8 +224,8 @@ class Compiled:
 
 def compile(source: Source, *, target: str = "cpu", on: str | None = None,
             entry: str | None = None, device: int = 0, fuse: bool = True,
-            ptxas: str | None = None, progress: Progress | None = None,
-            bytecode_reader: str | None = None) -> Compiled:
+            tuned: str | os.PathLike[str] | None = None, ptxas: str | None = None,
+            progress: Progress | None = None, bytecode_reader: str | None = None) -> Compiled:
     """Compiles a module.
 
     Args:
@@ -235,6 +237,7 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
       entry: the function to call; None for the only public one.
       device: the number of the GPU.
       fuse: whether kernels of a GPU may have several ops.
+      tuned: a folder of measured choices of schedules (docs/Tuning.md), for a chip.
       ptxas: the program that makes cubins; None for a search.
       progress: called with step, number and count before each stage; None shows them on
         a terminal when they take long.
@@ -249,7 +252,10 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
     if (place == "cpu") != (target == "cpu"):
         raise ArgumentError(f"expected on to be {'cpu' if target == 'cpu' else 'emulator or cuda'}"
                             f" with target {target}, but got {place}")
-    return Compiled(source, target, place, entry, device, fuse, ptxas, progress,
+    if tuned is not None and target == "cpu":
+        raise ArgumentError("expected a GPU as target with tuned, but got cpu")
+    folder = None if tuned is None else os.fspath(tuned)
+    return Compiled(source, target, place, entry, device, fuse, folder, ptxas, progress,
                     bytecode_reader)
 
 

@@ -13,12 +13,12 @@ def status_name(status: int) -> str: ...
 def dtype_name(dtype: int) -> str: ...
 def set_num_threads(threads: int) -> None: ...
 def compile(source: bytes, source_name: str, targets: list[str], emission: int,
-            ptxas: str | None, fuse: bool, remarks: bool, keep_stages: bool,
-            progress: _Progress, bytecode_reader: str | None = None
+            ptxas: str | None, fuse: bool, tuned: str | None, remarks: bool,
+            keep_stages: bool, progress: _Progress, bytecode_reader: str | None = None
             ) -> tuple[int, str, _Diagnostics, tuple[bytes, list[tuple[str, str]]]]: ...
 def create_executable(source: bytes, source_name: str, place: int, entry: str | None,
-                      chip: str | None, device: int, fuse: bool, progress: _Progress,
-                      bytecode_reader: str | None = None
+                      chip: str | None, device: int, fuse: bool, tuned: str | None,
+                      progress: _Progress, bytecode_reader: str | None = None
                       ) -> tuple[int, str, _Diagnostics, Executable]: ...
 
 class Executable:

@@ -179,8 +179,8 @@ class Module:
 
     def verify(self) -> None:
         """Raises CompileError where an op breaks a rule of the dialect."""
-        check(_native.compile(self.source, self.name, [], 0, None, True, False, False,
-                              None))
+        check(_native.compile(self.source, self.name, [], 0, None, True, None, False,
+                              False, None))
 
 
 def _trace(function: Callable[..., Any], specs: Sequence[Spec]) -> Module:

@@ -120,7 +120,8 @@ const char *toPointer(const std::optional<std::string> &text) {
 nb::tuple compile(const nb::bytes &source, const std::string &sourceName,
                   const std::vector<std::string> &targets, int emission,
                   const std::optional<std::string> &ptxas, bool fuse,
-                  bool remarks, bool keepStages, nb::object progress,
+                  const std::optional<std::string> &tuned, bool remarks,
+                  bool keepStages, nb::object progress,
                   const std::optional<std::string> &bytecodeReader) {
   Watch watch(std::move(progress));
   std::vector<const char *> names;
@@ -133,6 +134,7 @@ nb::tuple compile(const nb::bytes &source, const std::string &sourceName,
   config.source_name = sourceName.c_str();
   config.ptxas = toPointer(ptxas);
   config.no_fusion = !fuse;
+  config.tuned = toPointer(tuned);
   config.remarks = remarks;
   config.keep_stages = keepStages;
   config.on_diagnostic = Watch::onDiagnostic;
@@ -262,7 +264,8 @@ nb::tuple createExecutable(const nb::bytes &source,
                            const std::string &sourceName, int place,
                            const std::optional<std::string> &entry,
                            const std::optional<std::string> &chip, int device,
-                           bool fuse, nb::object progress,
+                           bool fuse, const std::optional<std::string> &tuned,
+                           nb::object progress,
                            const std::optional<std::string> &bytecodeReader) {
   Watch watch(std::move(progress));
   blockscale_executable_config config = blockscale_executable_config_default();
@@ -271,6 +274,7 @@ nb::tuple createExecutable(const nb::bytes &source,
   config.chip = toPointer(chip);
   config.device = device;
   config.no_fusion = !fuse;
+  config.tuned = toPointer(tuned);
   config.source_name = sourceName.c_str();
   config.on_diagnostic = Watch::onDiagnostic;
   config.on_progress = Watch::onProgress;
@@ -308,13 +312,13 @@ NB_MODULE(_native, module) {
   module.def("set_num_threads", &blockscale_set_num_threads);
   module.def("compile", &compile, nb::arg("source"), nb::arg("source_name"),
              nb::arg("targets"), nb::arg("emission"), nb::arg("ptxas").none(),
-             nb::arg("fuse"), nb::arg("remarks"), nb::arg("keep_stages"),
-             nb::arg("progress").none(),
+             nb::arg("fuse"), nb::arg("tuned").none(), nb::arg("remarks"),
+             nb::arg("keep_stages"), nb::arg("progress").none(),
              nb::arg("bytecode_reader").none() = nb::none());
   module.def("create_executable", &createExecutable, nb::arg("source"),
              nb::arg("source_name"), nb::arg("place"), nb::arg("entry").none(),
              nb::arg("chip").none(), nb::arg("device"), nb::arg("fuse"),
-             nb::arg("progress").none(),
+             nb::arg("tuned").none(), nb::arg("progress").none(),
              nb::arg("bytecode_reader").none() = nb::none());
   nb::class_<Executable>(module, "Executable")
       .def_prop_ro("entry", &Executable::getEntry)

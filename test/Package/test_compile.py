@@ -70,6 +70,21 @@ class CompiledTest(unittest.TestCase):
         with self.assertRaisesRegex(bs.FileError, "cannot read '/nowhere/m.mlir'"):
             bs.compile(pathlib.Path("/nowhere/m.mlir"))
 
+    def test_tuned_schedules(self):
+        s = "tensor<128x16xf8E4M3FN, #blockscale.layout<swizzle_128x4>>"
+        a, y = "tensor<128x256xf4E2M1FN>", "tensor<128x128xf32>"
+        source = (f"func.func @f(%a: {a}, %s: {s}) -> {y} {{\n"
+                  "  %y = blockscale.scaled_mm %a, %a scales(%s, %s) block [1, 16]"
+                  f" : {a}, {a}, {s}, {s} -> {y}\n  return %y : {y}\n}}\n")
+        # The folder has no choice, which a remark says, and the model chooses.
+        with tempfile.TemporaryDirectory() as folder:
+            for tuned in (folder, pathlib.Path(folder)):
+                compiled = bs.compile(source, target="sm_100a", tuned=tuned)
+                said = "\n".join(remark.message for remark in compiled.remarks)
+                self.assertIn(f"'{folder}' has no environment", said)
+        with self.assertRaisesRegex(bs.ArgumentError, "a GPU as target with tuned, but got cpu"):
+            bs.compile(source, tuned="choices")
+
     def test_results_into_arrays(self):
         x = make(4, np.float32)
         out = np.zeros_like(x)
@@ -152,13 +167,14 @@ class ThreadTest(unittest.TestCase):
         self.addCleanup(stop.set)
         thread = threading.Thread(target=tick)
         thread.start()
-        executable = _native.create_executable(source, "q", 1, None, "sm_90a", 0, True, None)[3]
+        executable = _native.create_executable(source, "q", 1, None, "sm_90a", 0, True, None,
+                                               None)[3]
         x, data = make(256).view(np.uint16), np.empty((256, 32), np.uint8)
         scales = np.empty((2, 1, 32, 4, 4), np.uint8)
         arrays = [(a.ctypes.data, dtype, list(a.shape), [s // a.itemsize for s in a.strides])
                   for a, dtype in ((x, 3), (data, 1), (scales, 1))]
-        calls = (lambda: _native.compile(source, "q", ["sm_90a"], 2, None, True, False, False,
-                                         None),
+        calls = (lambda: _native.compile(source, "q", ["sm_90a"], 2, None, True, None, False,
+                                         False, None),
                  lambda: executable.call(arrays[:1], arrays[1:], 0, False, False, 0, None))
         for call in calls:
             before = ticks[0]

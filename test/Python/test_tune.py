@@ -17,10 +17,13 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 COMPILE = BUILD / "bin/blockscale-compile"
 OPT = BUILD / "bin/blockscale-opt"
+RUN = BUILD / "bin/blockscale-run"
 LIBRARY = BUILD / "lib/libBlockScaleRuntime.so"
 FAKE_CUDA = BUILD / "lib/fake-cuda/libcuda.so.1"
 
@@ -359,6 +362,29 @@ class MissTest(TuneTest):
         # The model's own may be the fastest.
         self.write(0)
         self.assertIn("the model's is the same", self.compile(folder)[1])
+
+    def test_runs(self):
+        """blockscale-run executes the choice: its other kernels read and write other bytes."""
+        folder, _ = self.write()
+        random = np.random.default_rng(1)
+        inputs = {"x": (random.integers(0, 3, (16, 4096)) << 7 | 0x3F00).astype(np.uint16),
+                  "w": random.integers(0, 256, (256, 2048), np.uint8),
+                  "s": random.integers(0x30, 0x40, (2, 64, 32, 4, 4), np.uint8)}
+        for name, array in inputs.items():
+            np.save(self.folder / name, array)
+        found = []
+        for number, options in enumerate(([], [f"--tuned={folder}"])):
+            out = self.folder / f"y{number}.npy"
+            done = subprocess.run(
+                [RUN, self.module, "--on=emulator", "--target=sm_90a", "--profile",
+                 *(f"--in={self.folder / name}.npy" for name in inputs), f"--out={out}", *options],
+                capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            found.append((done.stdout, np.load(out)))
+        self.assertNotEqual(found[0][0], found[1][0])
+        # bf16 as f32.
+        y0, y1 = ((y.astype(np.uint32) << 16).view(np.float32) for _, y in found)
+        np.testing.assert_allclose(y1, y0, rtol=2 ** -7, atol=2 ** -7 * np.abs(y0).max())
 
     def test_other_buckets(self):
         self.write()

@@ -53,6 +53,11 @@ static cl::opt<bool>
 static cl::opt<bool>
     fuse("fuse", cl::desc("Let kernels of a GPU have several ops (default 1)"),
          cl::init(true), cl::cat(category));
+static cl::opt<std::string>
+    tuned("tuned",
+          cl::desc("Folder of measured choices of schedules, which go before "
+                   "the model's (GPU)"),
+          cl::value_desc("folder"), cl::cat(category));
 static cl::opt<int> gpu("device", cl::desc("GPU of --on=cuda (default 0)"),
                         cl::value_desc("n"), cl::init(0), cl::cat(category));
 static cl::opt<emulator::Schedule> schedule(
@@ -185,6 +190,7 @@ static Status checkOptions() {
   const std::tuple<const cl::Option *, bool, const char *> options[] = {
       {&chipName, onEmulator || onGpu, "--on=emulator or --on=cuda"},
       {&fuse, onEmulator || onGpu, "--on=emulator or --on=cuda"},
+      {&tuned, onEmulator || onGpu, "--on=emulator or --on=cuda"},
       {&optimize, !onEmulator && !onGpu, "--on=cpu"},
       {&schedule, onEmulator, "--on=emulator"},
       {&profile, onEmulator, "--on=emulator"},
@@ -240,7 +246,7 @@ static std::string getCompiled() {
   llvm::raw_string_ostream os(key);
   os << static_cast<int>(place.getValue()) << ' '
      << chipName.getNumOccurrences() << ' ' << chipName << ' ' << fuse << ' '
-     << optimize << ' ' << gpu << ' ' << entry << '\n'
+     << tuned << ' ' << optimize << ' ' << gpu << ' ' << entry << '\n'
      << (*text)->getBuffer();
   return key;
 }
@@ -252,6 +258,7 @@ static ExecutableOptions getExecutableOptions() {
     options.chip = chipName;
   options.optimize = optimize;
   options.fuse = fuse;
+  options.tuned = tuned;
   options.gpu = gpu;
   return options;
 }

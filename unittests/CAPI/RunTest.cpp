@@ -222,6 +222,10 @@ TEST_P(CreateTest, ConfigurationsAreChecked) {
   config.chip = "sm_1";
   expectFailure(BLOCKSCALE_INVALID_ARGUMENT, "sm_1");
   config.chip = nullptr;
+  config.tuned = "choices";
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT,
+                "expected no tuned schedules for the CPU, but got 'choices'");
+  config.tuned = nullptr;
   config.place = static_cast<blockscale_place>(8);
   expectFailure(BLOCKSCALE_INVALID_ARGUMENT, "from 0 to 2, but got 8");
   EXPECT_EQ(blockscale_executable_create("", 0, nullptr, &executable),

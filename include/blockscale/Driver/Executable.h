@@ -27,6 +27,9 @@ struct ExecutableOptions {
   bool optimize = true;
   /// Whether kernels of a GPU may have several ops.
   bool fuse = true;
+  /// A folder of measured choices of schedules for a GPU; none where it is
+  /// empty.
+  std::string tuned;
   /// The number of the GPU.
   int gpu = 0;
 };

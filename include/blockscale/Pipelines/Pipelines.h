@@ -110,7 +110,7 @@ std::vector<Stage> getToGPUStages(const ToGPUOptions &options);
 
 /// The stages of getToGPUStages for the chip of that name, whose other options
 /// have their defaults.
-std::vector<Stage> getToGPUStages(llvm::StringRef chip, bool fuse = true);
+std::vector<Stage> getToGPUStages(llvm::StringRef chip);
 
 /// Registers the project's passes and the pipelines `blockscale-to-cpu`,
 /// `blockscale-to-gpu` and `blockscale-to-sm100`, whose options `from` and `to`
