@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import threading
-from typing import Any, Callable, Generic, Mapping, Sequence, TypeVar
+from typing import Any, Callable, Generic, Mapping, Sequence, TypeVar, Union
 
 from blockscale import _native
 from blockscale._errors import ArgumentError, check
@@ -20,6 +20,8 @@ from blockscale._types import Spec
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _TRACE: contextvars.ContextVar[Trace | None] = contextvars.ContextVar("trace", default=None)
+#: A file and a line, and the name of what is there where it has one.
+Location = Union[tuple[str, int], tuple[str, int, str]]
 _WIDTH = 100
 _INDENT = "\n        "
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -79,7 +81,7 @@ class Op:
     results: list[Value]
     text: str
     types: str
-    location: tuple[str, int]
+    location: Location
 
     def format(self, with_location: bool) -> str:
         names = ", ".join(result.name for result in self.results)
@@ -97,9 +99,15 @@ def to_identifier(name: str) -> str:
     return word if word[:1].isalpha() else f"v{word}"
 
 
-def format_location(location: tuple[str, int]) -> str:
-    file = location[0].replace("\\", "\\\\").replace('"', '\\"')
-    return f'loc("{file}":{location[1]}:1)'
+def format_location(location: Location) -> str:
+    file, line, *name = location
+    place = f"{_quote(file)}:{line}:1"
+    return f"loc({_quote(name[0])}({place}))" if name else f"loc({place})"
+
+
+def _quote(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def find_location() -> tuple[str, int]:
@@ -149,7 +157,7 @@ class Module:
     """A module of one function. `print` shows it as MLIR."""
 
     def __init__(self, name: str, arguments: list[Value], ops: list[Op],
-                 results: list[Value], location: tuple[str, int], is_single: bool):
+                 results: list[Value], location: Location, is_single: bool):
         self.name = name
         self.arguments = arguments
         self.ops = ops

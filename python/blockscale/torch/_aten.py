@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Callable
 
+from blockscale._linalg import Array, Body, emit_elementwise, emit_linear, emit_reshape
+from blockscale._linalg._elementwise import gelu, gelu_tanh, relu, sigmoid, silu
 from blockscale._types import element_name
 from blockscale.torch import _quantize, _torchao
-from blockscale.torch._importer import (NARROW, Array, Constant, Importer, Narrow, handles,
-                                        sizes_of)
-from blockscale.torch._linalg import Body, emit_elementwise, emit_linear, emit_reshape
+from blockscale.torch._importer import NARROW, Constant, Importer, Narrow, handles, sizes_of
 
 
 def _get_dtype(importer: Importer) -> str:
@@ -35,49 +34,19 @@ def _emit(importer: Importer, compute: Callable[..., str], *operands: Any) -> Ar
                             dtype, compute)
 
 
-def _relu(body: Body, x: str) -> str:
-    zero = body.constant(0)
-    is_negative = body.op(f"arith.cmpf olt, {x}, {zero}")
-    return body.op(f"arith.select {is_negative}, {zero}, {x}")
-
-
-def _sigmoid(body: Body, x: str) -> str:
-    exp = body.op(f"math.exp {body.op(f'arith.negf {x}')}")
-    one = body.constant(1)
-    return body.div(one, body.add(one, exp))
-
-
-def _silu(body: Body, x: str) -> str:
-    exp = body.op(f"math.exp {body.op(f'arith.negf {x}')}")
-    return body.div(x, body.add(body.constant(1), exp))
-
-
-def _gelu_erf(body: Body, x: str) -> str:
-    erf = body.op(f"math.erf {body.mul(x, body.constant(math.sqrt(0.5)))}")
-    return body.mul(body.mul(x, body.constant(0.5)), body.add(body.constant(1), erf))
-
-
-def _gelu_tanh(body: Body, x: str) -> str:
-    cube = body.mul(body.mul(x, x), x)
-    inner = body.mul(body.constant(math.sqrt(2 / math.pi)),
-                     body.add(x, body.mul(body.constant(0.044715), cube)))
-    tanh = body.op(f"math.tanh {inner}")
-    return body.mul(body.mul(body.constant(0.5), x), body.add(body.constant(1), tanh))
-
-
 @handles("aten.relu.default")
 def import_relu(importer: Importer, input: Any) -> Array:
-    return _emit(importer, _relu, input)
+    return _emit(importer, relu, input)
 
 
 @handles("aten.silu.default")
 def import_silu(importer: Importer, input: Any) -> Array:
-    return _emit(importer, _silu, input)
+    return _emit(importer, silu, input)
 
 
 @handles("aten.sigmoid.default")
 def import_sigmoid(importer: Importer, input: Any) -> Array:
-    return _emit(importer, _sigmoid, input)
+    return _emit(importer, sigmoid, input)
 
 
 @handles("aten.tanh.default")
@@ -87,7 +56,7 @@ def import_tanh(importer: Importer, input: Any) -> Array:
 
 @handles("aten.gelu.default")
 def import_gelu(importer: Importer, input: Any, approximate: str) -> Array:
-    return _emit(importer, _gelu_tanh if approximate == "tanh" else _gelu_erf, input)
+    return _emit(importer, gelu_tanh if approximate == "tanh" else gelu, input)
 
 
 @handles("aten.neg.default")
@@ -188,9 +157,7 @@ def _import_linear(importer: Importer, x: Any, weight: Any, bias: Any) -> Array:
     bias = None if bias is None else importer.array(bias, "bias")
     if len(weight.sizes) != 2:
         importer.refuse(f"expected a weight of rank 2, but got {weight.sizes}")
-    flat = emit_reshape(importer, x, _torchao.flatten(x.sizes))
-    y = emit_linear(importer, flat, weight, bias, _get_dtype(importer))
-    return emit_reshape(importer, y, sizes_of(importer.result))
+    return emit_linear(importer, x, weight, bias, _get_dtype(importer))
 
 
 @handles("aten.linear.default")

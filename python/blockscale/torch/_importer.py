@@ -6,21 +6,20 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from typing import Any, Callable, Sequence, Union
+from typing import Any, Callable, NoReturn, Union
 
 import sympy
 import torch
 from torch import Tensor
 
-from blockscale import _ops, _trace
+from blockscale import _ops
 from blockscale._errors import ArgumentError
+from blockscale._linalg import Array, Builder, Size, get_spec, simplify
 from blockscale._trace import Value
 from blockscale._types import Layout, Spec
 from blockscale.torch._errors import find_location, refuse
 from blockscale.torch._recognize import Quantizer
 
-#: A size of a tensor: a number, or an expression in the symbols of the program.
-Size = Union[int, sympy.Expr]
 Handler = Callable[..., Any]
 #: Handlers of ops, by name: `handler(importer, **arguments of its schema)`.
 HANDLERS: dict[str, Handler] = {}
@@ -45,17 +44,8 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
 
 def sizes_of(tensor: Any) -> tuple[Size, ...]:
     """The shape of a tensor of a graph."""
-    sizes = []
-    for size in tensor.shape:
-        if not isinstance(size, int):
-            size = size.node.expr
-            size = int(size) if size.is_Integer else size
-        sizes.append(size)
-    return tuple(sizes)
-
-
-def get_spec(sizes: Sequence[Size], dtype: Any, layout: Layout | None = None) -> Spec:
-    return Spec([size if isinstance(size, int) else None for size in sizes], dtype, layout)
+    return tuple(simplify(size if isinstance(size, int) else size.node.expr)
+                 for size in tensor.shape)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,18 +54,6 @@ class Constant:
 
     value: Any
     name: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Array:
-    """Numbers in f32, bf16 or f16."""
-
-    value: Value
-    sizes: tuple[Size, ...]
-
-    @property
-    def dtype(self) -> str:
-        return self.value.dtype
 
 
 @dataclasses.dataclass
@@ -109,54 +87,18 @@ class Narrow:
     is_transposed: bool = False
 
 
-class _Op(_trace.Op):
-    """An op of another dialect, whose text has its types."""
-
-    def format(self, with_location: bool) -> str:
-        names = ", ".join(result.name for result in self.results)
-        end = f" {_trace.format_location(self.location)}" if with_location else ""
-        return f"    {names} = {self.name} {self.text}{end}"
-
-
-class _Trace(_trace.Trace):
-    """Ops at the place of the node that is imported."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.location = ("<graph>", 0)
-
-    def emit(self, *arguments: Any) -> list[Value]:
-        results = super().emit(*arguments)
-        self.ops[-1].location = self.location
-        return results
-
-    def remove_dead(self, results: Sequence[Value]) -> set[str]:
-        """Leaves out ops that nothing takes; none has another effect. The names of values that
-        are used."""
-        live = {value.name for value in results}
-        kept = []
-        for op in reversed(self.ops):
-            if live.intersection(value.name for value in op.results):
-                live.update(value.name for value in op.operands)
-                kept.append(op)
-        self.ops = kept[::-1]
-        return live
-
-
-class Importer:
+class Importer(Builder):
     """Imports the nodes of a graph, one after the other."""
 
     def __init__(self) -> None:
-        self.trace = _Trace()
+        super().__init__()
         self.values: dict[Any, Any] = {}
         self.inputs: list[Input] = []
         self.arguments: list[Argument] = []
-        #: Where the size of a symbol is read.
-        self.symbols: dict[Any, tuple[Input, int]] = {}
+        #: The input that the size of a symbol is read of, and the dimension.
+        self.inputs_of: dict[Any, tuple[Input, int]] = {}
         #: Of a value, by its name, for ops that see through others: what it is, and of what.
         self.origins: dict[str, tuple[str, Any]] = {}
-        #: Sizes that are computed already.
-        self.sizes: dict[Size, Value] = {}
         self._constants: dict[tuple[int, Spec], tuple[Tensor, Value]] = {}
         #: The nodes of results of quantizers that are written out.
         self.quantizers: dict[Any, Quantizer] = {}
@@ -164,14 +106,16 @@ class Importer:
         #: Arguments of the node, before they are values.
         self.nodes: dict[str, Any] = {}
 
-    def refuse(self, message: str) -> Any:
+    def refuse(self, message: str) -> NoReturn:
         refuse(self.node, message)
 
-    def emit(self, base: str, name: str, operands: list[Value], text: str, spec: Spec) -> Value:
-        """Adds an op of another dialect."""
-        value = Value(self.trace, self.trace.name(base), spec)
-        self.trace.ops.append(_Op(name, operands, [value], text, "", self.trace.location))
-        return value
+    def find_symbol(self, symbol: Any) -> tuple[Value, int]:
+        if symbol not in self.inputs_of:
+            return super().find_symbol(symbol)
+        read, dim = self.inputs_of[symbol]
+        if read.argument is None or read.argument.value.spec.shape[dim] is not None:
+            self.refuse(f"expected a use of input {read.name} before one of its size {symbol}")
+        return read.argument.value, dim
 
     # Arguments of the module.
 
@@ -183,7 +127,7 @@ class Importer:
         self.inputs.append(read)
         for dim, size in enumerate(sizes_of(meta)):
             if isinstance(size, sympy.Symbol):
-                self.symbols.setdefault(size, (read, dim))
+                self.inputs_of.setdefault(size, (read, dim))
         if meta.dtype in NARROW:
             self.values[node] = Narrow(read, meta.dtype)
             return
@@ -272,7 +216,7 @@ class Importer:
 
     def import_node(self, node: Any) -> None:
         self.node = node
-        self.trace.location = find_location(node) or ("<graph>", 0)
+        self.location = find_location(node) or ("<graph>", 0)
         if node in self.quantizers:
             self._import_quantizer(self.quantizers[node])
             return

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from blockscale._errors import ArgumentError
+from blockscale._linalg import Size, get_spec
 from blockscale._trace import Value
 from blockscale._types import Layout, element_name
-from blockscale.torch._importer import (Constant, Importer, Input, Narrow, Size, get_spec,
-                                        sizes_of)
+from blockscale.torch._importer import Constant, Importer, Input, Narrow, sizes_of
 
 
 def _evaluate(size: Size, symbols: dict[Any, int]) -> int:

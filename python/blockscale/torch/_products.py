@@ -9,10 +9,10 @@ from typing import Any, Sequence
 import torch
 
 from blockscale import _ops
+from blockscale._linalg import Array, Size, emit_reshape
 from blockscale._trace import Value
 from blockscale._types import Layout
-from blockscale.torch._importer import NARROW, Array, Importer, Size, handles, sizes_of
-from blockscale.torch._linalg import emit_reshape
+from blockscale.torch._importer import NARROW, Importer, handles, sizes_of
 from blockscale.torch._operands import take_bias, take_codes, take_scales
 
 #: Numbers of torch.nn.functional.ScalingType and SwizzleType.

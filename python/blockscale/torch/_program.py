@@ -14,12 +14,12 @@ from torch.utils import _pytree as pytree
 from blockscale import _trace
 from blockscale._compile import Compiled, compile as compile_module
 from blockscale._errors import ArgumentError
+from blockscale._linalg import Array
 from blockscale._trace import Module
 from blockscale._types import Spec
 from blockscale.torch import _aten, _products  # noqa: F401 (their handlers)
 from blockscale.torch._errors import find_location, refuse
-from blockscale.torch._importer import (Argument, Array, Constant, Importer, Input,
-                                        sizes_of)
+from blockscale.torch._importer import Argument, Constant, Importer, Input, sizes_of
 from blockscale.torch._recognize import find_quantizers
 
 _CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)

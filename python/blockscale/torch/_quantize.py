@@ -9,11 +9,10 @@ from typing import Any
 import torch
 
 from blockscale import _ops
+from blockscale._linalg import Array, emit_elementwise, emit_reshape, get_spec
 from blockscale._trace import Value
 from blockscale._types import Layout
-from blockscale.torch._importer import (Array, Constant, Importer, Narrow, get_spec,
-                                        handles, sizes_of)
-from blockscale.torch._linalg import emit_elementwise, emit_reshape
+from blockscale.torch._importer import Constant, Importer, Narrow, handles, sizes_of
 from blockscale.torch._torchao import flatten
 
 #: Of NVFP4: what torchao divides an amax by.

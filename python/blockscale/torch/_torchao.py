@@ -7,15 +7,13 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import sympy
 import torch
 
 from blockscale import _ops
+from blockscale._linalg import Array, Size, emit_linear, emit_reshape, multiply
 from blockscale._trace import Value
 from blockscale._types import Layout
-from blockscale.torch._importer import (MX_FORMATS, NARROW, Array, Constant, Importer, Size,
-                                        sizes_of)
-from blockscale.torch._linalg import emit_linear, emit_reshape
+from blockscale.torch._importer import MX_FORMATS, NARROW, Constant, Importer, sizes_of
 from blockscale.torch._operands import take_bias, take_codes, take_scales
 
 
@@ -30,9 +28,7 @@ def is_quantized(tensor: Any) -> bool:
 
 
 def flatten(sizes: tuple[Size, ...]) -> tuple[Size, Size]:
-    rows = sympy.prod(sizes[:-1]) if len(sizes) > 1 else 1
-    is_known = isinstance(rows, int) or rows.is_Integer
-    return (int(rows) if is_known else rows, sizes[-1])
+    return multiply(sizes[:-1]), sizes[-1]
 
 
 def _check(importer: Importer, weight: Any, block: int) -> tuple[int, int]:

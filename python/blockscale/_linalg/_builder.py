@@ -1,0 +1,213 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A function that an importer writes, its tensors and their sizes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import Any, Iterator, NoReturn, Sequence, Union
+
+import numpy as np
+import sympy
+
+from blockscale import _trace
+from blockscale._errors import ArgumentError
+from blockscale._trace import Module, Value
+from blockscale._types import DataLayout, Layout, Spec
+
+#: A size of a tensor: a number, or an expression in the symbols of the function.
+Size = Union[int, sympy.Expr]
+
+# A spec for values of type index and tensors of them, for which no spec has a type. It
+# is not printed: the ops that take such values write the type themselves.
+INDEX = Spec((), "i64")
+
+
+def simplify(size: Any) -> Size:
+    """A size, as an int where it is known."""
+    if isinstance(size, (int, np.integer)):
+        return int(size)
+    return int(size) if size.is_Integer else size
+
+
+def multiply(sizes: Sequence[Size]) -> Size:
+    """The product of sizes."""
+    product: Any = 1
+    for size in sizes:
+        product = product * size
+    return simplify(product)
+
+
+def get_spec(sizes: Sequence[Size], dtype: Any,
+             layout: Layout | DataLayout | None = None) -> Spec:
+    return Spec([size if isinstance(size, int) else None for size in sizes], dtype, layout)
+
+
+@dataclasses.dataclass(frozen=True)
+class Array:
+    """A tensor of the function with the sizes of its dimensions."""
+
+    value: Value
+    sizes: tuple[Size, ...]
+
+    @property
+    def dtype(self) -> str:
+        return self.value.dtype
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes)
+
+
+class _Op(_trace.Op):
+    """An op of another dialect, whose text has its types."""
+
+    def format(self, with_location: bool) -> str:
+        names = ", ".join(result.name for result in self.results)
+        end = f" {_trace.format_location(self.location)}" if with_location else ""
+        return f"    {names} = {self.name} {self.text}{end}"
+
+
+class Trace(_trace.Trace):
+    """Ops at the place of the node that is imported."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.location: _trace.Location = ("<graph>", 0)
+
+    def emit(self, *arguments: Any) -> list[Value]:
+        results = super().emit(*arguments)
+        self.ops[-1].location = self.location
+        return results
+
+    def remove_dead(self, results: Sequence[Value]) -> set[str]:
+        """Leaves out ops that nothing takes; none has another effect. The names of values that
+        are used."""
+        live = {value.name for value in results}
+        kept = []
+        for op in reversed(self.ops):
+            if live.intersection(value.name for value in op.results):
+                live.update(value.name for value in op.operands)
+                kept.append(op)
+        self.ops = kept[::-1]
+        return live
+
+
+class Builder:
+    """A function that is written op by op.
+
+    An importer sets `location` before each node: the file and the line, and the name of
+    the node or its module where there is one. It overrides `refuse` to name the node.
+
+        builder = Builder()
+        x = builder.add_argument("x", (sympy.Symbol("rows"), 64), "f32")
+        with builder.tracing():
+            y = emit_unary(builder, "tanh", x)
+        module = builder.finish("forward", [x.value], [y.value])
+    """
+
+    def __init__(self) -> None:
+        self.trace = Trace()
+        #: Where the size of a symbol is read: the argument and its dimension.
+        self.symbols: dict[Any, tuple[Value, int]] = {}
+        self._sizes: dict[Size, Value] = {}
+
+    @property
+    def location(self) -> _trace.Location:
+        return self.trace.location
+
+    @location.setter
+    def location(self, location: _trace.Location) -> None:
+        self.trace.location = location
+
+    def refuse(self, message: str) -> NoReturn:
+        """Raises the error of an importer for the node that it imports."""
+        raise ArgumentError(message)
+
+    @contextlib.contextmanager
+    def tracing(self) -> Iterator[None]:
+        """Ops of the dialect (blockscale.quantize and others) that are called in its `with`
+        are added to this function."""
+        token = _trace._TRACE.set(self.trace)
+        try:
+            yield
+        finally:
+            _trace._TRACE.reset(token)
+
+    def emit(self, base: str, name: str, operands: Sequence[Value], text: str,
+             spec: Spec) -> Value:
+        """Adds an op of another dialect. `text` is what stands behind its name."""
+        value = Value(self.trace, self.trace.name(base), spec)
+        self.trace.ops.append(_Op(name, list(operands), [value], text, "", self.trace.location))
+        return value
+
+    def add_argument(self, name: str, sizes: Sequence[Any], dtype: Any,
+                     layout: Layout | DataLayout | None = None) -> Array:
+        """An argument of the function. Symbols among its sizes are read from it, unless an
+        argument before it has them."""
+        known = tuple(map(simplify, sizes))
+        value = Value(self.trace, self.trace.name(name), get_spec(known, dtype, layout))
+        for dim, size in enumerate(known):
+            if isinstance(size, sympy.Symbol):
+                self.symbols.setdefault(size, (value, dim))
+        return Array(value, known)
+
+    def find_symbol(self, symbol: Any) -> tuple[Value, int]:
+        """The argument that a symbol is a size of, and the dimension."""
+        if symbol not in self.symbols:
+            self.refuse(f"expected sizes of inputs, but got {symbol}")
+        return self.symbols[symbol]
+
+    # Sizes, as values of type index.
+
+    def size(self, size: Size) -> Value:
+        """A size as an index."""
+        if size not in self._sizes:
+            self._sizes[size] = self._emit_size(size)
+        return self._sizes[size]
+
+    def _emit_size(self, size: Any) -> Value:
+        if isinstance(size, int) or size.is_Integer:
+            return self.emit(f"c{size}", "arith.constant", [], f"{size} : index", INDEX)
+        if isinstance(size, sympy.Symbol):
+            tensor, dim = self.find_symbol(size)
+            number = self.size(dim)
+            return self.emit("size", "tensor.dim", [tensor, number],
+                             f"{tensor.name}, {number.name} : {tensor.spec}", INDEX)
+        op = _SIZE_OPS.get(type(size).__name__)
+        if op is None:
+            self.refuse("expected sizes that are sums, products, quotients, minima and maxima of "
+                        f"inputs' sizes, but got {size}")
+        result, *others = [self.size(simplify(each)) for each in size.args]
+        for other in others:
+            result = self.emit("size", op, [result, other],
+                               f"{result.name}, {other.name} : index", INDEX)
+        return result
+
+    def empty(self, sizes: Sequence[Size], dtype: str) -> Value:
+        """A tensor whose elements have no value yet."""
+        spec = get_spec(sizes, dtype)
+        dynamic = [self.size(size) for size in sizes if not isinstance(size, int)]
+        names = ", ".join(value.name for value in dynamic)
+        return self.emit("empty", "tensor.empty", dynamic, f"({names}) : {spec}", spec)
+
+    # The module.
+
+    def finish(self, name: str, arguments: Sequence[Value], results: Sequence[Value],
+               location: _trace.Location = ("<graph>", 0), resources: Any = None) -> Module:
+        """The module of the function, without ops that its results do not need. Raises
+        CompileError where an op breaks a rule."""
+        self.trace.remove_dead(results)
+        module = Module(name, list(arguments), self.trace.ops, list(results), location,
+                        len(results) == 1)
+        module.verify()
+        return module
+
+
+#: Ops of sizes by the class of an expression: sympy's, and torch's for quotients.
+_SIZE_OPS = {
+    "Add": "arith.addi", "Mul": "arith.muli", "Min": "arith.minsi", "Max": "arith.maxsi",
+    "FloorDiv": "arith.floordivsi", "CeilDiv": "arith.ceildivsi", "Mod": "arith.remsi",
+    "PythonMod": "arith.remsi",
+}
