@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Iterable, NoReturn, TypeVar
 
 from blockscale import _native
 
@@ -57,6 +57,52 @@ class CompileError(Error):
     """The module cannot be compiled; `diagnostics` say why."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """A node that an importer does not import: its name, its op, why, the file and line that it
+    is of, and the part of the model, where they are known. Line 0 is none."""
+
+    node: str
+    target: str
+    message: str
+    location: tuple[str, int] | None = None
+    module: str = ""
+
+    def __str__(self) -> str:
+        place = ""
+        if self.location:
+            file, line = self.location
+            place = f"{file}:{line}: " if line else f"{file}: "
+        module = f" of module {self.module!r}" if self.module else ""
+        return f"{place}{self.node} = {self.target}{module}: {self.message}"
+
+
+class UnsupportedError(Error):
+    """Nodes that are not imported, all that were found. `node`, `target` and `location` are
+    those of the first."""
+
+    problems: tuple[Problem, ...] = ()
+
+    @classmethod
+    def of(cls, problems: Iterable[Problem]) -> UnsupportedError:
+        found = tuple(problems)
+        error = cls("\n".join(map(str, found)))
+        error.problems = found
+        return error
+
+    @property
+    def node(self) -> str:
+        return self.problems[0].node if self.problems else ""
+
+    @property
+    def target(self) -> str:
+        return self.problems[0].target if self.problems else ""
+
+    @property
+    def location(self) -> tuple[str, int] | None:
+        return self.problems[0].location if self.problems else None
 
 
 _CLASSES = {

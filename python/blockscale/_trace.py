@@ -14,6 +14,8 @@ import sys
 import threading
 from typing import Any, Callable, Generic, Mapping, Sequence, TypeVar, Union
 
+import numpy as np
+
 from blockscale import _native
 from blockscale._errors import ArgumentError, check
 from blockscale._types import Spec
@@ -157,13 +159,16 @@ class Module:
     """A module of one function. `print` shows it as MLIR."""
 
     def __init__(self, name: str, arguments: list[Value], ops: list[Op],
-                 results: list[Value], location: Location, is_single: bool):
+                 results: list[Value], location: Location, is_single: bool,
+                 resources: Mapping[str, np.ndarray] | None = None):
         self.name = name
         self.arguments = arguments
         self.ops = ops
         self.results = results
         self.location = location
         self.is_single = is_single
+        #: Constants that ops name by dense_resource.
+        self.resources = dict(resources or {})
 
     def _format(self, with_locations: bool) -> str:
         end = f" {format_location(self.location)}" if with_locations else ""
@@ -182,8 +187,15 @@ class Module:
 
     @property
     def source(self) -> bytes:
-        """MLIR with the places in Python."""
-        return self._format(True).encode()
+        """MLIR with the places in Python, and with the resources."""
+        text = self._format(True).encode()
+        if not self.resources:
+            return text
+        # An alignment of 64 bytes comes before the elements.
+        parts = [f'      {name}: "0x40000000{array.tobytes().hex().upper()}"'.encode()
+                 for name, array in self.resources.items()]
+        return b"".join([text, b"{-#\n  dialect_resources: {\n    builtin: {\n",
+                         b",\n".join(parts), b"\n    }\n  }\n#-}\n"])
 
     def verify(self) -> None:
         """Raises CompileError where an op breaks a rule of the dialect."""

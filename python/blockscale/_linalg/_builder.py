@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 from typing import Any, Iterator, NoReturn, Sequence, Union
 
 import numpy as np
@@ -14,7 +15,7 @@ import sympy
 from blockscale import _trace
 from blockscale._errors import ArgumentError
 from blockscale._trace import Module, Value
-from blockscale._types import DataLayout, Layout, Spec
+from blockscale._types import DataLayout, Layout, Spec, element_name
 
 #: A size of a tensor: a number, or an expression in the symbols of the function.
 Size = Union[int, sympy.Expr]
@@ -22,6 +23,10 @@ Size = Union[int, sympy.Expr]
 # A spec for values of type index and tensors of them, for which no spec has a type. It
 # is not printed: the ops that take such values write the type themselves.
 INDEX = Spec((), "i64")
+
+
+# Constants of more bytes are not printed with the ops.
+_LARGE = 1024
 
 
 def simplify(size: Any) -> Size:
@@ -97,6 +102,10 @@ class Trace(_trace.Trace):
 class Builder:
     """A function that is written op by op.
 
+    Args:
+      constants: what large constants become: "resources" of the module, or "arguments" of the
+        function behind its others, which `constant_arrays` holds by their names.
+
     An importer sets `location` before each node: the file and the line, and the name of
     the node or its module where there is one. It overrides `refuse` to name the node.
 
@@ -107,8 +116,13 @@ class Builder:
         module = builder.finish("forward", [x.value], [y.value])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, constants: str = "resources") -> None:
         self.trace = Trace()
+        self.constants = constants
+        #: Large constants by the names of their values or resources: of arguments as they are
+        #: passed, of resources an element in each whole number of bytes.
+        self.constant_arrays: dict[str, np.ndarray] = {}
+        self._constant_values: list[Value] = []
         #: Where the size of a symbol is read: the argument and its dimension.
         self.symbols: dict[Any, tuple[Value, int]] = {}
         self._sizes: dict[Size, Value] = {}
@@ -153,6 +167,42 @@ class Builder:
                 self.symbols.setdefault(size, (value, dim))
         return Array(value, known)
 
+    def add_constant(self, array: Any, name: str = "constant", dtype: str | None = None) -> Array:
+        """A tensor that is known.
+
+        Args:
+          array: of NumPy, bf16 and 8-bit floats in dtypes of ml_dtypes or as their bits.
+          name: a name for the value.
+          dtype: of the elements; None for that of the array. Elements of 4 and 6 bits take a
+                byte each.
+
+        Those of more than 1 KiB are resources or arguments, as `constants` says.
+        """
+        array = np.asarray(array)
+        if array.dtype == np.bool_ and array.nbytes > _LARGE and self.constants == "resources":
+            # A resource of i1 has no form that all of MLIR agrees on.
+            wide, spec = self.add_constant(array.view(np.int8), name), Spec(array.shape, "i1")
+            return Array(self.emit(name, "arith.trunci", [wide.value], f"{wide.value.name} : "
+                                   f"{wide.value.spec} to {spec}", spec), spec.shape)
+        kind = dtype or element_name(array.dtype)
+        array = np.ascontiguousarray(array).reshape(array.shape)
+        spec = Spec(array.shape, kind)
+        if array.dtype.itemsize != np.dtype(spec.element.storage).itemsize:
+            raise ArgumentError(f"expected an array of {spec.element.describe()}, but got "
+                                f"{array.dtype}")
+        if array.nbytes > _LARGE and self.constants == "arguments":
+            value = Value(self.trace, self.trace.name(name), spec)
+            self.constant_arrays[value.name.removeprefix("%")] = array
+            self._constant_values.append(value)
+        elif array.nbytes > _LARGE:
+            value = self.emit(name, "arith.constant", [], "", spec)
+            key = value.name.removeprefix("%")
+            self.trace.ops[-1].text = f"dense_resource<{key}> : {spec}"
+            self.constant_arrays[key] = array
+        else:
+            value = self.emit(name, "arith.constant", [], f"{_format_dense(array)} : {spec}", spec)
+        return Array(value, spec.shape)
+
     def find_symbol(self, symbol: Any) -> tuple[Value, int]:
         """The argument that a symbol is a size of, and the dimension."""
         if symbol not in self.symbols:
@@ -195,14 +245,26 @@ class Builder:
     # The module.
 
     def finish(self, name: str, arguments: Sequence[Value], results: Sequence[Value],
-               location: _trace.Location = ("<graph>", 0), resources: Any = None) -> Module:
-        """The module of the function, without ops that its results do not need. Raises
+               location: _trace.Location = ("<graph>", 0)) -> Module:
+        """The module of the function, without ops and constants that its results do not need.
+        Large constants are arguments behind the others if they are not resources. Raises
         CompileError where an op breaks a rule."""
-        self.trace.remove_dead(results)
-        module = Module(name, list(arguments), self.trace.ops, list(results), location,
-                        len(results) == 1)
+        used = self.trace.remove_dead(results)
+        self.constant_arrays = {key: array for key, array in self.constant_arrays.items()
+                                if f"%{key}" in used}
+        constants = [value for value in self._constant_values if value.name in used]
+        resources = self.constant_arrays if self.constants == "resources" else {}
+        module = Module(name, [*arguments, *constants], self.trace.ops, list(results), location,
+                        len(results) == 1, resources)
         module.verify()
         return module
+
+
+def _format_dense(array: np.ndarray) -> str:
+    """The elements of a small constant."""
+    if array.dtype == np.bool_:
+        return f"dense<{json.dumps(array.tolist())}>"
+    return f'dense<"0x{array.tobytes().hex().upper()}">' if array.size else "dense<>"
 
 
 #: Ops of sizes by the class of an expression: sympy's, and torch's for quotients.

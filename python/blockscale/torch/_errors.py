@@ -10,19 +10,10 @@ from typing import Any, NoReturn
 
 import torch
 
-from blockscale._errors import Error
+from blockscale._errors import Problem, UnsupportedError
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-
-
-class UnsupportedError(Error):
-    """A node that is not imported: `node` is its name, `target` its op, `location` the
-    file and line that it is of, where the graph has them."""
-
-    node: str = ""
-    target: str = ""
-    location: tuple[str, int] | None = None
 
 
 def find_location(node: Any) -> tuple[str, int] | None:
@@ -33,17 +24,14 @@ def find_location(node: Any) -> tuple[str, int] | None:
     return (own or frames or [None])[-1]
 
 
-def _find_module(node: Any) -> str:
+def find_module(node: Any) -> str:
+    """The path of the innermost module that a node is of, or ""."""
     stack = node.meta.get("nn_module_stack") or {}
     paths = [path for path, _ in stack.values() if path]
-    return f" of module {paths[-1]!r}" if paths else ""
+    return paths[-1] if paths else ""
 
 
 def refuse(node: Any, message: str) -> NoReturn:
     """Raises UnsupportedError for a node."""
-    location = find_location(node)
-    place = f"{location[0]}:{location[1]}: " if location else ""
-    error = UnsupportedError(f"{place}{node.name} = {node.target}{_find_module(node)}: "
-                             f"{message}")
-    error.node, error.target, error.location = node.name, str(node.target), location
-    raise error
+    raise UnsupportedError.of([Problem(node.name, str(node.target), message,
+                                       find_location(node), find_module(node))])
