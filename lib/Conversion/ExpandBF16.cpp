@@ -99,10 +99,55 @@ struct ExpandExt : OpRewritePattern<arith::ExtFOp> {
   }
 };
 
+/// arith.sitofp %x : i64 to bf16 becomes
+///
+///   arith.sitofp %x : i64 to f32, and arith.truncf of that
+///
+/// which is what upstream made of it: it folds a truncf into the conversion
+/// before. LLVM would call a function of a library that objects do not link.
+template <typename OpTy>
+struct ExpandFromInteger : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    Type result = op.getType();
+    if (!getElementTypeOrSelf(result).isBF16())
+      return rewriter.notifyMatchFailure(op, "not to bf16");
+    Type wide = withElement(result, rewriter.getF32Type());
+    Value number = OpTy::create(rewriter, op.getLoc(), wide, op.getIn());
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, result, number);
+    return success();
+  }
+};
+
+/// arith.fptosi %x : bf16 to i64 becomes
+///
+///   arith.extf %x : bf16 to f32, and arith.fptosi of that
+template <typename OpTy>
+struct ExpandToInteger : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    Type source = op.getIn().getType();
+    if (!getElementTypeOrSelf(source).isBF16())
+      return rewriter.notifyMatchFailure(op, "not from bf16");
+    Type wide = withElement(source, rewriter.getF32Type());
+    Value number =
+        arith::ExtFOp::create(rewriter, op.getLoc(), wide, op.getIn());
+    rewriter.replaceOpWithNewOp<OpTy>(op, op.getType(), number);
+    return success();
+  }
+};
+
 struct ExpandBF16Pass : public impl::ExpandBF16Base<ExpandBF16Pass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandTrunc, ExpandExt>(&getContext());
+    patterns.add<ExpandTrunc, ExpandExt, ExpandFromInteger<arith::SIToFPOp>,
+                 ExpandFromInteger<arith::UIToFPOp>,
+                 ExpandToInteger<arith::FPToSIOp>,
+                 ExpandToInteger<arith::FPToUIOp>>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -55,8 +55,8 @@ static Result<Slot> getSlot(Type type) {
       getStorageDType(tensor ? tensor.getElementType() : storage);
   if (!npyType || (tensor && tensor.getEncoding()))
     return Status::failure("expected a ranked tensor or scalar of f4E2M1FN, "
-                           "f8, bf16, f16, f32, f64, index or i8 to i64, but "
-                           "got " +
+                           "f8, bf16, f16, f32, f64, index, i1 or i8 to i64, "
+                           "but got " +
                            llvm::to_string(type));
   Slot slot;
   slot.logicalType = llvm::to_string(type);

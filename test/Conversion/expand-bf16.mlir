@@ -50,3 +50,29 @@ func.func @others(%x: f32, %b: bf16) -> (f16, bf16, f64) {
   %d = arith.extf %b : bf16 to f64
   return %y, %z, %d : f16, bf16, f64
 }
+
+// Integers become bf16 through f32: upstream folds the rounding into the conversion.
+// CHECK-LABEL: func.func @from_integers
+// CHECK-SAME: %[[X:.+]]: i64, %[[Y:.+]]: i1, %[[Z:.+]]: i32
+// CHECK: arith.sitofp %[[X]] : i64 to f32
+// CHECK: arith.bitcast %{{.+}} : i16 to bf16
+// CHECK: arith.uitofp %[[Y]] : i1 to f32
+// CHECK: arith.bitcast %{{.+}} : i16 to bf16
+// CHECK: arith.sitofp %[[Z]] : i32 to f16
+func.func @from_integers(%x: i64, %y: i1, %z: i32) -> (bf16, bf16, f16) {
+  %0 = arith.sitofp %x : i64 to bf16
+  %1 = arith.uitofp %y : i1 to bf16
+  // f16 is left.
+  %2 = arith.sitofp %z : i32 to f16
+  return %0, %1, %2 : bf16, bf16, f16
+}
+
+// CHECK-LABEL: func.func @to_integers
+// CHECK: arith.shli
+// CHECK: arith.fptosi %{{.+}} : f32 to i64
+// CHECK: arith.fptoui %{{.+}} : vector<4xf32> to vector<4xi8>
+func.func @to_integers(%x: bf16, %y: vector<4xbf16>) -> (i64, vector<4xi8>) {
+  %0 = arith.fptosi %x : bf16 to i64
+  %1 = arith.fptoui %y : vector<4xbf16> to vector<4xi8>
+  return %0, %1 : i64, vector<4xi8>
+}

@@ -35,7 +35,8 @@ def ExpandBF16 : Pass<"blockscale-expand-bf16"> {
     LLVM's truncation is a library call on most hosts, and on hosts with AVX-512
     BF16 it is an instruction that takes subnormal numbers for zero. NaN becomes
     0x7FFF, as it does on GPUs. A bf16 that is loaded in one block and extended in
-    another is truncated as well.
+    another is truncated as well. Integers become bf16, and bf16 becomes integers,
+    through f32.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
