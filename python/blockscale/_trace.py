@@ -199,8 +199,9 @@ class Module:
 
     def verify(self) -> None:
         """Raises CompileError where an op breaks a rule of the dialect."""
-        check(_native.compile(self.source, self.name, [], 0, None, True, None, False,
-                              False, None))
+        # The elements of resources break no rule of an op.
+        text = self._format(True).encode()
+        check(_native.compile(text, self.name, [], 0, None, True, None, False, False, None))
 
 
 def _trace(function: Callable[..., Any], specs: Sequence[Spec]) -> Module:

@@ -12,7 +12,8 @@ from blockscale._linalg._body import (FLOATS, INTEGERS, Along, Body, Operand, br
                                       emit_constant, emit_elementwise, emit_full, emit_generic,
                                       format_sizes, get_inner, get_map, get_operand_map, is_float,
                                       is_integer)
-from blockscale._linalg._builder import (Array, Builder, Size, Trace, get_spec, multiply, simplify)
+from blockscale._linalg._builder import (LARGE, Array, Builder, Size, Trace, get_spec, multiply,
+                                         simplify)
 from blockscale._linalg._elementwise import (BINARY, BITWISE, COMPARISONS, FLOAT_UNARY, UNARY,
                                              emit_binary, emit_compare, emit_convert,
                                              emit_select, emit_unary)
@@ -25,7 +26,7 @@ from blockscale._linalg._shapes import (emit_broadcast, emit_clamped, emit_conca
 
 __all__ = [
     "Along", "Array", "BINARY", "BITWISE", "Body", "Builder", "COMPARISONS", "FLOATS",
-    "FLOAT_UNARY", "INTEGERS", "Operand", "Size", "Trace", "UNARY", "broadcast", "emit_binary",
+    "FLOAT_UNARY", "INTEGERS", "LARGE", "Operand", "Size", "Trace", "UNARY", "broadcast", "emit_binary",
     "emit_broadcast", "emit_clamped", "emit_compare", "emit_concat", "emit_constant",
     "emit_convert", "emit_dot_general", "emit_elementwise", "emit_filled", "emit_full",
     "emit_gather", "emit_generic", "emit_insert", "emit_iota", "emit_layer_norm", "emit_linear",

@@ -26,7 +26,7 @@ INDEX = Spec((), "i64")
 
 
 # Constants of more bytes are not printed with the ops.
-_LARGE = 1024
+LARGE = 1024
 
 
 def simplify(size: Any) -> Size:
@@ -167,7 +167,8 @@ class Builder:
                 self.symbols.setdefault(size, (value, dim))
         return Array(value, known)
 
-    def add_constant(self, array: Any, name: str = "constant", dtype: str | None = None) -> Array:
+    def add_constant(self, array: Any, name: str = "constant", dtype: str | None = None,
+                     layout: Layout | DataLayout | None = None) -> Array:
         """A tensor that is known.
 
         Args:
@@ -175,26 +176,29 @@ class Builder:
           name: a name for the value.
           dtype: of the elements; None for that of the array. Elements of 4 and 6 bits take a
                 byte each.
+          layout: how the module stores it; the array is row-major all the same.
 
         Those of more than 1 KiB are resources or arguments, as `constants` says.
         """
         array = np.asarray(array)
-        if array.dtype == np.bool_ and array.nbytes > _LARGE and self.constants == "resources":
+        if array.dtype == np.bool_ and array.nbytes > LARGE and self.constants == "resources":
             # A resource of i1 has no form that all of MLIR agrees on.
             wide, spec = self.add_constant(array.view(np.int8), name), Spec(array.shape, "i1")
             return Array(self.emit(name, "arith.trunci", [wide.value], f"{wide.value.name} : "
                                    f"{wide.value.spec} to {spec}", spec), spec.shape)
         kind = dtype or element_name(array.dtype)
         array = np.ascontiguousarray(array).reshape(array.shape)
-        spec = Spec(array.shape, kind)
+        spec = Spec(array.shape, kind, layout)
         if array.dtype.itemsize != np.dtype(spec.element.storage).itemsize:
             raise ArgumentError(f"expected an array of {spec.element.describe()}, but got "
                                 f"{array.dtype}")
-        if array.nbytes > _LARGE and self.constants == "arguments":
+        if not array.size:
+            return Array(self.empty(spec.shape, kind), spec.shape)
+        if array.nbytes > LARGE and self.constants == "arguments":
             value = Value(self.trace, self.trace.name(name), spec)
             self.constant_arrays[value.name.removeprefix("%")] = array
             self._constant_values.append(value)
-        elif array.nbytes > _LARGE:
+        elif array.nbytes > LARGE:
             value = self.emit(name, "arith.constant", [], "", spec)
             key = value.name.removeprefix("%")
             self.trace.ops[-1].text = f"dense_resource<{key}> : {spec}"
@@ -264,7 +268,7 @@ def _format_dense(array: np.ndarray) -> str:
     """The elements of a small constant."""
     if array.dtype == np.bool_:
         return f"dense<{json.dumps(array.tolist())}>"
-    return f'dense<"0x{array.tobytes().hex().upper()}">' if array.size else "dense<>"
+    return f'dense<"0x{array.tobytes().hex().upper()}">'
 
 
 #: Ops of sizes by the class of an expression: sympy's, and torch's for quotients.

@@ -119,9 +119,9 @@ def _divide(builder: Builder, total: Array, count: Size, dtype: str,
 
 
 def emit_softmax(builder: Builder, x: Array, axis: int = -1, *, dtype: str | None = None,
-                 logarithm: bool = False) -> Array:
+                 logarithm: bool = False, empty: float | None = None) -> Array:
     """The softmax along an axis, or its logarithm: maximum, exponentials and sum in f32, rounded
-    once to `dtype` (None: that of x). A row of -inf alone is NaN."""
+    once to `dtype` (None: that of x). Of -inf alone it is NaN, or `empty` where given."""
     axis, = normalize_axes(builder, [axis], x.rank)
     kept = tuple(dim for dim in range(x.rank) if dim != axis)
     largest = emit_reduction(builder, "largest", [x], x.sizes, [axis], "f32", -math.inf,
@@ -143,8 +143,15 @@ def emit_softmax(builder: Builder, x: Array, axis: int = -1, *, dtype: str | Non
     powers = emit_elementwise(builder, "powers", [x, rows], x.sizes, "f32", raised)
     total = emit_reduction(builder, "total", [powers], x.sizes, [axis], "f32", 0,
                            lambda body, a: a, Body.add)
-    return emit_elementwise(builder, "softmax", [powers, Along(total, kept)], x.sizes, dtype,
-                            Body.div)
+    if empty is None:
+        return emit_elementwise(builder, "softmax", [powers, Along(total, kept)], x.sizes, dtype,
+                                Body.div)
+
+    def share(body: Body, a: str, m: str, t: str) -> str:
+        is_empty = body.compare("eq", m, body.constant(-math.inf))
+        return body.select(is_empty, body.constant(empty), body.div(a, t))
+    return emit_elementwise(builder, "softmax", [powers, rows, Along(total, kept)], x.sizes,
+                            dtype, share)
 
 
 def emit_layer_norm(builder: Builder, x: Array, axes: Sequence[int], epsilon: float,
