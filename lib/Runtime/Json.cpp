@@ -27,6 +27,8 @@ std::string_view blockscale::runtime::getJsonKindName(JsonValue::Kind kind) {
     return "a boolean";
   case JsonValue::Kind::Integer:
     return "an integer";
+  case JsonValue::Kind::Number:
+    return "a number with a fraction or an exponent";
   case JsonValue::Kind::String:
     return "a string";
   case JsonValue::Kind::Array:
@@ -52,7 +54,9 @@ private:
   Status parseString(std::string &string);
   Status parseEscape(std::string &string);
   Status parseUnit(uint32_t &unit);
-  Status parseInteger(int64_t &integer);
+  Status parseNumber(JsonValue &value);
+  /// Digits, at least one.
+  Status skipDigits();
   bool consumeWord(std::string_view word);
 
   void skipSpace();
@@ -159,10 +163,9 @@ Status Parser::parseValue(JsonValue &value, int depth) {
   value.boolean = consumeWord("true");
   if (value.boolean || consumeWord("false"))
     return Status::success();
-  value.kind = JsonValue::Kind::Integer;
   if (peek() != '-' && !isDigit(peek()))
     return failExpected("a value");
-  return parseInteger(value.integer);
+  return parseNumber(value);
 }
 
 Status Parser::parseElements(JsonValue &array, int depth) {
@@ -284,24 +287,50 @@ Status Parser::parseEscape(std::string &string) {
   return Status::success();
 }
 
-Status Parser::parseInteger(int64_t &integer) {
-  const char *begin = text.data() + position;
-  auto [stop, error] =
-      std::from_chars(begin, text.data() + text.size(), integer);
-  if (error == std::errc::invalid_argument)
+Status Parser::skipDigits() {
+  if (!isDigit(peek()))
     return failExpected("a digit");
-  size_t length = stop - begin;
-  const char *digits = begin + (*begin == '-');
-  if (error == std::errc::result_out_of_range)
-    return fail("expected an integer of 64 bits, but got " +
-                std::string(begin, length));
-  if (*digits == '0' && stop - digits > 1)
-    return fail("expected an integer without leading zeros, but got " +
-                std::string(begin, length));
-  position += length;
-  if (peek() == '.' || peek() == 'e' || peek() == 'E')
-    return fail("expected an integer, but got a fraction or an exponent");
+  while (isDigit(peek()))
+    ++position;
   return Status::success();
+}
+
+Status Parser::parseNumber(JsonValue &value) {
+  size_t start = position;
+  // A failure is one of the number, which began there.
+  auto failAtStart = [&](const std::string &expected) {
+    std::string found(text.substr(start, position - start));
+    position = start;
+    return fail("expected " + expected + ", but got " + found);
+  };
+  consume('-');
+  size_t first = position;
+  Status status = skipDigits();
+  if (!status.ok())
+    return status;
+  if (text[first] == '0' && position - first > 1)
+    return failAtStart("a number without leading zeros");
+  value.kind = JsonValue::Kind::Integer;
+  if (consume('.')) {
+    value.kind = JsonValue::Kind::Number;
+    status = skipDigits();
+  }
+  if (status.ok() && (consume('e') || consume('E'))) {
+    value.kind = JsonValue::Kind::Number;
+    if (!consume('+'))
+      consume('-');
+    status = skipDigits();
+  }
+  if (!status.ok())
+    return status;
+  const char *begin = text.data() + start, *end = text.data() + position;
+  if (value.kind == JsonValue::Kind::Integer)
+    return std::from_chars(begin, end, value.integer).ec == std::errc()
+               ? Status::success()
+               : failAtStart("an integer of 64 bits");
+  return std::from_chars(begin, end, value.number).ec == std::errc()
+             ? Status::success()
+             : failAtStart("a number in the range of f64");
 }
 
 Result<JsonValue> blockscale::runtime::parseJson(std::string_view text) {

@@ -66,16 +66,35 @@ TEST(Json, Errors) {
             "1:1: expected a value, but got byte 0");
 }
 
+TEST(Json, Numbers) {
+  Result<JsonValue> value =
+      parseJson("[0.5, -1.25e2, 1E+3, 2e-1, 1.0, 0, -0, 123.456e0]");
+  ASSERT_TRUE(value.ok()) << value.message();
+  std::vector<double> numbers;
+  for (const JsonValue &element : value->elements)
+    if (element.kind == Kind::Number)
+      numbers.push_back(element.number);
+  // What has no fraction and no exponent is an integer.
+  EXPECT_EQ(numbers, (std::vector<double>{0.5, -125, 1000, 0.2, 1, 123.456}));
+  EXPECT_EQ(value->elements[5].kind, Kind::Integer);
+  EXPECT_EQ(value->elements[6].kind, Kind::Integer);
+}
+
 TEST(Json, BadNumbers) {
   EXPECT_EQ(reject("9223372036854775808"),
             "1:1: expected an integer of 64 bits, but got 9223372036854775808");
   EXPECT_EQ(reject("01"),
-            "1:1: expected an integer without leading zeros, but got 01");
-  EXPECT_EQ(reject("1.5"),
-            "1:2: expected an integer, but got a fraction or an exponent");
-  EXPECT_EQ(reject("1e5"),
-            "1:2: expected an integer, but got a fraction or an exponent");
-  EXPECT_EQ(reject("-"), "1:1: expected a digit, but got '-'");
+            "1:1: expected a number without leading zeros, but got 01");
+  EXPECT_EQ(reject("-00.5"),
+            "1:1: expected a number without leading zeros, but got -00");
+  EXPECT_EQ(reject("1."), "1:3: expected a digit, but got the end of the text");
+  EXPECT_EQ(reject("[1.e5]"), "1:4: expected a digit, but got 'e'");
+  EXPECT_EQ(reject("[1e]"), "1:4: expected a digit, but got ']'");
+  EXPECT_EQ(reject("[1e+-1]"), "1:5: expected a digit, but got '-'");
+  EXPECT_EQ(reject("1e999"),
+            "1:1: expected a number in the range of f64, but got 1e999");
+  EXPECT_EQ(reject("-"), "1:2: expected a digit, but got the end of the text");
+  EXPECT_EQ(reject(".5"), "1:1: expected a value, but got '.'");
   EXPECT_EQ(reject("+1"), "1:1: expected a value, but got '+'");
 }
 

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The part of RFC 8259 that plans are written in: numbers are integers of 64
-// bits, the keys of an object are all different.
+// RFC 8259, with two rules more: the keys of an object are all different, and a
+// number without a fraction and an exponent is an integer of 64 bits. A number
+// with one of them is a number of f64, whatever its value.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,11 +26,12 @@ namespace blockscale::runtime {
 struct JsonMember;
 
 struct JsonValue {
-  enum class Kind { Null, Boolean, Integer, String, Array, Object };
+  enum class Kind { Null, Boolean, Integer, Number, String, Array, Object };
 
   Kind kind = Kind::Null;
   bool boolean = false;
   int64_t integer = 0;
+  double number = 0;
   std::string string;
   std::vector<JsonValue> elements;
   std::vector<JsonMember> members;
