@@ -7,6 +7,7 @@
 
 #include "blockscale/Transforms/RaiseProducts.h"
 #include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/MatrixProduct.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/BlockFormat.h"
 #include "blockscale/Target/Chip.h"
@@ -50,24 +51,6 @@ struct Form {
 };
 
 } // namespace
-
-/// The operand of an op on tensors that extends each bf16 or f16; null of other
-/// ops.
-static Value getExtended(Operation *op) {
-  Value narrow;
-  if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
-    auto maps = generic.getIndexingMapsArray();
-    if (linalg::isaElemwiseSingleUnaryOpInterface(generic) &&
-        llvm::all_of(maps, [](AffineMap map) { return map.isIdentity(); }) &&
-        isa<arith::ExtFOp>(generic.getBody()->front()))
-      narrow = generic.getDpsInputs().front();
-  } else if (auto extend = dyn_cast<arith::ExtFOp>(op)) {
-    narrow = extend.getIn();
-  }
-  if (narrow && isa<BFloat16Type, Float16Type>(getElementTypeOrSelf(narrow)))
-    return narrow;
-  return {};
-}
 
 /// Whether a permutation exchanges the last two dimensions, and no others.
 static bool transposesMatrices(ArrayRef<int64_t> permutation) {

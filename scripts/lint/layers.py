@@ -6,7 +6,7 @@
     -> Pipelines -> Driver -> CAPI, CudaRuntime -> tools
 
 Headers of blockscale-c include C only. Runtime and Emulator stand alone; layers from
-Emit on may include Runtime, those from Driver on Emulator too. Numerics, Target, Runtime
+Transforms on may include Runtime, those from Driver on Emulator too. Numerics, Target, Runtime
 and Emulator include no MLIR header, Numerics no LLVM header either.
 
 Folders of lib/Conversion are rooms, of which each includes only from those in ROOMS:
@@ -27,7 +27,7 @@ from common import files, lines
 LAYERS = [["Numerics", "Target"], ["IR"], ["Analysis"], ["Transforms"],
           ["Conversion"], ["Emit"], ["Pipelines"], ["Driver"], ["CAPI", "CudaRuntime"]]
 # Folders that include no other, and the first layer that may include them.
-ALONE = {"Runtime": "Emit", "Emulator": "Driver"}
+ALONE = {"Runtime": "Transforms", "Emulator": "Driver"}
 FOREIGN = {"Numerics": ("mlir", "mlir-c", "llvm", "llvm-c"),
            "Target": ("mlir", "mlir-c"), "Runtime": ("mlir", "mlir-c"),
            "Emulator": ("mlir", "mlir-c"), "blockscale-c": ("mlir", "llvm")}

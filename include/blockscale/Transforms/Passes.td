@@ -89,6 +89,82 @@ def RaiseProducts : Pass<"blockscale-raise-products"> {
            "GPU that the products are for; none for the CPU">];
 }
 
+def QuantizeProducts
+    : Pass<"blockscale-quantize-products", "::mlir::ModuleOp"> {
+  let summary = "Quantize the operands of products by a policy";
+  let description = [{
+    Products of matrices in `linalg` become `scaled_mm` of quantized operands where
+    a policy says so (docs/Policy.md): `matmul`, `batch_matmul` and `contract` with
+    any indexing maps, `generic` that computes a product, and convolutions whose
+    filter is a point, of f32, bf16 or f16. Scales are linear; the pipelines lay
+    them out, and quantize constants at compile time.
+
+    `policy` is a file; `format` stands for the policy that quantizes both operands
+    of each product with a weight. A product that is left has a remark with the
+    clause (include/blockscale/Transforms/QuantizeProducts.h):
+
+    ```text
+    is not quantized (policy_c4): expected a static K of whole blocks of 16, but got 40
+    ```
+
+    Remarks of the category `quantize-products` say by which rule others are
+    quantized (`--remarks-filter-passed=quantize-products`). The pass is in no
+    pipeline, since it changes numbers; it is for the module as it was imported.
+
+    Example (test/Transforms/quantize-products.mlir), of the option
+    `format=mxfp8`, with a constant %w:
+
+    ```mlir
+    %y = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+        ins(%x, %w : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+    // becomes
+    %a, %sa = blockscale.quantize %x block [1, 32] : tensor<48x64xbf16> -> tensor<48x64xf8E4M3FN>, tensor<48x2xf8E8M0FNU>
+    %b, %sb = blockscale.quantize %w block [1, 32] : tensor<40x64xbf16> -> tensor<40x64xf8E4M3FN>, tensor<40x2xf8E8M0FNU>
+    %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 32]
+        : tensor<48x64xf8E4M3FN>, tensor<40x64xf8E4M3FN>, tensor<48x2xf8E8M0FNU>, tensor<40x2xf8E8M0FNU> -> tensor<48x40xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::blockscale::BlockScaleDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"policyFile", "policy", "std::string", /*default=*/"\"\"",
+           "File of the policy, JSON">,
+    Option<"format", "format", "std::string", /*default=*/"\"\"",
+           "Format of both operands of each product with a weight, in the place "
+           "of a policy">];
+}
+
+def MeasureProducts
+    : Pass<"blockscale-measure-products", "::mlir::ModuleOp"> {
+  let summary = "Make functions return what quantization changes of their products";
+  let description = [{
+    A function with products that `blockscale-quantize-products` would quantize gets
+    other results: for each of them, in the order of the program, the sum of the
+    squares of its elements and that of the squares of what quantization changes,
+    as two `tensor<f64>`. Their ratio is the signal to quantization noise. Both
+    products have the operands of the plain program, so each error is that of one
+    product alone. Products in loops and branches are not measured.
+
+    Example (test/Transforms/measure-products.mlir):
+
+    ```text
+    %0:2 = linalg.generic {..} ins(%plain, %quantized : tensor<48x40xf32>, tensor<48x40xf32>)
+        outs(%zero, %zero : tensor<f64>, tensor<f64>) {..} -> (tensor<f64>, tensor<f64>)
+    return %0#0, %0#1 : tensor<f64>, tensor<f64>
+    ```
+  }];
+  let dependentDialects = [
+    "::blockscale::BlockScaleDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"policyFile", "policy", "std::string", /*default=*/"\"\"",
+           "File of the policy, JSON">,
+    Option<"format", "format", "std::string", /*default=*/"\"\"",
+           "Format of both operands of each product with a weight, in the place "
+           "of a policy">];
+}
+
 def DecodeProductOperands : Pass<"blockscale-decode-product-operands"> {
   let summary = "Give products of two scaled operands a plain one";
   let description = [{

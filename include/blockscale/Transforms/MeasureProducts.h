@@ -1,0 +1,35 @@
+//===- MeasureProducts.h - What quantization changes ------------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A function that measures computes each product twice, as it is and quantized,
+// from the same operands: those of the function in which nothing is quantized.
+// So the error of a product is its own, and not that of products before it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_TRANSFORMS_MEASUREPRODUCTS_H
+#define BLOCKSCALE_TRANSFORMS_MEASUREPRODUCTS_H
+
+#include "blockscale/Transforms/QuantizeProducts.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace blockscale {
+
+/// Whether the decision is to quantize a product that is computed once in a
+/// call of its function, and not in a loop or a branch.
+bool isMeasured(const ProductDecision &decision);
+
+/// Gives `function`, which has one block, other results: for each decision that
+/// is measured, two tensor<f64>, the sum of the squares of the product, and
+/// that of the squares of what quantization changes of its elements.
+void measureProducts(mlir::func::FuncOp function,
+                     llvm::ArrayRef<ProductDecision> decisions);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_TRANSFORMS_MEASUREPRODUCTS_H

@@ -1,0 +1,129 @@
+//===- QuantizationPolicy.h - How products are quantized --------*- C++ -*-===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A policy says for each product of a program whether and how it is quantized.
+// It is a list of rules, of which the first one that matches a product decides.
+// Policies are written in JSON (docs/Policy.md).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BLOCKSCALE_TRANSFORMS_QUANTIZATIONPOLICY_H
+#define BLOCKSCALE_TRANSFORMS_QUANTIZATIONPOLICY_H
+
+#include "blockscale/Analysis/MatrixProduct.h"
+#include "blockscale/Numerics/BlockFormat.h"
+#include "blockscale/Runtime/Result.h"
+
+#include <limits>
+
+namespace blockscale {
+
+/// The format of that name ("nvfp4", "mxfp8"), or null.
+const numerics::BlockFormat *findFormat(llvm::StringRef name);
+llvm::StringRef getFormatName(const numerics::BlockFormat &format);
+/// The names of all formats.
+std::vector<std::string_view> listFormats();
+
+/// How one operand of a product is quantized.
+struct OperandForm {
+  /// Null of an operand that stays plain.
+  const numerics::BlockFormat *format = nullptr;
+  /// The format's default where there is none.
+  std::optional<Recipe> recipe;
+  /// Whether the amax of each block is searched (scale_sweep).
+  bool isSwept = false;
+  /// Whether there is a global scale.
+  bool hasGlobal = false;
+  /// The amax that the global scale is of; that of the operand, computed at
+  /// each call, where there is none.
+  std::optional<float> amax;
+};
+
+/// How a product is quantized.
+struct ProductForm {
+  /// The operand that is a weight, and the other one. Of two operands that are
+  /// no weights, or both, each is one of activations.
+  OperandForm weight, activation;
+  /// Whether the random Hadamard transform is applied to both along K.
+  bool isTransformed = false;
+};
+
+/// "nvfp4", or "mxfp4 by mxfp8", or "nvfp4, weights only".
+std::string describe(const ProductForm &form);
+
+/// The sizes that a rule is for.
+struct SizeRange {
+  int64_t min = 0;
+  int64_t max = std::numeric_limits<int64_t>::max();
+
+  /// A dynamic size is in a range only if that has every size.
+  bool contains(int64_t size) const;
+};
+
+/// A product as rules see it.
+struct PolicyProduct {
+  mlir::Location location;
+  llvm::StringRef function;
+  /// Whether an operand is a weight.
+  bool hasWeight = false;
+  /// Whether this is the last projection: a product with a weight that needs
+  /// the result of another one, and that no other one needs.
+  bool isLast = false;
+  int64_t m = 0, n = 0, k = 0;
+};
+
+struct PolicyRule {
+  /// Patterns that one of the names of the location, and the name of the
+  /// function, match as a whole (matchesPattern).
+  std::optional<std::string> location, function;
+  std::optional<bool> hasWeight, isLast;
+  SizeRange m, n, k;
+  /// Nothing of a rule that leaves the products it matches.
+  std::optional<ProductForm> form;
+  /// What remarks call the rule: "rule 2 of policy.json".
+  std::string name;
+
+  bool matches(const PolicyProduct &product) const;
+};
+
+struct QuantizationPolicy {
+  std::vector<PolicyRule> rules;
+  /// Whether the last projection, and weights of fewer rows than a block has
+  /// elements, are left whatever the rules say.
+  bool leavesLast = true, leavesNarrow = true;
+
+  /// The first rule that matches, or null.
+  const PolicyRule *find(const PolicyProduct &product) const;
+};
+
+/// Why `pattern` is none; success if it is one. `*` stands for any characters,
+/// `?` for one, `[ab]` for one of these, `{a,b}` for one of these texts.
+runtime::Status checkPattern(llvm::StringRef pattern);
+bool matchesPattern(llvm::StringRef pattern, llvm::StringRef name);
+
+/// The names of a location: those of NameLoc and "FILE:LINE", of it and of the
+/// locations that it is made of.
+llvm::SmallVector<std::string> getLocationNames(mlir::Location location);
+
+/// The policy of a file. The message of a failure names the file, and the line
+/// and column in it.
+runtime::Result<QuantizationPolicy> readPolicy(llvm::StringRef path);
+/// The policy of a text, which messages call `name`.
+runtime::Result<QuantizationPolicy> parsePolicy(llvm::StringRef text,
+                                                llvm::StringRef name);
+
+/// The policy without a file: every product with a weight in one format.
+QuantizationPolicy getUniformPolicy(const numerics::BlockFormat &format);
+
+/// The policy of the file, or of the name of a format, whichever is not empty.
+/// The failure speaks of the options 'policy' and 'format'.
+runtime::Result<QuantizationPolicy> choosePolicy(llvm::StringRef file,
+                                                 llvm::StringRef format);
+
+} // namespace blockscale
+
+#endif // BLOCKSCALE_TRANSFORMS_QUANTIZATIONPOLICY_H

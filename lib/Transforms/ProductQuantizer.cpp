@@ -1,0 +1,366 @@
+//===- ProductQuantizer.cpp - A product of quantized operands -------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/IR/TypeRules.h"
+#include "blockscale/Transforms/QuantizeProducts.h"
+
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+namespace {
+
+/// An operand as a matrix, or several of them.
+struct Matrix {
+  Value value;
+  /// Whether it is [.., K, rows] rather than [.., rows, K].
+  bool isTransposed = false;
+
+  RankedTensorType getType() const {
+    return cast<RankedTensorType>(value.getType());
+  }
+};
+
+/// An operand as a `scaled_mm` takes it. A plain one has no scales.
+struct Operand {
+  Value data, scale, global;
+};
+
+/// Creates the ops of one product.
+class ProductQuantizer {
+public:
+  ProductQuantizer(RewriterBase &rewriter, const ProductDecision &decision)
+      : rewriter(rewriter), decision(decision), product(decision.product),
+        loc(decision.op->getLoc()) {}
+
+  Value create();
+
+private:
+  // Shapes.
+  Value transpose(Value value, ArrayRef<int64_t> permutation);
+  Matrix createMatrix(const ProductFactor &factor, bool mayBeTransposed);
+  Value createResultTensor(Value matrix);
+  Value expand(Value matrix, RankedTensorType type,
+               ArrayRef<ReassociationIndices> groups,
+               ArrayRef<OpFoldResult> sizes);
+
+  // Numbers.
+  Operand createOperand(const ProductFactor &factor, const OperandForm &form);
+  Operand quantize(Matrix x, const OperandForm &form);
+  Value createAmax(Matrix x, const OperandForm &form);
+  Value addInit(Value sum);
+
+  Value getInit() const {
+    return cast<DestinationStyleOpInterface>(decision.op).getDpsInits()[0];
+  }
+  bool beginsWithZeros() const;
+
+  RewriterBase &rewriter;
+  const ProductDecision &decision;
+  const MatrixProduct &product;
+  Location loc;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+/// A tensor whose dimension i is dimension `permutation[i]` of `value`.
+Value ProductQuantizer::transpose(Value value, ArrayRef<int64_t> permutation) {
+  if (isIdentityPermutation(permutation))
+    return value;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, loc, value);
+  SmallVector<OpFoldResult> permuted;
+  for (int64_t dim : permutation)
+    permuted.push_back(sizes[dim]);
+  Value empty = tensor::EmptyOp::create(
+      rewriter, loc, permuted,
+      cast<RankedTensorType>(value.getType()).getElementType());
+  return linalg::TransposeOp::create(rewriter, loc, value, empty, permutation)
+      ->getResult(0);
+}
+
+/// Groups of neighbouring dimensions, by the number of the group that each loop
+/// is in. A dimension without a loop joins a neighbour's.
+static SmallVector<ReassociationIndices> groupDims(ArrayRef<unsigned> loops,
+                                                   ArrayRef<Loops> groups) {
+  SmallVector<ReassociationIndices> found(groups.size());
+  size_t number = 0;
+  for (auto [dim, loop] : llvm::enumerate(loops)) {
+    if (loop != kNoLoop)
+      while (!llvm::is_contained(groups[number], loop))
+        ++number;
+    found[number].push_back(dim);
+  }
+  return found;
+}
+
+/// `factor` as [batch.., rows, K], or as [batch.., K, rows] if it has that
+/// order and may keep it.
+Matrix ProductQuantizer::createMatrix(const ProductFactor &factor,
+                                      bool mayBeTransposed) {
+  SmallVector<Loops> groups;
+  for (unsigned loop : product.batch)
+    groups.push_back({loop});
+  groups.push_back(factor.rows);
+  groups.push_back(product.k);
+  auto join = [&] {
+    Loops loops;
+    for (const Loops &group : groups)
+      llvm::append_range(loops, group);
+    return loops;
+  };
+  Loops present = llvm::to_vector<4>(llvm::make_filter_range(
+      factor.loops, [](unsigned loop) { return loop != kNoLoop; }));
+  Matrix matrix{factor.source};
+  Loops wanted = join();
+  std::swap(groups[groups.size() - 2], groups.back());
+  matrix.isTransposed = mayBeTransposed && present == join();
+  if (!matrix.isTransposed)
+    std::swap(groups[groups.size() - 2], groups.back());
+  Loops loops = factor.loops;
+  if (!matrix.isTransposed && present != wanted) {
+    // Dimensions without a loop go last.
+    SmallVector<int64_t> permutation;
+    for (unsigned loop : wanted)
+      permutation.push_back(llvm::find(loops, loop) - loops.begin());
+    for (auto [dim, loop] : llvm::enumerate(loops))
+      if (loop == kNoLoop)
+        permutation.push_back(dim);
+    matrix.value = transpose(matrix.value, permutation);
+    loops = wanted;
+    loops.resize(permutation.size(), kNoLoop);
+  }
+  if (loops.size() > groups.size())
+    matrix.value = tensor::CollapseShapeOp::create(rewriter, loc, matrix.value,
+                                                   groupDims(loops, groups));
+  return matrix;
+}
+
+Value ProductQuantizer::expand(Value matrix, RankedTensorType type,
+                               ArrayRef<ReassociationIndices> groups,
+                               ArrayRef<OpFoldResult> sizes) {
+  auto isDynamic = [&](int64_t dim) { return type.isDynamicDim(dim); };
+  bool isKnown = llvm::all_of(groups, [&](const ReassociationIndices &group) {
+    return llvm::count_if(group, isDynamic) <= 1;
+  });
+  if (isKnown)
+    return tensor::ExpandShapeOp::create(rewriter, loc, type, matrix, groups,
+                                         sizes);
+  // Upstream does not lower an expand_shape of one dimension to several of
+  // unknown size.
+  SmallVector<Value> values =
+      getValueOrCreateConstantIndexOp(rewriter, loc, sizes);
+  Value shape = tensor::FromElementsOp::create(rewriter, loc, values);
+  return tensor::ReshapeOp::create(rewriter, loc, type, matrix, shape);
+}
+
+/// [batch.., M, N] as the result of the op.
+Value ProductQuantizer::createResultTensor(Value matrix) {
+  SmallVector<Loops> groups;
+  for (unsigned loop : product.batch)
+    groups.push_back({loop});
+  groups.push_back(product.a.rows);
+  groups.push_back(product.b.rows);
+  Loops loops;
+  for (const Loops &group : groups)
+    llvm::append_range(loops, group);
+  // Dimension i of the result is dimension `permutation[i]` of these loops.
+  SmallVector<int64_t> permutation;
+  for (unsigned loop : product.result)
+    permutation.push_back(llvm::find(loops, loop) - loops.begin());
+  auto element = cast<RankedTensorType>(matrix.getType()).getElementType();
+  if (loops.size() > groups.size()) {
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(rewriter, loc, getInit());
+    SmallVector<int64_t> shape(loops.size());
+    SmallVector<OpFoldResult> expanded(loops.size());
+    for (auto [dim, from] : llvm::enumerate(permutation)) {
+      shape[from] = product.sizes[loops[from]];
+      expanded[from] = ShapedType::isDynamic(shape[from])
+                           ? sizes[dim]
+                           : rewriter.getIndexAttr(shape[from]);
+    }
+    matrix = expand(matrix, RankedTensorType::get(shape, element),
+                    groupDims(loops, groups), expanded);
+  }
+  Value result = transpose(matrix, permutation);
+  // The type of the result may not know a size that one of an operand knows.
+  auto type = RankedTensorType::get(product.getType().getShape(), element);
+  if (result.getType() == type)
+    return result;
+  return tensor::CastOp::create(rewriter, loc, type, result);
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+static Type getDataType(MLIRContext *context, numerics::ElementFormat format) {
+  switch (format) {
+  case numerics::ElementFormat::E2M1:
+    return Float4E2M1FNType::get(context);
+  case numerics::ElementFormat::E2M3:
+    return Float6E2M3FNType::get(context);
+  case numerics::ElementFormat::E3M2:
+    return Float6E3M2FNType::get(context);
+  case numerics::ElementFormat::E4M3:
+    return Float8E4M3FNType::get(context);
+  case numerics::ElementFormat::E5M2:
+    return Float8E5M2Type::get(context);
+  case numerics::ElementFormat::INT8:
+    return IntegerType::get(context, 8);
+  }
+  return {};
+}
+
+static Type getScaleType(MLIRContext *context, numerics::ScaleFormat format) {
+  if (format == numerics::ScaleFormat::E4M3)
+    return Float8E4M3FNType::get(context);
+  return Float8E8M0FNUType::get(context);
+}
+
+/// The amax of each matrix of x, or the one that is given.
+Value ProductQuantizer::createAmax(Matrix x, const OperandForm &form) {
+  ArrayRef<int64_t> batch = x.getType().getShape().drop_back(2);
+  Type f32 = rewriter.getF32Type();
+  if (!form.amax)
+    return AmaxOp::create(rewriter, loc, RankedTensorType::get(batch, f32),
+                          x.value, /*offsets=*/Value());
+  auto type = RankedTensorType::get({}, f32);
+  return arith::ConstantOp::create(rewriter, loc,
+                                   DenseElementsAttr::get(type, *form.amax));
+}
+
+/// Whether the bytes of a recipe follow from the amax of the tensor, and to the
+/// last bit not from the decode scale, of which the encode scale that it
+/// computes with is no exact inverse. `compressed_tensors` rounds its encode
+/// scale to the type of x, so the decode scale is what a product shares with
+/// it.
+static bool computesFromAmax(Recipe recipe) {
+  return recipe == Recipe::Te || recipe == Recipe::Mslk ||
+         isFourOverSix(recipe);
+}
+
+Operand ProductQuantizer::quantize(Matrix x, const OperandForm &form) {
+  MLIRContext *context = rewriter.getContext();
+  int64_t block = form.format->blockSize;
+  SmallVector<int64_t> shape(x.getType().getShape());
+  if (x.isTransposed)
+    std::swap(shape[shape.size() - 2], shape.back());
+  auto recipe =
+      form.recipe ? RecipeAttr::get(context, *form.recipe) : RecipeAttr();
+  Operand operand;
+  Value amax, blockAmax;
+  // A sweep chooses among multiples of the amax.
+  bool isOfAmax =
+      form.isSwept || (form.recipe && computesFromAmax(*form.recipe));
+  if (form.hasGlobal) {
+    amax = createAmax(x, form);
+    operand.global = GlobalScaleOp::create(rewriter, loc, amax, recipe);
+  }
+  if (form.isSwept)
+    blockAmax =
+        ScaleSweepOp::create(rewriter, loc, x.value, amax, /*hessian=*/Value());
+  auto data =
+      RankedTensorType::get(shape, getDataType(context, form.format->element));
+  auto scale = RankedTensorType::get(getScaleShape(shape, block),
+                                     getScaleType(context, form.format->scale));
+  SmallVector<int64_t, 2> blocks = {1, block};
+  if (x.isTransposed)
+    std::swap(blocks[0], blocks[1]);
+  auto op = QuantizeOp::create(rewriter, loc, data, scale, x.value,
+                               isOfAmax ? Value() : operand.global,
+                               isOfAmax ? amax : Value(), blockAmax,
+                               /*rng=*/Value(), /*offsets=*/Value(), blocks,
+                               x.isTransposed, ScaleDimAttr(), recipe);
+  operand.data = op.getData();
+  operand.scale = op.getScale();
+  return operand;
+}
+
+Operand ProductQuantizer::createOperand(const ProductFactor &factor,
+                                        const OperandForm &form) {
+  // The sweep goes along rows, and a plain operand is read along them.
+  Matrix x = createMatrix(factor, form.format && !form.isSwept);
+  if (decision.form->isTransformed)
+    x.value = HadamardOp::create(rewriter, loc, x.value,
+                                 uint64_t(x.isTransposed ? 0 : 1));
+  if (form.format)
+    return quantize(x, form);
+  Operand plain;
+  plain.data = x.value;
+  return plain;
+}
+
+bool ProductQuantizer::beginsWithZeros() const {
+  auto fill = getInit().getDefiningOp<linalg::FillOp>();
+  return (fill && matchPattern(fill.value(), m_AnyZeroFloat())) ||
+         matchPattern(getInit(), m_AnyZeroFloat());
+}
+
+/// The sum in f32, plus what the op's sum begins with, rounded once.
+Value ProductQuantizer::addInit(Value sum) {
+  RankedTensorType type = product.getType();
+  Type element = type.getElementType();
+  Value init = getInit();
+  AffineMap map = rewriter.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> kinds(type.getRank(),
+                                         utils::IteratorType::parallel);
+  auto op = linalg::GenericOp::create(
+      rewriter, loc, type, ValueRange{sum, init},
+      tensor::EmptyOp::create(
+          rewriter, loc, tensor::getMixedSizes(rewriter, loc, init), element)
+          .getResult(),
+      ArrayRef<AffineMap>{map, map, map}, kinds,
+      [&](OpBuilder &b, Location at, ValueRange arguments) {
+        Value added = arguments[1];
+        if (!element.isF32())
+          added = arith::ExtFOp::create(b, at, b.getF32Type(), added);
+        Value total = arith::AddFOp::create(b, at, arguments[0], added);
+        if (!element.isF32())
+          total = arith::TruncFOp::create(b, at, element, total);
+        linalg::YieldOp::create(b, at, total);
+      });
+  return op.getResult(0);
+}
+
+Value ProductQuantizer::create() {
+  rewriter.setInsertionPoint(decision.op);
+  bool isSumOfOthers = !beginsWithZeros();
+  Operand a = createOperand(product.a, decision.getFormA());
+  Operand b = createOperand(product.b, decision.getFormB());
+  Type element = isSumOfOthers ? rewriter.getF32Type()
+                               : product.getType().getElementType();
+  SmallVector<int64_t> shape;
+  for (unsigned loop : product.batch)
+    shape.push_back(product.sizes[loop]);
+  shape.push_back(product.getSize(product.a.rows));
+  shape.push_back(product.getSize(product.b.rows));
+  SmallVector<int64_t, 2> block = {1, decision.form->weight.format->blockSize};
+  Value matrix =
+      ScaledMMOp::create(rewriter, loc, RankedTensorType::get(shape, element),
+                         a.data, b.data, a.scale, b.scale, a.global, b.global,
+                         /*bias=*/Value(), block, GlobalScalingAttr());
+  Value result = createResultTensor(matrix);
+  return isSumOfOthers ? addInit(result) : result;
+}
+
+Value createQuantizedProduct(RewriterBase &rewriter,
+                             const ProductDecision &decision) {
+  return ProductQuantizer(rewriter, decision).create();
+}
+
+} // namespace blockscale

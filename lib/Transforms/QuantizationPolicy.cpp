@@ -1,0 +1,141 @@
+//===- QuantizationPolicy.cpp - How products are quantized ----------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "blockscale/Transforms/QuantizationPolicy.h"
+
+#include "llvm/Support/GlobPattern.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+namespace {
+
+struct FormatName {
+  std::string_view name;
+  numerics::ElementFormat element;
+  numerics::ScaleFormat scale;
+};
+
+} // namespace
+
+/// The names that users give to formats, those of `blockscale.quantize` in
+/// Python.
+static constexpr FormatName kFormatNames[] = {
+    {"nvfp4", numerics::ElementFormat::E2M1, numerics::ScaleFormat::E4M3},
+    {"mxfp8", numerics::ElementFormat::E4M3, numerics::ScaleFormat::E8M0},
+    {"mxfp8_e5m2", numerics::ElementFormat::E5M2, numerics::ScaleFormat::E8M0},
+    {"mxfp6_e2m3", numerics::ElementFormat::E2M3, numerics::ScaleFormat::E8M0},
+    {"mxfp6_e3m2", numerics::ElementFormat::E3M2, numerics::ScaleFormat::E8M0},
+    {"mxfp4", numerics::ElementFormat::E2M1, numerics::ScaleFormat::E8M0},
+    {"mxint8", numerics::ElementFormat::INT8, numerics::ScaleFormat::E8M0},
+};
+static_assert(std::size(kFormatNames) == std::size(numerics::kBlockFormats));
+
+const numerics::BlockFormat *findFormat(StringRef name) {
+  for (const FormatName &each : kFormatNames)
+    if (StringRef(each.name) == name)
+      return numerics::findBlockFormat(each.element, each.scale);
+  return nullptr;
+}
+
+StringRef getFormatName(const numerics::BlockFormat &format) {
+  for (const FormatName &each : kFormatNames)
+    if (each.element == format.element && each.scale == format.scale)
+      return each.name;
+  return "";
+}
+
+std::vector<std::string_view> listFormats() {
+  std::vector<std::string_view> names;
+  for (const FormatName &each : kFormatNames)
+    names.push_back(each.name);
+  return names;
+}
+
+std::string describe(const ProductForm &form) {
+  std::string text = form.weight.format
+                         ? getFormatName(*form.weight.format).str()
+                         : std::string("plain");
+  if (!form.activation.format)
+    text += ", weights only";
+  else if (form.activation.format != form.weight.format)
+    text += " by " + getFormatName(*form.activation.format).str();
+  return text;
+}
+
+bool SizeRange::contains(int64_t size) const {
+  if (ShapedType::isDynamic(size))
+    return min <= 0 && max == std::numeric_limits<int64_t>::max();
+  return min <= size && size <= max;
+}
+
+SmallVector<std::string> getLocationNames(Location location) {
+  SmallVector<std::string> names;
+  location->walk([&](Location part) {
+    if (auto name = dyn_cast<NameLoc>(part))
+      names.push_back(name.getName().str());
+    else if (auto place = dyn_cast<FileLineColLoc>(part))
+      names.push_back(
+          (place.getFilename().getValue() + ":" + Twine(place.getLine()))
+              .str());
+    return WalkResult::advance();
+  });
+  return names;
+}
+
+/// Most patterns that braces may stand for.
+static constexpr size_t kMaxPatterns = 1024;
+
+runtime::Status checkPattern(StringRef pattern) {
+  llvm::Expected<llvm::GlobPattern> made =
+      llvm::GlobPattern::create(pattern, kMaxPatterns);
+  if (made)
+    return runtime::Status::success();
+  return runtime::Status::failure(llvm::toString(made.takeError()));
+}
+
+bool matchesPattern(StringRef pattern, StringRef name) {
+  llvm::Expected<llvm::GlobPattern> made =
+      llvm::GlobPattern::create(pattern, kMaxPatterns);
+  if (made)
+    return made->match(name);
+  llvm::consumeError(made.takeError());
+  return false;
+}
+
+bool PolicyRule::matches(const PolicyProduct &product) const {
+  if (location &&
+      llvm::none_of(getLocationNames(product.location), [&](StringRef name) {
+        return matchesPattern(*location, name);
+      }))
+    return false;
+  return (!function || matchesPattern(*function, product.function)) &&
+         hasWeight.value_or(product.hasWeight) == product.hasWeight &&
+         isLast.value_or(product.isLast) == product.isLast &&
+         m.contains(product.m) && n.contains(product.n) &&
+         k.contains(product.k);
+}
+
+const PolicyRule *QuantizationPolicy::find(const PolicyProduct &product) const {
+  auto found = llvm::find_if(
+      rules, [&](const PolicyRule &rule) { return rule.matches(product); });
+  return found == rules.end() ? nullptr : &*found;
+}
+
+QuantizationPolicy getUniformPolicy(const numerics::BlockFormat &format) {
+  OperandForm operand;
+  operand.format = &format;
+  operand.hasGlobal = format.scale == numerics::ScaleFormat::E4M3;
+  PolicyRule rule;
+  rule.hasWeight = true;
+  rule.form = ProductForm{operand, operand};
+  rule.name = "option format";
+  return {{rule}};
+}
+
+} // namespace blockscale
