@@ -14,9 +14,12 @@
 // Codes of 4 bits become elements in the low bits of exponent and mantissa of
 // bf16 or f16, which is the element times a power of two, and are multiplied by
 // the inverse of that. A scale of E4M3 takes that factor, too, as far as it
-// fits; sums are smaller by what is left (`WgmmaFormat::getSumShift`). Wider
-// codes are rounded to bf16 or f16, which has all of them. Then the product
-// with the scale rounds once, where a value is not exact at all.
+// fits; sums are smaller by what is left (`WgmmaFormat::getSumShift`). A scale
+// of E8M0 takes it as a whole if it is 2 at most, as those of weights are. If a
+// thread of a warp has a larger one, or NaN, all of them multiply twice in this
+// step, as they always do where there are few teams. Wider codes are rounded to
+// bf16 or f16, which has all of them. Then the product with the scale rounds
+// once, where a value is not exact at all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +29,8 @@
 #include "WgmmaRoles.h"
 #include "blockscale/Numerics/Codec.h"
 #include "blockscale/Numerics/DataLayout.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 #include <map>
 
@@ -87,12 +92,21 @@ public:
   SmallVector<Value> emit(const WgmmaStep &step, Value tileOfRows);
 
 private:
+  /// The scales of both rows in the step that the thread loads, twice 8 bits
+  /// each: all of them, or the two that it decodes for others, too.
+  SmallVector<Lanes> loadScales(Value scales, Lanes row, Value tileStep);
   /// The factors of the elements of both rows: one for each of the step's
-  /// scales, twice in a pair of the plain type.
-  std::array<SmallVector<Value>, 2> loadFactors(Value scales, Lanes row,
-                                                Value tileStep);
+  /// scales, twice in a pair of the plain type. `convert` makes a pair of the
+  /// plain type of two scales.
+  std::array<SmallVector<Value>, 2>
+  emitFactors(ArrayRef<Lanes> scales, function_ref<Value(Lanes)> convert);
   /// Two scales of `bytes`, twice 8 bits, as a pair of the plain type.
   Value emitScalePair(Lanes bytes);
+  /// Two scales of E8M0, each of which is 2 at most, times the factor of E2M1.
+  Value emitWholeFactorPair(Lanes bytes);
+  /// Whether a thread of the warp has a larger scale than 2, or NaN, among
+  /// `scales`.
+  Value hasLargeScale(ArrayRef<Lanes> scales);
   /// The pairs that the thread has in both rows, two for each instruction, i32:
   /// their bits in the plain type if codes have 4 bits, and codes of others.
   using RowCodes = SmallVector<Lanes, 2 * kStepProducts>;
@@ -102,8 +116,9 @@ private:
   /// `reg` of a unit of packed codes.
   Lanes emitE2M1Bits(Lanes codes);
   Lanes emitPackedBits(ArrayRef<Lanes> words, int64_t reg);
-  /// A pair of elements, without what the factor still brings.
-  Value emitElements(Lanes codes);
+  /// A pair of elements. Where factors bring the one of E2M1, too, its bits are
+  /// taken as they are.
+  Value emitElements(Lanes codes, bool takesFactor);
   /// Two f32 as a pair of the plain type.
   Value round(Value low, Value high);
   /// 2^exponent, twice in a pair of the plain type.
@@ -112,6 +127,12 @@ private:
     return format.plain.isBF16() ? kBF16Places : kF16Places;
   }
   bool isE2M1() const { return format.getBits() == 4; }
+  /// Whether scales take the factor of E2M1 in most steps, but not in all. The
+  /// branch costs a warp more than it saves, unless others run meanwhile.
+  bool takesFactorMostly() const {
+    return isE2M1() && format.scale == numerics::ScaleFormat::E8M0 &&
+           context.spec.getTeams() > 2;
+  }
 
   KernelBuilder &b;
   const WgmmaContext &context;
@@ -147,8 +168,37 @@ Value DecodeEmitter::emitScalePair(Lanes bytes) {
   return both;
 }
 
-std::array<SmallVector<Value>, 2>
-DecodeEmitter::loadFactors(Value scales, Lanes row, Value tileStep) {
+/// Two bytes, each as 16 bits of a word.
+static Lanes widenBytes(Lanes bytes) {
+  Lanes wide = extend(bytes, 32);
+  return (wide | (wide << 8)) & 0x00FF00FF;
+}
+
+/// The same 16 bits twice.
+static constexpr int64_t twice(int64_t bits) { return bits << 16 | bits; }
+
+Value DecodeEmitter::emitWholeFactorPair(Lanes bytes) {
+  // Exponents of bf16 have the bias of E8M0, and are above seven bits.
+  Lanes exponents = widenBytes(bytes) + twice(kBF16Places.exponent);
+  return b.bitcast(pair, exponents << 7);
+}
+
+Value DecodeEmitter::hasLargeScale(ArrayRef<Lanes> scales) {
+  // The largest byte whose factor is finite: exponent 254. What is above it
+  // carries into the highest bit of its half.
+  constexpr int64_t largest = 254 - kBF16Places.exponent;
+  Lanes carries = scales.front().like(0);
+  for (auto [i, bytes] : llvm::enumerate(scales)) {
+    Lanes each = widenBytes(bytes) + twice(0x7FFF - largest);
+    carries = i ? carries | each : each;
+  }
+  Value isAbove = compare(arith::CmpIPredicate::ne, carries & twice(0x8000), 0);
+  return NVVM::VoteSyncOp::create(b, b.getI1Type(), b.i32(kAllLanes), isAbove,
+                                  NVVM::VoteSyncKind::any);
+}
+
+SmallVector<Lanes> DecodeEmitter::loadScales(Value scales, Lanes row,
+                                             Value tileStep) {
   int64_t ofRow = format.getStepScales() / 2;
   int64_t all = 2 * ofRow;
   auto load = [&](Lanes number) {
@@ -157,17 +207,30 @@ DecodeEmitter::loadFactors(Value scales, Lanes row, Value tileStep) {
                  Lanes(b, tileStep) * format.getStepScales() +
                  (number & (ofRow - 1)) * 2;
     Value address = b.offset(scales, b.getI8Type(), byte);
-    return emitScalePair(Lanes(b, b.load(b.getIntegerType(16), address, 2)));
+    return Lanes(b, b.load(b.getIntegerType(16), address, 2));
   };
   // Four threads have elements of the same rows. Where decoding sets the pace,
   // each decodes two scales, and they exchange them.
-  Value own;
   if (context.tile.plainRows <= kMaxExchangeRows)
-    own = b.toBits(load(Lanes(b, thread.member) & (all - 1)));
+    return {load(Lanes(b, thread.member) & (all - 1))};
+  SmallVector<Lanes> loaded;
+  for (int64_t i = 0; i < all; ++i)
+    loaded.push_back(load(Lanes(b, b.i32(i))));
+  return loaded;
+}
+
+std::array<SmallVector<Value>, 2>
+DecodeEmitter::emitFactors(ArrayRef<Lanes> scales,
+                           function_ref<Value(Lanes)> convert) {
+  int64_t ofRow = format.getStepScales() / 2;
+  int64_t all = 2 * ofRow;
+  bool isOwn = scales.size() < static_cast<size_t>(all);
+  Value own = isOwn ? b.toBits(convert(scales.front())) : Value();
   std::array<SmallVector<Value>, 2> factors;
   for (int64_t i = 0; i < all; ++i) {
-    Value both = own ? b.bitcast(pair, emitShuffleFrom(b, own, i, kRowThreads))
-                     : load(Lanes(b, b.i32(i)));
+    Value both = isOwn
+                     ? b.bitcast(pair, emitShuffleFrom(b, own, i, kRowThreads))
+                     : convert(scales[i]);
     for (int64_t j = 0; j < 2; ++j)
       factors[i / ofRow].push_back(b.splat(b.extract(both, j), 2));
   }
@@ -217,10 +280,10 @@ Lanes DecodeEmitter::emitPackedBits(ArrayRef<Lanes> words, int64_t reg) {
   return bits;
 }
 
-Value DecodeEmitter::emitElements(Lanes codes) {
+Value DecodeEmitter::emitElements(Lanes codes, bool takesFactor) {
   if (isE2M1()) {
     Value elements = b.bitcast(pair, codes);
-    if (format.getSumShift())
+    if (takesFactor)
       return elements;
     return arith::MulFOp::create(b, elements, emitPower(getPlaces().exponent));
   }
@@ -310,22 +373,32 @@ SmallVector<Value> DecodeEmitter::emit(const WgmmaStep &step,
                (Lanes(b, tileOfRows) & 1) * kWarpgroupRows;
   scales = b.offset(scales, b.getI8Type(), scaleTile * kTileBytes);
   Lanes tileStep = Lanes(b, step.inProduct) & (format.getTileSteps() - 1);
-  std::array<SmallVector<Value>, 2> factors =
-      loadFactors(scales, scaleRow, tileStep);
-  std::array<SmallVector<Value>, 2> pairs;
-  for (auto [i, codes] : llvm::enumerate(format.isPacked ? loadPackedCodes(step)
-                                                         : loadCodes(step))) {
-    for (auto [j, code] : llvm::enumerate(codes)) {
-      Value factor = factors[i][j * (kWgmmaElements / 2) / format.block];
-      pairs[i].push_back(
-          b.toBits(arith::MulFOp::create(b, emitElements(code), factor)));
-    }
-  }
-  SmallVector<Value> registers;
-  for (int64_t i = 0; i < 2 * kStepProducts; ++i)
-    for (const SmallVector<Value> &row : pairs)
-      registers.push_back(row[i]);
-  return registers;
+  SmallVector<Lanes> loaded = loadScales(scales, scaleRow, tileStep);
+  std::array<RowCodes, 2> codes =
+      format.isPacked ? loadPackedCodes(step) : loadCodes(step);
+  auto multiply = [&](bool takesFactor, function_ref<Value(Lanes)> convert) {
+    std::array<SmallVector<Value>, 2> factors = emitFactors(loaded, convert);
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < 2 * kStepProducts; ++i)
+      for (int64_t row = 0; row < 2; ++row) {
+        Value factor = factors[row][i * (kWgmmaElements / 2) / format.block];
+        Value elements = emitElements(codes[row][i], takesFactor);
+        registers.push_back(
+            b.toBits(arith::MulFOp::create(b, elements, factor)));
+      }
+    return registers;
+  };
+  auto multiplyByScales = [&] {
+    return multiply(/*takesFactor=*/format.getSumShift() != 0,
+                    [&](Lanes bytes) { return emitScalePair(bytes); });
+  };
+  if (!takesFactorMostly())
+    return multiplyByScales();
+  SmallVector<Type> types(kStepRegisters, b.getI32Type());
+  return emitIfElse(b, hasLargeScale(loaded), types, multiplyByScales, [&] {
+    return multiply(/*takesFactor=*/true,
+                    [&](Lanes bytes) { return emitWholeFactorPair(bytes); });
+  });
 }
 
 SmallVector<Value> emitDecode(KernelBuilder &b, const WgmmaContext &context,

@@ -33,9 +33,11 @@ std::optional<WgmmaFormat> WgmmaFormat::find(const Product &product) {
 }
 
 /// Steps of a stage. Where a tile has few rows, steps are short and stages
-/// small: one wait for two steps costs less, and copies bring longer rows of
-/// codes.
-static int64_t chooseStageSteps(int64_t plainRows) {
+/// small: one wait for two or four steps costs less, and copies, of which a
+/// thread cannot begin many, bring longer rows of codes.
+static int64_t chooseStageSteps(int64_t plainRows, int64_t scaledRows) {
+  if (plainRows <= kManyTeamsRows && scaledRows == kWarpgroupRows)
+    return 4;
   return plainRows <= 128 ? 2 : 1;
 }
 
@@ -43,7 +45,8 @@ WgmmaSpec::WgmmaSpec(const WgmmaFormat &format, GemmScheduleAttr schedule,
                      const target::Chip &chip)
     : GemmSpec{format.getName(), format.block, /*stageElements=*/0, schedule},
       chip(&chip), format(format) {
-  stageElements = chooseStageSteps(getPlainRows()) * kStepElements;
+  stageElements =
+      chooseStageSteps(getPlainRows(), getScaledRows()) * kStepElements;
 }
 
 std::string WgmmaFormat::getName() const {

@@ -76,11 +76,16 @@ struct WgmmaFormat {
 /// The most CTAs of a cluster that every GPU can run (CUDA C++ Programming
 /// Guide, "Thread Block Clusters").
 inline constexpr int64_t kMaxParts = 8;
-/// Rows of the operand with scales that a warpgroup multiplies, and those of
-/// all warpgroups.
-inline constexpr int64_t kWarpgroups = 2;
+/// Rows of the operand with scales that a warpgroup multiplies, the most
+/// warpgroups of a team, and the most rows of a tile.
 inline constexpr int64_t kWarpgroupRows = 64;
-inline constexpr int64_t kMaxScaledRows = kWarpgroups * kWarpgroupRows;
+inline constexpr int64_t kTeamWarpgroups = 2;
+inline constexpr int64_t kMaxScaledRows = kTeamWarpgroups * kWarpgroupRows;
+/// The most plain rows of a tile of four teams, whose threads have registers
+/// for no more sums, and the most CTAs that such a tile has: each team adds the
+/// sums of a row at least.
+inline constexpr int64_t kManyTeamsRows = 16;
+inline constexpr int64_t kManyTeamsParts = 4;
 
 /// All that the code of a kernel depends on.
 struct WgmmaSpec : GemmSpec {
@@ -99,9 +104,21 @@ struct WgmmaSpec : GemmSpec {
   int64_t getScaledRows() const {
     return format.isScaledA ? schedule.getRows() : schedule.getCols();
   }
-  /// Teams of warpgroups, each of which has 64 of these rows. Two teams have
-  /// every second stage each.
-  int64_t getTeams() const { return kMaxScaledRows / getScaledRows(); }
+  /// Teams, which take turns at the stages. A tile of 128 of these rows has one
+  /// of two warpgroups. One of 64 rows has several of one warpgroup: four where
+  /// few plain rows need few registers, so that some decode while others
+  /// wait, else two.
+  int64_t getTeams() const {
+    if (getScaledRows() == kMaxScaledRows)
+      return 1;
+    bool areMany =
+        getPlainRows() <= kManyTeamsRows && getParts() <= kManyTeamsParts;
+    return areMany ? 4 : 2;
+  }
+  /// Warpgroups that multiply.
+  int64_t getWarpgroups() const {
+    return getTeams() * getScaledRows() / kWarpgroupRows;
+  }
   /// Steps of a stage.
   int64_t getStageSteps() const { return stageElements / kStepElements; }
   /// Tiles of scales of a stage, for each of their bands.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "DeviceEmission/DeviceCode.h"
+#include "DeviceEmission/WarpExchange.h"
 #include "Products/Arithmetic.h"
 #include "WgmmaRoles.h"
 
@@ -20,8 +21,14 @@ using Predicate = arith::CmpIPredicate;
 /// Registers of a thread that multiplies, and of one of the warpgroup that
 /// loads. Together they are those that all threads of the CTA begin with:
 /// nobody would give more, and who asked for them would wait for ever.
-static constexpr int64_t kProductRegisters = 232;
-static constexpr int64_t kLoadRegisters = 40;
+struct ThreadRegisters {
+  int64_t products, loads;
+};
+static ThreadRegisters getRegisters(const WgmmaSpec &spec) {
+  // Threads begin with 168 registers, or with 96 where there are 640 of them.
+  return spec.getWarpgroups() == 2 ? ThreadRegisters{232, 40}
+                                   : ThreadRegisters{112, 32};
+}
 
 static Value getPlace(KernelBuilder &b, Value memory, int64_t offset) {
   return b.offset(memory, b.getI8Type(), b.i32(offset));
@@ -68,13 +75,13 @@ WgmmaContext::WgmmaContext(KernelBuilder &b, const WgmmaSpec &spec,
              cluster.parts, cluster.part}),
       memory(getDynamicSharedMemory(b)),
       stageFull(getPlace(b, memory, shared.stageFull),
-                spec.schedule.getStages(), /*arrivals=*/1),
+                spec.schedule.getStages(), /*arrivals=*/kLoadWarps),
       stageEmpty(getPlace(b, memory, shared.stageEmpty),
                  spec.schedule.getStages(),
                  /*arrivals=*/getTeamThreads(spec) / kWarpThreads),
-      sumsFull(getPlace(b, memory, shared.sumsFull), kWarpgroups,
+      sumsFull(getPlace(b, memory, shared.sumsFull), kTeamWarpgroups,
                countSumWarps(spec)),
-      sumsEmpty(getPlace(b, memory, shared.sumsEmpty), kWarpgroups,
+      sumsEmpty(getPlace(b, memory, shared.sumsEmpty), kTeamWarpgroups,
                 countSumWarps(spec)) {}
 
 Value WgmmaContext::getShared(KernelBuilder &b, int64_t offset) const {
@@ -86,10 +93,15 @@ Value WgmmaContext::getShared(KernelBuilder &b, int64_t offset, Value slot,
   return b.offset(memory, b.getI8Type(), Lanes(b, slot) * bytes + offset);
 }
 
-WgmmaThread::WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, Value inBlock,
-                         int64_t team)
-    : team(team) {
-  Lanes all = Lanes(b, inBlock) & (getTeamThreads(spec) - 1);
+WgmmaThread::WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, Value inBlock)
+    : team(b.i32(0)) {
+  int64_t threads = getTeamThreads(spec);
+  Lanes all = Lanes(b, inBlock) & (threads - 1);
+  // What a shuffle brings from one thread is the same for all of a warp, so
+  // that places of stages, which go by it, are computed once.
+  if (spec.getTeams() > 1)
+    team = emitShuffleFrom(b, Lanes(b, inBlock) >> llvm::Log2_64(threads),
+                           /*number=*/0, kWarpThreads);
   number = all;
   Lanes lanes = all & (kWarpThreads - 1);
   warpgroup = all >> llvm::Log2_64(kWarpgroupThreads);
@@ -105,12 +117,16 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
                GemmArguments arguments) {
   arguments.narrowSizes(b);
   WgmmaContext context(b, spec, arguments);
-  Lanes thread(b, arith::IndexCastOp::create(
-                      b, b.getI32Type(), emitThreadNumber(b, kWgmmaThreads)));
-  Lanes multiplies = compare(Predicate::ult, thread, kProductThreads);
+  Lanes thread(
+      b, arith::IndexCastOp::create(
+             b, b.getI32Type(), emitThreadNumber(b, getWgmmaThreads(spec))));
+  int64_t productThreads = getProductThreads(spec);
+  Lanes multiplies = compare(Predicate::ult, thread, productThreads);
   Lanes warp = thread >> llvm::Log2_64(kWarpThreads);
-  Lanes loads = compare(Predicate::eq, warp, kProductThreads / kWarpThreads);
-  emit::emitIf(b, loads, [&] {
+  int64_t firstLoader = productThreads / kWarpThreads;
+  Lanes isFirst = compare(Predicate::eq, warp, firstLoader);
+  ThreadRegisters registers = getRegisters(spec);
+  emit::emitIf(b, isFirst, [&] {
     emitInOneThread(b, [&] {
       arguments.emitPrefetch(b);
       context.stageFull.emitInit(b);
@@ -126,24 +142,18 @@ void emitWgmma(KernelBuilder &b, const WgmmaSpec &spec,
   emit::emitIf(
       b, multiplies,
       [&] {
-        NVVM::SetMaxRegisterOp::create(b, kProductRegisters,
+        NVVM::SetMaxRegisterOp::create(b, registers.products,
                                        NVVM::SetMaxRegisterAction::increase);
-        // Each team has its code, in which its stages are known to be the same
-        // for all threads.
-        if (spec.getTeams() == 1)
-          return emitProducts(b, context,
-                              WgmmaThread(b, spec, thread, /*team=*/0));
-        emit::emitIf(
-            b, compare(Predicate::ult, thread, getTeamThreads(spec)),
-            [&] { emitProducts(b, context, WgmmaThread(b, spec, thread, 0)); },
-            [&] { emitProducts(b, context, WgmmaThread(b, spec, thread, 1)); });
+        emitProducts(b, context, WgmmaThread(b, spec, thread));
       },
       [&] {
-        NVVM::SetMaxRegisterOp::create(b, kLoadRegisters,
+        NVVM::SetMaxRegisterOp::create(b, registers.loads,
                                        NVVM::SetMaxRegisterAction::decrease);
-        emit::emitIf(b, loads, [&] {
-          emitInOneThread(b, [&] { emitLoads(b, context); });
-        });
+        for (int64_t i = 0; i < kLoadWarps; ++i)
+          emit::emitIf(b, compare(Predicate::eq, warp, firstLoader + i), [&] {
+            emitInOneThread(b,
+                            [&] { emitLoads(b, context, /*isPlain=*/i > 0); });
+          });
       });
   // Others of the cluster read sums in memory that must still be there.
   if (spec.getParts() > 1)

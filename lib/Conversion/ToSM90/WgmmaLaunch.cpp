@@ -105,7 +105,7 @@ static void launchWgmma(const GemmRequest &request, LaunchSite &site,
                            emit::min(b, countTiles(site, spec, sizes, cols),
                                      emit::getIndex(b, clusters)),
                            spec.getParts());
-  LaunchSite::Shape shape{kWgmmaThreads, blocks, {}};
+  LaunchSite::Shape shape{getWgmmaThreads(spec), blocks, {}};
   shape.clusterBlocks = spec.getParts();
   // Threads that multiply need all registers.
   shape.residentBlocks = 1;

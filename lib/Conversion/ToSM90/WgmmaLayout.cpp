@@ -57,7 +57,7 @@ WgmmaLayout::WgmmaLayout(const WgmmaSpec &spec) {
   sums = take(spec.getTeams() * sumBytes);
   stageFull = take(stages * kBarrierBytes);
   stageEmpty = take(stages * kBarrierBytes);
-  int64_t rings = spec.getParts() > 1 ? kWarpgroups : 0;
+  int64_t rings = spec.getParts() > 1 ? kTeamWarpgroups : 0;
   sumsFull = take(rings * kBarrierBytes);
   sumsEmpty = take(rings * kBarrierBytes);
 }

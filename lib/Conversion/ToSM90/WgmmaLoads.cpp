@@ -32,9 +32,9 @@ namespace {
 
 class LoadEmitter {
 public:
-  LoadEmitter(KernelBuilder &b, const WgmmaContext &context)
+  LoadEmitter(KernelBuilder &b, const WgmmaContext &context, bool isPlain)
       : b(b), context(context), spec(context.spec), format(spec.format),
-        arguments(context.arguments) {}
+        arguments(context.arguments), isPlain(isPlain) {}
 
   void emit();
 
@@ -63,6 +63,17 @@ private:
   /// How the L2 cache keeps what is loaded of the scaled operand for a tile,
   /// i64.
   Value getPolicy(const TileCoord &tile);
+  /// Whether tiles begin at different stages of K.
+  bool canRotate() const {
+    return context.tile.plainRows <= kManyTeamsRows &&
+           spec.getStageSteps() % format.getTileSteps() == 0;
+  }
+  /// The rows of the plain operand of a product.
+  Value getPlainRows(const TileCoord &tile) const {
+    return format.isScaledA ? arguments.cols : tile.product.rows;
+  }
+  /// Full stages of the tile, and that of these which it begins with.
+  std::pair<Lanes, Lanes> getRotation(const TileCoord &tile);
   /// The first row of a tile in the matrix of A or of B of a product that has
   /// `rows` of them.
   Lanes getFirstRow(const TileCoord &tile, bool isA, int64_t rows);
@@ -72,12 +83,18 @@ private:
   const WgmmaSpec &spec;
   const WgmmaFormat &format;
   const GemmArguments &arguments;
+  /// Whether the thread loads the plain operand, and not the one with scales.
+  bool isPlain;
   /// Policies of the L2 cache, i64: such lines are replaced first, or as
   /// others.
   Value readOnce, readOften;
 };
 
 } // namespace
+
+/// The most plain rows of products whose tiles begin at different stages
+/// (`LoadEmitter::getRotation`).
+static constexpr int64_t kRotatedRows = 4;
 
 /// A policy of the L2 cache (PTX ISA, "createpolicy"), i64.
 static Value createPolicy(KernelBuilder &b, StringRef priority) {
@@ -94,7 +111,7 @@ static Value createPolicy(KernelBuilder &b, StringRef priority) {
 Value LoadEmitter::getPolicy(const TileCoord &tile) {
   // Where all rows of the plain operand are in one tile, no other tile reads
   // the same weights. What the cache has already is worth more.
-  Lanes plainRows(b, format.isScaledA ? arguments.cols : tile.product.rows);
+  Lanes plainRows(b, getPlainRows(tile));
   return select(
       compare(Predicate::ule, plainRows, context.tile.plainRowsOfEach),
       Lanes(b, readOnce), Lanes(b, readOften));
@@ -220,6 +237,10 @@ void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
   const WgmmaLayout &shared = context.shared;
   Lanes depth =
       Lanes(b, tile.product.firstDepth) + Lanes(b, stage) * spec.stageElements;
+  if (isPlain) {
+    context.stageFull.emitExpect(b, slot, depth.like(shared.plainBytes));
+    return emitPlain(tile, depth, slot);
+  }
   // The last stage can have fewer tiles of scales. Boxes count in full,
   // whatever of them is beyond the operand.
   Lanes firstTile = (Lanes(b, stage) * spec.getStageSteps()) >>
@@ -235,43 +256,70 @@ void LoadEmitter::emitStage(const TileCoord &tile, Value stage, Value slot) {
         left.like(spec.getStageSteps()));
     codeBytes = blocks * (context.tile.scaledRows * format.getCodeBytes());
   }
-  context.stageFull.emitExpect(b, slot,
-                               scaleBytes * context.tile.scaleTiles +
-                                   codeBytes + shared.plainBytes);
-  // Flat copies need no tensor map, and come before those that may wait for
-  // one.
+  context.stageFull.emitExpect(
+      b, slot, scaleBytes * context.tile.scaleTiles + codeBytes);
   if (format.isPacked)
     emitPackedCodes(tile, firstStep, blocks, slot);
   emitScales(tile, firstTile, scaleBytes, slot);
-  emitPlain(tile, depth, slot);
   if (!format.isPacked)
     emitCodes(tile, depth, slot);
 }
 
+/// Tiles that run at the same time would read the same few lines of the plain
+/// operand at the same time, from one place of the L2 cache. So each begins at
+/// another stage. With more rows there are more lines, and reading weights in
+/// the order of memory is worth more.
+std::pair<Lanes, Lanes> LoadEmitter::getRotation(const TileCoord &tile) {
+  Lanes end(b, tile.end), begin(b, tile.begin);
+  Lanes depth(b, tile.product.depth);
+  Lanes full =
+      minUnsigned(end, depth >> llvm::Log2_64(spec.stageElements)) - begin;
+  Lanes number(b, format.isScaledA ? tile.row : tile.col);
+  Lanes stages = maxUnsigned(full, full.like(1));
+  Lanes first = number - divide(b, number, stages) * stages;
+  Lanes areFew =
+      compare(Predicate::ule, Lanes(b, getPlainRows(tile)), kRotatedRows);
+  return {full, select(areFew, first, first.like(0))};
+}
+
 void LoadEmitter::emit() {
-  readOnce = createPolicy(b, "evict_first");
-  readOften = createPolicy(b, "evict_normal");
+  if (!isPlain) {
+    readOnce = createPolicy(b, "evict_first");
+    readOften = createPolicy(b, "evict_normal");
+  }
   context.order.emitTiles(
       b, RingSlot::getFirst(b).get(),
       [&](const TileCoord &tile, ValueRange carried) {
         Lanes begin(b, tile.begin);
         Value count = Lanes(b, tile.end) - begin;
         int64_t blockBytes = format.block * format.getBits() / 8;
-        if (spec.groups == GroupDim::Columns && blockBytes < kCopyBytes)
+        if (!isPlain && spec.groups == GroupDim::Columns &&
+            blockBytes < kCopyBytes)
           emitCheckGroupBegin(b, getCodeByte(Lanes(b, tile.product.firstDepth)),
                               count);
+        Lanes full(b, count), first = full.like(0);
+        if (canRotate())
+          std::tie(full, first) = getRotation(tile);
         return emitCount(
             b, count, carried, [&](Value number, ValueRange carried) {
               RingSlot slot = RingSlot::of(carried);
               context.stageEmpty.emitWaitEmpty(b, slot);
-              emitStage(tile, begin + Lanes(b, number), slot.index);
+              Lanes stage(b, number);
+              if (canRotate()) {
+                Lanes rotated = stage + first;
+                rotated = select(compare(Predicate::uge, rotated, full),
+                                 rotated - full, rotated);
+                stage = select(compare(Predicate::slt, stage, full), rotated,
+                               stage);
+              }
+              emitStage(tile, begin + stage, slot.index);
               return slot.getNext(b, spec.schedule.getStages()).get();
             });
       });
 }
 
-void emitLoads(KernelBuilder &b, const WgmmaContext &context) {
-  LoadEmitter(b, context).emit();
+void emitLoads(KernelBuilder &b, const WgmmaContext &context, bool isPlain) {
+  LoadEmitter(b, context, isPlain).emit();
 }
 
 } // namespace blockscale::gemm

@@ -311,8 +311,7 @@ SmallVector<Value> ProductEmitter::emitTile(const TileCoord &tile,
   RingSlot slot = RingSlot::of(carried);
   // Teams take turns. A slot is always that of the same one, which so sees each
   // phase of its barriers.
-  Lanes distance =
-      (Lanes(b, slot.index) ^ Lanes(b, b.i32(thread.team))) & (teams - 1);
+  Lanes distance = (Lanes(b, slot.index) ^ Lanes(b, thread.team)) & (teams - 1);
   Lanes ofTeam = (stages + (teams - 1) - distance) >> llvm::Log2_64(teams);
   Lanes hasAny = compare(Predicate::sgt, stages, 0);
   Lanes hasOwn = hasAny & compare(Predicate::ugt, ofTeam, 0);

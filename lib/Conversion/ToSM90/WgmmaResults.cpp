@@ -41,7 +41,8 @@ WgmmaResults::WgmmaResults(KernelBuilder &b, const WgmmaContext &context,
   bool isScaledA = spec.format.isScaledA;
   sharesAll = needsBothWarpgroups(spec);
   threads = sharesAll ? getTeamThreads(context.spec) : kWarpgroupThreads;
-  teamOfAll = Lanes(b, context.cluster.part) * spec.getTeams() + thread.team;
+  teamOfAll =
+      Lanes(b, context.cluster.part) * spec.getTeams() + Lanes(b, thread.team);
   // What a sink takes has all columns of a fragment. Other results are stored
   // by 16 bytes, so that threads beside each other store whole lines.
   width = spec.epilogue ? kFragment : kCopyBytes / getByteSize(spec.result);
@@ -171,9 +172,9 @@ void WgmmaResults::emitStoreSums(ValueRange sums) {
   // Distances, in f32, of sums of neighbouring scaled and plain rows.
   int64_t scaledPitch = isScaledA ? shared.sumPitch : 1;
   int64_t plainPitch = isScaledA ? 1 : shared.sumPitch;
-  Value base = b.offset(
-      context.getShared(b, shared.sums + thread.team * shared.sumBytes),
-      b.getF32Type(), row * scaledPitch + col * plainPitch);
+  Value base =
+      b.offset(context.getShared(b, shared.sums, thread.team, shared.sumBytes),
+               b.getF32Type(), row * scaledPitch + col * plainPitch);
   auto address = [&](int64_t i) {
     int64_t plain = i / accumulator * 8 + i % 2;
     int64_t scaled = i % accumulator / 2 * kRowDistance;

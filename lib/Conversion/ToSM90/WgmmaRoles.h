@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   loads      one thread of the last warpgroup: TMA brings a step of K of both
-//              operands, and the scales, into a stage of shared memory
-//   products   the first two warpgroups: each thread decodes its elements of
+//   loads      two threads of the last warpgroup, of a warp each: TMA brings a
+//              stage of one of the operands, and the scales, into shared memory
+//   products   the other warpgroups: each thread decodes its elements of
 //              the scaled operand into registers and the warpgroup adds their
 //              product with the plain operand to sums, which are registers,
 //              too; then results go to memory
@@ -30,14 +30,18 @@
 namespace blockscale::gemm {
 
 inline constexpr int64_t kWarpgroupThreads = 4 * kWarpThreads;
-/// Threads that multiply, and those of a CTA, of which the last warpgroup
-/// loads.
-inline constexpr int64_t kProductThreads = kWarpgroups * kWarpgroupThreads;
-inline constexpr int64_t kWgmmaThreads = kProductThreads + kWarpgroupThreads;
-
-/// Threads of a team.
+/// Warps that load, each an operand.
+inline constexpr int64_t kLoadWarps = 2;
+/// Threads that multiply, those of a CTA, of which the last warpgroup loads,
+/// and those of a team.
+inline int64_t getProductThreads(const WgmmaSpec &spec) {
+  return spec.getWarpgroups() * kWarpgroupThreads;
+}
+inline int64_t getWgmmaThreads(const WgmmaSpec &spec) {
+  return getProductThreads(spec) + kWarpgroupThreads;
+}
 inline int64_t getTeamThreads(const WgmmaSpec &spec) {
-  return kProductThreads / spec.getTeams();
+  return getProductThreads(spec) / spec.getTeams();
 }
 
 /// The CTAs of a cluster, each of which has a part of K of the same tiles.
@@ -83,13 +87,12 @@ struct WgmmaContext {
 
 /// A thread that multiplies, all i32.
 struct WgmmaThread {
-  /// `number` is that of the thread in its CTA, and `team` that of its team.
-  WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, mlir::Value number,
-              int64_t team);
+  /// `inBlock` is the number of the thread in its CTA.
+  WgmmaThread(KernelBuilder &b, const WgmmaSpec &spec, mlir::Value inBlock);
 
-  int64_t team;
-  /// Its number in the team, and those of its warpgroup there and of its lane.
-  mlir::Value number, warpgroup, lane;
+  /// The number of its team, known to be the same for all threads of a warp;
+  /// its number in the team, and those of its warpgroup there and of its lane.
+  mlir::Value team, number, warpgroup, lane;
   /// The first of the two rows of the tile that it has elements of; the second
   /// one is eight rows after it. Four threads have elements of a row, and this
   /// is the number among them.
@@ -101,9 +104,10 @@ inline constexpr int64_t kRowDistance = 8;
 /// Registers of a thread for its elements of a step.
 inline constexpr int64_t kStepRegisters = 4 * kStepProducts;
 
-/// Emits the role that loads operands. One thread runs it.
-void emitLoads(KernelBuilder &b, const WgmmaContext &context);
-/// Emits the role that multiplies. `kProductThreads` threads run it.
+/// Emits the role that loads one of the operands, the plain one or the one with
+/// scales. One thread runs it.
+void emitLoads(KernelBuilder &b, const WgmmaContext &context, bool isPlain);
+/// Emits the role that multiplies. `getProductThreads` threads run it.
 void emitProducts(KernelBuilder &b, const WgmmaContext &context,
                   const WgmmaThread &thread);
 

@@ -2,26 +2,26 @@
 
 #swizzled = #blockscale.layout<swizzle_128x4>
 
-// One thread makes the barriers: the copies of a stage arrive once, and each of the eight
-// warps that multiply says that it is done with it.
+// One thread makes the barriers: the copies of each operand of a stage arrive once, and each of
+// the eight warps that multiply says that it is done with it.
 // CHECK-LABEL: gpu.func @scaled_mm_bf16_e2m1_e4m3_bf16_64x128_stages3_band2
 // CHECK-SAME: %[[MAP_A:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[MAP_B:[^:]+]]: !llvm.ptr {blockscale.tensor_map}, %[[SCALE_B:[^:]+]]: !llvm.ptr<1> {llvm.align = 16 : i64},
 // CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
 // CHECK: nvvm.prefetch tensormap, %[[MAP_A]]
 // CHECK: nvvm.prefetch tensormap, %[[MAP_B]]
-// CHECK: nvvm.mbarrier.init %{{.+}}, %c1_i32
+// CHECK: nvvm.mbarrier.init %{{.+}}, %c2_i32
 // CHECK: nvvm.mbarrier.init %{{.+}}, %c8_i32
 // CHECK: nvvm.fence.mbarrier.init
 // CHECK: gpu.barrier
 
 // Those that multiply take the registers that the warpgroup of the loads gives away.
 // CHECK: nvvm.setmaxregister increase 232
-// Two scales, which the four threads of a row exchange. Then codes of both rows of a thread:
-// two of each pair in a byte, eight pairs a row.
+// Two scales, and codes of both rows of a thread: two of each pair in a byte, eight pairs a row.
+// Then the four threads of a row exchange scales.
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: llvm.load %{{.+}} {alignment = 2 : i64} : !llvm.ptr<3> -> i16
-// CHECK-COUNT-4: nvvm.shfl.sync idx
 // CHECK-COUNT-16: llvm.load %{{.+}} {alignment = 1 : i64} : !llvm.ptr<3> -> i8
+// CHECK-COUNT-4: nvvm.shfl.sync idx
 // Four instructions add a step to 32 sums of a thread. Those of both steps of a stage run
 // while the next stage is waited for and its first step is decoded; then they are waited for
 // and the stage is given back.
@@ -46,9 +46,9 @@
 // CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %c128_i32
 // CHECK: nvvm.barrier id = %{{.+}} number_of_threads = %c128_i32
 
-// Loads: a tile of scales by one flat copy, and data by the maps, those of A for each of two
-// steps. What is read by one tile only is replaced first in the cache: weights of up to 64 rows
-// of A.
+// Loads of B: a tile of scales by one flat copy, and data by the map. What is read by one tile
+// only is replaced first in the cache: weights of up to 64 rows of A. Another thread loads A, each
+// of two steps.
 // CHECK: nvvm.setmaxregister decrease 40
 // CHECK: nvvm.elect.sync
 // CHECK: %[[ONCE:.+]] = llvm.inline_asm {{.*}}createpolicy.fractional.L2::evict_first
@@ -58,8 +58,11 @@
 // CHECK: %[[FITS:.+]] = arith.cmpi ule, %{{.+}}, %c64_i32
 // CHECK: %[[POLICY:.+]] = arith.select %[[FITS]], %[[ONCE]], %[[OFTEN]]
 // CHECK: nvvm.cp.async.bulk.shared.cluster.global {{.*}} l2_cache_hint = %[[POLICY]]
-// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]]
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_B]]{{.*}} l2_cache_hint = %[[POLICY]]
+// CHECK: nvvm.elect.sync
+// CHECK-NOT: createpolicy
+// CHECK: nvvm.mbarrier.arrive.expect_tx
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.+}}, %[[MAP_A]]
 // CHECK-NOT: nvvm.cp.async
 // CHECK: gpu.return
 

@@ -40,7 +40,7 @@ func.func @scaled_a(%a: tensor<4096x4096xf8E4M3FN>, %b: tensor<8x4096xbf16>, %s:
 }
 
 // The prepacked order is no reason for other tiles, but is faster.
-// REMARK: tiles of 16 x 64 in 24 stages
+// REMARK: tiles of 16 x 64 in 8 stages
 // REMARK-SAME: data are prepacked;
 // CHECK-LABEL: func.func @prepacked
 // CHECK: blockscale.schedule = #blockscale.gemm_schedule<rows = 16, cols = 64,

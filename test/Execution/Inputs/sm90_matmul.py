@@ -13,8 +13,11 @@ import random_cases
 from products import PLAIN, Case, Op
 from sm100_matmul import KINDS, MX_DATA, POWERS, SMALL, add_odd_block, draw_ends
 
-# Elements of K of a stage, by the plain rows of a tile.
-STAGE = {16: 128, 32: 128, 64: 128, 128: 128, 256: 64}
+# Elements of K of a stage, by the plain rows of a tile and those with scales.
+STAGE = {(plain, scaled): 128 if plain < 256 else 64
+         for plain in (16, 32, 64, 128, 256) for scaled in (64, 128)} | {(16, 64): 256}
+# The rows of few rows, for which tiles begin at different stages, and their tile.
+FEW, FEW_TILE = 4, {"rows": 16, "cols": 64, "stages": 8}
 # Of each property of a case, how many cases have it at least; see `properties`.
 LEAST = {"prepacked": 15, "prepacked in groups": 3, "prepacked a": 4, "prepacked mx": 5,
          "scaled a": 15, "scaled b": 30, "rows": 10, "columns": 10, "rows of scaled a": 3,
@@ -22,7 +25,7 @@ LEAST = {"prepacked": 15, "prepacked in groups": 3, "prepacked a": 4, "prepacked
          "split": 10, "split group": 5, "64 scaled rows": 10, "128 scaled rows": 10, "tail of K": 15,
          "stages and a tail of K": 10, "no K": 2, "16 plain rows": 3, "32 plain rows": 3,
          "64 plain rows": 3, "128 plain rows": 3, "256 plain rows": 3, "rows moved apart": 8,
-         "rows of groups moved apart": 3, "prepacked odd blocks": 3}
+         "rows of groups moved apart": 3, "prepacked odd blocks": 3, "few rows": 3}
 
 
 def draw_shape(random, op):
@@ -69,10 +72,18 @@ def draw_op(random, name, kind):
     return op
 
 
+def make_few_rows(op, seed, number):
+    """Gives some products few plain rows and several stages."""
+    random = np.random.default_rng((seed, number, FEW))
+    if op.kind == "mm" and op.a in PLAIN and random.random() < 0.5:
+        op.shape["M"] = int(random.integers(1, FEW + 1))
+        op.shape["K"] += 512
+
+
 def draw_stages(random, plain, scaled):
     """Two or three for each team of warpgroups, as far as shared memory holds them."""
-    teams = 128 // scaled
-    return teams * int(random.integers(2, 3 if teams > 1 and plain > 64 else 4))
+    teams = 1 if scaled == 128 else 4 if plain == 16 else 2
+    return teams * int(random.integers(2, 3 if teams == 4 or teams > 1 and plain > 64 else 4))
 
 
 def draw_schedule(random, op):
@@ -84,6 +95,8 @@ def draw_schedule(random, op):
     fields = {"rows": rows, "cols": cols, "stages": draw_stages(random, plain, scaled),
               "band": int(random.integers(1, 3)), "ctas": int(random.integers(1, 6)),
               "splits": int(random.choice((1, 1, 2, 4)))}
+    if op.kind == "mm" and not is_scaled_a and op.shape["M"] <= FEW and plain != 64:
+        fields |= FEW_TILE
     text = ", ".join(f"{name} = {value}" for name, value in fields.items())
     return f"#blockscale.gemm_schedule<{text}>", fields
 
@@ -110,6 +123,7 @@ def draw(seed, number):
     """An op, its case, the text of its function, and the fields of its schedule."""
     random = np.random.default_rng((seed, number))
     op = draw_op(random, "mm", KINDS[number % len(KINDS)])
+    make_few_rows(op, seed, number)
     add_odd_block(op, seed, number)
     case = draw_case(random, op)
     text, fields = op.text(), {}
@@ -142,14 +156,16 @@ def properties(op, case, fields):
         each = -(-tiles // max(fields["ctas"] // fields["splits"], 1))
         names = ("cols", "rows") if is_scaled_a else ("rows", "cols")
         plain, scaled = (fields[name] for name in names)
-        stages = -(-k // STAGE[plain]) / fields["splits"]
+        stage = STAGE[plain, scaled]
+        stages = -(-k // stage) / fields["splits"]
         found |= {f"{plain} plain rows", f"{scaled} scaled rows",
                   "three tiles a cta" if each >= 3 else "",
                   "ring wraps twice" if each * stages > 2 * fields["stages"] else "",
                   "split" if fields["splits"] > 1 else "",
                   "split group" if fields["splits"] > 1 and op.kind != "mm" else "",
-                  "tail of K" if k % STAGE[plain] else "",
-                  "stages and a tail of K" if k % STAGE[plain] and k > STAGE[plain] else ""}
+                  "few rows" if plain == 16 and scaled == 64 and m <= FEW and stages >= 2 else "",
+                  "tail of K" if k % stage else "",
+                  "stages and a tail of K" if k % stage and k > stage else ""}
     return found - {""}
 
 
