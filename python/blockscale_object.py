@@ -23,6 +23,16 @@ class ObjectError(Exception):
     """A module does not compile or link; the message holds the diagnostics."""
 
 
+def build_library(compiler, text, stem, cpu="x86-64"):
+    """The path of a shared library with the functions of a module's text."""
+    stem = pathlib.Path(stem)
+    source, code, library = (stem.with_suffix(s) for s in (".mlir", ".o", ".so"))
+    source.write_text(text)
+    _check(compiler, source, "--target=cpu", f"--cpu={cpu}", "--emit=object", "-o", code)
+    _check(CLANG, "-shared", code, "-o", library)
+    return library
+
+
 def descriptor(array):
     """A dense memref descriptor: allocated, aligned, offset, sizes, strides."""
     strides = [stride // array.itemsize for stride in array.strides]
@@ -37,12 +47,14 @@ class Object:
     """
 
     def __init__(self, compiler, text, stem, cpu="x86-64"):
-        stem = pathlib.Path(stem)
-        source, code, library = (stem.with_suffix(s) for s in (".mlir", ".o", ".so"))
-        source.write_text(text)
-        _check(compiler, source, "--target=cpu", f"--cpu={cpu}", "--emit=object", "-o", code)
-        _check(CLANG, "-shared", code, "-o", library)
-        self._library = ctypes.CDLL(str(library))
+        self._library = ctypes.CDLL(str(build_library(compiler, text, stem, cpu)))
+
+    @classmethod
+    def load(cls, library):
+        """The functions of a file that build_library() wrote, maybe on another machine."""
+        functions = cls.__new__(cls)
+        functions._library = ctypes.CDLL(str(library))
+        return functions
 
     def bind(self, name, *arrays):
         """What calls a function on arrays in storage form, results behind arguments."""
