@@ -21,6 +21,8 @@ namespace blockscale {
 std::optional<NpyType> getStorageDType(Type type) {
   if (isa<Float8E4M3FNType, Float8E5M2Type, Float8E8M0FNUType>(type))
     return NpyType::UInt8;
+  if (type.isInteger(1))
+    return NpyType::Bool;
   if (type.isBF16())
     return NpyType::UInt16;
   if (type.isF16())

@@ -12,6 +12,7 @@
 #include "blockscale/IR/TypeRules.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -42,6 +43,18 @@ std::optional<ParameterKind> getParameterKind(gpu::GPUFuncOp kernel,
   return std::nullopt;
 }
 
+Expressions getRowMajorStrides(const Expressions &sizes) {
+  Expressions strides(sizes.size(), 1);
+  for (size_t i = sizes.size(); i-- > 1;)
+    strides[i - 1] = runtime::multiply({strides[i], sizes[i]});
+  return strides;
+}
+
+View View::getWhole(size_t buffer, Expressions sizes) {
+  Expressions strides = getRowMajorStrides(sizes);
+  return {buffer, std::move(sizes), std::move(strides), {}};
+}
+
 Expressions Builder::getSizes(ShapedType type, ArrayRef<Expression> dynamic) {
   Expressions sizes;
   for (int64_t size : type.getShape()) {
@@ -62,6 +75,19 @@ LogicalResult Builder::getExpressions(Operation *op, ValueRange operands,
     if (!expression)
       return refuse(op, "has an operand that has no form");
     expressions.push_back(*expression);
+  }
+  return success();
+}
+
+LogicalResult Builder::getMixedExpressions(Operation *op,
+                                           ArrayRef<OpFoldResult> operands,
+                                           Expressions &expressions) {
+  for (OpFoldResult operand : operands) {
+    if (std::optional<int64_t> constant = getConstantIntValue(operand))
+      expressions.push_back(*constant);
+    else if (failed(getExpressions(op, ValueRange(cast<Value>(operand)),
+                                   expressions)))
+      return failure();
   }
   return success();
 }
@@ -120,7 +146,8 @@ LogicalResult Builder::addArgument(BlockArgument argument, Type type) {
         dynamic.push_back(addDim(name + "_dim" + std::to_string(i)));
     Expressions shape = getSizes(memref, dynamic);
     set(argument,
-        View{*addBuffer(Role::Argument, name, type, memref, shape), shape});
+        View::getWhole(*addBuffer(Role::Argument, name, type, memref, shape),
+                       shape));
     return success();
   }
   PlanBuffer buffer;
@@ -131,7 +158,8 @@ LogicalResult Builder::addArgument(BlockArgument argument, Type type) {
   buffer.isScalar = true;
   if (argument.getType().isF32()) {
     set(argument, Float{plan.buffers.size()});
-  } else if (dtype == NpyType::Int32 || dtype == NpyType::Int64) {
+  } else if (dtype == NpyType::Bool || dtype == NpyType::Int32 ||
+             dtype == NpyType::Int64) {
     buffer.shape = {addDim(name)};
     set(argument, buffer.shape.front());
   }
@@ -149,7 +177,7 @@ LogicalResult Builder::addResult(BlockArgument argument, Type type,
     return emitError(argument.getLoc())
            << "result " << number << " of type " << memref
            << " has no form in a launch plan";
-  set(argument, View{*buffer, shape});
+  set(argument, View::getWhole(*buffer, shape));
   return success();
 }
 
@@ -174,8 +202,17 @@ FailureOr<Expressions> Builder::evaluateResultSizes(func::FuncOp function) {
     if (auto found = values.find(from); found != values.end())
       set(to, Symbolic(found->second));
   stored.assign(count, Expression());
+  // Only the sizes count: the function itself computes what they are made of.
+  PlanFunction before = plan;
+  auto constantsBefore = constants;
   if (failed(evaluate(sizes.getBody().front())))
     return failure();
+  for (const Expression &size : stored)
+    if (usesVariables(size))
+      return sizes.emitOpError("has a size that a loop or a branch decides, "
+                               "which has no form in a launch plan");
+  plan = std::move(before);
+  constants = std::move(constantsBefore);
   return stored;
 }
 

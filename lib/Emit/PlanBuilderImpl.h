@@ -14,6 +14,7 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <variant>
 
@@ -22,18 +23,27 @@ namespace blockscale::plan {
 using runtime::Expression;
 using runtime::PlanAddress;
 using runtime::PlanBuffer;
-using runtime::PlanConstraint;
+using runtime::PlanCondition;
 using runtime::PlanFunction;
+using runtime::PlanStep;
 using runtime::PlanTensorMap;
 using Expressions = std::vector<Expression>;
 
-/// A memref without gaps: all of a buffer, or a part of it.
+/// A memref: all of a buffer, or a part of it.
 struct View {
   size_t buffer;
   Expressions sizes;
-  /// The number of the first element; nullopt for all of a buffer.
-  std::optional<Expression> offset = std::nullopt;
+  /// The distance of neighbours along each dimension, in elements.
+  Expressions strides;
+  /// The number of the first element.
+  Expression offset;
+
+  /// All of a buffer, row by row.
+  static View getWhole(size_t buffer, Expressions sizes);
 };
+
+/// The strides of an array of these sizes without gaps, row by row.
+Expressions getRowMajorStrides(const Expressions &sizes);
 
 /// The bits of an f32, or the number of a scalar argument.
 struct Float {
@@ -43,9 +53,10 @@ struct Float {
 
 /// What a value of the host stands for.
 using Symbolic = std::variant<Expression, View, PlanAddress, Float,
-                              PlanConstraint, PlanTensorMap>;
+                              PlanCondition, PlanTensorMap>;
 
-/// Evaluates the ops of one function; PlanOps.cpp has the ops.
+/// Evaluates the ops of one function; PlanOps.cpp has the ops, and
+/// PlanControlFlow.cpp those with regions.
 class Builder {
 public:
   explicit Builder(const std::vector<runtime::PlanKernel> &kernels)
@@ -70,19 +81,52 @@ private:
   llvm::LogicalResult evaluate(mlir::Block &block);
   llvm::LogicalResult evaluate(mlir::Operation *op);
   llvm::LogicalResult evaluateBinary(mlir::Operation *op, Expression::Op kind);
+  llvm::LogicalResult evaluateCast(mlir::Operation *op);
+  llvm::LogicalResult evaluateLogic(mlir::Operation *op);
   llvm::LogicalResult evaluateAssert(mlir::cf::AssertOp op);
   llvm::LogicalResult evaluateCompare(mlir::arith::CmpIOp op);
   llvm::LogicalResult evaluateConstant(mlir::arith::ConstantOp op);
   llvm::LogicalResult evaluateGlobal(mlir::memref::GetGlobalOp op);
   llvm::LogicalResult evaluateAlloc(mlir::memref::AllocOp op);
   llvm::LogicalResult evaluateDim(mlir::memref::DimOp op);
-  llvm::LogicalResult evaluateView(mlir::Operation *op);
+  llvm::LogicalResult evaluateReshape(mlir::Operation *op);
+  llvm::LogicalResult evaluateReinterpret(mlir::memref::ReinterpretCastOp op);
+  llvm::LogicalResult
+  evaluateMetadata(mlir::memref::ExtractStridedMetadataOp op);
   llvm::LogicalResult evaluateSubview(mlir::memref::SubViewOp op);
   llvm::LogicalResult evaluateStore(mlir::memref::StoreOp op);
   llvm::LogicalResult evaluateCopy(mlir::memref::CopyOp op);
   llvm::LogicalResult evaluateLaunch(mlir::gpu::LaunchFuncOp op);
   llvm::LogicalResult evaluateTensorMap(TensorMapOp op);
   llvm::LogicalResult evaluateCall(mlir::func::CallOp op);
+  llvm::LogicalResult evaluateSelect(mlir::arith::SelectOp op);
+  llvm::LogicalResult evaluateFor(mlir::scf::ForOp op);
+  llvm::LogicalResult evaluateIf(mlir::scf::IfOp op);
+
+  /// Evaluates `block`, whose steps it gives.
+  mlir::FailureOr<std::vector<PlanStep>> evaluateSteps(mlir::Block &block);
+  /// A variable that begins as 0, named after what it is.
+  Expression addVariable(llvm::StringRef stem);
+  /// An i1 as a condition, and as 0 or 1.
+  mlir::FailureOr<PlanCondition> getCondition(mlir::Operation *op,
+                                              mlir::Value value);
+  std::optional<Expression> getFlag(mlir::Value value);
+  /// The place of a value that loops carry or branches give: memory for one
+  /// like `view`, which is named by `op` in errors.
+  mlir::FailureOr<View> addCarried(mlir::Operation *op, const View &view,
+                                   mlir::MemRefType type);
+  /// Adds a copy of all of `from` to `to` to `steps`.
+  llvm::LogicalResult addCopy(mlir::Operation *op, const View &from,
+                              const View &to, std::vector<PlanStep> &steps);
+  llvm::LogicalResult carryOn(mlir::scf::ForOp op,
+                              llvm::ArrayRef<Symbolic> carried,
+                              std::vector<PlanStep> &steps);
+  /// Whether loops or branches decide its value.
+  bool usesVariables(const Expression &expression) const {
+    std::optional<size_t> largest = expression.getLargestDim();
+    return largest && *largest >= plan.dims.size();
+  }
+  void add(PlanStep step) { steps->push_back(std::move(step)); }
   llvm::LogicalResult forward(mlir::Operation *op);
 
   llvm::LogicalResult refuse(mlir::Operation *op,
@@ -104,6 +148,11 @@ private:
   llvm::LogicalResult getExpressions(mlir::Operation *op,
                                      mlir::ValueRange operands,
                                      Expressions &expressions);
+  /// Constants, and values of the host in their places.
+  llvm::LogicalResult
+  getMixedExpressions(mlir::Operation *op,
+                      llvm::ArrayRef<mlir::OpFoldResult> operands,
+                      Expressions &expressions);
 
   const std::vector<runtime::PlanKernel> &kernels;
   PlanFunction plan;
@@ -111,6 +160,10 @@ private:
   llvm::StringMap<size_t> constants;
   /// What @NAME__result_sizes stores, by position.
   Expressions stored;
+  /// Where steps go: those of the function, or of the loop or branch.
+  std::vector<PlanStep> *steps = &plan.steps;
+  /// The branches around what is evaluated.
+  size_t numBranches = 0;
   /// The calls around what is evaluated.
   llvm::SmallVector<mlir::func::FuncOp> callees;
 };

@@ -85,8 +85,11 @@ LogicalResult Builder::evaluate(Operation *op) {
       .Case<arith::MaxUIOp, arith::MaxSIOp>(
           [&](auto) { return evaluateBinary(op, Kind::Max); })
       .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp,
-            arith::ExtUIOp, arith::TruncIOp, LLVM::IntToPtrOp>(
+            arith::ExtUIOp>([&](auto) { return evaluateCast(op); })
+      .Case<arith::TruncIOp, LLVM::IntToPtrOp>(
           [&](auto) { return forward(op); })
+      .Case<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(
+          [&](auto) { return evaluateLogic(op); })
       .Case([&](memref::ExtractAlignedPointerAsIndexOp pointer) {
         if (const View *view = find<View>(pointer.getSource())) {
           set(pointer.getResult(), PlanAddress{view->buffer, {}});
@@ -94,12 +97,8 @@ LogicalResult Builder::evaluate(Operation *op) {
         }
         return refuse(op);
       })
-      .Case([&](memref::ExtractStridedMetadataOp metadata) {
-        const View *view = find<View>(metadata.getSource());
-        if (!view)
-          return refuse(op);
-        set(metadata.getOffset(), view->offset.value_or(Expression()));
-        return success();
+      .Case([&](memref::ExtractStridedMetadataOp o) {
+        return evaluateMetadata(o);
       })
       .Case([&](affine::AffineApplyOp apply) {
         Expressions operands;
@@ -117,14 +116,19 @@ LogicalResult Builder::evaluate(Operation *op) {
       .Case([&](memref::AllocOp o) { return evaluateAlloc(o); })
       .Case<memref::DeallocOp>([&](auto) { return success(); })
       .Case([&](memref::DimOp o) { return evaluateDim(o); })
-      .Case<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp>(
-          [&](auto) { return evaluateView(op); })
+      .Case<memref::CastOp>([&](auto) { return forward(op); })
+      .Case<memref::CollapseShapeOp, memref::ExpandShapeOp>(
+          [&](auto) { return evaluateReshape(op); })
+      .Case([&](memref::ReinterpretCastOp o) { return evaluateReinterpret(o); })
       .Case([&](memref::SubViewOp o) { return evaluateSubview(o); })
       .Case([&](memref::StoreOp o) { return evaluateStore(o); })
       .Case([&](memref::CopyOp o) { return evaluateCopy(o); })
       .Case([&](gpu::LaunchFuncOp o) { return evaluateLaunch(o); })
       .Case([&](TensorMapOp o) { return evaluateTensorMap(o); })
       .Case([&](func::CallOp o) { return evaluateCall(o); })
+      .Case([&](arith::SelectOp o) { return evaluateSelect(o); })
+      .Case([&](scf::ForOp o) { return evaluateFor(o); })
+      .Case([&](scf::IfOp o) { return evaluateIf(o); })
       .Default([&](auto) { return refuse(op); });
 }
 
@@ -133,6 +137,33 @@ LogicalResult Builder::forward(Operation *op) {
   if (found == values.end())
     return refuse(op, "has an operand that has no form");
   set(op->getResult(0), Symbolic(found->second));
+  return success();
+}
+
+/// An integer in another type; as a signed one, an i1 is 0 or -1.
+LogicalResult Builder::evaluateCast(Operation *op) {
+  if (!op->getOperand(0).getType().isInteger(1))
+    return forward(op);
+  std::optional<Expression> flag = getFlag(op->getOperand(0));
+  if (!flag)
+    return refuse(op, "has an operand that has no form");
+  bool isSigned = isa<arith::ExtSIOp, arith::IndexCastOp>(op);
+  set(op->getResult(0),
+      isSigned ? Expression::make(Kind::Sub, 0, *flag) : *flag);
+  return success();
+}
+
+/// Logic of i1, of which each is 0 or 1.
+LogicalResult Builder::evaluateLogic(Operation *op) {
+  std::optional<Expression> a = getFlag(op->getOperand(0));
+  std::optional<Expression> b = getFlag(op->getOperand(1));
+  if (!op->getResult(0).getType().isInteger(1) || !a || !b)
+    return refuse(op);
+  Expression sum = Expression::make(Kind::Add, *a, *b);
+  set(op->getResult(0),
+      isa<arith::AndIOp>(op)  ? Expression::make(Kind::Mul, *a, *b)
+      : isa<arith::OrIOp>(op) ? Expression::make(Kind::Min, sum, 1)
+                              : Expression::make(Kind::Mod, sum, 2));
   return success();
 }
 
@@ -170,7 +201,7 @@ LogicalResult Builder::evaluateCompare(arith::CmpIOp op) {
       Relation::EQ, Relation::NE, Relation::LT, Relation::LE, Relation::GT,
       Relation::GE, Relation::LT, Relation::LE, Relation::GT, Relation::GE};
   Relation relation = relations[static_cast<unsigned>(op.getPredicate())];
-  set(op.getResult(), PlanConstraint{operands[0], relation, operands[1], ""});
+  set(op.getResult(), PlanCondition{operands[0], relation, operands[1]});
   return success();
 }
 
@@ -178,11 +209,17 @@ LogicalResult Builder::evaluateAssert(cf::AssertOp op) {
   const auto *constant = find<Expression>(op.getArg());
   if (constant && constant->getConstant() == 1)
     return success();
-  const auto *condition = find<PlanConstraint>(op.getArg());
-  if (!condition)
-    return refuse(op, "of other than a comparison has no form");
-  plan.constraints.push_back(*condition);
-  plan.constraints.back().message = toPlanText(op.getMsg());
+  FailureOr<PlanCondition> condition = getCondition(op, op.getArg());
+  if (failed(condition))
+    return failure();
+  runtime::PlanConstraint constraint{*condition, toPlanText(op.getMsg())};
+  // Only what every call does is known to hold before anything runs.
+  bool isAlways = steps == &plan.steps && !usesVariables(constraint.left) &&
+                  !usesVariables(constraint.right);
+  if (isAlways)
+    plan.constraints.push_back(std::move(constraint));
+  else
+    add(std::move(constraint));
   return success();
 }
 
@@ -217,7 +254,7 @@ LogicalResult Builder::evaluateGlobal(memref::GetGlobalOp op) {
     plan.buffers[*buffer].data = std::move(data);
     found->second = *buffer;
   }
-  set(op.getResult(), View{found->second, getSizes(type, {})});
+  set(op.getResult(), View::getWhole(found->second, getSizes(type, {})));
   return success();
 }
 
@@ -228,6 +265,14 @@ LogicalResult Builder::evaluateAlloc(memref::AllocOp op) {
     return refuse(op);
   if (failed(getExpressions(op, op.getDynamicSizes(), dynamic)))
     return failure();
+  for (Expression &size : dynamic) {
+    if (usesVariables(size))
+      return refuse(op,
+                    "of a size that a loop or a branch decides has no form");
+    // A branch that does not run may have differences below 0 as sizes.
+    if (numBranches > 0 && StringRef(size.getText()).contains('-'))
+      size = Expression::make(Kind::Max, size, 0);
+  }
   size_t count = plan.getBuffers(Role::Workspace).size();
   Expressions shape = getSizes(type, dynamic);
   std::optional<size_t> buffer =
@@ -236,7 +281,7 @@ LogicalResult Builder::evaluateAlloc(memref::AllocOp op) {
                 type, shape);
   if (!buffer)
     return refuse(op);
-  set(op.getResult(), View{*buffer, shape});
+  set(op.getResult(), View::getWhole(*buffer, getSizes(type, dynamic)));
   return success();
 }
 
@@ -250,59 +295,101 @@ LogicalResult Builder::evaluateDim(memref::DimOp op) {
 }
 
 /// Another shape of the same memory.
-LogicalResult Builder::evaluateView(Operation *op) {
+LogicalResult Builder::evaluateReshape(Operation *op) {
   const View *source = find<View>(op->getOperand(0));
-  auto type = dyn_cast<MemRefType>(op->getResult(0).getType());
-  if (!source || !type || !type.areTrailingDimsContiguous(type.getRank()))
+  auto type = cast<MemRefType>(op->getResult(0).getType());
+  if (!source)
     return refuse(op);
-  View view{source->buffer, source->sizes, source->offset};
+  View view{source->buffer, {}, {}, source->offset};
   if (auto collapse = dyn_cast<memref::CollapseShapeOp>(op)) {
-    view.sizes.clear();
     for (const auto &group : collapse.getReassociationIndices()) {
       Expressions sizes;
+      // Neighbours of the whole group are those along its last dimension, or
+      // along the one before where it has only one element.
+      Expression stride = source->strides[group.back()];
+      for (int64_t dim : llvm::reverse(group)) {
+        stride = source->strides[dim];
+        if (source->sizes[dim].getConstant() != 1)
+          break;
+      }
       for (int64_t dim : group)
         sizes.push_back(source->sizes[dim]);
       view.sizes.push_back(runtime::multiply(sizes));
+      view.strides.push_back(stride);
     }
-  } else if (auto expand = dyn_cast<memref::ExpandShapeOp>(op)) {
-    Expressions dynamic;
-    if (failed(getExpressions(op, expand.getOutputShape(), dynamic)))
-      return failure();
-    view.sizes = getSizes(type, dynamic);
+    set(op->getResult(0), std::move(view));
+    return success();
+  }
+  auto expand = cast<memref::ExpandShapeOp>(op);
+  Expressions dynamic;
+  if (failed(getExpressions(op, expand.getOutputShape(), dynamic)))
+    return failure();
+  view.sizes = getSizes(type, dynamic);
+  view.strides.resize(view.sizes.size());
+  for (auto [group, stride] :
+       llvm::zip_equal(expand.getReassociationIndices(), source->strides)) {
+    Expression inner = stride;
+    for (int64_t dim : llvm::reverse(group)) {
+      view.strides[dim] = inner;
+      inner = runtime::multiply({inner, view.sizes[dim]});
+    }
   }
   set(op->getResult(0), std::move(view));
   return success();
 }
 
-/// A part without gaps.
+/// Sizes, strides and offset that the op names, in the buffer of its source.
+LogicalResult Builder::evaluateReinterpret(memref::ReinterpretCastOp op) {
+  const View *source = find<View>(op.getSource());
+  if (!source)
+    return refuse(op);
+  View view{source->buffer, {}, {}, {}};
+  Expressions offset;
+  if (failed(getMixedExpressions(op, op.getMixedSizes(), view.sizes)) ||
+      failed(getMixedExpressions(op, op.getMixedStrides(), view.strides)) ||
+      failed(getMixedExpressions(op, op.getMixedOffsets(), offset)))
+    return failure();
+  view.offset = offset.front();
+  set(op.getResult(), std::move(view));
+  return success();
+}
+
+/// A part, with gaps or without.
 LogicalResult Builder::evaluateSubview(memref::SubViewOp op) {
   const View *source = find<View>(op.getSource());
-  MemRefType type = op.getType();
-  Expressions offsets, sizes;
-  if (!source || !type.areTrailingDimsContiguous(type.getRank()) ||
-      !op.hasUnitStride() ||
-      failed(getExpressions(op, op.getOffsets(), offsets)) ||
-      failed(getExpressions(op, op.getSizes(), sizes)))
+  Expressions offsets, sizes, strides;
+  if (!source)
     return refuse(op);
-  // The number of the first element, computed dimension by dimension.
-  std::optional<Expression> first;
-  ArrayRef<Expression> dynamic = offsets;
-  for (auto [offset, size] :
-       llvm::zip_equal(op.getStaticOffsets(), source->sizes)) {
-    Expression mine(offset);
-    if (ShapedType::isDynamic(offset)) {
-      mine = dynamic.front();
-      dynamic = dynamic.drop_front();
-    }
-    if (first)
-      mine = Expression::make(Kind::Add,
-                              Expression::make(Kind::Mul, *first, size), mine);
-    first = mine;
+  if (failed(getMixedExpressions(op, op.getMixedOffsets(), offsets)) ||
+      failed(getMixedExpressions(op, op.getMixedSizes(), sizes)) ||
+      failed(getMixedExpressions(op, op.getMixedStrides(), strides)))
+    return failure();
+  View view{source->buffer, {}, {}, source->offset};
+  llvm::SmallBitVector dropped = op.getDroppedDims();
+  for (auto [dim, stride] : llvm::enumerate(source->strides)) {
+    view.offset = Expression::make(Kind::Add, view.offset,
+                                   runtime::multiply({offsets[dim], stride}));
+    if (dropped.test(dim))
+      continue;
+    view.sizes.push_back(sizes[dim]);
+    view.strides.push_back(runtime::multiply({strides[dim], stride}));
   }
-  Expression offset =
-      Expression::make(Kind::Add, source->offset.value_or(Expression()),
-                       first.value_or(Expression()));
-  set(op.getResult(), View{source->buffer, getSizes(type, sizes), offset});
+  set(op.getResult(), std::move(view));
+  return success();
+}
+
+LogicalResult Builder::evaluateMetadata(memref::ExtractStridedMetadataOp op) {
+  const View *source = find<View>(op.getSource());
+  if (!source)
+    return refuse(op);
+  // What is set moves what was found.
+  View view = *source;
+  set(op.getBaseBuffer(), View{view.buffer, {}, {}, {}});
+  set(op.getOffset(), view.offset);
+  for (auto [value, size] : llvm::zip_equal(op.getSizes(), view.sizes))
+    set(value, size);
+  for (auto [value, stride] : llvm::zip_equal(op.getStrides(), view.strides))
+    set(value, stride);
   return success();
 }
 
@@ -321,18 +408,18 @@ LogicalResult Builder::evaluateStore(memref::StoreOp op) {
   return success();
 }
 
+/// A copy of a run of bytes; blockscale-expand-copies makes loops of others.
 LogicalResult Builder::evaluateCopy(memref::CopyOp op) {
   const View *from = find<View>(op.getSource());
   const View *to = find<View>(op.getTarget());
   if (!from || !to)
     return refuse(op);
-  if (from->offset || to->offset)
-    return refuse(op, "of a part of a buffer has no form");
-  plan.steps.push_back(
-      {std::nullopt, runtime::PlanCopy{{from->buffer, {}},
-                                       {to->buffer, {}},
-                                       plan.buffers[to->buffer].bytes}});
-  return success();
+  for (Value operand : op->getOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.getType());
+    if (!type || !type.areTrailingDimsContiguous(type.getRank()))
+      return refuse(op, "between memrefs with gaps has no form");
+  }
+  return addCopy(op, *from, *to, *steps);
 }
 
 LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
@@ -399,7 +486,7 @@ LogicalResult Builder::evaluateLaunch(gpu::LaunchFuncOp op) {
     }
     launch.parameters.push_back(std::move(parameter));
   }
-  plan.steps.push_back({std::move(launch), std::nullopt});
+  add(std::move(launch));
   return success();
 }
 

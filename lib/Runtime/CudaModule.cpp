@@ -90,11 +90,13 @@ Status CudaModule::describeFailure(int result, const std::string &log) const {
 /// Whether some launch of the kernel does what `uses` says.
 template <typename Predicate>
 static bool anyLaunch(const LaunchPlan &plan, size_t kernel, Predicate uses) {
+  bool found = false;
   for (const PlanFunction &function : plan.functions)
-    for (const PlanStep &step : function.steps)
-      if (step.launch && step.launch->kernel == kernel && uses(*step.launch))
-        return true;
-  return false;
+    visitSteps(function.steps, [&](const PlanStep &step) {
+      found |=
+          step.launch && step.launch->kernel == kernel && uses(*step.launch);
+    });
+  return found;
 }
 
 static bool usesSharedMemory(const LaunchPlan &plan, size_t kernel) {

@@ -221,6 +221,14 @@ std::optional<size_t> Expression::getDim() const {
   return nodes[0].value;
 }
 
+std::optional<size_t> Expression::getLargestDim() const {
+  std::optional<size_t> largest;
+  for (const Node &node : nodes)
+    if (node.op == Op::Dim)
+      largest = std::max<size_t>(largest.value_or(0), node.value);
+  return largest;
+}
+
 //===----------------------------------------------------------------------===//
 // Construction
 //===----------------------------------------------------------------------===//

@@ -39,6 +39,20 @@ std::vector<size_t> PlanFunction::getBuffers(PlanBuffer::Role role) const {
   return numbers;
 }
 
+void blockscale::runtime::visitSteps(
+    const std::vector<PlanStep> &steps,
+    const std::function<void(const PlanStep &)> &visit) {
+  for (const PlanStep &step : steps) {
+    visit(step);
+    if (step.loop)
+      visitSteps(step.loop->steps, visit);
+    if (!step.branch)
+      continue;
+    visitSteps(step.branch->thenSteps, visit);
+    visitSteps(step.branch->elseSteps, visit);
+  }
+}
+
 Result<const PlanFunction *> LaunchPlan::find(const std::string &name) const {
   std::vector<std::string_view> names;
   for (const PlanFunction &function : functions) {

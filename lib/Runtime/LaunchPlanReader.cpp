@@ -36,7 +36,15 @@ private:
   void readShape(const JsonValue &value, PlanBuffer &buffer);
   void readData(const JsonValue &value, PlanBuffer &buffer);
   PlanConstraint readConstraint(const JsonValue &value);
+  void readCondition(const JsonValue &value, PlanCondition &condition);
+  std::vector<PlanStep> readSteps(const JsonValue &object,
+                                  std::string_view key);
   PlanStep readStep(const JsonValue &value);
+  PlanLoop readLoop(const JsonValue &value);
+  PlanBranch readBranch(const JsonValue &value);
+  PlanSet readSet(const JsonValue &value);
+  size_t toVariable(const JsonValue &at, const std::string &name);
+  void readVariables(const JsonValue &value);
   PlanLaunch readLaunch(const JsonValue &value);
   PlanCopy readCopy(const JsonValue &value);
   PlanParameter readParameter(const JsonValue &value, ParameterKind kind);
@@ -55,7 +63,8 @@ private:
   LaunchPlan plan;
   PlanFunction function;
   NameNumbers kernels;
-  /// The function's dims, its buffers that are scalars, and all others.
+  /// The function's dims, and once steps are read its variables; its buffers
+  /// that are scalars, and all others.
   NameNumbers dims, scalars, arrays;
   /// Whether dim i is the size of an argument, or an argument.
   std::vector<bool> isBound;
@@ -144,8 +153,8 @@ PlanFunction LaunchPlanReader::readFunction(const JsonValue &value) {
   arrays.clear();
   if (!checkKind(value, Kind::Object, "a function"))
     return function;
-  checkKeys(value, {"name", "dims", "arguments", "results", "constants",
-                    "workspaces", "constraints", "steps"});
+  checkKeys(value, {"name", "dims", "variables", "arguments", "results",
+                    "constants", "workspaces", "constraints", "steps"});
   function.name = getString(value, "name");
   readDims(value);
   const std::pair<const char *, Role> lists[] = {
@@ -170,9 +179,26 @@ PlanFunction LaunchPlanReader::readFunction(const JsonValue &value) {
                       "' to be a size of an argument, or an argument");
   for (const JsonValue &each : getElements(value, "constraints"))
     function.constraints.push_back(readConstraint(each));
-  for (const JsonValue &each : getElements(value, "steps"))
-    function.steps.push_back(readStep(each));
+  readVariables(value);
+  function.steps = readSteps(value, "steps");
   return std::move(function);
+}
+
+/// Where expressions of steps are read, dims and variables are known.
+void LaunchPlanReader::readVariables(const JsonValue &value) {
+  std::vector<std::string> names = function.dims;
+  for (const JsonValue &variable : getOptionalElements(value, "variables")) {
+    if (!checkKind(variable, Kind::String, "a variable"))
+      break;
+    if (!isDimName(variable.string))
+      fail(variable, "expected the name of a variable to be a C identifier "
+                     "other than the functions of expressions, but got '" +
+                         variable.string + "'");
+    function.variables.push_back(variable.string);
+    dims.emplace(variable.string, names.size());
+    names.push_back(variable.string);
+  }
+  checkDifferent(value, names, "dims and variables");
 }
 
 void LaunchPlanReader::readDims(const JsonValue &value) {
@@ -223,8 +249,9 @@ PlanBuffer LaunchPlanReader::readBuffer(const JsonValue &value, Role role) {
     buffer.bytes = getNpyByteWidth(buffer.dtype);
     if (!value.find("dim"))
       return buffer;
-    if (buffer.dtype != NpyType::Int64 && buffer.dtype != NpyType::Int32)
-      fail(value, "expected a scalar that is a dim to be int32 or int64");
+    if (buffer.dtype != NpyType::Int64 && buffer.dtype != NpyType::Int32 &&
+        buffer.dtype != NpyType::Bool)
+      fail(value, "expected a scalar that is a dim to be bool, int32 or int64");
     buffer.shape.push_back(readExpression(value, "dim"));
     if (auto dim = buffer.shape.back().getDim())
       isBound[*dim] = true;
@@ -287,26 +314,89 @@ PlanConstraint LaunchPlanReader::readConstraint(const JsonValue &value) {
   if (!checkKind(value, Kind::Object, "a constraint"))
     return constraint;
   checkKeys(value, {"left", "relation", "right", "message"});
-  constraint.left = readExpression(value, "left");
-  constraint.relation =
-      static_cast<Relation>(getChoice(value, "relation", kRelationNames));
-  constraint.right = readExpression(value, "right");
+  readCondition(value, constraint);
   constraint.message = getString(value, "message");
   return constraint;
+}
+
+void LaunchPlanReader::readCondition(const JsonValue &value,
+                                     PlanCondition &condition) {
+  condition.left = readExpression(value, "left");
+  condition.relation =
+      static_cast<Relation>(getChoice(value, "relation", kRelationNames));
+  condition.right = readExpression(value, "right");
+}
+
+std::vector<PlanStep> LaunchPlanReader::readSteps(const JsonValue &object,
+                                                  std::string_view key) {
+  std::vector<PlanStep> steps;
+  for (const JsonValue &each : getElements(object, key))
+    steps.push_back(readStep(each));
+  return steps;
 }
 
 PlanStep LaunchPlanReader::readStep(const JsonValue &value) {
   PlanStep step;
   if (!checkKind(value, Kind::Object, "a step"))
     return step;
-  checkKeys(value, {"launch", "copy"});
+  checkKeys(value, {"launch", "copy", "loop", "branch", "set", "check"});
   if (value.members.size() != 1)
-    fail(value, "expected a step to be one of launch, copy");
+    fail(value, "expected a step to be one of launch, copy, loop, branch, set, "
+                "check");
   if (const JsonValue *launch = getOptional(value, "launch", Kind::Object))
     step.launch = readLaunch(*launch);
   if (const JsonValue *copy = getOptional(value, "copy", Kind::Object))
     step.copy = readCopy(*copy);
+  if (const JsonValue *loop = getOptional(value, "loop", Kind::Object))
+    step.loop = readLoop(*loop);
+  if (const JsonValue *branch = getOptional(value, "branch", Kind::Object))
+    step.branch = readBranch(*branch);
+  if (const JsonValue *set = getOptional(value, "set", Kind::Object))
+    step.set = readSet(*set);
+  if (const JsonValue *check = value.find("check"))
+    step.check = readConstraint(*check);
   return step;
+}
+
+/// The number of a variable; dims do not change.
+size_t LaunchPlanReader::toVariable(const JsonValue &at,
+                                    const std::string &name) {
+  auto found = dims.find(name);
+  if (found != dims.end() && found->second >= function.dims.size())
+    return found->second;
+  fail(at, "expected the name of a variable, but got '" + name + "'");
+  return 0;
+}
+
+PlanLoop LaunchPlanReader::readLoop(const JsonValue &value) {
+  PlanLoop loop;
+  checkKeys(value, {"variable", "begin", "end", "step", "steps"});
+  if (const JsonValue *variable = get(value, "variable", Kind::String))
+    loop.variable = toVariable(*variable, variable->string);
+  loop.begin = readExpression(value, "begin");
+  loop.end = readExpression(value, "end");
+  loop.step = readExpression(value, "step");
+  loop.steps = readSteps(value, "steps");
+  return loop;
+}
+
+PlanBranch LaunchPlanReader::readBranch(const JsonValue &value) {
+  PlanBranch branch;
+  checkKeys(value, {"left", "relation", "right", "then", "else"});
+  readCondition(value, branch.condition);
+  branch.thenSteps = readSteps(value, "then");
+  branch.elseSteps = readSteps(value, "else");
+  return branch;
+}
+
+PlanSet LaunchPlanReader::readSet(const JsonValue &value) {
+  PlanSet set;
+  if (value.members.empty())
+    fail(value, "expected a step 'set' to name a variable");
+  for (const JsonMember &member : value.members)
+    set.emplace_back(toVariable(member.value, member.key),
+                     toExpression(member.value, dims));
+  return set;
 }
 
 PlanDim3 LaunchPlanReader::readDim3(const JsonValue &object,

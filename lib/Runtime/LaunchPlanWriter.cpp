@@ -34,7 +34,20 @@ private:
   void write(const PlanParameter &parameter);
   void write(const PlanLaunch &launch, const LaunchPlan &plan);
   void write(const PlanCopy &copy);
+  void write(const PlanLoop &loop, const LaunchPlan &plan);
+  void write(const PlanBranch &branch, const LaunchPlan &plan);
+  void write(const PlanSet &set);
   void write(const PlanConstraint &constraint);
+  void writeCondition(const PlanCondition &condition);
+  void writeSteps(std::string_view key, const std::vector<PlanStep> &steps,
+                  const LaunchPlan &plan);
+  void names(std::string_view key, const std::vector<std::string> &values);
+  /// The name of a dim or a variable.
+  const std::string &getName(size_t number) const {
+    size_t dims = function->dims.size();
+    return number < dims ? function->dims[number]
+                         : function->variables[number - dims];
+  }
   void write(const PlanBuffer &buffer);
   void write(const PlanFunction &function, const LaunchPlan &plan);
   void write(const PlanKernel &kernel);
@@ -154,11 +167,43 @@ void LaunchPlanWriter::write(const PlanCopy &copy) {
   json.endObject();
 }
 
+void LaunchPlanWriter::write(const PlanLoop &loop, const LaunchPlan &plan) {
+  json.key("loop");
+  json.beginObject();
+  member("variable", getName(loop.variable));
+  member("begin", loop.begin);
+  member("end", loop.end);
+  member("step", loop.step);
+  writeSteps("steps", loop.steps, plan);
+  json.endObject();
+}
+
+void LaunchPlanWriter::write(const PlanBranch &branch, const LaunchPlan &plan) {
+  json.key("branch");
+  json.beginObject();
+  writeCondition(branch.condition);
+  writeSteps("then", branch.thenSteps, plan);
+  writeSteps("else", branch.elseSteps, plan);
+  json.endObject();
+}
+
+void LaunchPlanWriter::write(const PlanSet &set) {
+  json.key("set");
+  json.beginObject(Layout::OneLine);
+  for (const auto &[variable, value] : set)
+    member(getName(variable), value);
+  json.endObject();
+}
+
+void LaunchPlanWriter::writeCondition(const PlanCondition &condition) {
+  member("left", condition.left);
+  member("relation", kRelationNames[static_cast<size_t>(condition.relation)]);
+  member("right", condition.right);
+}
+
 void LaunchPlanWriter::write(const PlanConstraint &constraint) {
   json.beginObject();
-  member("left", constraint.left);
-  member("relation", kRelationNames[static_cast<size_t>(constraint.relation)]);
-  member("right", constraint.right);
+  writeCondition(constraint);
   member("message", constraint.message);
   json.endObject();
 }
@@ -201,11 +246,9 @@ void LaunchPlanWriter::write(const PlanFunction &written,
   function = &written;
   json.beginObject();
   member("name", written.name);
-  json.key("dims");
-  json.beginArray(Layout::OneLine);
-  for (const std::string &dim : written.dims)
-    json.value(dim);
-  json.endArray();
+  names("dims", written.dims);
+  if (!written.variables.empty())
+    names("variables", written.variables);
   const std::pair<const char *, Role> lists[] = {
       {"arguments", Role::Argument},
       {"results", Role::Result},
@@ -223,18 +266,41 @@ void LaunchPlanWriter::write(const PlanFunction &written,
   for (const PlanConstraint &constraint : written.constraints)
     write(constraint);
   json.endArray();
-  json.key("steps");
+  writeSteps("steps", written.steps, plan);
+  json.endObject();
+}
+
+void LaunchPlanWriter::writeSteps(std::string_view key,
+                                  const std::vector<PlanStep> &steps,
+                                  const LaunchPlan &plan) {
+  json.key(key);
   json.beginArray();
-  for (const PlanStep &step : written.steps) {
+  for (const PlanStep &step : steps) {
     json.beginObject();
     if (step.launch)
       write(*step.launch, plan);
     if (step.copy)
       write(*step.copy);
+    if (step.loop)
+      write(*step.loop, plan);
+    if (step.branch)
+      write(*step.branch, plan);
+    if (step.set)
+      write(*step.set);
+    if (step.check)
+      member("check", *step.check);
     json.endObject();
   }
   json.endArray();
-  json.endObject();
+}
+
+void LaunchPlanWriter::names(std::string_view key,
+                             const std::vector<std::string> &values) {
+  json.key(key);
+  json.beginArray(Layout::OneLine);
+  for (const std::string &value : values)
+    json.value(value);
+  json.endArray();
 }
 
 void LaunchPlanWriter::write(const PlanKernel &kernel) {
@@ -283,7 +349,7 @@ std::string LaunchPlanWriter::write(const std::string &chip,
                                     const std::string &compiler,
                                     const std::vector<PlanChoice> &choices) {
   json.beginObject();
-  member("version", kLaunchPlanVersion);
+  member("version", kChoicesVersion);
   member("chip", chip);
   member("compiler", compiler);
   write(choices);

@@ -23,7 +23,7 @@ public:
       : function(function), arguments(arguments) {
     resolved.plan = &plan;
     resolved.function = &function;
-    dims.resize(function.dims.size());
+    dims.resize(function.dims.size() + function.variables.size());
     isBound.resize(function.dims.size());
   }
 
@@ -39,9 +39,14 @@ private:
   void bindArray(const PlanBuffer &buffer, const PlanArgument &argument);
   void bindScalar(const PlanBuffer &buffer, const PlanArgument &argument);
   void bindDim(size_t dim, int64_t size, const std::string &where);
-  void checkConstraints();
+  void check(const PlanConstraint &constraint);
   void resolveBuffers();
-  ResolvedStep resolveStep(const PlanStep &step);
+  void resolveSteps(const std::vector<PlanStep> &steps);
+  void resolveStep(const PlanStep &step);
+  void resolveLoop(const PlanLoop &loop);
+  void resolveSet(const PlanSet &set);
+  bool holds(const PlanCondition &condition);
+  void count();
   ResolvedLaunch resolveLaunch(const PlanLaunch &launch);
   ResolvedParameter resolveParameter(const PlanParameter &parameter);
   ResolvedTensorMap resolveMap(const PlanTensorMap &map);
@@ -57,7 +62,9 @@ private:
   const PlanFunction &function;
   const std::vector<PlanArgument> &arguments;
   ResolvedFunction resolved;
+  /// The values of dims, then of variables.
   std::vector<int64_t> dims;
+  size_t numSteps = 0;
   /// Where each dim got its value: "dimension 0 of arg0"; empty before.
   std::vector<std::string> isBound;
   Status status = Status::success();
@@ -125,7 +132,9 @@ void Resolver::bindScalar(const PlanBuffer &buffer,
   if (buffer.shape.empty() || !status.ok())
     return;
   int64_t value = 0;
-  if (buffer.dtype == NpyType::Int32) {
+  if (buffer.dtype == NpyType::Bool) {
+    value = *argument.data != 0;
+  } else if (buffer.dtype == NpyType::Int32) {
     int32_t narrow = 0;
     std::memcpy(&narrow, argument.data, sizeof(narrow));
     value = narrow;
@@ -174,16 +183,18 @@ static bool holds(int64_t left, Relation relation, int64_t right) {
   return false;
 }
 
-void Resolver::checkConstraints() {
-  for (const PlanConstraint &constraint : function.constraints) {
-    int64_t left = evaluate(constraint.left);
-    int64_t right = evaluate(constraint.right);
-    if (!holds(left, constraint.relation, right))
-      fail(constraint.message + " (" +
-           std::string(
-               kRelationNames[static_cast<size_t>(constraint.relation)]) +
-           " " + std::to_string(right) + "), but got " + std::to_string(left));
-  }
+bool Resolver::holds(const PlanCondition &condition) {
+  int64_t left = evaluate(condition.left);
+  return ::holds(left, condition.relation, evaluate(condition.right));
+}
+
+void Resolver::check(const PlanConstraint &constraint) {
+  if (holds(constraint))
+    return;
+  fail(constraint.message + " (" +
+       std::string(kRelationNames[static_cast<size_t>(constraint.relation)]) +
+       " " + std::to_string(evaluate(constraint.right)) + "), but got " +
+       std::to_string(evaluate(constraint.left)));
 }
 
 void Resolver::resolveBuffers() {
@@ -314,28 +325,78 @@ ResolvedCopy Resolver::resolveCopy(const PlanCopy &copy) {
   return result;
 }
 
-ResolvedStep Resolver::resolveStep(const PlanStep &step) {
+/// Counts a step, of which untrusted plans may have any number.
+void Resolver::count() {
+  if (++numSteps > kMostSteps)
+    fail("expected a call to have at most " + std::to_string(kMostSteps) +
+         " steps, but its loops have more");
+}
+
+void Resolver::resolveLoop(const PlanLoop &loop) {
+  int64_t end = evaluate(loop.end), step = evaluate(loop.step);
+  int64_t i = evaluate(loop.begin);
+  if (step < 1)
+    return fail("expected a step of at least 1 of a loop (" +
+                loop.step.getText() + "), but got " + std::to_string(step));
+  while (status.ok() && i < end) {
+    count();
+    dims[loop.variable] = i;
+    resolveSteps(loop.steps);
+    // Beyond the last one, i may leave the range of integers.
+    uint64_t left = static_cast<uint64_t>(end) - static_cast<uint64_t>(i);
+    if (left <= static_cast<uint64_t>(step))
+      return;
+    i += step;
+  }
+}
+
+void Resolver::resolveSet(const PlanSet &set) {
+  std::vector<int64_t> values;
+  values.reserve(set.size());
+  for (const auto &[variable, value] : set)
+    values.push_back(evaluate(value));
+  for (size_t i = 0; i < set.size(); ++i)
+    dims[set[i].first] = values[i];
+}
+
+void Resolver::resolveStep(const PlanStep &step) {
+  count();
   ResolvedStep result;
   result.step = &step;
   if (step.launch) {
     result.launch = resolveLaunch(*step.launch);
     result.isEmpty = isEmpty(result.launch.grid);
+    resolved.steps.push_back(std::move(result));
   } else if (step.copy) {
     result.copy = resolveCopy(*step.copy);
     result.isEmpty = result.copy.bytes == 0;
+    resolved.steps.push_back(std::move(result));
+  } else if (step.loop) {
+    resolveLoop(*step.loop);
+  } else if (step.branch) {
+    resolveSteps(holds(step.branch->condition) ? step.branch->thenSteps
+                                               : step.branch->elseSteps);
+  } else if (step.set) {
+    resolveSet(*step.set);
+  } else if (step.check) {
+    check(*step.check);
   }
-  return result;
+}
+
+void Resolver::resolveSteps(const std::vector<PlanStep> &steps) {
+  for (const PlanStep &step : steps)
+    if (status.ok())
+      resolveStep(step);
 }
 
 Result<ResolvedFunction> Resolver::run() {
   bindArguments();
-  if (status.ok())
-    checkConstraints();
+  for (const PlanConstraint &constraint : function.constraints)
+    if (status.ok())
+      check(constraint);
   if (status.ok())
     resolveBuffers();
-  for (const PlanStep &step : function.steps)
-    if (status.ok())
-      resolved.steps.push_back(resolveStep(step));
+  resolveSteps(function.steps);
   if (!status.ok())
     return status;
   return std::move(resolved);

@@ -35,11 +35,19 @@ static std::string listFunction(const PlanFunction &function) {
     for (size_t i : function.getBuffers(role))
       text += "    " + std::string(name) + " " +
               listBuffer(function.buffers[i]) + "\n";
-  size_t launches = 0;
-  for (const PlanStep &step : function.steps)
+  size_t launches = 0, copies = 0, loops = 0, branches = 0;
+  visitSteps(function.steps, [&](const PlanStep &step) {
     launches += step.launch.has_value();
-  return text + "    " + std::to_string(launches) + " launches, " +
-         std::to_string(function.steps.size() - launches) + " copies\n";
+    copies += step.copy.has_value();
+    loops += step.loop.has_value();
+    branches += step.branch.has_value();
+  });
+  text += "    " + std::to_string(launches) + " launches, " +
+          std::to_string(copies) + " copies";
+  if (loops || branches)
+    text += ", " + std::to_string(loops) + " loops, " +
+            std::to_string(branches) + " branches";
+  return text + "\n";
 }
 
 static std::string listChoice(const PlanChoice &choice) {

@@ -16,7 +16,7 @@ namespace {
 class BundleTest : public FileTest {};
 
 std::string makePlan(const std::string &chip, const std::string &kernels) {
-  return R"({"version": 1, "chip": ")" + chip + R"(", "kernels": [)" + kernels +
+  return R"({"version": 2, "chip": ")" + chip + R"(", "kernels": [)" + kernels +
          R"json(], "functions": [{"name": "f", "dims": [],
     "arguments": [], "results": [], "workspaces": [], "constraints": [],
     "steps": [], "constants": [{"name": "c", "type": "", "element": "i8",

@@ -205,7 +205,7 @@ std::string makeLargePlan(int count, const std::string &kernel) {
                 {"copy": {"from": {"buffer": "w)" +
              number + R"("}, "to": {"buffer": "a0"}, "bytes": 1}})";
   }
-  return R"({"version": 1, "chip": "sm_90", "kernels": [)" + kernels +
+  return R"({"version": 2, "chip": "sm_90", "kernels": [)" + kernels +
          R"(], "functions": [{"name": "f", "dims": [)" + dims +
          R"(], "arguments": [)" + arguments +
          R"(], "results": [], "constants": [], "constraints": [],
@@ -231,7 +231,7 @@ TEST(LaunchPlan, ReadsManyNames) {
 
 TEST(LaunchPlan, FailuresNameThePlace) {
   EXPECT_EQ(parseLaunchPlan("{\n  \"version\": 3}").message(),
-            "2:14: expected version 1 of launch plans, but got 3");
+            "2:14: expected version 2 of launch plans, but got 3");
   EXPECT_EQ(parseLaunchPlan("{]").message(),
             "1:2: expected a key, but got ']'");
 }

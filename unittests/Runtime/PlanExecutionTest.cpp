@@ -16,7 +16,7 @@ using namespace blockscale::runtime;
 namespace {
 
 constexpr const char *kPlan = R"json({
-  "version": 1, "chip": "sm_100a",
+  "version": 2, "chip": "sm_100a",
   "kernels": [{"name": "k", "parameters":
       ["pointer", "pointer", "i32", "i64", "f32", "f32", "tensor_map"]}],
   "functions": [{
@@ -248,6 +248,107 @@ TEST_F(PlanExecution, IntegersFitTheirParameters) {
   EXPECT_EQ(resolveCall().message(),
             "@f: expected '2147483648' to fit into 32 bits, but got "
             "2147483648");
+}
+
+//===----------------------------------------------------------------------===//
+// Loops and branches
+//===----------------------------------------------------------------------===//
+
+/// The values that kernel k is launched with, or why there are none. The steps
+/// of the plan are `steps`; n is an argument, i and j are variables.
+static std::string getLaunches(const std::string &steps, int64_t n) {
+  Result<LaunchPlan> plan = parseLaunchPlan(
+      R"({"version": 2, "chip": "sm_90",
+          "kernels": [{"name": "k", "parameters": ["i64"]}],
+          "functions": [{"name": "f", "dims": ["n"], "variables": ["i", "j"],
+            "arguments": [{"name": "n", "type": "index", "scalar": true,
+                           "dtype": "int64", "dim": "n"}],
+            "results": [], "constants": [], "workspaces": [],
+            "constraints": [], "steps": [)" +
+      steps + "]}]}");
+  if (!plan.ok())
+    return plan.message();
+  PlanArgument argument{NpyType::Int64, {}, reinterpret_cast<uint8_t *>(&n)};
+  Result<ResolvedFunction> resolved =
+      resolve(*plan, plan->functions[0], {argument});
+  if (!resolved.ok())
+    return resolved.message();
+  std::string values;
+  for (const ResolvedStep &step : resolved->steps)
+    values +=
+        std::to_string(static_cast<int64_t>(step.launch.parameters[0].value)) +
+        " ";
+  return values;
+}
+
+static std::string launch(const std::string &value) {
+  return R"({"launch": {"kernel": "k", "grid": [1, 1, 1], "block": [1, 1, 1],
+                        "cluster": [1, 1, 1], "shared": 0,
+                        "parameters": [{"i64": ")" +
+         value + R"("}]}})";
+}
+
+static std::string loop(const std::string &variable, const std::string &begin,
+                        const std::string &end, const std::string &step,
+                        const std::string &steps) {
+  return R"({"loop": {"variable": ")" + variable + R"(", "begin": ")" + begin +
+         R"(", "end": ")" + end + R"(", "step": ")" + step +
+         R"(", "steps": [)" + steps + "]}}";
+}
+
+TEST(PlanSteps, LoopsRepeatTheirSteps) {
+  EXPECT_EQ(getLaunches(loop("i", "n", "10", "3", launch("i")), 2), "2 5 8 ");
+  EXPECT_EQ(getLaunches(loop("i", "0", "n", "1", launch("i")), 0), "");
+  EXPECT_EQ(getLaunches(loop("i", "0", "n", "1", launch("i")), -5), "");
+  EXPECT_EQ(getLaunches(loop("i", "0", "n", "1",
+                             loop("j", "i", "3", "1", launch("10 * i + j"))),
+                        2),
+            "0 1 2 11 12 ");
+}
+
+TEST(PlanSteps, LoopsEndBeforeIntegersDo) {
+  EXPECT_EQ(getLaunches(loop("i", "n", "9223372036854775807", "5", launch("i")),
+                        INT64_MAX - 6),
+            "9223372036854775801 9223372036854775806 ");
+}
+
+TEST(PlanSteps, LoopsGoForward) {
+  EXPECT_EQ(getLaunches(loop("i", "0", "4", "n", launch("i")), 0),
+            "@f: expected a step of at least 1 of a loop (n), but got 0");
+}
+
+TEST(PlanSteps, CallsHaveLimits) {
+  EXPECT_EQ(getLaunches(loop("i", "0", "n", "1", ""), int64_t(1) << 40),
+            "@f: expected a call to have at most 1048576 steps, but its loops "
+            "have more");
+}
+
+TEST(PlanSteps, BranchesChooseSteps) {
+  std::string steps = loop(
+      "i", "0", "4", "1",
+      R"({"branch": {"left": "i", "relation": "<", "right": "n", "then": [)" +
+          launch("i") + R"(], "else": [)" + launch("-i") + "]}}");
+  // The grammar has no sign.
+  EXPECT_NE(getLaunches(steps, 2).find("expected"), std::string::npos);
+  steps.replace(steps.find("-i"), 2, "0 - i");
+  EXPECT_EQ(getLaunches(steps, 2), "0 1 -2 -3 ");
+}
+
+TEST(PlanSteps, VariablesChangeTogether) {
+  EXPECT_EQ(getLaunches(launch("i") + R"(, {"set": {"i": "n", "j": 1}},
+                     {"set": {"i": "j", "j": "i + j"}}, )" +
+                            launch("i") + ", " + launch("j"),
+                        7),
+            "0 1 8 ");
+}
+
+TEST(PlanSteps, ChecksHoldWhereTheyStand) {
+  std::string steps = loop("i", "0", "n", "1",
+                           R"({"check": {"left": "i", "relation": "<",
+                           "right": 3, "message": "expected i to be small"}})");
+  EXPECT_EQ(getLaunches(steps, 3), "");
+  EXPECT_EQ(getLaunches(steps, 4),
+            "@f: expected i to be small (< 3), but got 3");
 }
 
 } // namespace

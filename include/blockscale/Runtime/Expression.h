@@ -74,6 +74,8 @@ public:
   std::optional<int64_t> getConstant() const;
   /// The number of the dim, where the expression is one and nothing else.
   std::optional<size_t> getDim() const;
+  /// The largest number of a dim that it has, if any.
+  std::optional<size_t> getLargestDim() const;
 
   /// An element of the postfix form, in which operands come before what
   /// combines them.

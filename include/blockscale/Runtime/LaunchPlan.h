@@ -18,10 +18,13 @@
 #include "blockscale/Runtime/NpyHeader.h"
 
 #include <array>
+#include <functional>
 
 namespace blockscale::runtime {
 
-inline constexpr int64_t kLaunchPlanVersion = 1;
+inline constexpr int64_t kLaunchPlanVersion = 2;
+/// Of what writeChoices writes.
+inline constexpr int64_t kChoicesVersion = 1;
 
 /// What a parameter of a kernel is.
 enum class ParameterKind { Pointer, I32, I64, F32, TensorMap };
@@ -113,29 +116,78 @@ struct PlanCopy {
   Expression bytes;
 };
 
-/// A step of a function, which is either a launch or a copy.
-struct PlanStep {
-  std::optional<PlanLaunch> launch;
-  std::optional<PlanCopy> copy;
-};
-
 enum class Relation { EQ, NE, LT, LE, GT, GE };
 
-/// What must hold before anything runs.
-struct PlanConstraint {
+/// A relation of two integers.
+struct PlanCondition {
   Expression left;
   Relation relation = Relation::EQ;
   Expression right;
+};
+
+/// What must hold.
+struct PlanConstraint : PlanCondition {
   /// The rule: "expected ...".
   std::string message;
 };
 
+struct PlanStep;
+
+/// Steps that run once for each value of a variable from `begin` on, below
+/// `end`, `step` apart.
+struct PlanLoop {
+  /// The number of the variable, among dims and variables.
+  size_t variable = 0;
+  Expression begin;
+  Expression end;
+  Expression step = 1;
+  std::vector<PlanStep> steps;
+};
+
+/// Steps of which those of one list run.
+struct PlanBranch {
+  PlanCondition condition;
+  std::vector<PlanStep> thenSteps;
+  std::vector<PlanStep> elseSteps;
+};
+
+/// Gives variables values, all of which are computed before the first changes.
+using PlanSet = std::vector<std::pair<size_t, Expression>>;
+
+/// A step of a function, which is one of these.
+struct PlanStep {
+  std::optional<PlanLaunch> launch;
+  std::optional<PlanCopy> copy;
+  std::optional<PlanLoop> loop;
+  std::optional<PlanBranch> branch;
+  std::optional<PlanSet> set;
+  /// What must hold where the step stands.
+  std::optional<PlanConstraint> check;
+
+  PlanStep() = default;
+  PlanStep(PlanLaunch launch) : launch(std::move(launch)) {}
+  PlanStep(PlanCopy copy) : copy(std::move(copy)) {}
+  PlanStep(PlanLoop loop) : loop(std::move(loop)) {}
+  PlanStep(PlanBranch branch) : branch(std::move(branch)) {}
+  PlanStep(PlanSet set) : set(std::move(set)) {}
+  PlanStep(PlanConstraint check) : check(std::move(check)) {}
+};
+
+/// Calls `visit` for each step, and for those of loops and branches in them.
+void visitSteps(const std::vector<PlanStep> &steps,
+                const std::function<void(const PlanStep &)> &visit);
+
 struct PlanFunction {
   std::string name;
+  /// Integers that the arguments give, and integers that steps give and change,
+  /// which are 0 at first. Expressions of steps have both, all others dims.
+  /// Variables have the numbers behind those of the dims.
   std::vector<std::string> dims;
+  std::vector<std::string> variables;
   /// Arguments and results in the order of the call, then constants and
   /// workspaces in any order.
   std::vector<PlanBuffer> buffers;
+  /// What must hold before anything runs.
   std::vector<PlanConstraint> constraints;
   std::vector<PlanStep> steps;
 

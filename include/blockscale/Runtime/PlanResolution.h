@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What a function of a plan does for arguments of given shapes: every
-// expression evaluated, every limit checked. It can be executed any number of
-// times.
+// expression evaluated, every limit checked, the steps of loops and branches
+// one after the other as they run. It can be executed any number of times.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,8 +61,10 @@ struct ResolvedCopy {
   uint64_t bytes = 0;
 };
 
-/// A step of the plan, with `launch` set where it is a launch and `copy` where
-/// it is a copy.
+/// Most steps of a call, with those that are empty, set variables or check.
+inline constexpr size_t kMostSteps = size_t(1) << 20;
+
+/// A launch or a copy of the plan, with that one of `launch` and `copy` set.
 struct ResolvedStep {
   const PlanStep *step = nullptr;
   /// A launch of nothing, a copy of nothing.
