@@ -270,6 +270,11 @@ void FusionDraft::remark(Operation *op, const Twine &text,
   remark(op, text + " " + llvm::to_string(obstacle));
 }
 
+void FusionDraft::remarkPlain(Operation *op, const FusionObstacle &obstacle) {
+  remark(op, "has a plain kernel", obstacle);
+  plan.remarks.back().isPlain = true;
+}
+
 FusionPlan FusionDraft::finish() {
   // Copies that found no place beside those that read them.
   for (auto &[op, readers] : plan.copies) {

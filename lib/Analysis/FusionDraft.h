@@ -79,6 +79,8 @@ public:
   /// Notes that `op` needs no kernel.
   void drop(mlir::Operation *op);
 
+  /// A remark that an op has a plain kernel, and why it has no other.
+  void remarkPlain(mlir::Operation *op, const FusionObstacle &obstacle);
   void remark(mlir::Operation *op, const llvm::Twine &text);
   void remark(mlir::Operation *op, const llvm::Twine &text,
               const FusionObstacle &obstacle);

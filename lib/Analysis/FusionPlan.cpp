@@ -63,7 +63,7 @@ static void planElementwise(FunctionOpInterface function, FusionDraft &draft) {
   });
   for (linalg::LinalgOp op : ops)
     if (std::optional<FusionObstacle> obstacle = findElementwiseObstacle(op))
-      draft.remark(op, "has no kernel", *obstacle);
+      draft.remarkPlain(op, *obstacle);
     else
       draft.take(op.getOperation(), {op, {}});
 }

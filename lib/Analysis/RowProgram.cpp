@@ -95,6 +95,17 @@ Operation *findRowCombiner(linalg::LinalgOp op) {
   return combines ? combiner : nullptr;
 }
 
+Operation *findOrderedCombiner(linalg::LinalgOp op) {
+  Operation *combiner = findRowCombiner(op);
+  if (!combiner)
+    return nullptr;
+  int64_t elements = op.getStaticLoopRanges().back();
+  bool hasOneResult = !op.getMatchingIndexingMap(&op.getDpsInitsMutable()[0])
+                           .isFunctionOfDim(op.getNumLoops() - 1);
+  bool isKnown = !ShapedType::isDynamic(elements) && elements != 0;
+  return isKnown && hasOneResult ? combiner : nullptr;
+}
+
 static std::optional<FusionObstacle> findReduction(RowOp &row) {
   linalg::LinalgOp op = row.op;
   row.combiner = findRowCombiner(op);
@@ -138,8 +149,8 @@ analyzeRowOp(linalg::LinalgOp op, RankedTensorType elements, RowOp &row) {
   row = RowOp();
   row.op = op;
   int64_t rank = elements.getRank(), last = elements.getShape().back();
-  if (ShapedType::isDynamic(last) || last > kMostRowElements)
-    return FusionObstacle{"norm_c2", "rows of a static length of at most 65536",
+  if (ShapedType::isDynamic(last) || last == 0 || last > kMostRowElements)
+    return FusionObstacle{"norm_c2", "rows of a static length from 1 to 65536",
                           llvm::to_string(elements)};
   SmallVector<int64_t> loops = op.getStaticLoopRanges();
   int64_t count = loops.size();

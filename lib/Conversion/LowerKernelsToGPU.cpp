@@ -8,6 +8,7 @@
 #include "Emission/OperandChecks.h"
 #include "ToGPU/KernelBody.h"
 #include "ToGPU/Ops/Kernels.h"
+#include "ToGPU/Plain/PlainKernel.h"
 #include "ToGPU/RowPrograms/RowKernel.h"
 #include "ToGPU/Rows/QuantizeLaunch.h"
 #include "ToGPU/Strips/StripChoice.h"
@@ -143,7 +144,7 @@ static constexpr Lowering kLowerings[] = {
 };
 static_assert(std::size(kLowerings) == getMaxEnumValForKernelFamily() + 1);
 
-/// Puts launches in the place of a kernel:
+/// Puts launches in the place of a kernel, which it leaves:
 ///
 ///   blockscale.kernel ins(%x) outs(%q, %s) { ... blockscale.quantize ... }
 /// becomes
@@ -166,22 +167,32 @@ static LogicalResult lowerKernel(KernelOp kernel, KernelTable &kernels,
   return kLowerings[static_cast<size_t>(family)](kernel, body, site);
 }
 
+/// Puts launches in the place of a kernel or of a parallel loop.
+static LogicalResult lower(Operation *op, KernelTable &kernels,
+                           const target::Chip &chip) {
+  if (auto loop = dyn_cast<scf::ParallelOp>(op))
+    return launchPlainLoop(loop, kernels, chip);
+  if (failed(lowerKernel(cast<KernelOp>(op), kernels, chip)))
+    return failure();
+  op->erase();
+  return success();
+}
+
 namespace {
 
 struct LowerKernelsToGPUPass
     : public impl::LowerKernelsToGPUBase<LowerKernelsToGPUPass> {
   using LowerKernelsToGPUBase::LowerKernelsToGPUBase;
 
-  /// Emits an error for linalg ops that no kernel has taken: they stay on the
-  /// host, which cannot run them.
+  /// Emits an error for linalg ops: the host cannot run them.
   static LogicalResult verifyNoHostLoops(ModuleOp module,
                                          const target::Chip &chip) {
     WalkResult result = module.walk([&](linalg::LinalgOp op) {
       if (op->getParentOfType<KernelOp>())
         return WalkResult::advance();
       op.emitOpError() << "has no kernel on " << chip.name
-                       << ": expected an op that meets the clauses of "
-                          "producers (blockscale-form-kernels)";
+                       << ": expected ops in kernels, or loops "
+                          "(blockscale-plain-to-loops)";
       return WalkResult::interrupt();
     });
     return failure(result.wasInterrupted());
@@ -197,17 +208,21 @@ struct LowerKernelsToGPUPass
     }
     if (failed(verifyNoHostLoops(getOperation(), *target)))
       return signalPassFailure();
-    SmallVector<KernelOp> kernels;
-    getOperation()->walk([&](KernelOp kernel) { kernels.push_back(kernel); });
-    if (kernels.empty())
+    SmallVector<Operation *> ops;
+    getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (!isa<KernelOp, scf::ParallelOp>(op))
+        return isa<gpu::GPUModuleOp>(op) ? WalkResult::skip()
+                                         : WalkResult::advance();
+      ops.push_back(op);
+      return WalkResult::skip();
+    });
+    if (ops.empty())
       return;
     KernelTable table(createGPUModule(getOperation(), *target));
-    for (KernelOp kernel : kernels)
-      if (failed(lowerKernel(kernel, table, *target)))
+    for (Operation *op : ops)
+      if (failed(lower(op, table, *target)))
         return signalPassFailure();
     table.finish();
-    for (KernelOp kernel : kernels)
-      kernel.erase();
   }
 };
 

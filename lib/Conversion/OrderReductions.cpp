@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Emission/LinalgElement.h"
 #include "Emission/LoopEmitter.h"
 #include "blockscale/Analysis/RowProgram.h"
 #include "blockscale/Conversion/Passes.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -43,7 +43,6 @@ private:
   void emitStep(Value to, Value first, Value second) {
     store(combine(load(first), load(second)), to);
   }
-  SmallVector<Value> getIndices(OpOperand &operand, ValueRange place);
 
   linalg::LinalgOp op;
   Operation *combiner;
@@ -62,34 +61,11 @@ Value OrderedReduction::combine(Value lhs, Value rhs) {
       ->getResult(0);
 }
 
-SmallVector<Value> OrderedReduction::getIndices(OpOperand &operand,
-                                                ValueRange place) {
-  AffineMap map = op.getMatchingIndexingMap(&operand);
-  SmallVector<OpFoldResult> dims = getAsOpFoldResult(place);
-  return llvm::map_to_vector(map.getResults(), [&](AffineExpr expr) {
-    return getValueOrCreateConstantIndexOp(
-        b, b.getLoc(),
-        affine::makeComposedFoldedAffineApply(
-            b, b.getLoc(), AffineMap::get(map.getNumDims(), 0, expr), dims));
-  });
-}
-
 /// The value of one element that the reduction combines.
 Value OrderedReduction::emitElement(ValueRange place) {
-  IRMapping mapping;
-  for (OpOperand *operand : op.getDpsInputOperands()) {
-    BlockArgument inside = op.getMatchingBlockArgument(operand);
-    Value value = operand->get();
-    if (isa<MemRefType>(value.getType()))
-      value = memref::LoadOp::create(b, value, getIndices(*operand, place));
-    mapping.map(inside, value);
-  }
   Value none = arith::ConstantOp::create(
       b, b.getFloatAttr(b.getF32Type(), getNeutralElement(combiner)));
-  mapping.map(op.getRegionOutputArgs().front(), none);
-  for (Operation &inside : op.getBlock()->without_terminator())
-    b.clone(inside, mapping);
-  return mapping.lookup(op.getBlock()->getTerminator()->getOperand(0));
+  return emit::LinalgElement(b, op, place).evaluate(none).front();
 }
 
 /// Reduces `buffer`, whose elements beyond the row are neutral.
@@ -121,9 +97,9 @@ void OrderedReduction::emitRow(ValueRange row) {
   OpOperand &init = op.getDpsInitsMutable()[0];
   SmallVector<Value> place(row);
   place.push_back(zero);
-  SmallVector<Value> indices = getIndices(init, place);
-  Value initial = memref::LoadOp::create(b, init.get(), indices);
-  memref::StoreOp::create(b, combine(initial, load(zero)), init.get(), indices);
+  emit::LinalgElement element(b, op, place);
+  Value initial = element.load(init);
+  element.store(combine(initial, load(zero)), init);
 }
 
 void OrderedReduction::emit() {
@@ -161,9 +137,8 @@ struct OrderReductionsPass
   void runOnOperation() override {
     SmallVector<std::pair<linalg::LinalgOp, Operation *>> found;
     getOperation()->walk([&](linalg::LinalgOp op) {
-      Operation *combiner = findRowCombiner(op);
-      if (combiner && op.hasPureBufferSemantics() &&
-          !ShapedType::isDynamic(op.getStaticLoopRanges().back()))
+      Operation *combiner = findOrderedCombiner(op);
+      if (combiner && op.hasPureBufferSemantics())
         found.emplace_back(op, combiner);
     });
     for (auto &[op, combiner] : found) {

@@ -16,11 +16,16 @@ using namespace mlir::bufferization;
 
 namespace blockscale {
 
-/// Kernels step through rows by elements. Slices with strides and buffers whose
-/// layout depends on control flow may lie otherwise.
-static bool hasContiguousRows(Value buffer) {
+/// Whether `kernel` can work on a buffer. Kernels of the CPU step through rows
+/// by elements, and those of a GPU, which have a family, take memory without
+/// gaps. Slices and buffers whose layout depends on control flow may lie
+/// otherwise.
+static bool isWorkedOn(KernelOp kernel, Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
-  return !type || type.getRank() == 0 || type.isLastDimUnitStride();
+  if (!type || type.getRank() == 0)
+    return true;
+  return kernel.getFamily() ? type.areTrailingDimsContiguous(type.getRank())
+                            : type.isLastDimUnitStride();
 }
 
 static FailureOr<Value> allocateLike(RewriterBase &rewriter, Value buffer,
@@ -40,7 +45,7 @@ static FailureOr<Value> allocateLike(RewriterBase &rewriter, Value buffer,
 
 namespace {
 
-/// A kernel writes its outputs in place where their rows are contiguous.
+/// A kernel writes its outputs in place where it can.
 /// Encoded and 4-bit tensors have no memref form, so they must be in storage
 /// form before.
 struct KernelModel
@@ -113,11 +118,11 @@ private:
                 .use_empty();
   }
 
-  /// The buffer of an operand, or a copy with contiguous rows.
+  /// The buffer of an operand, or a copy without gaps.
   static FailureOr<Value> getPlace(RewriterBase &rewriter, OpOperand &operand,
                                    Value buffer,
                                    const BufferizationOptions &options) {
-    if (hasContiguousRows(buffer))
+    if (isWorkedOn(cast<KernelOp>(operand.getOwner()), buffer))
       return buffer;
     FailureOr<Value> copy = allocateLike(rewriter, buffer, options);
     if (succeeded(copy) && isRead(operand) &&

@@ -9,6 +9,7 @@
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Transforms/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -27,6 +28,8 @@ std::vector<Stage> getToGPUStages(const ToGPUOptions &options) {
   stages.push_back({"lower-kernels", [chip, schedules](OpPassManager &pm) {
                       pm.addPass(createChooseSchedules(schedules));
                       pm.addPass(createChooseStrips({chip}));
+                      pm.addNestedPass<func::FuncOp>(createExpandCopies());
+                      pm.addPass(createPlainToLoops());
                       pm.addPass(createLowerKernelsToGPU({chip}));
                       // Kernels are large, and from the bottom up it takes a
                       // tenth of the time.

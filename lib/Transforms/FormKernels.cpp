@@ -102,7 +102,10 @@ struct FormKernelsPass : public impl::FormKernelsBase<FormKernelsPass> {
 private:
   LogicalResult apply(const FusionPlan &plan) {
     for (const FusionRemark &remark : plan.remarks)
-      remark.op->emitRemark(remark.text);
+      if (remark.isPlain)
+        remarkPlain(remark.op, remark.text);
+      else
+        remark.op->emitRemark(remark.text);
     IRMapping copies = makeCopies(getOperation(), plan);
     for (const PlannedKernel &kernel : plan.kernels)
       if (failed(makeKernel(kernel, copies)))

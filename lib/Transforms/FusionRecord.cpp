@@ -20,6 +20,8 @@ using namespace mlir;
 
 namespace blockscale {
 
+static constexpr StringLiteral kCategory = "gpu-fusion";
+
 /// Why a form was chosen.
 static StringRef explain(StringRef form) {
   if (form == fusion::kTogether)
@@ -53,8 +55,15 @@ static void remark(KernelOp kernel, const FusionChoice &choice) {
   if (!choice.unknown.empty())
     text += "; without an estimate: " + choice.unknown;
   remark::analysis(kernel.getLoc(),
-                   remark::RemarkOpts::name("fusion").category("gpu-fusion"))
+                   remark::RemarkOpts::name("fusion").category(kCategory))
       << remark::add("{0}", text);
+}
+
+void remarkPlain(Operation *op, StringRef text) {
+  remark::analysis(op->getLoc(),
+                   remark::RemarkOpts::name("plain").category(kCategory))
+      << remark::add("'{0}' {1}", op->getName().getStringRef().str(),
+                     text.str());
 }
 
 void recordChoice(KernelOp kernel, const FusionChoice &choice) {

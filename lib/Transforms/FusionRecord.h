@@ -16,6 +16,9 @@ namespace blockscale {
 /// form, and says why in a remark of the category `gpu-fusion`.
 void recordChoice(KernelOp kernel, const FusionChoice &choice);
 
+/// Says of an op that has a plain kernel why, in a remark of the same category.
+void remarkPlain(mlir::Operation *op, llvm::StringRef text);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_LIB_TRANSFORMS_FUSIONRECORD_H

@@ -190,7 +190,7 @@ func.func @norm_c2(%x: tensor<64x?xf32>, %d: tensor<64x?xf32>) -> tensor<64x?xf8
     %0 = arith.addf %r, %a : f32
     linalg.yield %0 : f32
   } -> tensor<64xf32>
-  // REMARK: remark: has a kernel of its own (norm_c2): expected rows of a static length of at most 65536, but got tensor<64x?xf32>
+  // REMARK: remark: has a kernel of its own (norm_c2): expected rows of a static length from 1 to 65536, but got tensor<64x?xf32>
   %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x?xf32>, tensor<64xf32>) outs(%d : tensor<64x?xf32>) {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %0 = arith.divf %a, %b : f32
@@ -221,7 +221,7 @@ func.func @norm_c2_long(%x: tensor<1x65568xf32>, %d: tensor<1x65568xf32>) -> ten
     %0 = arith.addf %r, %a : f32
     linalg.yield %0 : f32
   } -> tensor<1xf32>
-  // REMARK: remark: has a kernel of its own (norm_c2): expected rows of a static length of at most 65536, but got tensor<1x65568xf32>
+  // REMARK: remark: has a kernel of its own (norm_c2): expected rows of a static length from 1 to 65536, but got tensor<1x65568xf32>
   %y = linalg.generic {indexing_maps = [#element, #row, #element], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<1x65568xf32>, tensor<1xf32>) outs(%d : tensor<1x65568xf32>) {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %0 = arith.divf %a, %b : f32

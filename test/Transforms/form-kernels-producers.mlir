@@ -1,4 +1,4 @@
-// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_90a}))' -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels{chip=sm_90a}))' -split-input-file --remarks-filter-analyse=gpu-fusion -verify-diagnostics=only-expected | FileCheck %s
 // RUN: blockscale-opt %s -pass-pipeline='builtin.module(func.func(blockscale-form-kernels))' -split-input-file | FileCheck %s --check-prefix=APART
 
 // What makes x is computed where x is read: constants and a destination go along, scales of
@@ -223,7 +223,7 @@ func.func @producer_c5_rows(%a: tensor<64x64xbf16>, %w: tensor<64xbf16>) -> tens
 // CHECK: blockscale.kernel
 func.func @producer_c1(%a: tensor<64x64x2xf32>, %i: tensor<64x64xf32>) -> tensor<64x64xf8E4M3FN> {
   // expected-remark @below {{is not computed where it is read (producer_c1): expected an elementwise op with one result and parallel loops, but got 2 parallel loops of 3}}
-  // expected-remark @below {{has no kernel (producer_c1)}}
+  // expected-remark @below {{has a plain kernel (producer_c1)}}
   %x = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%a : tensor<64x64x2xf32>) outs(%i : tensor<64x64xf32>) {
   ^bb0(%p: f32, %o: f32):
@@ -242,7 +242,7 @@ func.func @producer_c1(%a: tensor<64x64x2xf32>, %i: tensor<64x64xf32>) -> tensor
 // CHECK-LABEL: func.func @producer_c1_old
 func.func @producer_c1_old(%a: tensor<64x64xf32>, %i: tensor<64x64xf32>) -> tensor<64x64xf8E4M3FN> {
   // expected-remark @below {{is not computed where it is read (producer_c1): expected an elementwise op with one result and parallel loops, but got a use of the old content of the result}}
-  // expected-remark @below {{has no kernel (producer_c1)}}
+  // expected-remark @below {{has a plain kernel (producer_c1)}}
   %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a : tensor<64x64xf32>) outs(%i : tensor<64x64xf32>) {
   ^bb0(%p: f32, %o: f32):
@@ -262,7 +262,7 @@ func.func @producer_c1_old(%a: tensor<64x64xf32>, %i: tensor<64x64xf32>) -> tens
 func.func @producer_c2(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>) -> tensor<64x64xf8E4M3FN> {
   %e = tensor.empty() : tensor<64x64xf32>
   // expected-remark @below {{is not computed where it is read (producer_c2): expected inputs of each element, row or column in order, or of a single one, but got (d0, d1) -> (d1, d0)}}
-  // expected-remark @below {{has no kernel (producer_c2)}}
+  // expected-remark @below {{has a plain kernel (producer_c2)}}
   %x = linalg.generic {indexing_maps = [#id, affine_map<(i, j) -> (j, i)>, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a, %b : tensor<64x64xf32>, tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
   ^bb0(%p: f32, %q: f32, %o: f32):
@@ -280,7 +280,7 @@ func.func @producer_c2(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>) -> tensor<6
 func.func @producer_c2_whole(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64x64xf8E4M3FN> {
   %e = tensor.empty() : tensor<64x64xf32>
   // expected-remark @below {{is not computed where it is read (producer_c2): expected an input of all elements, but got none}}
-  // expected-remark @below {{has no kernel (producer_c2)}}
+  // expected-remark @below {{has a plain kernel (producer_c2)}}
   %x = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
       ins(%a, %b : tensor<64xf32>, tensor<64xf32>) outs(%e : tensor<64x64xf32>) {
   ^bb0(%p: f32, %q: f32, %o: f32):
@@ -299,7 +299,7 @@ func.func @producer_c2_whole(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<6
 func.func @producer_c3(%a: tensor<64x64xf64>) -> tensor<64x64xf8E4M3FN> {
   %e = tensor.empty() : tensor<64x64xf32>
   // expected-remark @below {{is not computed where it is read (producer_c3): expected inputs and results of bf16 or f32, but got tensor<64x64xf64>}}
-  // expected-remark @below {{has no kernel (producer_c3)}}
+  // expected-remark @below {{has a plain kernel (producer_c3)}}
   %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a : tensor<64x64xf64>) outs(%e : tensor<64x64xf32>) {
   ^bb0(%p: f64, %o: f32):
@@ -319,7 +319,7 @@ func.func @producer_c3(%a: tensor<64x64xf64>) -> tensor<64x64xf8E4M3FN> {
 func.func @producer_c4(%a: tensor<64x64xf32>, %f: f32) -> (tensor<64x64xf8E4M3FN>, tensor<64x64xf8E4M3FN>) {
   %e = tensor.empty() : tensor<64x64xf32>
   // expected-remark @below {{is not computed where it is read (producer_c4): expected arithmetic on f32 and integers, casts between bf16 and f32, and math that blockscale-expand-math expands, but got 'math.sin'}}
-  // expected-remark @below {{has no kernel (producer_c4)}}
+  // expected-remark @below {{has a plain kernel (producer_c4)}}
   %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a : tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
   ^bb0(%p: f32, %o: f32):
@@ -328,7 +328,7 @@ func.func @producer_c4(%a: tensor<64x64xf32>, %f: f32) -> (tensor<64x64xf8E4M3FN
   } -> tensor<64x64xf32>
   %q, %s = blockscale.quantize %x block [1, 32] recipe rceil : tensor<64x64xf32> -> tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>
   // expected-remark @below {{is not computed where it is read (producer_c4): expected a body of its arguments and constants, but got a f32 from outside}}
-  // expected-remark @below {{has no kernel (producer_c4)}}
+  // expected-remark @below {{has a plain kernel (producer_c4)}}
   %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%a : tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) {
   ^bb0(%p: f32, %o: f32):

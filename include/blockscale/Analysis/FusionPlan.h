@@ -57,6 +57,9 @@ struct PlannedKernel {
 struct FusionRemark {
   mlir::Operation *op;
   std::string text;
+  /// Whether the op has a plain kernel, as whole programs have many of: users
+  /// ask for these remarks by their category.
+  bool isPlain = false;
 };
 
 struct FusionPlan {

@@ -59,7 +59,7 @@ struct RowOp {
 
 /// Why `op` is no op of a program over rows of `elements`:
 ///
-///  - norm_c2: rows have a static length of at most 65536.
+///  - norm_c2: rows have a static length from 1 to 65536.
 ///  - norm_c3: the op iterates over the elements, or over one value a row, and
 ///    it has inputs, each read where the iteration is, or is one of the row,
 ///    one of the column, or one for all.
@@ -93,6 +93,11 @@ mlir::RankedTensorType getReducedElements(mlir::linalg::LinalgOp op);
 /// What combines the values of an op that reduces its last dimension, and no
 /// other, by a sum, a product, a maximum or a minimum in f32; null for others.
 mlir::Operation *findRowCombiner(mlir::linalg::LinalgOp op);
+
+/// As findRowCombiner, but null where the row's length is dynamic or 0, or the
+/// row has more than one result: sums have the order of the loops there instead
+/// of the one above.
+mlir::Operation *findOrderedCombiner(mlir::linalg::LinalgOp op);
 
 /// The value that `combiner` leaves the other one as it is with.
 llvm::APFloat getNeutralElement(mlir::Operation *combiner);

@@ -182,6 +182,43 @@ def ChooseStrips : Pass<"blockscale-choose-strips"> {
   let dependentDialects = ["::blockscale::BlockScaleDialect"];
 }
 
+def PlainToLoops : Pass<"blockscale-plain-to-loops", "::mlir::ModuleOp"> {
+  let summary = "Turn what has no kernel of ours into parallel loops of a GPU";
+  let description = [{
+    Every linalg op on memrefs that is in no `blockscale.kernel` becomes an
+    `scf.parallel`, each iteration of which computes an element of the result: the
+    parallel loops of the op are around all others, whose order stays. Rows that
+    blockscale-order-reductions reduces on the CPU are reduced in the same order, so
+    that results have the same bits. What the host would compute of elements of
+    memory (loads, stores, and scalars of what is loaded) becomes a loop of one
+    iteration. blockscale-lower-kernels-to-gpu makes each of these loops a *plain
+    kernel*. A remark (category `gpu-launch`) names each op.
+
+    A size or a condition that depends on an element of memory is an error: the host
+    decides it before anything runs.
+
+    Example (test/Conversion/plain-to-loops.mlir):
+
+    ```mlir
+    linalg.transpose ins(%x : memref<?x8xf32>) outs(%y : memref<8x?xf32>)
+        permutation = [1, 0]
+    ```
+
+    becomes
+
+    ```mlir
+    scf.parallel (%i, %j) = (%c0, %c0) to (%c8, %m) step (%c1, %c1) {
+      %0 = memref.load %x[%j, %i] : memref<?x8xf32>
+      memref.store %0, %y[%i, %j] : memref<8x?xf32>
+      scf.reduce
+    } {blockscale.plain = "transpose_f32"}
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def LowerKernelsToGPU
     : Pass<"blockscale-lower-kernels-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Turn kernels on memrefs into gpu.func and gpu.launch_func";
@@ -190,7 +227,9 @@ def LowerKernelsToGPU
     the lowering of its `family` (the one that blockscale-form-kernels would give
     it where it names none), and its code a `gpu.func` in `gpu.module @blockscale_kernels`, whose target is
     the chip. Kernels that differ in the number of rows only share a function.
-    The host function's memrefs are taken to be device memory.
+    The host function's memrefs are taken to be device memory. An `scf.parallel` of
+    the host becomes a launch of a plain kernel, in which a thread computes an
+    iteration.
 
     The pass supports the kernels of one op that docs/Lowering.md, section 8,
     lists, and quantizations of one x that meet the clauses of

@@ -25,7 +25,7 @@ mlir::Value emitThreadNumber(KernelBuilder &b, int64_t threads);
 mlir::Value emitBlockNumber(KernelBuilder &b);
 /// Number of the thread among those of all blocks along x.
 mlir::Value emitGlobalThreadNumber(KernelBuilder &b, int64_t threads);
-/// Number of the matrix, from the CTA's y and z (LaunchSite::Shape).
+/// Number of the matrix, from the CTA's y and z (Launcher::Shape).
 mlir::Value emitMatrixNumber(KernelBuilder &b);
 
 mlir::Value toIndex(KernelBuilder &b, mlir::Value integer);

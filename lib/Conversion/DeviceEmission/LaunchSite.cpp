@@ -82,10 +82,10 @@ static Operation *getMainOp(KernelOp kernel) {
 
 LaunchSite::LaunchSite(KernelOp kernel, KernelTable &kernels,
                        const target::Chip &chip)
-    : b(kernel.getLoc(), kernel),
+    : Launcher(kernel, kernels, chip),
       call(b, emit::KernelOperands(kernel, kernel.getOperands()),
            getMainOp(kernel)->getName().stripDialect()),
-      kernel(kernel), kernels(kernels), chip(chip) {}
+      kernel(kernel) {}
 
 LogicalResult LaunchSite::verify() {
   Block &body = kernel.getBody().front();
@@ -124,7 +124,7 @@ LogicalResult LaunchSite::verifyOperands() {
 
 LogicalResult LaunchSite::refuse(const Twine &reason) {
   return getMainOp(kernel)->emitOpError()
-         << "is not supported on " << chip.name << " yet: " << reason;
+         << "is not supported on " << getChip().name << " yet: " << reason;
 }
 
 void LaunchSite::emitAsserts() {
@@ -145,10 +145,10 @@ static Value getOperand(ImplicitLocOpBuilder &b,
   return value;
 }
 
-gpu::GPUFuncOp LaunchSite::createFunction(gpu::GPUModuleOp module,
-                                          const Shape &shape,
-                                          const KernelSignature &signature,
-                                          TypeRange types) {
+gpu::GPUFuncOp Launcher::createFunction(gpu::GPUModuleOp module,
+                                        const Shape &shape,
+                                        const KernelSignature &signature,
+                                        TypeRange types) {
   auto builder = OpBuilder::atBlockEnd(module.getBody());
   auto toArray = [&](int64_t x) {
     return builder.getDenseI32ArrayAttr({static_cast<int32_t>(x), 1, 1});
@@ -175,9 +175,9 @@ gpu::GPUFuncOp LaunchSite::createFunction(gpu::GPUModuleOp module,
   return function;
 }
 
-void LaunchSite::launch(const Twine &stem, const Shape &shape,
-                        const KernelSignature &signature,
-                        function_ref<void(KernelBuilder &)> body) {
+void Launcher::launch(const Twine &stem, const Shape &shape,
+                      const KernelSignature &signature,
+                      function_ref<void(KernelBuilder &)> body) {
   Value one = arith::ConstantIndexOp::create(b, 1);
   gpu::KernelDim3 grid{shape.blocks ? shape.blocks : one, one, one};
   if (shape.matrices) {

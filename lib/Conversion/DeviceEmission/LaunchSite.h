@@ -37,27 +37,13 @@ mlir::Value getCeilDiv(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
 /// it is absent.
 std::string getGlobalName(const GlobalOperand &global);
 
-/// The place of a kernel in host code. Its launches stand there, in
-/// the order of their calls; a launch sees what those before it wrote.
-class LaunchSite {
+/// A place in host code. Launches stand there, in the order of their calls; a
+/// launch sees what those before it wrote.
+class Launcher {
 public:
-  LaunchSite(KernelOp kernel, KernelTable &kernels, const target::Chip &chip);
-
-  /// Whether the kernel's outputs are the results of its ops, each once, and
-  /// its buffers dense. Emits an error where not.
-  llvm::LogicalResult verify();
-  /// Whether the kernel's operands are in memory, and its buffers dense. Emits
-  /// an error where not.
-  llvm::LogicalResult verifyOperands();
-
-  /// Emits an error that says why the op has no kernel.
-  llvm::LogicalResult refuse(const llvm::Twine &reason);
-
-  /// The buffer or scalar of an operand or result of the op; null if absent.
-  mlir::Value lookup(mlir::Value logical) const { return call.lookup(logical); }
-
-  /// Asserts the rules that `call` has collected.
-  void emitAsserts();
+  /// Launches stand before `op`.
+  Launcher(mlir::Operation *op, KernelTable &kernels, const target::Chip &chip)
+      : b(op->getLoc(), op), kernels(kernels), chip(chip) {}
 
   struct Shape {
     /// Threads of a block.
@@ -89,8 +75,6 @@ public:
   const target::Chip &getChip() const { return chip; }
 
   mlir::ImplicitLocOpBuilder b;
-  /// Sizes of buffers, and rules that they must keep.
-  emit::CallSite call;
 
 private:
   mlir::gpu::GPUFuncOp createFunction(mlir::gpu::GPUModuleOp module,
@@ -98,9 +82,36 @@ private:
                                       const KernelSignature &signature,
                                       mlir::TypeRange types);
 
-  KernelOp kernel;
   KernelTable &kernels;
   const target::Chip &chip;
+};
+
+/// The place of a kernel in host code.
+class LaunchSite : public Launcher {
+public:
+  LaunchSite(KernelOp kernel, KernelTable &kernels, const target::Chip &chip);
+
+  /// Whether the kernel's outputs are the results of its ops, each once, and
+  /// its buffers dense. Emits an error where not.
+  llvm::LogicalResult verify();
+  /// Whether the kernel's operands are in memory, and its buffers dense. Emits
+  /// an error where not.
+  llvm::LogicalResult verifyOperands();
+
+  /// Emits an error that says why the op has no kernel.
+  llvm::LogicalResult refuse(const llvm::Twine &reason);
+
+  /// The buffer or scalar of an operand or result of the op; null if absent.
+  mlir::Value lookup(mlir::Value logical) const { return call.lookup(logical); }
+
+  /// Asserts the rules that `call` has collected.
+  void emitAsserts();
+
+  /// Sizes of buffers, and rules that they must keep.
+  emit::CallSite call;
+
+private:
+  KernelOp kernel;
 };
 
 } // namespace blockscale

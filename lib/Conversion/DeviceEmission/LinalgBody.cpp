@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "LinalgBody.h"
+#include "MathIntrinsics.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -112,32 +112,14 @@ static Value emitSplat(KernelBuilder &b, TypedAttr value, int64_t size) {
 /// `op` on vectors of `size` elements.
 static Value emitElementwise(KernelBuilder &b, Operation *op,
                              ArrayRef<Value> operands, int64_t size) {
+  if (StringRef intrinsic = getMathIntrinsic(op); !intrinsic.empty())
+    return b.callIntrinsic(intrinsic, operands);
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::ConstantOp constant) {
         return emitSplat(b, constant.getValue(), size);
       })
       .Case([&](arith::ExtFOp) { return emitExtendBf16(b, operands[0]); })
       .Case([&](arith::TruncFOp) { return emitRoundToBf16(b, operands[0]); })
-      // The conversion to NVVM would call a library for these.
-      .Case([&](math::AbsFOp) { return b.abs(operands[0]); })
-      .Case([&](math::CeilOp) {
-        return b.callIntrinsic("llvm.ceil", operands[0]);
-      })
-      .Case([&](math::FloorOp) {
-        return b.callIntrinsic("llvm.floor", operands[0]);
-      })
-      .Case([&](math::FmaOp) {
-        return b.fma(operands[0], operands[1], operands[2]);
-      })
-      .Case([&](math::RoundEvenOp) {
-        return b.callIntrinsic("llvm.roundeven", operands[0]);
-      })
-      .Case([&](math::SqrtOp) {
-        return b.callIntrinsic("llvm.sqrt", operands[0]);
-      })
-      .Case([&](math::TruncOp) {
-        return b.callIntrinsic("llvm.trunc", operands[0]);
-      })
       .Default([&](Operation *) -> Value {
         auto type = VectorType::get({size}, op->getResult(0).getType());
         Operation *wide = b.create(b.getLoc(), op->getName().getIdentifier(),

@@ -22,7 +22,7 @@ faulthandler.enable()
 CLANG = shutil.which("clang-22") or "clang"
 DTYPES = {"i1": "bool", "i8": "uint8", "f8E4M3FN": "uint8", "f8E5M2": "uint8",
           "f8E8M0FNU": "uint8", "bf16": "uint16", "f16": "float16", "f32": "float32",
-          "f64": "float64", "i32": "int32", "i64": "int64", "index": "int64"}
+          "f64": "float64", "i16": "int16", "i32": "int32", "i64": "int64", "index": "int64"}
 SCALARS = {"float32": ctypes.c_float, "int32": ctypes.c_int32, "int64": ctypes.c_int64,
            "bool": ctypes.c_bool}
 FUNCTION = re.compile(r"func\.func @([\w.]+)\((.*)\) (?:attributes )?\{")
