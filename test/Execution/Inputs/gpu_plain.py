@@ -148,6 +148,7 @@ def main():
     parser.add_argument("--pack", type=Path, metavar="DIR",
                         help="write bundles and the CPU's results there instead")
     parser.add_argument("--target", action="append", metavar="CHIP", help="to pack for")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="pack every Nth batch")
     options = parser.parse_args()
     random = np.random.default_rng(options.seed)
     calls = [Call(name, case, sizes, random) for name, case in CASES.items()
@@ -157,7 +158,7 @@ def main():
     batches = [calls[i:i + CASES_OF_A_BATCH] for i in range(0, len(calls), CASES_OF_A_BATCH)]
     batches += alone
     if options.pack:
-        return _pack(batches, options)
+        return _pack(batches[::options.every], options)
     expect = Expectations()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = [_write(batch) for batch in batches]
