@@ -100,6 +100,8 @@ private:
   llvm::LogicalResult evaluateTensorMap(TensorMapOp op);
   llvm::LogicalResult evaluateCall(mlir::func::CallOp op);
   llvm::LogicalResult evaluateSelect(mlir::arith::SelectOp op);
+  llvm::LogicalResult selectBuffer(mlir::arith::SelectOp op,
+                                   const PlanCondition &condition);
   llvm::LogicalResult evaluateFor(mlir::scf::ForOp op);
   llvm::LogicalResult evaluateIf(mlir::scf::IfOp op);
 

@@ -65,23 +65,6 @@ std::optional<Expression> Builder::getFlag(Value value) {
   return flag;
 }
 
-LogicalResult Builder::evaluateSelect(arith::SelectOp op) {
-  FailureOr<PlanCondition> condition = getCondition(op, op.getCondition());
-  if (failed(condition))
-    return failure();
-  std::optional<Expression> first = getFlag(op.getTrueValue());
-  std::optional<Expression> second = getFlag(op.getFalseValue());
-  if (!first || !second)
-    return refuse(op, "of other than integers has no form");
-  Expression value = addVariable("value");
-  size_t number = *value.getDim();
-  add(runtime::PlanBranch{*condition,
-                          {runtime::PlanSet{{number, *first}}},
-                          {runtime::PlanSet{{number, *second}}}});
-  set(op.getResult(), value);
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Buffers
 //===----------------------------------------------------------------------===//
@@ -243,6 +226,45 @@ LogicalResult Builder::evaluateFor(scf::ForOp op) {
 //===----------------------------------------------------------------------===//
 // Branches
 //===----------------------------------------------------------------------===//
+
+/// A copy of one of two buffers.
+LogicalResult Builder::selectBuffer(arith::SelectOp op,
+                                    const PlanCondition &condition) {
+  const View *first = find<View>(op.getTrueValue());
+  const View *second = find<View>(op.getFalseValue());
+  if (!first || !second)
+    return refuse(op, "has an operand that has no form");
+  FailureOr<View> place =
+      addCarried(op, *first, cast<MemRefType>(op.getType()));
+  runtime::PlanBranch branch{condition, {}, {}};
+  if (failed(place) || failed(addCopy(op, *first, *place, branch.thenSteps)))
+    return failure();
+  addSizeChecks(*second, *place, branch.elseSteps);
+  if (failed(addCopy(op, *second, *place, branch.elseSteps)))
+    return failure();
+  add(std::move(branch));
+  set(op.getResult(), std::move(*place));
+  return success();
+}
+
+LogicalResult Builder::evaluateSelect(arith::SelectOp op) {
+  FailureOr<PlanCondition> condition = getCondition(op, op.getCondition());
+  if (failed(condition))
+    return failure();
+  if (isa<MemRefType>(op.getType()))
+    return selectBuffer(op, *condition);
+  std::optional<Expression> first = getFlag(op.getTrueValue());
+  std::optional<Expression> second = getFlag(op.getFalseValue());
+  if (!first || !second)
+    return refuse(op, "of other than integers has no form");
+  Expression value = addVariable("value");
+  size_t number = *value.getDim();
+  add(runtime::PlanBranch{*condition,
+                          {runtime::PlanSet{{number, *first}}},
+                          {runtime::PlanSet{{number, *second}}}});
+  set(op.getResult(), value);
+  return success();
+}
 
 LogicalResult Builder::evaluateIf(scf::IfOp op) {
   runtime::PlanBranch branch;

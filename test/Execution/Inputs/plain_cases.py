@@ -512,4 +512,14 @@ CASES = {
   return %r : tensor<4xf32>
 }
 """, ((7,), (3,))),
+    # One of two arguments.
+    "select": Case("""func.func @f(%x: tensor<?x3xf32>, %y: tensor<?x3xf32>, %b: i1) -> tensor<?x3xf32> {
+  %r = scf.if %b -> tensor<?x3xf32> {
+    scf.yield %x : tensor<?x3xf32>
+  } else {
+    scf.yield %y : tensor<?x3xf32>
+  }
+  return %r : tensor<?x3xf32>
+}
+""", ((4, 4), (4, 4), (4, 4), (0, 0))),
 }
