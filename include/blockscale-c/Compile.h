@@ -107,6 +107,9 @@ typedef struct blockscale_compile_config {
   /// A folder of measured choices of schedules, which go before the model's
   /// (docs/Tuning.md); null for none.
   const char *tuned;
+  /// A file with the policy by which products of linalg are quantized first
+  /// (docs/Policy.md); null for none.
+  const char *policy;
 } blockscale_compile_config;
 
 blockscale_compile_config blockscale_compile_config_default(void);

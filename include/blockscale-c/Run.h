@@ -54,6 +54,9 @@ typedef struct blockscale_executable_config {
   /// A folder of measured choices of schedules (docs/Tuning.md) for a GPU; null
   /// for none.
   const char *tuned;
+  /// A file with the policy by which products of linalg are quantized first
+  /// (docs/Policy.md); null for none.
+  const char *policy;
 } blockscale_executable_config;
 
 blockscale_executable_config blockscale_executable_config_default(void);

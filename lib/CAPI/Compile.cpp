@@ -110,6 +110,8 @@ static Status compileSource(StringRef content, const std::string &name,
   Status status = config.remarks ? source.enableRemarks() : Status::success();
   if (status.ok())
     status = source.parse(content, name, config.bytecode_reader);
+  if (status.ok())
+    status = source.quantize(config.policy);
   if (!status.ok())
     return status;
   auto made = std::make_unique<blockscale_output>();

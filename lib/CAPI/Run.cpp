@@ -72,6 +72,8 @@ static Status create(StringRef content, const std::string &name,
     status = source.enableRemarks();
   if (status.ok())
     status = source.parse(content, name, config.bytecode_reader);
+  if (status.ok())
+    status = source.quantize(config.policy);
   if (!status.ok())
     return status;
   Result<func::FuncOp> function =

@@ -129,6 +129,10 @@ Status Source::enableRemarks() {
   return Status::failure("remarks could not be enabled");
 }
 
+Status Source::quantize(const char *policy) {
+  return explain(quantizeProducts(*module, policy ? policy : ""));
+}
+
 Status Source::explain(const Status &status) const {
   if (status.ok() || status.kind() != ErrorKind::Compilation ||
       firstError.empty())

@@ -33,6 +33,8 @@ public:
   runtime::Status parse(llvm::StringRef content, const std::string &name,
                         const char *bytecodeReader);
   runtime::Status enableRemarks();
+  /// Quantizes products as the policy of a file says; nothing where it is null.
+  runtime::Status quantize(const char *policy);
 
   mlir::ModuleOp getModule() { return *module; }
 

@@ -7,6 +7,10 @@
 
 #include "blockscale/Driver/Stages.h"
 
+#include "blockscale/Transforms/QuantizeProducts.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Transforms/Passes.h"
@@ -65,6 +69,22 @@ Status lowerEntry(ModuleOp module, const std::string &entry,
   if (status.ok() || status.kind() != ErrorKind::Compilation)
     return status;
   return Status::failure("the module could not be lowered for " + target,
+                         ErrorKind::Compilation);
+}
+
+Status quantizeProducts(ModuleOp module, const std::string &policyFile) {
+  if (policyFile.empty())
+    return Status::success();
+  runtime::Result<QuantizationPolicy> policy = readPolicy(policyFile);
+  if (!policy.ok())
+    return policy.status();
+  module.getContext()
+      ->loadDialect<BlockScaleDialect, arith::ArithDialect,
+                    linalg::LinalgDialect, tensor::TensorDialect>();
+  quantizeProducts(module, *policy);
+  if (succeeded(verify(module)))
+    return Status::success();
+  return Status::failure("the products could not be quantized",
                          ErrorKind::Compilation);
 }
 

@@ -90,7 +90,8 @@ class Compiled:
 
     def __init__(self, source: Source, target: str, on: str, entry: str | None,
                  device: int, fuse: bool, tuned: str | None, ptxas: str | None,
-                 progress: Progress | None, bytecode_reader: str | None):
+                 progress: Progress | None, bytecode_reader: str | None,
+                 policy: str | None):
         self._source, self._name = _read(source)
         self._is_single = isinstance(source, Module) and source.is_single
         self._names = ([value.name.removeprefix("%") for value in source.arguments]
@@ -103,6 +104,7 @@ class Compiled:
         self._tuned = tuned
         self._ptxas = ptxas
         self._bytecode_reader = bytecode_reader
+        self._policy = policy
         self._lock = threading.Lock()
         self._executable: Any = None
         self._ptx: str | None = None
@@ -116,7 +118,7 @@ class Compiled:
         return check(_watch(progress, lambda watch: _native.compile(
             self._source, self._name, [self.target], emission, self._ptxas, self._fuse,
             self._tuned, self.target != "cpu", emission == _MLIR, watch,
-            self._bytecode_reader)))
+            self._bytecode_reader, self._policy)))
 
     def _check_gpu(self, what: str) -> None:
         if self.target == "cpu":
@@ -146,7 +148,7 @@ class Compiled:
                     progress, lambda watch: _native.create_executable(
                         self._source, self._name, _PLACES[self._on], self._entry, chip,
                         self._device, self._fuse, self._tuned, watch,
-                        self._bytecode_reader)))
+                        self._bytecode_reader, self._policy)))
             return self._executable
 
     def _get_slots(self, executable: Any, role: int) -> list[Slot]:
@@ -225,7 +227,8 @@ class Compiled:
 def compile(source: Source, *, target: str = "cpu", on: str | None = None,
             entry: str | None = None, device: int = 0, fuse: bool = True,
             tuned: str | os.PathLike[str] | None = None, ptxas: str | None = None,
-            progress: Progress | None = None, bytecode_reader: str | None = None) -> Compiled:
+            progress: Progress | None = None, bytecode_reader: str | None = None,
+            policy: str | os.PathLike[str] | None = None) -> Compiled:
     """Compiles a module.
 
     Args:
@@ -243,6 +246,8 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
         a terminal when they take long.
       bytecode_reader: the program that reads bytecode, blockscale-read-bytecode; None
         for a search.
+      policy: the path of a policy by which products of linalg are quantized first
+        (docs/Policy.md).
 
     Raises: CompileError, ArgumentError, FileError.
     """
@@ -256,7 +261,7 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
         raise ArgumentError("expected a GPU as target with tuned, but got cpu")
     folder = None if tuned is None else os.fspath(tuned)
     return Compiled(source, target, place, entry, device, fuse, folder, ptxas, progress,
-                    bytecode_reader)
+                    bytecode_reader, None if policy is None else os.fspath(policy))
 
 
 def set_num_threads(threads: int) -> None:

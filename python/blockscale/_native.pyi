@@ -14,11 +14,13 @@ def dtype_name(dtype: int) -> str: ...
 def set_num_threads(threads: int) -> None: ...
 def compile(source: bytes, source_name: str, targets: list[str], emission: int,
             ptxas: str | None, fuse: bool, tuned: str | None, remarks: bool,
-            keep_stages: bool, progress: _Progress, bytecode_reader: str | None = None
+            keep_stages: bool, progress: _Progress, bytecode_reader: str | None = None,
+            policy: str | None = None
             ) -> tuple[int, str, _Diagnostics, tuple[bytes, list[tuple[str, str]]]]: ...
 def create_executable(source: bytes, source_name: str, place: int, entry: str | None,
                       chip: str | None, device: int, fuse: bool, tuned: str | None,
-                      progress: _Progress, bytecode_reader: str | None = None
+                      progress: _Progress, bytecode_reader: str | None = None,
+                      policy: str | None = None
                       ) -> tuple[int, str, _Diagnostics, Executable]: ...
 
 class Executable:

@@ -122,7 +122,8 @@ nb::tuple compile(const nb::bytes &source, const std::string &sourceName,
                   const std::optional<std::string> &ptxas, bool fuse,
                   const std::optional<std::string> &tuned, bool remarks,
                   bool keepStages, nb::object progress,
-                  const std::optional<std::string> &bytecodeReader) {
+                  const std::optional<std::string> &bytecodeReader,
+                  const std::optional<std::string> &policy) {
   Watch watch(std::move(progress));
   std::vector<const char *> names;
   for (const std::string &target : targets)
@@ -141,6 +142,7 @@ nb::tuple compile(const nb::bytes &source, const std::string &sourceName,
   config.on_progress = Watch::onProgress;
   config.user = &watch;
   config.bytecode_reader = toPointer(bytecodeReader);
+  config.policy = toPointer(policy);
   blockscale_output *output = nullptr;
   blockscale_status status;
   std::string message;
@@ -266,7 +268,8 @@ nb::tuple createExecutable(const nb::bytes &source,
                            const std::optional<std::string> &chip, int device,
                            bool fuse, const std::optional<std::string> &tuned,
                            nb::object progress,
-                           const std::optional<std::string> &bytecodeReader) {
+                           const std::optional<std::string> &bytecodeReader,
+                           const std::optional<std::string> &policy) {
   Watch watch(std::move(progress));
   blockscale_executable_config config = blockscale_executable_config_default();
   config.place = static_cast<blockscale_place>(place);
@@ -280,6 +283,7 @@ nb::tuple createExecutable(const nb::bytes &source,
   config.on_progress = Watch::onProgress;
   config.user = &watch;
   config.bytecode_reader = toPointer(bytecodeReader);
+  config.policy = toPointer(policy);
   blockscale_executable *executable = nullptr;
   blockscale_status status;
   std::string message;
@@ -314,12 +318,14 @@ NB_MODULE(_native, module) {
              nb::arg("targets"), nb::arg("emission"), nb::arg("ptxas").none(),
              nb::arg("fuse"), nb::arg("tuned").none(), nb::arg("remarks"),
              nb::arg("keep_stages"), nb::arg("progress").none(),
-             nb::arg("bytecode_reader").none() = nb::none());
+             nb::arg("bytecode_reader").none() = nb::none(),
+             nb::arg("policy").none() = nb::none());
   module.def("create_executable", &createExecutable, nb::arg("source"),
              nb::arg("source_name"), nb::arg("place"), nb::arg("entry").none(),
              nb::arg("chip").none(), nb::arg("device"), nb::arg("fuse"),
              nb::arg("tuned").none(), nb::arg("progress").none(),
-             nb::arg("bytecode_reader").none() = nb::none());
+             nb::arg("bytecode_reader").none() = nb::none(),
+             nb::arg("policy").none() = nb::none());
   nb::class_<Executable>(module, "Executable")
       .def_prop_ro("entry", &Executable::getEntry)
       .def("slots", &Executable::getSlots, nb::arg("role"))

@@ -53,6 +53,29 @@ class CompiledTest(unittest.TestCase):
             np.testing.assert_array_equal(found[0], data)
             np.testing.assert_array_equal(found[1].view(np.uint8), scales.view(np.uint8))
 
+    def test_policy(self):
+        layer = """
+func.func @layer(%x: tensor<8x64xf32>, %w: tensor<64x32xf32> {blockscale.weight}) -> tensor<8x32xf32> {
+  %zeros = arith.constant dense<0.0> : tensor<8x32xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x32xf32>)
+      outs(%zeros : tensor<8x32xf32>) -> tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
+}"""
+        x, w = make(8, np.float32), make(32, np.float32).T.copy()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "policy.json"
+            path.write_text('{"version": 1, "rules": [{"format": "mxfp8"}]}')
+            quantized = bs.compile(layer, policy=path)
+            self.assertIn("blockscale.scaled_mm", quantized.mlir)
+            y, plain = quantized(x, w), bs.compile(layer)(x, w)
+            np.testing.assert_allclose(y, plain, atol=0.1 * np.abs(plain).max())
+            self.assertFalse(np.array_equal(y, plain))
+            path.write_text('{"version": 1, "rules": [{"format": "fp8"}]}')
+            with self.assertRaisesRegex(bs.ArgumentError, "policy.json:1:37: expected 'format'"):
+                bs.compile(layer, policy=path)
+            with self.assertRaisesRegex(bs.FileError, "'/nowhere/p.json': No such file"):
+                bs.compile(layer, policy="/nowhere/p.json")
+
     def test_sources(self):
         x = make(4, np.float32)
         with tempfile.TemporaryDirectory() as folder:

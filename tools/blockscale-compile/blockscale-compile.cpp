@@ -82,6 +82,11 @@ static cl::opt<bool>
     fuse("fuse", cl::desc("Let kernels have several ops (GPU; default 1)"),
          cl::init(true), cl::cat(category));
 static cl::opt<std::string>
+    policy("policy",
+           cl::desc("Policy by which products of linalg are quantized first "
+                    "(docs/Policy.md)"),
+           cl::value_desc("file.json"), cl::cat(category));
+static cl::opt<std::string>
     tuned("tuned",
           cl::desc("Folder of measured choices of schedules, which go before "
                    "the model's (GPU)"),
@@ -195,6 +200,8 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
       readModule(inputFile, sources, context, bytecodeReader);
   if (!module)
     return llvm::createStringError("'" + inputFile + "' could not be read");
+  if (llvm::Error error = toError(quantizeProducts(*module, policy)))
+    return error;
   StageDump dump(dumpStages);
   runtime::Result<Compilation> compiled =
       blockscale::compile(*module, options, dump);

@@ -58,6 +58,11 @@ static cl::opt<std::string>
           cl::desc("Folder of measured choices of schedules, which go before "
                    "the model's (GPU)"),
           cl::value_desc("folder"), cl::cat(category));
+static cl::opt<std::string>
+    policy("policy",
+           cl::desc("Policy by which products of linalg are quantized first "
+                    "(docs/Policy.md)"),
+           cl::value_desc("file.json"), cl::cat(category));
 static cl::opt<int> gpu("device", cl::desc("GPU of --on=cuda (default 0)"),
                         cl::value_desc("n"), cl::init(0), cl::cat(category));
 static cl::opt<emulator::Schedule> schedule(
@@ -246,7 +251,8 @@ static std::string getCompiled() {
   llvm::raw_string_ostream os(key);
   os << static_cast<int>(place.getValue()) << ' '
      << chipName.getNumOccurrences() << ' ' << chipName << ' ' << fuse << ' '
-     << tuned << ' ' << optimize << ' ' << gpu << ' ' << entry << '\n'
+     << tuned << ' ' << optimize << ' ' << gpu << ' ' << policy << ' ' << entry
+     << '\n'
      << (*text)->getBuffer();
   return key;
 }
@@ -309,6 +315,9 @@ Result<Signature> Runs::read(llvm::SourceMgr &sources,
   module = readModule(inputFile, sources, context, bytecodeReader);
   if (!module)
     return Status::failure("'" + inputFile + "' could not be read");
+  Status quantized = quantizeProducts(*module, policy);
+  if (!quantized.ok())
+    return quantized;
   Result<int> threads = runtime::getDefaultNumThreads();
   if (!threads.ok())
     return threads.status();

@@ -217,6 +217,34 @@ func.func @f(%a: tensor<128x256xf4E2M1FN>, %s: tensor<128x16xf8E4M3FN, #s>)
                 "expected tuned schedules with a chip as target, but got cpu");
 }
 
+// Products are quantized before the first stage.
+TEST_F(CompileTest, QuantizesByPolicy) {
+  setTarget("cpu", BLOCKSCALE_EMIT_MLIR);
+  config.keep_stages = 1;
+  std::string path = testing::TempDir() + "blockscale_policy.json";
+  std::ofstream(path) << R"({"version": 1, "rules": [{"format": "mxfp8"}]})";
+  config.policy = path.c_str();
+  ASSERT_EQ(compile(R"(
+func.func @f(%x: tensor<8x64xf32>, %w: tensor<64x32xf32> {blockscale.weight})
+    -> tensor<8x32xf32> {
+  %zeros = arith.constant dense<0.0> : tensor<8x32xf32>
+  %y = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x32xf32>)
+      outs(%zeros : tensor<8x32xf32>) -> tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
+})"),
+            BLOCKSCALE_OK)
+      << blockscale_last_error();
+  EXPECT_TRUE(contains(blockscale_output_stage_text(output, 0),
+                       "blockscale.scaled_mm"));
+  blockscale_output_destroy(output);
+  output = nullptr;
+  std::ofstream(path) << R"({"version": 1, "rules": [{"format": "fp8"}]})";
+  expectFailure(BLOCKSCALE_INVALID_ARGUMENT,
+                "blockscale_policy.json:1:37: expected 'format' to be one of");
+  config.policy = "/nowhere/policy.json";
+  expectFailure(BLOCKSCALE_FILE, "'/nowhere/policy.json': No such file");
+}
+
 TEST_F(CompileTest, NullIsAnError) {
   EXPECT_EQ(blockscale_compile(nullptr, 0, &config, &output),
             BLOCKSCALE_INVALID_ARGUMENT);

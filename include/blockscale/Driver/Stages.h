@@ -45,6 +45,12 @@ runtime::Status lowerEntry(mlir::ModuleOp module, const std::string &entry,
                            const std::string &target,
                            CompileObserver &observer);
 
+/// Quantizes the products of a module as the policy of a file says
+/// (docs/Policy.md), before any stage; nothing where `policyFile` is empty. The
+/// failure says what is wrong with the file.
+runtime::Status quantizeProducts(mlir::ModuleOp module,
+                                 const std::string &policyFile);
+
 /// Why kernels are launched as they are becomes remarks of the context's ops.
 mlir::LogicalResult enableRemarks(mlir::MLIRContext &context);
 
