@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "blockscale/Analysis/MatrixProduct.h"
 #include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/Storage.h"
 
@@ -136,6 +137,13 @@ static void protectArguments(func::FuncOp function) {
                           BoolAttr::get(function.getContext(), false));
 }
 
+/// Drops what was said of arguments for quantization (isWeight), which nothing
+/// later knows.
+static void dropWeightMarks(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    (void)function.removeArgAttr(i, kWeightAttrName);
+}
+
 /// Redirects calls of `function` in the module, its own included, to a private
 /// copy: the public signature is for callers outside.
 static void splitFromCallers(func::FuncOp function, ModuleOp module) {
@@ -156,6 +164,7 @@ struct ResultsToOutParamsPass
     : public impl::ResultsToOutParamsBase<ResultsToOutParamsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    llvm::for_each(module.getOps<func::FuncOp>(), dropWeightMarks);
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
       if (function.isPrivate() || function.isExternal())

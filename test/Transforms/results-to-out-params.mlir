@@ -68,3 +68,16 @@ func.func private @private_function(%x: tensor<4xf32>) -> tensor<4xf32> {
 }
 // CHECK-LABEL: func.func private @declared(tensor<4xf32>) -> tensor<4xf32>{{$}}
 func.func private @declared(tensor<4xf32>) -> tensor<4xf32>
+
+// Marks of weights end here, since nothing later knows them.
+// CHECK-LABEL: func.func @weight(
+// CHECK-SAME:      tensor<4xf32> {bufferization.writable = false}, %{{.+}}: memref<4xf32>)
+func.func @weight(%w: tensor<4xf32> {blockscale.weight}) -> tensor<4xf32> {
+  return %w : tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func private @private_weight(
+// CHECK-SAME:      %{{.+}}: tensor<4xf32>)
+func.func private @private_weight(%w: tensor<4xf32> {blockscale.weight}) -> tensor<4xf32> {
+  return %w : tensor<4xf32>
+}
