@@ -67,7 +67,7 @@ llvm_config.with_environment(
     "PATH", [config.blockscale_tools_dir, config.llvm_tools_dir], append_path=True)
 llvm_config.add_tool_substitutions(
     ["blockscale-opt", "blockscale-roofline",
-     "blockscale-compile", "blockscale-run", "blockscale-reduce",
+     "blockscale-compile", "blockscale-run", "blockscale-reduce", "blockscale-report",
      "blockscale-read-bytecode",
      "blockscale-emulate", "blockscale-launch", "blockscale-lsp-server", "mlir-opt",
      "split-file"],
