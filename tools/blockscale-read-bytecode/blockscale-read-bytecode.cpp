@@ -40,7 +40,17 @@ static constexpr const char *kOverview =
     "with the bytes (error, damaged).\n\n"
     "Exit status: 0 an answer, 1 none, or damaged.\n";
 
-static BytecodeAnswer read(StringRef content) {
+/// What bytecode with resources is aligned to in memory.
+static constexpr uint64_t kAlignment = 64;
+
+static BytecodeAnswer read(StringRef bytes) {
+  auto aligned = llvm::WritableMemoryBuffer::getNewUninitMemBuffer(
+      bytes.size(), "", llvm::Align(kAlignment));
+  if (!aligned)
+    return {Kind::Error,
+            "expected memory for " + std::to_string(bytes.size()) + " bytes"};
+  llvm::copy(bytes, aligned->getBufferStart());
+  StringRef content(aligned->getBufferStart(), bytes.size());
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
