@@ -129,9 +129,13 @@ class Trace:
 
     def name(self, base: str) -> str:
         base = to_identifier(base)
-        count = self.names.get(base, 0)
+        name, count = base, self.names.get(base, 0)
+        # A base may look like another one with its number.
+        while count and (name := f"{base}_{count}") in self.names:
+            count += 1
         self.names[base] = count + 1
-        return f"%{base}_{count}" if count else f"%{base}"
+        self.names.setdefault(name, 1)
+        return f"%{name}"
 
     def emit(self, bases: Sequence[str], name: str, operands: list[Value], text: str,
              types: str, specs: Sequence[Spec]) -> list[Value]:

@@ -365,6 +365,14 @@ class ShapeTest(unittest.TestCase):
                     program.expect(found, array)
             program.check(self)
 
+    # A name may look like another one with its number.
+    def test_names_are_used_once(self):
+        program = Program()
+        for name in ("x", "x_1", "x", "x", "x_1_1", "x_1"):
+            program.expect(program.builder.add_constant(make(2), name), make(2))
+        names = [each.value.name for each in program.results]
+        self.assertEqual(len(set(names)), len(names))
+
     # The weight is not printed with the ops, and is left out where nothing takes it.
     def test_a_million_elements_are_a_resource(self):
         program = Program()

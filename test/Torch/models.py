@@ -48,6 +48,62 @@ class Call(nn.Module):
         return self.function(*args, **kwargs)
 
 
+class Attention(nn.Module):
+    """The attention of BERT, by one op or written out."""
+
+    def __init__(self, width, heads, is_written_out):
+        super().__init__()
+        self.heads, self.is_written_out = heads, is_written_out
+        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, x, mask):
+        q, k, v = (layer(x).view(*x.shape[:-1], self.heads, -1).transpose(1, 2)
+                   for layer in (self.query, self.key, self.value))
+        if self.is_written_out:
+            scores = torch.matmul(q, k.transpose(-1, -2)) * (q.shape[-1] ** -0.5)
+            scores = scores.masked_fill(~mask, torch.finfo(x.dtype).min)
+            y = torch.matmul(torch.softmax(scores, -1), v)
+        else:
+            y = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.out(y.transpose(1, 2).reshape(*x.shape))
+
+
+class Encoder(nn.Module):
+    """A transformer like BERT: tokens and their mask, [B, S] in int64, to vectors [B, H] of norm
+    1."""
+
+    def __init__(self, width=32, heads=4, hidden=48, layers=1, is_written_out=False, seed=0):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.words, self.places = nn.Embedding(50, width), nn.Embedding(16, width)
+        self.register_buffer("positions", torch.arange(16).unsqueeze(0))
+        self.norm = nn.LayerNorm(width)
+        self.layers = nn.ModuleList(nn.ModuleDict({
+            "attention": Attention(width, heads, is_written_out), "first": nn.LayerNorm(width),
+            "up": nn.Linear(width, hidden), "down": nn.Linear(hidden, width),
+            "second": nn.LayerNorm(width)}) for _ in range(layers))
+        self.eval().requires_grad_(False)
+
+    def forward(self, ids, mask):
+        x = self.norm(self.words(ids) + self.places(self.positions[:, :ids.shape[1]]))
+        seen = mask[:, None, None, :].expand(-1, 1, ids.shape[1], -1).to(torch.bool)
+        for layer in self.layers:
+            x = layer["first"](x + layer["attention"](x, seen))
+            y = layer["down"](nn.functional.gelu(layer["up"](x)))
+            x = layer["second"](x + y)
+        weights = mask.unsqueeze(-1).to(x.dtype)
+        mean = (x * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
+        return nn.functional.normalize(mean, dim=1)
+
+
+def make_tokens(*lengths, seed=0):
+    """Tokens and their mask; sentences have these lengths."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(0, 50, (len(lengths), max(lengths)), generator=generator)
+    mask = (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]).long()
+    return ids, mask
+
+
 def quantize(model, config):
     # torchao asks for the GPU before it quantizes, though this needs none.
     with unittest.mock.patch.object(workflow, "is_sm_at_least_100", return_value=True):

@@ -1,10 +1,15 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/Torch.md shows runs as written, and its table names every op."""
+"""What docs/Torch.md and docs/BringYourModel.md show runs as written, and the table of the first
+names every op."""
 
 import contextlib
 import io
+import os
 import re
+import subprocess
+import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -12,7 +17,8 @@ import torch
 
 from blockscale.torch._importer import HANDLERS
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/Torch.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCS / "Torch.md"
 
 
 class TestPage(unittest.TestCase):
@@ -28,11 +34,30 @@ class TestPage(unittest.TestCase):
     def test_the_table(self):
         table = PAGE.read_text(encoding="utf-8").partition("## What is imported")[2]
         # What changes no number, or is told in words.
-        quiet = {"_to_copy", "_unsafe_view", "alias", "clone", "contiguous", "detach", "dropout",
-                 "lift_fresh_copy", "t", "to", "transpose", "unflatten", "unsqueeze"}
+        quiet = {"_to_copy", "_unsafe_view", "alias", "clone", "contiguous", "detach", "detach_",
+                 "dropout", "lift_fresh_copy", "t", "to", "transpose", "unflatten", "unsqueeze"}
         for name in {name.split(".")[1] for name in HANDLERS} - quiet:
             with self.subTest(name):
                 self.assertIn(f"`{name}`", table)
+
+
+class TestBringYourModel(unittest.TestCase):
+    def test_the_blocks_in_their_order(self):
+        page = DOCS / "BringYourModel.md"
+        _, _, text = page.read_text(encoding="utf-8").partition("## From PyTorch")
+        blocks = re.findall(r"(?ms)^```(python|sh)\n(.*?)^```$", text)
+        self.assertEqual([language for language, _ in blocks], ["python", "sh", "python"])
+        known = {"__name__": "page"}
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            program = Path("blockscale-import")
+            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m blockscale._import "$@"\n')
+            program.chmod(0o755)
+            path = dict(os.environ, PATH=f"{folder}{os.pathsep}{os.environ['PATH']}")
+            for language, block in blocks:
+                if language == "python":
+                    exec(compile(block, str(page), "exec"), known)
+                else:
+                    subprocess.run(["sh", "-ec", block], check=True, env=path)
 
 
 if __name__ == "__main__":

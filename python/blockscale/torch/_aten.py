@@ -1,67 +1,58 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Ops on numbers: activations, arithmetic, plain products, reshapes, conversions."""
+"""Ops on elements: activations, arithmetic, truth values, conversions; and plain products."""
 
 from __future__ import annotations
 
 from typing import Any, Callable
 
-from blockscale._linalg import Array, Body, emit_elementwise, emit_linear, emit_reshape
-from blockscale._linalg._elementwise import gelu, gelu_tanh, relu, sigmoid, silu
-from blockscale._types import element_name
+import torch
+
+from blockscale._linalg import (BITWISE, COMPARISONS, FLOAT_UNARY, UNARY, Array, Body,
+                                emit_compare, emit_convert, emit_elementwise, emit_linear,
+                                emit_matmul, emit_unary, get_inner, is_float)
 from blockscale.torch import _quantize, _torchao
-from blockscale.torch._importer import NARROW, Constant, Importer, Narrow, handles, sizes_of
-
-
-def _get_dtype(importer: Importer) -> str:
-    dtype = element_name(importer.result.dtype)
-    if dtype not in ("f32", "bf16", "f16"):
-        importer.refuse("expected a result of float32, bfloat16 or float16, but got "
-                        f"{importer.result.dtype}")
-    return dtype
+from blockscale.torch._importer import NUMBERS, Constant, Importer, handles, sizes_of
 
 
 def _emit(importer: Importer, compute: Callable[..., str], *operands: Any) -> Array:
-    """An elementwise op on tensors and numbers."""
-    arrays = [each if isinstance(each, (int, float)) else importer.array(each)
+    """`compute(body, *names, dtype)` of tensors and numbers: in f32 where the result is a
+    floating-point number, else in the result's dtype."""
+    dtype = importer.get_dtype()
+    arrays = [each if isinstance(each, (int, float)) else importer.tensor(each)
               for each in operands]
-    dtype = _get_dtype(importer)
-    wider = [each.dtype for each in arrays if isinstance(each, Array) and each.dtype != dtype]
-    if dtype != "f32" and wider:
-        importer.refuse(f"expected operands of {dtype} for a result of it, but got {wider[0]}; "
-                        "convert them with .to()")
-    return emit_elementwise(importer, importer.node.name, arrays, sizes_of(importer.result),
-                            dtype, compute)
+    if dtype in ("bf16", "f16"):
+        wider = [each.dtype for each in arrays if isinstance(each, Array)
+                 and is_float(each.dtype) and each.dtype != dtype]
+        if wider:
+            importer.refuse(f"expected operands of {dtype} for a result of it, but got "
+                            f"{wider[0]}; convert them with .to()")
+        # Integers are rounded to the result's dtype before.
+        arrays = [emit_convert(importer, each, dtype)
+                  if isinstance(each, Array) and not is_float(each.dtype) else each
+                  for each in arrays]
+    inner = get_inner(dtype)
+    return emit_elementwise(importer, importer.node.name, arrays, sizes_of(importer.result), dtype,
+                            lambda body, *names: compute(body, *names, inner), inner=inner)
 
 
-@handles("aten.relu.default")
-def import_relu(importer: Importer, input: Any) -> Array:
-    return _emit(importer, relu, input)
+_UNARY = {
+    "relu": UNARY["relu"], "neg": UNARY["neg"], "sign": UNARY["sign"], "square": UNARY["square"],
+    **{name: FLOAT_UNARY[name] for name in (
+        "silu", "sigmoid", "tanh", "exp", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt",
+        "erf")},
+}
 
 
-@handles("aten.silu.default")
-def import_silu(importer: Importer, input: Any) -> Array:
-    return _emit(importer, silu, input)
-
-
-@handles("aten.sigmoid.default")
-def import_sigmoid(importer: Importer, input: Any) -> Array:
-    return _emit(importer, sigmoid, input)
-
-
-@handles("aten.tanh.default")
-def import_tanh(importer: Importer, input: Any) -> Array:
-    return _emit(importer, lambda body, x: body.op(f"math.tanh {x}"), input)
+@handles(*(f"aten.{name}.default" for name in _UNARY))
+def import_unary(importer: Importer, input: Any) -> Array:
+    name = str(importer.node.target).split(".")[1]
+    return _emit(importer, _UNARY[name], input)
 
 
 @handles("aten.gelu.default")
 def import_gelu(importer: Importer, input: Any, approximate: str) -> Array:
-    return _emit(importer, gelu_tanh if approximate == "tanh" else gelu, input)
-
-
-@handles("aten.neg.default")
-def import_neg(importer: Importer, input: Any) -> Array:
-    return _emit(importer, lambda body, x: body.op(f"arith.negf {x}"), input)
+    return _emit(importer, FLOAT_UNARY["gelu_tanh" if approximate == "tanh" else "gelu"], input)
 
 
 @handles("aten.mul.Tensor", "aten.mul.Scalar")
@@ -69,7 +60,8 @@ def import_mul(importer: Importer, input: Any, other: Any) -> Array:
     scaled = _quantize.import_scaling(importer, input, other)
     if scaled:
         return scaled
-    result = _emit(importer, Body.mul, input, other)
+    combine = BITWISE["and"] if importer.get_dtype() == "i1" else Body.mul
+    result = _emit(importer, combine, input, other)
     if isinstance(other, (int, float)):
         return result
     return _quantize.note_pair(importer, result, input, other)
@@ -84,13 +76,15 @@ def import_div(importer: Importer, input: Any, other: Any) -> Array:
 def _scale(alpha: float, combine: Callable[..., str]) -> Callable[..., str]:
     if alpha == 1:
         return combine
-    return lambda body, a, b: combine(body, a, body.mul(b, body.constant(alpha)))
+    return lambda body, a, b, dtype: combine(
+        body, a, body.mul(b, body.constant(alpha, dtype), dtype), dtype)
 
 
 @handles("aten.add.Tensor", "aten.add.Scalar")
 def import_add(importer: Importer, input: Any, other: Any, alpha: float) -> Array:
     biased = _quantize.import_bias(importer, input, other) if alpha == 1 else None
-    return biased or _emit(importer, _scale(alpha, Body.add), input, other)
+    combine = BITWISE["or"] if importer.get_dtype() == "i1" else Body.add
+    return biased or _emit(importer, _scale(alpha, combine), input, other)
 
 
 @handles("aten.sub.Tensor", "aten.sub.Scalar")
@@ -98,51 +92,129 @@ def import_sub(importer: Importer, input: Any, other: Any, alpha: float) -> Arra
     return _emit(importer, _scale(alpha, Body.sub), input, other)
 
 
-# Reshapes and conversions.
+@handles("aten.rsub.Scalar", "aten.rsub.Tensor")
+def import_rsub(importer: Importer, input: Any, other: Any, alpha: float) -> Array:
+    return _emit(importer, _scale(alpha, Body.sub), other, input)
 
 
-@handles("aten.view.default", "aten.reshape.default", "aten._unsafe_view.default",
-         "aten.flatten.using_ints", "aten.unflatten.int", "aten.unsqueeze.default",
-         "aten.squeeze.dim", "aten.squeeze.dims", "aten.squeeze.default")
-def import_reshape(importer: Importer, input: Any, **_: Any) -> Any:
-    if isinstance(input, Narrow):
-        return input  # The op that takes it checks its shape.
-    return emit_reshape(importer, importer.array(input), sizes_of(importer.result))
+@handles("aten.maximum.default", "aten.minimum.default")
+def import_maximum(importer: Importer, input: Any, other: Any) -> Array:
+    is_max = "maximum" in str(importer.node.target)
+    return _emit(importer, Body.maximum if is_max else Body.minimum, input, other)
 
 
-@handles("aten.alias.default", "aten.detach.default", "aten.clone.default",
-         "aten.contiguous.default", "aten.dropout.default", "aten.lift_fresh_copy.default")
-def import_alias(importer: Importer, input: Any, train: bool = False, **_: Any) -> Any:
-    if train:
-        importer.refuse("expected a model in evaluation mode, but got dropout in training; "
-                        "call model.eval()")
-    return input
+@handles("aten.clamp.default", "aten.clamp_min.default", "aten.clamp_max.default")
+def import_clamp(importer: Importer, input: Any, min: Any = None, max: Any = None) -> Array:
+    if any(each is not None and not isinstance(each, (int, float)) for each in (min, max)):
+        importer.refuse(f"expected limits that are numbers, but got {min} and {max}")
+
+    def clamp(body: Body, x: str, dtype: str) -> str:
+        if min is not None:
+            x = body.maximum(x, body.constant(min, dtype), dtype)
+        return x if max is None else body.minimum(x, body.constant(max, dtype), dtype)
+    return _emit(importer, clamp, input)
 
 
-@handles("aten.t.default", "aten.transpose.int")
-def import_transpose(importer: Importer, input: Any, dim0: int = 0, dim1: int = 1) -> Narrow:
-    rank = importer.result.dim()
-    if not isinstance(input, Narrow) or {dim0 % rank, dim1 % rank} != {rank - 2, rank - 1}:
-        importer.refuse("expected a transpose of the matrices of codes or weights, but got one "
-                        f"of dimensions {dim0} and {dim1} of {importer.result.dtype}")
-    return Narrow(input.source, input.dtype, not input.is_transposed)
+#: Factors of x of the largest power that is a product.
+_LARGEST_POWER = 8
 
 
-@handles("aten.view.dtype")
-def import_view_dtype(importer: Importer, input: Any, dtype: Any) -> Narrow:
-    if not isinstance(input, Narrow) or dtype not in NARROW:
-        importer.refuse(f"expected a view of bytes as bytes, but got one as {dtype}")
-    return Narrow(input.source, dtype, input.is_transposed)
+@handles("aten.pow.Tensor_Scalar")
+def import_pow(importer: Importer, input: Any, exponent: Any) -> Array:
+    known = exponent in (0.5, -0.5, -1) or (
+        exponent == int(exponent) and 1 <= exponent <= _LARGEST_POWER)
+    if not isinstance(exponent, (int, float)) or not known:
+        importer.refuse(f"expected an exponent of 0.5, -0.5, -1 or 1 to {_LARGEST_POWER}, but got "
+                        f"{exponent}")
+    if exponent < 1:
+        name = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}[exponent]
+        return _emit(importer, FLOAT_UNARY[name], input)
+
+    def multiply(body: Body, x: str, dtype: str) -> str:
+        power = x
+        for _ in range(int(exponent) - 1):
+            power = body.mul(power, x, dtype)
+        return power
+    return _emit(importer, multiply, input)
 
 
-@handles("aten._to_copy.default", "aten.to.dtype")
-def import_convert(importer: Importer, input: Any, dtype: Any = None, **_: Any) -> Array:
-    x = importer.array(input)
-    if _get_dtype(importer) == x.dtype:
-        return x
-    result = emit_elementwise(importer, importer.node.name, [x], x.sizes, _get_dtype(importer),
-                              lambda _, a: a)
-    return _quantize.note_rounding(importer, result, x)
+# Truth values.
+
+
+def _round(importer: Importer, operands: list[Any], number: Any) -> Any:
+    """A number as comparisons with tensors of narrow floating-point numbers take it."""
+    dtypes = {each.dtype for each in operands if isinstance(each, Array)}
+    if isinstance(number, Array) or not dtypes <= {"bf16", "f16"}:
+        return number
+    dtype = next(key for key, name in NUMBERS.items() if {name} == dtypes)
+    return torch.tensor(number, dtype=dtype).item()
+
+
+@handles(*(f"aten.{name}.{kind}" for name in COMPARISONS for kind in ("Tensor", "Scalar")))
+def import_compare(importer: Importer, input: Any, other: Any) -> Array:
+    operands = [each if isinstance(each, (int, float)) else importer.tensor(each)
+                for each in (input, other)]
+    operands = [_round(importer, operands, each) for each in operands]
+    name = str(importer.node.target).split(".")[1]
+    return emit_compare(importer, name, *operands)
+
+
+_LOGICAL = {
+    "and": ("logical_and", "bitwise_and", "__and__"), "or": ("logical_or", "bitwise_or", "__or__"),
+    "xor": ("logical_xor", "bitwise_xor", "__xor__"),
+}
+_LOGICAL_NAMES = {name: op for op, names in _LOGICAL.items() for name in names}
+
+
+@handles(*(f"aten.{name}.{kind}" for name in _LOGICAL_NAMES
+           for kind in ("default", "Tensor", "Scalar")))
+def import_logical(importer: Importer, input: Any, other: Any) -> Array:
+    name = str(importer.node.target).split(".")[1]
+    operands = [each if isinstance(each, (int, float)) else importer.tensor(each)
+                for each in (input, other)]
+    if name.startswith("logical"):
+        operands = [emit_convert(importer, each, "i1") if isinstance(each, Array) else bool(each)
+                    for each in operands]
+    return _emit(importer, BITWISE[_LOGICAL_NAMES[name]], *operands)
+
+
+@handles("aten.logical_not.default", "aten.bitwise_not.default")
+def import_not(importer: Importer, input: Any) -> Array:
+    x = importer.tensor(input)
+    if str(importer.node.target) == "aten.logical_not.default":
+        x = emit_convert(importer, x, "i1")
+    return emit_unary(importer, "not", x)
+
+
+@handles("aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf", "aten.where.Scalar")
+def import_where(importer: Importer, condition: Any, input: Any, other: Any) -> Array:
+    return _emit_choice(importer, importer.tensor(condition, "condition"), input, other)
+
+
+@handles("aten.masked_fill.Scalar", "aten.masked_fill.Tensor")
+def import_masked_fill(importer: Importer, input: Any, mask: Any, value: Any) -> Array:
+    return _emit_choice(importer, importer.tensor(mask, "mask"), value, input)
+
+
+def _emit_choice(importer: Importer, condition: Array, a: Any, b: Any) -> Array:
+    if condition.dtype != "i1":
+        importer.refuse(f"expected a condition of bool, but got {condition.dtype}")
+    operands = [each if isinstance(each, (int, float)) else importer.tensor(each)
+                for each in (a, b)]
+    dtype = importer.get_dtype()
+    inner = get_inner(dtype)
+    return emit_elementwise(importer, importer.node.name, [condition, *operands],
+                            sizes_of(importer.result), dtype,
+                            lambda body, c, x, y: body.select(c, x, y, inner),
+                            inner=("i1", inner, inner), made=inner)
+
+
+@handles("aten._to_copy.default", "aten.to.dtype", "aten.to.dtype_layout", "aten.to.device",
+         "aten.type_as.default")
+def import_convert(importer: Importer, input: Any, **_: Any) -> Array:
+    x, dtype = importer.tensor(input), importer.get_dtype()
+    return x if x.dtype == dtype else _quantize.note_rounding(
+        importer, emit_convert(importer, x, dtype), x)
 
 
 # Products of numbers, or with a weight that torchao quantized.
@@ -155,9 +227,7 @@ def _import_linear(importer: Importer, x: Any, weight: Any, bias: Any) -> Array:
     x = importer.array(x, "input")
     weight = importer.array(weight, "weight")
     bias = None if bias is None else importer.array(bias, "bias")
-    if len(weight.sizes) != 2:
-        importer.refuse(f"expected a weight of rank 2, but got {weight.sizes}")
-    return emit_linear(importer, x, weight, bias, _get_dtype(importer))
+    return emit_linear(importer, x, weight, bias, importer.get_dtype())
 
 
 @handles("aten.linear.default")
@@ -165,25 +235,40 @@ def import_linear(importer: Importer, input: Any, weight: Any, bias: Any) -> Arr
     return _import_linear(importer, input, weight, bias)
 
 
-def _transpose_weight(importer: Importer, weight: Any) -> Constant:
-    if not isinstance(weight, Constant) or weight.value.dim() != 2:
-        importer.refuse("expected the second operand of a product of numbers to be a weight of "
-                        "rank 2 that is known at import")
+def _transpose_weight(weight: Constant) -> Constant:
     transposed = weight.value.t()
     if not _torchao.is_quantized(transposed):
         transposed = transposed.contiguous()
     return Constant(transposed, weight.name)
 
 
-@handles("aten.mm.default", "aten.matmul.default")
+@handles("aten.mm.default", "aten.matmul.default", "aten.bmm.default")
 def import_mm(importer: Importer, input: Any, mat2: Any = None, other: Any = None) -> Array:
     weight = other if mat2 is None else mat2
-    return _import_linear(importer, input, _transpose_weight(importer, weight), None)
+    if isinstance(weight, Constant) and weight.value.dim() == 2:
+        return _import_linear(importer, input, _transpose_weight(weight), None)
+    return emit_matmul(importer, importer.array(input, "input"), importer.array(weight, "other"),
+                       dtype=importer.get_dtype())
+
+
+@handles("aten.baddbmm.default")
+def import_baddbmm(importer: Importer, input: Any, batch1: Any, batch2: Any, beta: float,
+                   alpha: float) -> Array:
+    _check_factors(importer, beta, alpha)
+    return emit_matmul(importer, importer.array(batch1), importer.array(batch2),
+                       bias=importer.array(input), dtype=importer.get_dtype())
+
+
+def _check_factors(importer: Importer, beta: float, alpha: float) -> None:
+    if beta != 1 or alpha != 1:
+        importer.refuse(f"expected beta and alpha of 1, but got {beta} and {alpha}")
 
 
 @handles("aten.addmm.default")
 def import_addmm(importer: Importer, input: Any, mat1: Any, mat2: Any, beta: float,
                  alpha: float) -> Array:
-    if beta != 1 or alpha != 1:
-        importer.refuse(f"expected beta and alpha of 1, but got {beta} and {alpha}")
-    return _import_linear(importer, mat1, _transpose_weight(importer, mat2), input)
+    _check_factors(importer, beta, alpha)
+    if isinstance(mat2, Constant):
+        return _import_linear(importer, mat1, _transpose_weight(mat2), input)
+    return emit_matmul(importer, importer.array(mat1), importer.array(mat2),
+                       bias=importer.array(input), dtype=importer.get_dtype())

@@ -6,18 +6,19 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from typing import Any, Callable, NoReturn, Union
+from typing import Any, Callable, Iterable, NoReturn, Union
 
+import numpy as np
 import sympy
 import torch
 from torch import Tensor
 
 from blockscale import _ops
-from blockscale._errors import ArgumentError
-from blockscale._linalg import Array, Builder, Size, get_spec, simplify
+from blockscale._errors import ArgumentError, Problem, UnsupportedError
+from blockscale._linalg import LARGE, Array, Builder, Size, get_spec, is_float, simplify
 from blockscale._trace import Value
 from blockscale._types import Layout, Spec
-from blockscale.torch._errors import find_location, refuse
+from blockscale.torch._errors import find_location, find_module, refuse
 from blockscale.torch._recognize import Quantizer
 
 Handler = Callable[..., Any]
@@ -28,6 +29,15 @@ NARROW = {
     torch.float4_e2m1fn_x2: "f4E2M1FN", torch.float8_e4m3fn: "f8E4M3FN",
     torch.float8_e5m2: "f8E5M2", torch.float8_e8m0fnu: "f8E8M0FNU", torch.uint8: "",
 }
+#: Numbers and truth values, which ops compute with.
+NUMBERS = {
+    torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16", torch.bool: "i1",
+    torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
+}
+_UNKNOWN = "expected an op that is imported, or one of constants"
+#: Stands for the result of a node that is not imported.
+FAILED = object()
+_KNOWN = "float32, bfloat16, float16, bool or int8 to int64"
 #: Formats of MX by the dtype of their codes.
 MX_FORMATS = {
     torch.float8_e4m3fn: "mxfp8", torch.float8_e5m2: "mxfp8_e5m2",
@@ -44,8 +54,12 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
 
 def sizes_of(tensor: Any) -> tuple[Size, ...]:
     """The shape of a tensor of a graph."""
-    return tuple(simplify(size if isinstance(size, int) else size.node.expr)
-                 for size in tensor.shape)
+    return tuple(map(to_size, tensor.shape))
+
+
+def to_size(size: Any) -> Size:
+    """A size of torch, which may be a SymInt."""
+    return simplify(size if isinstance(size, int) else size.node.expr)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,11 +101,29 @@ class Narrow:
     is_transposed: bool = False
 
 
+def to_elements(tensor: Tensor, spec: Spec) -> np.ndarray:
+    """A constant in storage form as row-major elements, those of 4 bits a byte each."""
+    if isinstance(spec.layout, Layout):
+        from torchao.prototype.mx_formats.utils import from_blocked
+        *batch, rows, cols = spec.shape
+        tiles = tensor.reshape(-1, tensor[(0,) * len(batch)].numel())
+        tensor = torch.stack([from_blocked(each, rows, cols) for each in tiles])
+        tensor = tensor.reshape(spec.shape)
+    elif spec.element.is_packed:
+        codes = torch.stack([tensor & 15, tensor >> 4], -1)
+        tensor = codes.flatten(-2)
+    if tensor.dtype == torch.bfloat16:
+        tensor = tensor.view(torch.uint16)
+    elif str(tensor.dtype).startswith("torch.float8"):
+        tensor = tensor.view(torch.uint8)
+    return tensor.numpy(force=True)
+
+
 class Importer(Builder):
     """Imports the nodes of a graph, one after the other."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, constants: str = "arguments") -> None:
+        super().__init__(constants)
         self.values: dict[Any, Any] = {}
         self.inputs: list[Input] = []
         self.arguments: list[Argument] = []
@@ -100,6 +132,7 @@ class Importer(Builder):
         #: Of a value, by its name, for ops that see through others: what it is, and of what.
         self.origins: dict[str, tuple[str, Any]] = {}
         self._constants: dict[tuple[int, Spec], tuple[Tensor, Value]] = {}
+        self.problems: list[Problem] = []
         #: The nodes of results of quantizers that are written out.
         self.quantizers: dict[Any, Quantizer] = {}
         self.node: Any = None
@@ -154,9 +187,13 @@ class Importer(Builder):
                         f"{read.argument.value.spec} and as {spec}")
         return read.argument.value
 
-    def add_constant(self, tensor: Tensor, name: str, spec: Spec) -> Value:
+    def bind_constant(self, tensor: Tensor, name: str, spec: Spec) -> Value:
         """A tensor in the form that the module takes."""
         key = (id(tensor), spec)
+        if key not in self._constants and self.constants == "resources":
+            array = to_elements(tensor.detach(), spec)
+            found = self.add_constant(array, name, spec.dtype, spec.layout)
+            self._constants[key] = tensor, found.value
         if key not in self._constants:
             value = Value(self.trace, self.trace.name(name), spec)
             argument = Argument(value, lambda tensor, _: tensor, tensor.detach())
@@ -166,27 +203,40 @@ class Importer(Builder):
 
     # Operands of ops.
 
-    def array(self, operand: Any, what: str = "operand") -> Array:
+    def tensor(self, operand: Any, what: str = "operand") -> Array:
+        """A tensor of numbers or truth values."""
         if isinstance(operand, Array):
-            if operand.dtype not in ("f32", "bf16", "f16"):
-                self.refuse(f"expected {what} of float32, bfloat16 or float16, but got "
-                            f"{operand.dtype}")
             return operand
         if isinstance(operand, Constant) and isinstance(operand.value, Tensor):
             tensor = operand.value
             if type(tensor) not in (Tensor, torch.nn.Parameter, torch.nn.Buffer):
                 self.refuse(f"expected {what} to be a plain tensor, but got "
                             f"{type(tensor).__name__}")
-            if tensor.dtype in (torch.float32, torch.bfloat16, torch.float16):
-                value = self.add_constant(tensor.contiguous(), operand.name,
-                                          get_spec(tensor.shape, tensor.dtype))
-                return Array(value, tuple(tensor.shape))
-            self.refuse(f"expected {what} of float32, bfloat16 or float16, but got "
-                        f"{tensor.dtype}")
+            if tensor.dtype not in NUMBERS:
+                self.refuse(f"expected {what} of {_KNOWN}, but got {tensor.dtype}")
+            if not tensor.dtype.is_floating_point and tensor.nbytes <= LARGE:
+                # Indices and masks are no weights.
+                return self.add_constant(tensor.numpy(force=True), operand.name)
+            value = self.bind_constant(tensor.contiguous(), operand.name,
+                                       get_spec(tensor.shape, tensor.dtype))
+            return Array(value, tuple(tensor.shape))
         if isinstance(operand, Narrow):
-            self.refuse(f"expected {what} of float32, bfloat16 or float16, but got "
-                        f"{operand.dtype}")
+            self.refuse(f"expected {what} of {_KNOWN}, but got {operand.dtype}")
         return self.refuse(f"expected {what} to be a tensor, but got {operand!r}")
+
+    def array(self, operand: Any, what: str = "operand") -> Array:
+        """A tensor of floating-point numbers."""
+        found = operand.value if isinstance(operand, Constant) else operand
+        dtype = getattr(found, "dtype", "f32")
+        if dtype in (*NUMBERS, *NUMBERS.values()) and not is_float(NUMBERS.get(dtype, dtype)):
+            self.refuse(f"expected {what} of float32, bfloat16 or float16, but got {dtype}")
+        return self.tensor(operand, what)
+
+    def get_dtype(self) -> str:
+        """The dtype of the node's result."""
+        if self.result.dtype not in NUMBERS:
+            self.refuse(f"expected a result of {_KNOWN}, but got {self.result.dtype}")
+        return NUMBERS[self.result.dtype]
 
     def get_operand_meta(self, name: str) -> Any:
         """The tensor that an argument of the node is, or what the graph says of it."""
@@ -203,7 +253,7 @@ class Importer(Builder):
         found = operand
         if isinstance(operand, Constant):
             if operand.value.dtype == torch.int32:
-                return self.add_constant(operand.value, operand.name,
+                return self.bind_constant(operand.value, operand.name,
                                          get_spec(operand.value.shape, "i32"))
             found = operand.value.dtype
         elif isinstance(operand, Array):
@@ -214,9 +264,39 @@ class Importer(Builder):
 
     # The walk.
 
+    def import_nodes(self, nodes: Iterable[Any]) -> None:
+        """Imports nodes in their order. Raises UnsupportedError with all that are not imported,
+        but for those that need the result of another one."""
+        for node in nodes:
+            needed = [self.values[each] for each in node.all_input_nodes]
+            if any(each is FAILED for each in needed):
+                self.values[node] = FAILED
+                if self._is_unknown(node):
+                    self._note(node)
+                continue
+            try:
+                self.import_node(node)
+            except UnsupportedError as error:
+                self.problems += error.problems
+                self.values[node] = FAILED
+        if self.problems:
+            raise UnsupportedError.of(self.problems)
+
+    def _is_unknown(self, node: Any) -> bool:
+        return (node.target is not operator.getitem and not is_size(node)
+                and str(node.target) not in HANDLERS)
+
+    def _note(self, node: Any) -> None:
+        try:
+            refuse(node, _UNKNOWN)
+        except UnsupportedError as error:
+            self.problems += error.problems
+
     def import_node(self, node: Any) -> None:
         self.node = node
-        self.location = find_location(node) or ("<graph>", 0)
+        file, line = find_location(node) or ("<graph>", 0)
+        module = find_module(node)
+        self.location = (file, line, module) if module else (file, line)
         if node in self.quantizers:
             self._import_quantizer(self.quantizers[node])
             return
@@ -234,8 +314,7 @@ class Importer(Builder):
         else:
             handler = HANDLERS.get(str(node.target))
             if handler is None:
-                known = ", ".join(sorted({name.split(".")[1] for name in HANDLERS}))
-                self.refuse(f"expected an op that is imported ({known}), or one of constants")
+                self.refuse(_UNKNOWN)
             try:
                 self.values[node] = handler(self, **self._bind(node))
             except ArgumentError as error:  # Of an op of the dialect.

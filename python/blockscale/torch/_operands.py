@@ -59,7 +59,7 @@ def take_codes(importer: Importer, what: str, operand: Any, sizes: Sequence[Size
     spec = get_spec(sizes, element)
     if isinstance(operand, Constant):
         rows = operand.value.transpose(-2, -1) if is_transposed else operand.value
-        return importer.add_constant(rows.contiguous().view(torch.uint8),
+        return importer.bind_constant(rows.contiguous().view(torch.uint8),
                                      f"{operand.name}_data", spec)
     if not isinstance(operand, Narrow):
         importer.refuse(f"expected {what} to be codes, but got {operand!r}")
@@ -78,7 +78,7 @@ def take_scales(importer: Importer, what: str, operand: Any, sizes: Sequence[Siz
     """Scales with logical `sizes`, [.., M, K/B]."""
     spec = get_spec(sizes, element, layout)
     if isinstance(operand, Constant):
-        return importer.add_constant(
+        return importer.bind_constant(
             _arrange(importer, what, operand.value, sizes, layout), f"{operand.name}_scale",
             spec)
     if not isinstance(operand, Narrow):

@@ -17,7 +17,7 @@ from blockscale._errors import ArgumentError
 from blockscale._linalg import Array
 from blockscale._trace import Module
 from blockscale._types import Spec
-from blockscale.torch import _aten, _products  # noqa: F401 (their handlers)
+from blockscale.torch import _aten, _layers, _products, _tensors  # noqa: F401 (handlers)
 from blockscale.torch._errors import find_location, refuse
 from blockscale.torch._importer import Argument, Constant, Importer, Input, sizes_of
 from blockscale.torch._recognize import find_quantizers
@@ -127,8 +127,7 @@ def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], ou
             name: str) -> Module:
     token = _trace._TRACE.set(importer.trace)
     try:
-        for node in _recognize(importer, nodes):
-            importer.import_node(node)
+        importer.import_nodes(_recognize(importer, nodes))
         values = []
         importer.node = output
         for result in results:
@@ -136,7 +135,7 @@ def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], ou
             if isinstance(read, Array):
                 values.append(read.value)
             elif isinstance(read, Constant):
-                values.append(importer.array(read, "result").value)
+                values.append(importer.tensor(read, "result").value)
             elif getattr(read, "source", None) is not None and not isinstance(read.source, Input):
                 values.append(read.source)
             else:
@@ -155,10 +154,7 @@ def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], ou
     importer.arguments = [each for each in importer.arguments
                           if each.constant is None or each.value.name in used]
     location = next((place for place in map(find_location, nodes) if place), ("<graph>", 0))
-    module = Module(name, [each.value for each in importer.arguments], importer.trace.ops,
-                    values, location, len(values) == 1)
-    module.verify()
-    return module
+    return importer.finish(name, [each.value for each in importer.arguments], values, location)
 
 
 def _check(source: Any, kind: type, name: str) -> None:
@@ -184,18 +180,28 @@ def _get_nodes(graph: Any) -> tuple[list[Any], list[Any], Any]:
     return placeholders, ops, output
 
 
-def from_export(program: torch.export.ExportedProgram, name: str = "forward") -> Imported:
+def _make_importer(constants: str) -> Importer:
+    if constants not in ("arguments", "resources"):
+        raise ArgumentError(f"expected constants to be arguments or resources, but got "
+                            f"{constants!r}")
+    return Importer(constants)
+
+
+def from_export(program: torch.export.ExportedProgram, name: str = "forward",
+                constants: str = "arguments") -> Imported:
     """A program of torch.export.
 
     Args:
       program: of a model in evaluation mode; weights may be torchao's NVFP4Tensor and
         MXTensor. Sizes that are dynamic in it are dynamic in the module.
       name: of the module's function.
+      constants: weights and other constants are "arguments" of the function, or "resources" of
+        the module, which passes can compute with.
 
-    Raises: UnsupportedError with the node that is not imported.
+    Raises: UnsupportedError with all nodes that are not imported.
     """
     _check(program, torch.export.ExportedProgram, name)
-    importer = Importer()
+    importer = _make_importer(constants)
     signature = program.graph_signature
     placeholders, ops, output = _get_nodes(program.graph)
     for node, read in zip(placeholders, signature.input_specs):
@@ -227,17 +233,18 @@ def from_export(program: torch.export.ExportedProgram, name: str = "forward") ->
                     lambda results: pytree.tree_unflatten(results, program.call_spec.out_spec))
 
 
-def from_graph(graph_module: torch.fx.GraphModule, name: str = "forward") -> Imported:
+def from_graph(graph_module: torch.fx.GraphModule, name: str = "forward",
+               constants: str = "arguments") -> Imported:
     """A graph of torch.fx with aten ops and node.meta["val"], as make_fx makes it.
 
     Args:
       graph_module: its placeholders are the inputs, its attributes constants.
-      name: of the module's function.
+      name, constants: as from_export() has them.
 
-    Raises: UnsupportedError with the node that is not imported.
+    Raises: UnsupportedError with all nodes that are not imported.
     """
     _check(graph_module, torch.fx.GraphModule, name)
-    importer = Importer()
+    importer = _make_importer(constants)
     placeholders, ops, output = _get_nodes(graph_module.graph)
     for node in placeholders:
         importer.add_input(node)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from blockscale import _ops
-from blockscale._linalg import Array, emit_elementwise, emit_reshape, get_spec
+from blockscale._linalg import Array, emit_elementwise, emit_reduce, emit_reshape, get_spec
 from blockscale._trace import Value
 from blockscale._types import Layout
 from blockscale.torch._importer import Constant, Importer, Narrow, handles, sizes_of
@@ -42,7 +42,7 @@ def import_reciprocal(importer: Importer, input: Any) -> Array:
 def import_max(importer: Importer, input: Any) -> Array:
     kind, x = importer.get_origin(input)
     if kind != "abs":
-        importer.refuse("expected the maximum of absolute values, aten.abs, of a whole tensor")
+        return emit_reduce(importer, "max", importer.tensor(input))
     amax = Array(_ops.amax(emit_reshape(importer, x, flatten(x.sizes)).value), ())
     importer.origins[amax.value.name] = "amax", x
     return amax
@@ -117,7 +117,7 @@ def _take_encode_scale(importer: Importer, encode: Any) -> Value | None:
         if decode is None:
             importer.refuse("expected an encode scale that is the reciprocal of a number, but got "
                             f"{encode.value.item()!r}")
-        return importer.add_constant(decode, f"{encode.name}_decode", get_spec((), "f32"))
+        return importer.bind_constant(decode, f"{encode.name}_decode", get_spec((), "f32"))
     kind, source = importer.get_origin(encode)
     if kind != "reciprocal":
         importer.refuse("expected an encode scale that is aten.reciprocal of a decode scale, or a "

@@ -30,6 +30,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 FENCE = re.compile(r'^```(\w*)(?: title="([^"\n]*)")?\n(.*?)^```$', re.S | re.M)
 PYTHON = ("python3", ".venv/bin/python")
+# The program of the Python package, and the module that it is of.
+SCRIPT = re.compile(r'^([\w-]+) = "([\w.]+):main"$', re.M)
 ELSEWHERE = ("export", "pip", "/tmp/", "FOLDER/")
 
 
@@ -101,7 +103,10 @@ def check_commands(text):
         if not words or words[0].startswith(("-", *ELSEWHERE)):
             continue
         name = Path(words[0]).name
-        if name.startswith("blockscale-"):
+        script = SCRIPT.search((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        if script and name == script[1]:
+            known = (ROOT / "python" / f"{script[2].replace('.', '/')}.py").read_text()
+        elif name.startswith("blockscale-"):
             known = run(f"{name} --help").stdout
         elif Path(words[0]).is_absolute():
             known = run(f"{words[0]} --help").stdout

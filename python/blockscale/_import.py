@@ -1,0 +1,109 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""blockscale-import: a model of another format as a module of MLIR.
+
+    blockscale-import model.onnx -o model.mlir
+
+Weights are resources at the end of the module. Nodes that are not imported are all listed, and
+then no file is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import sys
+import tempfile
+from typing import Any, Protocol, Sequence
+
+from blockscale._errors import ArgumentError, Error, UnsupportedError
+from blockscale._trace import to_identifier
+
+#: Modules whose `import_file(path, name)` returns what has the text of a module as `source`, by
+#: the ends of names of files. Each is imported only for such a file.
+FRONTENDS = {
+    ".mlir": "blockscale._mlir_file", ".mlirbc": "blockscale._mlir_file",
+    ".onnx": "blockscale.onnx._file", ".pt2": "blockscale.torch._file",
+    ".tosa": "blockscale._tosa_file",
+}
+
+
+class Imported(Protocol):
+    """What a frontend returns."""
+
+    source: bytes
+
+
+def import_file(path: str, name: str = "forward") -> Imported:
+    """The module of a file, by the end of its name.
+
+    Raises: UnsupportedError with all nodes that are not imported, FileError, CompileError,
+      ImportError where a package that the format needs is not installed.
+    """
+    ending = os.path.splitext(path)[1]
+    if ending not in FRONTENDS:
+        known = sorted(FRONTENDS)
+        raise ArgumentError(f"expected a file that ends in {', '.join(known[:-1])} or "
+                            f"{known[-1]}, but got '{path}'")
+    frontend: Any = importlib.import_module(FRONTENDS[ending])
+    return frontend.import_file(path, name)
+
+
+def write(path: str, data: bytes) -> None:
+    """Writes a file, or none: it takes its name when it is complete."""
+    folder = os.path.dirname(os.path.abspath(path))
+    handle, part = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(part, 0o666 & ~mask)
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="blockscale-import", description="Writes a model of another format as a module.")
+    parser.add_argument("model", help="a file that ends in " + ", ".join(sorted(FRONTENDS)))
+    parser.add_argument("-o", dest="output", metavar="FILE", required=True,
+                        help="the file for the module; - is the standard output")
+    parser.add_argument("--name", default="forward", help="the name of the module's function")
+    return parser.parse_args(arguments)
+
+
+def _run(options: argparse.Namespace) -> None:
+    if to_identifier(options.name) != options.name:
+        raise ArgumentError(f"expected --name to be an identifier, but got '{options.name}'")
+    source = import_file(options.model, options.name).source
+    if options.output == "-":
+        sys.stdout.buffer.write(source)
+    else:
+        write(options.output, source)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the program; its exit status."""
+    options = _parse(arguments)
+    try:
+        _run(options)
+        return 0
+    except UnsupportedError as error:
+        lines = list(map(str, error.problems)) or [str(error)]
+    except (Error, ImportError) as error:
+        lines = str(error).splitlines()
+    except OSError as error:
+        lines = [f"cannot write '{options.output}': {error.strerror}"]
+    for line in lines:
+        print(f"blockscale-import: error: {line}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

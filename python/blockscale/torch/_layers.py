@@ -1,0 +1,148 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions, norms, softmax and attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Sequence
+
+import torch
+
+from blockscale._linalg import (Array, Body, emit_elementwise, emit_layer_norm, emit_matmul,
+                                emit_reduce, emit_reduction, emit_reshape, emit_softmax,
+                                normalize_axes)
+from blockscale.torch._importer import Importer, handles, sizes_of
+
+
+def _get_axes(dim: Any) -> list[int] | None:
+    """None and no dimensions are all of them."""
+    return [dim] if isinstance(dim, int) else list(dim) if dim else None
+
+
+def _emit(importer: Importer, kind: str, input: Any, dim: Any = None,
+          keepdim: bool = False) -> Array:
+    x = importer.tensor(input)
+    if not x.rank:
+        dim = None
+    return emit_reduce(importer, kind, x, _get_axes(dim), keepdims=keepdim,
+                       dtype=importer.get_dtype())
+
+
+@handles("aten.sum.default", "aten.sum.dim_IntList", "aten.mean.default", "aten.mean.dim")
+def import_sum(importer: Importer, input: Any, dim: Any = None, keepdim: bool = False,
+               **_: Any) -> Array:
+    return _emit(importer, str(importer.node.target).split(".")[1], input, dim, keepdim)
+
+
+@handles("aten.amax.default", "aten.amin.default")
+def import_amax(importer: Importer, input: Any, dim: Any, keepdim: bool) -> Array:
+    return _emit(importer, str(importer.node.target).split(".")[1][1:], input, dim, keepdim)
+
+
+@handles("aten.linalg_vector_norm.default", "aten.norm.ScalarOpt_dim")
+def import_norm(importer: Importer, input: Any, dim: Any, keepdim: bool, ord: Any = None,
+                p: Any = None, **_: Any) -> Array:
+    x, order = importer.array(input), 2 if ord is None and p is None else ord or p
+    if order != 2:
+        importer.refuse(f"expected a norm of order 2, but got {order}")
+    axes = normalize_axes(importer, _get_axes(dim), x.rank)
+    total = emit_reduction(importer, "squares", [x], x.sizes, axes, "f32", 0,
+                           lambda body, a: body.mul(a, a), Body.add)
+    root = emit_elementwise(importer, "norm", [total], total.sizes, importer.get_dtype(),
+                            lambda body, a: body.op(f"math.sqrt {a}"))
+    return emit_reshape(importer, root, sizes_of(importer.result))
+
+
+@handles("aten.softmax.int", "aten._softmax.default", "aten.log_softmax.int",
+         "aten._log_softmax.default")
+def import_softmax(importer: Importer, input: Any, dim: int, **_: Any) -> Array:
+    return emit_softmax(importer, importer.array(input), dim, dtype=importer.get_dtype(),
+                        logarithm="log" in str(importer.node.target))
+
+
+def _emit_norm(importer: Importer, input: Any, shape: Sequence[int], weight: Any, bias: Any,
+               eps: float, is_centered: bool = True) -> Array:
+    x = importer.array(input)
+    given = [None if each is None else importer.array(each, name)
+             for name, each in (("weight", weight), ("bias", bias))]
+    return emit_layer_norm(importer, x, range(x.rank - len(shape), x.rank), eps, *given,
+                           centered=is_centered)
+
+
+@handles("aten.layer_norm.default")
+def import_layer_norm(importer: Importer, input: Any, normalized_shape: Sequence[int],
+                      weight: Any, bias: Any, eps: float, **_: Any) -> Array:
+    return _emit_norm(importer, input, normalized_shape, weight, bias, eps)
+
+
+@handles("aten.native_layer_norm.default")
+def import_native_layer_norm(importer: Importer, input: Any, normalized_shape: Sequence[int],
+                             weight: Any, bias: Any, eps: float) -> tuple[Any, ...]:
+    """The norm; means and reciprocal deviations are for training."""
+    return _emit_norm(importer, input, normalized_shape, weight, bias, eps), None, None
+
+
+@handles("aten.rms_norm.default")
+def import_rms_norm(importer: Importer, input: Any, normalized_shape: Sequence[int], weight: Any,
+                    eps: float | None) -> Array:
+    eps = torch.finfo(importer.result.dtype).eps if eps is None else eps
+    return _emit_norm(importer, input, normalized_shape, weight, None, eps, is_centered=False)
+
+
+# Attention.
+
+
+def _emit_attention(importer: Importer, query: Any, key: Any, value: Any, mask: Any,
+                    is_causal: bool, scale: float | None, dtype: str) -> Array:
+    q, k, v = (importer.array(each, name)
+               for each, name in ((query, "query"), (key, "key"), (value, "value")))
+    width = q.sizes[-1]
+    if not isinstance(width, int):
+        importer.refuse(f"expected a known size of heads, but got {width}")
+    if q.rank > 2 and q.sizes[-3] != k.sizes[-3]:
+        importer.refuse(f"expected as many heads of keys as of queries, {q.sizes[-3]}, but got "
+                        f"{k.sizes[-3]}")
+    factor = 1 / math.sqrt(width) if scale is None else scale
+    scores = emit_matmul(importer, q, k, transpose_b=True, dtype="f32")
+    masks = [] if mask is None else [importer.tensor(mask, "attn_mask")]
+
+    def compute(body: Body, score: str, *rest: str) -> str:
+        score = body.mul(score, body.constant(factor))
+        if masks and masks[0].dtype == "i1":
+            score = body.select(rest[0], score, body.constant(-math.inf))
+        elif masks:
+            score = body.add(score, rest[0])
+        if is_causal:
+            row, column = body.index(scores.rank - 2), body.index(scores.rank - 1)
+            seen = body.op(f"arith.cmpi sle, {column}, {row}", "index")
+            score = body.select(seen, score, body.constant(-math.inf))
+        return score
+    kinds = ["f32", *("i1" if each.dtype == "i1" else "f32" for each in masks)]
+    scores = emit_elementwise(importer, "scores", [scores, *masks], scores.sizes, "f32", compute,
+                              inner=kinds)
+    shares = emit_softmax(importer, scores, -1, empty=0)
+    return emit_matmul(importer, shares, v, dtype=dtype)
+
+
+@handles("aten.scaled_dot_product_attention.default")
+def import_attention(importer: Importer, query: Any, key: Any, value: Any, attn_mask: Any,
+                     dropout_p: float, is_causal: bool, scale: float | None,
+                     **_: Any) -> Array:
+    if dropout_p:
+        importer.refuse(f"expected attention without dropout, but got {dropout_p}; call "
+                        "model.eval()")
+    return _emit_attention(importer, query, key, value, attn_mask, is_causal, scale,
+                           importer.get_dtype())
+
+
+@handles("aten._scaled_dot_product_flash_attention_for_cpu.default")
+def import_flash_attention(importer: Importer, query: Any, key: Any, value: Any,
+                           dropout_p: float, is_causal: bool, attn_mask: Any,
+                           scale: float | None) -> tuple[Any, ...]:
+    """The attention; logarithms of sums are for training."""
+    if dropout_p:
+        importer.refuse(f"expected attention without dropout, but got {dropout_p}; call "
+                        "model.eval()")
+    dtype = importer.array(query, "query").dtype
+    return _emit_attention(importer, query, key, value, attn_mask, is_causal, scale, dtype), None
