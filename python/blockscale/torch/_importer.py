@@ -268,8 +268,10 @@ class Importer(Builder):
         """Imports nodes in their order. Raises UnsupportedError with all that are not imported,
         but for those that need the result of another one."""
         for node in nodes:
-            needed = [self.values[each] for each in node.all_input_nodes]
-            if any(each is FAILED for each in needed):
+            # What a quantizer computes on its way is not imported.
+            needed = ([self.quantizers[node].x] if node in self.quantizers
+                      else node.all_input_nodes)
+            if any(self.values[each] is FAILED for each in needed):
                 self.values[node] = FAILED
                 if self._is_unknown(node):
                     self._note(node)
