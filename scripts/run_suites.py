@@ -4,8 +4,9 @@
 """Runs the test suites of a finished build and adds up their counts.
 
 Suites: lint, unit (GoogleTest), python (unittest), lit, conformance, fuzz, site (the
-documentation), package (the Python package, installed), torch (its import of PyTorch's
-programs), tidy (clang-tidy over the files that changed). Each runs with its output in
+documentation), package (the Python package, installed), onnx (its import and export of
+models of ONNX), torch (its import of PyTorch's programs), tidy (clang-tidy over the files
+that changed). Each runs with its output in
 BUILD/logs/SUITE.log, shown where something fails. A suite that crashes or runs no test
 counts as one failure. The ten slowest tests of lit and unit are shown. The last line is
 `N passed, N failed`, with `, N skipped` where some were.
@@ -251,6 +252,14 @@ class Suites:
         return self.install(log) or self.python_folder(log, "test/Package",
                                                        self.build / "package/bin/python")
 
+    def onnx(self, log):
+        """The import and export of models of ONNX, where there is onnx."""
+        if importlib.util.find_spec("onnx") is None:
+            print("   skipped: no onnx; scripts/setup.sh installs python/requirements.txt")
+            return Counts(skipped=1)
+        return self.install(log) or self.python_folder(log, "test/Onnx",
+                                                       self.build / "package/bin/python")
+
     def torch(self, log):
         """The import of PyTorch's programs, where there are PyTorch and torchao."""
         interpreter = ROOT / ".cache/peers/bin/python"
@@ -280,8 +289,8 @@ class Suites:
 
 
 # The longest come first, so that no core has nothing to do at the end.
-NAMES = ["conformance", "unit", "fuzz", "python", "package", "torch", "tidy", "site", "lint",
-         "lit"]
+NAMES = ["conformance", "unit", "fuzz", "python", "package", "onnx", "torch", "tidy", "site",
+         "lint", "lit"]
 # Suites that keep every core busy.
 ALONE = {"lit"}
 

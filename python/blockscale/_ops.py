@@ -45,18 +45,32 @@ def _check(what: str, value: Any, ranks: Sequence[int] | None = None,
 
 
 class _Text:
-    """The text of an op, part by part, and its operands."""
+    """The text of an op, part by part, its operands, and what its keywords say."""
 
     def __init__(self, *operands: Value):
         self.operands = list(operands)
         self.parts = [", ".join(value.name for value in operands)]
+        self.attributes: dict[str, Any] = {}
 
     def add(self, part: str) -> _Text:
         self.parts.append(part)
         return self
 
     def word(self, keyword: str, value: Any) -> _Text:
-        return self if value is None else self.add(f"{keyword} {value}")
+        if value is None:
+            return self
+        self.attributes[keyword] = value
+        return self.add(f"{keyword} {value}")
+
+    def flag(self, keyword: str, value: bool) -> _Text:
+        if not value:
+            return self
+        self.attributes[keyword] = True
+        return self.add(keyword)
+
+    def block(self, rows: int, cols: int) -> _Text:
+        self.attributes["block"] = (rows, cols)
+        return self.add(f"block [{rows}, {cols}]")
 
     def integer(self, keyword: str, value: int | None) -> _Text:
         if value is not None and not isinstance(value, int):
@@ -74,12 +88,15 @@ class _Text:
             return self
         _check(keyword, value)
         self.operands.append(value)
+        self.attributes[keyword] = value
         return self.add(f"{keyword}({value.name} : {value.spec})")
 
     def emit(self, bases: str | Sequence[str], op: str, types: str,
              specs: Sequence[Spec]) -> list[Value]:
-        return emit(bases, f"blockscale.{op}", self.operands, " ".join(self.parts), types,
-                    specs)
+        results = emit(bases, f"blockscale.{op}", self.operands, " ".join(self.parts), types,
+                       specs)
+        results[0]._trace.ops[-1].attributes = self.attributes
+        return results
 
 
 def _layout(layout: Any, groups: int, dim: int) -> Layout | None:
@@ -197,9 +214,7 @@ def quantize(x: Value, *, format: str = "nvfp4", block: tuple[int, int] | None =
     swaps = scale_dim == "n" or (transposed and not scale_dim)
     result = _layout(layout, _groups(offsets), 1 - group_dim if swaps else group_dim)
     specs = [Spec((*batch, *shape), data_type), Spec((*batch, *scales), scale_type, result)]
-    text = _Text(x).add(f"block [{rows}, {cols}]")
-    if transposed:
-        text.add("transposed")
+    text = _Text(x).block(rows, cols).flag("transposed", transposed)
     text.word("scale_dim", scale_dim).one_of("recipe", recipe, _native.recipes)
     text.operand("global_scale", global_scale).operand("global_amax", global_amax)
     text.operand("block_amax", block_amax).operand("rng", rng)
@@ -227,7 +242,7 @@ def dequantize(data: Value, scale: Value, *, dtype: Any = "f32",
     _check("scale", scale, least=2, dtypes=("f8E4M3FN", "f8E8M0FNU"))
     rows, cols = block or (1, _block(scale))
     result = Spec(data.shape, element_name(dtype))
-    text = _Text(data, scale).add(f"block [{rows}, {cols}]").one_of("recipe", recipe, _native.recipes)
+    text = _Text(data, scale).block(rows, cols).one_of("recipe", recipe, _native.recipes)
     text.operand("global_scale", global_scale).operand("global_amax", global_amax)
     return text.emit("x", "dequantize", f"{data.spec}, {scale.spec} -> {result}",
                      [result])[0]
@@ -287,7 +302,7 @@ def expand_scale(scale: Value, scale_dim: str, *, rows: int, cols: int,
     compact = scale.shape[-2:]
     shape = (rows, compact[1]) if scale_dim == "k" else (cols, compact[0])
     result = Spec((*scale.shape[:-2], *shape), scale.dtype, _layout(layout, 0, 0))
-    return _Text(scale).add(f"block [{size}, {size}] scale_dim {scale_dim}").emit(
+    return _Text(scale).block(size, size).word("scale_dim", scale_dim).emit(
         "expanded", "expand_scale", f"{scale.spec} -> {result}", [result])[0]
 
 
@@ -323,7 +338,8 @@ def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value 
         text.add(f"offsets({offsets.name})")
         operands.append(offsets)
     names = ", ".join(scale.name if scale is not None else "none" for scale in (scale_a, scale_b))
-    text.add(f"scales({names})").add(f"block [{rows}, {cols}]")
+    text.add(f"scales({names})").block(rows, cols)
+    text.attributes.update(scale_a=scale_a, scale_b=scale_b)
     operands += scales
     text.operands = list(operands)
     text.operand("global_scale_a", global_scale_a)

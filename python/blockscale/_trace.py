@@ -84,6 +84,8 @@ class Op:
     text: str
     types: str
     location: Location
+    #: Of an op of the dialect: its keywords, with numbers, words and operands.
+    attributes: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def format(self, with_location: bool) -> str:
         names = ", ".join(result.name for result in self.results)

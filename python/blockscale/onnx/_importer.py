@@ -1,0 +1,287 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The walk over a graph, and what stands for its values."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable, NoReturn, Sequence, Union
+
+import numpy as np
+import onnx
+import sympy
+from onnx.reference import ReferenceEvaluator
+
+from blockscale._errors import ArgumentError, Problem, UnsupportedError
+from blockscale._linalg import Array, Builder, Size, simplify
+from blockscale._linalg._builder import INDEX
+from blockscale._types import Spec
+from blockscale.onnx._model import Model, Node
+from blockscale.onnx._nodes import NAMES, get_type_name
+from blockscale.onnx._recipes import DOMAIN
+
+Handler = Callable[..., Any]
+#: Handlers of ops, by (domain, name): `handler(importer, inputs, attributes)`.
+HANDLERS: dict[tuple[str, str], Handler] = {}
+#: Handlers that take nodes of constants too, which others never see.
+_OF_CONSTANTS: set[Handler] = set()
+#: Ops without inputs, or of constants, whose results are no constants.
+_RANDOM = ("RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike",
+           "Multinomial", "Bernoulli")
+
+NUMBERS = ("f32", "bf16", "f16")
+#: Types of codes and scales.
+NARROW = ("f4E2M1FN", "f6E2M3FN", "f6E3M2FN", "f8E4M3FN", "f8E5M2", "f8E8M0FNU")
+
+
+def handles(*names: str, domain: str = "", of_constants: bool = False
+            ) -> Callable[[Handler], Handler]:
+    def add(handler: Handler) -> Handler:
+        HANDLERS.update({(domain, name): handler for name in names})
+        if of_constants:
+            _OF_CONSTANTS.add(handler)
+        return handler
+    return add
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Constant:
+    """What is known at import, as an array of NumPy and ml_dtypes."""
+
+    value: np.ndarray
+    name: str
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def dtype(self) -> str:
+        """The name in MLIR; that of NumPy where there is none."""
+        return get_dtype(self.value.dtype) or self.value.dtype.name
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sizes:
+    """Numbers that are computed from sizes of inputs: an array of ints and expressions, which
+    are int64 in the model."""
+
+    value: np.ndarray
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def dtype(self) -> str:
+        return "i64"
+
+
+#: The result of a node that was refused.
+FAILED = object()
+#: A value of the graph; None for an input that is left out. Others have `materialize`.
+Operand = Union[Array, Constant, Sizes, Any, None]
+
+
+def get_dtype(dtype: Any) -> str:
+    """The name in MLIR of a dtype of NumPy; "" where there is none."""
+    try:
+        return NAMES.get(onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), "")
+    except (KeyError, ValueError):
+        return ""
+
+
+class Refused(Exception):
+    """Why a node is not imported."""
+
+
+class Importer(Builder):
+    """Imports the nodes of a graph, one after the other."""
+
+    def __init__(self, model: Model, constants: str = "resources"):
+        super().__init__(constants)
+        self.model = model
+        self.values: dict[str, Any] = {}
+        self.inputs: dict[str, Array] = {}
+        #: Of a value, by its name, for ops that see through others: what it is.
+        self.origins: dict[str, Any] = {}
+        #: Sizes that are at most others where the model is called rightly.
+        self.limits: list[tuple[Size, Size]] = []
+        self.problems: list[Problem] = []
+        self._constants: dict[int, tuple[np.ndarray, Array]] = {}
+        self.node: Node
+
+    def refuse(self, message: str) -> NoReturn:
+        raise Refused(message)
+
+    # Inputs and constants.
+
+    def add_input(self, info: onnx.ValueInfoProto) -> None:
+        kind = info.type.WhichOneof("value")
+        tensor = info.type.tensor_type
+        dtype = NAMES.get(tensor.elem_type)
+        message = ""
+        if kind != "tensor_type":
+            message = f"expected a tensor, but got {kind or 'no type'}"
+        elif dtype is None:
+            message = (f"expected elements of one of {', '.join(map(get_type_name, NAMES))}, but "
+                       f"got {get_type_name(tensor.elem_type)}")
+        elif not tensor.HasField("shape"):
+            message = "expected a shape, but got none"
+        if message:
+            self.problems.append(Problem(info.name, "input", message, (self.model.path, 0)))
+            self.values[info.name] = FAILED
+            return
+        sizes = [self._read_size(info.name, number, dim)
+                 for number, dim in enumerate(tensor.shape.dim)]
+        self.values[info.name] = self.inputs[info.name] = self.add_argument(info.name, sizes,
+                                                                            dtype)
+
+    def _read_size(self, name: str, number: int, dim: Any) -> Size:
+        if dim.HasField("dim_value"):
+            return int(dim.dim_value)
+        return sympy.Symbol(dim.dim_param or f"{name}_{number}", integer=True, positive=True)
+
+    def constant(self, value: np.ndarray, name: str) -> Array:
+        """A tensor that is known, once for each array."""
+        key = id(value)
+        if key not in self._constants:
+            dtype = get_dtype(value.dtype)
+            if not dtype:
+                known = ", ".join(map(get_type_name, NAMES))
+                self.refuse(f"expected a constant of one of {known}, but got {value.dtype}")
+            array = value.view(np.uint8) if dtype in NARROW else value
+            self._constants[key] = value, self.add_constant(array, name, dtype)
+        return self._constants[key][1]
+
+    # Operands of ops.
+
+    def array(self, operand: Operand, what: str = "operand") -> Array:
+        """A tensor of the function."""
+        if isinstance(operand, Constant):
+            return self.constant(operand.value, operand.name)
+        if isinstance(operand, Sizes):
+            return self._emit_sizes(operand.value)
+        if operand is None:
+            self.refuse(f"expected {what}, but got none")
+        return operand if isinstance(operand, Array) else operand.materialize(self)
+
+    def _emit_sizes(self, sizes: np.ndarray) -> Array:
+        numbers = []
+        for each in sizes.flat:
+            size = self.size(simplify(each))
+            numbers.append(self.emit("number", "arith.index_cast", [size],
+                                     f"{size.name} : index to i64", INDEX))
+        spec = Spec(sizes.shape, "i64")
+        names = ", ".join(number.name for number in numbers)
+        return Array(self.emit("sizes", "tensor.from_elements", numbers, f"{names} : {spec}",
+                               spec), sizes.shape)
+
+    def number(self, operand: Operand, what: str = "operand") -> Array:
+        """A tensor of f32, bf16 or f16."""
+        if operand is not None and operand.dtype not in NUMBERS:
+            self.refuse(f"expected {what} of float, bfloat16 or float16, but got {operand.dtype}")
+        return self.array(operand, what)
+
+    def known(self, operand: Operand, what: str) -> np.ndarray:
+        """What is known at import."""
+        if isinstance(operand, Constant):
+            return operand.value
+        return self.refuse(f"expected {what} to be known at import")
+
+    def list_sizes(self, operand: Operand, what: str) -> list[Size]:
+        """A list of sizes, which may be those of inputs."""
+        if isinstance(operand, (Constant, Sizes)):
+            return [simplify(each) for each in operand.value.reshape(-1).tolist()]
+        return self.refuse(f"expected {what} to be computed from sizes of inputs")
+
+    def get_origin(self, operand: Any, kind: Any) -> Any:
+        """What a value is, if it is of a kind."""
+        found = self.origins.get(operand.value.name) if isinstance(operand, Array) else None
+        return found if isinstance(found, kind) else None
+
+    # The walk.
+
+    def run(self) -> None:
+        """Imports all nodes; raises UnsupportedError with all that are refused."""
+        with self.tracing():
+            for node in self.model.nodes:
+                self._import_node(node)
+        self.raise_problems()
+
+    def raise_problems(self) -> None:
+        if self.problems:
+            raise UnsupportedError.of(self.problems)
+
+    def note(self, node: Node, message: str) -> None:
+        op = f"{node.domain}.{node.op}" if node.domain else node.op
+        self.problems.append(Problem(node.name, op, message, (self.model.path, node.number),
+                                     node.part))
+
+    def _import_node(self, node: Node) -> None:
+        self.node = node
+        self.location = (self.model.path, node.number, node.part or node.name)
+        inputs = [self.values[name] if name else None for name in node.inputs]
+        handler = self._find_handler(node)
+        results: Any = [FAILED] * len(node.outputs)
+        try:
+            folded = self._fold(node, inputs, handler)
+            if folded is not None:
+                results = folded
+            elif handler is None:
+                self.refuse("expected an op that is imported, or one of constants")
+            elif not any(each is FAILED for each in inputs):
+                results = self._call(node, inputs, handler)
+        except (Refused, ArgumentError) as error:  # ArgumentError: of an op of the dialect.
+            self.note(node, str(error))
+        self.values.update(zip(node.outputs, results))
+
+    def _find_handler(self, node: Node) -> Handler | None:
+        if node.domain == DOMAIN and node.op in self.model.quantizers:
+            return HANDLERS[DOMAIN, "quantize"]
+        return HANDLERS.get((node.domain, node.op))
+
+    def _call(self, node: Node, inputs: list[Any], handler: Handler) -> list[Any]:
+        from blockscale.onnx._sizes import fold_sizes
+        if any(isinstance(each, Sizes) for each in inputs):
+            found = fold_sizes(self, node, inputs)
+            if found is not None:
+                return [found]
+        results = handler(self, inputs, node.attributes)
+        results = list(results) if isinstance(results, tuple) else [results]
+        for name in node.outputs[len(results):]:
+            if name:
+                self.refuse(f"expected no more than {len(results)} results to be taken, but got "
+                            f"{name!r} as well")
+        return results
+
+    def _fold(self, node: Node, inputs: Sequence[Any], handler: Handler | None
+              ) -> list[Any] | None:
+        """The results of a node of constants, as onnx.reference computes them."""
+        if node.domain or handler in _OF_CONSTANTS or node.op in _RANDOM or not all(
+                each is None or isinstance(each, Constant) for each in inputs):
+            return None
+        feeds = {name: each.value for name, each in zip(node.inputs, inputs) if each is not None}
+        try:
+            results = evaluate(node.proto, self.model.opset, feeds, self.refuse)
+        except Refused:
+            if handler is None:
+                raise
+            return None  # There are forms that onnx.reference does not evaluate.
+        return [Constant(results[name], name) if name else None for name in node.outputs]
+
+
+def evaluate(node: onnx.NodeProto, opset: int, feeds: dict[str, np.ndarray],
+             refuse: Callable[[str], NoReturn]) -> dict[str, np.ndarray]:
+    """The results of a node, by their names."""
+    outputs = [name for name in node.output if name]
+    graph = onnx.helper.make_graph(
+        [node], "constant", [onnx.ValueInfoProto(name=name) for name in feeds],
+        [onnx.ValueInfoProto(name=name) for name in outputs])
+    try:
+        with np.errstate(all="ignore"):
+            results = ReferenceEvaluator(graph, opsets={"": opset}).run(None, feeds)
+    except Exception as error:  # Of any class: the model is what is wrong.
+        refuse("expected a node of constants that onnx.reference evaluates, but got "
+               f"{type(error).__name__}: {' '.join(str(error).split())}")
+    return {name: np.asarray(each) for name, each in zip(outputs, results)}

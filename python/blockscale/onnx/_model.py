@@ -1,0 +1,217 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models as they are read: their nodes, constants, inputs and results."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import os
+from typing import Any, Collection, Union
+
+import google.protobuf.message
+import numpy as np
+import onnx
+from onnx import helper, inliner, numpy_helper
+
+from blockscale._errors import ArgumentError, Problem, UnsupportedError, fail
+from blockscale.onnx._recipes import DOMAIN, list_functions, make_function
+
+Source = Union[onnx.ModelProto, bytes, str, "os.PathLike[str]"]
+#: The oldest opset: before it, reductions, softmax and slices were other ops.
+OLDEST = 13
+#: The first opset with blocks of QuantizeLinear and DequantizeLinear.
+_OF_BLOCKS = 21
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """A node of the graph. Inputs that are left out have the name "".
+
+    `number` counts nodes from 1; `name` is that of its first result where it has none. `part` is
+    the part of the model that it is of, where the exporter says so: PyTorch's does.
+    """
+
+    op: str
+    domain: str
+    name: str
+    number: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, Any]
+    proto: onnx.NodeProto
+    part: str = ""
+
+
+@dataclasses.dataclass
+class Model:
+    """A model without functions of its own but the quantizers that this package exports."""
+
+    graph: onnx.GraphProto
+    opset: int
+    path: str
+    folder: str
+    nodes: list[Node]
+    #: (format, recipe, is_amax) of quantizers that this package exported, by their names.
+    quantizers: dict[str, tuple[str, str, bool]]
+
+    def read_constants(self) -> dict[str, np.ndarray]:
+        """The initializers."""
+        found = {}
+        for tensor in self.graph.initializer:
+            try:
+                found[tensor.name] = numpy_helper.to_array(tensor, self.folder)
+            except (onnx.checker.ValidationError, ValueError, TypeError, OSError,
+                    RuntimeError) as error:
+                fail("BLOCKSCALE_FILE", f"{self.path}: expected the elements of initializer "
+                                        f"{tensor.name!r}, but {_get_reason(error)}")
+        return found
+
+
+def _get_reason(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+
+
+def _read_bytes(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        fail("BLOCKSCALE_FILE", f"cannot read '{path}': {error.strerror}")
+
+
+def _parse(source: Source) -> tuple[onnx.ModelProto, str, str]:
+    """The model, a name of it for errors, and the folder of its external data."""
+    if isinstance(source, onnx.ModelProto):
+        copy = onnx.ModelProto()
+        copy.CopyFrom(source)
+        return copy, "<model>", ""
+    if isinstance(source, bytes):
+        data, path, folder = source, "<model>", ""
+    elif isinstance(source, (str, os.PathLike)):
+        path = str(os.fspath(source))
+        data, folder = _read_bytes(path), os.path.dirname(os.path.abspath(path))
+    else:
+        raise ArgumentError("expected a ModelProto, bytes or the path of a file, but got "
+                            f"{type(source).__name__}")
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except google.protobuf.message.DecodeError as error:
+        raise ArgumentError(f"{path}: expected a model of ONNX, but got {len(data)} bytes that "
+                            f"are none ({_get_reason(error)})") from error
+    if not model.HasField("graph"):
+        raise ArgumentError(f"{path}: expected a model of ONNX, but got one without a graph")
+    return model, path, folder
+
+
+def _check_data(model: onnx.ModelProto, path: str, folder: str) -> None:
+    """Whether the files that hold initializers are there."""
+    for tensor in model.graph.initializer:
+        if not onnx.external_data_helper.uses_external_data(tensor):
+            continue
+        place = {entry.key: entry.value for entry in tensor.external_data}.get("location", "")
+        if not folder:
+            raise ArgumentError(f"{path}: expected initializer {tensor.name!r} in the model, but "
+                                f"got external data in {place!r}; give the path of the file")
+        if not os.path.isfile(os.path.join(folder, place)):
+            fail("BLOCKSCALE_FILE", f"{path}: expected the elements of initializer "
+                                    f"{tensor.name!r} in {place!r}, but there is no such file")
+
+
+def _check_blocks(model: onnx.ModelProto, path: str, opset: int) -> None:
+    """Whether the opset has the blocks that nodes have."""
+    problems = [
+        Problem(node.name or node.output[0], node.op_type, f"expected opset {_OF_BLOCKS} or newer "
+                f"for block_size, but got {opset}", (path, number))
+        for number, node in enumerate(model.graph.node, 1)
+        if node.op_type in ("QuantizeLinear", "DequantizeLinear") and not node.domain
+        and any(each.name == "block_size" and each.i for each in node.attribute)]
+    if problems and opset < _OF_BLOCKS:
+        raise UnsupportedError.of(problems)
+
+
+def _check(model: onnx.ModelProto, path: str, folder: str) -> int:
+    """Raises ArgumentError where it is no valid model; its opset."""
+    opsets = {each.domain: each.version for each in model.opset_import}
+    opset = opsets.get("", opsets.get("ai.onnx", 0))
+    newest = onnx.defs.onnx_opset_version()
+    if not OLDEST <= opset <= newest:
+        raise ArgumentError(f"{path}: expected opset {OLDEST} to {newest} (onnx "
+                            f"{onnx.__version__}), but got {opset or 'none'}")
+    _check_data(model, path, folder)
+    _check_blocks(model, path, opset)
+    try:
+        # A file is checked where it lies, with its external data.
+        onnx.checker.check_model(path if folder else model)
+    except (onnx.checker.ValidationError, ValueError, RuntimeError) as error:
+        raise ArgumentError(f"{path}: expected a valid model, but got: "
+                            f"{_get_reason(error)}") from error
+    return opset
+
+
+def _find_quantizers(model: onnx.ModelProto) -> dict[str, tuple[str, str, bool]]:
+    """Functions of the model that are those that this package exports, node by node."""
+    known, found = list_functions(), {}
+    for function in model.functions:
+        key = known.get(function.name)
+        if function.domain != DOMAIN or key is None:
+            continue
+        for opset in function.opset_import:
+            if make_function(*key, opset.version) == function:
+                found[function.name] = key
+    return found
+
+
+def _inline(model: onnx.ModelProto, handled: Collection[str], path: str,
+            kept: Collection[str]) -> onnx.ModelProto:
+    """Without functions but those to keep, and without ops that have a body in ONNX itself
+    and no handler here."""
+    def has_body(op: str) -> bool:
+        try:
+            schema = onnx.defs.get_schema(op, model.opset_import[0].version, "")
+        except onnx.defs.SchemaError:
+            return False
+        return bool(schema.has_function or schema.has_context_dependent_function)
+    left = {node.op_type for node in model.graph.node
+            if node.domain in ("", "ai.onnx") and node.op_type not in handled}
+    if not any(map(has_body, left)) and all(
+            function.domain == DOMAIN and function.name in kept for function in model.functions):
+        return model
+    names = [(DOMAIN, name) for name in kept]
+    names += [(domain, name) for name in handled for domain in ("", "ai.onnx")]
+    try:
+        return inliner.inline_selected_functions(model, names, exclude=True,
+                                                 inline_schema_functions=True)
+    except (RuntimeError, ValueError) as error:
+        raise ArgumentError(f"{path}: expected functions that can be inlined, but got: "
+                            f"{_get_reason(error)}") from error
+
+
+def _find_part(node: onnx.NodeProto) -> str:
+    for entry in node.metadata_props:
+        if entry.key == "pkg.torch.onnx.name_scopes":
+            try:
+                scopes = ast.literal_eval(entry.value)
+            except (ValueError, SyntaxError):
+                return ""
+            # From the whole model to the op itself.
+            is_list = isinstance(scopes, list) and len(scopes) > 1
+            return str(scopes[-2]) if is_list else ""
+    return ""
+
+
+def read(source: Source, handled: Collection[str]) -> Model:
+    """A model whose functions are inlined; ops in `handled` stay as they are."""
+    model, path, folder = _parse(source)
+    opset = _check(model, path, folder)
+    quantizers = _find_quantizers(model)
+    model = _inline(model, handled, path, quantizers)
+    nodes = []
+    for number, node in enumerate(model.graph.node, 1):
+        attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        name = node.name or next((each for each in node.output if each), f"#{number}")
+        nodes.append(Node(node.op_type, domain, name, number, tuple(node.input),
+                          tuple(node.output), attributes, node, _find_part(node)))
+    return Model(model.graph, opset, path, folder, nodes, quantizers)

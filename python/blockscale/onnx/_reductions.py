@@ -1,0 +1,70 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions, softmax and norms. Sums are in f32 and rounded once."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from blockscale._linalg import (Array, emit_convert, emit_layer_norm, emit_reduce,
+                                emit_softmax, emit_unary)
+from blockscale.onnx._importer import Importer, Operand, handles
+from blockscale.onnx._nodes import get_type_name
+from blockscale.onnx._shapes import read_axes, take_axes
+
+_KINDS = {"ReduceSum": "sum", "ReduceMean": "mean", "ReduceMax": "max", "ReduceMin": "min",
+          "ReduceProd": "prod"}
+
+
+#: The function of each element, the reduction, and the function of its result.
+_OF_FUNCTIONS = {"ReduceL1": ("abs", None), "ReduceSumSquare": ("square", None),
+                 "ReduceL2": ("square", "sqrt")}
+
+
+@handles(*_KINDS)
+def import_reduce(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]) -> Any:
+    x = importer.array(inputs[0])
+    axes = take_axes(importer, inputs, 1, attributes)
+    if not axes and attributes.get("noop_with_empty_axes", 0):
+        return x
+    return _reduce(importer, _KINDS[importer.node.op], x, axes, attributes)
+
+
+def _reduce(importer: Importer, kind: str, x: Array, axes: Sequence[int] | None,
+            attributes: dict[str, Any], dtype: str | None = None) -> Array:
+    return emit_reduce(importer, kind, x, read_axes(importer, axes, x.rank) if axes else None,
+                       keepdims=bool(attributes.get("keepdims", 1)), dtype=dtype)
+
+
+@handles(*_OF_FUNCTIONS)
+def import_norm_of_axes(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
+                        ) -> Any:
+    x = importer.number(inputs[0])
+    before, after = _OF_FUNCTIONS[importer.node.op]
+    axes = take_axes(importer, inputs, 1, attributes)
+    result = emit_unary(importer, before, x, dtype="f32")
+    if axes or not attributes.get("noop_with_empty_axes", 0):
+        result = _reduce(importer, "sum", result, axes, attributes)
+    if after:
+        result = emit_unary(importer, after, result)
+    return emit_convert(importer, result, x.dtype)
+
+
+@handles("Softmax", "LogSoftmax")
+def import_softmax(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
+                   ) -> Array:
+    return emit_softmax(importer, importer.number(inputs[0]), attributes.get("axis", -1),
+                        logarithm=importer.node.op == "LogSoftmax")
+
+
+@handles("LayerNormalization", "RMSNormalization")
+def import_norm(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]) -> Array:
+    x, weight = importer.number(inputs[0]), importer.number(inputs[1], "scale")
+    bias = importer.number(inputs[2], "bias") if len(inputs) > 2 and inputs[2] is not None else None
+    kind = attributes.get("stash_type", 1)
+    if kind != 1:
+        importer.refuse(f"expected stash_type 1 (float), but got {get_type_name(kind)}")
+    axis, = read_axes(importer, [attributes.get("axis", -1)], x.rank)
+    return emit_layer_norm(importer, x, range(axis, x.rank), attributes.get("epsilon", 1e-5),
+                           weight, bias,
+                           centered=importer.node.op == "LayerNormalization")

@@ -1,0 +1,119 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Nodes that compute with the sizes of inputs, which shapes of later nodes are made of.
+
+They are evaluated at import, on arrays of expressions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+import sympy
+
+from blockscale._linalg import simplify
+from blockscale.onnx._importer import Constant, Importer, Sizes
+from blockscale.onnx._model import Node
+from blockscale.onnx._nodes import TYPES
+
+
+def make_sizes(values: Any) -> Constant | Sizes:
+    """A list of sizes or one of them: a constant where all are known."""
+    array = np.empty(np.shape(values), object)
+    array[...] = values
+    flat = [simplify(each) for each in array.flat]
+    if all(isinstance(each, int) for each in flat):
+        return Constant(np.array(flat, np.int64).reshape(array.shape), "sizes")
+    for place, each in zip(np.ndindex(array.shape), flat):
+        array[place] = each
+    return Sizes(array)
+
+
+def _decide(relation: Any) -> bool | None:
+    if isinstance(relation, (bool, np.bool_)):
+        return bool(relation)
+    return bool(relation) if relation in (sympy.true, sympy.false) else None
+
+
+def _compare(inputs: list[Any]) -> Constant | None:
+    a, b = np.broadcast_arrays(*inputs)
+    found = [_decide(sympy.Eq(x, y)) for x, y in zip(a.flat, b.flat)]
+    if None in found:
+        return None
+    return Constant(np.array(found, bool).reshape(a.shape), "equal")
+
+
+def _divide(a: Any, b: Any) -> Any:
+    """A quotient of sizes, where it is whole."""
+    quotient = sympy.sympify(a) / b
+    return quotient if quotient.is_integer else None
+
+
+def _map(function: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(inputs: list[Any]) -> Any:
+        arrays = np.broadcast_arrays(*inputs)
+        results = np.empty(arrays[0].shape, object)
+        for place in np.ndindex(results.shape):
+            found = function(*[each[place] for each in arrays])
+            if found is None:
+                return None
+            results[place] = found
+        return results
+    return apply
+
+
+def _to_axes(value: Any, rank: int) -> tuple[int, ...]:
+    return tuple(int(axis) % rank for axis in np.atleast_1d(value))
+
+
+def _fold(node: Node, inputs: list[Any]) -> Any:
+    """The result as an array, or None where it is not of sizes."""
+    attributes, first = node.attributes, inputs[0]
+    if node.op in _ARITHMETIC:
+        return _ARITHMETIC[node.op](inputs)
+    if node.op in ("Identity", "Cast"):
+        return first if attributes.get("to", TYPES["i64"]) in (TYPES["i64"], TYPES["i32"]) else None
+    if node.op == "Concat":
+        return np.concatenate(inputs, attributes["axis"])
+    if node.op == "Gather":
+        return np.take(first, inputs[1].astype(np.int64), attributes.get("axis", 0))
+    if node.op == "Unsqueeze":
+        return np.expand_dims(first, _to_axes(inputs[1], first.ndim + inputs[1].size))
+    if node.op == "Squeeze":
+        return np.squeeze(first, _to_axes(inputs[1], first.ndim) if len(inputs) > 1 else None)
+    if node.op == "Reshape" and inputs[1].dtype != object:
+        return np.reshape(first, inputs[1])
+    if node.op == "Slice" and first.ndim == 1 and all(each.dtype != object
+                                                      for each in inputs[1:]):
+        start, end = (int(each.reshape(-1)[0]) for each in inputs[1:3])
+        step = int(inputs[4].reshape(-1)[0]) if len(inputs) > 4 else 1
+        return first[start:end:step]
+    if node.op == "Where" and inputs[0].dtype == bool:
+        return np.where(*inputs)
+    if node.op == "ReduceProd" and first.ndim == 1:
+        total = sympy.prod(first.tolist())
+        return np.array([total] if attributes.get("keepdims", 1) else total, object)
+    return None
+
+
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "Add": _map(lambda a, b: a + b), "Sub": _map(lambda a, b: a - b),
+    "Mul": _map(lambda a, b: a * b), "Div": _map(_divide),
+    "Min": _map(sympy.Min), "Max": _map(sympy.Max), "Neg": _map(lambda a: -a),
+}
+
+
+def fold_sizes(importer: Importer, node: Node, inputs: list[Any]) -> Constant | Sizes | None:
+    """The result of a node of sizes and constants, if it is one of sizes."""
+    if node.domain or not all(isinstance(each, (Constant, Sizes)) for each in inputs):
+        return None
+    # Indices past int64's range, as the end of a slice, stay numbers of NumPy.
+    arrays = [each.value for each in inputs]
+    try:
+        if node.op == "Equal":
+            return _compare(arrays)
+        found = _fold(node, arrays)
+    except (ValueError, IndexError, KeyError) as error:
+        importer.refuse(f"expected sizes of inputs that can be computed, but {error}")
+    return None if found is None else make_sizes(found)

@@ -1,0 +1,366 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is not imported is one error that names each node, its op, what was expected and what was
+found."""
+
+import contextlib
+import io
+import tempfile
+import unittest
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+from models import NEWEST, TYPES, make_model, node
+
+import blockscale as bs
+import blockscale.onnx
+from blockscale._import import main
+from blockscale.onnx import UnsupportedError
+
+F32, BF16 = TYPES["f32"], TYPES["bf16"]
+
+
+def codes(*shape, kind=ml_dtypes.float4_e2m1fn):
+    return np.zeros(shape, np.uint8).view(kind)
+
+
+class Refused(unittest.TestCase):
+    def refuse(self, message, nodes, inputs=(), constants=(), outputs=None, **options):
+        """`nodes` are refused, for a reason that has `message`; the error."""
+        model = make_model(nodes, inputs, outputs or {"y": ("f32", 2)}, constants, **options)
+        with self.assertRaises(UnsupportedError) as raised:
+            blockscale.onnx.from_model(model)
+        self.assertIn(message, str(raised.exception))
+        return raised.exception
+
+
+X = {"x": ("f32", ["m", 64])}
+
+
+class TestNodes(Refused):
+    # All nodes that are not known, and others that are refused, in one error.
+    def test_all_at_once(self):
+        error = self.refuse(
+            "expected an op that is imported, or one of constants",
+            [node("NonZero", "x", "a", name="first"), node("Relu", "a", "b", name="behind"),
+             node("Multinomial", "x", "c", name="second"),
+             node("Own", "x", "d", name="third", domain="mine"),
+             node("Cast", "x", "y", name="last", to=TYPES["e8m0"], round_mode="sideways")], X,
+            domains=("mine",))
+        self.assertEqual([problem.node for problem in error.problems],
+                         ["first", "second", "third", "last"])
+        self.assertEqual([problem.target for problem in error.problems],
+                         ["NonZero", "Multinomial", "mine.Own", "Cast"])
+        self.assertEqual(error.problems[3].location, ("<model>", 5))
+        self.assertIn("<model>:5: last = Cast: expected round_mode to be up, down or nearest, but "
+                      "got sideways", str(error))
+
+    def test_inputs(self):
+        model = make_model([node("Relu", "x", "y")], X, {"y": ("f32", 2)})
+        model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.COMPLEX64
+        with self.assertRaisesRegex(UnsupportedError, "x = input: expected elements of one of .*, "
+                                                      "but got complex64"):
+            blockscale.onnx.from_model(model)
+        model = make_model([node("Relu", "x", "y")], X, {"y": ("f32", 2)})
+        model.graph.input[0].type.tensor_type.ClearField("shape")
+        with self.assertRaisesRegex(bs.Error, "shape"):
+            blockscale.onnx.from_model(model)
+
+        model = make_model([node("Relu", "x", "y")], X, {"y": ("f32", 2)})
+        sparse = model.graph.sparse_initializer.add(dims=[4])
+        sparse.values.CopyFrom(onnx.numpy_helper.from_array(np.ones(1, np.float32), "w"))
+        sparse.indices.CopyFrom(onnx.numpy_helper.from_array(np.zeros(1, np.int64), "w_indices"))
+        with self.assertRaisesRegex(UnsupportedError, "w = initializer: expected a dense tensor"):
+            blockscale.onnx.from_model(model)
+
+    def test_elements(self):
+        for message, op, inputs, attributes in (
+                ("expected operands of one type, but got bf16 and f32", "Add", "x h", {}),
+                ("expected operands of one type, but got", "MatMul", "x h", {}),
+                ("expected operands that broadcast", "Add", "x v", {}),
+                ("of floating-point numbers, but got i64", "Exp", "i", {}),
+                ("expected fmod of 1", "Mod", "x x", {}),
+                ("expected numbers, but got f8E4M3FN", "Add", "q q", {}),
+                ("expected operand of float, bfloat16 or float16, but got i64", "Softmax", "i", {}),
+                ("expected approximate to be none or tanh", "Gelu", "x", {"approximate": "fast"}),
+                ("expected stash_type 1 (float), but got bfloat16", "LayerNormalization", "x v",
+                 {"stash_type": BF16})):
+            with self.subTest(op=op, message=message):
+                self.refuse(message, [node(op, inputs, "y", **attributes)],
+                            {**X, "h": ("bf16", ["m", 64]), "v": ("f32", [63]),
+                             "i": ("i64", ["m", 64]), "q": ("e4m3", ["m", 64])})
+
+    def test_shapes(self):
+        for message, op, inputs, attributes in (
+                ("expected a shape of 64*m elements, but got [7, -1]", "Reshape", "x r", {}),
+                ("expected at most one -1", "Reshape", "x rr", {}),
+                ("expected the shape to be computed from sizes of inputs", "Reshape", "x i", {}),
+                ("expected axes to be known at import", "ReduceSum", "x i", {}),
+                ("expected different axes of a tensor of rank 2, but got [2]", "ReduceSum", "x two",
+                 {}),
+                ("expected sizes of 1 along axes [1]", "Squeeze", "x one", {}),
+                ("expected axes for a tensor", "Squeeze", "x", {}),
+                ("expected an order of 2 dimensions", "Transpose", "x", {"perm": [0, 0]}),
+                ("expected steps other than 0", "Slice", "x zero two one zero", {}),
+                ("expected steps of 1 with sizes that are not known", "Slice",
+                 "x zero far zero two", {}),
+                ("expected the sizes of parts", "Split", "x", {"num_outputs": 2}),
+                ("expected mode to be constant, but got edge", "Pad", "x pads", {"mode": "edge"}),
+                ("expected indices of dimension 1", "Gather", "x far", {"axis": 1}),
+                ("expected operands of the same size along the sum", "MatMul", "x x", {})):
+            with self.subTest(op=op, message=message):
+                count = attributes.get("num_outputs", 1)
+                outputs = "y y1" if count == 2 else "y"
+                self.refuse(message, [node(op, inputs, outputs, **attributes)],
+                            {**X, "i": ("i64", [2])},
+                            {"r": np.array([7, -1]), "rr": np.array([-1, -1]),
+                             "one": np.array([1]), "two": np.array([2]), "zero": np.array([0]),
+                             "pads": np.array([1, 1, 1, 1]), "far": np.array([64])})
+
+    def test_a_node_of_constants_that_cannot_be_computed(self):
+        self.refuse("expected a node of constants that onnx.reference evaluates",
+                    [node("Reshape", "c r", "t"), node("StringConcat", "t t", "y")], {},
+                    {"c": np.zeros(4, np.float32), "r": np.array([2, 2])})
+
+    def test_results_that_a_node_does_not_give(self):
+        self.refuse("expected no more than 1 results to be taken, but got 'mask' as well",
+                    [node("Dropout", "x", "y mask")], X)
+
+    def test_dropout_in_training(self):
+        self.refuse("expected dropout that is not in training",
+                    [node("Dropout", "x p t", "y")], X,
+                    {"p": np.float32(0.5), "t": np.bool_(True)})
+
+
+class TestQuantized(Refused):
+    def dequantize(self, message, data, scale, name="decode", opset=NEWEST, **attributes):
+        attributes.setdefault("block_size", 16)
+        dq = node("DequantizeLinear", "q s", "y", name=name, **attributes)
+        error = self.refuse(message, [dq], {}, {"q": data, "s": scale}, opset=opset)
+        self.assertEqual((error.node, error.target), (name, "DequantizeLinear"))
+
+    def test_scales_of_other_blocks(self):
+        # Along another axis than the node says.
+        self.dequantize("expected scales of shape [32, 3] for blocks of 16 along axis 1 of "
+                        "[32, 48], but got [2, 48]", codes(32, 48),
+                        np.ones((2, 48), np.float32), axis=1)
+        self.dequantize("expected scales of shape [4, 2] for blocks of 16 along axis 1 of [4, 32], "
+                        "but got [4]", codes(4, 32), np.ones(4, np.float32))
+        self.dequantize("expected block_size to be positive, but got -16", codes(4, 32),
+                        np.ones((4, 2), np.float32), block_size=-16)
+        self.dequantize("expected different axes of a tensor of rank 2, but got [2]", codes(4, 32),
+                        np.ones((4, 2), np.float32), axis=2)
+
+        self.refuse("expected a known size along axis 1, which has blocks, but got [4, k]",
+                    [node("DequantizeLinear", "q s", "y", block_size=16)],
+                    {"q": ("e4m3", [4, "k"]), "s": ("f32", [4, "b"])})
+
+    def test_odd_sizes_of_four_bits(self):
+        self.dequantize("expected float4e2m1 of an even size along the last dimension, as two "
+                        "share a byte, but got [4, 7]", codes(4, 7), np.ones((4, 1), np.float32))
+        self.refuse("expected float4e2m1 of an even size", [node("Cast", "x", "y",
+                                                                 to=TYPES["e2m1"])],
+                    {"x": ("f32", ["m", 7])}, outputs={"y": ("e2m1", 2)})
+
+    def test_types(self):
+        e8m0 = np.full((4, 1), 127, np.uint8).view(ml_dtypes.float8_e8m0fnu)
+        self.dequantize("expected output_dtype to be float, float16 or bfloat16, but got none with "
+                        "scales of float8e8m0", codes(4, 32), e8m0, block_size=32)
+        self.refuse("expected data of float4e2m1,", [node("DequantizeLinear", "i s", "y")],
+                    {"i": ("i32", ["m", 64])}, {"s": np.float32(2)})
+        self.refuse("expected quantized data of float4e2m1,", [node("QuantizeLinear", "x s", "y")],
+                    X, {"s": np.float32(2)})
+        self.refuse("expected a scale of float or float, or precision, but got float16",
+                    [node("QuantizeLinear", "x s", "y", output_dtype=TYPES["e4m3"])], X,
+                    {"s": np.float16(2)}, outputs={"y": ("e4m3", 2)})
+        self.refuse("expected a zero point of 0 with floating-point data",
+                    [node("DequantizeLinear", "q s z", "y")], {"q": ("e4m3", ["m", 64])},
+                    {"s": np.float32(2), "z": np.ones((), ml_dtypes.float8_e4m3fn)})
+
+    def test_an_opset_that_is_too_old(self):
+        self.dequantize("<model>:1: decode = DequantizeLinear: expected opset 21 or newer for "
+                        "block_size, but got 19", codes(4, 32, kind=ml_dtypes.float8_e4m3fn),
+                        np.ones((4, 2), np.float32), opset=19)
+        model = make_model([node("Relu", "x", "y")], X, {"y": ("f32", 2)}, opset=12)
+        with self.assertRaisesRegex(bs.ArgumentError, f"expected opset 13 to {NEWEST} .*, but got "
+                                                      "12"):
+            blockscale.onnx.from_model(model)
+
+    def test_codes_in_other_shapes(self):
+        self.refuse("expected f4E2M1FN of rank 2 or more",
+                    [node("Cast", "q", "y", to=F32)], {"q": ("e2m1", [64])})
+        self.refuse("expected f6E2M3FN of whole blocks of 32",
+                    [node("Cast", "q", "y", to=F32)], {"q": ("e2m3", [4, 40])})
+        self.refuse("expected data of float4e2m1, float8e4m3fn or float8e5m2",
+                    [node("Cast", "x", "y", to=TYPES["e2m3"])], X, outputs={"y": ("e2m3", 2)})
+
+    def test_tensorrt(self):
+        def quantize(message, inputs="x g", domain="trt", op="TRT_FP4DynamicQuantize", g=1.0,
+                     **attributes):
+            self.refuse(message, [node(op, inputs, "q s", domain=domain, **attributes),
+                                  node("Cast", "q", "y", to=F32)], X, {"g": np.float32(g)})
+        quantize("expected block_size to be 16, but got 32", block_size=32)
+        quantize("expected blocks along the last axis", axis=0)
+        quantize("expected scale_type to be float8e4m3fn, but got float", scale_type=F32)
+        quantize("expected one positive number as scale of scales, but got [0.0]", g=0.0)
+        quantize("expected the scale of scales to be known at import", inputs="x x")
+        quantize("expected block_size to be 32, but got 16", inputs="x",
+                 op="TRT_MXFP8DynamicQuantize", block_size=16)
+        self.refuse("expected scales of uint8 or float8e8m0, but got float",
+                    [node("TRT_MXFP8DequantizeLinear", "q s", "y", domain="trt")], {},
+                    {"q": codes(4, 32, kind=ml_dtypes.float8_e4m3fn),
+                     "s": np.ones((4, 1), np.float32)})
+
+
+class TestFiles(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def read(self, data):
+        path = self.folder / "model.onnx"
+        path.write_bytes(data)
+        return blockscale.onnx.from_model(path)
+
+    def test_no_file(self):
+        with self.assertRaisesRegex(bs.FileError, "cannot read '.*none.onnx': No such file"):
+            blockscale.onnx.from_model(self.folder / "none.onnx")
+        with self.assertRaisesRegex(bs.ArgumentError, "expected a ModelProto, bytes or the path"):
+            blockscale.onnx.from_model(3)
+
+    def test_damaged_files(self):
+        whole = make_model([node("Relu", "x", "y")], X, {"y": ("f32", 2)}).SerializeToString()
+        for data in (b"\xff" * 40, whole[:-7], b"", b"text"):
+            with self.subTest(data[:8]), self.assertRaisesRegex(
+                    bs.ArgumentError, "model.onnx: expected (a model of ONNX|a valid model|opset)"):
+                self.read(data)
+
+    def test_models_that_are_not_valid(self):
+        for nodes in ([node("Relu", "none", "y")], [node("DequantizeLinear", "x", "y")]):
+            model = make_model(nodes, X, {"y": ("f32", 2)})
+            with self.assertRaisesRegex(bs.ArgumentError, "expected a valid model, but got: .*"):
+                blockscale.onnx.from_model(model)
+
+    def make_external(self):
+        """A model with a weight in another file."""
+        model = make_model([node("MatMul", "x w", "y")], X, {"y": ("f32", 2)},
+                           {"w": np.ones((64, 64), np.float32)})
+        path = self.folder / "model.onnx"
+        onnx.save_model(model, path, save_as_external_data=True, location="weights.bin",
+                        size_threshold=0)
+        return path
+
+    def test_external_data(self):
+        path = self.make_external()
+        imported = blockscale.onnx.from_model(path)
+        found = imported.compile()(np.ones((2, 64), np.float32))
+        np.testing.assert_array_equal(found, np.full((2, 64), 64, np.float32))
+        with self.assertRaisesRegex(bs.ArgumentError, "expected initializer 'w' in the model, but "
+                                                      "got external data in 'weights.bin'"):
+            blockscale.onnx.from_model(path.read_bytes())
+        weights = self.folder / "weights.bin"
+        weights.write_bytes(weights.read_bytes()[:100])
+        with self.assertRaisesRegex((bs.ArgumentError, bs.FileError), "model.onnx: expected"):
+            blockscale.onnx.from_model(path)
+        weights.unlink()
+        with self.assertRaisesRegex(bs.FileError, "expected the elements of initializer 'w' in "
+                                                  "'weights.bin', but there is no such file"):
+            blockscale.onnx.from_model(path)
+
+    # The program writes a module, or every reason and no file.
+    def test_the_program(self):
+        good, bad = self.folder / "good.onnx", self.folder / "bad.onnx"
+        onnx.save(make_model([node("Relu", "x", "y", name="relu")], X, {"y": ("f32", 2)}), good)
+        onnx.save(make_model([node("NonZero", "x", "a", name="first"),
+                              node("NonZero", "x", "y", name="second")], X, {"y": ("f32", 2)}),
+                  bad)
+        target, errors = self.folder / "module.mlir", io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            self.assertEqual(main([str(bad), "-o", str(target)]), 1)
+        self.assertFalse(target.exists())
+        self.assertEqual([line.split(": ")[3] for line in errors.getvalue().splitlines()],
+                         ["first = NonZero", "second = NonZero"])
+        self.assertEqual(main([str(good), "-o", str(target), "--name", "run"]), 0)
+        self.assertIn("func.func @run(", target.read_text(encoding="utf-8"))
+
+    def test_options(self):
+        model = make_model([node("Relu", "x", "y")], X, {"y": ("f32", 2)})
+        with self.assertRaisesRegex(bs.ArgumentError, "expected name to be an identifier"):
+            blockscale.onnx.from_model(model, "not a name")
+        with self.assertRaisesRegex(bs.ArgumentError, "expected constants to be resources or"):
+            blockscale.onnx.from_model(model, constants="files")
+
+
+class TestCalls(unittest.TestCase):
+    def setUp(self):
+        model = make_model([node("Shape", "x", "n", start=1), node("Slice", "c zero n one", "p"),
+                            node("Add", "x p", "y")], {"x": ("f32", ["m", "n"])},
+                           {"y": ("f32", 2)}, {"c": np.ones((1, 8), np.float32),
+                                               "zero": np.array([0]), "one": np.array([1])})
+        self.function = blockscale.onnx.from_model(model).compile()
+
+    def test_inputs(self):
+        x = np.zeros((2, 5), np.float32)
+        np.testing.assert_array_equal(self.function(x=x), np.ones((2, 5), np.float32))
+        for call, message in ((lambda: self.function(), "expected inputs x, but got 0 and none"),
+                              (lambda: self.function(x, x=x), "expected inputs x, but got 1 and x"),
+                              (lambda: self.function(x[0]), r"x: expected shape \[m, n\]"),
+                              (lambda: self.function(x[:, :0]), r"x: expected shape \[m, n\]")):
+            with self.assertRaisesRegex(bs.ArgumentError, message):
+                call()
+
+    # The slice of 8 positions, where the model is called with more.
+    def test_sizes_beyond_a_table(self):
+        with self.assertRaisesRegex(bs.ArgumentError, "expected n to be at most 8, but got 9"):
+            self.function(np.zeros((2, 9), np.float32))
+
+
+class TestConstants(unittest.TestCase):
+    # A weight of a million elements is not part of what is printed.
+    def test_large_constants(self):
+        model = make_model([node("MatMul", "x w", "y")], {"x": ("f32", ["m", 1024])},
+                           {"y": ("f32", 2)}, {"w": np.ones((1024, 1024), np.float32)})
+        imported = blockscale.onnx.from_model(model)
+        self.assertIn("dense_resource<w>", str(imported.module))
+        self.assertLess(len(str(imported.module)), 2000)
+        self.assertEqual(imported.constants, {})
+        imported = blockscale.onnx.from_model(model, constants="arguments")
+        self.assertEqual(list(imported.constants), ["w"])
+        self.assertIn("%w: tensor<1024x1024xf32>", str(imported.module))
+
+    # Sizes of inputs are computed at import, whatever way a model takes to them.
+    def test_shapes_of_shapes(self):
+        nodes = [node("Shape", "x", "s"), node("Gather", "s zero", "m"),
+                 node("Unsqueeze", "m axes", "m1"), node("Concat", "m1 rest", "shape", axis=0),
+                 node("Reshape", "x shape", "r"), node("Mul", "s two", "d"),
+                 node("ConstantOfShape", "d", "full",
+                      value=onnx.numpy_helper.from_array(np.array([7], np.float32))),
+                 node("Range", "start m step", "places"), node("Cast", "places", "p", to=F32),
+                 node("Identity", "r", "y")]
+        model = make_model(nodes, X, {"y": ("f32", 3), "full": ("f32", 2), "p": ("f32", 1)},
+                           {"zero": np.int64(0), "axes": np.array([0]), "rest": np.array([8, 8]),
+                            "two": np.int64(2), "start": np.int64(0), "step": np.int64(1)})
+        y, full, places = blockscale.onnx.from_model(model).compile()(np.ones((3, 64), np.float32))
+        self.assertEqual((y.shape, full.shape), ((3, 8, 8), (6, 128)))
+        self.assertTrue(np.all(full == 7))
+        np.testing.assert_array_equal(places, [0, 1, 2])
+
+    def test_locations_are_nodes(self):
+        model = make_model([node("Relu", "x", "y", name="encoder/relu")], X, {"y": ("f32", 2)})
+        source = blockscale.onnx.from_model(model).module.source.decode()
+        self.assertIn('loc("encoder/relu"("<model>":1:1))', source)
+        # PyTorch's exporter says which module a node is of.
+        for value, name in (("['', 'encoder', 'encoder.act', 'relu']", "encoder.act"),
+                            ("damaged", "encoder/relu"), ("['relu']", "encoder/relu")):
+            entry = model.graph.node[0].metadata_props.add(key="pkg.torch.onnx.name_scopes",
+                                                           value=value)
+            source = blockscale.onnx.from_model(model).module.source.decode()
+            self.assertIn(f'loc("{name}"("<model>":1:1))', source)
+            model.graph.node[0].metadata_props.remove(entry)
+
+
+if __name__ == "__main__":
+    unittest.main()
