@@ -6,6 +6,7 @@
 #
 #   scripts/peers.sh           what benchmarks and tests compare with, PyTorch and
 #                              torchao, into .cache/peers (4.7 GB)
+#   scripts/peers.sh jax       JAX, into .cache/jax (0.6 GB)
 #   scripts/peers.sh oracles   what test/Data/make_oracle_vectors.py asks, tosa-tools and
 #                              compressed-tensors, into .cache/oracles (6 GB)
 
@@ -15,8 +16,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 # tosa-tools takes no numpy as new as that of the peers: hence two environments.
 case "${1:-peers}" in
   peers) requirements=$root/benchmarks/requirements-peers.txt ;;
+  jax) requirements=$root/test/Jax/requirements.txt ;;
   oracles) requirements=$root/test/Data/requirements-oracles.txt ;;
-  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|oracles]" ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|oracles]" ;;
 esac
 name=${1:-peers}
 venv=$root/.cache/$name

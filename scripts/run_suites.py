@@ -4,9 +4,9 @@
 """Runs the test suites of a finished build and adds up their counts.
 
 Suites: lint, unit (GoogleTest), python (unittest), lit, conformance, fuzz, site (the
-documentation), package (the Python package, installed), onnx (its import and export of
-models of ONNX), torch (its import of PyTorch's programs), tidy (clang-tidy over the files
-that changed). Each runs with its output in
+documentation), package (the Python package, installed), onnx, torch and jax (its import of
+models of ONNX, PyTorch's programs and JAX's functions), tidy (clang-tidy over the files that
+changed). Each runs with its output in
 BUILD/logs/SUITE.log, shown where something fails. A suite that crashes or runs no test
 counts as one failure. The ten slowest tests of lit and unit are shown. The last line is
 `N passed, N failed`, with `, N skipped` where some were.
@@ -262,16 +262,24 @@ class Suites:
 
     def torch(self, log):
         """The import of PyTorch's programs, where there are PyTorch and torchao."""
-        interpreter = ROOT / ".cache/peers/bin/python"
-        if not (ROOT / ".cache/peers/stamp").exists():
-            print("   skipped: no torch and torchao; scripts/peers.sh installs them")
+        return self.importer(log, "test/Torch", "peers",
+                             "no torch and torchao; scripts/peers.sh installs them")
+
+    def jax(self, log):
+        """The import of JAX's functions, where there is JAX."""
+        return self.importer(log, "test/Jax", "jax", "no jax; scripts/peers.sh jax installs it")
+
+    def importer(self, log, folder, packages, missing):
+        """The tests of a folder, with the installed package and others of .cache."""
+        interpreter = ROOT / ".cache" / packages / "bin/python"
+        if not (ROOT / ".cache" / packages / "stamp").exists():
+            print(f"   skipped: {missing}")
             return Counts(skipped=1)
         refused = self.install(log)
         if refused:
             return refused
         found, = self.build.glob("package/lib/python3*/site-packages/blockscale")
-        return self.python_folder(log, "test/Torch", interpreter,
-                                  PYTHONPATH=str(found.parent))
+        return self.python_folder(log, folder, interpreter, PYTHONPATH=str(found.parent))
 
     def tidy(self, log):
         """clang-tidy over the sources that changed, as many as the time allows."""
@@ -289,7 +297,7 @@ class Suites:
 
 
 # The longest come first, so that no core has nothing to do at the end.
-NAMES = ["conformance", "unit", "fuzz", "python", "package", "onnx", "torch", "tidy", "site",
+NAMES = ["conformance", "unit", "fuzz", "python", "package", "onnx", "torch", "jax", "tidy",
          "lint", "lit"]
 # Suites that keep every core busy.
 ALONE = {"lit"}

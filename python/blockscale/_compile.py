@@ -8,7 +8,9 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Callable, Mapping, Sequence, Union
+from typing import Any, Callable, Iterable, Mapping, Sequence, Union
+
+import numpy as np
 
 from blockscale import _native
 from blockscale._arrays import CPU, CUDA, Slot, allocate, is_torch, view_array
@@ -160,6 +162,15 @@ class Compiled:
                 name += f" ({self._names[number]})"
             slots.append(Slot(name, type, dtype, tuple(shape), scalar))
         return slots
+
+    def prepare(self, last: Iterable[np.ndarray]) -> tuple[Any, list[tuple[Any, Any]]]:
+        """The executable, and each of the arrays that are its last arguments with what the
+        extension takes for it. The function is one for the CPU."""
+        executable = self._get_executable(None)
+        arrays = list(last)
+        slots = self._get_slots(executable, 0)[-len(arrays) or len(arrays):]
+        return executable, [(array, view_array(slot, array, CPU, False).get_tuple(slot))
+                            for slot, array in zip(slots, arrays)]
 
     def __call__(self, *arrays: Any, out: Sequence[Any] | None = None, stream: int = 0,
                  accept_nan_scales: bool = False, adversarial: bool = False, seed: int = 0,

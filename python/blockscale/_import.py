@@ -24,6 +24,7 @@ from blockscale._trace import to_identifier
 #: Modules whose `import_file(path, name)` returns what has the text of a module as `source`, by
 #: the ends of names of files. Each is imported only for such a file.
 FRONTENDS = {
+    ".jax": "blockscale.jax._file", ".stablehlo": "blockscale.jax._file",
     ".mlir": "blockscale._mlir_file", ".mlirbc": "blockscale._mlir_file",
     ".onnx": "blockscale.onnx._file", ".pt2": "blockscale.torch._file",
     ".tosa": "blockscale._tosa_file",

@@ -32,6 +32,7 @@ class Executable:
     def call(self, arguments: list[_Array], results: list[_Array], stream: int,
              accept_nan_scales: bool, adversarial: bool, seed: int, progress: _Progress
              ) -> tuple[int, str, _Diagnostics, None]: ...
+    def add_to_xla(self, constants: list[_Array]) -> int: ...
 
 class Exchanged:
     address: int
@@ -41,4 +42,5 @@ class Exchanged:
     strides: list[int]
     is_writable: bool
 
+def xla_handler() -> Any: ...
 def exchange(object: Any) -> Exchanged: ...

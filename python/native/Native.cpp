@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Exchange.h"
+#include "XlaFfi.h"
 
 #include "blockscale-c/Numerics.h"
 #include "blockscale-c/Run.h"
@@ -258,6 +259,13 @@ public:
     return watch.finish(status, message, nb::none());
   }
 
+  /// Makes it callable by XLA; it and the arrays, its last arguments, must live
+  /// from then on.
+  int64_t addToXla(const std::vector<ArrayTuple> &constants) const {
+    std::vector<blockscale_array> arrays = toArrays(constants);
+    return addXlaCall(executable, arrays.data(), arrays.size());
+  }
+
 private:
   blockscale_executable *executable;
 };
@@ -332,6 +340,8 @@ NB_MODULE(_native, module) {
       .def("result_shapes", &Executable::getResultShapes, nb::arg("arguments"))
       .def("call", &Executable::call, nb::arg("arguments"), nb::arg("results"),
            nb::arg("stream"), nb::arg("accept_nan_scales"),
-           nb::arg("adversarial"), nb::arg("seed"), nb::arg("progress").none());
+           nb::arg("adversarial"), nb::arg("seed"), nb::arg("progress").none())
+      .def("add_to_xla", &Executable::addToXla, nb::arg("constants"));
+  module.def("xla_handler", [] { return nb::capsule(getXlaHandler()); });
   defineExchange(module);
 }

@@ -98,8 +98,8 @@ class ImportTest(unittest.TestCase):
         self.assertEqual(self.output.read_text(), TEXT)
 
     def test_files_that_are_refused(self):
-        self.refuse("model.gguf", r"expected a file that ends in \.mlir, \.mlirbc, \.onnx, \.pt2 "
-                                  r"or \.tosa, but got 'model.gguf'$")
+        self.refuse("model.gguf", r"expected a file that ends in \.jax, \.mlir, \.mlirbc, \.onnx, "
+                                  r"\.pt2, \.stablehlo or \.tosa, but got 'model.gguf'$")
         self.refuse(str(self.folder / "none.mlir"), "cannot read '.*none.mlir': No such file")
         self.refuse(self.make("bad.mlir", "func.func @f("), r".*bad.mlir:1:13: error: expected")
         self.refuse(self.make("bad.mlirbc", b"ML\xefR\x0d"),

@@ -55,11 +55,15 @@ class SuitesTest(unittest.TestCase):
         self.unit_binary(f"cat > $report <<'END'\n{REPORT}\nEND\nexit 1\n")
         self.assertEqual(self.suites.unit(self.log), Counts(1, 1, 1))
 
-    def test_torch_is_skipped_with_the_reason(self):
-        output = io.StringIO()
-        with mock.patch.object(run_suites, "ROOT", self.build), contextlib.redirect_stdout(output):
-            self.assertEqual(self.suites.torch(self.log), Counts(skipped=1))
-        self.assertIn("skipped: no torch and torchao; scripts/peers.sh", output.getvalue())
+    def test_importers_are_skipped_with_the_reason(self):
+        for suite, reason in (
+                (self.suites.torch, "no torch and torchao; scripts/peers.sh installs them"),
+                (self.suites.jax, "no jax; scripts/peers.sh jax installs it")):
+            output = io.StringIO()
+            with (mock.patch.object(run_suites, "ROOT", self.build),
+                  contextlib.redirect_stdout(output)):
+                self.assertEqual(suite(self.log), Counts(skipped=1))
+            self.assertIn(f"skipped: {reason}", output.getvalue())
 
     # Each share of a divided binary runs once, with its number and how many there are.
     def test_unit_in_shards(self):

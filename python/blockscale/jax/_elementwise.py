@@ -1,0 +1,319 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ops on elements: arithmetic, functions, comparisons, conversions."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import numpy as np
+from jaxlib.mlir.dialects import stablehlo
+
+from blockscale._linalg import (FLOAT_UNARY, INTEGERS, Array, Body, emit_elementwise, get_inner,
+                                is_float)
+from blockscale.jax import _narrow
+from blockscale.jax._graph import Node, Ref
+from blockscale.jax._importer import (DTYPES, Codes, Importer, Known, Literal, get_sizes,
+                                      handles)
+
+#: `compute(body, *names, dtype)`.
+Compute = Callable[..., str]
+
+
+def _is_unsigned(ref: Ref) -> bool:
+    return ref.element.startswith("ui")
+
+
+def _emit(importer: Importer, node: Node, compute: Compute, *, made: str | None = None) -> Known:
+    """`compute` of all operands in their own dtype, or f32 for narrower floats."""
+    for ref in node.operands:
+        if ref.element in (*_narrow.FLOATS8, "f4E2M1FN"):
+            importer.refuse(f"expected no arithmetic on {ref.element}; convert it before")
+    kinds = [get_inner(importer.dtype_of(ref)) for ref in node.operands]
+    inner = kinds[-1]
+    return importer.compute(node.name.split(".")[1], node.operands, kinds,
+                            importer.dtype_of(importer.result),
+                            lambda body, *names: compute(body, *names, inner), made or inner)
+
+
+# Functions of one number.
+
+_FUNCTIONS = {
+    "stablehlo.exponential": "exp", "stablehlo.exponential_minus_one": "expm1",
+    "stablehlo.log": "log", "stablehlo.log_plus_one": "log1p", "stablehlo.logistic": "sigmoid",
+    "stablehlo.rsqrt": "rsqrt", "stablehlo.sqrt": "sqrt", "stablehlo.tanh": "tanh",
+    "stablehlo.sine": "sin", "stablehlo.cosine": "cos", "stablehlo.floor": "floor",
+    "stablehlo.ceil": "ceil", "stablehlo.round_nearest_even": "roundeven", "chlo.erf": "erf",
+}
+
+
+@handles(*_FUNCTIONS, elementwise=True)
+def import_function(importer: Importer, node: Node) -> Known:
+    if not is_float(importer.dtype_of(importer.result)):
+        importer.refuse(f"expected floating-point numbers, but got {importer.result.element}")
+    accuracy = node.attribute("result_accuracy")
+    if accuracy is not None and "DEFAULT" not in str(accuracy):
+        importer.refuse(f"expected no wish for an accuracy, but got {accuracy}")
+    return _emit(importer, node, FLOAT_UNARY[_FUNCTIONS[node.name]])
+
+
+def _abs(body: Body, x: str, dtype: str) -> str:
+    return body.op(f"math.abs{'f' if is_float(dtype) else 'i'} {x}", dtype)
+
+
+def _negate(body: Body, x: str, dtype: str) -> str:
+    if is_float(dtype):
+        return body.op(f"arith.negf {x}", dtype)
+    return body.sub(body.constant(0, dtype), x, dtype)
+
+
+def _sign(body: Body, x: str, dtype: str) -> str:
+    zero = body.constant(0, dtype)
+    is_negative, is_positive = (body.compare(way, x, zero, dtype) for way in ("lt", "gt"))
+    negative = body.select(is_negative, body.constant(-1, dtype), x, dtype)
+    return body.select(is_positive, body.constant(1, dtype), negative, dtype)
+
+
+@handles("stablehlo.abs", elementwise=True)
+def import_abs(importer: Importer, node: Node) -> Known:
+    if _is_unsigned(importer.result):
+        return importer.get(node.operands[0])
+    return _emit(importer, node, _abs)
+
+
+@handles("stablehlo.negate", elementwise=True)
+def import_negate(importer: Importer, node: Node) -> Known:
+    return _emit(importer, node, _negate)
+
+
+@handles("stablehlo.sign", elementwise=True)
+def import_sign(importer: Importer, node: Node) -> Known:
+    return _emit(importer, node, _sign)
+
+
+@handles("stablehlo.not", elementwise=True)
+def import_not(importer: Importer, node: Node) -> Known:
+    return _emit(importer, node, lambda body, x, dtype: body.op(
+        f"arith.xori {x}, {body.constant(1 if dtype == 'i1' else -1, dtype)}", dtype))
+
+
+@handles("stablehlo.is_finite", elementwise=True)
+def import_is_finite(importer: Importer, node: Node) -> Known:
+    def compute(body: Body, x: str, dtype: str) -> str:
+        return body.compare("lt", _abs(body, x, dtype), body.constant(float("inf"), dtype), dtype)
+    return _emit(importer, node, compute, made="i1")
+
+
+# Of two and three numbers.
+
+
+def _or_bits(of_bits: str, compute: Compute) -> Compute:
+    """`compute` of numbers; of truth values, an op on bits."""
+    return lambda body, a, b, dtype: (body.op(f"arith.{of_bits} {a}, {b}", dtype)
+                                      if dtype == "i1" else compute(body, a, b, dtype))
+
+
+_BINARY: dict[str, Compute] = {
+    "stablehlo.add": _or_bits("ori", Body.add), "stablehlo.subtract": Body.sub,
+    "stablehlo.multiply": _or_bits("andi", Body.mul),
+    "stablehlo.maximum": Body.maximum, "stablehlo.minimum": Body.minimum,
+}
+_UNSIGNED = {"stablehlo.maximum": "maxui", "stablehlo.minimum": "minui"}
+
+
+@handles(*_BINARY, elementwise=True)
+def import_binary(importer: Importer, node: Node) -> Known:
+    compute = _BINARY[node.name]
+    if node.name in _UNSIGNED and _is_unsigned(importer.result):
+        op = _UNSIGNED[node.name]
+        return _emit(importer, node,
+                     lambda body, a, b, dtype: body.op(f"arith.{op} {a}, {b}", dtype))
+    return _emit(importer, node, compute)
+
+
+@handles("stablehlo.divide", "stablehlo.remainder", elementwise=True)
+def import_divide(importer: Importer, node: Node) -> Known:
+    if _is_unsigned(importer.result):
+        importer.refuse("expected signed or floating-point numbers, but got unsigned ones")
+    return _emit(importer, node, Body.div if node.name.endswith("divide") else Body.rem)
+
+
+@handles("stablehlo.power", elementwise=True)
+def import_power(importer: Importer, node: Node) -> Known:
+    if not is_float(importer.dtype_of(importer.result)):
+        importer.refuse(f"expected floating-point numbers, but got {importer.result.element}")
+    return _emit(importer, node,
+                 lambda body, a, b, dtype: body.op(f"math.powf {a}, {b}", dtype))
+
+
+_BITS = {"stablehlo.and": "andi", "stablehlo.or": "ori", "stablehlo.xor": "xori"}
+
+
+@handles(*_BITS, elementwise=True)
+def import_bits(importer: Importer, node: Node) -> Known:
+    op = _BITS[node.name]
+    return _emit(importer, node,
+                 lambda body, a, b, dtype: body.op(f"arith.{op} {a}, {b}", dtype))
+
+
+_SHIFTS = {"stablehlo.shift_left": "shli", "stablehlo.shift_right_logical": "shrui",
+           "stablehlo.shift_right_arithmetic": "shrsi"}
+
+
+@handles(*_SHIFTS, elementwise=True)
+def import_shift(importer: Importer, node: Node) -> Known:
+    op = _SHIFTS[node.name]
+
+    def compute(body: Body, x: str, count: str, dtype: str) -> str:
+        # A shift by the width or more has no value in MLIR; in StableHLO no bit is left, but
+        # that of the sign.
+        width = body.constant(INTEGERS[dtype], dtype)
+        within = body.op(f"arith.cmpi ult, {count}, {width}", dtype)
+        last = body.constant(INTEGERS[dtype] - 1, dtype)
+        shifted = body.op(f"arith.{op} {x}, {body.select(within, count, last, dtype)}", dtype)
+        if op == "shrsi":
+            return shifted
+        return body.select(within, shifted, body.constant(0, dtype), dtype)
+    return _emit(importer, node, compute)
+
+
+_DIRECTIONS = {"EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE": "ge"}
+
+
+@handles("stablehlo.compare", elementwise=True)
+def import_compare(importer: Importer, node: Node) -> Known:
+    direction = stablehlo.ComparisonDirectionAttr(node.attribute("comparison_direction")).value
+    kind = node.attribute("compare_type")
+    if kind is not None and stablehlo.ComparisonTypeAttr(kind).value == "TOTALORDER":
+        importer.refuse("expected a comparison in which NaN is unequal to every number, but got "
+                        "one in total order")
+    predicate = _DIRECTIONS[direction]
+    if _is_unsigned(node.operands[0]) and predicate not in ("eq", "ne"):
+        return _emit(importer, node, lambda body, a, b, dtype: body.op(
+            f"arith.cmpi u{predicate}, {a}, {b}", dtype), made="i1")
+    return _emit(importer, node,
+                 lambda body, a, b, dtype: body.compare(predicate, a, b, dtype), made="i1")
+
+
+@handles("stablehlo.select", elementwise=True)
+def import_select(importer: Importer, node: Node) -> Known:
+    result = importer.result
+    if result.element in (*_narrow.FLOATS8, "f4E2M1FN"):
+        importer.refuse(f"expected no choice of {result.element}; convert it before")
+    return _emit(importer, node, lambda body, c, a, b, dtype: body.select(c, a, b, dtype))
+
+
+@handles("stablehlo.clamp", elementwise=True)
+def import_clamp(importer: Importer, node: Node) -> Known:
+    if _is_unsigned(importer.result):
+        importer.refuse("expected signed or floating-point numbers, but got unsigned ones")
+    return _emit(importer, node, lambda body, low, x, high, dtype: body.minimum(
+        body.maximum(low, x, dtype), high, dtype))
+
+
+# Conversions.
+
+
+def _convert_integer(body: Body, x: str, source: Ref, dtype: str, target: str) -> str:
+    """An integer as another one or as a float; unsigned ones keep their value."""
+    if target == "i1" or not _is_unsigned(source):
+        return body.convert(x, dtype, target)
+    if is_float(target):
+        wide = target if target == "f64" else "f32"
+        return body.convert(body.op(f"arith.uitofp {x}", f"{dtype} to {wide}"), wide, target)
+    if INTEGERS[dtype] < INTEGERS[target]:
+        return body.op(f"arith.extui {x}", f"{dtype} to {target}")
+    return body.convert(x, dtype, target)
+
+
+def _convert_to_unsigned(body: Body, x: str, source: str, target: str) -> str:
+    """A float rounded towards 0, and saturated to what `target` has without a sign."""
+    wide = body.convert(x, source, "i64")
+    limit = body.constant(2 ** INTEGERS[target] - 1, "i64")
+    within = body.minimum(body.maximum(wide, body.constant(0, "i64"), "i64"), limit, "i64")
+    return body.convert(within, "i64", target)
+
+
+@handles("stablehlo.convert", elementwise=True)
+def import_convert(importer: Importer, node: Node) -> Known:
+    source, = node.operands
+    result = importer.result
+    known = importer.get(source)
+    target = importer.dtype_of(result)
+    if source.element == result.element:
+        return known
+    if isinstance(known, Literal):
+        with np.errstate(all="ignore"):
+            return Literal(known.number.astype(DTYPES[result.element][1]), known.sizes)
+    if source.element in _narrow.FLOATS8:
+        return _finish(importer, _narrow.emit_decode(importer, importer.make(known)), result)
+    if source.element == "f4E2M1FN":
+        return _finish(importer, importer.make(known), result)
+    if result.element in (*_narrow.FLOATS8, "f4E2M1FN"):
+        return _narrow_down(importer, source, result)
+    dtype = importer.dtype_of(source)
+
+    def compute(body: Body, x: str) -> str:
+        if not is_float(dtype):
+            return _convert_integer(body, x, source, dtype, target)
+        if _is_unsigned(result):
+            if target == "i64":
+                importer.refuse("expected no conversion of floating-point numbers to ui64")
+            return _convert_to_unsigned(body, x, dtype, target)
+        return body.convert(x, dtype, target)
+    return importer.compute("converted", [source], [dtype], target, compute, target)
+
+
+def _finish(importer: Importer, numbers: Array, result: Ref) -> Known:
+    """f32 numbers that were narrower, in the type of a result."""
+    target = importer.dtype_of(result)
+    if result.element == "f4E2M1FN":
+        return Codes(numbers.sizes, numbers=numbers)
+    if result.element in _narrow.FLOATS8:
+        return _narrow.emit_encode(importer, numbers, result.element)
+    if not is_float(target):
+        importer.refuse(f"expected a conversion to floating-point numbers, but got one to "
+                        f"{result.element}")
+    if target == "f32":
+        return numbers
+    return emit_elementwise(importer, "converted", [numbers], numbers.sizes, target,
+                            lambda _, x: x)
+
+
+def _narrow_down(importer: Importer, source: Ref, result: Ref) -> Known:
+    dtype = importer.dtype_of(source)
+    if dtype not in ("f32", "bf16", "f16"):
+        importer.refuse(f"expected a conversion of f32, bf16 or f16 to {result.element}, but got "
+                        f"one of {source.element}")
+    numbers = importer.array(source)
+    if dtype != "f32":
+        numbers = emit_elementwise(importer, "wide", [numbers], numbers.sizes, "f32",
+                                   lambda _, x: x)
+    return _finish(importer, numbers, result)
+
+
+@handles("stablehlo.bitcast_convert", elementwise=True)
+def import_bitcast(importer: Importer, node: Node) -> Known:
+    source, = node.operands
+    result = importer.result
+    if get_sizes(source) != get_sizes(result) or "f4E2M1FN" in (source.element, result.element):
+        importer.refuse("expected elements of as many bits, of 8 or more, but got "
+                        f"{source.type} and {result.type}")
+    known = importer.get(source)
+    if isinstance(known, Literal):
+        return Literal(known.number.view(DTYPES[result.element][1]), known.sizes)
+    dtype, target = importer.dtype_of(source), importer.dtype_of(result)
+    if dtype == target:
+        return known
+    return importer.compute("bits", [source], [dtype], target, lambda body, x: body.op(
+        f"arith.bitcast {x}", f"{dtype} to {target}"), target)
+
+
+@handles("stablehlo.constant")
+def import_constant(importer: Importer, node: Node) -> Known:
+    return importer.import_constant(importer.result, node.attribute("value"))
+
+
+@handles("stablehlo.optimization_barrier")
+def import_barrier(importer: Importer, node: Node) -> list[Known]:
+    return [importer.get(ref) for ref in node.operands]

@@ -1,0 +1,46 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What docs/Jax.md shows runs as written, and its table names the ops."""
+
+import contextlib
+import io
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+from blockscale.jax._importer import HANDLERS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/Jax.md"
+
+
+class TestPage(unittest.TestCase):
+    def test_the_example(self):
+        block, = re.findall(r"(?ms)^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"))
+        output = io.StringIO()
+        # JAX takes the lines of functions from a file.
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(output):
+            path = Path(folder) / "page.py"
+            path.write_text(block)
+            exec(compile(block, str(path), "exec"), {})
+        for part in ("blockscale.scaled_mm", "recipe rceil", "%x: tensor<100x256xf32>"):
+            self.assertIn(part, output.getvalue())
+        self.assertTrue(output.getvalue().endswith("True\n"))
+
+    def test_the_tables(self):
+        page = PAGE.read_text(encoding="utf-8")
+        # Told in words, or one of their like.
+        quiet = {"abs", "add", "ceil", "chlo.erf", "compare", "composite", "cosine", "divide",
+                 "exponential_minus_one", "floor", "is_finite", "log", "log_plus_one", "logistic",
+                 "maximum", "minimum", "multiply", "negate", "not", "power", "remainder",
+                 "round_nearest_even", "shift_left", "shift_right_arithmetic",
+                 "shift_right_logical", "sign", "sine", "sqrt", "subtract", "xor"}
+        for name in HANDLERS:
+            short = name.removeprefix("stablehlo.")
+            if short not in quiet:
+                with self.subTest(name):
+                    self.assertIn(f"`{short.split('@')[-1].split(' ')[-1]}`", page)
+
+
+if __name__ == "__main__":
+    unittest.main()

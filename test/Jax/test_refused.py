@@ -1,0 +1,319 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is not imported is one error, which names ops with their lines, what was expected and
+what was found."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+from jax import lax
+from models import E2M1, E4M3, E5M2, E8M0, export_function, import_function, scaled_dot_general
+
+import blockscale
+import blockscale.jax
+from blockscale.jax import UnsupportedError, _graph, from_export, from_stablehlo
+from blockscale.jax._file import import_file
+
+X = np.zeros((4, 8), np.float32)
+
+
+def call(name, *results):
+    """A custom call of XLA."""
+    def function(*args):
+        return jax.ffi.ffi_call(name, list(results) if len(results) > 1 else results[0],
+                                custom_call_api_version=2)(*args)
+    return function
+
+
+class TestOps(unittest.TestCase):
+    def refuse(self, pattern, function, *args, platform="cpu"):
+        with self.assertRaisesRegex(UnsupportedError, pattern) as raised:
+            import_function(function, *args, platform=platform)
+        self.assertEqual(len(str(raised.exception).splitlines()), len(raised.exception.problems))
+        return raised.exception
+
+    def test_all_unknown_ops_at_once(self):
+        def function(x):
+            y = jnp.sort(x) + jnp.sort(-x)
+            return call("unknown_call", jax.ShapeDtypeStruct((4, 8), jnp.float32))(y)
+        error = self.refuse("stablehlo.sort", function, X)
+        self.assertIn("stablehlo.custom_call @unknown_call", str(error))
+        first = function.__code__.co_firstlineno
+        found = {problem.target: problem for problem in error.problems}
+        self.assertEqual(len(found), 2)
+        self.assertRegex(str(found["stablehlo.sort"]),
+                         rf"test_refused.py:{first + 1}: .*sort.*expected an op that is imported"
+                         r".*and 1 more of it")
+        self.assertRegex(str(found["stablehlo.custom_call @unknown_call"]),
+                         r"test_refused.py:\d+: jit\(function\)/ffi_call = ")
+
+    def test_unknown_in_a_composite(self):
+        self.refuse("stablehlo.sort", lambda x: lax.composite(jnp.sort, "my.sort")(x), X)
+
+    def test_loops(self):
+        self.refuse("stablehlo.while", lambda x: lax.fori_loop(0, x.astype(int)[0, 0],
+                                                               lambda _, y: y + 1, x), X)
+
+    def test_reductions(self):
+        self.refuse("expected a reduction of one tensor, but got one of 2",
+                    lambda x: jnp.argmax(x, axis=1), X)
+        self.refuse("expected a reduction by one of .* but got stablehlo.subtract",
+                    lambda x: lax.reduce(x, np.float32(0), lambda a, b: a - b, (1,)), X)
+        self.refuse("expected signed or floating-point numbers, but got unsigned ones",
+                    lambda x: x.max(1), X.astype(np.uint32))
+
+    def test_unsigned(self):
+        for function in (lambda x: lax.div(x, np.uint32(3)), lambda x: lax.rem(x, np.uint32(3)),
+                         lambda x: lax.clamp(np.uint32(1), x, np.uint32(5))):
+            self.refuse("but got unsigned ones", function, X.astype(np.uint32))
+        self.refuse("expected signed or floating-point numbers, but got ui32",
+                    lambda x: lax.dot(x, x.T), X.astype(np.uint32))
+
+    def test_total_order(self):
+        self.refuse("in total order", lambda x: lax.lt_to_p.bind(x, x), X)
+
+    def test_narrow_types(self):
+        self.refuse("expected no arithmetic on f8E4M3FN", lambda x: x + x, X.astype(E4M3))
+        self.refuse("expected no choice of f8E5M2", lambda m, x: lax.select(m, x, x),
+                    X.astype(bool), X.astype(E5M2))
+        self.refuse("expected no conversion of numbers to f8E8M0FNU: its rounding is not defined",
+                    lambda x: x.astype(E8M0), X)
+        self.refuse("expected a conversion of f32, bf16 or f16 to f8E4M3FN, but got one of i32",
+                    lambda x: x.astype(E4M3), X.astype(np.int32))
+        self.refuse("expected a conversion to floating-point numbers, but got one to i32",
+                    lambda x: x.astype(np.int32), X.astype(E4M3))
+
+    def test_4_bit_numbers(self):
+        self.refuse("rows of a multiple of 16, but got", lambda x: x.astype(E2M1), X)
+        self.refuse("rank 2 or more, but got", lambda x: x.astype(np.float32),
+                    np.zeros(32, E2M1))
+        self.refuse("expected no concatenation of f4E2M1FN", lambda x: jnp.concatenate([x, x]),
+                    np.zeros((2, 32), E2M1))
+        with self.assertRaisesRegex(blockscale.ArgumentError,
+                                    r"x: expected an even last dimension .* but got \[4, 7\]"):
+            import_function(lambda x: x.astype(np.float32), np.zeros((4, 7), E2M1))
+
+    def test_types(self):
+        with self.assertRaisesRegex(blockscale.ArgumentError,
+                                    "x: expected an input of f32, .* but got f8E3M4"):
+            import_function(lambda x: x, X.astype(ml_dtypes.float8_e3m4))
+
+    def test_products_of_one_algorithm(self):
+        self.refuse("expected a product without an algorithm of its own", lambda x: lax.dot(
+            x, x.T, precision=lax.DotAlgorithmPreset.BF16_BF16_F32), X)
+
+    def test_padding(self):
+        self.refuse("expected padding of numbers of 16 bits or more by a constant",
+                    lambda x, y: lax.pad(x, y, ((1, 0, 0), (0, 0, 0))), X, np.float32(1))
+
+    def test_two_results_of_a_quantizer(self):
+        shapes = jax.ShapeDtypeStruct((4, 64), E4M3), jax.ShapeDtypeStruct((4, 2), E8M0)
+        self.refuse("expected a quantizer whose bytes are those of a recipe: XLA divides",
+                    call("__op$quantize", *shapes), np.zeros((4, 64), np.float32))
+
+    def test_block_scaled_dot(self):
+        result = jax.ShapeDtypeStruct((4, 4), jnp.float32)
+
+        def refuse(pattern, a, b, scale_a, scale_b, result=result):
+            self.refuse(pattern, call("__op$block_scaled_dot", result), a, b, scale_a, scale_b,
+                        platform="cuda")
+        data, scale = np.zeros((4, 64), E4M3), np.ones((4, 2), E8M0)
+        refuse("expected scales of f8E4M3FN for blocks of 16, or of f8E8M0FNU for blocks of 32, "
+               "but got f8E8M0FNU for blocks of 64", data, data, scale[:, :1], scale[:, :1])
+        refuse("to have scales of one type and block, but got f8E8M0FNU and f8E8M0FNU, 32 and 64",
+               data, data, scale, scale[:, :1])
+        refuse("expected both operands to be f8E4M3FN or f8E5M2 or f4E2M1FN .* but got "
+               "f8E4M3FN and f8E5M2", data, data.astype(E5M2), scale, scale)
+        refuse("expected operands .* with scales that differ from them in K alone", data, data,
+               scale[:3], scale)
+        refuse("expected a result .* but got tensor<4x4xf32> of tensor<4x64xf8E4M3FN> and "
+               "tensor<4x32xf8E4M3FN>", data, data[:, :32], scale, scale[:, :1])
+        refuse("expected a result of f32, bf16 or f16, but got f8E4M3FN", data, data, scale, scale,
+               jax.ShapeDtypeStruct((4, 4), E4M3))
+        self.refuse("expected two operands with scales, but got 3 operands",
+                    call("__op$block_scaled_dot", result), data, data, scale, platform="cuda")
+
+    def test_dequantize(self):
+        data, scale = np.zeros((4, 64), E4M3), np.ones((4, 2), E8M0)
+        self.refuse("expected a result of f32 or bf16 of the data's shape",
+                    call("__op$dequantize", jax.ShapeDtypeStruct((4, 64), jnp.float16)), data,
+                    scale)
+        self.refuse("but got f8E8M0FNU for blocks of 64",
+                    call("__op$dequantize", jax.ShapeDtypeStruct((4, 64), jnp.float32)), data,
+                    scale[:, :1])
+
+
+class TestExports(unittest.TestCase):
+    def refuse(self, pattern, function, *args, **kwargs):
+        with self.assertRaisesRegex(blockscale.ArgumentError, pattern):
+            function(*args, **kwargs)
+
+    def test_what_is_exported(self):
+        exported = jax.export.export(jax.jit(lambda x: x), platforms=("cpu", "cuda"))(X)
+        self.refuse("expected an export for one platform and one device, but got cpu, cuda and 1",
+                    from_export, exported)
+        size, = jax.export.symbolic_shape("b")
+        exported = jax.export.export(jax.jit(lambda x: x + 1))(
+            jax.ShapeDtypeStruct((size, 8), jnp.float32))
+        self.refuse(r"expected inputs of sizes that are known, but got .*\[b,8\]", from_export,
+                    exported)
+        exported = export_function(lambda x: (), X)
+        self.refuse("expected a function with a result, but got none", from_export, exported)
+
+    def test_arguments(self):
+        self.refuse("expected a jax.export.Exported, its bytes or a pathlib.Path, but got int",
+                    from_export, 3)
+        self.refuse("expected MLIR text, a portable artifact or a pathlib.Path, but got int",
+                    from_stablehlo, 3)
+        exported = export_function(lambda x: x + 1, X)
+        self.refuse("expected name to be an identifier, but got 'a b'", from_export, exported,
+                    "a b")
+        self.refuse("expected constants to be arguments or resources, but got 3", from_export,
+                    exported, constants=3)
+        with self.assertRaisesRegex(blockscale.FileError, "cannot read '/nowhere/x'"):
+            from_export(Path("/nowhere/x"))
+
+    def test_calls(self):
+        function = import_function(lambda x, y=None: x + 1, X).compile()
+        self.refuse(r"argument 0: expected float32 \[4, 8\], but got float32 \[4, 7\]", function,
+                    X[:, :7])
+        self.refuse(r"argument 0: expected float32 \[4, 8\], but got int32 \[4, 8\]", function,
+                    X.astype(np.int32))
+        self.refuse("expected arguments of the structure", function, X, X)
+        self.refuse("expected on to be cpu or emulator, but got 'cuda'",
+                    import_function(lambda x: x, X).compile, on="cuda")
+
+
+class TestBytes(unittest.TestCase):
+    """Bytes of files: whole ones are read, damaged ones are one error."""
+
+    @classmethod
+    def setUpClass(cls):
+        x, y = np.ones((2, 32), np.float32), np.ones((3, 32), np.float32)
+        cls.exported = export_function(scaled_dot_general(), x, y, platform="cuda")
+        cls.module = str(from_export(cls.exported).module)
+
+    def test_whole(self):
+        data = self.exported.serialize()
+        self.assertEqual(str(from_export(data).module), self.module)
+        artifact = bytes(self.exported.mlir_module_serialized)
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "f").write_bytes(data)
+            self.assertEqual(str(from_export(Path(folder) / "f").module), self.module)
+            (Path(folder) / "m").write_bytes(artifact)
+            self.assertEqual(str(from_stablehlo(Path(folder) / "m").module), self.module)
+        self.assertEqual(str(from_stablehlo(self.exported.mlir_module()).module), self.module)
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, data in (("f.jax", self.exported.serialize()),
+                               ("f.stablehlo", self.exported.mlir_module_serialized)):
+                path = Path(folder) / name
+                path.write_bytes(data)
+                self.assertEqual(str(import_file(str(path))), self.module)
+
+    def test_damaged(self):
+        data = bytes(self.exported.serialize())
+        artifact = bytes(self.exported.mlir_module_serialized)
+        spoiled = bytearray(artifact)
+        spoiled[len(spoiled) // 2] ^= 0xFF
+        for name, function, given in (
+                ("a part", from_export, data[:len(data) // 2]), ("nothing", from_export, b""),
+                ("noise", from_export, bytes(range(256)) * 4),
+                ("a part of an artifact", from_stablehlo, artifact[:len(artifact) // 2]),
+                ("a spoiled artifact", from_stablehlo, bytes(spoiled)),
+                ("no text", from_stablehlo, b"\xff\xfe"), ("other text", from_stablehlo, "hello"),
+                ("no main", from_stablehlo, "module {}")):
+            with self.subTest(name), self.assertRaises(blockscale.ArgumentError) as raised:
+                function(given)
+            self.assertEqual(len(str(raised.exception).splitlines()), 1)
+            self.assertTrue(str(raised.exception).startswith("expected"))
+
+    def test_a_spoiled_artifact_in_an_export(self):
+        data = bytearray(self.exported.serialize())
+        place = data.index(b"ML\xefR")
+        data[place + 60:place + 90] = bytes(30)
+        with self.assertRaisesRegex(blockscale.ArgumentError, "damaged"):
+            from_export(bytes(data))
+
+
+class TestModules(unittest.TestCase):
+    """Modules of StableHLO that JAX does not make."""
+
+    def refuse(self, pattern, text):
+        with self.assertRaisesRegex(blockscale.Error, pattern):
+            from_stablehlo(text)
+
+    def test_endless_calls(self):
+        for op in ("func.call @main(%x)", 'stablehlo.composite "a.b" %x {decomposition = @main}'):
+            self.refuse("expected at most 200 calls in calls, but got more in @main", f"""
+              func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{
+                %y = {op} : (tensor<2xf32>) -> tensor<2xf32>
+                return %y : tensor<2xf32>
+              }}""")
+        calls = "".join(f"""
+              func.func private @f{i}(%x: tensor<2xf32>) -> tensor<2xf32> {{
+                %y = func.call @f{i + 1}(%x) : (tensor<2xf32>) -> tensor<2xf32>
+                %z = func.call @f{i + 1}(%y) : (tensor<2xf32>) -> tensor<2xf32>
+                return %z : tensor<2xf32>
+              }}""" for i in range(40))
+        with mock.patch.object(_graph, "_MAX_NODES", 1000):
+            self.refuse("expected at most 1000 ops, but got more", f"""
+              func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{
+                %y = func.call @f0(%x) : (tensor<2xf32>) -> tensor<2xf32>
+                return %y : tensor<2xf32>
+              }} {calls}
+              func.func private @f40(%x: tensor<2xf32>) -> tensor<2xf32> {{
+                %y = stablehlo.abs %x : tensor<2xf32>
+                return %y : tensor<2xf32>
+              }}""")
+
+    def test_what_is_no_tensor(self):
+        self.refuse("x: expected an input of f32, .* but got !stablehlo.token", """
+          func.func @main(%x: !stablehlo.token loc("x")) -> !stablehlo.token {
+            return %x : !stablehlo.token
+          }""")
+
+    def test_sizes(self):
+        self.refuse("expected an op that is imported", """
+          func.func @main(%x: tensor<2xf32>, %n: tensor<1xi32>) -> tensor<?xf32> {
+            %y = stablehlo.dynamic_reshape %x, %n : (tensor<2xf32>, tensor<1xi32>) -> tensor<?xf32>
+            return %y : tensor<?xf32>
+          }""")
+
+    def test_a_declaration(self):
+        self.refuse("expected the module to define @f", """
+          func.func private @f(tensor<2xf32>) -> tensor<2xf32>
+          func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+            %y = func.call @f(%x) : (tensor<2xf32>) -> tensor<2xf32>
+            return %y : tensor<2xf32>
+          }""")
+
+    def test_dynamic_inputs(self):
+        self.refuse("x: expected sizes that are known, but got tensor<[?]xf32>", """
+          func.func @main(%x: tensor<?xf32> loc("x")) -> tensor<?xf32> {
+            %y = stablehlo.abs %x : tensor<?xf32>
+            return %y : tensor<?xf32>
+          }""")
+
+
+class TestMissing(unittest.TestCase):
+    def test_no_jax(self):
+        code = ("import sys; sys.modules['jax'] = None\n"
+                "try: import blockscale.jax\nexcept ImportError as error: print(error)")
+        output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                check=True).stdout
+        self.assertEqual(output, "expected jax to be installed for blockscale.jax; pip install "
+                                 "jax\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
