@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Emit/Jit.h"
+#include "JitMemory.h"
 #include "TableLookups.h"
 
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
@@ -16,7 +17,9 @@ using namespace mlir;
 
 namespace blockscale {
 
-Jit::Jit(std::unique_ptr<ExecutionEngine> engine) : engine(std::move(engine)) {}
+Jit::Jit(std::unique_ptr<JitMemory> memory,
+         std::unique_ptr<ExecutionEngine> engine)
+    : memory(std::move(memory)), engine(std::move(engine)) {}
 Jit::~Jit() = default;
 Jit::Jit(Jit &&) noexcept = default;
 
@@ -35,7 +38,9 @@ llvm::Expected<Jit> Jit::create(ModuleOp module, ArrayRef<Symbol> symbols,
     useTableLookups(*llvmModule, **optimizerMachine);
     return optimize(llvmModule);
   };
+  auto memory = std::make_unique<JitMemory>();
   ExecutionEngineOptions options;
+  options.sectionMemoryMapper = memory.get();
   options.transformer = transform;
   options.jitCodeGenOptLevel = target.optimize
                                    ? llvm::CodeGenOptLevel::Aggressive
@@ -52,7 +57,7 @@ llvm::Expected<Jit> Jit::create(ModuleOp module, ArrayRef<Symbol> symbols,
     return map;
   });
   (*engine)->initialize();
-  return Jit(std::move(*engine));
+  return Jit(std::move(memory), std::move(*engine));
 }
 
 llvm::Error Jit::call(StringRef function, MutableArrayRef<void *> arguments) {

@@ -22,6 +22,8 @@ class ExecutionEngine;
 
 namespace blockscale {
 
+class JitMemory;
+
 /// A compiled module of the LLVM dialect in this process.
 class Jit {
 public:
@@ -45,8 +47,11 @@ public:
                    llvm::MutableArrayRef<void *> arguments);
 
 private:
-  explicit Jit(std::unique_ptr<mlir::ExecutionEngine> engine);
+  Jit(std::unique_ptr<JitMemory> memory,
+      std::unique_ptr<mlir::ExecutionEngine> engine);
 
+  /// What the engine's code is in, which it therefore outlives.
+  std::unique_ptr<JitMemory> memory;
   std::unique_ptr<mlir::ExecutionEngine> engine;
 };
 
