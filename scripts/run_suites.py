@@ -298,7 +298,7 @@ class Suites:
 
 # The longest come first, so that no core has nothing to do at the end.
 NAMES = ["conformance", "unit", "fuzz", "python", "package", "onnx", "torch", "jax", "tidy",
-         "lint", "lit"]
+         "site", "lint", "lit"]
 # Suites that keep every core busy.
 ALONE = {"lit"}
 
