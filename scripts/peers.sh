@@ -9,16 +9,19 @@
 #   scripts/peers.sh jax       JAX, into .cache/jax (0.6 GB)
 #   scripts/peers.sh oracles   what test/Data/make_oracle_vectors.py asks, tosa-tools and
 #                              compressed-tensors, into .cache/oracles (6 GB)
+#   scripts/peers.sh tosa      what test/Data/make_tosa_cases.py asks, tosa-tools alone, into
+#                              .cache/tosa (240 MB)
 
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# tosa-tools takes no numpy as new as that of the peers: hence two environments.
+# tosa-tools takes no numpy as new as that of the peers: hence several environments.
 case "${1:-peers}" in
   peers) requirements=$root/benchmarks/requirements-peers.txt ;;
   jax) requirements=$root/test/Jax/requirements.txt ;;
   oracles) requirements=$root/test/Data/requirements-oracles.txt ;;
-  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|oracles]" ;;
+  tosa) requirements=$root/test/Data/requirements-tosa.txt ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|oracles|tosa]" ;;
 esac
 name=${1:-peers}
 venv=$root/.cache/$name

@@ -73,6 +73,8 @@ static Status create(StringRef content, const std::string &name,
   if (status.ok())
     status = source.parse(content, name, config.bytecode_reader);
   if (status.ok())
+    status = source.explain(lowerTosa(source.getModule()));
+  if (status.ok())
     status = source.quantize(config.policy);
   if (!status.ok())
     return status;

@@ -7,6 +7,7 @@
 
 #include "blockscale/Driver/Stages.h"
 
+#include "blockscale/Transforms/Passes.h"
 #include "blockscale/Transforms/QuantizeProducts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -50,6 +51,15 @@ Status runStages(ModuleOp module, const std::vector<Stage> &stages,
   return status;
 }
 
+Status lowerTosa(ModuleOp module) {
+  PassManager pm(module.getContext());
+  pm.addPass(createLowerTosa());
+  if (succeeded(pm.run(module)))
+    return Status::success();
+  return Status::failure("the module could not be lowered from TOSA",
+                         ErrorKind::Compilation);
+}
+
 Status lowerEntry(ModuleOp module, const std::string &entry,
                   const std::vector<Stage> &stages, const std::string &target,
                   CompileObserver &observer) {
@@ -78,6 +88,9 @@ Status quantizeProducts(ModuleOp module, const std::string &policyFile) {
   runtime::Result<QuantizationPolicy> policy = readPolicy(policyFile);
   if (!policy.ok())
     return policy.status();
+  Status lowered = lowerTosa(module);
+  if (!lowered.ok())
+    return lowered;
   module.getContext()
       ->loadDialect<BlockScaleDialect, arith::ArithDialect,
                     linalg::LinalgDialect, tensor::TensorDialect>();

@@ -51,7 +51,10 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
                                    const FormKernelsOptions &kernels) {
   return {
       {"verify-layout",
-       [](OpPassManager &pm) { pm.addPass(createVerifyLayout()); }},
+       [](OpPassManager &pm) {
+         pm.addPass(createLowerTosa());
+         pm.addPass(createVerifyLayout());
+       }},
       {"canonicalize",
        [maxConstantElements, chip = kernels.chip](OpPassManager &pm) {
          pm.addPass(createRaiseProducts({chip}));

@@ -315,6 +315,9 @@ Result<Signature> Runs::read(llvm::SourceMgr &sources,
   module = readModule(inputFile, sources, context, bytecodeReader);
   if (!module)
     return Status::failure("'" + inputFile + "' could not be read");
+  Status lowered = lowerTosa(*module);
+  if (!lowered.ok())
+    return lowered;
   Status quantized = quantizeProducts(*module, policy);
   if (!quantized.ok())
     return quantized;

@@ -37,6 +37,10 @@ runtime::Status runStages(mlir::ModuleOp module,
                           CompileObserver &observer, size_t first,
                           size_t count);
 
+/// Lowers what `module` has of TOSA, as the first stage does, for callers that
+/// need the types of functions before.
+runtime::Status lowerTosa(mlir::ModuleOp module);
+
 /// Runs the stages on what function `entry` needs of `module`, which loses the
 /// rest: that costs compile time, and may hold what the target cannot run.
 /// `target` is for the message.
@@ -46,8 +50,9 @@ runtime::Status lowerEntry(mlir::ModuleOp module, const std::string &entry,
                            CompileObserver &observer);
 
 /// Quantizes the products of a module as the policy of a file says
-/// (docs/Policy.md), before any stage; nothing where `policyFile` is empty. The
-/// failure says what is wrong with the file.
+/// (docs/Policy.md), before any stage; those of TOSA are lowered first. Does
+/// nothing where `policyFile` is empty. The failure says what is wrong with the
+/// file.
 runtime::Status quantizeProducts(mlir::ModuleOp module,
                                  const std::string &policyFile);
 

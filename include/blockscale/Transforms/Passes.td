@@ -15,7 +15,7 @@ def VerifyLayout : Pass<"blockscale-verify-layout", "::mlir::ModuleOp"> {
   let description = [{
     Upstream ops accept any tensor encoding and element type, so an elementwise
     op on swizzled scales, or a linear tensor passed off as a swizzled one,
-    verifies. This pass, first in each pipeline, reports
+    verifies. This pass, in the first stage of each pipeline, reports
 
     - an op outside the dialect that takes or makes a tensor with a layout or
       f4E2M1FN elements, unless it only moves the tensor: functions, calls,
@@ -50,6 +50,82 @@ def MaterializeGlobalScale
     that want the operand. The bytes are the same in every recipe.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def FromTosa : Pass<"blockscale-from-tosa", "::mlir::ModuleOp"> {
+  let summary = "Make TOSA's block-scaled ops ops of the dialect";
+  let description = [{
+    `tosa.cast_to_block_scaled`, `tosa.cast_from_block_scaled` and
+    `tosa.matmul_t_block_scaled` become `quantize` with recipe `tosa`, `dequantize`
+    and `scaled_mm`. Sizes that a type leaves open are checked at run time. A matrix B that all matrices of A share is read once: the rows of A are
+    those of one matrix. If only the run time knows whether B is shared, the product
+    is in both branches of an `scf.if`. TOSA's element type `mxint8` becomes i8, in
+    signatures too.
+
+    An op that does not meet a clause (include/blockscale/Transforms/FromTosa.h) is
+    an error, as nothing else lowers it:
+
+    ```text
+    'tosa.matmul_t_block_scaled' op is not taken (from_tosa_c2): expected values of f32, bf16 or f16, but got i32
+    ```
+
+    Example (test/Transforms/from-tosa.mlir):
+
+    ```mlir
+    %d, %s = tosa.cast_to_block_scaled %x {block_size = BLOCK_SIZE_32}
+        : (tensor<8x64xf32>) -> (tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU>)
+    // becomes
+    %d, %s = blockscale.quantize %x block [1, 32] recipe tosa
+        : tensor<8x64xf32> -> tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU>
+    ```
+  }];
+  let dependentDialects = [
+    "::blockscale::BlockScaleDialect", "::mlir::arith::ArithDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def LowerTosa : Pass<"blockscale-lower-tosa", "::mlir::ModuleOp"> {
+  let summary = "Lower a TOSA program to the dialect and linalg";
+  let description = [{
+    The first pass of each pipeline. In a module with ops or types of TOSA it runs
+
+    ```text
+    tosa-infer-shapes, blockscale-from-tosa, tosa-to-scf,
+    upstream's tosa-to-linalg-pipeline without tosa-validate,
+    tosa-to-arith, tosa-to-tensor, canonicalize
+    ```
+
+    and other modules do not change. What upstream does not lower (`tosa.custom`,
+    variables) is an error. Large constants become resources.
+  }];
+  let dependentDialects = [];
+}
+
+def ToTosa : Pass<"blockscale-to-tosa", "::mlir::ModuleOp"> {
+  let summary = "Write block-scaled ops as ops of TOSA";
+  let description = [{
+    The inverse of blockscale-from-tosa: `quantize` with recipe `tosa`,
+    `dequantize` and `scaled_mm` in MX formats become TOSA's block-scaled ops with
+    the same bytes, a bias `tosa.add`, and a result that is not f32 `tosa.cast`.
+    MXINT8 data become tensors of `!tosa.mxint8`, in signatures too. Other ops of the
+    dialect are kept, with a remark that names the clause
+    (include/blockscale/Transforms/ToTosa.h):
+
+    ```text
+    is not written in TOSA (to_tosa_c2): expected recipe tosa, but got rceil
+    ```
+
+    Example (test/Transforms/to-tosa.mlir):
+
+    ```mlir
+    %x = blockscale.dequantize %q, %s block [1, 32]
+        : tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU> -> tensor<64x96xf32>
+    // becomes
+    %x = tosa.cast_from_block_scaled %q, %s {block_size = BLOCK_SIZE_32}
+        : (tensor<64x96xf8E4M3FN>, tensor<64x3xf8E8M0FNU>) -> tensor<64x96xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::tosa::TosaDialect"];
 }
 
 def RaiseProducts : Pass<"blockscale-raise-products"> {
