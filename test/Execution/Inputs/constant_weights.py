@@ -7,7 +7,7 @@ import numpy as np
 import values
 
 NVFP4 = ["torchao", "mslk", "te", "modelopt", "te_4over6_mae", "te_4over6_mse"]
-MX = ["floor", "rceil", "rceil_sat", "ceil", "even"]
+MX = ["floor", "rceil", "rceil_sat", "ceil", "even", "tosa"]
 DATA = ["f8E4M3FN", "f8E5M2", "f6E2M3FN", "f6E3M2FN", "f4E2M1FN"]
 TAILS = ["te", "modelopt", "te_4over6_mae", "te_4over6_mse"]
 
@@ -86,6 +86,7 @@ def quantizers(functions):
         functions.quantize([3, 64], [1, 32], "f8E4M3FN", recipe)
     for data in DATA:
         functions.quantize([3, 64], [1, 32], data, "even")
+        functions.quantize([3, 64], [1, 32], data, "tosa")
     for form in ("", "transposed"):
         functions.quantize([2, 64, 32], [32, 1], "f8E4M3FN", "rceil", form)
     for form in ("", "transposed", "scale_dim k", "transposed scale_dim n"):
