@@ -38,7 +38,7 @@ static bool isMxInt8(Type type) {
 
 /// Whether the result has the bytes of the operands, whatever they mean.
 static bool movesElements(Operation *op) {
-  return isa<func::FuncDialect>(op->getDialect()) ||
+  return isa_and_present<func::FuncDialect>(op->getDialect()) ||
          isa<tosa::ConstOp, tosa::ReshapeOp, tosa::TransposeOp, tosa::SliceOp,
              tosa::ConcatOp, tosa::TileOp, tosa::ReverseOp, tosa::GatherOp,
              tosa::IdentityOp, tosa::IfOp, tosa::WhileOp, tosa::YieldOp>(op);

@@ -1,4 +1,4 @@
-// RUN: blockscale-opt %s --blockscale-from-tosa --split-input-file --verify-diagnostics
+// RUN: blockscale-opt %s --blockscale-from-tosa --allow-unregistered-dialect --split-input-file --verify-diagnostics
 
 // from_tosa_c1: a rank that is not known.
 func.func @unranked(%x: tensor<*xf32>) -> (tensor<8x64xf8E4M3FN>, tensor<8x2xf8E8M0FNU>) {
@@ -67,5 +67,14 @@ func.func @rows(%d: tensor<?x64xf8E4M3FN>, %s: tensor<3x2xf8E8M0FNU>) -> tensor<
 func.func @arithmetic(%x: tensor<4x!tosa.mxint8>) -> tensor<4x!tosa.mxint8> {
   // expected-error @below {{'tosa.abs' op expected elements of !tosa.mxint8 to be moved alone, or decoded by tosa.cast_from_block_scaled, but got an op that computes}}
   %0 = tosa.abs %x : (tensor<4x!tosa.mxint8>) -> tensor<4x!tosa.mxint8>
+  return %0 : tensor<4x!tosa.mxint8>
+}
+
+// -----
+
+// An op that nobody knows may do anything with the data.
+func.func @unknown(%x: tensor<4x!tosa.mxint8>) -> tensor<4x!tosa.mxint8> {
+  // expected-error @below {{'mine.op' op expected elements of !tosa.mxint8 to be moved alone}}
+  %0 = "mine.op"(%x) : (tensor<4x!tosa.mxint8>) -> tensor<4x!tosa.mxint8>
   return %0 : tensor<4x!tosa.mxint8>
 }
