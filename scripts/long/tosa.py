@@ -75,7 +75,8 @@ def main():
         sample = list(programs)
         floats = [number for number in sample if checks.is_product_of_floats(cases[number])]
         check("emulator", floats,
-              checks.run([cases[number] for number in floats], folder, ["--on=emulator"]))
+              checks.run([cases[number] for number in floats], folder,
+                         ["--on=emulator", "--nan-scales"]))
         for number in sample:
             cases[number].text = lambda is_dynamic, number=number: programs[number]
         check("flatbuffer", sample, checks.run([cases[number] for number in sample], folder, []))
