@@ -8,6 +8,8 @@
 #include "UnitGlobalScale.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -55,6 +57,57 @@ struct DropGlobalScaling : public OpRewritePattern<OpTy> {
   }
 };
 
+/// Two constant global scales that are one: a product multiplies them with each
+/// other before it multiplies the sum.
+///
+///   blockscale.scaled_mm .. global_scale_a(%two : f32) global_scale_b(%three :
+///   f32)
+/// becomes
+///   blockscale.scaled_mm .. global_scale_b(%six : f32)
+///
+/// unless the number is not one that a global scale may be.
+template <typename OpTy>
+struct MergeConstantGlobals : public OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    std::optional<APFloat> a = getNumber(op.getGlobalScaleA());
+    std::optional<APFloat> b = getNumber(op.getGlobalScaleB());
+    if (!a || !b)
+      return rewriter.notifyMatchFailure(op, "not two constant numbers");
+    a->multiply(*b, APFloat::rmNearestTiesToEven);
+    if (!a->isFinite() || a->isZero() || a->isNegative())
+      return rewriter.notifyMatchFailure(
+          op, "the product is not positive and finite");
+    Type type = op.getGlobalScaleB().getType();
+    TypedAttr value = FloatAttr::get(rewriter.getF32Type(), *a);
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      value = DenseElementsAttr::get(tensor, value);
+    Value merged = arith::ConstantOp::create(rewriter, op.getLoc(), value);
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getGlobalScaleAMutable().clear();
+      op.getGlobalScaleBMutable().assign(merged);
+    });
+    return success();
+  }
+
+private:
+  /// The constant that a global scale is, of the whole tensor.
+  static std::optional<APFloat> getNumber(Value value) {
+    Attribute constant;
+    if (!value || !matchPattern(value, m_Constant(&constant)))
+      return std::nullopt;
+    if (auto scalar = dyn_cast<FloatAttr>(constant))
+      return scalar.getValue();
+    auto tensor = cast<RankedTensorType>(value.getType());
+    auto splat = dyn_cast<SplatElementsAttr>(constant);
+    if (tensor.getRank() != 0 || !splat)
+      return std::nullopt;
+    return splat.getSplatValue<APFloat>();
+  }
+};
+
 } // namespace
 
 /// Why the only global scale of a product stays, though it is 1.0.
@@ -72,7 +125,7 @@ static void addPatterns(RewritePatternSet &patterns, MLIRContext *context) {
       context, &OpTy::getGlobalScaleAMutable, whyLastGlobalScaleStays<OpTy>);
   patterns.add<DropUnitGlobalScale<OpTy>>(
       context, &OpTy::getGlobalScaleBMutable, whyLastGlobalScaleStays<OpTy>);
-  patterns.add<DropGlobalScaling<OpTy>>(context);
+  patterns.add<DropGlobalScaling<OpTy>, MergeConstantGlobals<OpTy>>(context);
 }
 
 void ScaledMMOp::getCanonicalizationPatterns(RewritePatternSet &patterns,

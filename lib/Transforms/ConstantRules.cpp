@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ConstantRules.h"
+#include "FloatText.h"
 #include "Origins.h"
 #include "blockscale/IR/ConstantBytes.h"
 #include "blockscale/IR/TypeRules.h"
@@ -61,13 +62,6 @@ static SmallVector<float> getFloats(Value value) {
   if (auto scalar = dyn_cast_if_present<FloatAttr>(constant))
     return {scalar.getValue().convertToFloat()};
   return getElements<float>(constant);
-}
-
-/// Shortest decimal form of a number, NaN or Inf.
-static std::string formatFloat(float value) {
-  SmallString<16> text;
-  APFloat(value).toString(text);
-  return std::string(text);
 }
 
 static LogicalResult verifyGlobalScale(Operation *op, StringRef name,

@@ -118,6 +118,7 @@ struct MaterializeStoragePass
     RewritePatternSet patterns(&getContext());
     populateStorageStructuralPatterns(converter, patterns);
     populateStorageSlicePatterns(converter, patterns);
+    populateStorageReshapePatterns(converter, patterns);
     populateStorageConstantPatterns(converter, patterns);
     if (failed(applyPartialConversion(getOperation(), target,
                                       std::move(patterns))))

@@ -247,6 +247,8 @@ LogicalResult verifyStorageRules(Operation *op) {
       .Case<tensor::CastOp>(verifyCast)
       .Case<tensor::DimOp>(verifyDim)
       .Case<tensor::ConcatOp>(verifyConcat)
+      .Case<tensor::CollapseShapeOp>(verifyCollapseShape)
+      .Case<tensor::ExpandShapeOp>(verifyExpandShape)
       .Case<arith::SelectOp>(verifySelect)
       .Case<arith::ConstantOp>(verifyConstant)
       .Case<func::FuncOp, func::CallOp, func::ReturnOp, cf::BranchOp,

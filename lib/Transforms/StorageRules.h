@@ -8,6 +8,7 @@
 #ifndef BLOCKSCALE_LIB_TRANSFORMS_STORAGERULES_H
 #define BLOCKSCALE_LIB_TRANSFORMS_STORAGERULES_H
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 
@@ -33,6 +34,11 @@ bool isStoredDim(mlir::RankedTensorType type, int64_t dim);
 /// Refuses tensors whose size in bytes does not fit in 63 bits: memory has no
 /// place for them, and their strides would wrap.
 llvm::LogicalResult verifyAddressable(mlir::Operation *op);
+
+/// Refuses a reshape of packed or swizzled tensors that memory does not have:
+/// one of a layout, or of columns of packed data that cuts a byte.
+llvm::LogicalResult verifyCollapseShape(mlir::tensor::CollapseShapeOp op);
+llvm::LogicalResult verifyExpandShape(mlir::tensor::ExpandShapeOp op);
 
 } // namespace blockscale
 

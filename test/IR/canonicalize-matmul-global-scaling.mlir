@@ -108,3 +108,38 @@ func.func @grouped(%a: tensor<8x64xf4E2M1FN>, %b: tensor<2x16x64xf4E2M1FN>, %end
       : tensor<8x64xf4E2M1FN>, tensor<2x16x64xf4E2M1FN>, tensor<2xi32>, tensor<8x4xf8E4M3FN>, tensor<2x16x4xf8E4M3FN> -> tensor<8x16xbf16>
   return %0, %1, %2 : tensor<8x16xbf16>, tensor<8x16xf32>, tensor<8x16xbf16>
 }
+
+// -----
+
+// Two constants are one, that of B; a product multiplies them first.
+// CHECK-LABEL: func.func @constants
+// CHECK: %[[SIX:.+]] = arith.constant dense<6.000000e+00> : tensor<f32>
+// CHECK: block [1, 16] global_scale_b(%[[SIX]] : tensor<f32>) global_scaling after_rounding :
+func.func @constants(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>) -> tensor<8x16xbf16> {
+  %two = arith.constant 2.0 : f32
+  %three = arith.constant dense<3.0> : tensor<f32>
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_a(%two : f32) global_scale_b(%three : tensor<f32>) global_scaling after_rounding
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xbf16>
+  return %0 : tensor<8x16xbf16>
+}
+
+// -----
+
+// Not where the product overflows or is 0, nor if one is not constant or has several
+// numbers.
+// CHECK-LABEL: func.func @not_merged
+// CHECK-COUNT-4: global_scale_a(%{{.+}} : {{.+}}) global_scale_b(%{{.+}} : {{.+}}) :
+func.func @not_merged(%a: tensor<8x64xf4E2M1FN>, %b: tensor<16x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %sb: tensor<16x4xf8E4M3FN>, %g: f32) -> (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>) {
+  %huge = arith.constant 1.0e30 : f32
+  %tiny = arith.constant 1.0e-30 : f32
+  %rows = arith.constant dense<3.0> : tensor<8xf32>
+  %0 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_a(%huge : f32) global_scale_b(%huge : f32)
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  %1 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_a(%tiny : f32) global_scale_b(%tiny : f32)
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  %2 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_a(%huge : f32) global_scale_b(%g : f32)
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  %3 = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_a(%rows : tensor<8xf32>) global_scale_b(%tiny : f32)
+      : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return %0, %1, %2, %3 : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
+}

@@ -212,7 +212,7 @@ func.func @global_scale(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws:
   %zero = arith.constant 0.0 : f32
   %b = blockscale.dequantize %w, %ws block [1, 16] global_scale(%g : tensor<f32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
   %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
-  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected no global scale, but got tensor<f32>}}
+  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected no global scale, or a constant from 2^-40 to 2^40 with which all values are exact in bf16, but got tensor<f32>}}
   %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
   return %y : tensor<48x40xf32>
 }
@@ -228,7 +228,7 @@ func.func @global_scale_of_two(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN
   %g = arith.constant dense<2.0> : tensor<f32>
   %b = blockscale.dequantize %w, %ws block [1, 16] global_scale(%g : tensor<f32>) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
   %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
-  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected no global scale, but got tensor<f32>}}
+  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected another operand of f16 or NVFP4 beside a global scale, as sums without the scale may overflow, but got bf16}}
   %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
   return %y : tensor<48x40xf32>
 }
@@ -243,7 +243,7 @@ func.func @global_amax(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: 
   %zero = arith.constant 0.0 : f32
   %b = blockscale.dequantize %w, %ws block [1, 16] global_amax(%g : f32) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
   %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
-  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected no global scale, but got f32}}
+  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected a global scale or none, but got a global amax}}
   %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
   return %y : tensor<48x40xf32>
 }
@@ -439,4 +439,150 @@ func.func @kernel(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tenso
     blockscale.yield %y : tensor<48x40xf32>
   } -> tensor<48x40xf32>
   return %0 : tensor<48x40xf32>
+}
+
+// -----
+
+// raise_c3: a constant global scale with which values are rounded, to f16 and to f32.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @rounded_values(%x: tensor<48x64xf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>) -> (tensor<48x40xf32>, tensor<48x40xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  // A subnormal of f16 for the smallest scales.
+  %g = arith.constant 0x38000000 : f32
+  %b = blockscale.dequantize %w, %ws block [1, 16] global_scale(%g : f32) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xf16>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected a global scale with which all values are exact in f16, but got 3.05}}
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xf16>, tensor<40x64xf16>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  %h = arith.constant 0.1 : f32
+  %c = blockscale.dequantize %w, %ws block [1, 16] global_scale(%h : f32) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected a global scale with which all values are exact in f32, but got 0.100000001, with which some are rounded}}
+  %z = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %c : tensor<48x64xf16>, tensor<40x64xf32>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  return %y, %z : tensor<48x40xf32>, tensor<48x40xf32>
+}
+
+// -----
+
+// raise_c3: a constant whose products may leave the range of f32.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @tiny_global(%x: tensor<48x64xf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>) -> tensor<48x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %g = arith.constant 0x2B000000 : f32
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  %b = blockscale.dequantize %w, %ws block [1, 16] global_scale(%g : f32) : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c3): expected no global scale, or a constant from 2^-40 to 2^40 with which all values are exact in f32, but got another constant}}
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%x, %b : tensor<48x64xf16>, tensor<40x64xf32>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  return %y : tensor<48x40xf32>
+}
+
+// -----
+
+// raise_c2: one A for all matrices of B, and one B beside an A that is transposed, has
+// swizzled scales, or rows of two unknown sizes.
+#swizzled = #blockscale.layout<swizzle_128x4>
+#bmk = affine_map<(b, m, n, k) -> (b, m, k)>
+#bkm = affine_map<(b, m, n, k) -> (b, k, m)>
+#bnk = affine_map<(b, m, n, k) -> (b, n, k)>
+#mk = affine_map<(b, m, n, k) -> (m, k)>
+#nk = affine_map<(b, m, n, k) -> (n, k)>
+#bmn = affine_map<(b, m, n, k) -> (b, m, n)>
+func.func @shared(%x: tensor<48x64xbf16>, %xt: tensor<2x64x48xbf16>, %xd: tensor<?x?x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %v: tensor<2x40x64xf4E2M1FN>, %vs: tensor<2x40x4xf8E4M3FN>,
+    %q: tensor<2x48x64xf4E2M1FN>, %qs: tensor<2x48x4xf8E4M3FN, #swizzled>, %p: tensor<40x64xbf16>, %e: tensor<2x48x40xf32>, %ed: tensor<?x?x40xf32>) -> (tensor<2x48x40xf32>, tensor<2x48x40xf32>, tensor<2x48x40xf32>, tensor<?x?x40xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<2x48x40xf32>) -> tensor<2x48x40xf32>
+  %zd = linalg.fill ins(%zero : f32) outs(%ed : tensor<?x?x40xf32>) -> tensor<?x?x40xf32>
+  %b = blockscale.dequantize %v, %vs block [1, 16] : tensor<2x40x64xf4E2M1FN>, tensor<2x40x4xf8E4M3FN> -> tensor<2x40x64xbf16>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c2): expected an A of the rank of the result, but got one that is broadcast}}
+  %0 = linalg.generic {indexing_maps = [#mk, #bnk, #bmn], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%x, %b : tensor<48x64xbf16>, tensor<2x40x64xbf16>) outs(%zeros : tensor<2x48x40xf32>) {
+  ^bb0(%l: bf16, %r: bf16, %o: f32):
+    %lw = arith.extf %l : bf16 to f32
+    %rw = arith.extf %r : bf16 to f32
+    %t = arith.mulf %lw, %rw : f32
+    %s = arith.addf %o, %t : f32
+    linalg.yield %s : f32
+  } -> tensor<2x48x40xf32>
+  %c = blockscale.dequantize %w, %ws block [1, 16] : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c2): expected an A with rows along K beside one B, but got a transposed one}}
+  %1 = linalg.generic {indexing_maps = [#bkm, #nk, #bmn], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%xt, %c : tensor<2x64x48xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<2x48x40xf32>) {
+  ^bb0(%l: bf16, %r: bf16, %o: f32):
+    %lw = arith.extf %l : bf16 to f32
+    %rw = arith.extf %r : bf16 to f32
+    %t = arith.mulf %lw, %rw : f32
+    %s = arith.addf %o, %t : f32
+    linalg.yield %s : f32
+  } -> tensor<2x48x40xf32>
+  %a = blockscale.dequantize %q, %qs block [1, 16] : tensor<2x48x64xf4E2M1FN>, tensor<2x48x4xf8E4M3FN, #swizzled> -> tensor<2x48x64xbf16>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c2): expected linear scales of an A beside one B, but got tensor<2x48x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>}}
+  %2 = linalg.generic {indexing_maps = [#bmk, #nk, #bmn], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%a, %p : tensor<2x48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<2x48x40xf32>) {
+  ^bb0(%l: bf16, %r: bf16, %o: f32):
+    %lw = arith.extf %l : bf16 to f32
+    %rw = arith.extf %r : bf16 to f32
+    %t = arith.mulf %lw, %rw : f32
+    %s = arith.addf %o, %t : f32
+    linalg.yield %s : f32
+  } -> tensor<2x48x40xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c2): expected at most one dynamic size of the rows of all matrices of A beside one B, but got tensor<?x?x40xf32>}}
+  %3 = linalg.generic {indexing_maps = [#bmk, #nk, #bmn], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%xd, %c : tensor<?x?x64xbf16>, tensor<40x64xbf16>) outs(%zd : tensor<?x?x40xf32>) {
+  ^bb0(%l: bf16, %r: bf16, %o: f32):
+    %lw = arith.extf %l : bf16 to f32
+    %rw = arith.extf %r : bf16 to f32
+    %t = arith.mulf %lw, %rw : f32
+    %s = arith.addf %o, %t : f32
+    linalg.yield %s : f32
+  } -> tensor<?x?x40xf32>
+  return %0, %1, %2, %3 : tensor<2x48x40xf32>, tensor<2x48x40xf32>, tensor<2x48x40xf32>, tensor<?x?x40xf32>
+}
+
+// -----
+
+// A body that does more than add products is none: it gets no remark.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @other_bodies(%x: tensor<48x64xbf16>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>) -> (tensor<48x40xf32>, tensor<48x40xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %b = blockscale.dequantize %w, %ws block [1, 16] : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xbf16>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  %y = linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) {
+  ^bb0(%p: bf16, %q: bf16, %out: f32):
+    %0 = arith.extf %p : bf16 to f32
+    %1 = arith.negf %0 : f32
+    %2 = arith.extf %q : bf16 to f32
+    %3 = arith.mulf %1, %2 : f32
+    %4 = arith.addf %out, %3 : f32
+    linalg.yield %4 : f32
+  } -> tensor<48x40xf32>
+  %z = linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %b : tensor<48x64xbf16>, tensor<40x64xbf16>) outs(%zeros : tensor<48x40xf32>) {
+  ^bb0(%p: bf16, %q: bf16, %out: f32):
+    %0 = arith.mulf %p, %q : bf16
+    %1 = arith.extf %0 : bf16 to f32
+    %2 = arith.addf %out, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<48x40xf32>
+  return %y, %z : tensor<48x40xf32>, tensor<48x40xf32>
+}
+
+// -----
+
+// raise_c2: a global scale for each matrix of an A beside one B.
+#bmk = affine_map<(b, m, n, k) -> (b, m, k)>
+#nk = affine_map<(b, m, n, k) -> (n, k)>
+#bmn = affine_map<(b, m, n, k) -> (b, m, n)>
+func.func @global_of_each(%q: tensor<2x48x64xf4E2M1FN>, %qs: tensor<2x48x4xf8E4M3FN>, %p: tensor<40x64xf16>, %e: tensor<2x48x40xf32>) -> tensor<2x48x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<2x48x40xf32>) -> tensor<2x48x40xf32>
+  %g = arith.constant dense<2.0> : tensor<2xf32>
+  %a = blockscale.dequantize %q, %qs block [1, 16] global_scale(%g : tensor<2xf32>) : tensor<2x48x64xf4E2M1FN>, tensor<2x48x4xf8E4M3FN> -> tensor<2x48x64xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c2): expected one global scale of an A beside one B, but got tensor<2xf32>}}
+  %y = linalg.generic {indexing_maps = [#bmk, #nk, #bmn], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%a, %p : tensor<2x48x64xf32>, tensor<40x64xf16>) outs(%zeros : tensor<2x48x40xf32>) {
+  ^bb0(%l: f32, %r: f16, %o: f32):
+    %rw = arith.extf %r : f16 to f32
+    %t = arith.mulf %l, %rw : f32
+    %s = arith.addf %o, %t : f32
+    linalg.yield %s : f32
+  } -> tensor<2x48x40xf32>
+  return %y : tensor<2x48x40xf32>
 }

@@ -48,14 +48,18 @@ func.func @packed(%q: tensor<4x16xf4E2M1FN>) -> tensor<4x16xf32> {
 // -----
 
 #swizzled = #blockscale.layout<swizzle_128x4>
-func.func @reshapes(%q: tensor<4x16xf4E2M1FN>, %s: tensor<2x4x4xf8E4M3FN, #swizzled>, %d: tensor<4x16xf4E2M1FN>) {
-  // expected-error @below {{'tensor.collapse_shape' op does not know}}
-  %0 = tensor.collapse_shape %q [[0, 1]] : tensor<4x16xf4E2M1FN> into tensor<64xf4E2M1FN>
-  // expected-error @below {{'tensor.expand_shape' op does not know}}
-  %1 = tensor.expand_shape %q [[0], [1, 2]] output_shape [4, 4, 4] : tensor<4x16xf4E2M1FN> into tensor<4x4x4xf4E2M1FN>
+func.func @reshapes(%q: tensor<4x15xf4E2M1FN>, %s: tensor<2x4x4xf8E4M3FN, #swizzled>, %r: tensor<2x?xf4E2M1FN>, %p: tensor<64x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>) {
+  // expected-error @below {{'tensor.collapse_shape' op expected columns of packed data to be split or joined in rows of a static multiple of 2 elements, but got 'tensor<4x15xf4E2M1FN>'}}
+  %0 = tensor.collapse_shape %q [[0, 1]] : tensor<4x15xf4E2M1FN> into tensor<60xf4E2M1FN>
+  // expected-error @below {{'tensor.expand_shape' op expected columns of packed data to be split or joined in rows of a static multiple of 2 elements, but got 'tensor<4x5x3xf4E2M1FN>'}}
+  %1 = tensor.expand_shape %q [[0], [1, 2]] output_shape [4, 5, 3] : tensor<4x15xf4E2M1FN> into tensor<4x5x3xf4E2M1FN>
+  // expected-error @below {{in rows of a static multiple of 2 elements, but got 'tensor<2x?xf4E2M1FN>'}}
+  %4 = tensor.collapse_shape %r [[0, 1]] : tensor<2x?xf4E2M1FN> into tensor<?xf4E2M1FN>
+  // expected-error @below {{'tensor.collapse_shape' op expected a reshape of row-major data (blockscale.prepack), but got 'tensor<64x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>>'}}
+  %5 = tensor.collapse_shape %p [[0, 1]] : tensor<64x64xf4E2M1FN, #blockscale.data_layout<fragments_64x64>> into tensor<4096xf4E2M1FN>
   // expected-error @below {{'tensor.bitcast' op does not know}}
-  %2 = tensor.bitcast %q : tensor<4x16xf4E2M1FN> to tensor<4x16xi4>
-  // expected-error @below {{'tensor.collapse_shape' op would not keep the padding}}
+  %2 = tensor.bitcast %q : tensor<4x15xf4E2M1FN> to tensor<4x15xi4>
+  // expected-error @below {{'tensor.collapse_shape' op expected a reshape of linear scales (blockscale.swizzle), but got 'tensor<2x4x4xf8E4M3FN, #blockscale.layout<swizzle_128x4>>'}}
   %3 = tensor.collapse_shape %s [[0, 1], [2]] : tensor<2x4x4xf8E4M3FN, #swizzled> into tensor<8x4xf8E4M3FN, #swizzled>
   return
 }

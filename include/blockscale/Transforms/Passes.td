@@ -20,7 +20,7 @@ def VerifyLayout : Pass<"blockscale-verify-layout", "::mlir::ModuleOp"> {
     - an op outside the dialect that takes or makes a tensor with a layout or
       f4E2M1FN elements, unless it only moves the tensor: functions, calls,
       branches, scf, select, constant, empty, cast, dim, slices and, of row-major
-      data, concat;
+      data, concat, collapse_shape and expand_shape in whole bytes;
     - a cast or slice that changes the layout, and a slice that cuts storage: an
       offset along rows or columns of swizzled scales that is not a multiple of
       128 or 4, of prepacked data of 64, along packed data of 2, or a size that is
@@ -131,15 +131,17 @@ def ToTosa : Pass<"blockscale-to-tosa", "::mlir::ModuleOp"> {
 def RaiseProducts : Pass<"blockscale-raise-products"> {
   let summary = "Make products of dequantized operands scaled_mm";
   let description = [{
-    `linalg.matmul` and `linalg.batch_matmul` become `scaled_mm` if one operand is
-    dequantized and the other one plain, bf16 or f16, or if both are dequantized
-    from NVFP4. So the product reads data and scales, and nothing stores wide
-    values. `scaled_mm` multiplies the same numbers and may add the products in
-    another order. A product that might multiply other numbers is kept, with a
-    remark that names the clause (include/blockscale/Transforms/RaiseProducts.h):
+    `linalg.matmul`, `linalg.batch_matmul` and a `linalg.generic` of the same loops
+    become `scaled_mm` if one operand is dequantized and the other one plain, bf16
+    or f16, or if both are dequantized from NVFP4. So the product reads data and
+    scales, and nothing stores wide values. Transpositions, extensions to f32, a
+    broadcast of B to a batch and reshapes of rows may lie between. `scaled_mm`
+    multiplies the same numbers and may add the products in another order. A product
+    that might multiply other numbers is kept, with a remark that names the clause
+    (include/blockscale/Transforms/RaiseProducts.h):
 
     ```text
-    is not computed as scaled_mm (raise_c3): expected no global scale, but got tensor<f32>
+    is not computed as scaled_mm (raise_c3): expected no global scale, or a constant from 2^-40 to 2^40 with which all values are exact in bf16, but got tensor<f32>
     ```
 
     `chip` names the GPU that the products are for. On SM100 and its kin both
@@ -158,11 +160,14 @@ def RaiseProducts : Pass<"blockscale-raise-products"> {
     ```
   }];
   let dependentDialects = ["::blockscale::BlockScaleDialect",
+                           "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
   let options = [
     Option<"chip", "chip", "std::string", /*default=*/"\"\"",
-           "GPU that the products are for; none for the CPU">];
+           "GPU that the products are for; none for the CPU">,
+    Option<"exact", "exact", "bool", /*default=*/"true",
+           "Whether the numbers that are multiplied stay the same, to the last bit">];
 }
 
 def QuantizeProducts

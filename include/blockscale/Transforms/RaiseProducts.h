@@ -13,9 +13,16 @@
 //    `linalg.fill`; no tensor has an encoding.
 //  - raise_c2: an operand is a matrix, or one for each matrix of the result.
 //    The rows of the result are those of A, and its columns the rows of B. Data
-//    run along K, as they are or through a `linalg.transpose`.
+//    run along K, as they are or through a transposition. B may be one matrix
+//    for all of a batch, broadcast by an op or by its map: the matrices of A,
+//    rows along K, with linear scales and one global scale if any, are then
+//    flattened into one, of which one size at most is dynamic.
 //  - raise_c3: data are dequantized in blocks of one row, without a global
-//    scale or amax.
+//  amax.
+//    A global scale is a constant from 2^-40 to 2^40 with which the value of
+//    each code and scale is exact in the type of the values, and the other
+//    operand is f16 or dequantized from NVFP4: sums of bf16 may overflow
+//    without a scale that is below 1, and not overflow without one above.
 //  - raise_c4: K is a multiple of the block. A dynamic K needs a recipe that
 //    refuses tails.
 //  - raise_c5: the other operand is plain: bf16, or f16 beside NVFP4, which may
@@ -26,6 +33,18 @@
 //    plain operand as `scaled_mm` rounds it. This is true of NVFP4 in any type,
 //    of MX in bf16, and of MX in f32 if bf16 holds all values of the format.
 //
+// Where a result may be another one within the bound of the product, `exact` is
+// turned off, and
+//
+//  - raise_c3 accepts any global scale of values in f32, which are then rounded
+//    to f32 at most twice less: by 2^-23 of each value;
+//  - raise_c3 accepts a plain bf16 operand beside a global scale, whose sums
+//  may
+//    overflow where they did not, and the reverse;
+//  - raise_c5 accepts two MX operands of one format in f32 or bf16, and
+//  raise_c6
+//    MX in f32: numbers below 2^-126 and of 2^128 and more may be others.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BLOCKSCALE_TRANSFORMS_RAISEPRODUCTS_H
@@ -35,13 +54,18 @@
 
 namespace blockscale {
 
-/// Make `linalg.matmul` and `linalg.batch_matmul` of dequantized operands a
-/// `scaled_mm`; of one such operand and a plain one only if `allowPlain`, of
-/// two only if `allowScaled`. A product that does not meet a clause is kept,
-/// with a remark.
+struct RaiseProductRules {
+  /// Whether one operand may be plain, and whether two may have scales.
+  bool allowPlain = true, allowScaled = true;
+  /// Whether the numbers that are multiplied stay the same.
+  bool exact = true;
+};
+
+/// Make products by linalg of dequantized operands a `scaled_mm`, and move
+/// reshapes of dequantized operands before their `dequantize`. A product that
+/// does not meet a clause is kept, with a remark.
 void populateRaiseProductPatterns(mlir::RewritePatternSet &patterns,
-                                  bool allowPlain = true,
-                                  bool allowScaled = true);
+                                  const RaiseProductRules &rules = {});
 
 } // namespace blockscale
 

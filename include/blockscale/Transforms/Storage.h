@@ -56,6 +56,10 @@ void populateStorageStructuralPatterns(const mlir::TypeConverter &converter,
 void populateStorageSlicePatterns(const mlir::TypeConverter &converter,
                                   mlir::RewritePatternSet &patterns);
 
+/// collapse_shape and expand_shape that verifyStorageRules accepts.
+void populateStorageReshapePatterns(const mlir::TypeConverter &converter,
+                                    mlir::RewritePatternSet &patterns);
+
 /// arith.constant: packs codes, row-major or in zero-padded blocks, and
 /// permutes scales into zero-padded tiles.
 void populateStorageConstantPatterns(const mlir::TypeConverter &converter,

@@ -42,6 +42,7 @@ class Product:
     is_transposed: bool = False  # the dequantized one, twice: by an op and by the map
     is_plain_transposed: bool = False
     is_swizzled: bool = False
+    is_generic: bool = False  # the product is a linalg.generic
     factor: str = ""  # a constant global scale
     zero: str = "0.0"
     raised: bool = False  # written as the scaled_mm, of which `factor` is a global scale
@@ -150,10 +151,30 @@ class Product:
         yield f"%e = tensor.empty({self._sizes(*self._ordered('r', 's'))}) : {result}"
         yield f"%zeros = linalg.fill ins(%zero : f32) outs(%e : {result}) -> {result}"
         a, b = self._ordered("p", "q")
+        if self.is_generic:
+            yield from self._add_products(values[a], values[b], types[a], types[b], maps, loops)
+            return
         op = SUM.format("batch_" * self.is_batch)
         yield (f"%y = {op} indexing_maps = [{maps}] ins({values[a]}, {values[b]} : "
                f"{self.tensor(types[a])}, {self.tensor(types[b])}) outs(%zeros : {result}) "
                f"-> {result}")
+
+    def _add_products(self, a, b, type_a, type_b, maps, loops):
+        kinds = ", ".join(['"parallel"'] * (len(loops.split(",")) - 1) + ['"reduction"'])
+        result = self.tensor("f32")
+        yield (f"%y = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}} "
+               f"ins({a}, {b} : {self.tensor(type_a)}, {self.tensor(type_b)}) "
+               f"outs(%zeros : {result}) {{")
+        yield f"^bb0(%l: {type_a}, %m: {type_b}, %out: f32):"
+        for name, type in (("l", type_a), ("m", type_b)):
+            if type != "f32":
+                yield f"  %{name}w = arith.extf %{name} : {type} to f32"
+        factors = [f"%{name}" + "w" * (type != "f32") for name, type in (("m", type_b),
+                                                                          ("l", type_a))]
+        yield f"  %term = arith.mulf {', '.join(factors)} : f32"
+        yield "  %total = arith.addf %term, %out : f32"
+        yield "  linalg.yield %total : f32"
+        yield f"}} -> {result}"
 
     def arguments(self, x, xs, codes, scales):
         """In storage form, twice as matrices of a batch. x is f64, or codes."""
@@ -223,6 +244,11 @@ def list_products():
     forms += [(data, mx, "bf16", "bf16", {}) for data in MX]
     forms += [(data, mx, "f32", "bf16", {}) for data in EXACT_MX]
     forms += [(*nvfp4, wide, "f4E2M1FN", {}) for wide in ("f32", "bf16", "f16")]
+    # Global scales with which all values are exact.
+    forms += [(*nvfp4, "f32", "f16", {"factor": "0.25"}), (*nvfp4, "f16", "f16", {"factor": "8.0"}),
+              (*nvfp4, "f32", "f4E2M1FN", {"factor": "4.0", "side": "a"}),
+              (*nvfp4, "f32", "bf16", {"is_generic": True}),
+              (*nvfp4, "bf16", "bf16", {"is_generic": True, "is_batch": True})]
     for weight in (nvfp4, ("f8E4M3FN", mx)):
         for options in ({"side": "a"}, {"is_batch": True}, {"is_extended": True},
                         {"is_transposed": True}, {"is_plain_transposed": True},

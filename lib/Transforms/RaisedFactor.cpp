@@ -1,0 +1,198 @@
+//===- RaisedFactor.cpp - An operand of a product by linalg --------------===//
+//
+// Part of the BlockScale project, under the Apache License v2.0 with LLVM
+// Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RaisedFactor.h"
+#include "blockscale/Analysis/MatrixProduct.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace blockscale {
+
+int64_t RaisedFactor::getK() const {
+  ArrayRef<int64_t> shape = getType().getShape();
+  return isTransposed ? shape[shape.size() - 2] : shape.back();
+}
+
+static bool isNarrowFloat(Type type) {
+  return isa<BFloat16Type, Float16Type>(type);
+}
+
+/// The permutation [0, 1, .., `rank` - 1, `rank` - 2].
+static SmallVector<int64_t> getMatrixTransposition(int64_t rank) {
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(rank));
+  std::swap(permutation[rank - 2], permutation[rank - 1]);
+  return permutation;
+}
+
+/// A `linalg.generic` that moves the elements of its only input and writes each
+/// element of the result, in the order of its loops.
+static linalg::GenericOp getMove(Operation *op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!generic || generic.getNumDpsInputs() != 1 ||
+      generic.getNumDpsInits() != 1 ||
+      generic.getNumParallelLoops() != generic.getNumLoops() ||
+      !generic.getIndexingMapsArray().back().isIdentity())
+    return {};
+  auto yield = cast<linalg::YieldOp>(generic.getBody()->getTerminator());
+  return yield.getOperand(0) == generic.getBody()->getArgument(0)
+             ? generic
+             : linalg::GenericOp();
+}
+
+/// The operand of an op that transposes each matrix of it, and permutes nothing
+/// else; null of other ops.
+static Value getTransposed(Operation *op) {
+  if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {
+    int64_t rank = transpose.getPermutation().size();
+    return rank >= 2 && transpose.getPermutation() ==
+                            ArrayRef<int64_t>(getMatrixTransposition(rank))
+               ? transpose.getInput()
+               : Value();
+  }
+  linalg::GenericOp move = getMove(op);
+  if (!move)
+    return {};
+  int64_t rank = move.getNumLoops();
+  return rank >= 2 && move.getIndexingMapsArray().front() ==
+                          AffineMap::getPermutationMap(
+                              getMatrixTransposition(rank), op->getContext())
+             ? move.getDpsInputs().front()
+             : Value();
+}
+
+/// The matrix that an op repeats for each element of a batch; null of other
+/// ops.
+static Value getSharedMatrix(Operation *op) {
+  if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op)) {
+    auto type = cast<RankedTensorType>(broadcast.getInput().getType());
+    ArrayRef<int64_t> added = broadcast.getDimensions();
+    return type.getRank() == 2 &&
+                   llvm::equal(added, llvm::seq<int64_t>(added.size()))
+               ? broadcast.getInput()
+               : Value();
+  }
+  linalg::GenericOp move = getMove(op);
+  if (!move || move.getNumLoops() < 3)
+    return {};
+  int64_t rank = move.getNumLoops();
+  auto last = AffineMap::getMultiDimMapWithTargets(
+      rank, {unsigned(rank - 2), unsigned(rank - 1)}, op->getContext());
+  return move.getIndexingMapsArray().front() == last
+             ? move.getDpsInputs().front()
+             : Value();
+}
+
+/// The map from (batch.., m, n, k), of which `rank` - 2 are batch, to (batch..,
+/// `row`, `col`), or to (`row`, `col`) if the matrix `isShared`.
+static AffineMap getMatrixMap(MLIRContext *context, int64_t rank, int64_t row,
+                              int64_t col, bool isShared = false) {
+  SmallVector<unsigned> targets;
+  if (!isShared)
+    targets = llvm::to_vector(llvm::seq<unsigned>(rank - 2));
+  targets.push_back(row);
+  targets.push_back(col);
+  return AffineMap::getMultiDimMapWithTargets(rank + 1, targets, context);
+}
+
+/// Whether `value` is `argument`, or extends it to f32.
+static bool isExtension(Value value, BlockArgument argument) {
+  if (auto extend = value.getDefiningOp<arith::ExtFOp>())
+    return extend.getIn() == argument && isNarrowFloat(argument.getType());
+  return value == argument;
+}
+
+/// Whether a body adds the product of its two inputs to the sum, and nothing
+/// else.
+static bool multipliesAndAdds(Block *body) {
+  auto yield = cast<linalg::YieldOp>(body->getTerminator());
+  if (body->getNumArguments() != 3 || yield.getNumOperands() != 1)
+    return false;
+  auto add = yield.getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!add)
+    return false;
+  Value sum = body->getArgument(2);
+  Value term = add.getLhs() == sum   ? add.getRhs()
+               : add.getRhs() == sum ? add.getLhs()
+                                     : Value();
+  auto multiply = term ? term.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
+  if (!multiply)
+    return false;
+  BlockArgument a = body->getArgument(0), b = body->getArgument(1);
+  Value left = multiply.getLhs(), right = multiply.getRhs();
+  return (isExtension(left, a) && isExtension(right, b)) ||
+         (isExtension(left, b) && isExtension(right, a));
+}
+
+bool isProductByLinalg(linalg::LinalgOp op) {
+  if (isa<linalg::MatmulOp, linalg::BatchMatmulOp>(op))
+    return true;
+  auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+  if (!generic || generic.getNumDpsInputs() != 2 ||
+      generic.getNumDpsInits() != 1 || generic.getNumLoops() < 3)
+    return false;
+  auto iterators = generic.getIteratorTypesArray();
+  return iterators.back() == utils::IteratorType::reduction &&
+         generic.getNumReductionLoops() == 1 &&
+         multipliesAndAdds(generic.getBody());
+}
+
+RaisedFactor getRaisedFactor(linalg::LinalgOp op, unsigned number) {
+  using Kind = RaisedFactor::Kind;
+  MLIRContext *context = op.getContext();
+  int64_t rank = op.getNumLoops() - 1, rows = rank - 2 + number, k = rank;
+  AffineMap map = op.getIndexingMapsArray()[number];
+  RaisedFactor factor{Kind::Other, false, op.getDpsInputs()[number], {}};
+  for (bool isShared : {false, true})
+    for (bool isTransposed : {false, true})
+      if (factor.kind == Kind::Other &&
+          map == getMatrixMap(context, rank, isTransposed ? k : rows,
+                              isTransposed ? rows : k, isShared)) {
+        factor.kind = isShared ? Kind::Shared : Kind::Matrices;
+        factor.isTransposed = isTransposed;
+      }
+  while (Operation *producer = factor.source.getDefiningOp()) {
+    if (Value narrow = getExtended(producer)) {
+      factor.source = narrow;
+    } else if (Value rows = getTransposed(producer)) {
+      factor.source = rows;
+      factor.isTransposed = !factor.isTransposed;
+    } else if (Value matrix = getSharedMatrix(producer);
+               matrix && factor.kind == Kind::Matrices) {
+      factor.source = matrix;
+      factor.kind = Kind::Shared;
+    } else {
+      break;
+    }
+  }
+  factor.dequantize = factor.source.getDefiningOp<DequantizeOp>();
+  return factor;
+}
+
+bool hasMatrixResult(linalg::LinalgOp op) {
+  int64_t rank = op.getNumLoops() - 1;
+  return op.getIndexingMapsArray().back() ==
+         getMatrixMap(op.getContext(), rank, rank - 2, rank - 1);
+}
+
+Value createRows(OpBuilder &builder, Location loc, const RaisedFactor &factor) {
+  if (!factor.isTransposed)
+    return factor.source;
+  int64_t rank = factor.getType().getRank();
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(builder, loc, factor.source);
+  std::swap(sizes[rank - 2], sizes[rank - 1]);
+  Value rows =
+      tensor::EmptyOp::create(builder, loc, sizes, factor.getElementType());
+  return linalg::TransposeOp::create(builder, loc, factor.source, rows,
+                                     getMatrixTransposition(rank))
+      ->getResult(0);
+}
+
+} // namespace blockscale
