@@ -53,6 +53,8 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
       {"verify-layout",
        [](OpPassManager &pm) {
          pm.addPass(createLowerTosa());
+         // What becomes an op of the dialect is not refused.
+         pm.addPass(createRaiseQuantizers());
          pm.addPass(createVerifyLayout());
        }},
       {"canonicalize",

@@ -18,7 +18,7 @@ namespace blockscale {
 
 /// Rows of packed data end in whole bytes, so that rows may be counted in any
 /// way. Columns that are split or joined are so in whole bytes if the shorter
-/// rows have an even number of elements.
+/// rows have an even number of elements, or all of them.
 template <typename OpTy>
 static LogicalResult verifyReshape(OpTy op, RankedTensorType expanded) {
   for (RankedTensorType type : {op.getSrcType(), op.getResultType()})
@@ -33,7 +33,11 @@ static LogicalResult verifyReshape(OpTy op, RankedTensorType expanded) {
     return success();
   int64_t last = expanded.getShape().back();
   int64_t unit = getStorageUnit(expanded, expanded.getRank() - 1);
-  if (unit == 1 || (!ShapedType::isDynamic(last) && last % unit == 0))
+  bool isWholeRow = llvm::all_of(
+      ArrayRef<int64_t>(op.getReassociationIndices().back()).drop_back(),
+      [&](int64_t dim) { return expanded.getDimSize(dim) == 1; });
+  if (unit == 1 || isWholeRow ||
+      (!ShapedType::isDynamic(last) && last % unit == 0))
     return success();
   return op.emitOpError()
          << "expected columns of packed data to be split or joined in rows of "

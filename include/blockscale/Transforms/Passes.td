@@ -57,10 +57,10 @@ def FromTosa : Pass<"blockscale-from-tosa", "::mlir::ModuleOp"> {
   let description = [{
     `tosa.cast_to_block_scaled`, `tosa.cast_from_block_scaled` and
     `tosa.matmul_t_block_scaled` become `quantize` with recipe `tosa`, `dequantize`
-    and `scaled_mm`. Sizes that a type leaves open are checked at run time. A matrix B that all matrices of A share is read once: the rows of A are
-    those of one matrix. If only the run time knows whether B is shared, the product
-    is in both branches of an `scf.if`. TOSA's element type `mxint8` becomes i8, in
-    signatures too.
+    and `scaled_mm`. Sizes that a type leaves open are checked at run time. A matrix B
+    that all matrices of A share is read once: the rows of A are those of one matrix.
+    If only the run time knows whether B is shared, the product is in both branches
+    of an `scf.if`. TOSA's element type `mxint8` becomes i8, in signatures too.
 
     An op that does not meet a clause (include/blockscale/Transforms/FromTosa.h) is
     an error, as nothing else lowers it:
@@ -126,6 +126,42 @@ def ToTosa : Pass<"blockscale-to-tosa", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::tosa::TosaDialect"];
+}
+
+def RaiseQuantizers : Pass<"blockscale-raise-quantizers"> {
+  let summary = "Make quantizers and dequantizers that others write ops of the dialect";
+  let description = [{
+    Arithmetic on tensors that has the bytes of `quantize` or `dequantize` becomes
+    that op: `arith.scaling_truncf` and `arith.scaling_extf`, casts of scaled
+    elements, products of elements and scales, and contractions of two scaled
+    operands. Which recipe computes the scales tells a trial of each amax that a
+    block can have. What nearly has the bytes is kept, with a remark that names the
+    clause (include/blockscale/Transforms/RaiseQuantizers.h) and what differs:
+
+    ```text
+    is not quantize (quantizer_c3): expected the byte 0 of floor for an amax of 0, but got 1
+    ```
+
+    Example (test/Transforms/raise-decoders.mlir):
+
+    ```mlir
+    %w = linalg.generic {indexing_maps = [affine_map<(m, k, b) -> (m, k, b)>, affine_map<(m, k, b) -> (m, k)>, affine_map<(m, k, b) -> (m, k, b)>], iterator_types = ["parallel", "parallel", "parallel"]}
+        ins(%q, %s : tensor<40x2x32xf4E2M1FN>, tensor<40x2xf8E8M0FNU>) outs(%e : tensor<40x2x32xbf16>) {
+    ^bb0(%in: f4E2M1FN, %scale: f8E8M0FNU, %out: bf16):
+      %0 = arith.scaling_extf %in, %scale : f4E2M1FN, f8E8M0FNU to bf16
+      linalg.yield %0 : bf16
+    } -> tensor<40x2x32xbf16>
+    // becomes
+    %d = tensor.collapse_shape %q [[0], [1, 2]] : tensor<40x2x32xf4E2M1FN> into tensor<40x64xf4E2M1FN>
+    %v = blockscale.dequantize %d, %s block [1, 32]
+        : tensor<40x64xf4E2M1FN>, tensor<40x2xf8E8M0FNU> -> tensor<40x64xbf16>
+    %w = tensor.expand_shape %v [[0], [1, 2]] output_shape [40, 2, 32] : tensor<40x64xbf16> into tensor<40x2x32xbf16>
+    ```
+  }];
+  let dependentDialects = ["::blockscale::BlockScaleDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def RaiseProducts : Pass<"blockscale-raise-products"> {

@@ -1,0 +1,649 @@
+// RUN: blockscale-opt %s --blockscale-raise-quantizers --split-input-file --verify-diagnostics | FileCheck %s
+
+// Casts that are no quantize stay, with a remark that names the clause of
+// RaiseQuantizers.h and what differs.
+// CHECK-NOT: blockscale.quantize
+
+// quantizer_c1: a maximum that drops NaN.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @maxnum(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maxnumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 2 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %bits = arith.bitcast %in : bf16 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.maxsi %up, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %end, %least : i16
+    %narrow = arith.trunci %byte : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c1): expected a maximum that keeps NaN, arith.maximumf, but got arith.maxnumf}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %code = arith.scaling_truncf %in, %scale : bf16, f8E8M0FNU to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c1: a maximum from a number above 0.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @floor_of_amax(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 1.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 2 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %bits = arith.bitcast %in : bf16 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.maxsi %up, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %end, %least : i16
+    %narrow = arith.trunci %byte : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c1): expected a maximum from a constant that is not above 0, but got 1.000000e+00 : bf16}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %code = arith.scaling_truncf %in, %scale : bf16, f8E8M0FNU to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c1: a maximum of signed elements.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @signed(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %in, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 2 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %bits = arith.bitcast %in : bf16 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.maxsi %up, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %end, %least : i16
+    %narrow = arith.trunci %byte : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c1): expected a maximum of math.absf, but got another one}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %code = arith.scaling_truncf %in, %scale : bf16, f8E8M0FNU to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c2: an x of more values than are tried.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @f32(%x: tensor<?x2x32xf32>, %z: tensor<?x2xf32>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : f32
+  %m = linalg.fill ins(%first : f32) outs(%z : tensor<?x2xf32>) -> tensor<?x2xf32>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xf32>) outs(%m : tensor<?x2xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = math.absf %in : f32
+    %1 = arith.maximumf %0, %out : f32
+    linalg.yield %1 : f32
+  } -> tensor<?x2xf32>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xf32>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: f32, %out: f8E8M0FNU):
+    %bits = arith.bitcast %in : f32 to i32
+    %c23 = arith.constant 23 : i32
+    %e = arith.shrui %bits, %c23 : i32
+    %narrow = arith.trunci %e : i32 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c2): expected x of bf16 or f16, of which each amax is tried, but got f32}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xf32>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: f32, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %code = arith.scaling_truncf %in, %scale : f32, f8E8M0FNU to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c3: exponents that are not bounded below.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @unbounded(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 2 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %bits = arith.bitcast %in : bf16 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.addi %up, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %end, %least : i16
+    %narrow = arith.trunci %byte : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c3): expected the byte 0 of rceil for an amax of 0, but got 254}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %code = arith.scaling_truncf %in, %scale : bf16, f8E8M0FNU to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c3: infinity that does not make a block NaN.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @infinity(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 2 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %bits = arith.bitcast %in : bf16 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.maxsi %up, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %least, %least : i16
+    %narrow = arith.trunci %byte : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c3): expected the byte 255 of ceil for an amax of +Inf, but got 253}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %code = arith.scaling_truncf %in, %scale : bf16, f8E8M0FNU to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c3: a scale that is no power of two.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @not_a_power(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %wide = arith.extf %in : bf16 to f32
+    %scale = arith.truncf %wide : f32 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c3): expected a power of two or NaN as the scale of an amax of 0, the same on all targets, but got arith.truncf}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %code = arith.scaling_truncf %in, %scale : bf16, f8E8M0FNU to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c3: a function that a library decides.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @library(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %wide = arith.extf %in : bf16 to f32
+    %log = math.log2 %wide : f32
+    %up = math.ceil %log : f32
+    %power = math.exp2 %up : f32
+    %scale = arith.truncf %power : f32 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c3): expected a power of two or NaN as the scale of an amax of 0, the same on all targets, but got}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %code = arith.scaling_truncf %in, %scale : bf16, f8E8M0FNU to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c4: elements of f16, in which scales overflow, are not widened.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @halves(%x: tensor<?x2x32xf16>, %z: tensor<?x2xf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : f16
+  %m = linalg.fill ins(%first : f16) outs(%z : tensor<?x2xf16>) -> tensor<?x2xf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xf16>) outs(%m : tensor<?x2xf16>) {
+  ^bb0(%in: f16, %out: f16):
+    %0 = math.absf %in : f16
+    %1 = arith.maximumf %0, %out : f16
+    linalg.yield %1 : f16
+  } -> tensor<?x2xf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: f16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 2 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %wide = arith.extf %in : f16 to f32
+    %full = arith.bitcast %wide : f32 to i32
+    %c16 = arith.constant 16 : i32
+    %upper = arith.shrui %full, %c16 : i32
+    %bits = arith.trunci %upper : i32 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.maxsi %up, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %end, %least : i16
+    %narrow = arith.trunci %byte : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c4): expected elements of bf16 or f32, as a scale overflows f16, but got f16}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: f16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %code = arith.scaling_truncf %in, %scale : f16, f8E8M0FNU to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c4: a factor that differs from the scale for byte 0, as in torchao 0.18.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @byte_zero(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 2 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %bits = arith.bitcast %in : bf16 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.maxsi %up, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %end, %least : i16
+    %narrow = arith.trunci %byte : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c4): expected a divisor of 5.87747175E-39 for an amax of 0, whose scale is 0 by ceil, but got 1}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %f = arith.extf %scale : f8E8M0FNU to f32
+    %w = arith.extf %in : bf16 to f32
+    %least = arith.constant 0x00400000 : f32
+    %one = arith.constant 1.0 : f32
+    %is = arith.cmpf oeq, %f, %least : f32
+    %g = arith.select %is, %one, %f : f32
+    %y = arith.divf %w, %g : f32
+    %code = arith.truncf %y : f32 to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c4: another function of x than a product.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @shifted(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 2 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %bits = arith.bitcast %in : bf16 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.maxsi %up, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %end, %least : i16
+    %narrow = arith.trunci %byte : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c4): expected x times or over a factor, but got another function of x}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %f = arith.extf %scale : f8E8M0FNU to f32
+    %w = arith.extf %in : bf16 to f32
+    %y = arith.divf %w, %f : f32
+    %sum = arith.addf %y, %w : f32
+    %code = arith.truncf %sum : f32 to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c4: another rounding.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @toward_zero(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 2 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %bits = arith.bitcast %in : bf16 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.maxsi %up, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %end, %least : i16
+    %narrow = arith.trunci %byte : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c4): expected rounding to nearest even, but got another rounding mode}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %f = arith.extf %scale : f8E8M0FNU to f32
+    %w = arith.extf %in : bf16 to f32
+    %y = arith.divf %w, %f : f32
+    %code = arith.truncf %y toward_zero : f32 to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c5: the largest elements of `floor` become NaN in a cast to E4M3.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @overflow(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf8E4M3FN>) -> (tensor<?x2x32xf8E4M3FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 8 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %bits = arith.bitcast %in : bf16 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.maxsi %down, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %end, %least : i16
+    %narrow = arith.trunci %byte : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c5): expected elements clamped to 448, as recipe floor leaves some up to 510, but got none}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf8E4M3FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f8E4M3FN):
+    %f = arith.extf %scale : f8E8M0FNU to f32
+    %w = arith.extf %in : bf16 to f32
+    %y = arith.divf %w, %f : f32
+    %code = arith.truncf %y : f32 to f8E4M3FN
+    linalg.yield %code : f8E4M3FN
+  } -> tensor<?x2x32xf8E4M3FN>
+  return %q, %s : tensor<?x2x32xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// quantizer_c5: a clamp that is too narrow.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @clamp(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf8E4M3FN>) -> (tensor<?x2x32xf8E4M3FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 8 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %bits = arith.bitcast %in : bf16 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.maxsi %down, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %end, %least : i16
+    %narrow = arith.trunci %byte : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not quantize (quantizer_c5): expected elements clamped to 448, as recipe floor leaves some up to 510, but got another clamp}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf8E4M3FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f8E4M3FN):
+    %f = arith.extf %scale : f8E8M0FNU to f32
+    %w = arith.extf %in : bf16 to f32
+    %y = arith.divf %w, %f : f32
+    %h = arith.constant 384.0 : f32
+    %l = arith.constant -448.0 : f32
+    %y1 = arith.minimumf %y, %h : f32
+    %y2 = arith.maximumf %y1, %l : f32
+    %code = arith.truncf %y2 : f32 to f8E4M3FN
+    linalg.yield %code : f8E4M3FN
+  } -> tensor<?x2x32xf8E4M3FN>
+  return %q, %s : tensor<?x2x32xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+}
+
+// -----
+
+// A scale that was not computed from x.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @given(%x: tensor<8x2x32xbf16>, %s: tensor<8x2xf8E8M0FNU>, %e: tensor<8x2x32xf4E2M1FN>) -> tensor<8x2x32xf4E2M1FN> {
+  // expected-remark @below {{is not quantize (quantizer_c1): expected scales from one maximum, but got 0}}
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<8x2x32xbf16>, tensor<8x2xf8E8M0FNU>) outs(%e : tensor<8x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %code = arith.scaling_truncf %in, %scale : bf16, f8E8M0FNU to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<8x2x32xf4E2M1FN>
+  return %q : tensor<8x2x32xf4E2M1FN>
+}
+
+// -----
+
+// A cast without scales is none, and gets no remark.
+#b = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#r = affine_map<(d0, d1, d2) -> (d0, d1)>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+func.func @plain(%x: tensor<8x64xf32>) -> tensor<8x64xf8E4M3FN> {
+  %q = arith.truncf %x : tensor<8x64xf32> to tensor<8x64xf8E4M3FN>
+  return %q : tensor<8x64xf8E4M3FN>
+}

@@ -1,0 +1,193 @@
+// RUN: blockscale-opt %s --blockscale-raise-quantizers --split-input-file --verify-diagnostics | FileCheck %s
+
+// Products of elements and scales that are no dequantize stay, with a remark that names
+// the clause of RaiseQuantizers.h.
+// CHECK-NOT: blockscale.dequantize
+
+// decoder_c1: a scale that need be no power of two.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @wide_scale(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x2xf32>, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {
+  // expected-remark @below {{is not dequantize (decoder_c1): expected scales of f8E8M0FNU, as arith.scaling_extf takes the exponent alone of others, but got f32 beside f4E2M1FN}}
+  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x32xf4E2M1FN>, tensor<8x2xf32>) outs(%e : tensor<8x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f32, %o: f32):
+    %t = arith.scaling_extf %i, %c : f4E2M1FN, f32 to f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x32xf32>
+  return %w : tensor<8x2x32xf32>
+}
+
+// -----
+
+// decoder_c1: an NVFP4 scale, of which the exponent alone would be left.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @nvfp4_scale(%q: tensor<8x2x16xf4E2M1FN>, %s: tensor<8x2xf8E4M3FN>, %e: tensor<8x2x16xf32>) -> tensor<8x2x16xf32> {
+  // expected-remark @below {{is not dequantize (decoder_c1): expected scales of f8E8M0FNU, as arith.scaling_extf takes the exponent alone of others, but got f8E4M3FN beside f4E2M1FN}}
+  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x16xf4E2M1FN>, tensor<8x2xf8E4M3FN>) outs(%e : tensor<8x2x16xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E4M3FN, %o: f32):
+    %t = arith.scaling_extf %i, %c : f4E2M1FN, f8E4M3FN to f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x16xf32>
+  return %w : tensor<8x2x16xf32>
+}
+
+// -----
+
+// decoder_c1: no format has these elements and scales.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @e4m3_beside_f8(%q: tensor<8x2x32xf8E5M2>, %s: tensor<8x2xf8E4M3FN>, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {
+  // expected-remark @below {{is not dequantize (decoder_c1): expected scales of f8E8M0FNU, or of f8E4M3FN beside f4E2M1FN, but got f8E4M3FN beside f8E5M2}}
+  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x32xf8E5M2>, tensor<8x2xf8E4M3FN>) outs(%e : tensor<8x2x32xf32>) {
+  ^bb0(%i: f8E5M2, %c: f8E4M3FN, %o: f32):
+    %0 = arith.extf %i : f8E5M2 to f32
+    %1 = arith.extf %c : f8E4M3FN to f32
+    %t = arith.mulf %0, %1 : f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x32xf32>
+  return %w : tensor<8x2x32xf32>
+}
+
+// -----
+
+// decoder_c1: blocks of another size.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @blocks_of_16(%q: tensor<8x2x16xf4E2M1FN>, %s: tensor<8x2xf8E8M0FNU>, %e: tensor<8x2x16xf32>) -> tensor<8x2x16xf32> {
+  // expected-remark @below {{is not dequantize (decoder_c1): expected a tensor of one f8E8M0FNU for 32 neighbours, but got one for 16}}
+  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x16xf4E2M1FN>, tensor<8x2xf8E8M0FNU>) outs(%e : tensor<8x2x16xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f32):
+    %t = arith.scaling_extf %i, %c : f4E2M1FN, f8E8M0FNU to f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x16xf32>
+  return %w : tensor<8x2x16xf32>
+}
+
+// -----
+
+// decoder_c1: one scale for a row.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @rows(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8xf8E8M0FNU>, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {
+  // expected-remark @below {{is not dequantize (decoder_c1): expected a tensor of one f8E8M0FNU for 32 neighbours, but got one for 64}}
+  %w = linalg.generic {indexing_maps = [#e, affine_map<(m, k, b) -> (m)>, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x32xf4E2M1FN>, tensor<8xf8E8M0FNU>) outs(%e : tensor<8x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f32):
+    %t = arith.scaling_extf %i, %c : f4E2M1FN, f8E8M0FNU to f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x32xf32>
+  return %w : tensor<8x2x32xf32>
+}
+
+// -----
+
+// decoder_c2: products in f16, where 2^127 is infinite.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @halves(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x2xf8E8M0FNU>, %e: tensor<8x2x32xf16>) -> tensor<8x2x32xf16> {
+  // expected-remark @below {{is not dequantize (decoder_c2): expected products in f32 or bf16, but got f16}}
+  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x32xf4E2M1FN>, tensor<8x2xf8E8M0FNU>) outs(%e : tensor<8x2x32xf16>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f16):
+    %t = arith.scaling_extf %i, %c : f4E2M1FN, f8E8M0FNU to f16
+    linalg.yield %t : f16
+  } -> tensor<8x2x32xf16>
+  return %w : tensor<8x2x32xf16>
+}
+
+// -----
+
+// A scale of f32 for blocks is none of a format, and gets no remark.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @per_tensor(%q: tensor<8x2x32xf8E4M3FN>, %s: tensor<8x2xf32>, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {
+  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x32xf8E4M3FN>, tensor<8x2xf32>) outs(%e : tensor<8x2x32xf32>) {
+  ^bb0(%i: f8E4M3FN, %c: f32, %o: f32):
+    %0 = arith.extf %i : f8E4M3FN to f32
+    %t = arith.mulf %0, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x32xf32>
+  return %w : tensor<8x2x32xf32>
+}
+
+// -----
+
+// Scales that others than neighbours share.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @strided(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<2x32xf8E8M0FNU>, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {
+  %w = linalg.generic {indexing_maps = [#e, affine_map<(m, k, b) -> (k, b)>, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x32xf4E2M1FN>, tensor<2x32xf8E8M0FNU>) outs(%e : tensor<8x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f32):
+    %t = arith.scaling_extf %i, %c : f4E2M1FN, f8E8M0FNU to f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x32xf32>
+  return %w : tensor<8x2x32xf32>
+}
+
+// -----
+
+// decoder_c4: a global scale beside powers of two.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @global(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x2xf8E8M0FNU>, %g: f32, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {
+  // expected-remark @below {{is not dequantize (decoder_c4): expected no global scale beside f8E8M0FNU, but got one}}
+  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x32xf4E2M1FN>, tensor<8x2xf8E8M0FNU>) outs(%e : tensor<8x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f32):
+    %0 = arith.extf %i : f4E2M1FN to f32
+    %1 = arith.extf %c : f8E8M0FNU to f32
+    %2 = arith.mulf %0, %1 : f32
+    %t = arith.mulf %2, %g : f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x32xf32>
+  return %w : tensor<8x2x32xf32>
+}
+
+// -----
+
+// decoder_c3: one row without a second dimension, and scales in a layout.
+#swizzled = #blockscale.layout<swizzle_128x4>
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @vector(%q: tensor<2x32xf4E2M1FN>, %s: tensor<2xf8E8M0FNU>, %v: tensor<64xf4E2M1FN>, %r: tensor<8x2x32xf4E2M1FN>, %t: tensor<8x2xf8E8M0FNU, #swizzled>, %e: tensor<8x2x32xf32>) -> (tensor<64xf32>, tensor<8x2x32xf32>) {
+  %b = tensor.empty() : tensor<2x32xf8E8M0FNU>
+  %l = linalg.broadcast ins(%s : tensor<2xf8E8M0FNU>) outs(%b : tensor<2x32xf8E8M0FNU>) dimensions = [1]
+  %c = tensor.collapse_shape %l [[0, 1]] : tensor<2x32xf8E8M0FNU> into tensor<64xf8E8M0FNU>
+  // expected-remark @below {{is not dequantize (decoder_c3): expected matrices with a last dimension of a static multiple of 32, but got tensor<64xf4E2M1FN>}}
+  %w = arith.scaling_extf %v, %c : tensor<64xf4E2M1FN>, tensor<64xf8E8M0FNU> to tensor<64xf32>
+  // expected-remark @below {{is not dequantize (decoder_c3): expected tensors without an encoding, but got tensor<8x2xf8E8M0FNU, #blockscale.layout<swizzle_128x4>>}}
+  %x = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%r, %t : tensor<8x2x32xf4E2M1FN>, tensor<8x2xf8E8M0FNU, #swizzled>) outs(%e : tensor<8x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %k: f8E8M0FNU, %o: f32):
+    %0 = arith.scaling_extf %i, %k : f4E2M1FN, f8E8M0FNU to f32
+    linalg.yield %0 : f32
+  } -> tensor<8x2x32xf32>
+  return %w, %x : tensor<64xf32>, tensor<8x2x32xf32>
+}
+
+// -----
+
+// One column of several of the scales for all blocks of a row, which gets no remark.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+func.func @column(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x4xf8E8M0FNU>, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {
+  %w = linalg.generic {indexing_maps = [#e, affine_map<(m, k, b) -> (m, 0)>, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x32xf4E2M1FN>, tensor<8x4xf8E8M0FNU>) outs(%e : tensor<8x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f32):
+    %t = arith.scaling_extf %i, %c : f4E2M1FN, f8E8M0FNU to f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x32xf32>
+  return %w : tensor<8x2x32xf32>
+}
+
+// -----
+
+// Scales that f16 rounds on the way to f32, which gets no remark.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @through_f16(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x2xf8E8M0FNU>, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {
+  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x32xf4E2M1FN>, tensor<8x2xf8E8M0FNU>) outs(%e : tensor<8x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f32):
+    %0 = arith.extf %i : f4E2M1FN to f32
+    %1 = arith.extf %c : f8E8M0FNU to f16
+    %2 = arith.extf %1 : f16 to f32
+    %t = arith.mulf %0, %2 : f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x32xf32>
+  return %w : tensor<8x2x32xf32>
+}
