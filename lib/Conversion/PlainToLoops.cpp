@@ -23,6 +23,7 @@
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Transforms/Storage.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Remarks.h"

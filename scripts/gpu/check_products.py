@@ -3,7 +3,8 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs products of a scaled and a plain operand, drawn at random as for the emulator
 (test/Execution/Inputs/sm90_matmul.py), on a GPU, and compares with numpy, within the bound. A
-layer of experts (test/Execution/sm90-moe.test) is compared with the CPU:
+layer of experts (test/Execution/sm90-moe.test), and an encoder layer with attention
+(test/Execution/encoder-layer.test), are compared with the CPU:
 
   scripts/gpu/check_products.py pack FOLDER [--cases N] [--seed N]      # here
   python3 FOLDER/scripts/gpu/check_products.py run                      # there
@@ -30,12 +31,14 @@ COPIES = ("python/blockscale_runtime.py", "python/blockscale_reference/*.py",
           "test/Execution/Inputs/*.py")
 # A layer of experts, and one that returns the tensors that are quantized in it, too.
 LAYER = "test/Execution/Inputs/moe.mlir"
+ENCODER = "test/Execution/Inputs/encoder_layer.mlir"
 FILL = 0xA5  # of what no kernel wrote
 
 sys.path[:0] = [str(ROOT / name) for name in ("scripts", "python", "test/Execution/Inputs")]
 
 import numpy as np  # noqa: E402
 
+import encoder_layer  # noqa: E402
 import sm90_matmul  # noqa: E402
 import sm90_moe  # noqa: E402
 import sm100_moe  # noqa: E402
@@ -62,9 +65,39 @@ def pack_layers(folder):
                                                   [["--on=cpu"]])
             if failed:
                 sys.exit(failed)
-            np.savez_compressed(
-                folder / f"{name}{i}.npz", **{f"in{j}": a for j, a in enumerate(arrays)},
-                **{f"out{j}": a for j, a in enumerate(results)})
+            save_call(folder / f"{name}{i}.npz", arrays, results)
+
+
+def pack_encoder(folder):
+    """The bundle of the layer, its arguments and the results of the CPU."""
+    text = (ROOT / ENCODER).read_text()
+    subprocess.run([BUILD / "bin/blockscale-compile", ROOT / ENCODER, f"--target={CHIP}",
+                    "--emit=bundle", "-o", folder / "encoder.bundle"], check=True)
+    arrays = encoder_layer.make_arguments(np.random.default_rng(0))
+    with tempfile.TemporaryDirectory() as work:
+        ((failed, results),) = run_places(text, arrays, 3, Path(work), [["--on=cpu"]])
+    if failed:
+        sys.exit(failed)
+    save_call(folder / "encoder.npz", arrays, results)
+
+
+def save_call(path, inputs, results):
+    np.savez_compressed(path, **{f"in{j}": a for j, a in enumerate(inputs)},
+                        **{f"out{j}": a for j, a in enumerate(results)})
+
+
+def load_call(path):
+    """The inputs and the results of a call."""
+    arrays = np.load(path)
+    return ([arrays[f"{kind}{j}"] for j in range(len(arrays)) if f"{kind}{j}" in arrays]
+            for kind in ("in", "out"))
+
+
+def run_encoder(expect, execute):
+    """What is quantized before any product has the CPU's bytes, and the result is close."""
+    inputs, wanted = load_call(ROOT / "encoder.npz")
+    got, problem = execute("encoder.bundle", "layer", inputs)
+    expect.record("encoder layer", problem or encoder_layer.find_problem(wanted, got))
 
 
 def run_layers(expect, execute):
@@ -72,9 +105,7 @@ def run_layers(expect, execute):
     of bf16, in whose sums the order differs."""
     for name in ("layer", "quantized"):
         for i, ends in enumerate(sm100_moe.ENDS):
-            arrays = np.load(ROOT / f"{name}{i}.npz")
-            inputs, wanted = ([arrays[f"{kind}{j}"] for j in range(len(arrays))
-                               if f"{kind}{j}" in arrays] for kind in ("in", "out"))
+            inputs, wanted = load_call(ROOT / f"{name}{i}.npz")
             got, problem = execute(f"{name}.bundle", "moe", inputs)
             expect.record(f"{name} of experts, ends {ends}", problem or
                           first_difference(got[:-1], wanted[:-1]) or sm100_moe.problem(
@@ -102,6 +133,7 @@ def pack(options):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_case, range(options.cases)))
     pack_layers(folder)
+    pack_encoder(folder)
     (folder / "pack.json").write_text(json.dumps(
         {"commit": describe_commit(ROOT), "seed": options.seed, "cases": options.cases}))
 
@@ -130,6 +162,7 @@ def run(_):
         got, problem = execute(f"{number}.bundle", "mm", case.arguments)
         expect.record(f"case {number}: {op}", problem or case.problem(got[0]))
     run_layers(expect, execute)
+    run_encoder(expect, execute)
     expect.finish()
 
 

@@ -143,7 +143,8 @@ class EmulatorTest(TuneTest):
         tuned, remark = self.compile(self.choices)
         self.assertEqual((tuned["source"], tuned["schedule"], tuned["name"]),
                          ("tuned", choice["schedule"], NAME))
-        self.assertIn("measured on emulator: #blockscale.gemm_schedule<rows = 16", remark)
+        rows = choice["schedule"]["rows"]
+        self.assertIn(f"measured on emulator: #blockscale.gemm_schedule<rows = {rows}", remark)
         self.assertEqual(self.compile(folder)[0]["source"], "tuned")
 
         # What is there is not measured again, unless that is asked for.

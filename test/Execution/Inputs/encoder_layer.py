@@ -38,6 +38,14 @@ def make_arguments(random):
             normal(PLACES_OF_WORDS, HIDDEN), *norms, *weights, *biases]
 
 
+def find_problem(wanted, got):
+    """What is wrong with the results of a place, or None: codes, scales and the result."""
+    error = float(np.max(np.abs(wanted[2] - got[2])))
+    is_close = error < CLOSE and np.ptp(got[2]) > 1
+    return first_difference(wanted[:2], got[:2]) or (
+        None if is_close else f"expected errors below {CLOSE}, but got {error}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
@@ -48,14 +56,7 @@ def main():
     expect = Expectations()
     expect.record("cpu", problem)
     for place, (problem, got) in zip(PLACES[1:], others):
-        expect.record(place[1], problem)
-        if problem:
-            continue
-        expect.record(f"{place[1]}: codes and scales",
-                      first_difference(wanted[:2], got[:2]))
-        error = float(np.max(np.abs(wanted[2] - got[2])))
-        expect.record(f"{place[1]}: result", None if error < CLOSE and np.ptp(got[2]) > 1
-                      else f"expected errors below {CLOSE}, but got {error}")
+        expect.record(place[1], problem or find_problem(wanted, got))
     expect.finish()
 
 
