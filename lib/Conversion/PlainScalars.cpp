@@ -117,7 +117,8 @@ FailureOr<scf::ParallelOp> ScalarMover::moveRun() {
 }
 
 LogicalResult ScalarMover::move() {
-  for (Operation *op = &block.front(); op;) {
+  // The region of an scf.forall.in_parallel may be empty.
+  for (Operation *op = block.empty() ? nullptr : &block.front(); op;) {
     bool isBetween = op->getNumRegions() == 0 &&
                      (isMemoryEffectFree(op) || isa<memref::AllocOp>(op)) &&
                      !op->hasTrait<OpTrait::IsTerminator>();

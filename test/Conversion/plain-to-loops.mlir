@@ -161,3 +161,18 @@ func.func @tensors(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   %r = linalg.copy ins(%x : tensor<4xf32>) outs(%y : tensor<4xf32>) -> tensor<4xf32>
   return %r : tensor<4xf32>
 }
+
+// -----
+
+// An scf.forall on buffers, whose terminator has an empty region, is kept, and its body's store
+// is an iteration of its own.
+// CHECK-LABEL: func.func @forall
+// CHECK: scf.forall
+// CHECK: scf.parallel
+// CHECK-NEXT: memref.store
+func.func @forall(%m: memref<4xf32>, %v: f32) {
+  scf.forall (%i) in (4) {
+    memref.store %v, %m[%i] : memref<4xf32>
+  }
+  return
+}

@@ -3,7 +3,9 @@
 """QuantizeLinear, DequantizeLinear, products of what was dequantized, and TensorRT's operators:
 which ops of the dialect they become, and their bytes by onnx.reference."""
 
+import sys
 import unittest
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -11,8 +13,12 @@ import quantized
 from models import (NEWEST, TYPES, make_model, node, run_imported, run_reference, to_bits, unpack)
 
 import blockscale.onnx
-from blockscale_reference import mx, nvfp4
-from blockscale_reference.codecs import E4M3
+
+# Last, so that the package that is tested is the installed one.
+sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))
+
+from blockscale_reference import mx, nvfp4  # noqa: E402
+from blockscale_reference.codecs import E4M3  # noqa: E402
 
 RNG = np.random.default_rng(1)
 #: Random cases of scripts/long/onnx.sh, imported as one model.
