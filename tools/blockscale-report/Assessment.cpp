@@ -21,7 +21,6 @@ using namespace mlir;
 using blockscale::runtime::NpyArray;
 using blockscale::runtime::NpyType;
 using blockscale::runtime::Result;
-using blockscale::runtime::Status;
 
 namespace blockscale::report {
 
