@@ -39,8 +39,6 @@ std::optional<NpyType> getStorageDType(Type type) {
     return NpyType::Int16;
   if (type.isInteger(8))
     return NpyType::UInt8;
-  if (type.isInteger(1))
-    return NpyType::Bool;
   return std::nullopt;
 }
 

@@ -105,14 +105,15 @@ private:
   llvm::LogicalResult evaluateFor(mlir::scf::ForOp op);
   llvm::LogicalResult evaluateIf(mlir::scf::IfOp op);
 
-  /// Evaluates `block`, whose steps it gives.
-  mlir::FailureOr<std::vector<PlanStep>> evaluateSteps(mlir::Block &block);
   /// A variable that begins as 0, named after what it is.
   Expression addVariable(llvm::StringRef stem);
   /// An i1 as a condition, and as 0 or 1.
   mlir::FailureOr<PlanCondition> getCondition(mlir::Operation *op,
                                               mlir::Value value);
   std::optional<Expression> getFlag(mlir::Value value);
+  /// Memory of these sizes, row by row, for elements as `type` has them.
+  mlir::FailureOr<View> addWorkspace(mlir::Operation *op, mlir::MemRefType type,
+                                     Expressions sizes);
   /// The place of a value that loops carry or branches give: memory for one
   /// like `view`, which is named by `op` in errors.
   mlir::FailureOr<View> addCarried(mlir::Operation *op, const View &view,
@@ -121,8 +122,7 @@ private:
   llvm::LogicalResult addCopy(mlir::Operation *op, const View &from,
                               const View &to, std::vector<PlanStep> &steps);
   llvm::LogicalResult carryOn(mlir::scf::ForOp op,
-                              llvm::ArrayRef<Symbolic> carried,
-                              std::vector<PlanStep> &steps);
+                              llvm::ArrayRef<Symbolic> carried);
   /// Whether loops or branches decide its value.
   bool usesVariables(const Expression &expression) const {
     std::optional<size_t> largest = expression.getLargestDim();

@@ -21,16 +21,6 @@ using blockscale::runtime::Relation;
 
 namespace blockscale::plan {
 
-FailureOr<std::vector<PlanStep>> Builder::evaluateSteps(Block &block) {
-  std::vector<PlanStep> inner;
-  std::vector<PlanStep> *outer = std::exchange(steps, &inner);
-  LogicalResult result = evaluate(block);
-  steps = outer;
-  if (failed(result))
-    return failure();
-  return inner;
-}
-
 Expression Builder::addVariable(StringRef stem) {
   std::string name = (stem + Twine(plan.variables.size())).str();
   plan.variables.push_back(name);
@@ -61,7 +51,9 @@ std::optional<Expression> Builder::getFlag(Value value) {
   add(runtime::PlanBranch{*condition,
                           {runtime::PlanSet{{number, 1}}},
                           {runtime::PlanSet{{number, 0}}}});
-  set(value, flag);
+  // What a loop or a branch sets is known only there.
+  if (steps == &plan.steps)
+    set(value, flag);
   return flag;
 }
 
@@ -93,10 +85,23 @@ static void addSizeChecks(const View &from, const View &to,
           "keep its sizes"});
 }
 
+/// Whether its elements are a run of memory, row by row. The stride of a
+/// dimension of one element is of no consequence.
+static bool isRun(const View &view) {
+  return llvm::all_of(
+      llvm::zip_equal(view.sizes, view.strides,
+                      getRowMajorStrides(view.sizes)),
+      [](const auto &dim) {
+        const auto &[size, stride, expected] = dim;
+        return size.getConstant() == 1 ||
+               stride.getText() == expected.getText();
+      });
+}
+
 LogicalResult Builder::addCopy(Operation *op, const View &from, const View &to,
                                std::vector<PlanStep> &steps) {
   for (const View *view : {&from, &to})
-    if (!areEqual(view->strides, getRowMajorStrides(view->sizes)))
+    if (!isRun(*view))
       return refuse(op, "copies a buffer with gaps, which has no form");
   int64_t width = runtime::getNpyByteWidth(plan.buffers[to.buffer].dtype);
   auto getAddress = [&](const View &view) {
@@ -109,21 +114,25 @@ LogicalResult Builder::addCopy(Operation *op, const View &from, const View &to,
   return success();
 }
 
+FailureOr<View> Builder::addWorkspace(Operation *op, MemRefType type,
+                                      Expressions sizes) {
+  size_t count = plan.getBuffers(Role::Workspace).size();
+  std::optional<size_t> buffer =
+      addBuffer(Role::Workspace, "workspace" + std::to_string(count),
+                RankedTensorType::get(type.getShape(), type.getElementType()),
+                type, sizes);
+  if (!buffer)
+    return refuse(op);
+  return View::getWhole(*buffer, std::move(sizes));
+}
+
 FailureOr<View> Builder::addCarried(Operation *op, const View &view,
                                     MemRefType type) {
   if (llvm::any_of(view.sizes,
                    [&](const Expression &size) { return usesVariables(size); }))
     return refuse(op, "has a buffer of a size that a loop or a branch decides, "
                       "which has no form");
-  auto plain = MemRefType::get(type.getShape(), type.getElementType());
-  size_t count = plan.getBuffers(Role::Workspace).size();
-  std::optional<size_t> buffer =
-      addBuffer(Role::Workspace, "workspace" + std::to_string(count),
-                RankedTensorType::get(type.getShape(), type.getElementType()),
-                plain, view.sizes);
-  if (!buffer)
-    return refuse(op);
-  return View::getWhole(*buffer, view.sizes);
+  return addWorkspace(op, type, view.sizes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -131,46 +140,45 @@ FailureOr<View> Builder::addCarried(Operation *op, const View &view,
 //===----------------------------------------------------------------------===//
 
 /// Gives what an iteration leaves to the next one.
-LogicalResult Builder::carryOn(scf::ForOp op, ArrayRef<Symbolic> carried,
-                               std::vector<PlanStep> &steps) {
-  runtime::PlanSet set;
+LogicalResult Builder::carryOn(scf::ForOp op, ArrayRef<Symbolic> carried) {
+  runtime::PlanSet next;
   std::vector<PlanStep> toTemporaries, toPlaces;
   SmallVector<std::pair<View, View>> moves;
   for (auto [value, place] : llvm::zip_equal(op.getYieldedValues(), carried)) {
     if (const auto *variable = std::get_if<Expression>(&place)) {
-      std::optional<Expression> next = getFlag(value);
-      if (!next)
+      std::optional<Expression> integer = getFlag(value);
+      if (!integer)
         return refuse(op, "carries an integer that the host does not know, "
                           "which has no form");
-      set.emplace_back(*variable->getDim(), *next);
+      next.emplace_back(*variable->getDim(), *integer);
       continue;
     }
-    const View *next = find<View>(value), &view = std::get<View>(place);
-    if (!next)
+    const View *made = find<View>(value), &view = std::get<View>(place);
+    if (!made)
       return refuse(op, "carries a buffer that has no form");
-    if (areEqual(*next, view))
+    if (areEqual(*made, view))
       continue;
-    addSizeChecks(*next, view, toTemporaries);
-    moves.emplace_back(*next, view);
+    addSizeChecks(*made, view, toTemporaries);
+    moves.emplace_back(*made, view);
   }
   // A buffer may be what another one is to be, or lie in it.
-  for (auto &[next, place] : moves) {
+  for (auto &[made, place] : moves) {
     auto type = MemRefType::get(
-        SmallVector<int64_t>(next.sizes.size(), ShapedType::kDynamic),
+        SmallVector<int64_t>(made.sizes.size(), ShapedType::kDynamic),
         IntegerType::get(
             op.getContext(),
             8 * runtime::getNpyByteWidth(plan.buffers[place.buffer].dtype)));
     // The sizes are those of the place.
     FailureOr<View> temporary = addCarried(op, place, type);
     if (failed(temporary) ||
-        failed(addCopy(op, next, *temporary, toTemporaries)) ||
+        failed(addCopy(op, made, *temporary, toTemporaries)) ||
         failed(addCopy(op, *temporary, place, toPlaces)))
       return failure();
   }
-  llvm::append_range(steps, toTemporaries);
-  llvm::append_range(steps, toPlaces);
-  if (!set.empty())
-    steps.push_back(std::move(set));
+  llvm::append_range(*steps, toTemporaries);
+  llvm::append_range(*steps, toPlaces);
+  if (!next.empty())
+    add(std::move(next));
   return success();
 }
 
@@ -212,7 +220,7 @@ LogicalResult Builder::evaluateFor(scf::ForOp op) {
   std::vector<PlanStep> *outer = std::exchange(steps, &inner);
   LogicalResult result = evaluate(*op.getBody());
   if (succeeded(result))
-    result = carryOn(op, carried, inner);
+    result = carryOn(op, carried);
   steps = outer;
   if (failed(result))
     return failure();

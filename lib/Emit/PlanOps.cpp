@@ -273,15 +273,10 @@ LogicalResult Builder::evaluateAlloc(memref::AllocOp op) {
     if (numBranches > 0 && StringRef(size.getText()).contains('-'))
       size = Expression::make(Kind::Max, size, 0);
   }
-  size_t count = plan.getBuffers(Role::Workspace).size();
-  Expressions shape = getSizes(type, dynamic);
-  std::optional<size_t> buffer =
-      addBuffer(Role::Workspace, "workspace" + std::to_string(count),
-                RankedTensorType::get(type.getShape(), type.getElementType()),
-                type, shape);
-  if (!buffer)
-    return refuse(op);
-  set(op.getResult(), View::getWhole(*buffer, getSizes(type, dynamic)));
+  FailureOr<View> view = addWorkspace(op, type, getSizes(type, dynamic));
+  if (failed(view))
+    return failure();
+  set(op.getResult(), std::move(*view));
   return success();
 }
 
@@ -414,11 +409,6 @@ LogicalResult Builder::evaluateCopy(memref::CopyOp op) {
   const View *to = find<View>(op.getTarget());
   if (!from || !to)
     return refuse(op);
-  for (Value operand : op->getOperands()) {
-    auto type = dyn_cast<MemRefType>(operand.getType());
-    if (!type || !type.areTrailingDimsContiguous(type.getRank()))
-      return refuse(op, "between memrefs with gaps has no form");
-  }
   return addCopy(op, *from, *to, *steps);
 }
 

@@ -493,6 +493,34 @@ CASES = {
   return %r#0, %r#1 : tensor<?x4xf32>, index
 }
 """, ((5,), (5,), (2,), (2,), (0,))),
+    # A condition that a loop carries on, and that a branch behind it asks even where no
+    # iteration ran.
+    "carried_condition": Case("""func.func @f(%x: tensor<?x4xf32>, %b: i1, %n: index) -> (tensor<?x4xf32>, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %m = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %large = arith.cmpi sgt, %m, %c3 : index
+  %e = tensor.empty(%m) : tensor<?x4xf32>
+  %t, %last = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %was = %b) -> (tensor<?x4xf32>, i1) {
+    %s = scf.if %was -> tensor<?x4xf32> {
+      %d = linalg.add ins(%a, %a : tensor<?x4xf32>, tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) -> tensor<?x4xf32>
+      scf.yield %d : tensor<?x4xf32>
+    } else {
+      scf.yield %a : tensor<?x4xf32>
+    }
+    scf.yield %s, %large : tensor<?x4xf32>, i1
+  }
+  %r = scf.if %large -> tensor<?x4xf32> {
+    %s = linalg.mul ins(%t, %x : tensor<?x4xf32>, tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) -> tensor<?x4xf32>
+    scf.yield %s : tensor<?x4xf32>
+  } else {
+    scf.yield %t : tensor<?x4xf32>
+  }
+  %k = arith.select %last, %c3, %c0 : index
+  return %r, %k : tensor<?x4xf32>, index
+}
+""", ((5,), (5,), (2,), (0,)), below=3),
     # A branch whose buffers would have sizes below 0 if it ran.
     "guarded": Case("""func.func @f(%x: tensor<?xf32>) -> tensor<4xf32> {
   %c0 = arith.constant 0 : index
