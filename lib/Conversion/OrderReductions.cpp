@@ -7,6 +7,7 @@
 
 #include "Emission/LinalgElement.h"
 #include "Emission/LoopEmitter.h"
+#include "Emission/ReductionTree.h"
 #include "blockscale/Analysis/RowProgram.h"
 #include "blockscale/Conversion/Passes.h"
 
@@ -56,17 +57,14 @@ private:
 } // namespace
 
 Value OrderedReduction::combine(Value lhs, Value rhs) {
-  return b
-      .create(b.getLoc(), combiner->getName().getIdentifier(), {lhs, rhs},
-              {lhs.getType()})
-      ->getResult(0);
+  return emit::emitCombination(b, b.getLoc(), combiner, lhs, rhs);
 }
 
 /// The value of one element that the reduction combines.
 Value OrderedReduction::emitElement(ValueRange place) {
-  Value none = arith::ConstantOp::create(
-      b, b.getFloatAttr(b.getF32Type(), getNeutralElement(combiner)));
-  return emit::LinalgElement(b, op, place).evaluate(none).front();
+  return emit::LinalgElement(b, op, place)
+      .evaluate(emit::emitNeutral(b, combiner))
+      .front();
 }
 
 /// Reduces `buffer`, whose elements beyond the row are neutral.
@@ -108,8 +106,7 @@ void OrderedReduction::emit() {
   buffer = emit::allocate(
       b, {static_cast<int64_t>(llvm::alignTo(elements, kLeafElements))},
       b.getF32Type());
-  Value none = arith::ConstantOp::create(
-      b, b.getFloatAttr(b.getF32Type(), getNeutralElement(combiner)));
+  Value none = emit::emitNeutral(b, combiner);
   SmallVector<Range> ranges = op.createLoopRanges(b, b.getLoc());
   SmallVector<Value> place;
   std::function<void()> emitLoops = [&] {

@@ -68,10 +68,7 @@ private:
   SmallVector<Value> emitElement(ValueRange outputs);
   Value emitTree(Value output);
   Value combine(Value lhs, Value rhs) {
-    return b
-        .create(b.getLoc(), combiner->getName().getIdentifier(), {lhs, rhs},
-                {lhs.getType()})
-        ->getResult(0);
+    return emit::emitCombination(b, b.getLoc(), combiner, lhs, rhs);
   }
   emit::LinalgElement getElement() { return {b, op, place}; }
 
@@ -123,9 +120,7 @@ Value PlainLoops::emitTree(Value output) {
       b, op.getStaticLoopRanges()[loop],
       [&](Value index) {
         place[loop] = index;
-        Value none = arith::ConstantOp::create(
-            b, b.getFloatAttr(b.getF32Type(), getNeutralElement(combiner)));
-        return getElement().evaluate(none).front();
+        return getElement().evaluate(emit::emitNeutral(b, combiner)).front();
       },
       [&](Value lhs, Value rhs) { return combine(lhs, rhs); });
   return combine(output, total);

@@ -105,4 +105,17 @@ Value emitReductionTree(ImplicitLocOpBuilder &b, int64_t count,
   return ReductionTree(b, element, combine).emit(count);
 }
 
+Value emitCombination(OpBuilder &b, Location loc, Operation *combiner,
+                      Value lhs, Value rhs) {
+  return b
+      .create(loc, combiner->getName().getIdentifier(), {lhs, rhs},
+              {lhs.getType()})
+      ->getResult(0);
+}
+
+Value emitNeutral(ImplicitLocOpBuilder &b, Operation *combiner) {
+  return arith::ConstantOp::create(
+      b, b.getFloatAttr(b.getF32Type(), getNeutralElement(combiner)));
+}
+
 } // namespace blockscale::emit

@@ -23,6 +23,15 @@ mlir::Value emitReductionTree(
     llvm::function_ref<mlir::Value(mlir::Value)> element,
     llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
 
+/// A combination of two values by an op like `combiner` of
+/// blockscale/Analysis/RowProgram.h.
+mlir::Value emitCombination(mlir::OpBuilder &b, mlir::Location loc,
+                            mlir::Operation *combiner, mlir::Value lhs,
+                            mlir::Value rhs);
+/// The f32 that changes no value that `combiner` combines it with.
+mlir::Value emitNeutral(mlir::ImplicitLocOpBuilder &b,
+                        mlir::Operation *combiner);
+
 } // namespace blockscale::emit
 
 #endif // BLOCKSCALE_LIB_CONVERSION_EMISSION_REDUCTIONTREE_H

@@ -9,6 +9,7 @@
 #include "DeviceEmission/DeviceCode.h"
 #include "DeviceEmission/LinalgBody.h"
 #include "DeviceEmission/WarpExchange.h"
+#include "Emission/ReductionTree.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -166,10 +167,7 @@ Value RowEmitter::getInitial(const RowOp &op) {
 }
 
 Value RowEmitter::combine(const RowOp &op, Value lhs, Value rhs) {
-  return b
-      .create(b.getLoc(), op.combiner->getName().getIdentifier(), {lhs, rhs},
-              {lhs.getType()})
-      ->getResult(0);
+  return emit::emitCombination(b, b.getLoc(), op.combiner, lhs, rhs);
 }
 
 /// Joins pairs of neighbours until one value is left.
