@@ -31,6 +31,7 @@ private:
   PlanKernel readKernel(const JsonValue &value);
   PlanFunction readFunction(const JsonValue &value);
   PlanChoice readChoice(const JsonValue &value);
+  bool checkName(const JsonValue &value, const std::string &what);
   void readDims(const JsonValue &value);
   PlanBuffer readBuffer(const JsonValue &value, Role role);
   void readShape(const JsonValue &value, PlanBuffer &buffer);
@@ -184,16 +185,26 @@ PlanFunction LaunchPlanReader::readFunction(const JsonValue &value) {
   return std::move(function);
 }
 
+/// Whether `value` is a text; fails unless it can name a dim or a variable, as
+/// `what` says.
+bool LaunchPlanReader::checkName(const JsonValue &value,
+                                 const std::string &what) {
+  if (!checkKind(value, Kind::String, "a " + what))
+    return false;
+  if (!isDimName(value.string))
+    fail(value, "expected the name of a " + what +
+                    " to be a C identifier other than the functions of "
+                    "expressions, but got '" +
+                    value.string + "'");
+  return true;
+}
+
 /// Where expressions of steps are read, dims and variables are known.
 void LaunchPlanReader::readVariables(const JsonValue &value) {
   std::vector<std::string> names = function.dims;
   for (const JsonValue &variable : getOptionalElements(value, "variables")) {
-    if (!checkKind(variable, Kind::String, "a variable"))
+    if (!checkName(variable, "variable"))
       break;
-    if (!isDimName(variable.string))
-      fail(variable, "expected the name of a variable to be a C identifier "
-                     "other than the functions of expressions, but got '" +
-                         variable.string + "'");
     function.variables.push_back(variable.string);
     dims.emplace(variable.string, names.size());
     names.push_back(variable.string);
@@ -203,12 +214,8 @@ void LaunchPlanReader::readVariables(const JsonValue &value) {
 
 void LaunchPlanReader::readDims(const JsonValue &value) {
   for (const JsonValue &dim : getElements(value, "dims")) {
-    if (!checkKind(dim, Kind::String, "a dim"))
+    if (!checkName(dim, "dim"))
       break;
-    if (!isDimName(dim.string))
-      fail(dim, "expected the name of a dim to be a C identifier other than "
-                "the functions of expressions, but got '" +
-                    dim.string + "'");
     function.dims.push_back(dim.string);
     dims.emplace(dim.string, function.dims.size() - 1);
   }
@@ -251,7 +258,9 @@ PlanBuffer LaunchPlanReader::readBuffer(const JsonValue &value, Role role) {
       return buffer;
     if (buffer.dtype != NpyType::Int64 && buffer.dtype != NpyType::Int32 &&
         buffer.dtype != NpyType::Bool)
-      fail(value, "expected a scalar that is a dim to be bool, int32 or int64");
+      fail(value, "expected a scalar that is a dim to be bool, int32 or int64, "
+                  "but got " +
+                      std::string(getNpyTypeName(buffer.dtype)));
     buffer.shape.push_back(readExpression(value, "dim"));
     if (auto dim = buffer.shape.back().getDim())
       isBound[*dim] = true;
@@ -339,10 +348,11 @@ PlanStep LaunchPlanReader::readStep(const JsonValue &value) {
   PlanStep step;
   if (!checkKind(value, Kind::Object, "a step"))
     return step;
-  checkKeys(value, {"launch", "copy", "loop", "branch", "set", "check"});
+  static constexpr std::initializer_list<std::string_view> kKinds = {
+      "launch", "copy", "loop", "branch", "set", "check"};
+  checkKeys(value, kKinds);
   if (value.members.size() != 1)
-    fail(value, "expected a step to be one of launch, copy, loop, branch, set, "
-                "check");
+    fail(value, "expected a step to be one of " + joinNames(kKinds));
   if (const JsonValue *launch = getOptional(value, "launch", Kind::Object))
     step.launch = readLaunch(*launch);
   if (const JsonValue *copy = getOptional(value, "copy", Kind::Object))
