@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "XlaFfi.h"
+#include "blockscale-c/Runtime.h"
 
 #include <exception>
 #include <mutex>
@@ -146,28 +147,6 @@ size_t getXlaSize(int dtype) {
   }
 }
 
-size_t getSize(blockscale_dtype dtype) {
-  switch (dtype) {
-  case BLOCKSCALE_BOOL:
-  case BLOCKSCALE_UINT8:
-  case BLOCKSCALE_INT8:
-    return 1;
-  case BLOCKSCALE_UINT16:
-  case BLOCKSCALE_INT16:
-  case BLOCKSCALE_FLOAT16:
-    return 2;
-  case BLOCKSCALE_UINT32:
-  case BLOCKSCALE_INT32:
-  case BLOCKSCALE_FLOAT32:
-    return 4;
-  case BLOCKSCALE_UINT64:
-  case BLOCKSCALE_INT64:
-  case BLOCKSCALE_FLOAT64:
-    return 8;
-  }
-  return 0;
-}
-
 //===----------------------------------------------------------------------===//
 // Calls
 //===----------------------------------------------------------------------===//
@@ -200,7 +179,7 @@ std::string addArrays(const Call &call, blockscale_role role,
         BLOCKSCALE_OK)
       return blockscale_last_error();
     const auto *buffer = static_cast<const Buffer *>(values.values[i]);
-    if (getXlaSize(buffer->dtype) != getSize(slot.dtype))
+    if (getXlaSize(buffer->dtype) != blockscale_dtype_size(slot.dtype))
       return std::string("expected a buffer of ") +
              blockscale_dtype_name(slot.dtype) + ", but got type " +
              std::to_string(buffer->dtype) + " of XLA";
@@ -277,11 +256,12 @@ extern "C" void *handleXlaCall(CallFrame *frame) {
 int64_t addXlaCall(blockscale_executable *executable,
                    const blockscale_array *constants, size_t count) {
   auto *call = new Call{executable, {constants, constants + count}, {}};
-  for (blockscale_array &constant : call->constants)
-    call->shapes.emplace_back(constant.shape, constant.shape + constant.rank);
-  for (size_t i = 0; i < count; ++i) {
-    call->constants[i].shape = call->shapes[i].data();
-    call->constants[i].strides = nullptr;
+  for (blockscale_array &constant : call->constants) {
+    const int64_t *shape = constant.shape;
+    // A vector keeps its memory where the vector of vectors grows.
+    constant.shape =
+        call->shapes.emplace_back(shape, shape + constant.rank).data();
+    constant.strides = nullptr;
   }
   std::lock_guard<std::mutex> lock(callsMutex);
   calls.push_back(call);
