@@ -1,6 +1,6 @@
 // A small model in bf16, as an importer writes it: two layers of 256 and 512 features, and
-// a head of 12 classes. Weights are arguments that are said to hold the same numbers in
-// each call; constants are weights without a word.
+// a head of 12 classes. The attribute `blockscale.weight` says that an argument holds the
+// same numbers in each call. A constant is a weight without the attribute.
 
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>
