@@ -89,8 +89,7 @@ static void addSizeChecks(const View &from, const View &to,
 /// dimension of one element is of no consequence.
 static bool isRun(const View &view) {
   return llvm::all_of(
-      llvm::zip_equal(view.sizes, view.strides,
-                      getRowMajorStrides(view.sizes)),
+      llvm::zip_equal(view.sizes, view.strides, getRowMajorStrides(view.sizes)),
       [](const auto &dim) {
         const auto &[size, stride, expected] = dim;
         return size.getConstant() == 1 ||
