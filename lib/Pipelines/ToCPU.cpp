@@ -43,6 +43,7 @@ static void buildLowerKernels(OpPassManager &pm) {
 static void buildToLLVM(OpPassManager &pm, bool hostRuntime) {
   pm.addPass(createInternalizeFunctions());
   pm.addNestedPass<func::FuncOp>(createExpandCopies());
+  pm.addPass(createOutlineLinalg());
   pm.addNestedPass<func::FuncOp>(createOrderReductions());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   pm.addPass(createExpandBF16());

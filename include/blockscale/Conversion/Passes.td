@@ -77,6 +77,18 @@ def OrderReductions : Pass<"blockscale-order-reductions"> {
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def OutlineLinalg : Pass<"blockscale-outline-linalg", "::mlir::ModuleOp"> {
+  let summary = "Move linalg ops to functions, one for all that are the same";
+  let description = [{
+    Each linalg op on memrefs that has a loop becomes a call of a private function.
+    Ops that differ in no more than the values of their operands share one. So LLVM
+    optimizes the loops of a layer once, however many layers a model has, and never
+    all of them in one function.
+  }];
+  let dependentDialects = [
+    "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
 def RetypeBF16 : Pass<"blockscale-retype-bf16"> {
   let summary = "Hold bf16 that is moved only as i16";
   let description = [{

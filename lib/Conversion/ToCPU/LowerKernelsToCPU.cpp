@@ -115,7 +115,8 @@ static LogicalResult dispanel(KernelOp kernel, FnTy &&fn) {
 
 namespace {
 
-/// Moves kernels of a module to functions:
+/// Moves kernels of a module to functions, one for all kernels that compute the
+/// same:
 ///
 ///   blockscale.kernel ins(%x) outs(%q, %s) { quantize }
 /// becomes
@@ -133,11 +134,16 @@ public:
     return dispanel(kernel, [&](auto op) { outline(kernel, op); });
   }
 
+  /// Erases the kernels that were outlined.
+  void finish() {
+    for (KernelOp kernel : outlined)
+      kernel.erase();
+  }
+
 private:
   template <typename OpTy>
   void outline(KernelOp kernel, OpTy op) {
-    func::FuncOp function = createFunction(kernel, op);
-    emitBody(kernel, op, function);
+    func::FuncOp function = getFunction(kernel, op);
     ImplicitLocOpBuilder b(kernel.getLoc(), kernel);
     CallSite site(b, emit::KernelOperands(kernel, kernel.getOperands()),
                   op->getName().stripDialect());
@@ -151,7 +157,24 @@ private:
       auto call = func::CallOp::create(b, function, arguments);
       call->setAttr("blockscale.parallel", b.getUnitAttr());
     });
-    kernel.erase();
+    outlined.push_back(kernel);
+  }
+
+  /// The function of the first kernel that is like this one, but for the values
+  /// of its operands.
+  template <typename OpTy>
+  func::FuncOp getFunction(KernelOp kernel, OpTy op) {
+    auto types = TypeRange(kernel.getOperandTypes());
+    auto &known = functions[TupleType::get(kernel.getContext(), types)];
+    for (auto [other, function] : known)
+      if (OperationEquivalence::isRegionEquivalentTo(
+              &other.getBodyRegion(), &kernel.getBodyRegion(),
+              OperationEquivalence::IgnoreLocations))
+        return function;
+    func::FuncOp function = createFunction(kernel, op);
+    emitBody(kernel, op, function);
+    known.emplace_back(kernel, function);
+    return function;
   }
 
   func::FuncOp createFunction(KernelOp kernel, Operation *op) {
@@ -197,6 +220,9 @@ private:
   SymbolTable symbols;
   ErrorReporter reporter;
   llvm::StringMap<int> counts;
+  /// Kernels and their functions, by the types of the operands.
+  DenseMap<Type, SmallVector<std::pair<KernelOp, func::FuncOp>>> functions;
+  SmallVector<KernelOp> outlined;
 };
 
 struct LowerKernelsToCPUPass
@@ -209,6 +235,7 @@ struct LowerKernelsToCPUPass
       for (KernelOp part : cpu::splitKernel(kernel))
         if (failed(outliner.outline(part)))
           return signalPassFailure();
+    outliner.finish();
   }
 };
 

@@ -53,6 +53,58 @@ func.func @f(%a: memref<f32>, %g: memref<f32>) {
 
 // -----
 
+// Kernels that compute the same of other memory share a function. One of another recipe, one
+// of another mask and one of other types have their own.
+// CHECK-LABEL: func.func private @layers_hadamard_0(
+// CHECK:       func.func private @layers_quantize_0(
+// CHECK:       func.func private @layers_quantize_1(
+// CHECK:       func.func private @layers_hadamard_1(
+// CHECK:       func.func private @layers_hadamard_2(
+// CHECK-NOT:   func.func private
+// CHECK-LABEL: func.func @layers(
+// CHECK-SAME:      [[X:%.+]]: memref<?x16xbf16>, [[Y:%.+]]: memref<?x16xbf16>, [[Z:%.+]]: memref<4x16xbf16>, [[Q:%.+]]: memref<?x8xi8>, [[S:%.+]]: memref<?x1xf8E4M3FN>
+// CHECK:         call @layers_hadamard_0([[X]], [[Y]],
+// CHECK:         call @layers_hadamard_0([[Y]], [[X]],
+// CHECK:         call @layers_quantize_0([[X]], [[Q]], [[S]],
+// CHECK:         call @layers_quantize_1([[X]], [[Q]], [[S]],
+// CHECK:         call @layers_hadamard_1([[X]], [[X]],
+// CHECK:         call @layers_hadamard_2([[Z]], [[Z]],
+func.func @layers(%x: memref<?x16xbf16>, %y: memref<?x16xbf16>, %z: memref<4x16xbf16>, %q: memref<?x8xi8>, %s: memref<?x1xf8E4M3FN>) {
+  blockscale.kernel ins(%x : memref<?x16xbf16>) outs(%y : memref<?x16xbf16>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %ly: tensor<?x16xbf16>):
+    %0 = blockscale.hadamard %lx dim 1 : tensor<?x16xbf16>
+    blockscale.yield %0 : tensor<?x16xbf16>
+  }
+  blockscale.kernel ins(%y : memref<?x16xbf16>) outs(%x : memref<?x16xbf16>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %ly: tensor<?x16xbf16>):
+    %0 = blockscale.hadamard %lx dim 1 : tensor<?x16xbf16>
+    blockscale.yield %0 : tensor<?x16xbf16>
+  }
+  blockscale.kernel ins(%x : memref<?x16xbf16>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] recipe te : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  blockscale.kernel ins(%x : memref<?x16xbf16>) outs(%q, %s : memref<?x8xi8>, memref<?x1xf8E4M3FN>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %lq: tensor<?x16xf4E2M1FN>, %ls: tensor<?x1xf8E4M3FN>):
+    %0, %1 = blockscale.quantize %lx block [1, 16] : tensor<?x16xbf16> -> tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+    blockscale.yield %0, %1 : tensor<?x16xf4E2M1FN>, tensor<?x1xf8E4M3FN>
+  }
+  blockscale.kernel ins(%x : memref<?x16xbf16>) outs(%x : memref<?x16xbf16>) {
+  ^bb0(%lx: tensor<?x16xbf16>, %ly: tensor<?x16xbf16>):
+    %0 = blockscale.hadamard %lx dim 1 sign_mask 1 : tensor<?x16xbf16>
+    blockscale.yield %0 : tensor<?x16xbf16>
+  }
+  blockscale.kernel ins(%z : memref<4x16xbf16>) outs(%z : memref<4x16xbf16>) {
+  ^bb0(%lx: tensor<4x16xbf16>, %ly: tensor<4x16xbf16>):
+    %0 = blockscale.hadamard %lx dim 1 : tensor<4x16xbf16>
+    blockscale.yield %0 : tensor<4x16xbf16>
+  }
+  return
+}
+
+// -----
+
 // Results may be yielded in another order than the op's.
 // CHECK-LABEL: func.func private @swapped_quantize_0(
 // CHECK-SAME:      [[X:%.+]]: memref<4x16xbf16>, [[S:%.+]]: memref<4x1xf8E4M3FN>, [[Q:%.+]]: memref<4x8xi8>,
