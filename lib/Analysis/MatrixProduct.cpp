@@ -245,7 +245,10 @@ static bool isFactorType(Type type) {
 /// product_c1.
 static std::optional<FusionObstacle> findTypeObstacle(linalg::LinalgOp op) {
   for (Value operand : op->getOperands()) {
-    auto type = cast<RankedTensorType>(operand.getType());
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    if (!type)
+      return FusionObstacle{"product_c1", "operands that are tensors",
+                            llvm::to_string(operand.getType())};
     if (!isFactorType(type.getElementType()))
       return FusionObstacle{"product_c1", "operands of bf16, f16 or f32",
                             llvm::to_string(type)};
@@ -269,7 +272,10 @@ findIndexObstacle(linalg::LinalgOp op, ArrayRef<bool> isPoint,
                   std::array<Loops, 3> &loops) {
   for (auto [number, map] : llvm::enumerate(op.getIndexingMapsArray())) {
     std::optional<Loops> found = findLoops(map, isPoint);
-    if (!found || !hasUnitDims(op->getOperand(number), *found))
+    // Each dimension of the result, the last operand, has a loop.
+    bool lacksLoop =
+        number == 2 && found && llvm::is_contained(*found, kNoLoop);
+    if (!found || lacksLoop || !hasUnitDims(op->getOperand(number), *found))
       return FusionObstacle{"product_c2",
                             "each index of an operand to be a loop of its own",
                             "the map " + llvm::to_string(map)};

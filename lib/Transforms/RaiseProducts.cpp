@@ -71,12 +71,13 @@ static std::optional<FusionObstacle> findResultObstacle(linalg::LinalgOp op) {
 /// raise_c1 and raise_c2, of one factor, which is B if `isB`.
 static std::optional<FusionObstacle>
 findMatrixObstacle(const RaisedFactor &factor, bool isB) {
-  if (factor.getType().getEncoding())
-    return FusionObstacle{"raise_c1", "operands without an encoding",
-                          llvm::to_string(factor.getType())};
+  // Others may be no tensors.
   if (factor.kind == RaisedFactor::Kind::Other)
     return FusionObstacle{"raise_c2", "operands of the rank of the result",
                           "one that is broadcast"};
+  if (factor.getType().getEncoding())
+    return FusionObstacle{"raise_c1", "operands without an encoding",
+                          llvm::to_string(factor.getType())};
   if (factor.kind == RaisedFactor::Kind::Shared && !isB)
     return FusionObstacle{"raise_c2", "an A of the rank of the result",
                           "one that is broadcast"};
