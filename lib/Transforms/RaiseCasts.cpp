@@ -116,10 +116,17 @@ findAmaxObstacle(const ScalarProgram &program, ArrayRef<unsigned> maxima) {
   return std::nullopt;
 }
 
-/// The product of x and a factor, or the quotient, that `node` needs and that
-/// is all that it needs of x.
+/// What `findScaled` found of nodes. A node may have many users.
+using ScaledNodes = llvm::DenseMap<unsigned, std::optional<unsigned>>;
+
 static std::optional<unsigned> findScaled(const ScalarProgram &program,
-                                          unsigned node, unsigned x) {
+                                          unsigned node, unsigned x,
+                                          ScaledNodes &known);
+
+/// `findScaled` of a node that is not known.
+static std::optional<unsigned> computeScaled(const ScalarProgram &program,
+                                             unsigned node, unsigned x,
+                                             ScaledNodes &known) {
   const ScalarProgram::Node &found = program[node];
   if (found.kind != ScalarProgram::Kind::Operation)
     return std::nullopt;
@@ -135,11 +142,24 @@ static std::optional<unsigned> findScaled(const ScalarProgram &program,
   for (unsigned operand : found.operands) {
     if (!program.needs(operand, x))
       continue;
-    auto each = findScaled(program, operand, x);
+    auto each = findScaled(program, operand, x, known);
     if (!each || (scaled && scaled != each))
       return std::nullopt;
     scaled = each;
   }
+  return scaled;
+}
+
+/// The product of x and a factor, or the quotient, that `node` needs and that
+/// is all that it needs of x.
+static std::optional<unsigned> findScaled(const ScalarProgram &program,
+                                          unsigned node, unsigned x,
+                                          ScaledNodes &known) {
+  auto found = known.find(node);
+  if (found != known.end())
+    return found->second;
+  std::optional<unsigned> scaled = computeScaled(program, node, x, known);
+  known[node] = scaled;
   return scaled;
 }
 
@@ -166,7 +186,8 @@ findScaledObstacle(const ScalarProgram &program, unsigned root, Cast &cast) {
   if (!isNearest(::llvm::cast<arith::TruncFOp>(found.op).getRoundingmode()))
     return FusionObstacle{"quantizer_c4", "rounding to nearest even",
                           "another rounding mode"};
-  cast.scaled = findScaled(program, cast.wide, cast.x);
+  ScaledNodes known;
+  cast.scaled = findScaled(program, cast.wide, cast.x, known);
   if (!cast.scaled)
     return FusionObstacle{"quantizer_c4", "x times or over a factor",
                           "another function of x"};
@@ -182,10 +203,12 @@ findScaledObstacle(const ScalarProgram &program, unsigned root, Cast &cast) {
 //===----------------------------------------------------------------------===//
 
 /// Whether `node` is put together of `leaf` and constants by ops that choose
-/// one of their operands. Its constants are added to `constants`.
+/// one of their operands. Its constants are added to `constants`. Nodes of
+/// `seen` are not looked at again.
 static bool choosesOnly(const ScalarProgram &program, unsigned node,
-                        unsigned leaf, SmallVectorImpl<float> &constants) {
-  if (node == leaf)
+                        unsigned leaf, llvm::SmallDenseSet<unsigned> &seen,
+                        SmallVectorImpl<float> &constants) {
+  if (node == leaf || !seen.insert(node).second)
     return true;
   const ScalarProgram::Node &found = program[node];
   if (found.kind == ScalarProgram::Kind::Constant) {
@@ -198,7 +221,7 @@ static bool choosesOnly(const ScalarProgram &program, unsigned node,
          isa<arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
              arith::MinNumFOp, arith::SelectOp, arith::CmpFOp>(found.op) &&
          llvm::all_of(found.operands, [&](unsigned operand) {
-           return choosesOnly(program, operand, leaf, constants);
+           return choosesOnly(program, operand, leaf, seen, constants);
          });
 }
 
@@ -251,8 +274,10 @@ findSaturationObstacle(const ScalarProgram &program, const Cast &cast,
     return FusionObstacle{"quantizer_c5", "a recipe that keeps -0",
                           stringifyRecipe(recipe).str()};
   SmallVector<float> constants;
+  llvm::SmallDenseSet<unsigned> seen;
   bool isClamped = cast.scaled && cast.wide != *cast.scaled;
-  if (isClamped && !choosesOnly(program, cast.wide, *cast.scaled, constants))
+  if (isClamped &&
+      !choosesOnly(program, cast.wide, *cast.scaled, seen, constants))
     return FusionObstacle{"quantizer_c4", "clamps between scaling and cast",
                           "other ops"};
   bool hasCodes = isClamped ? hasCodesOf(program, cast, constants, limit)
