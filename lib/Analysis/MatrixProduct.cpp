@@ -7,7 +7,6 @@
 
 #include "blockscale/Analysis/MatrixProduct.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -31,22 +30,25 @@ static Value skipFloatCasts(Value value) {
   return value;
 }
 
-/// The product that a body adds to its output, or null.
-static arith::MulFOp findProduct(linalg::LinalgOp op) {
+arith::MulFOp getAddedProduct(Block &body) {
+  auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum)
+    return {};
+  Value output = body.getArguments().back();
+  Value added = sum.getLhs() == output   ? sum.getRhs()
+                : sum.getRhs() == output ? sum.getLhs()
+                                         : Value();
+  return added ? added.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
+}
+
+arith::MulFOp findAddedProduct(linalg::LinalgOp op) {
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
       op->getNumRegions() != 1 || !op->getRegion(0).hasOneBlock())
     return {};
   Block &body = op->getRegion(0).front();
   if (body.getNumArguments() != 3)
     return {};
-  auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!sum)
-    return {};
-  Value output = body.getArgument(2);
-  Value added = sum.getLhs() == output   ? sum.getRhs()
-                : sum.getRhs() == output ? sum.getLhs()
-                                         : Value();
-  auto product = added ? added.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
+  arith::MulFOp product = getAddedProduct(body);
   if (!product)
     return {};
   Value left = skipFloatCasts(product.getLhs());
@@ -58,7 +60,7 @@ static arith::MulFOp findProduct(linalg::LinalgOp op) {
 }
 
 bool addsProducts(linalg::LinalgOp op) {
-  return static_cast<bool>(findProduct(op));
+  return static_cast<bool>(findAddedProduct(op));
 }
 
 Value getExtended(Operation *op) {
@@ -256,7 +258,7 @@ static std::optional<FusionObstacle> findTypeObstacle(linalg::LinalgOp op) {
       return FusionObstacle{"product_c1", "operands without an encoding",
                             llvm::to_string(type)};
   }
-  arith::MulFOp product = findProduct(op);
+  arith::MulFOp product = findAddedProduct(op);
   for (Value factor : product->getOperands())
     for (Operation *cast = factor.getDefiningOp(); cast;
          cast = cast->getOperand(0).getDefiningOp())
