@@ -9,6 +9,7 @@
 #include "FloatText.h"
 #include "QuantizerPatterns.h"
 #include "ScalarProgram.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/BlockFormat.h"
@@ -59,10 +60,6 @@ struct BlockTensor {
 };
 
 } // namespace
-
-static bool isNearest(std::optional<arith::RoundingMode> mode) {
-  return !mode || *mode == arith::RoundingMode::to_nearest_even;
-}
 
 //===----------------------------------------------------------------------===//
 // The nodes

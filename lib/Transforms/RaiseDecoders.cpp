@@ -8,6 +8,7 @@
 #include "BlockShapes.h"
 #include "QuantizerPatterns.h"
 #include "ScalarProgram.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/IR/TypeRules.h"
 
@@ -227,8 +228,7 @@ struct RaiseDecoder : public RewritePattern {
     unsigned root = program.trace(op->getResult(0));
     if (auto truncate =
             dyn_cast_if_present<arith::TruncFOp>(program[root].op)) {
-      auto mode = truncate.getRoundingmode();
-      if (mode && *mode != arith::RoundingMode::to_nearest_even)
+      if (!isNearest(truncate.getRoundingmode()))
         return rewriter.notifyMatchFailure(op, "not rounded to nearest even");
       root = program[root].operands.front();
     }

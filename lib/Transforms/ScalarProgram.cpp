@@ -7,11 +7,12 @@
 
 #include "ScalarProgram.h"
 #include "ScalarOps.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -117,19 +118,9 @@ unsigned ScalarProgram::trace(Value tensor, int64_t repeats) {
   return node;
 }
 
-/// The constant that all elements of a tensor or a number are.
-static Attribute getNumber(Value value) {
-  Attribute constant;
-  if (!matchPattern(value, m_Constant(&constant)))
-    return {};
-  if (auto dense = dyn_cast<SplatElementsAttr>(constant))
-    return dense.getSplatValue<Attribute>();
-  return isa<FloatAttr, IntegerAttr>(constant) ? constant : Attribute();
-}
-
 unsigned ScalarProgram::create(Value tensor, int64_t repeats) {
   Type type = getElementTypeOrSelf(tensor);
-  if (Attribute constant = getNumber(tensor)) {
+  if (TypedAttr constant = getUniformConstant(tensor)) {
     Node node{Kind::Constant, type};
     node.constant = constant;
     node.repeats = 0;
