@@ -41,14 +41,15 @@ static std::optional<int64_t> getRepetition(Value operand, AffineMap map,
         return std::nullopt;
     ++next;
   }
+  if (next == 0 && map.getNumDims() != 0)
+    return 0;
   int64_t repeats = 1;
-  bool readsAll = next != 0 || map.getNumDims() == 0;
   for (int64_t size : shape.drop_front(next)) {
-    if (ShapedType::isDynamic(size) && readsAll)
+    if (ShapedType::isDynamic(size) ||
+        llvm::MulOverflow(repeats, size, repeats))
       return std::nullopt;
-    repeats *= size;
   }
-  return readsAll ? repeats : 0;
+  return repeats;
 }
 
 /// The map and the argument of the body by which an op writes a result.
@@ -166,10 +167,11 @@ unsigned ScalarProgram::create(Value tensor, int64_t repeats) {
     return node;
   }
   Value element;
-  int64_t count = structured.getStaticLoopRanges().back();
   if (!reducesNeighbours(structured, result) ||
-      !getMaximum(structured, result, element) ||
-      ShapedType::isDynamic(count) || count == 0 || repeats % count != 0)
+      !getMaximum(structured, result, element))
+    return add(std::move(leaf));
+  int64_t count = structured.getStaticLoopRanges().back();
+  if (ShapedType::isDynamic(count) || count == 0 || repeats % count != 0)
     return add(std::move(leaf));
   OpOperand *init = structured.getDpsInitOperand(result.getResultNumber());
   Node node{Kind::Maximum, type, op};

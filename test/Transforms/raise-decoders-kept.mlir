@@ -177,6 +177,24 @@ func.func @column(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x4xf8E8M0FNU>, %e: te
 
 // -----
 
+// A scale by an op without loops, for all blocks, which gets a remark as any other does.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+func.func @without_loops(%q: tensor<8x2x32xf4E2M1FN>, %c: f8E8M0FNU, %s: tensor<1xf8E8M0FNU>, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {
+  %one = linalg.generic {indexing_maps = [affine_map<() -> (0)>], iterator_types = []} outs(%s : tensor<1xf8E8M0FNU>) {
+  ^bb0(%o: f8E8M0FNU):
+    linalg.yield %c : f8E8M0FNU
+  } -> tensor<1xf8E8M0FNU>
+  // expected-remark @below {{is not dequantize (decoder_c1): expected a tensor of one f8E8M0FNU for 32 neighbours, but got one for 0}}
+  %w = linalg.generic {indexing_maps = [#e, affine_map<(m, k, b) -> (0)>, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %one : tensor<8x2x32xf4E2M1FN>, tensor<1xf8E8M0FNU>) outs(%e : tensor<8x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %j: f8E8M0FNU, %o: f32):
+    %t = arith.scaling_extf %i, %j : f4E2M1FN, f8E8M0FNU to f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x32xf32>
+  return %w : tensor<8x2x32xf32>
+}
+
+// -----
+
 // Scales that f16 rounds on the way to f32, which gets no remark.
 #e = affine_map<(m, k, b) -> (m, k, b)>
 #s = affine_map<(m, k, b) -> (m, k)>
@@ -190,4 +208,21 @@ func.func @through_f16(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x2xf8E8M0FNU>, %
     linalg.yield %t : f32
   } -> tensor<8x2x32xf32>
   return %w : tensor<8x2x32xf32>
+}
+
+// -----
+
+// A factor of more neighbours than 64 bits count is not one of all elements. It gets no remark.
+func.func @many_neighbours(%q: tensor<2x8x4294967296x4294967296x16xf4E2M1FN>, %s: tensor<2x8x4294967296x4294967296xf8E4M3FN>, %g: tensor<2xf32>, %e: tensor<2x8x4294967296x4294967296x16xf32>) -> tensor<2x8x4294967296x4294967296x16xf32> {
+  %w = linalg.generic {indexing_maps = [affine_map<(a, m, n, k, b) -> (a, m, n, k, b)>, affine_map<(a, m, n, k, b) -> (a, m, n, k)>, affine_map<(a, m, n, k, b) -> (a)>, affine_map<(a, m, n, k, b) -> (a, m, n, k, b)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel"]}
+      ins(%q, %s, %g : tensor<2x8x4294967296x4294967296x16xf4E2M1FN>, tensor<2x8x4294967296x4294967296xf8E4M3FN>, tensor<2xf32>) outs(%e : tensor<2x8x4294967296x4294967296x16xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E4M3FN, %j: f32, %o: f32):
+    %0 = arith.extf %i : f4E2M1FN to f32
+    %1 = arith.extf %c : f8E4M3FN to f32
+    %2 = arith.mulf %j, %1 : f32
+    %3 = arith.mulf %0, %2 : f32
+    linalg.yield %3 : f32
+  } -> tensor<2x8x4294967296x4294967296x16xf32>
+  return %w : tensor<2x8x4294967296x4294967296x16xf32>
 }
