@@ -85,12 +85,7 @@ struct MeasureProductsPass
   using MeasureProductsBase::MeasureProductsBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    runtime::Result<QuantizationPolicy> chosen =
-        choosePolicy(policyFile, format);
-    if (!chosen.ok())
-      return emitError(UnknownLoc::get(context)) << chosen.message();
-    policy = std::move(*chosen);
-    return success();
+    return readPolicyOptions(context, policyFile, format, policy);
   }
 
   void runOnOperation() override {

@@ -337,4 +337,14 @@ Result<QuantizationPolicy> choosePolicy(StringRef file, StringRef format) {
                          format.str() + "'");
 }
 
+llvm::LogicalResult readPolicyOptions(mlir::MLIRContext *context,
+                                      StringRef file, StringRef format,
+                                      QuantizationPolicy &policy) {
+  Result<QuantizationPolicy> chosen = choosePolicy(file, format);
+  if (!chosen.ok())
+    return mlir::emitError(mlir::UnknownLoc::get(context)) << chosen.message();
+  policy = std::move(*chosen);
+  return llvm::success();
+}
+
 } // namespace blockscale

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Transforms/RaiseProducts.h"
+#include "BlockShapes.h"
 #include "FloatText.h"
 #include "RaisedFactor.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
@@ -326,21 +327,6 @@ findFormObstacle(linalg::LinalgOp op, const RaisedFactor &a,
 // The rewrite
 //===----------------------------------------------------------------------===//
 
-/// [[0, .., rank - 2], [rank - 1]]: the leading dimensions and the rows of all
-/// matrices become the rows of one.
-static SmallVector<ReassociationIndices> getRowReassociation(int64_t rank) {
-  return {llvm::to_vector(llvm::seq<int64_t>(rank - 1)), {rank - 1}};
-}
-
-/// `value` [.., M, K] as one matrix.
-static Value flattenRows(PatternRewriter &rewriter, Location loc, Value value) {
-  if (!value)
-    return value;
-  int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
-  return tensor::CollapseShapeOp::create(rewriter, loc, value,
-                                         getRowReassociation(rank));
-}
-
 namespace {
 
 /// %w = blockscale.dequantize %b, %sb block [1, 16] : .. -> tensor<NxKxbf16>
@@ -417,7 +403,8 @@ private:
     bool flattens = b.kind == RaisedFactor::Kind::Shared;
     if (flattens) {
       rowsA = flattenRows(rewriter, loc, rowsA);
-      scaleA = flattenRows(rewriter, loc, scaleA);
+      if (scaleA)
+        scaleA = flattenRows(rewriter, loc, scaleA);
       flat = tensor::CollapseShapeOp::inferCollapsedType(
           type, getRowReassociation(type.getRank()));
     }

@@ -79,6 +79,11 @@ std::optional<FusionObstacle> findFormObstacle(const ProductDecision &decision,
 mlir::Value createQuantizedProduct(mlir::RewriterBase &rewriter,
                                    const ProductDecision &decision);
 
+/// Replaces each product of the decisions of a function, in the order of the
+/// program, that has a form.
+void replaceProducts(mlir::RewriterBase &rewriter,
+                     llvm::ArrayRef<ProductDecision> decisions);
+
 /// Quantizes the products of all functions as the policy says. Each product
 /// that is left gets a remark.
 void quantizeProducts(mlir::ModuleOp module, const QuantizationPolicy &policy);
