@@ -277,7 +277,7 @@ struct FoldNumber : public RewritePattern {
     if (number.operand.value &&
         getElementTypeOrSelf(number.operand.value) != number.operand.type)
       return rewriter.notifyMatchFailure(op, "the number is converted");
-    if (auto obstacle = findObstacle(op, found, *step, number, divides)) {
+    if (auto obstacle = findObstacle(op, found, *step, number)) {
       op->emitRemark("is not a global scale of the product before it " +
                      llvm::to_string(*obstacle));
       return rewriter.notifyMatchFailure(op, "a clause is not met");
@@ -297,11 +297,10 @@ private:
   static std::optional<FusionObstacle> findObstacle(Operation *op,
                                                     ReshapedProduct found,
                                                     const ElementwiseStep &step,
-                                                    ProductNumber &number,
-                                                    bool divides) {
+                                                    ProductNumber &number) {
     if (auto obstacle = findProductObstacle(found, op))
       return obstacle;
-    if (divides)
+    if (step.kind == ElementwiseStep::Kind::Divide)
       if (auto obstacle = invertDivisor(number.operand))
         return obstacle;
     if (auto obstacle = findTypeObstacle(found, step, number))

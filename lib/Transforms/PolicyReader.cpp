@@ -45,8 +45,7 @@ public:
   OperandForm read();
 
 private:
-  /// The member of that name, and the value that errors are at where there is
-  /// none.
+  /// The member of that name, of the operand or else of the rule; null if none.
   const JsonValue *find(StringRef name) const {
     const JsonValue *found = own ? own->find(name) : nullptr;
     return found ? found : rule.find(name);

@@ -87,8 +87,7 @@ findAmaxObstacle(const ScalarProgram &program, ArrayRef<unsigned> maxima) {
   const ScalarProgram::Node &amax = program[maxima.front()];
   if (amax.repeats != kBlock || program[amax.operands[0]].repeats != 1)
     return FusionObstacle{
-        "quantizer_c1",
-        llvm::formatv("a maximum of {0} neighbours for {0} of them", kBlock),
+        "quantizer_c1", llvm::formatv("one maximum for {0} neighbours", kBlock),
         llvm::formatv("one for {0}", amax.repeats)};
   Value element;
   Operation *maximum = getMaximum(cast<linalg::LinalgOp>(amax.op),
@@ -565,7 +564,7 @@ namespace {
 /// %q = linalg.generic .. { arith.truncf of x times a power of two }
 ///   ->  %q, %b = blockscale.quantize %x block [1, 32] recipe ..
 ///
-/// Which recipe it is tells a trial of each amax that x can have.
+/// A trial of each amax that x can have tells which recipe it is.
 struct RaiseCast : public RewritePattern {
   explicit RaiseCast(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}

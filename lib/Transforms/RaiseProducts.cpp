@@ -228,6 +228,12 @@ static bool isNvfp4(DequantizeOp op) {
   return getScaleFormat(op) == numerics::ScaleFormat::E4M3;
 }
 
+static std::string describeFormat(DequantizeOp op) {
+  return llvm::formatv("{0} with {1} scales",
+                       op.getData().getType().getElementType(),
+                       op.getScale().getType().getElementType());
+}
+
 /// raise_c5 of two dequantized factors.
 static std::optional<FusionObstacle>
 findPairObstacle(const RaisedFactor &a, const RaisedFactor &b,
@@ -242,7 +248,8 @@ findPairObstacle(const RaisedFactor &a, const RaisedFactor &b,
   Type other = right.getData().getType().getElementType();
   if (left.getBlock() != right.getBlock() || data != other)
     return FusionObstacle{"raise_c5", "two operands in one format",
-                          llvm::formatv("data of {0} and {1}", data, other)};
+                          describeFormat(left) + " and " +
+                              describeFormat(right)};
   for (DequantizeOp op : {left, right}) {
     if (isNvfp4(op) ||
         (!rules.exact && !op.getResult().getType().getElementType().isF16()))

@@ -391,6 +391,22 @@ func.func @pair_of_mx(%qa: tensor<48x64xf4E2M1FN>, %sa: tensor<48x2xf8E8M0FNU>, 
 
 // -----
 
+// raise_c5: one type of elements in blocks of two formats.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @pair_of_formats(%qa: tensor<48x64xf4E2M1FN>, %sa: tensor<48x2xf8E8M0FNU>, %qb: tensor<40x64xf4E2M1FN>, %sb: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>) -> tensor<48x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %a = blockscale.dequantize %qa, %sa block [1, 32] : tensor<48x64xf4E2M1FN>, tensor<48x2xf8E8M0FNU> -> tensor<48x64xf32>
+  %b = blockscale.dequantize %qb, %sb block [1, 16] : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c5): expected two operands in one format, but got f4E2M1FN with f8E8M0FNU scales and f4E2M1FN with f8E4M3FN scales}}
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%a, %b : tensor<48x64xf32>, tensor<40x64xf32>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  return %y : tensor<48x40xf32>
+}
+
+// -----
+
 // raise_c6: E4M3 in f32, of which bf16 does not hold the smallest values.
 #mk = affine_map<(m, n, k) -> (m, k)>
 #nk = affine_map<(m, n, k) -> (n, k)>

@@ -20,7 +20,7 @@
 //  - policy_c5: a rule for weights alone is for a product with a weight beside
 //    bf16, or f16 with NVFP4 weights;
 //  - policy_c6: a rule with a random Hadamard transform is for operands of
-//  bf16.
+//    bf16.
 //
 //===----------------------------------------------------------------------===//
 
