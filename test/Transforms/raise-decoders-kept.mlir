@@ -164,6 +164,30 @@ func.func @vector(%q: tensor<2x32xf4E2M1FN>, %s: tensor<2xf8E8M0FNU>, %v: tensor
 
 // -----
 
+// decoder_c3: scales, and a result, of a number of rows that is known at run time, in another
+// shape than the data.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @dynamic(%q: tensor<?x64xf4E2M1FN>, %s: tensor<?xf8E8M0FNU>, %t: tensor<?x2xf8E8M0FNU>, %n: index, %e: tensor<?x2x32xf32>) -> (tensor<?x2x32xf32>, tensor<?x2x32xf32>) {
+  %b = tensor.expand_shape %q [[0], [1, 2]] output_shape [%n, 2, 32] : tensor<?x64xf4E2M1FN> into tensor<?x2x32xf4E2M1FN>
+  %p = tensor.expand_shape %s [[0, 1]] output_shape [%n, 2] : tensor<?xf8E8M0FNU> into tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not dequantize (decoder_c3): expected scales of the shape of the blocks, but got tensor<?xf8E8M0FNU>}}
+  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%b, %p : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) outs(%e : tensor<?x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f32):
+    %0 = arith.scaling_extf %i, %c : f4E2M1FN, f8E8M0FNU to f32
+    linalg.yield %0 : f32
+  } -> tensor<?x2x32xf32>
+  // expected-remark @below {{is not dequantize (decoder_c3): expected a result of the shape of the data, but got tensor<?x2x32xf32>}}
+  %x = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%b, %t : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) outs(%e : tensor<?x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f32):
+    %0 = arith.scaling_extf %i, %c : f4E2M1FN, f8E8M0FNU to f32
+    linalg.yield %0 : f32
+  } -> tensor<?x2x32xf32>
+  return %w, %x : tensor<?x2x32xf32>, tensor<?x2x32xf32>
+}
+
+// -----
+
 // One column of several of the scales for all blocks of a row, which gets no remark.
 #e = affine_map<(m, k, b) -> (m, k, b)>
 func.func @column(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x4xf8E8M0FNU>, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {

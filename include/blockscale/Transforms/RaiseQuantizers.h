@@ -21,7 +21,7 @@
 //  - quantizer_c4: an element is x times 2^(127 - byte), or x divided by
 //    2^(byte - 127), and rounded once, to nearest even.
 //  - quantizer_c5: elements beyond the largest value become the largest value,
-//    or the recipe leaves none; a recipe that writes -0 as 0 is none.
+//    or the recipe leaves none.
 //
 // Codes under a NaN scale have no meaning and are not compared.
 //
