@@ -7,7 +7,6 @@
 
 #include "blockscale/Analysis/ElementwiseBody.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Matchers.h"
@@ -28,9 +27,8 @@ static bool isCast(Operation *op) {
   Type result = op->getResult(0).getType();
   if (isa<arith::ExtFOp>(op))
     return source.isBF16() && result.isF32();
-  auto mode = cast<arith::TruncFOp>(op).getRoundingmode();
   return source.isF32() && result.isBF16() &&
-         (!mode || mode == arith::RoundingMode::to_nearest_even);
+         isNearest(cast<arith::TruncFOp>(op).getRoundingmode());
 }
 
 bool isEvaluable(Operation *op) {
@@ -68,12 +66,18 @@ StringRef describeEvaluable() {
          "that blockscale-expand-math expands";
 }
 
+bool isNearest(std::optional<arith::RoundingMode> mode) {
+  return !mode || *mode == arith::RoundingMode::to_nearest_even;
+}
+
 TypedAttr getUniformConstant(Value value) {
   TypedAttr constant;
   if (!matchPattern(value, m_Constant(&constant)))
     return {};
   if (auto dense = dyn_cast<DenseElementsAttr>(constant))
-    return dense.isSplat() ? dense.getSplatValue<TypedAttr>() : TypedAttr();
+    return dense.isSplat()
+               ? dyn_cast<TypedAttr>(dense.getSplatValue<Attribute>())
+               : TypedAttr();
   return isa<ElementsAttr>(constant) ? TypedAttr() : constant;
 }
 

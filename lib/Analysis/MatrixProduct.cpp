@@ -7,7 +7,6 @@
 
 #include "blockscale/Analysis/MatrixProduct.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -31,22 +30,25 @@ static Value skipFloatCasts(Value value) {
   return value;
 }
 
-/// The product that a body adds to its output, or null.
-static arith::MulFOp findProduct(linalg::LinalgOp op) {
+arith::MulFOp getAddedProduct(Block &body) {
+  auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum)
+    return {};
+  Value output = body.getArguments().back();
+  Value added = sum.getLhs() == output   ? sum.getRhs()
+                : sum.getRhs() == output ? sum.getLhs()
+                                         : Value();
+  return added ? added.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
+}
+
+arith::MulFOp findAddedProduct(linalg::LinalgOp op) {
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
       op->getNumRegions() != 1 || !op->getRegion(0).hasOneBlock())
     return {};
   Block &body = op->getRegion(0).front();
   if (body.getNumArguments() != 3)
     return {};
-  auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!sum)
-    return {};
-  Value output = body.getArgument(2);
-  Value added = sum.getLhs() == output   ? sum.getRhs()
-                : sum.getRhs() == output ? sum.getLhs()
-                                         : Value();
-  auto product = added ? added.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
+  arith::MulFOp product = getAddedProduct(body);
   if (!product)
     return {};
   Value left = skipFloatCasts(product.getLhs());
@@ -58,7 +60,7 @@ static arith::MulFOp findProduct(linalg::LinalgOp op) {
 }
 
 bool addsProducts(linalg::LinalgOp op) {
-  return static_cast<bool>(findProduct(op));
+  return static_cast<bool>(findAddedProduct(op));
 }
 
 Value getExtended(Operation *op) {
@@ -245,7 +247,10 @@ static bool isFactorType(Type type) {
 /// product_c1.
 static std::optional<FusionObstacle> findTypeObstacle(linalg::LinalgOp op) {
   for (Value operand : op->getOperands()) {
-    auto type = cast<RankedTensorType>(operand.getType());
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    if (!type)
+      return FusionObstacle{"product_c1", "operands that are tensors",
+                            llvm::to_string(operand.getType())};
     if (!isFactorType(type.getElementType()))
       return FusionObstacle{"product_c1", "operands of bf16, f16 or f32",
                             llvm::to_string(type)};
@@ -253,7 +258,7 @@ static std::optional<FusionObstacle> findTypeObstacle(linalg::LinalgOp op) {
       return FusionObstacle{"product_c1", "operands without an encoding",
                             llvm::to_string(type)};
   }
-  arith::MulFOp product = findProduct(op);
+  arith::MulFOp product = findAddedProduct(op);
   for (Value factor : product->getOperands())
     for (Operation *cast = factor.getDefiningOp(); cast;
          cast = cast->getOperand(0).getDefiningOp())
@@ -269,7 +274,10 @@ findIndexObstacle(linalg::LinalgOp op, ArrayRef<bool> isPoint,
                   std::array<Loops, 3> &loops) {
   for (auto [number, map] : llvm::enumerate(op.getIndexingMapsArray())) {
     std::optional<Loops> found = findLoops(map, isPoint);
-    if (!found || !hasUnitDims(op->getOperand(number), *found))
+    // Each dimension of the result, the last operand, has a loop.
+    bool lacksLoop =
+        number == 2 && found && llvm::is_contained(*found, kNoLoop);
+    if (!found || lacksLoop || !hasUnitDims(op->getOperand(number), *found))
       return FusionObstacle{"product_c2",
                             "each index of an operand to be a loop of its own",
                             "the map " + llvm::to_string(map)};

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Conversion/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -50,10 +51,9 @@ struct ExpandTrunc : OpRewritePattern<arith::TruncFOp> {
   LogicalResult matchAndRewrite(arith::TruncFOp op,
                                 PatternRewriter &rewriter) const override {
     Type source = op.getIn().getType();
-    auto mode = op.getRoundingmode();
     if (!isBetween(op.getType(), source))
       return rewriter.notifyMatchFailure(op, "not from f32 to bf16");
-    if (mode && *mode != arith::RoundingMode::to_nearest_even)
+    if (!isNearest(op.getRoundingmode()))
       return rewriter.notifyMatchFailure(op, "not to the nearest");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Type words = withElement(source, b.getI32Type());

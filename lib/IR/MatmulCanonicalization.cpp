@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ConstantNumber.h"
 #include "UnitGlobalScale.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -72,9 +72,10 @@ struct MergeConstantGlobals : public OpRewritePattern<OpTy> {
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
-    std::optional<APFloat> a = getNumber(op.getGlobalScaleA());
-    std::optional<APFloat> b = getNumber(op.getGlobalScaleB());
-    if (!a || !b)
+    std::optional<APFloat> a = getConstantNumber(op.getGlobalScaleA());
+    std::optional<APFloat> b = getConstantNumber(op.getGlobalScaleB());
+    if (!a || !b || hasSeveral(op.getGlobalScaleA()) ||
+        hasSeveral(op.getGlobalScaleB()))
       return rewriter.notifyMatchFailure(op, "not two constant numbers");
     a->multiply(*b, APFloat::rmNearestTiesToEven);
     if (!a->isFinite() || a->isZero() || a->isNegative())
@@ -93,18 +94,10 @@ struct MergeConstantGlobals : public OpRewritePattern<OpTy> {
   }
 
 private:
-  /// The constant that a global scale is, of the whole tensor.
-  static std::optional<APFloat> getNumber(Value value) {
-    Attribute constant;
-    if (!value || !matchPattern(value, m_Constant(&constant)))
-      return std::nullopt;
-    if (auto scalar = dyn_cast<FloatAttr>(constant))
-      return scalar.getValue();
-    auto tensor = cast<RankedTensorType>(value.getType());
-    auto splat = dyn_cast<SplatElementsAttr>(constant);
-    if (tensor.getRank() != 0 || !splat)
-      return std::nullopt;
-    return splat.getSplatValue<APFloat>();
+  /// Whether there is a global scale for each matrix.
+  static bool hasSeveral(Value global) {
+    auto type = dyn_cast<RankedTensorType>(global.getType());
+    return type && type.getRank() != 0;
   }
 };
 

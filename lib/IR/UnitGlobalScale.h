@@ -8,7 +8,7 @@
 #ifndef BLOCKSCALE_LIB_IR_UNITGLOBALSCALE_H
 #define BLOCKSCALE_LIB_IR_UNITGLOBALSCALE_H
 
-#include "ConstantOne.h"
+#include "ConstantNumber.h"
 
 #include "mlir/IR/PatternMatch.h"
 

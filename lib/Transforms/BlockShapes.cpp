@@ -82,4 +82,14 @@ Value createSplitBlocks(OpBuilder &builder, Location loc, Value value,
       tensor::getMixedSizes(builder, loc, like));
 }
 
+SmallVector<ReassociationIndices> getRowReassociation(int64_t rank) {
+  return {llvm::to_vector(llvm::seq<int64_t>(rank - 1)), {rank - 1}};
+}
+
+Value flattenRows(OpBuilder &builder, Location loc, Value value) {
+  int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+  return tensor::CollapseShapeOp::create(builder, loc, value,
+                                         getRowReassociation(rank));
+}
+
 } // namespace blockscale

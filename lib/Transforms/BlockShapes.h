@@ -36,6 +36,14 @@ mlir::Value createJoinedBlocks(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value createSplitBlocks(mlir::OpBuilder &builder, mlir::Location loc,
                               mlir::Value value, mlir::Value like);
 
+/// [[0, .., rank - 2], [rank - 1]]: the leading dimensions and the rows of all
+/// matrices become the rows of one.
+llvm::SmallVector<mlir::ReassociationIndices> getRowReassociation(int64_t rank);
+
+/// `value` [.., M, K] as one matrix.
+mlir::Value flattenRows(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value value);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_LIB_TRANSFORMS_BLOCKSHAPES_H

@@ -6,19 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElementwiseStep.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
 namespace blockscale {
-
-static bool isNearest(arith::TruncFOp op) {
-  auto mode = op.getRoundingmode();
-  return !mode || *mode == arith::RoundingMode::to_nearest_even;
-}
 
 /// Whether all dimensions of a tensor are of size 1.
 static bool hasOneElement(Type type) {
@@ -42,15 +36,7 @@ static Value getSplatNumber(Value tensor) {
 }
 
 static FloatAttr getSplatConstant(Value value) {
-  Attribute constant;
-  if (!matchPattern(value, m_Constant(&constant)))
-    return {};
-  if (auto scalar = dyn_cast<FloatAttr>(constant))
-    return scalar;
-  auto dense = dyn_cast<SplatElementsAttr>(constant);
-  return dense && isa<FloatType>(dense.getElementType())
-             ? dense.getSplatValue<FloatAttr>()
-             : FloatAttr();
+  return dyn_cast_if_present<FloatAttr>(getUniformConstant(value));
 }
 
 /// The row that an op repeats for all rows of a tensor; null of other tensors.
@@ -149,7 +135,8 @@ std::optional<ElementwiseStep> getElementwiseStep(Operation *op) {
   Value result = generic.getBody()->getTerminator()->getOperand(0);
   step.isWide = step.type.isF32();
   if (auto truncate = result.getDefiningOp<arith::TruncFOp>();
-      truncate && isNearest(truncate) && truncate.getIn().getType().isF32()) {
+      truncate && isNearest(truncate.getRoundingmode()) &&
+      truncate.getIn().getType().isF32()) {
     step.isWide = true;
     result = truncate.getIn();
   }
@@ -200,7 +187,7 @@ Value getUnrounded(Value value) {
   SmallVector<Value> operands;
   auto truncate =
       dyn_cast_if_present<arith::TruncFOp>(getNumberOp(value, operands));
-  return truncate && isNearest(truncate) &&
+  return truncate && isNearest(truncate.getRoundingmode()) &&
                  getElementTypeOrSelf(operands[0]).isF32()
              ? operands[0]
              : Value();

@@ -58,6 +58,14 @@ static bool isUsedForSizesOrBy(Value value, Operation *user) {
   });
 }
 
+/// Whether others than `user` take the product, or the reshape of it.
+static bool hasOtherUses(ReshapedProduct found, Operation *user) {
+  Operation *first = found.reshape ? found.reshape : user;
+  return !isUsedForSizesOrBy(found.product.getResult(), first) ||
+         (found.reshape &&
+          !isUsedForSizesOrBy(found.reshape->getResult(0), user));
+}
+
 /// Whether `value` is a number of `type`.
 static bool isExactIn(const llvm::APFloat &value, Type type) {
   llvm::APFloat converted = value;
@@ -85,9 +93,7 @@ static std::optional<FusionObstacle> findProductObstacle(ReshapedProduct found,
   if (product.getBias())
     return FusionObstacle{"scale_c2", "a product without a bias",
                           llvm::to_string(product.getBias().getType())};
-  Value result = product.getResult();
-  if (!isUsedForSizesOrBy(result, found.reshape ? found.reshape : user) ||
-      (found.reshape && !isUsedForSizesOrBy(found.reshape->getResult(0), user)))
+  if (hasOtherUses(found, user))
     return FusionObstacle{"scale_c6", "a product without other uses",
                           "another use"};
   return std::nullopt;
@@ -208,24 +214,28 @@ static void replaceWithProduct(PatternRewriter &rewriter, Operation *op,
   rewriter.replaceOp(op, result);
 }
 
-/// Gives each operand a factor of `global`, a number of which no factor is
-/// constant; false if it is no product.
-template <typename OpTy>
-static bool setFactors(OpTy op, Value global) {
+/// The factors of `global`, one number, neither of them constant; null if it
+/// is no product of such.
+static std::pair<Value, Value> getVariableFactors(Value global) {
   auto type = dyn_cast<RankedTensorType>(global.getType());
   auto [a, b] = getFactors(global);
   if ((type && type.getRank() != 0) || !a || getUniformConstant(a) ||
       getUniformConstant(b))
-    return false;
-  op.getGlobalScaleAMutable().assign(a);
+    return {};
+  return {a, b};
+}
+
+/// Sets the global scales; that of A may be null.
+template <typename OpTy>
+static void assignGlobals(OpTy op, Value a, Value b) {
+  op.getGlobalScaleAMutable().assign(a ? ValueRange(a) : ValueRange());
   op.getGlobalScaleBMutable().assign(b);
-  return true;
 }
 
 template <typename OpTy>
 static void setGlobal(OpTy op, Value global, bool scalesAfterRounding) {
-  if (!setFactors(op, global))
-    op.getGlobalScaleBMutable().assign(global);
+  auto [a, b] = getVariableFactors(global);
+  assignGlobals(op, a, a ? b : global);
   if (scalesAfterRounding)
     op.setGlobalScaling(GlobalScaling::AfterRounding);
   else
@@ -267,7 +277,7 @@ struct FoldNumber : public RewritePattern {
     if (number.operand.value &&
         getElementTypeOrSelf(number.operand.value) != number.operand.type)
       return rewriter.notifyMatchFailure(op, "the number is converted");
-    if (auto obstacle = findObstacle(op, found, *step, number, divides)) {
+    if (auto obstacle = findObstacle(op, found, *step, number)) {
       op->emitRemark("is not a global scale of the product before it " +
                      llvm::to_string(*obstacle));
       return rewriter.notifyMatchFailure(op, "a clause is not met");
@@ -287,11 +297,10 @@ private:
   static std::optional<FusionObstacle> findObstacle(Operation *op,
                                                     ReshapedProduct found,
                                                     const ElementwiseStep &step,
-                                                    ProductNumber &number,
-                                                    bool divides) {
+                                                    ProductNumber &number) {
     if (auto obstacle = findProductObstacle(found, op))
       return obstacle;
-    if (divides)
+    if (step.kind == ElementwiseStep::Kind::Divide)
       if (auto obstacle = invertDivisor(number.operand))
         return obstacle;
     if (auto obstacle = findTypeObstacle(found, step, number))
@@ -338,7 +347,7 @@ struct FoldBias : public RewritePattern {
     if (type != step->type || (!step->isWide && bias.type != type) ||
         !isa<Float32Type, BFloat16Type, Float16Type>(bias.type))
       return rewriter.notifyMatchFailure(op, "another rounding");
-    if (!isUsedForSizesOrBy(mm.getResult(), found.reshape ? found.reshape : op))
+    if (hasOtherUses(found, op))
       return rewriter.notifyMatchFailure(op, "the product has other uses");
     // The columns of a reshaped product are its own.
     auto shape = mm.getResult().getType().getShape();
@@ -369,10 +378,11 @@ struct SplitGlobal : public OpRewritePattern<OpTy> {
       return rewriter.notifyMatchFailure(op, "no or two global scales");
     Value merged =
         op.getGlobalScaleA() ? op.getGlobalScaleA() : op.getGlobalScaleB();
-    bool isSplit = false;
-    rewriter.modifyOpInPlace(op, [&] { isSplit = setFactors(op, merged); });
-    if (!isSplit)
+    std::pair<Value, Value> factors = getVariableFactors(merged);
+    if (!factors.first)
       return rewriter.notifyMatchFailure(op, "no product of two numbers");
+    rewriter.modifyOpInPlace(
+        op, [&] { assignGlobals(op, factors.first, factors.second); });
     return success();
   }
 };

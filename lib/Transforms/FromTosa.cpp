@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Transforms/FromTosa.h"
+#include "BlockShapes.h"
 #include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/IR/BlockScaleDialect.h"
 #include "blockscale/Transforms/Passes.h"
@@ -271,12 +272,6 @@ static Value createResult(OpBuilder &builder, Location loc, Type type,
       builder, loc, type, value, ArrayRef<ReassociationIndices>{{0, 1}});
 }
 
-/// The matrices of `value` below each other, as one.
-static Value createRows(OpBuilder &builder, Location loc, Value value) {
-  return tensor::CollapseShapeOp::create(
-      builder, loc, value, ArrayRef<ReassociationIndices>{{0, 1}, {2}});
-}
-
 namespace {
 
 /// %d, %s = tosa.cast_to_block_scaled %x {block_size = BLOCK_SIZE_32}
@@ -407,10 +402,10 @@ private:
         !ShapedType::isDynamic(sizes.n) && !ShapedType::isDynamic(sizes.h);
     int64_t rows = areRowsKnown ? sizes.n * sizes.h : ShapedType::kDynamic;
     Value y = createProduct(builder, op, type.clone({rows, sizes.w}),
-                            createRows(builder, loc, op.getAData()),
-                            createRows(builder, loc, op.getAScale()),
-                            createRows(builder, loc, op.getBData()),
-                            createRows(builder, loc, op.getBScale()));
+                            flattenRows(builder, loc, op.getAData()),
+                            flattenRows(builder, loc, op.getAScale()),
+                            flattenRows(builder, loc, op.getBData()),
+                            flattenRows(builder, loc, op.getBScale()));
     SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
     auto known = type.clone({sizes.n, sizes.h, sizes.w});
     if (ShapedType::isDynamic(sizes.n) && ShapedType::isDynamic(sizes.h))

@@ -20,7 +20,8 @@ namespace blockscale {
 #include "blockscale/Transforms/Passes.h.inc"
 
 bool isMeasured(const ProductDecision &decision) {
-  return decision.form && isa<func::FuncOp>(decision.op->getParentOp());
+  auto function = dyn_cast<func::FuncOp>(decision.op->getParentOp());
+  return decision.form && function && function.getBody().hasOneBlock();
 }
 
 /// The sums of the squares of `plain`, and of its differences from `quantized`:
@@ -84,18 +85,11 @@ struct MeasureProductsPass
   using MeasureProductsBase::MeasureProductsBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    runtime::Result<QuantizationPolicy> chosen =
-        choosePolicy(policyFile, format);
-    if (!chosen.ok())
-      return emitError(UnknownLoc::get(context)) << chosen.message();
-    policy = std::move(*chosen);
-    return success();
+    return readPolicyOptions(context, policyFile, format, policy);
   }
 
   void runOnOperation() override {
     getOperation()->walk([&](func::FuncOp function) {
-      if (!function.getBody().hasOneBlock())
-        return;
       auto decisions = decideProducts(function, policy);
       if (llvm::any_of(decisions, isMeasured))
         measureProducts(function, decisions);

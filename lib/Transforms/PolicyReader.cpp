@@ -45,8 +45,7 @@ public:
   OperandForm read();
 
 private:
-  /// The member of that name, and the value that errors are at where there is
-  /// none.
+  /// The member of that name, of the operand or else of the rule; null if none.
   const JsonValue *find(StringRef name) const {
     const JsonValue *found = own ? own->find(name) : nullptr;
     return found ? found : rule.find(name);
@@ -335,6 +334,16 @@ Result<QuantizationPolicy> choosePolicy(StringRef file, StringRef format) {
   return Status::failure("expected option 'format' to be one of " +
                          runtime::joinNames(listFormats()) + ", but got '" +
                          format.str() + "'");
+}
+
+llvm::LogicalResult readPolicyOptions(mlir::MLIRContext *context,
+                                      StringRef file, StringRef format,
+                                      QuantizationPolicy &policy) {
+  Result<QuantizationPolicy> chosen = choosePolicy(file, format);
+  if (!chosen.ok())
+    return mlir::emitError(mlir::UnknownLoc::get(context)) << chosen.message();
+  policy = std::move(*chosen);
+  return llvm::success();
 }
 
 } // namespace blockscale

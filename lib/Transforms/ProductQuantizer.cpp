@@ -8,7 +8,7 @@
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/QuantizeProducts.h"
 
-#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -50,9 +50,6 @@ private:
   Value transpose(Value value, ArrayRef<int64_t> permutation);
   Matrix createMatrix(const ProductFactor &factor, bool mayBeTransposed);
   Value createResultTensor(Value matrix);
-  Value expand(Value matrix, RankedTensorType type,
-               ArrayRef<ReassociationIndices> groups,
-               ArrayRef<OpFoldResult> sizes);
 
   // Numbers.
   Operand createOperand(const ProductFactor &factor, const OperandForm &form);
@@ -149,24 +146,6 @@ Matrix ProductQuantizer::createMatrix(const ProductFactor &factor,
   return matrix;
 }
 
-Value ProductQuantizer::expand(Value matrix, RankedTensorType type,
-                               ArrayRef<ReassociationIndices> groups,
-                               ArrayRef<OpFoldResult> sizes) {
-  auto isDynamic = [&](int64_t dim) { return type.isDynamicDim(dim); };
-  bool isKnown = llvm::all_of(groups, [&](const ReassociationIndices &group) {
-    return llvm::count_if(group, isDynamic) <= 1;
-  });
-  if (isKnown)
-    return tensor::ExpandShapeOp::create(rewriter, loc, type, matrix, groups,
-                                         sizes);
-  // Upstream does not lower an expand_shape of one dimension to several of
-  // unknown size.
-  SmallVector<Value> values =
-      getValueOrCreateConstantIndexOp(rewriter, loc, sizes);
-  Value shape = tensor::FromElementsOp::create(rewriter, loc, values);
-  return tensor::ReshapeOp::create(rewriter, loc, type, matrix, shape);
-}
-
 /// [batch.., M, N] as the result of the op.
 Value ProductQuantizer::createResultTensor(Value matrix) {
   SmallVector<Loops> groups;
@@ -193,8 +172,9 @@ Value ProductQuantizer::createResultTensor(Value matrix) {
                            ? sizes[dim]
                            : rewriter.getIndexAttr(shape[from]);
     }
-    matrix = expand(matrix, RankedTensorType::get(shape, element),
-                    groupDims(loops, groups), expanded);
+    matrix = tensor::ExpandShapeOp::create(
+        rewriter, loc, RankedTensorType::get(shape, element), matrix,
+        groupDims(loops, groups), expanded);
   }
   Value result = transpose(matrix, permutation);
   // The type of the result may not know a size that one of an operand knows.

@@ -37,12 +37,7 @@ struct QuantizeProductsPass
   using QuantizeProductsBase::QuantizeProductsBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    runtime::Result<QuantizationPolicy> chosen =
-        choosePolicy(policyFile, format);
-    if (!chosen.ok())
-      return emitError(UnknownLoc::get(context)) << chosen.message();
-    policy = std::move(*chosen);
-    return success();
+    return readPolicyOptions(context, policyFile, format, policy);
   }
 
   void runOnOperation() override { quantizeProducts(getOperation(), policy); }
@@ -53,18 +48,23 @@ private:
 
 } // namespace
 
+void replaceProducts(RewriterBase &rewriter,
+                     ArrayRef<ProductDecision> decisions) {
+  // From the last one on, since a product may read the result of one before it,
+  // which is another value then.
+  for (const ProductDecision &decision : llvm::reverse(decisions))
+    if (decision.form)
+      rewriter.replaceOp(decision.op,
+                         createQuantizedProduct(rewriter, decision));
+}
+
 void quantizeProducts(ModuleOp module, const QuantizationPolicy &policy) {
   IRRewriter rewriter(module.getContext());
   module->walk([&](FunctionOpInterface function) {
     std::vector<ProductDecision> decisions = decideProducts(function, policy);
     for (const ProductDecision &decision : decisions)
       explain(decision);
-    // From the last one on, since a product may read the result of one before
-    // it, which is another value then.
-    for (const ProductDecision &decision : llvm::reverse(decisions))
-      if (decision.form)
-        rewriter.replaceOp(decision.op,
-                           createQuantizedProduct(rewriter, decision));
+    replaceProducts(rewriter, decisions);
   });
 }
 

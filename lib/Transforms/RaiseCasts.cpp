@@ -9,6 +9,7 @@
 #include "FloatText.h"
 #include "QuantizerPatterns.h"
 #include "ScalarProgram.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/BlockFormat.h"
@@ -29,7 +30,8 @@ namespace {
 constexpr int64_t kBlock =
     numerics::getBlockFormat(numerics::ScaleFormat::E8M0).blockSize;
 
-/// The MX recipes, in the order in which they are tried.
+/// The MX recipes, in the order in which they are tried: `compressed_tensors`
+/// is behind `even`, which has its bytes for E2M1 and keeps -0, as a cast does.
 constexpr Recipe kMxRecipes[] = {Recipe::Rceil,
                                  Recipe::Floor,
                                  Recipe::Ceil,
@@ -60,10 +62,6 @@ struct BlockTensor {
 
 } // namespace
 
-static bool isNearest(std::optional<arith::RoundingMode> mode) {
-  return !mode || *mode == arith::RoundingMode::to_nearest_even;
-}
-
 //===----------------------------------------------------------------------===//
 // The nodes
 //===----------------------------------------------------------------------===//
@@ -90,8 +88,7 @@ findAmaxObstacle(const ScalarProgram &program, ArrayRef<unsigned> maxima) {
   const ScalarProgram::Node &amax = program[maxima.front()];
   if (amax.repeats != kBlock || program[amax.operands[0]].repeats != 1)
     return FusionObstacle{
-        "quantizer_c1",
-        llvm::formatv("a maximum of {0} neighbours for {0} of them", kBlock),
+        "quantizer_c1", llvm::formatv("one maximum for {0} neighbours", kBlock),
         llvm::formatv("one for {0}", amax.repeats)};
   Value element;
   Operation *maximum = getMaximum(cast<linalg::LinalgOp>(amax.op),
@@ -116,10 +113,17 @@ findAmaxObstacle(const ScalarProgram &program, ArrayRef<unsigned> maxima) {
   return std::nullopt;
 }
 
-/// The product of x and a factor, or the quotient, that `node` needs and that
-/// is all that it needs of x.
+/// What `findScaled` found of nodes. A node may have many users.
+using ScaledNodes = llvm::DenseMap<unsigned, std::optional<unsigned>>;
+
 static std::optional<unsigned> findScaled(const ScalarProgram &program,
-                                          unsigned node, unsigned x) {
+                                          unsigned node, unsigned x,
+                                          ScaledNodes &known);
+
+/// `findScaled` of a node that is not known.
+static std::optional<unsigned> computeScaled(const ScalarProgram &program,
+                                             unsigned node, unsigned x,
+                                             ScaledNodes &known) {
   const ScalarProgram::Node &found = program[node];
   if (found.kind != ScalarProgram::Kind::Operation)
     return std::nullopt;
@@ -135,11 +139,24 @@ static std::optional<unsigned> findScaled(const ScalarProgram &program,
   for (unsigned operand : found.operands) {
     if (!program.needs(operand, x))
       continue;
-    auto each = findScaled(program, operand, x);
+    auto each = findScaled(program, operand, x, known);
     if (!each || (scaled && scaled != each))
       return std::nullopt;
     scaled = each;
   }
+  return scaled;
+}
+
+/// The product of x and a factor, or the quotient, that `node` needs and that
+/// is all that it needs of x.
+static std::optional<unsigned> findScaled(const ScalarProgram &program,
+                                          unsigned node, unsigned x,
+                                          ScaledNodes &known) {
+  auto found = known.find(node);
+  if (found != known.end())
+    return found->second;
+  std::optional<unsigned> scaled = computeScaled(program, node, x, known);
+  known[node] = scaled;
   return scaled;
 }
 
@@ -166,7 +183,8 @@ findScaledObstacle(const ScalarProgram &program, unsigned root, Cast &cast) {
   if (!isNearest(::llvm::cast<arith::TruncFOp>(found.op).getRoundingmode()))
     return FusionObstacle{"quantizer_c4", "rounding to nearest even",
                           "another rounding mode"};
-  cast.scaled = findScaled(program, cast.wide, cast.x);
+  ScaledNodes known;
+  cast.scaled = findScaled(program, cast.wide, cast.x, known);
   if (!cast.scaled)
     return FusionObstacle{"quantizer_c4", "x times or over a factor",
                           "another function of x"};
@@ -182,10 +200,12 @@ findScaledObstacle(const ScalarProgram &program, unsigned root, Cast &cast) {
 //===----------------------------------------------------------------------===//
 
 /// Whether `node` is put together of `leaf` and constants by ops that choose
-/// one of their operands. Its constants are added to `constants`.
+/// one of their operands. Its constants are added to `constants`. Nodes of
+/// `seen` are not looked at again.
 static bool choosesOnly(const ScalarProgram &program, unsigned node,
-                        unsigned leaf, SmallVectorImpl<float> &constants) {
-  if (node == leaf)
+                        unsigned leaf, llvm::SmallDenseSet<unsigned> &seen,
+                        SmallVectorImpl<float> &constants) {
+  if (node == leaf || !seen.insert(node).second)
     return true;
   const ScalarProgram::Node &found = program[node];
   if (found.kind == ScalarProgram::Kind::Constant) {
@@ -198,7 +218,7 @@ static bool choosesOnly(const ScalarProgram &program, unsigned node,
          isa<arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
              arith::MinNumFOp, arith::SelectOp, arith::CmpFOp>(found.op) &&
          llvm::all_of(found.operands, [&](unsigned operand) {
-           return choosesOnly(program, operand, leaf, constants);
+           return choosesOnly(program, operand, leaf, seen, constants);
          });
 }
 
@@ -247,12 +267,11 @@ static bool hasCodesOf(const ScalarProgram &program, const Cast &cast,
 static std::optional<FusionObstacle>
 findSaturationObstacle(const ScalarProgram &program, const Cast &cast,
                        Recipe recipe, float limit) {
-  if (recipe == Recipe::CompressedTensors && isa<Float4E2M1FNType>(cast.data))
-    return FusionObstacle{"quantizer_c5", "a recipe that keeps -0",
-                          stringifyRecipe(recipe).str()};
   SmallVector<float> constants;
+  llvm::SmallDenseSet<unsigned> seen;
   bool isClamped = cast.scaled && cast.wide != *cast.scaled;
-  if (isClamped && !choosesOnly(program, cast.wide, *cast.scaled, constants))
+  if (isClamped &&
+      !choosesOnly(program, cast.wide, *cast.scaled, seen, constants))
     return FusionObstacle{"quantizer_c4", "clamps between scaling and cast",
                           "other ops"};
   bool hasCodes = isClamped ? hasCodesOf(program, cast, constants, limit)
@@ -543,7 +562,7 @@ namespace {
 /// %q = linalg.generic .. { arith.truncf of x times a power of two }
 ///   ->  %q, %b = blockscale.quantize %x block [1, 32] recipe ..
 ///
-/// Which recipe it is tells a trial of each amax that x can have.
+/// A trial of each amax that x can have tells which recipe it is.
 struct RaiseCast : public RewritePattern {
   explicit RaiseCast(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}

@@ -7,12 +7,10 @@
 
 #include "BlockShapes.h"
 #include "QuantizerPatterns.h"
-#include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/MatrixProduct.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Numerics/BlockFormat.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -50,15 +48,7 @@ static std::optional<std::array<ScaledInput, 2>>
 getScaledInputs(linalg::GenericOp op) {
   if (op.getNumDpsInputs() != 4 || op.getNumDpsInits() != 1)
     return std::nullopt;
-  Value sum = op.getBody()->getArguments().back();
-  auto add = op.getBody()
-                 ->getTerminator()
-                 ->getOperand(0)
-                 .getDefiningOp<arith::AddFOp>();
-  if (!add || (add.getLhs() != sum && add.getRhs() != sum))
-    return std::nullopt;
-  auto multiply = (add.getLhs() == sum ? add.getRhs() : add.getLhs())
-                      .getDefiningOp<arith::MulFOp>();
+  arith::MulFOp multiply = getAddedProduct(*op.getBody());
   if (!multiply)
     return std::nullopt;
   auto a = getScaledInput(op, multiply.getLhs());

@@ -8,6 +8,7 @@
 #include "BlockShapes.h"
 #include "QuantizerPatterns.h"
 #include "ScalarProgram.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/FusionLegality.h"
 #include "blockscale/IR/TypeRules.h"
 
@@ -147,14 +148,10 @@ findTypeObstacle(const ScalarProgram &program, const Decoder &decoder) {
   if (!type.isF32() && !type.isBF16() && !(type.isF16() && !isMx))
     return FusionObstacle{"decoder_c2", "products in f32 or bf16",
                           llvm::to_string(type)};
-  if (!decoder.global)
-    return std::nullopt;
-  if (isMx)
+  // A global scale is f32, and so is what it multiplies.
+  if (decoder.global && isMx)
     return FusionObstacle{"decoder_c4", "no global scale beside f8E8M0FNU",
                           "one"};
-  if (!type.isF32())
-    return FusionObstacle{"decoder_c4", "a global scale in f32",
-                          llvm::to_string(type)};
   return std::nullopt;
 }
 
@@ -227,8 +224,7 @@ struct RaiseDecoder : public RewritePattern {
     unsigned root = program.trace(op->getResult(0));
     if (auto truncate =
             dyn_cast_if_present<arith::TruncFOp>(program[root].op)) {
-      auto mode = truncate.getRoundingmode();
-      if (mode && *mode != arith::RoundingMode::to_nearest_even)
+      if (!isNearest(truncate.getRoundingmode()))
         return rewriter.notifyMatchFailure(op, "not rounded to nearest even");
       root = program[root].operands.front();
     }

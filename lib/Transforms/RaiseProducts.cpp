@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Transforms/RaiseProducts.h"
+#include "BlockShapes.h"
 #include "FloatText.h"
 #include "RaisedFactor.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
@@ -71,12 +72,13 @@ static std::optional<FusionObstacle> findResultObstacle(linalg::LinalgOp op) {
 /// raise_c1 and raise_c2, of one factor, which is B if `isB`.
 static std::optional<FusionObstacle>
 findMatrixObstacle(const RaisedFactor &factor, bool isB) {
-  if (factor.getType().getEncoding())
-    return FusionObstacle{"raise_c1", "operands without an encoding",
-                          llvm::to_string(factor.getType())};
+  // Others may be no tensors.
   if (factor.kind == RaisedFactor::Kind::Other)
     return FusionObstacle{"raise_c2", "operands of the rank of the result",
                           "one that is broadcast"};
+  if (factor.getType().getEncoding())
+    return FusionObstacle{"raise_c1", "operands without an encoding",
+                          llvm::to_string(factor.getType())};
   if (factor.kind == RaisedFactor::Kind::Shared && !isB)
     return FusionObstacle{"raise_c2", "an A of the rank of the result",
                           "one that is broadcast"};
@@ -226,6 +228,12 @@ static bool isNvfp4(DequantizeOp op) {
   return getScaleFormat(op) == numerics::ScaleFormat::E4M3;
 }
 
+static std::string describeFormat(DequantizeOp op) {
+  return llvm::formatv("{0} with {1} scales",
+                       op.getData().getType().getElementType(),
+                       op.getScale().getType().getElementType());
+}
+
 /// raise_c5 of two dequantized factors.
 static std::optional<FusionObstacle>
 findPairObstacle(const RaisedFactor &a, const RaisedFactor &b,
@@ -240,7 +248,8 @@ findPairObstacle(const RaisedFactor &a, const RaisedFactor &b,
   Type other = right.getData().getType().getElementType();
   if (left.getBlock() != right.getBlock() || data != other)
     return FusionObstacle{"raise_c5", "two operands in one format",
-                          llvm::formatv("data of {0} and {1}", data, other)};
+                          describeFormat(left) + " and " +
+                              describeFormat(right)};
   for (DequantizeOp op : {left, right}) {
     if (isNvfp4(op) ||
         (!rules.exact && !op.getResult().getType().getElementType().isF16()))
@@ -325,21 +334,6 @@ findFormObstacle(linalg::LinalgOp op, const RaisedFactor &a,
 // The rewrite
 //===----------------------------------------------------------------------===//
 
-/// [[0, .., rank - 2], [rank - 1]]: the leading dimensions and the rows of all
-/// matrices become the rows of one.
-static SmallVector<ReassociationIndices> getRowReassociation(int64_t rank) {
-  return {llvm::to_vector(llvm::seq<int64_t>(rank - 1)), {rank - 1}};
-}
-
-/// `value` [.., M, K] as one matrix.
-static Value flattenRows(PatternRewriter &rewriter, Location loc, Value value) {
-  if (!value)
-    return value;
-  int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
-  return tensor::CollapseShapeOp::create(rewriter, loc, value,
-                                         getRowReassociation(rank));
-}
-
 namespace {
 
 /// %w = blockscale.dequantize %b, %sb block [1, 16] : .. -> tensor<NxKxbf16>
@@ -416,7 +410,8 @@ private:
     bool flattens = b.kind == RaisedFactor::Kind::Shared;
     if (flattens) {
       rowsA = flattenRows(rewriter, loc, rowsA);
-      scaleA = flattenRows(rewriter, loc, scaleA);
+      if (scaleA)
+        scaleA = flattenRows(rewriter, loc, scaleA);
       flat = tensor::CollapseShapeOp::inferCollapsedType(
           type, getRowReassociation(type.getRank()));
     }

@@ -20,10 +20,6 @@ int64_t RaisedFactor::getK() const {
   return isTransposed ? shape[shape.size() - 2] : shape.back();
 }
 
-static bool isNarrowFloat(Type type) {
-  return isa<BFloat16Type, Float16Type>(type);
-}
-
 /// The permutation [0, 1, .., `rank` - 1, `rank` - 2].
 static SmallVector<int64_t> getMatrixTransposition(int64_t rank) {
   SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(rank));
@@ -101,46 +97,26 @@ static AffineMap getMatrixMap(MLIRContext *context, int64_t rank, int64_t row,
   return AffineMap::getMultiDimMapWithTargets(rank + 1, targets, context);
 }
 
-/// Whether `value` is `argument`, or extends it to f32.
-static bool isExtension(Value value, BlockArgument argument) {
-  if (auto extend = value.getDefiningOp<arith::ExtFOp>())
-    return extend.getIn() == argument && isNarrowFloat(argument.getType());
-  return value == argument;
-}
-
-/// Whether a body adds the product of its two inputs to the sum, and nothing
-/// else.
-static bool multipliesAndAdds(Block *body) {
-  auto yield = cast<linalg::YieldOp>(body->getTerminator());
-  if (body->getNumArguments() != 3 || yield.getNumOperands() != 1)
-    return false;
-  auto add = yield.getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!add)
-    return false;
-  Value sum = body->getArgument(2);
-  Value term = add.getLhs() == sum   ? add.getRhs()
-               : add.getRhs() == sum ? add.getLhs()
-                                     : Value();
-  auto multiply = term ? term.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
-  if (!multiply)
-    return false;
-  BlockArgument a = body->getArgument(0), b = body->getArgument(1);
-  Value left = multiply.getLhs(), right = multiply.getRhs();
-  return (isExtension(left, a) && isExtension(right, b)) ||
-         (isExtension(left, b) && isExtension(right, a));
+/// Whether the body of `op` adds the product of its two inputs, as they are or
+/// extended from bf16 or f16, to the sum.
+static bool addsExtendedProduct(linalg::GenericOp op) {
+  arith::MulFOp product = findAddedProduct(op);
+  return product && llvm::all_of(product->getOperands(), [](Value factor) {
+           if (Operation *extend = factor.getDefiningOp())
+             factor = getExtended(extend);
+           return isa_and_present<BlockArgument>(factor);
+         });
 }
 
 bool isProductByLinalg(linalg::LinalgOp op) {
   if (isa<linalg::MatmulOp, linalg::BatchMatmulOp>(op))
     return true;
   auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
-  if (!generic || generic.getNumDpsInputs() != 2 ||
-      generic.getNumDpsInits() != 1 || generic.getNumLoops() < 3)
+  if (!generic || generic.getNumLoops() < 3)
     return false;
   auto iterators = generic.getIteratorTypesArray();
   return iterators.back() == utils::IteratorType::reduction &&
-         generic.getNumReductionLoops() == 1 &&
-         multipliesAndAdds(generic.getBody());
+         generic.getNumReductionLoops() == 1 && addsExtendedProduct(generic);
 }
 
 RaisedFactor getRaisedFactor(linalg::LinalgOp op, unsigned number) {

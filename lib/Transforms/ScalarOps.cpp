@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScalarOps.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
+#include "blockscale/Numerics/Bits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -13,7 +15,6 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 using namespace mlir;
@@ -31,8 +32,7 @@ static bool isNumber(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type))
     return integer.getWidth() <= 64;
   auto number = dyn_cast<FloatType>(type);
-  return number && number.getWidth() <= 32 && !number.isF80() &&
-         !isa<FloatTF32Type>(type);
+  return number && number.getWidth() <= 32 && !isa<FloatTF32Type>(type);
 }
 
 bool isScalarOp(Operation *op) {
@@ -45,12 +45,11 @@ bool isScalarOp(Operation *op) {
          isa<arith::ScalingExtFOp, arith::ScalingTruncFOp, arith::SelectOp>(op);
 }
 
-static llvm::APFloat toAPFloat(Type type, float value) {
-  llvm::APFloat result(value);
+static llvm::APFloat toAPFloat(Type type, llvm::APFloat value) {
   bool isRounded;
-  result.convert(getSemantics(type), llvm::APFloat::rmNearestTiesToEven,
-                 &isRounded);
-  return result;
+  value.convert(getSemantics(type), llvm::APFloat::rmNearestTiesToEven,
+                &isRounded);
+  return value;
 }
 
 static float toFloat(llvm::APFloat value) {
@@ -65,8 +64,9 @@ static float toFloat(llvm::APFloat value) {
   return value.convertToFloat();
 }
 
-float roundTo(Type type, float value) {
-  return type.isF32() ? value : toFloat(toAPFloat(type, value));
+/// A number of `type` to the nearest of another one, ties to even.
+static float roundTo(Type type, float value) {
+  return type.isF32() ? value : toFloat(toAPFloat(type, llvm::APFloat(value)));
 }
 
 static Maybe makeFloat(float value) { return ScalarNumber{value, 0}; }
@@ -101,11 +101,10 @@ static Maybe bitcast(Type from, Type to, ScalarNumber x) {
     return from == to ? Maybe(x) : std::nullopt;
   unsigned width = from.getIntOrFloatBitWidth();
   if (fromFloat) {
-    uint64_t bits;
-    if (from.isF32())
-      std::memcpy(&bits, &x.value, sizeof(float)), bits &= getMask(from);
-    else
-      bits = toAPFloat(from, x.value).bitcastToAPInt().getZExtValue();
+    uint64_t bits = from.isF32() ? numerics::toBits(x.value)
+                                 : toAPFloat(from, llvm::APFloat(x.value))
+                                       .bitcastToAPInt()
+                                       .getZExtValue();
     return makeInteger(to, bits);
   }
   return makeFloat(
@@ -116,7 +115,7 @@ static Maybe bitcast(Type from, Type to, ScalarNumber x) {
 /// differ in how they round to it, so others have no value.
 static Maybe truncate(Type type, float value,
                       std::optional<arith::RoundingMode> mode) {
-  if (mode && *mode != arith::RoundingMode::to_nearest_even)
+  if (!isNearest(mode))
     return std::nullopt;
   if (isa<Float8E8M0FNUType>(type)) {
     if (std::isnan(value))
@@ -128,75 +127,6 @@ static Maybe truncate(Type type, float value,
     return makeFloat(value);
   }
   return makeFloat(roundTo(type, value));
-}
-
-static bool compareFloats(arith::CmpFPredicate predicate, float a, float b) {
-  using P = arith::CmpFPredicate;
-  bool isUnordered = std::isnan(a) || std::isnan(b);
-  switch (predicate) {
-  case P::AlwaysFalse:
-    return false;
-  case P::AlwaysTrue:
-    return true;
-  case P::OEQ:
-    return a == b;
-  case P::OGT:
-    return a > b;
-  case P::OGE:
-    return a >= b;
-  case P::OLT:
-    return a < b;
-  case P::OLE:
-    return a <= b;
-  case P::ONE:
-    return !isUnordered && a != b;
-  case P::ORD:
-    return !isUnordered;
-  case P::UNO:
-    return isUnordered;
-  case P::UEQ:
-    return isUnordered || a == b;
-  case P::UGT:
-    return isUnordered || a > b;
-  case P::UGE:
-    return isUnordered || a >= b;
-  case P::ULT:
-    return isUnordered || a < b;
-  case P::ULE:
-    return isUnordered || a <= b;
-  case P::UNE:
-    return isUnordered || a != b;
-  }
-  return false;
-}
-
-static bool compareIntegers(arith::CmpIPredicate predicate, Type type,
-                            uint64_t a, uint64_t b) {
-  using P = arith::CmpIPredicate;
-  int64_t left = asSigned(type, a), right = asSigned(type, b);
-  switch (predicate) {
-  case P::eq:
-    return a == b;
-  case P::ne:
-    return a != b;
-  case P::slt:
-    return left < right;
-  case P::sle:
-    return left <= right;
-  case P::sgt:
-    return left > right;
-  case P::sge:
-    return left >= right;
-  case P::ult:
-    return a < b;
-  case P::ule:
-    return a <= b;
-  case P::ugt:
-    return a > b;
-  case P::uge:
-    return a >= b;
-  }
-  return false;
 }
 
 /// The larger of two, or the smaller, where -0 is below +0. NaN is the result
@@ -252,7 +182,9 @@ static Maybe evaluateFloatOp(Operation *op, ArrayRef<ScalarNumber> operands,
       .Case<arith::MinNumFOp>(
           [&](auto) { return makeFloat(getExtreme(a, b, false, false)); })
       .Case<arith::CmpFOp>([&](arith::CmpFOp compare) {
-        return makeInteger(type, compareFloats(compare.getPredicate(), a, b));
+        return makeInteger(
+            type, arith::applyCmpPredicate(compare.getPredicate(),
+                                           llvm::APFloat(a), llvm::APFloat(b)));
       })
       .Case<arith::ExtFOp>([&](auto) { return rounded(a); })
       .Case<arith::TruncFOp>([&](arith::TruncFOp truncated) {
@@ -284,11 +216,10 @@ static Maybe evaluateIntegerOp(Operation *op, ArrayRef<ScalarNumber> operands,
     return shiftsWithin ? makeInteger(type, bits) : std::nullopt;
   };
   auto real = [&](double value) -> Maybe {
-    // A double rounding would be one too many.
+    // A double has these integers as they are, so that one is rounded once.
     if (std::fabs(value) > 0x1p53)
       return std::nullopt;
-    return makeFloat(type.isF32() ? float(value)
-                                  : toFloat(toAPFloat(type, float(value))));
+    return makeFloat(toFloat(toAPFloat(type, llvm::APFloat(value))));
   };
   unsigned shift = shiftsWithin ? unsigned(b) : 0;
   return llvm::TypeSwitch<Operation *, Maybe>(op)
@@ -306,7 +237,10 @@ static Maybe evaluateIntegerOp(Operation *op, ArrayRef<ScalarNumber> operands,
       .Case<arith::MaxUIOp>([&](auto) { return whole(std::max(a, b)); })
       .Case<arith::MinUIOp>([&](auto) { return whole(std::min(a, b)); })
       .Case<arith::CmpIOp>([&](arith::CmpIOp compare) {
-        return whole(compareIntegers(compare.getPredicate(), types[0], a, b));
+        unsigned width = types[0].getIntOrFloatBitWidth();
+        return whole(arith::applyCmpPredicate(compare.getPredicate(),
+                                              llvm::APInt(width, a),
+                                              llvm::APInt(width, b)));
       })
       .Case<arith::ExtUIOp, arith::TruncIOp>([&](auto) { return whole(a); })
       .Case<arith::ExtSIOp>([&](auto) { return whole(left); })

@@ -7,11 +7,12 @@
 
 #include "ScalarProgram.h"
 #include "ScalarOps.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -40,14 +41,15 @@ static std::optional<int64_t> getRepetition(Value operand, AffineMap map,
         return std::nullopt;
     ++next;
   }
+  if (next == 0 && map.getNumDims() != 0)
+    return 0;
   int64_t repeats = 1;
-  bool readsAll = next != 0 || map.getNumDims() == 0;
   for (int64_t size : shape.drop_front(next)) {
-    if (ShapedType::isDynamic(size) && readsAll)
+    if (ShapedType::isDynamic(size) ||
+        llvm::MulOverflow(repeats, size, repeats))
       return std::nullopt;
-    repeats *= size;
   }
-  return readsAll ? repeats : 0;
+  return repeats;
 }
 
 /// The map and the argument of the body by which an op writes a result.
@@ -117,19 +119,9 @@ unsigned ScalarProgram::trace(Value tensor, int64_t repeats) {
   return node;
 }
 
-/// The constant that all elements of a tensor or a number are.
-static Attribute getNumber(Value value) {
-  Attribute constant;
-  if (!matchPattern(value, m_Constant(&constant)))
-    return {};
-  if (auto dense = dyn_cast<SplatElementsAttr>(constant))
-    return dense.getSplatValue<Attribute>();
-  return isa<FloatAttr, IntegerAttr>(constant) ? constant : Attribute();
-}
-
 unsigned ScalarProgram::create(Value tensor, int64_t repeats) {
   Type type = getElementTypeOrSelf(tensor);
-  if (Attribute constant = getNumber(tensor)) {
+  if (TypedAttr constant = getUniformConstant(tensor)) {
     Node node{Kind::Constant, type};
     node.constant = constant;
     node.repeats = 0;
@@ -175,10 +167,11 @@ unsigned ScalarProgram::create(Value tensor, int64_t repeats) {
     return node;
   }
   Value element;
-  int64_t count = structured.getStaticLoopRanges().back();
   if (!reducesNeighbours(structured, result) ||
-      !getMaximum(structured, result, element) ||
-      ShapedType::isDynamic(count) || count == 0 || repeats % count != 0)
+      !getMaximum(structured, result, element))
+    return add(std::move(leaf));
+  int64_t count = structured.getStaticLoopRanges().back();
+  if (ShapedType::isDynamic(count) || count == 0 || repeats % count != 0)
     return add(std::move(leaf));
   OpOperand *init = structured.getDpsInitOperand(result.getResultNumber());
   Node node{Kind::Maximum, type, op};

@@ -95,9 +95,6 @@ private:
   std::map<std::pair<void *, int64_t>, unsigned> known;
 };
 
-/// A number of `type` to the nearest of another one, ties to even.
-float roundTo(mlir::Type type, float value);
-
 /// The op of `arith` by which the body of `op` takes the maximum of what
 /// `result` had and of another value, which is `other` then; null if it takes
 /// none.

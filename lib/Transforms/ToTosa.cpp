@@ -416,9 +416,4 @@ private:
 
 } // namespace
 
-void populateToTosaPatterns(RewritePatternSet &patterns) {
-  patterns.add<ConvertQuantize, ConvertDequantize, ConvertScaledMM>(
-      patterns.getContext());
-}
-
 } // namespace blockscale

@@ -235,6 +235,24 @@ func.func @early_bias(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: 
 
 // -----
 
+// A row that is added to a reshaped product, whose reshape another op reads.
+#id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+// CHECK-LABEL: func.func @bias_of_two
+// CHECK-NOT: bias(
+// CHECK: arith.addf
+func.func @bias_of_two(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %g: f32, %bias: tensor<16xbf16>, %e: tensor<2x4x16xbf16>) -> (tensor<2x4x16xbf16>, tensor<2x4x16xbf16>) {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_b(%g : f32) global_scaling after_rounding : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xbf16>
+  %r = tensor.expand_shape %y [[0, 1], [2]] output_shape [2, 4, 16] : tensor<8x16xbf16> into tensor<2x4x16xbf16>
+  %z = linalg.generic {indexing_maps = [#id, affine_map<(d0, d1, d2) -> (d2)>, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%r, %bias : tensor<2x4x16xbf16>, tensor<16xbf16>) outs(%e : tensor<2x4x16xbf16>) {
+  ^bb0(%i: bf16, %j: bf16, %o: bf16):
+    %t = arith.addf %i, %j : bf16
+    linalg.yield %t : bf16
+  } -> tensor<2x4x16xbf16>
+  return %z, %r : tensor<2x4x16xbf16>, tensor<2x4x16xbf16>
+}
+
+// -----
+
 // scale_c3: a result that is no product's.
 // CHECK-LABEL: func.func @narrow_result
 // CHECK: arith.mulf

@@ -36,6 +36,19 @@ func.func @model(%x: tensor<48x64xbf16>, %w: tensor<64x64xbf16> {blockscale.weig
   return %l, %y : tensor<48x64xbf16>, tensor<48x64xbf16>
 }
 
+// Nor is a product of a function of several blocks, which keeps its results, too.
+// CHECK-LABEL: func.func @blocks
+// CHECK-SAME: -> tensor<48x64xf32>
+// CHECK-NOT: blockscale.scaled_mm
+// CHECK: return
+func.func @blocks(%x: tensor<48x64xf32>, %w: tensor<64x64xf32> {blockscale.weight}) -> tensor<48x64xf32> {
+  %zeros = arith.constant dense<0.0> : tensor<48x64xf32>
+  cf.br ^bb1
+^bb1:
+  %y = linalg.matmul ins(%x, %w : tensor<48x64xf32>, tensor<64x64xf32>) outs(%zeros : tensor<48x64xf32>) -> tensor<48x64xf32>
+  return %y : tensor<48x64xf32>
+}
+
 // A function without such a product keeps its results.
 // CHECK-LABEL: func.func @none
 // CHECK-SAME: -> tensor<48x64xbf16>

@@ -31,6 +31,22 @@ func.func @encoded(%x: tensor<48x64xf32, "mine">, %w: tensor<64x40xf32> {blocksc
 
 // -----
 
+// product_c1: one number in the place of a matrix.
+func.func @scalar(%x: tensor<48x64xf32>, %s: f32, %e: tensor<48x40xf32>) -> tensor<48x40xf32> {
+  // expected-remark @below {{is not quantized (product_c1): expected operands that are tensors, but got f32}}
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> ()>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %s : tensor<48x64xf32>, f32) outs(%e : tensor<48x40xf32>) {
+  ^bb0(%a: f32, %b: f32, %sum: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %sum, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<48x40xf32>
+  return %y : tensor<48x40xf32>
+}
+
+// -----
+
 // product_c2: a filter of more than a point.
 func.func @filter(%x: tensor<2x8x8x64xf32>, %w: tensor<3x3x64x40xf32> {blockscale.weight}, %e: tensor<2x6x6x40xf32>) -> tensor<2x6x6x40xf32> {
   // expected-remark @below {{is not quantized (product_c2): expected each index of an operand to be a loop of its own, but got the map (d0, d1, d2, d3, d4, d5, d6) -> (d0, d1 + d4, d2 + d5, d6)}}
@@ -79,6 +95,22 @@ func.func @first(%x: tensor<48x64x7xf32>, %w: tensor<64x40xf32> {blockscale.weig
     linalg.yield %1 : f32
   } -> tensor<48x40xf32>
   return %y : tensor<48x40xf32>
+}
+
+// -----
+
+// product_c2: a dimension of the result over which no loop runs.
+func.func @one_of_result(%x: tensor<48x64xf32>, %w: tensor<64x40xf32> {blockscale.weight}, %e: tensor<1x48x40xf32>) -> tensor<1x48x40xf32> {
+  // expected-remark @below {{(product_c2): expected each index of an operand to be a loop of its own, but got the map (d0, d1, d2) -> (0, d0, d1)}}
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (0, m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<48x64xf32>, tensor<64x40xf32>) outs(%e : tensor<1x48x40xf32>) {
+  ^bb0(%a: f32, %b: f32, %sum: f32):
+    %0 = arith.mulf %a, %b : f32
+    %1 = arith.addf %sum, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<1x48x40xf32>
+  return %y : tensor<1x48x40xf32>
 }
 
 // -----

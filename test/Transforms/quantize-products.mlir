@@ -108,8 +108,7 @@ func.func @batch(%x: tensor<3x48x64xbf16>, %w: tensor<3x64x40xbf16> {blockscale.
   return %y : tensor<3x48x40xf32>
 }
 
-// A weight for all matrices of a batch: one product with more rows. Of dynamic sizes one
-// may be expanded again by upstream's op.
+// A weight for all matrices of a batch: one product with more rows, which are expanded again.
 // CHECK-LABEL: func.func @shared
 // CHECK: %[[X:.+]] = tensor.collapse_shape %{{.+}} {{\[\[}}0, 1], [2]] : tensor<3x?x64xbf16> into tensor<?x64xbf16>
 // CHECK: blockscale.quantize %[[X]]
@@ -126,11 +125,13 @@ func.func @shared(%x: tensor<3x?x64xbf16>, %w: tensor<64x40xbf16> {blockscale.we
   return %y : tensor<3x?x40xf32>
 }
 
-// Two dynamic sizes of one dimension take tensor.reshape.
+// The same, where rows become two dynamic sizes.
 // CHECK-LABEL: func.func @dynamic
-// CHECK: blockscale.scaled_mm {{.*}} -> tensor<?x40xbf16>
-// CHECK: tensor.from_elements %{{.+}}, %{{.+}}, %{{.+}} : tensor<3xindex>
-// CHECK: tensor.reshape {{.*}} -> tensor<?x?x40xbf16>
+// CHECK: %[[E:.+]] = linalg.fill {{.*}} -> tensor<?x?x40xbf16>
+// CHECK: %[[Y:.+]] = blockscale.scaled_mm {{.*}} -> tensor<?x40xbf16>
+// CHECK: %[[M0:.+]] = tensor.dim %[[E]], %c0
+// CHECK: %[[M1:.+]] = tensor.dim %[[E]], %c1
+// CHECK: tensor.expand_shape %[[Y]] {{\[\[}}0, 1], [2]] output_shape [%[[M0]], %[[M1]], 40] : tensor<?x40xbf16> into tensor<?x?x40xbf16>
 func.func @dynamic(%x: tensor<?x?x64xbf16>, %w: tensor<40x64xbf16> {blockscale.weight}) -> tensor<?x?x40xbf16> {
   %zero = arith.constant 0.0 : bf16
   %c0 = arith.constant 0 : index

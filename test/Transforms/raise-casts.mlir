@@ -251,3 +251,53 @@ func.func @dynamic(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x
   } -> tensor<?x2x32xf4E2M1FN>
   return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
 }
+
+// An integer is rounded once to bf16: 2^25 + 2^17 + 1 is 2^25 + 2^18, though f32 has no 1 of it
+// and half of the way to 2^25 + 2^18 would go down.
+// CHECK-LABEL: func.func @rounded_once
+// CHECK: blockscale.quantize
+// CHECK-NOT: arith.scaling_truncf
+// CHECK: return
+func.func @rounded_once(%x: tensor<?x2x32xbf16>, %z: tensor<?x2xbf16>, %se: tensor<?x2xf8E8M0FNU>, %qe: tensor<?x2x32xf4E2M1FN>) -> (tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
+  %first = arith.constant 0.0 : bf16
+  %m = linalg.fill ins(%first : bf16) outs(%z : tensor<?x2xbf16>) -> tensor<?x2xbf16>
+  %amax = linalg.generic {indexing_maps = [#b, #r], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x : tensor<?x2x32xbf16>) outs(%m : tensor<?x2xbf16>) {
+  ^bb0(%in: bf16, %out: bf16):
+    %0 = math.absf %in : bf16
+    %1 = arith.maximumf %0, %out : bf16
+    linalg.yield %1 : bf16
+  } -> tensor<?x2xbf16>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%amax : tensor<?x2xbf16>) outs(%se : tensor<?x2xf8E8M0FNU>) {
+  ^bb0(%in: bf16, %out: f8E8M0FNU):
+    %c0 = arith.constant 0 : i16
+    %pow = arith.constant 2 : i16
+    %c7 = arith.constant 7 : i16
+    %low = arith.constant 127 : i16
+    %end = arith.constant 255 : i16
+    %bits = arith.bitcast %in : bf16 to i16
+    %exponent = arith.shrui %bits, %c7 : i16
+    %mantissa = arith.andi %bits, %low : i16
+    %isNotPower = arith.cmpi ne, %mantissa, %c0 : i16
+    %one = arith.extui %isNotPower : i1 to i16
+    %down = arith.subi %exponent, %pow : i16
+    %up = arith.addi %down, %one : i16
+    %least = arith.maxsi %up, %c0 : i16
+    %isEnd = arith.cmpi eq, %exponent, %end : i16
+    %byte = arith.select %isEnd, %end, %least : i16
+    %whole = arith.constant 33685505 : i32
+    %near = arith.sitofp %whole : i32 to bf16
+    %code = arith.bitcast %near : bf16 to i16
+    %up26 = arith.constant 0x4C01 : i16
+    %none = arith.subi %code, %up26 : i16
+    %sum = arith.addi %byte, %none : i16
+    %narrow = arith.trunci %sum : i16 to i8
+    %scale = arith.bitcast %narrow : i8 to f8E8M0FNU
+    linalg.yield %scale : f8E8M0FNU
+  } -> tensor<?x2xf8E8M0FNU>
+  %q = linalg.generic {indexing_maps = [#b, #r, #b], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %s : tensor<?x2x32xbf16>, tensor<?x2xf8E8M0FNU>) outs(%qe : tensor<?x2x32xf4E2M1FN>) {
+  ^bb0(%in: bf16, %scale: f8E8M0FNU, %out: f4E2M1FN):
+    %code = arith.scaling_truncf %in, %scale : bf16, f8E8M0FNU to f4E2M1FN
+    linalg.yield %code : f4E2M1FN
+  } -> tensor<?x2x32xf4E2M1FN>
+  return %q, %s : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>
+}

@@ -164,12 +164,54 @@ func.func @vector(%q: tensor<2x32xf4E2M1FN>, %s: tensor<2xf8E8M0FNU>, %v: tensor
 
 // -----
 
+// decoder_c3: scales, and a result, of a number of rows that is known at run time, in another
+// shape than the data.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+#s = affine_map<(m, k, b) -> (m, k)>
+func.func @dynamic(%q: tensor<?x64xf4E2M1FN>, %s: tensor<?xf8E8M0FNU>, %t: tensor<?x2xf8E8M0FNU>, %n: index, %e: tensor<?x2x32xf32>) -> (tensor<?x2x32xf32>, tensor<?x2x32xf32>) {
+  %b = tensor.expand_shape %q [[0], [1, 2]] output_shape [%n, 2, 32] : tensor<?x64xf4E2M1FN> into tensor<?x2x32xf4E2M1FN>
+  %p = tensor.expand_shape %s [[0, 1]] output_shape [%n, 2] : tensor<?xf8E8M0FNU> into tensor<?x2xf8E8M0FNU>
+  // expected-remark @below {{is not dequantize (decoder_c3): expected scales of the shape of the blocks, but got tensor<?xf8E8M0FNU>}}
+  %w = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%b, %p : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) outs(%e : tensor<?x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f32):
+    %0 = arith.scaling_extf %i, %c : f4E2M1FN, f8E8M0FNU to f32
+    linalg.yield %0 : f32
+  } -> tensor<?x2x32xf32>
+  // expected-remark @below {{is not dequantize (decoder_c3): expected a result of the shape of the data, but got tensor<?x2x32xf32>}}
+  %x = linalg.generic {indexing_maps = [#e, #s, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%b, %t : tensor<?x2x32xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) outs(%e : tensor<?x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f32):
+    %0 = arith.scaling_extf %i, %c : f4E2M1FN, f8E8M0FNU to f32
+    linalg.yield %0 : f32
+  } -> tensor<?x2x32xf32>
+  return %w, %x : tensor<?x2x32xf32>, tensor<?x2x32xf32>
+}
+
+// -----
+
 // One column of several of the scales for all blocks of a row, which gets no remark.
 #e = affine_map<(m, k, b) -> (m, k, b)>
 func.func @column(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x4xf8E8M0FNU>, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {
   %w = linalg.generic {indexing_maps = [#e, affine_map<(m, k, b) -> (m, 0)>, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %s : tensor<8x2x32xf4E2M1FN>, tensor<8x4xf8E8M0FNU>) outs(%e : tensor<8x2x32xf32>) {
   ^bb0(%i: f4E2M1FN, %c: f8E8M0FNU, %o: f32):
     %t = arith.scaling_extf %i, %c : f4E2M1FN, f8E8M0FNU to f32
+    linalg.yield %t : f32
+  } -> tensor<8x2x32xf32>
+  return %w : tensor<8x2x32xf32>
+}
+
+// -----
+
+// A scale by an op without loops, for all blocks, which gets a remark as any other does.
+#e = affine_map<(m, k, b) -> (m, k, b)>
+func.func @without_loops(%q: tensor<8x2x32xf4E2M1FN>, %c: f8E8M0FNU, %s: tensor<1xf8E8M0FNU>, %e: tensor<8x2x32xf32>) -> tensor<8x2x32xf32> {
+  %one = linalg.generic {indexing_maps = [affine_map<() -> (0)>], iterator_types = []} outs(%s : tensor<1xf8E8M0FNU>) {
+  ^bb0(%o: f8E8M0FNU):
+    linalg.yield %c : f8E8M0FNU
+  } -> tensor<1xf8E8M0FNU>
+  // expected-remark @below {{is not dequantize (decoder_c1): expected a tensor of one f8E8M0FNU for 32 neighbours, but got one for 0}}
+  %w = linalg.generic {indexing_maps = [#e, affine_map<(m, k, b) -> (0)>, #e], iterator_types = ["parallel", "parallel", "parallel"]} ins(%q, %one : tensor<8x2x32xf4E2M1FN>, tensor<1xf8E8M0FNU>) outs(%e : tensor<8x2x32xf32>) {
+  ^bb0(%i: f4E2M1FN, %j: f8E8M0FNU, %o: f32):
+    %t = arith.scaling_extf %i, %j : f4E2M1FN, f8E8M0FNU to f32
     linalg.yield %t : f32
   } -> tensor<8x2x32xf32>
   return %w : tensor<8x2x32xf32>
@@ -190,4 +232,21 @@ func.func @through_f16(%q: tensor<8x2x32xf4E2M1FN>, %s: tensor<8x2xf8E8M0FNU>, %
     linalg.yield %t : f32
   } -> tensor<8x2x32xf32>
   return %w : tensor<8x2x32xf32>
+}
+
+// -----
+
+// A factor of more neighbours than 64 bits count is not one of all elements. It gets no remark.
+func.func @many_neighbours(%q: tensor<2x8x4294967296x4294967296x16xf4E2M1FN>, %s: tensor<2x8x4294967296x4294967296xf8E4M3FN>, %g: tensor<2xf32>, %e: tensor<2x8x4294967296x4294967296x16xf32>) -> tensor<2x8x4294967296x4294967296x16xf32> {
+  %w = linalg.generic {indexing_maps = [affine_map<(a, m, n, k, b) -> (a, m, n, k, b)>, affine_map<(a, m, n, k, b) -> (a, m, n, k)>, affine_map<(a, m, n, k, b) -> (a)>, affine_map<(a, m, n, k, b) -> (a, m, n, k, b)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel"]}
+      ins(%q, %s, %g : tensor<2x8x4294967296x4294967296x16xf4E2M1FN>, tensor<2x8x4294967296x4294967296xf8E4M3FN>, tensor<2xf32>) outs(%e : tensor<2x8x4294967296x4294967296x16xf32>) {
+  ^bb0(%i: f4E2M1FN, %c: f8E4M3FN, %j: f32, %o: f32):
+    %0 = arith.extf %i : f4E2M1FN to f32
+    %1 = arith.extf %c : f8E4M3FN to f32
+    %2 = arith.mulf %j, %1 : f32
+    %3 = arith.mulf %0, %2 : f32
+    linalg.yield %3 : f32
+  } -> tensor<2x8x4294967296x4294967296x16xf32>
+  return %w : tensor<2x8x4294967296x4294967296x16xf32>
 }

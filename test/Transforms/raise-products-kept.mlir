@@ -146,6 +146,35 @@ func.func @broadcast_and_transposed(%x: tensor<64xbf16>, %w: tensor<40x64xf4E2M1
 
 // -----
 
+// raise_c2: one number in the place of the plain matrix, of a tensor or of none.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @scalar(%x: f32, %v: tensor<f32>, %w: tensor<40x64xf4E2M1FN>, %ws: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>) -> (tensor<48x40xf32>, tensor<48x40xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %b = blockscale.dequantize %w, %ws block [1, 16] : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c2): expected operands of the rank of the result, but got one that is broadcast}}
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> ()>, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %b : f32, tensor<40x64xf32>) outs(%zeros : tensor<48x40xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %0 = arith.mulf %p, %q : f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<48x40xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c2): expected operands of the rank of the result, but got one that is broadcast}}
+  %z = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> ()>, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%v, %b : tensor<f32>, tensor<40x64xf32>) outs(%zeros : tensor<48x40xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %0 = arith.mulf %p, %q : f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<48x40xf32>
+  return %y, %z : tensor<48x40xf32>, tensor<48x40xf32>
+}
+
+// -----
+
 // raise_c2: a result of rows of N.
 #mk = affine_map<(m, n, k) -> (m, k)>
 #nk = affine_map<(m, n, k) -> (n, k)>
@@ -356,6 +385,22 @@ func.func @pair_of_mx(%qa: tensor<48x64xf4E2M1FN>, %sa: tensor<48x2xf8E8M0FNU>, 
   %b = blockscale.dequantize %qb, %sb block [1, 32] : tensor<40x64xf4E2M1FN>, tensor<40x2xf8E8M0FNU> -> tensor<40x64xf32>
   %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
   // expected-remark @below {{is not computed as scaled_mm (raise_c5): expected two operands in NVFP4, but got f8E8M0FNU scales}}
+  %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%a, %b : tensor<48x64xf32>, tensor<40x64xf32>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
+  return %y : tensor<48x40xf32>
+}
+
+// -----
+
+// raise_c5: one type of elements in blocks of two formats.
+#mk = affine_map<(m, n, k) -> (m, k)>
+#nk = affine_map<(m, n, k) -> (n, k)>
+#mn = affine_map<(m, n, k) -> (m, n)>
+func.func @pair_of_formats(%qa: tensor<48x64xf4E2M1FN>, %sa: tensor<48x2xf8E8M0FNU>, %qb: tensor<40x64xf4E2M1FN>, %sb: tensor<40x4xf8E4M3FN>, %e: tensor<48x40xf32>) -> tensor<48x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %a = blockscale.dequantize %qa, %sa block [1, 32] : tensor<48x64xf4E2M1FN>, tensor<48x2xf8E8M0FNU> -> tensor<48x64xf32>
+  %b = blockscale.dequantize %qb, %sb block [1, 16] : tensor<40x64xf4E2M1FN>, tensor<40x4xf8E4M3FN> -> tensor<40x64xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<48x40xf32>) -> tensor<48x40xf32>
+  // expected-remark @below {{is not computed as scaled_mm (raise_c5): expected two operands in one format, but got f4E2M1FN with f8E8M0FNU scales and f4E2M1FN with f8E4M3FN scales}}
   %y = linalg.matmul indexing_maps = [#mk, #nk, #mn] ins(%a, %b : tensor<48x64xf32>, tensor<40x64xf32>) outs(%zeros : tensor<48x40xf32>) -> tensor<48x40xf32>
   return %y : tensor<48x40xf32>
 }

@@ -254,10 +254,8 @@ Result<std::vector<double>> compareResults(const Subject &subject,
     if (!copied.ok())
       return copied.status();
     IRRewriter rewriter(copied->module->getContext());
-    for (const ProductDecision &decision : llvm::reverse(copied->decisions))
-      if (isQuantized && decision.form)
-        rewriter.replaceOp(decision.op,
-                           createQuantizedProduct(rewriter, decision));
+    if (isQuantized)
+      replaceProducts(rewriter, copied->decisions);
     auto results = runExamples(*copied, *subject.examples);
     if (!results.ok())
       return results.status();

@@ -9,6 +9,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 
 #include <cmath>
 
@@ -153,15 +154,9 @@ std::string writePolicy(ArrayRef<Product> products) {
   for (const Product &product : products) {
     if (!product.isQuantized())
       continue;
-    std::string pattern;
-    raw_string_ostream quoted(pattern);
-    for (char c : toPattern(product.name)) {
-      if (c == '"' || c == '\\')
-        quoted << '\\';
-      quoted << c;
-    }
-    os << separator << "    {\"match\": {\"location\": \"" << pattern
-       << "\"}, \"format\": \"" << product.form << "\"}";
+    json::Value pattern = json::fixUTF8(toPattern(product.name));
+    os << separator << "    {\"match\": {\"location\": " << pattern
+       << "}, \"format\": \"" << product.form << "\"}";
     separator = ",\n";
   }
   os << "\n  ]\n}\n";

@@ -14,8 +14,11 @@
 #ifndef BLOCKSCALE_ANALYSIS_ELEMENTWISEBODY_H
 #define BLOCKSCALE_ANALYSIS_ELEMENTWISEBODY_H
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/BuiltinAttributeInterfaces.h"
+
+#include <optional>
 
 namespace blockscale {
 
@@ -28,6 +31,10 @@ mlir::Operation *findUnevaluable(mlir::Block &body);
 
 /// The constant that all elements of `value` are, or null.
 mlir::TypedAttr getUniformConstant(mlir::Value value);
+
+/// Whether an op of `arith` rounds to the nearest, ties to even: without a mode
+/// it does.
+bool isNearest(std::optional<mlir::arith::RoundingMode> mode);
 
 /// What `isEvaluable` takes, for diagnostics.
 llvm::StringRef describeEvaluable();

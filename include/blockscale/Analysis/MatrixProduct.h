@@ -25,6 +25,7 @@
 
 #include "blockscale/Analysis/FusionLegality.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace blockscale {
@@ -69,6 +70,14 @@ struct MatrixProduct {
   /// The iterations of some loops together, dynamic if those of one are.
   int64_t getSize(llvm::ArrayRef<unsigned> loops) const;
 };
+
+/// The product that `body`, of an op with one output, adds to its last
+/// argument; null if it adds none.
+mlir::arith::MulFOp getAddedProduct(mlir::Block &body);
+
+/// The product of its two inputs, as they are or cast, that `op` adds to its
+/// output; null if it adds none.
+mlir::arith::MulFOp findAddedProduct(mlir::linalg::LinalgOp op);
 
 /// Whether `op` adds products of its two inputs, floats, to its output: no
 /// other op is a matrix product.

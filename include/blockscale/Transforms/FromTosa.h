@@ -17,9 +17,8 @@
 //  - from_tosa_c1: tensors are ranked and have no encoding.
 //  - from_tosa_c2: values and results are f32, bf16 or f16.
 //  - from_tosa_c3: values and data of a cast have one shape, whose last
-//  dimension
-//    is a multiple of the block, and there is a scale for each block. Each pair
-//    of types may leave open what the third one contradicts.
+//    dimension is a multiple of the block, and there is a scale for each block.
+//    Each pair of types may leave open what the third one contradicts.
 //
 // Sizes that are known only at run time are checked then.
 //

@@ -21,7 +21,7 @@
 namespace blockscale {
 
 /// Whether the decision is to quantize a product that is computed once in a
-/// call of its function, and not in a loop or a branch.
+/// call of its function, and not in a loop, a branch or one of several blocks.
 bool isMeasured(const ProductDecision &decision);
 
 /// Gives `function`, which has one block, other results: for each decision that

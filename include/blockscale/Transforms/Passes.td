@@ -134,8 +134,8 @@ def RaiseQuantizers : Pass<"blockscale-raise-quantizers"> {
     Arithmetic on tensors that has the bytes of `quantize` or `dequantize` becomes
     that op: `arith.scaling_truncf` and `arith.scaling_extf`, casts of scaled
     elements, products of elements and scales, and contractions of two scaled
-    operands. Which recipe computes the scales tells a trial of each amax that a
-    block can have. What nearly has the bytes is kept, with a remark that names the
+    operands. A trial of each amax that a block can have tells which recipe computes
+    the scales. What nearly has the bytes is kept, with a remark that names the
     clause (include/blockscale/Transforms/RaiseQuantizers.h) and what differs:
 
     ```text

@@ -10,8 +10,7 @@
 //
 //  - scale_c1: the product is one of NVFP4. MX has no global scales.
 //  - scale_c2: the product has neither global scales nor a bias: each is
-//  another
-//    rounding before that of the number.
+//    another rounding before that of the number.
 //  - scale_c3: the number has the type of the result, f32 or, with one rounding
 //    before and one after it, that of the product (`global_scaling
 //    after_rounding`). A number of another type is rounded otherwise.

@@ -124,6 +124,12 @@ QuantizationPolicy getUniformPolicy(const numerics::BlockFormat &format);
 runtime::Result<QuantizationPolicy> choosePolicy(llvm::StringRef file,
                                                  llvm::StringRef format);
 
+/// Sets `policy` to that of the options of a pass, or emits the error.
+llvm::LogicalResult readPolicyOptions(mlir::MLIRContext *context,
+                                      llvm::StringRef file,
+                                      llvm::StringRef format,
+                                      QuantizationPolicy &policy);
+
 } // namespace blockscale
 
 #endif // BLOCKSCALE_TRANSFORMS_QUANTIZATIONPOLICY_H

@@ -20,7 +20,7 @@
 //  - policy_c5: a rule for weights alone is for a product with a weight beside
 //    bf16, or f16 with NVFP4 weights;
 //  - policy_c6: a rule with a random Hadamard transform is for operands of
-//  bf16.
+//    bf16.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,6 +78,11 @@ std::optional<FusionObstacle> findFormObstacle(const ProductDecision &decision,
 /// to one dimension. What a sum begins with, other than zeros, is added after.
 mlir::Value createQuantizedProduct(mlir::RewriterBase &rewriter,
                                    const ProductDecision &decision);
+
+/// Replaces each product of the decisions of a function, in the order of the
+/// program, that has a form.
+void replaceProducts(mlir::RewriterBase &rewriter,
+                     llvm::ArrayRef<ProductDecision> decisions);
 
 /// Quantizes the products of all functions as the policy says. Each product
 /// that is left gets a remark.

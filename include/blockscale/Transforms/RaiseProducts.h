@@ -18,9 +18,8 @@
 //    rows along K, with linear scales and one global scale if any, are then
 //    flattened into one, of which one size at most is dynamic.
 //  - raise_c3: data are dequantized in blocks of one row, without a global
-//  amax.
-//    A global scale is a constant from 2^-40 to 2^40 with which the value of
-//    each code and scale is exact in the type of the values, and the other
+//    amax. A global scale is a constant from 2^-40 to 2^40 with which the value
+//    of each code and scale is exact in the type of the values, and the other
 //    operand is f16 or dequantized from NVFP4: sums of bf16 may overflow
 //    without a scale that is below 1, and not overflow without one above.
 //  - raise_c4: K is a multiple of the block. A dynamic K needs a recipe that
@@ -39,11 +38,10 @@
 //  - raise_c3 accepts any global scale of values in f32, which are then rounded
 //    to f32 at most twice less: by 2^-23 of each value;
 //  - raise_c3 accepts a plain bf16 operand beside a global scale, whose sums
-//  may
-//    overflow where they did not, and the reverse;
+//    may overflow where they did not, and the reverse;
 //  - raise_c5 accepts two MX operands of one format in f32 or bf16, and
-//  raise_c6
-//    MX in f32: numbers below 2^-126 and of 2^128 and more may be others.
+//    raise_c6 MX in f32: numbers below 2^-126 and of 2^128 and more may be
+//    others.
 //
 //===----------------------------------------------------------------------===//
 

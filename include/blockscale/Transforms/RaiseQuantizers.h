@@ -17,12 +17,11 @@
 //    or more and a last dimension of a static multiple of 32; what is dynamic
 //    is not reshaped.
 //  - quantizer_c3: a tensor of f8E8M0FNU or i8 has, for each amax, the byte
-//  that
-//    the same recipe has.
+//    that the same recipe has.
 //  - quantizer_c4: an element is x times 2^(127 - byte), or x divided by
 //    2^(byte - 127), and rounded once, to nearest even.
 //  - quantizer_c5: elements beyond the largest value become the largest value,
-//    or the recipe leaves none; a recipe that writes -0 as 0 is none.
+//    or the recipe leaves none.
 //
 // Codes under a NaN scale have no meaning and are not compared.
 //
@@ -43,8 +42,8 @@
 // of two `dequantize`, which blockscale-raise-products goes on with:
 //
 //  - contraction_c1: operands are [batch.., rows, k / 32, 32] and scales
-//  [batch..,
-//    rows, k / 32] of f8E8M0FNU; the result is [batch.., m, n] in f32.
+//    [batch.., rows, k / 32] of f8E8M0FNU; the result is [batch.., m, n] in
+//    f32.
 //
 //===----------------------------------------------------------------------===//
 

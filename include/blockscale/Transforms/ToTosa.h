@@ -15,12 +15,10 @@
 //    neither `transposed` nor has `scale_dim`, `block_amax`, `rng` or
 //    `offsets`.
 //  - to_tosa_c3: `dequantize` gives f32 or bf16. Its recipe does not matter:
-//  all
-//    of MX decode alike.
+//    all of MX decode alike.
 //  - to_tosa_c4: both operands of `scaled_mm` have scales and data of one type.
 //  - to_tosa_c5: the operands have rank 3; TOSA does not reshape MX data. If
-//  they
-//    have another rank, `quantize` makes both data and scale, which meets
+//    they have another rank, `quantize` makes both data and scale, which meets
 //    to_tosa_c2, so that x is reshaped before.
 //  - to_tosa_c6: a shape that is computed has at most one dynamic size.
 //
@@ -34,18 +32,13 @@
 
 #include "blockscale/Analysis/FusionLegality.h"
 
-#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Operation.h"
 
 namespace blockscale {
 
-/// The clause that an op of the dialect does not meet; nothing where the
-/// patterns take it.
+/// The clause that an op of the dialect does not meet; nothing where
+/// blockscale-to-tosa writes it in TOSA.
 std::optional<FusionObstacle> findToTosaObstacle(mlir::Operation *op);
-
-/// Make `quantize`, `dequantize` and `scaled_mm` ops of TOSA, where they meet
-/// the clauses. Others are kept, with a remark. Between i8 data and those of
-/// TOSA there are casts.
-void populateToTosaPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace blockscale
 

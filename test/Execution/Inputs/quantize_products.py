@@ -6,10 +6,13 @@ By hand, operands are rows along K: NumPy orders them so, `quantize` reads them 
 row, and NumPy orders the result again. Both ways have one `scaled_mm` of the same shape, so
 results have the same bits if, and only if, the products read the same data and scales: a code
 that differs is in a whole row or column of the result.
+
+A product of rows in several dynamic sizes runs in the emulator, too.
 """
 
 import argparse
 import json
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
@@ -17,6 +20,7 @@ from typing import Callable
 import numpy as np
 
 from expect import Expectations
+from gpu_calls import PLACES, run_module
 from module import Module
 from reference import from_bf16, to_bf16
 
@@ -103,6 +107,7 @@ class Case:
     is_swapped: bool = False  # %w is A
     has_init: bool = False
     is_constant: bool = False  # %w
+    is_dynamic: bool = False  # the sizes of %x and of the result but for the last
     arrays: list = field(default_factory=list)
 
     def types(self, arrays):
@@ -111,8 +116,13 @@ class Case:
 
     def plain_function(self):
         types = self.types(self.arrays)
-        arguments = [f"%x: {types[0]}"]
         result = f"tensor<{'x'.join(map(str, self.result))}x{self.elements[2]}>"
+        dynamic = range(len(self.result) - 1 if self.is_dynamic else 0)
+        if self.is_dynamic:
+            leading = "?x" * len(dynamic)
+            types[0] = f"tensor<{leading}{K}x{self.elements[0]}>"
+            result = f"tensor<{leading}{N}x{self.elements[2]}>"
+        arguments = [f"%x: {types[0]}"]
         lines = []
         if self.is_constant:
             digits = np.ascontiguousarray(self.arrays[1]).tobytes().hex().upper()
@@ -121,6 +131,14 @@ class Case:
             arguments.append(f"%w: {types[1]} {{blockscale.weight}}")
         if self.has_init:
             arguments.append(f"%init: {result}")
+        elif self.is_dynamic:
+            for i in dynamic:
+                lines += [f"%c{i} = arith.constant {i} : index",
+                          f"%d{i} = tensor.dim %x, %c{i} : {types[0]}"]
+            lines += [f"%zero = arith.constant 0.0 : {self.elements[2]}",
+                      f"%empty = tensor.empty({', '.join(f'%d{i}' for i in dynamic)}) : {result}",
+                      f"%init = linalg.fill ins(%zero : {self.elements[2]}) "
+                      f"outs(%empty : {result}) -> {result}"]
         else:
             lines.append(f"%init = arith.constant dense<0.0> : {result}")
         text = self.plain.format(x=types[0], w=types[1], y=result)
@@ -269,6 +287,9 @@ def list_cases():
     add("shared", {"format": "nvfp4"}, nvfp4, nvfp4, ((3, M, K), (K, N)),
         matmul("batch_matmul", "b, m, n, k;b, m, k;k, n;b, m, n"), result=(3, M, N),
         to_x=lambda x: x.reshape(3 * M, K), to_w=transpose, to_y=lambda y: y.reshape(3, M, N))
+    add("dynamic", {"format": "mxfp8"}, mx, mx, ((3, 5, K), (N, K)),
+        matmul("contract", "b, m, n, k;b, m, k;n, k;b, m, n"), result=(3, 5, N),
+        to_x=lambda x: x.reshape(15, K), to_y=lambda y: y.reshape(3, 5, N), is_dynamic=True)
     add("heads", {"format": "nvfp4"}, nvfp4, nvfp4, ((4, M, K // 4), (4, K // 4, N)),
         matmul("contract", "m, n, h, d;h, m, d;h, d, n;m, n"),
         to_x=lambda x: ordered(1, 0, 2)(x).reshape(M, K),
@@ -304,6 +325,26 @@ def check_sums(expect, folder, policy, cases, by_policy):
                       f"expected {want}, but got {got}")
 
 
+def check_emulator(expect, folder, policy, case):
+    """What a product gives for small integers, whose sums are exact in any order, on the CPU and
+    in the emulator."""
+    random = np.random.default_rng(2)
+    x, w = (random.integers(-3, 4, array.shape).astype(np.float32) for array in case.arrays)
+    source = folder / f"{case.name}.mlir"
+    source.write_text(case.plain_function())
+    text = subprocess.run(["blockscale-opt", source,
+                           f"--blockscale-quantize-products=policy={policy}"],
+                          check=True, capture_output=True, text=True).stdout
+    want = np.einsum("bmk,nk->bmn", x, w)
+    for i, place in enumerate(PLACES[:2]):
+        problem, results = run_module(text, [to_bf16(x), to_bf16(w)], 1, folder / f"place{i}",
+                                      place)
+        if problem:
+            expect.record(f"{case.name}: {place}", problem)
+        else:
+            expect.equal(f"{case.name}: {place}", results, [want])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", help="where to compile")
@@ -332,6 +373,7 @@ def main():
                       None if share > 0.5 else f"expected more than {share}")
         expect.equal(case.name, got, [want])
     check_sums(expect, folder, policy, cases, by_policy)
+    check_emulator(expect, folder, policy, next(case for case in cases if case.is_dynamic))
     expect.finish()
 
 
