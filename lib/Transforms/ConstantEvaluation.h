@@ -15,6 +15,10 @@
 
 #include "blockscale/IR/BlockScaleDialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
 namespace blockscale {
 
 using ConstantResults = llvm::SmallVector<mlir::TypedAttr, 2>;
@@ -29,6 +33,15 @@ std::optional<ConstantResults> evaluate(QuantizeOp op);
 std::optional<ConstantResults> evaluate(ExpandScaleOp op);
 std::optional<ConstantResults> evaluate(SwizzleOp op);
 std::optional<ConstantResults> evaluate(PrepackOp op);
+
+/// The same of upstream's ops that move elements, or convert them between f32,
+/// bf16 and f16.
+std::optional<ConstantResults> evaluate(mlir::tensor::CollapseShapeOp op);
+std::optional<ConstantResults> evaluate(mlir::tensor::ExpandShapeOp op);
+std::optional<ConstantResults> evaluate(mlir::tensor::ExtractSliceOp op);
+std::optional<ConstantResults> evaluate(mlir::linalg::TransposeOp op);
+std::optional<ConstantResults> evaluate(mlir::arith::TruncFOp op);
+std::optional<ConstantResults> evaluate(mlir::arith::ExtFOp op);
 
 } // namespace blockscale
 

@@ -19,6 +19,24 @@ namespace blockscale {
 #define GEN_PASS_DEF_FOLDCONSTANTS
 #include "blockscale/Transforms/Passes.h.inc"
 
+/// Whether `op` moves or converts the elements of its first operand.
+static bool isMove(Operation *op) {
+  return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+             tensor::ExtractSliceOp, linalg::TransposeOp, arith::TruncFOp,
+             arith::ExtFOp>(op);
+}
+
+/// Whether something of the dialect reads the result of a move, or of moves
+/// behind it. Other constants are left as they are: their moves would be one
+/// more copy of each.
+static bool isReadByDialect(Operation *move) {
+  return llvm::any_of(move->getUsers(), [](Operation *user) {
+    return isMove(user)
+               ? isReadByDialect(user)
+               : isa_and_present<BlockScaleDialect>(user->getDialect());
+  });
+}
+
 namespace {
 
 /// A weight that the program knows is quantized before it runs:
@@ -28,6 +46,8 @@ namespace {
 /// becomes
 ///   %q = arith.constant dense_resource<q> : tensor<4096x4096xf4E2M1FN>
 ///   %s = arith.constant dense_resource<s> : tensor<4096x256xf8E4M3FN>
+///
+/// So is what moves or converts it in front of that.
 template <typename OpTy>
 struct FoldConstantOp : public OpRewritePattern<OpTy> {
   FoldConstantOp(MLIRContext *context, int64_t maxElements)
@@ -37,7 +57,14 @@ struct FoldConstantOp : public OpRewritePattern<OpTy> {
                                 PatternRewriter &rewriter) const override {
     if (op->template getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
-    for (Value operand : op->getOperands())
+    OperandRange operands = op->getOperands();
+    if (isMove(op)) {
+      // Behind it are sizes, and what a transposition writes to.
+      operands = operands.take_front(1);
+      if (!isReadByDialect(op))
+        return rewriter.notifyMatchFailure(op, "no op of the dialect reads it");
+    }
+    for (Value operand : operands)
       if (!matchPattern(operand, m_Constant()))
         return rewriter.notifyMatchFailure(op, "an operand is not constant");
     if (failed(verifySize(op)))
@@ -87,6 +114,12 @@ struct FoldConstantsPass : public impl::FoldConstantsBase<FoldConstantsPass> {
 
 void populateFoldConstantPatterns(RewritePatternSet &patterns,
                                   int64_t maxElements) {
+  patterns.add<FoldConstantOp<tensor::CollapseShapeOp>,
+               FoldConstantOp<tensor::ExpandShapeOp>,
+               FoldConstantOp<tensor::ExtractSliceOp>,
+               FoldConstantOp<linalg::TransposeOp>,
+               FoldConstantOp<arith::TruncFOp>, FoldConstantOp<arith::ExtFOp>>(
+      patterns.getContext(), maxElements);
   patterns.add<FoldConstantOp<AmaxOp>, FoldConstantOp<GlobalScaleOp>,
                FoldConstantOp<HadamardOp>, FoldConstantOp<ScaleSweepOp>,
                FoldConstantOp<QuantizeOp>, FoldConstantOp<ExpandScaleOp>,

@@ -16,8 +16,9 @@ namespace blockscale {
 inline constexpr int64_t kMaxConstantElements = int64_t(1) << 26;
 
 /// Evaluates amax, global_scale, hadamard, scale_sweep, quantize, expand_scale,
-/// swizzle and prepack of constants. An op whose largest operand has more than
-/// `maxElements` elements is kept, with a remark.
+/// swizzle and prepack of constants, and before them reshapes, transpositions,
+/// slices and conversions among f32, bf16 and f16. An op whose largest operand
+/// has more than `maxElements` elements is kept, with a remark.
 void populateFoldConstantPatterns(mlir::RewritePatternSet &patterns,
                                   int64_t maxElements);
 

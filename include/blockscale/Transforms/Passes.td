@@ -430,7 +430,10 @@ def FoldConstants : Pass<"blockscale-fold-constants"> {
   let description = [{
     Replaces amax, global_scale, hadamard, scale_sweep, quantize, expand_scale,
     swizzle and prepack of constants by their results, which are the bytes that the
-    kernels compute. Results of more than 1 KiB are resources, not printed text.
+    kernels compute. What moves or converts a constant in front of such an op is
+    evaluated as well: tensor.collapse_shape, expand_shape and extract_slice,
+    linalg.transpose, and arith.truncf and extf among f32, bf16 and f16. Results of
+    more than 1 KiB are resources, not printed text.
 
     Some ops are kept: ops with an operand or result of more than `max-elements`
     elements, with a remark; ops with groups or random bits; and `dequantize` and
