@@ -233,6 +233,9 @@ ProductForm PolicyReader::readForm(const JsonValue &value) {
     fail(*activations,
          "expected no 'activations' with 'weight_only', but got them");
   form.isTransformed = getOptionalBoolean(value, "rht", false);
+  if (value.find("cast"))
+    form.cast = getChoice(value, "cast", {"bf16", "f16"}) == 0 ? LayerType::BF16
+                                                               : LayerType::F16;
   if (!ok())
     return form;
   form.weight = OperandReader(*this, value, "weights").read();
@@ -261,7 +264,7 @@ PolicyRule PolicyReader::readRule(const JsonValue &value, size_t number) {
     return rule;
   }
   checkKeys(value, {"match", "leave", "format", "recipe", "global_scale",
-                    "weights", "activations", "weight_only", "rht"});
+                    "weights", "activations", "weight_only", "rht", "cast"});
   if (ok())
     rule.form = readForm(value);
   return rule;

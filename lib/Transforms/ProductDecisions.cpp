@@ -90,7 +90,8 @@ findTypeObstacle(const ProductDecision &decision, const ProductForm &form) {
   if (!form.activation.format && !hasWeight)
     return FusionObstacle{"policy_c5", "a weight, as others stay plain",
                           "two operands that are none"};
-  Type plain = (decision.isWeightB ? product.a : product.b).getElementType();
+  Type plain = getLayerType(
+      form, (decision.isWeightB ? product.a : product.b).getElementType());
   bool isNvfp4 = form.weight.format->scale == numerics::ScaleFormat::E4M3;
   if (!form.activation.format && !plain.isBF16() && !(plain.isF16() && isNvfp4))
     return FusionObstacle{"policy_c5",
@@ -99,10 +100,10 @@ findTypeObstacle(const ProductDecision &decision, const ProductForm &form) {
                           llvm::to_string(plain)};
   if (form.isTransformed)
     for (Type type : {product.a.getElementType(), product.b.getElementType()})
-      if (!type.isBF16())
+      if (!getLayerType(form, type).isBF16())
         return FusionObstacle{"policy_c6",
                               "operands of bf16 to transform (rht)",
-                              llvm::to_string(type)};
+                              llvm::to_string(getLayerType(form, type))};
   return std::nullopt;
 }
 

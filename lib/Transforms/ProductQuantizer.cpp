@@ -275,6 +275,11 @@ Operand ProductQuantizer::createOperand(const ProductFactor &factor,
                                         const OperandForm &form) {
   // The sweep goes along rows, and a plain operand is read along them.
   Matrix x = createMatrix(factor, form.format && !form.isSwept);
+  Type element = x.getType().getElementType();
+  if (Type type = getLayerType(*decision.form, element); type != element)
+    x.value = arith::TruncFOp::create(
+        rewriter, loc, cast<RankedTensorType>(x.value.getType()).clone(type),
+        x.value);
   if (decision.form->isTransformed)
     x.value = HadamardOp::create(rewriter, loc, x.value,
                                  uint64_t(x.isTransposed ? 0 : 1));

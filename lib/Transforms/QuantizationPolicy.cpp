@@ -65,7 +65,17 @@ std::string describe(const ProductForm &form) {
     text += ", weights only";
   else if (form.activation.format != form.weight.format)
     text += " by " + getFormatName(*form.activation.format).str();
+  if (form.cast)
+    text += form.cast == LayerType::BF16 ? " of bf16" : " of f16";
   return text;
+}
+
+Type getLayerType(const ProductForm &form, Type element) {
+  if (!form.cast || !element.isF32())
+    return element;
+  if (form.cast == LayerType::BF16)
+    return BFloat16Type::get(element.getContext());
+  return Float16Type::get(element.getContext());
 }
 
 bool SizeRange::contains(int64_t size) const {
@@ -133,7 +143,8 @@ QuantizationPolicy getUniformPolicy(const numerics::BlockFormat &format) {
   operand.hasGlobal = format.scale == numerics::ScaleFormat::E4M3;
   PolicyRule rule;
   rule.hasWeight = true;
-  rule.form = ProductForm{operand, operand};
+  rule.form.emplace();
+  rule.form->weight = rule.form->activation = operand;
   rule.name = "option format";
   return {{rule}};
 }

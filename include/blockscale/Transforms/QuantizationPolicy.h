@@ -43,6 +43,9 @@ struct OperandForm {
   std::optional<float> amax;
 };
 
+/// The type of a layer, in which its operands are stored.
+enum class LayerType { BF16, F16 };
+
 /// How a product is quantized.
 struct ProductForm {
   /// The operand that is a weight, and the other one. Of two operands that are
@@ -50,10 +53,16 @@ struct ProductForm {
   OperandForm weight, activation;
   /// Whether the random Hadamard transform is applied to both along K.
   bool isTransformed = false;
+  /// What f32 operands are rounded to before they are quantized, and an f32
+  /// result after its bias was added.
+  std::optional<LayerType> cast;
 };
 
-/// "nvfp4", or "mxfp4 by mxfp8", or "nvfp4, weights only".
+/// "nvfp4", or "mxfp4 by mxfp8", or "nvfp4, weights only", or "nvfp4 of bf16".
 std::string describe(const ProductForm &form);
+
+/// The type of numbers of `element` in a layer of that form.
+mlir::Type getLayerType(const ProductForm &form, mlir::Type element);
 
 /// The sizes that a rule is for.
 struct SizeRange {

@@ -80,7 +80,8 @@ mlir::Value createQuantizedProduct(mlir::RewriterBase &rewriter,
                                    const ProductDecision &decision);
 
 /// Replaces each product of the decisions of a function, in the order of the
-/// program, that has a form.
+/// program, that has a form. If the form casts, the result of the layer is
+/// rounded: the product, or its sum with a bias.
 void replaceProducts(mlir::RewriterBase &rewriter,
                      llvm::ArrayRef<ProductDecision> decisions);
 

@@ -106,6 +106,8 @@ class Case:
     rht: bool = False
     is_swapped: bool = False  # %w is A
     has_init: bool = False
+    cast: str = ""  # the type of the layer, whose numbers come in f32
+    has_bias: bool = False  # %bias, a row that is added to the product
     is_constant: bool = False  # %w
     is_dynamic: bool = False  # the sizes of %x and of the result but for the last
     arrays: list = field(default_factory=list)
@@ -129,6 +131,8 @@ class Case:
             lines.append(f'%w = arith.constant dense<"0x{digits}"> : {types[1]}')
         else:
             arguments.append(f"%w: {types[1]} {{blockscale.weight}}")
+        if self.has_bias:
+            arguments.append(f"%bias: tensor<{N}xf32>")
         if self.has_init:
             arguments.append(f"%init: {result}")
         elif self.is_dynamic:
@@ -147,12 +151,13 @@ class Case:
                 f"  return %y : {result}\n}}\n")
 
     def hand_function(self):
-        x, w = self.to_x(self.arrays[0]), self.to_w(self.arrays[1])
-        types = self.types([x, w])
+        x, w = self.hand_arrays()
+        inputs = (self.cast, self.cast) if self.cast else self.elements
+        types = [f"tensor<{'x'.join(map(str, a.shape))}x{e}>" for a, e in zip((x, w), inputs)]
         operands = []
         lines = []
-        for name, operand, array, element in (("x", self.x, x, self.elements[0]),
-                                              ("w", self.w, w, self.elements[1])):
+        for name, operand, array, element in (("x", self.x, x, inputs[0]),
+                                              ("w", self.w, w, inputs[1])):
             *ops, last = operand.text(name, array.shape, element, self.rht)
             lines += ops
             operands.append(last)
@@ -176,7 +181,7 @@ class Case:
 
     def draw(self, random):
         """Numbers of many magnitudes, with zeros of both signs, and a row of zeros."""
-        shapes = [*self.shapes] + [self.result] * self.has_init
+        shapes = [*self.shapes] + [self.result] * self.has_init + [(N,)] * self.has_bias
         for shape, element in zip(shapes, self.elements):
             values = random.standard_normal(shape) * np.exp2(random.integers(-9, 9, shape))
             values[random.random(shape) < 0.05] = 0
@@ -186,13 +191,27 @@ class Case:
             self.arrays.append(to_bf16(values) if element == "bf16" else
                                values.astype({"f16": np.float16, "f32": np.float32}[element]))
 
+    def hand_arrays(self):
+        """The operands as they are quantized."""
+        arrays = [to_narrow(a, self.cast) if self.cast else a for a in self.arrays[:2]]
+        return self.to_x(arrays[0]), self.to_w(arrays[1])
+
     def expected(self, y):
+        if self.cast:
+            total = self.to_y(y) + (self.arrays[2] if self.has_bias else np.float32(0))
+            narrow = to_narrow(total, self.cast)
+            return from_bf16(narrow) if self.cast == "bf16" else narrow.astype(np.float32)
         if not self.has_init:
             return self.to_y(y)
         init = self.arrays[2]
         init = from_bf16(init) if self.elements[2] == "bf16" else init.astype(np.float32)
         total = self.to_y(y) + init
         return to_bf16(total) if self.elements[2] == "bf16" else total
+
+
+def to_narrow(values, element):
+    """f32 rounded to nearest even; bf16 as bits."""
+    return to_bf16(values) if element == "bf16" else values.astype(np.float16)
 
 
 def matmul(op="matmul", maps=""):
@@ -207,6 +226,26 @@ def conv(op, strides="1"):
     return (f"%y = linalg.{op} {{{{dilations = dense<2> : tensor<2xi64>, "
             f"strides = dense<{strides}> : tensor<2xi64>}}}} "
             "ins(%x, %w : {x}, {w}) outs(%init : {y}) -> {y}")
+
+
+def with_bias(product, is_reshaped=False):
+    """The product, an M by N tensor, perhaps as one of M, 1, N, and a row added to it."""
+    flat = f"tensor<{M}x{N}xf32>"
+    before = f"%zero = arith.constant dense<0.0> : {flat}\n"
+    before += product.replace("%y =", "%p =").replace("%init", "%zero").replace("{y}", flat)
+    dims, shape = "d0, d1", flat
+    if is_reshaped:
+        dims, shape = "d0, d1, d2", f"tensor<{M}x1x{N}xf32>"
+        before += (f"\n%r = tensor.expand_shape %p [[0], [1, 2]] output_shape [{M}, 1, {N}] : "
+                   f"{flat} into {shape}")
+    last = dims.split(", ")[-1]
+    kinds = ", ".join(['"parallel"'] * len(dims.split(", ")))
+    return before + (
+        f"\n%y = linalg.generic {{{{indexing_maps = [affine_map<({dims}) -> ({dims})>, "
+        f"affine_map<({dims}) -> ({last})>, affine_map<({dims}) -> ({dims})>], "
+        f"iterator_types = [{kinds}]}}}} ins(%{'r' if is_reshaped else 'p'}, %bias : {shape}, "
+        f"tensor<{N}xf32>) outs(%init : {shape}) {{{{\n^bb0(%a: f32, %b: f32, %c: f32):\n"
+        f"  %s = arith.addf %a, %b : f32\n  linalg.yield %s : f32\n}}}} -> {shape}")
 
 
 NK = matmul(maps="m, n, k;m, k;n, k;m, n")
@@ -304,6 +343,21 @@ def list_cases():
         conv("conv_2d_nchw_fchw"), result=(2, N, 3, 5),
         to_x=lambda x: ordered(0, 2, 3, 1)(x).reshape(30, K), to_w=lambda w: w.reshape(N, K),
         to_y=lambda y: ordered(0, 3, 1, 2)(y.reshape(2, 3, 5, N)))
+    f32 = ("f32", "f32", "f32")
+    for name, element, shapes, text, options in (
+            ("bf16", "bf16", nk, NK, {}), ("f16", "f16", nk, NK, {}),
+            ("constant", "bf16", kn, matmul(), {"to_w": transpose, "is_constant": True})):
+        add(f"cast_{name}", {"format": "nvfp4", "cast": element}, nvfp4, nvfp4, shapes, text,
+            elements=f32, cast=element, **options)
+    add("cast_bias", {"format": "mxfp8", "cast": "bf16"}, mx, mx, nk, with_bias(NK), elements=f32,
+        cast="bf16", has_bias=True)
+    add("cast_bias_reshaped", {"format": "mxfp8", "cast": "bf16"}, mx, mx, nk,
+        with_bias(NK, is_reshaped=True), elements=f32, cast="bf16", has_bias=True,
+        result=(M, 1, N), to_y=lambda y: y.reshape(M, 1, N))
+    add("cast_weights_only", {"format": "nvfp4", "weight_only": True, "cast": "bf16"}, Operand(),
+        nvfp4, nk, NK, elements=f32, cast="bf16")
+    add("cast_rht", {"format": "nvfp4", "rht": True, "cast": "bf16"}, nvfp4, nvfp4, nk, NK,
+        elements=f32, cast="bf16", rht=True)
     return cases
 
 
@@ -365,7 +419,7 @@ def main():
     for case in cases:
         x, w, *init = case.arrays
         got = by_policy.call(case.name, x, *([] if case.is_constant else [w]), *init)
-        [y] = by_hand.call(case.name, case.to_x(x), case.to_w(w))
+        [y] = by_hand.call(case.name, *case.hand_arrays())
         want = np.ascontiguousarray(case.expected(y))
         values = from_bf16(want) if want.dtype == np.uint16 else want
         share = (np.isfinite(values) & (values != 0)).mean()
