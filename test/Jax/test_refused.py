@@ -297,6 +297,19 @@ class TestModules(unittest.TestCase):
             return %y : tensor<2xf32>
           }""")
 
+    # Whatever op reads the numbers, the error names the conversion.
+    def test_64_bits_without_a_sign(self):
+        with self.assertRaises(UnsupportedError) as raised:
+            from_stablehlo("""
+              func.func @main(%x: tensor<2xf32>) -> tensor<2xui64> {
+                %y = stablehlo.convert %x : (tensor<2xf32>) -> tensor<2xui64>
+                %z = stablehlo.not %y : tensor<2xui64>
+                return %z : tensor<2xui64>
+              }""")
+        self.assertEqual(raised.exception.target, "stablehlo.convert")
+        self.assertIn("expected a conversion of floating-point numbers to at most 32 bits without "
+                      "a sign, but got one to ui64", str(raised.exception))
+
     def test_dynamic_inputs(self):
         self.refuse("x: expected sizes that are known, but got tensor<[?]xf32>", """
           func.func @main(%x: tensor<?xf32> loc("x")) -> tensor<?xf32> {

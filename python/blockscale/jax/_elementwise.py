@@ -252,13 +252,14 @@ def import_convert(importer: Importer, node: Node) -> Known:
     if result.element in (*_narrow.FLOATS8, "f4E2M1FN"):
         return _narrow_down(importer, source, result)
     dtype = importer.dtype_of(source)
+    if is_float(dtype) and _is_unsigned(result) and target == "i64":
+        importer.refuse("expected a conversion of floating-point numbers to at most 32 bits "
+                        f"without a sign, but got one to {result.element}")
 
     def compute(body: Body, x: str) -> str:
         if not is_float(dtype):
             return _convert_integer(body, x, source, dtype, target)
         if _is_unsigned(result):
-            if target == "i64":
-                importer.refuse("expected no conversion of floating-point numbers to ui64")
             return _convert_to_unsigned(body, x, dtype, target)
         return body.convert(x, dtype, target)
     return importer.compute("converted", [source], [dtype], target, compute, target)
