@@ -21,6 +21,7 @@ from blockscale._errors import ArgumentError, FileError
 from blockscale._trace import Module
 from blockscale.jax import (_elementwise, _ffi, _graph, _reader, _scaled,  # noqa: F401 (handlers)
                             _shapes)
+from blockscale.jax._errors import UNKNOWN
 from blockscale.jax._importer import DTYPES, Importer, Input, check_known
 from blockscale.jax._recognize import find_quantizers
 
@@ -155,7 +156,7 @@ def _import(module: Any, kept: Sequence[int] | None, name: str,
         results = [importer.take_result(ref) for ref in graph.results]
     if not results:
         raise ArgumentError("expected a function with a result, but got none")
-    location = next((node.location for node in graph.nodes if node.location[1]), ("<jax>", 0))
+    location = next((node.location for node in graph.nodes if node.location[1]), UNKNOWN)
     made = importer.finish(name, [each.value for each in importer.inputs], results, location)
     return importer, made, [ref.element for ref in graph.results]
 

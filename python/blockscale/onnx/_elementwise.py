@@ -7,7 +7,6 @@ from __future__ import annotations
 import functools
 from typing import Any, Sequence, Union
 
-
 from blockscale._linalg import (Array, Body, emit_binary, emit_compare,
                                 emit_convert, emit_elementwise, emit_select, emit_unary,
                                 is_float)

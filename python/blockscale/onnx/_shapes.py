@@ -11,10 +11,10 @@ import numpy as np
 import onnx
 import sympy
 
-from blockscale._linalg import (Array, Body, Size, emit_binary, emit_broadcast, emit_clamped,
-                                emit_compare, emit_concat, emit_full, emit_gather, emit_generic,
-                                emit_iota, emit_pad, emit_reshape, emit_reverse, emit_select,
-                                emit_slice, emit_transpose, get_map, multiply, simplify)
+from blockscale._linalg import (Along, Array, Body, Size, emit_binary, emit_broadcast,
+                                emit_clamped, emit_compare, emit_concat, emit_full, emit_gather,
+                                emit_iota, emit_pad, emit_reads, emit_reshape, emit_reverse,
+                                emit_select, emit_slice, emit_transpose, multiply, simplify)
 from blockscale.onnx._importer import Constant, Importer, Operand, get_dtype, handles
 from blockscale.onnx._sizes import make_sizes
 
@@ -175,10 +175,12 @@ def import_gather_elements(importer: Importer, inputs: Sequence[Operand],
         if dim != axis and not rest.is_nonnegative:
             importer.refuse(f"expected indices within {list(x.sizes)} but along axis {axis}, but "
                             f"got {list(indices.sizes)}")
-    body = Body()
-    places = [body.index(dim) for dim in range(x.rank)]
-    places[axis] = _read_index(importer, body, indices, "%a0", x.sizes[axis])
-    return _emit_gather(importer, x, [indices], [range(x.rank)], indices.sizes, body, places)
+
+    def place(body: Body, index: str) -> list[str]:
+        places = [body.index(dim) for dim in range(x.rank)]
+        places[axis] = _read_index(importer, body, indices, index, x.sizes[axis])
+        return places
+    return emit_reads(importer, "gathered", x, indices.sizes, [indices], place)
 
 
 def _read_index(importer: Importer, body: Body, indices: Array, name: str, size: Size) -> str:
@@ -187,17 +189,6 @@ def _read_index(importer: Importer, body: Body, indices: Array, name: str, size:
         importer.refuse(f"expected indices of int32 or int64, but got {indices.dtype}")
     return emit_clamped(body, body.convert(name, indices.dtype, "index"), importer.size(size),
                         wraps=True)
-
-
-def _emit_gather(importer: Importer, x: Array, indices: Sequence[Array],
-                 reads: Sequence[Sequence[int]], sizes: Sequence[Size], body: Body,
-                 places: Sequence[str]) -> Array:
-    """The elements of x at places that a body computes, with indices as %a0, %a1, .."""
-    out, rank = importer.empty(sizes, x.dtype), len(sizes)
-    maps = [get_map(rank, list(dims)) for dims in [*reads, range(rank)]]
-    value = emit_generic(importer, "gathered", maps, ["parallel"] * rank,
-                         [each.value for each in indices], out, body, body.extract(x, places))
-    return Array(value, tuple(sizes))
 
 
 @handles("GatherND")
@@ -215,13 +206,15 @@ def import_gather_nd(importer: Importer, inputs: Sequence[Operand], attributes: 
     columns = []
     for number in range(depth):
         part = emit_slice(importer, indices, [0] * lead + [number], [*indices.sizes[:-1], 1])
-        columns.append(emit_reshape(importer, part, indices.sizes[:-1]))
-    body = Body()
-    places = [body.index(dim) for dim in range(batch)]
-    places += [_read_index(importer, body, indices, f"%a{number}", x.sizes[batch + number])
-               for number in range(depth)]
-    places += [body.index(lead + dim) for dim in range(x.rank - batch - depth)]
-    return _emit_gather(importer, x, columns, [range(lead)] * depth, sizes, body, places)
+        column = emit_reshape(importer, part, indices.sizes[:-1])
+        columns.append(Along(column, tuple(range(lead))))
+
+    def place(body: Body, *names: str) -> list[str]:
+        return [*map(body.index, range(batch)),
+                *(_read_index(importer, body, indices, name, size)
+                  for name, size in zip(names, x.sizes[batch:])),
+                *map(body.index, range(lead, len(sizes)))]
+    return emit_reads(importer, "gathered", x, sizes, columns, place)
 
 
 @handles("Slice")

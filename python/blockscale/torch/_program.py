@@ -125,8 +125,7 @@ def _recognize(importer: Importer, nodes: Sequence[Any]) -> list[Any]:
 
 def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], output: Any,
             name: str) -> Module:
-    token = _trace._TRACE.set(importer.trace)
-    try:
+    with importer.tracing():
         importer.import_nodes(_recognize(importer, nodes))
         values = []
         importer.node = output
@@ -141,8 +140,6 @@ def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], ou
             else:
                 importer.refuse(f"expected results to be tensors that are computed, but got "
                                 f"{result}")
-    finally:
-        _trace._TRACE.reset(token)
     if not values:
         refuse(output, "expected a result, but got none")
     for read in importer.inputs:
