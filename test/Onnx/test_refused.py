@@ -290,7 +290,7 @@ class TestFiles(unittest.TestCase):
         model = make_model([node("Relu", "x", "y")], X, {"y": ("f32", 2)})
         with self.assertRaisesRegex(bs.ArgumentError, "expected name to be an identifier"):
             blockscale.onnx.from_model(model, "not a name")
-        with self.assertRaisesRegex(bs.ArgumentError, "expected constants to be resources or"):
+        with self.assertRaisesRegex(bs.ArgumentError, "expected constants to be arguments or"):
             blockscale.onnx.from_model(model, constants="files")
 
 

@@ -10,7 +10,8 @@ the module readable.
 
 from blockscale._linalg._body import (INTEGERS, Along, Body, Operand, emit_elementwise, emit_full,
                                       format_sizes, get_inner, is_float, is_integer)
-from blockscale._linalg._builder import LARGE, Array, Builder, Size, get_spec, multiply, simplify
+from blockscale._linalg._builder import (LARGE, Array, Builder, Size, check_options, get_spec,
+                                         multiply, simplify)
 from blockscale._linalg._elementwise import (BINARY, BITWISE, COMPARISONS, FLOAT_UNARY, UNARY,
                                              emit_binary, emit_compare, emit_convert, emit_select,
                                              emit_unary)
@@ -23,11 +24,11 @@ from blockscale._linalg._shapes import (emit_broadcast, emit_clamped, emit_conca
 
 __all__ = [
     "Along", "Array", "BINARY", "BITWISE", "Body", "Builder", "COMPARISONS", "FLOAT_UNARY",
-    "INTEGERS", "LARGE", "Operand", "Size", "UNARY", "emit_binary", "emit_broadcast",
-    "emit_clamped", "emit_compare", "emit_concat", "emit_convert", "emit_dot_general",
-    "emit_elementwise", "emit_full", "emit_gather", "emit_iota", "emit_layer_norm",
-    "emit_linear", "emit_matmul", "emit_pad", "emit_reads", "emit_reduce", "emit_reduction",
-    "emit_reshape", "emit_reverse", "emit_select", "emit_slice", "emit_softmax",
-    "emit_transpose", "emit_unary", "format_sizes", "get_inner", "get_spec", "is_float",
-    "is_integer", "multiply", "normalize_axes", "simplify",
+    "INTEGERS", "LARGE", "Operand", "Size", "UNARY", "check_options", "emit_binary",
+    "emit_broadcast", "emit_clamped", "emit_compare", "emit_concat", "emit_convert",
+    "emit_dot_general", "emit_elementwise", "emit_full", "emit_gather", "emit_iota",
+    "emit_layer_norm", "emit_linear", "emit_matmul", "emit_pad", "emit_reads", "emit_reduce",
+    "emit_reduction", "emit_reshape", "emit_reverse", "emit_select", "emit_slice",
+    "emit_softmax", "emit_transpose", "emit_unary", "format_sizes", "get_inner", "get_spec",
+    "is_float", "is_integer", "multiply", "normalize_axes", "simplify",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from blockscale._linalg._body import (Body, broadcast, emit_elementwise, format_sizes, get_inner,
+from blockscale._linalg._body import (broadcast, emit_elementwise, format_sizes, get_inner,
                                       is_float)
 from blockscale._linalg._builder import Array, Builder, Size, multiply
 from blockscale._linalg._elementwise import emit_convert

@@ -73,7 +73,8 @@ def emit_reduction(builder: Builder, base: str, operands: Sequence[Array | Along
     kept = [dim for dim in range(len(sizes)) if dim not in axes]
     left = tuple(sizes[dim] for dim in kept)
     filled = emit_filled(builder, left, start, dtype)
-    maps = [get_operand_map(builder, each, sizes) for each in operands] + [get_map(len(sizes), kept)]
+    maps = [*(get_operand_map(builder, each, sizes) for each in operands),
+            get_map(len(sizes), kept)]
     iterators = ["reduction" if dim in axes else "parallel" for dim in range(len(sizes))]
     value = emit_generic(builder, base, maps, iterators, [each.value for each in arrays], filled,
                          body, result)

@@ -186,7 +186,8 @@ class Importer(Builder):
 
     def import_constant(self, ref: Ref, attribute: Any) -> Known:
         """The value of a constant."""
-        dtype, kind = self.dtype_of(ref), DTYPES[ref.element][1]
+        self.dtype_of(ref)  # Which refuses what the module has no type for.
+        kind = DTYPES[ref.element][1]
         if not isinstance(attribute, ir.DenseElementsAttr):
             self.refuse(f"expected a dense constant, but got {type(attribute).__name__}")
         sizes = get_sizes(ref)
