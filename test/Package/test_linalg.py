@@ -11,7 +11,7 @@ import sympy
 
 import blockscale as bs
 from blockscale import _linalg as L
-from blockscale._linalg import _narrow as narrow
+from blockscale._linalg import _narrow
 
 B, S = sympy.symbols("b s", positive=True, integer=True)
 NUMPY = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16, "i1": np.bool_,
@@ -232,8 +232,8 @@ class NarrowTest(unittest.TestCase):
             nan = (x.view(np.uint32) >> 24 & 128 | (0x7F if "4" in name else 0x7E)).astype(np.uint8)
             wanted, held = (np.where(np.isnan(x), nan, each) for each in (wanted, held))
             self.check(x, x.shape, "f32", [
-                (lambda builder, a: narrow.emit_encode(builder, a, name, saturates=False), wanted),
-                (lambda builder, a: narrow.emit_encode(builder, a, name, saturates=True), held)])
+                (lambda builder, a: _narrow.emit_encode(builder, a, name, saturates=False), wanted),
+                (lambda builder, a: _narrow.emit_encode(builder, a, name, saturates=True), held)])
 
     def test_decode(self):
         codes = np.arange(256, dtype=np.uint8)
@@ -243,7 +243,7 @@ class NarrowTest(unittest.TestCase):
             sign = 0 if name == "f8E8M0FNU" else codes.astype(np.uint32) >> 7 << 31
             nan = (sign | np.full(256, 0x7FC00000, np.uint32)).astype(np.uint32)
             self.check(array, (256,), name, [
-                (narrow.emit_decode, np.where(np.isnan(wanted), nan, wanted.view(np.uint32)))])
+                (_narrow.emit_decode, np.where(np.isnan(wanted), nan, wanted.view(np.uint32)))])
 
     def test_codes_of_ops(self):
         kind = self.KINDS["f4E2M1FN"]
@@ -253,13 +253,13 @@ class NarrowTest(unittest.TestCase):
         x = np.concatenate([x, -x]).astype(np.float32).reshape(2, -1)
         codes = np.clip(x, -6, 6).astype(kind).view(np.uint8)
         packed = codes[:, ::2] | codes[:, 1::2] << 4
-        self.check(x, x.shape, "f32", [(narrow.emit_encode_e2m1, packed)])
+        self.check(x, x.shape, "f32", [(_narrow.emit_encode_e2m1, packed)])
         for name, count in (("f4E2M1FN", 18), ("f6E2M3FN", 64), ("f6E3M2FN", 64)):
             codes = np.arange(2 * count, dtype=np.uint8).reshape(2, count) % (
                 16 if name == "f4E2M1FN" else 64)
             stored = codes[:, ::2] | codes[:, 1::2] << 4 if name == "f4E2M1FN" else codes
             self.check(stored, codes.shape, name, [
-                (narrow.emit_decode_by_op, codes.view(self.KINDS[name]).astype(np.float32))])
+                (_narrow.emit_decode_by_op, codes.view(self.KINDS[name]).astype(np.float32))])
 
 
 class ReductionTest(unittest.TestCase):
@@ -389,6 +389,10 @@ class ShapeTest(unittest.TestCase):
             program.expect(L.emit_slice(add, x, (0, 0, 1), (B, S - 1, 3), (1, 1, 2)),
                            a[:, :-1, 1:7:2])
             program.expect(L.emit_concat(add, [x, x, x], 1), np.concatenate([a, a, a], 1))
+            # Parts of no elements, behind the last one.
+            nothing = L.emit_slice(add, x, (0, 0, 8), (B, S, 0))
+            program.expect(nothing, a[:, :, 8:])
+            program.expect(L.emit_concat(add, [x, nothing], 2), a)
             program.expect(L.emit_reverse(add, x, [1, -1]), a[:, ::-1, ::-1])
             program.expect(L.emit_broadcast(add, x, (2, B, S, 8)), np.broadcast_to(a, (2, 3, 5, 8)))
             program.expect(L.emit_pad(add, x, (0, 1, 2), (0, 2, 0), 1), np.pad(

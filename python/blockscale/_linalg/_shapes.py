@@ -164,6 +164,9 @@ def emit_slice(builder: Builder, x: Array, offsets: Sequence[Any], sizes: Sequen
                            f"{list(offsets)} on with strides {list(strides)}")
     if sizes == x.sizes and not any(offsets) and set(strides) <= {1}:
         return x
+    if 0 in sizes:
+        # MLIR takes no offset behind the last element.
+        return Array(builder.empty(sizes, x.dtype), sizes)
     spec = get_spec(sizes, x.dtype)
     text, values = _format_slice(builder, offsets, sizes, strides)
     value = builder.emit("part", "tensor.extract_slice", [x.value, *values],
@@ -174,6 +177,8 @@ def emit_slice(builder: Builder, x: Array, offsets: Sequence[Any], sizes: Sequen
 def emit_insert(builder: Builder, x: Array, into: Array, offsets: Sequence[Any],
                 strides: Sequence[int] | None = None) -> Array:
     """`into` with x in place of its part from `offsets` on."""
+    if 0 in x.sizes:
+        return into
     offsets = tuple(map(simplify, offsets))
     text, values = _format_slice(builder, offsets, x.sizes, tuple(strides or [1] * x.rank))
     value = builder.emit("inserted", "tensor.insert_slice", [x.value, into.value, *values],
