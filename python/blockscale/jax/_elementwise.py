@@ -53,7 +53,7 @@ def import_function(importer: Importer, node: Node) -> Known:
         importer.refuse(f"expected floating-point numbers, but got {importer.result.element}")
     accuracy = node.attribute("result_accuracy")
     if accuracy is not None and "DEFAULT" not in str(accuracy):
-        importer.refuse(f"expected no wish for an accuracy, but got {accuracy}")
+        importer.refuse(f"expected result_accuracy to be the default, but got {accuracy}")
     return _emit(importer, node, FLOAT_UNARY[_FUNCTIONS[node.name]])
 
 

@@ -160,8 +160,6 @@ def import_reduce(importer: Importer, node: Node) -> Known:
         importer.refuse(f"expected numbers of 16 bits or more, or integers, but got {dtype}")
     if dtype == "i1":
         kind = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(kind, kind)
-    elif is_float(dtype) and kind in ("and", "or"):
-        importer.refuse(f"expected integers, but got {dtype}")
     inner = get_inner(dtype)
 
     def combine(body: Body, old: str, new: str) -> str:
