@@ -16,10 +16,12 @@
 #include "blockscale/Numerics/Pack.h"
 #include "blockscale/Numerics/Quantize.h"
 #include "blockscale/Numerics/ScaleLayout.h"
+#include "blockscale/Runtime/FloatEnvironment.h"
 
 using namespace blockscale::capi;
 using namespace blockscale::numerics;
 using blockscale::runtime::checkNotNull;
+using blockscale::runtime::DefaultFloatEnvironment;
 using blockscale::runtime::report;
 using blockscale::runtime::Result;
 using blockscale::runtime::Status;
@@ -248,6 +250,7 @@ blockscale_status blockscale_quantize(const blockscale_quantize_config *config,
   if (!prepared.ok())
     return report(prepared.status());
   const Quantizer &q = *prepared;
+  DefaultFloatEnvironment environment;
   blockscale_quantize_config read;
   Status status = readConfig(config, read);
   if (status.ok() && data_bytes)
@@ -287,6 +290,7 @@ blockscale_dequantize(const blockscale_quantize_config *config,
   if (!prepared.ok())
     return report(prepared.status());
   const Quantizer &q = *prepared;
+  DefaultFloatEnvironment environment;
   Status status = checkBytes("count", count, q.rows * q.cols);
   if (status.ok() && count)
     status = checkNotNull({{"x", x}});
@@ -325,6 +329,7 @@ blockscale_status blockscale_global_decode_scale(const char *recipe, float amax,
                                   std::string(recipe) + "'"));
   if (isNan(amax))
     return report(Status::failure("expected amax to be a number, but got NaN"));
+  DefaultFloatEnvironment environment;
   *scale = getDecodeScale(*found, amax);
   return BLOCKSCALE_OK;
 }

@@ -10,6 +10,7 @@
 #include "Source.h"
 
 #include "blockscale/Driver/Executable.h"
+#include "blockscale/Runtime/FloatEnvironment.h"
 #include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Target/Chip.h"
 
@@ -347,6 +348,7 @@ static Status call(Executable &executable,
   CallOptions options = getOptions(config);
   options.observer = &observer;
   CallReport report;
+  runtime::DefaultFloatEnvironment environment;
   status = executable.call(arguments, results, options, report);
   if (status.ok() || report.findings.empty())
     return status;

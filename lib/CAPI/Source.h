@@ -13,6 +13,7 @@
 
 #include "blockscale-c/Compile.h"
 #include "blockscale/Driver/Stages.h"
+#include "blockscale/Runtime/FloatEnvironment.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -67,6 +68,7 @@ onSource(const void *source, size_t size, const Config *config,
   runtime::Status status = runtime::checkNotNull({{"source", source}, result});
   if (status.ok())
     status = readConfig(config, read);
+  runtime::DefaultFloatEnvironment environment;
   if (status.ok())
     status = run(llvm::StringRef(static_cast<const char *>(source), size),
                  read.source_name ? read.source_name : "<source>", read);
@@ -85,6 +87,7 @@ blockscale_status onFile(const char *path, const Config *config,
     status = readConfig(config, read);
   if (!status.ok())
     return runtime::report(status);
+  runtime::DefaultFloatEnvironment environment;
   runtime::Result<std::string> content = readFile(path);
   return runtime::report(content.ok()
                              ? run(llvm::StringRef(*content), path, read)

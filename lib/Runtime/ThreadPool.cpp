@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -44,6 +45,8 @@ struct ThreadPool::Job {
   void *ctx;
   int64_t n;
   int64_t numRanges;
+  /// How the caller computes; workers do so, too.
+  std::fenv_t environment;
   std::atomic<int64_t> nextRange{0};
   /// Workers that hold a pointer to this job; guarded by the pool's mutex.
   int numWorkers = 0;
@@ -98,6 +101,7 @@ void ThreadPool::work() {
     Job *job = queue.front();
     ++job->numWorkers;
     lock.unlock();
+    std::fesetenv(&job->environment);
     job->run();
     lock.lock();
     removeFromQueue(job);
@@ -127,6 +131,7 @@ void ThreadPool::parallelFor(int64_t n, Body body, void *ctx) {
   Job job;
   job.body = body;
   job.ctx = ctx;
+  std::fegetenv(&job.environment);
   job.n = n;
   job.numRanges = std::min<int64_t>(n, getNumThreads() * kRangesPerThread);
   {

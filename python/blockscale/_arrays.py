@@ -163,6 +163,11 @@ def allocate(slot: Slot, shape: list[int], like: Any) -> tuple[Any, Any]:
     return raw, raw if element.numpy is None else raw.view(element.numpy)
 
 
+def pack_codes(codes: Any) -> Any:
+    """Codes of 4 bits, an array of NumPy or JAX with a byte each, as bytes of two."""
+    return codes[..., 0::2] & 15 | codes[..., 1::2] << 4
+
+
 def get_spec(array: Any) -> Spec:
     """The spec of an array whose dtype is that of its elements."""
     dtype = getattr(array, "dtype", None)

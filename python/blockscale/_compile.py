@@ -14,7 +14,7 @@ import numpy as np
 
 from blockscale import _native
 from blockscale._arrays import CPU, CUDA, Slot, allocate, is_torch, view_array
-from blockscale._errors import ArgumentError, Diagnostic, check, fail
+from blockscale._errors import ArgumentError, Diagnostic, check, read_file
 from blockscale._trace import Module
 
 Progress = Callable[[str, int, int], None]
@@ -71,11 +71,7 @@ def _read(source: Source) -> tuple[bytes, str]:
         raise ArgumentError("expected a Module, MLIR text, bytecode or a pathlib.Path, but "
                             f"got {type(source).__name__}")
     path = str(os.fspath(source))
-    try:
-        with open(path, "rb") as file:
-            return file.read(), path
-    except OSError as error:
-        fail("BLOCKSCALE_FILE", f"cannot read '{path}': {error.strerror}")
+    return read_file(path), path
 
 
 class Compiled:

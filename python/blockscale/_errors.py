@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterable, NoReturn, TypeVar
+import os
+from typing import Any, Iterable, NoReturn, TypeVar, Union
 
 from blockscale import _native
 
@@ -129,6 +130,15 @@ def fail(status: str, message: str, diagnostics: tuple[Diagnostic, ...] = ()) ->
         errors = [str(each) for each in diagnostics if each.severity == "error"]
         error.args = ("\n".join(errors) or message,)
     raise error
+
+
+def read_file(path: Union[str, "os.PathLike[str]"]) -> bytes:
+    """The bytes of a file, or the error that it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        fail("BLOCKSCALE_FILE", f"cannot read '{os.fspath(path)}': {error.strerror}")
 
 
 def check(outcome: tuple[int, str, list[tuple[Any, ...]], Value]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 
 from blockscale import _native
-from blockscale._errors import CompileError, check, fail
+from blockscale._errors import CompileError, check, fail, read_file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,11 +20,7 @@ class Text:
 def import_file(path: str, name: str) -> Text:
     """The module of a file, which is parsed and verified. Text stays as it is; functions keep
     their names."""
-    try:
-        with open(path, "rb") as file:
-            source = file.read()
-    except OSError as error:
-        fail("BLOCKSCALE_FILE", f"cannot read '{path}': {error.strerror}")
+    source = read_file(path)
     is_bytecode = source.startswith(b"ML\xefR")
     try:
         (text, _), _ = check(_native.compile(source, path, [], 0, None, True, None, False, False,

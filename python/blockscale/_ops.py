@@ -119,8 +119,9 @@ def _groups(offsets: Value | None) -> int:
     return groups
 
 
-def _block(scale: Value) -> int:
-    return 16 if scale.dtype == "f8E4M3FN" else 32
+def get_block(dtype: str) -> int:
+    """The size of the blocks that scales of a dtype have."""
+    return 16 if dtype == "f8E4M3FN" else 32
 
 
 def amax(x: Value, *, per: str = "tensor", offsets: Value | None = None,
@@ -240,7 +241,7 @@ def dequantize(data: Value, scale: Value, *, dtype: Any = "f32",
     """
     _check("data", data, least=2)
     _check("scale", scale, least=2, dtypes=("f8E4M3FN", "f8E8M0FNU"))
-    rows, cols = block or (1, _block(scale))
+    rows, cols = block or (1, get_block(scale.dtype))
     result = Spec(data.shape, element_name(dtype))
     text = _Text(data, scale).block(rows, cols).one_of("recipe", recipe, _native.recipes)
     text.operand("global_scale", global_scale).operand("global_amax", global_amax)
@@ -298,7 +299,7 @@ def expand_scale(scale: Value, scale_dim: str, *, rows: int, cols: int,
     _check("scale", scale, least=2, dtypes=("f8E4M3FN", "f8E8M0FNU"))
     if scale_dim not in ("k", "n"):
         raise ArgumentError(f"expected scale_dim to be 'k' or 'n', but got {scale_dim!r}")
-    size = _block(scale)
+    size = get_block(scale.dtype)
     compact = scale.shape[-2:]
     shape = (rows, compact[1]) if scale_dim == "k" else (cols, compact[0])
     result = Spec((*scale.shape[:-2], *shape), scale.dtype, _layout(layout, 0, 0))
@@ -331,7 +332,7 @@ def _product(op: str, a: Value, b: Value, scale_a: Value | None, scale_b: Value 
               for name, scale in (("scale_a", scale_a), ("scale_b", scale_b)) if scale is not None]
     if not scales:
         raise ArgumentError("expected scale_a, scale_b or both, but got none")
-    rows, cols = block or (1, _block(scales[0]))
+    rows, cols = block or (1, get_block(scales[0].dtype))
     text = _Text(a, b)
     operands = [a, b]
     if offsets is not None:

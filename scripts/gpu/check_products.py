@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -27,10 +26,11 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 CHIP = "sm_90a"
 COPIES = ("python/blockscale_runtime.py", "python/blockscale_reference/*.py",
-          "scripts/log_head.py", "scripts/gpu/check_products.py", "test/batches.py",
-          "test/Execution/Inputs/*.py")
+          "scripts/log_head.py", "scripts/gpu/check_products.py", "scripts/gpu/packing.py",
+          "test/batches.py", "test/Execution/Inputs/*.py")
 # A layer of experts, and one that returns the tensors that are quantized in it, too.
 LAYER = "test/Execution/Inputs/moe.mlir"
+# An encoder layer with attention.
 ENCODER = "test/Execution/Inputs/encoder_layer.mlir"
 FILL = 0xA5  # of what no kernel wrote
 
@@ -45,6 +45,7 @@ import sm100_moe  # noqa: E402
 from expect import Expectations, first_difference  # noqa: E402
 from gpu_calls import run_places  # noqa: E402
 from log_head import describe_commit, make_head  # noqa: E402
+from packing import build_bundle, copy_files  # noqa: E402
 from reference import from_bf16  # noqa: E402
 
 
@@ -52,11 +53,7 @@ def pack_layers(folder):
     """Two bundles of the layer, its arguments and the results of the CPU."""
     text = (ROOT / LAYER).read_text()
     for name, module in (("layer", text), ("quantized", sm90_moe.returning_quantized(text))):
-        source = folder / f"{name}.mlir"
-        source.write_text(module)
-        subprocess.run([BUILD / "bin/blockscale-compile", source, f"--target={CHIP}",
-                        "--emit=bundle", "-o", folder / f"{name}.bundle"], check=True)
-        source.unlink()
+        build_bundle(module, CHIP, folder / f"{name}.bundle")
         random, count = np.random.default_rng(7), 5 if name == "quantized" else 1
         for i, ends in enumerate(sm100_moe.ENDS):
             arrays = sm100_moe.Layer(random, ends).arrays()
@@ -71,8 +68,7 @@ def pack_layers(folder):
 def pack_encoder(folder):
     """The bundle of the layer, its arguments and the results of the CPU."""
     text = (ROOT / ENCODER).read_text()
-    subprocess.run([BUILD / "bin/blockscale-compile", ROOT / ENCODER, f"--target={CHIP}",
-                    "--emit=bundle", "-o", folder / "encoder.bundle"], check=True)
+    build_bundle(text, CHIP, folder / "encoder.bundle")
     arrays = encoder_layer.make_arguments(np.random.default_rng(0))
     with tempfile.TemporaryDirectory() as work:
         ((failed, results),) = run_places(text, arrays, 3, Path(work), [["--on=cpu"]])
@@ -115,20 +111,12 @@ def run_layers(expect, execute):
 def pack(options):
     folder = options.folder
     folder.mkdir(parents=True)
-    for pattern in COPIES:
-        for path in ROOT.glob(pattern):
-            to = folder / path.relative_to(ROOT)
-            to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, to)
+    copy_files(COPIES, folder)
     shutil.copy(BUILD / "lib/libBlockScaleRuntime.so", folder)
 
     def compile_case(number):
         *_, text, _ = sm90_matmul.draw(options.seed, number)
-        module = folder / f"{number}.mlir"
-        module.write_text(text)
-        subprocess.run([BUILD / "bin/blockscale-compile", module, f"--target={CHIP}",
-                        "--emit=bundle", "-o", folder / f"{number}.bundle"], check=True)
-        module.unlink()
+        build_bundle(text, CHIP, folder / f"{number}.bundle")
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_case, range(options.cases)))

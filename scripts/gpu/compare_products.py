@@ -20,7 +20,6 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -32,7 +31,8 @@ BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 CHIP = "sm_90a"
 COPIES = ("python/blockscale_runtime.py", "python/blockscale_object.py",
           "python/blockscale_reference/*.py", "scripts/log_head.py",
-          "scripts/gpu/compare_products.py", "test/batches.py", "test/Execution/Inputs/*.py")
+          "scripts/gpu/compare_products.py", "scripts/gpu/packing.py", "test/batches.py",
+          "test/Execution/Inputs/*.py")
 FILL = 0xA5  # of what no kernel wrote
 
 sys.path[:0] = [str(ROOT / name) for name in ("scripts", "python", "test/Execution/Inputs")]
@@ -46,6 +46,7 @@ import sm100_matmul  # noqa: E402
 from expect import Expectations, first_difference  # noqa: E402
 from gpu_calls import run_places  # noqa: E402
 from log_head import describe_commit, make_head  # noqa: E402
+from packing import build_bundle, copy_files  # noqa: E402
 from products import CODECS, PLAIN, Case, Op  # noqa: E402
 from reference import to_bf16  # noqa: E402
 
@@ -128,35 +129,19 @@ def draw_large(name, is_exact):
     return case
 
 
-def copy_sources(folder):
-    folder.mkdir(parents=True)
-    for pattern in COPIES:
-        for path in ROOT.glob(pattern):
-            to = folder / path.relative_to(ROOT)
-            to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, to)
-    shutil.copy(BUILD / "lib/libBlockScaleRuntime.so", folder)
-
-
 def get_stem(name):
     return name.replace(" ", "_")
 
 
-def build_bundle(folder, stem, text):
-    module = folder / f"{stem}.mlir"
-    module.write_text(text)
-    subprocess.run([BUILD / "bin/blockscale-compile", module, f"--target={CHIP}",
-                    "--emit=bundle", "-o", folder / f"{stem}.bundle"], check=True)
-    module.unlink()
-
-
 def pack(options):
     folder = options.folder
-    copy_sources(folder)
+    folder.mkdir(parents=True)
+    copy_files(COPIES, folder)
+    shutil.copy(BUILD / "lib/libBlockScaleRuntime.so", folder)
 
     def pack_large(name):
         stem, text = get_stem(name), LARGE[name].text()
-        build_bundle(folder, stem, text)
+        build_bundle(text, CHIP, folder / f"{stem}.bundle")
         with tempfile.TemporaryDirectory() as work:
             shutil.copy(blockscale_object.build_library(
                 BUILD / "bin/blockscale-compile", text, f"{work}/code", "x86-64-v3"),
@@ -164,7 +149,7 @@ def pack(options):
 
     def pack_small(number):
         op, case, _ = sm100_matmul.draw(options.seed, number)
-        build_bundle(folder, f"{number}", op.text())
+        build_bundle(op.text(), CHIP, folder / f"{number}.bundle")
         with tempfile.TemporaryDirectory() as work:
             ((failed, results),) = run_places(op.text(), case.arguments, 1, Path(work),
                                               [["--on=emulator", "--target=sm_100a"]])
@@ -191,24 +176,34 @@ def run(_):
     expect = Expectations()
 
     def execute(stem, arguments):
-        with lock:
-            module = device.load(runtime.bundle(ROOT / f"{stem}.bundle"))
-            return module.run("mm", *arguments, fill=FILL)[0]
+        """The result, and the problem of the call."""
+        try:
+            with lock:
+                module = device.load(runtime.bundle(ROOT / f"{stem}.bundle"))
+                return module.run("mm", *arguments, fill=FILL)[0], None
+        except blockscale_runtime.Error as error:
+            return None, f"{error.status}: {error}"
+
+    def compute(stem, arguments, like):
+        """The result of the CPU."""
+        result = np.empty_like(like)
+        result.view(np.uint8)[...] = FILL
+        blockscale_object.Object.load(ROOT / f"{stem}.so").call(
+            "mm", *map(np.ascontiguousarray, arguments), result)
+        return result
 
     def compare_large(key):
         """The case's name, what is wrong, and how the results agree."""
         name, is_exact = key
         case, stem = draw_large(name, is_exact), get_stem(name)
-        on_gpu = execute(stem, case.arguments)
-        on_cpu = np.empty_like(on_gpu)
-        on_cpu.view(np.uint8)[...] = FILL
-        blockscale_object.Object.load(ROOT / f"{stem}.so").call(
-            "mm", *map(np.ascontiguousarray, case.arguments), on_cpu)
-        problem = case.problem(on_gpu)
-        if not problem and (wrong := case.problem(on_cpu)):
-            problem = f"CPU: {wrong}"
-        if not problem and is_exact:
-            problem = first_difference([on_cpu], [on_gpu])
+        on_gpu, problem = execute(stem, case.arguments)
+        problem = problem or case.problem(on_gpu)
+        if not problem:
+            on_cpu = compute(stem, case.arguments, on_gpu)
+            if wrong := case.problem(on_cpu):
+                problem = f"CPU: {wrong}"
+            elif is_exact:
+                problem = first_difference([on_cpu], [on_gpu])
         sizes = ", ".join(f"{case.op.shape[letter]}" for letter in "MNKG"
                           if letter in case.op.shape)
         return f"{name} ({sizes})", problem, "equal" if is_exact else "within the bound"
@@ -223,12 +218,12 @@ def run(_):
     for number in range(about["cases"]):
         op, case, _ = sm100_matmul.draw(about["seed"], number)
         emulated = np.load(ROOT / f"{number}.npz")["arr_0"]
-        on_gpu = execute(f"{number}", case.arguments)
+        on_gpu, problem = execute(f"{number}", case.arguments)
         # draw() gives exact sums to these, whose results are rounded more than once.
-        if op.scaling:
+        if not problem and op.scaling:
             problem = first_difference([emulated], [on_gpu])
             equal += not problem
-        else:
+        elif not problem:
             problem = case.problem(on_gpu) or case.problem(emulated)
         expect.record(f"case {number}: {op}", problem)
     print(f"SM100 in the emulator and GPU: {about['cases']} products, {equal} of them with exact "

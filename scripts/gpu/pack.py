@@ -31,19 +31,15 @@ COPIES = ("python/blockscale_runtime.py", "scripts/log_head.py", "test/batches.p
 CALLS_OF_A_BUNDLE = 24
 
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "test/Execution/Inputs")]
-os.environ["PATH"] = f"{BUILD / 'bin'}:{os.environ['PATH']}"
 
 import strip_kernels  # noqa: E402
 import sm100_kernels  # noqa: E402
 from log_head import describe_commit  # noqa: E402
+from packing import build_bundle, copy_files  # noqa: E402
 
 
-def copy_files(folder, golden):
-    for pattern in COPIES:
-        for path in ROOT.glob(pattern):
-            to = folder / path.relative_to(ROOT)
-            to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, to)
+def copy_sources(folder, golden):
+    copy_files(COPIES, folder)
     shutil.copytree(golden, folder / "golden")
     (folder / "lib").mkdir(exist_ok=True)
     shutil.copy(BUILD / "lib/libBlockScaleRuntime.so", folder / "lib")
@@ -61,12 +57,8 @@ def pack_conformance(folder, golden, chip):
 def pack_calls(calls, folder, name, chips):
     """Writes a bundle of one function for each chip, and its arguments and results."""
     text, inputs = sm100_kernels.function_of_calls(calls)
-    module = folder / f"{name}.mlir"
-    module.write_text(text)
     for chip in chips:
-        subprocess.run(["blockscale-compile", module, f"--target={chip}", "--emit=bundle", "-o",
-                        folder / chip / f"{name}.bundle"], check=True)
-    module.unlink()
+        build_bundle(text, chip, folder / chip / f"{name}.bundle")
     arrays = {f"in{i}": np.load(file) for i, file in enumerate(inputs)}
     wanted = [array for call in calls for array in call.wanted]
     arrays |= {f"out{i}": array for i, array in enumerate(wanted)}
@@ -127,7 +119,7 @@ def main():
     options = parser.parse_args()
     chips = options.target or ["sm_80", "sm_90a"]
     options.folder.mkdir(parents=True)
-    copy_files(options.folder, options.golden)
+    copy_sources(options.folder, options.golden)
     for chip in chips:
         pack_conformance(options.folder, options.golden, chip)
     count = pack_kernels(options.folder / "kernels", chips, options.every)

@@ -7,7 +7,6 @@ import unittest
 
 import jax
 import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
 from jax import lax
 from models import BF16, E2M1, E4M3, E5M2, E8M0, encode, import_function, make_weights, widen
@@ -160,6 +159,19 @@ class TestOps(unittest.TestCase):
     def test_chains_are_one_op(self):
         imported = import_function(lambda a, b: jnp.tanh(jnp.exp(a) * b + 1) - 0.5, F, G)
         self.assertEqual(str(imported.module).count("linalg.generic"), 1)
+
+    def test_long_chains_are_several_ops(self):
+        def function(x):
+            for _ in range(1000):
+                x = jnp.sin(x)
+            return x
+        imported = import_function(function, F)
+        self.assertEqual(str(imported.module).count("linalg.generic"), 10)
+        wanted = F.astype(np.float64)
+        for _ in range(1000):
+            wanted = np.sin(wanted)
+        # One op less would differ by 5e-4 of it.
+        np.testing.assert_allclose(imported.compile()(F), wanted, rtol=1e-4)
 
     def test_chains_round_each_op(self):
         # JAX rounds a sum of a product once; numpy rounds twice, as the program says.

@@ -3,6 +3,7 @@
 """What is not imported is one error, which names ops with their lines, what was expected and
 what was found."""
 
+import dataclasses
 import subprocess
 import sys
 import tempfile
@@ -146,6 +147,10 @@ class TestOps(unittest.TestCase):
         self.refuse("expected a result of f32 or bf16 of the data's shape",
                     call("__op$dequantize", jax.ShapeDtypeStruct((4, 64), jnp.float16)), data,
                     scale)
+        self.refuse(r"expected data \[.., M, K\] with scales \[.., M, K/B\], but got "
+                    "tensor<4x64xf8E4M3FN> and tensor<3x2xf8E8M0FNU>",
+                    call("__op$dequantize", jax.ShapeDtypeStruct((4, 64), jnp.float32)), data,
+                    scale[:3])
         self.refuse("but got f8E8M0FNU for blocks of 64",
                     call("__op$dequantize", jax.ShapeDtypeStruct((4, 64), jnp.float32)), data,
                     scale[:, :1])
@@ -164,6 +169,10 @@ class TestExports(unittest.TestCase):
         exported = jax.export.export(jax.jit(lambda x: x + 1))(
             jax.ShapeDtypeStruct((size, 8), jnp.float32))
         self.refuse(r"expected inputs of sizes that are known, but got .*\[b,8\]", from_export,
+                    exported)
+        exported = dataclasses.replace(export_function(lambda x: x, X),
+                                       ordered_effects=("print",))
+        self.refuse(r"expected a function without effects, but got \('print',\)", from_export,
                     exported)
         exported = export_function(lambda x: (), X)
         self.refuse("expected a function with a result, but got none", from_export, exported)
@@ -295,6 +304,50 @@ class TestModules(unittest.TestCase):
           func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
             %y = func.call @f(%x) : (tensor<2xf32>) -> tensor<2xf32>
             return %y : tensor<2xf32>
+          }""")
+
+    # Whatever op reads the numbers, the error names the conversion.
+    def test_64_bits_without_a_sign(self):
+        with self.assertRaises(UnsupportedError) as raised:
+            from_stablehlo("""
+              func.func @main(%x: tensor<2xf32>) -> tensor<2xui64> {
+                %y = stablehlo.convert %x : (tensor<2xf32>) -> tensor<2xui64>
+                %z = stablehlo.not %y : tensor<2xui64>
+                return %z : tensor<2xui64>
+              }""")
+        self.assertEqual(raised.exception.target, "stablehlo.convert")
+        self.assertIn("expected a conversion of floating-point numbers to at most 32 bits without "
+                      "a sign, but got one to ui64", str(raised.exception))
+
+    def test_ops(self):
+        self.refuse("expected result_accuracy to be the default, but got .*ulps = 10", """
+          func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+            %y = "stablehlo.exponential"(%x) {result_accuracy = #stablehlo.result_accuracy<
+              ulps = 10, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>}
+              : (tensor<2xf32>) -> tensor<2xf32>
+            return %y : tensor<2xf32>
+          }""")
+        self.refuse("expected a result like the operands, but got i32", """
+          func.func @main(%x: tensor<2x3xf32>, %y: tensor<3x2xf32>) -> tensor<2x2xi32> {
+            %z = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+              : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xi32>
+            return %z : tensor<2x2xi32>
+          }""")
+        self.refuse("expected elements to read, but got tensor<0x4xf32>", """
+          func.func @main(%x: tensor<0x4xf32>, %i: tensor<2x1xi32>) -> tensor<2x4xf32> {
+            %y = "stablehlo.gather"(%x, %i) {dimension_numbers = #stablehlo.gather<
+              offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0],
+              index_vector_dim = 1>, slice_sizes = array<i64: 0, 4>}
+              : (tensor<0x4xf32>, tensor<2x1xi32>) -> tensor<2x4xf32>
+            return %y : tensor<2x4xf32>
+          }""")
+
+    def test_a_function_of_several_blocks(self):
+        self.refuse("expected a function to end in a return, but got cf.br", """
+          func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+            cf.br ^next
+          ^next:
+            return %x : tensor<2xf32>
           }""")
 
     def test_dynamic_inputs(self):

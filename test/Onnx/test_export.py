@@ -161,6 +161,11 @@ class TestRefused(unittest.TestCase):
                     bs.Spec((64, 64), "bf16"))
         self.refuse("expected recipe torchao, modelopt, mslk, te, but got te_4over6_mae",
                     lambda x: bs.quantize(x, recipe="te_4over6_mae"), X)
+        self.refuse("expected recipe torchao, modelopt, mslk, te, but got te_4over6_mae",
+                    lambda a: bs.global_scale(a, recipe="te_4over6_mae"), bs.Spec((), "f32"))
+        self.refuse("expected recipe torchao, modelopt, mslk, te, but got te_4over6_mae",
+                    lambda q, s, a: bs.dequantize(q, s, global_amax=a, recipe="te_4over6_mae"),
+                    bs.Spec((4, 32), "e2m1"), bs.Spec((4, 2), "e4m3"), bs.Spec((), "f32"))
         self.refuse("expected data of 4, 6 or 8 bits with a floating point, but got i8",
                     lambda x: bs.amax(bs.dequantize(*bs.quantize(x, format="mxint8"))), X)
         self.refuse("expected a swizzle without offsets",

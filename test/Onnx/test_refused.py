@@ -82,15 +82,17 @@ class TestNodes(Refused):
                 ("expected operands that broadcast", "Add", "x v", {}),
                 ("of floating-point numbers, but got i64", "Exp", "i", {}),
                 ("expected fmod of 1", "Mod", "x x", {}),
-                ("expected numbers, but got f8E4M3FN", "Add", "q q", {}),
+                ("expected operand of numbers, but got f8E4M3FN", "Add", "q q", {}),
                 ("expected operand of float, bfloat16 or float16, but got i64", "Softmax", "i", {}),
+                ("int64, but got uint8", "CastLike", "x u", {}),
                 ("expected approximate to be none or tanh", "Gelu", "x", {"approximate": "fast"}),
                 ("expected stash_type 1 (float), but got bfloat16", "LayerNormalization", "x v",
                  {"stash_type": BF16})):
             with self.subTest(op=op, message=message):
                 self.refuse(message, [node(op, inputs, "y", **attributes)],
                             {**X, "h": ("bf16", ["m", 64]), "v": ("f32", [63]),
-                             "i": ("i64", ["m", 64]), "q": ("e4m3", ["m", 64])})
+                             "i": ("i64", ["m", 64]), "q": ("e4m3", ["m", 64])},
+                            {"u": np.ones(1, np.uint8)})
 
     def test_shapes(self):
         for message, op, inputs, attributes in (
@@ -102,6 +104,49 @@ class TestNodes(Refused):
                  {}),
                 ("expected sizes of 1 along axes [1]", "Squeeze", "x one", {}),
                 ("expected axes for a tensor", "Squeeze", "x", {}),
+                ("expected 0 in a shape for dimensions of [m, 64], but got [7, -1, 0]", "Reshape",
+                 "x behind", {}),
+                ("expected axis -2 to 2, but got 3", "Flatten", "x", {"axis": 3}),
+                ("expected indices of rank 2, but got [2]", "GatherElements", "x i", {}),
+                ("expected indices within [m, 64] but along axis 1, but got [n, 64]",
+                 "GatherElements", "x wide", {"axis": 1}),
+                ("expected indices of int32 or int64, but got bf16", "GatherElements", "x h",
+                 {"axis": 1}),
+                ("expected indices of 1 to 2 dimensions of [m, 64], but got [3]", "GatherND",
+                 "x three", {}),
+                ("expected indices of 1 to 2 dimensions of [m, 64], but got []", "GatherND",
+                 "x index", {}),
+                ("expected the batch of [m, 64], but got [2, 1]", "GatherND", "x batches",
+                 {"batch_dims": 1}),
+                ("expected a constant of one of", "Gather", "x text", {}),
+                ("expected a constant of one of", "Pow", "x text", {}),
+                ("expected as many starts, ends, axes and steps, but got 1, 2, 1 and 1", "Slice",
+                 "x one i2", {}),
+                ("expected a slice of dimension 0 of [m, 64] of the same form whatever the sizes "
+                 "of inputs are, but got one from 5 to 9223372036854775807", "Slice",
+                 "x five end zero", {}),
+                ("expected num_outputs to be 1, as there are outputs, but got 0", "Split", "x",
+                 {"num_outputs": 0, "axis": 1}),
+                ("expected parts whose sizes add up to 64, but got [60]", "Split", "x sixty",
+                 {"axis": 1}),
+                ("expected repeats of 2 dimensions, but got [2]", "Tile", "x two", {}),
+                ("expected 4 pads for axes [0, 1], but got [1, -1]", "Pad", "x i2", {}),
+                ("expected the value to be one number, but got [0] of them", "Pad", "x pads none",
+                 {}),
+                ("expected operand of numbers, but got f8E4M3FN", "Pad", "q pads", {}),
+                ("expected a value of one number, but got [1] of uint8", "ConstantOfShape",
+                 "size", {"value": onnx.numpy_helper.from_array(np.ones(1, np.uint8))}),
+                ("expected limit to be one number, but got [m, 64]", "Range", "index size index",
+                 {}),
+                ("expected start of int32 or int64, but got f32", "Range", "half size half", {}),
+                ("expected a range of sizes from 0 by steps of 1, but got one from 3 by 3", "Range",
+                 "index rows index", {}),
+                ("expected k to be one number, but got [2] of them", "Trilu", "x i2", {}),
+                ("expected k to be numbers, but got object", "Trilu", "x text", {}),
+                ("expected a tensor of rank 2 or more, but got [64]", "Trilu", "v", {}),
+                ("expected operand of numbers, but got f8E4M3FN", "ReduceSum", "q", {}),
+                ("expected sizes of inputs that can be computed, but integer modulo by zero",
+                 "Squeeze", "rows zero", {}),
                 ("expected an order of 2 dimensions", "Transpose", "x", {"perm": [0, 0]}),
                 ("expected steps other than 0", "Slice", "x zero two one zero", {}),
                 ("expected steps of 1 with sizes that are not known", "Slice",
@@ -111,12 +156,21 @@ class TestNodes(Refused):
                 ("expected indices of dimension 1", "Gather", "x far", {"axis": 1}),
                 ("expected operands of the same size along the sum", "MatMul", "x x", {})):
             with self.subTest(op=op, message=message):
-                count = attributes.get("num_outputs", 1)
-                outputs = "y y1" if count == 2 else "y"
-                self.refuse(message, [node(op, inputs, outputs, **attributes)],
-                            {**X, "i": ("i64", [2])},
+                outputs = "y y1" if attributes.get("num_outputs") == 2 else "y"
+                nodes = [node("Shape", "x", "size"), node("Gather", "size index0", "rows"),
+                         node(op, inputs, outputs, **attributes)]
+                self.refuse(message, nodes,
+                            {**X, "i": ("i64", [2]), "wide": ("i64", ["n", 64]),
+                             "h": ("bf16", ["m", 64]), "three": ("i64", [3]),
+                             "batches": ("i64", [2, 1]), "q": ("e4m3", ["m", 64]),
+                             "v": ("f32", [64])},
                             {"r": np.array([7, -1]), "rr": np.array([-1, -1]),
+                             "behind": np.array([7, -1, 0]), "i2": np.array([1, -1]),
                              "one": np.array([1]), "two": np.array([2]), "zero": np.array([0]),
+                             "five": np.array([5]), "end": np.array([2 ** 63 - 1]),
+                             "sixty": np.array([60]), "index0": np.int64(0),
+                             "index": np.int64(3), "half": np.float32(0.5),
+                             "text": np.array(["a"]), "none": np.zeros(0, np.float32),
                              "pads": np.array([1, 1, 1, 1]), "far": np.array([64])})
 
     def test_a_node_of_constants_that_cannot_be_computed(self):
@@ -148,6 +202,13 @@ class TestQuantized(Refused):
                         np.ones((2, 48), np.float32), axis=1)
         self.dequantize("expected scales of shape [4, 2] for blocks of 16 along axis 1 of [4, 32], "
                         "but got [4]", codes(4, 32), np.ones(4, np.float32))
+        self.refuse("expected 64 scales along axis 1, but got 63",
+                    [node("QuantizeLinear", "x s", "y", output_dtype=TYPES["e4m3"])], X,
+                    {"s": np.ones(63, np.float32)}, outputs={"y": ("e4m3", 2)})
+        self.refuse("expected a tensor of rank 1 or more with block_size, but got one of rank 0",
+                    [node("QuantizeLinear", "x s", "y", output_dtype=TYPES["e4m3"],
+                          block_size=16)], {"x": ("f32", [])}, {"s": np.float32(1)},
+                    outputs={"y": ("e4m3", 0)})
         self.dequantize("expected block_size to be positive, but got -16", codes(4, 32),
                         np.ones((4, 2), np.float32), block_size=-16)
         self.dequantize("expected different axes of a tensor of rank 2, but got [2]", codes(4, 32),
@@ -206,6 +267,7 @@ class TestQuantized(Refused):
         quantize("expected scale_type to be float8e4m3fn, but got float", scale_type=F32)
         quantize("expected one positive number as scale of scales, but got [0.0]", g=0.0)
         quantize("expected the scale of scales to be known at import", inputs="x x")
+        quantize("expected 2 inputs or more, but got 1", inputs="x")
         quantize("expected block_size to be 32, but got 16", inputs="x",
                  op="TRT_MXFP8DynamicQuantize", block_size=16)
         self.refuse("expected scales of uint8 or float8e8m0, but got float",
@@ -237,6 +299,15 @@ class TestFiles(unittest.TestCase):
             with self.subTest(data[:8]), self.assertRaisesRegex(
                     bs.ArgumentError, "model.onnx: expected (a model of ONNX|a valid model|opset)"):
                 self.read(data)
+
+    def test_what_a_model_lacks(self):
+        model = make_model([node("Relu", "x", "y")], X, {"y": ("f32", 2)})
+        model.ClearField("graph")
+        with self.assertRaisesRegex(bs.ArgumentError, "but got one without a graph"):
+            self.read(model.SerializeToString())
+        with self.assertRaisesRegex(bs.ArgumentError, "expected a model with results, but got "
+                                                      "none"):
+            blockscale.onnx.from_model(make_model([node("Relu", "x", "y")], X, {}))
 
     def test_models_that_are_not_valid(self):
         for nodes in ([node("Relu", "none", "y")], [node("DequantizeLinear", "x", "y")]):
@@ -290,7 +361,7 @@ class TestFiles(unittest.TestCase):
         model = make_model([node("Relu", "x", "y")], X, {"y": ("f32", 2)})
         with self.assertRaisesRegex(bs.ArgumentError, "expected name to be an identifier"):
             blockscale.onnx.from_model(model, "not a name")
-        with self.assertRaisesRegex(bs.ArgumentError, "expected constants to be resources or"):
+        with self.assertRaisesRegex(bs.ArgumentError, "expected constants to be arguments or"):
             blockscale.onnx.from_model(model, constants="files")
 
 

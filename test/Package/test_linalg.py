@@ -11,6 +11,7 @@ import sympy
 
 import blockscale as bs
 from blockscale import _linalg as L
+from blockscale._linalg import _narrow
 
 B, S = sympy.symbols("b s", positive=True, integer=True)
 NUMPY = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16, "i1": np.bool_,
@@ -186,6 +187,81 @@ class ElementwiseTest(unittest.TestCase):
         program.check(self)
 
 
+class NarrowTest(unittest.TestCase):
+    """Codes by those of ml_dtypes, -0 and NaN among them."""
+
+    KINDS = {"f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
+             "f8E8M0FNU": ml_dtypes.float8_e8m0fnu, "f6E2M3FN": ml_dtypes.float6_e2m3fn,
+             "f6E3M2FN": ml_dtypes.float6_e3m2fn, "f4E2M1FN": ml_dtypes.float4_e2m1fn}
+
+    def check(self, array, sizes, dtype, cases):
+        """Cases of (emit, wanted) of an argument in storage form."""
+        builder = L.Builder()
+        x = builder.add_argument("x", sizes, dtype)
+        with builder.tracing():
+            results = [emit(builder, x).value for emit, _ in cases]
+        found = bs.compile(builder.finish("f", [x.value], results))(array)
+        found = found if isinstance(found, tuple) else (found,)
+        for number, (one, (_, wanted)) in enumerate(zip(found, cases, strict=True)):
+            with self.subTest(number=number, dtype=dtype):
+                self.assertEqual(np.asarray(one).tobytes(), wanted.tobytes())
+
+    def list_numbers(self, kind):
+        """Numbers of a type, the ties between them, and what is beyond, with what is one bit
+        below and above each; and numbers of any bits."""
+        numbers = np.arange(128, dtype=np.uint8).view(kind).astype(np.float64)
+        numbers = numbers[np.isfinite(numbers)]
+        step = numbers[-1] - numbers[-2]
+        beyond = numbers[-1] + step * np.array([0.5, 1, 4])
+        near = np.concatenate([numbers, (numbers[1:] + numbers[:-1]) / 2, beyond])
+        bits = near.astype(np.float32).view(np.uint32)
+        any_bits = np.random.default_rng(0).integers(0, 2 ** 32, 4096).astype(np.uint32)
+        special = np.array([0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF, 1], np.uint32)
+        found = np.concatenate([bits, bits + 1, np.maximum(bits, 1) - 1, special, any_bits])
+        return np.concatenate([found, found ^ 2 ** 31]).astype(np.uint32).view(np.float32)
+
+    def test_encode(self):
+        for name in ("f8E4M3FN", "f8E5M2"):
+            kind = self.KINDS[name]
+            x = self.list_numbers(kind)
+            largest = float(ml_dtypes.finfo(kind).max)
+            with np.errstate(all="ignore"):
+                wanted = x.astype(kind).view(np.uint8)
+                held = np.clip(x, -largest, largest).astype(kind).view(np.uint8)
+            # Bits of NaN but for its sign have no meaning, and one code stands for it.
+            nan = (x.view(np.uint32) >> 24 & 128 | (0x7F if "4" in name else 0x7E)).astype(np.uint8)
+            wanted, held = (np.where(np.isnan(x), nan, each) for each in (wanted, held))
+            self.check(x, x.shape, "f32", [
+                (lambda builder, a: _narrow.emit_encode(builder, a, name, saturates=False), wanted),
+                (lambda builder, a: _narrow.emit_encode(builder, a, name, saturates=True), held)])
+
+    def test_decode(self):
+        codes = np.arange(256, dtype=np.uint8)
+        for name in ("f8E4M3FN", "f8E5M2", "f8E8M0FNU"):
+            array = codes.view(self.KINDS[name])
+            wanted = array.astype(np.float32)
+            sign = 0 if name == "f8E8M0FNU" else codes.astype(np.uint32) >> 7 << 31
+            nan = (sign | np.full(256, 0x7FC00000, np.uint32)).astype(np.uint32)
+            self.check(array, (256,), name, [
+                (_narrow.emit_decode, np.where(np.isnan(wanted), nan, wanted.view(np.uint32)))])
+
+    def test_codes_of_ops(self):
+        kind = self.KINDS["f4E2M1FN"]
+        x = np.array([0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 1e30],
+                     np.float32)
+        x = np.concatenate([x, np.nextafter(x, 0), np.nextafter(x, 9), [np.inf]])
+        x = np.concatenate([x, -x]).astype(np.float32).reshape(2, -1)
+        codes = np.clip(x, -6, 6).astype(kind).view(np.uint8)
+        packed = codes[:, ::2] | codes[:, 1::2] << 4
+        self.check(x, x.shape, "f32", [(_narrow.emit_encode_e2m1, packed)])
+        for name, count in (("f4E2M1FN", 18), ("f6E2M3FN", 64), ("f6E3M2FN", 64)):
+            codes = np.arange(2 * count, dtype=np.uint8).reshape(2, count) % (
+                16 if name == "f4E2M1FN" else 64)
+            stored = codes[:, ::2] | codes[:, 1::2] << 4 if name == "f4E2M1FN" else codes
+            self.check(stored, codes.shape, name, [
+                (_narrow.emit_decode_by_op, codes.view(self.KINDS[name]).astype(np.float32))])
+
+
 class ReductionTest(unittest.TestCase):
     def test_reductions(self):
         program = Program()
@@ -313,6 +389,10 @@ class ShapeTest(unittest.TestCase):
             program.expect(L.emit_slice(add, x, (0, 0, 1), (B, S - 1, 3), (1, 1, 2)),
                            a[:, :-1, 1:7:2])
             program.expect(L.emit_concat(add, [x, x, x], 1), np.concatenate([a, a, a], 1))
+            # Parts of no elements, behind the last one.
+            nothing = L.emit_slice(add, x, (0, 0, 8), (B, S, 0))
+            program.expect(nothing, a[:, :, 8:])
+            program.expect(L.emit_concat(add, [x, nothing], 2), a)
             program.expect(L.emit_reverse(add, x, [1, -1]), a[:, ::-1, ::-1])
             program.expect(L.emit_broadcast(add, x, (2, B, S, 8)), np.broadcast_to(a, (2, 3, 5, 8)))
             program.expect(L.emit_pad(add, x, (0, 1, 2), (0, 2, 0), 1), np.pad(

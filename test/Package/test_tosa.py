@@ -129,6 +129,14 @@ file=${{1#*tosa-flatbuffer-filename=}}
             self.fails(bs.ArgumentError, "expected $BLOCKSCALE_TOSA_OPT to name the program "
                        "tosa-opt, but got '/none'")
 
+    def test_a_tool_that_does_not_work(self):
+        tool = self.make_tool("exec /bin/sleep 60")
+        with mock.patch.object(tosa, "_LIMIT", 0.2):
+            self.fails(bs.FileError, "expected tosa-opt to read it within 0.2 s, but it did not",
+                       tool=tool)
+        Path(tool).write_text("#!/none/sh\n", encoding="utf-8")
+        self.fails(bs.ArgumentError, "tosa-opt' cannot be run: No such file", tool=tool)
+
     @unittest.skipUnless(REAL.exists(), "tosa-tools are not installed (scripts/peers.sh tosa)")
     def test_the_real_tool(self):
         module = tosa.read(DATA / "program.tosa", tosa_opt=str(REAL))

@@ -90,5 +90,37 @@ class GpuPackTest(unittest.TestCase):
         self.assertIn("error: expected the library of a CUDA driver", text)
 
 
+class CompareTest(unittest.TestCase):
+    # Products of a few elements in place of those of models.
+    CODE = '''
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+import compare_products
+compare_products.LARGE = {"nvfp4": compare_products.op(
+    compare_products.NVFP4, {"M": 4, "N": 32, "K": 64}, result="f32")}
+compare_products.main()
+'''
+
+    def call(self, folder, *arguments, **environment):
+        return subprocess.run(
+            [sys.executable, "-c", self.CODE, Path(folder) / "scripts/gpu", *arguments],
+            capture_output=True, text=True, env={**os.environ, **environment})
+
+    def test_problems_of_calls_are_recorded(self):
+        if reason := why_not():
+            self.skipTest(reason)
+        with tempfile.TemporaryDirectory() as folder:
+            pack = Path(folder) / "pack"
+            done = self.call(ROOT, "pack", pack, "--cases", "1", BLOCKSCALE_BUILD_DIR=str(BUILD))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for settings, problem in (("capability=90", "128 of 128 elements differ"),
+                                      ("capability=100", "BLOCKSCALE_WRONG_CHIP: ")):
+                done = self.call(pack, "run", BLOCKSCALE_LIBCUDA=str(FAKE_CUDA),
+                                 FAKE_CUDA=settings)
+                self.assertEqual((done.stderr, done.returncode), ("", 1))
+                self.assertRegex(done.stdout, f"CPU and GPU, nvfp4 .*: .*{problem}")
+                self.assertRegex(done.stdout, r"\n0 passed, 3 failed\n$")
+
+
 if __name__ == "__main__":
     unittest.main()

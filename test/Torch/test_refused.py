@@ -184,6 +184,10 @@ class TestPrograms(unittest.TestCase):
                 ("expected attention without dropout, but got 0.5",
                  lambda q: F.scaled_dot_product_attention(q, q, q, dropout_p=0.5),
                  torch.randn(1, 4, 3, 8)),
+                ("expected an exponent of 0.5, -0.5, -1 or 1 to 8, but got inf",
+                 lambda x: torch.pow(x, float("inf")), x),
+                ("expected an exponent of 0.5, -0.5, -1 or 1 to 8, but got nan",
+                 lambda x: torch.pow(x, float("nan")), x),
                 ("expected beta and alpha of 1, but got 2 and 3",
                  lambda x, y: torch.addmm(x, x, y, beta=2, alpha=3), square, square),
                 ("expected input of float32, bfloat16 or float16, but got i64",
@@ -197,6 +201,8 @@ class TestPrograms(unittest.TestCase):
         for message, size, function, *arguments in (
                 ("expected operand to be a tensor, but got s", rows, lambda x: x * x.shape[0],
                  torch.randn(4, 8)),
+                ("expected a number to fill a tensor with, but got s", rows,
+                 lambda x: x + torch.full((8,), x.shape[0]), torch.randn(4, 8)),
                 ("expected sizes of inputs, but got s", 2 * rows,
                  torch.relu, torch.randn(4, 8)),
                 ("expected a use of input args_0 before one of its size s", rows,
@@ -431,6 +437,15 @@ class TestGraphs(unittest.TestCase):
         with self.assertRaisesRegex(UnsupportedError, r"expected operands that broadcast to "
                                                       r"\[4\], but got \[3\]"):
             import_op(torch.ops.aten.add.Tensor, torch.empty(4), torch.ones(4), torch.ones(3))
+        with self.assertRaisesRegex(UnsupportedError, "expected a condition of bool, but got i64"):
+            import_op(torch.ops.aten.where.self, torch.empty(4), torch.ones(4, dtype=torch.int64),
+                      torch.ones(4), torch.ones(4))
+        for x, index, found in ((torch.tensor(1.0), torch.tensor(0), r"\[\] and \[\]"),
+                                (torch.ones(4), torch.zeros(1, 1, dtype=torch.int64),
+                                 r"\[4\] and \[1, 1\]")):
+            with self.assertRaisesRegex(UnsupportedError, "expected a tensor of rank 1 or more and "
+                                        f"indices of its rank, but got {found}"):
+                import_op(torch.ops.aten.gather.default, index.float(), x, 0, index)
         a, scale = make_mx(64, 64)
 
         def call(graph, x, scale):

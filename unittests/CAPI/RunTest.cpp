@@ -7,6 +7,7 @@
 
 #include "Modules.h"
 
+#include <cfenv>
 #include <cmath>
 #include <thread>
 #include <vector>
@@ -197,6 +198,54 @@ TEST_P(RunTest, AnyNumberOfThreadsAtATime) {
     thread.join();
   for (const std::vector<uint8_t> &bytes : found)
     EXPECT_EQ(bytes, data);
+}
+
+/// Rounds upward, and takes subnormal numbers for 0 where that is known how.
+class OtherFloatEnvironment {
+public:
+  OtherFloatEnvironment() {
+    std::fegetenv(&saved);
+    std::fesetround(FE_UPWARD);
+#ifdef __x86_64__
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+#endif
+  }
+  ~OtherFloatEnvironment() { std::fesetenv(&saved); }
+
+private:
+  std::fenv_t saved;
+};
+
+TEST_P(RunTest, CallersMayComputeOtherwise) {
+  ASSERT_EQ(create(R"(
+func.func @quantize(%x: tensor<?x64xf32>)
+    -> (tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>) {
+  %data, %scales = blockscale.quantize %x block [1, 32]
+      : tensor<?x64xf32> -> tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+  return %data, %scales : tensor<?x64xf8E4M3FN>, tensor<?x2xf8E8M0FNU>
+})"),
+            BLOCKSCALE_OK)
+      << blockscale_last_error();
+  dataShape[1] = 64;
+  scaleShape[1] = 2;
+  // The last rows have subnormal numbers alone.
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] *= i < x.size() / 2 ? 1.0f : 0x1p-130f;
+  std::vector<uint8_t> other(8 * 64), otherScales(8 * 2);
+  data.resize(other.size());
+  results[0].data = data.data();
+  ASSERT_EQ(call(), BLOCKSCALE_OK) << blockscale_last_error();
+  EXPECT_NE(data.back(), 0);
+  results[0].data = other.data();
+  results[1].data = otherScales.data();
+  {
+    OtherFloatEnvironment environment;
+    ASSERT_EQ(call(), BLOCKSCALE_OK) << blockscale_last_error();
+    EXPECT_EQ(std::fegetround(), FE_UPWARD);
+  }
+  EXPECT_EQ(other, data);
+  scales.resize(otherScales.size());
+  EXPECT_EQ(otherScales, scales);
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, RunTest,

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
@@ -110,6 +111,27 @@ TEST(ThreadPool, RunsInParallel) {
     arrived.wait(lock, [&] { return inside == 2; });
   });
   EXPECT_EQ(inside, 2);
+}
+
+// Each of both threads runs a range; the worker has the mode of this caller,
+// whatever that of callers before was.
+TEST(ThreadPool, WorkersComputeAsTheCallerDoes) {
+  ThreadPool pool(2);
+  int saved = std::fegetround();
+  for (int mode : {FE_UPWARD, FE_TONEAREST, FE_DOWNWARD}) {
+    std::atomic<int> inside{0};
+    int found[2] = {-1, -1};
+    ASSERT_EQ(std::fesetround(mode), 0);
+    run(pool, 2, [&](int64_t begin, int64_t) {
+      ++inside;
+      while (inside < 2)
+        std::this_thread::yield();
+      found[begin] = std::fegetround();
+    });
+    ASSERT_EQ(std::fesetround(saved), 0);
+    EXPECT_EQ(found[0], mode);
+    EXPECT_EQ(found[1], mode);
+  }
 }
 
 TEST(ThreadPool, NestedLoopsRunInline) {

@@ -41,7 +41,8 @@ public:
 
   /// Calls `body` so that each index of [0, n) is in exactly one range, and
   /// returns when all calls have; their writes are then visible. Nothing
-  /// happens for n <= 0. A call from inside a parallel body runs inline.
+  /// happens for n <= 0. A call from inside a parallel body runs inline. All
+  /// threads compute in the floating-point environment of the caller.
   void parallelFor(int64_t n, Body body, void *ctx);
 
 private:

@@ -8,30 +8,27 @@ numbers or sympy's expressions in symbols. `emit_...(builder, ..)` adds ops and 
 the module readable.
 """
 
-from blockscale._linalg._body import (FLOATS, INTEGERS, Along, Body, Operand, broadcast,
-                                      emit_constant, emit_elementwise, emit_full, emit_generic,
-                                      format_sizes, get_inner, get_map, get_operand_map, is_float,
-                                      is_integer)
-from blockscale._linalg._builder import (LARGE, Array, Builder, Size, Trace, get_spec, multiply,
-                                         simplify)
+from blockscale._linalg._body import (INTEGERS, Along, Body, Operand, emit_elementwise, emit_full,
+                                      format_sizes, get_inner, is_float, is_integer)
+from blockscale._linalg._builder import (LARGE, Array, Builder, Size, check_options, get_spec,
+                                         multiply, simplify)
 from blockscale._linalg._elementwise import (BINARY, BITWISE, COMPARISONS, FLOAT_UNARY, UNARY,
-                                             emit_binary, emit_compare, emit_convert,
-                                             emit_select, emit_unary)
+                                             emit_binary, emit_compare, emit_convert, emit_select,
+                                             emit_unary)
 from blockscale._linalg._products import emit_dot_general, emit_linear, emit_matmul
-from blockscale._linalg._reductions import (emit_filled, emit_layer_norm, emit_reduce,
-                                            emit_reduction, emit_softmax, normalize_axes)
+from blockscale._linalg._reductions import (emit_layer_norm, emit_reduce, emit_reduction,
+                                            emit_softmax, normalize_axes)
 from blockscale._linalg._shapes import (emit_broadcast, emit_clamped, emit_concat, emit_gather,
-                                        emit_insert, emit_iota, emit_pad, emit_reshape,
-                                        emit_reverse, emit_slice, emit_transpose)
+                                        emit_iota, emit_pad, emit_reads, emit_reshape, emit_reverse,
+                                        emit_slice, emit_transpose)
 
 __all__ = [
-    "Along", "Array", "BINARY", "BITWISE", "Body", "Builder", "COMPARISONS", "FLOATS",
-    "FLOAT_UNARY", "INTEGERS", "LARGE", "Operand", "Size", "Trace", "UNARY", "broadcast", "emit_binary",
-    "emit_broadcast", "emit_clamped", "emit_compare", "emit_concat", "emit_constant",
-    "emit_convert", "emit_dot_general", "emit_elementwise", "emit_filled", "emit_full",
-    "emit_gather", "emit_generic", "emit_insert", "emit_iota", "emit_layer_norm", "emit_linear",
-    "emit_matmul", "emit_pad", "emit_reduce", "emit_reduction", "emit_reshape", "emit_reverse",
-    "emit_select", "emit_slice", "emit_softmax", "emit_transpose", "emit_unary", "format_sizes",
-    "get_inner", "get_map", "get_operand_map", "get_spec", "is_float", "is_integer", "multiply",
-    "normalize_axes", "simplify",
+    "Along", "Array", "BINARY", "BITWISE", "Body", "Builder", "COMPARISONS", "FLOAT_UNARY",
+    "INTEGERS", "LARGE", "Operand", "Size", "UNARY", "check_options", "emit_binary",
+    "emit_broadcast", "emit_clamped", "emit_compare", "emit_concat", "emit_convert",
+    "emit_dot_general", "emit_elementwise", "emit_full", "emit_gather", "emit_iota",
+    "emit_layer_norm", "emit_linear", "emit_matmul", "emit_pad", "emit_reads", "emit_reduce",
+    "emit_reduction", "emit_reshape", "emit_reverse", "emit_select", "emit_slice",
+    "emit_softmax", "emit_transpose", "emit_unary", "format_sizes", "get_inner", "get_spec",
+    "is_float", "is_integer", "multiply", "normalize_axes", "simplify",
 ]

@@ -125,10 +125,6 @@ class Body:
         """A floating-point number in f32."""
         return self.convert(name, dtype, "f32")
 
-    def narrow(self, name: str, dtype: str) -> str:
-        """An f32 as another floating-point number."""
-        return self.convert(name, "f32", dtype)
-
     def convert(self, name: str, source: str, target: str) -> str:
         """A number in another dtype. Floating-point numbers become integers rounded towards 0
         and saturated, NaN becomes 0; what is not 0 is true; integers keep their low bits."""
@@ -312,12 +308,6 @@ def emit_elementwise(builder: Builder, base: str, operands: Sequence[Operand],
     value = emit_generic(builder, base, maps, ["parallel"] * len(sizes),
                          [_get_array(each).value for each in arrays], out, body, result)
     return Array(value, sizes)
-
-
-def emit_constant(builder: Builder, value: float, dtype: str) -> Array:
-    """One number, a tensor of rank 0."""
-    return emit_elementwise(builder, "number", [value], (), dtype, lambda _, a: a,
-                            inner=dtype if not is_float(dtype) else get_inner(dtype))
 
 
 def emit_full(builder: Builder, sizes: Sequence[Any], value: float, dtype: str) -> Array:

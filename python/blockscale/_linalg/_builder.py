@@ -49,6 +49,15 @@ def get_spec(sizes: Sequence[Size], dtype: Any,
     return Spec([size if isinstance(size, int) else None for size in sizes], dtype, layout)
 
 
+def check_options(name: Any, constants: Any) -> None:
+    """Raises ArgumentError where the options that all importers have are wrong."""
+    if not isinstance(name, str) or _trace.to_identifier(name) != name:
+        raise ArgumentError(f"expected name to be an identifier, but got {name!r}")
+    if constants not in ("arguments", "resources"):
+        raise ArgumentError(f"expected constants to be arguments or resources, but got "
+                            f"{constants!r}")
+
+
 @dataclasses.dataclass(frozen=True)
 class Array:
     """A tensor of the function with the sizes of its dimensions."""

@@ -154,8 +154,8 @@ def _get_dtype(*operands: Operand) -> str:
     return "f32" if any(isinstance(each, float) for each in operands) else inner
 
 
-def emit_binary(builder: Builder, name: str, a: Operand, b: Operand, *, dtype: str | None = None,
-                base: str | None = None) -> Array:
+def emit_binary(builder: Builder, name: str, a: Operand, b: Operand, *,
+                dtype: str | None = None) -> Array:
     """A function of two elements, by a name of BINARY or BITWISE, broadcast as in numpy; one
     operand may be a number. `dtype` is the result's; None for the operands' common one."""
     inner = _get_dtype(a, b)
@@ -171,7 +171,7 @@ def emit_binary(builder: Builder, name: str, a: Operand, b: Operand, *, dtype: s
     if dtype is None:
         found = {each.dtype for each in (a, b) if isinstance(each, Array)}
         dtype = found.pop() if len(found) == 1 and get_inner(*found) == inner else inner
-    return emit_elementwise(builder, base or name, [a, b], None, dtype,
+    return emit_elementwise(builder, name, [a, b], None, dtype,
                             lambda body, x, y: compute(body, x, y, inner), inner=inner)
 
 
@@ -198,9 +198,8 @@ def emit_select(builder: Builder, condition: Array, a: Operand, b: Operand, *,
                             inner=("i1", dtype, dtype), made=dtype)
 
 
-def emit_convert(builder: Builder, x: Array, dtype: str) -> Array:
+def emit_convert(builder: Builder, x: Array, dtype: str, *, base: str = "converted") -> Array:
     """Elements in another dtype, as Body.convert has it."""
     if x.dtype == dtype:
         return x
-    return emit_elementwise(builder, "converted", [x], x.sizes, dtype, lambda _, a: a,
-                            inner=x.dtype)
+    return emit_elementwise(builder, base, [x], x.sizes, dtype, lambda _, a: a, inner=x.dtype)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Sequence
 
-from blockscale._linalg._body import (Body, broadcast, emit_elementwise, format_sizes, get_inner,
+from blockscale._linalg._body import (broadcast, emit_elementwise, format_sizes, get_inner,
                                       is_float)
 from blockscale._linalg._builder import Array, Builder, Size, multiply
+from blockscale._linalg._elementwise import emit_convert
 from blockscale._linalg._reductions import emit_filled
 from blockscale._linalg._shapes import emit_broadcast, emit_reshape, emit_transpose
 
@@ -65,8 +66,7 @@ def emit_matmul(builder: Builder, a: Array, b: Array, *, transpose_a: bool = Fal
         dropped.append(-1)
     if not is_float(a.dtype) and a.dtype != b.dtype:
         wide = get_inner(a.dtype, b.dtype)
-        a, b = (emit_elementwise(builder, "wide", [each], each.sizes, wide, lambda _, x: x,
-                                 inner=each.dtype) for each in (a, b))
+        a, b = emit_convert(builder, a, wide), emit_convert(builder, b, wide)
     total = _emit_batches(builder, a, b, transpose_a, transpose_b)
     sizes = tuple(size for dim, size in enumerate(total.sizes, -total.rank)
                   if dim not in dropped)
@@ -75,10 +75,7 @@ def emit_matmul(builder: Builder, a: Array, b: Array, *, transpose_a: bool = Fal
     if bias is not None:
         return emit_elementwise(builder, "y", [total, bias], total.sizes, dtype,
                                 lambda body, x, y: body.add(x, y, inner), inner=inner)
-    if dtype == total.dtype:
-        return total
-    return emit_elementwise(builder, "y", [total], total.sizes, dtype, lambda _, x: x,
-                            inner=inner)
+    return emit_convert(builder, total, dtype, base="y")
 
 
 def _emit_batches(builder: Builder, a: Array, b: Array, transpose_a: bool,

@@ -10,6 +10,7 @@ from typing import Callable, Sequence
 from blockscale._linalg._body import (INTEGERS, Along, Body, emit_elementwise, emit_generic,
                                       get_inner, get_map, get_operand_map, is_float)
 from blockscale._linalg._builder import Array, Builder, Size, multiply
+from blockscale._linalg._elementwise import emit_convert
 from blockscale._linalg._shapes import emit_reshape
 from blockscale._trace import Value
 from blockscale._types import Spec
@@ -72,7 +73,8 @@ def emit_reduction(builder: Builder, base: str, operands: Sequence[Array | Along
     kept = [dim for dim in range(len(sizes)) if dim not in axes]
     left = tuple(sizes[dim] for dim in kept)
     filled = emit_filled(builder, left, start, dtype)
-    maps = [get_operand_map(builder, each, sizes) for each in operands] + [get_map(len(sizes), kept)]
+    maps = [*(get_operand_map(builder, each, sizes) for each in operands),
+            get_map(len(sizes), kept)]
     iterators = ["reduction" if dim in axes else "parallel" for dim in range(len(sizes))]
     value = emit_generic(builder, base, maps, iterators, [each.value for each in arrays], filled,
                          body, result)
@@ -97,9 +99,8 @@ def emit_reduce(builder: Builder, kind: str, x: Array, axes: Sequence[int] | Non
                            lambda body, a: a, lambda body, old, a: combine(body, old, a, inner))
     if kind == "mean":
         total = _divide(builder, total, multiply([x.sizes[axis] for axis in axes]), dtype)
-    elif dtype != inner:
-        total = emit_elementwise(builder, kind, [total], total.sizes, dtype, lambda _, a: a,
-                                 inner=inner)
+    else:
+        total = emit_convert(builder, total, dtype, base=kind)
     if keepdims:
         kept = tuple(1 if dim in axes else size for dim, size in enumerate(x.sizes))
         return emit_reshape(builder, total, kept)

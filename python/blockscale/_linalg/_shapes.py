@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import sympy
 
-from blockscale._linalg._body import (Along, Body, emit_elementwise, emit_full, emit_generic,
-                                      get_inner, get_map)
+from blockscale._linalg._body import Along, Body, emit_elementwise, emit_full, get_inner
 from blockscale._linalg._builder import (INDEX, Array, Builder, Size, get_spec, multiply,
                                          simplify)
 from blockscale._trace import Value
@@ -165,6 +164,9 @@ def emit_slice(builder: Builder, x: Array, offsets: Sequence[Any], sizes: Sequen
                            f"{list(offsets)} on with strides {list(strides)}")
     if sizes == x.sizes and not any(offsets) and set(strides) <= {1}:
         return x
+    if 0 in sizes:
+        # MLIR takes no offset behind the last element.
+        return Array(builder.empty(sizes, x.dtype), sizes)
     spec = get_spec(sizes, x.dtype)
     text, values = _format_slice(builder, offsets, sizes, strides)
     value = builder.emit("part", "tensor.extract_slice", [x.value, *values],
@@ -175,6 +177,8 @@ def emit_slice(builder: Builder, x: Array, offsets: Sequence[Any], sizes: Sequen
 def emit_insert(builder: Builder, x: Array, into: Array, offsets: Sequence[Any],
                 strides: Sequence[int] | None = None) -> Array:
     """`into` with x in place of its part from `offsets` on."""
+    if 0 in x.sizes:
+        return into
     offsets = tuple(map(simplify, offsets))
     text, values = _format_slice(builder, offsets, x.sizes, tuple(strides or [1] * x.rank))
     value = builder.emit("inserted", "tensor.insert_slice", [x.value, into.value, *values],
@@ -229,32 +233,39 @@ def emit_pad(builder: Builder, x: Array, low: Sequence[Any], high: Sequence[Any]
 def emit_iota(builder: Builder, sizes: Sequence[Any], axis: int, dtype: str, *,
               start: float = 0, step: float = 1) -> Array:
     """start + step * position along an axis, computed in `dtype` (in f32 for narrow ones)."""
-    sizes, inner, body = tuple(map(simplify, sizes)), get_inner(dtype), Body()
-    number = body.convert(body.index(axis), "index", inner)
-    if step != 1:
-        number = body.mul(number, body.constant(step, inner), inner)
-    if start != 0:
-        number = body.add(number, body.constant(start, inner), inner)
-    out = builder.empty(sizes, dtype)
-    value = emit_generic(builder, "iota", [get_map(len(sizes), range(len(sizes)))],
-                         ["parallel"] * len(sizes), [], out, body,
-                         body.convert(number, inner, dtype))
-    return Array(value, sizes)
+    inner = get_inner(dtype)
+
+    def compute(body: Body) -> str:
+        number = body.convert(body.index(axis), "index", inner)
+        if step != 1:
+            number = body.mul(number, body.constant(step, inner), inner)
+        return number if start == 0 else body.add(number, body.constant(start, inner), inner)
+    return emit_elementwise(builder, "iota", [], tuple(map(simplify, sizes)), dtype, compute,
+                            inner=inner)
+
+
+def emit_reads(builder: Builder, base: str, x: Array, sizes: Sequence[Size],
+               operands: Sequence[Array | Along], place: Callable[..., Sequence[str]]) -> Array:
+    """The elements of x at indices that `place(body, *names)` computes for each element of a
+    result of `sizes`. Operands are broadcast to it, and taken in their own dtypes."""
+    dtypes = [(each.array if isinstance(each, Along) else each).dtype for each in operands]
+    return emit_elementwise(builder, base, operands, sizes, x.dtype,
+                            lambda body, *names: body.extract(x, place(body, *names)),
+                            inner=dtypes, made=x.dtype)
 
 
 def emit_reverse(builder: Builder, x: Array, axes: Sequence[int]) -> Array:
     """Elements in the opposite order along axes."""
-    body, indices = Body(), []
-    for dim, size in enumerate(x.sizes):
-        place = body.index(dim)
-        if dim in axes or dim - x.rank in axes:
-            last = body.capture(builder.size(simplify(size - 1)))
-            place = body.op(f"arith.subi {last}, {place}", "index")
-        indices.append(place)
-    out = builder.empty(x.sizes, x.dtype)
-    value = emit_generic(builder, "reversed", [get_map(x.rank, range(x.rank))],
-                         ["parallel"] * x.rank, [], out, body, body.extract(x, indices))
-    return Array(value, x.sizes)
+    def place(body: Body) -> list[str]:
+        indices = []
+        for dim, size in enumerate(x.sizes):
+            index = body.index(dim)
+            if dim in axes or dim - x.rank in axes:
+                last = body.capture(builder.size(simplify(size - 1)))
+                index = body.op(f"arith.subi {last}, {index}", "index")
+            indices.append(index)
+        return indices
+    return emit_reads(builder, "reversed", x, x.sizes, [], place)
 
 
 def emit_clamped(body: Body, index: str, size: Value, *, wraps: bool = False) -> str:
@@ -284,13 +295,10 @@ def emit_gather(builder: Builder, x: Array, indices: Array, axis: int = 0, *,
     if x.sizes[axis] == 0:
         builder.refuse(f"expected elements along dimension {axis}, but got {list(x.sizes)}")
     sizes = (*x.sizes[:axis], *indices.sizes, *x.sizes[axis + 1:])
-    body, size = Body(), builder.size(x.sizes[axis])
-    index = emit_clamped(body, body.convert("%a0", indices.dtype, "index"), size, wraps=wraps)
-    places = [body.index(dim) for dim in range(axis)] + [index]
-    places += [body.index(dim + indices.rank - 1) for dim in range(axis + 1, x.rank)]
-    out = builder.empty(sizes, x.dtype)
-    reads = get_map(len(sizes), range(axis, axis + indices.rank))
-    value = emit_generic(builder, "gathered", [reads, get_map(len(sizes), range(len(sizes)))],
-                         ["parallel"] * len(sizes), [indices.value], out, body,
-                         body.extract(x, places))
-    return Array(value, sizes)
+    dims, size = tuple(range(axis, axis + indices.rank)), builder.size(x.sizes[axis])
+
+    def place(body: Body, index: str) -> list[str]:
+        index = emit_clamped(body, body.convert(index, indices.dtype, "index"), size, wraps=wraps)
+        return [*map(body.index, range(axis)), index,
+                *map(body.index, range(axis + indices.rank, len(sizes)))]
+    return emit_reads(builder, "gathered", x, sizes, [Along(indices, dims)], place)

@@ -9,8 +9,8 @@ from typing import Callable
 import numpy as np
 from jaxlib.mlir.dialects import stablehlo
 
-from blockscale._linalg import (FLOAT_UNARY, INTEGERS, Array, Body, emit_elementwise, get_inner,
-                                is_float)
+from blockscale._linalg import (BINARY, BITWISE, FLOAT_UNARY, INTEGERS, UNARY, Array, Body,
+                                emit_convert, get_inner, is_float)
 from blockscale.jax import _narrow
 from blockscale.jax._graph import Node, Ref
 from blockscale.jax._importer import (DTYPES, Codes, Importer, Known, Literal, get_sizes,
@@ -27,7 +27,7 @@ def _is_unsigned(ref: Ref) -> bool:
 def _emit(importer: Importer, node: Node, compute: Compute, *, made: str | None = None) -> Known:
     """`compute` of all operands in their own dtype, or f32 for narrower floats."""
     for ref in node.operands:
-        if ref.element in (*_narrow.FLOATS8, "f4E2M1FN"):
+        if ref.element in _narrow.NARROW:
             importer.refuse(f"expected no arithmetic on {ref.element}; convert it before")
     kinds = [get_inner(importer.dtype_of(ref)) for ref in node.operands]
     inner = kinds[-1]
@@ -53,42 +53,25 @@ def import_function(importer: Importer, node: Node) -> Known:
         importer.refuse(f"expected floating-point numbers, but got {importer.result.element}")
     accuracy = node.attribute("result_accuracy")
     if accuracy is not None and "DEFAULT" not in str(accuracy):
-        importer.refuse(f"expected no wish for an accuracy, but got {accuracy}")
+        importer.refuse(f"expected result_accuracy to be the default, but got {accuracy}")
     return _emit(importer, node, FLOAT_UNARY[_FUNCTIONS[node.name]])
-
-
-def _abs(body: Body, x: str, dtype: str) -> str:
-    return body.op(f"math.abs{'f' if is_float(dtype) else 'i'} {x}", dtype)
-
-
-def _negate(body: Body, x: str, dtype: str) -> str:
-    if is_float(dtype):
-        return body.op(f"arith.negf {x}", dtype)
-    return body.sub(body.constant(0, dtype), x, dtype)
-
-
-def _sign(body: Body, x: str, dtype: str) -> str:
-    zero = body.constant(0, dtype)
-    is_negative, is_positive = (body.compare(way, x, zero, dtype) for way in ("lt", "gt"))
-    negative = body.select(is_negative, body.constant(-1, dtype), x, dtype)
-    return body.select(is_positive, body.constant(1, dtype), negative, dtype)
 
 
 @handles("stablehlo.abs", elementwise=True)
 def import_abs(importer: Importer, node: Node) -> Known:
     if _is_unsigned(importer.result):
         return importer.get(node.operands[0])
-    return _emit(importer, node, _abs)
+    return _emit(importer, node, UNARY["abs"])
 
 
 @handles("stablehlo.negate", elementwise=True)
 def import_negate(importer: Importer, node: Node) -> Known:
-    return _emit(importer, node, _negate)
+    return _emit(importer, node, UNARY["neg"])
 
 
 @handles("stablehlo.sign", elementwise=True)
 def import_sign(importer: Importer, node: Node) -> Known:
-    return _emit(importer, node, _sign)
+    return _emit(importer, node, UNARY["sign"])
 
 
 @handles("stablehlo.not", elementwise=True)
@@ -100,7 +83,8 @@ def import_not(importer: Importer, node: Node) -> Known:
 @handles("stablehlo.is_finite", elementwise=True)
 def import_is_finite(importer: Importer, node: Node) -> Known:
     def compute(body: Body, x: str, dtype: str) -> str:
-        return body.compare("lt", _abs(body, x, dtype), body.constant(float("inf"), dtype), dtype)
+        size = UNARY["abs"](body, x, dtype)
+        return body.compare("lt", size, body.constant(float("inf"), dtype), dtype)
     return _emit(importer, node, compute, made="i1")
 
 
@@ -108,14 +92,14 @@ def import_is_finite(importer: Importer, node: Node) -> Known:
 
 
 def _or_bits(of_bits: str, compute: Compute) -> Compute:
-    """`compute` of numbers; of truth values, an op on bits."""
-    return lambda body, a, b, dtype: (body.op(f"arith.{of_bits} {a}, {b}", dtype)
-                                      if dtype == "i1" else compute(body, a, b, dtype))
+    """`compute` of numbers; of truth values, an op of BITWISE."""
+    return lambda body, a, b, dtype: (BITWISE[of_bits] if dtype == "i1" else compute)(
+        body, a, b, dtype)
 
 
 _BINARY: dict[str, Compute] = {
-    "stablehlo.add": _or_bits("ori", Body.add), "stablehlo.subtract": Body.sub,
-    "stablehlo.multiply": _or_bits("andi", Body.mul),
+    "stablehlo.add": _or_bits("or", Body.add), "stablehlo.subtract": Body.sub,
+    "stablehlo.multiply": _or_bits("and", Body.mul),
     "stablehlo.maximum": Body.maximum, "stablehlo.minimum": Body.minimum,
 }
 _UNSIGNED = {"stablehlo.maximum": "maxui", "stablehlo.minimum": "minui"}
@@ -142,18 +126,12 @@ def import_divide(importer: Importer, node: Node) -> Known:
 def import_power(importer: Importer, node: Node) -> Known:
     if not is_float(importer.dtype_of(importer.result)):
         importer.refuse(f"expected floating-point numbers, but got {importer.result.element}")
-    return _emit(importer, node,
-                 lambda body, a, b, dtype: body.op(f"math.powf {a}, {b}", dtype))
+    return _emit(importer, node, BINARY["pow"])
 
 
-_BITS = {"stablehlo.and": "andi", "stablehlo.or": "ori", "stablehlo.xor": "xori"}
-
-
-@handles(*_BITS, elementwise=True)
+@handles(*(f"stablehlo.{name}" for name in BITWISE), elementwise=True)
 def import_bits(importer: Importer, node: Node) -> Known:
-    op = _BITS[node.name]
-    return _emit(importer, node,
-                 lambda body, a, b, dtype: body.op(f"arith.{op} {a}, {b}", dtype))
+    return _emit(importer, node, BITWISE[node.name.removeprefix("stablehlo.")])
 
 
 _SHIFTS = {"stablehlo.shift_left": "shli", "stablehlo.shift_right_logical": "shrui",
@@ -177,9 +155,6 @@ def import_shift(importer: Importer, node: Node) -> Known:
     return _emit(importer, node, compute)
 
 
-_DIRECTIONS = {"EQ": "eq", "NE": "ne", "LT": "lt", "LE": "le", "GT": "gt", "GE": "ge"}
-
-
 @handles("stablehlo.compare", elementwise=True)
 def import_compare(importer: Importer, node: Node) -> Known:
     direction = stablehlo.ComparisonDirectionAttr(node.attribute("comparison_direction")).value
@@ -187,7 +162,7 @@ def import_compare(importer: Importer, node: Node) -> Known:
     if kind is not None and stablehlo.ComparisonTypeAttr(kind).value == "TOTALORDER":
         importer.refuse("expected a comparison in which NaN is unequal to every number, but got "
                         "one in total order")
-    predicate = _DIRECTIONS[direction]
+    predicate = direction.lower()
     if _is_unsigned(node.operands[0]) and predicate not in ("eq", "ne"):
         return _emit(importer, node, lambda body, a, b, dtype: body.op(
             f"arith.cmpi u{predicate}, {a}, {b}", dtype), made="i1")
@@ -198,7 +173,7 @@ def import_compare(importer: Importer, node: Node) -> Known:
 @handles("stablehlo.select", elementwise=True)
 def import_select(importer: Importer, node: Node) -> Known:
     result = importer.result
-    if result.element in (*_narrow.FLOATS8, "f4E2M1FN"):
+    if result.element in _narrow.NARROW:
         importer.refuse(f"expected no choice of {result.element}; convert it before")
     return _emit(importer, node, lambda body, c, a, b, dtype: body.select(c, a, b, dtype))
 
@@ -249,16 +224,17 @@ def import_convert(importer: Importer, node: Node) -> Known:
         return _finish(importer, _narrow.emit_decode(importer, importer.make(known)), result)
     if source.element == "f4E2M1FN":
         return _finish(importer, importer.make(known), result)
-    if result.element in (*_narrow.FLOATS8, "f4E2M1FN"):
+    if result.element in _narrow.NARROW:
         return _narrow_down(importer, source, result)
     dtype = importer.dtype_of(source)
+    if is_float(dtype) and _is_unsigned(result) and target == "i64":
+        importer.refuse("expected a conversion of floating-point numbers to at most 32 bits "
+                        f"without a sign, but got one to {result.element}")
 
     def compute(body: Body, x: str) -> str:
         if not is_float(dtype):
             return _convert_integer(body, x, source, dtype, target)
         if _is_unsigned(result):
-            if target == "i64":
-                importer.refuse("expected no conversion of floating-point numbers to ui64")
             return _convert_to_unsigned(body, x, dtype, target)
         return body.convert(x, dtype, target)
     return importer.compute("converted", [source], [dtype], target, compute, target)
@@ -274,10 +250,7 @@ def _finish(importer: Importer, numbers: Array, result: Ref) -> Known:
     if not is_float(target):
         importer.refuse(f"expected a conversion to floating-point numbers, but got one to "
                         f"{result.element}")
-    if target == "f32":
-        return numbers
-    return emit_elementwise(importer, "converted", [numbers], numbers.sizes, target,
-                            lambda _, x: x)
+    return emit_convert(importer, numbers, target)
 
 
 def _narrow_down(importer: Importer, source: Ref, result: Ref) -> Known:
@@ -285,11 +258,7 @@ def _narrow_down(importer: Importer, source: Ref, result: Ref) -> Known:
     if dtype not in ("f32", "bf16", "f16"):
         importer.refuse(f"expected a conversion of f32, bf16 or f16 to {result.element}, but got "
                         f"one of {source.element}")
-    numbers = importer.array(source)
-    if dtype != "f32":
-        numbers = emit_elementwise(importer, "wide", [numbers], numbers.sizes, "f32",
-                                   lambda _, x: x)
-    return _finish(importer, numbers, result)
+    return _finish(importer, emit_convert(importer, importer.array(source), "f32"), result)
 
 
 @handles("stablehlo.bitcast_convert", elementwise=True)

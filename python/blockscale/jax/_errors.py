@@ -9,7 +9,7 @@ from typing import NoReturn, Sequence
 from blockscale._errors import Problem, UnsupportedError
 from blockscale._trace import Location
 
-__all__ = ["UNKNOWN", "Problem", "UnsupportedError", "make_problem", "refuse"]
+__all__ = ["UNKNOWN", "UnsupportedError", "make_problem", "refuse"]
 
 #: The place of what JAX does not say where it is from.
 UNKNOWN: Location = ("<jax>", 0)

@@ -17,6 +17,7 @@ import ml_dtypes
 import numpy as np
 
 from blockscale import _native
+from blockscale._arrays import pack_codes
 from blockscale._errors import ArgumentError
 
 _TARGET = "blockscale_call"
@@ -42,8 +43,7 @@ def add(executable: Any, constants: Sequence[tuple[Any, Any]]) -> int:
 def _to_storage(array: Any, element: str) -> Any:
     """A traced array as the function takes it."""
     if element == "f4E2M1FN":
-        codes = jax.lax.bitcast_convert_type(array, jnp.uint4).astype(jnp.uint8)
-        return codes[..., 0::2] | codes[..., 1::2] << 4
+        return pack_codes(jax.lax.bitcast_convert_type(array, jnp.uint4).astype(jnp.uint8))
     if element == "i1":
         return array.astype(jnp.int8)
     if element.startswith("ui"):

@@ -156,7 +156,7 @@ class _Flattener:
                     raise ArgumentError(f"expected at most {_MAX_NODES} ops, but got more")
                 results = node.results
             values.update(zip(op.results, results))
-        raise ArgumentError("expected a function to end in a return")
+        raise ArgumentError(f"expected a function to end in a return, but got {op.name}")
 
 
 def _fill_locations(graph: Graph, location: Location) -> None:

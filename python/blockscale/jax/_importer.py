@@ -70,7 +70,8 @@ class Codes:
 class Pending:
     """The result of an op on elements that one such op reads, which computes it, too: so that
     a chain of them is one op of the module. `compute(body, *names)` takes the operands, each
-    in its dtype of `inner`, and gives the result's, rounded as the op alone rounds it."""
+    in its dtype of `inner`, and gives the result's, rounded as the op alone rounds it. `depth`
+    is the number of ops of its longest chain, whose calls are one inside of the other."""
 
     operands: tuple[Any, ...]
     inner: tuple[str, ...]
@@ -78,12 +79,13 @@ class Pending:
     sizes: tuple[int, ...]
     dtype: str
     base: str
+    depth: int
 
 
 #: What stands for a value of the graph.
 Known = Union[Array, Literal, Spread, Codes, Pending]
-# Operands of a chain of ops on elements.
-_MAX_OPERANDS = 32
+# Operands and length of a chain of ops on elements.
+_MAX_OPERANDS, _MAX_CHAIN = 32, 100
 Handler = Callable[["Importer", Node], Union[Known, Sequence[Known]]]
 #: Handlers of ops by name; of custom calls and composites by the title of the node.
 HANDLERS: dict[str, Handler] = {}
@@ -184,7 +186,8 @@ class Importer(Builder):
 
     def import_constant(self, ref: Ref, attribute: Any) -> Known:
         """The value of a constant."""
-        dtype, kind = self.dtype_of(ref), DTYPES[ref.element][1]
+        self.dtype_of(ref)  # Which refuses what the module has no type for.
+        kind = DTYPES[ref.element][1]
         if not isinstance(attribute, ir.DenseElementsAttr):
             self.refuse(f"expected a dense constant, but got {type(attribute).__name__}")
         sizes = get_sizes(ref)
@@ -269,7 +272,8 @@ class Importer(Builder):
                     inside = known.compute(body, *names[start:start + len(known.operands)])
                     values.append(body.convert(inside, known.dtype, kind))
             return body.convert(compute(body, *values), made, dtype)
-        pending = Pending(tuple(operands), tuple(kinds), whole, sizes, dtype, base)
+        depth = 1 + max((known.depth for known, _, _ in parts if known is not None), default=0)
+        pending = Pending(tuple(operands), tuple(kinds), whole, sizes, dtype, base, depth)
         return pending if self._is_pending(pending) else self.make(pending)
 
     def _is_pending(self, pending: Pending) -> bool:
@@ -279,7 +283,7 @@ class Importer(Builder):
             return False
         user = ref.users[0]
         return (user.name in ELEMENTWISE and len(pending.operands) <= _MAX_OPERANDS
-                and user.operands.count(ref) == 1
+                and pending.depth < _MAX_CHAIN and user.operands.count(ref) == 1
                 and get_sizes(user.results[0]) == pending.sizes)
 
     # 4-bit numbers.

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import threading
 from typing import Any, Callable, Sequence, Union
 
@@ -15,12 +14,14 @@ import numpy as np
 from jax import export
 from jax import tree_util
 
-from blockscale import _trace
+from blockscale._arrays import pack_codes
 from blockscale._compile import Compiled, compile as compile_module
-from blockscale._errors import ArgumentError, FileError
+from blockscale._errors import ArgumentError, read_file
+from blockscale._linalg import check_options
 from blockscale._trace import Module
 from blockscale.jax import (_elementwise, _ffi, _graph, _reader, _scaled,  # noqa: F401 (handlers)
                             _shapes)
+from blockscale.jax._errors import UNKNOWN
 from blockscale.jax._importer import DTYPES, Importer, Input, check_known
 from blockscale.jax._recognize import find_quantizers
 
@@ -31,8 +32,8 @@ def to_storage(array: np.ndarray, element: str) -> np.ndarray:
     """An array as the module's function takes it, row-major."""
     array = np.ascontiguousarray(array).reshape(array.shape)
     if element == "f4E2M1FN":
-        codes = array.view(np.uint8)
-        return codes[..., 0::2] & 15 | codes[..., 1::2] << 4
+        packed: np.ndarray = pack_codes(array.view(np.uint8))
+        return packed
     if element == "i1":
         return array.view(np.int8)
     if element.startswith("ui"):
@@ -155,24 +156,9 @@ def _import(module: Any, kept: Sequence[int] | None, name: str,
         results = [importer.take_result(ref) for ref in graph.results]
     if not results:
         raise ArgumentError("expected a function with a result, but got none")
-    location = next((node.location for node in graph.nodes if node.location[1]), ("<jax>", 0))
+    location = next((node.location for node in graph.nodes if node.location[1]), UNKNOWN)
     made = importer.finish(name, [each.value for each in importer.inputs], results, location)
     return importer, made, [ref.element for ref in graph.results]
-
-
-def _check_options(name: Any, constants: Any) -> None:
-    if constants not in ("arguments", "resources"):
-        raise ArgumentError(f"expected constants to be arguments or resources, but got "
-                            f"{constants!r}")
-    if not isinstance(name, str) or _trace.to_identifier(name) != name:
-        raise ArgumentError(f"expected name to be an identifier, but got {name!r}")
-
-
-def _read_file(path: os.PathLike[str]) -> bytes:
-    try:
-        return pathlib.Path(path).read_bytes()
-    except OSError as error:
-        raise FileError(f"cannot read '{os.fspath(path)}': {error.strerror}") from error
 
 
 def _deserialize(data: bytes) -> Any:
@@ -201,10 +187,10 @@ def from_export(exported: Any, name: str = "forward", *,
     Raises: UnsupportedError with all ops that are not imported; ArgumentError for damaged
       bytes; FileError.
     """
-    _check_options(name, constants)
+    check_options(name, constants)
     is_read = not isinstance(exported, export.Exported)
     if isinstance(exported, os.PathLike):
-        exported = _read_file(exported)
+        exported = read_file(exported)
     if isinstance(exported, (bytes, bytearray)):
         exported = _deserialize(bytes(exported))
     if not isinstance(exported, export.Exported):
@@ -252,9 +238,9 @@ def from_stablehlo(source: Source, name: str = "forward", *,
     Raises: UnsupportedError with all ops that are not imported; ArgumentError for damaged
       bytes; FileError.
     """
-    _check_options(name, constants)
+    check_options(name, constants)
     if isinstance(source, os.PathLike):
-        source = _read_file(source)
+        source = read_file(source)
     if not isinstance(source, (bytes, str)):
         raise ArgumentError("expected MLIR text, a portable artifact or a pathlib.Path, but got "
                             f"{type(source).__name__}")

@@ -28,7 +28,8 @@ def deserialize(artifact: bytes) -> Any:
     try:
         return stablehlo.deserialize_portable_artifact(mlir.make_ir_context(), artifact)
     except (ValueError, ir.MLIRError) as error:
-        raise ArgumentError(f"expected a portable artifact of StableHLO: {error}") from error
+        raise ArgumentError("expected a portable artifact of StableHLO, but got: "
+                            f"{error}") from error
 
 
 def parse(text: str) -> Any:
@@ -37,7 +38,7 @@ def parse(text: str) -> Any:
         return ir.Module.parse(text, mlir.make_ir_context())
     except ir.MLIRError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise ArgumentError("expected a module of StableHLO: "
+        raise ArgumentError("expected a module of StableHLO, but got: "
                             f"{' '.join(lines)}") from error
 
 

@@ -5,15 +5,15 @@
 from __future__ import annotations
 
 import math
-from typing import Callable, Sequence
+from typing import Callable
 
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 from blockscale._linalg import (Array, Body, emit_broadcast, emit_concat, emit_convert,
-                                emit_dot_general, emit_elementwise, emit_generic, emit_iota,
-                                emit_pad, emit_reduction, emit_reshape, emit_reverse, emit_slice,
-                                emit_transpose, get_inner, get_map, is_float)
+                                emit_dot_general, emit_elementwise, emit_iota, emit_pad,
+                                emit_reads, emit_reduction, emit_reshape, emit_reverse, emit_slice,
+                                emit_transpose, get_inner, is_float, is_integer)
 from blockscale.jax import _narrow
 from blockscale.jax._graph import Node, Ref
 from blockscale.jax._importer import (Codes, Importer, Known, Literal, Spread, get_sizes, handles,
@@ -97,9 +97,9 @@ def import_concatenate(importer: Importer, node: Node) -> Known:
 def import_pad(importer: Importer, node: Node) -> Known:
     source, padding = node.operands
     value = importer.get(padding)
-    low, high, interior = (_get_integers(node, f"{name}") for name in (
+    low, high, interior = (_get_integers(node, name) for name in (
         "edge_padding_low", "edge_padding_high", "interior_padding"))
-    if not isinstance(value, Literal) or source.element in (*_narrow.FLOATS8, "f4E2M1FN"):
+    if not isinstance(value, Literal) or source.element in _narrow.NARROW:
         importer.refuse("expected padding of numbers of 16 bits or more by a constant, but got "
                         f"{source.element}")
     x = importer.array(source)
@@ -156,12 +156,10 @@ def import_reduce(importer: Importer, node: Node) -> Known:
     dtype = importer.dtype_of(source)
     if source.element.startswith("ui") and kind in ("max", "min"):
         importer.refuse("expected signed or floating-point numbers, but got unsigned ones")
-    if dtype not in ("f32", "f64", "bf16", "f16", "i1", "i8", "i16", "i32", "i64"):
+    if not (is_float(dtype) or is_integer(dtype)):
         importer.refuse(f"expected numbers of 16 bits or more, or integers, but got {dtype}")
     if dtype == "i1":
         kind = {"add": "or", "max": "or", "mul": "and", "min": "and"}.get(kind, kind)
-    elif is_float(dtype) and kind in ("and", "or"):
-        importer.refuse(f"expected integers, but got {dtype}")
     inner = get_inner(dtype)
 
     def combine(body: Body, old: str, new: str) -> str:
@@ -177,9 +175,7 @@ def import_reduce(importer: Importer, node: Node) -> Known:
     if not isinstance(known, Literal):
         total = emit_elementwise(importer, kind, [total, importer.array(start)], total.sizes,
                                  inner, combine, inner=inner)
-    if dtype == inner:
-        return total
-    return emit_elementwise(importer, kind, [total], total.sizes, dtype, lambda _, x: x)
+    return emit_convert(importer, total, dtype, base=kind)
 
 
 def _get_neutral(kind: str, dtype: str) -> float:
@@ -257,17 +253,6 @@ def _to_index(body: Body, name: str, ref: Ref, dtype: str) -> str:
     return body.op(f"arith.index_cast {name}", f"{dtype} to index")
 
 
-def _emit_reads(importer: Importer, x: Array, compute: Callable[[Body], Sequence[str]]) -> Array:
-    """A tensor of the result's shape whose elements are those of x at computed places."""
-    sizes = get_sizes(importer.result)
-    body = Body()
-    result = body.extract(x, compute(body))
-    out = importer.empty(sizes, x.dtype)
-    value = emit_generic(importer, "gathered", [get_map(len(sizes), range(len(sizes)))],
-                         ["parallel"] * len(sizes), [], out, body, result)
-    return Array(value, sizes)
-
-
 @handles("stablehlo.gather")
 def import_gather(importer: Importer, node: Node) -> Known:
     source, indices = node.operands
@@ -306,8 +291,9 @@ def import_gather(importer: Importer, node: Node) -> Known:
                 total = body.op(f"arith.addi {total}, {part}", "index")
             places.append(total)
         return places
-    return _move(importer, source, get_sizes(importer.result),
-                 lambda x: _emit_reads(importer, x, lambda body: place(body, x)))
+    sizes = get_sizes(importer.result)
+    return _move(importer, source, sizes, lambda x: emit_reads(
+        importer, "gathered", x, sizes, [], lambda body: place(body, x)))
 
 
 @handles("stablehlo.dynamic_slice")
@@ -323,5 +309,5 @@ def import_dynamic_slice(importer: Importer, node: Node) -> Known:
             start = _clamp(body, start, x.sizes[dim] - sizes[dim])
             places.append(body.op(f"arith.addi {start}, {body.index(dim)}", "index"))
         return places
-    return _move(importer, source, sizes,
-                 lambda x: _emit_reads(importer, x, lambda body: place(body, x)))
+    return _move(importer, source, sizes, lambda x: emit_reads(
+        importer, "gathered", x, sizes, [], lambda body: place(body, x)))

@@ -7,29 +7,28 @@ from __future__ import annotations
 import functools
 from typing import Any, Sequence, Union
 
-
 from blockscale._linalg import (Array, Body, emit_binary, emit_compare,
                                 emit_convert, emit_elementwise, emit_select, emit_unary,
-                                is_float)
+                                is_float, is_integer)
 from blockscale.onnx._importer import NARROW, Constant, Importer, Operand, handles
-from blockscale.onnx._nodes import NAMES, get_type_name
+from blockscale.onnx._nodes import NAMES, TYPES, get_type_name
 
 
 def take(importer: Importer, operand: Operand, rank: int = 0) -> Union[Array, int, float]:
     """A tensor of numbers, or a number: one that is known and broadcasts to any tensor of
     `rank` or more without changing its shape."""
-    if operand is not None and operand.dtype in NARROW:
-        importer.refuse(f"expected numbers, but got {operand.dtype}")
-    if isinstance(operand, Constant) and operand.value.size == 1 and operand.value.ndim <= rank:
+    is_number = isinstance(operand, Constant) and (is_float(operand.dtype)
+                                                   or is_integer(operand.dtype))
+    if is_number and operand.value.size == 1 and operand.value.ndim <= rank:
         value = operand.value.reshape(-1)[0]
         return float(value) if is_float(operand.dtype) else int(value)
-    return importer.array(operand)
+    return importer.plain(operand)
 
 
 def get_rank(operands: Sequence[Operand]) -> int:
-    """The highest rank among operands that are not constants."""
+    """The highest rank among operands that are not constants; -1 where all are."""
     return max((len(each.sizes) for each in operands
-                if each is not None and not isinstance(each, Constant)), default=0)
+                if each is not None and not isinstance(each, Constant)), default=-1)
 
 
 def _take_all(importer: Importer, inputs: Sequence[Operand]) -> list[Any]:
@@ -161,9 +160,10 @@ def import_cast(importer: Importer, inputs: Sequence[Operand], attributes: dict[
     from blockscale.onnx._quantize import cast_narrow, cast_wide
     x, source = inputs[0], inputs[0].dtype
     dtype = inputs[1].dtype if len(inputs) > 1 else NAMES.get(attributes["to"])
-    if dtype is None:
+    if dtype not in TYPES:
+        found = dtype or get_type_name(attributes["to"])
         importer.refuse(f"expected a cast to one of {', '.join(map(get_type_name, NAMES))}, but "
-                        f"got {get_type_name(attributes['to'])}")
+                        f"got {found}")
     if source == dtype:
         return x
     if dtype in NARROW:

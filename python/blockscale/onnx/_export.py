@@ -107,7 +107,7 @@ def _export_quantize(exporter: _Exporter) -> None:
     x, data, scale = op.operands[0], *op.results
     for key in ("rng", "offsets", "block_amax", "scale_dim"):
         if take(key) is not None:
-            exporter.refuse(f"expected a quantizer without {key}")
+            exporter.refuse(f"expected a quantizer without {key}, but got one")
     block = take("block")
     format = next(name for name, row in FORMATS.items()
                   if row[:2] == (data.dtype, scale.dtype))
@@ -149,11 +149,7 @@ def _export_dequantize(exporter: _Exporter) -> None:
     if amax is not None or g is not None:
         name = exporter.place_global(g if amax is None else amax, data, rows=exporter.get(data))
     if amax is not None:
-        known = ("torchao", "modelopt", "mslk", "te")
-        if (recipe or "torchao") not in known:
-            exporter.refuse(f"expected recipe {', '.join(known)} with global_amax, but got "
-                            f"{recipe}")
-        name = get_global_scale(exporter.writer, name, recipe or "torchao")
+        name = _write_global_scale(exporter, name)
     exporter.set(exporter.decode(exporter.get(data), exporter.get(scale), scale.dtype,
                                  exporter.take("block"), name, recipe,
                                  exporter.op.results[0].dtype))
@@ -198,23 +194,29 @@ def _export_product(exporter: _Exporter) -> None:
 def _export_amax(exporter: _Exporter) -> None:
     op, writer = exporter.op, exporter.writer
     if exporter.take("offsets") is not None:
-        exporter.refuse("expected an amax without offsets")
+        exporter.refuse("expected an amax without offsets, but got some")
     rank, kept = op.operands[0].spec.rank, op.results[0].spec.rank
     wide = writer.cast(exporter.get(op.operands[0]), "f32")
     exporter.set(writer.op("ReduceMax", writer.op("Abs", wide),
                            writer.sizes(*range(kept, rank)), name="amax", keepdims=0))
 
 
+def _write_global_scale(exporter: _Exporter, amax: str) -> str:
+    """The global scale that the op's recipe derives from an amax."""
+    recipe = exporter.take("recipe") or DEFAULTS["nvfp4"]
+    obstacle = find_obstacle("nvfp4", recipe)
+    if obstacle:
+        exporter.refuse(obstacle)
+    return get_global_scale(exporter.writer, amax, recipe)
+
+
 def _export_global_scale(exporter: _Exporter) -> None:
-    recipe = exporter.take("recipe") or "torchao"
-    if recipe not in ("torchao", "modelopt", "mslk", "te"):
-        exporter.refuse(f"expected recipe torchao, modelopt, mslk or te, but got {recipe}")
-    exporter.set(get_global_scale(exporter.writer, exporter.get(exporter.op.operands[0]), recipe))
+    exporter.set(_write_global_scale(exporter, exporter.get(exporter.op.operands[0])))
 
 
 def _export_swizzle(exporter: _Exporter) -> None:
     if exporter.take("offsets") is not None:
-        exporter.refuse("expected a swizzle without offsets")
+        exporter.refuse("expected a swizzle without offsets, but got some")
     exporter.set(exporter.get(exporter.op.operands[0]))
 
 

@@ -183,17 +183,34 @@ class Importer(Builder):
             self.refuse(f"expected {what} of float, bfloat16 or float16, but got {operand.dtype}")
         return self.array(operand, what)
 
+    def plain(self, operand: Operand, what: str = "operand") -> Array:
+        """A tensor of numbers or truth values, not of codes."""
+        if operand is not None and operand.dtype in NARROW:
+            self.refuse(f"expected {what} of numbers, but got {operand.dtype}")
+        return self.array(operand, what)
+
     def known(self, operand: Operand, what: str) -> np.ndarray:
-        """What is known at import."""
-        if isinstance(operand, Constant):
-            return operand.value
-        return self.refuse(f"expected {what} to be known at import")
+        """Numbers that are known at import."""
+        if not isinstance(operand, Constant):
+            self.refuse(f"expected {what} to be known at import")
+        if not get_dtype(operand.value.dtype):
+            self.refuse(f"expected {what} to be numbers, but got {operand.dtype}")
+        return operand.value
+
+    def known_number(self, operand: Operand, what: str) -> Any:
+        """One number that is known at import."""
+        found = self.known(operand, what)
+        if found.size != 1:
+            self.refuse(f"expected {what} to be one number, but got {list(found.shape)} of them")
+        return found.reshape(-1)[0]
 
     def list_sizes(self, operand: Operand, what: str) -> list[Size]:
         """A list of sizes, which may be those of inputs."""
-        if isinstance(operand, (Constant, Sizes)):
-            return [simplify(each) for each in operand.value.reshape(-1).tolist()]
-        return self.refuse(f"expected {what} to be computed from sizes of inputs")
+        if not isinstance(operand, (Constant, Sizes)):
+            self.refuse(f"expected {what} to be computed from sizes of inputs")
+        if operand.dtype not in ("i32", "i64"):
+            self.refuse(f"expected {what} of int32 or int64, but got {operand.dtype}")
+        return [simplify(each) for each in operand.value.reshape(-1).tolist()]
 
     def get_origin(self, operand: Any, kind: Any) -> Any:
         """What a value is, if it is of a kind."""

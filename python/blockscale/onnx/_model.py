@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import helper, inliner, numpy_helper
 
-from blockscale._errors import ArgumentError, Problem, UnsupportedError, fail
+from blockscale._errors import ArgumentError, Problem, UnsupportedError, fail, read_file
 from blockscale.onnx._recipes import DOMAIN, list_functions, make_function
 
 Source = Union[onnx.ModelProto, bytes, str, "os.PathLike[str]"]
@@ -72,14 +72,6 @@ def _get_reason(error: Exception) -> str:
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
-def _read_bytes(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        fail("BLOCKSCALE_FILE", f"cannot read '{path}': {error.strerror}")
-
-
 def _parse(source: Source) -> tuple[onnx.ModelProto, str, str]:
     """The model, a name of it for errors, and the folder of its external data."""
     if isinstance(source, onnx.ModelProto):
@@ -90,7 +82,7 @@ def _parse(source: Source) -> tuple[onnx.ModelProto, str, str]:
         data, path, folder = source, "<model>", ""
     elif isinstance(source, (str, os.PathLike)):
         path = str(os.fspath(source))
-        data, folder = _read_bytes(path), os.path.dirname(os.path.abspath(path))
+        data, folder = read_file(path), os.path.dirname(os.path.abspath(path))
     else:
         raise ArgumentError("expected a ModelProto, bytes or the path of a file, but got "
                             f"{type(source).__name__}")

@@ -36,7 +36,6 @@ class Writer:
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
-        self.initializers: list[onnx.TensorProto] = []
         self._names: collections.Counter[str] = collections.Counter()
         self._constants: dict[Any, str] = {}
 

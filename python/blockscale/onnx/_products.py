@@ -97,7 +97,7 @@ def _find_pair(importer: Importer, a: Operand, b: Operand, flips: tuple[bool, bo
     k = x.data.sizes[-1]
     if k != y.data.sizes[-1] or not isinstance(k, int):
         return None
-    if k % (16 if x.scale.dtype == "f8E4M3FN" else 32):
+    if k % _ops.get_block(x.scale.dtype):
         return None
     return x, y
 

@@ -10,10 +10,10 @@ import ml_dtypes
 import numpy as np
 import sympy
 
-from blockscale import _trace
+from blockscale._arrays import pack_codes
 from blockscale._compile import Compiled, compile as compile_module
 from blockscale._errors import ArgumentError, Problem
-from blockscale._linalg import Array, Size
+from blockscale._linalg import Array, Size, check_options
 from blockscale._trace import Module
 from blockscale.onnx import (_elementwise, _products, _quantize, _reductions,  # noqa: F401
                              _shapes)
@@ -86,7 +86,7 @@ class Imported:
 def _arrange(name: str, expected: Array, array: Any, symbols: dict[Any, int]) -> Any:
     """An input in storage form, if it has the shape that the model says."""
     if isinstance(array, np.ndarray) and array.dtype == ml_dtypes.float4_e2m1fn:
-        array = _pack(array.view(np.uint8))
+        array = pack_codes(array.view(np.uint8))
     shape = list(getattr(array, "shape", ()))
     sizes: list[Size] = list(expected.sizes)
     if expected.dtype == "f4E2M1FN" and shape:
@@ -101,12 +101,6 @@ def _arrange(name: str, expected: Array, array: Any, symbols: dict[Any, int]) ->
                         if symbol in sizes)
         raise ArgumentError(f"{name}: expected shape {sizes}{known}, but got {shape}")
     return array
-
-
-def _pack(codes: np.ndarray) -> np.ndarray:
-    """Codes of 4 bits, of a byte each, as bytes of two."""
-    packed: np.ndarray = codes[..., 0::2] | codes[..., 1::2] << 4
-    return packed
 
 
 def _get_result(importer: Importer, name: str) -> Array | None:
@@ -134,11 +128,7 @@ def from_model(source: Source, name: str = "forward", *, constants: str = "resou
     Raises: UnsupportedError with all nodes that are not imported; FileError or ArgumentError for
       a model that cannot be read.
     """
-    if not isinstance(name, str) or _trace.to_identifier(name) != name:
-        raise ArgumentError(f"expected name to be an identifier, but got {name!r}")
-    if constants not in ("resources", "arguments"):
-        raise ArgumentError(f"expected constants to be resources or arguments, but got "
-                            f"{constants!r}")
+    check_options(name, constants)
     model = read(source, {op for domain, op in HANDLERS if not domain})
     importer = Importer(model, constants)
     known = model.read_constants()
@@ -164,5 +154,5 @@ def from_model(source: Source, name: str = "forward", *, constants: str = "resou
     for value in module.arguments[len(importer.inputs):]:
         key = value.name.removeprefix("%")
         array = importer.constant_arrays[key]
-        arrays[key] = _pack(array) if value.dtype == "f4E2M1FN" else array
+        arrays[key] = pack_codes(array) if value.dtype == "f4E2M1FN" else array
     return Imported(module, importer.inputs, outputs, arrays, importer.limits)

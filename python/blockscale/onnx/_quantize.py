@@ -59,13 +59,16 @@ class Rows:
 # Operands.
 
 
-def _read_axis(importer: Importer, attributes: dict[str, Any], rank: int, default: int = 1) -> int:
-    axis, = read_axes(importer, [attributes.get("axis", default)], rank)
+def _read_axis(importer: Importer, attributes: dict[str, Any], rank: int) -> int:
+    axis, = read_axes(importer, [attributes.get("axis", 1)], rank)
     return axis
 
 
 def _check_block(importer: Importer, x: Operand, scale: Any, axis: int, block: int) -> None:
     """Whether scales are those of blocks along an axis."""
+    if not x.sizes:
+        importer.refuse("expected a tensor of rank 1 or more with block_size, but got one of "
+                        "rank 0")
     size = x.sizes[axis]
     if block < 0:
         importer.refuse(f"expected block_size to be positive, but got {block}")
@@ -83,7 +86,7 @@ def _check_zero(importer: Importer, zero: Operand) -> None:
     if zero is None:
         return
     known = importer.known(zero, "the zero point")
-    if np.any(known.view(np.uint8) & 0x7F):
+    if np.any(np.atleast_1d(known).view(np.uint8) & 0x7F):
         importer.refuse("expected a zero point of 0 with floating-point data, but got others")
 
 
@@ -197,8 +200,16 @@ def _find_format(importer: Importer, x: Operand, scale: Any, axis: int, block: i
     return transpose(importer, result) if is_column else result
 
 
+def _check_inputs(importer: Importer, inputs: Sequence[Any], count: int) -> None:
+    """Whether there are as many inputs at least. ONNX checks it of its own ops alone."""
+    found = sum(each is not None for each in inputs[:count])
+    if found < count:
+        importer.refuse(f"expected {count} inputs or more, but got {found}")
+
+
 def _dequantize(importer: Importer, inputs: Sequence[Any], attributes: dict[str, Any],
-                is_fused: bool, default_axis: int = 1) -> Any:
+                is_fused: bool) -> Any:
+    _check_inputs(importer, inputs, 2)
     x, scale, *rest = inputs
     zero, block = (rest or [None])[0], attributes.get("block_size", 0)
     is_known = all(each is None or isinstance(each, Constant) for each in inputs)
@@ -213,7 +224,7 @@ def _dequantize(importer: Importer, inputs: Sequence[Any], attributes: dict[str,
     if dtype not in NUMBERS:
         found = get_type_name(output) if output else f"none with scales of {_name(dtype)}"
         importer.refuse(f"expected output_dtype to be float, float16 or bfloat16, but got {found}")
-    axis = _read_axis(importer, attributes, len(x.sizes), default_axis) if x.sizes else 0
+    axis = _read_axis(importer, attributes, len(x.sizes)) if x.sizes else 0
     if block:
         _check_block(importer, x, scale, axis, block)
         _check_even(importer, x)
@@ -344,7 +355,7 @@ def cast_wide(importer: Importer, x: Operand, dtype: str) -> Any:
     decoded = importer.get_origin(x, Decoded)
     if decoded is None or decoded.dtype != "f32" or dtype not in NUMBERS:
         return None
-    block = 16 if decoded.scale.dtype == "f8E4M3FN" else 32
+    block = _ops.get_block(decoded.scale.dtype)
     result = _emit_dequantize(importer, decoded.data, decoded.scale, decoded.g, block, dtype,
                               decoded.is_fused)
     return transpose(importer, result) if decoded.is_transposed else result
@@ -409,7 +420,8 @@ def _check_type(importer: Importer, attributes: dict[str, Any], key: str, dtype:
 
 @handles("TRT_FP4DynamicQuantize", domain="trt")
 def import_trt_fp4(importer: Importer, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
-    x, scale = inputs
+    _check_inputs(importer, inputs, 2)
+    x, scale = inputs[:2]
     _read_trt(importer, x, attributes, 16)
     _check_type(importer, attributes, "scale_type", "f8E4M3FN")
     known = importer.known(scale, "the scale of scales")
@@ -423,6 +435,7 @@ def import_trt_fp4(importer: Importer, inputs: Sequence[Any], attributes: dict[s
 
 @handles("TRT_MXFP8DynamicQuantize", domain="trt")
 def import_trt_mxfp8(importer: Importer, inputs: Sequence[Any], attributes: dict[str, Any]) -> Any:
+    _check_inputs(importer, inputs, 1)
     _read_trt(importer, inputs[0], attributes, 32)
     _check_type(importer, attributes, "output_dtype", "f8E4M3FN")
     return _emit_quantizer(importer, importer.number(inputs[0]), "mxfp8", "rceil", None)
@@ -431,6 +444,7 @@ def import_trt_mxfp8(importer: Importer, inputs: Sequence[Any], attributes: dict
 @handles("TRT_MXFP8DequantizeLinear", domain="trt", of_constants=True)
 def import_trt_mxfp8_dequantize(importer: Importer, inputs: Sequence[Any],
                                 attributes: dict[str, Any]) -> Any:
+    _check_inputs(importer, inputs, 2)
     x, scale = inputs[:2]
     if isinstance(scale, Constant) and scale.value.dtype == np.uint8:
         scale = Constant(scale.value.view(NUMPY["f8E8M0FNU"]), scale.name)

@@ -23,7 +23,7 @@ _OF_FUNCTIONS = {"ReduceL1": ("abs", None), "ReduceSumSquare": ("square", None),
 
 @handles(*_KINDS)
 def import_reduce(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]) -> Any:
-    x = importer.array(inputs[0])
+    x = importer.plain(inputs[0])
     axes = take_axes(importer, inputs, 1, attributes)
     if not axes and attributes.get("noop_with_empty_axes", 0):
         return x

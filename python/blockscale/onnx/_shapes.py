@@ -11,10 +11,11 @@ import numpy as np
 import onnx
 import sympy
 
-from blockscale._linalg import (Array, Body, Size, emit_binary, emit_broadcast, emit_clamped,
-                                emit_compare, emit_concat, emit_full, emit_gather, emit_generic,
-                                emit_iota, emit_pad, emit_reshape, emit_reverse, emit_select,
-                                emit_slice, emit_transpose, get_map, multiply, simplify)
+from blockscale._linalg import (Along, Array, Body, Size, emit_binary, emit_broadcast,
+                                emit_clamped, emit_compare, emit_concat, emit_full, emit_gather,
+                                emit_iota, emit_pad, emit_reads, emit_reshape, emit_reverse,
+                                emit_select, emit_slice, emit_transpose, is_float, is_integer,
+                                multiply, simplify)
 from blockscale.onnx._importer import Constant, Importer, Operand, get_dtype, handles
 from blockscale.onnx._sizes import make_sizes
 
@@ -131,7 +132,7 @@ def import_gather(importer: Importer, inputs: Sequence[Operand], attributes: dic
                   ) -> Array:
     x, axis = importer.array(inputs[0]), attributes.get("axis", 0)
     indices = inputs[1]
-    if isinstance(indices, Constant) and indices.value.size == 1:
+    if isinstance(indices, Constant) and indices.value.size == 1 and is_integer(indices.dtype):
         # One part is a slice.
         axis, = read_axes(importer, [axis], x.rank)
         size, index = x.sizes[axis], int(indices.value.reshape(-1)[0])
@@ -175,10 +176,12 @@ def import_gather_elements(importer: Importer, inputs: Sequence[Operand],
         if dim != axis and not rest.is_nonnegative:
             importer.refuse(f"expected indices within {list(x.sizes)} but along axis {axis}, but "
                             f"got {list(indices.sizes)}")
-    body = Body()
-    places = [body.index(dim) for dim in range(x.rank)]
-    places[axis] = _read_index(importer, body, indices, "%a0", x.sizes[axis])
-    return _emit_gather(importer, x, [indices], [range(x.rank)], indices.sizes, body, places)
+
+    def place(body: Body, index: str) -> list[str]:
+        places = [body.index(dim) for dim in range(x.rank)]
+        places[axis] = _read_index(importer, body, indices, index, x.sizes[axis])
+        return places
+    return emit_reads(importer, "gathered", x, indices.sizes, [indices], place)
 
 
 def _read_index(importer: Importer, body: Body, indices: Array, name: str, size: Size) -> str:
@@ -189,24 +192,13 @@ def _read_index(importer: Importer, body: Body, indices: Array, name: str, size:
                         wraps=True)
 
 
-def _emit_gather(importer: Importer, x: Array, indices: Sequence[Array],
-                 reads: Sequence[Sequence[int]], sizes: Sequence[Size], body: Body,
-                 places: Sequence[str]) -> Array:
-    """The elements of x at places that a body computes, with indices as %a0, %a1, .."""
-    out, rank = importer.empty(sizes, x.dtype), len(sizes)
-    maps = [get_map(rank, list(dims)) for dims in [*reads, range(rank)]]
-    value = emit_generic(importer, "gathered", maps, ["parallel"] * rank,
-                         [each.value for each in indices], out, body, body.extract(x, places))
-    return Array(value, tuple(sizes))
-
-
 @handles("GatherND")
 def import_gather_nd(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
                      ) -> Array:
     x, indices = importer.array(inputs[0]), importer.array(inputs[1], "indices")
-    batch, depth = attributes.get("batch_dims", 0), indices.sizes[-1]
+    batch, depth = attributes.get("batch_dims", 0), indices.sizes[-1] if indices.rank else None
     lead = indices.rank - 1
-    if not isinstance(depth, int) or not 1 <= depth <= x.rank - batch or batch > lead:
+    if not isinstance(depth, int) or not 1 <= depth <= x.rank - batch or not 0 <= batch <= lead:
         importer.refuse(f"expected indices of 1 to {x.rank - batch} dimensions of "
                         f"{list(x.sizes)}, but got {list(indices.sizes)}")
     if x.sizes[:batch] != indices.sizes[:batch]:
@@ -215,13 +207,15 @@ def import_gather_nd(importer: Importer, inputs: Sequence[Operand], attributes: 
     columns = []
     for number in range(depth):
         part = emit_slice(importer, indices, [0] * lead + [number], [*indices.sizes[:-1], 1])
-        columns.append(emit_reshape(importer, part, indices.sizes[:-1]))
-    body = Body()
-    places = [body.index(dim) for dim in range(batch)]
-    places += [_read_index(importer, body, indices, f"%a{number}", x.sizes[batch + number])
-               for number in range(depth)]
-    places += [body.index(lead + dim) for dim in range(x.rank - batch - depth)]
-    return _emit_gather(importer, x, columns, [range(lead)] * depth, sizes, body, places)
+        column = emit_reshape(importer, part, indices.sizes[:-1])
+        columns.append(Along(column, tuple(range(lead))))
+
+    def place(body: Body, *names: str) -> list[str]:
+        return [*map(body.index, range(batch)),
+                *(_read_index(importer, body, indices, name, size)
+                  for name, size in zip(names, x.sizes[batch:])),
+                *map(body.index, range(lead, len(sizes)))]
+    return emit_reads(importer, "gathered", x, sizes, columns, place)
 
 
 @handles("Slice")
@@ -287,7 +281,11 @@ def import_split(importer: Importer, inputs: Sequence[Operand], attributes: dict
     if len(inputs) > 1 and inputs[1] is not None:
         parts = importer.list_sizes(inputs[1], "the sizes of parts")
     else:
-        count = attributes.get("num_outputs", len(importer.node.outputs))
+        count = len(importer.node.outputs)
+        given = attributes.get("num_outputs", count)
+        if given != count:
+            importer.refuse(f"expected num_outputs to be {count}, as there are outputs, but got "
+                            f"{given}")
         if not isinstance(size, int):
             importer.refuse(f"expected the sizes of parts of a dimension of size {size}, but got "
                             "their number alone")
@@ -319,6 +317,8 @@ def import_expand(importer: Importer, inputs: Sequence[Operand], _: dict[str, An
 def import_tile(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]) -> Array:
     x = importer.array(inputs[0])
     repeats = importer.list_sizes(inputs[1], "repeats")
+    if len(repeats) != x.rank:
+        importer.refuse(f"expected repeats of {x.rank} dimensions, but got {repeats}")
     spread = [size for pair in zip([1] * x.rank, x.sizes) for size in pair]
     wide = [size for pair in zip(repeats, x.sizes) for size in pair]
     repeated = emit_broadcast(importer, emit_reshape(importer, x, spread), wide)
@@ -328,15 +328,17 @@ def import_tile(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]
 
 @handles("Pad")
 def import_pad(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]) -> Array:
-    x = importer.array(inputs[0])
+    x = importer.plain(inputs[0])
     mode = attributes.get("mode", b"constant").decode()
     if mode != "constant":
         importer.refuse(f"expected mode to be constant, but got {mode}")
     pads = importer.list_sizes(inputs[1], "pads")
     given = inputs[2] if len(inputs) > 2 else None
-    value = 0 if given is None else importer.known(given, "the value").reshape(-1)[0]
+    value = 0 if given is None else importer.known_number(given, "the value")
     axes = take_axes(importer, inputs, 3, {})
     axes = read_axes(importer, range(x.rank) if axes is None else axes, x.rank)
+    if len(pads) != 2 * len(axes):
+        importer.refuse(f"expected {2 * len(axes)} pads for axes {axes}, but got {pads}")
     low, high = [0] * x.rank, [0] * x.rank
     for number, axis in enumerate(axes):
         low[axis], high[axis] = pads[number], pads[number + len(axes)]
@@ -350,13 +352,21 @@ def import_constant_of_shape(importer: Importer, inputs: Sequence[Operand],
     value = (np.zeros(1, np.float32) if "value" not in attributes else
              onnx.numpy_helper.to_array(attributes["value"]))
     dtype = get_dtype(value.dtype)
+    if value.size != 1 or not (is_float(dtype) or is_integer(dtype)):
+        importer.refuse(f"expected a value of one number, but got {list(value.shape)} of "
+                        f"{dtype or value.dtype}")
     return emit_full(importer, sizes, value.reshape(-1)[0], dtype)
 
 
 @handles("Range")
 def import_range(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]) -> Array:
-    (start,), (limit,), (delta,) = (importer.list_sizes(each, what) for each, what
-                                    in zip(inputs, ("start", "limit", "delta")))
+    numbers = []
+    for each, what in zip(inputs, ("start", "limit", "delta")):
+        found = importer.list_sizes(each, what)
+        if len(found) != 1:
+            importer.refuse(f"expected {what} to be one number, but got {found}")
+        numbers += found
+    start, limit, delta = numbers
     if start != 0 or delta != 1:
         importer.refuse(f"expected a range of sizes from 0 by steps of 1, but got one from "
                         f"{start} by {delta}")
@@ -366,8 +376,11 @@ def import_range(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any
 @handles("Trilu")
 def import_trilu(importer: Importer, inputs: Sequence[Operand], attributes: dict[str, Any]
                  ) -> Array:
-    x = importer.array(inputs[0])
-    shift = int(importer.known(inputs[1], "k")) if len(inputs) > 1 else 0
+    x = importer.plain(inputs[0])
+    if x.rank < 2:
+        importer.refuse(f"expected a tensor of rank 2 or more, but got {list(x.sizes)}")
+    given = inputs[1] if len(inputs) > 1 else None
+    shift = 0 if given is None else int(importer.known_number(given, "k"))
     rows, cols = (emit_iota(importer, x.sizes[-2:], axis, "i64") for axis in (0, 1))
     moved = emit_binary(importer, "add", rows, shift)
     is_kept = emit_compare(importer, "ge" if attributes.get("upper", 1) else "le", cols, moved)

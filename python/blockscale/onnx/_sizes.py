@@ -106,7 +106,8 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
 
 def fold_sizes(importer: Importer, node: Node, inputs: list[Any]) -> Constant | Sizes | None:
     """The result of a node of sizes and constants, if it is one of sizes."""
-    if node.domain or not all(isinstance(each, (Constant, Sizes)) for each in inputs):
+    if node.domain or not all(isinstance(each, Sizes) or (
+            isinstance(each, Constant) and each.value.dtype.kind in "biu") for each in inputs):
         return None
     # Indices past int64's range, as the end of a slice, stay numbers of NumPy.
     arrays = [each.value for each in inputs]
@@ -114,6 +115,6 @@ def fold_sizes(importer: Importer, node: Node, inputs: list[Any]) -> Constant | 
         if node.op == "Equal":
             return _compare(arrays)
         found = _fold(node, arrays)
-    except (ValueError, IndexError, KeyError) as error:
+    except (ValueError, TypeError, LookupError, ZeroDivisionError) as error:
         importer.refuse(f"expected sizes of inputs that can be computed, but {error}")
     return None if found is None else make_sizes(found)

@@ -121,9 +121,8 @@ _LARGEST_POWER = 8
 
 @handles("aten.pow.Tensor_Scalar")
 def import_pow(importer: Importer, input: Any, exponent: Any) -> Array:
-    known = exponent in (0.5, -0.5, -1) or (
-        exponent == int(exponent) and 1 <= exponent <= _LARGEST_POWER)
-    if not isinstance(exponent, (int, float)) or not known:
+    known = (0.5, -0.5, -1, *range(1, _LARGEST_POWER + 1))
+    if not isinstance(exponent, (int, float)) or exponent not in known:
         importer.refuse(f"expected an exponent of 0.5, -0.5, -1 or 1 to {_LARGEST_POWER}, but got "
                         f"{exponent}")
     if exponent < 1:

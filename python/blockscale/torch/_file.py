@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import warnings
 
 import torch
 
@@ -21,11 +22,13 @@ def import_file(path: str, name: str) -> Module:
         fail("BLOCKSCALE_FILE", f"cannot read '{path}': expected a file")
     with contextlib.suppress(ImportError):
         import torchao.prototype.mx_formats  # noqa: F401 (classes of its tensors)
-    # torch would log its stack of calls.
+    # torch would log its stack of calls, and warn of buffers that it cannot write.
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
-        program = torch.export.load(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.load(path)
     except Exception as error:  # What a damaged archive raises is many things.
         text = str(error).strip().split("\n")[0]
         fail("BLOCKSCALE_FILE", f"cannot read '{path}': expected a program that "

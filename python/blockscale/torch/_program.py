@@ -11,10 +11,9 @@ from torch import Tensor
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
-from blockscale import _trace
 from blockscale._compile import Compiled, compile as compile_module
 from blockscale._errors import ArgumentError
-from blockscale._linalg import Array
+from blockscale._linalg import Array, check_options
 from blockscale._trace import Module
 from blockscale._types import Spec
 from blockscale.torch import _aten, _layers, _products, _tensors  # noqa: F401 (handlers)
@@ -125,8 +124,7 @@ def _recognize(importer: Importer, nodes: Sequence[Any]) -> list[Any]:
 
 def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], output: Any,
             name: str) -> Module:
-    token = _trace._TRACE.set(importer.trace)
-    try:
+    with importer.tracing():
         importer.import_nodes(_recognize(importer, nodes))
         values = []
         importer.node = output
@@ -141,8 +139,6 @@ def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], ou
             else:
                 importer.refuse(f"expected results to be tensors that are computed, but got "
                                 f"{result}")
-    finally:
-        _trace._TRACE.reset(token)
     if not values:
         refuse(output, "expected a result, but got none")
     for read in importer.inputs:
@@ -157,11 +153,10 @@ def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], ou
     return importer.finish(name, [each.value for each in importer.arguments], values, location)
 
 
-def _check(source: Any, kind: type, name: str) -> None:
+def _check(source: Any, kind: type, name: Any, constants: Any) -> None:
     if not isinstance(source, kind):
         raise ArgumentError(f"expected {kind.__name__}, but got {type(source).__name__}")
-    if not isinstance(name, str) or _trace.to_identifier(name) != name:
-        raise ArgumentError(f"expected name to be an identifier, but got {name!r}")
+    check_options(name, constants)
 
 
 def _get_nodes(graph: Any) -> tuple[list[Any], list[Any], Any]:
@@ -180,13 +175,6 @@ def _get_nodes(graph: Any) -> tuple[list[Any], list[Any], Any]:
     return placeholders, ops, output
 
 
-def _make_importer(constants: str) -> Importer:
-    if constants not in ("arguments", "resources"):
-        raise ArgumentError(f"expected constants to be arguments or resources, but got "
-                            f"{constants!r}")
-    return Importer(constants)
-
-
 def from_export(program: torch.export.ExportedProgram, name: str = "forward",
                 constants: str = "arguments") -> Imported:
     """A program of torch.export.
@@ -200,8 +188,8 @@ def from_export(program: torch.export.ExportedProgram, name: str = "forward",
 
     Raises: UnsupportedError with all nodes that are not imported.
     """
-    _check(program, torch.export.ExportedProgram, name)
-    importer = _make_importer(constants)
+    _check(program, torch.export.ExportedProgram, name, constants)
+    importer = Importer(constants)
     signature = program.graph_signature
     placeholders, ops, output = _get_nodes(program.graph)
     for node, read in zip(placeholders, signature.input_specs):
@@ -243,8 +231,8 @@ def from_graph(graph_module: torch.fx.GraphModule, name: str = "forward",
 
     Raises: UnsupportedError with all nodes that are not imported.
     """
-    _check(graph_module, torch.fx.GraphModule, name)
-    importer = _make_importer(constants)
+    _check(graph_module, torch.fx.GraphModule, name, constants)
+    importer = Importer(constants)
     placeholders, ops, output = _get_nodes(graph_module.graph)
     for node in placeholders:
         importer.add_input(node)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from blockscale import _ops
-from blockscale._linalg import Array, emit_elementwise, emit_reduce, emit_reshape, get_spec
+from blockscale._linalg import Array, emit_reduce, emit_reshape, emit_unary, get_spec
 from blockscale._trace import Value
 from blockscale._types import Layout
 from blockscale.torch._importer import Constant, Importer, Narrow, handles, sizes_of
@@ -19,23 +19,13 @@ from blockscale.torch._torchao import flatten
 _RANGE = 448 * 6
 
 
-def _emit_with_origin(importer: Importer, kind: str, x: Array, text: str) -> Array:
+@handles("aten.abs.default", "aten.reciprocal.default")
+def import_unary(importer: Importer, input: Any) -> Array:
     """An op on elements that the op behind it may see through."""
-    result = emit_elementwise(importer, importer.node.name, [x], x.sizes, x.dtype,
-                              lambda body, a: body.op(text.format(a, one=body.constant(1))))
+    kind, x = str(importer.node.target).split(".")[1], importer.array(input)
+    result = emit_unary(importer, kind, x, base=importer.node.name)
     importer.origins[result.value.name] = kind, x
     return result
-
-
-@handles("aten.abs.default")
-def import_abs(importer: Importer, input: Any) -> Array:
-    return _emit_with_origin(importer, "abs", importer.array(input), "math.absf {}")
-
-
-@handles("aten.reciprocal.default")
-def import_reciprocal(importer: Importer, input: Any) -> Array:
-    return _emit_with_origin(importer, "reciprocal", importer.array(input),
-                             "arith.divf {one}, {}")
 
 
 @handles("aten.max.default")

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from blockscale._linalg import (Array, Body, emit_broadcast, emit_clamped, emit_concat,
-                                emit_convert, emit_full, emit_gather, emit_generic, emit_iota,
-                                emit_reshape, emit_slice, emit_transpose, get_map, simplify)
+from blockscale._linalg import (Along, Array, Body, emit_broadcast, emit_clamped, emit_concat,
+                                emit_convert, emit_full, emit_gather, emit_iota, emit_reads,
+                                emit_reshape, emit_slice, emit_transpose, simplify)
 from blockscale.torch._importer import NARROW, Importer, Narrow, handles, sizes_of, to_size
 
 
@@ -152,23 +152,25 @@ def import_index_select(importer: Importer, input: Any, dim: int, index: Any) ->
 
 @handles("aten.gather.default")
 def import_gather(importer: Importer, input: Any, dim: int, index: Any, **_: Any) -> Array:
-    x, indices, body = importer.tensor(input), importer.tensor(index, "index"), Body()
-    rank = indices.rank
-    place = emit_clamped(body, body.convert("%a0", indices.dtype, "index"),
-                         importer.size(x.sizes[dim % rank]))
-    places = [place if each == dim % rank else body.index(each) for each in range(rank)]
-    out = importer.empty(indices.sizes, x.dtype)
-    same = get_map(rank, range(rank))
-    value = emit_generic(importer, "gathered", [same, same], ["parallel"] * rank,
-                         [indices.value], out, body, body.extract(x, places))
-    return Array(value, indices.sizes)
+    x, indices = importer.tensor(input), importer.tensor(index, "index")
+    if not x.rank or x.rank != indices.rank:
+        importer.refuse("expected a tensor of rank 1 or more and indices of its rank, but got "
+                        f"{list(x.sizes)} and {list(indices.sizes)}")
+    dim %= x.rank
+
+    def place(body: Body, name: str) -> list[str]:
+        places = [body.index(each) for each in range(indices.rank)]
+        places[dim] = emit_clamped(body, body.convert(name, indices.dtype, "index"),
+                                   importer.size(x.sizes[dim]))
+        return places
+    return emit_reads(importer, "gathered", x, indices.sizes, [indices], place)
 
 
 @handles("aten.index.Tensor")
 def import_index(importer: Importer, input: Any, indices: Sequence[Any]) -> Array:
     """x[indices], as NumPy has it: indices broadcast, and stand in place of their dimensions
     where these are neighbours, else in front."""
-    x, body, sizes = importer.tensor(input), Body(), sizes_of(importer.result)
+    x, sizes = importer.tensor(input), sizes_of(importer.result)
     known = {dim: importer.tensor(each, "index") for dim, each in enumerate(indices)
              if each is not None}
     if any(each.dtype not in ("i8", "i16", "i32", "i64") for each in known.values()):
@@ -177,27 +179,21 @@ def import_index(importer: Importer, input: Any, indices: Sequence[Any]) -> Arra
     dims = list(known)
     count = len(sizes) - (x.rank - len(dims))
     first = dims[0] if dims == list(range(dims[0], dims[0] + len(dims))) else 0
-    maps, loop, places = [], 0, []
-    for dim in range(x.rank):
-        if loop == first:
-            loop += count
-        if dim in known:
-            index = known[dim]
-            begin = first + count - index.rank
-            maps.append(get_map(len(sizes), [
-                begin + each if index.sizes[each] == sizes[begin + each] else "0"
-                for each in range(index.rank)]))
-            number = body.convert(f"%a{len(maps) - 1}", index.dtype, "index")
-            places.append(emit_clamped(body, number, importer.size(x.sizes[dim]), wraps=True))
-        else:
-            places.append(body.index(loop))
-            loop += 1
-    out = importer.empty(sizes, x.dtype)
-    maps.append(get_map(len(sizes), range(len(sizes))))
-    value = emit_generic(importer, "indexed", maps, ["parallel"] * len(sizes),
-                         [each.value for each in known.values()], out, body,
-                         body.extract(x, places))
-    return Array(value, sizes)
+    end = first + count
+    loops = iter([*range(first), *range(end, len(sizes))])
+
+    def place(body: Body, *names: str) -> list[str]:
+        places, numbers = [], iter(names)
+        for dim, size in enumerate(x.sizes):
+            if dim in known:
+                number = body.convert(next(numbers), known[dim].dtype, "index")
+                places.append(emit_clamped(body, number, importer.size(size), wraps=True))
+            else:
+                places.append(body.index(next(loops)))
+        return places
+    return emit_reads(importer, "indexed", x, sizes,
+                      [Along(each, tuple(range(end - each.rank, end))) for each in known.values()],
+                      place)
 
 
 # Tensors that are made.

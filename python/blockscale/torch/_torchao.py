@@ -76,7 +76,8 @@ def _import_mx(importer: Importer, x: Array, constant: Constant, bias: Any) -> A
         importer.refuse(f"expected blocks of 32 in activations, but got {how.block_size}")
     data, scale = _take_weight(importer, weight, constant.name, NARROW[weight.elem_dtype],
                                "f8E8M0FNU", 32)
-    codes, scales = _ops.quantize(x.value, format=MX_FORMATS[weight.elem_dtype], recipe=how.scaling_mode.value,
+    codes, scales = _ops.quantize(x.value, format=MX_FORMATS[weight.elem_dtype],
+                                  recipe=how.scaling_mode.value,
                                   layout=Layout() if how.is_swizzled_scales else None)
     dtype = importer.result.dtype
     y = _ops.scaled_mm(codes, data, scales, scale, dtype=dtype,

@@ -1,0 +1,32 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What scripts put into the folder that a machine with a GPU takes: copies of this project's
+files, and bundles of modules."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
+# What computes results here calls the project's tools by their names.
+os.environ["PATH"] = f"{BUILD / 'bin'}:{os.environ['PATH']}"
+
+
+def copy_files(patterns, folder):
+    """Files of the project, each to the place in the folder that it has here."""
+    for pattern in patterns:
+        for path in ROOT.glob(pattern):
+            to = folder / path.relative_to(ROOT)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, to)
+
+
+def build_bundle(text, chip, to):
+    """Compiles the text of a module for a chip, to the bundle `to`."""
+    module = to.with_suffix(".mlir")
+    module.write_text(text)
+    subprocess.run([BUILD / "bin/blockscale-compile", module, f"--target={chip}",
+                    "--emit=bundle", "-o", to], check=True)
+    module.unlink()
