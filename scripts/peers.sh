@@ -7,6 +7,8 @@
 #   scripts/peers.sh           what benchmarks and tests compare with, PyTorch and
 #                              torchao, into .cache/peers (4.7 GB)
 #   scripts/peers.sh jax       JAX, into .cache/jax (0.6 GB)
+#   scripts/peers.sh exporter  what exports models of Hugging Face, beside the packages of
+#                              peers, into .cache/exporter (0.4 GB)
 #   scripts/peers.sh oracles   what test/Data/make_oracle_vectors.py asks, tosa-tools and
 #                              compressed-tensors, into .cache/oracles (6 GB)
 #   scripts/peers.sh tosa      what test/Data/make_tosa_cases.py asks, tosa-tools alone, into
@@ -19,22 +21,29 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 case "${1:-peers}" in
   peers) requirements=$root/benchmarks/requirements-peers.txt ;;
   jax) requirements=$root/test/Jax/requirements.txt ;;
+  exporter) requirements=$root/test/Onnx/requirements-export.txt ;;
   oracles) requirements=$root/test/Data/requirements-oracles.txt ;;
   tosa) requirements=$root/test/Data/requirements-tosa.txt ;;
-  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|oracles|tosa]" ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|oracles|tosa]" ;;
 esac
 name=${1:-peers}
 venv=$root/.cache/$name
 if cmp -s "$requirements" "$venv/stamp"; then exit 0; fi
 
+packages='import site; print(site.getsitepackages()[0])'
 install() {
   rm -f "$venv/stamp"
   /usr/bin/python3 -m venv --clear "$venv"
+  if [ "$name" = exporter ]; then
+    # PyTorch is that of the peers.
+    "$root/.cache/peers/bin/python" -c "$packages" >"$("$venv/bin/python" -c "$packages")/peers.pth"
+  fi
   logged "$root/.cache/logs/$name.log" "$venv/bin/python" -m pip install \
     --disable-pip-version-check --no-input --only-binary :all: -r "$requirements" ||
     die "pip could not install $requirements from PyPI: see above"
   cp "$requirements" "$venv/stamp"
 }
 
+if [ "$name" = exporter ]; then "$root/scripts/peers.sh"; fi
 mkdir -p "$root/.cache/logs"
 step "Packages: $name" install

@@ -65,6 +65,17 @@ static StepOperand getWholeOperand(Value value) {
   return {StepOperand::Spread::Elements, value, FloatAttr(), type};
 }
 
+/// Whether `map` reads a row for all rows of the result: a tensor whose sizes
+/// are 1 but for the last one.
+static bool readsRow(RankedTensorType type, AffineMap map) {
+  unsigned rank = map.getNumDims();
+  return rank != 0 && type.getRank() != 0 &&
+         map.getResults().back() ==
+             getAffineDimExpr(rank - 1, map.getContext()) &&
+         llvm::all_of(type.getShape().drop_back(),
+                      [](int64_t size) { return size == 1; });
+}
+
 /// An input of a linalg op, which reads it by `map`.
 static std::optional<StepOperand> getInputOperand(Value input, AffineMap map) {
   if (map.isIdentity() && map.getNumDims() != 0)
@@ -72,19 +83,15 @@ static std::optional<StepOperand> getInputOperand(Value input, AffineMap map) {
   Type type = getElementTypeOrSelf(input);
   if (FloatAttr constant = getSplatConstant(input))
     return StepOperand{StepOperand::Spread::Single, Value(), constant, type};
-  if (!isa<RankedTensorType>(input.getType()) || hasOneElement(input.getType()))
+  auto tensor = dyn_cast<RankedTensorType>(input.getType());
+  if (!tensor || hasOneElement(tensor))
     return StepOperand{StepOperand::Spread::Single, input, FloatAttr(), type};
-  unsigned rank = map.getNumDims();
-  if (rank != 0 && map == AffineMap::getMultiDimMapWithTargets(
-                              rank, {rank - 1}, map.getContext()))
+  if (readsRow(tensor, map))
     return StepOperand{StepOperand::Spread::Columns, input, FloatAttr(), type};
   return std::nullopt;
 }
 
-/// What a value in the body of `op` is an operand of: an input, a number from
-/// outside, or a constant.
-static std::optional<StepOperand> getBodyOperand(linalg::GenericOp op,
-                                                 Value value) {
+std::optional<StepOperand> getBodyOperand(linalg::GenericOp op, Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value);
       argument && argument.getOwner() == op.getBody()) {
     unsigned number = argument.getArgNumber();

@@ -20,7 +20,8 @@ struct StepOperand {
   enum class Spread { Elements, Columns, Single };
 
   Spread spread;
-  /// A tensor, or one number: a scalar, or a tensor of one element.
+  /// A tensor, or one number: a scalar, or a tensor of one element. The sizes
+  /// of one that has columns are 1 but for the last one.
   mlir::Value value;
   /// Of a number that is written in the body alone; `value` is null then.
   mlir::FloatAttr constant;
@@ -44,6 +45,12 @@ struct ElementwiseStep {
 /// The step that an op on tensors is: `arith` on tensors, or a
 /// `linalg.generic`; nullopt if it is none.
 std::optional<ElementwiseStep> getElementwiseStep(mlir::Operation *op);
+
+/// What `value` in the body of an elementwise `op` is: an input, a number from
+/// outside, or a constant; nullopt if the body computes it, or reads it in
+/// another way.
+std::optional<StepOperand> getBodyOperand(mlir::linalg::GenericOp op,
+                                          mlir::Value value);
 
 /// The f32 number of which `value`, a number or a tensor of one, is the
 /// rounding to its own type; null if no op rounds it.

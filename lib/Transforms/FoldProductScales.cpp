@@ -66,6 +66,13 @@ static bool hasOtherUses(ReshapedProduct found, Operation *user) {
           !isUsedForSizesOrBy(found.reshape->getResult(0), user));
 }
 
+/// The tensor of rank 1 that a row is, or is a reshape of; null of others.
+static Value getVector(Value row) {
+  if (auto expand = row.getDefiningOp<tensor::ExpandShapeOp>())
+    row = expand.getSrc();
+  return cast<RankedTensorType>(row.getType()).getRank() == 1 ? row : Value();
+}
+
 /// Whether `value` is a number of `type`.
 static bool isExactIn(const llvm::APFloat &value, Type type) {
   llvm::APFloat converted = value;
@@ -343,6 +350,9 @@ struct FoldBias : public RewritePattern {
         (!mm.getGlobalScaleA() && !mm.getGlobalScaleB()))
       return rewriter.notifyMatchFailure(
           op, "the product adds a bias before it is rounded");
+    Value row = getVector(bias.value);
+    if (!row)
+      return rewriter.notifyMatchFailure(op, "a row of several dimensions");
     Type type = found.getType();
     if (type != step->type || (!step->isWide && bias.type != type) ||
         !isa<Float32Type, BFloat16Type, Float16Type>(bias.type))
@@ -356,7 +366,7 @@ struct FoldBias : public RewritePattern {
                           shape.back() != result.getShape().back()))
       return rewriter.notifyMatchFailure(op, "columns are reshaped");
     replaceWithProduct(rewriter, op, found, type, [&](Operation *product) {
-      cast<ScaledMMOp>(product).getBiasMutable().assign(bias.value);
+      cast<ScaledMMOp>(product).getBiasMutable().assign(row);
     });
     return success();
   }

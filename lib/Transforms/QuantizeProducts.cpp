@@ -64,48 +64,78 @@ static Operation *getOnlyReader(Value value) {
   return reader;
 }
 
-/// The result of the layer whose product is `value`: of the addition of a row,
-/// its bias, if nothing else reads the product.
+static bool isBias(const StepOperand &operand) {
+  return operand.spread == StepOperand::Spread::Columns;
+}
+
+/// The sum of `product` and a bias that an op on elements computes, among other
+/// things perhaps; null if it does not.
+static Value findSumInBody(linalg::GenericOp op, Value product) {
+  auto isProduct = [&](OpOperand &operand) { return operand.get() == product; };
+  OpOperand *input = llvm::find_if(op->getOpOperands(), isProduct);
+  if (op.getNumParallelLoops() != op.getNumLoops() || !op.isDpsInput(input) ||
+      !op.getMatchingIndexingMap(input).isIdentity() ||
+      llvm::count_if(op->getOpOperands(), isProduct) != 1)
+    return {};
+  BlockArgument element = op.getMatchingBlockArgument(input);
+  auto add = element.hasOneUse()
+                 ? dyn_cast<arith::AddFOp>(*element.user_begin())
+                 : arith::AddFOp();
+  if (!add)
+    return {};
+  std::optional<StepOperand> other =
+      getBodyOperand(op, add.getLhs() == element ? add.getRhs() : add.getLhs());
+  return other && isBias(*other) ? add.getResult() : Value();
+}
+
+/// The result of the layer whose product is `value`: its sum with a row, the
+/// bias, if nothing else reads the product. This is a tensor, or a number in
+/// the body of an op.
 static Value findLayerResult(Value value) {
   for (Value behind = value;;) {
     Operation *reader = getOnlyReader(behind);
     if (!reader)
       return value;
-    if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
-            reader)) {
+    if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ReshapeOp,
+            tensor::CastOp>(reader)) {
       behind = reader->getResult(0);
       continue;
     }
+    if (auto generic = dyn_cast<linalg::GenericOp>(reader)) {
+      Value sum = findSumInBody(generic, behind);
+      return sum ? sum : value;
+    }
     std::optional<ElementwiseStep> step = getElementwiseStep(reader);
-    auto isBias = [](const StepOperand &operand) {
-      return operand.spread == StepOperand::Spread::Columns;
-    };
-    if (!step || step->kind != ElementwiseStep::Kind::Add ||
-        !(isBias(step->lhs) || isBias(step->rhs)))
-      return value;
-    return reader->getResult(0);
+    bool addsBias = step && step->kind == ElementwiseStep::Kind::Add &&
+                    (isBias(step->lhs) || isBias(step->rhs));
+    return addsBias ? reader->getResult(0) : value;
   }
 }
 
 /// Rounds the result of a layer whose product is `value`, as a layer of such a
 /// type does:
 ///
-///   %y = linalg.add ins(%product, %bias : tensor<MxNxf32>, ..)
-///   ->  %y = linalg.add ins(%product, %bias : tensor<MxNxf32>, ..)
-///       %n = arith.truncf %y : tensor<MxNxf32> to tensor<MxNxbf16>
-///       %w = arith.extf %n : tensor<MxNxbf16> to tensor<MxNxf32>
+///   %y = linalg.generic .. ins(%product, %bias : tensor<MxNxf32>, ..) {
+///          %0 = arith.addf
+///   ->  %y = linalg.generic .. ins(%product, %bias : tensor<MxNxf32>, ..) {
+///              %0 = arith.addf
+///              %1 = arith.truncf %0 : f32 to bf16
+///              %2 = arith.extf %1 : bf16 to f32
 static void roundLayer(RewriterBase &rewriter, Value value,
                        const ProductForm &form) {
   Value result = findLayerResult(value);
-  auto tensor = cast<RankedTensorType>(result.getType());
-  Type type = getLayerType(form, tensor.getElementType());
-  if (type == tensor.getElementType())
+  Type wideType = result.getType(), element = getElementTypeOrSelf(wideType);
+  Type type = getLayerType(form, element);
+  if (type == element)
     return;
+  Type narrowType = type;
+  if (auto tensor = dyn_cast<RankedTensorType>(wideType))
+    narrowType = tensor.clone(type);
   rewriter.setInsertionPointAfterValue(result);
-  auto narrow = arith::TruncFOp::create(rewriter, result.getLoc(),
-                                        tensor.clone(type), result);
-  Value wide = arith::ExtFOp::create(rewriter, result.getLoc(), Type(tensor),
-                                     Value(narrow));
+  auto narrow =
+      arith::TruncFOp::create(rewriter, result.getLoc(), narrowType, result);
+  Value wide =
+      arith::ExtFOp::create(rewriter, result.getLoc(), wideType, Value(narrow));
   rewriter.replaceAllUsesExcept(result, wide, narrow);
 }
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -79,8 +80,6 @@ class Compiled:
 
     Attributes:
       target: "cpu" or a chip, as "sm_100a".
-      mlir: the module as it was given.
-      stages: the module after each stage of the pipeline, by name, "input" first.
       remarks: why kernels are launched as they are.
 
     Any thread may use it.
@@ -106,22 +105,31 @@ class Compiled:
         self._lock = threading.Lock()
         self._executable: Any = None
         self._ptx: str | None = None
-        (_, stages), said = self._compile(_MLIR, progress)
-        self.stages: Mapping[str, str] = dict(stages)
-        self.mlir: str = self.stages["input"].rstrip("\n")
+        said = self._begin(progress)
         self.remarks: tuple[Remark, ...] = tuple(
             each for each in said if each.severity == "remark")
 
-    def _compile(self, emission: int, progress: Progress | None) -> Any:
+    def _compile(self, emission: int, progress: Progress | None, stages: bool = False) -> Any:
         return check(_watch(progress, lambda watch: _native.compile(
             self._source, self._name, [self.target], emission, self._ptxas, self._fuse,
-            self._tuned, self.target != "cpu", emission == _MLIR, watch,
+            self._tuned, self.target != "cpu", stages, watch,
             self._bytecode_reader, self._policy)))
 
     def _check_gpu(self, what: str) -> None:
         if self.target == "cpu":
             raise ArgumentError(f"expected a GPU as target for {what}, but got cpu; compile "
                                 "with target='sm_100a', say")
+
+    @functools.cached_property
+    def stages(self) -> Mapping[str, str]:
+        """The module after each stage of the pipeline, by name, "input" first."""
+        (_, stages), _ = self._compile(_MLIR, None, stages=True)
+        return dict(stages)
+
+    @property
+    def mlir(self) -> str:
+        """The module as it was given."""
+        return self.stages["input"].rstrip("\n")
 
     @property
     def ptx(self) -> str:
@@ -138,15 +146,29 @@ class Compiled:
         cubin: bytes = self._compile(_CUBIN, None)[0][0]
         return cubin
 
+    def _begin(self, progress: Progress | None) -> Any:
+        """What is said of the module. Code of the CPU is compiled here, and once."""
+        if self._on == "cpu":
+            try:
+                return self._create_executable(progress)
+            except ArgumentError:
+                pass  # Without one function to call, the module still has stages.
+        return self._compile(_MLIR, progress)[1]
+
+    def _create_executable(self, progress: Progress | None) -> Any:
+        """What was said of it."""
+        chip = None if self.target == "cpu" else self.target
+        self._executable, said = check(_watch(
+            progress, lambda watch: _native.create_executable(
+                self._source, self._name, _PLACES[self._on], self._entry, chip,
+                self._device, self._fuse, self._tuned, watch,
+                self._bytecode_reader, self._policy)))
+        return said
+
     def _get_executable(self, progress: Progress | None) -> Any:
         with self._lock:
             if self._executable is None:
-                chip = None if self.target == "cpu" else self.target
-                self._executable, _ = check(_watch(
-                    progress, lambda watch: _native.create_executable(
-                        self._source, self._name, _PLACES[self._on], self._entry, chip,
-                        self._device, self._fuse, self._tuned, watch,
-                        self._bytecode_reader, self._policy)))
+                self._create_executable(progress)
             return self._executable
 
     def _get_slots(self, executable: Any, role: int) -> list[Slot]:

@@ -1,7 +1,11 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """all-MiniLM-L6-v2 in pure JAX, exported, imported and run on this CPU, against JAX itself
-and the encoder of examples/minilm. The last line is `N passed, N failed`."""
+and the encoder of examples/minilm. The last line is `N passed, N failed`.
+
+With --write FILE.jax, the exported function of one sentence and no more: of token numbers
+[1, 40] and of which of them are words, to a vector.
+"""
 
 import argparse
 import sys
@@ -10,7 +14,8 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from models import encode, import_function  # The installed package, before the checkout's.
+# The installed package, before the checkout's.
+from models import encode, export_function, import_function
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples/minilm"))
@@ -25,6 +30,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", default=str(ROOT / ".cache/minilm"),
                         help="folder of the model's files")
+    parser.add_argument("--write", type=Path, metavar="FILE.jax")
     options = parser.parse_args()
     model = weights.load(options.cache)
     tokens = [Tokenizer(model.vocabulary).encode(sentence) for sentence in SENTENCES]
@@ -41,6 +47,10 @@ def main():
 
     def function(ids, mask):
         return encode(p, ids, mask, layers, heads)
+    if options.write:
+        exported = export_function(function, np.zeros((1, 40), np.int32), np.ones((1, 40), bool))
+        options.write.write_bytes(exported.serialize())
+        return 0
     start = time.perf_counter()
     imported = import_function(function, ids, mask)
     seconds = time.perf_counter() - start

@@ -1,7 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes BERT of Hugging Face as both exporters of PyTorch write it, and its results by PyTorch:
-a small one with random weights into Inputs, or MiniLM with its own into a folder.
+a small one with random weights into Inputs, or MiniLM with its own into a folder, there also as a
+program of torch.export.
 
 Needs torch and requirements-export.txt; the warnings of exporters are of no concern.
 
@@ -97,6 +98,9 @@ def make_minilm(folder):
     for row, found in enumerate(tokens):
         ids[row, :len(found)], mask[row, :len(found)] = torch.tensor(found), 1
     write_all(model, ids, mask, folder, "minilm", True)
+    shapes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence", max=40)}
+    torch.export.save(torch.export.export(model, (ids, mask), dynamic_shapes=(shapes, shapes)),
+                      folder / "minilm.pt2")
 
 
 if __name__ == "__main__":

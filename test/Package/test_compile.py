@@ -241,7 +241,7 @@ class CompileErrorTest(unittest.TestCase):
         damaged = (pathlib.Path(__file__).parent / "Inputs/damaged.mlirbc").read_bytes()
         with self.assertRaisesRegex(bs.CompileError, "the option: no program '/nowhere/reader'"):
             bs.compile(damaged, bytecode_reader="/nowhere/reader")
-        # What is compiled later, for a call, obeys the option too.
+        # What is compiled later, for its stages, obeys the option too.
         with tempfile.TemporaryDirectory() as name:
             reader = pathlib.Path(name) / "reader"
             reader.write_text(f"#!/bin/sh\necho >> {name}/calls\n"
@@ -251,6 +251,8 @@ class CompileErrorTest(unittest.TestCase):
             x = make(4, np.float32)
             compiled = bs.compile(bytecode, bytecode_reader=str(reader))
             np.testing.assert_array_equal(compiled(x), x)
+            self.assertEqual((pathlib.Path(name) / "calls").read_text(), "\n")
+            self.assertIn("@copy", compiled.mlir)
             self.assertEqual((pathlib.Path(name) / "calls").read_text(), "\n\n")
 
     def test_options(self):

@@ -55,6 +55,38 @@ func.func @mul_bf16(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: te
   } -> tensor<8x16xbf16>
   return %w : tensor<8x16xbf16>
 }
+// The same with a bias that is a reshape of a row.
+// CHECK-LABEL: func.func @reshaped_bias
+// CHECK-SAME: %[[BIAS:[a-z0-9]+]]: tensor<16xbf16>
+// CHECK: blockscale.scaled_mm {{.*}} global_scaling after_rounding bias(%[[BIAS]] : tensor<16xbf16>)
+func.func @reshaped_bias(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %ga: tensor<f32>, %gb: tensor<f32>, %bias: tensor<16xbf16>, %e: tensor<8x16xbf16>, %e0: tensor<f32>, %e1: tensor<bf16>) -> tensor<8x16xbf16> {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xbf16>
+  %g = linalg.generic {indexing_maps = [#s, #s, #s], iterator_types = []} ins(%ga, %gb : tensor<f32>, tensor<f32>) outs(%e0 : tensor<f32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %0 = arith.mulf %p, %q : f32
+    linalg.yield %0 : f32
+  } -> tensor<f32>
+  %t = linalg.generic {indexing_maps = [#s, #s], iterator_types = []} ins(%g : tensor<f32>) outs(%e1 : tensor<bf16>) {
+  ^bb0(%p: f32, %o: bf16):
+    %0 = arith.truncf %p : f32 to bf16
+    linalg.yield %0 : bf16
+  } -> tensor<bf16>
+  %z = linalg.generic {indexing_maps = [#id, #none, #id], iterator_types = ["parallel", "parallel"]} ins(%y, %t : tensor<8x16xbf16>, tensor<bf16>) outs(%e : tensor<8x16xbf16>) {
+  ^bb0(%p: bf16, %q: bf16, %o: bf16):
+    %0 = arith.extf %p : bf16 to f32
+    %1 = arith.extf %q : bf16 to f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = arith.truncf %2 : f32 to bf16
+    linalg.yield %3 : bf16
+  } -> tensor<8x16xbf16>
+  %row = tensor.expand_shape %bias [[0, 1]] output_shape [1, 16] : tensor<16xbf16> into tensor<1x16xbf16>
+  %w = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (0, d1)>, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%row, %z : tensor<1x16xbf16>, tensor<8x16xbf16>) outs(%e : tensor<8x16xbf16>) {
+  ^bb0(%p: bf16, %q: bf16, %o: bf16):
+    %0 = arith.addf %p, %q : bf16
+    linalg.yield %0 : bf16
+  } -> tensor<8x16xbf16>
+  return %w : tensor<8x16xbf16>
+}
 // Over a power of two.
 // CHECK-LABEL: func.func @div_f32
 // CHECK-NEXT: %[[G:.+]] = arith.constant 1.250000e-01 : f32

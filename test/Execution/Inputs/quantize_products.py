@@ -211,7 +211,8 @@ class Case:
 
 def to_narrow(values, element):
     """f32 rounded to nearest even; bf16 as bits."""
-    return to_bf16(values) if element == "bf16" else values.astype(np.float16)
+    with np.errstate(over="ignore"):
+        return to_bf16(values) if element == "bf16" else values.astype(np.float16)
 
 
 def matmul(op="matmul", maps=""):
