@@ -53,6 +53,7 @@ std::vector<Stage> getCommonStages(int64_t maxConstantElements,
       {"verify-layout",
        [](OpPassManager &pm) {
          pm.addPass(createLowerTosa());
+         pm.addPass(createLowerTensorReshape());
          // What becomes an op of the dialect is not refused.
          pm.addPass(createRaiseQuantizers());
          pm.addPass(createVerifyLayout());

@@ -425,6 +425,30 @@ def ExpandMath : Pass<"blockscale-expand-math"> {
   ];
 }
 
+def LowerTensorReshape : Pass<"blockscale-lower-tensor-reshape"> {
+  let summary = "Turn tensor.reshape into collapse_shape and expand_shape";
+  let description = [{
+    A `tensor.reshape` takes its sizes from a tensor. As a memref it would read them
+    from memory, which the host of a GPU does not know. This pass makes a vector of
+    all elements, and of that a tensor of these sizes.
+
+    Example (test/Transforms/lower-tensor-reshape.mlir):
+
+    ```mlir
+    %shape = tensor.from_elements %m, %n : tensor<2xindex>
+    %y = tensor.reshape %x(%shape)
+        : (tensor<?x64xf32>, tensor<2xindex>) -> tensor<?x?xf32>
+    // becomes
+    %flat = tensor.collapse_shape %x [[0, 1]]
+        : tensor<?x64xf32> into tensor<?xf32>
+    %y = tensor.expand_shape %flat [[0, 1]] output_shape [%m, %n]
+        : tensor<?xf32> into tensor<?x?xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def FoldConstants : Pass<"blockscale-fold-constants"> {
   let summary = "Quantize, swizzle and prepack constants at compile time";
   let description = [{
