@@ -23,10 +23,10 @@ def copy_files(patterns, folder):
             shutil.copyfile(path, to)
 
 
-def build_bundle(text, chip, to):
+def build_bundle(text, chip, to, options=()):
     """Compiles the text of a module for a chip, to the bundle `to`."""
     module = to.with_suffix(".mlir")
     module.write_text(text)
     subprocess.run([BUILD / "bin/blockscale-compile", module, f"--target={chip}",
-                    "--emit=bundle", "-o", to], check=True)
+                    "--emit=bundle", "-o", to, *options], check=True)
     module.unlink()

@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 
+import docs_pages
 from docs_pages import ROOT, main
 
 sys.path[:0] = [str(ROOT / "examples/minilm")]
@@ -39,6 +40,15 @@ def encoder_layers():
 
 def linear_layers():
     return tables()[2]
+
+
+def frontends():
+    """The table that scripts/long/models.sh ends with."""
+    lines = (ROOT / "docs/logs/long/models.txt").read_text(encoding="utf-8").splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("cosines; "))
+    header, *rows = [line.split("; ") for line in lines[first:] if "; " in line]
+    return docs_pages.table(["", *header[1:]], [
+        [name, *(" to ".join(each.split()) for each in cells)] for name, *cells in rows])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A whole model on a GPU, one launch plan with every op of it, beside the CPU.
+
+  scripts/gpu/check_model.py pack FOLDER MODULE --policy FILE
+                                        compiles the module that a frontend made of
+                                        all-MiniLM-L6-v2 (scripts/long/models.sh), and runs it
+                                        on the CPU for the sentences of examples/minilm
+  FOLDER/scripts/gpu/check_model.py run on the machine with the GPU: calls it for each sentence,
+                                        whose vectors have a cosine of 0.999 or more with those
+                                        of the CPU, whose sums have another order
+
+`run` needs python3, NumPy, a driver and what lies in FOLDER. Prints the head of a log, and
+`N passed, N failed` at the end.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / path) for path in (
+    "test/Execution/Inputs", "scripts", "scripts/gpu")]
+sys.path.append(str(ROOT / "python"))  # Behind the installed package.
+
+from expect import Expectations  # noqa: E402
+from log_head import describe_commit, make_head  # noqa: E402
+
+CHIP = "sm_90a"
+LEAST = 0.999
+COPIES = ("scripts/gpu/check_model.py", "scripts/log_head.py", "test/Execution/Inputs/expect.py",
+          "python/blockscale_runtime.py")
+
+
+def pack(options):
+    import blockscale
+    from packing import BUILD, build_bundle, copy_files
+    sys.path[:0] = [str(ROOT / "examples/minilm")]
+    import weights
+    from main import SENTENCES
+    from tokenizer import Tokenizer
+
+    folder = options.folder
+    folder.mkdir(parents=True)
+    copy_files(COPIES, folder)
+    shutil.copy(BUILD / "lib/libBlockScaleRuntime.so", folder)
+    build_bundle(options.module.read_text(), CHIP, folder / "model.bundle",
+                 [f"--policy={options.policy}"])
+    compiled = blockscale.compile(options.module, policy=options.policy)
+    tokenizer = Tokenizer(weights.load(str(ROOT / ".cache/minilm")).vocabulary)
+    arrays = {}
+    for number, sentence in enumerate(SENTENCES):
+        ids = np.array([tokenizer.encode(sentence)], np.int64)
+        arrays[f"ids{number}"] = ids
+        arrays[f"vector{number}"] = compiled(ids, np.ones_like(ids))
+    np.savez(folder / "calls.npz", **arrays)
+    (folder / "pack.json").write_text(json.dumps(
+        {"commit": describe_commit(ROOT), "calls": len(SENTENCES),
+         "policy": options.policy.read_text()}))
+
+
+def run(_):
+    # Only there, where the runtime's library is beside it.
+    import blockscale_runtime
+
+    about = json.loads((ROOT / "pack.json").read_text())
+    runtime = blockscale_runtime.Runtime(ROOT / "libBlockScaleRuntime.so")
+    device = runtime.device()
+    print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
+                    " ".join(["python3", *sys.argv])))
+    print(f"policy   {about['policy'].strip()}")
+    expect, calls = Expectations(), np.load(ROOT / "calls.npz")
+    start = time.perf_counter()
+    module = device.load(runtime.bundle(ROOT / "model.bundle"))
+    print(f"loaded in {time.perf_counter() - start:.1f} s")
+    for number in range(about["calls"]):
+        ids, wanted = calls[f"ids{number}"], calls[f"vector{number}"]
+        try:
+            (got,), problem = module.run("forward", ids, np.ones_like(ids), fill=0xA5), None
+        except blockscale_runtime.Error as error:
+            expect.record(f"sentence {number}", f"{error.status}: {error}")
+            continue
+        cosine = float((got * wanted).sum())
+        print(f"sentence {number}, {ids.size} tokens: cosine {cosine:.6f}, largest difference "
+              f"{np.abs(got - wanted).max():.1e}")
+        if not cosine >= LEAST:
+            problem = f"expected a cosine of {LEAST} or more, but got {cosine}"
+        expect.record(f"sentence {number}", problem)
+    expect.finish()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    packs = commands.add_parser("pack")
+    packs.add_argument("folder", type=Path)
+    packs.add_argument("module", type=Path)
+    packs.add_argument("--policy", type=Path, required=True)
+    packs.set_defaults(function=pack)
+    commands.add_parser("run").set_defaults(function=run)
+    options = parser.parse_args()
+    options.function(options)
+
+
+if __name__ == "__main__":
+    main()
