@@ -238,11 +238,6 @@ static std::string describeFormat(DequantizeOp op) {
 static std::optional<FusionObstacle>
 findPairObstacle(const RaisedFactor &a, const RaisedFactor &b,
                  const RaiseProductRules &rules) {
-  if (!rules.allowScaled)
-    return FusionObstacle{"raise_c5",
-                          "one dequantized operand, as the target has no "
-                          "products of two",
-                          "two"};
   DequantizeOp left = a.dequantize, right = b.dequantize;
   Type data = left.getData().getType().getElementType();
   Type other = right.getData().getType().getElementType();
@@ -506,7 +501,6 @@ struct RaiseProductsPass : public impl::RaiseProductsBase<RaiseProductsPass> {
     RaiseProductRules rules;
     // The CPU has products of every form.
     rules.allowPlain = !target || target->hasWgmma();
-    rules.allowScaled = !target || target->hasTcgen05();
     rules.exact = exact;
     populateRaiseProductPatterns(patterns, rules);
     populateFoldProductScalePatterns(patterns);

@@ -1,6 +1,5 @@
 // RUN: blockscale-opt %s --blockscale-raise-products --split-input-file --verify-diagnostics | FileCheck %s
 // RUN: blockscale-opt %s --blockscale-raise-products=chip=sm_100a --split-input-file 2>&1 | FileCheck %s --check-prefix=SM100
-// RUN: blockscale-opt %s --blockscale-raise-products=chip=sm_90a --split-input-file 2>&1 | FileCheck %s --check-prefix=SM90
 
 // Products that do not meet a clause of RaiseProducts.h are kept, with a remark.
 // Products without a dequantized operand, on buffers or in kernels have none.
@@ -9,9 +8,6 @@
 // On a GPU with block-scaled products, dequantized operands beside plain ones are
 // kept, too.
 // SM100: (raise_c5): expected two dequantized operands, as the target has no products of a plain one, but got bf16
-
-// On sm_90a two dequantized operands that are both wider than bf16 are kept.
-// SM90: (raise_c5): expected one dequantized operand, as the target has no products of two, but got two
 
 // raise_c1: a sum of bf16.
 #mk = affine_map<(m, n, k) -> (m, k)>

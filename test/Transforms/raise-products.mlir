@@ -4,9 +4,10 @@
 // RUN: blockscale-opt %s --blockscale-raise-products=chip=sm_80 --canonicalize | FileCheck %s --check-prefix=OTHER
 // RUN: blockscale-opt %s --blockscale-to-cpu=to=canonicalize | FileCheck %s --check-prefix=CPU
 // RUN: blockscale-opt %s --blockscale-to-sm100=to=canonicalize 2>/dev/null | FileCheck %s --check-prefix=PIPELINE
+// RUN: blockscale-opt %s --blockscale-to-gpu='chip=sm_90a to=canonicalize' 2>/dev/null | FileCheck %s --check-prefix=HOPPER
 
 // Products of dequantized operands become scaled_mm. On a GPU without products they
-// stay, on SM100 both operands must be dequantized, and on sm_90a one.
+// stay, on SM100 both operands must be dequantized, and on sm_90a one or both.
 // OTHER-NOT: blockscale.scaled_mm
 // CPU-NOT: linalg.matmul
 // CPU-NOT: linalg.batch_matmul
@@ -112,13 +113,17 @@ func.func @batches(%x: tensor<3x48x64xbf16>, %w: tensor<3x40x64xf6E2M3FN>, %ws: 
 }
 
 // Two operands in NVFP4, dequantized to any types. Both have scales, on SM100 too,
-// where the scales are swizzled. On sm_90a the one of f16 stays dequantized.
+// where the scales are swizzled, and on sm_90a, where the pipeline decodes one of them.
 // CHECK-LABEL: func.func @both
 // CHECK-SAME: %[[A:.+]]: tensor<48x64xf4E2M1FN>, %[[SA:.+]]: tensor<48x4xf8E4M3FN>, %[[B:.+]]: tensor<40x64xf4E2M1FN>, %[[SB:[^:]+]]: tensor<40x4xf8E4M3FN>
 // CHECK-NEXT: blockscale.scaled_mm %[[A]], %[[B]] scales(%[[SA]], %[[SB]]) block [1, 16] : tensor<48x64xf4E2M1FN>, tensor<40x64xf4E2M1FN>, tensor<48x4xf8E4M3FN>, tensor<40x4xf8E4M3FN> -> tensor<48x40xf32>
 // SM90-LABEL: func.func @both
-// SM90: %[[B:.+]] = blockscale.dequantize %{{.+}} -> tensor<40x64xf16>
-// SM90: blockscale.scaled_mm %{{.+}}, %[[B]] scales(%{{.+}}, none) block [1, 16]
+// SM90: blockscale.scaled_mm %{{.+}}, %{{.+}} scales(%{{.+}}, %{{.+}}) block [1, 16]
+// SM90-NOT: linalg.matmul
+// SM90: return
+// HOPPER-LABEL: func.func @both
+// HOPPER: %[[X:.+]] = blockscale.dequantize %{{.+}} -> tensor<48x64xbf16>
+// HOPPER: blockscale.scaled_mm %[[X]], %{{.+}} scales(none, %{{.+}}) block [1, 16]
 // SM100-LABEL: func.func @both
 // SM100: blockscale.scaled_mm %{{.+}}, %{{.+}} scales(%{{.+}}, %{{.+}}) block [1, 16]
 // SM100-NOT: linalg.matmul

@@ -181,7 +181,7 @@ def RaiseProducts : Pass<"blockscale-raise-products"> {
     ```
 
     `chip` names the GPU that the products are for. On SM100 and its kin both
-    operands must be dequantized, on sm_90a one; on others nothing changes.
+    operands must be dequantized, on sm_90a one or both; on others nothing changes.
 
     Example (test/Transforms/raise-products.mlir):
 

@@ -53,8 +53,8 @@
 namespace blockscale {
 
 struct RaiseProductRules {
-  /// Whether one operand may be plain, and whether two may have scales.
-  bool allowPlain = true, allowScaled = true;
+  /// Whether one operand may be plain.
+  bool allowPlain = true;
   /// Whether the numbers that are multiplied stay the same.
   bool exact = true;
 };
