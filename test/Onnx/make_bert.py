@@ -15,28 +15,15 @@ from pathlib import Path
 import numpy as np
 import onnx
 import torch
-from transformers import BertConfig, BertModel
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "test/Models"))
+
+from sentences import Sentences, load  # noqa: E402
+
 FOLDER = ROOT / "test/Onnx/Inputs"
 SIZES = dict(hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=64,
              vocab_size=50, max_position_embeddings=40)
-
-
-class Sentences(torch.nn.Module):
-    """Sentence vectors, as sentence-transformers computes them."""
-
-    def __init__(self, sizes):
-        super().__init__()
-        config = BertConfig(**sizes)
-        config._attn_implementation = "eager"
-        self.bert = BertModel(config)
-
-    def forward(self, input_ids, attention_mask):
-        hidden = self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        weight = attention_mask.unsqueeze(-1).to(hidden.dtype)
-        mean = (hidden * weight).sum(1) / weight.sum(1).clamp(min=1e-9)
-        return torch.nn.functional.normalize(mean, dim=1)
 
 
 def write(model, arguments, path, **options):
@@ -80,19 +67,7 @@ def make_small():
 
 def make_minilm(folder):
     """The sentences of examples/minilm, padded to the longest of them."""
-    sys.path[:0] = [str(ROOT / "examples/minilm"), str(ROOT / "python")]
-    import weights
-    from main import SENTENCES
-    from tokenizer import Tokenizer
-
-    read = weights.load(ROOT / ".cache/minilm")
-    model = Sentences({key: read.config[key] for key in (*SIZES, "layer_norm_eps")}).eval()
-    missing = model.bert.load_state_dict({name: torch.tensor(array) for name, array
-                                          in read.tensors.items()}, strict=False)
-    if any("position_ids" not in name for name in [*missing.missing_keys,
-                                                   *missing.unexpected_keys]):
-        raise SystemExit(f"expected the weights of the model, but got {missing}")
-    tokens = [Tokenizer(read.vocabulary).encode(sentence) for sentence in SENTENCES]
+    model, tokens = load(ROOT / ".cache/minilm")
     ids = torch.zeros(len(tokens), max(map(len, tokens)), dtype=torch.int64)
     mask = torch.zeros_like(ids)
     for row, found in enumerate(tokens):
