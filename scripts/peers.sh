@@ -9,6 +9,9 @@
 #   scripts/peers.sh jax       JAX, into .cache/jax (0.6 GB)
 #   scripts/peers.sh exporter  what exports models of Hugging Face, beside the packages of
 #                              peers, into .cache/exporter (0.4 GB)
+#   scripts/peers.sh torch-mlir
+#                              torch-mlir with a model of Hugging Face, beside the packages of
+#                              peers, into .cache/torch-mlir (0.6 GB)
 #   scripts/peers.sh oracles   what test/Data/make_oracle_vectors.py asks, tosa-tools and
 #                              compressed-tensors, into .cache/oracles (6 GB)
 #   scripts/peers.sh tosa      what test/Data/make_tosa_cases.py asks, tosa-tools alone, into
@@ -22,28 +25,32 @@ case "${1:-peers}" in
   peers) requirements=$root/benchmarks/requirements-peers.txt ;;
   jax) requirements=$root/test/Jax/requirements.txt ;;
   exporter) requirements=$root/test/Onnx/requirements-export.txt ;;
+  torch-mlir) requirements=$root/test/Models/requirements-torch-mlir.txt ;;
   oracles) requirements=$root/test/Data/requirements-oracles.txt ;;
   tosa) requirements=$root/test/Data/requirements-tosa.txt ;;
-  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|oracles|tosa]" ;;
+  *) die "unknown set of packages $1" "usage: scripts/peers.sh [peers|jax|exporter|torch-mlir|oracles|tosa]" ;;
 esac
-name=${1:-peers}
-venv=$root/.cache/$name
+# `step` has a `name` of its own.
+peers=${1:-peers}
+venv=$root/.cache/$peers
 if cmp -s "$requirements" "$venv/stamp"; then exit 0; fi
+
+# Whether the packages are used with the PyTorch of the peers.
+is_beside_peers() { [ "$peers" = exporter ] || [ "$peers" = torch-mlir ]; }
 
 packages='import site; print(site.getsitepackages()[0])'
 install() {
   rm -f "$venv/stamp"
   /usr/bin/python3 -m venv --clear "$venv"
-  if [ "$name" = exporter ]; then
-    # PyTorch is that of the peers.
+  if is_beside_peers; then
     "$root/.cache/peers/bin/python" -c "$packages" >"$("$venv/bin/python" -c "$packages")/peers.pth"
   fi
-  logged "$root/.cache/logs/$name.log" "$venv/bin/python" -m pip install \
+  logged "$root/.cache/logs/$peers.log" "$venv/bin/python" -m pip install \
     --disable-pip-version-check --no-input --only-binary :all: -r "$requirements" ||
     die "pip could not install $requirements from PyPI: see above"
   cp "$requirements" "$venv/stamp"
 }
 
-if [ "$name" = exporter ]; then "$root/scripts/peers.sh"; fi
+if is_beside_peers; then "$root/scripts/peers.sh"; fi
 mkdir -p "$root/.cache/logs"
-step "Packages: $name" install
+step "Packages: $peers" install

@@ -27,6 +27,8 @@ import_model() { # PYTHON FILE MODULE
 logged "$root/.cache/logs/make-bert.log" "$exporter" "$root/test/Onnx/make_bert.py" "$modules"
 import_model "$root/build/package/bin/python" "$modules/minilm-dynamo.onnx" "$modules/onnx.mlir"
 import_model "$exporter" "$modules/minilm.pt2" "$modules/torch.mlir"
+logged "$root/.cache/logs/torch-mlir-run.log" "$root/.cache/torch-mlir/bin/python" \
+  "$root/test/Models/torch_mlir_door.py" "$modules/torch-mlir.mlir"
 PYTHONPATH=$package:$root/test/Jax "$root/.cache/jax/bin/python" "$root/test/Jax/minilm.py" \
   --write "$modules/minilm.jax"
 import_model "$root/.cache/jax/bin/python" "$modules/minilm.jax" "$modules/jax.mlir"
