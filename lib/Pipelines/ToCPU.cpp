@@ -53,6 +53,7 @@ static void buildToLLVM(OpPassManager &pm, bool hostRuntime) {
   vectorToSCF.enableFullUnroll();
   pm.addNestedPass<func::FuncOp>(createConvertVectorToSCFPass(vectorToSCF));
   pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createReportAsserts());
   pm.addPass(createExpandReshapes());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());

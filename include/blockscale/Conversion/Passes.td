@@ -89,6 +89,20 @@ def OutlineLinalg : Pass<"blockscale-outline-linalg", "::mlir::ModuleOp"> {
     "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
+def ReportAsserts : Pass<"blockscale-report-asserts", "::mlir::ModuleOp"> {
+  let summary = "Report assertions that do not hold, and leave the function";
+  let description = [{
+    Upstream lowers `cf.assert` to a call that ends the process. In functions of
+    blocks without other regions around the assertion, and without results but
+    numbers, this pass makes it a branch to a call of `blockscale_report_error` with
+    the message and the number that is compared, and a return. The call of the
+    module fails with this error; what its results hold is not defined.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::LLVM::LLVMDialect"];
+}
+
 def RetypeBF16 : Pass<"blockscale-retype-bf16"> {
   let summary = "Hold bf16 that is moved only as i16";
   let description = [{

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ErrorReporter.h"
 #include "Kernels.h"
 #include "SplitKernel.h"
 #include "blockscale/Conversion/Passes.h"
@@ -27,60 +28,7 @@ namespace blockscale {
 #define GEN_PASS_DEF_LOWERKERNELSTOCPU
 #include "blockscale/Conversion/Passes.h.inc"
 
-namespace {
-
 using emit::CallSite;
-
-/// Calls of `blockscale_report_error`, with one global for each message.
-class ErrorReporter {
-public:
-  explicit ErrorReporter(ModuleOp module) : module(module), symbols(module) {}
-
-  void emitReport(ImplicitLocOpBuilder &b, const CallSite::Check &check) {
-    Value message = LLVM::AddressOfOp::create(b, getMessage(check.rule));
-    Value found = arith::IndexCastOp::create(b, b.getI64Type(), check.found);
-    LLVM::CallOp::create(b, getFunction(), ValueRange{message, found});
-  }
-
-private:
-  LLVM::LLVMFuncOp getFunction() {
-    constexpr StringLiteral name = "blockscale_report_error";
-    if (auto function = symbols.lookup<LLVM::LLVMFuncOp>(name))
-      return function;
-    MLIRContext *context = module.getContext();
-    auto type = LLVM::LLVMFunctionType::get(
-        LLVM::LLVMVoidType::get(context),
-        {LLVM::LLVMPointerType::get(context), IntegerType::get(context, 64)});
-    auto builder = OpBuilder::atBlockBegin(module.getBody());
-    auto function =
-        LLVM::LLVMFuncOp::create(builder, module.getLoc(), name, type);
-    symbols.insert(function);
-    return function;
-  }
-
-  LLVM::GlobalOp getMessage(StringRef text) {
-    LLVM::GlobalOp &global = messages[text];
-    if (global)
-      return global;
-    auto builder = OpBuilder::atBlockBegin(module.getBody());
-    std::string terminated = text.str();
-    terminated.push_back('\0');
-    auto type =
-        LLVM::LLVMArrayType::get(builder.getI8Type(), terminated.size());
-    global = LLVM::GlobalOp::create(
-        builder, module.getLoc(), type, /*isConstant=*/true,
-        LLVM::Linkage::Internal, "blockscale_message",
-        builder.getStringAttr(terminated));
-    symbols.insert(global);
-    return global;
-  }
-
-  ModuleOp module;
-  SymbolTable symbols;
-  llvm::StringMap<LLVM::GlobalOp> messages;
-};
-
-} // namespace
 
 /// Emits an error for forms of ops that the emitters do not compute.
 static LogicalResult verifyForm(Operation *op) {
@@ -213,12 +161,14 @@ private:
     emit::emitIf(
         b, checks.front().holds,
         [&] { emitGuarded(b, checks.drop_front(), emitCall); },
-        [&] { reporter.emitReport(b, checks.front()); });
+        [&] {
+          reporter.emitReport(b, checks.front().rule, checks.front().found);
+        });
   }
 
   ModuleOp module;
   SymbolTable symbols;
-  ErrorReporter reporter;
+  cpu::ErrorReporter reporter;
   llvm::StringMap<int> counts;
   /// Kernels and their functions, by the types of the operands.
   DenseMap<Type, SmallVector<std::pair<KernelOp, func::FuncOp>>> functions;

@@ -76,9 +76,9 @@ Value RowEmitter::getRow(Value value) {
 }
 
 SmallVector<Value> RowEmitter::getElements(Value value, int64_t elements) {
-  if (auto found = inputs.find(value); found != inputs.end())
+  if (auto *found = inputs.find(value); found != inputs.end())
     return found->second;
-  if (auto found = known.find(value); found != known.end())
+  if (auto *found = known.find(value); found != known.end())
     return found->second;
   const RowOp *op = findOp(value);
   SmallVector<Value> vectors =
