@@ -73,6 +73,11 @@ static Value getVector(Value row) {
   return cast<RankedTensorType>(row.getType()).getRank() == 1 ? row : Value();
 }
 
+/// Whether a constant may be a global scale.
+static bool isGlobalScale(const llvm::APFloat &value) {
+  return value.isFinite() && !value.isNegative() && !value.isZero();
+}
+
 /// Whether `value` is a number of `type`.
 static bool isExactIn(const llvm::APFloat &value, Type type) {
   llvm::APFloat converted = value;
@@ -135,8 +140,7 @@ findTypeObstacle(ReshapedProduct found, const ElementwiseStep &step,
 static std::optional<FusionObstacle>
 findNumberObstacle(ReshapedProduct found, const StepOperand &operand) {
   if (operand.constant) {
-    const llvm::APFloat &value = operand.constant.getValue();
-    if (value.isFinite() && !value.isNegative() && !value.isZero())
+    if (isGlobalScale(operand.constant.getValue()))
       return std::nullopt;
     return FusionObstacle{"scale_c4", "a positive and finite constant",
                           llvm::to_string(operand.constant)};
@@ -221,14 +225,18 @@ static void replaceWithProduct(PatternRewriter &rewriter, Operation *op,
   rewriter.replaceOp(op, result);
 }
 
-/// The factors of `global`, one number, neither of them constant; null if it
-/// is no product of such.
-static std::pair<Value, Value> getVariableFactors(Value global) {
+/// The factors of `global`, one number, if each may be a global scale; null if
+/// it is no product of such.
+static std::pair<Value, Value> getGlobalFactors(Value global) {
   auto type = dyn_cast<RankedTensorType>(global.getType());
   auto [a, b] = getFactors(global);
-  if ((type && type.getRank() != 0) || !a || getUniformConstant(a) ||
-      getUniformConstant(b))
+  if ((type && type.getRank() != 0) || !a)
     return {};
+  for (Value factor : {a, b})
+    if (auto constant =
+            dyn_cast_if_present<FloatAttr>(getUniformConstant(factor));
+        constant && !isGlobalScale(constant.getValue()))
+      return {};
   return {a, b};
 }
 
@@ -241,7 +249,7 @@ static void assignGlobals(OpTy op, Value a, Value b) {
 
 template <typename OpTy>
 static void setGlobal(OpTy op, Value global, bool scalesAfterRounding) {
-  auto [a, b] = getVariableFactors(global);
+  auto [a, b] = getGlobalFactors(global);
   assignGlobals(op, a, a ? b : global);
   if (scalesAfterRounding)
     op.setGlobalScaling(GlobalScaling::AfterRounding);
@@ -388,7 +396,7 @@ struct SplitGlobal : public OpRewritePattern<OpTy> {
       return rewriter.notifyMatchFailure(op, "no or two global scales");
     Value merged =
         op.getGlobalScaleA() ? op.getGlobalScaleA() : op.getGlobalScaleB();
-    std::pair<Value, Value> factors = getVariableFactors(merged);
+    std::pair<Value, Value> factors = getGlobalFactors(merged);
     if (!factors.first)
       return rewriter.notifyMatchFailure(op, "no product of two numbers");
     rewriter.modifyOpInPlace(

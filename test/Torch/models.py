@@ -196,7 +196,7 @@ def as_bytes(tensor):
     return np.asarray(tensor.contiguous().view(torch.uint8)).ravel()
 
 
-def from_graph_of(function, *arguments, tracing_mode="fake"):
-    """The graph of make_fx of a function, imported."""
+def from_graph_of(function, *arguments, tracing_mode="fake", **options):
+    """The graph of make_fx of a function, imported with the options."""
     graph = make_fx(function, tracing_mode=tracing_mode, _allow_non_fake_inputs=True)(*arguments)
-    return blockscale.torch.from_graph(graph)
+    return blockscale.torch.from_graph(graph, **options)

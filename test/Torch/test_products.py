@@ -3,6 +3,7 @@
 """Graphs with aten._scaled_mm and aten._scaled_grouped_mm, whose codes and scales are
 inputs or constants, against products of what torchao dequantizes."""
 
+import re
 import unittest
 
 import torch
@@ -48,6 +49,10 @@ def make_nvfp4(*shape, scale=None, seed=0):
 
 def widen_nvfp4(data, scale):
     return NVFP4Tensor(data, scale, 16, torch.float32).dequantize()
+
+
+def as_tuple(results):
+    return results if isinstance(results, tuple) else (results,)
 
 
 def make_graph(call, result, arguments, root=None):
@@ -183,6 +188,86 @@ class TestScaledMM(unittest.TestCase):
             self.check(found, widen_mx(a, scale_a)[:count], widen_mx(b, scale_b))
         with self.assertRaisesRegex(ArgumentError, "scale_a: expected shape .* is 40, but got"):
             function(a, b, scale_a[:7], to_blocked(scale_b))
+
+
+class TestBehindProducts(unittest.TestCase):
+    """Global scales and biases that a program multiplies and adds itself are those of the product
+    when it is compiled, and give the bytes of what PyTorch computes of the plain product."""
+
+    A, B = make_nvfp4(40, 64), make_nvfp4(48, 64, seed=1)
+    SCALES = torch.tensor(0.37), torch.tensor(0.0021)
+    BIAS = torch.randn(48, generator=torch.Generator().manual_seed(2))
+
+    def check(self, rest, dtype, *given, constants="arguments"):
+        """Of `rest` of a product and of what is given; returns what is compiled, with the product
+        as the text of an op without names."""
+        def product(a, b, scale_a, scale_b):
+            return torch._scaled_mm(a.view(torch.float4_e2m1fn_x2),
+                                    b.view(torch.float4_e2m1fn_x2).t(), scale_a, scale_b,
+                                    out_dtype=dtype)
+
+        arguments = self.A[0], self.B[0], to_blocked(self.A[1]), to_blocked(self.B[1])
+        plain = from_graph_of(product, *arguments).compile()(*arguments)
+        imported = from_graph_of(lambda *args: rest(product(*args[:4]), *args[4:]), *arguments,
+                                 *given, constants=constants)
+        self.assertNotIn("global_scale", str(imported.module))
+        self.assertNotIn("bias(", str(imported.module))
+        function = imported.compile()
+        for found, expected in zip(as_tuple(function(*arguments, *given)),
+                                   as_tuple(rest(plain, *given)), strict=True):
+            self.assertEqual(found.dtype, expected.dtype)
+            self.assertTrue(torch.equal(found, expected))
+        text = function.compiled.stages["canonicalize"]
+        found, = re.findall(r"blockscale\.scaled_mm.*", text)
+        return re.sub(r"%\w+", "%", found), text
+
+    def check_all(self, rest, dtype, *given, scales=2):
+        """Of a program of which the product alone is left."""
+        op, text = self.check(rest, dtype, *given)
+        self.assertEqual(op.count("global_scale_"), scales)
+        self.assertIn("global_scaling after_rounding bias(%", op)
+        self.assertNotIn("linalg", text)
+
+    def test_the_order_of_torchao(self):
+        for dtype in (torch.bfloat16, torch.float16):
+            with self.subTest(dtype):
+                given = *self.SCALES, self.BIAS.to(dtype)
+                self.check_all(lambda y, a, b, bias: y * (a * b).to(dtype) + bias, dtype, *given)
+                self.check_all(lambda y, a, b, bias: bias + (b * a).to(dtype) * y, dtype, *given)
+
+    def test_one_number(self):
+        self.check_all(lambda y, scale, bias: y * scale.to(y.dtype) + bias, torch.bfloat16,
+                       self.SCALES[0], self.BIAS.bfloat16(), scales=1)
+
+    def test_reshaped_products(self):
+        given = *self.SCALES, self.BIAS.bfloat16()
+        self.check_all(lambda y, a, b, bias: y.view(2, 20, 48) * (a * b).to(y.dtype) + bias,
+                       torch.bfloat16, *given)
+        self.check_all(lambda y, a, b, bias: (y * (a * b).to(y.dtype)).view(2, 20, 48) + bias,
+                       torch.bfloat16, *given)
+
+    def test_constants(self):
+        scale = torch.tensor(0.0007)
+        op, text = self.check(lambda y, bias: y * (scale * scale).to(y.dtype) + bias,
+                              torch.bfloat16, self.BIAS.bfloat16(), constants="resources")
+        self.assertIn("global_scale_b(% : f32) global_scaling after_rounding bias(%", op)
+        self.assertNotIn("linalg", text)
+
+    def test_products_of_f32(self):
+        op, text = self.check(lambda y, a, b, bias: y * (a * b) + bias, torch.float32,
+                              *self.SCALES, self.BIAS)
+        self.assertEqual(op.count("global_scale_"), 2)
+        self.assertNotIn("bias(", op)
+        self.assertEqual(text.count("linalg.generic"), 1)
+
+    def test_what_stays(self):
+        scale, bias = self.SCALES[0], self.BIAS.bfloat16()
+        for rest, given in ((lambda y, scale, bias: (y + bias) * scale.to(y.dtype), (scale, bias)),
+                            (lambda y, scale: (y * scale.to(y.dtype), y), (scale,)),
+                            (lambda y, bias: y + bias, (bias,))):
+            op, _ = self.check(rest, torch.bfloat16, *given)
+            self.assertNotIn("global_scale", op)
+            self.assertNotIn("bias(", op)
 
 
 class TestScaledGroupedMM(unittest.TestCase):

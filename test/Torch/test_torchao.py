@@ -3,6 +3,7 @@
 """Models that torchao quantized give torchao's own output: quantized bytes are equal,
 results within the bound of a sum in f32."""
 
+import re
 import unittest
 from unittest import mock
 
@@ -152,6 +153,18 @@ class TestWrittenOut(unittest.TestCase):
             blockscale.torch.from_export(program)
 
 
+def list_products(compiled):
+    """Products of a compiled program, without the names of values: each with its global scales
+    and its bias."""
+    found = re.findall("blockscale.scaled_mm.*", compiled.stages["canonicalize"])
+    return [re.sub(r"%\w+", "%", each) for each in found]
+
+
+def list_kernels(compiled):
+    """The names of the kernels that a program for GPUs launches."""
+    return re.findall(r"gpu\.launch_func +@(\S+)", compiled.stages["lower-kernels"])
+
+
 class TestDecomposed(unittest.TestCase):
     """torchao's NVFP4 with the kernel of MSLK, which takes an encode scale."""
 
@@ -172,13 +185,37 @@ class TestDecomposed(unittest.TestCase):
             whole = blockscale.torch.from_export(program)
             parts = blockscale.torch.from_export(program.run_decompositions({}))
             with self.subTest(is_dynamic):
-                names = [[op.name for op in each.module.ops] for each in (whole, parts)]
-                self.assertEqual(*names)
-                self.assertEqual("blockscale.amax" in names[0], is_dynamic)
                 self.assertIn("recipe mslk", str(parts.module))
-                y = whole.compile()(x)
-                self.assertTrue(torch.equal(parts.compile()(x), y))
-                self.assertTrue(torch.equal(parts.compile(target="sm_100a")(x), y))
+                self.assertEqual("global_scale_a" in str(whole.module), is_dynamic)
+                self.assertNotIn("global_scale_a", str(parts.module))
+                y = None
+                for target in ("cpu", "sm_100a"):
+                    functions = [each.compile(target=target) for each in (whole, parts)]
+                    products, expected = [list_products(each.compiled) for each in
+                                          reversed(functions)]
+                    self.assertEqual(len(products), 3)
+                    self.assertEqual(products, expected)
+                    for product in products:
+                        self.assertIn("bias(", product)
+                        self.assertEqual("global_scale_a(" in product, is_dynamic)
+                    for function in functions:
+                        found = function(x)
+                        y = found if y is None else y
+                        self.assertTrue(torch.equal(found, y))
+                # No kernel is left for what is one product now.
+                self.assertEqual(*[list_kernels(each.compiled) for each in functions])
+
+    def test_weights_that_are_resources(self):
+        config = workflow.NVFP4DynamicActivationNVFP4WeightConfig(use_triton_kernel=True)
+        program = torch.export.export(make_mlp(config, sizes=(64, 128, 64)),
+                                      (torch.randn(32, 64, dtype=torch.bfloat16),))
+        products, found = [
+            list_products(blockscale.torch.from_export(each, constants="resources")
+                          .compile().compiled)
+            for each in (program, program.run_decompositions({}))]
+        self.assertIn("global_scale_a(% : tensor<f32>) global_scale_b(% : tensor<f32>)",
+                      products[0])
+        self.assertEqual(products, found)
 
     def quantize(self, *arguments, scale=None):
         def function(x, *given):

@@ -305,3 +305,22 @@ func.func @row_of_two_dimensions(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4
   } -> tensor<8x16xbf16>
   return %w : tensor<8x16xbf16>
 }
+
+// -----
+
+// scale_c4: a global scale that is the product of a number and a negative constant stays one.
+#s = affine_map<() -> ()>
+// CHECK-LABEL: func.func @negative_factor
+// CHECK: %[[G:.+]] = linalg.generic
+// CHECK: arith.mulf
+// CHECK: block [1, 16] global_scale_b(%[[G]] : tensor<f32>) :
+func.func @negative_factor(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %ga: tensor<f32>, %e0: tensor<f32>) -> tensor<8x16xf32> {
+  %gb = arith.constant dense<-0.25> : tensor<f32>
+  %g = linalg.generic {indexing_maps = [#s, #s, #s], iterator_types = []} ins(%ga, %gb : tensor<f32>, tensor<f32>) outs(%e0 : tensor<f32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %0 = arith.mulf %p, %q : f32
+    linalg.yield %0 : f32
+  } -> tensor<f32>
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_b(%g : tensor<f32>) : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}

@@ -128,3 +128,41 @@ func.func @groups(%a: tensor<96x64xf4E2M1FN>, %sa: tensor<96x4xf8E4M3FN>, %b: te
   %z = arith.mulf %c, %y : tensor<96x48xf32>
   return %z : tensor<96x48xf32>
 }
+
+// A number that is the product of a constant and another one, as of a weight whose global scale
+// is known.
+// CHECK-LABEL: func.func @constant_factor
+// CHECK-SAME: %[[GA:[a-z0-9]+]]: tensor<f32>
+// CHECK: %[[GB:.+]] = arith.constant dense<2.500000e-01> : tensor<f32>
+// CHECK: blockscale.scaled_mm {{.*}} block [1, 16] global_scale_a(%[[GA]] : tensor<f32>) global_scale_b(%[[GB]] : tensor<f32>) :
+func.func @constant_factor(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %ga: tensor<f32>, %e: tensor<8x16xf32>, %e0: tensor<f32>) -> tensor<8x16xf32> {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  %gb = arith.constant dense<0.25> : tensor<f32>
+  %g = linalg.generic {indexing_maps = [#s, #s, #s], iterator_types = []} ins(%ga, %gb : tensor<f32>, tensor<f32>) outs(%e0 : tensor<f32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %0 = arith.mulf %p, %q : f32
+    linalg.yield %0 : f32
+  } -> tensor<f32>
+  %z = linalg.generic {indexing_maps = [#id, #none, #id], iterator_types = ["parallel", "parallel"]} ins(%y, %g : tensor<8x16xf32>, tensor<f32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %0 = arith.mulf %p, %q : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x16xf32>
+  return %z : tensor<8x16xf32>
+}
+
+// A global scale that is the product of two constants is one constant.
+// CHECK-LABEL: func.func @constant_factors
+// CHECK: %[[G:.+]] = arith.constant dense<1.250000e-01> : tensor<f32>
+// CHECK: blockscale.scaled_mm {{.*}} block [1, 16] global_scale_b(%[[G]] : tensor<f32>) :
+func.func @constant_factors(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %e0: tensor<f32>) -> tensor<8x16xf32> {
+  %ga = arith.constant dense<0.5> : tensor<f32>
+  %gb = arith.constant dense<0.25> : tensor<f32>
+  %g = linalg.generic {indexing_maps = [#s, #s, #s], iterator_types = []} ins(%ga, %gb : tensor<f32>, tensor<f32>) outs(%e0 : tensor<f32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %0 = arith.mulf %p, %q : f32
+    linalg.yield %0 : f32
+  } -> tensor<f32>
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_b(%g : tensor<f32>) : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}

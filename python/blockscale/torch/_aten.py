@@ -57,14 +57,8 @@ def import_gelu(importer: Importer, input: Any, approximate: str) -> Array:
 
 @handles("aten.mul.Tensor", "aten.mul.Scalar")
 def import_mul(importer: Importer, input: Any, other: Any) -> Array:
-    scaled = _quantize.import_scaling(importer, input, other)
-    if scaled:
-        return scaled
     combine = BITWISE["and"] if importer.get_dtype() == "i1" else Body.mul
-    result = _emit(importer, combine, input, other)
-    if isinstance(other, (int, float)):
-        return result
-    return _quantize.note_pair(importer, result, input, other)
+    return _emit(importer, combine, input, other)
 
 
 @handles("aten.div.Tensor", "aten.div.Scalar")
@@ -82,9 +76,8 @@ def _scale(alpha: float, combine: Callable[..., str]) -> Callable[..., str]:
 
 @handles("aten.add.Tensor", "aten.add.Scalar")
 def import_add(importer: Importer, input: Any, other: Any, alpha: float) -> Array:
-    biased = _quantize.import_bias(importer, input, other) if alpha == 1 else None
     combine = BITWISE["or"] if importer.get_dtype() == "i1" else Body.add
-    return biased or _emit(importer, _scale(alpha, combine), input, other)
+    return _emit(importer, _scale(alpha, combine), input, other)
 
 
 @handles("aten.sub.Tensor", "aten.sub.Scalar")
@@ -212,8 +205,7 @@ def _emit_choice(importer: Importer, condition: Array, a: Any, b: Any) -> Array:
          "aten.type_as.default")
 def import_convert(importer: Importer, input: Any, **_: Any) -> Array:
     x, dtype = importer.tensor(input), importer.get_dtype()
-    return x if x.dtype == dtype else _quantize.note_rounding(
-        importer, emit_convert(importer, x, dtype), x)
+    return x if x.dtype == dtype else emit_convert(importer, x, dtype)
 
 
 # Products of numbers, or with a weight that torchao quantized.

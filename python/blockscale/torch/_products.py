@@ -109,11 +109,6 @@ def _import_product(importer: Importer, a: Any, b: Any, scale: tuple[str, int],
         y = _ops.scaled_grouped_mm(a, b, scale_a, scale_b, offsets, dtype=dtype, **given)
         return Array(y, sizes_of(importer.result))
     y = _ops.scaled_mm(a, b, scale_a, scale_b, dtype=dtype, **given)
-    if block == 16 and all(each is None for each in given.values()):
-        # Scales and a bias may come behind it.
-        importer.origins[y.name] = "product", lambda scales, bias: _ops.scaled_mm(
-            a, b, scale_a, scale_b, dtype=dtype, bias=bias, global_scaling="after_rounding",
-            **dict(zip(("global_scale_a", "global_scale_b"), scales)))
     return Array(y, sizes_of(importer.result))
 
 

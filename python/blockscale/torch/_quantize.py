@@ -12,7 +12,7 @@ from blockscale import _ops
 from blockscale._linalg import Array, emit_reduce, emit_reshape, emit_unary, get_spec
 from blockscale._trace import Value
 from blockscale._types import Layout
-from blockscale.torch._importer import Constant, Importer, Narrow, handles, sizes_of
+from blockscale.torch._importer import Constant, Importer, Narrow, handles
 from blockscale.torch._torchao import flatten
 
 #: Of NVFP4: what torchao divides an amax by.
@@ -43,50 +43,6 @@ def import_global_scale(importer: Importer, amax: Any, divisor: Any) -> Array | 
     if importer.get_origin(amax)[0] != "amax" or divisor != _RANGE:
         return None
     return Array(_ops.global_scale(amax.value, recipe="torchao"), ())
-
-
-def import_scaling(importer: Importer, product: Any, scale: Any) -> Array | None:
-    """A product of NVFP4 times its global scales, merged and rounded, as torchao has it. Numbers
-    of rank 0 have no kernels on GPUs; as global scales the product's kernel takes them."""
-    kind, emit = importer.get_origin(product)
-    rounded, merged = importer.get_origin(scale)
-    if kind != "product" or rounded != "rounded" or scale.dtype != product.dtype:
-        return None
-    is_pair, pair = importer.get_origin(merged)
-    scales = [each.value for each in (pair if is_pair == "pair" else (merged,))]
-    return _emit_scaled(importer, lambda bias: emit(scales, bias), None)
-
-
-def _emit_scaled(importer: Importer, emit: Any, bias: Value | None) -> Array:
-    result = Array(emit(bias), sizes_of(importer.result))
-    if bias is None:
-        importer.origins[result.value.name] = "scaled", emit
-    return result
-
-
-def import_bias(importer: Importer, scaled: Any, bias: Any) -> Array | None:
-    """The bias that torchao adds to that."""
-    kind, emit = importer.get_origin(scaled)
-    if kind != "scaled" or not isinstance(bias, (Array, Constant)):
-        return None
-    bias = importer.array(bias)
-    if bias.dtype != scaled.dtype or bias.sizes != scaled.sizes[-1:]:
-        return None
-    return _emit_scaled(importer, emit, bias.value)
-
-
-def note_pair(importer: Importer, result: Array, *scales: Any) -> Array:
-    """Remembers that a number is the product of two."""
-    if result.dtype == "f32" and not result.sizes:
-        importer.origins[result.value.name] = "pair", tuple(map(importer.array, scales))
-    return result
-
-
-def note_rounding(importer: Importer, result: Array, x: Array) -> Array:
-    """Remembers of which f32 number a number is."""
-    if x.dtype == "f32" and not x.sizes:
-        importer.origins[result.value.name] = "rounded", x
-    return result
 
 
 def _find_decode_scale(encode: torch.Tensor) -> torch.Tensor | None:

@@ -42,7 +42,8 @@ OPERANDS = {
 @dataclass(frozen=True)
 class Case:
     """A product of `operands` with a result of `product`, times or over `number` (a constant, or
-    "g" for an argument of f32, "gh" for the product of two), rounded to `result`."""
+    "g" for an argument of f32, "gh" for the product of two, "gc" for that of one and a constant),
+    rounded to `result`."""
 
     name: str
     operands: str
@@ -67,9 +68,11 @@ class Case:
         return f"  %{name} = blockscale.scaled_mm {names} {globals}: {types} -> {type}"
 
     def merged(self):
-        yield f"  %m0 = tensor.empty() : tensor<f32>"
+        yield "  %c0 = arith.constant dense<0.7> : tensor<f32>"
+        yield "  %m0 = tensor.empty() : tensor<f32>"
+        second = "%h" if self.number == "gh" else "%c0"
         yield ("  %m = linalg.generic {indexing_maps = [#scalar, #scalar, #scalar], iterator_types "
-               "= []} ins(%g, %h : tensor<f32>, tensor<f32>) outs(%m0 : tensor<f32>) {")
+               f"= []}} ins(%g, {second} : tensor<f32>, tensor<f32>) outs(%m0 : tensor<f32>) {{")
         yield "  ^bb0(%p: f32, %q: f32, %o: f32):"
         yield "    %v = arith.mulf %p, %q : f32"
         yield "    linalg.yield %v : f32"
@@ -89,9 +92,9 @@ class Case:
         inputs, types, arguments = [value], [f"tensor<{shape}x{self.product}>"], []
         maps = [f"#id{extra}"]
         body = []
-        if self.number in ("g", "gh"):
+        if self.number.startswith("g"):
             number = "%g"
-            if self.number == "gh":
+            if self.number != "g":
                 lines += self.merged()
                 number = "%m"
             type = "f32"
@@ -191,6 +194,7 @@ FOLDED = [
     Case("f32", "two", "f32", "f32", "g"),
     Case("f32_of_plain", "plain", "f32", "f32", "g"),
     Case("f32_two_numbers", "two", "f32", "f32", "gh"),
+    Case("f32_constant_factor", "two", "f32", "f32", "gc"),
     Case("f32_constant", "two", "f32", "f32", "0.1"),
     Case("f32_divided", "two", "f32", "f32", "8.0", "divf"),
     Case("f32_divided_by_huge", "plain", "f32", "f32", "0x7F000000", "divf"),
@@ -198,6 +202,7 @@ FOLDED = [
     Case("f32_to_f16", "plain", "f32", "f16", "gh"),
     Case("bf16", "two", "bf16", "bf16", "g"),
     Case("bf16_two_numbers", "two", "bf16", "bf16", "gh", has_bias=True),
+    Case("bf16_constant_factor", "two", "bf16", "bf16", "gc", has_bias=True),
     Case("bf16_of_plain", "plain", "bf16", "bf16", "g", has_bias=True),
     Case("bf16_constant", "two", "bf16", "bf16", "1.5"),
     Case("bf16_divided", "two", "bf16", "bf16", "4.0", "divf"),
