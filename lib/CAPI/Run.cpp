@@ -294,6 +294,7 @@ blockscale_status blockscale_executable_result_shape(
       convertAll(*executable, BLOCKSCALE_ARGUMENT, arguments, argument_count);
   if (!views.ok())
     return report(views.status());
+  runtime::DefaultFloatEnvironment environment;
   Result<Shapes> shapes = executable->function->getResultShapes(*views);
   if (!shapes.ok())
     return report(shapes.status());
@@ -338,6 +339,7 @@ static Status call(Executable &executable,
   Status status = checkOverlaps(arguments, results);
   if (!status.ok())
     return status;
+  runtime::DefaultFloatEnvironment environment;
   Result<Shapes> shapes = executable.getResultShapes(arguments);
   if (!shapes.ok())
     return shapes.status();
@@ -348,7 +350,6 @@ static Status call(Executable &executable,
   CallOptions options = getOptions(config);
   options.observer = &observer;
   CallReport report;
-  runtime::DefaultFloatEnvironment environment;
   status = executable.call(arguments, results, options, report);
   if (status.ok() || report.findings.empty())
     return status;

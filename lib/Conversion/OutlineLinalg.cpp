@@ -7,6 +7,7 @@
 
 #include "blockscale/Conversion/Passes.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -50,6 +51,16 @@ private:
 };
 
 } // namespace
+
+/// Whether `op` is one to outline. One element is less than a call. An
+/// assertion in a body ends the function around the op, which its callers would
+/// not know.
+static bool isOutlined(linalg::LinalgOp op) {
+  return op.hasPureBufferSemantics() && op.getNumLoops() > 0 &&
+         !op->walk([](cf::AssertOp) {
+              return WalkResult::interrupt();
+            }).wasInterrupted();
+}
 
 /// A function in no module that computes `op` from `operands`.
 func::FuncOp Outliner::create(linalg::LinalgOp op, ValueRange operands,
@@ -116,11 +127,13 @@ struct OutlineLinalgPass : public impl::OutlineLinalgBase<OutlineLinalgPass> {
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      // What a module in this one calls is in that.
+      if (isa<ModuleOp>(op) && op != getOperation())
+        return WalkResult::skip();
       auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
       if (!linalgOp || !linalgOp->getParentOfType<func::FuncOp>())
         return WalkResult::advance();
-      // One element is less than a call.
-      if (linalgOp.hasPureBufferSemantics() && linalgOp.getNumLoops() > 0)
+      if (isOutlined(linalgOp))
         ops.push_back(linalgOp);
       return WalkResult::skip();
     });

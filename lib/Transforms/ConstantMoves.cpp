@@ -17,6 +17,9 @@
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Threading.h"
 
+#include <atomic>
+#include <cmath>
+
 using namespace mlir;
 
 namespace blockscale {
@@ -96,9 +99,9 @@ std::optional<ConstantResults> evaluate(tensor::ExtractSliceOp op) {
 
 std::optional<ConstantResults> evaluate(linalg::TransposeOp op) {
   auto source = dyn_cast<RankedTensorType>(op.getInput().getType());
-  if (!source || !source.hasStaticShape())
-    return std::nullopt;
   auto type = cast<RankedTensorType>(op.getInit().getType());
+  if (!source || !source.hasStaticShape() || !type.hasStaticShape())
+    return std::nullopt;
   SmallVector<int64_t> from = computeStrides(source.getShape());
   SmallVector<int64_t> to = computeStrides(type.getShape());
   return gather(op.getInput(), type, [&](int64_t i) {
@@ -109,7 +112,8 @@ std::optional<ConstantResults> evaluate(linalg::TransposeOp op) {
   });
 }
 
-/// The elements of `source` as those of `type`, rounded to nearest even.
+/// The elements of `source` as those of `type`, rounded to nearest even;
+/// nothing if one is NaN, whose bits depend on what converts it.
 static std::optional<ConstantResults> convert(Value source, Type type) {
   std::optional<ConstantTensor> x = ConstantTensor::match(source);
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -120,6 +124,7 @@ static std::optional<ConstantResults> convert(Value source, Type type) {
       !isKnown(tensor.getElementType()) ||
       !isKnown(getElementTypeOrSelf(source)))
     return std::nullopt;
+  std::atomic<bool> hasNan = false;
   ConstantBuilder result(tensor);
   auto fill = [&](auto elements, auto encode) {
     parallelFor(type.getContext(), 0,
@@ -127,8 +132,12 @@ static std::optional<ConstantResults> convert(Value source, Type type) {
                 [&](size_t run) {
                   size_t end = std::min<size_t>((run + 1) * kRunOfElements,
                                                 elements.size());
-                  for (size_t i = run * kRunOfElements; i < end; ++i)
-                    elements[i] = encode(x->getFloat(i));
+                  for (size_t i = run * kRunOfElements; i < end; ++i) {
+                    float value = x->getFloat(i);
+                    if (std::isnan(value))
+                      hasNan = true;
+                    elements[i] = encode(value);
+                  }
                 });
   };
   if (tensor.getElementType().isF32())
@@ -139,6 +148,8 @@ static std::optional<ConstantResults> convert(Value source, Type type) {
     fill(result.getElements<uint16_t>(), [](float value) {
       return static_cast<uint16_t>(numerics::encodeF16Bits(value));
     });
+  if (hasNan)
+    return std::nullopt;
   return ConstantResults{result.takeAttribute()};
 }
 

@@ -185,7 +185,12 @@ static Operation *getNumberOp(Value value, SmallVector<Value> &operands) {
     if (!argument || argument.getOwner() != generic.getBody() ||
         argument.getArgNumber() >= generic.getNumDpsInputs())
       return nullptr;
-    operands.push_back(generic.getDpsInputs()[argument.getArgNumber()]);
+    Value input = generic.getDpsInputs()[argument.getArgNumber()];
+    // Of a tensor with dimensions one element is read.
+    auto tensor = dyn_cast<RankedTensorType>(input.getType());
+    if (tensor && tensor.getRank() != 0)
+      return nullptr;
+    operands.push_back(input);
   }
   return inner;
 }

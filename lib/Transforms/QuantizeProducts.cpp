@@ -92,6 +92,10 @@ static Value findSumInBody(linalg::GenericOp op, Value product) {
 /// bias, if nothing else reads the product. This is a tensor, or a number in
 /// the body of an op.
 static Value findLayerResult(Value value) {
+  auto getColumns = [](Value of) {
+    return cast<RankedTensorType>(of.getType()).getShape().back();
+  };
+  int64_t columns = getColumns(value);
   for (Value behind = value;;) {
     Operation *reader = getOnlyReader(behind);
     if (!reader)
@@ -99,6 +103,10 @@ static Value findLayerResult(Value value) {
     if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ReshapeOp,
             tensor::CastOp>(reader)) {
       behind = reader->getResult(0);
+      // Parts of a row have no bias of the layer.
+      if (cast<RankedTensorType>(behind.getType()).getRank() == 0 ||
+          getColumns(behind) != columns)
+        return value;
       continue;
     }
     if (auto generic = dyn_cast<linalg::GenericOp>(reader)) {
@@ -122,10 +130,12 @@ static Value findLayerResult(Value value) {
 ///              %1 = arith.truncf %0 : f32 to bf16
 ///              %2 = arith.extf %1 : bf16 to f32
 static void roundLayer(RewriterBase &rewriter, Value value,
-                       const ProductForm &form) {
-  Value result = findLayerResult(value);
+                       const ProductDecision &decision) {
+  // A row behind a product of activations is a mask.
+  bool isLayer = decision.isWeightA || decision.isWeightB;
+  Value result = isLayer ? findLayerResult(value) : value;
   Type wideType = result.getType(), element = getElementTypeOrSelf(wideType);
-  Type type = getLayerType(form, element);
+  Type type = getLayerType(*decision.form, element);
   if (type == element)
     return;
   Type narrowType = type;
@@ -148,7 +158,7 @@ void replaceProducts(RewriterBase &rewriter,
       continue;
     Value product = createQuantizedProduct(rewriter, decision);
     rewriter.replaceOp(decision.op, product);
-    roundLayer(rewriter, product, *decision.form);
+    roundLayer(rewriter, product, decision);
   }
 }
 

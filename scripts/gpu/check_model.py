@@ -4,9 +4,10 @@
 """A whole model on a GPU, one launch plan with every op of it, beside the CPU.
 
   scripts/gpu/check_model.py pack FOLDER MODULE --policy FILE
-                                        compiles the module that a frontend made of
-                                        all-MiniLM-L6-v2 (scripts/long/models.sh), and runs it
-                                        on the CPU for the sentences of examples/minilm
+                                        compiles the module of any number of words that a
+                                        frontend made of all-MiniLM-L6-v2
+                                        (scripts/long/models.sh), and runs it on the CPU for the
+                                        sentences of examples/minilm
   FOLDER/scripts/gpu/check_model.py run on the machine with the GPU: calls it for each sentence,
                                         whose vectors have a cosine of 0.999 or more with those
                                         of the CPU, whose sums have another order

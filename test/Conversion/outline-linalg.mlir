@@ -142,3 +142,26 @@ func.func @in_loop(%a: memref<?xf32>, %n: index) {
   }
   return
 }
+
+// -----
+
+// An op with an assertion in its body stays, and so do those of a module in the module.
+// CHECK-LABEL: func.func @asserts
+// CHECK: linalg.generic
+// CHECK-LABEL: module @inner
+// CHECK-NOT: call
+// CHECK: linalg.exp
+func.func @asserts(%a: memref<?xf32>, %ok: i1) {
+  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%a : memref<?xf32>) {
+  ^bb0(%y: f32):
+    cf.assert %ok, "no"
+    linalg.yield %y : f32
+  }
+  return
+}
+module @inner {
+  func.func @f(%a: memref<?xf32>) {
+    linalg.exp ins(%a : memref<?xf32>) outs(%a : memref<?xf32>)
+    return
+  }
+}

@@ -84,6 +84,17 @@ func.func @unread() -> tensor<4xbf16> {
   return %n : tensor<4xbf16>
 }
 
+// NaN has other bits where a kernel converts it.
+// CHECK-LABEL: @nan
+// CHECK: arith.truncf
+// CHECK: blockscale.amax
+func.func @nan() -> tensor<f32> {
+  %x = arith.constant dense<[[0x7FC00001, 1.0]]> : tensor<1x2xf32>
+  %n = arith.truncf %x : tensor<1x2xf32> to tensor<1x2xbf16>
+  %a = blockscale.amax %n : tensor<1x2xbf16> -> tensor<f32>
+  return %a : tensor<f32>
+}
+
 // A slice at a place that the program computes, another rounding, and types besides f32,
 // bf16 and f16 are left.
 // CHECK-LABEL: @kept

@@ -324,3 +324,27 @@ func.func @negative_factor(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>,
   %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] global_scale_b(%g : tensor<f32>) : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
   return %y : tensor<8x16xf32>
 }
+
+// -----
+
+// A number that is read of a tensor with dimensions is not that tensor.
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#none = affine_map<(d0, d1) -> ()>
+// CHECK-LABEL: func.func @element
+// CHECK-SAME: %[[MANY:[a-z0-9]+]]: tensor<16xf32>
+// CHECK: %[[G:.+]] = linalg.generic
+// CHECK: blockscale.scaled_mm {{.*}} global_scale_b(%[[G]] : tensor<f32>)
+func.func @element(%a: tensor<8x64xf4E2M1FN>, %sa: tensor<8x4xf8E4M3FN>, %b: tensor<16x64xf4E2M1FN>, %sb: tensor<16x4xf8E4M3FN>, %ga: tensor<f32>, %many: tensor<16xf32>, %e: tensor<8x16xf32>, %e0: tensor<f32>) -> tensor<8x16xf32> {
+  %y = blockscale.scaled_mm %a, %b scales(%sa, %sb) block [1, 16] : tensor<8x64xf4E2M1FN>, tensor<16x64xf4E2M1FN>, tensor<8x4xf8E4M3FN>, tensor<16x4xf8E4M3FN> -> tensor<8x16xf32>
+  %g = linalg.generic {indexing_maps = [affine_map<() -> ()>, affine_map<() -> (0)>, affine_map<() -> ()>], iterator_types = []} ins(%ga, %many : tensor<f32>, tensor<16xf32>) outs(%e0 : tensor<f32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %0 = arith.mulf %p, %q : f32
+    linalg.yield %0 : f32
+  } -> tensor<f32>
+  %z = linalg.generic {indexing_maps = [#id, #none, #id], iterator_types = ["parallel", "parallel"]} ins(%y, %g : tensor<8x16xf32>, tensor<f32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %0 = arith.mulf %p, %q : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x16xf32>
+  return %z : tensor<8x16xf32>
+}

@@ -80,7 +80,8 @@ def OrderReductions : Pass<"blockscale-order-reductions"> {
 def OutlineLinalg : Pass<"blockscale-outline-linalg", "::mlir::ModuleOp"> {
   let summary = "Move linalg ops to functions, one for all that are the same";
   let description = [{
-    Each linalg op on memrefs that has a loop becomes a call of a private function.
+    Each linalg op on memrefs that has a loop, and no assertion in its body, becomes
+    a call of a private function.
     Ops that differ in no more than the values of their operands share one. So LLVM
     optimizes the loops of a layer once, however many layers a model has, and never
     all of them in one function.
@@ -92,11 +93,13 @@ def OutlineLinalg : Pass<"blockscale-outline-linalg", "::mlir::ModuleOp"> {
 def ReportAsserts : Pass<"blockscale-report-asserts", "::mlir::ModuleOp"> {
   let summary = "Report assertions that do not hold, and leave the function";
   let description = [{
-    Upstream lowers `cf.assert` to a call that ends the process. In functions of
-    blocks without other regions around the assertion, and without results but
-    numbers, this pass makes it a branch to a call of `blockscale_report_error` with
-    the message and the number that is compared, and a return. The call of the
-    module fails with this error; what its results hold is not defined.
+    Upstream lowers `cf.assert` to a call that ends the process. In functions that
+    no other one calls and that have no results but numbers, if no region is around
+    the assertion, this pass makes it a branch to a call of
+    `blockscale_report_error` with the message and the number that is compared, and
+    a return. The call of the module fails with this error; what its results hold is
+    not defined, and memory that it allocated is not freed. Assertions elsewhere
+    stay: who calls such a function would go on.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",

@@ -14,13 +14,14 @@ using namespace mlir;
 namespace blockscale::cpu {
 
 void ErrorReporter::emitReport(ImplicitLocOpBuilder &b, StringRef rule,
-                               Value found) {
+                               Value found, bool isSigned) {
   Value message = LLVM::AddressOfOp::create(b, getMessage(rule));
   Type i64 = b.getI64Type();
   if (found.getType().isIndex())
     found = arith::IndexCastOp::create(b, i64, found);
   else if (found.getType().getIntOrFloatBitWidth() < 64)
-    found = arith::ExtSIOp::create(b, i64, found);
+    found = isSigned ? arith::ExtSIOp::create(b, i64, found).getResult()
+                     : arith::ExtUIOp::create(b, i64, found).getResult();
   LLVM::CallOp::create(b, getFunction(), ValueRange{message, found});
 }
 

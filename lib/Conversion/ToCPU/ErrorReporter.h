@@ -24,7 +24,7 @@ public:
   /// Reports that `rule` does not hold, but that `found`, an integer or an
   /// index, was found.
   void emitReport(mlir::ImplicitLocOpBuilder &b, llvm::StringRef rule,
-                  mlir::Value found);
+                  mlir::Value found, bool isSigned = true);
 
 private:
   mlir::LLVM::LLVMFuncOp getFunction();

@@ -48,7 +48,7 @@ static LogicalResult verifyForm(Operation *op) {
 
 /// Calls `fn` with the kernel's op as the class it is.
 template <typename FnTy>
-static LogicalResult dispanel(KernelOp kernel, FnTy &&fn) {
+static LogicalResult dispatch(KernelOp kernel, FnTy &&fn) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(kernel.getSingleOp())
       .Case<AmaxOp, DequantizeOp, ExpandScaleOp, GlobalScaleOp, HadamardOp,
             PrepackOp, QuantizeOp, ScaledMMOp, ScaledGroupedMMOp, ScaleSweepOp,
@@ -79,7 +79,7 @@ public:
     if (failed(cpu::verifyKernel(kernel)) ||
         failed(verifyForm(kernel.getSingleOp())))
       return failure();
-    return dispanel(kernel, [&](auto op) { outline(kernel, op); });
+    return dispatch(kernel, [&](auto op) { outline(kernel, op); });
   }
 
   /// Erases the kernels that were outlined.

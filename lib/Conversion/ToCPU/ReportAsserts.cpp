@@ -21,17 +21,28 @@ namespace blockscale {
 #include "blockscale/Conversion/Passes.h.inc"
 
 /// The number that an assertion is about: what is compared with another one, or
-/// null.
-static Value getNumber(cf::AssertOp op) {
+/// null. `isSigned` says how it is compared.
+static Value getNumber(cf::AssertOp op, bool &isSigned) {
   auto compare = op.getArg().getDefiningOp<arith::CmpIOp>();
   if (!compare || !compare.getLhs().getType().isIntOrIndex())
     return {};
+  // A number of one bit has no sign.
+  isSigned = compare.getPredicate() < arith::CmpIPredicate::ult &&
+             !compare.getLhs().getType().isInteger(1);
   bool isConstant = matchPattern(compare.getLhs(), m_Constant());
   Value number = isConstant ? compare.getRhs() : compare.getLhs();
   return number.getType().isIndex() ||
                  number.getType().getIntOrFloatBitWidth() <= 64
              ? number
              : Value();
+}
+
+/// Whether who leaves `function` leaves the call of the module: nothing calls
+/// it in there. Its results are numbers, which zeros stand for.
+static bool leavesCall(func::FuncOp function) {
+  auto isNumber = [](Type type) { return type.isIntOrIndexOrFloat(); };
+  return llvm::all_of(function.getResultTypes(), isNumber) &&
+         SymbolTable::symbolKnownUseEmpty(function, function->getParentOp());
 }
 
 /// Reports an assertion that does not hold, and leaves its function:
@@ -48,8 +59,9 @@ static void report(cf::AssertOp op, cpu::ErrorReporter &reporter) {
   Block *next = block->splitBlock(op);
   ImplicitLocOpBuilder b(op.getLoc(), op->getContext());
   Block *fail = b.createBlock(next);
-  if (Value number = getNumber(op)) {
-    reporter.emitReport(b, op.getMsg(), number);
+  bool isSigned = true;
+  if (Value number = getNumber(op, isSigned)) {
+    reporter.emitReport(b, op.getMsg(), number, isSigned);
   } else {
     Value zero = arith::ConstantIntOp::create(b, 0, 64);
     reporter.emitReport(
@@ -72,10 +84,7 @@ struct ReportAssertsPass : public impl::ReportAssertsBase<ReportAssertsPass> {
     SmallVector<cf::AssertOp> ops;
     getOperation()->walk([&](cf::AssertOp op) {
       auto function = dyn_cast<func::FuncOp>(op->getParentOp());
-      // Memory that a function returns is there after it.
-      if (function && llvm::all_of(function.getResultTypes(), [](Type type) {
-            return type.isIntOrIndexOrFloat();
-          }))
+      if (function && leavesCall(function))
         ops.push_back(op);
     });
     cpu::ErrorReporter reporter(getOperation());

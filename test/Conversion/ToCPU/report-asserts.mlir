@@ -54,6 +54,33 @@ func.func @others(%a: i1, %x: f32, %y: f32) {
 
 // -----
 
+// What is compared without a sign is reported without one.
+// CHECK-LABEL: func.func @unsigned
+// CHECK: arith.extui %{{.+}} : i8 to i64
+// CHECK: llvm.call @blockscale_report_error
+func.func @unsigned(%n: i8) {
+  %c = arith.constant 8 : i8
+  %holds = arith.cmpi ult, %n, %c : i8
+  cf.assert %holds, "too large"
+  return
+}
+
+// -----
+
+// In a function that is called, whose caller would go on, an assertion stays.
+// CHECK-LABEL: func.func private @called
+// CHECK: cf.assert
+func.func private @called(%a: i1) {
+  cf.assert %a, "inside"
+  return
+}
+func.func @caller(%a: i1) {
+  call @called(%a) : (i1) -> ()
+  return
+}
+
+// -----
+
 // An assertion in a region, and one of a function that returns memory, stay.
 // CHECK-LABEL: func.func @stays
 // CHECK: scf.if
