@@ -61,7 +61,7 @@ def check_minilm(counts, folder):
         counts.check(f"{name} within 1e-5 of PyTorch", encoders.check_plain,
                      folder / f"{name}.onnx", 1e-5)
     os.environ.setdefault("BLOCKSCALE_BUILD_DIR", str(ROOT / "build"))
-    sys.path[:0] = [str(ROOT / "examples/minilm"), str(ROOT / "docs/images")]
+    sys.path[:0] = [str(ROOT / path) for path in ("examples/minilm", "docs/images", "python")]
     import linear
     import weights
     from main import SENTENCES
