@@ -17,8 +17,6 @@
 """
 
 import argparse
-import json
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -31,26 +29,24 @@ sys.path[:0] = [str(ROOT / path) for path in (
 sys.path.append(str(ROOT / "python"))  # Behind the installed package.
 
 from expect import Expectations  # noqa: E402
-from log_head import describe_commit, make_head  # noqa: E402
+from packed import Pack  # noqa: E402
+from packing import build_bundle, describe, make_folder  # noqa: E402
 
 CHIP = "sm_90a"
 LEAST = 0.999
-COPIES = ("scripts/gpu/check_model.py", "scripts/log_head.py", "test/Execution/Inputs/expect.py",
-          "python/blockscale_runtime.py")
+COPIES = ("scripts/gpu/check_model.py", "scripts/gpu/packed.py", "scripts/gpu/packing.py",
+          "scripts/log_head.py", "test/Execution/Inputs/expect.py", "python/blockscale_runtime.py")
 
 
 def pack(options):
     import blockscale
-    from packing import BUILD, build_bundle, copy_files
     sys.path[:0] = [str(ROOT / "examples/minilm")]
     import weights
     from main import SENTENCES
     from tokenizer import Tokenizer
 
     folder = options.folder
-    folder.mkdir(parents=True)
-    copy_files(COPIES, folder)
-    shutil.copy(BUILD / "lib/libBlockScaleRuntime.so", folder)
+    make_folder(folder, COPIES)
     build_bundle(options.module.read_text(), CHIP, folder / "model.bundle",
                  [f"--policy={options.policy}"])
     compiled = blockscale.compile(options.module, policy=options.policy)
@@ -61,37 +57,24 @@ def pack(options):
         arrays[f"ids{number}"] = ids
         arrays[f"vector{number}"] = compiled(ids, np.ones_like(ids))
     np.savez(folder / "calls.npz", **arrays)
-    (folder / "pack.json").write_text(json.dumps(
-        {"commit": describe_commit(ROOT), "calls": len(SENTENCES),
-         "policy": options.policy.read_text()}))
+    describe(folder, calls=len(SENTENCES), policy=options.policy.read_text())
 
 
 def run(_):
-    # Only there, where the runtime's library is beside it.
-    import blockscale_runtime
-
-    about = json.loads((ROOT / "pack.json").read_text())
-    runtime = blockscale_runtime.Runtime(ROOT / "libBlockScaleRuntime.so")
-    device = runtime.device()
-    print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
-                    " ".join(["python3", *sys.argv])))
-    print(f"policy   {about['policy'].strip()}")
-    expect, calls = Expectations(), np.load(ROOT / "calls.npz")
+    packed, expect, calls = Pack(ROOT), Expectations(), np.load(ROOT / "calls.npz")
+    print(f"policy   {packed.about['policy'].strip()}")
     start = time.perf_counter()
-    module = device.load(runtime.bundle(ROOT / "model.bundle"))
+    module = packed.load("model.bundle")
     print(f"loaded in {time.perf_counter() - start:.1f} s")
-    for number in range(about["calls"]):
+    for number in range(packed.about["calls"]):
         ids, wanted = calls[f"ids{number}"], calls[f"vector{number}"]
-        try:
-            (got,), problem = module.run("forward", ids, np.ones_like(ids), fill=0xA5), None
-        except blockscale_runtime.Error as error:
-            expect.record(f"sentence {number}", f"{error.status}: {error}")
-            continue
-        cosine = float((got * wanted).sum())
-        print(f"sentence {number}, {ids.size} tokens: cosine {cosine:.6f}, largest difference "
-              f"{np.abs(got - wanted).max():.1e}")
-        if not cosine >= LEAST:
-            problem = f"expected a cosine of {LEAST} or more, but got {cosine}"
+        results, problem = packed.run(module, "forward", ids, np.ones_like(ids))
+        if not problem:
+            cosine = float((results[0] * wanted).sum())
+            print(f"sentence {number}, {ids.size} tokens: cosine {cosine:.6f}, largest difference "
+                  f"{np.abs(results[0] - wanted).max():.1e}")
+            if not cosine >= LEAST:
+                problem = f"expected a cosine of {LEAST} or more, but got {cosine}"
         expect.record(f"sentence {number}", problem)
     expect.finish()
 

@@ -14,25 +14,21 @@ The other machine needs a Hopper GPU, its driver, Python and NumPy. The last lin
 """
 
 import argparse
-import json
 import os
-import shutil
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 CHIP = "sm_90a"
 COPIES = ("python/blockscale_runtime.py", "python/blockscale_reference/*.py",
-          "scripts/log_head.py", "scripts/gpu/check_products.py", "scripts/gpu/packing.py",
-          "test/batches.py", "test/Execution/Inputs/*.py")
+          "scripts/log_head.py", "scripts/gpu/check_products.py", "scripts/gpu/packed.py",
+          "scripts/gpu/packing.py", "test/batches.py", "test/Execution/Inputs/*.py")
 # A layer of experts, and one that returns the tensors that are quantized in it, too.
 LAYER = "test/Execution/Inputs/moe.mlir"
 # An encoder layer with attention.
 ENCODER = "test/Execution/Inputs/encoder_layer.mlir"
-FILL = 0xA5  # of what no kernel wrote
 
 sys.path[:0] = [str(ROOT / name) for name in ("scripts", "python", "test/Execution/Inputs")]
 
@@ -44,8 +40,8 @@ import sm90_moe  # noqa: E402
 import sm100_moe  # noqa: E402
 from expect import Expectations, first_difference  # noqa: E402
 from gpu_calls import run_places  # noqa: E402
-from log_head import describe_commit, make_head  # noqa: E402
-from packing import build_bundle, copy_files  # noqa: E402
+from packed import Pack  # noqa: E402
+from packing import build_bundle, describe, make_folder  # noqa: E402
 from reference import from_bf16  # noqa: E402
 
 
@@ -92,7 +88,7 @@ def load_call(path):
 def run_encoder(expect, execute):
     """What is quantized before any product has the CPU's bytes, and the result is close."""
     inputs, wanted = load_call(ROOT / "encoder.npz")
-    got, problem = execute("encoder.bundle", "layer", inputs)
+    got, problem = execute("encoder.bundle", "layer", *inputs)
     expect.record("encoder layer", problem or encoder_layer.find_problem(wanted, got))
 
 
@@ -102,7 +98,7 @@ def run_layers(expect, execute):
     for name in ("layer", "quantized"):
         for i, ends in enumerate(sm100_moe.ENDS):
             inputs, wanted = load_call(ROOT / f"{name}{i}.npz")
-            got, problem = execute(f"{name}.bundle", "moe", inputs)
+            got, problem = execute(f"{name}.bundle", "moe", *inputs)
             expect.record(f"{name} of experts, ends {ends}", problem or
                           first_difference(got[:-1], wanted[:-1]) or sm100_moe.problem(
                               from_bf16(got[-1]), from_bf16(wanted[-1]), ends[-1]))
@@ -110,9 +106,7 @@ def run_layers(expect, execute):
 
 def pack(options):
     folder = options.folder
-    folder.mkdir(parents=True)
-    copy_files(COPIES, folder)
-    shutil.copy(BUILD / "lib/libBlockScaleRuntime.so", folder)
+    make_folder(folder, COPIES)
 
     def compile_case(number):
         *_, text, _ = sm90_matmul.draw(options.seed, number)
@@ -122,35 +116,18 @@ def pack(options):
         list(pool.map(compile_case, range(options.cases)))
     pack_layers(folder)
     pack_encoder(folder)
-    (folder / "pack.json").write_text(json.dumps(
-        {"commit": describe_commit(ROOT), "seed": options.seed, "cases": options.cases}))
+    describe(folder, seed=options.seed, cases=options.cases)
 
 
 def run(_):
-    # Only there, where the runtime's library is beside it.
-    import blockscale_runtime
-
-    about = json.loads((ROOT / "pack.json").read_text())
-    runtime = blockscale_runtime.Runtime(ROOT / "libBlockScaleRuntime.so")
-    device = runtime.device()
-    print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
-                    " ".join(["python3", *sys.argv])))
-    expect = Expectations()
-
-    def execute(bundle, function, arguments):
-        """The results, and the problem of the call."""
-        try:
-            module = device.load(runtime.bundle(ROOT / bundle))
-            return module.run(function, *arguments, fill=FILL), None
-        except blockscale_runtime.Error as error:
-            return None, f"{error.status}: {error}"
-
+    packed, expect = Pack(ROOT), Expectations()
+    about = packed.about
     for number in range(about["cases"]):
         op, case, *_ = sm90_matmul.draw(about["seed"], number)
-        got, problem = execute(f"{number}.bundle", "mm", case.arguments)
+        got, problem = packed.run(f"{number}.bundle", "mm", *case.arguments)
         expect.record(f"case {number}: {op}", problem or case.problem(got[0]))
-    run_layers(expect, execute)
-    run_encoder(expect, execute)
+    run_layers(expect, packed.run)
+    run_encoder(expect, packed.run)
     expect.finish()
 
 

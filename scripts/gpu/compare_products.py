@@ -17,7 +17,6 @@ of the exact product on both. The other machine needs a Hopper GPU, its driver, 
 """
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -27,13 +26,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build"))
 CHIP = "sm_90a"
 COPIES = ("python/blockscale_runtime.py", "python/blockscale_object.py",
           "python/blockscale_reference/*.py", "scripts/log_head.py",
-          "scripts/gpu/compare_products.py", "scripts/gpu/packing.py", "test/batches.py",
-          "test/Execution/Inputs/*.py")
-FILL = 0xA5  # of what no kernel wrote
+          "scripts/gpu/compare_products.py", "scripts/gpu/packed.py", "scripts/gpu/packing.py",
+          "test/batches.py", "test/Execution/Inputs/*.py")
 
 sys.path[:0] = [str(ROOT / name) for name in ("scripts", "python", "test/Execution/Inputs")]
 
@@ -45,8 +42,8 @@ import exact  # noqa: E402
 import sm100_matmul  # noqa: E402
 from expect import Expectations, first_difference  # noqa: E402
 from gpu_calls import run_places  # noqa: E402
-from log_head import describe_commit, make_head  # noqa: E402
-from packing import build_bundle, copy_files  # noqa: E402
+from packed import FILL, Pack  # noqa: E402
+from packing import BUILD, build_bundle, describe, make_folder  # noqa: E402
 from products import CODECS, PLAIN, Case, Op  # noqa: E402
 from reference import to_bf16  # noqa: E402
 
@@ -135,9 +132,7 @@ def get_stem(name):
 
 def pack(options):
     folder = options.folder
-    folder.mkdir(parents=True)
-    copy_files(COPIES, folder)
-    shutil.copy(BUILD / "lib/libBlockScaleRuntime.so", folder)
+    make_folder(folder, COPIES)
 
     def pack_large(name):
         stem, text = get_stem(name), LARGE[name].text()
@@ -160,29 +155,18 @@ def pack(options):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(pack_large, LARGE))
         list(pool.map(pack_small, range(options.cases)))
-    (folder / "pack.json").write_text(json.dumps(
-        {"commit": describe_commit(ROOT), "seed": options.seed, "cases": options.cases}))
+    describe(folder, seed=options.seed, cases=options.cases)
 
 
 def run(_):
-    # Only there, where the runtime's library is beside it.
-    import blockscale_runtime
-
-    about = json.loads((ROOT / "pack.json").read_text())
-    runtime = blockscale_runtime.Runtime(ROOT / "libBlockScaleRuntime.so")
-    device, lock = runtime.device(), threading.Lock()
-    print(make_head(about["commit"], f"{device.name}, driver {device.driver_version}",
-                    " ".join(["python3", *sys.argv])))
-    expect = Expectations()
+    packed, lock, expect = Pack(ROOT), threading.Lock(), Expectations()
+    about = packed.about
 
     def execute(stem, arguments):
         """The result, and the problem of the call."""
-        try:
-            with lock:
-                module = device.load(runtime.bundle(ROOT / f"{stem}.bundle"))
-                return module.run("mm", *arguments, fill=FILL)[0], None
-        except blockscale_runtime.Error as error:
-            return None, f"{error.status}: {error}"
+        with lock:
+            results, problem = packed.run(f"{stem}.bundle", "mm", *arguments)
+        return results and results[0], problem
 
     def compute(stem, arguments, like):
         """The result of the CPU."""
