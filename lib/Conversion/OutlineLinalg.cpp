@@ -5,18 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ToCPU/OutlinedFunctions.h"
 #include "blockscale/Conversion/Passes.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/OperationSupport.h"
-#include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -34,7 +31,7 @@ namespace {
 ///   func.call @f_exp_0(%x, %y)
 class Outliner {
 public:
-  explicit Outliner(ModuleOp module) : module(module), symbols(module) {}
+  explicit Outliner(ModuleOp module) : inserter(module) {}
 
   void outline(linalg::LinalgOp op);
 
@@ -43,9 +40,7 @@ private:
                       ArrayRef<Operation *> constants);
   func::FuncOp insert(func::FuncOp function, linalg::LinalgOp op);
 
-  ModuleOp module;
-  SymbolTable symbols;
-  llvm::StringMap<int> counts;
+  cpu::OutlinedFunctions inserter;
   /// The functions so far, by their types.
   DenseMap<Type, SmallVector<func::FuncOp>> functions;
 };
@@ -68,10 +63,6 @@ func::FuncOp Outliner::create(linalg::LinalgOp op, ValueRange operands,
   OpBuilder b(op.getContext());
   auto function = func::FuncOp::create(
       op.getLoc(), "outlined", b.getFunctionType(operands.getTypes(), {}));
-  function.setPrivate();
-  function->setAttr(
-      "llvm.linkage",
-      LLVM::LinkageAttr::get(op.getContext(), LLVM::Linkage::Internal));
   // A function that all of these are inlined to takes LLVM far longer.
   function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
   b.setInsertionPointToStart(function.addEntryBlock());
@@ -95,11 +86,7 @@ func::FuncOp Outliner::insert(func::FuncOp function, linalg::LinalgOp op) {
     function.erase();
     return other;
   }
-  auto parent = op->getParentOfType<func::FuncOp>();
-  std::string prefix =
-      (parent.getName() + "_" + op->getName().stripDialect() + "_").str();
-  function.setName(prefix + std::to_string(counts[prefix]++));
-  symbols.insert(function, Block::iterator(parent));
+  inserter.insert(function, op);
   known.push_back(function);
   return function;
 }

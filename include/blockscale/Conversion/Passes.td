@@ -81,10 +81,9 @@ def OutlineLinalg : Pass<"blockscale-outline-linalg", "::mlir::ModuleOp"> {
   let summary = "Move linalg ops to functions, one for all that are the same";
   let description = [{
     Each linalg op on memrefs that has a loop, and no assertion in its body, becomes
-    a call of a private function.
-    Ops that differ in no more than the values of their operands share one. So LLVM
-    optimizes the loops of a layer once, however many layers a model has, and never
-    all of them in one function.
+    a call of a private function. Ops that differ in no more than the values of
+    their operands share one. So LLVM optimizes the loops of a layer once, however
+    many layers a model has, and never all of them in one function.
   }];
   let dependentDialects = [
     "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect"];

@@ -7,6 +7,7 @@
 
 #include "ErrorReporter.h"
 #include "Kernels.h"
+#include "OutlinedFunctions.h"
 #include "SplitKernel.h"
 #include "blockscale/Conversion/Passes.h"
 
@@ -16,9 +17,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/SymbolTable.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -72,8 +70,7 @@ namespace {
 /// where the checks hold, and reports what does not.
 class Outliner {
 public:
-  explicit Outliner(ModuleOp module)
-      : module(module), symbols(module), reporter(module) {}
+  explicit Outliner(ModuleOp module) : inserter(module), reporter(module) {}
 
   LogicalResult outline(KernelOp kernel) {
     if (failed(cpu::verifyKernel(kernel)) ||
@@ -126,20 +123,12 @@ private:
   }
 
   func::FuncOp createFunction(KernelOp kernel, Operation *op) {
-    auto parent = kernel->getParentOfType<FunctionOpInterface>();
     OpBuilder builder(kernel.getContext());
     SmallVector<Type> types(kernel.getOperandTypes());
     types.append(2, builder.getIndexType());
-    std::string prefix =
-        (parent.getName() + "_" + op->getName().stripDialect() + "_").str();
-    auto function = func::FuncOp::create(
-        builder, kernel.getLoc(), prefix + std::to_string(counts[prefix]++),
-        builder.getFunctionType(types, {}));
-    function.setPrivate();
-    function->setAttr(
-        "llvm.linkage",
-        LLVM::LinkageAttr::get(kernel.getContext(), LLVM::Linkage::Internal));
-    symbols.insert(function, Block::iterator(parent));
+    auto function = func::FuncOp::create(kernel.getLoc(), "outlined",
+                                         builder.getFunctionType(types, {}));
+    inserter.insert(function, op);
     return function;
   }
 
@@ -166,10 +155,8 @@ private:
         });
   }
 
-  ModuleOp module;
-  SymbolTable symbols;
+  cpu::OutlinedFunctions inserter;
   cpu::ErrorReporter reporter;
-  llvm::StringMap<int> counts;
   /// Kernels and their functions, by the types of the operands.
   DenseMap<Type, SmallVector<std::pair<KernelOp, func::FuncOp>>> functions;
   SmallVector<KernelOp> outlined;

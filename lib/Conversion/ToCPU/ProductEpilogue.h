@@ -19,6 +19,7 @@
 #define BLOCKSCALE_LIB_CONVERSION_TOCPU_PRODUCTEPILOGUE_H
 
 #include "Emission/LoopEmitter.h"
+#include "blockscale/IR/OpOperands.h"
 
 namespace blockscale::cpu {
 

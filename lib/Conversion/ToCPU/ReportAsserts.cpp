@@ -37,8 +37,9 @@ static Value getNumber(cf::AssertOp op, bool &isSigned) {
              : Value();
 }
 
-/// Whether who leaves `function` leaves the call of the module: nothing calls
-/// it in there. Its results are numbers, which zeros stand for.
+/// Whether a return from `function` ends the call of the module: nothing in the
+/// module calls it. Its results are numbers, in whose place it may return
+/// zeros.
 static bool leavesCall(func::FuncOp function) {
   auto isNumber = [](Type type) { return type.isIntOrIndexOrFloat(); };
   return llvm::all_of(function.getResultTypes(), isNumber) &&
@@ -81,15 +82,13 @@ namespace {
 
 struct ReportAssertsPass : public impl::ReportAssertsBase<ReportAssertsPass> {
   void runOnOperation() override {
-    SmallVector<cf::AssertOp> ops;
-    getOperation()->walk([&](cf::AssertOp op) {
-      auto function = dyn_cast<func::FuncOp>(op->getParentOp());
-      if (function && leavesCall(function))
-        ops.push_back(op);
-    });
     cpu::ErrorReporter reporter(getOperation());
-    for (cf::AssertOp op : ops)
-      report(op, reporter);
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      auto ops = llvm::to_vector(function.getBody().getOps<cf::AssertOp>());
+      if (!ops.empty() && leavesCall(function))
+        for (cf::AssertOp op : ops)
+          report(op, reporter);
+    }
   }
 };
 
