@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Analysis/Epilogue.h"
+#include "blockscale/Analysis/OnlyUser.h"
 #include "blockscale/Analysis/Producers.h"
 #include "blockscale/IR/TypeRules.h"
 
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
@@ -158,19 +158,6 @@ static std::optional<FusionObstacle> findTwinObstacle(Operation *first,
   if (first->getAttr("global_scaling") != second->getAttr("global_scaling"))
     return fail("another global_scaling");
   return std::nullopt;
-}
-
-/// The op that uses `value`, but for its sizes; null where there are several.
-static Operation *getOnlyUser(Value value) {
-  Operation *found = nullptr;
-  for (Operation *user : value.getUsers()) {
-    if (isa<tensor::DimOp>(user) || user == found)
-      continue;
-    if (found)
-      return nullptr;
-    found = user;
-  }
-  return found;
 }
 
 /// Whether `op` can follow, and what it takes besides.

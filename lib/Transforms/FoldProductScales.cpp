@@ -8,6 +8,7 @@
 #include "ElementwiseStep.h"
 #include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Analysis/FusionLegality.h"
+#include "blockscale/Analysis/OnlyUser.h"
 #include "blockscale/IR/TypeRules.h"
 #include "blockscale/Transforms/ProductScales.h"
 
@@ -52,18 +53,11 @@ static ReshapedProduct findProduct(const StepOperand &operand) {
   return found;
 }
 
-static bool isUsedForSizesOrBy(Value value, Operation *user) {
-  return llvm::all_of(value.getUsers(), [&](Operation *op) {
-    return op == user || isa<tensor::DimOp>(op);
-  });
-}
-
 /// Whether others than `user` take the product, or the reshape of it.
 static bool hasOtherUses(ReshapedProduct found, Operation *user) {
   Operation *first = found.reshape ? found.reshape : user;
-  return !isUsedForSizesOrBy(found.product.getResult(), first) ||
-         (found.reshape &&
-          !isUsedForSizesOrBy(found.reshape->getResult(0), user));
+  return getOnlyUser(found.product.getResult()) != first ||
+         (found.reshape && getOnlyUser(found.reshape->getResult(0)) != user);
 }
 
 /// The tensor of rank 1 that a row is, or is a reshape of; null of others.

@@ -7,6 +7,7 @@
 
 #include "blockscale/Transforms/QuantizeProducts.h"
 #include "ElementwiseStep.h"
+#include "blockscale/Analysis/OnlyUser.h"
 #include "blockscale/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -51,19 +52,6 @@ private:
 
 } // namespace
 
-/// The one op that reads the elements of `value`, or null.
-static Operation *getOnlyReader(Value value) {
-  Operation *reader = nullptr;
-  for (Operation *user : value.getUsers()) {
-    if (isa<tensor::DimOp>(user) || user == reader)
-      continue;
-    if (reader)
-      return nullptr;
-    reader = user;
-  }
-  return reader;
-}
-
 static bool isBias(const StepOperand &operand) {
   return operand.spread == StepOperand::Spread::Columns;
 }
@@ -97,7 +85,7 @@ static Value findLayerResult(Value value) {
   };
   int64_t columns = getColumns(value);
   for (Value behind = value;;) {
-    Operation *reader = getOnlyReader(behind);
+    Operation *reader = getOnlyUser(behind);
     if (!reader)
       return value;
     if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ReshapeOp,
