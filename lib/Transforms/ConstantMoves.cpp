@@ -12,9 +12,12 @@
 
 #include "ConstantEvaluation.h"
 #include "ConstantTensor.h"
+#include "blockscale/Analysis/ElementwiseBody.h"
 #include "blockscale/Numerics/Codec.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Threading.h"
 
 #include <atomic>
@@ -24,8 +27,15 @@ using namespace mlir;
 
 namespace blockscale {
 
-/// Elements that one thread takes at a time.
-static constexpr int64_t kRunOfElements = 1 << 14;
+/// Calls `compute` with each number of [0, size), on the context's threads.
+template <typename FnTy>
+static void forEachElement(MLIRContext *context, size_t size, FnTy compute) {
+  constexpr size_t kRun = 1 << 14;
+  parallelFor(context, 0, llvm::divideCeil(size, kRun), [&](size_t run) {
+    for (size_t i = run * kRun, e = std::min(i + kRun, size); i < e; ++i)
+      compute(i);
+  });
+}
 
 /// Fills `result`: element `i` is element `getSource(i)` of `source`, whose
 /// elements have the width of T.
@@ -33,13 +43,8 @@ template <typename T>
 static void gather(MLIRContext *context, const ConstantTensor &source,
                    MutableArrayRef<T> result,
                    function_ref<int64_t(int64_t)> getSource) {
-  parallelFor(context, 0, llvm::divideCeil(result.size(), kRunOfElements),
-              [&](size_t run) {
-                size_t end =
-                    std::min<size_t>((run + 1) * kRunOfElements, result.size());
-                for (size_t i = run * kRunOfElements; i < end; ++i)
-                  result[i] = source.getRaw<T>(getSource(i));
-              });
+  forEachElement(context, result.size(),
+                 [&](size_t i) { result[i] = source.getRaw<T>(getSource(i)); });
 }
 
 /// A constant of `type`, whose element `i` is element `getSource(i)` of
@@ -70,12 +75,26 @@ gather(Value source, RankedTensorType type,
   return ConstantResults{result.takeAttribute()};
 }
 
+/// The elements of `source`, which are not copied, as those of `type`.
+static std::optional<ConstantResults> reshape(Value source,
+                                              RankedTensorType type) {
+  Attribute constant;
+  if (!type.hasStaticShape() || !matchPattern(source, m_Constant(&constant)))
+    return std::nullopt;
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(constant))
+    return ConstantResults{
+        DenseResourceElementsAttr::get(type, resource.getRawHandle())};
+  if (auto dense = dyn_cast<DenseElementsAttr>(constant))
+    return ConstantResults{dense.reshape(type)};
+  return std::nullopt;
+}
+
 std::optional<ConstantResults> evaluate(tensor::CollapseShapeOp op) {
-  return gather(op.getSrc(), op.getResultType(), [](int64_t i) { return i; });
+  return reshape(op.getSrc(), op.getResultType());
 }
 
 std::optional<ConstantResults> evaluate(tensor::ExpandShapeOp op) {
-  return gather(op.getSrc(), op.getResultType(), [](int64_t i) { return i; });
+  return reshape(op.getSrc(), op.getResultType());
 }
 
 std::optional<ConstantResults> evaluate(tensor::ExtractSliceOp op) {
@@ -127,18 +146,12 @@ static std::optional<ConstantResults> convert(Value source, Type type) {
   std::atomic<bool> hasNan = false;
   ConstantBuilder result(tensor);
   auto fill = [&](auto elements, auto encode) {
-    parallelFor(type.getContext(), 0,
-                llvm::divideCeil(elements.size(), kRunOfElements),
-                [&](size_t run) {
-                  size_t end = std::min<size_t>((run + 1) * kRunOfElements,
-                                                elements.size());
-                  for (size_t i = run * kRunOfElements; i < end; ++i) {
-                    float value = x->getFloat(i);
-                    if (std::isnan(value))
-                      hasNan = true;
-                    elements[i] = encode(value);
-                  }
-                });
+    forEachElement(type.getContext(), elements.size(), [&](size_t i) {
+      float value = x->getFloat(i);
+      if (std::isnan(value))
+        hasNan = true;
+      elements[i] = encode(value);
+    });
   };
   if (tensor.getElementType().isF32())
     fill(result.getElements<float>(), [](float value) { return value; });
@@ -154,8 +167,7 @@ static std::optional<ConstantResults> convert(Value source, Type type) {
 }
 
 std::optional<ConstantResults> evaluate(arith::TruncFOp op) {
-  if (op.getRoundingmode().value_or(arith::RoundingMode::to_nearest_even) !=
-      arith::RoundingMode::to_nearest_even)
+  if (!isNearest(op.getRoundingmode()))
     return std::nullopt;
   return convert(op.getIn(), op.getType());
 }

@@ -19,19 +19,30 @@ namespace blockscale {
 #define GEN_PASS_DEF_FOLDCONSTANTS
 #include "blockscale/Transforms/Passes.h.inc"
 
-/// Whether `op` moves or converts the elements of its first operand.
-static bool isMove(Operation *op) {
-  return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
-             tensor::ExtractSliceOp, linalg::TransposeOp, arith::TruncFOp,
-             arith::ExtFOp>(op);
-}
+namespace {
+
+template <typename... OpTys>
+struct OpList {
+  static bool contains(Operation *op) { return isa<OpTys...>(op); }
+  template <template <typename> class PatternTy>
+  static void addTo(RewritePatternSet &patterns, int64_t maxElements) {
+    patterns.add<PatternTy<OpTys>...>(patterns.getContext(), maxElements);
+  }
+};
+
+/// Ops that move or convert the elements of their first operand.
+using Moves = OpList<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+                     tensor::ExtractSliceOp, linalg::TransposeOp,
+                     arith::TruncFOp, arith::ExtFOp>;
+
+} // namespace
 
 /// Whether something of the dialect reads the result of a move, or of moves
 /// behind it. Other constants are left as they are: their moves would be one
 /// more copy of each.
 static bool isReadByDialect(Operation *move) {
   return llvm::any_of(move->getUsers(), [](Operation *user) {
-    return isMove(user)
+    return Moves::contains(user)
                ? isReadByDialect(user)
                : isa_and_present<BlockScaleDialect>(user->getDialect());
   });
@@ -58,7 +69,7 @@ struct FoldConstantOp : public OpRewritePattern<OpTy> {
     if (op->template getParentOfType<KernelOp>())
       return rewriter.notifyMatchFailure(op, "a kernel's operands are fixed");
     OperandRange operands = op->getOperands();
-    if (isMove(op)) {
+    if (Moves::contains(op)) {
       // Behind it are sizes, and what a transposition writes to.
       operands = operands.take_front(1);
       if (!isReadByDialect(op))
@@ -114,12 +125,7 @@ struct FoldConstantsPass : public impl::FoldConstantsBase<FoldConstantsPass> {
 
 void populateFoldConstantPatterns(RewritePatternSet &patterns,
                                   int64_t maxElements) {
-  patterns.add<FoldConstantOp<tensor::CollapseShapeOp>,
-               FoldConstantOp<tensor::ExpandShapeOp>,
-               FoldConstantOp<tensor::ExtractSliceOp>,
-               FoldConstantOp<linalg::TransposeOp>,
-               FoldConstantOp<arith::TruncFOp>, FoldConstantOp<arith::ExtFOp>>(
-      patterns.getContext(), maxElements);
+  Moves::addTo<FoldConstantOp>(patterns, maxElements);
   patterns.add<FoldConstantOp<AmaxOp>, FoldConstantOp<GlobalScaleOp>,
                FoldConstantOp<HadamardOp>, FoldConstantOp<ScaleSweepOp>,
                FoldConstantOp<QuantizeOp>, FoldConstantOp<ExpandScaleOp>,

@@ -52,6 +52,20 @@ func.func @reshaped() -> tensor<2xf32> {
   return %a : tensor<2xf32>
 }
 
+// A reshape of a resource is the same resource.
+// CHECK-LABEL: @reshaped_resource
+// CHECK: arith.constant dense_resource<w> : tensor<64xf32>
+// CHECK: arith.constant dense_resource<w> : tensor<4x16xf32>
+// CHECK: %[[M:.+]] = arith.constant dense<1.200000e+01> : tensor<f32>
+// CHECK: return %[[M]]
+func.func @reshaped_resource() -> tensor<f32> {
+  %w = arith.constant dense_resource<w> : tensor<32x2xf32>
+  %c = tensor.collapse_shape %w [[0, 1]] : tensor<32x2xf32> into tensor<64xf32>
+  %x = tensor.expand_shape %c [[0, 1]] output_shape [4, 16] : tensor<64xf32> into tensor<4x16xf32>
+  %a = blockscale.amax %x : tensor<4x16xf32> -> tensor<f32>
+  return %a : tensor<f32>
+}
+
 // Conversions round to nearest, ties to even: of 1 + 2^-8 and 1 + 3 * 2^-8 in bf16, and of
 // 1 + 2^-11 and 1 + 3 * 2^-11 in f16.
 // CHECK-LABEL: @rounded
