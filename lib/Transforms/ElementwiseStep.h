@@ -20,8 +20,8 @@ struct StepOperand {
   enum class Spread { Elements, Columns, Single };
 
   Spread spread;
-  /// A tensor, or one number: a scalar, or a tensor of one element. The sizes
-  /// of one that has columns are 1 but for the last one.
+  /// A tensor, or one number: a scalar, or a tensor of one element. If it is
+  /// spread by columns, it is a row: all its sizes but the last one are 1.
   mlir::Value value;
   /// Of a number that is written in the body alone; `value` is null then.
   mlir::FloatAttr constant;

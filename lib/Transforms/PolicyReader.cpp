@@ -234,8 +234,9 @@ ProductForm PolicyReader::readForm(const JsonValue &value) {
          "expected no 'activations' with 'weight_only', but got them");
   form.isTransformed = getOptionalBoolean(value, "rht", false);
   if (value.find("cast"))
-    form.cast = getChoice(value, "cast", {"bf16", "f16"}) == 0 ? LayerType::BF16
-                                                               : LayerType::F16;
+    form.cast = static_cast<LayerType>(
+        getChoice(value, "cast",
+                  {std::begin(kLayerTypeNames), std::end(kLayerTypeNames)}));
   if (!ok())
     return form;
   form.weight = OperandReader(*this, value, "weights").read();

@@ -66,7 +66,7 @@ std::string describe(const ProductForm &form) {
   else if (form.activation.format != form.weight.format)
     text += " by " + getFormatName(*form.activation.format).str();
   if (form.cast)
-    text += form.cast == LayerType::BF16 ? " of bf16" : " of f16";
+    text += (" of " + StringRef(kLayerTypeNames[size_t(*form.cast)])).str();
   return text;
 }
 

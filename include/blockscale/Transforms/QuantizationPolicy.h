@@ -46,6 +46,9 @@ struct OperandForm {
 /// The type of a layer, in which its operands are stored.
 enum class LayerType { BF16, F16 };
 
+/// The names of these types, in their order.
+inline constexpr std::string_view kLayerTypeNames[] = {"bf16", "f16"};
+
 /// How a product is quantized.
 struct ProductForm {
   /// The operand that is a weight, and the other one. Of two operands that are
@@ -61,7 +64,8 @@ struct ProductForm {
 /// "nvfp4", or "mxfp4 by mxfp8", or "nvfp4, weights only", or "nvfp4 of bf16".
 std::string describe(const ProductForm &form);
 
-/// The type of numbers of `element` in a layer of that form.
+/// The type in which a layer of that form stores numbers that are `element`
+/// outside of it.
 mlir::Type getLayerType(const ProductForm &form, mlir::Type element);
 
 /// The sizes that a rule is for.
