@@ -1,6 +1,7 @@
 # The project's build functions. Everything links the shared libMLIR and
 # libLLVM: mixing them with the static archives registers options and type ids
-# twice, so the choice is made here and nowhere else.
+# twice, so the choice is made here. The one exception is the library of
+# tools/standalone, which links the archives alone.
 
 # MLIR's headers dominate compile time; one precompiled header serves every
 # library that needs them. It is told apart by its content, not by times, so
@@ -50,6 +51,7 @@ function(blockscale_add_library name)
   cmake_parse_arguments(ARG "NO_MLIR;INTERNAL" "" "DEPENDS;LINK_LIBS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   blockscale_set_jumbo(${name})
+  set_property(GLOBAL APPEND PROPERTY BLOCKSCALE_ARCHIVES ${name})
   target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
   if(NOT ARG_NO_MLIR)
     target_link_libraries(${name} PUBLIC MLIR LLVM)
@@ -65,15 +67,35 @@ function(blockscale_add_library name)
   endif()
 endfunction()
 
-# blockscale_add_tool(name SOURCES... [NO_MLIR] [INTERNAL] LINK_LIBS ...)
+# blockscale_add_tool(name SOURCES... [NO_MLIR] [INTERNAL] [FUNCTION name]
+#                     LINK_LIBS ...)
+# With FUNCTION the sources define that function of tools/Tools.h instead of
+# main, and lie in a library, which tools/standalone links too.
 function(blockscale_add_tool name)
-  cmake_parse_arguments(ARG "NO_MLIR;INTERNAL" "" "LINK_LIBS" ${ARGN})
-  add_llvm_executable(${name} ${ARG_UNPARSED_ARGUMENTS}
-                      DISABLE_LLVM_LINK_LLVM_DYLIB)
+  cmake_parse_arguments(ARG "NO_MLIR;INTERNAL" "FUNCTION" "LINK_LIBS" ${ARGN})
+  set(sources ${ARG_UNPARSED_ARGUMENTS})
+  set(libraries ${ARG_LINK_LIBS})
+  if(ARG_FUNCTION)
+    set(no_mlir)
+    if(ARG_NO_MLIR)
+      set(no_mlir NO_MLIR)
+    endif()
+    blockscale_add_library(BlockScaleTool-${ARG_FUNCTION} ${sources} INTERNAL
+      ${no_mlir} LINK_LIBS ${libraries})
+    target_include_directories(BlockScaleTool-${ARG_FUNCTION} PRIVATE
+      ${PROJECT_SOURCE_DIR}/tools)
+    target_compile_definitions(BlockScaleTool-${ARG_FUNCTION} PRIVATE
+      BLOCKSCALE_VERSION="${PROJECT_VERSION}")
+    set(LLVM_OPTIONAL_SOURCES ${sources})
+    set(sources ${PROJECT_SOURCE_DIR}/tools/ToolMain.cpp)
+    set(libraries BlockScaleTool-${ARG_FUNCTION})
+  endif()
+  add_llvm_executable(${name} ${sources} DISABLE_LLVM_LINK_LLVM_DYLIB)
   blockscale_set_jumbo(${name})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS})
+  target_link_libraries(${name} PRIVATE ${libraries})
   target_compile_definitions(${name} PRIVATE
-    BLOCKSCALE_VERSION="${PROJECT_VERSION}")
+    BLOCKSCALE_VERSION="${PROJECT_VERSION}"
+    $<$<BOOL:${ARG_FUNCTION}>:BLOCKSCALE_TOOL=${ARG_FUNCTION}>)
   if(NOT ARG_NO_MLIR)
     target_link_libraries(${name} PRIVATE MLIR LLVM)
   endif()

@@ -16,7 +16,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 packages=(g++ cmake ninja-build ccache clang-22 lld-22 clang-format-22
           llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
-          libgtest-dev python3-dev python3-venv)
+          libgtest-dev libzstd-dev python3-dev python3-venv zlib1g-dev)
 optional=()
 requirements=("$root/python/requirements.txt" "$root/docs/requirements.txt")
 ptxas_package=nvidia-cuda-nvcc==13.5.37

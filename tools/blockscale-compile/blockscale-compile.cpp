@@ -7,6 +7,7 @@
 
 #include "ModuleTool.h"
 #include "StageDump.h"
+#include "Tools.h"
 
 #include "blockscale/Driver/Bytecode.h"
 #include "blockscale/Driver/Compile.h"
@@ -15,96 +16,108 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <optional>
+
 using namespace mlir;
 using namespace blockscale;
 namespace cl = llvm::cl;
 
-static cl::OptionCategory category("blockscale-compile options");
-static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
-                                      cl::desc("<module.mlir>"),
-                                      cl::cat(category));
-static cl::list<std::string> targetNames(
-    "target", cl::OneOrMore, cl::CommaSeparated,
-    cl::desc("What to compile for: cpu, sm_80, sm_89, sm_90a, sm_100a, sm_103a "
-             "or sm_110a; several for a bundle"),
-    cl::value_desc("name,..."), cl::cat(category));
-static cl::opt<Emission> emit(
-    "emit", cl::Required, cl::desc("What to write:"),
-    cl::values(
-        clEnumValN(Emission::MLIR, "mlir", "the module after the pipeline"),
-        clEnumValN(Emission::LLVM, "llvm", "LLVM IR (cpu)"),
-        clEnumValN(Emission::PTX, "ptx", "PTX of the kernels (GPU)"),
-        clEnumValN(Emission::Plan, "plan",
-                   "launch plan of the kernels, JSON (GPU)"),
-        clEnumValN(Emission::Bundle, "bundle",
-                   "launch plan and PTX for each target in one file, "
-                   "as blockscale-launch and the runtime take it (GPU)"),
-        clEnumValN(Emission::Cubin, "cubin",
-                   "machine code of the kernels; needs ptxas (GPU)"),
-        clEnumValN(Emission::Object, "object", "relocatable object (cpu)"),
-        clEnumValN(Emission::Choices, "choices",
-                   "schedules of the products with the model's best, JSON "
-                   "(GPU)")),
-    cl::cat(category));
-static cl::opt<std::string> outputFile("o", cl::Required,
-                                       cl::desc("Output file, - for standard "
-                                                "output"),
-                                       cl::value_desc("file"),
-                                       cl::cat(category));
-static cl::opt<std::string>
-    dumpStages("dump-stages",
-               cl::desc("Write the IR after each stage of the pipeline to "
-                        "this folder"),
-               cl::value_desc("folder"), cl::cat(category));
-static cl::opt<std::string>
-    cpu("cpu",
-        cl::desc("CPU of --target=cpu: host, x86-64 (default), "
-                 "x86-64-v3, ..."),
-        cl::value_desc("name"), cl::init("x86-64"), cl::cat(category));
-static cl::opt<std::string> features("features", cl::desc("Added CPU features"),
-                                     cl::value_desc("+f,-g"),
-                                     cl::cat(category));
+namespace {
 
-static cl::opt<bool>
-    optimize("optimize",
-             cl::desc("Optimize code of the CPU (default 1); without it the "
-                      "compiler is quicker, and the code slower"),
-             cl::init(true), cl::cat(category));
-static cl::opt<std::string>
-    ptxasFile("ptxas", cl::desc("ptxas to use, instead of a search"),
-              cl::value_desc("file"), cl::cat(category));
-static cl::opt<bool>
-    ptxasInfo("ptxas-info",
-              cl::desc("Print registers, spills and memory of each kernel on "
-                       "standard error (with --emit=cubin)"),
-              cl::cat(category));
-static cl::opt<bool>
-    fuse("fuse", cl::desc("Let kernels have several ops (GPU; default 1)"),
-         cl::init(true), cl::cat(category));
-static cl::opt<std::string>
-    policy("policy",
-           cl::desc("Policy by which products of linalg are quantized first "
-                    "(docs/Policy.md)"),
-           cl::value_desc("file.json"), cl::cat(category));
-static cl::opt<std::string>
-    tuned("tuned",
-          cl::desc("Folder of measured choices of schedules, which go before "
-                   "the model's (GPU)"),
-          cl::value_desc("folder"), cl::cat(category));
-static cl::opt<unsigned>
-    candidates("candidates",
-               cl::desc("Most schedules of a product that --emit=choices has "
-                        "(default 4)"),
-               cl::value_desc("n"), cl::init(4), cl::cat(category));
-static cl::opt<std::string> bytecodeReader(
-    "bytecode-reader",
-    cl::desc("blockscale-read-bytecode to use, instead of a search"),
-    cl::value_desc("file"), cl::cat(category));
-static cl::opt<bool>
-    remarks("remarks",
-            cl::desc("Say on standard error why kernels are launched as they "
-                     "are (GPU)"),
-            cl::cat(category));
+/// The options. Only the program registers them, since another one in the same
+/// library may have options of these names.
+struct CommandLine {
+  cl::OptionCategory category{"blockscale-compile options"};
+  cl::opt<std::string> inputFile{cl::Positional, cl::Required,
+                                 cl::desc("<module.mlir>"), cl::cat(category)};
+  cl::list<std::string> targetNames{
+      "target",
+      cl::OneOrMore,
+      cl::CommaSeparated,
+      cl::desc(
+          "What to compile for: cpu, sm_80, sm_89, sm_90a, sm_100a, sm_103a "
+          "or sm_110a; several for a bundle"),
+      cl::value_desc("name,..."),
+      cl::cat(category)};
+  cl::opt<Emission> emit{
+      "emit", cl::Required, cl::desc("What to write:"),
+      cl::values(
+          clEnumValN(Emission::MLIR, "mlir", "the module after the pipeline"),
+          clEnumValN(Emission::LLVM, "llvm", "LLVM IR (cpu)"),
+          clEnumValN(Emission::PTX, "ptx", "PTX of the kernels (GPU)"),
+          clEnumValN(Emission::Plan, "plan",
+                     "launch plan of the kernels, JSON (GPU)"),
+          clEnumValN(Emission::Bundle, "bundle",
+                     "launch plan and PTX for each target in one file, "
+                     "as blockscale-launch and the runtime take it (GPU)"),
+          clEnumValN(Emission::Cubin, "cubin",
+                     "machine code of the kernels; needs ptxas (GPU)"),
+          clEnumValN(Emission::Object, "object", "relocatable object (cpu)"),
+          clEnumValN(Emission::Choices, "choices",
+                     "schedules of the products with the model's best, JSON "
+                     "(GPU)")),
+      cl::cat(category)};
+  cl::opt<std::string> outputFile{"o", cl::Required,
+                                  cl::desc("Output file, - for standard "
+                                           "output"),
+                                  cl::value_desc("file"), cl::cat(category)};
+  cl::opt<std::string> dumpStages{
+      "dump-stages",
+      cl::desc("Write the IR after each stage of the pipeline to "
+               "this folder"),
+      cl::value_desc("folder"), cl::cat(category)};
+  cl::opt<std::string> cpu{
+      "cpu",
+      cl::desc("CPU of --target=cpu: host, x86-64 (default), "
+               "x86-64-v3, ..."),
+      cl::value_desc("name"), cl::init("x86-64"), cl::cat(category)};
+  cl::opt<std::string> features{"features", cl::desc("Added CPU features"),
+                                cl::value_desc("+f,-g"), cl::cat(category)};
+  cl::opt<bool> optimize{
+      "optimize",
+      cl::desc("Optimize code of the CPU (default 1); without it the "
+               "compiler is quicker, and the code slower"),
+      cl::init(true), cl::cat(category)};
+  cl::opt<std::string> ptxasFile{"ptxas",
+                                 cl::desc("ptxas to use, instead of a search"),
+                                 cl::value_desc("file"), cl::cat(category)};
+  cl::opt<bool> ptxasInfo{
+      "ptxas-info",
+      cl::desc("Print registers, spills and memory of each kernel on "
+               "standard error (with --emit=cubin)"),
+      cl::cat(category)};
+  cl::opt<bool> fuse{"fuse",
+                     cl::desc("Let kernels have several ops (GPU; default 1)"),
+                     cl::init(true), cl::cat(category)};
+  cl::opt<std::string> policy{
+      "policy",
+      cl::desc("Policy by which products of linalg are quantized first "
+               "(docs/Policy.md)"),
+      cl::value_desc("file.json"), cl::cat(category)};
+  cl::opt<std::string> tuned{
+      "tuned",
+      cl::desc("Folder of measured choices of schedules, which go before "
+               "the model's (GPU)"),
+      cl::value_desc("folder"), cl::cat(category)};
+  cl::opt<unsigned> candidates{
+      "candidates",
+      cl::desc("Most schedules of a product that --emit=choices has "
+               "(default 4)"),
+      cl::value_desc("n"), cl::init(4), cl::cat(category)};
+  cl::opt<std::string> bytecodeReader{
+      "bytecode-reader",
+      cl::desc("blockscale-read-bytecode to use, instead of a search"),
+      cl::value_desc("file"), cl::cat(category)};
+  cl::opt<bool> remarks{
+      "remarks",
+      cl::desc("Say on standard error why kernels are launched as they "
+               "are (GPU)"),
+      cl::cat(category)};
+};
+
+} // namespace
+
+static std::optional<CommandLine> cli;
 
 static constexpr const char *kOverview =
     "Compiles a module of the blockscale dialect\n\n"
@@ -137,45 +150,45 @@ static void printResources(const KernelResources &kernel) {
 
 static CompileOptions getOptions() {
   CompileOptions options;
-  options.targets = targetNames;
-  options.emission = emit;
-  options.host = {cpu, features, optimize};
-  options.ptxas = ptxasFile;
-  options.fuse = fuse;
-  options.tuned = tuned;
-  options.candidates = candidates;
+  options.targets = cli->targetNames;
+  options.emission = cli->emit;
+  options.host = {cli->cpu, cli->features, cli->optimize};
+  options.ptxas = cli->ptxasFile;
+  options.fuse = cli->fuse;
+  options.tuned = cli->tuned;
+  options.candidates = cli->candidates;
   return options;
 }
 
 /// Refuses options that would not have any effect.
 static llvm::Error checkOptions() {
-  for (const cl::Option *option : {static_cast<cl::Option *>(&ptxasFile),
-                                   static_cast<cl::Option *>(&ptxasInfo)})
-    if (option->getNumOccurrences() && emit != Emission::Cubin)
+  for (const cl::Option *option : {static_cast<cl::Option *>(&cli->ptxasFile),
+                                   static_cast<cl::Option *>(&cli->ptxasInfo)})
+    if (option->getNumOccurrences() && cli->emit != Emission::Cubin)
       return llvm::createStringError(
           "expected --" + option->ArgStr +
-          " with --emit=cubin, but got --emit=" + getName(emit));
-  if (optimize.getNumOccurrences() && emit != Emission::Object &&
-      emit != Emission::LLVM)
+          " with --emit=cubin, but got --emit=" + getName(cli->emit));
+  if (cli->optimize.getNumOccurrences() && cli->emit != Emission::Object &&
+      cli->emit != Emission::LLVM)
     return llvm::createStringError("expected --optimize with --emit=object or "
                                    "--emit=llvm, but got --emit=" +
-                                   getName(emit));
-  if (dumpStages.getNumOccurrences() && targetNames.size() > 1)
+                                   getName(cli->emit));
+  if (cli->dumpStages.getNumOccurrences() && cli->targetNames.size() > 1)
     return llvm::createStringError(
         "expected one --target with --dump-stages, but got " +
-        llvm::join(targetNames, ","));
-  if (candidates.getNumOccurrences() && emit != Emission::Choices)
+        llvm::join(cli->targetNames, ","));
+  if (cli->candidates.getNumOccurrences() && cli->emit != Emission::Choices)
     return llvm::createStringError("expected --candidates with --emit=choices, "
                                    "but got --emit=" +
-                                   getName(emit));
-  if (remarks && targetNames.front() == "cpu")
+                                   getName(cli->emit));
+  if (cli->remarks && cli->targetNames.front() == "cpu")
     return llvm::createStringError(
         "expected --remarks with a GPU, but got --target=cpu");
-  for (const cl::Option *option : {&cpu, &features})
-    if (option->getNumOccurrences() && targetNames.front() != "cpu")
+  for (const cl::Option *option : {&cli->cpu, &cli->features})
+    if (option->getNumOccurrences() && cli->targetNames.front() != "cpu")
       return llvm::createStringError(
           "expected --" + option->ArgStr +
-          " with --target=cpu, but got --target=" + targetNames.front());
+          " with --target=cpu, but got --target=" + cli->targetNames.front());
   return llvm::Error::success();
 }
 
@@ -190,33 +203,37 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
   CompileOptions options = getOptions();
   if (llvm::Error error = toError(blockscale::checkOptions(options)))
     return error;
-  if (outputFile != "-" && runtime::sameFile(outputFile, inputFile))
+  if (cli->outputFile != "-" &&
+      runtime::sameFile(cli->outputFile, cli->inputFile))
     return llvm::createStringError("expected -o to be another file than the "
                                    "input, but got '" +
-                                   outputFile + "' for both");
-  if (remarks && failed(enableRemarks(context)))
+                                   cli->outputFile + "' for both");
+  if (cli->remarks && failed(enableRemarks(context)))
     return llvm::createStringError("remarks could not be enabled");
   OwningOpRef<ModuleOp> module =
-      readModule(inputFile, sources, context, bytecodeReader);
+      readModule(cli->inputFile, sources, context, cli->bytecodeReader);
   if (!module)
-    return llvm::createStringError("'" + inputFile + "' could not be read");
-  if (llvm::Error error = toError(quantizeProducts(*module, policy)))
+    return llvm::createStringError("'" + cli->inputFile +
+                                   "' could not be read");
+  if (llvm::Error error = toError(quantizeProducts(*module, cli->policy)))
     return error;
-  StageDump dump(dumpStages);
+  StageDump dump(cli->dumpStages);
   runtime::Result<Compilation> compiled =
       blockscale::compile(*module, options, dump);
   if (!compiled.ok())
     return toError(compiled.status());
-  if (ptxasInfo)
+  if (cli->ptxasInfo)
     llvm::for_each(compiled->kernels, printResources);
-  if (outputFile == "-") {
+  if (cli->outputFile == "-") {
     llvm::outs() << compiled->output;
     return llvm::Error::success();
   }
-  return toError(runtime::writeFileAtomically(outputFile, compiled->output));
+  return toError(
+      runtime::writeFileAtomically(cli->outputFile, compiled->output));
 }
 
-int main(int argc, char **argv) {
-  return runModuleTool(argc, argv, "blockscale-compile", kOverview, category,
-                       run);
+int blockscale::tools::compile(int argc, char **argv) {
+  cli.emplace();
+  return runModuleTool(argc, argv, "blockscale-compile", kOverview,
+                       cli->category, ::run);
 }

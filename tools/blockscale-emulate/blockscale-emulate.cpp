@@ -10,6 +10,7 @@
 #include "HostProgram.h"
 #include "Statistics.h"
 #include "ToolOptions.h"
+#include "Tools.h"
 #include "blockscale/CudaRuntime/Environment.h"
 #include "blockscale/Driver/EmulatorDevice.h"
 
@@ -22,6 +23,8 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/WithColor.h"
+
+#include <optional>
 
 namespace cl = llvm::cl;
 using namespace blockscale;
@@ -63,91 +66,97 @@ static constexpr const char *kOverview =
     "not at all.\nExit status: 0 success, 1 an error or a finding; else that "
     "of the program\n";
 
-static cl::OptionCategory category("blockscale-emulate options");
-static cl::opt<std::string> inputFile(cl::Positional, cl::desc("<k.ptx>"),
-                                      cl::cat(category));
-/// For the help; main takes it and all that follows it away.
-static cl::opt<bool>
-    programOption("program",
-                  cl::desc("Run a CUDA program; what follows is its command "
-                           "line"),
-                  cl::cat(category));
-static cl::opt<std::string>
-    chipName("chip", cl::desc("The GPU that a program finds (default sm_100a)"),
-             cl::value_desc("chip"), cl::init(cuda::kDefaultChip),
-             cl::cat(category));
-static cl::opt<bool>
-    check("check",
-          cl::desc("Parse, look up every instruction, count them; "
-                   "run nothing"),
-          cl::cat(category));
-static cl::opt<std::string> kernelName("kernel", cl::desc("Kernel to run"),
-                                       cl::value_desc("name"),
-                                       cl::cat(category));
-static cl::opt<std::string> gridSize("grid",
-                                     cl::desc("Thread blocks (default 1)"),
-                                     cl::value_desc("x,y,z"), cl::init("1"),
-                                     cl::cat(category));
-static cl::opt<std::string>
-    blockSize("block", cl::desc("Threads of a block (default 1)"),
-              cl::value_desc("x,y,z"), cl::init("1"), cl::cat(category));
-static cl::opt<std::string>
-    clusterSize("cluster", cl::desc("Thread blocks of a cluster (default 1)"),
-                cl::value_desc("x,y,z"), cl::init("1"), cl::cat(category));
-static cl::opt<uint64_t>
-    sharedBytes("shared", cl::desc("Dynamic shared memory (default 0)"),
-                cl::value_desc("bytes"), cl::init(0), cl::cat(category));
-static cl::list<std::string>
-    bufferOptions("buffer", cl::desc("A buffer that arguments refer to"),
-                  cl::value_desc("name=buffer"), cl::cat(category));
-static cl::list<std::string>
-    argumentOptions("arg", cl::desc("The parameters in order, see above"),
-                    cl::value_desc("argument"), cl::cat(category));
-static cl::opt<Schedule> schedule(
-    "schedule", cl::desc("When asynchronous work is done:"),
-    cl::values(clEnumValN(Schedule::Prompt, "prompt",
-                          "as it is issued; threads in order (default)"),
-               clEnumValN(Schedule::Adversarial, "adversarial",
-                          "as late as waits allow; order by the seed"),
-               clEnumValN(Schedule::Random, "random",
-                          "as adversarial, or at moments drawn from the seed")),
-    cl::init(Schedule::Prompt), cl::cat(category));
-static cl::opt<uint64_t> seed("seed", cl::desc("Of the other schedules"),
-                              cl::value_desc("n"), cl::init(0),
-                              cl::cat(category));
-static cl::opt<uint64_t>
-    maxSteps("max-steps",
-             cl::desc("Warp instructions of a cluster after which to give up "
-                      "(default: none)"),
-             cl::value_desc("n"), cl::init(0), cl::cat(category));
-static cl::opt<unsigned>
-    jobs("jobs", cl::desc("Threads of this machine (default: all)"),
-         cl::value_desc("n"), cl::init(0), cl::cat(category));
-static cl::opt<bool> trace("trace",
-                           cl::desc("Print every instruction on standard "
-                                    "error"),
-                           cl::cat(category));
-static cl::opt<bool>
-    profile("profile",
-            cl::desc("Print instructions, bytes, bank conflicts and MMAs; of a "
-                     "program, the instructions of each launch on standard "
-                     "error"),
-            cl::cat(category));
+namespace {
 
-static cl::opt<bool>
-    strict("strict",
-           cl::desc("Report uses of tcgen05.ld's registers before a wait that "
-                    "follows, too"),
-           cl::cat(category));
-static cl::opt<bool> requireFences(
-    "require-fences",
-    cl::desc("Report missing fences of tensor memory and of new mbarriers also "
-             "in modules that have none of them"),
-    cl::cat(category));
-static cl::opt<bool>
-    nanScales("nan-scales",
-              cl::desc("Let NaN among the scale factors of a product give NaN"),
-              cl::cat(category));
+/// The options. Only the program registers them, since another one in the same
+/// library may have options of these names.
+struct CommandLine {
+  cl::OptionCategory category{"blockscale-emulate options"};
+  cl::opt<std::string> inputFile{cl::Positional, cl::desc("<k.ptx>"),
+                                 cl::cat(category)};
+  /// For the help; main takes it and all that follows it away.
+  cl::opt<bool> programOption{
+      "program",
+      cl::desc("Run a CUDA program; what follows is its command "
+               "line"),
+      cl::cat(category)};
+  cl::opt<std::string> chipName{
+      "chip", cl::desc("The GPU that a program finds (default sm_100a)"),
+      cl::value_desc("chip"), cl::init(cuda::kDefaultChip), cl::cat(category)};
+  cl::opt<bool> check{"check",
+                      cl::desc("Parse, look up every instruction, count them; "
+                               "run nothing"),
+                      cl::cat(category)};
+  cl::opt<std::string> kernelName{"kernel", cl::desc("Kernel to run"),
+                                  cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> gridSize{"grid", cl::desc("Thread blocks (default 1)"),
+                                cl::value_desc("x,y,z"), cl::init("1"),
+                                cl::cat(category)};
+  cl::opt<std::string> blockSize{
+      "block", cl::desc("Threads of a block (default 1)"),
+      cl::value_desc("x,y,z"), cl::init("1"), cl::cat(category)};
+  cl::opt<std::string> clusterSize{
+      "cluster", cl::desc("Thread blocks of a cluster (default 1)"),
+      cl::value_desc("x,y,z"), cl::init("1"), cl::cat(category)};
+  cl::opt<uint64_t> sharedBytes{
+      "shared", cl::desc("Dynamic shared memory (default 0)"),
+      cl::value_desc("bytes"), cl::init(0), cl::cat(category)};
+  cl::list<std::string> bufferOptions{
+      "buffer", cl::desc("A buffer that arguments refer to"),
+      cl::value_desc("name=buffer"), cl::cat(category)};
+  cl::list<std::string> argumentOptions{
+      "arg", cl::desc("The parameters in order, see above"),
+      cl::value_desc("argument"), cl::cat(category)};
+  cl::opt<Schedule> schedule{
+      "schedule", cl::desc("When asynchronous work is done:"),
+      cl::values(
+          clEnumValN(Schedule::Prompt, "prompt",
+                     "as it is issued; threads in order (default)"),
+          clEnumValN(Schedule::Adversarial, "adversarial",
+                     "as late as waits allow; order by the seed"),
+          clEnumValN(Schedule::Random, "random",
+                     "as adversarial, or at moments drawn from the seed")),
+      cl::init(Schedule::Prompt), cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::desc("Of the other schedules"),
+                         cl::value_desc("n"), cl::init(0), cl::cat(category)};
+  cl::opt<uint64_t> maxSteps{
+      "max-steps",
+      cl::desc("Warp instructions of a cluster after which to give up "
+               "(default: none)"),
+      cl::value_desc("n"), cl::init(0), cl::cat(category)};
+  cl::opt<unsigned> jobs{"jobs",
+                         cl::desc("Threads of this machine (default: all)"),
+                         cl::value_desc("n"), cl::init(0), cl::cat(category)};
+  cl::opt<bool> trace{"trace",
+                      cl::desc("Print every instruction on standard "
+                               "error"),
+                      cl::cat(category)};
+  cl::opt<bool> profile{
+      "profile",
+      cl::desc("Print instructions, bytes, bank conflicts and MMAs; of a "
+               "program, the instructions of each launch on standard "
+               "error"),
+      cl::cat(category)};
+  cl::opt<bool> strict{
+      "strict",
+      cl::desc("Report uses of tcgen05.ld's registers before a wait that "
+               "follows, too"),
+      cl::cat(category)};
+  cl::opt<bool> requireFences{
+      "require-fences",
+      cl::desc(
+          "Report missing fences of tensor memory and of new mbarriers also "
+          "in modules that have none of them"),
+      cl::cat(category)};
+  cl::opt<bool> nanScales{
+      "nan-scales",
+      cl::desc("Let NaN among the scale factors of a product give NaN"),
+      cl::cat(category)};
+};
+
+} // namespace
+
+static std::optional<CommandLine> cli;
 
 /// "FILE:LINE:COL: error: MESSAGE" for each error at a place, else as the
 /// tool's.
@@ -197,37 +206,37 @@ static llvm::Error parseSize(const cl::opt<std::string> &option, Dim3 &size) {
 
 static RunOptions getRunOptions() {
   RunOptions options;
-  options.schedule = schedule;
-  options.seed = seed;
-  options.maxSteps = maxSteps;
-  options.jobs = jobs;
-  options.trace = trace ? &llvm::errs() : nullptr;
-  options.profile = profile;
-  options.strict = strict;
-  options.requireFences = requireFences;
-  options.allowNanScales = nanScales;
+  options.schedule = cli->schedule;
+  options.seed = cli->seed;
+  options.maxSteps = cli->maxSteps;
+  options.jobs = cli->jobs;
+  options.trace = cli->trace ? &llvm::errs() : nullptr;
+  options.profile = cli->profile;
+  options.strict = cli->strict;
+  options.requireFences = cli->requireFences;
+  options.allowNanScales = cli->nanScales;
   return options;
 }
 
 static llvm::Error execute(llvm::StringRef text) {
   LaunchRequest request;
-  request.kernel = kernelName;
-  request.dynamicSharedBytes = sharedBytes;
-  if (llvm::Error error = parseSize(gridSize, request.grid))
+  request.kernel = cli->kernelName;
+  request.dynamicSharedBytes = cli->sharedBytes;
+  if (llvm::Error error = parseSize(cli->gridSize, request.grid))
     return error;
-  if (llvm::Error error = parseSize(blockSize, request.block))
+  if (llvm::Error error = parseSize(cli->blockSize, request.block))
     return error;
-  if (llvm::Error error = parseSize(clusterSize, request.cluster))
+  if (llvm::Error error = parseSize(cli->clusterSize, request.cluster))
     return error;
   Device device;
   llvm::Expected<std::unique_ptr<Program>> program = loadProgram(text, device);
   if (!program)
     return program.takeError();
   emulate::Arguments arguments(device);
-  for (const std::string &option : bufferOptions)
+  for (const std::string &option : cli->bufferOptions)
     if (llvm::Error error = arguments.addBuffer(option))
       return error;
-  for (const std::string &option : argumentOptions)
+  for (const std::string &option : cli->argumentOptions)
     if (llvm::Error error = arguments.addArgument(option))
       return error;
   request.arguments = arguments.getParameters();
@@ -239,7 +248,7 @@ static llvm::Error execute(llvm::StringRef text) {
   if (!counted)
     return counted.takeError();
   report.print(llvm::errs());
-  if (profile)
+  if (cli->profile)
     emulate::printProfile(**program, *counted, llvm::outs());
   if (!report.empty())
     return llvm::createStringError(std::to_string(report.getFindings().size()) +
@@ -250,23 +259,23 @@ static llvm::Error execute(llvm::StringRef text) {
 
 /// Refuses options that would not have any effect.
 static llvm::Error checkOptions(bool runsProgram) {
-  if (runsProgram && !inputFile.empty())
-    return emulate::unexpected("no PTX file beside --program", inputFile);
-  if (!runsProgram && inputFile.empty())
+  if (runsProgram && !cli->inputFile.empty())
+    return emulate::unexpected("no PTX file beside --program", cli->inputFile);
+  if (!runsProgram && cli->inputFile.empty())
     return llvm::createStringError("expected a PTX file, or --program and a "
                                    "program");
   // A cl::list has an operator & of its own.
-  const cl::Option *ofKernels[] = {&kernelName,
-                                   &gridSize,
-                                   &blockSize,
-                                   &clusterSize,
-                                   &sharedBytes,
-                                   std::addressof(bufferOptions),
-                                   std::addressof(argumentOptions),
-                                   &trace};
-  const cl::Option *ofRuns[] = {&schedule,      &seed,     &maxSteps,
-                                &jobs,          &strict,   &profile,
-                                &requireFences, &nanScales};
+  const cl::Option *ofKernels[] = {&cli->kernelName,
+                                   &cli->gridSize,
+                                   &cli->blockSize,
+                                   &cli->clusterSize,
+                                   &cli->sharedBytes,
+                                   std::addressof(cli->bufferOptions),
+                                   std::addressof(cli->argumentOptions),
+                                   &cli->trace};
+  const cl::Option *ofRuns[] = {
+      &cli->schedule, &cli->seed,    &cli->maxSteps,      &cli->jobs,
+      &cli->strict,   &cli->profile, &cli->requireFences, &cli->nanScales};
   auto refuse = [](llvm::ArrayRef<const cl::Option *> options,
                    const llvm::Twine &what) -> llvm::Error {
     for (const cl::Option *option : options)
@@ -277,10 +286,10 @@ static llvm::Error checkOptions(bool runsProgram) {
   if (runsProgram)
     return llvm::joinErrors(
         refuse(ofKernels, " without --program, which launches for itself"),
-        refuse(&check, " without --program, which it would not run"));
-  if (llvm::Error error = refuse(&chipName, " with --program alone"))
+        refuse(&cli->check, " without --program, which it would not run"));
+  if (llvm::Error error = refuse(&cli->chipName, " with --program alone"))
     return error;
-  if (!check)
+  if (!cli->check)
     return llvm::Error::success();
   constexpr llvm::StringLiteral kReason =
       " without --check, which runs nothing";
@@ -301,20 +310,21 @@ static llvm::SmallVector<llvm::StringRef> takeProgram(int &argc, char **argv) {
   return commandLine;
 }
 
-int main(int argc, char **argv) {
+int blockscale::tools::emulate(int argc, char **argv) {
+  cli.emplace();
   llvm::InitLLVM init(argc, argv);
   setToolVersion("blockscale-emulate");
-  cl::HideUnrelatedOptions(category);
+  cl::HideUnrelatedOptions(cli->category);
   llvm::SmallVector<llvm::StringRef> commandLine = takeProgram(argc, argv);
   cl::ParseCommandLineOptions(argc, argv, kOverview);
 
   if (llvm::Error error = checkOptions(!commandLine.empty())) {
-    printErrors(inputFile, std::move(error));
+    printErrors(cli->inputFile, std::move(error));
     return 1;
   }
   if (!commandLine.empty()) {
     llvm::Expected<int> status = emulate::runHostProgram(
-        {commandLine, chipName, getRunOptions()},
+        {commandLine, cli->chipName, getRunOptions()},
         llvm::sys::fs::getMainExecutable(
             argv[0], reinterpret_cast<void *>(&takeProgram)));
     if (status)
@@ -322,15 +332,15 @@ int main(int argc, char **argv) {
     printErrors("", status.takeError());
     return 1;
   }
-  auto file = llvm::MemoryBuffer::getFileOrSTDIN(inputFile);
+  auto file = llvm::MemoryBuffer::getFileOrSTDIN(cli->inputFile);
   if (!file) {
     llvm::WithColor::error(llvm::errs(), "blockscale-emulate")
-        << "cannot read '" << inputFile << "': " << file.getError().message()
-        << "\n";
+        << "cannot read '" << cli->inputFile
+        << "': " << file.getError().message() << "\n";
     return 1;
   }
   llvm::StringRef text = (*file)->getBuffer();
-  llvm::Error error = check ? checkOnly(text) : execute(text);
+  llvm::Error error = cli->check ? checkOnly(text) : execute(text);
   bool failed = static_cast<bool>(error);
   printErrors((*file)->getBufferIdentifier(), std::move(error));
   return failed;

@@ -8,6 +8,7 @@
 #include "Listing.h"
 #include "Options.h"
 #include "OutputPaths.h"
+#include "Tools.h"
 
 #include "blockscale/Runtime/CudaRun.h"
 
@@ -105,7 +106,7 @@ static Status parseAndRun(int argc, char **argv) {
   return Status::success();
 }
 
-int main(int argc, char **argv) {
+int blockscale::tools::launch(int argc, char **argv) {
   Status status = parseAndRun(argc, argv);
   if (status.ok())
     return 0;

@@ -7,6 +7,7 @@
 
 #include "Limits.h"
 #include "ToolOptions.h"
+#include "Tools.h"
 
 #include "blockscale/Driver/BytecodeAnswer.h"
 #include "blockscale/Pipelines/Pipelines.h"
@@ -24,11 +25,6 @@ using namespace mlir;
 using namespace blockscale;
 using Kind = BytecodeAnswer::Kind;
 namespace cl = llvm::cl;
-
-static cl::OptionCategory category("blockscale-read-bytecode options");
-static cl::opt<std::string> inputFile(cl::Positional, cl::init("-"),
-                                      cl::desc("<module.mlirbc>"),
-                                      cl::cat(category));
 
 static constexpr const char *kOverview =
     "Reads MLIR bytecode, which may be damaged, within limits of time and "
@@ -69,7 +65,11 @@ static BytecodeAnswer read(StringRef bytes) {
   return answer;
 }
 
-int main(int argc, char **argv) {
+int blockscale::tools::readBytecode(int argc, char **argv) {
+  cl::OptionCategory category("blockscale-read-bytecode options");
+  cl::opt<std::string> inputFile(cl::Positional, cl::init("-"),
+                                 cl::desc("<module.mlirbc>"),
+                                 cl::cat(category));
   setToolVersion("blockscale-read-bytecode");
   hideLibraryOptions();
   cl::HideUnrelatedOptions(category);

@@ -9,6 +9,7 @@
 #include "Assignment.h"
 #include "ModuleTool.h"
 #include "Rendering.h"
+#include "Tools.h"
 
 #include "blockscale/Driver/Bytecode.h"
 #include "blockscale/Driver/Executable.h"
@@ -19,6 +20,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
+#include <optional>
 
 using namespace mlir;
 using namespace blockscale;
@@ -28,56 +30,64 @@ using blockscale::runtime::Result;
 using blockscale::runtime::Status;
 namespace cl = llvm::cl;
 
-static cl::OptionCategory category("blockscale-report options");
-static cl::opt<std::string> inputFile(cl::Positional, cl::Required,
-                                      cl::desc("<module.mlir>"),
-                                      cl::cat(category));
-static cl::opt<std::string>
-    policyFile("policy", cl::desc("Policy of the products (docs/Policy.md)"),
-               cl::value_desc("file.json"), cl::cat(category));
-static cl::opt<std::string>
-    format("format",
-           cl::desc("Format of each product with a weight, in the place of a "
-                    "policy"),
-           cl::value_desc("name"), cl::cat(category));
-static cl::list<std::string>
-    inputs("in",
-           cl::desc("One .npy file for each argument, in order; then those of "
-                    "the next example. Without any, nothing is measured"),
-           cl::value_desc("file"), cl::cat(category));
-static cl::opt<std::string>
-    entry("entry", cl::desc("Function (default: the only public one)"),
-          cl::value_desc("name"), cl::cat(category));
-static cl::opt<std::string> gpuName("gpu",
-                                    cl::desc("GPU of the times (default B200)"),
-                                    cl::value_desc("name"), cl::init("B200"),
-                                    cl::cat(category));
-static cl::list<int64_t> sizes(
-    "dynamic-sizes", cl::CommaSeparated,
-    cl::desc("Sizes of the dynamic dimensions of the arguments, in order, for "
-             "times (default: those of the first example)"),
-    cl::value_desc("n,..."), cl::cat(category));
-static cl::list<std::string>
-    search("search", cl::CommaSeparated,
-           cl::desc("Formats among which the cheapest for each product is "
-                    "searched"),
-           cl::value_desc("name,..."), cl::cat(category));
-static cl::opt<double>
-    loss("loss",
-         cl::desc("Decibels of the signal to noise ratio that the search may "
-                  "lose against the best formats (default 3)"),
-         cl::value_desc("dB"), cl::init(3), cl::cat(category));
-static cl::opt<std::string>
-    writtenPolicy("write-policy",
-                  cl::desc("Write what the search finds as a policy"),
-                  cl::value_desc("file.json"), cl::cat(category));
-static cl::opt<std::string>
-    plot("plot", cl::desc("Draw the signal to noise ratios (SVG)"),
-         cl::value_desc("file.svg"), cl::cat(category));
-static cl::opt<std::string> bytecodeReader(
-    "bytecode-reader",
-    cl::desc("blockscale-read-bytecode to use, instead of a search"),
-    cl::value_desc("file"), cl::cat(category));
+namespace {
+
+/// The options. Only the program registers them, since another one in the same
+/// library may have options of these names.
+struct CommandLine {
+  cl::OptionCategory category{"blockscale-report options"};
+  cl::opt<std::string> inputFile{cl::Positional, cl::Required,
+                                 cl::desc("<module.mlir>"), cl::cat(category)};
+  cl::opt<std::string> policyFile{
+      "policy", cl::desc("Policy of the products (docs/Policy.md)"),
+      cl::value_desc("file.json"), cl::cat(category)};
+  cl::opt<std::string> format{
+      "format",
+      cl::desc("Format of each product with a weight, in the place of a "
+               "policy"),
+      cl::value_desc("name"), cl::cat(category)};
+  cl::list<std::string> inputs{
+      "in",
+      cl::desc("One .npy file for each argument, in order; then those of "
+               "the next example. Without any, nothing is measured"),
+      cl::value_desc("file"), cl::cat(category)};
+  cl::opt<std::string> entry{
+      "entry", cl::desc("Function (default: the only public one)"),
+      cl::value_desc("name"), cl::cat(category)};
+  cl::opt<std::string> gpuName{
+      "gpu", cl::desc("GPU of the times (default B200)"),
+      cl::value_desc("name"), cl::init("B200"), cl::cat(category)};
+  cl::list<int64_t> sizes{
+      "dynamic-sizes", cl::CommaSeparated,
+      cl::desc(
+          "Sizes of the dynamic dimensions of the arguments, in order, for "
+          "times (default: those of the first example)"),
+      cl::value_desc("n,..."), cl::cat(category)};
+  cl::list<std::string> search{
+      "search", cl::CommaSeparated,
+      cl::desc("Formats among which the cheapest for each product is "
+               "searched"),
+      cl::value_desc("name,..."), cl::cat(category)};
+  cl::opt<double> loss{
+      "loss",
+      cl::desc("Decibels of the signal to noise ratio that the search may "
+               "lose against the best formats (default 3)"),
+      cl::value_desc("dB"), cl::init(3), cl::cat(category)};
+  cl::opt<std::string> writtenPolicy{
+      "write-policy", cl::desc("Write what the search finds as a policy"),
+      cl::value_desc("file.json"), cl::cat(category)};
+  cl::opt<std::string> plot{"plot",
+                            cl::desc("Draw the signal to noise ratios (SVG)"),
+                            cl::value_desc("file.svg"), cl::cat(category)};
+  cl::opt<std::string> bytecodeReader{
+      "bytecode-reader",
+      cl::desc("blockscale-read-bytecode to use, instead of a search"),
+      cl::value_desc("file"), cl::cat(category)};
+};
+
+} // namespace
+
+static std::optional<CommandLine> cli;
 
 static constexpr const char *kOverview =
     "Says what a policy does to the products of a function\n\n"
@@ -101,15 +111,15 @@ static llvm::Error toError(const Status &status) {
 //===----------------------------------------------------------------------===//
 
 static Status checkOptions() {
-  if (!target::findGpu(gpuName.getValue()))
+  if (!target::findGpu(cli->gpuName.getValue()))
     return Status::failure("expected --gpu to be one of " + target::listGpus() +
-                           ", but got '" + gpuName + "'");
-  for (int64_t size : sizes)
+                           ", but got '" + cli->gpuName + "'");
+  for (int64_t size : cli->sizes)
     if (size <= 0)
       return Status::failure("expected --dynamic-sizes to be positive, but "
                              "got " +
                              std::to_string(size));
-  for (const std::string &name : search)
+  for (const std::string &name : cli->search)
     if (!findFormat(name))
       return Status::failure("expected --search to be of " +
                              runtime::joinNames(listFormats()) + ", but got '" +
@@ -121,29 +131,29 @@ static Status checkOptions() {
         ("expected --" + option.ArgStr + " with " + what).str());
   };
   for (const Status &status :
-       {check(loss, !search.empty(), "--search"),
-        check(writtenPolicy, !search.empty(), "--search"),
-        check(search, !inputs.empty(), "examples (--in)"),
-        check(plot, !inputs.empty(), "examples (--in)")})
+       {check(cli->loss, !cli->search.empty(), "--search"),
+        check(cli->writtenPolicy, !cli->search.empty(), "--search"),
+        check(cli->search, !cli->inputs.empty(), "examples (--in)"),
+        check(cli->plot, !cli->inputs.empty(), "examples (--in)")})
     if (!status.ok())
       return status;
-  if (!(loss >= 0) || std::isinf(loss))
+  if (!(cli->loss >= 0) || std::isinf(cli->loss))
     return Status::failure(
         "expected --loss to be 0 or more decibels, but got " +
-        llvm::formatv("{0}", loss.getValue()).str());
+        llvm::formatv("{0}", cli->loss.getValue()).str());
   return Status::success();
 }
 
 /// The examples, whose arrays must be arguments of the function.
 static Result<Examples> readExamples(const Signature &signature) {
   size_t count = signature.arguments.size();
-  if (count == 0 ? !inputs.empty() : inputs.size() % count != 0)
+  if (count == 0 ? !cli->inputs.empty() : cli->inputs.size() % count != 0)
     return Status::failure("expected a multiple of " + std::to_string(count) +
                            " --in, one for each argument of @" +
                            signature.name + ", but got " +
-                           std::to_string(inputs.size()));
+                           std::to_string(cli->inputs.size()));
   Examples examples;
-  for (auto [number, path] : llvm::enumerate(inputs)) {
+  for (auto [number, path] : llvm::enumerate(cli->inputs)) {
     if (number % count == 0)
       examples.emplace_back();
     Result<NpyArray> array = runtime::readNpy(path);
@@ -164,8 +174,8 @@ static Result<Examples> readExamples(const Signature &signature) {
 /// The sizes of dynamic dimensions: those of the option, or of an example.
 static std::vector<int64_t> getSizes(const Signature &signature,
                                      const Examples &examples) {
-  if (!sizes.empty() || examples.empty())
-    return {sizes.begin(), sizes.end()};
+  if (!cli->sizes.empty() || examples.empty())
+    return {cli->sizes.begin(), cli->sizes.end()};
   std::vector<int64_t> found;
   for (auto [slot, array] :
        llvm::zip_equal(signature.arguments, examples.front()))
@@ -200,7 +210,7 @@ static void useFormat(std::vector<ProductDecision> &decisions,
 static Result<std::vector<size_t>>
 findFormats(const Subject &subject, const QuantizationPolicy &policy) {
   std::vector<std::vector<std::optional<Candidate>>> candidates;
-  for (const std::string &name : search) {
+  for (const std::string &name : cli->search) {
     Result<std::vector<Product>> products =
         assess(subject, policy, [&](auto &decisions) {
           useFormat(decisions, *findFormat(name));
@@ -224,7 +234,7 @@ findFormats(const Subject &subject, const QuantizationPolicy &policy) {
       possible.push_back(of);
     }
   for (auto [number, choice] :
-       llvm::zip_equal(numbers, assignCheapest(possible, loss)))
+       llvm::zip_equal(numbers, assignCheapest(possible, cli->loss)))
     result[number] = choice;
   return result;
 }
@@ -232,14 +242,14 @@ findFormats(const Subject &subject, const QuantizationPolicy &policy) {
 /// What the search changes of decisions.
 static Result<Adjust> getAdjustment(const Subject &subject,
                                     const QuantizationPolicy &policy) {
-  if (search.empty())
+  if (cli->search.empty())
     return Adjust([](std::vector<ProductDecision> &) {});
   Result<std::vector<size_t>> formats = findFormats(subject, policy);
   if (!formats.ok())
     return formats.status();
   return Adjust([formats = *formats](std::vector<ProductDecision> &decisions) {
     std::vector<ProductDecision> changed = decisions;
-    for (auto [number, name] : llvm::enumerate(search)) {
+    for (auto [number, name] : llvm::enumerate(cli->search)) {
       std::vector<ProductDecision> candidate = decisions;
       useFormat(candidate, *findFormat(name));
       for (size_t i = 0; i < decisions.size(); ++i)
@@ -282,12 +292,12 @@ static Status writeReport(const Subject &subject,
     results = std::move(*compared);
   }
   Status status =
-      writtenPolicy.empty() ? Status::success() : checkNames(*products);
-  if (status.ok() && !writtenPolicy.empty())
-    status =
-        runtime::writeFileAtomically(writtenPolicy, writePolicy(*products));
-  if (status.ok() && !plot.empty())
-    status = runtime::writeFileAtomically(plot, drawNoise(*products));
+      cli->writtenPolicy.empty() ? Status::success() : checkNames(*products);
+  if (status.ok() && !cli->writtenPolicy.empty())
+    status = runtime::writeFileAtomically(cli->writtenPolicy,
+                                          writePolicy(*products));
+  if (status.ok() && !cli->plot.empty())
+    status = runtime::writeFileAtomically(cli->plot, drawNoise(*products));
   if (!status.ok())
     return status;
   printTable(*products, *subject.gpu, llvm::outs());
@@ -302,15 +312,17 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
   Status status = checkOptions();
   if (!status.ok())
     return toError(status);
-  Result<QuantizationPolicy> policy = choosePolicy(policyFile, format);
+  Result<QuantizationPolicy> policy =
+      choosePolicy(cli->policyFile, cli->format);
   if (!policy.ok())
     return toError(policy.status());
   OwningOpRef<ModuleOp> module =
-      readModule(inputFile, sources, context, bytecodeReader);
+      readModule(cli->inputFile, sources, context, cli->bytecodeReader);
   if (!module)
-    return llvm::createStringError("'" + inputFile + "' could not be read");
+    return llvm::createStringError("'" + cli->inputFile +
+                                   "' could not be read");
   context.loadAllAvailableDialects();
-  Result<func::FuncOp> function = findEntry(*module, entry);
+  Result<func::FuncOp> function = findEntry(*module, cli->entry);
   if (!function.ok())
     return toError(function.status());
   Result<Signature> signature = getSignature(*function);
@@ -319,13 +331,15 @@ static llvm::Error run(MLIRContext &context, llvm::SourceMgr &sources) {
   Result<Examples> examples = readExamples(*signature);
   if (!examples.ok())
     return toError(examples.status());
-  Subject subject{*module, signature->name, target::findGpu(gpuName.getValue()),
+  Subject subject{*module, signature->name,
+                  target::findGpu(cli->gpuName.getValue()),
                   examples->empty() ? nullptr : &*examples,
                   getSizes(*signature, *examples)};
   return toError(writeReport(subject, *policy));
 }
 
-int main(int argc, char **argv) {
-  return runModuleTool(argc, argv, "blockscale-report", kOverview, category,
-                       run);
+int blockscale::tools::report(int argc, char **argv) {
+  cli.emplace();
+  return runModuleTool(argc, argv, "blockscale-report", kOverview,
+                       cli->category, ::run);
 }

@@ -7,6 +7,7 @@
 
 #include "Report.h"
 #include "ToolOptions.h"
+#include "Tools.h"
 
 #include "blockscale/Runtime/FileOutput.h"
 
@@ -16,6 +17,8 @@
 #include "llvm/Support/Error.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
+
+#include <optional>
 
 namespace cl = llvm::cl;
 using namespace blockscale;
@@ -33,36 +36,47 @@ static constexpr const char *kOverview =
     "docs/CostModel.md says what is counted.\n\n"
     "Exit status: 0 success, 1 an error\n";
 
-static cl::OptionCategory category("blockscale-roofline options");
-static cl::opt<std::string> gpuName("gpu", cl::desc("GPU (default GB200)"),
-                                    cl::value_desc("name"), cl::init("GB200"),
-                                    cl::cat(category));
-static cl::opt<std::string>
-    modelName("model",
-              cl::desc("How bytes are counted: torchao (its formulas, "
-                       "default) or exact (what memory holds)"),
-              cl::value_desc("name"), cl::init("torchao"), cl::cat(category));
-static cl::list<std::string>
-    recipeNames("recipe", cl::CommaSeparated,
-                cl::desc("mxfp8, mxfp4, nvfp4, nvfp4_static or "
-                         "nvfp4_no_global_scale (default the first and the "
-                         "last nvfp4)"),
-                cl::value_desc("name,.."), cl::cat(category));
-static cl::list<std::string> shapeTexts(
-    "shape", cl::CommaSeparated,
-    cl::desc(
-        "Sizes, MxKxN or one number for all three (default 1024 to 16384)"),
-    cl::value_desc("size,.."), cl::cat(category));
+namespace {
+
 enum class Format { Text, Csv };
-static cl::opt<Format> outputFormat(
-    "format", cl::desc("What to print:"),
-    cl::values(clEnumValN(Format::Text, "text",
-                          "the formulas and a table (default)"),
-               clEnumValN(Format::Csv, "csv", "seconds with all digits")),
-    cl::init(Format::Text), cl::cat(category));
-static cl::opt<std::string>
-    plotFile("plot", cl::desc("Also draw the speed-ups, as SVG"),
-             cl::value_desc("file.svg"), cl::cat(category));
+
+/// The options. Only the program registers them, since another one in the same
+/// library may have options of these names.
+struct CommandLine {
+  cl::OptionCategory category{"blockscale-roofline options"};
+  cl::opt<std::string> gpuName{"gpu", cl::desc("GPU (default GB200)"),
+                               cl::value_desc("name"), cl::init("GB200"),
+                               cl::cat(category)};
+  cl::opt<std::string> modelName{
+      "model",
+      cl::desc("How bytes are counted: torchao (its formulas, "
+               "default) or exact (what memory holds)"),
+      cl::value_desc("name"), cl::init("torchao"), cl::cat(category)};
+  cl::list<std::string> recipeNames{
+      "recipe", cl::CommaSeparated,
+      cl::desc("mxfp8, mxfp4, nvfp4, nvfp4_static or "
+               "nvfp4_no_global_scale (default the first and the "
+               "last nvfp4)"),
+      cl::value_desc("name,.."), cl::cat(category)};
+  cl::list<std::string> shapeTexts{
+      "shape", cl::CommaSeparated,
+      cl::desc(
+          "Sizes, MxKxN or one number for all three (default 1024 to 16384)"),
+      cl::value_desc("size,.."), cl::cat(category)};
+  cl::opt<Format> outputFormat{
+      "format", cl::desc("What to print:"),
+      cl::values(clEnumValN(Format::Text, "text",
+                            "the formulas and a table (default)"),
+                 clEnumValN(Format::Csv, "csv", "seconds with all digits")),
+      cl::init(Format::Text), cl::cat(category)};
+  cl::opt<std::string> plotFile{"plot",
+                                cl::desc("Also draw the speed-ups, as SVG"),
+                                cl::value_desc("file.svg"), cl::cat(category)};
+};
+
+} // namespace
+
+static std::optional<CommandLine> cli;
 
 static llvm::Error expected(const llvm::Twine &rule, llvm::StringRef found) {
   return llvm::createStringError("expected " + rule + ", but got '" + found +
@@ -86,14 +100,14 @@ static llvm::Expected<LinearShape> parseShape(llvm::StringRef text) {
 
 static llvm::Expected<Comparison> getComparison() {
   Comparison comparison;
-  comparison.gpu = target::findGpu(gpuName.getValue());
+  comparison.gpu = target::findGpu(cli->gpuName.getValue());
   if (!comparison.gpu)
-    return expected("--gpu to be one of " + target::listGpus(), gpuName);
-  std::optional<Model> model = findModel(modelName);
+    return expected("--gpu to be one of " + target::listGpus(), cli->gpuName);
+  std::optional<Model> model = findModel(cli->modelName);
   if (!model)
-    return expected("--model to be one of " + listModels(), modelName);
+    return expected("--model to be one of " + listModels(), cli->modelName);
   comparison.model = *model;
-  std::vector<std::string> recipes = recipeNames;
+  std::vector<std::string> recipes = cli->recipeNames;
   if (recipes.empty())
     recipes = {"nvfp4", "nvfp4_no_global_scale"};
   for (const std::string &name : recipes) {
@@ -103,7 +117,7 @@ static llvm::Expected<Comparison> getComparison() {
     if (!llvm::is_contained(comparison.recipes, recipe))
       comparison.recipes.push_back(recipe);
   }
-  std::vector<std::string> shapes = shapeTexts;
+  std::vector<std::string> shapes = cli->shapeTexts;
   if (shapes.empty())
     shapes = {"1024", "2048", "4096", "8192", "16384"};
   for (const std::string &text : shapes) {
@@ -116,8 +130,9 @@ static llvm::Expected<Comparison> getComparison() {
 }
 
 static llvm::Error run() {
-  if (!plotFile.empty() && !llvm::StringRef(plotFile).ends_with(".svg"))
-    return expected("--plot to be a file with the ending .svg", plotFile);
+  if (!cli->plotFile.empty() &&
+      !llvm::StringRef(cli->plotFile).ends_with(".svg"))
+    return expected("--plot to be a file with the ending .svg", cli->plotFile);
   llvm::Expected<Comparison> comparison = getComparison();
   if (!comparison)
     return comparison.takeError();
@@ -126,13 +141,13 @@ static llvm::Error run() {
       llvm::all_of(comparison->recipes, [&](const LinearRecipe *each) {
         return gpu.has(each->unit);
       });
-  if (!plotFile.empty()) {
+  if (!cli->plotFile.empty()) {
     runtime::Status written =
-        runtime::writeFileAtomically(plotFile, drawSpeedups(*comparison));
+        runtime::writeFileAtomically(cli->plotFile, drawSpeedups(*comparison));
     if (!written.ok())
       return llvm::createStringError(written.message());
   }
-  if (outputFormat == Format::Csv) {
+  if (cli->outputFormat == Format::Csv) {
     printCsv(*comparison, llvm::outs());
     return llvm::Error::success();
   }
@@ -148,12 +163,13 @@ static llvm::Error run() {
   return llvm::Error::success();
 }
 
-int main(int argc, char **argv) {
+int blockscale::tools::roofline(int argc, char **argv) {
+  cli.emplace();
   llvm::InitLLVM init(argc, argv);
   setToolVersion("blockscale-roofline");
-  cl::HideUnrelatedOptions(category);
+  cl::HideUnrelatedOptions(cli->category);
   cl::ParseCommandLineOptions(argc, argv, kOverview);
-  if (llvm::Error error = run()) {
+  if (llvm::Error error = ::run()) {
     llvm::WithColor::error(llvm::errs(), "blockscale-roofline")
         << llvm::toString(std::move(error)) << "\n";
     return 1;

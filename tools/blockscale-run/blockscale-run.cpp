@@ -7,6 +7,7 @@
 
 #include "ModuleTool.h"
 #include "OutputPaths.h"
+#include "Tools.h"
 
 #include "blockscale/Driver/Bytecode.h"
 #include "blockscale/Driver/Executable.h"
@@ -21,6 +22,8 @@
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <optional>
+
 using namespace mlir;
 using namespace blockscale;
 using blockscale::runtime::NpyArray;
@@ -28,89 +31,98 @@ using blockscale::runtime::Result;
 using blockscale::runtime::Status;
 namespace cl = llvm::cl;
 
-static cl::OptionCategory category("blockscale-run options");
-static cl::opt<std::string> inputFile(cl::Positional, cl::desc("<module.mlir>"),
-                                      cl::cat(category));
-static cl::opt<Place>
-    place("on", cl::desc("Where to run (default: cpu)"),
-          cl::values(clEnumValN(Place::CPU, "cpu", "this CPU, in process"),
-                     clEnumValN(Place::Emulator, "emulator",
-                                "PTX of a GPU, executed by the emulator"),
-                     clEnumValN(Place::Cuda, "cuda",
-                                "a GPU of this machine, by its driver")),
-          cl::init(Place::CPU), cl::cat(category));
-static cl::opt<std::string>
-    chipName("target",
-             cl::desc("GPU to compile for: sm_80, sm_89, sm_90a, sm_100a, "
-                      "sm_103a or sm_110a (default: sm_100a with "
-                      "--on=emulator, what suits the GPU with --on=cuda)"),
-             cl::value_desc("name"), cl::init("sm_100a"), cl::cat(category));
-static cl::opt<bool>
-    optimize("optimize",
-             cl::desc("Optimize code of the CPU (default 1); without it the "
-                      "compiler is quicker, and the code slower"),
-             cl::init(true), cl::cat(category));
-static cl::opt<bool>
-    fuse("fuse", cl::desc("Let kernels of a GPU have several ops (default 1)"),
-         cl::init(true), cl::cat(category));
-static cl::opt<std::string>
-    tuned("tuned",
-          cl::desc("Folder of measured choices of schedules, which go before "
-                   "the model's (GPU)"),
-          cl::value_desc("folder"), cl::cat(category));
-static cl::opt<std::string>
-    policy("policy",
-           cl::desc("Policy by which products of linalg are quantized first "
-                    "(docs/Policy.md)"),
-           cl::value_desc("file.json"), cl::cat(category));
-static cl::opt<int> gpu("device", cl::desc("GPU of --on=cuda (default 0)"),
-                        cl::value_desc("n"), cl::init(0), cl::cat(category));
-static cl::opt<emulator::Schedule> schedule(
-    "schedule", cl::desc("When the emulator does asynchronous work:"),
-    cl::values(clEnumValN(emulator::Schedule::Prompt, "prompt",
-                          "as it is issued; threads in order (default)"),
-               clEnumValN(emulator::Schedule::Adversarial, "adversarial",
-                          "as late as waits allow; order by the seed"),
-               clEnumValN(emulator::Schedule::Random, "random",
-                          "as adversarial, or at moments drawn from the seed")),
-    cl::init(emulator::Schedule::Prompt), cl::cat(category));
-static cl::opt<uint64_t> seed("seed",
-                              cl::desc("Of the emulator's other schedules"),
-                              cl::value_desc("n"), cl::init(0),
-                              cl::cat(category));
-static cl::opt<bool> nanScales(
-    "nan-scales",
-    cl::desc("Let NaN among the scales of a product of SM100 give NaN "
-             "in the emulator, where it is a finding otherwise"),
-    cl::cat(category));
-static cl::opt<bool>
-    profile("profile",
-            cl::desc("Print what each launch of the emulator read and wrote in "
-                     "global memory"),
-            cl::cat(category));
-static cl::opt<std::string>
-    entry("entry", cl::desc("Function to call (default: the only public one)"),
-          cl::value_desc("name"), cl::cat(category));
-static cl::list<std::string>
-    inputs("in", cl::desc("One .npy file for each argument, in order"),
-           cl::value_desc("file"), cl::cat(category));
-static cl::list<std::string>
-    outputs("out", cl::desc("One .npy file for each result, in order"),
-            cl::value_desc("file"), cl::cat(category));
-static cl::opt<int> repeat("repeat", cl::desc("Calls to make (default 1)"),
-                           cl::value_desc("n"), cl::init(1), cl::cat(category));
-static cl::opt<std::string> bytecodeReader(
-    "bytecode-reader",
-    cl::desc("blockscale-read-bytecode to use, instead of a search"),
-    cl::value_desc("file"), cl::cat(category));
-static cl::opt<std::string>
-    batchFile("batch",
-              cl::desc("Make the runs that the lines of a file say, in this "
-                       "process ('-': standard input)"),
-              cl::value_desc("file"), cl::cat(category));
-static cl::opt<bool>
-    printTime("time", cl::desc("Print the seconds of the fastest call"),
-              cl::cat(category));
+namespace {
+
+/// The options. Only the program registers them, since another one in the same
+/// library may have options of these names.
+struct CommandLine {
+  cl::OptionCategory category{"blockscale-run options"};
+  cl::opt<std::string> inputFile{cl::Positional, cl::desc("<module.mlir>"),
+                                 cl::cat(category)};
+  cl::opt<Place> place{
+      "on", cl::desc("Where to run (default: cpu)"),
+      cl::values(clEnumValN(Place::CPU, "cpu", "this CPU, in process"),
+                 clEnumValN(Place::Emulator, "emulator",
+                            "PTX of a GPU, executed by the emulator"),
+                 clEnumValN(Place::Cuda, "cuda",
+                            "a GPU of this machine, by its driver")),
+      cl::init(Place::CPU), cl::cat(category)};
+  cl::opt<std::string> chipName{
+      "target",
+      cl::desc("GPU to compile for: sm_80, sm_89, sm_90a, sm_100a, "
+               "sm_103a or sm_110a (default: sm_100a with "
+               "--on=emulator, what suits the GPU with --on=cuda)"),
+      cl::value_desc("name"), cl::init("sm_100a"), cl::cat(category)};
+  cl::opt<bool> optimize{
+      "optimize",
+      cl::desc("Optimize code of the CPU (default 1); without it the "
+               "compiler is quicker, and the code slower"),
+      cl::init(true), cl::cat(category)};
+  cl::opt<bool> fuse{
+      "fuse", cl::desc("Let kernels of a GPU have several ops (default 1)"),
+      cl::init(true), cl::cat(category)};
+  cl::opt<std::string> tuned{
+      "tuned",
+      cl::desc("Folder of measured choices of schedules, which go before "
+               "the model's (GPU)"),
+      cl::value_desc("folder"), cl::cat(category)};
+  cl::opt<std::string> policy{
+      "policy",
+      cl::desc("Policy by which products of linalg are quantized first "
+               "(docs/Policy.md)"),
+      cl::value_desc("file.json"), cl::cat(category)};
+  cl::opt<int> gpu{"device", cl::desc("GPU of --on=cuda (default 0)"),
+                   cl::value_desc("n"), cl::init(0), cl::cat(category)};
+  cl::opt<emulator::Schedule> schedule{
+      "schedule", cl::desc("When the emulator does asynchronous work:"),
+      cl::values(
+          clEnumValN(emulator::Schedule::Prompt, "prompt",
+                     "as it is issued; threads in order (default)"),
+          clEnumValN(emulator::Schedule::Adversarial, "adversarial",
+                     "as late as waits allow; order by the seed"),
+          clEnumValN(emulator::Schedule::Random, "random",
+                     "as adversarial, or at moments drawn from the seed")),
+      cl::init(emulator::Schedule::Prompt), cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::desc("Of the emulator's other schedules"),
+                         cl::value_desc("n"), cl::init(0), cl::cat(category)};
+  cl::opt<bool> nanScales{
+      "nan-scales",
+      cl::desc("Let NaN among the scales of a product of SM100 give NaN "
+               "in the emulator, where it is a finding otherwise"),
+      cl::cat(category)};
+  cl::opt<bool> profile{
+      "profile",
+      cl::desc("Print what each launch of the emulator read and wrote in "
+               "global memory"),
+      cl::cat(category)};
+  cl::opt<std::string> entry{
+      "entry", cl::desc("Function to call (default: the only public one)"),
+      cl::value_desc("name"), cl::cat(category)};
+  cl::list<std::string> inputs{
+      "in", cl::desc("One .npy file for each argument, in order"),
+      cl::value_desc("file"), cl::cat(category)};
+  cl::list<std::string> outputs{
+      "out", cl::desc("One .npy file for each result, in order"),
+      cl::value_desc("file"), cl::cat(category)};
+  cl::opt<int> repeat{"repeat", cl::desc("Calls to make (default 1)"),
+                      cl::value_desc("n"), cl::init(1), cl::cat(category)};
+  cl::opt<std::string> bytecodeReader{
+      "bytecode-reader",
+      cl::desc("blockscale-read-bytecode to use, instead of a search"),
+      cl::value_desc("file"), cl::cat(category)};
+  cl::opt<std::string> batchFile{
+      "batch",
+      cl::desc("Make the runs that the lines of a file say, in this "
+               "process ('-': standard input)"),
+      cl::value_desc("file"), cl::cat(category)};
+  cl::opt<bool> printTime{"time",
+                          cl::desc("Print the seconds of the fastest call"),
+                          cl::cat(category)};
+};
+
+} // namespace
+
+static std::optional<CommandLine> cli;
 
 static constexpr const char *kOverview =
     "Compiles a module of the blockscale dialect and calls one of its "
@@ -147,10 +159,10 @@ static Status checkCounts(const Signature &signature) {
         what + " of @" + signature.name + ", but got " + std::to_string(found));
   };
   Status in =
-      check("in", inputs.size(), signature.arguments.size(), "arguments");
+      check("in", cli->inputs.size(), signature.arguments.size(), "arguments");
   if (!in.ok())
     return in;
-  return check("out", outputs.size(), signature.results.size(), "results");
+  return check("out", cli->outputs.size(), signature.results.size(), "results");
 }
 
 static Status checkArguments(const Signature &signature,
@@ -160,7 +172,7 @@ static Status checkArguments(const Signature &signature,
     Status checked = checkArgument(slot, views[i], /*isInHostMemory=*/true);
     if (!checked.ok())
       return Status::failure("argument " + std::to_string(i) + " of @" +
-                             signature.name + " ('" + inputs[i] +
+                             signature.name + " ('" + cli->inputs[i] +
                              "'): " + checked.message());
   }
   return Status::success();
@@ -168,7 +180,7 @@ static Status checkArguments(const Signature &signature,
 
 static Result<std::vector<NpyArray>> readArguments(const Signature &signature) {
   std::vector<NpyArray> arguments;
-  for (const std::string &input : inputs) {
+  for (const std::string &input : cli->inputs) {
     Result<NpyArray> array = runtime::readNpy(input);
     if (!array.ok())
       return array.status();
@@ -190,27 +202,27 @@ static Status checkOption(const cl::Option &option, bool hasEffect,
 
 /// Refuses options that would not have any effect.
 static Status checkOptions() {
-  bool onEmulator = place == Place::Emulator;
-  bool onGpu = place == Place::Cuda;
+  bool onEmulator = cli->place == Place::Emulator;
+  bool onGpu = cli->place == Place::Cuda;
   const std::tuple<const cl::Option *, bool, const char *> options[] = {
-      {&chipName, onEmulator || onGpu, "--on=emulator or --on=cuda"},
-      {&fuse, onEmulator || onGpu, "--on=emulator or --on=cuda"},
-      {&tuned, onEmulator || onGpu, "--on=emulator or --on=cuda"},
-      {&optimize, !onEmulator && !onGpu, "--on=cpu"},
-      {&schedule, onEmulator, "--on=emulator"},
-      {&profile, onEmulator, "--on=emulator"},
-      {&seed, onEmulator, "--on=emulator"},
-      {&nanScales, onEmulator, "--on=emulator"},
-      {&gpu, onGpu, "--on=cuda"},
-      {&repeat, !onEmulator, "--on=cpu or --on=cuda"}};
+      {&cli->chipName, onEmulator || onGpu, "--on=emulator or --on=cuda"},
+      {&cli->fuse, onEmulator || onGpu, "--on=emulator or --on=cuda"},
+      {&cli->tuned, onEmulator || onGpu, "--on=emulator or --on=cuda"},
+      {&cli->optimize, !onEmulator && !onGpu, "--on=cpu"},
+      {&cli->schedule, onEmulator, "--on=emulator"},
+      {&cli->profile, onEmulator, "--on=emulator"},
+      {&cli->seed, onEmulator, "--on=emulator"},
+      {&cli->nanScales, onEmulator, "--on=emulator"},
+      {&cli->gpu, onGpu, "--on=cuda"},
+      {&cli->repeat, !onEmulator, "--on=cpu or --on=cuda"}};
   for (auto [option, hasEffect, where] : options) {
     Status status = checkOption(*option, hasEffect, where);
     if (!status.ok())
       return status;
   }
-  if (!target::findChip(chipName.getValue()))
+  if (!target::findChip(cli->chipName.getValue()))
     return Status::failure("expected --target to be " + target::listChips() +
-                           ", but got '" + chipName + "'");
+                           ", but got '" + cli->chipName + "'");
   return Status::success();
 }
 
@@ -241,41 +253,41 @@ private:
 /// The text of the module, and what options say of its compilation; empty where
 /// the module can be read only once.
 static std::string getCompiled() {
-  if (inputFile == "-")
+  if (cli->inputFile == "-")
     return "";
-  auto text = llvm::MemoryBuffer::getFile(inputFile, /*IsText=*/false,
+  auto text = llvm::MemoryBuffer::getFile(cli->inputFile, /*IsText=*/false,
                                           /*RequiresNullTerminator=*/false);
   if (!text)
     return "";
   std::string key;
   llvm::raw_string_ostream os(key);
-  os << static_cast<int>(place.getValue()) << ' '
-     << chipName.getNumOccurrences() << ' ' << chipName << ' ' << fuse << ' '
-     << tuned << ' ' << optimize << ' ' << gpu << ' ' << policy << ' ' << entry
-     << '\n'
+  os << static_cast<int>(cli->place.getValue()) << ' '
+     << cli->chipName.getNumOccurrences() << ' ' << cli->chipName << ' '
+     << cli->fuse << ' ' << cli->tuned << ' ' << cli->optimize << ' '
+     << cli->gpu << ' ' << cli->policy << ' ' << cli->entry << '\n'
      << (*text)->getBuffer();
   return key;
 }
 
 static ExecutableOptions getExecutableOptions() {
   ExecutableOptions options;
-  options.place = place;
-  if (chipName.getNumOccurrences())
-    options.chip = chipName;
-  options.optimize = optimize;
-  options.fuse = fuse;
-  options.tuned = tuned;
-  options.gpu = gpu;
+  options.place = cli->place;
+  if (cli->chipName.getNumOccurrences())
+    options.chip = cli->chipName;
+  options.optimize = cli->optimize;
+  options.fuse = cli->fuse;
+  options.tuned = cli->tuned;
+  options.gpu = cli->gpu;
   return options;
 }
 
 static CallOptions getCallOptions(int threads) {
   CallOptions options;
-  options.emulator.schedule = schedule;
-  options.emulator.seed = seed;
-  options.emulator.allowNanScales = nanScales;
+  options.emulator.schedule = cli->schedule;
+  options.emulator.seed = cli->seed;
+  options.emulator.allowNanScales = cli->nanScales;
   options.emulator.jobs = threads;
-  options.emulator.profile = profile;
+  options.emulator.profile = cli->profile;
   return options;
 }
 
@@ -290,11 +302,12 @@ static void printProfiles(ArrayRef<LaunchProfile> profiles) {
 }
 
 static Status checkRun(const Signature &signature) {
-  if (repeat < 1)
+  if (cli->repeat < 1)
     return Status::failure("expected --repeat to be positive, but got " +
-                           std::to_string(repeat));
-  for (Status status : {checkOptions(), checkCounts(signature),
-                        checkOutputPaths(outputs, inputs, inputFile, "module")})
+                           std::to_string(cli->repeat));
+  for (Status status :
+       {checkOptions(), checkCounts(signature),
+        checkOutputPaths(cli->outputs, cli->inputs, cli->inputFile, "module")})
     if (!status.ok())
       return status;
   return Status::success();
@@ -302,29 +315,29 @@ static Status checkRun(const Signature &signature) {
 
 static Status writeResults(std::vector<NpyArray> &results, double seconds) {
   std::vector<runtime::NpyOutput> files;
-  for (auto [path, result] : llvm::zip_equal(outputs, results))
+  for (auto [path, result] : llvm::zip_equal(cli->outputs, results))
     files.push_back({path, &result});
   Status written = runtime::writeNpyFiles(files);
-  if (written.ok() && printTime)
+  if (written.ok() && cli->printTime)
     llvm::outs() << "seconds " << llvm::format("%.9f", seconds) << "\n";
   return written;
 }
 
 Result<Signature> Runs::read(llvm::SourceMgr &sources,
                              OwningOpRef<ModuleOp> &module) {
-  module = readModule(inputFile, sources, context, bytecodeReader);
+  module = readModule(cli->inputFile, sources, context, cli->bytecodeReader);
   if (!module)
-    return Status::failure("'" + inputFile + "' could not be read");
+    return Status::failure("'" + cli->inputFile + "' could not be read");
   Status lowered = lowerTosa(*module);
   if (!lowered.ok())
     return lowered;
-  Status quantized = quantizeProducts(*module, policy);
+  Status quantized = quantizeProducts(*module, cli->policy);
   if (!quantized.ok())
     return quantized;
   Result<int> threads = runtime::getDefaultNumThreads();
   if (!threads.ok())
     return threads.status();
-  Result<func::FuncOp> function = findEntry(*module, entry);
+  Result<func::FuncOp> function = findEntry(*module, cli->entry);
   return function.ok() ? getSignature(*function) : function.status();
 }
 
@@ -354,11 +367,11 @@ Status Runs::run(llvm::SourceMgr &sources) {
   }
   CallReport report;
   Result<std::vector<NpyArray>> results =
-      executable->run(*arguments, repeat,
+      executable->run(*arguments, cli->repeat,
                       getCallOptions(*runtime::getDefaultNumThreads()), report);
   // Findings go to standard error, and profiles to standard output.
   llvm::errs() << report.findings;
-  if (profile)
+  if (cli->profile)
     printProfiles(report.profiles);
   return results.ok() ? writeResults(*results, report.seconds)
                       : results.status();
@@ -376,8 +389,8 @@ static bool isOfRun(StringRef word) {
     return true;
   word.consume_front("-");
   cl::Option *option = cl::getRegisteredOptions().lookup(word.split('=').first);
-  return !option || (option != &batchFile &&
-                     llvm::is_contained(option->Categories, &category));
+  return !option || (option != &cli->batchFile &&
+                     llvm::is_contained(option->Categories, &cli->category));
 }
 
 /// Sets the options to those of a line of a batch.
@@ -396,7 +409,7 @@ static llvm::Error parseLine(StringRef line) {
   llvm::raw_string_ostream os(message);
   if (cl::ParseCommandLineOptions(static_cast<int>(words.size()), words.data(),
                                   "", &os))
-    return inputFile.getNumOccurrences()
+    return cli->inputFile.getNumOccurrences()
                ? llvm::Error::success()
                : llvm::createStringError("expected a module in the line");
   StringRef said = StringRef(message).rtrim();
@@ -443,22 +456,24 @@ static llvm::Error runBatch(const std::string &file, Runs &runs,
 
 static llvm::Error runAll(MLIRContext &context, llvm::SourceMgr &sources) {
   Runs runs(context);
-  if (!batchFile.getNumOccurrences())
-    return inputFile.getNumOccurrences()
+  if (!cli->batchFile.getNumOccurrences())
+    return cli->inputFile.getNumOccurrences()
                ? toError(runs.run(sources))
                : llvm::createStringError("expected a module, or --batch");
-  std::string file = batchFile;
+  std::string file = cli->batchFile;
   for (const auto &[name, option] : cl::getRegisteredOptions())
-    if (option != &batchFile && option->getNumOccurrences())
+    if (option != &cli->batchFile && option->getNumOccurrences())
       return llvm::createStringError("expected --batch without --" +
                                      name.str() + ", which lines say");
-  if (inputFile.getNumOccurrences())
-    return llvm::createStringError("expected --batch without '" + inputFile +
+  if (cli->inputFile.getNumOccurrences())
+    return llvm::createStringError("expected --batch without '" +
+                                   cli->inputFile +
                                    "', since lines name their modules");
   return runBatch(file, runs, context);
 }
 
-int main(int argc, char **argv) {
-  return runModuleTool(argc, argv, "blockscale-run", kOverview, category,
+int blockscale::tools::run(int argc, char **argv) {
+  cli.emplace();
+  return runModuleTool(argc, argv, "blockscale-run", kOverview, cli->category,
                        runAll);
 }
