@@ -29,7 +29,7 @@ int runModuleTool(
   llvm::cl::ParseCommandLineOptions(argc, argv, overview);
 
   DialectRegistry registry;
-  blockscale::registerAllDialects(registry);
+  blockscale::registerPipelineDialects(registry);
   MLIRContext context(registry);
   // The source line is shown; the op in generic form, a whole module at times,
   // would bury the message.

@@ -33,7 +33,7 @@ static const DialectRegistry &getRegistry() {
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
     auto *made = new DialectRegistry();
-    registerAllDialects(*made);
+    registerPipelineDialects(*made);
     return made;
   }();
   return *registry;

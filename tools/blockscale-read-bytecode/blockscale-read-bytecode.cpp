@@ -48,7 +48,7 @@ static BytecodeAnswer read(StringRef bytes) {
   llvm::copy(bytes, aligned->getBufferStart());
   StringRef content(aligned->getBufferStart(), bytes.size());
   DialectRegistry registry;
-  registerAllDialects(registry);
+  registerPipelineDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   std::string error;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {

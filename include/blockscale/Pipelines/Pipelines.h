@@ -120,7 +120,12 @@ void registerAllPasses();
 /// The dialect with its interfaces, for programs that have upstream's.
 void registerDialect(mlir::DialectRegistry &registry);
 
-/// Every dialect and interface that the pipelines need, upstream's too.
+/// The dialect, those of upstream that modules may have which the pipelines
+/// take, and every interface that the pipelines need.
+void registerPipelineDialects(mlir::DialectRegistry &registry);
+
+/// These and all other dialects and interfaces of upstream, for tools with
+/// passes of upstream.
 void registerAllDialects(mlir::DialectRegistry &registry);
 
 } // namespace blockscale
