@@ -7,9 +7,9 @@
 
 #include "blockscale-c/Run.h"
 
+#include "Arrays.h"
 #include "Source.h"
 
-#include "blockscale/Driver/Executable.h"
 #include "blockscale/Runtime/FloatEnvironment.h"
 #include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Target/Chip.h"
@@ -21,15 +21,6 @@ using blockscale::runtime::checkNotNull;
 using blockscale::runtime::report;
 using blockscale::runtime::Result;
 using blockscale::runtime::Status;
-
-// C names.
-// NOLINTBEGIN(readability-identifier-naming)
-
-struct blockscale_executable {
-  std::unique_ptr<Executable> function;
-};
-
-// NOLINTEND(readability-identifier-naming)
 
 //===----------------------------------------------------------------------===//
 // Creation
@@ -137,15 +128,6 @@ blockscale_executable_entry(const blockscale_executable *executable) {
                     : nullptr;
 }
 
-static ArrayRef<Slot> getSlots(const blockscale_executable *executable,
-                               blockscale_role role) {
-  if (executable && role == BLOCKSCALE_ARGUMENT)
-    return executable->function->getSignature().arguments;
-  if (executable && role == BLOCKSCALE_RESULT)
-    return executable->function->getSignature().results;
-  return {};
-}
-
 size_t blockscale_executable_slot_count(const blockscale_executable *executable,
                                         blockscale_role role) {
   return getSlots(executable, role).size();
@@ -172,83 +154,6 @@ blockscale_executable_slot(const blockscale_executable *executable,
 //===----------------------------------------------------------------------===//
 // Arrays
 //===----------------------------------------------------------------------===//
-
-static Status checkStrides(const blockscale_array &array) {
-  // Strides of no elements say nothing, nor does that of one element.
-  if (!array.strides ||
-      llvm::is_contained(ArrayRef(array.shape, array.rank), 0))
-    return Status::success();
-  int64_t stride = 1;
-  for (size_t i = array.rank; i-- > 0;) {
-    if (array.shape[i] > 1 && array.strides[i] != stride)
-      return Status::failure("expected row-major strides, where that of "
-                             "dimension " +
-                             std::to_string(i) + " is " +
-                             std::to_string(stride) + ", but got " +
-                             std::to_string(array.strides[i]) +
-                             "; copy the array into row-major order");
-    stride *= array.shape[i];
-  }
-  return Status::success();
-}
-
-static Status convert(const blockscale_array &array, ArrayView &view) {
-  auto dtype = static_cast<unsigned>(array.dtype);
-  if (dtype > BLOCKSCALE_FLOAT64)
-    return Status::failure("expected a dtype, but got " +
-                           std::to_string(dtype));
-  if (array.rank > runtime::kMaxNpyRank)
-    return Status::failure("expected a rank of at most " +
-                           std::to_string(runtime::kMaxNpyRank) + ", but got " +
-                           std::to_string(array.rank));
-  if (array.rank && !array.shape)
-    return Status::failure("expected a shape, but got null");
-  view.type = static_cast<runtime::NpyType>(dtype);
-  if (array.rank)
-    view.shape.assign(array.shape, array.shape + array.rank);
-  Result<int64_t> bytes = runtime::computeNpyByteCount(view.type, view.shape);
-  if (!bytes.ok())
-    return bytes.status();
-  view.bytes = *bytes;
-  view.data = static_cast<uint8_t *>(array.data);
-  if (view.bytes && !view.data)
-    return Status::failure("expected data, but got null");
-  auto width = static_cast<uintptr_t>(runtime::getNpyByteWidth(view.type));
-  if (reinterpret_cast<uintptr_t>(view.data) % width)
-    return Status::failure(
-        "expected an address that is a multiple of " + std::to_string(width) +
-            ", but got " +
-            std::to_string(reinterpret_cast<uintptr_t>(view.data)),
-        runtime::ErrorKind::Misaligned);
-  return checkStrides(array);
-}
-
-/// The arrays of a role as the slots have them.
-static Result<std::vector<ArrayView>>
-convertAll(const blockscale_executable &executable, blockscale_role role,
-           const blockscale_array *arrays, size_t count) {
-  ArrayRef<Slot> slots = getSlots(&executable, role);
-  std::string what = role == BLOCKSCALE_ARGUMENT ? "argument" : "result";
-  std::string where = "@" + executable.function->getSignature().name + ": ";
-  if (count != slots.size())
-    return Status::failure(where + "expected " + std::to_string(slots.size()) +
-                           " " + what + "s, but got " + std::to_string(count));
-  if (count && !arrays)
-    return Status::failure(where + "expected " + what + "s, but got null");
-  bool isInHostMemory = executable.function->isInHostMemory();
-  std::vector<ArrayView> views(count);
-  for (size_t i = 0; i < count; ++i) {
-    Status status = convert(arrays[i], views[i]);
-    if (status.ok())
-      status = checkArgument(slots[i], views[i],
-                             isInHostMemory && role == BLOCKSCALE_ARGUMENT);
-    if (!status.ok())
-      return Status::failure(where + what + " " + std::to_string(i) + ": " +
-                                 status.message(),
-                             status.kind());
-  }
-  return views;
-}
 
 static bool overlap(const ArrayView &a, const ArrayView &b) {
   return a.bytes && b.bytes && a.data < b.data + b.bytes &&

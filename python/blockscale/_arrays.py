@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import sys
 from typing import Any
@@ -31,11 +32,40 @@ class Slot:
     shape: tuple[int, ...]
     is_scalar: bool
 
-    @property
+    @functools.cached_property
     def element(self) -> Element:
         match = _TYPE.match(self.type)
         return ELEMENTS.get(match[1] if match else self.type,
                             Element(self.type, _native.dtype_name(self.dtype)))
+
+    @functools.cached_property
+    def is_static(self) -> bool:
+        return all(size >= 0 for size in self.shape)
+
+    @functools.cached_property
+    def numpy_dtypes(self) -> frozenset[Any]:
+        """The dtypes of arrays of NumPy that it takes."""
+        element = self.element
+        found = {np.dtype(element.storage)}
+        if element.numpy is not None:
+            found.add(np.dtype(element.numpy))
+        return frozenset(found)
+
+    @functools.cached_property
+    def torch_dtypes(self) -> frozenset[Any]:
+        """The dtypes of PyTorch's tensors that it takes, where PyTorch is loaded."""
+        torch = sys.modules["torch"]
+        found = {getattr(torch, name, None)
+                 for name in (self.element.storage, self.element.torch) if name}
+        return frozenset(found - {None})
+
+    @functools.cached_property
+    def torch_result(self) -> Any:
+        """The dtype of PyTorch's tensors for results."""
+        torch = sys.modules["torch"]
+        element = self.element
+        found = None if element.is_packed else getattr(torch, element.torch, None)
+        return getattr(torch, element.storage) if found is None else found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,9 +81,6 @@ class View:
     device: tuple[int, int]
     owner: Any
 
-    def get_tuple(self, slot: Slot) -> tuple[int, int, list[int], list[int]]:
-        return self.address, slot.dtype, list(self.shape), list(self.strides)
-
 
 def is_torch(array: Any) -> bool:
     torch = sys.modules.get("torch")
@@ -66,29 +93,28 @@ def _view_numpy(slot: Slot, array: np.ndarray) -> View:
         raise ArgumentError(f"{slot.name}: expected strides that are multiples of "
                             f"{size} bytes, but got {array.strides}; give "
                             "numpy.ascontiguousarray of it")
-    element = slot.element
-    accepted = {element.storage}
-    if element.numpy is not None:
-        accepted.add(np.dtype(element.numpy).name)
     return View(array.ctypes.data, array.shape,
                 tuple(stride // size for stride in array.strides), array.dtype.name,
-                array.dtype.name in accepted and array.dtype.isnative,
-                array.flags.writeable, CPU, array)
+                array.dtype in slot.numpy_dtypes, array.flags.writeable, CPU, array)
 
 
-def _view_exchanged(slot: Slot, array: Any) -> View:
+def _view_exchanged(slot: Slot, array: Any, stream: int) -> View:
     if is_torch(array):
         array = array.detach()
+        if array.is_neg():
+            raise ArgumentError(f"{slot.name}: expected a tensor with its elements in memory, but "
+                                "got one that has their negatives there; give .resolve_neg() of "
+                                "it")
         # DLPack knows these types since 1.1; the bits are the same.
         torch = sys.modules["torch"]
         if str(array.dtype).startswith(("torch.float8", "torch.float4")):
             dtype = str(array.dtype).removeprefix("torch.")
-            view = _view_exchanged(slot, array.view(torch.uint8))
+            view = _view_exchanged(slot, array.view(torch.uint8), stream)
             return dataclasses.replace(view, dtype=dtype,
                                        is_accepted=dtype == slot.element.torch)
     try:
-        exchanged = _native.exchange(array)
-    except (RuntimeError, TypeError, BufferError) as error:
+        exchanged = _native.exchange(array, stream)
+    except (AttributeError, RuntimeError, TypeError, BufferError) as error:
         raise ArgumentError(
             f"{slot.name}: expected an array of NumPy or one with __dlpack__, but got "
             f"{type(array).__name__}: {error}") from error
@@ -101,7 +127,7 @@ def _view_exchanged(slot: Slot, array: Any) -> View:
                6 if element.storage == "bool" else 0,
                np.dtype(element.storage).itemsize * 8)
     device = exchanged.device
-    return View(exchanged.address, tuple(exchanged.shape), tuple(exchanged.strides), name,
+    return View(exchanged.address, exchanged.shape, exchanged.strides, name,
                 (code, bits) in (storage, element.dlpack), exchanged.is_writable,
                 device if device[0] == CUDA else (device[0], 0), exchanged)
 
@@ -122,14 +148,44 @@ def _check_device(slot: Slot, view: View, device: tuple[int, int]) -> None:
                         f"{names.get(found[0], f'device {found}')}; move it there")
 
 
-def view_array(slot: Slot, array: Any, device: tuple[int, int], is_result: bool) -> View:
-    """Where `array` is, if it can be passed for `slot` on `device`."""
-    if slot.is_scalar and isinstance(array, (bool, int, float, np.generic)):
-        array = np.asarray(array, slot.element.storage)
+def find_address(slot: Slot, array: Any, device: tuple[int, int], is_result: bool) -> int:
+    """The address of an array of PyTorch or NumPy that can be passed for `slot` on `device`; -1
+    where view_array() must tell. Calls take a few microseconds, so that this asks for little."""
+    kind = type(array)
+    if kind is np.ndarray:
+        flags = array.flags
+        if (array.dtype in slot.numpy_dtypes and flags.c_contiguous
+                and (device is CPU or slot.is_scalar)
+                and (flags.writeable or not is_result)):
+            address: int = array.ctypes.data
+            return address
+        return -1
+    torch = sys.modules.get("torch")
+    # Of other classes the memory may be something else.
+    if torch is None or kind is not torch.Tensor and kind is not torch.nn.Parameter:
+        return -1
+    is_there = (array.is_cpu if device is CPU or slot.is_scalar
+                else array.is_cuda and array.get_device() == device[1])
+    # The elements of some views are the memory's with another sign.
+    if not (is_there and array.dtype in slot.torch_dtypes and array.is_contiguous()
+            and not array.is_neg()):
+        return -1
+    try:
+        address = array.data_ptr()
+    except RuntimeError:  # There are tensors without memory.
+        return -1
+    return address
+
+
+def view_array(slot: Slot, array: Any, device: tuple[int, int], is_result: bool,
+               stream: int = 0) -> View:
+    """Where `array` is, if it can be passed for `slot` on `device`, for work on `stream`."""
+    if isinstance(array, np.generic) or slot.is_scalar and isinstance(array, (bool, int, float)):
+        array = np.asarray(array, slot.element.storage if slot.is_scalar else None)
     if isinstance(array, np.ndarray):
         view = _view_numpy(slot, array)
     else:
-        view = _view_exchanged(slot, array)
+        view = _view_exchanged(slot, array, stream)
     element = slot.element
     if not view.is_accepted:
         raise ArgumentError(f"{slot.name}: expected dtype {element.describe()} for "
@@ -149,18 +205,12 @@ def view_array(slot: Slot, array: Any, device: tuple[int, int], is_result: bool)
     return view
 
 
-def allocate(slot: Slot, shape: list[int], like: Any) -> tuple[Any, Any]:
-    """An array for a result, and as what it is given back: of PyTorch where `like` is a
-    tensor, on its device, else of NumPy."""
-    element = slot.element
-    if is_torch(like):
-        torch = sys.modules["torch"]
-        raw = torch.empty(shape, dtype=getattr(torch, element.storage), device=like.device)
-        logical = getattr(torch, element.torch, None)
-        is_viewed = logical is not None and not element.is_packed
-        return raw, raw.view(logical) if is_viewed else raw
-    raw = np.empty(shape, element.storage)
-    return raw, raw if element.numpy is None else raw.view(element.numpy)
+def allocate(slot: Slot, shape: tuple[int, ...], like: Any) -> Any:
+    """An array for a result: of PyTorch where `like` is a tensor, on its device, else of NumPy."""
+    if like is None:
+        element = slot.element
+        return np.empty(shape, element.storage if element.numpy is None else element.numpy)
+    return sys.modules["torch"].empty(shape, dtype=slot.torch_result, device=like.device)
 
 
 def pack_codes(codes: Any) -> Any:

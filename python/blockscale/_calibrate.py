@@ -9,8 +9,9 @@ from typing import Any, Iterable, Sequence
 
 import numpy as np
 
-from blockscale._compile import Progress, compile
+from blockscale._compile import compile
 from blockscale._errors import ArgumentError
+from blockscale._progress import Progress
 from blockscale._trace import Module, Op
 
 

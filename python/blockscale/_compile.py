@@ -6,56 +6,23 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import threading
-import time
-from typing import Any, Callable, Iterable, Mapping, Sequence, Union
+from typing import Any, Iterable, Mapping, Sequence, Union
 
 import numpy as np
 
 from blockscale import _native
-from blockscale._arrays import CPU, CUDA, Slot, allocate, is_torch, view_array
+from blockscale._arrays import CPU, CUDA
+from blockscale._calls import Caller, How
 from blockscale._errors import ArgumentError, Diagnostic, check, read_file
+from blockscale._progress import Progress, watch_steps
 from blockscale._trace import Module
 
-Progress = Callable[[str, int, int], None]
 Source = Union[Module, str, bytes, "os.PathLike[str]"]
 #: Why a kernel is launched as it is: a diagnostic of severity "remark".
 Remark = Diagnostic
 _PLACES = {"cpu": 0, "emulator": 1, "cuda": 2}
 _MLIR, _PTX, _CUBIN = 0, 2, 5
-_SHOWN_AFTER = 2.0  # seconds
-
-
-class _Bar:
-    """Steps of work that takes long, on a terminal."""
-
-    def __init__(self) -> None:
-        self.start = time.monotonic()
-        self.shown = False
-
-    def __call__(self, step: str, number: int, count: int) -> None:
-        if time.monotonic() - self.start < _SHOWN_AFTER:
-            return
-        self.shown = True
-        of = f"{number + 1} of {count}" if count else f"{number + 1}"
-        sys.stderr.write(f"\r\x1b[Kblockscale: {of}: {step}")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        if self.shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
-def _watch(progress: Progress | None, work: Callable[[Any], Any]) -> Any:
-    if progress is not None or not sys.stderr.isatty():
-        return work(progress)
-    bar = _Bar()
-    try:
-        return work(bar)
-    finally:
-        bar.close()
 
 
 def _read(source: Source) -> tuple[bytes, str]:
@@ -103,14 +70,14 @@ class Compiled:
         self._bytecode_reader = bytecode_reader
         self._policy = policy
         self._lock = threading.Lock()
-        self._executable: Any = None
+        self._caller: Caller | None = None
         self._ptx: str | None = None
         said = self._begin(progress)
         self.remarks: tuple[Remark, ...] = tuple(
             each for each in said if each.severity == "remark")
 
     def _compile(self, emission: int, progress: Progress | None, stages: bool = False) -> Any:
-        return check(_watch(progress, lambda watch: _native.compile(
+        return check(watch_steps(progress, lambda watch: _native.compile(
             self._source, self._name, [self.target], emission, self._ptxas, self._fuse,
             self._tuned, self.target != "cpu", stages, watch,
             self._bytecode_reader, self._policy)))
@@ -150,45 +117,34 @@ class Compiled:
         """What is said of the module. Code of the CPU is compiled here, and once."""
         if self._on == "cpu":
             try:
-                return self._create_executable(progress)
+                self._caller, said = self._make_caller(progress)
+                return said
             except ArgumentError:
                 pass  # Without one function to call, the module still has stages.
         return self._compile(_MLIR, progress)[1]
 
-    def _create_executable(self, progress: Progress | None) -> Any:
-        """What was said of it."""
+    def _make_caller(self, progress: Progress | None) -> tuple[Caller, Any]:
+        """What calls the function, and what was said of it."""
         chip = None if self.target == "cpu" else self.target
-        self._executable, said = check(_watch(
+        executable, said = check(watch_steps(
             progress, lambda watch: _native.create_executable(
                 self._source, self._name, _PLACES[self._on], self._entry, chip,
                 self._device, self._fuse, self._tuned, watch,
                 self._bytecode_reader, self._policy)))
-        return said
+        device = (CUDA, self._device) if self._on == "cuda" else CPU
+        return Caller(executable, self._names, device, self._on == "emulator"), said
 
-    def _get_executable(self, progress: Progress | None) -> Any:
+    def _get_caller(self, progress: Progress | None) -> Caller:
         with self._lock:
-            if self._executable is None:
-                self._create_executable(progress)
-            return self._executable
+            if self._caller is None:
+                self._caller, _ = self._make_caller(progress)
+            return self._caller
 
-    def _get_slots(self, executable: Any, role: int) -> list[Slot]:
-        kind = ("argument", "result")[role]
-        slots = []
-        for number, (type, dtype, shape, scalar) in enumerate(executable.slots(role)):
-            name = f"@{executable.entry}: {kind} {number}"
-            if role == 0 and self._names:
-                name += f" ({self._names[number]})"
-            slots.append(Slot(name, type, dtype, tuple(shape), scalar))
-        return slots
-
-    def prepare(self, last: Iterable[np.ndarray]) -> tuple[Any, list[tuple[Any, Any]]]:
-        """The executable, and each of the arrays that are its last arguments with what the
-        extension takes for it. The function is one for the CPU."""
-        executable = self._get_executable(None)
-        arrays = list(last)
-        slots = self._get_slots(executable, 0)[-len(arrays) or len(arrays):]
-        return executable, [(array, view_array(slot, array, CPU, False).get_tuple(slot))
-                            for slot, array in zip(slots, arrays)]
+    def prepare(self, last: Iterable[np.ndarray]) -> tuple[Any, Any, Any]:
+        """The executable, the arrays that are its last arguments as it takes them, and what
+        keeps their memory. The function is one for the CPU."""
+        caller = self._get_caller(None)
+        return (caller.executable, *caller.make_constants(last))
 
     def __call__(self, *arrays: Any, out: Sequence[Any] | None = None, stream: int = 0,
                  accept_nan_scales: bool = False, adversarial: bool = False, seed: int = 0,
@@ -212,45 +168,11 @@ class Compiled:
 
         Raises: ArgumentError, CompileError, DeviceError, and what `progress` raises.
         """
-        executable = self._get_executable(progress)
-        slots = self._get_slots(executable, 0)
-        if len(arrays) != len(slots):
-            raise ArgumentError(f"@{executable.entry}: expected {len(slots)} arrays, but "
-                                f"got {len(arrays)}")
-        device = (CUDA, self._device) if self._on == "cuda" else CPU
-        views = [view_array(slot, array, device, False)
-                 for slot, array in zip(slots, arrays)]
-        arguments = [view.get_tuple(slot) for view, slot in zip(views, slots)]
-        shapes, _ = check(executable.result_shapes(arguments))
-        like = next((array for array in arrays if is_torch(array)), None)
-        given, returned = self._get_results(executable, shapes, out, like, device)
-        if like is not None and device != CPU and not stream:
-            torch = sys.modules["torch"]
-            stream = torch.cuda.current_stream(self._device).cuda_stream
-        check(_watch(progress, lambda watch: executable.call(
-            arguments, given, stream, accept_nan_scales, adversarial, seed, watch)))
+        caller = self._caller or self._get_caller(progress)
+        returned = caller(arrays, out, How(stream, accept_nan_scales, adversarial, seed,
+                                           progress))
         is_single = self._is_single or len(returned) == 1
         return returned[0] if is_single else tuple(returned)
-
-    def _get_results(self, executable: Any, shapes: list[list[int]],
-                     out: Sequence[Any] | None, like: Any, device: tuple[int, int]
-                     ) -> tuple[list[Any], list[Any]]:
-        slots = self._get_slots(executable, 1)
-        if out is not None and len(out) != len(slots):
-            raise ArgumentError(f"@{executable.entry}: expected {len(slots)} arrays as out, "
-                                f"but got {len(out)}")
-        if out is None and device != CPU and like is None:
-            raise ArgumentError(f"@{executable.entry}: expected arrays for the results on "
-                                "the GPU as out")
-        returned = []
-        raw = []
-        for slot, shape, number in zip(slots, shapes, range(len(slots))):
-            array, logical = ((out[number], out[number]) if out is not None
-                              else allocate(slot, shape, like))
-            raw.append(array)
-            returned.append(logical)
-        views = [view_array(slot, array, device, True) for slot, array in zip(slots, raw)]
-        return [view.get_tuple(slot) for view, slot in zip(views, slots)], returned
 
 
 def compile(source: Source, *, target: str = "cpu", on: str | None = None,

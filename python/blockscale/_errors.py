@@ -143,7 +143,7 @@ def read_file(path: Union[str, "os.PathLike[str]"]) -> bytes:
 
 def check(outcome: tuple[int, str, list[tuple[Any, ...]], Value]
           ) -> tuple[Value, tuple[Diagnostic, ...]]:
-    """The value of what the extension returned and the diagnostics, or the error."""
+    """The value of what the library returned and the diagnostics, or the error."""
     status, message, found, value = outcome
     diagnostics = tuple(map(convert, found))
     if status != 0:

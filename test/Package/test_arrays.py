@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 import blockscale as bs
+from blockscale import _native
 from producer import Producer
 
 COPY = "func.func @copy(%x: tensor<?x64xf32>) -> tensor<?x64xf32> { return %x : tensor<?x64xf32> }"
@@ -157,6 +158,53 @@ class DlpackTest(ArrayTest):
         self.assert_refuses("expected a row-major array", self.copy,
                             Producer(self.x, strides=(0, 1)))
 
+    # Of 1.0 on a capsule says its version, and whether its memory may be written.
+    def test_versions(self):
+        np.testing.assert_array_equal(self.copy(Producer(self.x, version=(1, 0))), self.x)
+        np.testing.assert_array_equal(self.copy(Producer(self.x, version=(1, 9), flags=1)), self.x)
+        self.assert_refuses("result 0: expected an array that can be written, but got one that is "
+                            "read-only", self.copy, self.x,
+                            out=[Producer(self.x, version=(1, 0), flags=1)])
+        newer = Producer(self.x, version=(2, 0))
+        self.assert_refuses("expected version 1 of DLPack, but got 2.0", self.copy, newer)
+        self.assertEqual(newer.deleted, 1)
+        self.assertEqual(newer.options, {"max_version": (1, 1)})
+
+        class Older(Producer):
+            def __dlpack__(self):
+                return super().__dlpack__()
+
+        np.testing.assert_array_equal(self.copy(Older(self.x)), self.x)
+
+    def test_memory_lives_until_the_call_ends(self):
+        for version in (None, (1, 1)):
+            producer = Producer(self.x, version=version)
+            self.copy(producer)
+            self.assertEqual(producer.deleted, 1)
+            self.assertIn("used_dltensor", repr(producer.capsule))
+            self.assert_refuses("expected dtype bfloat16", amax, producer)
+            self.assertEqual(producer.deleted, 2)
+
+    def test_a_capsule_is_taken_once(self):
+        producer = Producer(self.x)
+        taken = producer.__dlpack__()
+        self.assertEqual(_native.Exchanged(taken).shape, (4, 64))
+        self.assertEqual(producer.deleted, 1)
+
+        class Again:
+            def __dlpack__(self, **_):
+                return taken
+
+        self.assert_refuses("expected a capsule of DLPack that nobody took, but got <capsule "
+                            "object \"used_dltensor\"", self.copy, Again())
+        Again.__dlpack__ = lambda self, **_: 3
+        self.assert_refuses("expected a capsule of DLPack that nobody took, but got 3", self.copy,
+                            Again())
+
+    def test_memory_that_begins_later(self):
+        found = self.copy(Producer(self.x, shape=(2, 64), offset=2 * 64 * 4))
+        np.testing.assert_array_equal(found, self.x[2:])
+
     def test_devices(self):
         self.assert_refuses("expected an array in the CPU's memory, but got one on GPU 0; "
                             "move it there, or compile with on='cuda'", self.copy,
@@ -183,6 +231,14 @@ class DlpackTest(ArrayTest):
                             Producer(x, device=(2, 0)))
         self.assert_refuses("result 0: expected an array on GPU 0", copy,
                             Producer(x, device=(2, 0)), out=[out])
+        # The producer is told on which stream its memory is used.
+        self.assertNotIn("stream", self.exchange(x, 0).options)
+        self.assertEqual(self.exchange(x, 77).options["stream"], 77)
+
+    def exchange(self, x, stream):
+        producer = Producer(x, device=(2, 0))
+        _native.exchange(producer, stream)
+        return producer
 
 
 if __name__ == "__main__":

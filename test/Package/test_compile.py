@@ -4,6 +4,7 @@
 
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 import threading
@@ -155,6 +156,21 @@ class ProgressTest(unittest.TestCase):
             bs.compile(quantize.trace(), progress=stop)
 
 
+    # The signal comes to the main thread, which waits; the work ends before its next step.
+    def test_ctrl_c_ends_the_work(self):
+        steps = []
+
+        def interrupt(step, number, count):
+            steps.append(number)
+            if number == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(1)
+
+        with self.assertRaises(KeyboardInterrupt):
+            bs.compile(quantize.trace(), progress=interrupt)
+        self.assertEqual(steps, [0, 1, 2, 3])
+
+
 class ThreadTest(unittest.TestCase):
     def test_any_number_at_a_time(self):
         x = make(64)
@@ -194,19 +210,30 @@ class ThreadTest(unittest.TestCase):
                                                None)[3]
         x, data = make(256).view(np.uint16), np.empty((256, 32), np.uint8)
         scales = np.empty((2, 1, 32, 4, 4), np.uint8)
-        arrays = [(a.ctypes.data, dtype, list(a.shape), [s // a.itemsize for s in a.strides])
-                  for a, dtype in ((x, 3), (data, 1), (scales, 1))]
+        arguments, results = _native.Arrays([3]), _native.Arrays([1, 1])
+        for row, number, array in ((arguments, 0, x), (results, 0, data), (results, 1, scales)):
+            row.set(number, array.ctypes.data, array.shape)
         calls = (lambda: _native.compile(source, "q", ["sm_90a"], 2, None, True, None, False,
                                          False, None),
-                 lambda: executable.call(arrays[:1], arrays[1:], 0, False, False, 0, None))
-        for call in calls:
-            before = ticks[0]
-            # A machine under load may not run the thread at once.
-            for _ in range(50):
-                self.assertEqual(call()[0], 0)
-                if ticks[0] > before:
-                    break
-            self.assertGreater(ticks[0], before)
+                 lambda: executable.emulate(arguments, results, False, False, 0, None, None),
+                 lambda: executable.call(arguments, results, 0, False))
+        grown = []
+
+        # Not on the main thread, which waits for the work without the GIL.
+        def work():
+            for call in calls:
+                before = ticks[0]
+                # A machine under load may not run the thread at once.
+                for _ in range(50):
+                    self.assertEqual(call()[0], 0)
+                    if ticks[0] > before:
+                        break
+                grown.append(ticks[0] > before)
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        worker.join()
+        self.assertEqual(grown, [True, True, True])
         stop.set()
         thread.join()
 
@@ -236,7 +263,7 @@ class CompileErrorTest(unittest.TestCase):
 
     def test_the_program_that_reads_bytecode(self):
         """It is part of the package, and the option names another."""
-        folder = pathlib.Path(bs.__file__).parent
+        folder = pathlib.Path(bs.__file__).parent / "_lib"
         self.assertTrue(os.access(folder / "blockscale-read-bytecode", os.X_OK))
         damaged = (pathlib.Path(__file__).parent / "Inputs/damaged.mlirbc").read_bytes()
         with self.assertRaisesRegex(bs.CompileError, "the option: no program '/nowhere/reader'"):

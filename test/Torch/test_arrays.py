@@ -42,6 +42,39 @@ class TestTensors(unittest.TestCase):
             with self.subTest(message), self.assertRaisesRegex(bs.ArgumentError, message):
                 amax(wrong)
         amax(x.requires_grad_())
+        amax(torch.nn.Parameter(x.detach()))
+
+    # What is seen of such a tensor is not what its memory has.
+    def test_tensors_whose_memory_is_something_else(self):
+        negated = torch._neg_view(torch.ones(8, 64))
+        self.assertTrue(negated.is_contiguous())
+        copy = bs.compile("func.func @copy(%x: tensor<8x64xf32>) -> tensor<8x64xf32> "
+                          "{ return %x : tensor<8x64xf32> }")
+        imaginary = torch.complex(torch.zeros(8, 64), torch.ones(8, 64)).conj().imag
+        for tensor in (negated, imaginary):
+            with self.assertRaisesRegex(bs.ArgumentError, r"give .resolve_neg\(\) of it"):
+                copy(tensor)
+        dense = negated.resolve_neg()
+        self.assertTrue(torch.equal(copy(dense), torch.full((8, 64), -1.0)))
+        for tensor in (dense.to("meta"), dense.to_sparse()):
+            with self.subTest(tensor.layout), self.assertRaises(bs.ArgumentError):
+                copy(tensor)
+
+    def test_views(self):
+        x = torch.arange(16 * 64, dtype=torch.float32).reshape(16, 64)
+        copy = bs.compile("func.func @copy(%x: tensor<?x64xf32>) -> tensor<?x64xf32> "
+                          "{ return %x : tensor<?x64xf32> }")
+        for view in (x[3:7], x[:0], x[5:6, :], x.reshape(2, 8, 64)[1]):
+            found = copy(view)
+            self.assertTrue(torch.equal(found, view))
+            into = torch.zeros(18, 64)[2:2 + len(view)]
+            self.assertIs(copy(view, out=[into]), into)
+            self.assertTrue(torch.equal(into, view))
+        # One caller serves shapes in any order, those of other ranks are refused.
+        for rows in (3, 1, 3):
+            self.assertTrue(torch.equal(copy(x[:rows]), x[:rows]))
+            with self.assertRaisesRegex(bs.ArgumentError, r"expected storage shape \(\?, 64\)"):
+                copy(x.reshape(2, 8, 64))
 
 
 if __name__ == "__main__":

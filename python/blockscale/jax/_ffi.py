@@ -2,7 +2,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Calls of compiled functions in programs that XLA runs on the CPU.
 
-The handler is machine code of this package. XLA calls it with the addresses of arrays,
+The handler is part of the C library. XLA calls it with the addresses of arrays,
 without Python.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from blockscale import _native
 from blockscale._arrays import pack_codes
-from blockscale._errors import ArgumentError
+from blockscale._errors import ArgumentError, check
 
 _TARGET = "blockscale_call"
 # What XLA may call as long as the process runs: compiled programs say by a number which
@@ -31,12 +31,12 @@ def _register() -> None:
     jax.ffi.register_ffi_target(_TARGET, _native.xla_handler(), platform="cpu")
 
 
-def add(executable: Any, constants: Sequence[tuple[Any, Any]]) -> int:
-    """Makes an executable callable. `constants` has (array, what the extension takes for it)
-    of its last arguments."""
+def add(executable: Any, constants: Any, memory: Any) -> int:
+    """Makes an executable callable. `constants` are its last arguments as it takes them, in
+    `memory`."""
     _register()
-    _KEPT.append((executable, [array for array, _ in constants]))
-    number: int = executable.add_to_xla([view for _, view in constants])
+    _KEPT.append((executable, memory))
+    number: int = check(executable.add_to_xla(constants))[0]
     return number
 
 

@@ -9,6 +9,7 @@
 #include "blockscale-c/Numerics.h"
 #include "blockscale-c/Passes.h"
 #include "blockscale-c/Run.h"
+#include "blockscale-c/Xla.h"
 
 #include "mlir-c/BuiltinTypes.h"
 #include "mlir-c/Pass.h"
@@ -126,7 +127,7 @@ static void run(const char *source, blockscale_place place, const float *x,
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2)
+  if (argc != 2 || !blockscale_xla_handler())
     return 2;
   FILE *file = fopen(argv[1], "rb");
   char source[4096];

@@ -1,0 +1,42 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The C library, libBlockScaleC, through ctypes: the only part of the package that calls it.
+
+Functions that can fail return (status, message, diagnostics, value); the package raises what they
+say. The GIL is free while the library works. include/blockscale-c says what its functions do.
+"""
+
+from blockscale._native._compile import compile
+from blockscale._native._dlpack import Exchanged, exchange
+from blockscale._native._executable import Arrays, Executable, create_executable, xla_handler
+from blockscale._native._library import LIBRARY
+
+__all__ = [
+    "Arrays", "Exchanged", "Executable", "compile", "create_executable", "dtype_name", "exchange",
+    "recipes", "set_num_threads", "status_name", "version", "xla_handler",
+]
+
+
+def status_name(status: int) -> str:
+    name: bytes = LIBRARY.blockscale_status_name(status)
+    return name.decode()
+
+
+def dtype_name(dtype: int) -> str:
+    name: bytes = LIBRARY.blockscale_dtype_name(dtype)
+    return name.decode()
+
+
+def set_num_threads(threads: int) -> None:
+    LIBRARY.blockscale_set_num_threads(threads)
+
+
+def _list_recipes() -> tuple[str, ...]:
+    names = []
+    while name := LIBRARY.blockscale_recipe_name(len(names)):
+        names.append(name.decode())
+    return tuple(names)
+
+
+version: str = LIBRARY.blockscale_version().decode()
+recipes = _list_recipes()

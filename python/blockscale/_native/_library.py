@@ -1,0 +1,88 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Finds and loads the C library."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from pathlib import Path
+from typing import Any
+
+from blockscale._native import _structures
+
+_NAME = "libBlockScaleC.so"
+_VARIABLE = "BLOCKSCALE_LIBRARY"
+_FOLDER = Path(__file__).parents[1] / "_lib"
+
+#: Name, without the prefix, of each function that the package calls: result and arguments.
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "version": (c_char_p, []),
+    "last_error": (c_char_p, []),
+    "status_name": (c_char_p, [c_int]),
+    "dtype_name": (c_char_p, [c_int]),
+    "recipe_name": (c_char_p, [c_size_t]),
+    "set_num_threads": (None, [c_int]),
+    "verify": (c_int, [c_void_p, c_size_t, POINTER(_structures.CompileConfig),
+                       POINTER(c_void_p)]),
+    "compile": (c_int, [c_void_p, c_size_t, POINTER(_structures.CompileConfig),
+                        POINTER(c_void_p)]),
+    "output_data": (c_void_p, [c_void_p]),
+    "output_size": (c_size_t, [c_void_p]),
+    "output_stage_count": (c_size_t, [c_void_p]),
+    "output_stage_name": (c_char_p, [c_void_p, c_size_t]),
+    "output_stage_text": (c_char_p, [c_void_p, c_size_t]),
+    "output_destroy": (None, [c_void_p]),
+    "executable_create": (c_int, [c_void_p, c_size_t, POINTER(_structures.ExecutableConfig),
+                                  POINTER(c_void_p)]),
+    "executable_destroy": (None, [c_void_p]),
+    "executable_entry": (c_char_p, [c_void_p]),
+    "executable_slot_count": (c_size_t, [c_void_p, c_int]),
+    "executable_slot": (c_int, [c_void_p, c_int, c_size_t, POINTER(_structures.Slot)]),
+    "executable_result_shape": (c_int, [c_void_p, c_void_p, c_size_t, c_size_t, POINTER(c_int64),
+                                        c_size_t]),
+    "executable_call": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p]),
+    "xla_handler": (c_void_p, []),
+    "xla_add_call": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_int64)]),
+}
+
+
+def _find() -> str:
+    named = os.environ.get(_VARIABLE)
+    beside = _FOLDER / _NAME
+    if named:
+        if os.path.isfile(named):
+            return named
+        searched = f"${_VARIABLE}: no file '{named}'"
+    elif beside.is_file():
+        return str(beside)
+    else:
+        searched = f"${_VARIABLE}: not set\n  the package: no file '{beside}'"
+    raise ImportError(f"expected the library {_NAME}, but found none; install the package, or "
+                      f"name the library of a build by ${_VARIABLE}; searched:\n  {searched}")
+
+
+def _load(path: str) -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"cannot load the library of BlockScale: {error}") from error
+    for name, (result, arguments) in _FUNCTIONS.items():
+        try:
+            function = getattr(library, f"blockscale_{name}")
+        except AttributeError:
+            raise ImportError(f"expected '{path}' to be a library of this version of the "
+                              f"package, but it has no function blockscale_{name}") from None
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+LIBRARY = _load(_find())
+
+
+def get_error(status: int) -> str:
+    """The message of a failure that was just returned: this thread must not have called the
+    library since."""
+    return LIBRARY.blockscale_last_error().decode(errors="replace") if status else ""

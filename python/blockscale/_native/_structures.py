@@ -1,0 +1,62 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The structures of include/blockscale-c, field by field, and the types of callbacks."""
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
+
+
+class Diagnostic(ctypes.Structure):
+    pass
+
+
+Diagnostic._fields_ = [
+    ("severity", c_int), ("message", c_char_p), ("file", c_char_p), ("line", c_uint),
+    ("column", c_uint), ("notes", POINTER(Diagnostic)), ("note_count", c_size_t)]
+
+DiagnosticCallback = ctypes.CFUNCTYPE(None, POINTER(Diagnostic), c_void_p)
+ProgressCallback = ctypes.CFUNCTYPE(c_int, c_char_p, c_size_t, c_size_t, c_void_p)
+
+
+class Config(ctypes.Structure):
+    """A configuration, which begins with its size. What is not set has its default, 0."""
+
+    def __init__(self, **fields: object):
+        super().__init__(**fields)
+        self.struct_size = ctypes.sizeof(self)
+
+
+class CompileConfig(Config):
+    _fields_ = [
+        ("struct_size", c_size_t), ("targets", POINTER(c_char_p)), ("target_count", c_size_t),
+        ("emission", c_int), ("source_name", c_char_p), ("cpu", c_char_p),
+        ("features", c_char_p), ("ptxas", c_char_p), ("no_fusion", c_int), ("remarks", c_int),
+        ("keep_stages", c_int), ("on_diagnostic", DiagnosticCallback),
+        ("on_progress", ProgressCallback), ("user", c_void_p), ("bytecode_reader", c_char_p),
+        ("tuned", c_char_p), ("policy", c_char_p)]
+
+
+class ExecutableConfig(Config):
+    _fields_ = [
+        ("struct_size", c_size_t), ("place", c_int), ("entry", c_char_p), ("chip", c_char_p),
+        ("device", c_int), ("no_fusion", c_int), ("remarks", c_int), ("source_name", c_char_p),
+        ("on_diagnostic", DiagnosticCallback), ("on_progress", ProgressCallback),
+        ("user", c_void_p), ("bytecode_reader", c_char_p), ("tuned", c_char_p),
+        ("policy", c_char_p)]
+
+
+class CallConfig(Config):
+    _fields_ = [
+        ("struct_size", c_size_t), ("stream", c_void_p), ("accept_nan_scales", c_int),
+        ("adversarial", c_int), ("seed", c_uint64), ("on_progress", ProgressCallback),
+        ("user", c_void_p)]
+
+
+class Slot(ctypes.Structure):
+    _fields_ = [("type", c_char_p), ("dtype", c_int), ("rank", c_size_t),
+                ("shape", POINTER(c_int64)), ("is_scalar", c_int)]
+
+
+class Array(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("dtype", c_int), ("rank", c_size_t), ("shape", c_void_p),
+                ("strides", c_void_p)]
