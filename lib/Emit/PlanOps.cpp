@@ -237,6 +237,11 @@ LogicalResult Builder::evaluateGlobal(memref::GetGlobalOp op) {
     if (auto resource = dyn_cast<DenseResourceElementsAttr>(content)) {
       ArrayRef<char> bytes = resource.getData();
       data.assign(bytes.begin(), bytes.end());
+    } else if (type.getElementType().isInteger(1) &&
+               isa<DenseElementsAttr>(content)) {
+      // Memory has a byte for each of what MLIR packs into bits.
+      for (bool element : cast<DenseElementsAttr>(content).getValues<bool>())
+        data.push_back(element);
     } else if (auto dense = dyn_cast<DenseElementsAttr>(content)) {
       ArrayRef<char> bytes = dense.getRawData();
       int64_t copies = dense.isSplat() ? dense.getNumElements() : 1;

@@ -412,6 +412,26 @@ CASES = {
   return %r : tensor<3x?xf32>
 }}
 """, ((200, 200),)),
+    # Constants of truth values, which MLIR packs into bits and memory does not.
+    "flags": Case(f"""func.func @f(%x: tensor<3x11xf32>) -> (tensor<3x11xf32>, tensor<3x11xi1>, tensor<3x11xi1>) {{
+  %flags = arith.constant dense<[{", ".join("true" if i * i % 7 < 3 else "false" for i in range(11))}]> : tensor<11xi1>
+  %same = arith.constant dense<true> : tensor<11xi1>
+  %e = tensor.empty() : tensor<3x11xf32>
+  %d = tensor.empty() : tensor<3x11xi1>
+  %r = {generic(["d1", "d0, d1", "d0, d1"], "pp", "%flags, %x : tensor<11xi1>, tensor<3x11xf32>",
+                "%e : tensor<3x11xf32>", "tensor<3x11xf32>", '''  ^bb0(%a: i1, %b: f32, %o: f32):
+    %n = arith.negf %b : f32
+    %v = arith.select %a, %b, %n : f32
+    linalg.yield %v : f32''')}
+  %s = {generic(["d1", "d0, d1"], "pp", "%flags : tensor<11xi1>", "%d : tensor<3x11xi1>",
+                "tensor<3x11xi1>", '''  ^bb0(%a: i1, %o: i1):
+    linalg.yield %a : i1''')}
+  %t = {generic(["d1", "d0, d1"], "pp", "%same : tensor<11xi1>", "%d : tensor<3x11xi1>",
+                "tensor<3x11xi1>", '''  ^bb0(%a: i1, %o: i1):
+    linalg.yield %a : i1''')}
+  return %r, %s, %t : tensor<3x11xf32>, tensor<3x11xi1>, tensor<3x11xi1>
+}}
+"""),
     # Loops whose bounds the host knows: in place, with a number that is carried, of two
     # buffers that change places, one in the other.
     "loop": Case("""func.func @f(%x: tensor<?x6xf32>, %y: tensor<?x6xf32>, %n: index) -> (tensor<?x6xf32>, tensor<?x6xf32>, index) {
