@@ -5,14 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ExpandSine.h"
+#include "ScalarBuilder.h"
 #include "blockscale/Transforms/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -22,33 +21,6 @@ namespace blockscale {
 
 #define GEN_PASS_DEF_EXPANDMATH
 #include "blockscale/Transforms/Passes.h.inc"
-
-namespace {
-
-/// Scalar arithmetic, each op of which is one rounding.
-class ScalarBuilder : public ImplicitLocOpBuilder {
-public:
-  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
-
-  Value f32(float value) {
-    return arith::ConstantOp::create(*this, getF32FloatAttr(value));
-  }
-  Value i32(uint32_t value) {
-    return arith::ConstantOp::create(
-        *this, getI32IntegerAttr(static_cast<int32_t>(value)));
-  }
-  Value fma(Value x, Value y, Value z) {
-    return math::FmaOp::create(*this, x, y, z);
-  }
-  Value toBits(Value value) {
-    return arith::BitcastOp::create(*this, getI32Type(), value);
-  }
-  Value toFloat(Value bits) {
-    return arith::BitcastOp::create(*this, getF32Type(), bits);
-  }
-};
-
-} // namespace
 
 namespace {
 
@@ -231,6 +203,7 @@ static LogicalResult expandMath(Operation *root) {
                ExpandNumberOf<arith::MaxNumFOp, arith::MaximumFOp>,
                ExpandNumberOf<arith::MinNumFOp, arith::MinimumFOp>>(
       root->getContext());
+  populateExpandSinePatterns(patterns);
   math::populateExpansionPatterns(patterns, {"rsqrt", "clampf", "fpowi"});
   populateMathPolynomialApproximationPatterns(patterns, isApproximated);
   return applyPatternsGreedily(root, std::move(patterns));

@@ -106,11 +106,47 @@ func.func @no_freedom(%x: f32, %y: f32) -> f32 {
 
 // -----
 
+// The bits of x choose those of 2/pi; the product of integers is the angle in quarter
+// turns, of which two bits choose the polynomial and the sign.
+// CHECK-LABEL: func.func @sin
+// CHECK-SAME: %[[X:.+]]: f32
+// CHECK: %[[BITS:.+]] = arith.bitcast %[[X]] : f32 to i32
+// CHECK-COUNT-3: arith.muli %{{.+}}, %{{.+}} : i64
+// CHECK: arith.sitofp %{{.+}} : i64 to f64
+// CHECK-COUNT-9: math.fma {{.+}} : f64
+// CHECK: arith.truncf %{{.+}} : f64 to f32
+// CHECK: %[[OWN:.+]] = arith.andi %[[BITS]]
+// CHECK: arith.xori %{{.+}}, %[[OWN]] : i32
+// CHECK-NOT: math.sin
+// CHECK: return
+func.func @sin(%x: f32) -> f32 {
+  %y = math.sin %x : f32
+  return %y : f32
+}
+
+// -----
+
+// The cosine is the sine of a quarter turn more, and has not the sign of x.
+// CHECK-LABEL: func.func @cos
+// CHECK-SAME: %[[X:.+]]: f32
+// CHECK: %[[BITS:.+]] = arith.bitcast %[[X]] : f32 to i32
+// CHECK: arith.andi %[[BITS]]
+// CHECK-NOT: %[[BITS]]
+// CHECK: return
+func.func @cos(%x: f32) -> f32 {
+  %y = math.cos %x : f32
+  return %y : f32
+}
+
+// -----
+
 // f64 is left to the host's library.
 // CHECK-LABEL: func.func @f64
 // CHECK: math.exp
+// CHECK: math.sin
 func.func @f64(%x: f64) -> f64 {
-  %y = math.exp %x : f64
+  %e = math.exp %x : f64
+  %y = math.sin %e : f64
   return %y : f64
 }
 

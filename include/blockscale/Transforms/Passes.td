@@ -401,6 +401,9 @@ def ExpandMath : Pass<"blockscale-expand-math"> {
     - `math.exp` becomes a polynomial, within 0.9 ulp; below 2^-125 it is 0;
     - `n / (1 + exp(x))` becomes that, Newton's iteration and a product: the
       logistic function within 6 ulp, and at least 2^-126;
+    - `math.sin` and `math.cos` are reduced to a quarter turn by products of
+      integers, without error for every f32, and become polynomials in f64: within
+      0.5001 ulp;
     - `math.tanh`, `math.erf`, `math.log`, `math.log2`, `math.log1p` and
       `math.expm1` become upstream's polynomials, and `math.rsqrt`, `math.clampf`
       and `math.fpowi` become upstream's expansions; square roots and other

@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares expanded math, executed on the CPU, with numpy in float64: every bf16, and f32
-at random and around the limits.
+at random, around the limits and next to quarter turns.
 
 Usage: expand_math.py FOLDER
 """
@@ -26,6 +26,8 @@ FUNCTIONS = {
     "erf": ("%y = math.erf %x : f32", np.vectorize(erf, otypes=[float]), 8),
     "rsqrt": ("%a = math.absf %x : f32\n    %y = math.rsqrt %a : f32",
               lambda x: 1 / np.sqrt(np.abs(x)), 1.5),
+    "sin": ("%y = math.sin %x : f32", np.sin, 0.5001),
+    "cos": ("%y = math.cos %x : f32", np.cos, 0.5001),
 }
 PLACE = ("--on=cpu",)
 
@@ -35,9 +37,14 @@ def get_inputs():
     every_bf16 = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
     random = np.random.default_rng(0)
     limits = [np.float32(limit) + np.arange(-2000, 2000, dtype=np.float32) * np.spacing(
-        np.float32(limit)) for limit in (-87.4, -86.99, 88.7228, 89, 87, 0.3466, -0.3466)]
-    return np.concatenate([every_bf16, *limits,
-                           random.uniform(-100, 100, 40000).astype(np.float32)])
+        np.float32(limit)) for limit in (-87.4, -86.99, 88.7228, 89, 87, 0.3466, -0.3466, 0.5, -0.5)]
+    # Next to whole and odd quarter turns, small and large.
+    turns = np.concatenate([np.arange(2000), random.integers(0, 2 ** 24, 20000)])
+    bits = random.integers(0, 2 ** 32, 40000, np.uint32)
+    return np.concatenate([every_bf16, *limits, (turns * (np.pi / 4)).astype(np.float32),
+                           random.uniform(-100, 100, 40000).astype(np.float32),
+                           random.uniform(-131072, 131072, 40000).astype(np.float32),
+                           bits.view(np.float32)])
 
 
 def main():

@@ -408,7 +408,10 @@ CASES = {
     %18 = arith.addf %16, %17 : f32
     %19 = math.exp %b : f32
     %20 = arith.divf %18, %19 : f32
-    linalg.yield %20 : f32''')}
+    %21 = math.sin %20 : f32
+    %22 = math.cos %b : f32
+    %23 = arith.mulf %21, %22 : f32
+    linalg.yield %23 : f32''')}
   return %r : tensor<3x?xf32>
 }}
 """, ((200, 200),)),
