@@ -1,9 +1,10 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/Torch.md and docs/BringYourModel.md show runs as written, and the table of the first
-names every op."""
+"""What docs/Torch.md, docs/BringYourModel.md and docs/QuantizeModel.md show runs as written, and the
+table of the first names every op."""
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
@@ -62,3 +63,17 @@ class TestBringYourModel(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+class TestQuantizeModel(unittest.TestCase):
+    @unittest.skipUnless(importlib.util.find_spec("transformers"),
+                         "no transformers; scripts/peers.sh exporter installs it")
+    def test_the_blocks_in_their_order(self):
+        page = DOCS / "QuantizeModel.md"
+        known = {}
+        with contextlib.redirect_stdout(io.StringIO()) as output, torch.no_grad():
+            for block in re.findall(r"(?ms)^```python\n(.*?)^```$",
+                                    page.read_text(encoding="utf-8")):
+                exec(compile(block, str(page), "exec"), known)
+        self.assertIn("lm_head", output.getvalue())
+        self.assertIn("nvfp4, weights only", output.getvalue())

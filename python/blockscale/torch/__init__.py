@@ -19,7 +19,12 @@ except ImportError as error:
     raise ImportError("expected torch to be installed for blockscale.torch; "
                       "pip install torch torchao") from error
 
+from blockscale.torch._calibrate import calibrate
 from blockscale.torch._errors import UnsupportedError
+from blockscale.torch._modules import QuantizedExperts, QuantizedLinear, QuantizedStack
 from blockscale.torch._program import Function, Imported, from_export, from_graph
+from blockscale.torch._quantize_model import LayerSummary, Summary, quantize_
 
-__all__ = ["Function", "Imported", "UnsupportedError", "from_export", "from_graph"]
+__all__ = ["Function", "Imported", "LayerSummary", "QuantizedExperts", "QuantizedLinear",
+           "QuantizedStack", "Summary", "UnsupportedError", "calibrate", "from_export",
+           "from_graph", "quantize_"]

@@ -1,0 +1,177 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels on CUDA devices, for tensors of PyTorch: the only file that talks to a GPU.
+
+A call runs on PyTorch's current stream. Results and workspaces come from PyTorch's allocator.
+Nothing waits for the GPU, so that calls can be captured into a CUDA graph, once the kernels are
+loaded: the first call of each kernel loads them, which a capture does not allow.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import glob
+import os
+import threading
+import weakref
+from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from typing import Any, Sequence
+
+import torch
+from torch import Tensor
+
+import blockscale
+from blockscale._errors import ArgumentError, fail
+
+#: Chips by compute capability: what PTX for one runs on. Others have no kernels of ours.
+CHIPS = {(8, 0): "sm_80", (8, 9): "sm_89", (9, 0): "sm_90a", (10, 0): "sm_100a",
+         (10, 3): "sm_103a", (11, 0): "sm_110a"}
+#: The codes that argument dtypes have in C, by the bytes of an element.
+_DTYPES = {torch.bool: 0, torch.uint8: 1, torch.int8: 2, torch.bfloat16: 3, torch.uint16: 3,
+           torch.int32: 6, torch.int64: 8, torch.float16: 9, torch.float32: 10}
+_RESULT = 1
+#: Sizes of arguments of which a function keeps the evaluated plan.
+_MAX_CALLS = 4096
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = [("dtype", c_int), ("rank", c_size_t), ("shape", POINTER(c_int64)),
+                ("scalar", c_void_p)]
+
+
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "status_name": (c_char_p, [c_int]),
+    "last_error": (c_char_p, []),
+    "bundle_open_memory": (c_int, [c_char_p, c_size_t, POINTER(c_void_p)]),
+    "function_find": (c_int, [c_void_p, c_size_t, c_char_p, POINTER(c_void_p)]),
+    "function_buffer_count": (c_size_t, [c_void_p, c_int]),
+    "function_buffer": (c_void_p, [c_void_p, c_int, c_size_t]),
+    "buffer_rank": (c_size_t, [c_void_p]),
+    "call_create": (c_int, [c_void_p, POINTER(_Argument), c_size_t, POINTER(c_void_p)]),
+    "call_destroy": (None, [c_void_p]),
+    "call_shape": (POINTER(c_int64), [c_void_p, c_int, c_size_t]),
+    "call_workspace_bytes": (c_uint64, [c_void_p]),
+    "device_open": (c_int, [c_int, c_char_p, POINTER(c_void_p)]),
+    "module_load": (c_int, [c_void_p, c_void_p, POINTER(c_void_p)]),
+    "module_target": (c_size_t, [c_void_p]),
+    "launch": (c_int, [c_void_p, c_void_p, POINTER(c_uint64), c_size_t, POINTER(c_uint64),
+                       c_size_t, c_uint64, c_uint64, c_void_p]),
+}
+
+
+class _Library:
+    """Runtime.h of the C library that the package has, each function without its prefix."""
+
+    def __init__(self) -> None:
+        folder = os.path.dirname(os.path.abspath(blockscale.__file__))
+        found = sorted(glob.glob(os.path.join(folder, "**", "libBlockScaleC.so*"),
+                                 recursive=True))
+        if not found:
+            raise ArgumentError(f"expected libBlockScaleC.so beside the package, but got none in "
+                                f"{folder}")
+        library = ctypes.CDLL(found[0])
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(library, f"blockscale_{name}")
+            function.restype, function.argtypes = result, arguments
+            setattr(self, name, function)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+    def check(self, status: int) -> None:
+        if status:
+            fail(self.status_name(status).decode(), self.last_error().decode(errors="replace"))
+
+    def make(self, create: Any, *arguments: Any) -> int:
+        made = c_void_p()
+        self.check(create(*arguments, byref(made)))
+        assert made.value is not None
+        return made.value
+
+
+@functools.lru_cache(maxsize=None)
+def _get_library() -> _Library:
+    return _Library()
+
+
+@functools.lru_cache(maxsize=None)
+def _open_device(index: int) -> int:
+    torch.cuda.init()
+    library = _get_library()
+    return library.make(library.device_open, index, None)
+
+
+@functools.lru_cache(maxsize=None)
+def get_chip(index: int) -> str | None:
+    """What to compile for on a device; None if we have no kernels for it."""
+    return CHIPS.get(torch.cuda.get_device_capability(index))
+
+
+class _Call:
+    """A function for arguments of certain sizes."""
+
+    def __init__(self, library: _Library, function: int, tensors: Sequence[Tensor],
+                 ranks: Sequence[int]):
+        arguments = (_Argument * len(tensors))()
+        for slot, tensor in zip(arguments, tensors):
+            slot.dtype = _DTYPES[tensor.dtype]
+            slot.rank = tensor.dim()
+            slot.shape = (c_int64 * max(tensor.dim(), 1))(*tensor.shape)
+        self.handle = library.make(library.call_create, function, arguments, len(tensors))
+        weakref.finalize(self, library.call_destroy, self.handle)
+        self.workspace = library.call_workspace_bytes(self.handle)
+        self.shapes = [tuple(library.call_shape(self.handle, _RESULT, number)[:rank])
+                       for number, rank in enumerate(ranks)]
+
+
+class Function:
+    """A function of a bundle on a device, whose results have known dtypes."""
+
+    def __init__(self, bundle: bytes, name: str, device: int, results: Sequence[torch.dtype]):
+        if torch.cuda.is_current_stream_capturing():
+            raise ArgumentError("expected a call before the capture of a CUDA graph, which loads "
+                                f"the kernels of @{name}, but got none; run the model once "
+                                "before")
+        self._library = library = _get_library()
+        self._device = torch.device("cuda", device)
+        opened = library.make(library.bundle_open_memory, bundle, len(bundle))
+        # Kernels stay loaded as long as the process: work on any stream may use them.
+        self._module = library.make(library.module_load, opened, _open_device(device))
+        self._function = library.make(library.function_find, opened,
+                                      library.module_target(self._module), name.encode())
+        count = library.function_buffer_count(self._function, _RESULT)
+        self._ranks = [library.buffer_rank(library.function_buffer(self._function, _RESULT, i))
+                       for i in range(count)]
+        self._results = list(results)
+        self._calls: dict[Any, _Call] = {}
+        self._lock = threading.Lock()
+
+    def _get_call(self, tensors: Sequence[Tensor]) -> _Call:
+        key = tuple(tensor.shape for tensor in tensors)
+        call = self._calls.get(key)
+        if call is None:
+            call = _Call(self._library, self._function, tensors, self._ranks)
+            with self._lock:
+                if len(self._calls) >= _MAX_CALLS:
+                    self._calls.clear()
+                self._calls[key] = call
+        return call
+
+    def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """`tensors` are contiguous, on the device, and of the dtypes of the arguments."""
+        call = self._get_call(tensors)
+        results = [torch.empty(shape, dtype=dtype, device=self._device)
+                   for shape, dtype in zip(call.shapes, self._results)]
+        # PyTorch's allocator gives memory of a stream again to work of that stream alone.
+        workspace = (torch.empty(call.workspace, dtype=torch.uint8, device=self._device)
+                     if call.workspace else None)
+        addresses = (c_uint64 * len(tensors))(*[each.data_ptr() for each in tensors])
+        made = (c_uint64 * len(results))(*[each.data_ptr() for each in results])
+        stream = torch.cuda.current_stream(self._device).cuda_stream
+        status = self._library.launch(
+            self._module, call.handle, addresses, len(tensors), made, len(results),
+            0 if workspace is None else workspace.data_ptr(), call.workspace, stream)
+        if status:
+            self._library.check(status)
+        return results

@@ -1,0 +1,96 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How layers are quantized, and the forms that weights have in memory."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from blockscale._ops import FORMATS
+from blockscale._types import DataLayout, Layout
+from blockscale.torch import _cuda
+
+#: Orders of a weight in memory. Row-major data and linear scales are what checkpoints have;
+#: "tiles" have scales in the layout swizzle_128x4; "fragments" have that and data in the layout
+#: fragments_64x64, as products on Hopper read them.
+ROW_MAJOR, TILES, FRAGMENTS = LAYOUTS = ("row_major", "tiles", "fragments")
+#: Where the global scale of activations comes from: there is none, the amax of the tensor, an
+#: amax that is given, or the decode scale itself.
+SCALINGS = ("none", "dynamic", "amax", "scale")
+#: Chips with products of two operands with scales, and of one such operand and a plain one.
+_BOTH = ("sm_90a", "sm_100a", "sm_103a", "sm_110a")
+_WEIGHT_ONLY = ("sm_90a",)
+
+
+@dataclasses.dataclass(frozen=True)
+class OperandForm:
+    """How an operand is quantized: `recipe` None is the format's default; `scaling` is that of
+    the global scale, "none", "dynamic" or "amax"."""
+
+    format: str
+    recipe: str | None = None
+    scaling: str = "none"
+    amax: float | None = None
+    is_swept: bool = False
+
+    @property
+    def block(self) -> int:
+        return FORMATS[self.format][2]
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerForm:
+    """How a layer is quantized. Without a form of activations, these stay plain. `cast` is the
+    type that f32 is rounded to before."""
+
+    weight: OperandForm
+    activation: OperandForm | None = None
+    rht: bool = False
+    cast: str | None = None
+
+    def describe(self) -> str:
+        """As the compiler's remarks do."""
+        text = self.weight.format
+        if self.activation is None:
+            text += ", weights only"
+        elif self.activation.format != self.weight.format:
+            text += f" by {self.activation.format}"
+        return text + (f" of {self.cast}" if self.cast else "")
+
+
+def has_product(device: torch.device, is_weight_only: bool) -> bool:
+    """Whether we have a product for the device; elsewhere weights are dequantized by a kernel of
+    ours and multiplied by PyTorch."""
+    if device.type != "cuda":
+        return True
+    chip = _cuda.get_chip(device.index or 0)
+    return chip in (_WEIGHT_ONLY if is_weight_only else _BOTH)
+
+
+def get_layout(device: torch.device, is_weight_only: bool) -> str:
+    """The order of weights on a device."""
+    if device.type != "cuda" or not has_product(device, is_weight_only):
+        return ROW_MAJOR
+    return FRAGMENTS if _cuda.get_chip(device.index or 0) == "sm_90a" else TILES
+
+
+def get_data_layout(layout: str) -> DataLayout | None:
+    return DataLayout() if layout == FRAGMENTS else None
+
+
+def get_scale_layout(layout: str) -> Layout | None:
+    return None if layout == ROW_MAJOR else Layout()
+
+
+def get_storage(rows: int, cols: int, format: str, layout: str) -> tuple[list[int], list[int]]:
+    """The shapes of data and scales of a matrix in storage form (docs/Spec.md, section 7)."""
+    data, _, block = FORMATS[format]
+    is_packed = data == "f4E2M1FN"
+    columns = -(-cols // block)
+    codes = ([-(-rows // 64), -(-cols // 64), 2048 if is_packed else 4096]
+             if layout == FRAGMENTS else [rows, -(-cols // 2) if is_packed else cols])
+    scales = ([rows, columns] if layout == ROW_MAJOR else
+              [-(-rows // 128), -(-columns // 4), 32, 4, 4])
+    return codes, scales

@@ -1,0 +1,152 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions of the dialect on tensors of PyTorch: traced once, compiled for each device.
+
+A kernel has one dynamic size, the rows of its first argument. Schedules of products go by sizes,
+so on a GPU a kernel is compiled for each bucket of rows that is met: all kernels of a bucket take
+any number of rows, and differ in the schedule alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from typing import Any, Callable, Hashable, Sequence
+
+import torch
+from torch import Tensor
+
+from blockscale import _native
+from blockscale._compile import Compiled, compile as compile_module
+from blockscale._errors import ArgumentError, Error, check
+from blockscale._trace import Module
+from blockscale.torch import _cuda
+
+#: Says what is compiled, and what the backend takes of a graph and what not.
+LOG = logging.getLogger("blockscale")
+
+#: Rows up to which a schedule is chosen for the size itself. More rows are one more bucket.
+ROW_BUCKETS = (16, 32, 64, 128, 256, 512, 1024, 2048)
+_PLAN, _BUNDLE = 3, 4  # of _native.compile
+_PRODUCTS = ("blockscale.scaled_mm", "blockscale.scaled_grouped_mm")
+
+#: Makes the module for a number of rows, or for any number where it is None.
+Build = Callable[["int | None"], Module]
+
+
+def get_bucket(rows: int) -> int | None:
+    """The largest number of rows of the bucket; None of the last bucket."""
+    return next((each for each in ROW_BUCKETS if rows <= each), None)
+
+
+def _emit(module: Module, chip: str, emission: int) -> bytes:
+    (data, _), _ = check(_native.compile(module.source, module.name, [chip], emission, None, True,
+                                         None, False, False, None))
+    return data
+
+
+def get_schedules(module: Module, chip: str) -> list[dict[str, int]]:
+    """The schedules that the model chooses for the kernels of a module, in order."""
+    plan = json.loads(_emit(module, chip, _PLAN))
+    return [choice["schedule"] for choice in plan.get("choices", ())]
+
+
+def set_schedules(module: Module, schedules: Sequence[dict[str, int]]) -> None:
+    """Gives the products of a module schedules, where there is one for each product."""
+    products = [op for op in module.ops if op.name in _PRODUCTS]
+    if len(products) != len(schedules):
+        return
+    for op, schedule in zip(products, schedules):
+        text = ", ".join(f"{key} = {value}" for key, value in schedule.items())
+        op.text += f" {{blockscale.schedule = #blockscale.gemm_schedule<{text}>}}"
+
+
+def build_for(build: Build, bucket: int | None, chip: str) -> Module:
+    """The module for any number of rows, with the schedules of a bucket."""
+    module = build(None)
+    if bucket is not None and any(op.name in _PRODUCTS for op in module.ops):
+        set_schedules(module, get_schedules(build(bucket), chip))
+    return module
+
+
+class Kernel:
+    """A function of the dialect.
+
+    Args:
+      name: for messages.
+      build: makes the module.
+      results: dtypes of the results.
+    """
+
+    def __init__(self, name: str, build: Build, results: Sequence[torch.dtype]):
+        self.name = name
+        self._build = build
+        self._results = tuple(results)
+        self._cpu: Compiled | None = None
+        self._cuda: dict[tuple[int, int | None], _cuda.Function] = {}
+        self._lock = threading.Lock()
+
+    def _compile_cpu(self) -> Compiled:
+        with self._lock:
+            if self._cpu is None:
+                LOG.debug("compile %s for cpu", self.name)
+                self._cpu = compile_module(self._build(None))
+            return self._cpu
+
+    def _compile_cuda(self, device: int, bucket: int | None) -> _cuda.Function:
+        with self._lock:
+            found = self._cuda.get((device, bucket))
+            if found is None:
+                chip = _cuda.get_chip(device)
+                if chip is None:
+                    raise ArgumentError(f"expected a GPU of {', '.join(_cuda.CHIPS.values())} for "
+                                        f"{self.name}, but got cuda:{device}, whose capability is "
+                                        f"{torch.cuda.get_device_capability(device)}")
+                LOG.debug("compile %s for %s, %s rows", self.name, chip,
+                          "more" if bucket is None else f"up to {bucket}")
+                module = build_for(self._build, bucket, chip)
+                found = _cuda.Function(_emit(module, chip, _BUNDLE), module.name, device,
+                                       self._results)
+                self._cuda[device, bucket] = found
+            return found
+
+    def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The results for contiguous tensors on one device."""
+        device = tensors[0].device
+        if device.type == "cuda":
+            index = 0 if device.index is None else device.index
+            bucket = get_bucket(tensors[0].shape[0] if tensors[0].dim() else 0)
+            function = self._cuda.get((index, bucket)) or self._compile_cuda(index, bucket)
+            return function(tensors)
+        compiled = self._cpu or self._compile_cpu()
+        results = compiled(*tensors, accept_nan_scales=True)
+        results = results if isinstance(results, tuple) else (results,)
+        return [result if result.dtype == dtype else result.view(dtype)
+                for result, dtype in zip(results, self._results)]
+
+
+_KERNELS: dict[Hashable, Kernel] = {}
+_LOCK = threading.Lock()
+
+
+def get_kernel(key: Hashable, make: Callable[[], Kernel]) -> Kernel:
+    """The kernel of a key, which is made once."""
+    found = _KERNELS.get(key)
+    if found is None:
+        with _LOCK:
+            found = _KERNELS.get(key)
+            if found is None:
+                found = _KERNELS[key] = make()
+    return found
+
+
+def to_argument(tensor: Tensor) -> Tensor:
+    """A tensor as kernels take it: row-major, at an address that tensor maps accept."""
+    tensor = tensor.detach().contiguous()
+    if tensor.device.type == "cuda" and tensor.data_ptr() % 16:
+        return tensor.clone()
+    return tensor
+
+
+__all__ = ["Error", "Kernel", "LOG", "get_bucket", "get_kernel", "to_argument"]

@@ -1,0 +1,379 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ops of `torch.ops.blockscale`: what export, AOTInductor and other compilers see of our kernels.
+
+Weights are in storage form (docs/Spec.md): data and scales are uint8, f4 data with two codes a
+byte. `layout` is their order in memory (docs/TorchCompile.md). `out_features` says the rows of a
+weight, which padded storage does not tell; K is that of x.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NoReturn
+
+import torch
+from torch import Tensor
+
+from blockscale._errors import ArgumentError
+from blockscale._native import recipes
+from blockscale._ops import FORMATS
+from blockscale.torch._forms import (LAYOUTS, ROW_MAJOR, SCALINGS, OperandForm, get_storage,
+                                     has_product)
+from blockscale.torch._kernels import LOG, to_argument
+from blockscale.torch._products_kernels import Dequantizer, Linear, Packer, Quantizer, run
+
+LIBRARY = torch.library.Library("blockscale", "DEF")
+PLAIN = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def _refuse(op: str, expected: str, found: Any) -> NoReturn:
+    raise ArgumentError(f"blockscale::{op}: expected {expected}, but got {found}")
+
+
+def _check_choice(op: str, what: str, value: str | None, known: Any) -> None:
+    if value not in known:
+        _refuse(op, f"{what} to be one of {', '.join(map(str, filter(None, known)))}", repr(value))
+
+
+def _check_x(op: str, x: Tensor, dtypes: Any = PLAIN, least: int = 2) -> None:
+    if x.dtype not in dtypes:
+        names = ", ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
+        _refuse(op, f"x to be {names}", f"{x.dtype}; convert it with .to()")
+    if x.dim() < least:
+        _refuse(op, f"x of rank {least} or more", f"shape {list(x.shape)}")
+
+
+def _check_tensor(op: str, what: str, tensor: Tensor, dtype: Any, shape: Any, x: Tensor) -> None:
+    if tensor.dtype != dtype:
+        _refuse(op, f"{what} of {dtype}", str(tensor.dtype))
+    if shape is not None and list(tensor.shape) != list(shape):
+        _refuse(op, f"{what} of shape {list(shape)}", list(tensor.shape))
+    if tensor.device != x.device:
+        _refuse(op, f"{what} on {x.device}, as x is", f"{tensor.device}; move it with .to()")
+
+
+def _check_format(op: str, format: str, layout: str = ROW_MAJOR, recipe: str | None = None
+                  ) -> None:
+    _check_choice(op, "format", format, FORMATS)
+    _check_choice(op, "layout", layout, LAYOUTS)
+    _check_choice(op, "recipe", recipe, (None, *recipes))
+
+
+def _define(schema: str) -> None:
+    LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+
+
+def _implement(name: str, function: Callable[..., Any], fake: Callable[..., Any]) -> None:
+    """One function for both devices: kernels know the difference."""
+    LIBRARY.impl(name, function, "CPU")
+    LIBRARY.impl(name, function, "CUDA")
+    torch.library.register_fake(f"blockscale::{name}", fake, lib=LIBRARY)
+
+
+def _refuse_backward(name: str, hint: str) -> None:
+    def backward(context: Any, *gradients: Any) -> NoReturn:
+        raise RuntimeError(f"blockscale::{name} has no derivative: {hint}")
+    torch.library.register_autograd(f"blockscale::{name}", backward, lib=LIBRARY)
+
+
+# Quantization.
+
+_define("quantize(Tensor x, Tensor? global_scale=None, *, str format, str? recipe=None, "
+        "bool swizzled=False) -> (Tensor, Tensor)")
+
+
+def _check_quantize(x: Tensor, global_scale: Tensor | None, format: str, recipe: str | None
+                    ) -> None:
+    _check_x("quantize", x)
+    _check_format("quantize", format, recipe=recipe)
+    if global_scale is not None:
+        if format != "nvfp4":
+            _refuse("quantize", "no global_scale but of nvfp4", f"one of {format}")
+        _check_tensor("quantize", "global_scale", global_scale, torch.float32, [], x)
+
+
+def _get_shapes(sizes: Any, format: str, is_swizzled: bool) -> tuple[list[Any], list[Any]]:
+    *batch, m, k = sizes
+    data, _, block = FORMATS[format]
+    columns = (k + block - 1) // block
+    scales = ([(m + 127) // 128, (columns + 3) // 4, 32, 4, 4] if is_swizzled
+              else [m, columns])
+    return [*batch, m, (k + 1) // 2 if data == "f4E2M1FN" else k], [*batch, *scales]
+
+
+def _quantize(x: Tensor, global_scale: Tensor | None = None, *, format: str,
+              recipe: str | None = None, swizzled: bool = False) -> tuple[Tensor, Tensor]:
+    _check_quantize(x, global_scale, format, recipe)
+    form = OperandForm(format, recipe, "none" if global_scale is None else "scale")
+    kernel = Quantizer(form, x.dtype, x.dim(), is_swizzled=swizzled).get()
+    data, scales = run(kernel, [to_argument(x), global_scale])
+    return data, scales
+
+
+def _fake_quantize(x: Tensor, global_scale: Tensor | None = None, *, format: str,
+                   recipe: str | None = None, swizzled: bool = False) -> tuple[Tensor, Tensor]:
+    _check_quantize(x, global_scale, format, recipe)
+    data, scales = _get_shapes(x.shape, format, swizzled)
+    return x.new_empty(data, dtype=torch.uint8), x.new_empty(scales, dtype=torch.uint8)
+
+
+_implement("quantize", _quantize, _fake_quantize)
+_refuse_backward("quantize", "codes are no smooth function of x; detach x, or train with a "
+                             "straight-through estimator of your own")
+
+
+# The order of weights.
+
+_define("pack(Tensor data, Tensor scales, *, int out_features, int in_features, str format, "
+        "str before, str after) -> (Tensor, Tensor)")
+
+
+def _fake_pack(data: Tensor, scales: Tensor, *, out_features: int, in_features: int, format: str,
+               before: str, after: str) -> tuple[Tensor, Tensor]:
+    _check_format("pack", format, before)
+    _check_format("pack", format, after)
+    held = get_storage(out_features, in_features, format, before)
+    batch = list(data.shape[:-len(held[0])])
+    for what, tensor, shape in (("data", data, held[0]), ("scales", scales, held[1])):
+        _check_tensor("pack", what, tensor, torch.uint8, [*batch, *shape], data)
+    made = get_storage(out_features, in_features, format, after)
+    return data.new_empty([*batch, *made[0]]), scales.new_empty([*batch, *made[1]])
+
+
+def _pack(data: Tensor, scales: Tensor, *, out_features: int, in_features: int, format: str,
+          before: str, after: str) -> tuple[Tensor, Tensor]:
+    with torch.device("meta"):
+        _fake_pack(data, scales, out_features=out_features, in_features=in_features,
+                   format=format, before=before, after=after)
+    if before == after:
+        return data.clone(), scales.clone()
+    rank = len(get_storage(out_features, in_features, format, before)[0])
+    shape = (*data.shape[:-rank], out_features, in_features)
+    packed, tiles = Packer(shape, format, before, after).get()([to_argument(data),
+                                                                to_argument(scales)])
+    return packed, tiles
+
+
+_implement("pack", _pack, _fake_pack)
+_refuse_backward("pack", "it moves codes")
+
+
+# Weights as numbers.
+
+_define("dequantize(Tensor data, Tensor scales, Tensor? global_scale=None, *, int in_features, "
+        "str format, ScalarType dtype) -> Tensor")
+
+
+def _check_dequantize(data: Tensor, scales: Tensor, global_scale: Tensor | None,
+                      in_features: int, format: str, dtype: torch.dtype) -> tuple[Any, ...]:
+    _check_format("dequantize", format)
+    _check_choice("dequantize", "dtype", dtype, PLAIN)  # type: ignore[arg-type]
+    *batch, rows, _ = data.shape
+    held = get_storage(rows, in_features, format, ROW_MAJOR)
+    for what, tensor, shape in (("data", data, held[0]), ("scales", scales, held[1])):
+        _check_tensor("dequantize", what, tensor, torch.uint8, [*batch, *shape], data)
+    return (*batch, rows, in_features)
+
+
+def _fake_dequantize(data: Tensor, scales: Tensor, global_scale: Tensor | None = None, *,
+                     in_features: int, format: str, dtype: torch.dtype) -> Tensor:
+    shape = _check_dequantize(data, scales, global_scale, in_features, format, dtype)
+    return data.new_empty(shape, dtype=dtype)
+
+
+def _dequantize(data: Tensor, scales: Tensor, global_scale: Tensor | None = None, *,
+                in_features: int, format: str, dtype: torch.dtype) -> Tensor:
+    shape = _check_dequantize(data, scales, global_scale, in_features, format, dtype)
+    is_scaled = global_scale is not None
+    kernel = Dequantizer(shape, format, torch.float32 if is_scaled else dtype).get()
+    wide, = kernel([to_argument(data), to_argument(scales)])
+    if global_scale is None:
+        return wide
+    return (wide * _spread(global_scale, wide.dim())).to(dtype)
+
+
+def _spread(global_scale: Tensor, rank: int) -> Tensor:
+    """One scale, one for each row of a matrix, or one for each matrix, as it broadcasts with
+    [.., N, K]."""
+    if global_scale.dim() == 0:
+        return global_scale
+    return global_scale.reshape(-1, *[1] * (rank - 1))
+
+
+_implement("dequantize", _dequantize, _fake_dequantize)
+_refuse_backward("dequantize", "codes are no parameters")
+
+
+# Linear layers.
+
+_LINEAR = ("Tensor x, Tensor data, Tensor scales, Tensor? global_scale, Tensor? bias, {}*, "
+           "int out_features, str format, {}str layout='row_major', bool rht=False) -> Tensor")
+_INPUT = "str input_format, str? input_recipe=None, str input_scaling='none', "
+_define(f"linear_weight_only({_LINEAR.format('', '')}")
+_define(f"linear_quantized({_LINEAR.format('Tensor? input_global, ', _INPUT)}")
+_define(f"grouped_linear_weight_only({_LINEAR.format('Tensor offsets, ', '')}")
+_define(f"grouped_linear_quantized("
+        f"{_LINEAR.format('Tensor offsets, Tensor? input_global, ', _INPUT)}")
+
+
+def _get_linear(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: Tensor | None,
+                bias: Tensor | None, offsets: Tensor | None, input_global: Tensor | None,
+                out_features: int, format: str, layout: str, rht: bool,
+                activation: OperandForm | None) -> Linear:
+    """The kernel of a call, all of whose operands are as it takes them."""
+    _check_format(op, format, layout)
+    wide = PLAIN if activation else (PLAIN[1:] if format == "nvfp4" else PLAIN[1:2])
+    _check_x(op, x, wide, 2 if offsets is not None else 1)
+    if rht and x.dtype != torch.bfloat16:
+        _refuse(op, "x of bfloat16 for the Hadamard transform (rht)", str(x.dtype))
+    features = x.shape[-1]
+    block = FORMATS[format][2]
+    if features % block:
+        _refuse(op, f"a last dimension of x that is a multiple of {block}", features)
+    batch: list[int] = []
+    if offsets is not None:
+        if x.dim() != 2:
+            _refuse(op, "x of rank 2 for groups", f"shape {list(x.shape)}")
+        _check_tensor(op, "offsets", offsets, torch.int32, None, x)
+        if offsets.dim() != 1:
+            _refuse(op, "offsets of rank 1", f"shape {list(offsets.shape)}")
+        batch = [offsets.shape[0]]
+    held = get_storage(out_features, features, format, layout)
+    for what, tensor, shape in (("data", data, held[0]), ("scales", scales, held[1])):
+        _check_tensor(op, what, tensor, torch.uint8, [*batch, *shape], x)
+    if global_scale is not None:
+        if format != "nvfp4":
+            _refuse(op, "no global_scale but of nvfp4", f"one of {format}")
+        rows = batch or [out_features]
+        _check_tensor(op, "global_scale", global_scale, torch.float32,
+                      rows if global_scale.dim() else [], x)
+    if bias is not None:
+        _check_tensor(op, "bias", bias, bias.dtype, [*batch, out_features], x)
+        _check_choice(op, "the dtype of bias", bias.dtype, PLAIN)  # type: ignore[arg-type]
+    if activation is not None:
+        _check_format(op, activation.format, recipe=activation.recipe)
+        _check_choice(op, "input_scaling", activation.scaling, SCALINGS)
+        is_given = activation.scaling in ("amax", "scale")
+        if is_given != (input_global is not None):
+            _refuse(op, "input_global exactly with input_scaling 'amax' or 'scale'",
+                    f"'{activation.scaling}' with {'one' if input_global is not None else 'none'}")
+        if input_global is not None:
+            _check_tensor(op, "input_global", input_global, torch.float32, [], x)
+    return Linear((*batch, out_features, features), x.dtype, format, layout,
+                  None if global_scale is None else tuple(global_scale.shape),
+                  None if bias is None else bias.dtype, activation, rht)
+
+
+def _multiply(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: Tensor | None,
+              bias: Tensor | None, offsets: Tensor | None, input_global: Tensor | None,
+              linear: Linear) -> Tensor:
+    n, k = linear.shape[-2:]
+    rows = x.reshape(-1, k) if x.dim() != 2 else x
+    if not has_product(x.device, linear.activation is None):
+        return _multiply_plain(op, rows, data, scales, global_scale, bias, offsets, input_global,
+                               linear).reshape(*x.shape[:-1], n)
+    y, = run(linear.get(), [to_argument(rows), data, scales, global_scale,
+                            None if bias is None else to_argument(bias), input_global, offsets])
+    return y if x.dim() == 2 else y.reshape(*x.shape[:-1], n)
+
+
+def _multiply_plain(op: str, rows: Tensor, data: Tensor, scales: Tensor,
+                    global_scale: Tensor | None, bias: Tensor | None, offsets: Tensor | None,
+                    input_global: Tensor | None, linear: Linear) -> Tensor:
+    """On GPUs without a product of ours: exact values of the weight, multiplied by PyTorch."""
+    LOG.debug("%s: dequantize and multiply by PyTorch, since the GPU has no product of ours", op)
+    if linear.layout != ROW_MAJOR:
+        _refuse(op, "a weight in row-major order on a GPU without products of ours",
+                f"{linear.layout}")
+    narrow = torch.bfloat16 if rows.dtype == torch.float32 else rows.dtype
+    if linear.rht:
+        raise ArgumentError(f"blockscale::{op}: expected a GPU with products of ours for the "
+                            "Hadamard transform (rht)")
+    scale = global_scale
+    if linear.activation is not None:
+        quantizer = Quantizer(linear.activation, rows.dtype, 2)
+        codes, scales_of_x, *made = run(quantizer.get(), [to_argument(rows), input_global])
+        rows, = Dequantizer(tuple(rows.shape), linear.activation.format, narrow).get()(
+            [codes, scales_of_x])
+        of_x = made[0] if made else input_global
+        if of_x is not None:
+            scale = of_x if scale is None else of_x * scale
+    weight, = Dequantizer(linear.shape, linear.format, narrow).get()([data, scales])
+    if offsets is not None:
+        sums = torch.nn.functional.grouped_mm(rows.to(narrow), weight.transpose(-2, -1),
+                                              offs=offsets).float()
+        group = torch.searchsorted(offsets, torch.arange(len(rows), device=rows.device,
+                                                         dtype=torch.int32), right=True)
+        group = group.clamp(max=len(offsets) - 1)
+        scale = scale if scale is None or not scale.dim() else scale[group, None]
+        bias = None if bias is None else bias[group]
+    else:
+        sums = torch.mm(rows.to(narrow), weight.t(), out_dtype=torch.float32)
+    if scale is not None:
+        sums = sums * scale
+    if bias is not None:
+        sums = sums + bias.float()
+    return sums.to(linear.dtype)
+
+
+def _make(op: str, has_offsets: bool, has_input: bool) -> tuple[Callable[..., Any], ...]:
+    """The function of an op and its fake."""
+    def get(x: Tensor, data: Tensor, scales: Tensor, global_scale: Tensor | None,
+            bias: Tensor | None, *rest: Any, out_features: int, format: str,
+            layout: str = ROW_MAJOR, rht: bool = False, input_format: str = "",
+            input_recipe: str | None = None, input_scaling: str = "none") -> tuple[Any, ...]:
+        given = iter(rest)
+        offsets = next(given) if has_offsets else None
+        input_global = next(given) if has_input else None
+        activation = (OperandForm(input_format, input_recipe, input_scaling) if has_input
+                      else None)
+        linear = _get_linear(op, x, data, scales, global_scale, bias, offsets, input_global,
+                             out_features, format, layout, rht, activation)
+        return offsets, input_global, linear
+
+    def function(*args: Any, **options: Any) -> Tensor:
+        offsets, input_global, linear = get(*args, **options)
+        return _multiply(op, *args[:5], offsets, input_global, linear)
+
+    def fake(*args: Any, **options: Any) -> Tensor:
+        get(*args, **options)
+        x = args[0]
+        return x.new_empty([*x.shape[:-1], options["out_features"]])
+    return function, fake
+
+
+for _name, _offsets, _input in (("linear_weight_only", False, False),
+                                ("linear_quantized", False, True),
+                                ("grouped_linear_weight_only", True, False),
+                                ("grouped_linear_quantized", True, True)):
+    _implement(_name, *_make(_name, _offsets, _input))
+
+for _name in ("linear_quantized", "grouped_linear_quantized", "grouped_linear_weight_only"):
+    _refuse_backward(_name, "call the model under torch.no_grad(), or quantize weights alone")
+
+
+def _save_linear(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
+    x, data, scales, global_scale, bias = inputs
+    ctx.save_for_backward(data, scales, global_scale)
+    ctx.options = keyword_only_inputs, x.shape[-1], None if bias is None else bias.dtype
+
+
+def _differentiate_linear(context: Any, gradient: Tensor) -> tuple[Any, ...]:
+    """That of x is the product with the weight's values; that of the bias is the sum of rows."""
+    data, scales, global_scale = context.saved_tensors
+    options, features, bias = context.options
+    if options.get("rht"):
+        raise RuntimeError("blockscale::linear_weight_only has no derivative behind a Hadamard "
+                           "transform (rht): call the model under torch.no_grad()")
+    data, scales = torch.ops.blockscale.pack(
+        data, scales, out_features=options["out_features"], in_features=features,
+        format=options["format"], before=options.get("layout", ROW_MAJOR), after=ROW_MAJOR)
+    weight = torch.ops.blockscale.dequantize(data, scales, global_scale, in_features=features,
+                                             format=options["format"], dtype=gradient.dtype)
+    rows = gradient.reshape(-1, gradient.shape[-1])
+    of_x = (rows @ weight).reshape(*gradient.shape[:-1], features)
+    return of_x, None, None, None, None if bias is None else rows.float().sum(0).to(bias)
+
+
+torch.library.register_autograd("blockscale::linear_weight_only", _differentiate_linear,
+                                setup_context=_save_linear, lib=LIBRARY)

@@ -1,0 +1,199 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The modules of quantizers, packers and linear layers, one for each static key."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Sequence
+
+import torch
+
+from blockscale import _ops
+from blockscale._ops import FORMATS
+from blockscale._trace import Module, Value, jit
+from blockscale._types import Spec, element_name
+from blockscale.torch._forms import OperandForm, get_data_layout, get_scale_layout
+from blockscale.torch._kernels import Kernel, get_kernel
+
+#: Recipes that compute with the amax and not with the decode scale.
+_OF_AMAX = ("te", "mslk", "te_4over6_mae", "te_4over6_mse")
+
+
+def _trace(name: str, function: Any, specs: dict[str, Spec]) -> Module:
+    """A module of a function of named values."""
+    names = list(specs)
+    text = ", ".join(names)
+    scope: dict[str, Any] = {"body": function}
+    exec(f"def {name}({text}):\n    return body({', '.join(f'{n}={n}' for n in names)})", scope)
+    return jit(scope[name]).trace(*specs.values())
+
+
+def quantize_operand(x: Value, form: OperandForm, given: Value | None, *, offsets: Any = None,
+                     layout: Any = None) -> tuple[Value, Value, Value | None]:
+    """Data, scales and global scale of x. `given` is its amax or its global scale, where the
+    scaling says so. A batch has an amax for each matrix."""
+    amax = scale = block_amax = None
+    if form.scaling == "dynamic":
+        amax = _ops.amax(x, per="batch" if x.spec.rank > 2 else "tensor")
+    elif form.scaling == "amax":
+        amax = given
+    elif form.scaling == "scale":
+        scale = given
+    if amax is not None:
+        recipe = {} if form.recipe is None else {"recipe": form.recipe}
+        scale = _ops.global_scale(amax, **recipe)
+    is_of_amax = amax is not None and (form.is_swept or form.recipe in _OF_AMAX)
+    if form.is_swept:
+        block_amax = _ops.scale_sweep(x, amax)
+    data, scales = _ops.quantize(
+        x, format=form.format, recipe=form.recipe, global_scale=None if is_of_amax else scale,
+        global_amax=amax if is_of_amax else None, block_amax=block_amax, offsets=offsets,
+        layout=layout)
+    return data, scales, scale
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantizer:
+    """Of tensors [.., M, K] with dynamic sizes."""
+
+    form: OperandForm
+    dtype: torch.dtype
+    rank: int
+    rht: bool = False
+    is_swizzled: bool = False
+
+    def build(self, _: int | None) -> Module:
+        specs = {"x": Spec((None,) * self.rank, element_name(self.dtype))}
+        if self.form.scaling in ("amax", "scale"):
+            specs["given"] = Spec((), "f32")
+
+        def quantize(x: Value, given: Value | None = None) -> Any:
+            if self.rht:
+                x = _ops.hadamard(x, 1)
+            data, scales, scale = quantize_operand(
+                x, self.form, given, layout="swizzle_128x4" if self.is_swizzled else None)
+            is_made = scale is not None and scale is not given
+            return (data, scales, scale) if is_made else (data, scales)
+        return _trace("quantize", quantize, specs)
+
+    def get(self) -> Kernel:
+        is_made = self.form.scaling in ("dynamic", "amax")
+        results = [torch.uint8] * 2 + [torch.float32] * is_made
+        return get_kernel(self, lambda: Kernel(f"quantize to {self.form.format}", self.build,
+                                               results))
+
+
+@dataclasses.dataclass(frozen=True)
+class Packer:
+    """From one order of a weight in memory to another."""
+
+    shape: tuple[int, ...]
+    format: str
+    before: str
+    after: str
+
+    def build(self, _: int | None) -> Module:
+        data, scale, block = FORMATS[self.format]
+        sizes = (*self.shape[:-1], -(-self.shape[-1] // block))
+        specs = {"data": Spec(self.shape, data, get_data_layout(self.before)),
+                 "scales": Spec(sizes, scale, get_scale_layout(self.before))}
+
+        def pack(data: Value, scales: Value) -> list[Value]:
+            if get_data_layout(self.before) != get_data_layout(self.after):
+                data = _ops.prepack(data, get_data_layout(self.after))
+            if get_scale_layout(self.before) != get_scale_layout(self.after):
+                scales = _ops.swizzle(scales, get_scale_layout(self.after))
+            return [data, scales]
+        return _trace("pack", pack, specs)
+
+    def get(self) -> Kernel:
+        return get_kernel(self, lambda: Kernel(f"{self.after} of {self.format}", self.build,
+                                               [torch.uint8] * 2))
+
+
+@dataclasses.dataclass(frozen=True)
+class Dequantizer:
+    """Of a weight with linear scales, to a plain one without its global scale."""
+
+    shape: tuple[int, ...]
+    format: str
+    dtype: torch.dtype
+
+    def build(self, _: int | None) -> Module:
+        data, scale, block = FORMATS[self.format]
+        specs = {"data": Spec(self.shape, data),
+                 "scales": Spec((*self.shape[:-1], self.shape[-1] // block), scale)}
+        return _trace("dequantize", lambda data, scales: _ops.dequantize(
+            data, scales, dtype=element_name(self.dtype)), specs)
+
+    def get(self) -> Kernel:
+        return get_kernel(self, lambda: Kernel(f"dequantize {self.format}", self.build,
+                                               [self.dtype]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Linear:
+    """A product of rows [M, K] with a weight [N, K], or with [G, N, K] by groups of rows, and
+    what is before and behind it. `scale_shape` and `bias_shape` are None where there are none."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    format: str
+    layout: str
+    scale_shape: tuple[int, ...] | None
+    bias: torch.dtype | None
+    activation: OperandForm | None
+    rht: bool
+
+    @property
+    def groups(self) -> int:
+        return self.shape[0] if len(self.shape) == 3 else 0
+
+    def get_specs(self, rows: int | None) -> dict[str, Spec]:
+        """Of the arguments, in their order."""
+        data, scale, block = FORMATS[self.format]
+        *batch, n, k = self.shape
+        specs = {"x": Spec((rows, k), element_name(self.dtype)),
+                 "data": Spec(self.shape, data, get_data_layout(self.layout)),
+                 "scales": Spec((*batch, n, k // block), scale, get_scale_layout(self.layout))}
+        if self.scale_shape is not None:
+            specs["global_scale"] = Spec(self.scale_shape, "f32")
+        if self.bias is not None:
+            specs["bias"] = Spec((*batch, n), element_name(self.bias))
+        if self.activation is not None and self.activation.scaling in ("amax", "scale"):
+            specs["input_global"] = Spec((), "f32")
+        if self.groups:
+            specs["offsets"] = Spec((self.groups,), "i32")
+        return specs
+
+    def emit(self, x: Value, data: Value, scales: Value, global_scale: Value | None = None,
+             bias: Value | None = None, input_global: Value | None = None,
+             offsets: Value | None = None) -> Value:
+        """The ops of the layer, in the function that is traced."""
+        scales_of_x = scale_of_x = None
+        if self.rht:
+            x = _ops.hadamard(x, 1)
+        if self.activation is not None:
+            layout = None if self.layout == "row_major" else "swizzle_128x4"
+            x, scales_of_x, scale_of_x = quantize_operand(
+                x, self.activation, input_global, layout=layout,
+                offsets=offsets if layout else None)
+        options: dict[str, Any] = dict(dtype=element_name(self.dtype), global_scale_a=scale_of_x,
+                                       global_scale_b=global_scale, bias=bias)
+        if offsets is not None:
+            return _ops.scaled_grouped_mm(x, data, scales_of_x, scales, offsets, **options)
+        return _ops.scaled_mm(x, data, scales_of_x, scales, **options)
+
+    def build(self, rows: int | None) -> Module:
+        return _trace("linear", self.emit, self.get_specs(rows))
+
+    def get(self) -> Kernel:
+        kind = "quantized" if self.activation else "weight-only"
+        sizes = "x".join(map(str, self.shape))
+        return get_kernel(self, lambda: Kernel(f"{kind} {self.format} linear {sizes}", self.build,
+                                               [self.dtype]))
+
+
+def run(kernel: Kernel, tensors: Sequence[torch.Tensor | None]) -> list[torch.Tensor]:
+    return kernel([each for each in tensors if each is not None])

@@ -1,0 +1,394 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""quantize_ and calibrate: what becomes of layers, bytes, state dicts, what is left and refused."""
+
+import copy
+import itertools
+import json
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import blockscale
+import blockscale.torch
+from blockscale import _native
+from blockscale.torch._policy import Layer, Rules
+from blockscale.torch._quantize_model import Site
+
+OPS = torch.ops.blockscale
+
+
+def setUpModule():
+    unittest.enterModuleContext(torch.no_grad())
+
+
+def policy(*rules, **members):
+    return {"version": 1, "leave_last_projection": False, "rules": list(rules), **members}
+
+
+WEIGHTS = policy({"format": "nvfp4", "weight_only": True})
+BOTH = policy({"format": "nvfp4"})
+
+
+class Experts(nn.Module):
+    """Experts as classes of transformers with `use_experts_implementation` are."""
+
+    def __init__(self, experts, hidden, inner, has_bias, is_transposed):
+        super().__init__()
+        self.num_experts, self.has_bias, self.is_transposed = experts, has_bias, is_transposed
+        self.has_gate, self.has_post_expert_norm = True, False
+        shapes = {"gate_up_proj": (2 * inner, hidden), "down_proj": (hidden, inner)}
+        for name, shape in shapes.items():
+            shape = shape[::-1] if is_transposed else shape
+            setattr(self, name, nn.Parameter(torch.randn(experts, *shape) / 8))
+            if has_bias:
+                rows = shape[-1] if is_transposed else shape[0]
+                setattr(self, f"{name}_bias", nn.Parameter(torch.randn(experts, rows)))
+
+    def _apply_gate(self, gate_up):
+        gate, up = gate_up.chunk(2, -1)
+        return F.silu(gate) * up
+
+    def forward(self, x, top_k_index, top_k_weights):
+        out = torch.zeros_like(x)
+        for token, slot in itertools.product(range(len(x)), range(top_k_index.shape[1])):
+            expert = top_k_index[token, slot]
+            if expert < self.num_experts:
+                h = self._apply_gate(self.multiply(x[token], "gate_up_proj", expert))
+                out[token] += self.multiply(h, "down_proj", expert) * top_k_weights[token, slot]
+        return out
+
+    def multiply(self, x, name, expert):
+        weight = getattr(self, name)[expert]
+        bias = getattr(self, f"{name}_bias")[expert] if self.has_bias else None
+        return F.linear(x, weight.t() if self.is_transposed else weight, bias)
+
+
+class Model(nn.Module):
+    def __init__(self, has_bias=True, is_transposed=False):
+        super().__init__()
+        self.up = nn.Linear(64, 96)
+        self.down = nn.Linear(96, 64, bias=False)
+        self.experts = Experts(4, 64, 32, has_bias, is_transposed)
+        self.head = nn.Linear(64, 32, bias=False)
+
+    def forward(self, x):
+        x = x + self.down(F.gelu(self.up(x)))
+        index = torch.stack([torch.arange(len(x)) % 3, torch.full((len(x),), 3)], 1)
+        index[0, 1] = 4  # Of no expert.
+        weights = torch.full(index.shape, 0.5, dtype=x.dtype)
+        return self.head(x + self.experts(x, index, weights))
+
+
+def make(**options):
+    torch.manual_seed(0)
+    return Model(**options).bfloat16().eval(), torch.randn(6, 64).bfloat16()
+
+
+def error(one, other):
+    return ((one.float() - other.float()).norm() / other.float().norm()).item()
+
+
+class QuantizeTest(unittest.TestCase):
+    def test_weights_have_the_bytes_of_quantize(self):
+        model, _ = make(is_transposed=True)
+        plain = copy.deepcopy(model)
+        blockscale.torch.quantize_(model, WEIGHTS)
+
+        @blockscale.jit
+        def quantize(w):
+            g = blockscale.global_scale(blockscale.amax(w, per="batch"))
+            return *blockscale.quantize(w, global_scale=g), g
+        for path in ("up", "head", "experts.gate_up_proj", "experts.down_proj"):
+            with self.subTest(path):
+                owner, _, name = path.rpartition(".")
+                weight = getattr(plain.get_submodule(owner), name)
+                weight = (weight.transpose(1, 2).contiguous() if owner else weight.weight)
+                found = model.get_submodule(path)
+                for one, other in zip((found.data, found.scales, found.global_scale),
+                                      quantize(weight.detach())):
+                    self.assertEqual(one.numpy().tobytes(),
+                                     other.view(torch.uint8).numpy().tobytes()
+                                     if other.dim() > 1 else other.numpy().tobytes())
+
+    def test_models(self):
+        """Weights alone, both operands, formats that differ; experts of both orders."""
+        for rule, options, bound in (
+                ({"format": "nvfp4", "weight_only": True}, dict(), 0.15),
+                ({"format": "nvfp4"}, dict(has_bias=False), 0.2),
+                ({"format": "mxfp8"}, dict(is_transposed=True), 0.06),
+                ({"weights": {"format": "mxfp4"}, "activations": {"format": "mxfp8"}}, {}, 0.2)):
+            with self.subTest(rule):
+                model, x = make(**options)
+                wanted = model(x)
+                summary = blockscale.torch.quantize_(model, policy(rule))
+                self.assertEqual(len(summary.quantized), 5)
+                self.assertLess(error(model(x), wanted), bound)
+                self.assertLess(summary.after, 0.6 * summary.before)
+
+    def test_sweep_rht_and_cast(self):
+        """An f32 model as if it were of bf16; transformed operands give the plain product."""
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 48)).eval()
+        x = torch.randn(5, 64)
+        wanted = model(x)
+        for rule in ({"format": "nvfp4", "weight_only": True, "cast": "bf16", "rht": True},
+                     {"format": "nvfp4", "weights": {"sweep": True}}):
+            with self.subTest(rule):
+                found = copy.deepcopy(model)
+                blockscale.torch.quantize_(found, policy(rule))
+                y = found(x)
+                self.assertEqual(y.dtype, torch.float32)
+                self.assertLess(error(y, wanted), 0.2)
+        cast = copy.deepcopy(model)
+        blockscale.torch.quantize_(cast, policy({"format": "nvfp4", "weight_only": True,
+                                                 "cast": "bf16"}))
+        self.assertTrue(torch.equal(cast[0](x), cast[0](x).bfloat16().float()))
+
+    def test_linear_is_the_op(self):
+        model, x = make()
+        plain = copy.deepcopy(model.up)
+        blockscale.torch.quantize_(model, BOTH)
+        up = model.up
+        amax = x.abs().max().float()
+        codes = OPS.quantize(x, amax / 2688, format="nvfp4")
+        options = dict(in_features=64, format="nvfp4", dtype=torch.float32)
+        wanted = (OPS.dequantize(*codes, amax / 2688, **options)
+                  @ OPS.dequantize(up.data, up.scales, up.global_scale, **options).t()
+                  + plain.bias.float())
+        torch.testing.assert_close(up(x).float(), wanted, rtol=2 ** -8, atol=1e-3)
+        torch.testing.assert_close(up.weight, plain.weight.detach(), rtol=0.3, atol=0.03)
+
+    def test_state_dict(self):
+        model, x = make()
+        blockscale.torch.quantize_(model, BOTH)
+        wanted, state = model(x), model.state_dict()
+        for assign in (False, True):
+            other = Model().bfloat16().eval()
+            blockscale.torch.quantize_(other, BOTH)
+            self.assertFalse(torch.equal(other(x), wanted))
+            other.load_state_dict(state, strict=True, assign=assign)
+            self.assertTrue(torch.equal(other(x), wanted))
+        with self.assertRaisesRegex(RuntimeError, 'Missing key.*"up.scales"'):
+            other.load_state_dict({name: value for name, value in state.items()
+                                   if name != "up.scales"})
+        with self.assertRaisesRegex(RuntimeError, "size mismatch for up.data"):
+            other.load_state_dict(dict(state, **{"up.data": state["up.data"][1:]}))
+
+    def test_orders_in_memory_keep_the_state_dict(self):
+        """What modules do on a GPU, whose order the CPU computes with, too."""
+        model, x = make()
+        blockscale.torch.quantize_(model, WEIGHTS)
+        wanted, state = model(x), model.state_dict()
+        for layout in ("tiles", "fragments"):
+            for module in model.modules():
+                if isinstance(module, blockscale.torch.QuantizedLinear):
+                    module._set_layout(layout)
+            self.assertTrue(torch.equal(model(x), wanted))
+            for name, value in model.state_dict().items():
+                self.assertTrue(torch.equal(value, state[name]), name)
+        model.load_state_dict(state)
+        self.assertEqual(model.up.layout, "row_major")
+        self.assertTrue(torch.equal(model(x), wanted))
+
+    def test_types_of_a_model(self):
+        model, x = make()
+        blockscale.torch.quantize_(model, WEIGHTS)
+        wanted = model(x)
+        model.half().bfloat16()
+        self.assertEqual(model.up.global_scale.dtype, torch.float32)
+        torch.testing.assert_close(model(x), wanted)
+        again = copy.deepcopy(model)
+        torch.testing.assert_close(again(x), wanted)
+
+    def test_meta(self):
+        """A model without memory takes the weights of another one."""
+        model, x = make()
+        with torch.device("meta"):
+            empty = Model().bfloat16().eval()
+        blockscale.torch.quantize_(empty, WEIGHTS)
+        blockscale.torch.quantize_(model, WEIGHTS)
+        empty.load_state_dict(model.state_dict(), assign=True)
+        self.assertTrue(torch.equal(empty(x), model(x)))
+
+    def test_tied_weights(self):
+        model = nn.Sequential()
+        model.embedding = nn.Embedding(48, 64)
+        model.head = nn.Linear(64, 48, bias=False)
+        model.head.weight = model.embedding.weight
+        model.bfloat16()
+        summary = blockscale.torch.quantize_(model, WEIGHTS)
+        self.assertIn("others keep the plain weight", summary.layers[0].form)
+        self.assertEqual(model.embedding.weight.dtype, torch.bfloat16)
+        # Two layers with one weight have one weight afterwards.
+        model = nn.Sequential(nn.Linear(64, 64, bias=False), nn.Linear(64, 64, bias=False))
+        model[1].weight = model[0].weight
+        summary = blockscale.torch.quantize_(model.bfloat16(), WEIGHTS)
+        self.assertIs(model[0].data, model[1].data)
+        self.assertEqual([each.after for each in summary.layers], [2308, 0])
+
+
+class CalibrateTest(unittest.TestCase):
+    def test_static_scales(self):
+        """On one batch the bytes are those of the dynamic model."""
+        model, x = make()
+        plain = copy.deepcopy(model)
+        amaxes = blockscale.torch.calibrate(model, [x[:3], (x,), {"x": x[1:]}])
+        self.assertEqual(list(amaxes), ["up", "down", "experts.gate_up_proj",
+                                        "experts.down_proj", "head"])
+        self.assertEqual(amaxes["up"], x.abs().max().item())
+        torch.testing.assert_close(model(x), plain(x))
+        dynamic = copy.deepcopy(model)
+        blockscale.torch.quantize_(dynamic, BOTH)
+        summary = blockscale.torch.quantize_(model, BOTH, amaxes={**amaxes, "other": 1.0})
+        self.assertEqual(summary.amaxes, ("other",))
+        self.assertTrue(torch.equal(model.up(x), dynamic.up(x)))
+        self.assertEqual(model.up.input_global.item(), amaxes["up"])
+        self.assertIn("nvfp4, static", repr(model))
+        self.assertLess(error(model(x), plain(x)), 0.2)
+
+    def test_experts_compute_as_before(self):
+        """Calibration runs experts one after the other, with the results of the model."""
+        model, x = make(is_transposed=True)
+        seen = {}
+        model.head.register_forward_hook(lambda *args: seen.setdefault(len(seen), args[2]))
+        blockscale.torch.calibrate(model, [x])
+        torch.testing.assert_close(seen[0], model(x), rtol=0.02, atol=0.05)
+
+    def test_refused(self):
+        model, x = make()
+        for batches, message in (([], "at least one batch"), ([x * float("nan")], "but got nan"),
+                                 ([torch.zeros_like(x)], "but got 0.0")):
+            with self.assertRaisesRegex(blockscale.ArgumentError, message):
+                blockscale.torch.calibrate(model, batches)
+        self.assertFalse(model.up._forward_pre_hooks)
+        self.assertNotIn("forward", vars(model.experts))
+        with self.assertRaisesRegex(blockscale.ArgumentError, "Module, but got int"):
+            blockscale.torch.calibrate(3, [x])
+
+
+class LeftTest(unittest.TestCase):
+    def test_reasons(self):
+        """Each clause of the policy, and layers that their modules do not call."""
+        model = nn.ModuleDict({
+            "no_rule": nn.Linear(64, 64), "leave": nn.Linear(64, 64),
+            "narrow": nn.Linear(64, 8), "blocks": nn.Linear(40, 64),
+            "wide": nn.Linear(64, 64).float(), "f16": nn.Linear(64, 64).half(),
+            "attention": nn.MultiheadAttention(64, 4), "hooked": nn.Linear(64, 64),
+            "quantized": nn.Linear(64, 64), "last": nn.Linear(64, 64)})
+        for name, module in model.items():
+            if name not in ("wide", "f16"):
+                module.bfloat16()
+        model["hooked"].register_forward_hook(lambda *_: None)
+        rules = [{"match": {"location": "no_rule", "k": {"max": 32}}, "format": "nvfp4"},
+                 {"match": {"location": "leave"}, "leave": True},
+                 {"match": {"location": "f16"}, "format": "mxfp8", "weight_only": True},
+                 {"match": {"location": "[!n]*"}, "format": "nvfp4", "weight_only": True},
+                 {"match": {"location": "narrow"}, "format": "nvfp4"}]
+        summary = blockscale.torch.quantize_(model, {"version": 1, "rules": rules})
+        found = {each.name: each.reason for each in summary.left}
+        for name, reason in {
+                "no_rule": "policy_c1: expected a rule that matches, but got none",
+                "leave": "policy_c1: expected a rule that quantizes, but got rule 2 of the "
+                         "policy, which leaves it",
+                "last": "policy_c2: expected a product before the last projection, but got that",
+                "narrow": "policy_c3: expected at least 16 rows, as many as a block has "
+                          "elements, but got 8",
+                "blocks": "policy_c4: expected a static K of whole blocks of 16, but got 40",
+                "wide": "policy_c5: expected a plain operand of bf16 or f16, but got f32",
+                "f16": "policy_c5: expected a plain operand of bf16, but got f16",
+                "attention.out_proj": "expected a layer that is called, but MultiheadAttention",
+                "hooked": "expected a layer without hooks"}.items():
+            with self.subTest(name):
+                self.assertTrue(found.pop(name).startswith(reason))
+        self.assertEqual(found, {})
+        self.assertEqual([each.name for each in summary.quantized], ["quantized"])
+        self.assertIn("1 quantized, 9 left", str(summary))
+
+    def test_refused(self):
+        model, _ = make()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "policy.json")
+            path.write_text('{"version": 1, "rules": [{"format": "fp4"}]}')
+            for given, kind, message in (
+                    (path, blockscale.ArgumentError, re.escape(f"{path}:1:37: expected 'format'")),
+                    (Path(folder, "none.json"), blockscale.FileError, "cannot read"),
+                    (policy({"format": "fp4"}), blockscale.ArgumentError, "policy:6:14: expected"),
+                    (policy({"format": object()}), blockscale.ArgumentError, "of JSON's types"),
+                    (7, blockscale.ArgumentError, "path of a file or a dict, but got int")):
+                with self.assertRaisesRegex(kind, message):
+                    blockscale.torch.quantize_(model, given)
+        for given, amaxes, message in ((7, {}, "Module, but got int"),
+                                       (model.up, {}, "got a layer itself, Linear"),
+                                       (model, {"up": float("nan")}, "amax of 'up'")):
+            with self.assertRaisesRegex(blockscale.ArgumentError, message):
+                blockscale.torch.quantize_(given, BOTH, amaxes=amaxes)
+        self.assertIsInstance(model.up, nn.Linear)
+
+
+class PolicyTest(unittest.TestCase):
+    """Layers are decided as the compiler decides for the products of a program."""
+
+    NAMES = ["layers.0.q_proj", "layers.10.k_proj", "a{b}", "x[1]", "head", "layers.0.mlp.up"]
+    PATTERNS = ["layers.*", "layers.?.q_proj", "layers.{0,1?}.*_proj", "a\\{b\\}", "x[[]1]",
+                "[^l]*", "[a-h]*d", "*.{q_proj,mlp.*}", "head", "HEAD", "*[0-9]*_proj"]
+    SIZES = [(64, 64), (8, 64), (64, 40), (128, 32)]
+
+    def make_module(self, layers):
+        lines = []
+        for number, (name, n, k) in enumerate(layers):
+            quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+            lines.append(
+                f"func.func @f{number}(%x: tensor<4x{k}xbf16>, %w: tensor<{n}x{k}xbf16> "
+                "{blockscale.weight}) -> tensor<4x" f"{n}xf32> {{\n"
+                f"  %z = arith.constant dense<0.0> : tensor<4x{n}xf32>\n"
+                f"  %y = linalg.generic {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>, "
+                "affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>], "
+                'iterator_types = ["parallel", "parallel", "reduction"]} '
+                f"ins(%x, %w : tensor<4x{k}xbf16>, tensor<{n}x{k}xbf16>) "
+                f"outs(%z : tensor<4x{n}xf32>) {{\n"
+                "  ^bb0(%a: bf16, %b: bf16, %c: f32):\n"
+                "    %0 = arith.extf %a : bf16 to f32\n    %1 = arith.extf %b : bf16 to f32\n"
+                "    %2 = arith.mulf %0, %1 : f32\n    %3 = arith.addf %c, %2 : f32\n"
+                f'    linalg.yield %3 : f32\n  }} -> tensor<4x{n}xf32> loc("{quoted}")\n'
+                f"  return %y : tensor<4x{n}xf32>\n}}")
+        return "\n".join(lines).encode()
+
+    def test_agrees_with_the_compiler(self):
+        layers = [(name, *size) for name, size in itertools.product(self.NAMES, self.SIZES)]
+        module = self.make_module(layers)
+        for pattern in self.PATTERNS:
+            given = {"version": 1, "rules": [
+                {"match": {"location": pattern, "n": {"min": 32}}, "format": "nvfp4",
+                 "weight_only": True},
+                {"match": {"location": pattern, "k": {"max": 63}}, "leave": True},
+                {"match": {"location": pattern}, "format": "mxfp8"}]}
+            with self.subTest(pattern), tempfile.TemporaryDirectory() as folder:
+                path = Path(folder, "policy.json")
+                path.write_text(json.dumps(given))
+                status, message, _, value = _native.compile(
+                    module, "m", ["cpu"], 0, None, True, None, False, True, None, None, str(path))
+                self.assertEqual(status, 0, message)
+                stages = dict(value[1])
+                after = next(text for name, text in list(stages.items())[1:]
+                             if "scaled_mm" in text or "func.func" in text)
+                parts = re.split(r"func\.func @f", after)[1:]
+                rules = Rules(given)
+                for part, (name, n, k) in zip(parts, layers, strict=True):
+                    form = rules.decide(Layer(name, n, k, False), "bf16").form
+                    found = ("left" if "scaled_mm" not in part else
+                             "nvfp4, weights only" if "scales(none" in part else "mxfp8")
+                    self.assertEqual(form.describe() if form else "left", found, (name, n, k))
+
+
+class SiteTest(unittest.TestCase):
+    def test_a_transposed_stack(self):
+        weight = torch.randn(2, 3, 5)
+        site = Site("w", weight, None, nn.Module(), "w", True, True)
+        self.assertEqual(site.get_sizes(), (5, 3))
+        self.assertTrue(torch.equal(site.get_weight()[1], weight[1].t()))
