@@ -2,9 +2,9 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Installs the Python package from this checkout, with the libraries of a finished
+# Installs the Python package from this checkout, with the library of a finished
 # build, into BUILD/package: an environment of its own that sees the packages of
-# .venv. Reaches no network.
+# .venv. The library is that of the wheel, where the build has it. Reaches no network.
 #
 #   scripts/package.sh [BUILD]
 
@@ -18,8 +18,11 @@ python=$root/.venv/bin/python
 "$python" -m venv --clear --without-pip "$venv"
 "$python" -c 'import site; print(site.getsitepackages()[0])' \
   >"$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/project.pth"
-if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+library=BlockScale_DIR=$build/cmake
+if [ -e "$build/standalone/libBlockScaleC.so" ]; then
+  library=BLOCKSCALE_STANDALONE=$build/standalone
+fi
 "$python" -m pip --python "$venv/bin/python" install --disable-pip-version-check --no-input \
   --no-index --no-deps --no-build-isolation --force-reinstall \
   --config-settings=build-dir="$build/package-build" \
-  --config-settings=cmake.define.BlockScale_DIR="$build/cmake" "$root"
+  --config-settings=cmake.define."$library" "$root"

@@ -30,7 +30,7 @@ step "Wheel" logged "$root/.cache/logs/wheel.log" \
 
 # The libraries and versions of symbols that the platform has: others would not
 # load there.
-shown=$("$python" -m auditwheel show "$work"/blockscale-*.whl)
+shown=$("$python" -m auditwheel show "$work"/blockscale-*.whl 2>&1)
 grep -qF "\"$platform\"" <<<"$shown" ||
   die "expected a wheel for $platform, but auditwheel says:" "$shown"
 "$python" -m wheel tags --remove --platform-tag "$platform" "$work"/blockscale-*.whl >/dev/null
