@@ -62,8 +62,9 @@ class LibraryTest(unittest.TestCase):
                       "it has no function blockscale_", self.load(RUNTIME).stderr)
 
     def test_headers_are_there(self):
-        for name in ("Compile", "Dialect", "Numerics", "Passes", "Run", "Runtime", "Xla"):
-            self.assertTrue((PACKAGE / f"_include/blockscale-c/{name}.h").is_file(), name)
+        # Those without types of MLIR, which the library does not show.
+        self.assertEqual(sorted(file.stem for file in PACKAGE.glob("_include/blockscale-c/*")),
+                         ["Compile", "Numerics", "Run", "Runtime", "Xla"])
 
 
 class WheelTest(unittest.TestCase):

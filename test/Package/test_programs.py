@@ -1,0 +1,52 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The programs that the package has."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import blockscale
+
+BIN = pathlib.Path(sys.executable).parent
+PROGRAM = pathlib.Path(blockscale.__file__).parent / "_lib" / "blockscale"
+NAMES = ("compile", "emulate", "launch", "report", "roofline", "run")
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@unittest.skipUnless(PROGRAM.exists(), f"the package has no programs: {PROGRAM}")
+class ProgramsTest(unittest.TestCase):
+    def test_each_says_its_own_name_and_version(self):
+        for name in NAMES:
+            shown = run(BIN / f"blockscale-{name}", "--version").stdout
+            self.assertIn(f"blockscale-{name} {blockscale.__version__}", shown)
+
+    def test_options_of_one_are_not_those_of_another(self):
+        shown = run(BIN / "blockscale-roofline", "--emit=ptx")
+        self.assertEqual(shown.returncode, 1)
+        self.assertIn("Unknown command line argument '--emit=ptx'", shown.stderr)
+
+    def test_compile_and_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            module = pathlib.Path(folder, "copy.mlir")
+            module.write_text("func.func @f() -> tensor<2xf32> { %0 = arith.constant dense<[1.0, "
+                              "2.0]> : tensor<2xf32>\n return %0 : tensor<2xf32> }")
+            done = run(BIN / "blockscale-run", module, "--out", f"{folder}/y.npy")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            import numpy as np
+            self.assertEqual(np.load(f"{folder}/y.npy").tolist(), [1, 2])
+            done = run(BIN / "blockscale-compile", module, "--target=cpu", "--emit=object", "-o",
+                       f"{folder}/y.o")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(pathlib.Path(folder, "y.o").read_bytes()[:4], b"\x7fELF")
+
+    def test_an_unknown_program(self):
+        done = run(PROGRAM, "blockscale-quantize")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("expected the name of a program, one of blockscale-compile, ", done.stderr)
+        self.assertIn("but got 'blockscale-quantize'", done.stderr)
