@@ -74,6 +74,8 @@ class ImportTest(unittest.TestCase):
         self.assertEqual(self.output.read_text(), TEXT)
         self.assertEqual(self.output.stat().st_mode & 0o111, 0)
 
+    @unittest.skipUnless((BUILD / "bin/blockscale-opt").exists(),
+                         f"needs blockscale-opt of a build in {BUILD}")
     def test_bytecode_becomes_text(self):
         path = self.make("model.mlir", TEXT)
         bytecode = self.folder / "model.mlirbc"

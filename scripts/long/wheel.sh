@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# The wheel on a machine without LLVM: a bare Debian 12 (debootstrap's minbase) in a folder, in
+# which it is installed by pip into an empty environment and passes the tests of the package.
+# Needs root; sources of apt, its settings and the certificates ($SSL_CERT_FILE) are this
+# machine's. The last line is `N passed, N failed, N skipped`.
+
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+
+[ "$(id -u)" -eq 0 ] || die "expected root, who alone can make another system in a folder"
+command -v debootstrap >/dev/null || apt-get install -y -q debootstrap >/dev/null
+work=$(mktemp -d)
+system=$work/system
+trap 'rm -rf --one-file-system "$work"' EXIT
+
+"$root/scripts/wheel.sh" "$work/wheel"
+step "Bare Debian 12" logged "$root/.cache/logs/debootstrap.log" \
+  debootstrap --variant=minbase bookworm "$system" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}"
+cp /etc/apt/apt.conf.d/99* "$system/etc/apt/apt.conf.d/" 2>/dev/null || true
+# Not where installing the package ca-certificates would overwrite it.
+certificates=/etc/machine-certificates.crt
+cp "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$system$certificates"
+cp -L /etc/resolv.conf "$system/etc/"
+mkdir "$system/wheel" "$system/src" "$system/src/scripts"
+cp "$work"/wheel/*.whl "$system/wheel/"
+cp -a "$root"/{README.md,docs,examples,python,test} "$system/src/"
+
+cat >"$system/run.sh" <<END
+set -euo pipefail
+export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+export {SSL_CERT_FILE,PIP_CERT,CURL_CA_BUNDLE,REQUESTS_CA_BUNDLE}=$certificates
+{
+  apt-get update
+  apt-get install -y --no-install-recommends python3-venv
+  python3 -m venv /venv
+  /venv/bin/pip install /wheel/*.whl sympy
+} >/install.log 2>&1 || { tail -n 20 /install.log; exit 1; }
+# Nothing of LLVM is there but what the wheel brought.
+[ -z "\$(find / -xdev -name 'libLLVM*' -o -xdev -name 'libMLIR*')" ]
+/venv/bin/blockscale-compile --version
+cd /src
+/venv/bin/python -m unittest discover -s test/Package
+END
+
+status=0
+chroot "$system" bash /run.sh 2>&1 | tee "$work/tests.log" || status=$?
+"$root/.venv/bin/python" - "$status" "$work/tests.log" <<'END'
+import re, sys
+text = open(sys.argv[2]).read()
+ran = re.search(r"Ran (\d+) tests", text)
+counts = {name: int(n) for name, n in re.findall(r"(failures|errors|skipped)=(\d+)", text)}
+failed = counts.get("failures", 0) + counts.get("errors", 0)
+skipped = counts.get("skipped", 0)
+passed = int(ran[1]) - failed - skipped if ran else 0
+failed = failed or int(sys.argv[1] != "0" or not ran)
+print(f"{passed} passed, {failed} failed, {skipped} skipped")
+sys.exit(bool(failed))
+END
