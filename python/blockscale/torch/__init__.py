@@ -19,6 +19,8 @@ except ImportError as error:
     raise ImportError("expected torch to be installed for blockscale.torch; "
                       "pip install torch torchao") from error
 
+from typing import Any as _Any
+
 from blockscale.torch._calibrate import calibrate
 from blockscale.torch._errors import UnsupportedError
 from blockscale.torch._modules import QuantizedExperts, QuantizedLinear, QuantizedStack
@@ -26,5 +28,13 @@ from blockscale.torch._program import Function, Imported, from_export, from_grap
 from blockscale.torch._quantize_model import LayerSummary, Summary, quantize_
 
 __all__ = ["Function", "Imported", "LayerSummary", "QuantizedExperts", "QuantizedLinear",
-           "QuantizedStack", "Summary", "UnsupportedError", "calibrate", "from_export",
-           "from_graph", "quantize_"]
+           "QuantizedStack", "Summary", "UnsupportedError", "calibrate", "explain",
+           "from_export", "from_graph", "quantize_"]
+
+
+def __getattr__(name: str) -> _Any:
+    # What compiles graphs needs parts of torch that take long to import.
+    if name == "explain":
+        from blockscale.torch._backend import explain
+        return explain
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -111,12 +111,13 @@ class Kernel:
                 self._cuda[device, bucket] = found
             return found
 
-    def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The results for contiguous tensors on one device."""
+    def __call__(self, tensors: Sequence[Tensor], rows: int | None = None) -> list[Tensor]:
+        """The results for contiguous tensors on one device. Schedules are for a number of rows,
+        if there is one."""
         device = tensors[0].device
         if device.type == "cuda":
             index = 0 if device.index is None else device.index
-            bucket = get_bucket(tensors[0].shape[0] if tensors[0].dim() else 0)
+            bucket = None if rows is None else get_bucket(rows)
             function = self._cuda.get((index, bucket)) or self._compile_cuda(index, bucket)
             return function(tensors)
         compiled = self._cpu or self._compile_cpu()

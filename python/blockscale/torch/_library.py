@@ -273,7 +273,8 @@ def _multiply(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: Te
         return _multiply_plain(op, rows, data, scales, global_scale, bias, offsets, input_global,
                                linear).reshape(*x.shape[:-1], n)
     y, = run(linear.get(), [to_argument(rows), data, scales, global_scale,
-                            None if bias is None else to_argument(bias), input_global, offsets])
+                            None if bias is None else to_argument(bias), input_global, offsets],
+             rows.shape[0])
     return y if x.dim() == 2 else y.reshape(*x.shape[:-1], n)
 
 
@@ -377,3 +378,74 @@ def _differentiate_linear(context: Any, gradient: Tensor) -> tuple[Any, ...]:
 
 torch.library.register_autograd("blockscale::linear_weight_only", _differentiate_linear,
                                 setup_context=_save_linear, lib=LIBRARY)
+
+
+# Several layers of one form that read the same x, as one product.
+
+_define("merged_linear_weight_only(Tensor x, Tensor[] data, Tensor[] scales, "
+        "Tensor?[] global_scale, Tensor?[] bias, *, int[] out_features, str format, "
+        "str layout='row_major', bool rht=False) -> Tensor")
+_OPS = torch.ops.blockscale
+
+
+def join_tensors(tensors: list[Tensor]) -> Tensor | None:
+    """Tensors that lie behind one another in one piece of memory, as one; None if they do not."""
+    first = tensors[0]
+    end = first.data_ptr()
+    storage = first.untyped_storage().data_ptr()
+    for each in tensors:
+        if (each.data_ptr() != end or each.untyped_storage().data_ptr() != storage
+                or not each.is_contiguous()):
+            return None
+        end += each.numel() * each.element_size()
+    shape = (sum(each.shape[0] for each in tensors), *first.shape[1:])
+    return first.as_strided(shape, first.stride())
+
+
+def _merged(x: Tensor, data: list[Tensor], scales: list[Tensor],
+            global_scale: list[Tensor | None], bias: list[Tensor | None], *,
+            out_features: list[int], format: str, layout: str = ROW_MAJOR,
+            rht: bool = False) -> Tensor:
+    operands: Any = (data, scales, global_scale, bias)
+    columns = [None if each[0] is None else join_tensors(each) for each in operands]
+    options: Any = dict(format=format, layout=layout, rht=rht)
+    if all(column is not None or each[0] is None for column, each in zip(columns, operands)):
+        return _OPS.linear_weight_only(x, *columns, out_features=sum(out_features), **options)
+    LOG.debug("merged_linear_weight_only: %d products, since the weights do not lie behind one "
+              "another", len(data))
+    parts = [_OPS.linear_weight_only(x, *each, out_features=rows, **options)
+             for *each, rows in zip(*operands, out_features)]
+    return torch.cat(parts, -1)
+
+
+def _fake_merged(x: Tensor, data: list[Tensor], scales: list[Tensor],
+                 global_scale: list[Tensor | None], bias: list[Tensor | None], *,
+                 out_features: list[int], format: str, layout: str = ROW_MAJOR,
+                 rht: bool = False) -> Tensor:
+    for *operands, rows in zip(data, scales, global_scale, bias, out_features):
+        _OPS.linear_weight_only(x, *operands, out_features=rows, format=format, layout=layout,
+                                rht=rht)
+    return x.new_empty([*x.shape[:-1], sum(out_features)])
+
+
+_implement("merged_linear_weight_only", _merged, _fake_merged)
+_refuse_backward("merged_linear_weight_only", "call the model under torch.no_grad()")
+
+
+# Parts of graphs, which the backend makes (_regions.py).
+
+_define("region(Tensor[] inputs, str region) -> Tensor[]")
+
+
+def _region(inputs: list[Tensor], region: str) -> list[Tensor]:
+    from blockscale.torch._regions import read_region
+    return read_region(region)(inputs)
+
+
+def _fake_region(inputs: list[Tensor], region: str) -> list[Tensor]:
+    from blockscale.torch._regions import read_region
+    return [each.contiguous() for each in read_region(region).graph(*inputs)]
+
+
+_implement("region", _region, _fake_region)
+_refuse_backward("region", "call the model under torch.no_grad()")

@@ -4,19 +4,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from blockscale.torch import _library  # noqa: F401 (defines the ops)
 from blockscale.torch._forms import (ROW_MAJOR, LayerForm, OperandForm, get_layout, get_storage)
 from blockscale.torch._kernels import to_argument
+from blockscale.torch._library import join_tensors
 from blockscale.torch._products_kernels import Quantizer, run
 
 _CAST = {"bf16": torch.bfloat16, "f16": torch.float16}
-_OWN = ("data", "scales", "global_scale", "input_global")
+_OWN = ("data", "scales", "global_scale", "input_global", "row_scales")
 _OPS = torch.ops.blockscale
+#: Rows of a tile of scales.
+_TILE_ROWS = 128
 
 
 def quantize_weight(weight: Tensor, form: LayerForm) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -45,6 +47,63 @@ def quantize_weight(weight: Tensor, form: LayerForm) -> tuple[Tensor, Tensor, Te
     return data, scales, made[0].expand(batch).contiguous() if batch else made[0]
 
 
+class Neighbours:
+    """Layers of one module that may read the same activations, as of queries, keys and values.
+    Their weights lie behind one another in memory, so that the backend of torch.compile can make
+    one product of them; each has a global scale for each row then."""
+
+    def __init__(self, layers: Sequence[QuantizedLinear]):
+        self._layers = list(layers)
+        for layer in self._layers:
+            layer.neighbours = self
+
+    def _can_join(self) -> bool:
+        first = self._layers[0]
+        return all(layer.data.device == first.data.device and layer.layout == first.layout
+                   and not layer.data.is_meta
+                   and (layer.layout == ROW_MAJOR or layer.out_features % _TILE_ROWS == 0)
+                   for layer in self._layers)
+
+    def join(self) -> None:
+        """Brings the weights together, if they are of one device and order."""
+        layers = self._layers
+        has_global = layers[0].global_scale is not None
+        if not self._can_join():
+            for layer in layers:
+                layer.row_scales = None
+            return
+        for name in ("data", "scales"):
+            if join_tensors([getattr(layer, name) for layer in layers]) is None:
+                self._place(name, [getattr(layer, name) for layer in layers])
+        if has_global:
+            # The scales may have been loaded.
+            self._place("row_scales", [layer.global_scale.expand(layer.out_features)
+                                       for layer in layers if layer.global_scale is not None])
+        biases = [layer.bias for layer in layers if layer.bias is not None]
+        if biases and join_tensors([each.data for each in biases]) is None:
+            parts = torch.cat([each.data for each in biases]).split([len(each) for each in biases])
+            for bias, part in zip(biases, parts):
+                bias.data = part
+
+    def _place(self, name: str, tensors: list[Tensor]) -> None:
+        parts = torch.cat(tensors).split([len(each) for each in tensors])
+        for layer, part in zip(self._layers, parts):
+            setattr(layer, name, part.detach())
+
+
+def find_neighbours(model: nn.Module) -> None:
+    """Brings layers with plain activations together that one module has and that have one form."""
+    for parent in model.modules():
+        groups: dict[Any, list[QuantizedLinear]] = {}
+        for layer in dict.fromkeys(parent.children()):
+            if isinstance(layer, QuantizedLinear) and layer.form.activation is None:
+                bias = None if layer.bias is None else layer.bias.dtype
+                groups.setdefault((layer.in_features, layer.form, bias), []).append(layer)
+        for layers in groups.values():
+            if len(layers) > 1 and not any(layer.neighbours for layer in layers):
+                Neighbours(layers).join()
+
+
 class QuantizedWeight(nn.Module):
     """A weight [N, K], or a stack [E, N, K], in narrow codes with block scales.
 
@@ -59,6 +118,7 @@ class QuantizedWeight(nn.Module):
     scales: Tensor
     global_scale: Tensor | None
     input_global: Tensor | None
+    row_scales: Tensor | None
     bias: Tensor | None
 
     def __init__(self, data: Tensor, scales: Tensor, global_scale: Tensor | None,
@@ -68,6 +128,8 @@ class QuantizedWeight(nn.Module):
         self.in_features, self.out_features = in_features, out_features
         self.form = form
         self.layout = ROW_MAJOR
+        self.neighbours: Neighbours | None = None
+        self.register_buffer("row_scales", None, persistent=False)
         for name, tensor in zip(_OWN, (data, scales, global_scale, input_global)):
             self.register_buffer(name, tensor)
         self.register_parameter("bias", None if bias is None else
@@ -105,6 +167,8 @@ class QuantizedWeight(nn.Module):
         layout = ROW_MAJOR if self.data.is_meta else get_layout(self.data.device,
                                                                 self.form.activation is None)
         self._set_layout(layout)
+        if self.neighbours is not None:
+            self.neighbours.join()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> QuantizedWeight:
         own = {id(getattr(self, name)) for name in _OWN if getattr(self, name) is not None}
@@ -147,7 +211,8 @@ class QuantizedWeight(nn.Module):
         form, dtype = self.form, x.dtype
         if form.cast is not None and dtype == torch.float32:
             x = x.to(_CAST[form.cast])
-        args: list[Any] = [x, self.data, self.scales, self.global_scale, self.bias]
+        scale = self.global_scale if self.row_scales is None else self.row_scales
+        args: list[Any] = [x, self.data, self.scales, scale, self.bias]
         if offsets is not None:
             args.append(offsets)
         options: dict[str, Any] = dict(out_features=self.out_features,

@@ -195,5 +195,6 @@ class Linear:
                                                [self.dtype]))
 
 
-def run(kernel: Kernel, tensors: Sequence[torch.Tensor | None]) -> list[torch.Tensor]:
-    return kernel([each for each in tensors if each is not None])
+def run(kernel: Kernel, tensors: Sequence[torch.Tensor | None],
+        rows: int | None = None) -> list[torch.Tensor]:
+    return kernel([each for each in tensors if each is not None], rows)

@@ -15,7 +15,7 @@ from blockscale._types import element_name
 from blockscale.torch._forms import LayerForm
 from blockscale.torch._kernels import LOG
 from blockscale.torch._modules import (QuantizedExperts, QuantizedLinear, QuantizedStack,
-                                       QuantizedWeight, quantize_weight)
+                                       QuantizedWeight, find_neighbours, quantize_weight)
 from blockscale.torch._policy import Decision, Layer, Policy, Rules
 
 _NOTHING = torch.empty(0)
@@ -295,6 +295,7 @@ def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] |
         installer.add(site, module)
         if uses[id(site.weight)] == 1:
             site.weight = _NOTHING  # The plain weight is freed before the next one is read.
+    find_neighbours(model)
     summary = Summary(tuple(layers), tuple(sorted(set(given) - used)))
     LOG.info("quantize_ of %s:\n%s", type(model).__name__, summary)
     return summary

@@ -1,0 +1,381 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which parts of a graph of aten ops become regions, and which layers one product.
+
+Around our layers a region takes
+
+* of layers that quantize their activations: all that read the same activations, which are
+  quantized once, and the norm or activation that makes these, if it is written out in elementwise
+  ops and means along rows;
+* of all layers: elementwise ops behind them, as an activation, and the product of two layers that
+  read the same activations, as of a gate and an up projection.
+
+Layers with plain activations that read the same tensor, as of queries, keys and values, and that no
+region has, become one product, if their weights lie behind one another in memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from typing import Any, Iterable, Sequence
+
+import torch
+from torch import fx
+
+from blockscale._errors import Error
+from blockscale.torch._regions import Key, get_name, read_region, write_region
+
+WEIGHT_ONLY = "blockscale.linear_weight_only.default"
+QUANTIZED = "blockscale.linear_quantized.default"
+MERGED = "blockscale.merged_linear_weight_only.default"
+_CONVERT = "prims.convert_element_type.default"
+_VAR_MEAN = "aten.var_mean.correction"
+#: Elementwise ops that kernels of ours compute beside others.
+_ELEMENTWISE = {f"aten.{name}" for name in (
+    "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "mul.Scalar", "add.Scalar",
+    "neg.default", "sigmoid.default", "tanh.default", "erf.default", "exp.default",
+    "rsqrt.default", "sqrt.default", "reciprocal.default", "relu.default", "silu.default",
+    "gelu.default", "pow.Tensor_Scalar", "maximum.default", "minimum.default",
+    "clamp.default", "clamp_min.default", "clamp_max.default", "_to_copy.default", "clone.default",
+)} | {_CONVERT}
+#: Those of them that compute nothing.
+_COPIES = (_CONVERT, "aten._to_copy.default", "aten.clone.default")
+_FLOATS = (torch.float32, torch.bfloat16, torch.float16)
+#: Ops before layers, and behind them, that a region has at most.
+_LARGEST_REGION = 64
+#: What names the result, the op, its arguments and keywords.
+Op = tuple[Any, str, Sequence[Any], dict[str, Any]]
+
+
+@dataclasses.dataclass
+class Explanation:
+    """What became of our ops in a graph.
+
+    Attributes:
+      taken: for each region or product: what it is, and the nodes in it.
+      left: why nodes beside our layers were left to the rest, by name.
+      count: ops of the graph.
+    """
+
+    taken: list[tuple[str, tuple[str, ...]]] = dataclasses.field(default_factory=list)
+    left: dict[str, str] = dataclasses.field(default_factory=dict)
+    count: int = 0
+
+    def __str__(self) -> str:
+        lines = [f"{self.count} ops, of which {sum(len(nodes) for _, nodes in self.taken)} in "
+                 f"{len(self.taken)} calls of ours"]
+        lines += [f"  took {what}: {', '.join(nodes)}" for what, nodes in self.taken]
+        lines += [f"  left {name}: {reason}" for name, reason in self.left.items()]
+        return "\n".join(lines)
+
+
+def _is_tensor(node: Any) -> bool:
+    return isinstance(node, fx.Node) and isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _name(node: fx.Node) -> str:
+    return get_name(node.target) if node.op == "call_function" else node.op
+
+
+def _get_x(layer: fx.Node) -> fx.Node:
+    x: Any = layer.args[0]
+    return x
+
+
+def _has_known_arguments(node: fx.Node) -> bool:
+    """Whether all arguments are tensors of floating-point numbers on one device, or numbers."""
+    for each in node.all_input_nodes:
+        value = each.meta.get("val")
+        if not isinstance(value, torch.Tensor) or value.dtype not in _FLOATS:
+            return False
+        if value.device != node.meta["val"].device:
+            return False
+    return True
+
+
+def _is_elementwise(node: fx.Node) -> bool:
+    return (node.op == "call_function" and get_name(node.target) in _ELEMENTWISE
+            and _is_tensor(node) and node.meta["val"].dtype in _FLOATS
+            and _has_known_arguments(node))
+
+
+def _is_row_mean(node: fx.Node) -> bool:
+    """A mean, or a variance and a mean, along the last dimension, which stays with size 1."""
+    name = _name(node)
+    if name not in ("aten.mean.dim", _VAR_MEAN) or not _has_inputs_of_floats(node):
+        return False
+    rank = node.args[0].meta["val"].dim()  # type: ignore[union-attr]
+    dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
+    keeps = node.args[2] if len(node.args) > 2 else node.kwargs.get("keepdim", False)
+    correction = node.kwargs.get("correction", 1)
+    return (isinstance(dims, (list, tuple)) and [each % rank for each in dims] == [rank - 1]
+            and bool(keeps) and (name != _VAR_MEAN or correction in (0, 0.0)))
+
+
+def _is_producer(node: fx.Node) -> bool:
+    if node.target is operator.getitem:
+        source: Any = node.args[0]
+        return _name(source) == _VAR_MEAN and _is_row_mean(source)
+    return _is_elementwise(node) or _is_row_mean(node)
+
+
+def _computes(node: fx.Node) -> bool:
+    """Whether it is more than a copy or a conversion."""
+    return _name(node) not in _COPIES
+
+
+def _has_inputs_of_floats(node: fx.Node) -> bool:
+    return all(_is_tensor(each) and each.meta["val"].dtype in _FLOATS
+               for each in node.all_input_nodes)
+
+
+class Partition:
+    """Rewrites a graph in place; `explanation` says how."""
+
+    def __init__(self, graph_module: fx.GraphModule, pairs: bool = True, merges: bool = True):
+        self._module = graph_module
+        self._graph = graph_module.graph
+        self._pairs, self._merges = pairs, merges
+        self.explanation = Explanation()
+
+    def run(self) -> Explanation:
+        self._number()
+        self.explanation.count = sum(node.op == "call_function" for node in self._graph.nodes)
+        groups: dict[fx.Node, list[fx.Node]] = {}
+        for node in self._graph.nodes:
+            if _name(node) in (WEIGHT_ONLY, QUANTIZED) and _is_tensor(_get_x(node)):
+                groups.setdefault(_get_x(node), []).append(node)
+        for x, layers in groups.items():
+            exact = [layer for layer in layers if _name(layer) == QUANTIZED]
+            plain = [layer for layer in layers if _name(layer) == WEIGHT_ONLY]
+            if exact:
+                self._take(exact, self._find_producer(x, exact))
+            self._take_plain(plain)
+        self._graph.eliminate_dead_code()
+        self._graph.lint()
+        self._module.recompile()
+        return self.explanation
+
+    def _number(self) -> None:
+        self._order = {node: number for number, node in enumerate(self._graph.nodes)}
+
+    # What a region has.
+
+    def _find_producer(self, x: fx.Node, layers: list[fx.Node]) -> list[fx.Node]:
+        """The ops that make x and whose results nothing else needs, in order; that of x itself
+        may be needed by others."""
+        found: list[fx.Node] = []
+        inside, wanted = {*layers}, {x}
+        node = x
+        while wanted and node.op != "root" and len(found) < _LARGEST_REGION:
+            if node in wanted:
+                wanted.discard(node)
+                if _is_producer(node) and (node is x or set(node.users) <= inside):
+                    found.append(node)
+                    inside.add(node)
+                    wanted |= set(node.all_input_nodes)
+            node = node.prev
+        return found[::-1] if any(map(_computes, found)) else []
+
+    def _find_epilogue(self, layers: list[fx.Node]) -> list[fx.Node]:
+        """Elementwise ops behind layers that read nothing else but inputs of the graph, in order,
+        as many as leave no more results than one, or than there are layers that quantize."""
+        shape = layers[0].meta["val"].shape
+        if any(layer.meta["val"].shape != shape for layer in layers):
+            return []
+        inside, found = set(layers), list[fx.Node]()
+        pending = {user for layer in layers for user in layer.users}
+        while pending and len(found) < _LARGEST_REGION:
+            node = min(pending, key=self._order.__getitem__)
+            pending.discard(node)
+            if (node in inside or not _is_elementwise(node) or node.meta["val"].shape != shape
+                    or any(read not in inside and read.op != "placeholder"
+                           for read in node.all_input_nodes)):
+                continue
+            inside.add(node)
+            found.append(node)
+            pending |= set(node.users)
+        most = len(layers) if _name(layers[0]) == QUANTIZED else 1
+        for count in range(len(found), 0, -1):
+            taken = [*layers, *found[:count]]
+            outputs = [node for node in taken if set(node.users) - set(taken)]
+            if len(outputs) <= most and any(map(_computes, found[:count])):
+                return found[:count]
+        return []
+
+    # Regions.
+
+    def _take_plain(self, layers: list[fx.Node]) -> None:
+        """Layers with plain activations: those that elementwise ops join, one after the other;
+        then the rest of them."""
+        if len(layers) > 1 and self._pairs:
+            for first in list(layers):
+                pair = self._find_pair(first, layers)
+                if pair and self._take(pair, []):
+                    layers = [layer for layer in layers if layer not in pair]
+        for layer in list(layers):
+            if self._is_followed(layer) and self._take([layer], []):
+                layers.remove(layer)
+        if self._merges:
+            self._merge(layers)
+
+    def _find_pair(self, first: fx.Node, layers: list[fx.Node]) -> list[fx.Node]:
+        """Two layers of one shape whose results elementwise ops join to one."""
+        return next(([first, second] for second in layers
+                     if self._order[second] > self._order[first]
+                     and self._find_epilogue([first, second])), [])
+
+    def _is_followed(self, layer: fx.Node) -> bool:
+        return bool(self._find_epilogue([layer]))
+
+    def _take(self, layers: list[fx.Node], producer: list[fx.Node]) -> bool:
+        """Makes a region of layers, what makes their activations, and what is behind them, if it
+        can be a call; with less of that, if it cannot."""
+        epilogue = self._find_epilogue(layers)
+        for before, behind in dict.fromkeys([(tuple(producer), tuple(epilogue)),
+                                             (tuple(producer), ()), ((), tuple(epilogue)),
+                                             ((), ())]):
+            if not before and not behind and len(layers) == 1:
+                continue
+            nodes = sorted({*before, *layers, *behind}, key=self._order.__getitem__)
+            try:
+                self._replace(nodes, layers)
+                return True
+            except (Error, _NoCall) as error:
+                beside = before or behind or layers
+                self._leave(beside[-1], str(error))
+        return False
+
+    def _leave(self, node: fx.Node, reason: str) -> None:
+        self.explanation.left[node.name] = reason.splitlines()[0]
+
+    def _replace(self, nodes: list[fx.Node], layers: list[fx.Node]) -> None:
+        """Puts a call in the place of nodes."""
+        inside = set(nodes)
+        outputs = [node for node in nodes if set(node.users) - inside]
+        if any(not _is_tensor(node) for node in outputs):
+            raise _NoCall("expected results that are tensors")
+        inputs: list[fx.Node] = []
+        for node in nodes:
+            inputs += [each for each in node.all_input_nodes
+                       if each not in inside and each not in inputs]
+        first = min((user for node in outputs for user in node.users if user not in inside),
+                    key=self._order.__getitem__)
+        late = [each for each in inputs if self._order[each] >= self._order[first]]
+        if late:
+            raise _NoCall(f"expected all operands before {first.name}, which needs a result, but "
+                          f"got {late[0].name} after it")
+        rows = next((number for number, each in enumerate(inputs)
+                     if each is _get_x(layers[0])), None)
+        if rows is None:
+            # The activations are made in the region, of something with their rows.
+            shape = _get_x(layers[0]).meta["val"].shape
+            rows = next((number for number, each in enumerate(inputs)
+                         if each.meta["val"].shape == shape), None)
+        if rows is None:
+            raise _NoCall("expected an operand with the rows of the activations")
+        ops, known = _rewrite(nodes)
+        text = write_region(inputs, ops, [known.get(node, node) for node in outputs], rows)
+        read_region(text)
+        with self._graph.inserting_before(first):
+            call = self._graph.call_function(torch.ops.blockscale.region.default,
+                                             (inputs, text))
+            call.meta["val"] = [node.meta["val"].contiguous() for node in outputs]
+            for number, node in enumerate(outputs):
+                item = self._graph.call_function(operator.getitem, (call, number))
+                item.meta = dict(node.meta, val=call.meta["val"][number])
+                node.replace_all_uses_with(item, delete_user_cb=lambda user: user not in inside)
+        self.explanation.taken.append(("a region", tuple(node.name for node in nodes)))
+        for node in reversed(nodes):
+            self._graph.erase_node(node)
+        self._number()
+
+    # One product of several layers.
+
+    def _merge(self, layers: list[fx.Node]) -> None:
+        """Layers of one form that read the same activations, as one product."""
+        forms: dict[Any, list[fx.Node]] = {}
+        for layer in layers:
+            options = {name: value for name, value in layer.kwargs.items()
+                       if name != "out_features"}
+            present = tuple(each is None for each in layer.args)
+            dtypes = tuple(each.meta["val"].dtype for each in layer.args if _is_tensor(each))
+            ranks = tuple(each.meta["val"].dim() for each in layer.args if _is_tensor(each))
+            forms.setdefault((str(sorted(options.items())), present, dtypes, ranks[1:]),
+                             []).append(layer)
+        for same in forms.values():
+            if len(same) > 1:
+                self._merge_same(same)
+
+    def _merge_same(self, layers: list[fx.Node]) -> None:
+        first = layers[0]
+        scale = first.args[3] if len(first.args) > 3 else None
+        if _is_tensor(scale) and not scale.meta["val"].dim():  # type: ignore[union-attr]
+            self._leave(first, "expected a global scale for each row, as layers have whose weights "
+                               "lie behind one another, but got one for all")
+            return
+        operands = [each for layer in layers for each in layer.all_input_nodes]
+        late = [each for each in operands if self._order[each] >= self._order[first]]
+        if late:
+            self._leave(first, f"expected all operands before {first.name}, but got "
+                               f"{late[0].name} after it")
+            return
+        sizes = [layer.kwargs["out_features"] for layer in layers]
+        columns: list[Any] = [list(each) for each in zip(*[
+            (*layer.args, *[None] * (5 - len(layer.args))) for layer in layers])]
+        options = dict(first.kwargs, out_features=sizes)
+        val = first.meta["val"]
+        with self._graph.inserting_before(first):
+            call = self._graph.call_function(
+                torch.ops.blockscale.merged_linear_weight_only.default,
+                (columns[0][0], *columns[1:5]), options)
+            call.meta["val"] = val.new_empty([*val.shape[:-1], sum(sizes)])
+            parts = self._graph.call_function(torch.ops.aten.split_with_sizes.default,
+                                              (call, sizes, -1))
+            parts.meta["val"] = list(torch.split(call.meta["val"], sizes, -1))
+            for number, layer in enumerate(layers):
+                item = self._graph.call_function(operator.getitem, (parts, number))
+                item.meta = dict(layer.meta, val=parts.meta["val"][number])
+                layer.replace_all_uses_with(item)
+        self.explanation.taken.append(("one product", tuple(layer.name for layer in layers)))
+        for layer in layers:
+            self._graph.erase_node(layer)
+        self._number()
+
+
+class _NoCall(Exception):
+    """Why nodes cannot be one call."""
+
+
+def _rewrite(nodes: Iterable[fx.Node]) -> tuple[list[Op], dict[fx.Node, Any]]:
+    """Ops as importers know them, and the keys of results that other ops have then:
+    conversions, and variances as means of squares."""
+    ops: list[Op] = []
+    known: dict[fx.Node, Any] = {}
+    parts: dict[fx.Node, tuple[Key, Key]] = {}
+
+    def map_keys(value: Any) -> Any:
+        return fx.node.map_arg(value, lambda each: known.get(each, each))
+
+    def add(name: str, *args: Any, **kwargs: Any) -> Key:
+        ops.append((key := Key(), name, args, kwargs))
+        return key
+
+    for node in nodes:
+        name = _name(node)
+        if node.target is operator.getitem:
+            source, number = node.args
+            known[node] = parts[source][number]  # type: ignore[index]
+            continue
+        args = map_keys(node.args)
+        if name == _CONVERT:
+            ops.append((node, "aten._to_copy.default", args[:1], {"dtype": args[1]}))
+        elif name == _VAR_MEAN:
+            mean = add("aten.mean.dim", args[0], [-1], True)
+            centred = add("aten.sub.Tensor", args[0], mean)
+            square = add("aten.mul.Tensor", centred, centred)
+            parts[node] = add("aten.mean.dim", square, [-1], True), mean
+        else:
+            ops.append((node, name, args, map_keys(node.kwargs)))
+    return ops, known
