@@ -146,11 +146,12 @@ class Partition:
         for node in self._graph.nodes:
             if _name(node) in (WEIGHT_ONLY, QUANTIZED) and _is_tensor(_get_x(node)):
                 groups.setdefault(_get_x(node), []).append(node)
-        for x, layers in groups.items():
+        for layers in groups.values():
             exact = [layer for layer in layers if _name(layer) == QUANTIZED]
             plain = [layer for layer in layers if _name(layer) == WEIGHT_ONLY]
             if exact:
-                self._take(exact, self._find_producer(x, exact))
+                # Not the key: a region may have taken it and given another in its place.
+                self._take(exact, self._find_producer(_get_x(exact[0]), exact))
             self._take_plain(plain)
         self._graph.eliminate_dead_code()
         self._graph.lint()
