@@ -14,7 +14,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 command -v debootstrap >/dev/null || apt-get install -y -q debootstrap >/dev/null
 work=$(mktemp -d)
 system=$work/system
-trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'umount "$system/proc" 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
 
 "$root/scripts/wheel.sh" "$work/wheel"
 step "Bare Debian 12" logged "$root/.cache/logs/debootstrap.log" \
@@ -45,6 +45,8 @@ cd /src
 /venv/bin/python -m unittest discover -s test/Package
 END
 
+# Programs find libraries beside them by it.
+mount -t proc proc "$system/proc"
 status=0
 chroot "$system" bash /run.sh 2>&1 | tee "$work/tests.log" || status=$?
 "$root/.venv/bin/python" - "$status" "$work/tests.log" <<'END'

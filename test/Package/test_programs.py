@@ -2,6 +2,7 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The programs that the package has."""
 
+import importlib.metadata
 import pathlib
 import subprocess
 import sys
@@ -10,24 +11,34 @@ import unittest
 
 import blockscale
 
-BIN = pathlib.Path(sys.executable).parent
 PROGRAM = pathlib.Path(blockscale.__file__).parent / "_lib" / "blockscale"
 NAMES = ("compile", "emulate", "launch", "report", "roofline", "run")
 
 
-def run(*command):
+# What pip makes a program of, wherever it puts that.
+START = "import sys; sys.argv.pop(0); from blockscale._programs import main; main()"
+
+
+def run(name, *arguments):
+    command = [sys.executable, "-c", START, f"/usr/bin/blockscale-{name}", *arguments]
     return subprocess.run(command, capture_output=True, text=True)
 
 
 @unittest.skipUnless(PROGRAM.exists(), f"the package has no programs: {PROGRAM}")
 class ProgramsTest(unittest.TestCase):
+    def test_entry_points(self):
+        found = {each.name: each.value for each in importlib.metadata.distribution(
+            "blockscale").entry_points if each.group == "console_scripts"}
+        self.assertEqual(found, {"blockscale-import": "blockscale._import:main", **{
+            f"blockscale-{name}": "blockscale._programs:main" for name in NAMES}})
+
     def test_each_says_its_own_name_and_version(self):
         for name in NAMES:
-            shown = run(BIN / f"blockscale-{name}", "--version").stdout
+            shown = run(name, "--version").stdout
             self.assertIn(f"blockscale-{name} {blockscale.__version__}", shown)
 
     def test_options_of_one_are_not_those_of_another(self):
-        shown = run(BIN / "blockscale-roofline", "--emit=ptx")
+        shown = run("roofline", "--emit=ptx")
         self.assertEqual(shown.returncode, 1)
         self.assertIn("Unknown command line argument '--emit=ptx'", shown.stderr)
 
@@ -36,17 +47,17 @@ class ProgramsTest(unittest.TestCase):
             module = pathlib.Path(folder, "copy.mlir")
             module.write_text("func.func @f() -> tensor<2xf32> { %0 = arith.constant dense<[1.0, "
                               "2.0]> : tensor<2xf32>\n return %0 : tensor<2xf32> }")
-            done = run(BIN / "blockscale-run", module, "--out", f"{folder}/y.npy")
+            done = run("run", module, "--out", f"{folder}/y.npy")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             import numpy as np
             self.assertEqual(np.load(f"{folder}/y.npy").tolist(), [1, 2])
-            done = run(BIN / "blockscale-compile", module, "--target=cpu", "--emit=object", "-o",
+            done = run("compile", module, "--target=cpu", "--emit=object", "-o",
                        f"{folder}/y.o")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual(pathlib.Path(folder, "y.o").read_bytes()[:4], b"\x7fELF")
 
     def test_an_unknown_program(self):
-        done = run(PROGRAM, "blockscale-quantize")
+        done = run("quantize")
         self.assertEqual(done.returncode, 1)
         self.assertIn("expected the name of a program, one of blockscale-compile, ", done.stderr)
         self.assertIn("but got 'blockscale-quantize'", done.stderr)
