@@ -6,27 +6,45 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import os
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
 from torch import fx
+from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
 
 from blockscale._errors import ArgumentError
 from blockscale.torch._kernels import LOG
 from blockscale.torch._partition import Explanation, Partition
 
+#: Where Inductor runs the pass.
+_HOOK = "post_grad_custom_pre_pass"
 _RESTS = ("inductor", "eager")
 #: Explanations of what is compiled, while explain() listens.
 _HEARD: contextvars.ContextVar[list[Explanation] | None] = contextvars.ContextVar(
     "heard", default=None)
 
 
-def _partition(graph_module: fx.GraphModule, pairs: bool, merges: bool) -> None:
-    explanation = Partition(graph_module, pairs, merges).run()
-    LOG.info("%s", explanation)
-    heard = _HEARD.get()
-    if heard is not None:
-        heard.append(explanation)
+#: What decides how a graph is rewritten: its results are no results of other versions of these.
+_SOURCES = tuple(os.path.join(os.path.dirname(os.path.abspath(__file__)), name) for name in (
+    "_backend.py", "_partition.py", "_regions.py", "_region_module.py", "_products_kernels.py"))
+
+
+class _Pass(CustomGraphPass):
+    """The rewriting of a graph, as Inductor runs it and knows what it has of it in its cache."""
+
+    def __init__(self, pairs: bool, merges: bool):
+        self._options = pairs, merges
+
+    def __call__(self, graph: fx.Graph) -> None:
+        explanation = Partition(graph, *self._options).run()
+        LOG.info("%s", explanation)
+        heard = _HEARD.get()
+        if heard is not None:
+            heard.append(explanation)
+
+    def uuid(self) -> Any:
+        return get_hash_for_files(_SOURCES, repr(self._options))
 
 
 def _read_choice(options: dict[str, Any], name: str, default: Any, known: Sequence[Any]) -> Any:
@@ -54,43 +72,40 @@ def blockscale_backend(graph_module: fx.GraphModule, inputs: Sequence[Any], *,
     rest = _read_choice(given, "rest", "inductor", _RESTS)
     pairs = _read_choice(given, "pairs", True, (True, False))
     merges = _read_choice(given, "merges", True, (True, False))
+    rewrite = _Pass(pairs, merges)
     if rest == "eager":
         if given or mode not in (None, "default"):
             raise ArgumentError("expected no options of Inductor with rest='eager', but got "
                                 f"{', '.join(given) or f'mode {mode!r}'}")
-        return _compile_eager(graph_module, inputs, pairs, merges)
-    return _compile_inductor(graph_module, inputs, mode, given, pairs, merges)
+        return _compile_eager(graph_module, inputs, rewrite)
+    return _compile_inductor(graph_module, inputs, mode, given, rewrite)
 
 
 def _compile_inductor(graph_module: fx.GraphModule, inputs: Sequence[Any], mode: str | None,
-                      options: dict[str, Any], pairs: bool, merges: bool) -> Callable[..., Any]:
+                      options: dict[str, Any], rewrite: _Pass) -> Callable[..., Any]:
     from torch._inductor import list_mode_options
-    from torch._inductor.compile_fx import compile_fx, compile_fx_inner
+    from torch._inductor.compile_fx import compile_fx
 
-    def inner(module: fx.GraphModule, example_inputs: Any, **kwargs: Any) -> Any:
-        if not kwargs.get("is_backward", False):
-            _partition(module, pairs, merges)
-        return compile_fx_inner(module, example_inputs, **kwargs)
-    patches = {**(list_mode_options(mode) if mode and mode != "default" else {}), **options}
-    compiled: Callable[..., Any] = compile_fx(graph_module, inputs, inner_compile=inner,
-                                              config_patches=patches or None)
+    if options.get(_HOOK) is not None:
+        raise ArgumentError(f"expected no option '{_HOOK}': the backend has a pass there")
+    patches = {**(list_mode_options(mode) if mode and mode != "default" else {}), **options,
+               _HOOK: rewrite}
+    compiled: Callable[..., Any] = compile_fx(graph_module, inputs, config_patches=patches)
     return compiled
 
 
-def _compile_eager(graph_module: fx.GraphModule, inputs: Sequence[Any], pairs: bool,
-                   merges: bool) -> Callable[..., Any]:
+def _compile_eager(graph_module: fx.GraphModule, inputs: Sequence[Any], rewrite: _Pass
+                   ) -> Callable[..., Any]:
     from functorch.compile import make_boxed_func
     from torch._dynamo.backends.common import aot_autograd
     from torch._inductor.decomposition import select_decomp_table
 
-    def compile_forward(module: fx.GraphModule, _: Any) -> Any:
-        _partition(module, pairs, merges)
-        return make_boxed_func(module.forward)
-
-    def compile_backward(module: fx.GraphModule, _: Any) -> Any:
+    def compile_graph(module: fx.GraphModule, _: Any) -> Any:
+        rewrite(module.graph)
+        module.recompile()
         return make_boxed_func(module.forward)
     compiled: Callable[..., Any] = aot_autograd(
-        fw_compiler=compile_forward, bw_compiler=compile_backward,
+        fw_compiler=compile_graph, bw_compiler=compile_graph,
         decompositions=select_decomp_table())(graph_module, inputs)
     return compiled
 

@@ -47,15 +47,19 @@ def _emit(module: Module, chip: str, emission: int) -> bytes:
 
 
 def get_schedules(module: Module, chip: str) -> list[dict[str, int]]:
-    """The schedules that the model chooses for the kernels of a module, in order."""
+    """The schedules that the model chooses for the products of a module, in order."""
     plan = json.loads(_emit(module, chip, _PLAN))
-    return [choice["schedule"] for choice in plan.get("choices", ())]
+    # Products that share a kernel have one schedule.
+    return [choice["schedule"] for choice in plan.get("choices", ())
+            for _ in range(int(choice["key"]["products"]))]
 
 
 def set_schedules(module: Module, schedules: Sequence[dict[str, int]]) -> None:
-    """Gives the products of a module schedules, where there is one for each product."""
+    """Gives the products of a module schedules, one for each."""
     products = [op for op in module.ops if op.name in _PRODUCTS]
     if len(products) != len(schedules):
+        LOG.warning("expected %d schedules for %s, but got %d: the compiler chooses for any number "
+                    "of rows", len(products), module.name, len(schedules))
         return
     for op, schedule in zip(products, schedules):
         text = ", ".join(f"{key} = {value}" for key, value in schedule.items())

@@ -24,7 +24,7 @@ import torch
 from torch import fx
 
 from blockscale._errors import Error
-from blockscale.torch._regions import Key, get_name, read_region, write_region
+from blockscale.torch._regions import Key, get_name, is_rows, read_region, write_region
 
 WEIGHT_ONLY = "blockscale.linear_weight_only.default"
 QUANTIZED = "blockscale.linear_quantized.default"
@@ -133,29 +133,26 @@ def _has_inputs_of_floats(node: fx.Node) -> bool:
 class Partition:
     """Rewrites a graph in place; `explanation` says how."""
 
-    def __init__(self, graph_module: fx.GraphModule, pairs: bool = True, merges: bool = True):
-        self._module = graph_module
-        self._graph = graph_module.graph
+    def __init__(self, graph: fx.Graph, pairs: bool = True, merges: bool = True):
+        self._graph = graph
         self._pairs, self._merges = pairs, merges
         self.explanation = Explanation()
 
     def run(self) -> Explanation:
         self._number()
         self.explanation.count = sum(node.op == "call_function" for node in self._graph.nodes)
-        groups: dict[fx.Node, list[fx.Node]] = {}
-        for node in self._graph.nodes:
-            if _name(node) in (WEIGHT_ONLY, QUANTIZED) and _is_tensor(_get_x(node)):
-                groups.setdefault(_get_x(node), []).append(node)
-        for layers in groups.values():
+        self._pending = [node for node in self._graph.nodes
+                         if _name(node) in (WEIGHT_ONLY, QUANTIZED) and _is_tensor(_get_x(node))]
+        while self._pending:
+            x = _get_x(self._pending[0])
+            layers = [layer for layer in self._pending if _get_x(layer) is x]
+            self._pending = [layer for layer in self._pending if layer not in layers]
             exact = [layer for layer in layers if _name(layer) == QUANTIZED]
-            plain = [layer for layer in layers if _name(layer) == WEIGHT_ONLY]
             if exact:
-                # Not the key: a region may have taken it and given another in its place.
-                self._take(exact, self._find_producer(_get_x(exact[0]), exact))
-            self._take_plain(plain)
+                self._take(exact, self._find_producer(x, exact))
+            self._take_plain([layer for layer in layers if _name(layer) == WEIGHT_ONLY])
         self._graph.eliminate_dead_code()
         self._graph.lint()
-        self._module.recompile()
         return self.explanation
 
     def _number(self) -> None:
@@ -234,19 +231,37 @@ class Partition:
         """Makes a region of layers, what makes their activations, and what is behind them, if it
         can be a call; with less of that, if it cannot."""
         epilogue = self._find_epilogue(layers)
-        for before, behind in dict.fromkeys([(tuple(producer), tuple(epilogue)),
-                                             (tuple(producer), ()), ((), tuple(epilogue)),
-                                             ((), ())]):
-            if not before and not behind and len(layers) == 1:
+        behind = self._find_followers(layers, epilogue)
+        attempts = [(producer, epilogue + behind), (producer, epilogue), (producer, []),
+                    ([], epilogue), ([], [])]
+        for number, (first, last) in enumerate(attempts):
+            nodes = sorted({*first, *layers, *last}, key=self._order.__getitem__)
+            if len(nodes) == 1 or (first, last) in attempts[:number]:
                 continue
-            nodes = sorted({*before, *layers, *behind}, key=self._order.__getitem__)
             try:
                 self._replace(nodes, layers)
-                return True
             except (Error, _NoCall) as error:
-                beside = before or behind or layers
-                self._leave(beside[-1], str(error))
+                self._leave(((last or first) or layers)[-1], str(error))
+                continue
+            self._pending = [layer for layer in self._pending if layer not in nodes]
+            return True
         return False
+
+    def _find_followers(self, layers: list[fx.Node], epilogue: list[fx.Node]) -> list[fx.Node]:
+        """Layers that quantize what layers and the ops behind them make, if nothing else needs
+        that, with what is behind them in turn."""
+        if _name(layers[0]) != QUANTIZED:
+            return []
+        inside = {*layers, *epilogue}
+        made = [node for node in inside if set(node.users) - inside]
+        if len(made) != 1:
+            return []
+        followers = sorted(made[0].users, key=self._order.__getitem__)
+        if any(layer not in self._pending or _name(layer) != QUANTIZED
+               or _get_x(layer) is not made[0] for layer in followers):
+            return []
+        behind = self._find_epilogue(followers)
+        return [*followers, *behind, *self._find_followers(followers, behind)]
 
     def _leave(self, node: fx.Node, reason: str) -> None:
         self.explanation.left[node.name] = reason.splitlines()[0]
@@ -267,17 +282,11 @@ class Partition:
         if late:
             raise _NoCall(f"expected all operands before {first.name}, which needs a result, but "
                           f"got {late[0].name} after it")
-        rows = next((number for number, each in enumerate(inputs)
-                     if each is _get_x(layers[0])), None)
-        if rows is None:
-            # The activations are made in the region, of something with their rows.
-            shape = _get_x(layers[0]).meta["val"].shape
-            rows = next((number for number, each in enumerate(inputs)
-                         if each.meta["val"].shape == shape), None)
-        if rows is None:
-            raise _NoCall("expected an operand with the rows of the activations")
+        lead = _get_x(layers[0]).meta["val"].shape[:-1]
+        if any(not is_rows(node.meta["val"], lead) for node in outputs):
+            raise _NoCall("expected results with the rows of the layer's activations")
         ops, known = _rewrite(nodes)
-        text = write_region(inputs, ops, [known.get(node, node) for node in outputs], rows)
+        text = write_region(inputs, ops, [known.get(node, node) for node in outputs], lead)
         read_region(text)
         with self._graph.inserting_before(first):
             call = self._graph.call_function(torch.ops.blockscale.region.default,
@@ -377,6 +386,9 @@ def _rewrite(nodes: Iterable[fx.Node]) -> tuple[list[Op], dict[fx.Node, Any]]:
             centred = add("aten.sub.Tensor", args[0], mean)
             square = add("aten.mul.Tensor", centred, centred)
             parts[node] = add("aten.mean.dim", square, [-1], True), mean
+        elif name == "aten.mean.dim":
+            # Of the last dimension, which has another number in a region.
+            ops.append((node, name, (args[0], [-1], True), {}))
         else:
             ops.append((node, name, args, map_keys(node.kwargs)))
     return ops, known

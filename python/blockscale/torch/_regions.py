@@ -17,19 +17,17 @@ from typing import Any, Sequence
 import torch
 from torch import Tensor, fx
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import (DimDynamic, ShapeEnv,
-                                                   StatelessSymbolicContext)
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
 from blockscale._errors import ArgumentError
 from blockscale._trace import Module
-from blockscale.torch import _import_ops  # noqa: F401 (handlers)
+from blockscale._types import element_name
 from blockscale.torch._forms import has_product
 from blockscale.torch._kernels import Kernel, to_argument
-from blockscale.torch._program import Imported, from_graph
+from blockscale.torch._region_module import RegionBuilder
 
-#: Sizes that stand for symbols while a region is traced: neither 0 nor 1, and all different.
-_HINTS = (37, 41, 43, 47, 53, 59, 61, 67)
+#: The number of rows while a region for any is traced: neither 0 nor 1, and no other size.
+_HINT = 3067
 
 
 class Key:
@@ -71,34 +69,48 @@ def _decode(value: Any, nodes: list[Any]) -> Any:
 
 
 def write_region(inputs: Sequence[fx.Node], ops: Sequence[tuple[Any, str, Sequence[Any], Any]],
-                 outputs: Sequence[Any], rows: int) -> str:
+                 outputs: Sequence[Any], lead: Sequence[Any]) -> str:
     """The text of a region.
 
     Args:
       inputs: tensors that are computed before.
       ops: the key by which others name the result, the op's name, arguments and keywords.
       outputs: keys of the results.
-      rows: the number of the input whose rows schedules go by.
+      lead: the sizes before the last one that rows of activations have. In the region these are
+        one dimension, of any size.
+
+    Raises: ArgumentError where an input is neither rows nor of known sizes, or none is rows.
     """
     numbers: dict[Any, int] = {node: number for number, node in enumerate(inputs)}
-    symbols: dict[str, str] = {}
-
-    def encode_size(size: Any) -> Any:
-        if isinstance(size, int):
-            return size
-        return symbols.setdefault(str(size), f"s{len(symbols)}")
-    described = []
+    described: list[Any] = []
     for node in inputs:
         tensor = node.meta["val"]
-        described.append([str(tensor.dtype).removeprefix("torch."),
-                          [encode_size(size) for size in tensor.shape]])
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        if is_rows(tensor, lead):
+            described.append([dtype, [None, tensor.shape[-1]]])
+        elif all(isinstance(size, int) for size in tensor.shape) and (
+                tensor.dim() < 2 or tensor.dtype == torch.uint8):
+            described.append([dtype, list(tensor.shape)])
+        else:
+            raise ArgumentError(f"expected {node.name} to have rows as the layer's activations, or "
+                                f"one row, but got shape {list(tensor.shape)}")
+    if not any(shape[:1] == [None] for _, shape in described):
+        raise ArgumentError("expected an operand with rows as the layer's activations")
     lines = []
     for key, name, args, kwargs in ops:
         lines.append([name, _encode(list(args), numbers),
                       {each: _encode(value, numbers) for each, value in kwargs.items()}])
         numbers[key] = len(numbers)
-    return json.dumps({"inputs": described, "ops": lines, "rows": rows,
+    return json.dumps({"inputs": described, "ops": lines,
                        "outputs": [numbers[key] for key in outputs]}, separators=(",", ":"))
+
+
+def is_rows(tensor: Tensor, lead: Sequence[Any]) -> bool:
+    """Whether a tensor has a last size that is known, and these before. Compares expressions, so
+    that nothing is assumed of sizes."""
+    return (tensor.dtype != torch.uint8 and tensor.dim() > 1
+            and isinstance(tensor.shape[-1], int)
+            and [str(size) for size in tensor.shape[:-1]] == [str(size) for size in lead])
 
 
 class Region:
@@ -106,60 +118,71 @@ class Region:
 
     def __init__(self, text: str):
         self.text = text
-        self._held: dict[str, Any] = json.loads(text)
-        self.rows: int = self._held["rows"]
-        self.graph = self._make_graph()
-        self._symbols = sorted({size for _, shape in self._held["inputs"] for size in shape
-                                if isinstance(size, str)})
-        imported = self._trace({})
-        self._order = [argument.input for argument in imported.arguments]
-        dtypes = [getattr(torch, value.spec.element.torch) for value in imported.module.results]
-        self._kernel = Kernel(f"a region of {len(self._held['ops'])} ops", self._build, dtypes)
+        held: dict[str, Any] = json.loads(text)
+        self._inputs: list[tuple[torch.dtype, list[Any]]] = [
+            (getattr(torch, dtype), shape) for dtype, shape in held["inputs"]]
+        self._ops, self._outputs = held["ops"], held["outputs"]
+        self._is_rows = [shape[:1] == [None] for _, shape in self._inputs]
+        #: An input that has the rows of the results.
+        self._first = self._is_rows.index(True)
+        self._graph = self._make_graph()
+        self._dtypes = self._find_dtypes()
+        module, self._order = self._make_builder().build(None)
+        dtypes = [getattr(torch, value.spec.element.torch) for value in module.results]
+        self._kernel = Kernel(f"a region of {len(self._ops)} ops", self.build, dtypes)
 
     def _make_graph(self) -> fx.GraphModule:
         graph = fx.Graph()
         nodes: list[Any] = [graph.placeholder(f"input{number}")
-                            for number in range(len(self._held["inputs"]))]
-        for name, args, kwargs in self._held["ops"]:
+                            for number in range(len(self._inputs))]
+        for name, args, kwargs in self._ops:
             nodes.append(graph.call_function(
                 _resolve(name), tuple(_decode(args, nodes)),
                 {each: _decode(value, nodes) for each, value in kwargs.items()}))
-        graph.output(tuple(nodes[number] for number in self._held["outputs"]))
+        graph.output(tuple(nodes[number] for number in self._outputs))
         return fx.GraphModule(torch.nn.Module(), graph)
 
-    def _trace(self, sizes: dict[str, int]) -> Imported:
-        """The module where some symbols have sizes."""
-        mode = FakeTensorMode(shape_env=ShapeEnv(), static_shapes=False)
-        hints = dict(zip(self._symbols, _HINTS, strict=False))
-        fakes = []
-        for dtype, shape in self._held["inputs"]:
-            concrete = [size if isinstance(size, int) else sizes.get(size, hints[size])
-                        for size in shape]
-            dynamic = [DimDynamic.DUCK if isinstance(size, str) and size not in sizes
-                       else DimDynamic.STATIC for size in shape]
-            fakes.append(mode.from_tensor(
-                torch.empty(concrete, dtype=getattr(torch, dtype), device="meta"),
-                symbolic_context=StatelessSymbolicContext(dynamic_sizes=dynamic)))
+    def _find_dtypes(self) -> list[str]:
+        """The dtype of each op's result, as PyTorch has it."""
+        fakes = [torch.empty([_HINT if size is None else size for size in shape], dtype=dtype,
+                             device="meta") for dtype, shape in self._inputs]
         graph = self._make_graph()
-        with torch.no_grad():
-            FakeTensorProp(graph, mode).propagate_dont_convert_inputs(*fakes)
-        return from_graph(graph, "region")
+        with FakeTensorMode() as mode, torch.no_grad():
+            FakeTensorProp(graph, mode).propagate_dont_convert_inputs(
+                *[mode.from_tensor(each) for each in fakes])
+        return [element_name(node.meta["val"].dtype) for node in graph.graph.nodes
+                if node.op == "call_function"]
 
-    def _build(self, rows: int | None) -> Module:
-        if rows is None:
-            return self._trace({}).module
-        # All rows are along one dimension.
-        sizes = dict.fromkeys(self._symbols, 1)
-        if self._symbols:
-            sizes[self._symbols[-1]] = rows
-        return self._trace(sizes).module
+    def build(self, rows: int | None) -> Module:
+        """The module for a number of rows, or for any."""
+        return self._make_builder().build(rows)[0]
+
+    def _make_builder(self) -> RegionBuilder:
+        inputs = [("i8" if dtype == torch.uint8 else element_name(dtype), shape)
+                  for dtype, shape in self._inputs]
+        return RegionBuilder(inputs, self._ops, self._outputs, self._dtypes)
+
+    def _flatten(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        return [each.reshape(-1, each.shape[-1]) if is_rows and each.dim() != 2 else each
+                for each, is_rows in zip(inputs, self._is_rows)]
+
+    def _unflatten(self, results: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:
+        lead = inputs[self._first].shape[:-1]
+        if len(lead) == 1:
+            return list(results)
+        return [each.reshape(*lead, each.shape[-1]) for each in results]
+
+    def run_plain(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """The results, op by op; also of fake tensors."""
+        return self._unflatten(self._graph(*self._flatten(inputs)), inputs)
 
     def __call__(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        if not has_product(inputs[self.rows].device, "linear_weight_only" in self.text):
-            return list(self.graph(*inputs))
-        arguments = [to_argument(inputs[number]) for number in self._order]
-        rows = math.prod(inputs[self.rows].shape[:-1])
-        return self._kernel(arguments, rows if self._symbols else None)
+        if not has_product(inputs[self._first].device, "linear_weight_only" in self.text):
+            return self.run_plain(inputs)
+        flat = self._flatten(inputs)
+        results = self._kernel([to_argument(flat[number]) for number in self._order],
+                               flat[self._first].shape[0])
+        return self._unflatten(results, inputs)
 
 
 @functools.lru_cache(maxsize=None)
