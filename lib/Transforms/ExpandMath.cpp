@@ -158,6 +158,24 @@ struct ExpandNumberOf : OpRewritePattern<NumOp> {
   }
 };
 
+/// math.absi %x, which a GPU has no intrinsic of one operand for, becomes
+///
+///   maxsi(x, 0 - x)
+struct ExpandAbsI : OpRewritePattern<math::AbsIOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::AbsIOp op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value x = op.getOperand();
+    Value zero = arith::ConstantOp::create(rewriter, loc,
+                                           rewriter.getZeroAttr(x.getType()));
+    Value negated = arith::SubIOp::create(rewriter, loc, zero, x);
+    rewriter.replaceOpWithNewOp<arith::MaxSIOp>(op, x, negated);
+    return success();
+  }
+};
+
 /// math.fma %a, %b, %c : bf16, one rounding on some targets and two on others,
 /// becomes
 ///
@@ -199,7 +217,7 @@ static LogicalResult expandLogistic(Operation *root) {
 
 static LogicalResult expandMath(Operation *root) {
   RewritePatternSet patterns(root->getContext());
-  patterns.add<ExpandExp, WidenFma,
+  patterns.add<ExpandExp, ExpandAbsI, WidenFma,
                ExpandNumberOf<arith::MaxNumFOp, arith::MaximumFOp>,
                ExpandNumberOf<arith::MinNumFOp, arith::MinimumFOp>>(
       root->getContext());

@@ -140,6 +140,19 @@ func.func @cos(%x: f32) -> f32 {
 
 // -----
 
+// The least integer stays as it is.
+// CHECK-LABEL: func.func @absi
+// CHECK-SAME: %[[X:.+]]: i32
+// CHECK: %[[NEGATED:.+]] = arith.subi %{{.+}}, %[[X]] : i32
+// CHECK: %[[Y:.+]] = arith.maxsi %[[X]], %[[NEGATED]] : i32
+// CHECK: return %[[Y]]
+func.func @absi(%x: i32) -> i32 {
+  %y = math.absi %x : i32
+  return %y : i32
+}
+
+// -----
+
 // f64 is left to the host's library.
 // CHECK-LABEL: func.func @f64
 // CHECK: math.exp

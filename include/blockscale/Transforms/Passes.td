@@ -408,6 +408,7 @@ def ExpandMath : Pass<"blockscale-expand-math"> {
       `math.expm1` become upstream's polynomials, and `math.rsqrt`, `math.clampf`
       and `math.fpowi` become upstream's expansions; square roots and other
       divisions are kept and are IEEE's;
+    - `math.absi` becomes a maximum;
     - `arith.maxnumf` and `arith.minnumf` get a defined sign of zero;
     - `math.fma` of bf16 and f16 becomes one of f32, whose result is rounded again;
     - fast-math flags are dropped, because targets would use them differently.

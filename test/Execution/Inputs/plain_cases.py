@@ -435,6 +435,18 @@ CASES = {
   return %r, %s, %t : tensor<3x11xf32>, tensor<3x11xi1>, tensor<3x11xi1>
 }}
 """),
+    "absolute": Case(f"""func.func @f(%x: tensor<?xi32>, %y: tensor<?xi32>) -> tensor<?xi32> {{
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?xi32>
+  %e = tensor.empty(%n) : tensor<?xi32>
+  %r = {generic(["d0", "d0", "d0"], "p", "%x, %y : tensor<?xi32>, tensor<?xi32>",
+                "%e : tensor<?xi32>", "tensor<?xi32>", '''  ^bb0(%a: i32, %b: i32, %o: i32):
+    %d = arith.subi %a, %b : i32
+    %v = math.absi %d : i32
+    linalg.yield %v : i32''')}
+  return %r : tensor<?xi32>
+}}
+""", ((200, 200),)),
     # Loops whose bounds the host knows: in place, with a number that is carried, of two
     # buffers that change places, one in the other.
     "loop": Case("""func.func @f(%x: tensor<?x6xf32>, %y: tensor<?x6xf32>, %n: index) -> (tensor<?x6xf32>, tensor<?x6xf32>, index) {
