@@ -466,6 +466,76 @@ class ShapeTest(unittest.TestCase):
         self.assertEqual(list(module.resources), ["w"])
 
 
+class OrderTest(unittest.TestCase):
+    def test_orders(self):
+        program = Program()
+        x = np.array([[3, -1, np.nan, 2, -1, 7], [0, -0.0, np.inf, -np.inf, np.nan, 0]], np.float32)
+        for array in (x, make((5, 3), "i32"), make((2, 40), "i1"), make((6, 2), "bf16")):
+            argument = program.add(array)
+            for axis in (0, 1):
+                order = np.argsort(array, axis, kind="stable")
+                values, indices = L.emit_sort(program.builder, argument, axis)
+                program.expect(indices, order)
+                program.expect(values, np.take_along_axis(array, order, axis))
+            # The largest first, and equal ones in their order.
+            behind = np.flip(np.argsort(np.flip(array, 1), 1, kind="stable"), 1)
+            order = (array.shape[1] - 1 - behind)[:, :2]
+            values, indices = L.emit_sort(program.builder, argument, -1, descending=True, count=2)
+            program.expect(indices, order)
+            program.expect(values, np.take_along_axis(array, order, 1))
+            for kind, function in (("max", np.argmax), ("min", np.argmin)):
+                program.expect(L.emit_extremum_index(program.builder, kind, argument, 1),
+                               function(array, 1))
+        program.check(self)
+
+    def test_sums_and_counts(self):
+        program = Program()
+        x, i = make((3, 7)), make((4, 5), "i32")
+        a, b = program.add(x), program.add(i, (S, 5))
+        program.expect(L.emit_cumulative_sum(program.builder, a, 1), np.cumsum(x, 1), 1e-5)
+        program.expect(L.emit_cumulative_sum(program.builder, b, 0), np.cumsum(i, 0, np.int32))
+        # Both limits are inside, and NaN is nowhere.
+        y = np.array([0, 1, 2.5, 3, 3.01, -0.1, np.nan, 1.49, 1.5], np.float32)
+        program.expect(L.emit_histogram(program.builder, program.add(y), 2, 0, 3, dtype="i64"),
+                       np.array([3, 3]))
+        program.check(self)
+
+
+class ScatterTest(unittest.TestCase):
+    def test_writes(self):
+        program = Program()
+        x, rows = make((4, 5)), np.array([3, 0, 3, -2, 9])
+        columns, values = np.array([1, 4, 1, 0, 0], np.int32), make((5,), seed=1)
+        a, i, j = program.add(x, (S, 5)), program.add(rows), program.add(columns)
+        v = program.add(values)
+        wanted, added = x.copy(), x.copy()
+        wanted[rows[:4], columns[:4]] = values[:4]  # the last one is outside
+        np.add.at(added, (rows[:4], columns[:4]), values[:4])
+        program.expect(L.emit_put(program.builder, a, [i, j], v), wanted)
+        program.expect(L.emit_put(program.builder, a, [i, j], v, adds=True), added, 1e-6)
+        slices, wanted = make((5, 5), seed=2), x.copy()
+        wanted[rows[:4]] = slices[:4]
+        program.expect(L.emit_put(program.builder, a, [i], program.add(slices)), wanted)
+        program.check(self)
+
+    def test_along_an_axis(self):
+        program = Program()
+        x, indices, values = make((3, 4)), np.array([[3, 1], [0, 0], [-1, 2]]), make((3, 2), seed=1)
+        a, i, v = program.add(x), program.add(indices), program.add(values)
+        wanted, added = x.copy(), x.copy()
+        for row in range(3):
+            for column in range(2):
+                wanted[row, indices[row, column]] = values[row, column]
+                added[row, indices[row, column]] += values[row, column]
+        program.expect(L.emit_scatter(program.builder, a, 1, i, v), wanted)
+        program.expect(L.emit_scatter(program.builder, a, -1, i, v, adds=True), added, 1e-6)
+        program.expect(L.emit_take_along(program.builder, a, i, 1, wraps=True),
+                       np.take_along_axis(x, indices, 1))
+        program.expect(L.emit_repeat(program.builder, a, [2, 3]), np.tile(x, (2, 3)))
+        program.expect(L.emit_repeat_each(program.builder, a, 3, 1), np.repeat(x, 3, 1))
+        program.check(self)
+
+
 class RefusedTest(unittest.TestCase):
     def refuse(self, part, function):
         with self.assertRaisesRegex(bs.ArgumentError, part):
@@ -513,6 +583,16 @@ class RefusedTest(unittest.TestCase):
                 (r"padding of 0 or more, but got \[-1, 0, 0\]",
                  lambda: L.emit_pad(builder, i, [-1], [0])),
                 ("indices of integers, but got f32", lambda: L.emit_gather(builder, x, x)),
+                ("indices of integers, but got i1",
+                 lambda: L.emit_take_along(builder, x, t, 0)),
+                (r"indices of its rank, but got \[s, 8\] and \[4\]",
+                 lambda: L.emit_take_along(builder, x, i, 0)),
+                ("indices of integers, but got f32", lambda: L.emit_put(builder, i, [x], i)),
+                ("indices of integers, but got i1",
+                 lambda: L.emit_scatter(builder, x, 0, t, x)),
+                (r"of those of the tensor, but got \[4\], \[4\] and \[s, 8\]",
+                 lambda: L.emit_scatter(builder, x, 0, i, i)),
+                (r"axes of a tensor of rank 1, but got \[1\]", lambda: L.emit_sort(builder, i, 1)),
                 ("elements along dimension 0, but got",
                  lambda: L.emit_gather(builder, builder.add_argument("e", (0, 2), "f32"), i)),
                 ("expected sizes of inputs, but got q",

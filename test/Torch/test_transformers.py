@@ -2,35 +2,19 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Transformers, and the ops that they have besides linear layers, against PyTorch."""
 
-import importlib.util
 import unittest
 
 import torch
 import torch.nn.functional as F
-from models import (CONFIGS, Call, Encoder, as_bytes, emulated, make_mlp, make_tokens, quantize)
+from models import CONFIGS, Encoder, as_bytes, emulated, make_mlp, make_tokens, quantize
+from ops import OpsTest, export
 from torch.export import Dim
 
 import blockscale
 import blockscale.torch
 
 
-def export(model, *args, dynamic_shapes=None, **kwargs):
-    return torch.export.export(model, args, kwargs, dynamic_shapes=dynamic_shapes)
-
-
-class OpsTest(unittest.TestCase):
-    """Many results of one function, which is compiled once."""
-
-    def check(self, function, *args, tolerance=1e-6, dynamic_shapes=None):
-        program = export(Call(function), *args, dynamic_shapes=dynamic_shapes)
-        found = blockscale.torch.from_export(program).compile()(*args)
-        wanted = function(*args)
-        for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            with self.subTest(number=number):
-                self.assertEqual((one.dtype, one.shape), (other.dtype, other.shape))
-                torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance,
-                                           equal_nan=True)
-
+class TransformerOpsTest(OpsTest):
     def test_moves_and_lookups(self):
         def function(x, i, flags):
             parts = torch.split(x, [1, 3, 2], 1)
@@ -85,7 +69,9 @@ class OpsTest(unittest.TestCase):
                     torch.matmul(q, k[0, 0].t()), torch.baddbmm(bias, q[0], k[0].transpose(1, 2)),
                     attend(q, k, k), attend(q, k, k, attn_mask=mask),
                     attend(q, k, k, attn_mask=bias[0]), attend(q, k, k, is_causal=True),
-                    attend(q, k, k, scale=0.5))
+                    attend(q, k, k, scale=0.5),
+                    # Groups of queries share a head of keys.
+                    attend(torch.cat([q, q], 1), k, k, enable_gqa=True))
 
         generator = torch.Generator().manual_seed(0)
         q, k = (torch.randn(2, 3, 5, 8, generator=generator) for _ in range(2))
@@ -140,23 +126,6 @@ class TransformerTest(unittest.TestCase):
             wanted = model(*tokens)
         cosines = (found.double() * wanted.double()).sum(1)
         self.assertGreater(cosines.min(), 0.995)
-
-    @unittest.skipUnless(importlib.util.find_spec("transformers"), "no transformers")
-    def test_bert_of_transformers(self):
-        from transformers import BertConfig, BertModel
-
-        torch.manual_seed(0)
-        config = BertConfig(vocab_size=50, hidden_size=32, num_hidden_layers=1,
-                            num_attention_heads=4, intermediate_size=48,
-                            max_position_embeddings=16)
-        model = BertModel(config).eval().requires_grad_(False)
-        ids, mask = make_tokens(5, 9)
-        program = export(model, input_ids=ids, attention_mask=mask)
-        found = blockscale.torch.from_export(program).compile()(input_ids=ids,
-                                                                attention_mask=mask)
-        wanted = model(input_ids=ids, attention_mask=mask)
-        for name in wanted:
-            torch.testing.assert_close(found[name], wanted[name], rtol=1e-5, atol=1e-6)
 
 
 class ResourcesTest(unittest.TestCase):

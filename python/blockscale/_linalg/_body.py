@@ -13,6 +13,8 @@ import math
 import struct
 from typing import Any, Callable, Sequence, Union
 
+import sympy
+
 from blockscale._linalg._builder import Array, Builder, Size, simplify
 from blockscale._trace import Value
 
@@ -232,8 +234,8 @@ class Along:
     dims: tuple[int, ...]
 
 
-#: An operand of an op on elements: a tensor, one with its place, or a number.
-Operand = Union[Array, Along, int, float]
+#: An operand of an op on elements: a tensor, one with its place, a number, or a size.
+Operand = Union[Array, Along, int, float, sympy.Expr]
 
 
 def broadcast(builder: Builder, *shapes: Sequence[Size]) -> tuple[Size, ...]:
@@ -282,7 +284,7 @@ def emit_elementwise(builder: Builder, base: str, operands: Sequence[Operand],
 
     Args:
       base: a name for the result.
-      operands: of one shape, or broadcast to it; numbers are constants.
+      operands: of one shape, or broadcast to it; numbers and sizes are the same for all.
       sizes: of the result; None for the shape to which the operands broadcast.
       dtype: of the result.
       inner: the dtype in which `compute` takes its operands, or one for each of them.
@@ -299,6 +301,8 @@ def emit_elementwise(builder: Builder, base: str, operands: Sequence[Operand],
         if isinstance(each, (Array, Along)):
             names.append(body.convert(f"%a{number}", _get_array(each).dtype, kind))
             number += 1
+        elif isinstance(each, sympy.Expr):
+            names.append(body.convert(body.capture(builder.size(each)), "index", kind))
         else:
             names.append(body.constant(each, kind))
     result = body.convert(compute(body, *names), made, dtype)

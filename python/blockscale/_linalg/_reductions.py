@@ -54,21 +54,25 @@ def emit_filled(builder: Builder, sizes: Sequence[Size], value: float, dtype: st
 
 def emit_reduction(builder: Builder, base: str, operands: Sequence[Array | Along],
                    sizes: Sequence[Size], axes: Sequence[int], dtype: str, start: float,
-                   compute: Callable[..., str], combine: Callable[..., str]) -> Array:
+                   compute: Callable[..., str], combine: Callable[..., str], *,
+                   inner: str | Sequence[str] | None = None) -> Array:
     """`combine(body, old, compute(body, *names))` over all elements along axes.
 
     Args:
-      operands: broadcast to `sizes`, as those of emit_elementwise, and taken in `dtype`. The
-        first one has all dimensions.
+      operands: broadcast to `sizes`, as those of emit_elementwise. One has each of the
+        dimensions that are reduced.
       sizes: before the reduction.
       dtype: of numbers in between and of the result: no rounding comes in between.
       start: what `combine` has as old at first.
+      inner: the dtype in which operands are taken, or one for each; None for `dtype`.
 
     Returns: without the dimensions of axes.
     """
     body = Body()
     arrays = [each.array if isinstance(each, Along) else each for each in operands]
-    names = [body.convert(f"%a{number}", each.dtype, dtype) for number, each in enumerate(arrays)]
+    kinds = [inner or dtype] * len(arrays) if inner is None or isinstance(inner, str) else inner
+    names = [body.convert(f"%a{number}", each.dtype, kind)
+             for number, (each, kind) in enumerate(zip(arrays, kinds, strict=True))]
     result = combine(body, "%out", compute(body, *names))
     kept = [dim for dim in range(len(sizes)) if dim not in axes]
     left = tuple(sizes[dim] for dim in kept)

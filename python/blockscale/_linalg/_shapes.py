@@ -8,7 +8,8 @@ from typing import Any, Callable, Sequence
 
 import sympy
 
-from blockscale._linalg._body import Along, Body, emit_elementwise, emit_full, get_inner
+from blockscale._linalg._body import (Along, Body, emit_elementwise, emit_full, get_inner,
+                                      is_integer)
 from blockscale._linalg._builder import (INDEX, Array, Builder, Size, get_spec, multiply,
                                          simplify)
 from blockscale._trace import Value
@@ -231,17 +232,18 @@ def emit_pad(builder: Builder, x: Array, low: Sequence[Any], high: Sequence[Any]
 
 
 def emit_iota(builder: Builder, sizes: Sequence[Any], axis: int, dtype: str, *,
-              start: float = 0, step: float = 1) -> Array:
+              start: float | Size = 0, step: float = 1) -> Array:
     """start + step * position along an axis, computed in `dtype` (in f32 for narrow ones)."""
     inner = get_inner(dtype)
 
-    def compute(body: Body) -> str:
+    def compute(body: Body, *first: str) -> str:
         number = body.convert(body.index(axis), "index", inner)
         if step != 1:
             number = body.mul(number, body.constant(step, inner), inner)
-        return number if start == 0 else body.add(number, body.constant(start, inner), inner)
-    return emit_elementwise(builder, "iota", [], tuple(map(simplify, sizes)), dtype, compute,
-                            inner=inner)
+        return body.add(number, first[0], inner) if first else number
+    begins = [] if isinstance(start, (int, float)) and start == 0 else [start]
+    return emit_elementwise(builder, "iota", begins, tuple(map(simplify, sizes)), dtype, compute,
+                            inner=inner, made=inner)
 
 
 def emit_reads(builder: Builder, base: str, x: Array, sizes: Sequence[Size],
@@ -282,14 +284,57 @@ def emit_clamped(body: Body, index: str, size: Value, *, wraps: bool = False) ->
     return body.op(f"arith.minsi {low}, {last}", "index")
 
 
+def check_indices(builder: Builder, *indices: Array) -> None:
+    """Refuses indices that are no integers."""
+    for each in indices:
+        if not is_integer(each.dtype) or each.dtype == "i1":
+            builder.refuse(f"expected indices of integers, but got {each.dtype}")
+
+
+def emit_take_along(builder: Builder, x: Array, indices: Array, axis: int, *,
+                    wraps: bool = False) -> Array:
+    """x at an index along an axis for each element of `indices`, and at the element's own places
+    along the other ones, as numpy.take_along_axis. Indices outside of x read as emit_gather has
+    them."""
+    if not x.rank or x.rank != indices.rank:
+        builder.refuse("expected a tensor of rank 1 or more and indices of its rank, but got "
+                       f"{list(x.sizes)} and {list(indices.sizes)}")
+    check_indices(builder, indices)
+    axis = axis + x.rank if axis < 0 else axis
+
+    def place(body: Body, name: str) -> list[str]:
+        places = [body.index(each) for each in range(indices.rank)]
+        places[axis] = emit_clamped(body, body.convert(name, indices.dtype, "index"),
+                                    builder.size(x.sizes[axis]), wraps=wraps)
+        return places
+    return emit_reads(builder, "gathered", x, indices.sizes, [indices], place)
+
+
+def emit_repeat(builder: Builder, x: Array, counts: Sequence[Any]) -> Array:
+    """x so many times behind itself along each dimension, as numpy.tile of as many."""
+    sizes = tuple(simplify(count * size) for count, size in zip(counts, x.sizes, strict=True))
+    split = tuple(each for size in x.sizes for each in (1, size))
+    wide = tuple(each for pair in zip(counts, x.sizes) for each in pair)
+    return emit_reshape(builder, emit_broadcast(builder, emit_reshape(builder, x, split), wide),
+                        sizes)
+
+
+def emit_repeat_each(builder: Builder, x: Array, count: Any, axis: int) -> Array:
+    """Each slice of x so many times along an axis, as numpy.repeat."""
+    behind = x.sizes[axis + 1:]
+    split = emit_reshape(builder, x, (*x.sizes[:axis + 1], 1, *behind))
+    wide = emit_broadcast(builder, split, (*x.sizes[:axis + 1], count, *behind))
+    return emit_reshape(builder, wide, (*x.sizes[:axis], simplify(x.sizes[axis] * count),
+                                        *behind))
+
+
 def emit_gather(builder: Builder, x: Array, indices: Array, axis: int = 0, *,
                 wraps: bool = False) -> Array:
     """Slices of x along an axis at indices, as numpy.take: the dimensions of indices stand in
     place of the axis. An index outside of x reads its nearest slice; where it `wraps`, negative
     ones count from the end."""
     axis = axis + x.rank if axis < 0 else axis
-    if indices.dtype not in ("i8", "i16", "i32", "i64"):
-        builder.refuse(f"expected indices of integers, but got {indices.dtype}")
+    check_indices(builder, indices)
     if not 0 <= axis < x.rank:
         builder.refuse(f"expected an axis of a tensor of rank {x.rank}, but got {axis}")
     if x.sizes[axis] == 0:

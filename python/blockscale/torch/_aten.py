@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 import torch
 
-from blockscale._linalg import (BITWISE, COMPARISONS, FLOAT_UNARY, UNARY, Array, Body,
+from blockscale._linalg import (BINARY, BITWISE, COMPARISONS, FLOAT_UNARY, UNARY, Array, Body,
                                 emit_compare, emit_convert, emit_elementwise, emit_linear,
                                 emit_matmul, emit_unary, get_inner, is_float)
 from blockscale.torch import _quantize, _torchao
@@ -19,8 +19,7 @@ def _emit(importer: Importer, compute: Callable[..., str], *operands: Any) -> Ar
     """`compute(body, *names, dtype)` of tensors and numbers: in f32 where the result is a
     floating-point number, else in the result's dtype."""
     dtype = importer.get_dtype()
-    arrays = [each if isinstance(each, (int, float)) else importer.tensor(each)
-              for each in operands]
+    arrays = [importer.operand(each) for each in operands]
     if dtype in ("bf16", "f16"):
         wider = [each.dtype for each in arrays if isinstance(each, Array)
                  and is_float(each.dtype) and each.dtype != dtype]
@@ -36,11 +35,17 @@ def _emit(importer: Importer, compute: Callable[..., str], *operands: Any) -> Ar
                             lambda body, *names: compute(body, *names, inner), inner=inner)
 
 
+def _leave_integers(compute: Callable[..., str]) -> Callable[..., str]:
+    return lambda body, x, dtype: compute(body, x, dtype) if is_float(dtype) else x
+
+
 _UNARY = {
     "relu": UNARY["relu"], "neg": UNARY["neg"], "sign": UNARY["sign"], "square": UNARY["square"],
     **{name: FLOAT_UNARY[name] for name in (
         "silu", "sigmoid", "tanh", "exp", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt",
-        "erf")},
+        "erf", "sin", "cos")},
+    **{name: _leave_integers(FLOAT_UNARY[op]) for name, op in (
+        ("ceil", "ceil"), ("floor", "floor"), ("trunc", "trunc"), ("round", "roundeven"))},
 }
 
 
@@ -90,9 +95,43 @@ def import_rsub(importer: Importer, input: Any, other: Any, alpha: float) -> Arr
     return _emit(importer, _scale(alpha, Body.sub), other, input)
 
 
-@handles("aten.maximum.default", "aten.minimum.default")
+@handles("aten.floor_divide.default", "aten.floor_divide.Scalar", "aten.remainder.Tensor",
+         "aten.remainder.Scalar")
+def import_floor_divide(importer: Importer, input: Any, other: Any) -> Array:
+    """Of integers, rounded down, or what that leaves."""
+    dtype = importer.get_dtype()
+    if is_float(dtype):
+        importer.refuse(f"expected integers, but got {dtype}, whose quotients PyTorch corrects by "
+                        "a remainder")
+
+    def rest(body: Body, a: str, b: str, dtype: str) -> str:
+        return body.sub(a, body.mul(BINARY["floor_div"](body, a, b, dtype), b, dtype), dtype)
+    is_rest = "remainder" in str(importer.node.target)
+    return _emit(importer, rest if is_rest else BINARY["floor_div"], input, other)
+
+
+@handles("aten.div.Tensor_mode", "aten.div.Scalar_mode")
+def import_div_mode(importer: Importer, input: Any, other: Any, rounding_mode: Any) -> Array:
+    if rounding_mode == "floor":
+        return import_floor_divide(importer, input, other)
+    if rounding_mode is None:
+        return _emit(importer, Body.div, input, other)
+
+    def divide(body: Body, a: str, b: str, dtype: str) -> str:
+        quotient = body.div(a, b, dtype)
+        return FLOAT_UNARY["trunc"](body, quotient, dtype) if is_float(dtype) else quotient
+    return _emit(importer, divide, input, other)
+
+
+@handles("aten.isnan.default")
+def import_isnan(importer: Importer, input: Any) -> Array:
+    x = importer.tensor(input)
+    return emit_compare(importer, "ne", x, x)
+
+
+@handles("aten.maximum.default", "aten.minimum.default", "aten.max.other", "aten.min.other")
 def import_maximum(importer: Importer, input: Any, other: Any) -> Array:
-    is_max = "maximum" in str(importer.node.target)
+    is_max = "max" in str(importer.node.target)
     return _emit(importer, Body.maximum if is_max else Body.minimum, input, other)
 
 
@@ -144,8 +183,7 @@ def _round(importer: Importer, operands: list[Any], number: Any) -> Any:
 
 @handles(*(f"aten.{name}.{kind}" for name in COMPARISONS for kind in ("Tensor", "Scalar")))
 def import_compare(importer: Importer, input: Any, other: Any) -> Array:
-    operands = [each if isinstance(each, (int, float)) else importer.tensor(each)
-                for each in (input, other)]
+    operands = [importer.operand(each) for each in (input, other)]
     operands = [_round(importer, operands, each) for each in operands]
     name = str(importer.node.target).split(".")[1]
     return emit_compare(importer, name, *operands)
@@ -162,8 +200,7 @@ _LOGICAL_NAMES = {name: op for op, names in _LOGICAL.items() for name in names}
            for kind in ("default", "Tensor", "Scalar")))
 def import_logical(importer: Importer, input: Any, other: Any) -> Array:
     name = str(importer.node.target).split(".")[1]
-    operands = [each if isinstance(each, (int, float)) else importer.tensor(each)
-                for each in (input, other)]
+    operands = [importer.operand(each) for each in (input, other)]
     if name.startswith("logical"):
         operands = [emit_convert(importer, each, "i1") if isinstance(each, Array) else bool(each)
                     for each in operands]
@@ -191,8 +228,7 @@ def import_masked_fill(importer: Importer, input: Any, mask: Any, value: Any) ->
 def _emit_choice(importer: Importer, condition: Array, a: Any, b: Any) -> Array:
     if condition.dtype != "i1":
         importer.refuse(f"expected a condition of bool, but got {condition.dtype}")
-    operands = [each if isinstance(each, (int, float)) else importer.tensor(each)
-                for each in (a, b)]
+    operands = [importer.operand(each) for each in (a, b)]
     dtype = importer.get_dtype()
     inner = get_inner(dtype)
     return emit_elementwise(importer, importer.node.name, [condition, *operands],

@@ -38,6 +38,8 @@ _UNKNOWN = "expected an op that is imported, or one of constants"
 #: Stands for the result of a node that is not imported.
 FAILED = object()
 _KNOWN = "float32, bfloat16, float16, bool or int8 to int64"
+#: Inputs that a program of torch.export has one value of.
+_KNOWN_INPUTS = (bool, int, float, str, type(None))
 #: Formats of MX by the dtype of their codes.
 MX_FORMATS = {
     torch.float8_e4m3fn: "mxfp8", torch.float8_e5m2: "mxfp8_e5m2",
@@ -83,13 +85,19 @@ class Argument:
 
 @dataclasses.dataclass
 class Input:
-    """A tensor that the caller passes. Whether one of bytes is data, and of which
-    format, or scales, and in which layout, says the op that takes it."""
+    """What the caller passes: a tensor, or another value, which the program was exported for.
+    Whether a tensor of bytes is data, and of which format, or scales, and in which layout,
+    says the op that takes it."""
 
     index: int
     name: str
+    #: What the graph says of the tensor, or the value.
     meta: Any
     argument: Argument | None = None
+
+    @property
+    def is_tensor(self) -> bool:
+        return isinstance(self.meta, Tensor)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,10 +162,14 @@ class Importer(Builder):
 
     def add_input(self, node: Any) -> None:
         meta = get_meta(node)
-        if not isinstance(meta, Tensor):
-            refuse(node, f"expected inputs to be tensors, but got {type(meta).__name__}")
         read = Input(len(self.inputs), node.name, meta)
         self.inputs.append(read)
+        if isinstance(meta, _KNOWN_INPUTS):
+            self.values[node] = meta
+            return
+        if not read.is_tensor:
+            refuse(node, "expected inputs to be tensors, or values that the program was exported "
+                         f"for, but got {type(meta).__name__}")
         for dim, size in enumerate(sizes_of(meta)):
             if isinstance(size, sympy.Symbol):
                 self.inputs_of.setdefault(size, (read, dim))
@@ -232,6 +244,20 @@ class Importer(Builder):
             self.refuse(f"expected {what} of float32, bfloat16 or float16, but got {dtype}")
         return self.tensor(operand, what)
 
+    def scalar(self, operand: Any) -> Any:
+        """A number, or a size of inputs."""
+        if isinstance(operand, torch.SymInt):
+            return to_size(operand)
+        if not isinstance(operand, (int, float)):
+            self.refuse(f"expected a number or a size, but got {operand}")
+        return operand
+
+    def operand(self, operand: Any, what: str = "operand") -> Any:
+        """A tensor of numbers or truth values, a number, or a size of inputs."""
+        if isinstance(operand, (int, float, torch.SymInt)):
+            return self.scalar(operand)
+        return self.tensor(operand, what)
+
     def get_dtype(self) -> str:
         """The dtype of the node's result."""
         if self.result.dtype not in NUMBERS:
@@ -273,7 +299,7 @@ class Importer(Builder):
                       else node.all_input_nodes)
             if any(self.values[each] is FAILED for each in needed):
                 self.values[node] = FAILED
-                if self._is_unknown(node):
+                if is_unknown(node):
                     self._note(node)
                 continue
             try:
@@ -283,10 +309,6 @@ class Importer(Builder):
                 self.values[node] = FAILED
         if self.problems:
             raise UnsupportedError.of(self.problems)
-
-    def _is_unknown(self, node: Any) -> bool:
-        return (node.target is not operator.getitem and not is_size(node)
-                and str(node.target) not in HANDLERS)
 
     def _note(self, node: Any) -> None:
         try:
@@ -372,6 +394,17 @@ def is_size(node: Any) -> bool:
     return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymBool, int))
 
 
+def is_unknown(node: Any) -> bool:
+    """Whether an op has no handler, and needs one if its operands are not constants."""
+    return (node.target is not operator.getitem and not is_size(node)
+            and str(node.target) not in HANDLERS)
+
+
+def is_mutable(target: Any) -> bool:
+    """Whether an op writes into a tensor that it is given."""
+    return isinstance(target, torch._ops.OpOverload) and target._schema.is_mutable
+
+
 def is_pure(target: Any) -> bool:
-    return (isinstance(target, torch._ops.OpOverload) and not target._schema.is_mutable
+    return (isinstance(target, torch._ops.OpOverload) and not is_mutable(target)
             and torch.Tag.nondeterministic_seeded not in target.tags)

@@ -9,9 +9,9 @@ from typing import Any, Sequence
 
 import torch
 
-from blockscale._linalg import (Array, Body, emit_elementwise, emit_layer_norm, emit_matmul,
-                                emit_reduce, emit_reduction, emit_reshape, emit_softmax,
-                                normalize_axes)
+from blockscale._linalg import (Array, Body, emit_convert, emit_elementwise, emit_layer_norm,
+                                emit_matmul, emit_reduce, emit_reduction, emit_repeat_each,
+                                emit_reshape, emit_softmax, normalize_axes)
 from blockscale.torch._importer import Importer, handles, sizes_of
 
 
@@ -33,6 +33,14 @@ def _emit(importer: Importer, kind: str, input: Any, dim: Any = None,
 def import_sum(importer: Importer, input: Any, dim: Any = None, keepdim: bool = False,
                **_: Any) -> Array:
     return _emit(importer, str(importer.node.target).split(".")[1], input, dim, keepdim)
+
+
+@handles(*(f"aten.{kind}.{form}" for kind in ("any", "all") for form in (
+    "default", "dim", "dims")))
+def import_any(importer: Importer, input: Any, dim: Any = None, keepdim: bool = False) -> Array:
+    x = emit_convert(importer, importer.tensor(input), "i1")
+    kind = "max" if "any" in str(importer.node.target) else "min"
+    return emit_reduce(importer, kind, x, _get_axes(dim) if x.rank else None, keepdims=keepdim)
 
 
 @handles("aten.amax.default", "aten.amin.default")
@@ -94,12 +102,22 @@ def import_rms_norm(importer: Importer, input: Any, normalized_shape: Sequence[i
 
 
 def _emit_attention(importer: Importer, query: Any, key: Any, value: Any, mask: Any,
-                    is_causal: bool, scale: float | None, dtype: str) -> Array:
+                    is_causal: bool, scale: float | None, dtype: str,
+                    is_grouped: bool = False) -> Array:
+    """Several heads of queries have one head of keys and values where they are grouped."""
     q, k, v = (importer.array(each, name)
                for each, name in ((query, "query"), (key, "key"), (value, "value")))
     width = q.sizes[-1]
     if not isinstance(width, int):
         importer.refuse(f"expected a known size of heads, but got {width}")
+    if is_grouped:
+        heads = [each.sizes[-3] if each.rank > 2 else None for each in (q, k, v)]
+        if not all(isinstance(each, int) for each in heads) or any(
+                heads[0] % each for each in heads[1:]):
+            importer.refuse("expected heads of queries that are a multiple of those of keys and "
+                            f"values, but got {heads[0]}, {heads[1]} and {heads[2]}")
+        k, v = (emit_repeat_each(importer, each, heads[0] // each.sizes[-3], each.rank - 3)
+                for each in (k, v))
     if q.rank > 2 and q.sizes[-3] != k.sizes[-3]:
         importer.refuse(f"expected as many heads of keys as of queries, {q.sizes[-3]}, but got "
                         f"{k.sizes[-3]}")
@@ -128,12 +146,12 @@ def _emit_attention(importer: Importer, query: Any, key: Any, value: Any, mask: 
 @handles("aten.scaled_dot_product_attention.default")
 def import_attention(importer: Importer, query: Any, key: Any, value: Any, attn_mask: Any,
                      dropout_p: float, is_causal: bool, scale: float | None,
-                     **_: Any) -> Array:
+                     enable_gqa: bool) -> Array:
     if dropout_p:
         importer.refuse(f"expected attention without dropout, but got {dropout_p}; call "
                         "model.eval()")
     return _emit_attention(importer, query, key, value, attn_mask, is_causal, scale,
-                           importer.get_dtype())
+                           importer.get_dtype(), is_grouped=enable_gqa)
 
 
 @handles("aten._scaled_dot_product_flash_attention_for_cpu.default")

@@ -16,9 +16,11 @@ from blockscale._errors import ArgumentError
 from blockscale._linalg import Array, check_options
 from blockscale._trace import Module
 from blockscale._types import Spec
-from blockscale.torch import _aten, _layers, _products, _tensors  # noqa: F401 (handlers)
+from blockscale.torch import (_aten, _convolutions, _experts, _layers,  # noqa: F401 (handlers)
+                              _orders, _products, _scatter, _tensors, _torchao)
 from blockscale.torch._errors import find_location, refuse
-from blockscale.torch._importer import Argument, Constant, Importer, Input, sizes_of
+from blockscale.torch._importer import (HANDLERS, Argument, Constant, Importer, Input, is_mutable,
+                                        is_unknown, sizes_of)
 from blockscale.torch._recognize import find_quantizers
 
 _CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -88,6 +90,11 @@ def bind_sizes(inputs: Sequence[Input], tensors: Sequence[Any]) -> dict[Any, int
     symbols: dict[Any, int] = {}
     for read, tensor in zip(inputs, tensors):
         meta = read.meta
+        if not read.is_tensor:
+            if type(tensor) is not type(meta) or tensor != meta:
+                raise ArgumentError(f"{read.name}: expected {meta!r}, which the program was "
+                                    f"exported for, but got {tensor!r}")
+            continue
         if not isinstance(tensor, Tensor) or tensor.dtype != meta.dtype:
             found = tensor.dtype if isinstance(tensor, Tensor) else type(tensor).__name__
             raise ArgumentError(f"{read.name}: expected a tensor of {meta.dtype}, but got "
@@ -125,7 +132,7 @@ def _recognize(importer: Importer, nodes: Sequence[Any]) -> list[Any]:
 def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], output: Any,
             name: str) -> Module:
     with importer.tracing():
-        importer.import_nodes(_recognize(importer, nodes))
+        importer.import_nodes(nodes)
         values = []
         importer.node = output
         for result in results:
@@ -142,7 +149,7 @@ def _import(importer: Importer, nodes: Sequence[Any], results: Sequence[Any], ou
     if not values:
         refuse(output, "expected a result, but got none")
     for read in importer.inputs:
-        if read.argument is None:
+        if read.is_tensor and read.argument is None:
             spec = Spec([None] * read.meta.dim(), "i8")
             importer.take_input(read, spec, lambda tensor, _: tensor.view(torch.int8))
     importer.arguments.sort(key=lambda each: (each.constant is not None, each.input))
@@ -175,20 +182,10 @@ def _get_nodes(graph: Any) -> tuple[list[Any], list[Any], Any]:
     return placeholders, ops, output
 
 
-def from_export(program: torch.export.ExportedProgram, name: str = "forward",
-                constants: str = "arguments") -> Imported:
-    """A program of torch.export.
-
-    Args:
-      program: of a model in evaluation mode; weights may be torchao's NVFP4Tensor and
-        MXTensor. Sizes that are dynamic in it are dynamic in the module.
-      name: of the module's function.
-      constants: weights and other constants are "arguments" of the function, or "resources" of
-        the module, which passes can compute with.
-
-    Raises: UnsupportedError with all nodes that are not imported.
-    """
-    _check(program, torch.export.ExportedProgram, name, constants)
+def _begin(program: torch.export.ExportedProgram, constants: str
+           ) -> tuple[Importer, list[Any], Any]:
+    """An importer with the program's inputs and constants, the nodes that it imports, and the
+    output."""
     importer = Importer(constants)
     signature = program.graph_signature
     placeholders, ops, output = _get_nodes(program.graph)
@@ -208,6 +205,47 @@ def from_export(program: torch.export.ExportedProgram, name: str = "forward",
             refuse(output, f"expected a program that changes nothing, but got {each.kind.name} of "
                            f"{each.target}")
     _add_attributes(importer, program.graph_module)
+    return importer, _recognize(importer, ops), output
+
+
+def _decompose(program: torch.export.ExportedProgram, ops: Sequence[Any]
+               ) -> torch.export.ExportedProgram:
+    """The same program without ops that write into tensors, and with others of `ops` that have no
+    handler written out in ops that may have one, as far as PyTorch knows how."""
+    unknown = {node.target for node in ops if is_unknown(node)}
+    if not unknown or any(map(_torchao.is_quantized, program.state_dict.values())):
+        # PyTorch would write out what layers do with torchao's weights, too.
+        return program
+    # What is left of the graph are parts of quantizers, which are known by their ops.
+    kept = {node.target for node in program.graph.nodes} - {node.target for node in ops}
+    table = {op: function for op, function in torch.export.default_decompositions().items()
+             if str(op) not in HANDLERS and op not in kept}
+    if not any(map(is_mutable, unknown)) and not unknown.intersection(table):
+        return program
+    try:
+        return program.run_decompositions(table)
+    except Exception:  # PyTorch traces the program anew, which it cannot do for each one.
+        return program  # What has no handler is refused with its place.
+
+
+def from_export(program: torch.export.ExportedProgram, name: str = "forward",
+                constants: str = "arguments") -> Imported:
+    """A program of torch.export.
+
+    Args:
+      program: of a model in evaluation mode; weights may be torchao's NVFP4Tensor and
+        MXTensor. Sizes that are dynamic in it are dynamic in the module.
+      name: of the module's function.
+      constants: weights and other constants are "arguments" of the function, or "resources" of
+        the module, which passes can compute with.
+
+    Raises: UnsupportedError with all nodes that are not imported.
+    """
+    _check(program, torch.export.ExportedProgram, name, constants)
+    importer, ops, output = _begin(program, constants)
+    written_out = _decompose(program, ops)
+    if written_out is not program:
+        importer, ops, output = _begin(written_out, constants)
     module = _import(importer, ops, output.args[0], output, name)
 
     def flatten(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
@@ -238,7 +276,7 @@ def from_graph(graph_module: torch.fx.GraphModule, name: str = "forward",
         importer.add_input(node)
     _add_attributes(importer, graph_module)
     results, spec = pytree.tree_flatten(output.args[0])
-    module = _import(importer, ops, results, output, name)
+    module = _import(importer, _recognize(importer, ops), results, output, name)
 
     def flatten(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         if kwargs:

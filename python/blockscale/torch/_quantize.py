@@ -22,7 +22,8 @@ _RANGE = 448 * 6
 @handles("aten.abs.default", "aten.reciprocal.default")
 def import_unary(importer: Importer, input: Any) -> Array:
     """An op on elements that the op behind it may see through."""
-    kind, x = str(importer.node.target).split(".")[1], importer.array(input)
+    kind = str(importer.node.target).split(".")[1]
+    x = importer.tensor(input) if kind == "abs" else importer.array(input)
     result = emit_unary(importer, kind, x, base=importer.node.name)
     importer.origins[result.value.name] = kind, x
     return result

@@ -7,8 +7,10 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from blockscale._linalg import (Along, Array, Body, emit_broadcast, emit_clamped, emit_concat,
-                                emit_convert, emit_full, emit_gather, emit_iota, emit_reads,
-                                emit_reshape, emit_slice, emit_transpose, simplify)
+                                emit_convert, emit_full, emit_gather, emit_insert, emit_iota,
+                                emit_pad, emit_reads, emit_repeat, emit_repeat_each, emit_reshape,
+                                emit_reverse, emit_slice, emit_take_along, emit_transpose,
+                                multiply, simplify)
 from blockscale.torch._importer import NARROW, Importer, Narrow, handles, sizes_of, to_size
 
 
@@ -62,6 +64,42 @@ def import_expand(importer: Importer, input: Any, **_: Any) -> Array:
     return emit_broadcast(importer, importer.tensor(input), sizes_of(importer.result))
 
 
+@handles("aten.repeat.default")
+def import_repeat(importer: Importer, input: Any, repeats: Sequence[Any]) -> Array:
+    x = importer.tensor(input)
+    wide = emit_reshape(importer, x, (*[1] * (len(repeats) - x.rank), *x.sizes))
+    return emit_repeat(importer, wide, list(map(to_size, repeats)))
+
+
+@handles("aten.repeat_interleave.self_int")
+def import_repeat_interleave(importer: Importer, input: Any, repeats: Any, dim: int | None,
+                             **_: Any) -> Array:
+    x = importer.tensor(input)
+    if dim is None:
+        x, dim = emit_reshape(importer, x, (multiply(x.sizes),)), 0
+    return emit_repeat_each(importer, x, to_size(repeats), dim % x.rank)
+
+
+@handles("aten.flip.default")
+def import_flip(importer: Importer, input: Any, dims: Sequence[int]) -> Array:
+    return emit_reverse(importer, importer.tensor(input), dims)
+
+
+@handles("aten.constant_pad_nd.default")
+def import_pad(importer: Importer, input: Any, pad: Sequence[Any], value: Any) -> Array:
+    """Sizes before and behind each dimension, the last one first; negative ones cut."""
+    x = importer.tensor(input)
+    low, high = [0] * x.rank, [0] * x.rank
+    for number, dim in enumerate(range(x.rank - 1, x.rank - 1 - len(pad) // 2, -1)):
+        low[dim], high[dim] = map(to_size, pad[2 * number:2 * number + 2])
+    cut = [[-min(each, 0) if isinstance(each, int) else 0 for each in side] for side in (low, high)]
+    x = emit_slice(importer, x, cut[0], [size - before - after for size, before, after
+                                         in zip(x.sizes, *cut)])
+    grown = [[max(each, 0) if isinstance(each, int) else each for each in side]
+             for side in (low, high)]
+    return emit_pad(importer, x, *grown, value)
+
+
 # Parts and joins.
 
 
@@ -91,6 +129,37 @@ def import_slice(importer: Importer, input: Any, dim: int, start: Any, end: Any,
     size = sizes_of(importer.result)[dim]
     begin = 0 if size == 0 else _get_begin(x, dim, start)
     return _emit_part(importer, x, dim, begin, size, step)
+
+
+def _emit_placed(importer: Importer, x: Array, part: Array, dim: int, begin: Any,
+                 step: int = 1) -> Array:
+    offsets, strides = [0] * x.rank, [1] * x.rank
+    offsets[dim], strides[dim] = begin, step
+    return emit_insert(importer, emit_convert(importer, part, x.dtype), x, offsets, strides)
+
+
+@handles("aten.slice_scatter.default")
+def import_slice_scatter(importer: Importer, input: Any, src: Any, dim: int, start: Any, end: Any,
+                         step: int) -> Array:
+    """A copy of x whose slice is another tensor."""
+    x, part = importer.tensor(input), importer.tensor(src, "src")
+    dim %= x.rank
+    return _emit_placed(importer, x, part, dim, _get_begin(x, dim, start), step)
+
+
+@handles("aten.select_scatter.default")
+def import_select_scatter(importer: Importer, input: Any, src: Any, dim: int, index: Any) -> Array:
+    x, part = importer.tensor(input), importer.tensor(src, "src")
+    dim %= x.rank
+    part = emit_reshape(importer, part, (*x.sizes[:dim], 1, *x.sizes[dim + 1:]))
+    return _emit_placed(importer, x, part, dim, _get_begin(x, dim, index))
+
+
+@handles("aten.copy.default")
+def import_copy(importer: Importer, input: Any, src: Any, **_: Any) -> Array:
+    """Another tensor in the place of x."""
+    source = emit_convert(importer, importer.tensor(src, "src"), importer.get_dtype())
+    return emit_broadcast(importer, source, sizes_of(importer.result))
 
 
 @handles("aten.select.int")
@@ -152,18 +221,7 @@ def import_index_select(importer: Importer, input: Any, dim: int, index: Any) ->
 
 @handles("aten.gather.default")
 def import_gather(importer: Importer, input: Any, dim: int, index: Any, **_: Any) -> Array:
-    x, indices = importer.tensor(input), importer.tensor(index, "index")
-    if not x.rank or x.rank != indices.rank:
-        importer.refuse("expected a tensor of rank 1 or more and indices of its rank, but got "
-                        f"{list(x.sizes)} and {list(indices.sizes)}")
-    dim %= x.rank
-
-    def place(body: Body, name: str) -> list[str]:
-        places = [body.index(each) for each in range(indices.rank)]
-        places[dim] = emit_clamped(body, body.convert(name, indices.dtype, "index"),
-                                   importer.size(x.sizes[dim]))
-        return places
-    return emit_reads(importer, "gathered", x, indices.sizes, [indices], place)
+    return emit_take_along(importer, importer.tensor(input), importer.tensor(index, "index"), dim)
 
 
 @handles("aten.index.Tensor")
@@ -201,17 +259,15 @@ def import_index(importer: Importer, input: Any, indices: Sequence[Any]) -> Arra
 
 @handles("aten.arange.default", "aten.arange.start", "aten.arange.start_step")
 def import_arange(importer: Importer, end: Any, start: Any = 0, step: Any = 1, **_: Any) -> Array:
-    if not all(isinstance(each, (int, float)) for each in (start, step)):
-        importer.refuse(f"expected a start and a step that are numbers, but got {start} and "
-                        f"{step}")
-    return emit_iota(importer, sizes_of(importer.result), 0, importer.get_dtype(), start=start,
-                     step=step)
+    if not isinstance(step, (int, float)):
+        importer.refuse(f"expected a step that is a number, but got {step}")
+    return emit_iota(importer, sizes_of(importer.result), 0, importer.get_dtype(),
+                     start=importer.scalar(start), step=step)
 
 
 def _emit_full(importer: Importer, value: Any) -> Array:
-    if not isinstance(value, (int, float)):
-        importer.refuse(f"expected a number to fill a tensor with, but got {value}")
-    return emit_full(importer, sizes_of(importer.result), value, importer.get_dtype())
+    return emit_full(importer, sizes_of(importer.result), importer.scalar(value),
+                     importer.get_dtype())
 
 
 @handles("aten.full.default", "aten.full_like.default", "aten.new_full.default")
@@ -225,8 +281,10 @@ def import_scalar_tensor(importer: Importer, s: Any, **_: Any) -> Array:
 
 
 @handles(*(f"aten.{prefix}zeros{suffix}.default" for prefix, suffix in (
-    ("", ""), ("", "_like"), ("new_", ""))))
+    ("", ""), ("", "_like"), ("new_", ""))), "aten.empty.memory_format", "aten.empty_like.default",
+    "aten.new_empty.default")
 def import_zeros(importer: Importer, **_: Any) -> Array:
+    """Elements that have no value yet are zeros, too."""
     return _emit_full(importer, 0)
 
 
