@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import glob
-import os
 import threading
 import weakref
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
@@ -21,8 +19,8 @@ from typing import Any, Sequence
 import torch
 from torch import Tensor
 
-import blockscale
 from blockscale._errors import ArgumentError, fail
+from blockscale._native._library import LIBRARY
 
 #: Chips by compute capability: what PTX for one runs on. Others have no kernels of ours.
 CHIPS = {(8, 0): "sm_80", (8, 9): "sm_89", (9, 0): "sm_90a", (10, 0): "sm_100a",
@@ -64,13 +62,8 @@ class _Library:
     """Runtime.h of the C library that the package has, each function without its prefix."""
 
     def __init__(self) -> None:
-        folder = os.path.dirname(os.path.abspath(blockscale.__file__))
-        found = sorted(glob.glob(os.path.join(folder, "**", "libBlockScaleC.so*"),
-                                 recursive=True))
-        if not found:
-            raise ArgumentError(f"expected libBlockScaleC.so beside the package, but got none in "
-                                f"{folder}")
-        library = ctypes.CDLL(found[0])
+        # The library that the package has loaded, with other prototypes.
+        library = ctypes.CDLL(LIBRARY._name)
         for name, (result, arguments) in _SIGNATURES.items():
             function = getattr(library, f"blockscale_{name}")
             function.restype, function.argtypes = result, arguments
@@ -158,14 +151,16 @@ class Function:
                 self._calls[key] = call
         return call
 
+    def _allocate(self, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+        return torch.empty(shape, dtype=dtype, device=self._device)
+
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """`tensors` are contiguous, on the device, and of the dtypes of the arguments."""
         call = self._get_call(tensors)
-        results = [torch.empty(shape, dtype=dtype, device=self._device)
+        results = [self._allocate(shape, dtype)
                    for shape, dtype in zip(call.shapes, self._results)]
         # PyTorch's allocator gives memory of a stream again to work of that stream alone.
-        workspace = (torch.empty(call.workspace, dtype=torch.uint8, device=self._device)
-                     if call.workspace else None)
+        workspace = self._allocate([call.workspace], torch.uint8) if call.workspace else None
         addresses = (c_uint64 * len(tensors))(*[each.data_ptr() for each in tensors])
         made = (c_uint64 * len(results))(*[each.data_ptr() for each in results])
         stream = torch.cuda.current_stream(self._device).cuda_stream

@@ -1,0 +1,113 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels on a CUDA device, as PyTorch's tensors are passed to them, where the driver is the
+emulator: the order of weights, workspaces and buckets of rows of a Hopper."""
+
+import os
+import subprocess
+import sys
+import types
+import unittest
+import unittest.mock
+from pathlib import Path
+
+import torch
+
+BUILD = Path(os.environ.get("BLOCKSCALE_BUILD_DIR",
+                            Path(__file__).resolve().parents[2] / "build"))
+DRIVER = BUILD / "lib/blockscale/libcuda.so.1"
+CHIP = "sm_90a"
+
+
+class DeviceTensor:
+    """What calls need of a tensor, in the memory of the emulated GPU."""
+
+    def __init__(self, runtime, device, shape, dtype, value=None):
+        self.shape, self.dtype = torch.Size(shape), dtype
+        self._runtime, self._device = runtime, device
+        self._bytes = max(self.shape.numel() * dtype.itemsize, 1)
+        self._address = device.allocate(self._bytes)
+        if value is not None:
+            device.upload(self._address, value.contiguous().view(torch.uint8).numpy())
+
+    def dim(self):
+        return len(self.shape)
+
+    def data_ptr(self):
+        return self._address
+
+    def read(self):
+        raw = torch.empty(self._bytes, dtype=torch.uint8)
+        self._device.download(self._address, raw.numpy())
+        return raw[:self.shape.numel() * self.dtype.itemsize].view(self.dtype).view(self.shape)
+
+
+def call(function_class, kernel, results, tensors, rows):
+    """Compiles a kernel for a number of rows, and calls it in the emulator."""
+    from blockscale_runtime import Runtime
+
+    from blockscale._native._library import LIBRARY
+    from blockscale.torch import _kernels
+
+    runtime = Runtime(LIBRARY._name)
+    device = runtime.device()
+    module = _kernels.build_for(kernel, _kernels.get_bucket(rows), CHIP)
+    function = function_class(_kernels._emit(module, CHIP, _kernels._BUNDLE), module.name, 0,
+                              results)
+    function._allocate = lambda shape, dtype: DeviceTensor(runtime, device, shape, dtype)
+    given = [DeviceTensor(runtime, device, each.shape, each.dtype, each) for each in tensors]
+    return [each.read() for each in function(given)]
+
+
+def main():
+    """In a process of its own, whose driver is the emulator."""
+    import blockscale.torch  # noqa: F401 (defines the ops)
+    from blockscale.torch import _cuda
+    from blockscale.torch._forms import OperandForm
+    from blockscale.torch._products_kernels import Linear, Quantizer
+
+    stream = types.SimpleNamespace(cuda_stream=0)
+    for name, value in (("init", lambda: None), ("is_current_stream_capturing", lambda: False),
+                        ("current_stream", lambda _: stream)):
+        unittest.mock.patch.object(torch.cuda, name, value).start()
+    ops = torch.ops.blockscale
+    torch.manual_seed(0)
+    weight, x = torch.randn(128, 128).bfloat16(), torch.randn(5, 128).bfloat16()
+    bias = torch.randn(128).bfloat16()
+    options = dict(out_features=128, in_features=128, format="nvfp4", before="row_major",
+                   after="fragments")
+
+    # Quantizers give the CPU's bytes.
+    for form in (OperandForm("nvfp4", scaling="dynamic"), OperandForm("mxfp8")):
+        quantizer = Quantizer(form, torch.bfloat16, 2)
+        results = [torch.uint8] * 2 + [torch.float32] * (form.scaling == "dynamic")
+        found = call(_cuda.Function, quantizer.build, results, [weight], 0)
+        for one, other in zip(found, quantizer.get()([weight]), strict=True):
+            assert torch.equal(one, other), form
+
+    # A product of weights alone, with a global scale for each row, and one of both operands.
+    data, scales = ops.pack(*ops.quantize(weight, format="nvfp4"), **options)
+    scale = torch.linspace(0.5, 2, 128)
+    for activation in (None, OperandForm("nvfp4", scaling="dynamic")):
+        linear = Linear((128, 128), torch.bfloat16, "nvfp4", "fragments", (128,), torch.bfloat16,
+                        activation, False)
+        tensors = [x, data, scales, scale, bias]
+        found, = call(_cuda.Function, linear.build, [torch.bfloat16], tensors, len(x))
+        wanted, = linear.get()(tensors)
+        torch.testing.assert_close(found, wanted, rtol=2 ** -7, atol=1e-3)
+    print("done")
+
+
+class CudaTest(unittest.TestCase):
+    @unittest.skipUnless(DRIVER.exists(), "no emulated driver in the build")
+    def test_the_emulated_gpu(self):
+        root = Path(__file__).resolve().parents[2]
+        path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(root / "python")]))
+        run = subprocess.run([sys.executable, __file__, "--run"], capture_output=True, text=True,
+                             env=dict(os.environ, PYTHONPATH=path, BLOCKSCALE_EMULATE_CHIP=CHIP,
+                                      BLOCKSCALE_LIBCUDA=str(DRIVER)))
+        self.assertEqual(run.stdout, "done\n", run.stderr)
+
+
+if __name__ == "__main__":
+    main()
