@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/Torch.md, docs/BringYourModel.md and docs/QuantizeModel.md show runs as written, and the
-table of the first names every op."""
+"""What docs/Torch.md, docs/BringYourModel.md, docs/QuantizeModel.md and docs/Sm100OnHopper.md show
+runs as written, and the table of the first names every op."""
 
 import contextlib
 import importlib.util
@@ -77,3 +77,14 @@ class TestQuantizeModel(unittest.TestCase):
                 exec(compile(block, str(page), "exec"), known)
         self.assertIn("lm_head", output.getvalue())
         self.assertIn("nvfp4, weights only", output.getvalue())
+
+
+class TestSm100OnHopper(unittest.TestCase):
+    def test_the_blocks_in_their_order(self):
+        page = DOCS / "Sm100OnHopper.md"
+        known = {}
+        blocks = re.findall(r"(?ms)^```python\n(.*?)^```$", page.read_text(encoding="utf-8"))
+        self.assertEqual(len(blocks), 2)
+        for block in blocks:
+            exec(compile(block, str(page), "exec"), known)
+        self.assertEqual(known["y"].shape, (4, 256))
