@@ -315,4 +315,3 @@ def _get_width(value: Any) -> int:
 def _to_torch(dtype: str) -> Any:
     import torch
     return {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[dtype]
-
