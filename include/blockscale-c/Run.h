@@ -57,6 +57,11 @@ typedef struct blockscale_executable_config {
   /// A file with the policy by which products of linalg are quantized first
   /// (docs/Policy.md); null for none.
   const char *policy;
+  /// The CPU to compile for, "x86-64-v3", whose instructions this machine must
+  /// have; null for this one with all of its instructions.
+  const char *cpu;
+  /// Not 0: machine code of the CPU is kept for blockscale_executable_save.
+  int keep_code;
 } blockscale_executable_config;
 
 blockscale_executable_config blockscale_executable_config_default(void);
@@ -74,6 +79,36 @@ blockscale_executable_create_file(const char *path,
                                   const blockscale_executable_config *config,
                                   blockscale_executable **executable);
 void blockscale_executable_destroy(blockscale_executable *executable);
+
+//===-- Functions without a compiler --------------------------------------===//
+//
+// docs/Cache.md describes saved functions and the cache. Where
+// $BLOCKSCALE_CACHE_DIR names a folder, blockscale_executable_create takes what
+// is there, and else puts there what it compiled, unless remarks are wanted:
+// then callbacks are not called for a function that is there.
+
+/// Writes all that a function needs to be called in another process, by the
+/// same version of the library.
+blockscale_status
+blockscale_executable_save(const blockscale_executable *executable,
+                           blockscale_output **output);
+
+/// Makes an executable from bytes that blockscale_executable_save wrote.
+/// Nothing is compiled, but what a GPU's driver makes of PTX. `place`,
+/// which must be one for which the function was compiled, and `device` of the
+/// configuration are read. The bytes have machine code, as programs do: take
+/// them from whom you would take a program.
+blockscale_status
+blockscale_executable_load(const void *bytes, size_t size,
+                           const blockscale_executable_config *config,
+                           blockscale_executable **executable);
+
+/// 1 where the executable was made without compilation: from the cache or from
+/// bytes.
+int blockscale_executable_is_loaded(const blockscale_executable *executable);
+/// "cpu", or the chip that it was compiled for.
+const char *
+blockscale_executable_target(const blockscale_executable *executable);
 
 //===-- Signature ---------------------------------------------------------===//
 

@@ -16,6 +16,9 @@
 
 struct blockscale_executable {
   std::unique_ptr<blockscale::Executable> function;
+  std::string target;
+  /// Whether nothing was compiled to make it.
+  bool isLoaded = false;
 };
 
 // NOLINTEND(readability-identifier-naming)

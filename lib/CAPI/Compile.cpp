@@ -7,6 +7,7 @@
 
 #include "blockscale-c/Compile.h"
 
+#include "Output.h"
 #include "Source.h"
 
 #include "blockscale/Driver/Compile.h"
@@ -18,20 +19,6 @@ using namespace blockscale;
 using namespace blockscale::capi;
 using blockscale::runtime::Result;
 using blockscale::runtime::Status;
-
-// C names.
-// NOLINTBEGIN(readability-identifier-naming)
-
-struct blockscale_output {
-  struct Stage {
-    std::string name;
-    std::string text;
-  };
-  std::string data;
-  std::vector<Stage> stages;
-};
-
-// NOLINTEND(readability-identifier-naming)
 
 static std::string print(ModuleOp module) {
   std::string text;

@@ -8,11 +8,16 @@
 #include "blockscale-c/Run.h"
 
 #include "Arrays.h"
+#include "Output.h"
 #include "Source.h"
 
+#include "blockscale/Driver/FunctionCache.h"
+#include "blockscale/Emit/HostCode.h"
 #include "blockscale/Runtime/FloatEnvironment.h"
 #include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Target/Chip.h"
+
+#include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
 using namespace blockscale;
@@ -34,12 +39,23 @@ static_assert(static_cast<int>(Place::CPU) == BLOCKSCALE_ON_CPU);
 static_assert(static_cast<int>(Place::Emulator) == BLOCKSCALE_ON_EMULATOR);
 static_assert(static_cast<int>(Place::Cuda) == BLOCKSCALE_ON_CUDA);
 
-static Status checkConfig(const blockscale_executable_config &config) {
+static Status checkPlace(const blockscale_executable_config &config) {
   auto place = static_cast<unsigned>(config.place);
-  if (place > BLOCKSCALE_ON_CUDA)
-    return Status::failure("expected place to be from 0 to " +
-                           std::to_string(BLOCKSCALE_ON_CUDA) + ", but got " +
-                           std::to_string(place));
+  if (place <= BLOCKSCALE_ON_CUDA)
+    return Status::success();
+  return Status::failure("expected place to be from 0 to " +
+                         std::to_string(BLOCKSCALE_ON_CUDA) + ", but got " +
+                         std::to_string(place));
+}
+
+static Status checkConfig(const blockscale_executable_config &config) {
+  Status status = checkPlace(config);
+  if (!status.ok())
+    return status;
+  blockscale_place place = config.place;
+  if (config.cpu && place != BLOCKSCALE_ON_CPU)
+    return Status::failure("expected no CPU for a GPU, but got '" +
+                           std::string(config.cpu) + "'");
   if (config.chip && place == BLOCKSCALE_ON_CPU)
     return Status::failure("expected no chip for the CPU, but got '" +
                            std::string(config.chip) + "'");
@@ -53,15 +69,68 @@ static Status checkConfig(const blockscale_executable_config &config) {
   return Status::success();
 }
 
-static Status create(StringRef content, const std::string &name,
-                     const blockscale_executable_config &config,
-                     blockscale_executable *&executable) {
-  Status status = checkConfig(config);
-  if (!status.ok())
-    return status;
-  Source source(config.on_diagnostic, config.user);
+static std::string toText(const char *text) { return text ? text : ""; }
+
+static Result<ExecutableOptions>
+getOptions(const blockscale_executable_config &config) {
+  ExecutableOptions options;
+  options.place = static_cast<Place>(config.place);
+  options.chip = toText(config.chip);
+  if (options.chip.empty() && options.place == Place::Cuda) {
+    Result<std::string> chip = chooseChip(config.device);
+    if (!chip.ok())
+      return chip.status();
+    options.chip = *chip;
+  }
+  options.fuse = !config.no_fusion;
+  options.tuned = toText(config.tuned);
+  options.gpu = config.device;
+  options.isSaved = config.keep_code != 0;
+  if (config.cpu)
+    options.cpu = config.cpu;
+  return options;
+}
+
+/// What a cache has the function of a module under; nothing where no cache may
+/// be used.
+static std::optional<std::string>
+findKey(StringRef content, const std::string &name,
+        const blockscale_executable_config &config,
+        const ExecutableOptions &options) {
+  // Remarks come of compilation.
   if (config.remarks)
-    status = source.enableRemarks();
+    return std::nullopt;
+  CacheInputs inputs;
+  inputs.source = content;
+  inputs.name = name;
+  inputs.entry = toText(config.entry);
+  inputs.policy = toText(config.policy);
+  inputs.fuse = options.fuse;
+  inputs.tuned = options.tuned;
+  if (options.place == Place::CPU) {
+    HostTarget host;
+    host.cpu = options.cpu;
+    auto machine = createHostTargetMachine(host);
+    if (!machine) {
+      llvm::consumeError(machine.takeError());
+      return std::nullopt;
+    }
+    inputs.target = "cpu";
+    inputs.cpu = ((*machine)->getTargetCPU() + " " +
+                  (*machine)->getTargetFeatureString())
+                     .str();
+  } else {
+    inputs.target = options.chip.empty() ? "sm_100a" : options.chip;
+  }
+  return computeCacheKey(inputs);
+}
+
+static Result<std::unique_ptr<Executable>>
+compileFunction(StringRef content, const std::string &name,
+                const blockscale_executable_config &config,
+                const ExecutableOptions &options) {
+  Source source(config.on_diagnostic, config.user);
+  Status status = config.remarks ? source.enableRemarks() : Status::success();
   if (status.ok())
     status = source.parse(content, name, config.bytecode_reader);
   if (status.ok())
@@ -71,24 +140,66 @@ static Status create(StringRef content, const std::string &name,
   if (!status.ok())
     return status;
   Result<func::FuncOp> function =
-      findEntry(source.getModule(), config.entry ? config.entry : "");
+      findEntry(source.getModule(), toText(config.entry));
   if (!function.ok())
     return Status::failure(function.message(), runtime::ErrorKind::NotFound);
   Result<Signature> signature = getSignature(*function);
   if (!signature.ok())
     return signature.status();
-  ExecutableOptions options;
-  options.place = static_cast<Place>(config.place);
-  options.chip = config.chip ? config.chip : "";
-  options.fuse = !config.no_fusion;
-  options.tuned = config.tuned ? config.tuned : "";
-  options.gpu = config.device;
   ProgressObserver observer(config.on_progress, config.user);
   Result<std::unique_ptr<Executable>> made =
       Executable::create(source.getModule(), *signature, options, observer);
+  return made.ok() ? std::move(made) : source.explain(made.status());
+}
+
+/// Puts the function into the cache, whatever comes of it.
+static void store(const FunctionCache &cache, const std::string &key,
+                  const std::string &name, const Executable &function) {
+  Result<SavedFunction> saved = function.save();
+  if (!saved.ok())
+    return;
+  saved->key = key;
+  cache.store(*saved, name);
+}
+
+static blockscale_executable *wrap(std::unique_ptr<Executable> function,
+                                   bool isLoaded) {
+  std::string target = function->getTarget();
+  return new blockscale_executable{std::move(function), std::move(target),
+                                   isLoaded};
+}
+
+static Status create(StringRef content, const std::string &name,
+                     const blockscale_executable_config &config,
+                     blockscale_executable *&executable) {
+  Status status = checkConfig(config);
+  if (!status.ok())
+    return status;
+  // Before the work: that there is no GPU is told at once.
+  Result<ExecutableOptions> options = getOptions(config);
+  if (!options.ok())
+    return options.status();
+  std::optional<FunctionCache> cache = FunctionCache::open();
+  std::optional<std::string> key =
+      cache ? findKey(content, name, config, *options) : std::nullopt;
+  // A caller who wants to save code needs it, which a loaded function drops.
+  if (key && !options->isSaved)
+    if (std::optional<SavedFunction> saved = cache->find(*key)) {
+      Result<std::unique_ptr<Executable>> loaded =
+          Executable::load(std::move(*saved), options->place, options->gpu);
+      if (loaded.ok()) {
+        executable = wrap(std::move(*loaded), /*isLoaded=*/true);
+        return status;
+      }
+    }
+  options->isSaved |= key.has_value();
+  Result<std::unique_ptr<Executable>> made =
+      compileFunction(content, name, config, *options);
   if (!made.ok())
-    return source.explain(made.status());
-  executable = new blockscale_executable{std::move(*made)};
+    return made.status();
+  if (key)
+    store(*cache, *key, name, **made);
+  executable = wrap(std::move(*made), /*isLoaded=*/false);
   return status;
 }
 
@@ -116,6 +227,63 @@ blockscale_executable_create_file(const char *path,
 
 void blockscale_executable_destroy(blockscale_executable *executable) {
   delete executable;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions without a compiler
+//===----------------------------------------------------------------------===//
+
+blockscale_status
+blockscale_executable_save(const blockscale_executable *executable,
+                           blockscale_output **output) {
+  Status status =
+      checkNotNull({{"executable", executable}, {"output", output}});
+  if (!status.ok())
+    return report(status);
+  Result<SavedFunction> saved = executable->function->save();
+  if (!saved.ok())
+    return report(saved.status());
+  Result<std::string> bytes = writeSavedFunction(*saved);
+  if (!bytes.ok())
+    return report(bytes.status());
+  *output = new blockscale_output{std::move(*bytes), {}};
+  return BLOCKSCALE_OK;
+}
+
+static Status load(StringRef bytes, const blockscale_executable_config &config,
+                   blockscale_executable *&executable) {
+  Status status = checkPlace(config);
+  if (!status.ok())
+    return status;
+  Result<SavedFunction> saved = readSavedFunction(bytes);
+  if (!saved.ok())
+    return saved.status();
+  Result<std::unique_ptr<Executable>> loaded = Executable::load(
+      std::move(*saved), static_cast<Place>(config.place), config.device);
+  if (!loaded.ok())
+    return loaded.status();
+  executable = wrap(std::move(*loaded), /*isLoaded=*/true);
+  return status;
+}
+
+blockscale_status
+blockscale_executable_load(const void *bytes, size_t size,
+                           const blockscale_executable_config *config,
+                           blockscale_executable **executable) {
+  return onSource(bytes, size, config, {"executable", executable},
+                  [&](StringRef content, const std::string &,
+                      const blockscale_executable_config &read) {
+                    return load(content, read, *executable);
+                  });
+}
+
+int blockscale_executable_is_loaded(const blockscale_executable *executable) {
+  return executable && executable->isLoaded;
+}
+
+const char *
+blockscale_executable_target(const blockscale_executable *executable) {
+  return executable ? executable->target.c_str() : nullptr;
 }
 
 //===----------------------------------------------------------------------===//

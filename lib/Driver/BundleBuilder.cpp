@@ -73,4 +73,44 @@ buildBundle(ModuleOp module, const std::string &entry,
                                  std::move(emitted->ptx));
 }
 
+SavedFunction saveBundle(const runtime::Bundle &bundle,
+                         const Signature &signature) {
+  const runtime::Bundle::Target &target = bundle.getTargets().front();
+  runtime::BundleContent content;
+  content.targets.push_back(
+      {runtime::writeLaunchPlan(target.plan, &content.constants),
+       std::string(target.ptx)});
+  return {target.plan.chip, {}, signature, "", runtime::writeBundle(content)};
+}
+
+Result<std::shared_ptr<const runtime::Bundle>>
+loadBundle(SavedFunction &saved) {
+  Result<std::shared_ptr<const runtime::Bundle>> bundle =
+      runtime::Bundle::parse(std::move(saved.code));
+  if (!bundle.ok())
+    return bundle;
+  auto fail = [](const std::string &message) {
+    return Status::failure(message, ErrorKind::InvalidBundle);
+  };
+  if ((*bundle)->getTargets().size() != 1)
+    return fail("expected a saved function to have one target, but got " +
+                std::to_string((*bundle)->getTargets().size()));
+  const runtime::LaunchPlan &plan = (*bundle)->getTargets().front().plan;
+  if (plan.chip != saved.target)
+    return fail("expected a saved function to have kernels for " +
+                saved.target + ", but got some for " + plan.chip);
+  Result<const runtime::PlanFunction *> function =
+      plan.find(saved.signature.name);
+  if (!function.ok())
+    return fail(function.message());
+  using Role = runtime::PlanBuffer::Role;
+  if ((*function)->getBuffers(Role::Argument).size() !=
+          saved.signature.arguments.size() ||
+      (*function)->getBuffers(Role::Result).size() !=
+          saved.signature.results.size())
+    return fail("expected a saved function to have the arguments and results "
+                "of its plan, but got others");
+  return bundle;
+}
+
 } // namespace blockscale

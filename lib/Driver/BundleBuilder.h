@@ -8,6 +8,7 @@
 #ifndef BLOCKSCALE_LIB_DRIVER_BUNDLEBUILDER_H
 #define BLOCKSCALE_LIB_DRIVER_BUNDLEBUILDER_H
 
+#include "blockscale/Driver/SavedFunction.h"
 #include "blockscale/Driver/Stages.h"
 #include "blockscale/Pipelines/Pipelines.h"
 #include "blockscale/Runtime/Bundle.h"
@@ -26,6 +27,15 @@ runtime::Status addTarget(runtime::BundleContent &content,
 runtime::Result<std::shared_ptr<const runtime::Bundle>>
 buildBundle(mlir::ModuleOp module, const std::string &entry,
             const ToGPUOptions &options, CompileObserver &observer);
+
+/// A function of a bundle of one target, to be saved.
+SavedFunction saveBundle(const runtime::Bundle &bundle,
+                         const Signature &signature);
+
+/// The bundle of a function that was saved, which has that function. Takes its
+/// code.
+runtime::Result<std::shared_ptr<const runtime::Bundle>>
+loadBundle(SavedFunction &saved);
 
 } // namespace blockscale
 

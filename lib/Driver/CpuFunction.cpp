@@ -7,10 +7,12 @@
 
 #include "Functions.h"
 
+#include "blockscale/Emit/HostCode.h"
 #include "blockscale/Emit/Jit.h"
 #include "blockscale/Runtime/HostRuntime.h"
 
-#include "llvm/Support/Error.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Target/TargetMachine.h"
 
 #include <chrono>
 #include <mutex>
@@ -28,9 +30,13 @@ namespace {
 /// other, each on all threads of the pool.
 class CpuFunction : public Executable {
 public:
-  CpuFunction(Signature signature, Jit jit)
-      : Executable(std::move(signature)), jit(std::move(jit)) {}
+  CpuFunction(Signature signature, Jit jit, Jit::Function function,
+              Jit::Function sizes, SavedFunction saved)
+      : Executable(std::move(signature)), jit(std::move(jit)),
+        function(function), sizes(sizes), saved(std::move(saved)) {}
 
+  Result<SavedFunction> save() const override;
+  std::string getTarget() const override { return "cpu"; }
   Result<Shapes>
   getResultShapes(const std::vector<ArrayView> &arguments) override;
   Status call(const std::vector<ArrayView> &arguments,
@@ -38,7 +44,13 @@ public:
               CallReport &report) override;
 
 private:
+  /// What the code is in.
   Jit jit;
+  Jit::Function function;
+  /// Computes the sizes of results that are not known; null where all are.
+  Jit::Function sizes;
+  /// Without code where nobody wants to save it.
+  SavedFunction saved;
 };
 
 } // namespace
@@ -59,16 +71,25 @@ static std::vector<void *> pack(const Signature &signature,
 }
 
 /// One at a time: what compiled code reports is the process's.
-static Status callJit(Jit &jit, const std::string &function,
-                      std::vector<void *> &packed) {
+static Status callCode(Jit::Function function, std::vector<void *> &packed) {
   static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
-  llvm::Error error = jit.call(function, packed);
+  function(packed.data());
   std::optional<std::string> reported = runtime::takeReportedError();
-  if (error)
-    return Status::failure(llvm::toString(std::move(error)),
-                           ErrorKind::Compilation);
   return reported ? Status::failure(*reported) : Status::success();
+}
+
+Result<SavedFunction> CpuFunction::save() const {
+  if (!saved.code.empty())
+    return saved;
+  return Status::failure("expected a function whose code is kept, but got one "
+                         "whose code is not");
+}
+
+static bool hasUnknownSizes(const Signature &signature) {
+  return llvm::any_of(signature.results, [](const Slot &slot) {
+    return llvm::any_of(slot.shape, ShapedType::isDynamic);
+  });
 }
 
 Result<Shapes>
@@ -87,14 +108,14 @@ CpuFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
   std::vector<MemrefDescriptor> descriptors;
   descriptors.reserve(arguments.size() + 1);
   std::vector<void *> packed = pack(getSignature(), arguments, descriptors);
-  std::vector<int64_t> sizes(unknown.size());
+  std::vector<int64_t> found(unknown.size());
   descriptors.emplace_back(
-      sizes.data(), std::vector<int64_t>{static_cast<int64_t>(sizes.size())});
+      found.data(), std::vector<int64_t>{static_cast<int64_t>(found.size())});
   packed.push_back(descriptors.back().getArgument());
-  Status called = callJit(jit, getSignature().name + "__result_sizes", packed);
+  Status called = callCode(sizes, packed);
   if (!called.ok())
     return called;
-  for (auto [target, size] : llvm::zip_equal(unknown, sizes))
+  for (auto [target, size] : llvm::zip_equal(unknown, found))
     *target = size;
   return shapes;
 }
@@ -110,35 +131,78 @@ Status CpuFunction::call(const std::vector<ArrayView> &arguments,
     descriptors.emplace_back(result.data, result.shape);
     packed.push_back(descriptors.back().getArgument());
   }
-  Status status = callJit(jit, getSignature().name, packed);
+  Status status = callCode(function, packed);
   std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - start;
   report.seconds = elapsed.count();
   return status;
 }
 
+static Status failToCompile(llvm::Error error) {
+  return Status::failure(llvm::toString(std::move(error)),
+                         ErrorKind::Compilation);
+}
+
+/// Links the code of `saved`, which is kept where `isSaved` says so.
+static Result<std::unique_ptr<Executable>> link(SavedFunction saved,
+                                                bool isSaved) {
+  std::vector<std::string> missing = findMissingFeatures(saved.features);
+  if (!missing.empty())
+    return Status::failure("expected a CPU with the features that the code may "
+                           "use, but this one has not " +
+                               llvm::join(missing, ", "),
+                           ErrorKind::WrongChip);
+  Jit::Symbol symbols[] = {
+      {"blockscale_parallel_for",
+       reinterpret_cast<void *>(&blockscale_parallel_for)},
+      {"blockscale_report_error",
+       reinterpret_cast<void *>(&blockscale_report_error)}};
+  const std::string &name = saved.signature.name;
+  llvm::Expected<Jit> jit = Jit::link(saved.code, symbols, name);
+  if (!jit)
+    return failToCompile(jit.takeError());
+  llvm::Expected<Jit::Function> function = jit->find(name);
+  if (!function)
+    return failToCompile(function.takeError());
+  Jit::Function sizes = nullptr;
+  if (hasUnknownSizes(saved.signature)) {
+    llvm::Expected<Jit::Function> found = jit->find(name + "__result_sizes");
+    if (!found)
+      return failToCompile(found.takeError());
+    sizes = *found;
+  }
+  if (!isSaved)
+    saved.code = {};
+  Signature signature = saved.signature;
+  return std::unique_ptr<Executable>(
+      std::make_unique<CpuFunction>(std::move(signature), std::move(*jit),
+                                    *function, sizes, std::move(saved)));
+}
+
 Result<std::unique_ptr<Executable>>
-createCpuFunction(ModuleOp module, const Signature &signature, bool optimize,
-                  CompileObserver &observer) {
+createCpuFunction(ModuleOp module, const Signature &signature,
+                  const ExecutableOptions &options, CompileObserver &observer) {
+  HostTarget target;
+  target.cpu = options.cpu;
+  target.optimize = options.optimize;
+  auto machine = createHostTargetMachine(target);
+  if (!machine)
+    return Status::failure(llvm::toString(machine.takeError()));
   Status lowered =
       lowerEntry(module, signature.name, getToCPUStages(ToCPUOptions()),
                  "the CPU", observer);
   if (!lowered.ok())
     return lowered;
-  HostTarget target;
-  target.cpu = "host";
-  target.optimize = optimize;
-  auto jit = Jit::create(module,
-                         {{"blockscale_parallel_for",
-                           reinterpret_cast<void *>(&blockscale_parallel_for)},
-                          {"blockscale_report_error",
-                           reinterpret_cast<void *>(&blockscale_report_error)}},
-                         target);
-  if (!jit)
-    return Status::failure(llvm::toString(jit.takeError()),
-                           ErrorKind::Compilation);
-  return std::unique_ptr<Executable>(
-      std::make_unique<CpuFunction>(signature, std::move(*jit)));
+  llvm::Expected<std::string> object = emitPackedObject(module, target);
+  if (!object)
+    return failToCompile(object.takeError());
+  SavedFunction saved{"cpu", listFeatures(**machine), signature, "",
+                      std::move(*object)};
+  return link(std::move(saved), options.isSaved);
+}
+
+Result<std::unique_ptr<Executable>> loadCpuFunction(SavedFunction saved) {
+  return link(std::move(saved), /*isSaved=*/false);
 }
 
 } // namespace blockscale

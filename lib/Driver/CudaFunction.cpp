@@ -27,10 +27,16 @@ namespace {
 class CudaFunction : public Executable {
 public:
   CudaFunction(Signature signature,
+               std::shared_ptr<const runtime::Bundle> bundle,
                std::shared_ptr<const runtime::CudaModule> loaded,
                const runtime::PlanFunction &function)
-      : Executable(std::move(signature)), loaded(std::move(loaded)),
-        function(function) {}
+      : Executable(std::move(signature)), bundle(std::move(bundle)),
+        loaded(std::move(loaded)), function(function) {}
+
+  Result<SavedFunction> save() const override {
+    return saveBundle(*bundle, getSignature());
+  }
+  std::string getTarget() const override { return loaded->getPlan().chip; }
 
   bool isInHostMemory() const override { return false; }
   Result<Shapes>
@@ -43,6 +49,7 @@ public:
                                     CallReport &report) override;
 
 private:
+  std::shared_ptr<const runtime::Bundle> bundle;
   std::shared_ptr<const runtime::CudaModule> loaded;
   const runtime::PlanFunction &function;
 };
@@ -61,6 +68,13 @@ static Result<std::string> chooseTarget(const runtime::CudaContext &context) {
     return Status::failure("expected a GPU that one of " + list +
                            " suits, but got " + context.describe());
   return names[*chosen].str();
+}
+
+Result<std::string> chooseChip(int gpu) {
+  Result<std::shared_ptr<const runtime::CudaContext>> context =
+      runtime::CudaContext::open(gpu);
+  return context.ok() ? chooseTarget(**context)
+                      : Result<std::string>(context.status());
 }
 
 Result<Shapes>
@@ -109,6 +123,22 @@ CudaFunction::run(std::vector<NpyArray> &arguments, int repeat,
   return results;
 }
 
+static Result<std::unique_ptr<Executable>>
+create(const std::shared_ptr<const runtime::Bundle> &bundle,
+       const std::shared_ptr<const runtime::CudaContext> &context,
+       const Signature &signature) {
+  Result<std::shared_ptr<const runtime::CudaModule>> loaded =
+      runtime::CudaModule::load(bundle, context);
+  if (!loaded.ok())
+    return loaded.status();
+  Result<const runtime::PlanFunction *> function =
+      (*loaded)->getPlan().find(signature.name);
+  if (!function.ok())
+    return function.status();
+  return std::unique_ptr<Executable>(
+      std::make_unique<CudaFunction>(signature, bundle, *loaded, **function));
+}
+
 Result<std::unique_ptr<Executable>>
 createCudaFunction(ModuleOp module, const Signature &signature,
                    ToGPUOptions &options, int gpu, CompileObserver &observer) {
@@ -127,16 +157,19 @@ createCudaFunction(ModuleOp module, const Signature &signature,
       buildBundle(module, signature.name, options, observer);
   if (!bundle.ok())
     return bundle.status();
-  Result<std::shared_ptr<const runtime::CudaModule>> loaded =
-      runtime::CudaModule::load(*bundle, *context);
-  if (!loaded.ok())
-    return loaded.status();
-  Result<const runtime::PlanFunction *> function =
-      (*loaded)->getPlan().find(signature.name);
-  if (!function.ok())
-    return function.status();
-  return std::unique_ptr<Executable>(
-      std::make_unique<CudaFunction>(signature, *loaded, **function));
+  return create(*bundle, *context, signature);
+}
+
+Result<std::unique_ptr<Executable>> loadCudaFunction(SavedFunction saved,
+                                                     int gpu) {
+  Result<std::shared_ptr<const runtime::CudaContext>> context =
+      runtime::CudaContext::open(gpu);
+  if (!context.ok())
+    return context.status();
+  Result<std::shared_ptr<const runtime::Bundle>> bundle = loadBundle(saved);
+  if (!bundle.ok())
+    return bundle.status();
+  return create(*bundle, *context, saved.signature);
 }
 
 } // namespace blockscale

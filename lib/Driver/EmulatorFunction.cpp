@@ -30,6 +30,10 @@ public:
       : Executable(std::move(signature)), bundle(std::move(bundle)),
         function(function) {}
 
+  Result<SavedFunction> save() const override {
+    return saveBundle(*bundle, getSignature());
+  }
+  std::string getTarget() const override { return getChipTarget().plan.chip; }
   Result<Shapes>
   getResultShapes(const std::vector<ArrayView> &arguments) override;
   Status call(const std::vector<ArrayView> &arguments,
@@ -41,7 +45,7 @@ private:
   Status call(const std::vector<ArrayView> &arguments,
               const std::vector<ArrayView> &results, EmulatorDevice &device,
               double &seconds) const;
-  const runtime::Bundle::Target &getTarget() const {
+  const runtime::Bundle::Target &getChipTarget() const {
     return bundle->getTargets().front();
   }
 
@@ -71,7 +75,7 @@ private:
 
 Result<Shapes>
 EmulatorFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
-  return blockscale::getResultShapes(getTarget().plan, function, arguments);
+  return blockscale::getResultShapes(getChipTarget().plan, function, arguments);
 }
 
 Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
@@ -79,11 +83,11 @@ Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
                               EmulatorDevice &device, double &seconds) const {
   std::vector<PlanArgument> planned = getPlanArguments(arguments);
   Result<runtime::ResolvedFunction> resolved =
-      runtime::resolve(getTarget().plan, function, planned);
+      runtime::resolve(getChipTarget().plan, function, planned);
   if (!resolved.ok())
     return resolved.status();
-  if (!getTarget().ptx.empty())
-    if (llvm::Error error = device.load(getTarget().ptx))
+  if (!getChipTarget().ptx.empty())
+    if (llvm::Error error = device.load(getChipTarget().ptx))
       return Status::failure("PTX:" + llvm::toString(std::move(error)));
   Result<runtime::BufferAddresses> addresses =
       runtime::allocateBuffers(*resolved, planned, device);
@@ -115,6 +119,17 @@ Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
   return status;
 }
 
+static Result<std::unique_ptr<Executable>>
+create(std::shared_ptr<const runtime::Bundle> bundle,
+       const Signature &signature) {
+  Result<const runtime::PlanFunction *> function =
+      bundle->getTargets().front().plan.find(signature.name);
+  if (!function.ok())
+    return function.status();
+  return std::unique_ptr<Executable>(std::make_unique<EmulatorFunction>(
+      signature, std::move(bundle), **function));
+}
+
 Result<std::unique_ptr<Executable>>
 createEmulatorFunction(ModuleOp module, const Signature &signature,
                        const ToGPUOptions &options, CompileObserver &observer) {
@@ -122,12 +137,14 @@ createEmulatorFunction(ModuleOp module, const Signature &signature,
       buildBundle(module, signature.name, options, observer);
   if (!bundle.ok())
     return bundle.status();
-  Result<const runtime::PlanFunction *> function =
-      (*bundle)->getTargets().front().plan.find(signature.name);
-  if (!function.ok())
-    return function.status();
-  return std::unique_ptr<Executable>(
-      std::make_unique<EmulatorFunction>(signature, *bundle, **function));
+  return create(*bundle, signature);
+}
+
+Result<std::unique_ptr<Executable>> loadEmulatorFunction(SavedFunction saved) {
+  Result<std::shared_ptr<const runtime::Bundle>> bundle = loadBundle(saved);
+  if (!bundle.ok())
+    return bundle.status();
+  return create(*bundle, saved.signature);
 }
 
 } // namespace blockscale

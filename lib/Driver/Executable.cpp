@@ -32,7 +32,7 @@ Executable::create(ModuleOp module, const Signature &signature,
   pipeline.tuned = options.tuned;
   switch (options.place) {
   case Place::CPU:
-    return createCpuFunction(module, signature, options.optimize, observer);
+    return createCpuFunction(module, signature, options, observer);
   case Place::Emulator:
     if (options.chip.empty())
       pipeline.chip = "sm_100a";
@@ -41,6 +41,25 @@ Executable::create(ModuleOp module, const Signature &signature,
     break;
   }
   return createCudaFunction(module, signature, pipeline, options.gpu, observer);
+}
+
+Result<std::unique_ptr<Executable>> Executable::load(SavedFunction saved,
+                                                     Place place, int gpu) {
+  bool isForCpu = saved.target == "cpu";
+  if (isForCpu != (place == Place::CPU))
+    return Status::failure(std::string("expected a function for ") +
+                               (isForCpu ? "a GPU" : "the CPU") +
+                               ", but got one for " + saved.target,
+                           runtime::ErrorKind::WrongChip);
+  switch (place) {
+  case Place::CPU:
+    return loadCpuFunction(std::move(saved));
+  case Place::Emulator:
+    return loadEmulatorFunction(std::move(saved));
+  case Place::Cuda:
+    break;
+  }
+  return loadCudaFunction(std::move(saved), gpu);
 }
 
 Result<std::vector<NpyArray>> Executable::run(std::vector<NpyArray> &arguments,

@@ -13,10 +13,10 @@
 
 namespace blockscale {
 
-/// The function in machine code of this CPU, optimized or not.
+/// The function in machine code of this CPU.
 runtime::Result<std::unique_ptr<Executable>>
 createCpuFunction(mlir::ModuleOp module, const Signature &signature,
-                  bool optimize, CompileObserver &observer);
+                  const ExecutableOptions &options, CompileObserver &observer);
 
 /// The function in PTX that the emulator executes.
 runtime::Result<std::unique_ptr<Executable>>
@@ -28,6 +28,14 @@ createEmulatorFunction(mlir::ModuleOp module, const Signature &signature,
 runtime::Result<std::unique_ptr<Executable>>
 createCudaFunction(mlir::ModuleOp module, const Signature &signature,
                    ToGPUOptions &options, int gpu, CompileObserver &observer);
+
+/// Functions that were saved, each for its place.
+runtime::Result<std::unique_ptr<Executable>>
+loadCpuFunction(SavedFunction saved);
+runtime::Result<std::unique_ptr<Executable>>
+loadEmulatorFunction(SavedFunction saved);
+runtime::Result<std::unique_ptr<Executable>>
+loadCudaFunction(SavedFunction saved, int gpu);
 
 } // namespace blockscale
 

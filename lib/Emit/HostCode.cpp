@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Emit/HostCode.h"
+#include "PackedCalls.h"
 #include "TableLookups.h"
 
 #include "mlir/ExecutionEngine/OptUtils.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -89,10 +91,31 @@ createHostTargetMachine(const HostTarget &target) {
   return machine;
 }
 
+std::vector<std::string> listFeatures(const llvm::TargetMachine &machine) {
+  // Others say how code is tuned, which any machine runs.
+  llvm::StringMap<bool> instructions = llvm::sys::getHostCPUFeatures();
+  std::vector<std::string> features;
+  for (const llvm::SubtargetFeatureKV &feature :
+       machine.getMCSubtargetInfo()->getEnabledProcessorFeatures())
+    if (instructions.contains(feature.Key))
+      features.push_back(feature.Key);
+  return features;
+}
+
+std::vector<std::string>
+findMissingFeatures(const std::vector<std::string> &features) {
+  llvm::StringMap<bool> present = llvm::sys::getHostCPUFeatures();
+  std::vector<std::string> missing;
+  for (const std::string &feature : features)
+    if (!present.lookup(feature))
+      missing.push_back(feature);
+  return missing;
+}
+
 /// Translates `module`, and optimizes it where that is asked for.
 static llvm::Expected<std::unique_ptr<llvm::Module>>
 translate(ModuleOp module, llvm::LLVMContext &context,
-          llvm::TargetMachine &machine, bool isOptimized) {
+          llvm::TargetMachine &machine, bool isOptimized, bool isPacked) {
   std::unique_ptr<llvm::Module> llvmModule =
       translateModuleToLLVMIR(module, context);
   if (!llvmModule)
@@ -100,6 +123,8 @@ translate(ModuleOp module, llvm::LLVMContext &context,
         "the module could not be translated to LLVM IR");
   llvmModule->setTargetTriple(machine.getTargetTriple());
   llvmModule->setDataLayout(machine.createDataLayout());
+  if (isPacked)
+    addPackedFunctions(*llvmModule);
   useTableLookups(*llvmModule, machine);
   auto optimize =
       makeOptimizingTransformer(isOptimized ? 3 : 0, /*sizeLevel=*/0, &machine);
@@ -110,7 +135,7 @@ translate(ModuleOp module, llvm::LLVMContext &context,
 
 /// Translates `module` and gives the result to `write`.
 static llvm::Expected<std::string>
-emitTranslated(ModuleOp module, const HostTarget &target,
+emitTranslated(ModuleOp module, const HostTarget &target, bool isPacked,
                function_ref<llvm::Expected<std::string>(llvm::Module &,
                                                         llvm::TargetMachine &)>
                    write) {
@@ -118,7 +143,8 @@ emitTranslated(ModuleOp module, const HostTarget &target,
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
-  auto llvmModule = translate(module, context, **machine, target.optimize);
+  auto llvmModule =
+      translate(module, context, **machine, target.optimize, isPacked);
   if (!llvmModule)
     return llvmModule.takeError();
   return write(**llvmModule, **machine);
@@ -146,12 +172,17 @@ static llvm::Expected<std::string> writeObject(llvm::Module &module,
 
 llvm::Expected<std::string> emitLLVMText(ModuleOp module,
                                          const HostTarget &target) {
-  return emitTranslated(module, target, writeText);
+  return emitTranslated(module, target, /*isPacked=*/false, writeText);
 }
 
 llvm::Expected<std::string> emitObject(ModuleOp module,
                                        const HostTarget &target) {
-  return emitTranslated(module, target, writeObject);
+  return emitTranslated(module, target, /*isPacked=*/false, writeObject);
+}
+
+llvm::Expected<std::string> emitPackedObject(ModuleOp module,
+                                             const HostTarget &target) {
+  return emitTranslated(module, target, /*isPacked=*/true, writeObject);
 }
 
 } // namespace blockscale

@@ -1,4 +1,4 @@
-//===- Jit.cpp - Compile for this machine and call ------------------------===//
+//===- Jit.cpp - Link compiled code and call it ---------------------------===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,62 +6,90 @@
 //===----------------------------------------------------------------------===//
 
 #include "blockscale/Emit/Jit.h"
+
 #include "JitMemory.h"
-#include "TableLookups.h"
+#include "PackedCalls.h"
 
-#include "mlir/ExecutionEngine/ExecutionEngine.h"
-#include "mlir/ExecutionEngine/OptUtils.h"
-#include "llvm/Target/TargetMachine.h"
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h"
+#include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
+#include "llvm/IR/DataLayout.h"
+#include "llvm/Support/MemoryBuffer.h"
 
-using namespace mlir;
+namespace orc = llvm::orc;
 
 namespace blockscale {
 
-Jit::Jit(std::unique_ptr<JitMemory> memory,
-         std::unique_ptr<ExecutionEngine> engine)
-    : memory(std::move(memory)), engine(std::move(engine)) {}
+/// What linked code is in. The memory is given back after the session ended.
+struct Jit::Session {
+  explicit Session(std::unique_ptr<orc::ExecutorProcessControl> control)
+      : session(std::move(control)),
+        layer(session, [this](const llvm::MemoryBuffer &) {
+          return std::make_unique<llvm::SectionMemoryManager>(&memory);
+        }) {}
+  ~Session() { llvm::consumeError(session.endSession()); }
+
+  JitMemory memory;
+  orc::ExecutionSession session;
+  orc::RTDyldObjectLinkingLayer layer;
+  orc::JITDylib *library = nullptr;
+};
+
+Jit::Jit(std::unique_ptr<Session> session) : session(std::move(session)) {}
 Jit::~Jit() = default;
 Jit::Jit(Jit &&) noexcept = default;
 
-llvm::Expected<Jit> Jit::create(ModuleOp module, ArrayRef<Symbol> symbols,
-                                const HostTarget &target) {
-  auto machine = createHostTargetMachine(target);
-  if (!machine)
-    return machine.takeError();
-  // The engine takes one machine; the optimizer needs its own meanwhile.
-  auto optimizerMachine = createHostTargetMachine(target);
-  if (!optimizerMachine)
-    return optimizerMachine.takeError();
-  auto optimize = makeOptimizingTransformer(
-      target.optimize ? 3 : 0, /*sizeLevel=*/0, optimizerMachine->get());
-  auto transform = [&](llvm::Module *llvmModule) {
-    useTableLookups(*llvmModule, **optimizerMachine);
-    return optimize(llvmModule);
-  };
-  auto memory = std::make_unique<JitMemory>();
-  ExecutionEngineOptions options;
-  options.sectionMemoryMapper = memory.get();
-  options.transformer = transform;
-  options.jitCodeGenOptLevel = target.optimize
-                                   ? llvm::CodeGenOptLevel::Aggressive
-                                   : llvm::CodeGenOptLevel::None;
-  auto engine = ExecutionEngine::create(module, options, std::move(*machine));
-  if (!engine)
-    return engine.takeError();
-  (*engine)->registerSymbols([&](llvm::orc::MangleAndInterner interner) {
-    llvm::orc::SymbolMap map;
-    for (const Symbol &symbol : symbols)
-      map[interner(symbol.name)] = {
-          llvm::orc::ExecutorAddr::fromPtr(symbol.address),
-          llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
-    return map;
-  });
-  (*engine)->initialize();
-  return Jit(std::move(memory), std::move(*engine));
+/// Defines the symbols; others are those of this process, as libm's.
+static llvm::Error define(orc::ExecutionSession &session,
+                          orc::JITDylib &library,
+                          llvm::ArrayRef<Jit::Symbol> symbols) {
+  orc::SymbolMap map;
+  for (const Jit::Symbol &symbol : symbols)
+    map[session.intern(symbol.name)] = {
+        orc::ExecutorAddr::fromPtr(symbol.address),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  if (llvm::Error error = library.define(orc::absoluteSymbols(std::move(map))))
+    return error;
+  // ELF gives names no prefix.
+  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess('\0');
+  if (!process)
+    return process.takeError();
+  library.addGenerator(std::move(*process));
+  return llvm::Error::success();
 }
 
-llvm::Error Jit::call(StringRef function, MutableArrayRef<void *> arguments) {
-  return engine->invokePacked(("_mlir_ciface_" + function).str(), arguments);
+llvm::Expected<Jit> Jit::link(llvm::StringRef object,
+                              llvm::ArrayRef<Symbol> symbols,
+                              llvm::StringRef function) {
+  auto control = orc::SelfExecutorProcessControl::Create();
+  if (!control)
+    return control.takeError();
+  auto session = std::make_unique<Session>(std::move(*control));
+  // Lookups return what goes wrong.
+  session->session.setErrorReporter(
+      [](llvm::Error error) { llvm::consumeError(std::move(error)); });
+  session->library = &session->session.createBareJITDylib("code");
+  if (llvm::Error error = define(session->session, *session->library, symbols))
+    return error;
+  if (llvm::Error error = session->layer.add(
+          *session->library,
+          llvm::MemoryBuffer::getMemBuffer(object, "code",
+                                           /*RequiresNullTerminator=*/false)))
+    return error;
+  Jit jit(std::move(session));
+  // A lookup links the whole object.
+  if (auto found = jit.find(function); !found)
+    return found.takeError();
+  return jit;
+}
+
+llvm::Expected<Jit::Function> Jit::find(llvm::StringRef function) const {
+  auto found = session->session.lookup(
+      {session->library}, session->session.intern(getPackedName(function)));
+  if (!found)
+    return found.takeError();
+  return found->getAddress().toPtr<Function>();
 }
 
 } // namespace blockscale

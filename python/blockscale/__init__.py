@@ -17,6 +17,7 @@
 docs/Embedding.md of the project says more.
 """
 
+from blockscale._ahead import Loaded, compile_ahead, load
 from blockscale._calibrate import calibrate
 from blockscale._compile import Compiled, Remark, compile, set_num_threads
 from blockscale._errors import (ArgumentError, Cancelled, CompileError, Diagnostic,
@@ -30,8 +31,8 @@ from blockscale._types import DataLayout, Layout, Spec
 
 __all__ = [
     "ArgumentError", "Cancelled", "CompileError", "Compiled", "DataLayout", "DeviceError",
-    "Diagnostic", "Error", "FileError", "Layout", "Module", "Remark", "Spec", "Traced",
-    "Value", "__version__", "amax", "calibrate", "compile", "dequantize", "expand_scale",
-    "global_scale", "hadamard", "jit", "prepack", "quantize", "scale_sweep",
+    "Diagnostic", "Error", "FileError", "Layout", "Loaded", "Module", "Remark", "Spec", "Traced",
+    "Value", "__version__", "amax", "calibrate", "compile", "compile_ahead", "dequantize",
+    "expand_scale", "global_scale", "hadamard", "jit", "load", "prepack", "quantize", "scale_sweep",
     "scaled_grouped_mm", "scaled_mm", "set_num_threads", "swizzle",
 ]

@@ -14,18 +14,18 @@ import numpy as np
 from blockscale import _native
 from blockscale._arrays import CPU, CUDA
 from blockscale._calls import Caller, How
-from blockscale._errors import ArgumentError, Diagnostic, check, read_file
+from blockscale._errors import ArgumentError, DeviceError, Diagnostic, check, read_file
 from blockscale._progress import Progress, watch_steps
 from blockscale._trace import Module
 
 Source = Union[Module, str, bytes, "os.PathLike[str]"]
 #: Why a kernel is launched as it is: a diagnostic of severity "remark".
 Remark = Diagnostic
-_PLACES = {"cpu": 0, "emulator": 1, "cuda": 2}
+PLACES = {"cpu": 0, "emulator": 1, "cuda": 2}
 _MLIR, _PTX, _CUBIN = 0, 2, 5
 
 
-def _read(source: Source) -> tuple[bytes, str]:
+def read_source(source: Source) -> tuple[bytes, str]:
     """The text or bytecode of a module and its name."""
     if isinstance(source, Module):
         return source.source, source.name
@@ -42,12 +42,18 @@ def _read(source: Source) -> tuple[bytes, str]:
     return read_file(path), path
 
 
+def name_arguments(source: Source) -> list[str]:
+    """The names of a function's arguments; none where they are not known."""
+    if not isinstance(source, Module):
+        return []
+    return [value.name.removeprefix("%") for value in source.arguments]
+
+
 class Compiled:
     """A module for a target: what it became, and a function to call.
 
     Attributes:
       target: "cpu" or a chip, as "sm_100a".
-      remarks: why kernels are launched as they are.
 
     Any thread may use it.
     """
@@ -56,10 +62,8 @@ class Compiled:
                  device: int, fuse: bool, tuned: str | None, ptxas: str | None,
                  progress: Progress | None, bytecode_reader: str | None,
                  policy: str | None):
-        self._source, self._name = _read(source)
-        self._is_single = isinstance(source, Module) and source.is_single
-        self._names = ([value.name.removeprefix("%") for value in source.arguments]
-                       if isinstance(source, Module) else [])
+        self._source, self._name = read_source(source)
+        self._names = name_arguments(source)
         self.target = target
         self._on = on
         self._entry = entry
@@ -72,9 +76,7 @@ class Compiled:
         self._lock = threading.Lock()
         self._caller: Caller | None = None
         self._ptx: str | None = None
-        said = self._begin(progress)
-        self.remarks: tuple[Remark, ...] = tuple(
-            each for each in said if each.severity == "remark")
+        self._begin(progress)
 
     def _compile(self, emission: int, progress: Progress | None, stages: bool = False) -> Any:
         return check(watch_steps(progress, lambda watch: _native.compile(
@@ -113,31 +115,50 @@ class Compiled:
         cubin: bytes = self._compile(_CUBIN, None)[0][0]
         return cubin
 
-    def _begin(self, progress: Progress | None) -> Any:
-        """What is said of the module. Code of the CPU is compiled here, and once."""
-        if self._on == "cpu":
-            try:
-                self._caller, said = self._make_caller(progress)
-                return said
-            except ArgumentError:
-                pass  # Without one function to call, the module still has stages.
-        return self._compile(_MLIR, progress)[1]
+    def _begin(self, progress: Progress | None) -> None:
+        """Compiles the function, or where that cannot be called here, only sees whether it can be
+        compiled."""
+        try:
+            self._caller = self._make_caller(progress)
+        except ArgumentError:
+            # Without one function to call, the module still has stages.
+            self._compile(_MLIR, progress)
+        except DeviceError:
+            if self._on != "cuda":
+                raise
+            self._compile(_MLIR, progress)
 
-    def _make_caller(self, progress: Progress | None) -> tuple[Caller, Any]:
-        """What calls the function, and what was said of it."""
+    @functools.cached_property
+    def remarks(self) -> tuple[Remark, ...]:
+        """Why kernels of a GPU are launched as they are."""
+        if self.target == "cpu":
+            return ()
+        return tuple(each for each in self._compile(_MLIR, None)[1]
+                     if each.severity == "remark")
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the function was made without compilation: from the cache in
+        $BLOCKSCALE_CACHE_DIR, or by blockscale.load()."""
+        return self._caller is not None and self._caller.executable.is_loaded
+
+    def _make_caller(self, progress: Progress | None) -> Caller:
         chip = None if self.target == "cpu" else self.target
-        executable, said = check(watch_steps(
+        executable, _ = check(watch_steps(
             progress, lambda watch: _native.create_executable(
-                self._source, self._name, _PLACES[self._on], self._entry, chip,
+                self._source, self._name, PLACES[self._on], self._entry, chip,
                 self._device, self._fuse, self._tuned, watch,
                 self._bytecode_reader, self._policy)))
+        return self._wrap(executable)
+
+    def _wrap(self, executable: Any) -> Caller:
         device = (CUDA, self._device) if self._on == "cuda" else CPU
-        return Caller(executable, self._names, device, self._on == "emulator"), said
+        return Caller(executable, self._names, device, self._on == "emulator")
 
     def _get_caller(self, progress: Progress | None) -> Caller:
         with self._lock:
             if self._caller is None:
-                self._caller, _ = self._make_caller(progress)
+                self._caller = self._make_caller(progress)
             return self._caller
 
     def prepare(self, last: Iterable[np.ndarray]) -> tuple[Any, Any, Any]:
@@ -171,8 +192,7 @@ class Compiled:
         caller = self._caller or self._get_caller(progress)
         returned = caller(arrays, out, How(stream, accept_nan_scales, adversarial, seed,
                                            progress))
-        is_single = self._is_single or len(returned) == 1
-        return returned[0] if is_single else tuple(returned)
+        return returned[0] if len(returned) == 1 else tuple(returned)
 
 
 def compile(source: Source, *, target: str = "cpu", on: str | None = None,
@@ -203,7 +223,7 @@ def compile(source: Source, *, target: str = "cpu", on: str | None = None,
     Raises: CompileError, ArgumentError, FileError.
     """
     place = on or ("cpu" if target == "cpu" else "emulator")
-    if place not in _PLACES:
+    if place not in PLACES:
         raise ArgumentError(f"expected on to be cpu, emulator or cuda, but got {on!r}")
     if (place == "cpu") != (target == "cpu"):
         raise ArgumentError(f"expected on to be {'cpu' if target == 'cpu' else 'emulator or cuda'}"

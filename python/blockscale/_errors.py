@@ -43,7 +43,7 @@ class ArgumentError(Error, ValueError):
 
 
 class FileError(Error, OSError):
-    """A file cannot be read."""
+    """A file cannot be read or written, is damaged, or of another version."""
 
 
 class DeviceError(Error):
@@ -111,6 +111,7 @@ _CLASSES = {
     "BLOCKSCALE_MISALIGNED": ArgumentError,
     "BLOCKSCALE_NOT_FOUND": ArgumentError,
     "BLOCKSCALE_FILE": FileError,
+    "BLOCKSCALE_INVALID_BUNDLE": FileError,
     "BLOCKSCALE_COMPILE_ERROR": CompileError,
     "BLOCKSCALE_CANCELLED": Cancelled,
 }

@@ -11,14 +11,13 @@ then no file is written.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
 import os
 import sys
-import tempfile
 from typing import Any, Protocol, Sequence
 
 from blockscale._errors import ArgumentError, Error, UnsupportedError
+from blockscale._files import write
 from blockscale._trace import to_identifier
 
 #: Modules whose `import_file(path, name)` returns what has the text of a module as `source`, by
@@ -50,23 +49,6 @@ def import_file(path: str, name: str = "forward") -> Imported:
                             f"{known[-1]}, but got '{path}'")
     frontend: Any = importlib.import_module(FRONTENDS[ending])
     return frontend.import_file(path, name)
-
-
-def write(path: str, data: bytes) -> None:
-    """Writes a file, or none: it takes its name when it is complete."""
-    folder = os.path.dirname(os.path.abspath(path))
-    handle, part = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)
-        os.replace(part, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(part)
-        raise
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -1,6 +1,6 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The programs of examples/python, which docs/Embedding.md shows, run as written."""
+"""The programs of examples/python, which docs/Embedding.md and docs/Cache.md show, run as written."""
 
 import subprocess
 import sys
@@ -13,6 +13,7 @@ PARTS = {
     "experts.py": ("blockscale.scaled_grouped_mm %data", ".target sm_100a",
                    "cvt.rn.satfinite.e2m1x2.f32", "tcgen05.mma", "remark: "),
     "calibrate.py": ("%amax = arith.constant",),
+    "ahead.py": ("cpu True",),
 }
 
 

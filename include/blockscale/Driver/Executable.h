@@ -9,7 +9,7 @@
 #define BLOCKSCALE_DRIVER_EXECUTABLE_H
 
 #include "blockscale/Driver/EmulatorDevice.h"
-#include "blockscale/Driver/Signature.h"
+#include "blockscale/Driver/SavedFunction.h"
 #include "blockscale/Driver/Stages.h"
 
 namespace blockscale {
@@ -23,6 +23,9 @@ struct ExecutableOptions {
   /// The chip to compile for. Empty stands for sm_100a in the emulator, and for
   /// the one that suits the GPU best.
   std::string chip;
+  /// The CPU to compile for, as HostTarget has it; this machine must have its
+  /// instructions.
+  std::string cpu = "host";
   /// Whether code of the CPU is optimized: HostTarget says what that means.
   bool optimize = true;
   /// Whether kernels of a GPU may have several ops.
@@ -32,7 +35,12 @@ struct ExecutableOptions {
   std::string tuned;
   /// The number of the GPU.
   int gpu = 0;
+  /// Whether save() will be asked for.
+  bool isSaved = false;
 };
+
+/// The chip that suits the GPU of this number best.
+runtime::Result<std::string> chooseChip(int gpu);
 
 struct CallOptions {
   /// A CUstream of the GPU; null is the default one.
@@ -66,7 +74,19 @@ public:
   create(mlir::ModuleOp module, const Signature &signature,
          const ExecutableOptions &options, CompileObserver &observer);
 
+  /// Makes a function that was saved callable at a place, for which it was
+  /// compiled. Nothing is compiled but what a GPU's driver makes of PTX.
+  static runtime::Result<std::unique_ptr<Executable>>
+  load(SavedFunction saved, Place place, int gpu);
+
+  /// What load takes, without a key. Fails where the options did not say that
+  /// it is wanted.
+  virtual runtime::Result<SavedFunction> save() const = 0;
+
   const Signature &getSignature() const { return signature; }
+
+  /// "cpu", or the chip that the function was compiled for.
+  virtual std::string getTarget() const = 0;
 
   /// Whether arrays of a call are in the host's memory, rather than a GPU's.
   /// Scalars always are.

@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace llvm {
 class TargetMachine;
@@ -34,6 +35,14 @@ struct HostTarget {
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createHostTargetMachine(const HostTarget &target);
 
+/// The instructions that code for a target may have: features of CPUs as LLVM
+/// names them, "avx2".
+std::vector<std::string> listFeatures(const llvm::TargetMachine &machine);
+
+/// Those of the features that this machine lacks.
+std::vector<std::string>
+findMissingFeatures(const std::vector<std::string> &features);
+
 /// LLVM IR text of a module of the LLVM dialect, optimized for `target`.
 llvm::Expected<std::string> emitLLVMText(mlir::ModuleOp module,
                                          const HostTarget &target);
@@ -41,6 +50,10 @@ llvm::Expected<std::string> emitLLVMText(mlir::ModuleOp module,
 /// A relocatable object of a module of the LLVM dialect.
 llvm::Expected<std::string> emitObject(mlir::ModuleOp module,
                                        const HostTarget &target);
+
+/// The same with functions for Jit.
+llvm::Expected<std::string> emitPackedObject(mlir::ModuleOp module,
+                                             const HostTarget &target);
 
 } // namespace blockscale
 

@@ -1,4 +1,4 @@
-//===- Jit.h - Compile for this machine and call ----------------*- C++ -*-===//
+//===- Jit.h - Link compiled code and call it ----------------- -*- C++ -*-===//
 //
 // Part of the BlockScale project, under the Apache License v2.0 with LLVM
 // Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,23 +8,14 @@
 #ifndef BLOCKSCALE_EMIT_JIT_H
 #define BLOCKSCALE_EMIT_JIT_H
 
-#include "blockscale/Emit/HostCode.h"
-
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 
 #include <memory>
 
-namespace mlir {
-class ExecutionEngine;
-} // namespace mlir
-
 namespace blockscale {
 
-class JitMemory;
-
-/// A compiled module of the LLVM dialect in this process.
+/// An object for this machine, linked in this process.
 class Jit {
 public:
   /// A function of the host runtime that compiled code may call.
@@ -33,26 +24,27 @@ public:
     void *address;
   };
 
-  /// Compiles for `target`, which this machine must be able to run.
-  static llvm::Expected<Jit> create(mlir::ModuleOp module,
-                                    llvm::ArrayRef<Symbol> symbols,
-                                    const HostTarget &target = {"host", ""});
+  /// Takes pointers to the argument values.
+  using Function = void (*)(void **arguments);
+
+  /// Links an object of emitPackedObject, whose features this machine must
+  /// have, as far as `function` needs it, which is all of it. The object may go
+  /// afterwards.
+  static llvm::Expected<Jit> link(llvm::StringRef object,
+                                  llvm::ArrayRef<Symbol> symbols,
+                                  llvm::StringRef function);
   ~Jit();
   Jit(Jit &&) noexcept;
 
-  /// Calls `function`, which was emitted with a C interface: each memref
-  /// argument is a pointer to its descriptor. `arguments` point to the
-  /// argument values.
-  llvm::Error call(llvm::StringRef function,
-                   llvm::MutableArrayRef<void *> arguments);
+  /// A function that was emitted with a C interface: each memref argument is a
+  /// pointer to its descriptor.
+  llvm::Expected<Function> find(llvm::StringRef function) const;
 
 private:
-  Jit(std::unique_ptr<JitMemory> memory,
-      std::unique_ptr<mlir::ExecutionEngine> engine);
+  struct Session;
+  explicit Jit(std::unique_ptr<Session> session);
 
-  /// What the engine's code is in, which it therefore outlives.
-  std::unique_ptr<JitMemory> memory;
-  std::unique_ptr<mlir::ExecutionEngine> engine;
+  std::unique_ptr<Session> session;
 };
 
 } // namespace blockscale

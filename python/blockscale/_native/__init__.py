@@ -8,12 +8,13 @@ say. The GIL is free while the library works. include/blockscale-c says what its
 
 from blockscale._native._compile import compile
 from blockscale._native._dlpack import Exchanged, exchange
-from blockscale._native._executable import Arrays, Executable, create_executable, xla_handler
+from blockscale._native._executable import (Arrays, Executable, create_executable,
+                                            load_executable, xla_handler)
 from blockscale._native._library import LIBRARY
 
 __all__ = [
-    "Arrays", "Exchanged", "Executable", "compile", "create_executable", "dtype_name", "exchange",
-    "recipes", "set_num_threads", "status_name", "version", "xla_handler",
+    "Arrays", "compile", "create_executable", "dtype_name", "exchange", "Exchanged", "Executable",
+    "load_executable", "recipes", "set_num_threads", "status_name", "version", "xla_handler",
 ]
 
 

@@ -18,7 +18,7 @@ def encode(text: str | None) -> bytes | None:
     return None if text is None else os.fsencode(text)
 
 
-def _take(output: ctypes.c_void_p) -> tuple[bytes, list[tuple[str, str]]] | None:
+def take_output(output: ctypes.c_void_p) -> tuple[bytes, list[tuple[str, str]]] | None:
     """What the library made, which it frees."""
     if not output:
         return None
@@ -53,5 +53,5 @@ def compile(source: bytes, source_name: str, targets: Sequence[str], emission: i
     try:
         outcome = watch.run(lambda: run(source, len(source), config, output))
     finally:
-        value = _take(output)
+        value = take_output(output)
     return (*outcome, value)

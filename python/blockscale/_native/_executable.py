@@ -8,7 +8,7 @@ import ctypes
 from typing import Any, Sequence
 
 from blockscale._native import _structures
-from blockscale._native._compile import encode
+from blockscale._native._compile import encode, take_output
 from blockscale._native._library import LIBRARY, get_error
 from blockscale._native._watch import Progress, Watch
 
@@ -49,11 +49,19 @@ class Arrays:
 
 
 class Executable:
-    """A function compiled for a place. Any thread may call it."""
+    """A function compiled for a place. Any thread may call it.
+
+    Attributes:
+      entry: its name.
+      target: "cpu", or the chip that it was compiled for.
+      is_loaded: whether nothing was compiled to make it.
+    """
 
     def __init__(self, handle: int):
         self._handle = handle
         self.entry: str = LIBRARY.blockscale_executable_entry(handle).decode()
+        self.target: str = LIBRARY.blockscale_executable_target(handle).decode()
+        self.is_loaded = bool(LIBRARY.blockscale_executable_is_loaded(handle))
 
     def __del__(self, destroy: Any = LIBRARY.blockscale_executable_destroy) -> None:
         destroy(self._handle)
@@ -68,6 +76,14 @@ class Executable:
             slots.append((slot.type.decode(), slot.dtype, tuple(slot.shape[:slot.rank]),
                           slot.is_scalar != 0))
         return slots
+
+    def save(self) -> _Outcome:
+        """The value is the bytes that load_executable takes."""
+        output = ctypes.c_void_p()
+        status = LIBRARY.blockscale_executable_save(self._handle, output)
+        message = get_error(status)
+        taken = take_output(output)
+        return status, message, [], taken and taken[0]
 
     def find_result_shape(self, arguments: Arrays, results: Arrays, number: int) -> _Outcome:
         """The shape of a result, whose rank is set, for such arguments."""
@@ -117,14 +133,16 @@ class Executable:
 def create_executable(source: bytes, source_name: str, place: int, entry: str | None,
                       chip: str | None, device: int, fuse: bool, tuned: str | None,
                       progress: Progress | None, bytecode_reader: str | None = None,
-                      policy: str | None = None) -> _Outcome:
-    """Compiles a function; the value is an Executable, or None."""
+                      policy: str | None = None, cpu: str | None = None,
+                      keep_code: bool = False) -> _Outcome:
+    """Compiles a function; the value is an Executable, or None. `cpu` is the one to compile for,
+    and `keep_code` makes save() work."""
     watch = Watch(progress)
     config = _structures.ExecutableConfig(
         place=place, entry=encode(entry), chip=encode(chip), device=device, no_fusion=not fuse,
         source_name=encode(source_name), on_diagnostic=watch.on_diagnostic,
         on_progress=watch.on_progress, bytecode_reader=encode(bytecode_reader),
-        tuned=encode(tuned), policy=encode(policy))
+        tuned=encode(tuned), policy=encode(policy), cpu=encode(cpu), keep_code=keep_code)
     made = ctypes.c_void_p()
     try:
         outcome = watch.run(lambda: LIBRARY.blockscale_executable_create(
@@ -132,6 +150,15 @@ def create_executable(source: bytes, source_name: str, place: int, entry: str | 
     finally:
         value = Executable(made.value) if made.value else None
     return (*outcome, value)
+
+
+def load_executable(saved: bytes, place: int, device: int) -> _Outcome:
+    """A function that save() wrote; the value is an Executable, or None."""
+    made = ctypes.c_void_p()
+    status = LIBRARY.blockscale_executable_load(
+        saved, len(saved), _structures.ExecutableConfig(place=place, device=device), made)
+    message = get_error(status)
+    return status, message, [], Executable(made.value) if made.value else None
 
 
 def xla_handler() -> Any:

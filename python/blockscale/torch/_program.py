@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
+from blockscale._ahead import File, compile_ahead, hash_source, load_from, read_ahead
 from blockscale._compile import Compiled, compile as compile_module
 from blockscale._errors import ArgumentError
 from blockscale._linalg import Array, check_options
@@ -77,10 +78,33 @@ class Imported:
 
     def compile(self, **options: Any) -> Function:
         """Compiles the module; options are those of blockscale.compile()."""
-        compiled = compile_module(self.module, **options)
-        is_cuda = options.get("on") == "cuda"
-        device = torch.device("cuda", options.get("device", 0)) if is_cuda else "cpu"
-        return Function(self, compiled, torch.device(device))
+        return self._make(compile_module(self.module, **options), options.get("on"),
+                          options.get("device", 0))
+
+    def _make(self, compiled: Compiled, on: str | None, device: int) -> Function:
+        place = torch.device("cuda", device) if on == "cuda" else torch.device("cpu")
+        return Function(self, compiled, place)
+
+    def compile_ahead(self, path: str | None = None, **options: Any) -> bytes:
+        """Compiles the module for several targets into a file; arguments are those of
+        blockscale.compile_ahead(). Weights that are arguments are not in it."""
+        return compile_ahead(self.module, path, **options)
+
+    def load(self, file: File, *, target: str | None = None, on: str | None = None,
+             device: int = 0) -> Function:
+        """The function of a file that compile_ahead() of the same program wrote, without
+        compilation; arguments are those of blockscale.load().
+
+        Raises: ArgumentError where the file has another program, and what blockscale.load()
+          raises.
+        """
+        ahead = read_ahead(file)
+        own = hash_source(self.module)
+        if ahead.source != own:
+            raise ArgumentError(f"expected a file with this program, whose module has the SHA-256 "
+                                f"{own}, but {ahead.name} has one with {ahead.source}; compile "
+                                "it again")
+        return self._make(load_from(ahead, target, on, device), on, device)
 
 
 def bind_sizes(inputs: Sequence[Input], tensors: Sequence[Any]) -> dict[Any, int]:
