@@ -162,6 +162,15 @@ typedef struct blockscale_call_config {
   /// Called before each kernel that the emulator runs; may be null.
   blockscale_progress_callback on_progress;
   void *user;
+  /// Not 0: a call on a GPU neither allocates memory nor waits, so that it can
+  /// be captured into a CUDA graph: results are there when the work on the
+  /// stream is done. It needs `workspace`.
+  int no_wait;
+  /// The device address of `workspace_bytes`, at least those that
+  /// blockscale_executable_workspace_bytes answers, at a multiple of 256. It is
+  /// read with no_wait only, and used until the work on the stream is done.
+  void *workspace;
+  uint64_t workspace_bytes;
 } blockscale_call_config;
 
 blockscale_call_config blockscale_call_config_default(void);
@@ -171,6 +180,13 @@ blockscale_call_config blockscale_call_config_default(void);
 blockscale_status blockscale_executable_result_shape(
     blockscale_executable *executable, const blockscale_array *arguments,
     size_t argument_count, size_t number, int64_t *shape, size_t rank);
+
+/// Writes the bytes of the GPU's memory that a call for such arguments needs
+/// besides its arrays; 0 for functions of the CPU and the emulator.
+blockscale_status
+blockscale_executable_workspace_bytes(blockscale_executable *executable,
+                                      const blockscale_array *arguments,
+                                      size_t argument_count, uint64_t *bytes);
 
 /// Calls the function, and returns when the results are there. Arrays of
 /// results overlap no other array. `config` may be null. After a failure the

@@ -387,6 +387,9 @@ blockscale_status blockscale_executable_result_shape(
 static CallOptions getOptions(const blockscale_call_config &config) {
   CallOptions options;
   options.stream = config.stream;
+  if (config.no_wait)
+    options.workspace = {reinterpret_cast<uint64_t>(config.workspace),
+                         config.workspace_bytes};
   options.emulator.schedule = config.adversarial
                                   ? emulator::Schedule::Adversarial
                                   : emulator::Schedule::Prompt;
@@ -429,6 +432,24 @@ static Status call(Executable &executable,
   return Status::failure(
       StringRef(status.message() + "\n" + report.findings).rtrim().str(),
       status.kind());
+}
+
+blockscale_status
+blockscale_executable_workspace_bytes(blockscale_executable *executable,
+                                      const blockscale_array *arguments,
+                                      size_t argument_count, uint64_t *bytes) {
+  Status status = checkNotNull({{"executable", executable}, {"bytes", bytes}});
+  if (!status.ok())
+    return report(status);
+  Result<std::vector<ArrayView>> views =
+      convertAll(*executable, BLOCKSCALE_ARGUMENT, arguments, argument_count);
+  if (!views.ok())
+    return report(views.status());
+  Result<uint64_t> found = executable->function->getWorkspaceBytes(*views);
+  if (!found.ok())
+    return report(found.status());
+  *bytes = *found;
+  return BLOCKSCALE_OK;
 }
 
 blockscale_status blockscale_executable_call(

@@ -41,6 +41,8 @@ public:
   bool isInHostMemory() const override { return false; }
   Result<Shapes>
   getResultShapes(const std::vector<ArrayView> &arguments) override;
+  Result<uint64_t>
+  getWorkspaceBytes(const std::vector<ArrayView> &arguments) override;
   Status call(const std::vector<ArrayView> &arguments,
               const std::vector<ArrayView> &results, const CallOptions &options,
               CallReport &report) override;
@@ -82,6 +84,16 @@ CudaFunction::getResultShapes(const std::vector<ArrayView> &arguments) {
   return blockscale::getResultShapes(loaded->getPlan(), function, arguments);
 }
 
+Result<uint64_t>
+CudaFunction::getWorkspaceBytes(const std::vector<ArrayView> &arguments) {
+  Result<runtime::ResolvedFunction> resolved = runtime::resolve(
+      loaded->getPlan(), function, getPlanArguments(arguments));
+  if (!resolved.ok())
+    return resolved.status();
+  runtime::BufferAddresses addresses(function.buffers.size());
+  return runtime::placeWorkspaces(*resolved, 0, addresses);
+}
+
 /// Puts the addresses of arrays at the places of a role's buffers.
 static void setAddresses(const runtime::PlanFunction &function, Role role,
                          const std::vector<ArrayView> &arrays,
@@ -100,6 +112,13 @@ Status CudaFunction::call(const std::vector<ArrayView> &arguments,
   runtime::BufferAddresses addresses = loaded->getConstants(function);
   setAddresses(function, Role::Argument, arguments, addresses);
   setAddresses(function, Role::Result, results, addresses);
+  if (options.workspace) {
+    auto [address, bytes] = *options.workspace;
+    Status placed =
+        runtime::placeWorkspaces(*resolved, address, bytes, addresses);
+    return placed.ok() ? loaded->launch(*resolved, addresses, options.stream)
+                       : placed;
+  }
   const runtime::CudaContext &context = loaded->getContext();
   uint64_t bytes = runtime::placeWorkspaces(*resolved, 0, addresses);
   Result<uint64_t> workspace = context.allocate(bytes, "the workspaces");

@@ -149,31 +149,6 @@ static Status place(const ResolvedFunction &function, Role role,
   return Status::success();
 }
 
-static Status placeWorkspace(const ResolvedFunction &function,
-                             uint64_t workspace, uint64_t workspaceBytes,
-                             BufferAddresses &addresses) {
-  std::string name = "@" + function.function->name;
-  uint64_t bytes = placeWorkspaces(function, workspace, addresses);
-  if (bytes > 0 && workspace == 0)
-    return Status::failure(name + ": expected a workspace of " +
-                           std::to_string(bytes) + " bytes, but got null");
-  if (workspaceBytes < bytes)
-    return Status::failure(
-        name + ": expected the workspace (launch_c2) to have at least " +
-        std::to_string(bytes) + " bytes, but got " +
-        std::to_string(workspaceBytes) +
-        "; allocate what blockscale_call_workspace_bytes answers");
-  if (bytes > 0 && alignWorkspace(workspace) != workspace)
-    return Status::failure(name +
-                               ": expected the address of the workspace "
-                               "(launch_c1) to be a multiple of " +
-                               std::to_string(alignWorkspace(1)) +
-                               ", but got " + std::to_string(workspace) +
-                               "; allocate more and begin at such a multiple",
-                           ErrorKind::Misaligned);
-  return Status::success();
-}
-
 /// The addresses of all buffers of a call of a function that was loaded.
 static Result<BufferAddresses>
 placeAll(const blockscale_module *module, const blockscale_call *call,
@@ -198,7 +173,7 @@ placeAll(const blockscale_module *module, const blockscale_call *call,
     status = place(function, Role::Result, "results", results, resultCount,
                    addresses);
   if (status.ok())
-    status = placeWorkspace(function, workspace, workspaceBytes, addresses);
+    status = placeWorkspaces(function, workspace, workspaceBytes, addresses);
   if (!status.ok())
     return status;
   return addresses;

@@ -114,6 +114,31 @@ uint64_t blockscale::runtime::placeWorkspaces(const ResolvedFunction &function,
   return total;
 }
 
+Status blockscale::runtime::placeWorkspaces(const ResolvedFunction &function,
+                                            uint64_t workspace,
+                                            uint64_t workspaceBytes,
+                                            BufferAddresses &addresses) {
+  std::string name = "@" + function.function->name;
+  uint64_t bytes = placeWorkspaces(function, workspace, addresses);
+  if (bytes > 0 && workspace == 0)
+    return Status::failure(name + ": expected a workspace of " +
+                           std::to_string(bytes) + " bytes, but got null");
+  if (workspaceBytes < bytes)
+    return Status::failure(
+        name + ": expected the workspace (launch_c2) to have at least " +
+        std::to_string(bytes) + " bytes, but got " +
+        std::to_string(workspaceBytes) + "; allocate what the question for workspace bytes answers");
+  if (bytes > 0 && alignWorkspace(workspace) != workspace)
+    return Status::failure(name +
+                               ": expected the address of the workspace "
+                               "(launch_c1) to be a multiple of " +
+                               std::to_string(alignWorkspace(1)) +
+                               ", but got " + std::to_string(workspace) +
+                               "; allocate more and begin at such a multiple",
+                           ErrorKind::Misaligned);
+  return Status::success();
+}
+
 Status blockscale::runtime::runSteps(const ResolvedFunction &function,
                                      const BufferAddresses &addresses,
                                      StepDevice &device) {

@@ -86,7 +86,8 @@ class Caller:
                 arguments.set(number, address, array.shape)
             else:
                 views.append(self._view(arguments, number, slot, array, False, how.stream))
-            if like is None and is_torch(array):
+            # A scalar may be a tensor of the CPU.
+            if like is None and is_torch(array) and not slot.is_scalar:
                 like = array
         returned = self._allocate(rows, like) if out is None else list(out)
         if len(returned) != len(self.results):
@@ -102,9 +103,10 @@ class Caller:
             check(watch_steps(how.progress, lambda progress: self.executable.emulate(
                 *rows, how.accept_nan_scales, how.adversarial, how.seed, progress,
                 (arrays, returned, views))))
+        elif like is None or device is CPU:
+            check(self.executable.call(*rows, how.stream, how.accept_nan_scales))
         else:
-            stream = how.stream or self._get_stream(like)
-            check(self.executable.call(*rows, stream, how.accept_nan_scales))
+            self._launch(rows, like, returned if out is None else [], how.stream)
         # Rows of a call that fails are not used again.
         self._rows.append(rows)
         return returned
@@ -118,11 +120,22 @@ class Caller:
                          like)
                 for number, slot in enumerate(self.results)]
 
-    def _get_stream(self, like: Any) -> int:
-        if like is None or self._device is CPU:
-            return 0
-        stream: int = sys.modules["torch"].cuda.current_stream(self._device[1]).cuda_stream
-        return stream
+    def _launch(self, rows: tuple[_native.Arrays, _native.Arrays], like: Any,
+                allocated: Sequence[Any], stream: int) -> None:
+        """Puts a call on a stream, PyTorch's current one if none is given, with a workspace of
+        PyTorch's allocator. Nothing waits, so that it can be captured into a CUDA graph."""
+        torch = sys.modules["torch"]
+        current: int = torch.cuda.current_stream(self._device[1]).cuda_stream
+        size = check(self.executable.find_workspace_bytes(rows[0]))[0]
+        workspace = (torch.empty(size, dtype=torch.uint8, device=like.device) if size
+                     else None)
+        check(self.executable.launch(*rows, stream or current,
+                                     0 if workspace is None else workspace.data_ptr(), size))
+        if stream and stream != current:
+            # The allocator gives memory of the current stream to other work of that.
+            used = torch.cuda.ExternalStream(stream, device=like.device)
+            for tensor in (*allocated, *([] if workspace is None else [workspace])):
+                tensor.record_stream(used)
 
     def make_constants(self, last: Iterable[np.ndarray]) -> tuple[_native.Arrays, list[View]]:
         """A row of the arrays that are the last arguments of each call, and what keeps their

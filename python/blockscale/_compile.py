@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 from typing import Any, Iterable, Mapping, Sequence, Union
 
@@ -47,6 +48,14 @@ def name_arguments(source: Source) -> list[str]:
     if not isinstance(source, Module):
         return []
     return [value.name.removeprefix("%") for value in source.arguments]
+
+
+def _refuse_capture() -> None:
+    """Loading kernels is no work of a stream, so that a CUDA graph cannot have it."""
+    torch = sys.modules.get("torch")
+    if torch and torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
+        raise ArgumentError("expected a call before the capture of a CUDA graph, which loads the "
+                            "kernels, but got none; call the function once before")
 
 
 class Compiled:
@@ -158,6 +167,8 @@ class Compiled:
     def _get_caller(self, progress: Progress | None) -> Caller:
         with self._lock:
             if self._caller is None:
+                if self._on == "cuda":
+                    _refuse_capture()
                 self._caller = self._make_caller(progress)
             return self._caller
 
@@ -170,7 +181,8 @@ class Compiled:
     def __call__(self, *arrays: Any, out: Sequence[Any] | None = None, stream: int = 0,
                  accept_nan_scales: bool = False, adversarial: bool = False, seed: int = 0,
                  progress: Progress | None = None) -> Any:
-        """Calls the function, and returns when its results are there.
+        """Calls the function, and returns when its results are there; with tensors of PyTorch
+        on a GPU, when its work is on the stream.
 
         Args:
           arrays: row-major arrays of NumPy (dtypes of ml_dtypes for bf16 and f8), or of

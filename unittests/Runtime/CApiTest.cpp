@@ -188,8 +188,8 @@ TEST_F(CApiTest, TensorMapsSharedMemoryAndWorkspaces) {
       BLOCKSCALE_INVALID_ARGUMENT);
   EXPECT_STREQ(blockscale_last_error(),
                "@tile: expected the workspace (launch_c2) to have at least "
-               "1536 bytes, but got 1535; allocate what "
-               "blockscale_call_workspace_bytes answers");
+               "1536 bytes, but got 1535; allocate what the question for "
+               "workspace bytes answers");
   EXPECT_EQ(takeLog(), "");
   EXPECT_EQ(
       blockscale_launch(module, call, &x, 1, &y, 1, workspace, 1536, nullptr),

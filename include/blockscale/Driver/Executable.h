@@ -45,6 +45,10 @@ runtime::Result<std::string> chooseChip(int gpu);
 struct CallOptions {
   /// A CUstream of the GPU; null is the default one.
   void *stream = nullptr;
+  /// Memory of the GPU for the workspaces of a call, which then neither
+  /// allocates nor waits: its address, a multiple of 256, and its bytes, at
+  /// least those that getWorkspaceBytes answers.
+  std::optional<std::pair<uint64_t, uint64_t>> workspace;
   /// How the emulator runs.
   emulator::RunOptions emulator;
   /// Is told of each kernel of the emulator before it runs, if it is there.
@@ -97,8 +101,16 @@ public:
   virtual runtime::Result<Shapes>
   getResultShapes(const std::vector<ArrayView> &arguments) = 0;
 
+  /// Bytes of the GPU's memory that a call for such arguments needs besides
+  /// them and the results; 0 in the host's memory.
+  virtual runtime::Result<uint64_t>
+  getWorkspaceBytes(const std::vector<ArrayView> &arguments) {
+    return uint64_t(0);
+  }
+
   /// Writes the results, whose shapes are those, and returns when they are
-  /// there.
+  /// there, or, where the options have a workspace, when the work is on the
+  /// stream.
   virtual runtime::Status call(const std::vector<ArrayView> &arguments,
                                const std::vector<ArrayView> &results,
                                const CallOptions &options,

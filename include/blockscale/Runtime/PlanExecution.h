@@ -69,6 +69,11 @@ allocateBuffers(const ResolvedFunction &function,
 uint64_t placeWorkspaces(const ResolvedFunction &function, uint64_t base,
                          BufferAddresses &addresses);
 
+/// The same in memory that a caller gives: enough of it, at an address that is
+/// a multiple of 256.
+Status placeWorkspaces(const ResolvedFunction &function, uint64_t workspace,
+                       uint64_t workspaceBytes, BufferAddresses &addresses);
+
 /// Runs the steps, without any allocation. Fails before the first one where an
 /// address is not aligned as the plan says.
 Status runSteps(const ResolvedFunction &function,

@@ -15,6 +15,7 @@ from blockscale._native._watch import Progress, Watch
 # Looked up once: a call takes a few microseconds.
 _call = LIBRARY.blockscale_executable_call
 _result_shape = LIBRARY.blockscale_executable_result_shape
+_workspace_bytes = LIBRARY.blockscale_executable_workspace_bytes
 _Outcome = tuple[int, str, list[tuple[Any, ...]], Any]
 _OK: _Outcome = (0, "", [], None)
 
@@ -94,9 +95,26 @@ class Executable:
             return status, get_error(status), [], None
         return 0, "", [], tuple(sizes)
 
+    def find_workspace_bytes(self, arguments: Arrays) -> _Outcome:
+        """The bytes of the GPU's memory that launch() needs for such arguments."""
+        found = ctypes.c_uint64()
+        status = _workspace_bytes(self._handle, arguments.address, arguments.count, found)
+        if status:
+            return status, get_error(status), [], None
+        return 0, "", [], found.value
+
+    def launch(self, arguments: Arrays, results: Arrays, stream: int, workspace: int,
+               workspace_bytes: int) -> _Outcome:
+        """Puts the work of a call on a stream of a GPU. Nothing waits."""
+        config = _structures.CallConfig(stream=stream, no_wait=1, workspace=workspace,
+                                        workspace_bytes=workspace_bytes)
+        status = _call(self._handle, arguments.address, arguments.count, results.address,
+                       results.count, ctypes.addressof(config))
+        return (status, get_error(status), [], None) if status else _OK
+
     def call(self, arguments: Arrays, results: Arrays, stream: int,
              accept_nan_scales: bool) -> _Outcome:
-        """Calls the function on the CPU or a GPU, where a call has no steps."""
+        """Calls the function on the CPU or a GPU, where a call has no steps, and waits."""
         config = None
         if stream or accept_nan_scales:
             config = ctypes.addressof(kept := _structures.CallConfig(

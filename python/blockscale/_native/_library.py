@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "executable_slot": (c_int, [c_void_p, c_int, c_size_t, POINTER(_structures.Slot)]),
     "executable_result_shape": (c_int, [c_void_p, c_void_p, c_size_t, c_size_t, POINTER(c_int64),
                                         c_size_t]),
+    "executable_workspace_bytes": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_uint64)]),
     "executable_call": (c_int, [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p]),
     "xla_handler": (c_void_p, []),
     "xla_add_call": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_int64)]),
