@@ -145,6 +145,35 @@ class TestPrograms(unittest.TestCase):
         self.assertEqual(len(imported.inputs), 1)
         self.assertTrue(torch.equal(imported.compile()(x), model(x)))
 
+    def test_buffers_that_change(self):
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("seen", torch.zeros(6, 3))
+                self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+                self.register_buffer("scale", torch.tensor(2.0))
+
+            def forward(self, x):
+                self.seen.index_copy_(0, self.count.reshape(1), x)
+                self.count.add_(1)
+                return self.seen.sum(0) * self.scale
+
+        model, x = Model(), make_numbers(1, 3, dtype=torch.float32)
+        program = torch.export.export(model, (x,))
+        for constants in ("arguments", "resources"):
+            imported = blockscale.torch.from_export(program, constants=constants)
+            self.assertEqual(imported.changed, ("seen", "count"))
+            function, other = imported.compile(), imported.compile()
+            wanted = Model()
+            for step in range(3):
+                torch.testing.assert_close(function(x * step), wanted(x * step))
+            for name in imported.changed:
+                torch.testing.assert_close(function.buffers[name], getattr(wanted, name))
+            # Each has buffers of its own, which begin as those of the program.
+            torch.testing.assert_close(other(x), Model()(x))
+            function.buffers["seen"] = torch.zeros(6, 3)
+            torch.testing.assert_close(function(x), Model()(x))
+
     def test_ops_have_the_lines_of_the_model(self):
         class Model(nn.Module):
             def forward(self, x):

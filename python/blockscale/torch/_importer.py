@@ -74,13 +74,15 @@ class Constant:
 
 @dataclasses.dataclass
 class Argument:
-    """An argument of the module: what the caller passes as `input`, or a constant."""
+    """An argument of the module: what the caller passes as `input`, a constant, or a buffer that
+    the program changes, with its first value."""
 
     value: Value
     #: From a tensor, and the sizes of symbols, to what the module takes.
     arrange: Callable[[Tensor, dict[Any, int]], Tensor]
     constant: Tensor | None = None
     input: int = -1
+    buffer: str = ""
 
 
 @dataclasses.dataclass
@@ -212,6 +214,13 @@ class Importer(Builder):
             self.arguments.append(argument)
             self._constants[key] = tensor, value
         return self._constants[key][1]
+
+    def add_buffer(self, node: Any, tensor: Tensor, name: str) -> None:
+        """A buffer that the program changes."""
+        spec = get_spec(tensor.shape, tensor.dtype)
+        value = Value(self.trace, self.trace.name(node.name), spec)
+        self.arguments.append(Argument(value, lambda each, _: each, tensor.detach(), buffer=name))
+        self.values[node] = Array(value, tuple(tensor.shape))
 
     # Operands of ops.
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from typing import Any, Callable, Sequence
 
 import torch
@@ -32,41 +34,60 @@ class Function:
 
     Attributes:
       compiled: what the module became, with its PTX, stages and remarks.
+      buffers: the tensors that the program changes, by their names in the model. They begin as
+        in the program; each call replaces them by those that it computes, and so may a caller.
+
+    Any thread may use it; calls of one with buffers wait for each other.
     """
 
     def __init__(self, imported: Imported, compiled: Compiled, device: torch.device):
         self._imported = imported
         self.compiled = compiled
-        self._constants = {number: argument.constant.to(device)
-                           for number, argument in enumerate(imported.arguments)
-                           if argument.constant is not None}
+        arguments = list(enumerate(imported.arguments))
+        self._constants = {number: argument.constant.to(device) for number, argument in arguments
+                           if argument.constant is not None and not argument.buffer}
+        self.buffers = {argument.buffer: argument.constant.to(device, copy=True)
+                        for _, argument in arguments if argument.buffer}
+        self._lock = threading.Lock() if imported.changed else contextlib.nullcontext()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         inputs = self._imported._flatten(args, kwargs)
         symbols = bind_sizes(self._imported.inputs, inputs)
-        arrays = [self._constants[number] if argument.constant is not None
-                  else argument.arrange(inputs[argument.input], symbols)
-                  for number, argument in enumerate(self._imported.arguments)]
-        results = self.compiled(*arrays)
-        results = list(results) if isinstance(results, tuple) else [results]
-        return self._imported._unflatten(results)
+        with self._lock:
+            results = self.compiled(*[self._get_array(number, inputs, symbols)
+                                      for number in range(len(self._imported.arguments))])
+            results = list(results) if isinstance(results, tuple) else [results]
+            changed = self._imported.changed
+            self.buffers.update(zip(changed, results))
+        return self._imported._unflatten(results[len(changed):])
+
+    def _get_array(self, number: int, inputs: list[Any], symbols: dict[Any, int]) -> Tensor:
+        argument = self._imported.arguments[number]
+        if argument.buffer:
+            return self.buffers[argument.buffer]
+        if argument.constant is not None:
+            return self._constants[number]
+        return argument.arrange(inputs[argument.input], symbols)
 
 
 class Imported:
     """A program as a module.
 
     Attributes:
-      module: the module. Its function takes the program's inputs and constants.
+      module: the module. Its function takes the program's inputs, constants and buffers.
       arguments: what each argument of the function is.
       inputs: the tensors that a caller passes.
+      changed: the names of buffers that the program changes. What they become are the first
+        results of the function.
     """
 
     def __init__(self, module: Module, importer: Importer,
                  flatten: Callable[[Sequence[Any], dict[str, Any]], list[Any]],
-                 unflatten: Callable[[list[Tensor]], Any]):
+                 unflatten: Callable[[list[Tensor]], Any], changed: Sequence[str] = ()):
         self.module = module
         self.arguments: list[Argument] = importer.arguments
         self.inputs: list[Input] = importer.inputs
+        self.changed = tuple(changed)
         self._flatten = flatten
         self._unflatten = unflatten
 
@@ -74,7 +95,8 @@ class Imported:
     def constants(self) -> dict[str, Tensor]:
         """Weights and other constants, by the names of the function's arguments."""
         return {argument.value.name.removeprefix("%"): argument.constant
-                for argument in self.arguments if argument.constant is not None}
+                for argument in self.arguments
+                if argument.constant is not None and not argument.buffer}
 
     def compile(self, **options: Any) -> Function:
         """Compiles the module; options are those of blockscale.compile()."""
@@ -206,6 +228,12 @@ def _get_nodes(graph: Any) -> tuple[list[Any], list[Any], Any]:
     return placeholders, ops, output
 
 
+def _get_changed(program: torch.export.ExportedProgram) -> list[str]:
+    """The names of buffers that a program changes, in the order of its results."""
+    return [each.target for each in program.graph_signature.output_specs
+            if each.kind == OutputKind.BUFFER_MUTATION]
+
+
 def _begin(program: torch.export.ExportedProgram, constants: str
            ) -> tuple[Importer, list[Any], Any]:
     """An importer with the program's inputs and constants, the nodes that it imports, and the
@@ -213,6 +241,7 @@ def _begin(program: torch.export.ExportedProgram, constants: str
     importer = Importer(constants)
     signature = program.graph_signature
     placeholders, ops, output = _get_nodes(program.graph)
+    changed = _get_changed(program)
     for node, read in zip(placeholders, signature.input_specs):
         if read.kind == InputKind.USER_INPUT:
             importer.add_input(node)
@@ -221,13 +250,16 @@ def _begin(program: torch.export.ExportedProgram, constants: str
             table = next((each for each in tables if read.target in each), None)
             if table is None:
                 refuse(node, f"expected the program to have {read.target}")
-            importer.values[node] = Constant(table[read.target], node.name)
+            if read.target in changed:
+                importer.add_buffer(node, table[read.target], read.target)
+            else:
+                importer.values[node] = Constant(table[read.target], node.name)
         else:
             refuse(node, f"expected inputs, parameters and buffers, but got {read.kind.name}")
     for each in signature.output_specs:
-        if each.kind != OutputKind.USER_OUTPUT:
-            refuse(output, f"expected a program that changes nothing, but got {each.kind.name} of "
-                           f"{each.target}")
+        if each.kind not in (OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION):
+            refuse(output, "expected a program that changes nothing but buffers, but got "
+                           f"{each.kind.name} of {each.target}")
     _add_attributes(importer, program.graph_module)
     return importer, _recognize(importer, ops), output
 
@@ -280,7 +312,8 @@ def from_export(program: torch.export.ExportedProgram, name: str = "forward",
         return values
 
     return Imported(module, importer, flatten,
-                    lambda results: pytree.tree_unflatten(results, program.call_spec.out_spec))
+                    lambda results: pytree.tree_unflatten(results, program.call_spec.out_spec),
+                    _get_changed(written_out))
 
 
 def from_graph(graph_module: torch.fx.GraphModule, name: str = "forward",
