@@ -127,7 +127,8 @@ Status blockscale::runtime::placeWorkspaces(const ResolvedFunction &function,
     return Status::failure(
         name + ": expected the workspace (launch_c2) to have at least " +
         std::to_string(bytes) + " bytes, but got " +
-        std::to_string(workspaceBytes) + "; allocate what the question for workspace bytes answers");
+        std::to_string(workspaceBytes) +
+        "; allocate what the question for workspace bytes answers");
   if (bytes > 0 && alignWorkspace(workspace) != workspace)
     return Status::failure(name +
                                ": expected the address of the workspace "
