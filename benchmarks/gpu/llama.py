@@ -30,8 +30,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from torch_models import (COMPILED, attempt, capture, free, peak_gib, print_head, report_bar,  # noqa: E402
-                          time_calls, weights_only)
+from torch_models import (COMPILED, attempt, capture, free, peak_gib, print_head,  # noqa: E402
+                          report_bar, time_calls, weights_only)
 
 #: Decode and prefill over bf16's speed; bytes over bf16's, and with the head quantized.
 BARS = {"nvfp4": (1.9, 0.95, 0.40, 0.33), "mxfp8": (1.4, 0.95, 0.60, 0.56)}

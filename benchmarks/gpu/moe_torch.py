@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Blocks of experts of Mixtral's and gpt-oss's shape with NVFP4 and MXFP4 weights, beside torch's own.
+"""Blocks of experts of Mixtral's and gpt-oss's shape, with quantized weights, beside torch's own.
 
   python3 benchmarks/gpu/moe_torch.py [--commit ID]     # on the machine with the GPU
   python3 benchmarks/gpu/moe_torch.py --tiny            # small ones, on the CPU

@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/Torch.md, docs/BringYourModel.md, docs/QuantizeModel.md and docs/Sm100OnHopper.md show
-runs as written, and the table of the first names every op."""
+"""What docs/Torch.md, docs/BringYourModel.md, docs/QuantizeModel.md, docs/TorchCompile.md and
+docs/Sm100OnHopper.md show runs as written, and the table of the first names every op."""
 
 import contextlib
 import importlib.util
@@ -88,3 +88,12 @@ class TestSm100OnHopper(unittest.TestCase):
         for block in blocks:
             exec(compile(block, str(page), "exec"), known)
         self.assertEqual(known["y"].shape, (4, 256))
+
+
+class TestTorchCompile(unittest.TestCase):
+    def test_the_example(self):
+        block, = re.findall(r"(?ms)^```python\n(.*?)^```$",
+                            (DOCS / "TorchCompile.md").read_text(encoding="utf-8"))
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            exec(compile(block, "TorchCompile.md", "exec"), {})
+        self.assertRegex(output.getvalue(), "took a region: .*mean.*linear_quantized_2")

@@ -408,6 +408,8 @@ def _merged(x: Tensor, data: list[Tensor], scales: list[Tensor],
             rht: bool = False) -> Tensor:
     operands: Any = (data, scales, global_scale, bias)
     columns = [None if each[0] is None else join_tensors(each) for each in operands]
+    if bias[0] is not None and columns[3] is None:
+        columns[3] = torch.cat(bias)  # type: ignore[arg-type]
     options: Any = dict(format=format, layout=layout, rht=rht)
     if all(column is not None or each[0] is None for column, each in zip(columns, operands)):
         return _OPS.linear_weight_only(x, *columns, out_features=sum(out_features), **options)

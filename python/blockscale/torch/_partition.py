@@ -113,6 +113,18 @@ def _is_row_mean(node: fx.Node) -> bool:
             and bool(keeps) and (name != _VAR_MEAN or correction in (0, 0.0)))
 
 
+def _is_row(node: fx.Node) -> bool:
+    """Whether it is an input of the graph with a number for each column, or one."""
+    return node.op == "placeholder" and bool(node.meta["val"].dim() < 2)
+
+
+def _fits(node: fx.Node, lead: Sequence[Any]) -> bool:
+    """Whether what a node reads has the rows of a layer's activations, or is one row."""
+    values = [each.meta["val"] for each in node.all_input_nodes]
+    return all(not isinstance(value, torch.Tensor) or value.dim() < 2 or is_rows(value, lead)
+               for value in values)
+
+
 def _is_producer(node: fx.Node) -> bool:
     if node.target is operator.getitem:
         source: Any = node.args[0]
@@ -164,12 +176,14 @@ class Partition:
         """The ops that make x and whose results nothing else needs, in order; that of x itself
         may be needed by others."""
         found: list[fx.Node] = []
+        lead = x.meta["val"].shape[:-1]
         inside, wanted = {*layers}, {x}
         node = x
         while wanted and node.op != "root" and len(found) < _LARGEST_REGION:
             if node in wanted:
                 wanted.discard(node)
-                if _is_producer(node) and (node is x or set(node.users) <= inside):
+                if (_is_producer(node) and _fits(node, lead)
+                        and (node is x or set(node.users) <= inside)):
                     found.append(node)
                     inside.add(node)
                     wanted |= set(node.all_input_nodes)
@@ -177,8 +191,9 @@ class Partition:
         return found[::-1] if any(map(_computes, found)) else []
 
     def _find_epilogue(self, layers: list[fx.Node]) -> list[fx.Node]:
-        """Elementwise ops behind layers that read nothing else but inputs of the graph, in order,
-        as many as leave no more results than one, or than there are layers that quantize."""
+        """Elementwise ops behind layers that read nothing else but a row of the graph's inputs, in
+        order, as many as leave no more results than one, or than there are layers that
+        quantize."""
         shape = layers[0].meta["val"].shape
         if any(layer.meta["val"].shape != shape for layer in layers):
             return []
@@ -188,7 +203,7 @@ class Partition:
             node = min(pending, key=self._order.__getitem__)
             pending.discard(node)
             if (node in inside or not _is_elementwise(node) or node.meta["val"].shape != shape
-                    or any(read not in inside and read.op != "placeholder"
+                    or any(read not in inside and not _is_row(read)
                            for read in node.all_input_nodes)):
                 continue
             inside.add(node)
@@ -205,27 +220,24 @@ class Partition:
     # Regions.
 
     def _take_plain(self, layers: list[fx.Node]) -> None:
-        """Layers with plain activations: those that elementwise ops join, one after the other;
-        then the rest of them."""
+        """Layers with plain activations: those that elementwise ops join; then those that read the
+        same; then those that elementwise ops follow."""
         if len(layers) > 1 and self._pairs:
             for first in list(layers):
                 pair = self._find_pair(first, layers)
                 if pair and self._take(pair, []):
                     layers = [layer for layer in layers if layer not in pair]
-        for layer in list(layers):
-            if self._is_followed(layer) and self._take([layer], []):
-                layers.remove(layer)
         if self._merges:
-            self._merge(layers)
+            layers = self._merge(layers)
+        for layer in layers:
+            if self._find_epilogue([layer]):
+                self._take([layer], [])
 
     def _find_pair(self, first: fx.Node, layers: list[fx.Node]) -> list[fx.Node]:
         """Two layers of one shape whose results elementwise ops join to one."""
         return next(([first, second] for second in layers
                      if self._order[second] > self._order[first]
                      and self._find_epilogue([first, second])), [])
-
-    def _is_followed(self, layer: fx.Node) -> bool:
-        return bool(self._find_epilogue([layer]))
 
     def _take(self, layers: list[fx.Node], producer: list[fx.Node]) -> bool:
         """Makes a region of layers, what makes their activations, and what is behind them, if it
@@ -303,8 +315,9 @@ class Partition:
 
     # One product of several layers.
 
-    def _merge(self, layers: list[fx.Node]) -> None:
-        """Layers of one form that read the same activations, as one product."""
+    def _merge(self, layers: list[fx.Node]) -> list[fx.Node]:
+        """Makes one product of layers of one form that read the same activations. Returns the
+        layers that are left."""
         forms: dict[Any, list[fx.Node]] = {}
         for layer in layers:
             options = {name: value for name, value in layer.kwargs.items()
@@ -314,23 +327,22 @@ class Partition:
             ranks = tuple(each.meta["val"].dim() for each in layer.args if _is_tensor(each))
             forms.setdefault((str(sorted(options.items())), present, dtypes, ranks[1:]),
                              []).append(layer)
-        for same in forms.values():
-            if len(same) > 1:
-                self._merge_same(same)
+        return [layer for same in forms.values() if len(same) == 1 or not self._merge_same(same)
+                for layer in same]
 
-    def _merge_same(self, layers: list[fx.Node]) -> None:
+    def _merge_same(self, layers: list[fx.Node]) -> bool:
         first = layers[0]
         scale = first.args[3] if len(first.args) > 3 else None
         if _is_tensor(scale) and not scale.meta["val"].dim():  # type: ignore[union-attr]
             self._leave(first, "expected a global scale for each row, as layers have whose weights "
                                "lie behind one another, but got one for all")
-            return
+            return False
         operands = [each for layer in layers for each in layer.all_input_nodes]
         late = [each for each in operands if self._order[each] >= self._order[first]]
         if late:
             self._leave(first, f"expected all operands before {first.name}, but got "
                                f"{late[0].name} after it")
-            return
+            return False
         sizes = [layer.kwargs["out_features"] for layer in layers]
         columns: list[Any] = [list(each) for each in zip(*[
             (*layer.args, *[None] * (5 - len(layer.args))) for layer in layers])]
@@ -352,6 +364,7 @@ class Partition:
         for layer in layers:
             self._graph.erase_node(layer)
         self._number()
+        return True
 
 
 class _NoCall(Exception):

@@ -1,0 +1,244 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""torch.compile(backend="blockscale"): what becomes regions and products, bytes, sizes, what is left."""
+
+import copy
+import json
+import unittest
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import blockscale
+import blockscale.torch
+from blockscale.torch import _kernels
+from blockscale.torch._backend import blockscale_backend
+from blockscale.torch._modules import join_tensors
+from blockscale.torch._regions import read_region
+
+WIDTH = 128
+
+
+def setUpModule():
+    unittest.enterModuleContext(torch.no_grad())
+
+
+class Attention(nn.Module):
+    """Layers as those of a transformer: a norm, three that read one tensor, a residual."""
+
+    def __init__(self, bias):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(WIDTH, WIDTH, bias=bias) for _ in range(3))
+        self.out = nn.Linear(WIDTH, WIDTH, bias=bias)
+
+    def forward(self, x):
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        return self.out(torch.softmax(q @ k.transpose(-2, -1) / 16, -1) @ v)
+
+
+class Gated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate, self.up = (nn.Linear(WIDTH, 2 * WIDTH, bias=False) for _ in range(2))
+        self.down = nn.Linear(2 * WIDTH, WIDTH, bias=False)
+
+    def forward(self, x):
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+class Block(nn.Module):
+    def __init__(self, bias=False, norm=nn.RMSNorm):
+        super().__init__()
+        self.norms = nn.ModuleList(norm(WIDTH) for _ in range(2))
+        self.attention, self.gated = Attention(bias), Gated()
+        self.head = nn.Linear(WIDTH, 32)
+
+    def forward(self, x):
+        x = x + self.attention(self.norms[0](x))
+        return self.head(x + self.gated(self.norms[1](x)))
+
+
+def make(policy, **options):
+    torch.manual_seed(0)
+    model = Block(**options).bfloat16().eval()
+    for norm in model.norms:
+        norm.weight.copy_(torch.randn(WIDTH))
+    blockscale.torch.quantize_(model, {"version": 1, "rules": [policy]})
+    return model, torch.randn(2, 5, WIDTH).bfloat16()
+
+
+def explain(model, x, **options):
+    torch._dynamo.reset()
+    explanation, = blockscale.torch.explain(model, x, **options)
+    return explanation
+
+
+WEIGHTS = {"format": "nvfp4", "weight_only": True}
+
+
+class WeightsTest(unittest.TestCase):
+    def test_one_product_and_a_pair(self):
+        for policy, bias in ((WEIGHTS, True), ({"format": "mxfp8", "weight_only": True}, False)):
+            with self.subTest(policy):
+                model, x = make(policy, bias=bias)
+                explanation = explain(model, x)
+                kinds = [kind for kind, _ in explanation.taken]
+                self.assertEqual(sorted(kinds), ["a region", "one product"])
+                product, = [nodes for kind, nodes in explanation.taken if kind == "one product"]
+                self.assertEqual(len(product), 3)
+                compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
+                self.assertTrue(torch.equal(compiled(x), model(x)))
+
+    def test_options(self):
+        model, x = make(WEIGHTS)
+        self.assertEqual([(kind, len(nodes)) for kind, nodes in
+                          explain(model, x, options={"pairs": False}).taken],
+                         [("one product", 3), ("one product", 2)])
+        (kind, nodes), = explain(model, x, options={"pairs": False, "merges": False}).taken
+        self.assertEqual(sum(node.startswith("linear_weight_only") for node in nodes), 1)
+
+    def test_weights_lie_together(self):
+        """Of layers that read one tensor, also after a copy, a load and a change of type."""
+        model, x = make(WEIGHTS, bias=True)
+        wanted = model(x)
+
+        def check(attention):
+            for name in ("data", "scales", "row_scales"):
+                parts = [getattr(layer, name) for layer in (attention.q, attention.k, attention.v)]
+                self.assertIsNotNone(join_tensors(parts), name)
+            self.assertTrue(torch.equal(model(x), wanted))
+        check(model.attention)
+        check(copy.deepcopy(model).attention)
+        state = {name: value.clone() for name, value in model.state_dict().items()}
+        for assign in (False, True):
+            model.load_state_dict(state, assign=assign)
+            check(model.attention)
+        model.float().bfloat16()
+        check(model.attention)
+
+    def test_weights_that_do_not_lie_together(self):
+        model, x = make(WEIGHTS)
+        compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
+        compiled(x)
+        model.attention.k.data = model.attention.k.data.clone()
+        self.assertTrue(torch.equal(compiled(x), model(x)))
+
+
+class ExactTest(unittest.TestCase):
+    def test_regions(self):
+        """Norms, activations and quantizers of a layer's both sides are in one region. The bytes
+        are those of the layers one by one, with the norm that the CPU's kernel of ours computes."""
+        for policy, norm in (({"format": "mxfp8"}, nn.RMSNorm), ({"format": "nvfp4"}, nn.LayerNorm)):
+            with self.subTest(policy):
+                model, x = make(policy, norm=norm)
+                explanation = explain(model, x)
+                self.assertEqual([kind for kind, _ in explanation.taken], ["a region", "a region"])
+                layers = [[node for node in nodes if node.startswith("linear_quantized")]
+                          for _, nodes in explanation.taken]
+                self.assertEqual(list(map(len, layers)), [3, 3])
+                self.assertTrue(any("rsqrt" in node for node in explanation.taken[0][1]))
+                compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
+                found, wanted = compiled(x), model(x)
+                self.assertLess(((found.float() - wanted.float()).norm()
+                                 / wanted.float().norm()).item(), 0.05)
+
+    def test_a_region_has_the_bytes_of_its_ops(self):
+        """Given what the norm computes, codes and products are those of our ops."""
+        x = torch.randn(7, WIDTH).bfloat16()
+        data, scales = torch.ops.blockscale.quantize(torch.randn(64, WIDTH).bfloat16(),
+                                                     format="mxfp8")
+        layer = ["blockscale.linear_quantized.default",
+                 [{"node": 1}, {"node": 2}, {"node": 3}, None, None, None],
+                 {"out_features": 64, "format": "mxfp8", "input_format": "mxfp8"}]
+        norm = ["aten.mul.Tensor", [{"node": 0}, 3.0], {}]
+        inputs = [["bfloat16", [None, WIDTH]], ["uint8", [64, WIDTH]], ["uint8", [64, 4]]]
+        text = json.dumps({"inputs": inputs, "ops": [norm, [layer[0], [
+            {"node": 3}, {"node": 1}, {"node": 2}, None, None, None], layer[2]]],
+            "outputs": [3, 4]})
+        made, y = torch.ops.blockscale.region([x, data, scales], text)
+        self.assertTrue(torch.equal(made, x * 3))
+        wanted = torch.ops.blockscale.linear_quantized(
+            made, data, scales, None, None, None, out_features=64, format="mxfp8",
+            input_format="mxfp8")
+        self.assertTrue(torch.equal(y, wanted))
+        torch.library.opcheck(torch.ops.blockscale.region.default, ([x, data, scales], text))
+
+    def test_kernels_of_a_gpu(self):
+        """A gated layer in MXFP8 is three launches on a Hopper: norm and quantizer; two products,
+        their activation and quantizer; and a product."""
+        model, x = make({"format": "mxfp8"})
+        torch._dynamo.reset()
+        texts = []
+        from blockscale.torch import _partition
+        with unittest.mock.patch.object(_partition, "read_region",
+                                        lambda text: texts.append(text) or read_region(text)):
+            blockscale.torch.explain(model, x)
+        region = read_region(max(texts, key=lambda text: text.count("linear_quantized")
+                                 + text.count("silu") + text.count("exp")))
+        module = _kernels.build_for(region.build, 16, "sm_90a")
+        plan = json.loads(_kernels._emit(module, "sm_90a", 3))
+        kernels = [step["launch"]["kernel"] if "launch" in step else step.get("kernel")
+                   for step in plan["functions"][0]["steps"]]
+        products = [name for name in kernels if name.startswith("scaled_mm")]
+        self.assertEqual(len(products), 2, kernels)
+        self.assertIn("twice", products[0])
+        self.assertEqual({choice["source"] for choice in plan["choices"]}, {"attribute"})
+
+
+class GraphTest(unittest.TestCase):
+    def test_sizes_compile_once(self):
+        """One graph, without breaks, for all lengths."""
+        model, _ = make(WEIGHTS)
+        torch._dynamo.reset()
+        torch._dynamo.utils.counters.clear()
+        compiled = torch.compile(model, backend="blockscale", dynamic=True, fullgraph=True,
+                                 options={"rest": "eager"})
+        for length in (7, 2, *torch.randint(3, 200, (50,)).tolist()):
+            x = torch.randn(3, length, WIDTH).bfloat16()
+            # The norm is written out in the graph, which PyTorch's own sums in another order.
+            torch.testing.assert_close(compiled(x), model(x), rtol=0.05, atol=0.05)
+        self.assertEqual(torch._dynamo.utils.counters["stats"]["unique_graphs"], 1)
+
+    def test_inductor(self):
+        """The rest is Inductor's, which knows the sizes of what our ops give."""
+        model = nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, 32))
+        blockscale.torch.quantize_(model.bfloat16(), {"version": 1, "rules": [WEIGHTS]})
+        torch._dynamo.reset()
+        compiled = torch.compile(model, backend="blockscale", dynamic=True)
+        for shape in ((3, 5), (1, 9)):
+            x = torch.randn(*shape, WIDTH).bfloat16()
+            torch.testing.assert_close(compiled(x), model(x), rtol=0.05, atol=0.05)
+
+    def test_training_graphs(self):
+        """Layers with plain activations have a derivative, and regions none."""
+        model, x = make(WEIGHTS)
+        torch._dynamo.reset()
+        compiled = torch.compile(model, backend="blockscale",
+                                 options={"rest": "eager", "pairs": False, "merges": False})
+        with torch.enable_grad():
+            x.requires_grad_()
+            compiled(x).float().sum().backward()
+            found, x.grad = x.grad, None
+            model(x).float().sum().backward()
+        torch.testing.assert_close(found, x.grad, rtol=0.1, atol=0.1)
+
+    def test_without_layers_of_ours(self):
+        explanation = explain(nn.Linear(8, 8), torch.randn(2, 8))
+        self.assertEqual((explanation.taken, explanation.left), ([], {}))
+        self.assertIn("in 0 calls of ours", str(explanation))
+
+    def test_refused(self):
+        graph = torch.fx.symbolic_trace(nn.Identity())
+        for options, message in (({"rest": "none"}, "option 'rest' to be one of 'inductor', 'eager'"),
+                                 ({"pairs": 3}, "option 'pairs' to be one of True, False"),
+                                 ({"rest": "eager", "max_autotune": True}, "no options of Inductor"),
+                                 ({"post_grad_custom_pre_pass": print}, "no option 'post_grad")):
+            with self.assertRaisesRegex(blockscale.ArgumentError, message):
+                blockscale_backend(graph, [torch.zeros(1)], options=options)
+        with self.assertRaisesRegex(blockscale.ArgumentError, "got mode 'reduce-overhead'"):
+            blockscale_backend(graph, [torch.zeros(1)], mode="reduce-overhead",
+                               options={"rest": "eager"})
+
+    def test_it_is_registered(self):
+        self.assertIn("blockscale", torch._dynamo.list_backends())
