@@ -1,10 +1,12 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""torch.compile(backend="blockscale"): what becomes regions and products, bytes, sizes, what is left."""
+"""torch.compile(backend="blockscale"): what becomes regions and products, bytes, sizes, and what
+is left."""
 
 import copy
 import json
 import unittest
+import unittest.mock
 
 import torch
 from torch import nn
@@ -129,7 +131,8 @@ class ExactTest(unittest.TestCase):
     def test_regions(self):
         """Norms, activations and quantizers of a layer's both sides are in one region. The bytes
         are those of the layers one by one, with the norm that the CPU's kernel of ours computes."""
-        for policy, norm in (({"format": "mxfp8"}, nn.RMSNorm), ({"format": "nvfp4"}, nn.LayerNorm)):
+        for policy, norm in (({"format": "mxfp8"}, nn.RMSNorm),
+                             ({"format": "nvfp4"}, nn.LayerNorm)):
             with self.subTest(policy):
                 model, x = make(policy, norm=norm)
                 explanation = explain(model, x)
@@ -230,10 +233,11 @@ class GraphTest(unittest.TestCase):
 
     def test_refused(self):
         graph = torch.fx.symbolic_trace(nn.Identity())
-        for options, message in (({"rest": "none"}, "option 'rest' to be one of 'inductor', 'eager'"),
-                                 ({"pairs": 3}, "option 'pairs' to be one of True, False"),
-                                 ({"rest": "eager", "max_autotune": True}, "no options of Inductor"),
-                                 ({"post_grad_custom_pre_pass": print}, "no option 'post_grad")):
+        for options, message in (
+                ({"rest": "none"}, "option 'rest' to be one of 'inductor', 'eager'"),
+                ({"pairs": 3}, "option 'pairs' to be one of True, False"),
+                ({"rest": "eager", "max_autotune": True}, "no options of Inductor"),
+                ({"post_grad_custom_pre_pass": print}, "no option 'post_grad")):
             with self.assertRaisesRegex(blockscale.ArgumentError, message):
                 blockscale_backend(graph, [torch.zeros(1)], options=options)
         with self.assertRaisesRegex(blockscale.ArgumentError, "got mode 'reduce-overhead'"):

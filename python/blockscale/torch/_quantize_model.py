@@ -164,7 +164,7 @@ def make_module(site: Site, form: LayerForm) -> QuantizedWeight:
     return wrap(site, data, scales, global_scale, form, n, k)
 
 
-def wrap(site: Site, data: Tensor, scales: Tensor, global_scale: Tensor | None, form: LayerForm,
+def wrap(site: Site, data: Any, scales: Any, global_scale: Tensor | None, form: LayerForm,
          n: int, k: int, input_global: Tensor | None = None) -> QuantizedWeight:
     activation = form.activation
     if input_global is None and activation is not None and activation.scaling == "amax":

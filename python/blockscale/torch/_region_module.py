@@ -4,8 +4,8 @@
 
 Elementwise ops are expressions until a value of them is needed as a tensor: by a layer, a mean, or
 as a result. So all that is between is one op of linalg, which the compiler can put before a
-quantizer, behind a product, or into a norm; a value that two tensors need is computed twice. Each op
-is computed in f32 and rounded to the type that the graph gives it, as by itself.
+quantizer, behind a product, or into a norm; a value that two tensors need is computed twice. Each
+op is computed in f32 and rounded to the type that the graph gives it, as by itself.
 """
 
 from __future__ import annotations

@@ -1,0 +1,332 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Quantized checkpoints in safetensors, loaded into models of plain layers."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import glob
+import json
+import os
+from typing import Any, Iterable, Iterator, Sequence, Union
+
+import torch
+from torch import Tensor, nn
+
+from blockscale._errors import ArgumentError, fail
+from blockscale._ops import FORMATS
+from blockscale.torch._checkpoint_names import EXPERTS, IGNORED, SCHEMES, Scheme
+from blockscale.torch._forms import LayerForm, OperandForm, ROW_MAJOR, get_storage
+from blockscale.torch._kernels import LOG
+from blockscale.torch._modules import find_neighbours
+from blockscale.torch._quantize_model import (Installer, LayerSummary, Site, Summary, find_sites,
+                                              wrap)
+
+Source = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
+
+
+class Files:
+    """Tensors of safetensors files, read when they are needed."""
+
+    def __init__(self, paths: Iterable[str], stack: contextlib.ExitStack):
+        try:
+            from safetensors import safe_open
+        except ImportError as error:
+            raise ImportError("expected safetensors to be installed to load checkpoints; "
+                              "pip install safetensors") from error
+        self._files: dict[str, Any] = {}
+        self.used: set[str] = set()
+        for path in paths:
+            try:
+                file = stack.enter_context(safe_open(path, framework="pt"))
+            except OSError as error:
+                fail("BLOCKSCALE_FILE", f"cannot read '{path}': {error}")
+            except Exception as error:  # The package has a class for what is no such file.
+                raise ArgumentError(f"expected '{path}' to be a file of safetensors, but got one "
+                                    f"that is none: {error}") from error
+            for name in file.keys():
+                if name in self._files:
+                    raise ArgumentError(f"expected each tensor once, but got '{name}' in '{path}' "
+                                        "and in another file")
+                self._files[name] = file
+
+    @property
+    def names(self) -> Iterable[str]:
+        return self._files.keys()
+
+    def get_dtype(self, name: str) -> str:
+        """As safetensors names it; "" where there is no such tensor."""
+        if name not in self._files:
+            return ""
+        dtype: str = self._files[name].get_slice(name).get_dtype()
+        return dtype
+
+    def read(self, name: str) -> Tensor:
+        self.used.add(name)
+        tensor: Tensor = self._files[name].get_tensor(name)
+        return tensor
+
+
+@dataclasses.dataclass
+class Part:
+    """A weight as a checkpoint has it, in storage form."""
+
+    scheme: Scheme
+    data: Tensor
+    scales: Tensor
+    global_scale: Tensor | None
+    input_scale: Tensor | None
+    bias: Tensor | None = None
+
+
+def _find_paths(source: Source) -> tuple[list[str], dict[str, Any]]:
+    """Files, and the quantization_config of config.json beside them."""
+    if not isinstance(source, (str, os.PathLike)):
+        return [os.fspath(each) for each in source], {}
+    path = os.fspath(source)
+    if not os.path.isdir(path):
+        return [path], {}
+    found = sorted(glob.glob(os.path.join(glob.escape(path), "*.safetensors")))
+    if not found:
+        raise ArgumentError(f"expected files of safetensors in '{path}', but got none")
+    config = os.path.join(path, "config.json")
+    if not os.path.exists(config):
+        return found, {}
+    with open(config, encoding="utf-8") as file:
+        try:
+            members = json.load(file)
+        except ValueError as error:
+            raise ArgumentError(f"expected '{config}' to be JSON, but got {error}") from error
+    return found, members.get("quantization_config") or {}
+
+
+def _quantizes_activations(config: dict[str, Any]) -> bool:
+    """Whether a configuration says that activations are quantized, of formats whose tensors do
+    not tell."""
+    groups = (config.get("config_groups") or {}).values()
+    if config.get("quant_method") == "modelopt":
+        return config.get("quant_algo") == "MXFP8"
+    return any(group.get("input_activations") for group in groups)
+
+
+def _find_scheme(files: Files, prefix: str, is_stack: bool) -> Scheme | None:
+    """The scheme whose data and scales there are behind a name."""
+    return next((scheme for scheme in SCHEMES if scheme.is_stack == is_stack
+                 and files.get_dtype(prefix + scheme.data[0]) == scheme.data[1]
+                 and files.get_dtype(prefix + scheme.scales[0]) == scheme.scales[1]), None)
+
+
+def _read_scalar(files: Files, name: str, is_reciprocal: bool) -> Tensor:
+    value = files.read(name).float()
+    if value.numel() != 1:
+        raise ArgumentError(f"'{name}': expected one number, but got shape {list(value.shape)}")
+    value = value.reshape(())
+    if not 0 < value.item() < float("inf"):
+        raise ArgumentError(f"'{name}': expected a positive, finite number, but got {value.item()}")
+    return value.reciprocal() if is_reciprocal else value
+
+
+def _read_part(files: Files, prefix: str, scheme: Scheme, sizes: Sequence[int]) -> Part:
+    """The tensors of a weight [.., N, K], of that size."""
+    *batch, rows, cols = sizes
+    if cols % FORMATS[scheme.format][2]:
+        raise ArgumentError(f"'{prefix}{scheme.data[0]}': expected rows of whole blocks of "
+                            f"{FORMATS[scheme.format][2]}, but the layer has {cols} columns")
+    shapes = get_storage(rows, cols, scheme.format, ROW_MAJOR)
+    tensors = []
+    for (end, _), shape in zip((scheme.data, scheme.scales), shapes):
+        name, wanted = prefix + end, [*batch, *shape]
+        tensor = files.read(name).contiguous().view(torch.uint8)
+        if scheme.is_stack and tensor.dim() == len(wanted) + 1:
+            tensor = tensor.flatten(-2)  # Blocks are a dimension of their own.
+        if list(tensor.shape) != wanted:
+            raise ArgumentError(f"'{name}': expected shape {wanted} for {rows} rows and {cols} "
+                                f"columns of {scheme.format}, but got {list(tensor.shape)}")
+        tensors.append(tensor)
+    if scheme.format == "nvfp4" and ((tensors[1] & 0x80) != 0).any():
+        raise ArgumentError(f"'{prefix}{scheme.scales[0]}': expected scales that are not negative, "
+                            "but got some")
+    scalars: list[Tensor | None] = []
+    for end, is_needed in ((scheme.global_scale, True), (scheme.input_scale, False)):
+        name = prefix + end
+        if not end or not (files.get_dtype(name) or is_needed):
+            scalars.append(None)
+        elif not files.get_dtype(name):
+            raise ArgumentError(f"expected '{name}', as {scheme.name} has it, but got none")
+        else:
+            scalars.append(_read_scalar(files, name, scheme.is_reciprocal))
+    bias = files.read(f"{prefix}bias") if files.get_dtype(f"{prefix}bias") else None
+    return Part(scheme, tensors[0], tensors[1], scalars[0], scalars[1], bias)
+
+
+def _read_experts(files: Files, site: Site) -> Part | None:
+    """A stack whose experts have names of their own: "experts.0.gate_proj.weight"."""
+    path, _, member = site.name.rpartition(".")
+    n, k = site.get_sizes()
+    experts = site.weight.shape[0]
+    for names in EXPERTS.get(member, ()):
+        prefixes = [[f"{path}.{number}.{name}." for name in names] for number in range(experts)]
+        scheme = _find_scheme(files, prefixes[0][0], False)
+        if scheme is None:
+            continue
+        if len(names) > 1 and not getattr(site.owner, "is_concatenated", True):
+            raise ArgumentError(f"'{prefixes[0][0]}': expected one stack in which rows of gate and "
+                                f"up alternate, as {type(site.owner).__name__} has them")
+        rows = []
+        for each in prefixes:
+            for prefix in each:
+                if _find_scheme(files, prefix, False) is not scheme:
+                    raise ArgumentError(f"'{prefix}': expected {scheme.name}, as the first expert "
+                                        "has it, but got other tensors or none")
+            rows.append([_read_part(files, prefix, scheme, (n // len(names), k))
+                         for prefix in each])
+        scales = None
+        if rows[0][0].global_scale is not None:
+            for parts, each in zip(rows, prefixes):
+                first: Any = parts[0].global_scale
+                for part, prefix in zip(parts[1:], each[1:]):
+                    if not torch.equal(first, part.global_scale):  # type: ignore[arg-type]
+                        raise ArgumentError(
+                            f"'{prefix}{scheme.global_scale}': expected the global scale of the "
+                            f"other rows of its expert, {first.item()}, but got "
+                            f"{part.global_scale.item()}")  # type: ignore[union-attr]
+            scales = torch.stack([parts[0].global_scale for parts in rows])  # type: ignore[misc]
+        inputs = [part.input_scale for parts in rows for part in parts]
+        # One scale is for the tokens of all experts.
+        given = (torch.stack(inputs).max() if inputs[0] is not None  # type: ignore[arg-type]
+                 else None)
+        return Part(scheme, torch.stack([torch.cat([part.data for part in parts])
+                                         for parts in rows]),
+                    torch.stack([torch.cat([part.scales for part in parts]) for parts in rows]),
+                    scales, given)
+    return None
+
+
+def _read_site(files: Files, site: Site) -> Part | None:
+    n, k = site.get_sizes()
+    if not site.is_stack:
+        prefix = f"{site.name}."
+        scheme = _find_scheme(files, prefix, False)
+        return None if scheme is None else _read_part(files, prefix, scheme, (n, k))
+    prefix = f"{site.name}_"
+    scheme = _find_scheme(files, prefix, True)
+    if scheme is None:
+        return _read_experts(files, site)
+    return _read_part(files, prefix, scheme, (site.weight.shape[0], n, k))
+
+
+def _make_form(part: Part, weight_only: bool | None, is_quantized: bool) -> LayerForm:
+    scheme = part.scheme
+    weight = OperandForm(scheme.format, None,
+                         "dynamic" if part.global_scale is not None else "none")
+    if weight_only or (weight_only is None and part.input_scale is None and not is_quantized):
+        return LayerForm(weight)
+    scaling = "none" if scheme.format != "nvfp4" else (
+        "dynamic" if part.input_scale is None else "scale")
+    return LayerForm(weight, OperandForm(scheme.format, scheme.recipe, scaling))
+
+
+def _load_plain(model: nn.Module, files: Files) -> None:
+    """Parameters and buffers that are not of quantized weights."""
+    quantized = {f"{path}." for path, module in model.named_modules()
+                 if type(module).__name__ in ("QuantizedLinear", "QuantizedStack")}
+
+    def is_plain(name: str) -> bool:
+        return not any(name.startswith(path) for path in quantized)
+    wanted = {name: tensor for name, tensor in model.state_dict().items() if is_plain(name)}
+    state, problems = {}, []
+    for name, tensor in wanted.items():
+        if not files.get_dtype(name):
+            continue
+        found = files.read(name)
+        if found.shape != tensor.shape:
+            problems.append(f"'{name}': expected shape {list(tensor.shape)}, but got "
+                            f"{list(found.shape)}")
+        state[name] = found.to(tensor.dtype)
+    tied = set(getattr(model, "_tied_weights_keys", None) or ())
+    missing = [name for name in wanted if name not in state and name not in tied
+               and not name.endswith("inv_freq")]
+    problems += [f"expected a tensor '{name}', but got none" for name in missing]
+    left = [name for name in files.names if name not in files.used and not name.endswith(IGNORED)]
+    problems += [f"'{name}': expected a tensor of the model, but it has no such parameter"
+                 for name in left]
+    if problems:
+        raise ArgumentError("\n".join(problems))
+    is_meta = any(tensor.is_meta for tensor in wanted.values())
+    model.load_state_dict(state, strict=False, assign=is_meta)
+
+
+def _check_weight_only(weight_only: Any) -> None:
+    if weight_only not in (None, True, False):
+        raise ArgumentError(f"expected weight_only to be True, False or None, but got "
+                            f"{weight_only!r}")
+
+
+def load_quantized_(model: nn.Module, source: Source, *,
+                    weight_only: bool | None = None) -> Summary:
+    """Loads a quantized checkpoint into a model of plain layers, in place: layers and stacks of
+    experts with quantized weights become modules of these, all other tensors are loaded as they
+    are. Checkpoints are those of ModelOpt (NVFP4, MXFP8), compressed-tensors (NVFP4, MXFP4,
+    MXFP8) and gpt-oss (MXFP4).
+
+    Args:
+      model: with the names of the checkpoint; it may be on "meta".
+      source: a folder, a file of safetensors, or several files. A folder's config.json says
+        whether activations are quantized, where no input scale does.
+      weight_only: True for plain activations, False for quantized ones, whatever the checkpoint
+        says; None for what it says.
+
+    Returns: what became of each layer.
+
+    Raises: ArgumentError with all tensors that are missing, left over or of other shapes;
+      FileError; ImportError without safetensors. Layers may be replaced already then.
+    """
+    if not isinstance(model, nn.Module):
+        raise ArgumentError(f"expected a torch.nn.Module, but got {type(model).__name__}")
+    _check_weight_only(weight_only)
+    paths, config = _find_paths(source)
+    layers = []
+    with contextlib.ExitStack() as stack, torch.no_grad():
+        files = Files(paths, stack)
+        installer = Installer(model)
+        is_quantized = _quantizes_activations(config)
+        for site in list(_list_sites(model)):
+            before = site.weight.numel() * site.weight.element_size()
+            part = _read_site(files, site)
+            if part is None:
+                layers.append(LayerSummary(site.name, "", "the checkpoint has a plain weight",
+                                           before, before))
+                continue
+            form = _make_form(part, weight_only, is_quantized)
+            module = _make_module(site, part, form)
+            layers.append(LayerSummary(site.name, f"{form.describe()} of {part.scheme.name}", "",
+                                       before, module.num_bytes))
+            installer.add(site, module)
+        find_neighbours(model)
+        _load_plain(model, files)
+    summary = Summary(tuple(layers))
+    LOG.info("load_quantized_ of %s:\n%s", type(model).__name__, summary)
+    return summary
+
+
+def _list_sites(model: nn.Module) -> Iterator[Site]:
+    return (site for site in find_sites(model) if not site.obstacle)
+
+
+def _make_module(site: Site, part: Part, form: LayerForm) -> Any:
+    device = torch.device("cpu") if site.weight.is_meta else site.weight.device
+
+    def move(tensor: Tensor | None) -> Tensor | None:
+        return None if tensor is None else tensor.to(device)
+    if site.bias is not None:
+        dtype = site.bias.dtype
+        if part.bias is not None:
+            if part.bias.shape != site.bias.shape:
+                raise ArgumentError(f"'{site.name}.bias': expected shape {list(site.bias.shape)}, "
+                                    f"but got {list(part.bias.shape)}")
+            site.bias = nn.Parameter(part.bias.to(device, dtype), requires_grad=False)
+    n, k = site.get_sizes()
+    is_scaled = form.activation is not None and form.activation.scaling == "scale"
+    return wrap(site, move(part.data), move(part.scales), move(part.global_scale), form, n, k,
+                move(part.input_scale) if is_scaled else None)

@@ -1,0 +1,276 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""load_quantized_: checkpoints that are written here by the formulas of their packages, decoded by
+tables, and what is refused."""
+
+import copy
+import importlib.util
+import itertools
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import torch
+from test_quantize_model import Model
+from torch import nn
+
+import blockscale
+import blockscale.torch
+
+SAVES = importlib.util.find_spec("safetensors") is not None
+VALUES = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+VALUES = torch.cat([VALUES, -VALUES])
+
+
+def setUpModule():
+    unittest.enterModuleContext(torch.no_grad())
+
+
+def round_codes(x):
+    """Codes of E2M1 nearest to numbers in [-6, 6]: ties cannot be seen in random numbers."""
+    return (x.clamp(-6, 6)[..., None] - VALUES).abs().argmin(-1).to(torch.uint8)
+
+
+def pack(codes):
+    return codes[..., 0::2] | codes[..., 1::2] << 4
+
+
+def unpack(data):
+    return VALUES[torch.stack([data & 15, data >> 4], -1).flatten(-2).long()]
+
+
+def modelopt_nvfp4(weight, input_amax=None):
+    """Tensors of a layer, and the values that they stand for."""
+    ws2 = weight.abs().max() / (6 * 448)
+    blocks = weight.view(len(weight), -1, 16)
+    scales = (blocks.abs().amax(-1) / (6 * ws2)).clamp(2 ** -9, 448).to(torch.float8_e4m3fn)
+    factors = scales.float()[..., None] * ws2
+    data = pack(round_codes(blocks / factors).flatten(1))
+    found = {"weight": data, "weight_scale": scales, "weight_scale_2": ws2}
+    if input_amax is not None:
+        found["input_scale"] = torch.tensor(input_amax / (6 * 448))
+    return found, (unpack(data).view(blocks.shape) * factors).flatten(1)
+
+
+def packed_nvfp4(weight, input_amax=None):
+    """compressed-tensors': scalars are reciprocals."""
+    g = 448 * 6 / weight.abs().max()
+    blocks = weight.view(len(weight), -1, 16)
+    scales = (blocks.abs().amax(-1) / 6 * g).clamp(max=448).to(torch.float8_e4m3fn)
+    factors = scales.float()[..., None] / g
+    data = pack(round_codes(blocks / factors).flatten(1))
+    found = {"weight_packed": data, "weight_scale": scales, "weight_global_scale": g[None]}
+    if input_amax is not None:
+        found["input_global_scale"] = torch.tensor([448 * 6 / input_amax])
+    return found, (unpack(data).view(blocks.shape) * factors).flatten(1)
+
+
+def mx(weight, is_fp4):
+    blocks = weight.view(*weight.shape[:-1], -1, 32)
+    exponents = torch.ceil(torch.log2(blocks.abs().amax(-1) / (6 if is_fp4 else 448))).clamp(
+        -127, 127)
+    factors = torch.exp2(exponents)[..., None]
+    scales = (exponents + 127).to(torch.uint8)
+    if is_fp4:
+        data = pack(round_codes(blocks / factors).flatten(-2))
+        return data, scales, (unpack(data).view(blocks.shape) * factors).flatten(-2)
+    codes = (blocks / factors).to(torch.float8_e4m3fn)
+    return codes.flatten(-2), scales, (codes.float() * factors).flatten(-2)
+
+
+def mxfp8(weight, _=None):
+    data, scales, values = mx(weight, False)
+    return {"weight": data, "weight_scale": scales}, values
+
+
+def mxfp4(weight, _=None):
+    data, scales, values = mx(weight, True)
+    return {"weight_packed": data, "weight_scale": scales}, values
+
+
+def make(**options):
+    torch.manual_seed(0)
+    return Model(**options).bfloat16().eval(), torch.randn(6, 64).bfloat16()
+
+
+def write(model, layer, input_amax=None):
+    """The tensors of a checkpoint, whose head is plain, and a model with the values that they
+    stand for."""
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    plain = copy.deepcopy(model).float()
+
+    def put(prefix, weight):
+        tensors, values = layer(weight.float().contiguous(), input_amax)
+        state.update({prefix + name: value for name, value in tensors.items()})
+        return values
+    for name in ("up", "down"):
+        weight = state.pop(f"{name}.weight")
+        getattr(plain, name).weight.copy_(put(f"{name}.", weight))
+    for name, parts in (("gate_up_proj", ("gate_proj", "up_proj")), ("down_proj", ("down_proj",))):
+        stack = state.pop(f"experts.{name}")
+        for number, weight in enumerate(stack):
+            if layer in (modelopt_nvfp4, packed_nvfp4):
+                # Rows of one expert share a global scale, as exporters see to.
+                largest = weight.abs().max()
+                weight = weight.clone()
+                for rows in weight.chunk(len(parts)):
+                    rows[0, 0] = largest
+            values = [put(f"experts.{number}.{part}.", rows)
+                      for part, rows in zip(parts, weight.chunk(len(parts)))]
+            getattr(plain.experts, name)[number].copy_(torch.cat(values))
+    return state, plain
+
+
+@unittest.skipUnless(SAVES, "no safetensors; scripts/peers.sh exporter installs it")
+class CheckpointTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def save(self, state, config=None, parts=1):
+        from safetensors.torch import save_file
+        names = sorted(state)
+        for number in range(parts):
+            save_file({name: state[name].contiguous() for name in names[number::parts]},
+                      self.folder / f"model-{number}.safetensors")
+        if config is not None:
+            (self.folder / "config.json").write_text(json.dumps({"quantization_config": config}))
+
+    def test_weights(self):
+        """Of each package: the values of weights are those that the formulas give."""
+        for layer, name in ((modelopt_nvfp4, "ModelOpt NVFP4"),
+                            (packed_nvfp4, "compressed-tensors nvfp4-pack-quantized"),
+                            (mxfp8, "MXFP8"), (mxfp4, "compressed-tensors mxfp4-pack-quantized")):
+            with self.subTest(name):
+                model, x = make(has_bias=False)
+                state, plain = write(model, layer)
+                self.save(state, parts=3)
+                summary = blockscale.torch.load_quantized_(model, self.folder)
+                self.assertEqual({each.form.partition(" of ")[2] for each in summary.quantized},
+                                 {name})
+                self.assertEqual([each.name for each in summary.left], ["head"])
+                torch.testing.assert_close(model.up.weight.float(), plain.up.weight, rtol=2 ** -8,
+                                           atol=1e-6)
+                torch.testing.assert_close(model(x).float(), plain(x.float()), rtol=0.05, atol=0.05)
+
+    def test_activations(self):
+        """An input scale, or a configuration, says that activations are quantized."""
+        cases = [(modelopt_nvfp4, 4.0, None, None, "scale"),
+                 (packed_nvfp4, 4.0, None, None, "scale"),
+                 (modelopt_nvfp4, 4.0, None, True, None),
+                 (modelopt_nvfp4, None, None, False, "dynamic"),
+                 (mxfp8, None, {"quant_method": "modelopt", "quant_algo": "MXFP8"}, None, "none"),
+                 (mxfp4, None, {"quant_method": "compressed-tensors", "config_groups": {
+                     "group_0": {"input_activations": None}}}, None, None)]
+        for layer, amax, config, weight_only, scaling in cases:
+            with self.subTest(layer.__name__, amax=amax, config=config):
+                model, x = make(has_bias=False)
+                state, plain = write(model, layer, amax)
+                self.save(state, config or {})
+                blockscale.torch.load_quantized_(model, self.folder, weight_only=weight_only)
+                activation = model.up.form.activation
+                self.assertEqual(activation and activation.scaling, scaling)
+                if scaling == "scale":
+                    self.assertAlmostEqual(model.up.input_global.item(), 4.0 / 2688, 7)
+                if scaling:
+                    found, wanted = model(x).float(), plain(x.float())
+                    self.assertLess(((found - wanted).norm() / wanted.norm()).item(), 0.25)
+
+    def test_gpt_oss(self):
+        model, x = make(is_transposed=True)
+        plain = copy.deepcopy(model).float()
+        state = dict(model.state_dict())
+        for name in ("gate_up_proj", "down_proj"):
+            stack = state.pop(f"experts.{name}").transpose(1, 2).float()
+            data, scales, values = mx(stack.contiguous(), True)
+            state[f"experts.{name}_blocks"] = data.view(*data.shape[:-1], -1, 16)
+            state[f"experts.{name}_scales"] = scales
+            getattr(plain.experts, name).copy_(values.transpose(1, 2))
+        self.save(state)
+        summary = blockscale.torch.load_quantized_(model, self.folder / "model-0.safetensors")
+        self.assertEqual([each.name for each in summary.quantized],
+                         ["experts.gate_up_proj", "experts.down_proj"])
+        torch.testing.assert_close(model(x).float(), plain(x.float()), rtol=0.05, atol=0.05)
+
+    def test_meta(self):
+        model, x = make(has_bias=False)
+        state, _ = write(model, modelopt_nvfp4)
+        self.save(state)
+        blockscale.torch.load_quantized_(model, self.folder)
+        with torch.device("meta"):
+            empty = Model(has_bias=False).bfloat16().eval()
+        blockscale.torch.load_quantized_(empty, [self.folder / "model-0.safetensors"])
+        self.assertTrue(torch.equal(empty(x), model(x)))
+
+    def test_refused(self):
+        model, _ = make(has_bias=False)
+        state, _ = write(model, modelopt_nvfp4, 4.0)
+
+        def change(**changes):
+            changed = dict(state)
+            for name, value in changes.items():
+                key = name.replace("__", ".")
+                if value is None:
+                    del changed[key]
+                else:
+                    changed[key] = value
+            return changed
+        cases = [
+            (change(up__weight=state["up.weight"][1:]), r"'up.weight': expected shape \[96, 32\]"),
+            (change(up__weight_scale=state["up.weight_scale"][:, 1:]),
+             r"'up.weight_scale': expected shape \[96, 4\]"),
+            (change(up__weight_scale_2=None), "expected 'up.weight_scale_2', as ModelOpt NVFP4"),
+            (change(up__weight_scale_2=torch.tensor([1.0, 2.0])), "expected one number"),
+            (change(up__weight_scale_2=torch.tensor(0.0)), "expected a positive, finite number"),
+            (change(up__input_scale=torch.tensor(float("nan"))), "finite number, but got nan"),
+            (change(up__weight_scale=(state["up.weight_scale"].view(torch.uint8) | 0x80)
+                    .view(torch.float8_e4m3fn)), "scales that are not negative"),
+            (change(up__bias=torch.zeros(3)), r"'up.bias': expected shape \[96\]"),
+            (change(experts__1__up_proj__weight=None), "'experts.1.up_proj.': expected ModelOpt"),
+            (change(experts__1__up_proj__weight_scale_2=torch.tensor(3.0)),
+             "expected the global scale of the other rows"),
+            (change(head__weight=None), "expected a tensor 'head.weight', but got none"),
+            (change(head__weight=torch.zeros(3, 3)), r"'head.weight': expected shape \[32, 64\]"),
+            (change(up__pre_quant_scale=torch.ones(64)),
+             "'up.pre_quant_scale': expected a tensor of"),
+        ]
+        for changed, message in cases:
+            with self.subTest(message):
+                for file in self.folder.iterdir():
+                    file.unlink()
+                self.save(changed)
+                with self.assertRaisesRegex(blockscale.ArgumentError, message):
+                    blockscale.torch.load_quantized_(make(has_bias=False)[0], self.folder)
+
+    def test_files_that_are_refused(self):
+        model, _ = make(has_bias=False)
+        load = blockscale.torch.load_quantized_
+        with self.assertRaisesRegex(blockscale.ArgumentError, "expected files of safetensors in"):
+            load(model, self.folder)
+        with self.assertRaisesRegex(blockscale.FileError, "cannot read"):
+            load(model, self.folder / "none.safetensors")
+        broken = self.folder / "broken.safetensors"
+        broken.write_bytes(b"\x08" + bytes(7) + b"notjson!")
+        with self.assertRaisesRegex(blockscale.ArgumentError, "to be a file of safetensors"):
+            load(model, broken)
+        broken.unlink()
+        self.save({"head.weight": torch.zeros(32, 64)})
+        path = self.folder / "model-0.safetensors"
+        with self.assertRaisesRegex(blockscale.ArgumentError, "each tensor once"):
+            load(model, [path, path])
+        (self.folder / "config.json").write_text("{")
+        with self.assertRaisesRegex(blockscale.ArgumentError, "config.json' to be JSON"):
+            load(model, self.folder)
+        for given, options, message in ((3, {}, "Module, but got int"),
+                                        (model, {"weight_only": "no"}, "True, False or None")):
+            with self.assertRaisesRegex(blockscale.ArgumentError, message):
+                load(given, path, **options)
+        self.assertIsInstance(model.up, nn.Linear)
+
+
+class TablesTest(unittest.TestCase):
+    def test_schemes_are_told_apart(self):
+        from blockscale.torch._checkpoint_names import SCHEMES
+        for one, other in itertools.combinations(SCHEMES, 2):
+            self.assertNotEqual((one.data, one.scales, one.is_stack),
+                                (other.data, other.scales, other.is_stack))
