@@ -83,7 +83,8 @@ class WeightsTest(unittest.TestCase):
     def test_one_product_and_a_pair(self):
         for policy, bias in ((WEIGHTS, True), ({"format": "mxfp8", "weight_only": True}, False)):
             with self.subTest(policy):
-                model, x = make(policy, bias=bias)
+                model, _ = make(policy, bias=bias)
+                x = torch.randn(2, 9, WIDTH).bfloat16()
                 explanation = explain(model, x)
                 kinds = [kind for kind, _ in explanation.taken]
                 self.assertEqual(sorted(kinds), ["a region", "one product"])
@@ -92,8 +93,22 @@ class WeightsTest(unittest.TestCase):
                 compiled = torch.compile(model, backend="blockscale", options={"rest": "eager"})
                 self.assertTrue(torch.equal(compiled(x), model(x)))
 
-    def test_options(self):
+    def test_few_rows(self):
+        """One product of a gate and an up projection, if rows are always few."""
         model, x = make(WEIGHTS)
+        for dynamic, kinds in ((False, ["one product", "one product"]),
+                               (True, ["a region", "one product"])):
+            with self.subTest(dynamic=dynamic):
+                explanation = explain(model, x, dynamic=dynamic)
+                self.assertEqual(sorted(kind for kind, _ in explanation.taken), kinds)
+                torch._dynamo.reset()
+                compiled = torch.compile(model, backend="blockscale", dynamic=dynamic,
+                                         options={"rest": "eager"})
+                self.assertTrue(torch.equal(compiled(x), model(x)))
+
+    def test_options(self):
+        model, _ = make(WEIGHTS)
+        x = torch.randn(2, 9, WIDTH).bfloat16()
         self.assertEqual([(kind, len(nodes)) for kind, nodes in
                           explain(model, x, options={"pairs": False}).taken],
                          [("one product", 3), ("one product", 2)])

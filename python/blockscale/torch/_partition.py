@@ -17,6 +17,7 @@ region has, become one product, if their weights lie behind one another in memor
 from __future__ import annotations
 
 import dataclasses
+import math
 import operator
 from typing import Any, Iterable, Sequence
 
@@ -24,6 +25,7 @@ import torch
 from torch import fx
 
 from blockscale._errors import Error
+from blockscale.torch._kernels import ROW_BUCKETS
 from blockscale.torch._regions import Key, get_name, is_rows, read_region, write_region
 
 WEIGHT_ONLY = "blockscale.linear_weight_only.default"
@@ -72,6 +74,12 @@ class Explanation:
 
 def _is_tensor(node: Any) -> bool:
     return isinstance(node, fx.Node) and isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _has_few_rows(layer: fx.Node) -> bool:
+    """Whether a layer has as few rows as the smallest tiles of products, and always has."""
+    lead = layer.meta["val"].shape[:-1]
+    return all(isinstance(size, int) for size in lead) and math.prod(lead) <= ROW_BUCKETS[0]
 
 
 def _name(node: fx.Node) -> str:
@@ -221,7 +229,10 @@ class Partition:
 
     def _take_plain(self, layers: list[fx.Node]) -> None:
         """Layers with plain activations: those that elementwise ops join; then those that read the
-        same; then those that elementwise ops follow."""
+        same; then those that elementwise ops follow. With few rows, the second come first: the
+        time is that of reading weights, which one product does faster than two in one kernel."""
+        if self._merges and layers and _has_few_rows(layers[0]):
+            layers = self._merge(layers)
         if len(layers) > 1 and self._pairs:
             for first in list(layers):
                 pair = self._find_pair(first, layers)
