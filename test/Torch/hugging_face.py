@@ -71,14 +71,20 @@ def make_model(form: Form) -> Any:
     config, model, sizes = _MODELS[form.name]
     count = "num_layers" if form.name == "t5" else "num_hidden_layers"
     torch.manual_seed(0)
+    # Weights of the default's size would leave each token nearly as its embedding.
     made = getattr(transformers, model)(getattr(transformers, config)(
-        **sizes, **{count: form.layers}))
+        **sizes, **{count: form.layers}, initializer_range=0.125))
     options = dict(form.options)
     if "attention" in options:
         made.set_attn_implementation(options["attention"])
     if "experts" in options:
         made.set_experts_implementation(options["experts"])
-    return made.to(form.dtype).eval().requires_grad_(False)
+    made.requires_grad_(False)
+    for parameter in made.parameters():
+        if parameter.dim() == 1:
+            # Norms would multiply by 1, and biases add 0.
+            parameter += 0.2 * torch.randn(parameter.shape)
+    return made.to(form.dtype).eval()
 
 
 def make_inputs(form: Form, batch: int = 2, tokens: int = 9) -> dict[str, Any]:

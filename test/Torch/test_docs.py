@@ -5,6 +5,7 @@ docs/Sm100OnHopper.md show runs as written, and the table of the first names eve
 
 import contextlib
 import importlib.util
+import importlib.util
 import io
 import os
 import re
@@ -22,15 +23,26 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = DOCS / "Torch.md"
 
 
+def get_blocks(page):
+    """The examples in Python of a page."""
+    return re.findall(r"(?ms)^```python\n(.*?)^```$", page.read_text(encoding="utf-8"))
+
+
 class TestPage(unittest.TestCase):
     def test_the_example(self):
-        block, = re.findall(r"(?ms)^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"))
+        block = get_blocks(PAGE)[0]
         torch.manual_seed(0)
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             exec(compile(block, str(PAGE), "exec"), {})
         for part in ("blockscale.scaled_mm", "tensor<?x256xbf16>", ".target sm_100a"):
             self.assertIn(part, output.getvalue())
+
+    @unittest.skipUnless(importlib.util.find_spec("transformers"), "transformers is not installed")
+    def test_a_model_of_hugging_face(self):
+        block = get_blocks(PAGE)[1]
+        torch.manual_seed(0)
+        exec(compile(block, str(PAGE), "exec"), {})
 
     def test_the_table(self):
         table = PAGE.read_text(encoding="utf-8").partition("## What is imported")[2]

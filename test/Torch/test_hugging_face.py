@@ -41,8 +41,8 @@ class ModelsTest(unittest.TestCase):
         form = Form("gpt_oss", options=(("experts", "grouped_mm"),), layers=1)
         compiled = self.check(form)
         given = dict(hf.make_inputs(form), use_cache=True)
-        with self.assertRaisesRegex(blockscale.ArgumentError, "use_cache: expected False, which the "
-                                                              "program was exported for, but got"):
+        message = "use_cache: expected False, which the program was exported for, but got True"
+        with self.assertRaisesRegex(blockscale.ArgumentError, message):
             compiled(**given)
 
     # Patches, in the emulator.

@@ -87,8 +87,8 @@ class TestPrograms(unittest.TestCase):
                 return x.add_(1) * 2
 
         error = self.refuse(Model(), torch.randn(4, 8))
-        self.assertIn("a program that changes nothing but buffers, but got USER_INPUT_MUTATION of x",
-                      str(error))
+        self.assertIn("a program that changes nothing but buffers, but got USER_INPUT_MUTATION of "
+                      "x", str(error))
 
     def test_dropout_in_training(self):
         error = self.refuse(nn.Dropout().train(), torch.randn(4, 8))
@@ -443,6 +443,32 @@ class TestGraphs(unittest.TestCase):
         graph = torch.fx.symbolic_trace(lambda x: torch.ops.aten.relu.default(x))
         with self.assertRaisesRegex(UnsupportedError, r"expected node.meta\['val'\]"):
             blockscale.torch.from_graph(graph)
+
+    def test_operands_that_export_makes_not(self):
+        aten, x = torch.ops.aten, torch.ones(4, 8)
+        ends = torch.tensor([2, 4], dtype=torch.int32)
+        heads = [torch.ones(1, count, 3, 8) for count in (3, 2)]
+        graph = make_graph(
+            lambda graph, q, k: graph.call_function(aten.scaled_dot_product_attention.default,
+                                                    (q, k, k), {"enable_gqa": True}),
+            heads[0], heads)
+        with self.assertRaisesRegex(UnsupportedError, "heads of queries that are a multiple of those "
+                                                      "of keys and values, but got 3, 2 and 2"):
+            blockscale.torch.from_graph(graph)
+        for message, op, *operands in (
+                ("expected rows of rank 2, matrices of rank 3, offs and no bias, but got ranks 3 "
+                 "and 3", aten._grouped_mm.default, torch.ones(2, 4, 8), torch.ones(2, 8, 8), ends),
+                ("ranks 2 and 3 and no offs", aten._grouped_mm.default, x, torch.ones(2, 8, 8)),
+                ("ranks 2 and 3 and a bias", aten._grouped_mm.default, x, torch.ones(2, 8, 8), ends,
+                 torch.ones(8)),
+                ("expected as many heads of keys as of queries, 3, but got 2",
+                 aten.scaled_dot_product_attention.default, heads[0], heads[1], heads[1]),
+                ("expected a tensor of rank 1 or more, but got a number", aten.sort.default,
+                 torch.tensor(1.0)),
+                ("expected a tensor and a source of one rank and indices of rank 1, but got ranks "
+                 "2, 2 and 2", aten.index_add.default, x, 0, torch.zeros(4, 8, dtype=torch.int64), x)):
+            with self.subTest(message), self.assertRaisesRegex(UnsupportedError, message):
+                import_op(op, torch.empty(4, 8), *operands)
 
     def test_graphs_that_contradict_themselves(self):
         with self.assertRaisesRegex(UnsupportedError, r"expected operands that broadcast to "

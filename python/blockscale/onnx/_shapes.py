@@ -13,9 +13,9 @@ import sympy
 
 from blockscale._linalg import (Along, Array, Body, Size, emit_binary, emit_broadcast,
                                 emit_clamped, emit_compare, emit_concat, emit_full, emit_gather,
-                                emit_iota, emit_pad, emit_reads, emit_reshape, emit_reverse,
-                                emit_select, emit_slice, emit_transpose, is_float, is_integer,
-                                multiply, simplify)
+                                emit_iota, emit_pad, emit_reads, emit_repeat, emit_reshape,
+                                emit_reverse, emit_select, emit_slice, emit_transpose, is_float,
+                                is_integer, multiply, simplify)
 from blockscale.onnx._importer import Constant, Importer, Operand, get_dtype, handles
 from blockscale.onnx._sizes import make_sizes
 
@@ -319,11 +319,7 @@ def import_tile(importer: Importer, inputs: Sequence[Operand], _: dict[str, Any]
     repeats = importer.list_sizes(inputs[1], "repeats")
     if len(repeats) != x.rank:
         importer.refuse(f"expected repeats of {x.rank} dimensions, but got {repeats}")
-    spread = [size for pair in zip([1] * x.rank, x.sizes) for size in pair]
-    wide = [size for pair in zip(repeats, x.sizes) for size in pair]
-    repeated = emit_broadcast(importer, emit_reshape(importer, x, spread), wide)
-    return emit_reshape(importer, repeated, [simplify(count * size)
-                                             for count, size in zip(repeats, x.sizes)])
+    return emit_repeat(importer, x, repeats)
 
 
 @handles("Pad")
