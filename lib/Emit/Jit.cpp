@@ -27,13 +27,19 @@ struct Jit::Session {
       : session(std::move(control)),
         layer(session, [this](const llvm::MemoryBuffer &) {
           return std::make_unique<llvm::SectionMemoryManager>(&memory);
-        }) {}
+        }) {
+    session.setErrorReporter([this](llvm::Error error) {
+      reported += llvm::toString(std::move(error)) + "; ";
+    });
+  }
   ~Session() { llvm::consumeError(session.endSession()); }
 
   JitMemory memory;
   orc::ExecutionSession session;
   orc::RTDyldObjectLinkingLayer layer;
   orc::JITDylib *library = nullptr;
+  /// Why symbols could not be linked, which a lookup does not say.
+  std::string reported;
 };
 
 Jit::Jit(std::unique_ptr<Session> session) : session(std::move(session)) {}
@@ -62,13 +68,12 @@ static llvm::Error define(orc::ExecutionSession &session,
 llvm::Expected<Jit> Jit::link(llvm::StringRef object,
                               llvm::ArrayRef<Symbol> symbols,
                               llvm::StringRef function) {
-  auto control = orc::SelfExecutorProcessControl::Create();
+  // In this thread: what is wrong is reported before a lookup returns.
+  auto control = orc::SelfExecutorProcessControl::Create(
+      nullptr, std::make_unique<orc::InPlaceTaskDispatcher>());
   if (!control)
     return control.takeError();
   auto session = std::make_unique<Session>(std::move(*control));
-  // Lookups return what goes wrong.
-  session->session.setErrorReporter(
-      [](llvm::Error error) { llvm::consumeError(std::move(error)); });
   session->library = &session->session.createBareJITDylib("code");
   if (llvm::Error error = define(session->session, *session->library, symbols))
     return error;
@@ -87,9 +92,10 @@ llvm::Expected<Jit> Jit::link(llvm::StringRef object,
 llvm::Expected<Jit::Function> Jit::find(llvm::StringRef function) const {
   auto found = session->session.lookup(
       {session->library}, session->session.intern(getPackedName(function)));
-  if (!found)
-    return found.takeError();
-  return found->getAddress().toPtr<Function>();
+  if (found)
+    return found->getAddress().toPtr<Function>();
+  return llvm::createStringError(session->reported +
+                                 llvm::toString(found.takeError()));
 }
 
 } // namespace blockscale
