@@ -6,8 +6,8 @@ blockscale-compile made, and to look into bundles.
     write([(plan, ptx), ...], constants) -> bytes
     read(data) -> ([(plan, ptx), ...], constants)
 
-Plans and PTX are text, plans JSON; `ptx` is "" where a plan has no kernels. The runtime
-checks what this reader does not.
+Plans and PTX are text, plans JSON; `ptx` is "" where a plan has no kernels. Machine code
+beside PTX is neither written nor read. The runtime checks what this reader does not.
 """
 
 import struct
@@ -60,6 +60,6 @@ def read(data):
             targets.append((content.decode(), ""))
         elif kind == PTX:
             targets[-1] = (targets[-1][0], content.decode())
-        else:
+        elif kind == CONSTANT:
             constants.append(content)
     return targets, constants

@@ -62,6 +62,11 @@ typedef struct blockscale_executable_config {
   const char *cpu;
   /// Not 0: machine code of the CPU is kept for blockscale_executable_save.
   int keep_code;
+  /// The ptxas that makes machine code of kernels for
+  /// blockscale_executable_save, which then has it beside the PTX; for the
+  /// emulator only. "" for one that a search finds, if it finds one; null for
+  /// PTX alone.
+  const char *ptxas;
 } blockscale_executable_config;
 
 blockscale_executable_config blockscale_executable_config_default(void);
@@ -94,7 +99,8 @@ blockscale_executable_save(const blockscale_executable *executable,
                            blockscale_output **output);
 
 /// Makes an executable from bytes that blockscale_executable_save wrote.
-/// Nothing is compiled, but what a GPU's driver makes of PTX. `place`,
+/// Nothing is compiled, but what a GPU's driver makes of PTX where it has no
+/// machine code. `place`,
 /// which must be one for which the function was compiled, and `device` of the
 /// configuration are read. The bytes have machine code, as programs do: take
 /// them from whom you would take a program.

@@ -13,6 +13,7 @@
 
 #include "blockscale/Driver/FunctionCache.h"
 #include "blockscale/Emit/HostCode.h"
+#include "blockscale/Emit/Ptxas.h"
 #include "blockscale/Runtime/FloatEnvironment.h"
 #include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Target/Chip.h"
@@ -56,6 +57,9 @@ static Status checkConfig(const blockscale_executable_config &config) {
   if (config.cpu && place != BLOCKSCALE_ON_CPU)
     return Status::failure("expected no CPU for a GPU, but got '" +
                            std::string(config.cpu) + "'");
+  if (config.ptxas && place != BLOCKSCALE_ON_EMULATOR)
+    return Status::failure("expected no ptxas but for the emulator, but got '" +
+                           std::string(config.ptxas) + "'");
   if (config.chip && place == BLOCKSCALE_ON_CPU)
     return Status::failure("expected no chip for the CPU, but got '" +
                            std::string(config.chip) + "'");
@@ -70,6 +74,21 @@ static Status checkConfig(const blockscale_executable_config &config) {
 }
 
 static std::string toText(const char *text) { return text ? text : ""; }
+
+/// The path of ptxas; empty where none is wanted, or none has to be there.
+static Result<std::string> findPtxas(const char *named) {
+  if (!named)
+    return std::string();
+  llvm::Expected<std::string> found =
+      *named ? blockscale::findPtxas({{"ptxas", named}})
+             : blockscale::findPtxas();
+  if (found)
+    return *found;
+  std::string message = llvm::toString(found.takeError());
+  if (!*named)
+    return std::string();
+  return Status::failure(message, runtime::ErrorKind::NotFound);
+}
 
 static Result<ExecutableOptions>
 getOptions(const blockscale_executable_config &config) {
@@ -88,6 +107,10 @@ getOptions(const blockscale_executable_config &config) {
   options.isSaved = config.keep_code != 0;
   if (config.cpu)
     options.cpu = config.cpu;
+  Result<std::string> ptxas = findPtxas(config.ptxas);
+  if (!ptxas.ok())
+    return ptxas.status();
+  options.ptxas = *ptxas;
   return options;
 }
 
@@ -182,8 +205,9 @@ static Status create(StringRef content, const std::string &name,
   std::optional<FunctionCache> cache = FunctionCache::open();
   std::optional<std::string> key =
       cache ? findKey(content, name, config, *options) : std::nullopt;
-  // A caller who wants to save code needs it, which a loaded function drops.
-  if (key && !options->isSaved)
+  // A caller who wants to save code needs it, which a loaded function drops or
+  // never had.
+  if (key && !options->isSaved && options->ptxas.empty())
     if (std::optional<SavedFunction> saved = cache->find(*key)) {
       Result<std::unique_ptr<Executable>> loaded =
           Executable::load(std::move(*saved), options->place, options->gpu);

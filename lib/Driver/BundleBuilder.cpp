@@ -54,7 +54,8 @@ Status addTarget(runtime::BundleContent &content, ModuleOp module,
     return emitted.status();
   content.targets.push_back(
       {runtime::writeLaunchPlan(emitted->plan, &content.constants),
-       std::move(emitted->ptx)});
+       std::move(emitted->ptx),
+       {}});
   return Status::success();
 }
 
@@ -74,12 +75,13 @@ buildBundle(ModuleOp module, const std::string &entry,
 }
 
 SavedFunction saveBundle(const runtime::Bundle &bundle,
-                         const Signature &signature) {
+                         const Signature &signature, const std::string &cubin) {
   const runtime::Bundle::Target &target = bundle.getTargets().front();
   runtime::BundleContent content;
   content.targets.push_back(
       {runtime::writeLaunchPlan(target.plan, &content.constants),
-       std::string(target.ptx)});
+       std::string(target.ptx),
+       cubin.empty() ? std::string(target.cubin) : cubin});
   return {target.plan.chip, {}, signature, "", runtime::writeBundle(content)};
 }
 

@@ -28,9 +28,11 @@ runtime::Result<std::shared_ptr<const runtime::Bundle>>
 buildBundle(mlir::ModuleOp module, const std::string &entry,
             const ToGPUOptions &options, CompileObserver &observer);
 
-/// A function of a bundle of one target, to be saved.
+/// A function of a bundle of one target, to be saved, with machine code of its
+/// kernels where there is some.
 SavedFunction saveBundle(const runtime::Bundle &bundle,
-                         const Signature &signature);
+                         const Signature &signature,
+                         const std::string &cubin = "");
 
 /// The bundle of a function that was saved, which has that function. Takes its
 /// code.

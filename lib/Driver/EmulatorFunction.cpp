@@ -8,6 +8,8 @@
 #include "BundleBuilder.h"
 #include "Functions.h"
 
+#include "blockscale/Emit/Ptxas.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
@@ -26,12 +28,12 @@ class EmulatorFunction : public Executable {
 public:
   EmulatorFunction(Signature signature,
                    std::shared_ptr<const runtime::Bundle> bundle,
-                   const runtime::PlanFunction &function)
+                   const runtime::PlanFunction &function, std::string cubin)
       : Executable(std::move(signature)), bundle(std::move(bundle)),
-        function(function) {}
+        function(function), cubin(std::move(cubin)) {}
 
   Result<SavedFunction> save() const override {
-    return saveBundle(*bundle, getSignature());
+    return saveBundle(*bundle, getSignature(), cubin);
   }
   std::string getTarget() const override { return getChipTarget().plan.chip; }
   Result<Shapes>
@@ -51,6 +53,8 @@ private:
 
   std::shared_ptr<const runtime::Bundle> bundle;
   const runtime::PlanFunction &function;
+  /// Machine code of the PTX, if somebody wants to save it.
+  std::string cubin;
 };
 
 /// Tells an observer of the kernels.
@@ -121,30 +125,40 @@ Status EmulatorFunction::call(const std::vector<ArrayView> &arguments,
 
 static Result<std::unique_ptr<Executable>>
 create(std::shared_ptr<const runtime::Bundle> bundle,
-       const Signature &signature) {
+       const Signature &signature, std::string cubin) {
   Result<const runtime::PlanFunction *> function =
       bundle->getTargets().front().plan.find(signature.name);
   if (!function.ok())
     return function.status();
   return std::unique_ptr<Executable>(std::make_unique<EmulatorFunction>(
-      signature, std::move(bundle), **function));
+      signature, std::move(bundle), **function, std::move(cubin)));
 }
 
 Result<std::unique_ptr<Executable>>
 createEmulatorFunction(ModuleOp module, const Signature &signature,
-                       const ToGPUOptions &options, CompileObserver &observer) {
+                       const ToGPUOptions &options, const std::string &ptxas,
+                       CompileObserver &observer) {
   Result<std::shared_ptr<const runtime::Bundle>> bundle =
       buildBundle(module, signature.name, options, observer);
   if (!bundle.ok())
     return bundle.status();
-  return create(*bundle, signature);
+  std::string cubin;
+  std::string_view ptx = (*bundle)->getTargets().front().ptx;
+  if (!ptxas.empty() && !ptx.empty()) {
+    llvm::Expected<Assembly> assembly = assemblePtx(ptxas, ptx, options.chip);
+    if (!assembly)
+      return Status::failure(llvm::toString(assembly.takeError()),
+                             runtime::ErrorKind::Compilation);
+    cubin = std::move(assembly->cubin);
+  }
+  return create(*bundle, signature, std::move(cubin));
 }
 
 Result<std::unique_ptr<Executable>> loadEmulatorFunction(SavedFunction saved) {
   Result<std::shared_ptr<const runtime::Bundle>> bundle = loadBundle(saved);
   if (!bundle.ok())
     return bundle.status();
-  return create(*bundle, saved.signature);
+  return create(*bundle, saved.signature, "");
 }
 
 } // namespace blockscale

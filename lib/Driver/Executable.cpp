@@ -36,7 +36,8 @@ Executable::create(ModuleOp module, const Signature &signature,
   case Place::Emulator:
     if (options.chip.empty())
       pipeline.chip = "sm_100a";
-    return createEmulatorFunction(module, signature, pipeline, observer);
+    return createEmulatorFunction(module, signature, pipeline, options.ptxas,
+                                  observer);
   case Place::Cuda:
     break;
   }

@@ -18,10 +18,12 @@ runtime::Result<std::unique_ptr<Executable>>
 createCpuFunction(mlir::ModuleOp module, const Signature &signature,
                   const ExecutableOptions &options, CompileObserver &observer);
 
-/// The function in PTX that the emulator executes.
+/// The function in PTX that the emulator executes. Where `ptxas` is not empty,
+/// that program makes machine code of it, to be saved.
 runtime::Result<std::unique_ptr<Executable>>
 createEmulatorFunction(mlir::ModuleOp module, const Signature &signature,
-                       const ToGPUOptions &options, CompileObserver &observer);
+                       const ToGPUOptions &options, const std::string &ptxas,
+                       CompileObserver &observer);
 
 /// The function on the GPU of this number. An empty chip of `options` becomes
 /// the one that suits the GPU best.

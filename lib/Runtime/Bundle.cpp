@@ -28,6 +28,8 @@ std::string blockscale::runtime::writeBundle(const BundleContent &content) {
     sections.emplace_back(SectionKind::Plan, target.plan);
     if (!target.ptx.empty())
       sections.emplace_back(SectionKind::PTX, target.ptx);
+    if (!target.cubin.empty())
+      sections.emplace_back(SectionKind::Cubin, target.cubin);
   }
   for (const std::string &constant : content.constants)
     sections.emplace_back(SectionKind::Constant, constant);
@@ -62,7 +64,7 @@ std::string blockscale::runtime::writeBundle(const BundleContent &content) {
 Result<std::shared_ptr<const Bundle>> Bundle::create(LaunchPlan plan,
                                                      std::string ptx) {
   std::shared_ptr<Bundle> bundle(new Bundle(std::move(ptx)));
-  Target target{std::move(plan), bundle->bytes, {}};
+  Target target{std::move(plan), bundle->bytes, {}, {}};
   if (!target.ptx.empty()) {
     Result<PtxHeader> header = parsePtxHeader(target.ptx);
     if (!header.ok())

@@ -35,7 +35,12 @@ inline constexpr std::string_view kBundleMagic = "\x89"
 inline constexpr size_t kBundleHeaderBytes = 32;
 inline constexpr size_t kBundleEntryBytes = 24;
 
-enum class SectionKind : uint32_t { Plan = 1, PTX = 2, Constant = 3 };
+enum class SectionKind : uint32_t {
+  Plan = 1,
+  PTX = 2,
+  Constant = 3,
+  Cubin = 4
+};
 
 struct BundleSection {
   uint32_t kind = 0;

@@ -33,6 +33,7 @@ private:
   void readSection(size_t number);
   void readPlan(size_t number, std::string_view text);
   void readPtx(size_t number, std::string_view text);
+  void readCubin(size_t number, std::string_view content);
   void checkKernels();
 
   Bundle &bundle;
@@ -147,6 +148,8 @@ static std::string getName(const BundleSection &section) {
     return "PTX";
   case SectionKind::Constant:
     return "constant";
+  case SectionKind::Cubin:
+    return "cubin";
   }
   return "";
 }
@@ -155,9 +158,10 @@ void BundleReader::readSection(size_t number) {
   const BundleSection &section = sections[number];
   std::string name = getName(section);
   if (name.empty())
-    return fail("expected the kind of section " + std::to_string(number) +
-                " to be 1 (plan), 2 (PTX) or 3 (constant), but got " +
-                std::to_string(section.kind));
+    return fail(
+        "expected the kind of section " + std::to_string(number) +
+        " to be 1 (plan), 2 (PTX), 3 (constant) or 4 (cubin), but got " +
+        std::to_string(section.kind));
   std::string_view content = bytes.substr(section.offset, section.size);
   if (uint32_t crc = computeCrc32(content); crc != section.crc)
     return fail("expected section " + std::to_string(number) + " (" + name +
@@ -176,7 +180,7 @@ void BundleReader::readPlan(size_t number, std::string_view text) {
     if (chip == plan->chip)
       return fail("expected plans for different chips, but got " + plan->chip +
                   " twice");
-  bundle.targets.push_back({std::move(*plan), {}, {}});
+  bundle.targets.push_back({std::move(*plan), {}, {}, {}});
 }
 
 void BundleReader::readPtx(size_t number, std::string_view text) {
@@ -192,6 +196,20 @@ void BundleReader::readPtx(size_t number, std::string_view text) {
                 ", as the plan says, but got " + header->chip);
   target.ptx = text;
   target.ptxVersion = header->version;
+}
+
+void BundleReader::readCubin(size_t number, std::string_view content) {
+  std::string where = "section " + std::to_string(number) + " (cubin): ";
+  if (bundle.targets.empty() || bundle.targets.back().ptx.empty() ||
+      !bundle.targets.back().cubin.empty())
+    return fail(where + "expected it to follow the PTX of its kernels");
+  constexpr std::string_view kElf = "\x7F"
+                                    "ELF";
+  std::string_view magic = content.substr(0, kElf.size());
+  if (magic != kElf)
+    return fail(where + "expected it to begin with the bytes " +
+                formatBytes(kElf) + ", but got " + formatBytes(magic));
+  bundle.targets.back().cubin = content;
 }
 
 void BundleReader::checkKernels() {
@@ -214,6 +232,8 @@ Status BundleReader::read() {
       readPlan(i, text);
     else if (sections[i].kind == static_cast<uint32_t>(SectionKind::PTX))
       readPtx(i, text);
+    else if (sections[i].kind == static_cast<uint32_t>(SectionKind::Cubin))
+      readCubin(i, text);
   }
   checkKernels();
   return status;

@@ -49,9 +49,22 @@ CudaModule::~CudaModule() {
     context->getDriver().cuModuleUnload(module);
 }
 
+/// Machine code spares the driver its compiler. Where it is for another GPU or
+/// of a newer version than the driver knows, there is still the PTX.
+bool CudaModule::loadCubin() {
+  std::string_view cubin = bundle->getTargets()[target].cubin;
+  if (cubin.empty())
+    return false;
+  int result = context->getDriver().cuModuleLoadDataEx(&module, cubin.data(), 0,
+                                                       nullptr, nullptr);
+  if (result != kCudaSuccess)
+    module = nullptr;
+  return result == kCudaSuccess;
+}
+
 Status CudaModule::compile() {
   std::string_view ptx = bundle->getTargets()[target].ptx;
-  if (ptx.empty())
+  if (ptx.empty() || loadCubin())
     return Status::success();
   // Long enough for the first few errors, which are what matters.
   char log[4096] = "";

@@ -5,6 +5,7 @@
 import io
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -17,8 +18,11 @@ import numpy as np
 
 import blockscale as bs
 
-BUILD = os.environ.get("BLOCKSCALE_BUILD_DIR", Path(__file__).resolve().parents[2] / "build")
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = os.environ.get("BLOCKSCALE_BUILD_DIR", ROOT / "build")
 FAKE_CUDA = Path(BUILD) / "lib/fake-cuda/libcuda.so.1"
+PTXAS = subprocess.run([ROOT / "scripts/find-ptxas.sh"], capture_output=True,
+                       text=True).stdout.strip()
 SOURCE = """
 func.func @scale(%x: tensor<?x64xf32>, %s: f32) -> tensor<?x64xf32> {
   %c0 = arith.constant 0 : index
@@ -255,12 +259,26 @@ class AheadTest(FolderTest):
                               ({"targets": ["sm_1"]}, "but got 'sm_1'"),
                               ({"targets": ["sm_90a"], "cpu": "x86-64"}, "expected cpu among"),
                               ({"cpu": "quantum"}, "but got 'quantum'"),
+                              ({"targets": ["sm_90a"], "ptxas": "/nowhere/ptxas"}, "/nowhere/pt"),
                               ({"entry": "other"}, "but got 'other'")):
             with self.assertRaisesRegex(bs.ArgumentError, part):
                 bs.compile_ahead(SOURCE, **options)
         with self.assertRaises(bs.CompileError):
             bs.compile_ahead("func.func @f(")
         self.check(bs.load(bs.compile_ahead(SOURCE, cpu="x86-64")))
+
+    @unittest.skipUnless(PTXAS, "there is no ptxas")
+    def test_machine_code_of_kernels(self):
+        with zipfile.ZipFile(io.BytesIO(bs.compile_ahead(SOURCE, targets=["cpu", "sm_90a"],
+                                                         ptxas=PTXAS))) as archive:
+            saved = archive.read("sm_90a.bsf")
+        bundle = saved[saved.index(b"\x89BSB"):]
+        # Kind, CRC-32, offset and bytes of each section: a plan, PTX and a cubin.
+        kinds = {kind: bundle[offset:offset + size] for kind, _, offset, size in
+                 struct.iter_unpack("<IIQQ", bundle[32:32 + 3 * 24])}
+        self.assertEqual(list(kinds), [1, 2, 4])
+        self.assertEqual(kinds[4][:4], b"\x7fELF")
+        self.assertIn(b".target sm_90a", kinds[2])
 
     @unittest.skipUnless(FAKE_CUDA.exists(), "no driver without a GPU was built")
     def test_a_gpu_gets_the_newest_target_that_it_runs(self):

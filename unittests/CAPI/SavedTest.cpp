@@ -205,6 +205,23 @@ TEST_P(SavedCpuTest, OlderCpus) {
   EXPECT_TRUE(contains(blockscale_last_error(), "expected no CPU for a GPU"));
 }
 
+TEST_P(SavedCpuTest, MachineCodeOfKernelsIsForTheEmulator) {
+  config.ptxas = "/nowhere/ptxas";
+  EXPECT_EQ(blockscale_executable_create(kQuantize.data(), kQuantize.size(),
+                                         &config, &executable),
+            BLOCKSCALE_INVALID_ARGUMENT);
+  EXPECT_TRUE(contains(blockscale_last_error(), "but got '/nowhere/ptxas'"));
+  config.place = BLOCKSCALE_ON_EMULATOR;
+  EXPECT_EQ(blockscale_executable_create(kQuantize.data(), kQuantize.size(),
+                                         &config, &executable),
+            BLOCKSCALE_NOT_FOUND);
+  EXPECT_TRUE(contains(blockscale_last_error(), "/nowhere/ptxas"));
+  // With a search it is no error that there is none.
+  config.ptxas = "";
+  EXPECT_GT(create(), 0);
+  call();
+}
+
 INSTANTIATE_TEST_SUITE_P(Places, SavedCpuTest,
                          testing::Values(BLOCKSCALE_ON_CPU));
 

@@ -28,8 +28,9 @@ constexpr const char *kKernel = R"({"name": "k", "parameters": []})";
 
 BundleContent makeContent() {
   return {{{makePlan("sm_90", kKernel),
-            "// By hand\n.version 8.0\n.target sm_90, debug\n"},
-           {makePlan("sm_100a", ""), ""}},
+            "// By hand\n.version 8.0\n.target sm_90, debug\n",
+            {}},
+           {makePlan("sm_100a", ""), "", {}}},
           {"", "abc"}};
 }
 
@@ -165,6 +166,28 @@ TEST_F(BundleTest, PlansAndPtxBelongTogether) {
 }
 
 /// Whatever bit flips, it is seen.
+TEST_F(BundleTest, MachineCodeIsBesidePtx) {
+  BundleContent content = makeContent();
+  const std::string elf = "\x7F"
+                          "ELF and code";
+  content.targets[0].cubin = elf;
+  Result<std::shared_ptr<const Bundle>> bundle =
+      Bundle::parse(writeBundle(content));
+  ASSERT_TRUE(bundle.ok()) << bundle.message();
+  EXPECT_EQ((*bundle)->getTargets()[0].cubin, elf);
+  EXPECT_EQ((*bundle)->getTargets()[0].ptx, content.targets[0].ptx);
+  EXPECT_EQ((*bundle)->getTargets()[1].cubin, "");
+
+  content.targets[0].cubin = "code";
+  EXPECT_EQ(parseError(content),
+            "section 2 (cubin): expected it to begin with the bytes 7F 45 4C "
+            "46, but got 63 6F 64 65");
+  content.targets[0].cubin = "";
+  content.targets[1].cubin = elf;
+  EXPECT_EQ(parseError(content), "section 3 (cubin): expected it to follow the "
+                                 "PTX of its kernels");
+}
+
 TEST_F(BundleTest, Damage) {
   std::string bytes = writeBundle(makeContent());
   for (size_t i = 0; i < bytes.size(); ++i) {

@@ -142,7 +142,8 @@ TEST_F(CApiTest, OtherChips) {
 TEST_F(CApiTest, ChoosesATarget) {
   content.targets.push_back(
       {replace(content.targets[0].plan, "sm_90", "sm_80"),
-       replace(content.targets[0].ptx, "target sm_90", "target sm_80")});
+       replace(content.targets[0].ptx, "target sm_90", "target sm_80"),
+       {}});
   set("capability=86");
   ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
   EXPECT_EQ(blockscale_module_target(module), 1u);
@@ -197,6 +198,27 @@ TEST_F(CApiTest, PtxThatIsRefused) {
                "cannot load the kernels for sm_90 on Fake GPU (compute "
                "capability 9.0): cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX:\n"
                "line 7: no such thing");
+}
+
+/// The PTX is for where machine code is refused.
+TEST_F(CApiTest, MachineCodeComesFirst) {
+  const std::string elf = "\x7F"
+                          "ELF";
+  content.targets[0].cubin = elf + content.targets[0].ptx;
+  ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
+  std::string log = takeLog();
+  EXPECT_NE(log.find(" bytes of a cubin"), std::string::npos);
+  EXPECT_EQ(log.find(" bytes of PTX"), std::string::npos);
+  TearDown();
+  module = nullptr;
+  device = nullptr;
+  bundle = nullptr;
+  SetUp();
+  content.targets[0].cubin = elf;
+  ASSERT_EQ(load(), BLOCKSCALE_OK) << blockscale_last_error();
+  log = takeLog();
+  EXPECT_NE(log.find("load 4 bytes of a cubin"), std::string::npos);
+  EXPECT_NE(log.find(" bytes of PTX"), std::string::npos);
 }
 
 TEST_F(CApiTest, KernelsThatAreMissing) {

@@ -42,8 +42,9 @@ protected:
     FileTest::SetUp();
     set("");
     setenv("FAKE_CUDA_LOG", path("log").c_str(), 1);
-    content = {{{readCudaData("portable.json"), readCudaData("portable.ptx")}},
-               {"hello"}};
+    content = {
+        {{readCudaData("portable.json"), readCudaData("portable.ptx"), {}}},
+        {"hello"}};
   }
   void TearDown() override {
     blockscale_module_unload(module);

@@ -246,9 +246,17 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes,
 
 int cuModuleLoadDataEx(void **module, const void *image, unsigned count,
                        const int *options, void **values) {
+  // A cubin of the tests is text behind its magic.
   auto *loaded = new Module{static_cast<const char *>(image), {}};
-  log("load " + std::to_string(loaded->ptx.size()) + " bytes of PTX");
+  bool isCubin = loaded->ptx.rfind("\x7F"
+                                   "ELF",
+                                   0) == 0;
+  log("load " + std::to_string(loaded->ptx.size()) + " bytes of " +
+      (isCubin ? "a cubin" : "PTX"));
   int result = begin("cuModuleLoadDataEx");
+  // Machine code of the project's ptxas is for no GPU of this driver.
+  if (isCubin && loaded->ptx.find(".entry ") == std::string::npos)
+    result = 209;
   if (result == 0) {
     *module = loaded;
     return 0;

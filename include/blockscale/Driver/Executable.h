@@ -37,6 +37,9 @@ struct ExecutableOptions {
   int gpu = 0;
   /// Whether save() will be asked for.
   bool isSaved = false;
+  /// The ptxas that makes machine code for save() of what the emulator runs;
+  /// none is made where it is empty.
+  std::string ptxas;
 };
 
 /// The chip that suits the GPU of this number best.

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // All that a machine with a driver needs to run a module: for each chip a
-// launch plan and the kernels' PTX, and the constants that the plans share.
+// launch plan and the kernels' PTX, and maybe their machine code, and the
+// constants that the plans share.
 // docs/LaunchPlan.md describes the bytes.
 //
 //===----------------------------------------------------------------------===//
@@ -29,6 +30,8 @@ struct BundleContent {
     std::string plan;
     /// The PTX of the kernels; empty where the plan has none.
     std::string ptx;
+    /// Machine code of the PTX for the chip; may be empty.
+    std::string cubin;
   };
   std::vector<Target> targets;
   /// The constants, which the plans give by number.
@@ -47,6 +50,9 @@ public:
     std::string_view ptx;
     /// The version that the PTX names, "8.8" for ".version 8.8".
     std::string ptxVersion;
+    /// Machine code of the PTX, for GPUs and drivers that take it; may be
+    /// empty.
+    std::string_view cubin;
   };
 
   /// A bundle of one target that was just compiled. The plan has its constants.

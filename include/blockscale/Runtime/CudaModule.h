@@ -53,6 +53,7 @@ private:
       : bundle(std::move(bundle)), context(std::move(context)), target(target) {
   }
   Status compile();
+  bool loadCubin();
   Status describeFailure(int result, const std::string &log) const;
   Status loadKernel(size_t number);
   Status uploadConstants();

@@ -152,15 +152,17 @@ def create_executable(source: bytes, source_name: str, place: int, entry: str | 
                       chip: str | None, device: int, fuse: bool, tuned: str | None,
                       progress: Progress | None, bytecode_reader: str | None = None,
                       policy: str | None = None, cpu: str | None = None,
-                      keep_code: bool = False) -> _Outcome:
+                      keep_code: bool = False, ptxas: str | None = None) -> _Outcome:
     """Compiles a function; the value is an Executable, or None. `cpu` is the one to compile for,
-    and `keep_code` makes save() work."""
+    `keep_code` makes save() work, and `ptxas` makes what that gives have machine code of
+    kernels."""
     watch = Watch(progress)
     config = _structures.ExecutableConfig(
         place=place, entry=encode(entry), chip=encode(chip), device=device, no_fusion=not fuse,
         source_name=encode(source_name), on_diagnostic=watch.on_diagnostic,
         on_progress=watch.on_progress, bytecode_reader=encode(bytecode_reader),
-        tuned=encode(tuned), policy=encode(policy), cpu=encode(cpu), keep_code=keep_code)
+        tuned=encode(tuned), policy=encode(policy), cpu=encode(cpu), keep_code=keep_code,
+        ptxas=encode(ptxas))
     made = ctypes.c_void_p()
     try:
         outcome = watch.run(lambda: LIBRARY.blockscale_executable_create(

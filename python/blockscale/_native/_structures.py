@@ -42,7 +42,8 @@ class ExecutableConfig(Config):
         ("device", c_int), ("no_fusion", c_int), ("remarks", c_int), ("source_name", c_char_p),
         ("on_diagnostic", DiagnosticCallback), ("on_progress", ProgressCallback),
         ("user", c_void_p), ("bytecode_reader", c_char_p), ("tuned", c_char_p),
-        ("policy", c_char_p), ("cpu", c_char_p), ("keep_code", c_int)]
+        ("policy", c_char_p), ("cpu", c_char_p), ("keep_code", c_int),
+        ("ptxas", c_char_p)]
 
 
 class CallConfig(Config):
