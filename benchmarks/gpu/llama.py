@@ -159,7 +159,7 @@ def run_plain(options):
     print(f"  weights {size / 1e9:.3f} GB", flush=True)
     ways = {f"{name}, captured": (arguments, True) for name, arguments in COMPILED.items()}
     ways["reduce-overhead"] = ({"mode": "reduce-overhead"}, False)
-    decode = measure_decode(model, options, ways)
+    decode = None if options.prefill_only else measure_decode(model, options, ways)
     prefill = measure_prefill(model, options, COMPILED)
     print(f"  peak memory {peak_gib():.2f} GiB", flush=True)
     del model
@@ -183,13 +183,10 @@ def run_weights_only(fmt, options, plain):
         print(f"  weights {size / 1e9:.3f} GB, {size / plain[2]:.3f} of bf16; "
               f"{len(summary.quantized)} layers, {len(summary.left)} left", flush=True)
         free()
-        ways = {"captured": (ours(), True),
-                "captured, no pairs": (ours(pairs=False), True),
-                "captured, no pairs, no merges": (ours(pairs=False, merges=False), True),
-                "Inductor alone, captured": ({}, True),
-                "reduce-overhead": ({**ours(), "mode": "reduce-overhead"}, False)}
-        if head:
-            ways = dict(list(ways.items())[:1])
+        ways = {f"{name}, captured": ({**ours(), **arguments}, True)
+                for name, arguments in COMPILED.items()}
+        if not head:
+            ways["reduce-overhead"] = {**ours(), "mode": "reduce-overhead"}, False
         decode = measure_decode(model, options, ways)
         prefill = measure_prefill(model, options, {"blockscale": ours()})
         print(f"  peak memory {peak_gib():.2f} GiB", flush=True)
@@ -276,6 +273,8 @@ def main():
     parser.add_argument("--new", type=int, default=128)
     parser.add_argument("--prefill", type=int, default=4096)
     parser.add_argument("--only", default="bf16,nvfp4,mxfp8,exact", help="parts to run")
+    parser.add_argument("--prefill-only", action="store_true",
+                        help="no decode of bf16, which the part exact does not need")
     options = parser.parse_args()
     options.device = "cpu" if options.tiny else "cuda"
     if options.tiny:
