@@ -116,10 +116,13 @@ blockscale_compile_config blockscale_compile_config_default(void);
 
 typedef struct blockscale_output blockscale_output;
 
-/// Compiles MLIR text or bytecode of `size` bytes. On failure
-/// blockscale_last_error is the message of the first error, with its place.
-/// Both may be anything: as MLIR's reader of bytecode does not survive all that
-/// is damaged, a program of its own reads it (blockscale-read-bytecode).
+/// Compiles MLIR text or bytecode of `size` bytes. Where $BLOCKSCALE_CACHE_DIR
+/// names a folder (docs/Cache.md), what is there is not compiled again, unless
+/// remarks, stages, MLIR or a cubin is wanted; callbacks are not called then.
+/// On failure blockscale_last_error is the message of the first error, with its
+/// place. Both may be anything: as MLIR's reader of bytecode does not survive
+/// all that is damaged, a program of its own reads it
+/// (blockscale-read-bytecode).
 blockscale_status blockscale_compile(const void *source, size_t size,
                                      const blockscale_compile_config *config,
                                      blockscale_output **output);

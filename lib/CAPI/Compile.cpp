@@ -11,7 +11,9 @@
 #include "Source.h"
 
 #include "blockscale/Driver/Compile.h"
+#include "blockscale/Driver/FunctionCache.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -87,12 +89,44 @@ getOptions(const blockscale_compile_config &config) {
 static_assert(static_cast<int>(Emission::Bundle) == BLOCKSCALE_EMIT_BUNDLE);
 static_assert(static_cast<int>(Emission::Object) == BLOCKSCALE_EMIT_OBJECT);
 
+/// What is compiled, as "bundle for sm_90a".
+static std::string describe(const CompileOptions &options) {
+  return (getName(options.emission) + " for " +
+          llvm::join(options.targets, ","))
+      .str();
+}
+
+/// What a cache has an output under; nothing where no cache may be used.
+/// Remarks and stages come of compilation, and a cubin also of ptxas.
+static std::optional<std::string>
+findKey(StringRef content, const std::string &name,
+        const blockscale_compile_config &config,
+        const CompileOptions &options) {
+  if (config.remarks || config.keep_stages ||
+      options.emission == Emission::MLIR || options.emission == Emission::Cubin)
+    return std::nullopt;
+  CacheInputs inputs;
+  inputs.source = content;
+  inputs.name = name;
+  inputs.target = describe(options);
+  inputs.fuse = options.fuse;
+  inputs.tuned = options.tuned;
+  inputs.policy = config.policy ? config.policy : "";
+  if (options.targets.front() == "cpu") {
+    llvm::Expected<std::string> cpu = describeCpu(options.host);
+    if (!cpu) {
+      llvm::consumeError(cpu.takeError());
+      return std::nullopt;
+    }
+    inputs.cpu = *cpu;
+  }
+  return computeCacheKey(inputs);
+}
+
 static Status compileSource(StringRef content, const std::string &name,
                             const blockscale_compile_config &config,
-                            blockscale_output *&output) {
-  Result<CompileOptions> options = getOptions(config);
-  if (!options.ok())
-    return options.status();
+                            const CompileOptions &options,
+                            blockscale_output &output) {
   Source source(config.on_diagnostic, config.user);
   Status status = config.remarks ? source.enableRemarks() : Status::success();
   if (status.ok())
@@ -101,13 +135,36 @@ static Status compileSource(StringRef content, const std::string &name,
     status = source.quantize(config.policy);
   if (!status.ok())
     return status;
-  auto made = std::make_unique<blockscale_output>();
-  Observer observer(config, made->stages);
+  Observer observer(config, output.stages);
   Result<Compilation> compiled =
-      blockscale::compile(source.getModule(), *options, observer);
+      blockscale::compile(source.getModule(), options, observer);
   if (!compiled.ok())
     return source.explain(compiled.status());
-  made->data = std::move(compiled->output);
+  output.data = std::move(compiled->output);
+  return Status::success();
+}
+
+/// Takes the output from the cache, or compiles it and puts it there.
+static Status compileOrFind(StringRef content, const std::string &name,
+                            const blockscale_compile_config &config,
+                            blockscale_output *&output) {
+  Result<CompileOptions> options = getOptions(config);
+  if (!options.ok())
+    return options.status();
+  auto made = std::make_unique<blockscale_output>();
+  std::optional<FunctionCache> cache = FunctionCache::open();
+  std::optional<std::string> key =
+      cache ? findKey(content, name, config, *options) : std::nullopt;
+  std::optional<SavedFunction> saved = key ? cache->find(*key) : std::nullopt;
+  if (saved) {
+    made->data = std::move(saved->code);
+  } else {
+    Status status = compileSource(content, name, config, *options, *made);
+    if (!status.ok())
+      return status;
+    if (key)
+      cache->store({describe(*options), {}, {}, *key, made->data}, name);
+  }
   output = made.release();
   return Status::success();
 }
@@ -122,7 +179,7 @@ blockscale_status blockscale_compile(const void *source, size_t size,
   return onSource(source, size, config, {"output", output},
                   [&](StringRef content, const std::string &name,
                       const blockscale_compile_config &read) {
-                    return compileSource(content, name, read, *output);
+                    return compileOrFind(content, name, read, *output);
                   });
 }
 
@@ -133,7 +190,7 @@ blockscale_compile_file(const char *path,
   return onFile(path, config, {"output", output},
                 [&](StringRef content, const std::string &name,
                     const blockscale_compile_config &read) {
-                  return compileSource(content, name, read, *output);
+                  return compileOrFind(content, name, read, *output);
                 });
 }
 

@@ -18,8 +18,6 @@
 #include "blockscale/Runtime/ThreadPool.h"
 #include "blockscale/Target/Chip.h"
 
-#include "llvm/Target/TargetMachine.h"
-
 using namespace mlir;
 using namespace blockscale;
 using namespace blockscale::capi;
@@ -133,15 +131,13 @@ findKey(StringRef content, const std::string &name,
   if (options.place == Place::CPU) {
     HostTarget host;
     host.cpu = options.cpu;
-    auto machine = createHostTargetMachine(host);
-    if (!machine) {
-      llvm::consumeError(machine.takeError());
+    llvm::Expected<std::string> cpu = describeCpu(host);
+    if (!cpu) {
+      llvm::consumeError(cpu.takeError());
       return std::nullopt;
     }
     inputs.target = "cpu";
-    inputs.cpu = ((*machine)->getTargetCPU() + " " +
-                  (*machine)->getTargetFeatureString())
-                     .str();
+    inputs.cpu = *cpu;
   } else {
     inputs.target = options.chip.empty() ? "sm_100a" : options.chip;
   }

@@ -91,6 +91,15 @@ createHostTargetMachine(const HostTarget &target) {
   return machine;
 }
 
+llvm::Expected<std::string> describeCpu(const HostTarget &target) {
+  auto machine = createHostTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  return ((*machine)->getTargetCPU() + " " +
+          (*machine)->getTargetFeatureString())
+      .str();
+}
+
 std::vector<std::string> listFeatures(const llvm::TargetMachine &machine) {
   // Others say how code is tuned, which any machine runs.
   llvm::StringMap<bool> instructions = llvm::sys::getHostCPUFeatures();

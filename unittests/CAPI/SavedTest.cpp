@@ -173,6 +173,70 @@ INSTANTIATE_TEST_SUITE_P(Places, SavedTest,
                          testing::Values(BLOCKSCALE_ON_CPU,
                                          BLOCKSCALE_ON_EMULATOR));
 
+/// Outputs of blockscale_compile in a cache.
+class CachedOutputTest : public SavedTest {
+protected:
+  /// Compiles it, and counts the steps.
+  int compile(blockscale_emission emission, const char *target) {
+    blockscale_compile_config compiler = blockscale_compile_config_default();
+    compiler.targets = &target;
+    compiler.target_count = 1;
+    compiler.emission = emission;
+    compiler.remarks = remarks;
+    compiler.keep_stages = stages;
+    compiler.cpu = cpu;
+    compiler.user = &steps;
+    compiler.on_progress = config.on_progress;
+    blockscale_output *output = nullptr;
+    steps = 0;
+    EXPECT_EQ(blockscale_compile(kQuantize.data(), kQuantize.size(), &compiler,
+                                 &output),
+              BLOCKSCALE_OK)
+        << blockscale_last_error();
+    data.assign(static_cast<const char *>(blockscale_output_data(output)),
+                blockscale_output_size(output));
+    blockscale_output_destroy(output);
+    return steps;
+  }
+
+  int remarks = 0, stages = 0;
+  const char *cpu = nullptr;
+  std::string data;
+};
+
+TEST_P(CachedOutputTest, IsCompiledOnce) {
+  useCache();
+  for (auto [emission, target] : {std::pair(BLOCKSCALE_EMIT_BUNDLE, "sm_90a"),
+                                  std::pair(BLOCKSCALE_EMIT_BUNDLE, "sm_80"),
+                                  std::pair(BLOCKSCALE_EMIT_PTX, "sm_90a"),
+                                  std::pair(BLOCKSCALE_EMIT_PLAN, "sm_90a"),
+                                  std::pair(BLOCKSCALE_EMIT_LLVM, "cpu"),
+                                  std::pair(BLOCKSCALE_EMIT_OBJECT, "cpu")}) {
+    EXPECT_GT(compile(emission, target), 0);
+    std::string expected = data;
+    EXPECT_EQ(compile(emission, target), 0);
+    EXPECT_EQ(data, expected);
+  }
+  cpu = "x86-64-v3";
+  EXPECT_GT(compile(BLOCKSCALE_EMIT_OBJECT, "cpu"), 0);
+  EXPECT_EQ(compile(BLOCKSCALE_EMIT_OBJECT, "cpu"), 0);
+}
+
+TEST_P(CachedOutputTest, WhatComesOfCompilationIsCompiled) {
+  useCache();
+  for (int i = 0; i < 2; ++i)
+    EXPECT_GT(compile(BLOCKSCALE_EMIT_MLIR, "sm_90a"), 0);
+  EXPECT_GT(compile(BLOCKSCALE_EMIT_PTX, "sm_90a"), 0);
+  remarks = 1;
+  EXPECT_GT(compile(BLOCKSCALE_EMIT_PTX, "sm_90a"), 0);
+  remarks = 0;
+  stages = 1;
+  EXPECT_GT(compile(BLOCKSCALE_EMIT_PTX, "sm_90a"), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, CachedOutputTest,
+                         testing::Values(BLOCKSCALE_ON_CPU));
+
 class SavedCpuTest : public SavedTest {};
 
 TEST_P(SavedCpuTest, CodeIsKeptWhereThatIsAskedFor) {

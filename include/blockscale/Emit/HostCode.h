@@ -35,6 +35,10 @@ struct HostTarget {
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createHostTargetMachine(const HostTarget &target);
 
+/// The name and the features of the CPU that code is generated for, in words
+/// that tell any two apart.
+llvm::Expected<std::string> describeCpu(const HostTarget &target);
+
 /// The instructions that code for a target may have: features of CPUs as LLVM
 /// names them, "avx2".
 std::vector<std::string> listFeatures(const llvm::TargetMachine &machine);
