@@ -93,7 +93,7 @@ def main():
                         activation, False)
         tensors = [x, data, scales, scale, bias]
         found, = call(_cuda.Function, linear.build, [torch.bfloat16], tensors, len(x))
-        wanted, = linear.get()(tensors)
+        wanted, = linear.get(x.device)(tensors)
         torch.testing.assert_close(found, wanted, rtol=2 ** -7, atol=1e-3)
     print("done")
 

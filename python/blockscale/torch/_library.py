@@ -185,7 +185,7 @@ def _dequantize(data: Tensor, scales: Tensor, global_scale: Tensor | None = None
                 in_features: int, format: str, dtype: torch.dtype) -> Tensor:
     shape = _check_dequantize(data, scales, global_scale, in_features, format, dtype)
     is_scaled = global_scale is not None
-    kernel = Dequantizer(shape, format, torch.float32 if is_scaled else dtype).get()
+    kernel = Dequantizer(shape, format, torch.float32 if is_scaled else dtype).get(data.device)
     wide, = kernel([to_argument(data), to_argument(scales)])
     if global_scale is None:
         return wide
@@ -272,7 +272,7 @@ def _multiply(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: Te
     if not has_product(x.device, linear.activation is None):
         return _multiply_plain(op, rows, data, scales, global_scale, bias, offsets, input_global,
                                linear).reshape(*x.shape[:-1], n)
-    y, = run(linear.get(), [to_argument(rows), data, scales, global_scale,
+    y, = run(linear.get(x.device), [to_argument(rows), data, scales, global_scale,
                             None if bias is None else to_argument(bias), input_global, offsets],
              rows.shape[0])
     return y if x.dim() == 2 else y.reshape(*x.shape[:-1], n)
@@ -294,12 +294,12 @@ def _multiply_plain(op: str, rows: Tensor, data: Tensor, scales: Tensor,
     if linear.activation is not None:
         quantizer = Quantizer(linear.activation, rows.dtype, 2)
         codes, scales_of_x, *made = run(quantizer.get(), [to_argument(rows), input_global])
-        rows, = Dequantizer(tuple(rows.shape), linear.activation.format, narrow).get()(
-            [codes, scales_of_x])
+        dequantizer = Dequantizer(tuple(rows.shape), linear.activation.format, narrow)
+        rows, = dequantizer.get(rows.device)([codes, scales_of_x])
         of_x = made[0] if made else input_global
         if of_x is not None:
             scale = of_x if scale is None else of_x * scale
-    weight, = Dequantizer(linear.shape, linear.format, narrow).get()([data, scales])
+    weight, = Dequantizer(linear.shape, linear.format, narrow).get(data.device)([data, scales])
     if offsets is not None:
         sums = torch.nn.functional.grouped_mm(rows.to(narrow), weight.transpose(-2, -1),
                                               offs=offsets).float()

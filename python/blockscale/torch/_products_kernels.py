@@ -13,7 +13,8 @@ from blockscale import _ops
 from blockscale._ops import FORMATS
 from blockscale._trace import Module, Value, jit
 from blockscale._types import Spec, element_name
-from blockscale.torch._forms import OperandForm, get_data_layout, get_scale_layout
+from blockscale.torch._forms import (ROW_MAJOR, OperandForm, get_data_layout,
+                                     get_scale_layout)
 from blockscale.torch._kernels import Kernel, get_kernel
 
 #: Recipes that compute with the amax and not with the decode scale.
@@ -116,18 +117,25 @@ class Packer:
 class Dequantizer:
     """Of a weight with linear scales, to a plain one without its global scale."""
 
-    shape: tuple[int, ...]
+    shape: tuple[int | None, ...]
     format: str
     dtype: torch.dtype
 
     def build(self, _: int | None) -> Module:
         data, scale, block = FORMATS[self.format]
+        columns = self.shape[-1]
         specs = {"data": Spec(self.shape, data),
-                 "scales": Spec((*self.shape[:-1], self.shape[-1] // block), scale)}
+                 "scales": Spec((*self.shape[:-1], None if columns is None else columns // block),
+                                scale)}
         return _trace("dequantize", lambda data, scales: _ops.dequantize(
             data, scales, dtype=element_name(self.dtype)), specs)
 
-    def get(self) -> Kernel:
+    def get(self, device: torch.device) -> Kernel:
+        if device.type == "cpu":  # One kernel for all sizes.
+            return dataclasses.replace(self, shape=(None,) * len(self.shape))._get()
+        return self._get()
+
+    def _get(self) -> Kernel:
         return get_kernel(self, lambda: Kernel(f"dequantize {self.format}", self.build,
                                                [self.dtype]))
 
@@ -135,13 +143,14 @@ class Dequantizer:
 @dataclasses.dataclass(frozen=True)
 class Linear:
     """A product of rows [M, K] with a weight [N, K], or with [G, N, K] by groups of rows, and
-    what is before and behind it. `scale_shape` and `bias_shape` are None where there are none."""
+    what is before and behind it. `scale_shape` is that of the global scale; it and `bias` are None
+    where there are none. N and K are None for any."""
 
-    shape: tuple[int, ...]
+    shape: tuple[Any, ...]
     dtype: torch.dtype
     format: str
     layout: str
-    scale_shape: tuple[int, ...] | None
+    scale_shape: tuple[int | None, ...] | None
     bias: torch.dtype | None
     activation: OperandForm | None
     rht: bool
@@ -156,7 +165,8 @@ class Linear:
         *batch, n, k = self.shape
         specs = {"x": Spec((rows, k), element_name(self.dtype)),
                  "data": Spec(self.shape, data, get_data_layout(self.layout)),
-                 "scales": Spec((*batch, n, k // block), scale, get_scale_layout(self.layout))}
+                 "scales": Spec((*batch, n, None if k is None else k // block), scale,
+                                get_scale_layout(self.layout))}
         if self.scale_shape is not None:
             specs["global_scale"] = Spec(self.scale_shape, "f32")
         if self.bias is not None:
@@ -175,7 +185,7 @@ class Linear:
         if self.rht:
             x = _ops.hadamard(x, 1)
         if self.activation is not None:
-            layout = None if self.layout == "row_major" else "swizzle_128x4"
+            layout = None if self.layout == ROW_MAJOR else "swizzle_128x4"
             x, scales_of_x, scale_of_x = quantize_operand(
                 x, self.activation, input_global, layout=layout,
                 offsets=offsets if layout else None)
@@ -188,7 +198,15 @@ class Linear:
     def build(self, rows: int | None) -> Module:
         return _trace("linear", self.emit, self.get_specs(rows))
 
-    def get(self) -> Kernel:
+    def get(self, device: torch.device) -> Kernel:
+        """The kernel for a device. The CPU has one for all sizes, which computes as fast."""
+        if device.type == "cpu" and self.layout == ROW_MAJOR:
+            scale = self.scale_shape if self.groups or not self.scale_shape else (None,)
+            return dataclasses.replace(self, shape=(*self.shape[:-2], None, None),
+                                       scale_shape=scale)._get()
+        return self._get()
+
+    def _get(self) -> Kernel:
         kind = "quantized" if self.activation else "weight-only"
         sizes = "x".join(map(str, self.shape))
         return get_kernel(self, lambda: Kernel(f"{kind} {self.format} linear {sizes}", self.build,
