@@ -230,6 +230,25 @@ class QuantizeTest(unittest.TestCase):
         self.assertEqual([each.after for each in summary.layers], [2308, 0])
 
 
+class ExportTest(unittest.TestCase):
+    def test_exported_layers_are_imported(self):
+        """The whole program is one module then, with the results of the layers one by one."""
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 64)).bfloat16().eval()
+        blockscale.torch.quantize_(model, policy(
+            {"match": {"location": "0"}, "format": "nvfp4"},
+            {"format": "mxfp8", "weight_only": True}))
+        x = torch.randn(3, 5, 64).bfloat16()
+        rows = torch.export.Dim("rows")
+        program = torch.export.export(model, (x,), dynamic_shapes=({1: rows},))
+        imported = blockscale.torch.from_export(program)
+        self.assertEqual(str(imported.module).count("blockscale.scaled_mm"), 2)
+        function = imported.compile()
+        for count in (5, 8):
+            x = torch.randn(3, count, 64).bfloat16()
+            self.assertTrue(torch.equal(function(x), model(x)))
+
+
 class CalibrateTest(unittest.TestCase):
     def test_static_scales(self):
         """On one batch the bytes are those of the dynamic model."""

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
+from blockscale import _ops
 from blockscale._linalg import Array, emit_reshape, get_spec
 from blockscale._ops import FORMATS
 from blockscale._trace import Value
@@ -39,7 +42,7 @@ def _import_linear(importer: Importer, x: Any, data: Any, scales: Any, global_sc
         importer.refuse(f"expected a known last dimension of x, but got {features}")
     ends = None if offsets is None else importer.offsets(offsets)
     batch = () if ends is None else (ends.shape[0],)
-    scale, bias = arrays["global_scale"], arrays["bias"]
+    scale = arrays["global_scale"]
     linear = Linear((*batch, out_features, features), importer.result.dtype, format, layout,
                     None if scale is None else tuple(scale.sizes),
                     None if bias is None else importer.get_operand_meta("bias").dtype,
@@ -95,7 +98,6 @@ def import_grouped_quantized(importer: Importer, x: Any, data: Any, scales: Any,
 @handles("blockscale.quantize.default")
 def import_quantize(importer: Importer, x: Any, global_scale: Any, format: str,
                     recipe: str | None, swizzled: bool) -> tuple[Narrow, Narrow]:
-    import torch
     x = importer.array(x, "x")
     scale = None if global_scale is None else importer.array(global_scale, "global_scale").value
     data, scales, _ = quantize_operand(
@@ -107,7 +109,6 @@ def import_quantize(importer: Importer, x: Any, global_scale: Any, format: str,
 @handles("blockscale.dequantize.default")
 def import_dequantize(importer: Importer, data: Any, scales: Any, global_scale: Any,
                       in_features: int, format: str, dtype: Any) -> Array:
-    from blockscale import _ops
     sizes = tuple(importer.result.shape)
     element, scale, block = FORMATS[format]
     wide = _ops.dequantize(

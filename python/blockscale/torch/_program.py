@@ -19,8 +19,8 @@ from blockscale._errors import ArgumentError
 from blockscale._linalg import Array, check_options
 from blockscale._trace import Module
 from blockscale._types import Spec
-from blockscale.torch import (_aten, _convolutions, _experts, _layers,  # noqa: F401 (handlers)
-                              _orders, _products, _scatter, _tensors, _torchao)
+from blockscale.torch import (_aten, _convolutions, _experts, _import_ops,  # noqa: F401 (handlers)
+                              _layers, _orders, _products, _scatter, _tensors, _torchao)
 from blockscale.torch._errors import find_location, refuse
 from blockscale.torch._importer import (HANDLERS, Argument, Constant, Importer, Input, is_mutable,
                                         is_unknown, sizes_of)
