@@ -21,6 +21,7 @@ Prints the head of a log, and `N passed, N failed` at the end.
 
 import argparse
 import copy
+import itertools
 import random
 import sys
 import threading
@@ -84,6 +85,8 @@ def check_bytes(checks, device):
         here, there = OPS.quantize(x, format=fmt), OPS.quantize(x.to(device), format=fmt)
         checks.check(f"activations in {fmt}",
                      all(torch.equal(a, b.cpu()) for a, b in zip(here, there)))
+    for norm, fmt in itertools.product((torch.nn.LayerNorm, torch.nn.RMSNorm), ("nvfp4", "mxfp8")):
+        check_norm(checks, device, norm, fmt, x)
     for fmt in ("nvfp4", "mxfp8", "mxfp4"):
         model = make("decoder", **DECODER)
         moved = copy.deepcopy(model).to(device)
@@ -96,6 +99,31 @@ def check_bytes(checks, device):
         states = model.state_dict(), model.to(device).cpu().state_dict()
         checks.check(f"weights in {fmt}, moved there and back",
                      all(torch.equal(states[0][name], states[1][name]) for name in states[0]))
+
+
+class QuantizedNorm(torch.nn.Module):
+    """The first of a layer: what its activations are quantized to."""
+
+    def __init__(self, norm, fmt):
+        super().__init__()
+        self.norm, self.fmt = norm, fmt
+
+    def forward(self, x):
+        return OPS.quantize(self.norm(x), format=self.fmt)
+
+
+def check_norm(checks, device, norm, fmt, x):
+    """Norms of ours have the CPU's bytes, and so have the codes of what they compute."""
+    import blockscale.torch
+    from blockscale.torch import _cuda
+    model = QuantizedNorm(norm(x.shape[1]).bfloat16(), fmt).eval()
+    torch.nn.init.normal_(model.norm.weight)
+    imported = blockscale.torch.from_export(torch.export.export(model, (x,)))
+    options = {} if device == "cpu" else dict(target=_cuda.get_chip(0), on="cuda")
+    here, there = imported.compile()(x), imported.compile(**options)(x.to(device))
+    checks.check(f"{norm.__name__}, and activations in {fmt}",
+                 all(torch.equal(a.view(torch.uint8), b.cpu().view(torch.uint8))
+                     for a, b in zip(here, there)))
 
 
 def check_encoder(checks, device):

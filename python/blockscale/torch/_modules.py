@@ -185,10 +185,13 @@ class QuantizedWeight(nn.Module):
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
         data, scales = self._convert(ROW_MAJOR)
-        for name, tensor in (("data", data), ("scales", scales)):
+        for name, tensor in (("data", data), ("scales", scales), ("bias", self.bias)):
+            if tensor is None:
+                continue
             # A view of the weights of several layers would be saved with all of them.
             is_part = tensor.untyped_storage().nbytes() > tensor.nbytes
-            destination[prefix + name] = (tensor.clone() if is_part else tensor).detach()
+            if is_part or name != "bias":
+                destination[prefix + name] = (tensor.clone() if is_part else tensor).detach()
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
         self._set_layout(ROW_MAJOR)
