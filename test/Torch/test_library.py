@@ -4,6 +4,7 @@
 
 import concurrent.futures
 import unittest
+import unittest.mock
 
 import numpy as np
 import torch
@@ -139,6 +140,30 @@ class LinearTest(unittest.TestCase):
         # Strides of another order.
         y = OPS.linear_weight_only(self.x.transpose(0, 1), data, scales, None, None, **options)
         self.assertTrue(torch.equal(y.transpose(0, 1), all_of_it))
+
+    def test_gpus_without_products(self):
+        """There weights are dequantized, and PyTorch multiplies: here on the CPU."""
+        from blockscale.torch import _library
+        x = self.x.reshape(-1, WIDTH)
+        data, scales = make("nvfp4")
+        scale, bias = torch.linspace(0.5, 2, ROWS), self.bias
+        ends = torch.tensor([4, 7], dtype=torch.int32)
+        stack = data.expand(2, -1, -1).contiguous(), scales.expand(2, -1, -1).contiguous()
+        both = dict(input_format="nvfp4", input_scaling="dynamic")
+        calls = [(OPS.linear_weight_only, (x, data, scales, scale, bias), {}),
+                 (OPS.linear_quantized, (x, data, scales, scale, bias, None), both),
+                 (OPS.grouped_linear_weight_only,
+                  (x, *stack, scale[:2].contiguous(), bias.expand(2, -1).contiguous(), ends), {})]
+        for op, args, options in calls:
+            with self.subTest(op.__name__):
+                options = dict(options, out_features=ROWS, format="nvfp4")
+                wanted = op(*args, **options)
+                with unittest.mock.patch.object(_library, "has_product", lambda *_: False):
+                    found = op(*args, **options)
+                    with self.assertRaisesRegex(blockscale.ArgumentError, "Hadamard transform"):
+                        op(*args, **options, rht=True)
+                count = 7 if op is OPS.grouped_linear_weight_only else len(x)
+                torch.testing.assert_close(found[:count], wanted[:count], rtol=2 ** -6, atol=0.05)
 
     def test_threads(self):
         data, scales = make("nvfp4", rows=48)

@@ -278,6 +278,13 @@ def _multiply(op: str, x: Tensor, data: Tensor, scales: Tensor, global_scale: Te
     return y if x.dim() == 2 else y.reshape(*x.shape[:-1], n)
 
 
+def _multiply_wide(a: Tensor, b: Tensor) -> Tensor:
+    """A product whose sums are not rounded."""
+    if a.device.type == "cuda":
+        return torch.mm(a, b, out_dtype=torch.float32)
+    return a.float() @ b.float()
+
+
 def _multiply_plain(op: str, rows: Tensor, data: Tensor, scales: Tensor,
                     global_scale: Tensor | None, bias: Tensor | None, offsets: Tensor | None,
                     input_global: Tensor | None, linear: Linear) -> Tensor:
@@ -309,7 +316,7 @@ def _multiply_plain(op: str, rows: Tensor, data: Tensor, scales: Tensor,
         scale = scale if scale is None or not scale.dim() else scale[group, None]
         bias = None if bias is None else bias[group]
     else:
-        sums = torch.mm(rows.to(narrow), weight.t(), out_dtype=torch.float32)
+        sums = _multiply_wide(rows.to(narrow), weight.t())
     if scale is not None:
         sums = sums * scale
     if bias is not None:

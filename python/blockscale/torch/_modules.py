@@ -60,9 +60,7 @@ class Neighbours:
     def _can_join(self) -> bool:
         first = self._layers[0]
         return all(layer.data.device == first.data.device and layer.layout == first.layout
-                   and not layer.data.is_meta
-                   and (layer.layout == ROW_MAJOR or layer.out_features % _TILE_ROWS == 0)
-                   for layer in self._layers)
+                   and not layer.data.is_meta for layer in self._layers)
 
     def join(self) -> None:
         """Brings the weights together, if they are of one device and order."""
@@ -92,11 +90,14 @@ class Neighbours:
 
 
 def find_neighbours(model: nn.Module) -> None:
-    """Brings layers with plain activations together that one module has and that have one form."""
+    """Brings layers with plain activations together that one module has, of one form and of rows
+    in whole tiles of scales."""
     for parent in model.modules():
         groups: dict[Any, list[QuantizedLinear]] = {}
         for layer in dict.fromkeys(parent.children()):
-            if isinstance(layer, QuantizedLinear) and layer.form.activation is None:
+            # On a GPU each weight ends with a whole tile of scales then.
+            if (isinstance(layer, QuantizedLinear) and layer.form.activation is None
+                    and layer.out_features % _TILE_ROWS == 0):
                 bias = None if layer.bias is None else layer.bias.dtype
                 groups.setdefault((layer.in_features, layer.form, bias), []).append(layer)
         for layers in groups.values():
