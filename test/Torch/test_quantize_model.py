@@ -327,6 +327,15 @@ class LeftTest(unittest.TestCase):
         self.assertEqual([each.name for each in summary.quantized], ["quantized"])
         self.assertIn("1 quantized, 9 left", str(summary))
 
+    def test_stacks_are_left_together(self):
+        model, _ = make()
+        summary = blockscale.torch.quantize_(model, policy(
+            {"match": {"location": "experts.down_proj"}, "leave": True}, {"format": "nvfp4"}))
+        left = {each.name: each.reason for each in summary.left}
+        self.assertIn("rule 1 of the policy, which leaves it", left["experts.down_proj"])
+        self.assertIn("but 'experts.down_proj' is left: policy_c1", left["experts.gate_up_proj"])
+        self.assertIsInstance(model.experts, Experts)
+
     def test_refused(self):
         model, _ = make()
         with tempfile.TemporaryDirectory() as folder:

@@ -79,8 +79,7 @@ class _Library:
     def make(self, create: Any, *arguments: Any) -> int:
         made = c_void_p()
         self.check(create(*arguments, byref(made)))
-        assert made.value is not None
-        return made.value
+        return made.value or 0
 
 
 @functools.lru_cache(maxsize=None)

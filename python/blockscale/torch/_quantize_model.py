@@ -74,7 +74,7 @@ class Summary:
                          for name, before, after, text in rows)
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Site:
     """A weight that can be quantized: where it is, and how to put a module in its place."""
 
@@ -229,16 +229,15 @@ def _decide(site: Site, rules: Rules, last: str) -> Decision:
 
 
 def _check_stacks(sites: list[Site], decisions: list[Decision]) -> None:
-    """The stacks of a module are replaced together."""
+    """The stacks of a module are replaced together, or left."""
+    reasons: dict[int, str] = {}
     for site, decision in zip(sites, decisions):
-        if not site.is_stack:
-            continue
-        others = [(a, b) for a, b in zip(sites, decisions) if a.owner is site.owner]
-        left = next((b for _, b in others if b.form is None), None)
-        if decision.form is not None and left is not None:
-            reason = "expected all stacks of these experts to be quantized, but another one is " \
-                     f"not ({left.reason})"
-            decisions[sites.index(site)] = Decision(None, reason=reason)
+        if site.is_stack and decision.form is None:
+            reasons.setdefault(id(site.owner), f"'{site.name}' is left: {decision.reason}")
+    for number, (site, decision) in enumerate(zip(sites, decisions)):
+        if site.is_stack and decision.form is not None and id(site.owner) in reasons:
+            decisions[number] = Decision(None, reason="expected all stacks of these experts to be "
+                                         f"quantized, but {reasons[id(site.owner)]}")
 
 
 def quantize_(model: nn.Module, policy: Policy, *, amaxes: Mapping[str, float] | None = None,
