@@ -268,6 +268,10 @@ class RefusedTest(unittest.TestCase):
              "scales of shape"),
             ("linear_weight_only", (x, data, scales, one.expand(3), None), linear,
              r"global_scale of shape \[96\], but got \[3\]"),
+            ("linear_weight_only", (x, data.t().contiguous().t(), scales, None, None), linear,
+             r"a row-major tensor of data, but got strides \[1, 96\]"),
+            ("linear_weight_only", (x, data, scales, one.expand(ROWS), None), linear,
+             r"a row-major tensor of global_scale, but got strides \[0\]"),
             ("linear_weight_only", (x, data, scales, None, torch.zeros(5)), linear,
              r"bias of shape \[96\], but got \[5\]"),
             ("linear_weight_only", (x, data, scales, None, torch.zeros(ROWS).long()), linear,
@@ -298,8 +302,9 @@ class RefusedTest(unittest.TestCase):
             with self.subTest(name, message=message):
                 with self.assertRaisesRegex(blockscale.ArgumentError, message):
                     op(*args, **options)
-                fakes = [each.to("meta") if isinstance(each, torch.Tensor) else each
-                         for each in args]
+                fakes = [torch.empty_strided(each.shape, each.stride(), dtype=each.dtype,
+                                             device="meta")
+                         if isinstance(each, torch.Tensor) else each for each in args]
                 with self.assertRaisesRegex(Exception, message):
                     op(*fakes, **options)
 

@@ -48,6 +48,9 @@ def _check_tensor(op: str, what: str, tensor: Tensor, dtype: Any, shape: Any, x:
         _refuse(op, f"{what} of {dtype}", str(tensor.dtype))
     if shape is not None and list(tensor.shape) != list(shape):
         _refuse(op, f"{what} of shape {list(shape)}", list(tensor.shape))
+    if not tensor.is_contiguous() and what != "bias":  # Of that a copy is made.
+        _refuse(op, f"a row-major tensor of {what}", f"strides {list(tensor.stride())}; give "
+                                                     ".contiguous() of it")
     if tensor.device != x.device:
         _refuse(op, f"{what} on {x.device}, as x is", f"{tensor.device}; move it with .to()")
 
