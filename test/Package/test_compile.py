@@ -158,6 +158,9 @@ class ProgressTest(unittest.TestCase):
 
     # The signal comes to the main thread, which waits; the work ends before its next step.
     def test_ctrl_c_ends_the_work(self):
+        # A shell starts what runs in the background with the signal ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         steps = []
 
         def interrupt(step, number, count):
