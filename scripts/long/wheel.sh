@@ -24,9 +24,9 @@ cp /etc/apt/apt.conf.d/99* "$system/etc/apt/apt.conf.d/" 2>/dev/null || true
 certificates=/etc/machine-certificates.crt
 cp "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$system$certificates"
 cp -L /etc/resolv.conf "$system/etc/"
-mkdir "$system/wheel" "$system/src" "$system/src/scripts"
+mkdir "$system/wheel" "$system/src"
 cp "$work"/wheel/*.whl "$system/wheel/"
-cp -a "$root"/{README.md,docs,examples,python,test} "$system/src/"
+cp -a "$root"/{README.md,docs,examples,python,scripts,test} "$system/src/"
 
 cat >"$system/run.sh" <<END
 set -euo pipefail
