@@ -109,3 +109,14 @@ class TestTorchCompile(unittest.TestCase):
         with contextlib.redirect_stdout(io.StringIO()) as output:
             exec(compile(block, "TorchCompile.md", "exec"), {})
         self.assertRegex(output.getvalue(), "took a region: .*mean.*linear_quantized_2")
+
+
+class TestReadme(unittest.TestCase):
+    def test_the_block(self):
+        page = DOCS.parent / "README.md"
+        block, = re.findall(r"(?ms)^```python\n(.*?)^```$", page.read_text(encoding="utf-8"))
+        layers = [torch.nn.Linear(64, 64) for _ in range(2)]
+        known = {"model": torch.nn.Sequential(*layers).bfloat16().eval()}
+        exec(compile(block, str(page), "exec"), known)
+        self.assertIn("nvfp4, weights only", str(known["model"]))
+        self.assertIsInstance(known["model"], torch._dynamo.OptimizedModule)

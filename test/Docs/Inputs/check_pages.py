@@ -30,8 +30,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 FENCE = re.compile(r'^```(\w*)(?: title="([^"\n]*)")?\n(.*?)^```$', re.S | re.M)
 PYTHON = ("python3", ".venv/bin/python")
-# The program of the Python package, and the module that it is of.
+# A program of the Python package, and the module that it is of.
 SCRIPT = re.compile(r'^([\w-]+) = "([\w.]+):main"$', re.M)
+# What starts the programs of a build, which the package has, too.
+PROGRAMS = "blockscale._programs"
 ELSEWHERE = ("export", "pip", "/tmp/", "FOLDER/")
 
 
@@ -103,9 +105,10 @@ def check_commands(text):
         if not words or words[0].startswith(("-", *ELSEWHERE)):
             continue
         name = Path(words[0]).name
-        script = SCRIPT.search((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-        if script and name == script[1]:
-            known = (ROOT / "python" / f"{script[2].replace('.', '/')}.py").read_text()
+        scripts = dict(SCRIPT.findall((ROOT / "pyproject.toml").read_text(encoding="utf-8")))
+        module = scripts.get(name, PROGRAMS)
+        if module != PROGRAMS:
+            known = (ROOT / "python" / f"{module.replace('.', '/')}.py").read_text()
         elif name.startswith("blockscale-"):
             known = run(f"{name} --help").stdout
         elif Path(words[0]).is_absolute():
@@ -122,9 +125,10 @@ def check_commands(text):
 
 
 def check_python(page):
-    if any(f"docs/{page}" in each.read_text() for each in (ROOT / "test").glob("*/test_docs.py")):
+    name = page if page == "README.md" else f"docs/{page}"
+    if any(name in each.read_text() for each in (ROOT / "test").glob("*/test_docs.py")):
         return ""
-    return f"expected a test/*/test_docs.py that runs docs/{page}"
+    return f"expected a test/*/test_docs.py that runs {name}"
 
 
 def check(language, title, text, folder, page=""):
