@@ -70,7 +70,7 @@ static bool readMadeBundle(StringRef parts) {
   auto [plan, others] = parts.split('\0');
   auto [ptx, constants] = others.split('\0');
   BundleContent content;
-  content.targets.push_back({plan.str(), ptx.str()});
+  content.targets.push_back({plan.str(), ptx.str(), /*cubin=*/""});
   while (!constants.empty()) {
     auto [constant, rest] = constants.split('\0');
     content.constants.push_back(constant.str());
