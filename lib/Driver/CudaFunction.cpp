@@ -90,8 +90,7 @@ CudaFunction::getWorkspaceBytes(const std::vector<ArrayView> &arguments) {
       loaded->getPlan(), function, getPlanArguments(arguments));
   if (!resolved.ok())
     return resolved.status();
-  runtime::BufferAddresses addresses(function.buffers.size());
-  return runtime::placeWorkspaces(*resolved, 0, addresses);
+  return runtime::getWorkspaceBytes(*resolved);
 }
 
 /// Puts the addresses of arrays at the places of a role's buffers.
@@ -120,8 +119,8 @@ Status CudaFunction::call(const std::vector<ArrayView> &arguments,
                        : placed;
   }
   const runtime::CudaContext &context = loaded->getContext();
-  uint64_t bytes = runtime::placeWorkspaces(*resolved, 0, addresses);
-  Result<uint64_t> workspace = context.allocate(bytes, "the workspaces");
+  Result<uint64_t> workspace =
+      context.allocate(runtime::getWorkspaceBytes(*resolved), "the workspaces");
   if (!workspace.ok())
     return workspace.status();
   runtime::placeWorkspaces(*resolved, *workspace, addresses);

@@ -312,6 +312,5 @@ const int64_t *blockscale_call_shape(const blockscale_call *call,
 }
 
 uint64_t blockscale_call_workspace_bytes(const blockscale_call *call) {
-  BufferAddresses addresses(call->resolved.buffers.size());
-  return placeWorkspaces(call->resolved, 0, addresses);
+  return getWorkspaceBytes(call->resolved);
 }

@@ -114,6 +114,12 @@ uint64_t blockscale::runtime::placeWorkspaces(const ResolvedFunction &function,
   return total;
 }
 
+uint64_t
+blockscale::runtime::getWorkspaceBytes(const ResolvedFunction &function) {
+  BufferAddresses unused(function.buffers.size());
+  return placeWorkspaces(function, 0, unused);
+}
+
 Status blockscale::runtime::placeWorkspaces(const ResolvedFunction &function,
                                             uint64_t workspace,
                                             uint64_t workspaceBytes,

@@ -69,8 +69,11 @@ allocateBuffers(const ResolvedFunction &function,
 uint64_t placeWorkspaces(const ResolvedFunction &function, uint64_t base,
                          BufferAddresses &addresses);
 
-/// The same in memory that a caller gives: enough of it, at an address that is
-/// a multiple of 256.
+/// The bytes of all workspaces of a call.
+uint64_t getWorkspaceBytes(const ResolvedFunction &function);
+
+/// Gives the workspaces addresses in memory of a caller: enough of it, at an
+/// address that is a multiple of 256.
 Status placeWorkspaces(const ResolvedFunction &function, uint64_t workspace,
                        uint64_t workspaceBytes, BufferAddresses &addresses);
 
