@@ -50,12 +50,12 @@ def name_arguments(source: Source) -> list[str]:
     return [value.name.removeprefix("%") for value in source.arguments]
 
 
-def _refuse_capture() -> None:
+def refuse_capture(kernels: str, advice: str) -> None:
     """Loading kernels is no work of a stream, so that a CUDA graph cannot have it."""
     torch = sys.modules.get("torch")
     if torch and torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing():
-        raise ArgumentError("expected a call before the capture of a CUDA graph, which loads the "
-                            "kernels, but got none; call the function once before")
+        raise ArgumentError("expected a call before the capture of a CUDA graph, which loads "
+                            f"{kernels}, but got none; {advice}")
 
 
 class Compiled:
@@ -152,6 +152,8 @@ class Compiled:
         return self._caller is not None and self._caller.executable.is_loaded
 
     def _make_caller(self, progress: Progress | None) -> Caller:
+        if self._on == "cuda":
+            refuse_capture("the kernels", "call the function once before")
         chip = None if self.target == "cpu" else self.target
         executable, _ = check(watch_steps(
             progress, lambda watch: _native.create_executable(
@@ -167,8 +169,6 @@ class Compiled:
     def _get_caller(self, progress: Progress | None) -> Caller:
         with self._lock:
             if self._caller is None:
-                if self._on == "cuda":
-                    _refuse_capture()
                 self._caller = self._make_caller(progress)
             return self._caller
 

@@ -3,8 +3,11 @@
 """What a call asks the driver of a GPU for, where the driver has no GPU (FakeCuda.cpp)."""
 
 import os
+import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import ml_dtypes
@@ -97,6 +100,24 @@ class LaunchTest(unittest.TestCase):
                 self.assertNotEqual(status, 0)
                 self.assertIn(message, found)
         self.assertEqual(self.take_calls(), [])
+
+    def test_kernels_are_not_loaded_in_a_capture(self):
+        compiled = None
+        for is_capturing in (True, False):
+            torch = types.SimpleNamespace(cuda=types.SimpleNamespace(
+                is_initialized=lambda: True,
+                is_current_stream_capturing=lambda value=is_capturing: value))
+            with unittest.mock.patch.dict(sys.modules, torch=torch):
+                compiled = compiled or bs.compile(layer.trace(), target="sm_90a", on="cuda")
+                if is_capturing:
+                    with self.assertRaisesRegex(
+                            bs.ArgumentError, "^expected a call before the capture of a CUDA "
+                            "graph, which loads the kernels, but got none; call the function "
+                            "once before$"):
+                        compiled._get_caller(None)
+                    self.assertEqual(self.take_calls(), [])
+                else:
+                    self.assertIsNotNone(compiled._get_caller(None))
 
     def test_arguments_are_checked_first(self):
         self.rows[0].set(1, self.memory.take(128 * 32 * 2), (128, 32))

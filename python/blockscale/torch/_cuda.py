@@ -19,7 +19,8 @@ from typing import Any, Sequence
 import torch
 from torch import Tensor
 
-from blockscale._errors import ArgumentError, fail
+from blockscale._compile import refuse_capture
+from blockscale._errors import fail
 from blockscale._native._library import LIBRARY
 
 #: Chips by compute capability: what PTX for one runs on. Others have no kernels of ours.
@@ -121,10 +122,7 @@ class Function:
     """A function of a bundle on a device, whose results have known dtypes."""
 
     def __init__(self, bundle: bytes, name: str, device: int, results: Sequence[torch.dtype]):
-        if torch.cuda.is_current_stream_capturing():
-            raise ArgumentError("expected a call before the capture of a CUDA graph, which loads "
-                                f"the kernels of @{name}, but got none; run the model once "
-                                "before")
+        refuse_capture(f"the kernels of @{name}", "run the model once before")
         self._library = library = _get_library()
         self._device = torch.device("cuda", device)
         opened = library.make(library.bundle_open_memory, bundle, len(bundle))
