@@ -183,8 +183,7 @@ def run_weights_only(fmt, options, plain):
         print(f"  weights {size / 1e9:.3f} GB, {size / plain[2]:.3f} of bf16; "
               f"{len(summary.quantized)} layers, {len(summary.left)} left", flush=True)
         free()
-        ways = {f"{name}, captured": ({**ours(), **arguments}, True)
-                for name, arguments in COMPILED.items()}
+        ways = {"captured": (ours(), True)}
         if not head:
             ways["reduce-overhead"] = {**ours(), "mode": "reduce-overhead"}, False
         decode = measure_decode(model, options, ways)
