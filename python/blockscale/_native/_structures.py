@@ -62,3 +62,10 @@ class Slot(ctypes.Structure):
 class Array(ctypes.Structure):
     _fields_ = [("data", c_void_p), ("dtype", c_int), ("rank", c_size_t), ("shape", c_void_p),
                 ("strides", c_void_p)]
+
+
+class CallArgument(ctypes.Structure):
+    """blockscale_argument of Runtime.h."""
+
+    _fields_ = [("dtype", c_int), ("rank", c_size_t), ("shape", POINTER(c_int64)),
+                ("scalar", c_void_p)]
