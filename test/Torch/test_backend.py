@@ -5,6 +5,9 @@ is left."""
 
 import copy
 import json
+import os
+import subprocess
+import sys
 import unittest
 import unittest.mock
 
@@ -267,6 +270,23 @@ class GraphTest(unittest.TestCase):
         with self.assertRaisesRegex(blockscale.ArgumentError, "got mode 'reduce-overhead'"):
             blockscale_backend(graph, [torch.zeros(1)], mode="reduce-overhead",
                                options={"rest": "eager"})
+
+    def test_torch_logs(self):
+        """PyTorch's variable shows what is taken, and with + what is compiled."""
+        program = """if True:
+            import torch, blockscale.torch
+            from torch import nn
+            model = nn.Sequential(nn.Linear(32, 32), nn.ReLU()).bfloat16().eval()
+            blockscale.torch.quantize_(model, {"version": 1, "leave_last_projection": False,
+                                               "rules": [{"format": "mxfp8"}]})
+            with torch.no_grad():
+                torch.compile(model, backend="blockscale", options={"rest": "eager"})(
+                    torch.randn(3, 32).bfloat16())
+        """
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                              env={**os.environ, "TORCH_LOGS": "+blockscale"}, check=True)
+        self.assertIn("took a region: linear_quantized, relu", done.stderr)
+        self.assertIn("compile a region of 2 ops for cpu", done.stderr)
 
     def test_it_is_registered(self):
         self.assertIn("blockscale", torch._dynamo.list_backends())
