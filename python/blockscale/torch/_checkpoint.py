@@ -15,9 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from blockscale._errors import ArgumentError, fail
+from blockscale._forms import LayerForm, OperandForm
 from blockscale._ops import FORMATS
 from blockscale.torch._checkpoint_names import EXPERTS, IGNORED, SCHEMES, Scheme
-from blockscale.torch._forms import LayerForm, OperandForm, ROW_MAJOR, get_storage
+from blockscale.torch._forms import ROW_MAJOR, get_storage
 from blockscale.torch._kernels import LOG
 from blockscale.torch._modules import find_neighbours
 from blockscale.torch._quantize_model import (Installer, LayerSummary, Site, Summary, find_sites,
