@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_float, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,11 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "dtype_name": (c_char_p, [c_int]),
     "recipe_name": (c_char_p, [c_size_t]),
     "set_num_threads": (None, [c_int]),
+    "global_decode_scale": (c_int, [c_char_p, c_float, POINTER(c_float)]),
+    "global_encode_scale": (c_int, [c_char_p, c_int, c_float, POINTER(c_float)]),
+    "swizzled_size": (c_int64, [c_int64, c_int64]),
+    "swizzle": (c_int, [c_void_p, c_int64, c_int64, c_void_p, c_size_t]),
+    "unswizzle": (c_int, [c_void_p, c_size_t, c_int64, c_int64, c_void_p]),
     "verify": (c_int, [c_void_p, c_size_t, POINTER(_structures.CompileConfig),
                        POINTER(c_void_p)]),
     "compile": (c_int, [c_void_p, c_size_t, POINTER(_structures.CompileConfig),
