@@ -62,3 +62,23 @@ class Slot(ctypes.Structure):
 class Array(ctypes.Structure):
     _fields_ = [("data", c_void_p), ("dtype", c_int), ("rank", c_size_t), ("shape", c_void_p),
                 ("strides", c_void_p)]
+
+
+class StorageType(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("block_elements", c_int64), ("block_bytes", c_int64),
+                ("in_safetensors", c_int), ("gguf_number", c_int)]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("type", POINTER(StorageType)), ("rank", c_size_t),
+                ("shape", POINTER(c_int64)), ("offset", c_uint64), ("bytes", c_uint64)]
+
+
+class Metadata(ctypes.Structure):
+    _fields_ = [("key", c_char_p), ("type", c_int), ("element_type", c_int), ("count", c_uint64),
+                ("value", c_void_p), ("bytes", c_uint64)]
+
+
+class NewTensor(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("type", c_char_p), ("rank", c_size_t),
+                ("shape", POINTER(c_int64))]
