@@ -1,0 +1,72 @@
+# Part of the BlockScale project, under the Apache License v2.0 with LLVM
+# Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What tasks of jobs do. Each function takes a task's arguments, the source, and where to write; it
+returns what it found, of types of JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Protocol
+
+import numpy as np
+
+from blockscale.checkpoint._checkpoint import Checkpoint
+from blockscale.checkpoint._kernels import DTYPES
+from blockscale.checkpoint._plan import Task
+from blockscale.checkpoint._quantize_group import quantize_group
+from blockscale.checkpoint._values import CHUNK_BYTES, Rows, list_chunks
+
+
+class Sink(Protocol):
+    """Where tasks write."""
+
+    def write(self, name: str, data: np.ndarray, begin: int = 0) -> None:
+        """Writes bytes of a tensor of the result, from one of its bytes on."""
+
+
+def copy_tensors(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
+    """Copies tensors: `names` has that of the result by that of the source."""
+    for name, target in arguments["names"].items():
+        tensor = source.tensors[name]
+        for begin in range(0, tensor.nbytes, CHUNK_BYTES):
+            end = min(begin + CHUNK_BYTES, tensor.nbytes)
+            sink.write(target, tensor.bytes(begin, end), begin)
+            tensor.release(begin, end)
+    return None
+
+
+def copy_rows(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
+    """Copies `count` elements of a row of `tensor`, each `step` from the one before."""
+    tensor = source.tensors[arguments["tensor"]]
+    row = tensor.bytes().reshape(tensor.shape[0], -1, arguments["item_bytes"])
+    first, step = arguments["first"], arguments["step"]
+    chosen = row[arguments["matrix"], first::step][:arguments["count"]]
+    sink.write(arguments["target"], np.ascontiguousarray(chosen))
+    return None
+
+
+def decode(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
+    """Writes the numbers of a weight in a dtype."""
+    weight = source.weights[arguments["weight"]]
+    dtype = DTYPES[arguments["dtype"]]
+    for matrix in range(max(weight.num_matrices, 1)):
+        rows = Rows(weight, matrix)
+        start = matrix * rows.count
+        for begin, end in list_chunks(rows.count, rows.row_bytes):
+            found = rows.read(begin, end).astype(dtype, copy=False)
+            sink.write(arguments["target"], found,
+                       (start + begin) * rows.cols * dtype.itemsize)
+            rows.release(begin, end)
+    return None
+
+
+KINDS: Mapping[str, Callable[[Mapping[str, Any], Checkpoint, Any], Any]] = {
+    "copy": copy_tensors,
+    "copy_rows": copy_rows,
+    "decode": decode,
+    "quantize": quantize_group,
+}
+
+
+def run(task: Task, source: Checkpoint, sink: Sink) -> Any:
+    """Does a task: what it writes depends on the task and the source alone."""
+    return KINDS[task.kind](task.arguments, source, sink)
