@@ -3,6 +3,7 @@
 """blockscale-checkpoint: reads, checks, converts and quantizes checkpoints.
 
     blockscale-checkpoint list MODEL
+    blockscale-checkpoint check MODEL --tensor-parallel=2,4,8
     blockscale-checkpoint quantize MODEL RESULT --format=nvfp4 --weight-only
 """
 
@@ -20,10 +21,12 @@ from blockscale._errors import ArgumentError, Error
 from blockscale._files import write
 from blockscale._ops import FORMATS
 from blockscale.checkpoint._bar import Bar
+from blockscale.checkpoint._check import check
 from blockscale.checkpoint._checkpoint import Checkpoint, open as open_checkpoint
 from blockscale.checkpoint._layouts import FAMILIES
 from blockscale.checkpoint._plan import SHARD_BYTES
 from blockscale.checkpoint._quantize import MEASURED, quantize
+from blockscale.checkpoint._rules import LOADERS
 from blockscale.checkpoint._summary import Summary, format_bytes, make_table
 
 PROGRAM = "blockscale-checkpoint"
@@ -101,6 +104,21 @@ def run_list(options: argparse.Namespace) -> int:
           f"{'file' if len(checkpoint.files) == 1 else 'files'}, "
           f"{format_bytes(checkpoint.nbytes)}; {checkpoint.scheme.describe()}")
     return 0
+
+
+def _parse_degrees(text: str) -> list[int]:
+    degrees = text.split(",")
+    if not all(each.isdigit() and int(each) > 0 for each in degrees):
+        raise argparse.ArgumentTypeError(f"expected numbers of parts as 2,4,8, but got '{text}'")
+    return list(map(int, degrees))
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """Checks a checkpoint; 1 where it has faults."""
+    report = check(options.source, tensor_parallel=options.tensor_parallel,
+                   loaders=options.loader)
+    _show(report.to_json() if options.json else str(report))
+    return int(report.has_faults or options.strict and not report.is_clean)
 
 
 def _make_policy(options: argparse.Namespace) -> Any:
@@ -183,6 +201,21 @@ def _make_parser() -> argparse.ArgumentParser:
     shown.add_argument("--tensors", action="store_true", help="show all tensors instead")
     shown.add_argument("--json", action="store_true", help="write JSON with both")
     shown.set_defaults(run=run_list)
+
+    checked = commands.add_parser(
+        "check", help="find what is wrong with a checkpoint",
+        description="Checks a checkpoint by the rules of docs/CheckpointFaults.md. The exit status "
+                    "is 1 where it has faults.")
+    checked.add_argument("source", metavar="MODEL",
+                         help="a folder, an index, or a file of safetensors or GGUF")
+    checked.add_argument("--tensor-parallel", type=_parse_degrees, default=[], metavar="N,..",
+                         help="numbers of parts that weights are cut in")
+    checked.add_argument("--loader", action="append", default=[], metavar="NAME",
+                         help="tell what this loader does: " + ", ".join(LOADERS) + "; all "
+                              "without it")
+    checked.add_argument("--strict", action="store_true", help="warnings are faults, too")
+    checked.add_argument("--json", action="store_true", help="write JSON")
+    checked.set_defaults(run=run_check)
 
     quantized = commands.add_parser(
         "quantize", help="quantize a plain checkpoint",

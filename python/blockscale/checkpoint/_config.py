@@ -181,8 +181,9 @@ def read_scheme(config: Mapping[str, Any], quantization: Mapping[str, Any]) -> S
     if members is None:
         if not quantization:
             return Scheme()
-        inner = _get_object(quantization.get("quantization", {}), f"{MODELOPT_CONFIG}: quantization")
-        return _read_modelopt(inner, f"{MODELOPT_CONFIG}: quantization", "exclude_modules")
+        place = f"{MODELOPT_CONFIG}: quantization"
+        inner = _get_object(quantization.get("quantization", {}), place)
+        return _read_modelopt(inner, place, "exclude_modules")
     members = _get_object(members, where)
     method = members.get("quant_method")
     if method == "modelopt" or method is None and "quant_algo" in members:

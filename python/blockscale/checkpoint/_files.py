@@ -86,8 +86,8 @@ def find_files(path: str) -> tuple[list[str], Mapping[str, str], str]:
     found = sorted(file for ending in ENDINGS
                    for file in glob.glob(os.path.join(glob.escape(path), f"*{ending}")))
     if not found:
-        raise ArgumentError(f"expected files of tensors ({', '.join(ENDINGS)}) in '{path}', but got "
-                            "none")
+        raise ArgumentError(f"expected files of tensors ({', '.join(ENDINGS)}) in '{path}', but "
+                            "got none")
     return found, {}, path
 
 

@@ -71,9 +71,9 @@ class Journal:
 
     def _check(self, found: str, identity: str) -> None:
         if found != identity:
-            raise ArgumentError(f"expected the journal '{self.path}' to be of this job, but source, "
-                                "policy or options were others then; remove its folder to begin "
-                                "anew")
+            raise ArgumentError(f"expected the journal '{self.path}' to be of this job, but "
+                                "source, policy or options were others then; remove its folder to "
+                                "begin anew")
 
     def _write(self, members: dict[str, Any]) -> None:
         self._file.write(json.dumps(members, separators=(",", ":")).encode() + b"\n")

@@ -89,7 +89,8 @@ class Layout:
         if role == DATA:
             if self.family == "gpt-oss":
                 return (*batch, n, k // 32, 16)
-            return (*batch, n, -(-k // 2)) if self.is_fp4 and self.family != "gguf" else tuple(shape)
+            is_packed = self.is_fp4 and self.family != "gguf"
+            return (*batch, n, -(-k // 2)) if is_packed else tuple(shape)
         if role == SCALES:
             if self.holds_swizzled:  # Tiles, as a matrix of 32 rows and 16 columns each.
                 return (*batch, -(-n // 128) * 32, -(-k // (4 * self.block)) * 16)
@@ -134,7 +135,8 @@ LAYOUTS = (
     Layout("torchao MXFP8 E5M2", "torchao", "mxfp8_e5m2", "rceil", "rceil",
            ("._weight_qdata", "F8_E5M2"), ("._weight_scale", "F8_E8M0"), holds_swizzled=True),
     Layout("GGUF NVFP4", "gguf", "nvfp4", "modelopt", "", (".weight", "NVFP4"),
-           global_scale=".scale", input_scale=".input_scale", scalar_shape=(1,), shares_global=True),
+           global_scale=".scale", input_scale=".input_scale", scalar_shape=(1,),
+           shares_global=True),
     Layout("GGUF MXFP4", "gguf", "mxfp4", "floor", "", (".weight", "MXFP4")),
     Layout("FP8 in blocks of 128 x 128", "fp8-blocks", "fp8_blocks", "", "",
            (".weight", "F8_E4M3"), (".weight_scale_inv", "F32")),

@@ -19,8 +19,9 @@ _FUSED = {name: number for number, names in enumerate(FUSED) for name in names}
 STACKS = ("gate_up_proj", "gate_proj", "up_proj", "down_proj", "w1", "w2", "w3")
 _HEAD = re.compile(r"(?:.*\.)?(?:lm_head|output_layer|embed_out|output)")
 #: Tables that are looked up, with no product.
-_EMBEDDING = re.compile(r"(?:.*\.)?(?:[a-z_]*embed(?:ding)?s?(?:_[a-z]+)?|wte|wpe|shared|token_embd|"
-                        r"relative_attention_bias|tok_embeddings|rotary_emb)")
+_EMBEDDING = re.compile(
+    r"(?:.*\.)?(?:[a-z_]*embed(?:ding)?s?(?:_[a-z]+)?|wte|wpe|shared|token_embd|"
+    r"relative_attention_bias|tok_embeddings|rotary_emb)")
 #: Layers that choose experts: small, and exact in every published checkpoint.
 _ROUTER = re.compile(r"(?:.*\.)?(?:router|(?:mlp|block_sparse_moe|feed_forward|moe|ffn)\.gate|"
                      r"shared_expert_gate|ffn_gate_inp|router\.classifier|wg)")

@@ -2,8 +2,9 @@
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs jobs on threads of this process.
 
-The result is made in a folder beside its place, NAME.partial, which takes the name at the end: there
-is no partial result, whenever the process ends. What is there then is what resuming goes on with.
+The result is made in a folder beside its place, NAME.partial, which takes the name at the end:
+there is no partial result, whenever the process ends. What is there then is what resuming goes on
+with.
 """
 
 from __future__ import annotations
