@@ -1,7 +1,13 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Files of tensors, by include/blockscale-c/Checkpoint.h. What fails here raises FileError or
-ArgumentError itself."""
+"""Files of tensors and what is in them, by include/blockscale-c/Checkpoint.h. What fails here
+raises FileError or ArgumentError itself.
+
+Arrays are dense and row-major: of NumPy, of anything with the buffer protocol, or of a package with
+DLPack on the CPU. Only their bytes count, so that any dtype of the right size will do, and they
+need no alignment. Functions write into arrays that are given, and those with `out=None` make one.
+They use the threads of the library, without the GIL.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ from typing import Any, Iterable, NamedTuple, Sequence
 import numpy as np
 
 from blockscale import _errors
-from blockscale._native import _structures, status_name
+from blockscale._native import _structures, exchange, status_name
 from blockscale._native._library import LIBRARY, get_error
 
 #: The formats of files, by their numbers in C.
@@ -285,3 +291,255 @@ def lay_out(format: str, tensors: Iterable[tuple[str, str, Sequence[int]]],
                       LIBRARY.blockscale_file_layout_file_bytes(handle))
     finally:
         LIBRARY.blockscale_file_layout_destroy(handle)
+
+
+# --- Arrays -------------------------------------------------------------------------------------
+
+
+def _get_memory(name: str, array: Any, is_written: bool) -> tuple[int, int, Any]:
+    """The address and the bytes of an array, and what keeps it."""
+    if hasattr(array, "__dlpack__") and not isinstance(array, np.ndarray):
+        view = exchange(array)
+        dense = 1
+        for size, stride in zip(reversed(view.shape), reversed(view.strides)):
+            if size != 1 and stride != dense:
+                raise _errors.ArgumentError(f"expected {name} to be dense and row-major, but got "
+                                            f"strides {view.strides}")
+            dense *= size
+        if view.device[0] != 1:
+            raise _errors.ArgumentError(f"expected {name} on the CPU, but got device "
+                                        f"{view.device}")
+        found = view.address, dense * view.dtype[1] // 8, view
+        writable = view.is_writable
+    else:
+        given = array if isinstance(array, np.ndarray) else np.frombuffer(array, np.uint8)
+        if not given.flags.c_contiguous:
+            raise _errors.ArgumentError(f"expected {name} to be dense and row-major, but got "
+                                        f"strides {given.strides}")
+        found = given.ctypes.data, given.nbytes, given
+        writable = given.flags.writeable
+    if is_written and not writable:
+        raise _errors.ArgumentError(f"expected {name} to be writable, but it is not")
+    return found
+
+
+class _Call:
+    """The arguments of one call, in order; arrays are kept until its end."""
+
+    def __init__(self) -> None:
+        self.arguments: list[Any] = []
+        self._kept: list[Any] = []
+
+    def add(self, *values: Any) -> _Call:
+        self.arguments.extend(value.encode() if isinstance(value, str) else value
+                              for value in values)
+        return self
+
+    def read(self, name: str, array: Any) -> _Call:
+        return self._add_memory(name, array, False)
+
+    def write(self, name: str, array: Any) -> _Call:
+        return self._add_memory(name, array, True)
+
+    def _add_memory(self, name: str, array: Any, is_written: bool) -> _Call:
+        address, size, keeper = _get_memory(name, array, is_written)
+        self._kept.append(keeper)
+        return self.add(address, size)
+
+    def run(self, function: Any) -> None:
+        check(function(*self.arguments))
+
+
+def _make(out: Any, shape: tuple[int, ...], dtype: Any = np.uint8) -> Any:
+    return np.empty(shape, dtype) if out is None else out
+
+
+# --- Orders -------------------------------------------------------------------------------------
+
+#: By the type of blocks: elements that share a scale, and elements and bytes of a block.
+GGUF_BLOCKS = {"MXFP4": (32, 32, 17), "NVFP4": (16, 64, 36)}
+
+
+def pack_gguf(type: str, rows: int, cols: int, codes: Any, scales: Any,
+              out: Any = None) -> tuple[Any, int]:
+    """Brings row-major codes and scales into blocks of GGUF, uint8 [rows, bytes of a row]. Returns
+    them, and the number of scales that mean something else there."""
+    _, elements, size = GGUF_BLOCKS.get(type, (1, 1, 1))
+    out, changed = _make(out, (rows, cols // elements * size)), ctypes.c_uint64()
+    _Call().add(type, rows, cols).read("codes", codes).read("scales", scales).write(
+        "out", out).add(changed).run(LIBRARY.blockscale_gguf_pack)
+    return out, changed.value
+
+
+def unpack_gguf(type: str, rows: int, cols: int, blocks: Any, codes: Any = None,
+                scales: Any = None) -> tuple[Any, Any, int]:
+    """The inverse: uint8 [rows, cols / 2] and [rows, cols / elements of a scale], and the number
+    of scales that are other bytes, or that mean something else, since ggml reads them otherwise."""
+    group = GGUF_BLOCKS.get(type, (1, 1, 1))[0]
+    codes, scales = _make(codes, (rows, cols // 2)), _make(scales, (rows, cols // group))
+    changed = ctypes.c_uint64()
+    _Call().add(type, rows, cols).read("blocks", blocks).write("codes", codes).write(
+        "scales", scales).add(changed).run(LIBRARY.blockscale_gguf_unpack)
+    return codes, scales, changed.value
+
+
+def _reorder(function: Any, count: int, rows: int, row_bytes: int, array: Any, out: Any) -> Any:
+    out = _make(out, (count, rows, row_bytes))
+    address, size, keeper = _get_memory("array", array, False)
+    to, to_size, to_keeper = _get_memory("out", out, True)
+    if to_size != size:
+        raise _errors.ArgumentError(f"expected out to have {size} bytes, but got {to_size}")
+    check(function(count, rows, row_bytes, address, to, size))
+    del keeper, to_keeper
+    return out
+
+
+def split_rows(count: int, rows: int, row_bytes: int, array: Any, out: Any = None) -> Any:
+    """Brings each of `count` matrices whose rows alternate between two others to those one after
+    the other: gate and up of gpt-oss."""
+    return _reorder(LIBRARY.blockscale_split_rows, count, rows, row_bytes, array, out)
+
+
+def alternate_rows(count: int, rows: int, row_bytes: int, array: Any, out: Any = None) -> Any:
+    """The inverse of split_rows."""
+    return _reorder(LIBRARY.blockscale_alternate_rows, count, rows, row_bytes, array, out)
+
+
+# --- Conversions --------------------------------------------------------------------------------
+
+
+def quantize_gguf(type: str, input_type: str, rows: int, cols: int, x: Any,
+                  out: Any = None) -> Any:
+    """Quantizes x, of the storage type F32, BF16 or F16, to blocks of GGUF as ggml does."""
+    _, elements, size = GGUF_BLOCKS.get(type, (1, 1, 1))
+    out = _make(out, (rows, cols // elements * size))
+    _Call().add(type, input_type, rows, cols).read("x", x).write("out", out).run(
+        LIBRARY.blockscale_gguf_quantize)
+    return out
+
+
+def mxfp4_max_exponent(scales: Any) -> int:
+    """The largest k of E8M0 scales 2^k, zeros and NaN not counted; 0 if there are none."""
+    exponent = ctypes.c_int32()
+    _Call().read("scales", scales).add(exponent).run(LIBRARY.blockscale_mxfp4_max_exponent)
+    return exponent.value
+
+
+def mxfp4_to_nvfp4(rows: int, cols: int, codes: Any, scales: Any, max_exponent: int,
+                   out_codes: Any = None, out_scales: Any = None) -> tuple[Any, Any, float, int]:
+    """Brings MXFP4 to NVFP4: codes, E4M3 scales, the global scale, and the number of blocks of 32
+    with other values than before. `max_exponent` is that of all that shares the global scale."""
+    out_codes = _make(out_codes, (rows, cols // 2))
+    out_scales = _make(out_scales, (rows, cols // 16))
+    scale, changed = ctypes.c_float(), ctypes.c_uint64()
+    _Call().add(rows, cols).read("codes", codes).read("scales", scales).add(max_exponent).write(
+        "out_codes", out_codes).write("out_scales", out_scales).add(scale, changed).run(
+            LIBRARY.blockscale_mxfp4_to_nvfp4)
+    return out_codes, out_scales, scale.value, changed.value
+
+
+def mxfp4_to_fp8(rows: int, cols: int, block: tuple[int, int], codes: Any, scales: Any,
+                 out: Any = None, out_scales: Any = None) -> tuple[Any, Any, int]:
+    """Brings MXFP4 to E4M3, uint8 [rows, cols], with f32 scales of blocks of that shape, and the
+    number of these with other values than before."""
+    block_rows, block_cols = block
+    counts = -(-rows // block_rows) if block_rows > 0 else 0, (
+        -(-cols // block_cols) if block_cols > 0 else 0)
+    out, out_scales = _make(out, (rows, cols)), _make(out_scales, counts, np.float32)
+    call = _Call().add(rows, cols, block_rows, block_cols).read("codes", codes).read(
+        "scales", scales).write("out", out).write("out_scales", out_scales)
+    # The library takes the number of scales.
+    size = call.arguments[-1]
+    if size % 4:
+        raise _errors.ArgumentError(f"expected out_scales of float32, but got {size} bytes")
+    call.arguments[-1] = size // 4
+    changed = ctypes.c_uint64()
+    call.add(changed).run(LIBRARY.blockscale_mxfp4_to_fp8)
+    return out, out_scales, changed.value
+
+
+# --- Facts --------------------------------------------------------------------------------------
+
+
+def amax(type: str, x: Any) -> float:
+    """The largest magnitude of elements of a storage type; NaN if there is one, 0 of nothing."""
+    found = ctypes.c_float()
+    _Call().add(type).read("x", x).add(found).run(LIBRARY.blockscale_amax)
+    return found.value
+
+
+class Statistics(NamedTuple):
+    """Numbers of elements, and bounds of what is not NaN. `least` is the least magnitude that is
+    not 0; infinity if there is none."""
+
+    count: int
+    nan: int
+    infinite: int
+    zero: int
+    negative: int
+    min: float
+    max: float
+    least: float
+
+
+def scan(type: str, x: Any) -> Statistics:
+    """Statistics of elements of a storage type: F32, BF16, F16, F8_E4M3, F8_E5M2, F8_E8M0."""
+    found = _structures.Statistics()
+    _Call().add(type).read("x", x).add(found).run(LIBRARY.blockscale_scan)
+    return Statistics(*(getattr(found, name) for name in Statistics._fields))
+
+
+class CodeStatistics(NamedTuple):
+    """`codes`, uint64 [2, 16]: elements by the parity of their column and by their E2M1 code.
+    `largest`, uint64 [8]: blocks by the code, without sign, of their largest magnitude."""
+
+    codes: np.ndarray
+    largest: np.ndarray
+
+
+def scan_codes(rows: int, cols: int, block_cols: int, codes: Any) -> CodeStatistics:
+    """Statistics of packed E2M1 codes with blocks of 1 by `block_cols`."""
+    found = _structures.CodeStatistics()
+    _Call().add(rows, cols, block_cols).read("codes", codes).add(found).run(
+        LIBRARY.blockscale_scan_codes)
+    return CodeStatistics(np.array(found.codes, np.uint64), np.array(found.largest, np.uint64))
+
+
+def column_squares(type: str, rows: int, cols: int, x: Any) -> np.ndarray:
+    """The sum of squares of each column, float64 [cols]."""
+    squares = np.empty(cols)
+    _Call().add(type, rows, cols).read("x", x).add(squares.ctypes.data, cols).run(
+        LIBRARY.blockscale_column_squares)
+    return squares
+
+
+def column_squares_of_codes(scale_type: str, rows: int, cols: int, block_cols: int, codes: Any,
+                            scales: Any) -> np.ndarray:
+    """The same for packed E2M1 codes times scales, F8_E4M3 or F8_E8M0, of `block_cols` columns."""
+    squares = np.empty(cols)
+    _Call().add(scale_type, rows, cols, block_cols).read("codes", codes).read(
+        "scales", scales).add(squares.ctypes.data, cols).run(
+            LIBRARY.blockscale_column_squares_of_codes)
+    return squares
+
+
+class Difference(NamedTuple):
+    """Numbers of elements: all; those of other values, where NaNs are equal; those among them of
+    which one is NaN or infinite, which are in no sum. The largest difference and the first element
+    that has it, -1 if there is none."""
+
+    count: int
+    different: int
+    incomparable: int
+    reference_squares: float
+    difference_squares: float
+    largest: float
+    largest_index: int
+
+
+def compare(reference_type: str, reference: Any, type: str, x: Any) -> Difference:
+    """Compares elements of storage types with as many of a reference."""
+    found = _structures.Difference()
+    _Call().add(reference_type).read("reference", reference).add(type).read("x", x).add(found).run(
+        LIBRARY.blockscale_compare)
+    return Difference(*(getattr(found, name) for name in Difference._fields))

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import POINTER, c_char_p, c_float, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import (POINTER, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_uint64,
+                    c_void_p)
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from blockscale._native import _structures
 _NAME = "libBlockScaleC.so"
 _VARIABLE = "BLOCKSCALE_LIBRARY"
 _FOLDER = Path(__file__).parents[1] / "_lib"
+
+#: A buffer and its bytes, or its elements where they are numbers of Python.
+_BUFFER = (c_void_p, c_size_t)
 
 #: Name, without the prefix, of each function that the package calls: result and arguments.
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
@@ -72,6 +76,27 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "file_layout_header_bytes": (c_uint64, [c_void_p]),
     "file_layout_file_bytes": (c_uint64, [c_void_p]),
     "file_layout_offsets": (POINTER(c_uint64), [c_void_p]),
+    "gguf_pack": (c_int, [c_char_p, c_int64, c_int64, *_BUFFER, *_BUFFER, *_BUFFER,
+                          POINTER(c_uint64)]),
+    "gguf_unpack": (c_int, [c_char_p, c_int64, c_int64, *_BUFFER, *_BUFFER, *_BUFFER,
+                            POINTER(c_uint64)]),
+    "split_rows": (c_int, [c_int64, c_int64, c_int64, c_void_p, *_BUFFER]),
+    "alternate_rows": (c_int, [c_int64, c_int64, c_int64, c_void_p, *_BUFFER]),
+    "gguf_quantize": (c_int, [c_char_p, c_char_p, c_int64, c_int64, *_BUFFER, *_BUFFER]),
+    "mxfp4_max_exponent": (c_int, [*_BUFFER, POINTER(c_int32)]),
+    "mxfp4_to_nvfp4": (c_int, [c_int64, c_int64, *_BUFFER, *_BUFFER, c_int32, *_BUFFER, *_BUFFER,
+                               POINTER(c_float), POINTER(c_uint64)]),
+    "mxfp4_to_fp8": (c_int, [c_int64, c_int64, c_int64, c_int64, *_BUFFER, *_BUFFER, *_BUFFER,
+                             *_BUFFER, POINTER(c_uint64)]),
+    "amax": (c_int, [c_char_p, *_BUFFER, POINTER(c_float)]),
+    "scan": (c_int, [c_char_p, *_BUFFER, POINTER(_structures.Statistics)]),
+    "scan_codes": (c_int, [c_int64, c_int64, c_int64, *_BUFFER,
+                           POINTER(_structures.CodeStatistics)]),
+    "column_squares": (c_int, [c_char_p, c_int64, c_int64, *_BUFFER, *_BUFFER]),
+    "column_squares_of_codes": (c_int, [c_char_p, c_int64, c_int64, c_int64, *_BUFFER, *_BUFFER,
+                                        *_BUFFER]),
+    "compare": (c_int, [c_char_p, *_BUFFER, c_char_p, *_BUFFER,
+                        POINTER(_structures.Difference)]),
     "xla_handler": (c_void_p, []),
     "xla_add_call": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_int64)]),
 }
