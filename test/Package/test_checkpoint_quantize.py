@@ -189,6 +189,27 @@ class QuantizeTest(unittest.TestCase):
                                       found.tensors[f"{name}.weight"].numpy())
         np.testing.assert_array_equal(other.tensors[f"{name}.bias"].numpy(), bias[2, 1::2])
 
+    def test_gpt_oss(self):
+        """Stacks stay stacks, whatever the order of the source; nothing else is quantized."""
+        self.tensors, self.config = checkpoints.make_model(transposed=True)
+        self.config["model_type"] = "gpt_oss"
+        found, summary = self.quantize({"version": 1, "rules": [
+            {"format": "mxfp4", "weight_only": True}]}, layout="gpt-oss")
+        path = "model.layers.1.mlp.experts."
+        for name, shape in (("gate_up_proj", (3, 256, 2, 16)), ("down_proj", (3, 64, 4, 16))):
+            blocks = found.tensors[f"{path}{name}_blocks"].numpy()
+            scales = found.tensors[f"{path}{name}_scales"].numpy()
+            self.assertEqual((blocks.shape, scales.shape), (shape, shape[:3]))
+            plain = self.tensors[f"{path}{name}"].astype(np.float32).transpose(0, 2, 1)
+            values = checkpoints.decode("mxfp4", blocks.reshape(*shape[:2], -1), scales)
+            self.assertLess(((values - plain) ** 2).sum(), (plain ** 2).sum() / 40)
+        reasons = {each.name: each.reason for each in summary.left}
+        self.assertIn("as gpt-oss quantizes nothing else", reasons[Q])
+        inner = found.config["quantization_config"]
+        self.assertEqual(inner["quant_method"], "mxfp4")
+        self.assertIn(Q, inner["modules_to_not_convert"])
+        self.assertEqual(checkpoint.check(self.result).findings, ())
+
     def test_blocks_of_fp8(self):
         """A source of E4M3 with a scale for each 128 x 128 is its numbers in bf16."""
         random = np.random.default_rng(0)

@@ -60,7 +60,8 @@ def check_layers(checkpoint: Checkpoint, candidates: Mapping[str, Candidate]) ->
             continue
         group = scheme.find(name)
         if group is not None and _can_be_quantized(checkpoint, name, len(weight.shape)):
-            yield find("configured-weights", name, f"expected {group.algorithm}, as {scheme.origin} "
+            yield find("configured-weights", name,
+                       f"expected {group.algorithm}, as {scheme.origin} "
                        f"says, but got a plain weight of {weight.dtype}")
     for name, candidate in candidates.items():
         if candidate.get(DATA) is None or candidate.layout is None:

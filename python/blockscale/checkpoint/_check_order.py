@@ -15,9 +15,11 @@ from typing import Callable, Iterator, Mapping
 
 import numpy as np
 
-from blockscale.checkpoint import _names
+from blockscale._native import _checkpoint as _bytes
+from blockscale.checkpoint import _kernels, _names
 from blockscale.checkpoint._check_parts import _READERS
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
+from blockscale.checkpoint._codes import read_codes
 from blockscale.checkpoint._report import Finding, find
 from blockscale.checkpoint._values import Rows
 
@@ -28,9 +30,17 @@ _SIGNIFICANT = 6.0
 
 def get_profile(weight: Weight) -> np.ndarray:
     """The sizes of columns, logarithms with mean 0 and variance 1; zeros where all are alike."""
-    rows = Rows(weight, 0 if len(weight.shape) == 3 else None)
-    count = min(rows.count, _ROWS)
-    sizes = np.abs(rows.read(0, count).astype(np.float32)).mean(0)
+    matrix = 0
+    n, k = weight.shape[-2:]
+    count = min(n, _ROWS)
+    if weight.layout.is_plain:
+        rows = Rows(weight, matrix)
+        squares = _bytes.column_squares(_kernels.STORED[rows.dtype], count, k, rows.read(0, count))
+    else:
+        codes, scales = read_codes(weight, matrix, slice(0, count))
+        kind = "F8_E4M3" if weight.format == "nvfp4" else "F8_E8M0"
+        squares = _bytes.column_squares_of_codes(kind, count, k, weight.layout.block, codes, scales)
+    sizes = np.sqrt(squares)
     logarithms = np.log(np.maximum(sizes, 1e-30))
     spread = logarithms.std()
     return (logarithms - logarithms.mean()) / spread if spread > 1e-6 else 0 * logarithms

@@ -80,14 +80,14 @@ def check_shapes(checkpoint: Checkpoint, candidate: Candidate) -> Iterator[Findi
     if layout is None or shape is None:
         return
     *batch, n, k = shape
-    block = 128 if layout.format == "fp8_blocks" else layout.block
+    block = layout.block
     if k % block and layout.format != "fp8_blocks":
         yield find("whole-blocks", candidate.name, f"expected K of whole blocks of {block}, but "
                    f"got {k}")
     if layout.family == "gguf" or scales is None:
         return
     columns = -(-k // block)
-    wanted = [*batch, -(-n // 128) if layout.format == "fp8_blocks" else n, columns]
+    wanted = [*batch, -(-n // block) if layout.format == "fp8_blocks" else n, columns]
     tiles = _count([*batch, -(-n // 128), -(-columns // 4), 512])
     found = list(scales.shape)
     if layout.holds_swizzled:
@@ -155,7 +155,7 @@ def check_tensor_parallel(candidate: Candidate, degrees: Sequence[int]) -> Itera
         return
     n, k = shape[-2:]
     last = candidate.name.rpartition(".")[2]
-    block = 128 if layout.format == "fp8_blocks" else layout.block
+    block = layout.block
     for degree in degrees:
         if last in _WRITERS and k % (degree * block):
             yield find("tensor-parallel-blocks", candidate.name,

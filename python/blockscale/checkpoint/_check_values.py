@@ -98,11 +98,11 @@ def _check_e4m3(candidate: Candidate, tensor: Tensor, counts: np.ndarray) -> Ite
     clipped = counts[_LARGEST] / total
     if clipped > _CLIPPED and counts[_LARGEST] > _FEW_BLOCKS and candidate.get(GLOBAL) is not None:
         yield find("scales-in-range", tensor.name, f"expected few scales of 448, but got "
-                   f"{100 * clipped:.1f} % of {total}: the global scale is too small for the weight")
+                   f"{100 * clipped:.1f} % of {total}: the global scale is too small")
     elif (candidate.layout is not None and candidate.layout.shares_global
           and 0 < largest < _LEAST_LARGEST and counts[1:_NAN].sum() > 1):
         yield find("scales-in-range", tensor.name, f"expected a largest scale near 448, but got "
-                   f"{largest:g}: the global scale is too large for the weight")
+                   f"{largest:g}: the global scale is too large")
 
 
 def _check_e8m0(tensor: Tensor, counts: np.ndarray) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ import functools
 import json
 import math
 import os
-from typing import Any, Iterator, Mapping, Union
+from typing import Any, Iterator, Mapping, Sequence, Union
 
 import ml_dtypes
 import numpy as np
@@ -22,6 +22,8 @@ from blockscale.checkpoint._files import find_files, read_json
 from blockscale.checkpoint._layouts import (DATA, GLOBAL, INPUT, LAYOUTS, PLAIN_DTYPES, SCALES,
                                             Layout)
 
+#: The key of GGUF files that has the text of config.json.
+GGUF_CONFIG = "blockscale.config"
 Path = Union[str, "os.PathLike[str]"]
 _NUMPY = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16, "U16": np.uint16,
@@ -156,9 +158,14 @@ class Checkpoint:
       scheme: what these say of quantization.
     """
 
-    def __init__(self, path: Path):
-        self.path = os.fspath(path)
-        files, self.index, self.folder = find_files(self.path)
+    def __init__(self, path: Path | Sequence[Path]):
+        if isinstance(path, (str, os.PathLike)):
+            self.path = os.fspath(path)
+            files, self.index, self.folder = find_files(self.path)
+        else:
+            files, self.index = [os.fspath(each) for each in path], {}
+            self.path, self.folder = ", ".join(files), ""
+            _check_files(files)
         self.files = {path: TensorFile(path) for path in files}
         found: dict[str, Tensor] = {}
         for file, mapped in self.files.items():
@@ -171,6 +178,8 @@ class Checkpoint:
         self.tensors: Mapping[str, Tensor] = found
         self._check_index()
         self.config, self.quantization = read_config(self.folder)
+        if not self.config and len(files) == 1:
+            self.config = self._read_gguf_config()
         self.scheme: Scheme = read_scheme(self.config, self.quantization)
 
     def _check_index(self) -> None:
@@ -185,6 +194,18 @@ class Checkpoint:
                 if name not in self.index:
                     raise ArgumentError(f"expected each tensor of a shard in the index, but "
                                         f"'{name}' of '{tensor.file}' is not there")
+
+    def _read_gguf_config(self) -> dict[str, Any]:
+        """The configuration that a file of GGUF of ours has in its metadata."""
+        mapped, = self.files.values()
+        for entry in mapped.metadata:
+            if entry.key == GGUF_CONFIG and entry.type == "string":
+                try:
+                    members = json.loads(entry.value)
+                except ValueError:
+                    return {}
+                return members if isinstance(members, dict) else {}
+        return {}
 
     @property
     def nbytes(self) -> int:
@@ -285,9 +306,18 @@ class Checkpoint:
         return {name: tensor for name, tensor in self.tensors.items() if name not in used}
 
 
-def open(path: Path) -> Checkpoint:
-    """A checkpoint: a folder of safetensors with or without an index, the index itself, or one
-    file of safetensors or GGUF.
+def _check_files(files: Sequence[str]) -> None:
+    """Refuses files that are given twice, and no files at all."""
+    if not files:
+        raise ArgumentError("expected files of a checkpoint, but got none")
+    for number, file in enumerate(files):
+        if file in files[:number]:
+            raise ArgumentError(f"expected each tensor once, but got '{file}' twice")
+
+
+def open(path: Path | Sequence[Path]) -> Checkpoint:
+    """A checkpoint: a folder of safetensors with or without an index, the index itself, one file
+    of safetensors or GGUF, or several files, which have no configuration then.
 
     Raises: ArgumentError for what is no checkpoint: headers that do not fit their file, tensors
       that overlap or are there twice, an index that names shards elsewhere or tensors that are

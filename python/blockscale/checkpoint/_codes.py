@@ -10,6 +10,7 @@ import numpy as np
 
 from blockscale import _native
 from blockscale._errors import ArgumentError, check
+from blockscale._native import _checkpoint as _bytes
 from blockscale.checkpoint import _kernels
 from blockscale.checkpoint._checkpoint import Weight
 from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, SCALES
@@ -39,6 +40,12 @@ def read_codes(weight: Weight, matrix: int, rows: slice) -> tuple[np.ndarray, np
     """Codes and scales of some rows of a matrix."""
     n, k = weight.shape[-2:]
     part = weight.parts[DATA]
+    if weight.layout.family == "gguf":
+        size = part.nbytes // max(weight.num_matrices, 1)
+        packed = part.bytes(matrix * size, (matrix + 1) * size).reshape(n, -1)
+        chosen = np.ascontiguousarray(packed[rows])
+        codes, scales, _ = _bytes.unpack_gguf(weight.format.upper(), len(chosen), k, chosen)
+        return codes, scales
     columns = _kernels.get_code_columns(weight.format, k)
     size = n * columns
     if part.nbytes != size * max(weight.num_matrices, 1):

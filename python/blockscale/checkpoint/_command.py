@@ -5,6 +5,8 @@
     blockscale-checkpoint list MODEL
     blockscale-checkpoint check MODEL --tensor-parallel=2,4,8
     blockscale-checkpoint quantize MODEL RESULT --format=nvfp4 --weight-only
+    blockscale-checkpoint convert MODEL RESULT --to=compressed-tensors
+    blockscale-checkpoint diff MODEL OTHER
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from blockscale._ops import FORMATS
 from blockscale.checkpoint._bar import Bar
 from blockscale.checkpoint._check import check
 from blockscale.checkpoint._checkpoint import Checkpoint, open as open_checkpoint
-from blockscale.checkpoint._layouts import FAMILIES
+from blockscale.checkpoint._convert import TARGETS, convert
+from blockscale.checkpoint._diff import diff
+from blockscale.checkpoint._layouts import FAMILIES, PLAIN_DTYPES
 from blockscale.checkpoint._plan import SHARD_BYTES
 from blockscale.checkpoint._quantize import MEASURED, quantize
 from blockscale.checkpoint._rules import LOADERS
@@ -121,6 +125,28 @@ def run_check(options: argparse.Namespace) -> int:
     return int(report.has_faults or options.strict and not report.is_clean)
 
 
+def run_convert(options: argparse.Namespace) -> int:
+    """Converts a checkpoint; 1 with --exact where numbers change."""
+    with _watch(options) as progress:
+        found = convert(options.source, options.destination, options.to, format=options.format,
+                        dtype=options.dtype, resume=options.resume, threads=options.threads,
+                        sync=options.sync, progress=progress, shard_bytes=options.shard_size)
+    if options.json:
+        write(options.json, found.to_json().encode())
+    if not options.quiet:
+        _show(str(found))
+    return int(options.exact and not found.is_exact)
+
+
+def run_diff(options: argparse.Namespace) -> int:
+    """Compares two checkpoints; 1 where they differ."""
+    with _watch(options) as progress:
+        found = diff(options.first, options.second, threads=options.threads, progress=progress)
+    _show(found.to_json() if options.json else found.describe(options.shown))
+    is_alike = found.is_equal if options.sqnr is None else found.is_within(options.sqnr)
+    return int(not is_alike)
+
+
 def _make_policy(options: argparse.Namespace) -> Any:
     if (options.policy is None) == (options.format is None):
         raise ArgumentError("expected --policy or --format, but got "
@@ -216,6 +242,39 @@ def _make_parser() -> argparse.ArgumentParser:
     checked.add_argument("--strict", action="store_true", help="warnings are faults, too")
     checked.add_argument("--json", action="store_true", help="write JSON")
     checked.set_defaults(run=run_check)
+
+    converted = commands.add_parser(
+        "convert", help="store a quantized checkpoint in another layout",
+        description="Converts a quantized checkpoint to another layout, exactly where there is a "
+                    "way, and says which blocks change.")
+    _add_job_options(converted)
+    converted.add_argument("--to", choices=TARGETS, required=True, help="the layout")
+    converted.add_argument("--format", choices=list(FORMATS),
+                           help="quantize weights of other formats again, to this one")
+    converted.add_argument("--dtype", choices=list(PLAIN_DTYPES.values()),
+                           help="of plain numbers; that of the configuration without it")
+    converted.add_argument("--exact", action="store_true",
+                           help="exit with 1 where numbers change")
+    converted.add_argument("--json", metavar="FILE", help="write what became of each layer")
+    converted.add_argument("--quiet", action="store_true", help="show no table")
+    converted.set_defaults(run=run_convert)
+
+    compared = commands.add_parser(
+        "diff", help="compare two checkpoints by their numbers",
+        description="Compares the numbers of two checkpoints in any layouts. The exit status is 1 "
+                    "where they differ.")
+    compared.add_argument("first", metavar="MODEL", help="the reference")
+    compared.add_argument("second", metavar="OTHER", help="what is compared with it")
+    compared.add_argument("--sqnr", type=float, metavar="DB",
+                          help="let numbers differ, with at least this ratio in each tensor")
+    compared.add_argument("--shown", type=_parse_count, default=20, metavar="N",
+                          help="tensors that are shown, the least alike first (20)")
+    compared.add_argument("--threads", type=_parse_count, metavar="N",
+                          help="threads that work; one for each core without it")
+    compared.add_argument("--progress", choices=("auto", "bar", "none"), default="auto",
+                          help="a bar with rate and time left; auto shows it on a terminal")
+    compared.add_argument("--json", action="store_true", help="write JSON")
+    compared.set_defaults(run=run_diff)
 
     quantized = commands.add_parser(
         "quantize", help="quantize a plain checkpoint",

@@ -31,6 +31,9 @@ TORCHAO_TYPES = {
     "MXDynamicActivationMXWeightConfig": ("mxfp8", True),
     "MXFPInferenceConfig": ("mxfp8", True),
 }
+#: PyTorch's names of the elements of torchao's MX tensors.
+TORCHAO_ELEMENTS = {"mxfp4": "float4_e2m1fn_x2", "mxfp8": "float8_e4m3fn",
+                    "mxfp8_e5m2": "float8_e5m2"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,12 +64,14 @@ class Scheme:
       groups: the first that matches a layer says how it is quantized.
       ignored: patterns of the names of layers that are not quantized.
       origin: the file and the member that say so.
+      kv_cache: how the KV cache is quantized, as "FP8"; "" where it is not.
     """
 
     family: str = ""
     groups: tuple[Group, ...] = ()
     ignored: tuple[str, ...] = ()
     origin: str = ""
+    kv_cache: str = ""
 
     def ignores(self, name: str) -> bool:
         return any(matches(pattern, name) for pattern in self.ignored)
@@ -125,7 +130,16 @@ def _make_modelopt_group(algorithm: Any, targets: Iterable[str] = ()) -> Group:
                  tuple(targets))
 
 
+def _read_cache(members: Mapping[str, Any]) -> str:
+    """How the KV cache is quantized, by any of the members that say it."""
+    value = members.get("kv_cache_quant_algo") or members.get("kv_cache_scheme")
+    if isinstance(value, dict):
+        return "FP8" if value.get("num_bits") == 8 and value.get("type") == "float" else "other"
+    return str(value) if value else ""
+
+
 def _read_modelopt(members: Mapping[str, Any], where: str, ignored: str) -> Scheme:
+    cache = _read_cache(members)
     names = _get_names(members.get(ignored), f"{where}: {ignored}")
     algorithm = members.get("quant_algo")
     if algorithm == "MIXED_PRECISION":
@@ -135,9 +149,10 @@ def _read_modelopt(members: Mapping[str, Any], where: str, ignored: str) -> Sche
             found = _get_object(each, f"{where}: quantized_layers: {name}").get("quant_algo")
             by_algorithm.setdefault(str(found), []).append(name)
         return Scheme("modelopt", tuple(_make_modelopt_group(each, targets)
-                                        for each, targets in by_algorithm.items()), names, where)
+                                        for each, targets in by_algorithm.items()), names, where,
+                      cache)
     groups = () if algorithm is None else (_make_modelopt_group(algorithm),)
-    return Scheme("modelopt", groups, names, where)
+    return Scheme("modelopt", groups, names, where, cache)
 
 
 def _read_compressed_tensors(members: Mapping[str, Any], where: str) -> Scheme:
@@ -156,7 +171,8 @@ def _read_compressed_tensors(members: Mapping[str, Any], where: str) -> Scheme:
                             is_static and format == "nvfp4",
                             _get_names(each.get("targets"), f"{place}: targets")))
     return Scheme("compressed-tensors", tuple(groups),
-                  _get_names(members.get("ignore"), f"{where}: ignore"), where)
+                  _get_names(members.get("ignore"), f"{where}: ignore"), where,
+                  _read_cache(members))
 
 
 def _read_torchao(members: Mapping[str, Any], where: str) -> Scheme:
@@ -164,6 +180,11 @@ def _read_torchao(members: Mapping[str, Any], where: str) -> Scheme:
     default = types.get("default") if isinstance(types, dict) else None
     name = default.get("_type") if isinstance(default, dict) else types
     format, is_quantized = TORCHAO_TYPES.get(str(name), ("", False))
+    data = default.get("_data") if isinstance(default, dict) else None
+    element = data.get("weight_dtype") if isinstance(data, dict) else None
+    if format == "mxfp8" and isinstance(element, dict):
+        format = next((each for each, dtype in TORCHAO_ELEMENTS.items()
+                       if dtype == element.get("_data")), "")
     ignored = _get_names(members.get("modules_to_not_convert"), f"{where}: modules_to_not_convert")
     return Scheme("torchao", (Group(str(name), format, is_quantized),), ignored, where)
 
@@ -206,5 +227,5 @@ def read_config(folder: str) -> tuple[dict[str, Any], dict[str, Any]]:
     found = []
     for name in (CONFIG, MODELOPT_CONFIG):
         path = os.path.join(folder, name)
-        found.append(read_json(path) if os.path.exists(path) else {})
+        found.append(read_json(path) if folder and os.path.exists(path) else {})
     return found[0], found[1]

@@ -7,11 +7,15 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import json
+import os
 import re
 from typing import Any, Mapping, Sequence
 
 from blockscale import _native
-from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG
+from blockscale._native._checkpoint import Metadata
+from blockscale.checkpoint._checkpoint import GGUF_CONFIG
+from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG, TORCHAO_ELEMENTS
 from blockscale.checkpoint._layouts import Layout
 from blockscale.checkpoint._plan import write_json
 
@@ -128,9 +132,6 @@ def _write_torchao(layers: Mapping[str, Quantized], left: Sequence[str]) -> dict
             "untie_embedding_weights": False}
 
 
-#: PyTorch's names of the elements of torchao's tensors.
-TORCHAO_ELEMENTS = {"mxfp4": "float4_e2m1fn_x2", "mxfp8": "float8_e4m3fn",
-                    "mxfp8_e5m2": "float8_e5m2"}
 _TORCH_DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 
 
@@ -162,7 +163,7 @@ def describe_torchao(layer: Quantized, dtype: str, has_global: bool,
 
 
 def write_configs(config: Mapping[str, Any], family: str, layers: Mapping[str, Quantized],
-                  left: Sequence[str]) -> dict[str, bytes]:
+                  left: Sequence[str], kv_cache: str = "") -> dict[str, bytes]:
     """The configurations of a result, by name.
 
     Args:
@@ -170,6 +171,7 @@ def write_configs(config: Mapping[str, Any], family: str, layers: Mapping[str, Q
       family: of the layouts of the result.
       layers: that are quantized, by name.
       left: names of layers that are not.
+      kv_cache: how the KV cache is quantized, "FP8" or "".
     """
     members = copy.deepcopy(dict(config))
     members.pop("quantization_config", None)
@@ -178,14 +180,37 @@ def write_configs(config: Mapping[str, Any], family: str, layers: Mapping[str, Q
     files: dict[str, bytes] = {}
     if layers and family == "modelopt":
         members["quantization_config"], other = _write_modelopt(layers, left)
+        if kv_cache == "FP8":
+            other["quantization"]["kv_cache_quant_algo"] = kv_cache
+            members["quantization_config"]["kv_cache_scheme"] = {
+                "dynamic": False, "num_bits": 8, "type": "float"}
         files[MODELOPT_CONFIG] = write_json(other)
     elif layers and family == "compressed-tensors":
         members["quantization_config"] = _write_packed(layers, left)
+        if kv_cache == "FP8":
+            members["quantization_config"]["kv_cache_scheme"] = {
+                "dynamic": False, "num_bits": 8, "strategy": "tensor", "symmetric": True,
+                "type": "float"}
     elif layers and family == "gpt-oss":
         members["quantization_config"] = {"quant_method": "mxfp4",
                                           "modules_to_not_convert": list(left)}
+    elif layers and family == "fp8-blocks":
+        members["quantization_config"] = {
+            "activation_scheme": "dynamic", "fmt": "e4m3", "modules_to_not_convert": list(left),
+            "quant_method": "fp8", "weight_block_size": [128, 128]}
     elif layers and family == "torchao":
         members["quantization_config"] = _write_torchao(layers, left)
     if members:
         files[CONFIG] = write_json(members)
     return files
+
+
+def make_gguf_metadata(config: Mapping[str, Any], path: str) -> list[Metadata]:
+    """The metadata of a file of GGUF: what every reader looks for, and the configuration."""
+    members = {name: value for name, value in config.items() if name != "quantization_config"}
+    name = os.path.basename(os.path.normpath(path)).removesuffix(".gguf")
+    return [Metadata("general.architecture", "string", str(config.get("model_type", "unknown"))),
+            Metadata("general.type", "string", "model"),
+            Metadata("general.name", "string", name),
+            Metadata("general.quantization_version", "u32", 2),
+            Metadata(GGUF_CONFIG, "string", json.dumps(members))]

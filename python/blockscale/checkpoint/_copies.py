@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from typing import Iterable
 
+from blockscale._errors import ArgumentError
 from blockscale.checkpoint._checkpoint import Checkpoint, Weight
-from blockscale.checkpoint._layouts import PLAIN_DTYPES
+from blockscale.checkpoint._kernels import STORED
 from blockscale.checkpoint._plan import Output, Task, count_bytes
 from blockscale.checkpoint._split import split_bias
 from blockscale.checkpoint._values import get_dtype
 
 #: Small tensors that are copied by one task.
 _TOGETHER_BYTES, _TOGETHER = 1 << 20, 256
-_STORED = {name: dtype for dtype, name in PLAIN_DTYPES.items()}
 
 
 def plan_copies(checkpoint: Checkpoint, names: Iterable[str]) -> list[Task]:
@@ -44,12 +44,28 @@ def plan_copies(checkpoint: Checkpoint, names: Iterable[str]) -> list[Task]:
 
 def plan_decoded(checkpoint: Checkpoint, weight: Weight, dtype: str | None = None) -> Task:
     """A task that writes the numbers of a weight, as f32, bf16 or f16."""
-    stored = _STORED[dtype or get_dtype(weight)]
+    stored = STORED[dtype or get_dtype(weight)]
     output = Output.of(f"{weight.name}.weight" if len(weight.shape) == 2 else weight.name, stored,
                        weight.shape)
     return Task("decode", weight.name, {"weight": weight.name, "matrix": None,
                                         "target": output.name, "dtype": dtype or get_dtype(weight)},
                 (output,), weight.nbytes)
+
+
+def plan_stack_bias(checkpoint: Checkpoint, stack: str, experts: int) -> Task:
+    """A task that makes the bias of a stack of those of experts' layers, whose rows alternate."""
+    path, _, member = stack.rpartition(".")
+    layers = ("down_proj",) if member == "down_proj" else ("gate_proj", "up_proj")
+    names = [[f"{path}.{number}.{layer}.bias" for layer in layers] for number in range(experts)]
+    missing = [name for each in names for name in each if name not in checkpoint.tensors]
+    if missing:
+        raise ArgumentError(f"expected a bias of each expert for '{stack}_bias', but got no "
+                            f"'{missing[0]}'")
+    first = checkpoint.tensors[names[0][0]]
+    output = Output.of(f"{stack}_bias", first.dtype, (experts, len(layers) * first.shape[0]))
+    return Task("stack_rows", output.name, {
+        "tensors": names, "item_bytes": count_bytes(first.dtype, (1,)), "target": output.name},
+        (output,), output.nbytes)
 
 
 def plan_biases(checkpoint: Checkpoint, stack: str, family: str) -> list[Task]:

@@ -15,13 +15,17 @@ import numpy as np
 from blockscale import _native, _ops
 from blockscale._compile import Compiled, compile as compile_module
 from blockscale._errors import check
+from blockscale._native import _checkpoint as _bytes
 from blockscale._ops import FORMATS
 from blockscale._trace import Value, jit
 from blockscale._types import Spec
+from blockscale.checkpoint._layouts import PLAIN_DTYPES
 
 #: Dtypes of NumPy by our names.
 DTYPES = {"f32": np.dtype(np.float32), "bf16": np.dtype(ml_dtypes.bfloat16),
           "f16": np.dtype(np.float16)}
+#: The names that files have for them.
+STORED = {name: dtype for dtype, name in PLAIN_DTYPES.items()}
 _LOCK = threading.Lock()
 
 
@@ -52,13 +56,6 @@ def _get_quantizer(format: str, recipe: str, dtype: str, is_swept: bool,
 
 
 @_once
-def _get_amax(dtype: str) -> Compiled:
-    def amax(x: Value) -> Any:
-        return _ops.amax(x)
-    return compile_module(jit(amax).trace(Spec((None, None), dtype)))
-
-
-@_once
 def _get_dequantizer(format: str, has_global: bool, dtype: str) -> Compiled:
     data, scale, _ = FORMATS[format]
 
@@ -79,8 +76,8 @@ def get_code_columns(format: str, cols: int) -> int:
 
 
 def compute_amax(x: np.ndarray, dtype: str) -> float:
-    """The largest absolute value of a matrix, NaN where one is."""
-    return float(_get_amax(dtype)(x))
+    """The largest absolute value of an array, NaN where one is."""
+    return _bytes.amax(STORED[dtype], x)
 
 
 def quantize(x: np.ndarray, dtype: str, format: str, recipe: str, amax: float | None,

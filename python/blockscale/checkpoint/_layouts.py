@@ -14,6 +14,8 @@ from blockscale._ops import FORMATS
 DATA, SCALES, GLOBAL, INPUT = ROLES = ("data", "scales", "global_scale", "input_scale")
 #: The families of layouts that can be written, by the names that --layout takes.
 FAMILIES = ("modelopt", "compressed-tensors", "gpt-oss", "torchao", "gguf", "plain")
+#: Rows and columns of a block of FP8 sources.
+FP8_BLOCK = 128
 #: The dtypes of plain weights, by our names of them.
 PLAIN_DTYPES = {"F32": "f32", "BF16": "bf16", "F16": "f16"}
 
@@ -66,7 +68,7 @@ class Layout:
     @property
     def block(self) -> int:
         """Elements of a row that share a scale."""
-        return FORMATS[self.format][2]
+        return FP8_BLOCK if self.format == "fp8_blocks" else FORMATS[self.format][2]
 
     @property
     def is_fp4(self) -> bool:
@@ -94,7 +96,8 @@ class Layout:
         if role == SCALES:
             if self.holds_swizzled:  # Tiles, as a matrix of 32 rows and 16 columns each.
                 return (*batch, -(-n // 128) * 32, -(-k // (4 * self.block)) * 16)
-            return (*batch, n, -(-k // self.block))
+            rows = -(-n // self.block) if self.format == "fp8_blocks" else n
+            return (*batch, rows, -(-k // self.block))
         return tuple(batch) or self.scalar_shape
 
     def get_weight_shape(self, data: Sequence[int]) -> tuple[int, ...]:

@@ -9,37 +9,38 @@ from typing import Any
 
 import numpy as np
 
+from blockscale._native import _checkpoint as _bytes
+from blockscale._ops import FORMATS
 from blockscale.checkpoint import _kernels
 
 
 class Error:
-    """Sums of squares of numbers and of their errors, over all rows that were added."""
+    """Sums of squares of numbers and of their errors, over all rows that were added, and the count
+    of blocks with other numbers."""
 
     def __init__(self) -> None:
         self.signal = self.noise = self.largest = 0.0
-        self.count = 0
+        self.count = self.changed = 0
 
-    def add(self, x: np.ndarray, codes: np.ndarray, scales: np.ndarray, format: str,
-            global_scale: np.float32 | None) -> None:
-        """Adds rows and what stands for them."""
+    def add(self, x: np.ndarray, dtype: str, codes: np.ndarray, scales: np.ndarray, format: str,
+            global_scale: np.float32 | None, counts_blocks: bool) -> None:
+        """Adds rows of a dtype and what stands for them."""
         found = np.empty(x.shape, np.float32)
         _kernels.dequantize(codes, scales, format, global_scale, found)
-        self.add_numbers(x.astype(np.float32, copy=False), found)
-
-    def add_numbers(self, reference: np.ndarray, found: np.ndarray) -> None:
-        """Adds arrays of f32, the reference first."""
-        difference = (reference - found).reshape(-1)
-        flat = reference.reshape(-1)
-        self.signal += float(np.dot(flat, flat))
-        self.noise += float(np.dot(difference, difference))
-        if difference.size:
-            self.largest = max(self.largest, float(np.abs(difference).max()))
-        self.count += flat.size
+        difference = _bytes.compare(_kernels.STORED[dtype], x, "F32", found)
+        self.signal += difference.reference_squares
+        self.noise += difference.difference_squares
+        self.largest = max(self.largest, difference.largest)
+        self.count += difference.count
+        if counts_blocks:
+            starts = range(0, x.shape[1], FORMATS[format][2])
+            changed = x.astype(np.float32, copy=False) != found
+            self.changed += int(np.logical_or.reduceat(changed, starts, axis=1).sum())
 
     def describe(self) -> dict[str, Any]:
         """As tasks return it."""
         return {"signal": self.signal, "noise": self.noise, "largest": self.largest,
-                "count": self.count}
+                "count": self.count, "changed": self.changed}
 
 
 def get_sqnr(signal: float, noise: float) -> float:

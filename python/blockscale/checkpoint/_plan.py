@@ -20,6 +20,7 @@ from blockscale import _native
 from blockscale._errors import ArgumentError
 from blockscale._native._checkpoint import STORAGE_TYPES, Metadata, lay_out
 from blockscale.checkpoint._checkpoint import Checkpoint
+from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG
 from blockscale.checkpoint._files import INDEX
 
 #: Bytes of tensors of a shard, unless one tensor or group has more.
@@ -105,6 +106,8 @@ class Job:
         return sum(task.nbytes for task in self.tasks)
 
 
+#: Files that say what tensors are: a result has its own or none.
+_CONFIGURATIONS = (INDEX, CONFIG, MODELOPT_CONFIG)
 #: Ends of names of files that are made anew, or belong to the source's tensors alone.
 _NOT_COPIED = (".safetensors", ".index.json", ".gguf", ".bin", ".pt", ".pth", ".h5", ".msgpack",
                ".onnx", ".partial")
@@ -117,11 +120,11 @@ def list_copied(folder: str, written: Sequence[str]) -> list[str]:
                   and not each.name.endswith(_NOT_COPIED))
 
 
-def _make_shard(name: str, outputs: Sequence[Output], metadata: Mapping[str, str]) -> Shard:
+def _make_shard(name: str, outputs: Sequence[Output], entries: Sequence[Metadata]) -> Shard:
     # Large elements come first, so that each is at a multiple of its size.
     ordered = sorted(outputs, key=lambda each: -STORAGE_TYPES[each.dtype].block_bytes)
-    layout = lay_out("safetensors", [(each.name, each.dtype, each.shape) for each in ordered],
-                     [Metadata(key, "string", value) for key, value in metadata.items()])
+    layout = lay_out("gguf" if name.endswith(".gguf") else "safetensors",
+                     [(each.name, each.dtype, each.shape) for each in ordered], entries)
     places = {each.name: offset for each, offset in zip(ordered, layout.offsets)}
     return Shard(name, layout.header, places, layout.nbytes)
 
@@ -157,13 +160,15 @@ def _identify(source: Checkpoint, tasks: Sequence[Task], shards: Sequence[Shard]
 
 def make_job(source: Checkpoint, tasks: Sequence[Task], files: Mapping[str, bytes], *,
              file_name: str = "", metadata: Mapping[str, Mapping[str, str]] | None = None,
+             gguf: Sequence[Metadata] | None = None,
              shard_bytes: int = SHARD_BYTES) -> Job:
     """A job of tasks.
 
     Args:
       files: configurations that are written, by name.
       file_name: of the one file that is the result; "" for a folder.
-      metadata: of each tensor that has some, for the header of its shard.
+      metadata: of each tensor that has some, for the header of its shard of safetensors.
+      gguf: metadata of a result that is one file of GGUF.
 
     Raises: ArgumentError for two tensors of one name.
     """
@@ -174,16 +179,21 @@ def make_job(source: Checkpoint, tasks: Sequence[Task], files: Mapping[str, byte
                 raise ArgumentError(f"expected each tensor of the result once, but '{output.name}' "
                                     f"comes of '{task.name}' and of another weight")
             seen.add(output.name)
-    parts = [[each for task in tasks for each in task.outputs]] if file_name else _split(
+    is_one = bool(file_name) or gguf is not None
+    parts = [[each for task in tasks for each in task.outputs]] if is_one else _split(
         tasks, shard_bytes)
     shards = []
     for number, outputs in enumerate(parts):
-        name = file_name or ("model.safetensors" if len(parts) == 1 else
-                             f"model-{number + 1:05}-of-{len(parts):05}.safetensors")
+        ending = ".safetensors" if gguf is None else ".gguf"
+        name = file_name or (f"model{ending}" if len(parts) == 1 else
+                             f"model-{number + 1:05}-of-{len(parts):05}{ending}")
+        if not name.endswith(ending):
+            raise ArgumentError(f"expected a file that ends in {ending}, but got '{name}'")
         found = {"format": "pt"}
         for output in outputs:
             found.update((metadata or {}).get(output.name, {}))
-        shards.append(_make_shard(name, outputs, found))
+        shards.append(_make_shard(name, outputs, gguf if gguf is not None else [
+            Metadata(key, "string", value) for key, value in found.items()]))
     places = {name: number for number, shard in enumerate(shards) for name in shard.offsets}
     if file_name:
         written: dict[str, bytes] = {}
@@ -192,7 +202,7 @@ def make_job(source: Checkpoint, tasks: Sequence[Task], files: Mapping[str, byte
         written = dict(files)
         if len(shards) > 1:
             written = {INDEX: _write_index(parts, shards), **written}
-        copied = list_copied(source.folder, [*written, INDEX])
+        copied = list_copied(source.folder, [*written, *_CONFIGURATIONS])
     return Job(source.path, tuple(tasks), tuple(shards), places, written, tuple(copied),
                source.folder, _identify(source, tasks, shards, written, copied))
 

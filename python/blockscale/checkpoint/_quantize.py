@@ -15,11 +15,13 @@ from blockscale._forms import LayerForm, OperandForm
 from blockscale._policy import Decision, Layer, Policy, Rules
 from blockscale.checkpoint import _kernels, _names
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight, open as open_checkpoint
-from blockscale.checkpoint._config_write import Quantized, describe_torchao, write_configs
+from blockscale.checkpoint._config_write import (Quantized, describe_torchao, make_gguf_metadata,
+                                                 write_configs)
 from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded
 from blockscale.checkpoint._files import ENDINGS, read_json
 from blockscale.checkpoint._layouts import (FAMILIES, GLOBAL, INPUT, LAYOUTS, Layout,
                                             find_layout)
+from blockscale.checkpoint._order import sort_tasks
 from blockscale.checkpoint._plan import SHARD_BYTES, Job, Output, Task, make_job
 from blockscale.checkpoint._run import Progress, check_destination, run_job
 from blockscale.checkpoint._split import Part, split_weight
@@ -271,6 +273,7 @@ class Planner:
             "members": members, "scaling": weight.scaling, "amax": weight.amax,
             "recipe": weight.recipe or choice.layout.recipe, "is_swept": weight.is_swept,
             "cast": cast, "dtype": cast or dtype, "measured": self._measured,
+            "counts_blocks": False,
         }, tuple(outputs), nbytes)
 
     def plan(self) -> list[Task]:
@@ -294,22 +297,7 @@ class Planner:
                   if choice.form is None and not choice.weight.layout.is_plain]
         for stacks in biases.values():
             tasks += plan_biases(self._checkpoint, stacks[0], self._family)
-        return sorted(tasks, key=self._get_place)
-
-    def _get_place(self, task: Task) -> tuple[str, int]:
-        """Where the first tensor that a task reads is, so that files are read once from begin to
-        end."""
-        if task.kind == "copy":
-            tensor = self._checkpoint.tensors[next(iter(task.arguments["names"]))]
-        elif task.kind == "copy_rows":
-            tensor = self._checkpoint.tensors[task.arguments["tensor"]]
-        else:
-            member = task.arguments["members"][0] if task.kind == "quantize" else task.arguments
-            weight = self._checkpoint.weights[member["weight"]]
-            tensor = weight.parts["data"]
-            size = tensor.nbytes // max(weight.num_matrices, 1)
-            return tensor.file, tensor.offset + size * (member["matrix"] or 0)
-        return tensor.file, tensor.offset
+        return sort_tasks(self._checkpoint, tasks)
 
 
 def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
@@ -337,7 +325,8 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
     files = write_configs(checkpoint.config, layout, planner.layers, left)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
     job = make_job(checkpoint, tasks, files, file_name=file_name, metadata=planner.metadata,
-                   shard_bytes=shard_bytes)
+                   gguf=make_gguf_metadata(checkpoint.config, destination) if layout == "gguf"
+                   else None, shard_bytes=shard_bytes)
     return job, planner, choices, given
 
 

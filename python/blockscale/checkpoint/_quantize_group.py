@@ -12,6 +12,7 @@ import numpy as np
 
 from blockscale import _native
 from blockscale._errors import ArgumentError, check
+from blockscale._native import _checkpoint as _bytes
 from blockscale._ops import FORMATS
 from blockscale.checkpoint import _kernels
 from blockscale.checkpoint._checkpoint import Checkpoint
@@ -71,14 +72,20 @@ def _write_member(member: Mapping[str, Any], rows: Rows, layout: Layout, how: Ma
         codes, scales = _get_buffers(end - begin, columns, blocks)
         _kernels.quantize(x, rows.dtype, format, how["recipe"], amax, how["is_swept"],
                           [codes, scales])
-        sink.write(names[DATA], codes, (matrix * rows.count + begin) * columns)
-        if tiles is None:
-            sink.write(names[SCALES], scales, (matrix * rows.count + begin) * blocks)
+        at = matrix * rows.count + begin
+        if SCALES not in names:
+            packed, _ = _bytes.pack_gguf(format.upper(), end - begin, rows.cols, codes, scales)
+            sink.write(names[DATA], packed, at * packed.shape[1])
         else:
+            sink.write(names[DATA], codes, at * columns)
+        if tiles is None and SCALES in names:
+            sink.write(names[SCALES], scales, at * blocks)
+        elif tiles is not None:
             tiles[begin:end] = scales
         measured = min(max((end - begin) // how["measured"], 1), end - begin)
         if measured:
-            error.add(x[:measured], codes[:measured], scales[:measured], format, scale)
+            error.add(x[:measured], rows.dtype, codes[:measured], scales[:measured], format,
+                      scale, how["counts_blocks"])
         rows.release(begin, end)
     if tiles is not None:
         swizzled = check(_native.swizzle(tiles))[0]
@@ -104,7 +111,8 @@ def quantize_group(arguments: Mapping[str, Any], source: Checkpoint, sink: Any) 
         rows, `layout`, `outputs` by role, `target_matrix`, `input_amax` and `is_swizzled`.
       scaling: "none", "dynamic" or "amax", which is that of `amax`.
       recipe, is_swept, cast, dtype: as forms of layers have them.
-      measured: one of so many rows is dequantized to measure the error.
+      measured: one of so many rows is dequantized to measure the error, and `counts_blocks` whether
+        blocks are counted that have other numbers.
     """
     members = [Rows(source.weights[each["weight"]], each["matrix"], each["first"], each["count"],
                     each["step"], arguments["cast"]) for each in arguments["members"]]

@@ -13,7 +13,7 @@ from blockscale.checkpoint._layouts import EXPERTS
 
 #: Families whose stacks of experts stay one tensor. In all others each expert has layers of its
 #: own, since loaders take both forms of those.
-KEEPS_STACKS = ("gpt-oss",)
+KEEPS_STACKS = ("gpt-oss", "gguf")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +37,10 @@ class Part:
     target_matrix: int = 0
 
 
-def is_interleaved(config: Mapping[str, object]) -> bool:
-    """Whether rows of gate and up alternate in stacks of a model."""
+def is_interleaved(config: Mapping[str, object], weight: Weight) -> bool:
+    """Whether rows of gate and up alternate in a stack of a model."""
+    if weight.layout.family == "gpt-oss":
+        return True
     text = config.get("text_config")
     inner = text if isinstance(text, dict) else {}
     return (config.get("model_type") in _names.INTERLEAVED
@@ -58,7 +60,7 @@ def split_weight(checkpoint: Checkpoint, weight: Weight, family: str) -> Iterato
         return
     names = EXPERTS.get(member, ((member,),))[0]
     count = n // len(names)
-    interleaved = len(names) > 1 and is_interleaved(checkpoint.config)
+    interleaved = len(names) > 1 and is_interleaved(checkpoint.config, weight)
     for number in range(batch[0]):
         yield [Part(f"{path}.{number}.{name}", weight.name, number,
                     at if interleaved else at * count, len(names) if interleaved else 1, count, k)

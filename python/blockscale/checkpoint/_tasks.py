@@ -10,6 +10,7 @@ from typing import Any, Callable, Mapping, Protocol
 import numpy as np
 
 from blockscale.checkpoint._checkpoint import Checkpoint
+from blockscale.checkpoint._convert_group import convert_group
 from blockscale.checkpoint._kernels import DTYPES
 from blockscale.checkpoint._plan import Task
 from blockscale.checkpoint._quantize_group import quantize_group
@@ -44,25 +45,52 @@ def copy_rows(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> A
     return None
 
 
+def stack_rows(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
+    """Writes rows of a matrix; each has the elements of some tensors by turns."""
+    size, at = arguments["item_bytes"], 0
+    for names in arguments["tensors"]:
+        parts = [source.tensors[name].bytes().reshape(-1, size) for name in names]
+        row = np.stack(parts, 1).reshape(-1)
+        sink.write(arguments["target"], row, at)
+        at += row.size
+    return None
+
+
 def decode(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
-    """Writes the numbers of a weight in a dtype."""
+    """Writes the numbers of a weight in a dtype, and counts the blocks that it has not all numbers
+    of."""
     weight = source.weights[arguments["weight"]]
     dtype = DTYPES[arguments["dtype"]]
+    lost = 0
+    block = weight.layout.block
     for matrix in range(max(weight.num_matrices, 1)):
         rows = Rows(weight, matrix)
         start = matrix * rows.count
         for begin, end in list_chunks(rows.count, rows.row_bytes):
-            found = rows.read(begin, end).astype(dtype, copy=False)
+            numbers = rows.read(begin, end)
+            found = numbers.astype(dtype, copy=False)
+            lost += _count_changed(numbers, found, block)
             sink.write(arguments["target"], found,
                        (start + begin) * rows.cols * dtype.itemsize)
             rows.release(begin, end)
-    return None
+    return {"lost": lost}
+
+
+def _count_changed(numbers: np.ndarray, found: np.ndarray, block: int) -> int:
+    """Blocks of rows with numbers that another type does not have."""
+    if numbers.dtype == found.dtype:
+        return 0
+    changed = (numbers != found.astype(numbers.dtype)) & ~np.isnan(numbers)
+    starts = range(0, changed.shape[1], block)
+    return int(np.logical_or.reduceat(changed, starts, axis=1).sum())
 
 
 KINDS: Mapping[str, Callable[[Mapping[str, Any], Checkpoint, Any], Any]] = {
     "copy": copy_tensors,
     "copy_rows": copy_rows,
+    "stack_rows": stack_rows,
     "decode": decode,
+    "convert": convert_group,
     "quantize": quantize_group,
 }
 

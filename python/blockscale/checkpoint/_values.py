@@ -12,13 +12,12 @@ from blockscale._errors import ArgumentError
 from blockscale.checkpoint import _kernels
 from blockscale.checkpoint._checkpoint import Weight
 from blockscale.checkpoint._codes import read_codes, read_global
-from blockscale.checkpoint._layouts import DATA, SCALES
+from blockscale.checkpoint._layouts import DATA, FP8_BLOCK, SCALES
 
 #: Bytes of numbers that are worked on at once.
 CHUNK_BYTES = 4 << 20
 #: Rows of a chunk are whole tiles of swizzled scales and whole blocks of FP8 sources.
 _ROWS = 128
-_FP8_BLOCK = 128
 
 
 def list_chunks(rows: int, row_bytes: int) -> Iterator[tuple[int, int]]:
@@ -110,15 +109,15 @@ class Rows:
         rows, cols = self.weight.shape[-2:]
         chosen = self._select(begin, end)
         data = self.weight.parts[DATA].numpy().reshape(-1, rows, cols)[matrix][chosen]
-        tall, wide = -(-rows // _FP8_BLOCK), -(-cols // _FP8_BLOCK)
+        tall, wide = -(-rows // FP8_BLOCK), -(-cols // FP8_BLOCK)
         scales = self.weight.parts[SCALES].numpy()
         if scales.size != self.weight.num_matrices * tall * wide:
             raise ArgumentError(f"'{self.weight.parts[SCALES].name}': expected shape "
                                 f"{[tall, wide]} for {rows} x {cols}, but got "
                                 f"{list(scales.shape)}")
         scales = scales.reshape(-1, tall, wide)[matrix]
-        numbers = np.arange(chosen.start, chosen.stop, chosen.step) // _FP8_BLOCK
-        factors = np.repeat(scales[numbers], _FP8_BLOCK, axis=1)[:, :cols]
+        numbers = np.arange(chosen.start, chosen.stop, chosen.step) // FP8_BLOCK
+        factors = np.repeat(scales[numbers], FP8_BLOCK, axis=1)[:, :cols]
         return (data.astype(np.float32) * factors).astype(_kernels.DTYPES["bf16"])
 
     def _read_codes(self, begin: int, end: int) -> np.ndarray:
