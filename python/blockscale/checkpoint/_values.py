@@ -15,7 +15,7 @@ from blockscale.checkpoint._codes import read_codes, read_global
 from blockscale.checkpoint._layouts import DATA, FP8_BLOCK, SCALES
 
 #: Bytes of numbers that are worked on at once.
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 8 << 20
 #: Rows of a chunk are whole tiles of swizzled scales and whole blocks of FP8 sources.
 _ROWS = 128
 
