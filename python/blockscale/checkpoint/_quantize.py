@@ -322,6 +322,9 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
                             if reasons else "expected weights to quantize, but got none")
     left = [choice.weight.name for choice in choices if choice.form is None
             and not _names.is_embedding(choice.weight.name)]
+    if checkpoint.config.get("tie_word_embeddings") is True and "lm_head" not in left:
+        # The model has this layer, though the checkpoint has no tensor of it.
+        left.append("lm_head")
     files = write_configs(checkpoint.config, layout, planner.layers, left)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
     job = make_job(checkpoint, tasks, files, file_name=file_name, metadata=planner.metadata,
