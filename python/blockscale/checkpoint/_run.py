@@ -119,6 +119,10 @@ def check_destination(destination: str, resume: bool) -> str:
 
 def _put(folder: str, job: Job) -> None:
     """Writes all files that have no tensors, config.json last."""
+    for name in os.listdir(folder):
+        # A process that was killed leaves the file that it was about to rename.
+        if name.startswith(".") and name != JOURNAL:
+            os.unlink(os.path.join(folder, name))
     for name in job.copied:
         shutil.copyfile(os.path.join(job.folder, name), os.path.join(folder, name))
     for name, data in job.files.items():
