@@ -37,7 +37,9 @@ Result<FileLayout> blockscale::checkpoint::layOutFile(
 
 /// The bytes of a regular file, mapped; of an empty one there are none.
 static Result<std::string_view> mapFile(const std::string &path) {
-  FileDescriptor file = FileDescriptor::open(path, O_RDONLY);
+  // A pipe is refused below; without O_NONBLOCK, opening it would wait for what
+  // writes into it.
+  FileDescriptor file = FileDescriptor::open(path, O_RDONLY | O_NONBLOCK);
   auto fail = [&](const char *action) {
     return Status::failure(systemFailure(path, action, errno).message(),
                            ErrorKind::File);

@@ -247,7 +247,11 @@ class TensorFile:
 
     def view(self, tensor: Tensor) -> np.ndarray:
         """The bytes of a tensor, uint8, without a copy."""
-        return self.data[tensor.offset:tensor.offset + tensor.nbytes]
+        return self.view_bytes(tensor.offset, tensor.nbytes)
+
+    def view_bytes(self, offset: int, nbytes: int) -> np.ndarray:
+        """Bytes of the file, uint8, without a copy."""
+        return self.data[offset:offset + nbytes]
 
     def release(self, offset: int, nbytes: int) -> None:
         """Takes bytes that were read out of the memory of the process. They are read again where

@@ -15,6 +15,7 @@ docs/Checkpoints.md of the project says more.
 
 from blockscale.checkpoint._check import check
 from blockscale.checkpoint._checkpoint import Checkpoint, Tensor, Weight, open
+from blockscale.checkpoint._cluster import Cluster
 from blockscale.checkpoint._convert import Conversion, ConvertedLayer, convert
 from blockscale.checkpoint._diff import Difference, TensorDifference, diff
 from blockscale.checkpoint._layouts import FAMILIES, LAYOUTS, Layout
@@ -23,6 +24,6 @@ from blockscale.checkpoint._report import Finding, Report
 from blockscale.checkpoint._rules import RULES, Rule
 from blockscale.checkpoint._summary import LayerSummary, Summary
 
-__all__ = ["Checkpoint", "Conversion", "ConvertedLayer", "Difference", "FAMILIES", "Finding",
-           "LAYOUTS", "LayerSummary", "Layout", "RULES", "Report", "Rule", "Summary", "Tensor",
-           "TensorDifference", "Weight", "check", "convert", "diff", "open", "quantize"]
+__all__ = ["Checkpoint", "Cluster", "Conversion", "ConvertedLayer", "Difference", "FAMILIES",
+           "Finding", "LAYOUTS", "LayerSummary", "Layout", "RULES", "Report", "Rule", "Summary",
+           "Tensor", "TensorDifference", "Weight", "check", "convert", "diff", "open", "quantize"]

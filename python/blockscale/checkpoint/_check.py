@@ -15,6 +15,12 @@ from blockscale.checkpoint._report import Finding, Report, make_report
 from blockscale.checkpoint._rules import LOADERS
 
 
+#: Weights that break one of these rules cannot be dequantized, or tell nothing.
+_NOT_READ = ("shape-of-scales", "order-of-scales", "has-scales", "types-of-parts",
+             "described-tensors", "scales-are-numbers", "scales-are-positive",
+             "global-scale-is-positive")
+
+
 def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
           loaders: Sequence[str] = ()) -> Report:
     """Checks a checkpoint by the rules of docs/CheckpointFaults.md. All tensors are read.
@@ -58,9 +64,7 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
             for tensor in candidate.parts.values()}
     findings += _check_values.check_plain(checkpoint, used)
     findings += _check_values.check_cache(checkpoint)
-    if not any(finding.rule.name in ("shape-of-scales", "order-of-scales", "has-scales",
-                                     "types-of-parts", "described-tensors")
-               for finding in findings):
+    if not any(finding.rule.name in _NOT_READ for finding in findings):
         findings += _check_order.check_order(checkpoint)
     families = collections.Counter(weight.layout.family for weight in checkpoint.weights.values())
     chosen = [by_name[str(loader).lower()] for loader in loaders]

@@ -22,7 +22,7 @@ E4M3 = np.arange(256, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn).astype(np.fl
 _NAN, _LARGEST, _RANGE = 0x7F, 0x7E, 2688.0
 #: No weight and no activation of a model is larger. A scale in the wrong direction stands for
 #: numbers far above.
-_LARGEST_WEIGHT, _LARGEST_ACTIVATION = 2.0e3, 1.0e6
+_LARGEST_WEIGHT, _LARGEST_ACTIVATION = 2.0e3, 1.0e5
 #: A share of blocks with the largest scale that a clipped weight has.
 _CLIPPED, _FEW_BLOCKS = 0.02, 256
 #: Below it the largest block scale wastes bits of E4M3.

@@ -9,7 +9,7 @@ import functools
 import json
 import math
 import os
-from typing import Any, Iterator, Mapping, Sequence, Union
+from typing import Any, Callable, Iterator, Mapping, Sequence, Union
 
 import ml_dtypes
 import numpy as np
@@ -56,7 +56,7 @@ class Tensor:
     def bytes(self, begin: int = 0, end: int | None = None) -> np.ndarray:
         """Some of its bytes, a view that cannot be written."""
         stop = self.nbytes if end is None else end
-        return self._mapped.data[self.offset + begin:self.offset + stop]
+        return self._mapped.view_bytes(self.offset + begin, stop - begin)
 
     def numpy(self) -> np.ndarray:
         """Its elements, a view that cannot be written; bf16 and f8 in types of ml_dtypes.
@@ -158,7 +158,9 @@ class Checkpoint:
       scheme: what these say of quantization.
     """
 
-    def __init__(self, path: Path | Sequence[Path]):
+    def __init__(self, path: Path | Sequence[Path],
+                 open_file: Callable[[str], TensorFile] = TensorFile):
+        """`open_file` opens each of its files."""
         if isinstance(path, (str, os.PathLike)):
             self.path = os.fspath(path)
             files, self.index, self.folder = find_files(self.path)
@@ -166,7 +168,7 @@ class Checkpoint:
             files, self.index = [os.fspath(each) for each in path], {}
             self.path, self.folder = ", ".join(files), ""
             _check_files(files)
-        self.files = {path: TensorFile(path) for path in files}
+        self.files = {path: open_file(path) for path in files}
         found: dict[str, Tensor] = {}
         for file, mapped in self.files.items():
             for each in mapped.tensors:

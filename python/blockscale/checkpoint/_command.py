@@ -130,7 +130,8 @@ def run_convert(options: argparse.Namespace) -> int:
     with _watch(options) as progress:
         found = convert(options.source, options.destination, options.to, format=options.format,
                         dtype=options.dtype, resume=options.resume, threads=options.threads,
-                        sync=options.sync, progress=progress, shard_bytes=options.shard_size)
+                        sync=options.sync, progress=progress, shard_bytes=options.shard_size,
+                        cluster=options.cluster)
     if options.json:
         write(options.json, found.to_json().encode())
     if not options.quiet:
@@ -183,7 +184,7 @@ def run_quantize(options: argparse.Namespace) -> int:
             options.source, options.destination, _make_policy(options), layout=options.layout,
             amaxes=options.amaxes, resume=options.resume, threads=options.threads,
             sync=options.sync, progress=progress, measured=options.measured,
-            shard_bytes=options.shard_size)
+            shard_bytes=options.shard_size, cluster=options.cluster)
     _write_reports(options, summary)
     if not options.quiet:
         _show(str(summary))
@@ -203,6 +204,10 @@ def _add_job_options(parser: argparse.ArgumentParser) -> None:
                         help="go on with a job of the same arguments that did not end")
     parser.add_argument("--threads", type=_parse_count, metavar="N",
                         help="threads that work; one for each core without it")
+    parser.add_argument("--cluster", metavar="[=ADDRESS]",
+                        help="work on a Ray cluster: that of ADDRESS or RAY_ADDRESS, else one of "
+                             "processes of this machine; MODEL and RESULT may be URLs then, and "
+                             "--threads are those of each worker")
     parser.add_argument("--sync", action="store_true",
                         help="wait until all is on the disk before the result takes its name")
     parser.add_argument("--shard-size", type=_parse_size, default=SHARD_BYTES, metavar="SIZE",
@@ -305,7 +310,10 @@ def _make_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the program; its exit status: 0, 1 where a check finds faults or checkpoints differ,
     and 2 for what cannot be done."""
-    options = _make_parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    # An address is always behind "=": what follows --cluster may be MODEL.
+    options = _make_parser().parse_args(
+        ["--cluster=" if each == "--cluster" else each for each in given])
     try:
         status: int = options.run(options)
         return status

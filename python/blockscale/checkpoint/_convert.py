@@ -13,7 +13,7 @@ from typing import Any, Iterator, Mapping, Sequence
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import TRANSFORM
-from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight, open as open_checkpoint
+from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight
 from blockscale.checkpoint._config_write import (Quantized, describe_torchao, make_gguf_metadata,
                                                  write_configs)
 from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded, plan_stack_bias
@@ -22,8 +22,9 @@ from blockscale.checkpoint._layouts import (FAMILIES, GLOBAL, INPUT, LAYOUTS, PL
                                             Layout, find_layout, get_layout)
 from blockscale.checkpoint._measure import get_sqnr
 from blockscale.checkpoint._order import sort_tasks
+from blockscale.checkpoint._places import ClusterLike, How, open_place
 from blockscale.checkpoint._plan import SHARD_BYTES, Job, Output, Task, make_job
-from blockscale.checkpoint._run import Progress, check_destination, run_job
+from blockscale.checkpoint._run import Progress
 from blockscale.checkpoint._split import KEEPS_STACKS, Part, split_weight
 from blockscale.checkpoint._summary import make_table, to_json
 from blockscale.checkpoint._values import get_dtype
@@ -404,7 +405,7 @@ def _count_blocks(weight: Weight, rows: int, matrices: int | None = None) -> int
 def convert(source: Path, destination: Path, to: str, *, format: str | None = None,
             dtype: str | None = None, resume: bool = False, threads: int | None = None,
             sync: bool = False, progress: Progress | None = None,
-            shard_bytes: int = SHARD_BYTES) -> Conversion:
+            shard_bytes: int = SHARD_BYTES, cluster: ClusterLike | None = None) -> Conversion:
     """Converts a checkpoint to another layout.
 
     Codes and block scales stay as they are where both layouts have the format; a scalar becomes its
@@ -418,17 +419,14 @@ def convert(source: Path, destination: Path, to: str, *, format: str | None = No
       to: "modelopt", "compressed-tensors", "gpt-oss", "torchao", "gguf", "plain" or "fp8-blocks".
       format: to which weights of other formats are quantized again.
       dtype: of plain numbers: "f32", "bf16" or "f16"; None for that of the configuration.
-      resume, threads, sync, progress, shard_bytes: as those of quantize().
+      resume, threads, sync, progress, shard_bytes, cluster: as those of quantize().
 
     Returns: what became of each layer, and which blocks changed.
 
     Raises: ArgumentError, FileError.
     """
-    where = os.fspath(destination)
-    check_destination(where, resume)
-    checkpoint = open_checkpoint(source)
-    job, planner = plan_convert(checkpoint, where, to, format=format, dtype=dtype,
-                                shard_bytes=shard_bytes)
-    results = run_job(job, checkpoint, where, resume=resume, threads=threads, sync=sync,
-                      progress=progress)
-    return _summarize(checkpoint, planner, job, results)
+    how = How(resume, threads, sync, progress, cluster)
+    with open_place(source, destination, how) as place:
+        job, planner = plan_convert(place.checkpoint, place.destination, to, format=format,
+                                    dtype=dtype, shard_bytes=shard_bytes)
+        return _summarize(place.checkpoint, planner, job, place.run(job))

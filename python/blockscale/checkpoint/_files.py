@@ -28,6 +28,10 @@ def read_json(path: str) -> dict[str, Any]:
         raise ArgumentError(f"expected '{path}' to have at most {_MOST_JSON} bytes, but got "
                             f"{os.path.getsize(path)}")
 
+    if os.path.exists(path) and not os.path.isfile(path):
+        # Opening a pipe would wait for what writes into it.
+        raise ArgumentError(f"expected '{path}' to be a regular file, but got another")
+
     def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):

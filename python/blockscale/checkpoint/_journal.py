@@ -28,6 +28,12 @@ def _read_boot() -> str:
         return ""
 
 
+def describe_other_job(path: str) -> str:
+    """That a journal does not fit what is asked for."""
+    return (f"expected the journal '{path}' to be of this job, but source, policy or options were "
+            "others then; remove its folder to begin anew")
+
+
 class Journal:
     """An open journal; `done` has what the tasks found that are done, by number."""
 
@@ -71,9 +77,7 @@ class Journal:
 
     def _check(self, found: str, identity: str) -> None:
         if found != identity:
-            raise ArgumentError(f"expected the journal '{self.path}' to be of this job, but "
-                                "source, policy or options were others then; remove its folder to "
-                                "begin anew")
+            raise ArgumentError(describe_other_job(self.path))
 
     def _write(self, members: dict[str, Any]) -> None:
         self._file.write(json.dumps(members, separators=(",", ":")).encode() + b"\n")

@@ -14,7 +14,7 @@ from blockscale._errors import ArgumentError
 from blockscale._forms import LayerForm, OperandForm
 from blockscale._policy import Decision, Layer, Policy, Rules
 from blockscale.checkpoint import _kernels, _names
-from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight, open as open_checkpoint
+from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight
 from blockscale.checkpoint._config_write import (Quantized, describe_torchao, make_gguf_metadata,
                                                  write_configs)
 from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded
@@ -23,7 +23,8 @@ from blockscale.checkpoint._layouts import (FAMILIES, GLOBAL, INPUT, LAYOUTS, La
                                             find_layout)
 from blockscale.checkpoint._order import sort_tasks
 from blockscale.checkpoint._plan import SHARD_BYTES, Job, Output, Task, make_job
-from blockscale.checkpoint._run import Progress, check_destination, run_job
+from blockscale.checkpoint._places import ClusterLike, How, open_place
+from blockscale.checkpoint._run import Progress
 from blockscale.checkpoint._split import Part, split_weight
 from blockscale.checkpoint._summary import LayerSummary, Summary
 from blockscale.checkpoint._values import get_dtype
@@ -322,6 +323,9 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
                             if reasons else "expected weights to quantize, but got none")
     left = [choice.weight.name for choice in choices if choice.form is None
             and not _names.is_embedding(choice.weight.name)]
+    if checkpoint.config.get("tie_word_embeddings") is True and "lm_head" not in left:
+        # The model has this layer, though the checkpoint has no tensor of it.
+        left.append("lm_head")
     files = write_configs(checkpoint.config, layout, planner.layers, left)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
     job = make_job(checkpoint, tasks, files, file_name=file_name, metadata=planner.metadata,
@@ -373,7 +377,8 @@ def summarize(planner: Planner, choices: Sequence[Choice], job: Job, results: Se
 def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "modelopt",
              amaxes: Mapping[str, float] | Path | None = None, resume: bool = False,
              threads: int | None = None, sync: bool = False, progress: Progress | None = None,
-             measured: int = MEASURED, shard_bytes: int = SHARD_BYTES) -> Summary:
+             measured: int = MEASURED, shard_bytes: int = SHARD_BYTES,
+             cluster: ClusterLike | None = None) -> Summary:
     """Quantizes a plain checkpoint by a policy (docs/Policy.md): the location of a layer is its
     name in the checkpoint.
 
@@ -390,19 +395,20 @@ def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "
       progress: called with a name, the bytes that were read and all that will be.
       measured: one of so many rows is dequantized to measure the error; 1 for all.
       shard_bytes: of a file of the result.
+      cluster: a Cluster, or the address of one, whose workers work instead of threads of this
+        process (docs/CheckpointCluster.md). Source and destination may be URLs of fsspec then, and
+        `threads` are those of each worker.
 
     Returns: what became of each layer.
 
-    Raises: ArgumentError, FileError.
+    Raises: ArgumentError, FileError; with a cluster also DeviceError, and ImportError where Ray or
+      fsspec is missing.
     """
-    where = os.fspath(destination)
-    check_destination(where, resume)
     if isinstance(measured, bool) or not isinstance(measured, int) or measured < 1:
         raise ArgumentError(f"expected measured to be 1 or more, but got {measured!r}")
-    checkpoint = open_checkpoint(source)
-    job, planner, choices, given = plan_quantize(
-        checkpoint, where, policy, layout=layout, amaxes=amaxes, measured=measured,
-        shard_bytes=shard_bytes)
-    results = run_job(job, checkpoint, where, resume=resume, threads=threads,
-                      sync=sync, progress=progress)
-    return summarize(planner, choices, job, results, given)
+    how = How(resume, threads, sync, progress, cluster)
+    with open_place(source, destination, how) as place:
+        job, planner, choices, given = plan_quantize(
+            place.checkpoint, place.destination, policy, layout=layout, amaxes=amaxes,
+            measured=measured, shard_bytes=shard_bytes)
+        return summarize(planner, choices, job, place.run(job), given)

@@ -15,7 +15,7 @@ import os
 import shutil
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Generator, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -33,16 +33,19 @@ _SYNC_SECONDS = 10.0
 
 
 class Sink:
-    """Where tasks write: the files of a job's shards."""
+    """Where tasks write: the files of a job's shards, or of those whose numbers are given."""
 
-    def __init__(self, job: Job, folder: str):
+    def __init__(self, job: Job, folder: str, numbers: Iterable[int] | None = None):
         self._job = job
-        self._files = [os.open(os.path.join(folder, shard.name), os.O_RDWR | os.O_CREAT, 0o666)
-                       for shard in job.shards]
+        self._files = {
+            number: os.open(os.path.join(folder, job.shards[number].name),
+                            os.O_RDWR | os.O_CREAT, 0o666)
+            for number in (range(len(job.shards)) if numbers is None else numbers)}
 
     def prepare(self) -> None:
         """Gives files their sizes and headers. What is there already stays."""
-        for handle, shard in zip(self._files, self._job.shards):
+        for number, handle in self._files.items():
+            shard = self._job.shards[number]
             if os.fstat(handle).st_size != shard.nbytes:
                 os.ftruncate(handle, shard.nbytes)
             try:
@@ -65,11 +68,15 @@ class Sink:
         self._write_all(self._files[number], memoryview(data.reshape(-1).view(np.uint8)), at)
 
     def sync(self) -> None:
-        for handle in self._files:
+        for handle in self._files.values():
             os.fdatasync(handle)
 
+    def get_path(self, number: int) -> str:
+        """A path to the file of a shard for this process, which holds when its name is gone."""
+        return f"/proc/self/fd/{self._files[number]}"
+
     def close(self) -> None:
-        for handle in self._files:
+        for handle in self._files.values():
             os.close(handle)
 
 
@@ -119,6 +126,10 @@ def check_destination(destination: str, resume: bool) -> str:
 
 def _put(folder: str, job: Job) -> None:
     """Writes all files that have no tensors, config.json last."""
+    for name in os.listdir(folder):
+        # A process that was killed leaves the file that it was about to rename.
+        if name.startswith(".") and name != JOURNAL:
+            os.unlink(os.path.join(folder, name))
     for name in job.copied:
         shutil.copyfile(os.path.join(job.folder, name), os.path.join(folder, name))
     for name, data in job.files.items():
@@ -154,9 +165,14 @@ def _report_os_errors(folder: str) -> Iterator[None]:
         fail("BLOCKSCALE_FILE", f"cannot write '{error.filename or folder}': {error.strerror}")
 
 
+#: Runs the tasks of these numbers, which write into the job's shards in a folder, and yields numbers
+#: with what tasks found, when they end.
+Runner = Callable[[Job, Sequence[int], str], Generator[tuple[int, Any], None, None]]
+
+
 def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = False,
             threads: int | None = None, sync: bool = False,
-            progress: Progress | None = None) -> list[Any]:
+            progress: Progress | None = None, runner: Runner | None = None) -> list[Any]:
     """Runs the tasks of a job that are not done, and gives the result its name.
 
     Args:
@@ -166,6 +182,7 @@ def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = Fa
       sync: waits until all data are on the disk before the result takes its name; else the system
         writes them in its own time, as after a copy.
       progress: called when a task is done.
+      runner: of tasks; None for threads of this process.
 
     Returns: what each task found.
 
@@ -183,7 +200,9 @@ def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = Fa
         sink = Sink(job, folder)
         try:
             sink.prepare()
-            _run_tasks(job, source, sink, journal, count, progress)
+            tasks = (runner(job, _list_left(job, journal), folder) if runner else
+                     _run_on_threads(job, source, sink, _list_left(job, journal), count))
+            _run_tasks(job, sink, journal, tasks, progress)
             _put(folder, job)
             if sync:
                 sink.sync()
@@ -198,14 +217,35 @@ def run_job(job: Job, source: Checkpoint, destination: str, *, resume: bool = Fa
     return [journal.done[number] for number in range(len(job.tasks))]
 
 
-def _run_tasks(job: Job, source: Checkpoint, sink: Sink, journal: Journal, threads: int,
+def _list_left(job: Job, journal: Journal) -> list[int]:
+    return [number for number in range(len(job.tasks)) if number not in journal.done]
+
+
+def _run_tasks(job: Job, sink: Sink, journal: Journal, tasks: Generator[tuple[int, Any], None, None],
                progress: Progress | None) -> None:
+    """Takes the results of tasks, while what they wrote goes to the disk."""
     lock = threading.Lock()
     syncer = _Syncer(sink, journal, lock)
     done = sum(job.tasks[number].nbytes for number in journal.done)
     total = job.nbytes
-    left = iter([number for number in range(len(job.tasks)) if number not in journal.done])
     syncer.start()
+    try:
+        for number, found in tasks:
+            with lock:
+                journal.add(number, found)
+            done += job.tasks[number].nbytes
+            if progress:
+                progress(job.tasks[number].name, done, total)
+        if syncer.error:
+            raise syncer.error
+    finally:
+        tasks.close()
+        syncer.end()
+
+
+def _run_on_threads(job: Job, source: Checkpoint, sink: Sink, numbers: Sequence[int],
+                    threads: int) -> Generator[tuple[int, Any], None, None]:
+    left = iter(numbers)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="blockscale")
     running: dict[Future[Any], int] = {}
     try:
@@ -213,17 +253,9 @@ def _run_tasks(job: Job, source: Checkpoint, sink: Sink, journal: Journal, threa
             while len(running) < 2 * threads and (number := next(left, None)) is not None:
                 running[pool.submit(_tasks.run, job.tasks[number], source, sink)] = number
             if not running:
-                break
+                return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 number = running.pop(future)
-                found = future.result()
-                with lock:
-                    journal.add(number, found)
-                done += job.tasks[number].nbytes
-                if progress:
-                    progress(job.tasks[number].name, done, total)
-        if syncer.error:
-            raise syncer.error
+                yield number, future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-        syncer.end()
