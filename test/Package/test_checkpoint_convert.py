@@ -266,6 +266,15 @@ class ConvertTest(CheckpointTest):
                 self.assertIn(message, str(caught.exception))
         self.assertEqual([each.name for each in self.folder.iterdir()], ["source"])
 
+    def test_activations_that_a_layout_does_not_have(self):
+        """A result that quantizes activations where the source does not says so."""
+        source = self.quantize("source", {"format": "mxfp8", "weight_only": True},
+                               "compressed-tensors")
+        found, conversion = self.convert(source, "modelopt")
+        self.assertIn(Q, conversion.other_activations)
+        self.assertIn("activations are quantized where they were not", str(conversion))
+        self.assertTrue(checkpoint.open(found).scheme.find(Q).quantizes_activations)
+
     def test_transforms_have_no_place_elsewhere(self):
         source = self.quantize("source", NVFP4)
         checkpoints.save(source / "more.safetensors",

@@ -64,10 +64,18 @@ class ConvertedLayer:
 
 @dataclasses.dataclass(frozen=True)
 class Conversion:
-    """What became of the weights of a checkpoint."""
+    """What became of the weights of a checkpoint.
+
+    Attributes:
+      layers: of the result.
+      dropped: names of scalars that the layout has no place for.
+      other_activations: weights whose activations were quantized and are not, or the reverse,
+        since the layout has no other way.
+    """
 
     layers: tuple[ConvertedLayer, ...]
     dropped: tuple[str, ...]
+    other_activations: tuple[str, ...] = ()
 
     @property
     def is_exact(self) -> bool:
@@ -100,6 +108,11 @@ class Conversion:
         if self.dropped:
             lines.append("the layout has no place for " + ", ".join(self.dropped[:8]) + (
                 f" and {len(self.dropped) - 8} more" if len(self.dropped) > 8 else ""))
+        if self.other_activations:
+            names = tuple(dict.fromkeys(self.other_activations))
+            lines.append("activations are quantized where they were not, or the reverse, as the "
+                         "layout has no other way: " + ", ".join(map(repr, names[:8])) + (
+                             f" and {len(names) - 8} more" if len(names) > 8 else ""))
         return "\n".join(lines)
 
     def to_dict(self) -> Mapping[str, Any]:
@@ -107,7 +120,8 @@ class Conversion:
         return {"layers": [{**dataclasses.asdict(layer),
                             "sqnr": None if layer.sqnr is None else to_json(layer.sqnr)}
                            for layer in self.layers],
-                "dropped": list(self.dropped), "is_exact": self.is_exact,
+                "dropped": list(self.dropped),
+                "other_activations": list(self.other_activations), "is_exact": self.is_exact,
                 "comes_back": self.comes_back}
 
     def to_json(self) -> str:
@@ -167,16 +181,24 @@ class Planner:
         self._dtype = _choose_dtype(checkpoint, dtype)
         self.layers: dict[str, Quantized] = {}
         self.dropped: list[str] = []
+        self.other_activations: list[str] = []
         self.metadata: dict[str, dict[str, str]] = {}
 
     def _quantizes_activations(self, weight: Weight, layout: Layout, has_input: bool) -> bool:
-        if layout.family in ("gpt-oss", "gguf"):
-            return False
+        """Whether the result quantizes activations: what the source does, as far as the layout
+        has that."""
         group = self._checkpoint.scheme.find(weight.name)
-        is_quantized = group.quantizes_activations if group else INPUT in weight.parts
+        before = group.quantizes_activations if group else INPUT in weight.parts
+        if layout.family == "gpt-oss":
+            return False  # Its configuration does not say.
+        after = before
         if layout.needs_input_scale:
-            return is_quantized and has_input
-        return is_quantized or layout.name == "ModelOpt MXFP8"
+            after = before and has_input
+        elif layout.activations:
+            after = layout.activations == "quantized"
+        if before != after:
+            self.other_activations.append(weight.name)
+        return after
 
     def _plan_member(self, part: Part, weight: Weight, layout: Layout, way: str
                      ) -> tuple[dict[str, Any], list[Output]]:
@@ -390,7 +412,8 @@ def _summarize(checkpoint: Checkpoint, planner: Planner, job: Job,
             add(ConvertedLayer(member["name"], weight.layout.name, member["layout"], _WAYS[way],
                                blocks, found["changed" if way == "quantize" else "lost"],
                                found.get("comes_back", True), sqnr))
-    return Conversion(tuple(layers.values()), tuple(planner.dropped))
+    return Conversion(tuple(layers.values()), tuple(planner.dropped),
+                      tuple(planner.other_activations))
 
 
 def _count_blocks(weight: Weight, rows: int, matrices: int | None = None) -> int:

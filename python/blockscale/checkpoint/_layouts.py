@@ -42,6 +42,7 @@ class Layout:
       is_stack: whether names are those of stacks of experts.
       needs_input_scale: whether quantized activations have a static scale.
       shares_global: whether loaders make one layer of several, with one global scale.
+      activations: "plain" or "quantized" where models compute with one kind alone.
       holds_swizzled: whether scales may be in the layout swizzle_128x4, as they are written.
     """
 
@@ -59,6 +60,7 @@ class Layout:
     is_stack: bool = False
     needs_input_scale: bool = False
     shares_global: bool = False
+    activations: str = ""
     holds_swizzled: bool = False
 
     @property
@@ -114,7 +116,7 @@ LAYOUTS = (
            (".weight_scale", "F8_E4M3"), ".weight_scale_2", ".input_scale",
            needs_input_scale=True, shares_global=True),
     Layout("ModelOpt MXFP8", "modelopt", "mxfp8", "rceil", "rceil", (".weight", "F8_E4M3"),
-           (".weight_scale", "U8")),
+           (".weight_scale", "U8"), activations="quantized"),
     Layout("compressed-tensors nvfp4-pack-quantized", "compressed-tensors", "nvfp4",
            "compressed_tensors", "compressed_tensors", (".weight_packed", "U8"),
            (".weight_scale", "F8_E4M3"), ".weight_global_scale", ".input_global_scale",
@@ -132,15 +134,18 @@ LAYOUTS = (
            ("._weight_scale", "F8_E4M3"), "._weight_per_tensor_scale",
            "._weight_act_per_tensor_scale", holds_swizzled=True),
     Layout("torchao MXFP4", "torchao", "mxfp4", "rceil", "rceil", ("._weight_qdata", "U8"),
-           ("._weight_scale", "F8_E8M0"), holds_swizzled=True),
+           ("._weight_scale", "F8_E8M0"), activations="quantized",
+           holds_swizzled=True),
     Layout("torchao MXFP8", "torchao", "mxfp8", "rceil", "rceil", ("._weight_qdata", "F8_E4M3"),
-           ("._weight_scale", "F8_E8M0"), holds_swizzled=True),
+           ("._weight_scale", "F8_E8M0"), activations="quantized",
+           holds_swizzled=True),
     Layout("torchao MXFP8 E5M2", "torchao", "mxfp8_e5m2", "rceil", "rceil",
-           ("._weight_qdata", "F8_E5M2"), ("._weight_scale", "F8_E8M0"), holds_swizzled=True),
+           ("._weight_qdata", "F8_E5M2"), ("._weight_scale", "F8_E8M0"), activations="quantized",
+           holds_swizzled=True),
     Layout("GGUF NVFP4", "gguf", "nvfp4", "modelopt", "", (".weight", "NVFP4"),
            global_scale=".scale", input_scale=".input_scale", scalar_shape=(1,),
            shares_global=True),
-    Layout("GGUF MXFP4", "gguf", "mxfp4", "floor", "", (".weight", "MXFP4")),
+    Layout("GGUF MXFP4", "gguf", "mxfp4", "floor", "", (".weight", "MXFP4"), activations="plain"),
     Layout("FP8 in blocks of 128 x 128", "fp8-blocks", "fp8_blocks", "", "",
            (".weight", "F8_E4M3"), (".weight_scale_inv", "F32")),
     *(Layout(f"plain {name}", "plain", "", data=(".weight", dtype))

@@ -90,6 +90,12 @@ def _check_form(form: LayerForm, name: str, rule: str, family: str) -> Layout:
     if activation is not None and activation.format != form.weight.format:
         raise ArgumentError(f"{rule}: expected activations of {form.weight.format} or plain ones "
                             f"for '{name}', as {family} has them, but got {activation.format}")
+    found = "plain" if activation is None else "quantized"
+    if layout.activations not in ("", found):
+        raise ArgumentError(
+            f"{rule}: expected {layout.activations} activations for '{name}', since models with "
+            f"{layout.name} have no others, but got {found} ones; "
+            + ("remove" if activation is None else "give") + " 'weight_only': true")
     return layout
 
 
