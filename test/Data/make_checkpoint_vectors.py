@@ -24,7 +24,7 @@ are shared between projections of one input, stands here. Experts, which the com
 know as they are in transformers, are compressed one by one. torchao's are what `quantize_` and
 `flatten_tensor_state_dict` give.
 
-Codes of torchao that have no meaning are zeros here (decoders.blank_codes).
+Codes that have no meaning are zeros here (decoders.blank_codes, decoders.blank_tiny_blocks).
 
 A case has `meta`, JSON: the digest of each tensor (decoders.hash_array), the configuration that
 the package writes, versions, and the amaxes of activations. Scalars and a few small tensors are
@@ -357,8 +357,8 @@ def gguf_case(family, source):
         if is_quantized(name, array):
             values = array.astype(np.float32)
             values = values.transpose(0, 2, 1) if values.ndim == 3 else values
-            tensors[name] = gguf.quants.quantize(np.ascontiguousarray(values),
-                                                 GGMLQuantizationType.MXFP4)
+            tensors[name] = decoders.blank_tiny_blocks(gguf.quants.quantize(
+                np.ascontiguousarray(values), GGMLQuantizationType.MXFP4), values)
     return Case("gguf", "mxfp4", family, tensors, None)
 
 

@@ -66,13 +66,19 @@ def decode(arguments: Mapping[str, Any], source: Checkpoint, sink: Sink) -> Any:
     for matrix in range(max(weight.num_matrices, 1)):
         rows = Rows(weight, matrix)
         start = matrix * rows.count
+        columns = (np.empty((rows.cols, rows.count), dtype) if arguments["transposes"] else None)
         for begin, end in list_chunks(rows.count, rows.row_bytes):
             numbers = rows.read(begin, end)
             found = numbers.astype(dtype, copy=False)
             lost += _count_changed(numbers, found, block)
-            sink.write(arguments["target"], found,
-                       (start + begin) * rows.cols * dtype.itemsize)
+            if columns is None:
+                sink.write(arguments["target"], found,
+                           (start + begin) * rows.cols * dtype.itemsize)
+            else:
+                columns[:, begin:end] = found.T
             rows.release(begin, end)
+        if columns is not None:
+            sink.write(arguments["target"], columns, matrix * columns.nbytes)
     return {"lost": lost}
 
 
