@@ -123,6 +123,8 @@ class CommandTest(unittest.TestCase):
         """One line for each thing that is wrong, the exit status 2, and nothing is written."""
         broken = self.folder / "broken.safetensors"
         broken.write_bytes(b"\xff" * 16)
+        empty = self.folder / "empty.txt"
+        empty.write_text("\n \n")
         result = self.folder / "result"
         good = ["--format=nvfp4", "--weight-only"]
         cases = [
@@ -154,6 +156,11 @@ class CommandTest(unittest.TestCase):
             (("quantize", self.plain, result, *good, "--resume"), "of a job to resume"),
             (("quantize", self.plain, result, *good, "--progress=loud"), "invalid choice"),
             (("quantize", self.plain, self.plain, *good), "but something is there"),
+            (("calibrate", self.plain, self.folder / "none.txt", "-o", result), "none.txt"),
+            (("calibrate", self.plain, empty, "-o", result), "expected lines of text in"),
+            (("calibrate", self.plain, broken, "-o", result), "to be text in UTF-8, but got byte"),
+            (("calibrate", self.plain, broken), "arguments are required: -o"),
+            (("calibrate", self.plain, broken, "-o", result, "--tokens=0"), "a number from 1 on"),
             (("convert", self.nvfp4, result), "arguments are required: --to"),
             (("convert", self.nvfp4, result, "--to=awq"), "invalid choice: 'awq'"),
             (("convert", self.nvfp4, result, "--to=gpt-oss"), "expected a format that gpt-oss has"),
@@ -168,7 +175,8 @@ class CommandTest(unittest.TestCase):
                 self.assertEqual((status, out), (2, ""))
                 self.assertIn(message, error)
                 self.assertIn("error: ", error)
-        self.assertEqual([each.name for each in self.folder.iterdir()], ["broken.safetensors"])
+        self.assertEqual(sorted(each.name for each in self.folder.iterdir()),
+                         ["broken.safetensors", "empty.txt"])
 
     def test_interrupted(self):
         with mock.patch.object(_command, "quantize", side_effect=KeyboardInterrupt):

@@ -13,6 +13,7 @@
 docs/Checkpoints.md of the project says more.
 """
 
+from blockscale.checkpoint._calibrate import calibrate
 from blockscale.checkpoint._check import check
 from blockscale.checkpoint._checkpoint import Checkpoint, Tensor, Weight, open
 from blockscale.checkpoint._cluster import Cluster
@@ -26,4 +27,5 @@ from blockscale.checkpoint._summary import LayerSummary, Summary
 
 __all__ = ["Checkpoint", "Cluster", "Conversion", "ConvertedLayer", "Difference", "FAMILIES",
            "Finding", "LAYOUTS", "LayerSummary", "Layout", "RULES", "Report", "Rule", "Summary",
-           "Tensor", "TensorDifference", "Weight", "check", "convert", "diff", "open", "quantize"]
+           "Tensor", "TensorDifference", "Weight", "calibrate", "check", "convert", "diff", "open",
+           "quantize"]

@@ -5,6 +5,7 @@
     blockscale-checkpoint list MODEL
     blockscale-checkpoint check MODEL --tensor-parallel=2,4,8
     blockscale-checkpoint quantize MODEL RESULT --format=nvfp4 --weight-only
+    blockscale-checkpoint calibrate MODEL TEXTS -o AMAXES
     blockscale-checkpoint convert MODEL RESULT --to=compressed-tensors
     blockscale-checkpoint diff MODEL OTHER
 """
@@ -23,6 +24,7 @@ from blockscale._errors import ArgumentError, Error
 from blockscale._files import write
 from blockscale._ops import FORMATS
 from blockscale.checkpoint._bar import Bar
+from blockscale.checkpoint._calibrate import calibrate, read_texts
 from blockscale.checkpoint._check import check
 from blockscale.checkpoint._checkpoint import Checkpoint, open as open_checkpoint
 from blockscale.checkpoint._convert import TARGETS, convert
@@ -137,6 +139,15 @@ def run_convert(options: argparse.Namespace) -> int:
     if not options.quiet:
         _show(str(found))
     return int(options.exact and not found.is_exact)
+
+
+def run_calibrate(options: argparse.Namespace) -> int:
+    """Measures activations, and writes their amaxes."""
+    amaxes = calibrate(options.source, read_texts(options.texts), tokens=options.tokens,
+                       on=options.on)
+    write(options.output, (json.dumps(amaxes, indent=1) + "\n").encode())
+    _show(f"{len(amaxes)} layers")
+    return 0
 
 
 def run_diff(options: argparse.Namespace) -> int:
@@ -263,6 +274,21 @@ def _make_parser() -> argparse.ArgumentParser:
     converted.add_argument("--json", metavar="FILE", help="write what became of each layer")
     converted.add_argument("--quiet", action="store_true", help="show no table")
     converted.set_defaults(run=run_convert)
+
+    measured = commands.add_parser(
+        "calibrate", help="measure the activations of a model on texts",
+        description="Writes the amaxes of a model's activations for --amaxes of quantize. Needs "
+                    "PyTorch and transformers.")
+    measured.add_argument("source", metavar="MODEL",
+                          help="a folder that transformers loads, with a tokenizer")
+    measured.add_argument("texts", metavar="TEXTS", help="a file with a text on each line")
+    measured.add_argument("-o", dest="output", metavar="FILE", required=True,
+                          help="the file of JSON for the amaxes")
+    measured.add_argument("--tokens", type=_parse_count, default=512, metavar="N",
+                          help="at most so many of each text (512)")
+    measured.add_argument("--on", choices=("cpu", "cuda"), default="cpu",
+                          help="where the model runs (cpu)")
+    measured.set_defaults(run=run_calibrate)
 
     compared = commands.add_parser(
         "diff", help="compare two checkpoints by their numbers",

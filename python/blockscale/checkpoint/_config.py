@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import functools
 import os
 import re
 from typing import Any, Iterable, Mapping
@@ -36,6 +37,40 @@ TORCHAO_ELEMENTS = {"mxfp4": "float4_e2m1fn_x2", "mxfp8": "float8_e4m3fn",
                     "mxfp8_e5m2": "float8_e5m2"}
 
 
+def is_class(pattern: str) -> bool:
+    """Whether a target is a class of modules, as "Linear"."""
+    return "." not in pattern and pattern[:1].isupper() and "*" not in pattern
+
+
+def _compile(pattern: str) -> re.Pattern[str] | None:
+    """A regular expression behind "re:", or of a wildcard for layers and the modules that they are
+    in; None for one that is none."""
+    inside = fnmatch.translate(f"{pattern}.*")
+    try:
+        return re.compile(pattern[3:] if pattern.startswith("re:") else
+                          f"(?:{fnmatch.translate(pattern)})|(?:{inside})")
+    except re.error:
+        return None
+
+
+class Patterns:
+    """Patterns of the names of layers: a name is that of a layer or of a module that it is in, or
+    ends a name; others are wildcards, and regular expressions behind "re:". There may be as many as
+    layers."""
+
+    def __init__(self, patterns: Iterable[str]):
+        names = [pattern.removesuffix(".weight") for pattern in patterns]
+        special = [name for name in names if name.startswith("re:") or set(name) & set("*?[")]
+        self._names = frozenset(names) - set(special)
+        self._compiled = [found for name in special if (found := _compile(name)) is not None]
+
+    def match(self, name: str) -> bool:
+        parts = name.split(".")
+        return (any(".".join(parts[:end]) in self._names for end in range(1, len(parts) + 1))
+                or any(".".join(parts[begin:]) in self._names for begin in range(1, len(parts)))
+                or any(pattern.match(name) for pattern in self._compiled))
+
+
 @dataclasses.dataclass(frozen=True)
 class Group:
     """Layers that are quantized alike: patterns of their names, or of classes of modules.
@@ -53,6 +88,18 @@ class Group:
     quantizes_activations: bool
     has_static_scale: bool = False
     targets: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def _patterns(self) -> Patterns:
+        return Patterns(target for target in self.targets if not is_class(target))
+
+    @functools.cached_property
+    def _has_class(self) -> bool:
+        return any(map(is_class, self.targets))
+
+    def match(self, name: str) -> bool:
+        """Whether a layer is of the group, if it is of no other class than linear layers."""
+        return not self.targets or self._has_class or self._patterns.match(name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,39 +120,24 @@ class Scheme:
     origin: str = ""
     kv_cache: str = ""
 
+    @functools.cached_property
+    def _ignored(self) -> Patterns:
+        return Patterns(self.ignored)
+
     def ignores(self, name: str) -> bool:
-        return any(matches(pattern, name) for pattern in self.ignored)
+        return self._ignored.match(name)
 
     def find(self, name: str) -> Group | None:
         """How a layer is quantized, if it is."""
         if self.ignores(name):
             return None
-        return next((group for group in self.groups if not group.targets or any(
-            is_class(pattern) or matches(pattern, name) for pattern in group.targets)), None)
+        return next((group for group in self.groups if group.match(name)), None)
 
     def describe(self) -> str:
         if not self.family:
             return "plain"
         algorithms = ", ".join(dict.fromkeys(group.algorithm for group in self.groups))
         return f"{self.family} ({algorithms})" if algorithms else self.family
-
-
-def is_class(pattern: str) -> bool:
-    """Whether a target is a class of modules, as "Linear"."""
-    return "." not in pattern and pattern[:1].isupper() and "*" not in pattern
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Whether a pattern of a configuration is for a layer: a regular expression behind "re:", else
-    a name or a wildcard, of the layer or of a module that it is in."""
-    if pattern.startswith("re:"):
-        try:
-            return re.match(pattern[3:], name) is not None
-        except re.error:
-            return False
-    pattern = pattern.removesuffix(".weight")
-    return (fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(name, f"{pattern}.*")
-            or name.endswith(f".{pattern}") and "*" not in pattern)
 
 
 def _get_names(value: Any, where: str) -> tuple[str, ...]:
