@@ -61,7 +61,8 @@ def make_rules():
     items = []
     for rule in checkpoint.RULES:
         loaders = "; ".join(f"{loader} {text}" for loader, text in rule.loaders.items())
-        text = f"* `{rule.label}`, {rule.severity}: {rule.text}." + f" {loaders}." * bool(loaders)
+        kind = rule.severity + ", silent" * rule.silent
+        text = f"* `{rule.label}`, {kind}: {rule.text}." + f" {loaders}." * bool(loaders)
         items.append(textwrap.fill(text, 140, subsequent_indent="  ", break_on_hyphens=False))
     return "\n".join(items)
 

@@ -313,6 +313,23 @@ class QuantizeTest(unittest.TestCase):
             checkpoint.quantize("a", "b", {"version": 1, "rules": []}, on="cuda")
 
 
+class ViewTest(unittest.TestCase):
+    def test_views_are_no_copies(self):
+        path = Path(self.enterContext(tempfile.TemporaryDirectory()), "x.safetensors")
+        x = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+        y = torch.arange(8, dtype=torch.uint8).view(torch.float8_e4m3fn)
+        save_file({"x": x, "y": y}, path)
+        found = checkpoint.open(path).tensors
+        self.assertTrue(torch.equal(found["x"].torch(), x))
+        self.assertEqual(found["y"].torch().dtype, torch.float8_e4m3fn)
+        self.assertEqual(found["x"].torch().data_ptr(), found["x"].numpy().ctypes.data)
+        save_file({"y": y[:3], "x": x}, path.with_name("odd.safetensors"))
+        found = checkpoint.open(path.with_name("odd.safetensors")).tensors
+        with self.assertRaisesRegex(blockscale.ArgumentError, "at a multiple of 4 bytes"):
+            found["x"].torch()
+        self.assertTrue(torch.equal(found["x"].torch(copy=True), x))
+
+
 class TablesTest(unittest.TestCase):
     def test_schemes_are_told_apart(self):
         """By their tensors, but for MXFP8, whose family a configuration says."""

@@ -9,6 +9,7 @@ import functools
 import json
 import math
 import os
+import warnings
 from typing import Any, Callable, Iterator, Mapping, Sequence, Union
 
 import ml_dtypes
@@ -31,6 +32,12 @@ _NUMPY = {
     "F32": np.float32, "F64": np.float64, "BF16": ml_dtypes.bfloat16,
     "F8_E4M3": ml_dtypes.float8_e4m3fn, "F8_E5M2": ml_dtypes.float8_e5m2,
     "F8_E8M0": ml_dtypes.float8_e8m0fnu,
+}
+
+_TORCH = {
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64",
+    "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
+    "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu",
 }
 
 
@@ -72,6 +79,32 @@ class Tensor:
             data = data.copy()
             data.flags.writeable = False
         return data.view(dtype).reshape(self.shape)
+
+    def torch(self, copy: bool = False) -> Any:
+        """Its elements as a tensor of PyTorch: a view of the file, which ends the process where it
+        is written, or a copy, which may be.
+
+        Raises: ArgumentError for a type that PyTorch has no elements for, or for a view where the
+          elements are not at a multiple of their size; ImportError without PyTorch.
+        """
+        try:
+            import torch
+        except ImportError as error:
+            raise ImportError("expected PyTorch to be installed for views of it; pip install "
+                              "'blockscale[torch]'") from error
+        dtype = getattr(torch, _TORCH.get(self.dtype, ""), None)
+        if dtype is None:
+            raise ArgumentError(f"'{self.name}': expected a dtype of PyTorch, but got "
+                                f"{self.dtype}; bytes() has what is stored")
+        data = self.bytes().copy() if copy else self.bytes()
+        if data.ctypes.data % dtype.itemsize:
+            raise ArgumentError(f"'{self.name}': expected elements at a multiple of "
+                                f"{dtype.itemsize} bytes, but got {self.offset}; ask for a copy")
+        with warnings.catch_warnings():
+            # That it cannot be written is told above.
+            warnings.simplefilter("ignore", UserWarning)
+            flat = torch.from_numpy(data)
+        return flat.view(dtype).reshape(self.shape)
 
     def release(self, begin: int = 0, end: int | None = None) -> None:
         """Says that these bytes are not needed any more: they stay in the file's cache alone."""

@@ -89,7 +89,8 @@ class Report:
         weights = ", ".join(f"{count} {family}" for family, count in self.families.items())
         lines = [f"{self.path}: {weights or 'no weights'}"]
         for rule, found in self._group():
-            lines.append(f"{rule.severity}: {rule.label}: {rule.text}")
+            lines.append(f"{rule.severity}: {rule.label}: {rule.text}"
+                         + " (silent)" * rule.silent)
             lines += [f"    {each.name}: {each.message}" for each in found[:_SHOWN]]
             if len(found) > _SHOWN:
                 lines.append(f"    and {len(found) - _SHOWN} more")
@@ -105,6 +106,7 @@ class Report:
             "path": self.path, "families": dict(self.families),
             "findings": [{"rule": each.rule.label, "severity": each.rule.severity,
                           "name": each.name, "message": each.message, "text": each.rule.text,
+                          "silent": each.rule.silent,
                           "loaders": {loader: each.rule.loaders[loader] for loader in self.loaders
                                       if loader in each.rule.loaders}}
                          for each in self.findings],

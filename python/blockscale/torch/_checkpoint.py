@@ -26,12 +26,6 @@ Source = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]
 #: The layouts whose codes and scales are as modules have them.
 SCHEMES = tuple(layout for layout in LAYOUTS
                 if layout.family in ("modelopt", "compressed-tensors", "gpt-oss"))
-_DTYPES = {
-    "BOOL": torch.bool, "U8": torch.uint8, "I8": torch.int8, "I16": torch.int16,
-    "I32": torch.int32, "I64": torch.int64, "F16": torch.float16, "BF16": torch.bfloat16,
-    "F32": torch.float32, "F64": torch.float64, "F8_E4M3": torch.float8_e4m3fn,
-    "F8_E5M2": torch.float8_e5m2, "F8_E8M0": torch.float8_e8m0fnu,
-}
 
 
 class Files:
@@ -54,12 +48,8 @@ class Files:
     def read(self, name: str) -> Tensor:
         """A copy, which may be written."""
         self.used.add(name)
-        found = self._tensors[name]
-        if found.dtype not in _DTYPES:
-            raise ArgumentError(f"'{name}': expected a dtype that PyTorch has, but got "
-                                f"{found.dtype}")
-        data = torch.from_numpy(found.bytes().copy())
-        return data.view(_DTYPES[found.dtype]).reshape(found.shape)
+        tensor: Tensor = self._tensors[name].torch(copy=True)
+        return tensor
 
 
 @dataclasses.dataclass
