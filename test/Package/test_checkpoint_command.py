@@ -143,6 +143,7 @@ class CommandTest(unittest.TestCase):
             (("quantize", self.plain, result, "--format=int4"), "invalid choice: 'int4'"),
             (("quantize", self.plain, result, *good, "--recipe=rceil"), "'recipe'"),
             (("quantize", self.plain, result, *good, "--layout=awq"), "invalid choice: 'awq'"),
+            (("quantize", self.plain, result, *good, "--on=tpu"), "invalid choice: 'tpu'"),
             (("quantize", self.plain, result, *good, f"--amaxes={broken}"), "to be JSON"),
             (("quantize", self.plain, result, *good, "--measured=0"),
              "expected a number from 1 on, but got '0'"),

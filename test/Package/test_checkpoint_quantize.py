@@ -3,7 +3,7 @@
 """blockscale.checkpoint.quantize: bytes by the formulas of each recipe, groups that share a scale,
 policies, and jobs that end in the middle."""
 
-import io
+import importlib.util
 import json
 import os
 import signal
@@ -294,6 +294,7 @@ class QuantizeTest(unittest.TestCase):
                 ({"version": 1, "rules": [{"format": "mxfp4"}]}, {"layout": "gguf"},
                  "expected plain activations for"),
                 ({"version": 1, "rules": []}, {}, "expected at least one layer to quantize"),
+                (WEIGHT_ONLY, {"on": "tpu"}, "expected on to be cpu or cuda, but got 'tpu'"),
                 (WEIGHT_ONLY, {"amaxes": {"x": -1}}, "expected the amax of 'x'"),
                 (WEIGHT_ONLY, {"amaxes": {"x": "1"}}, "expected the amax of 'x'"),
                 (WEIGHT_ONLY, {"measured": 0}, "expected measured to be 1 or more"),
@@ -302,6 +303,12 @@ class QuantizeTest(unittest.TestCase):
             with self.subTest(message):
                 self.refuse(message, policy, **options)
                 self.assertFalse(self.folder.joinpath("result.partial").exists())
+
+    @unittest.skipIf(importlib.util.find_spec("torch"), "there is PyTorch")
+    def test_a_gpu_needs_torch(self):
+        with self.assertRaisesRegex(ImportError, r"pip install 'blockscale\[torch\]'"):
+            self.quantize(on="cuda")
+        self.assertFalse(self.result.exists())
 
     def test_what_is_quantized_already(self):
         self.quantize()

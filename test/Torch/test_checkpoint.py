@@ -9,6 +9,7 @@ import json
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import torch
 from test_quantize_model import Model
@@ -16,7 +17,9 @@ from torch import nn
 
 import blockscale
 import blockscale.torch
+from blockscale import checkpoint
 from blockscale._native._checkpoint import lay_out
+from blockscale.checkpoint import _gpu, _quantize
 
 DTYPES = {torch.bfloat16: "BF16", torch.float32: "F32", torch.uint8: "U8",
           torch.float8_e4m3fn: "F8_E4M3"}
@@ -276,6 +279,38 @@ class CheckpointTest(unittest.TestCase):
             with self.assertRaisesRegex(blockscale.ArgumentError, message):
                 load(given, path, **options)
         self.assertIsInstance(model.up, nn.Linear)
+
+
+class QuantizeTest(unittest.TestCase):
+    """What goes to a GPU, on the CPU: scripts/gpu/check_torch.py runs it on a GPU."""
+
+    def test_functions_of_a_gpu_give_the_same_bytes(self):
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        torch.manual_seed(0)
+        for name, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
+            save_file({"a.down_proj.weight": torch.randn(48, 64).to(dtype)},
+                      folder / f"{name}.safetensors")
+        for source, layout, rule in (
+                ("bf16", "modelopt", {"format": "nvfp4", "weight_only": True}),
+                ("bf16", "compressed-tensors", {"format": "nvfp4", "weight_only": True}),
+                ("f32", "modelopt", {"format": "mxfp8"}),
+                ("f32", "modelopt", {"format": "nvfp4", "weights": {"sweep": True}, "cast": "bf16",
+                                     "weight_only": True})):
+            with self.subTest(layout, rule=rule, source=source):
+                files = []
+                for on in ("cpu", "cuda"):
+                    path = folder / f"{len(list(folder.iterdir()))}.safetensors"
+                    with (mock.patch.object(_gpu, "DEVICE", "cpu"),
+                          mock.patch.object(_quantize, "check_gpu")):
+                        checkpoint.quantize(folder / f"{source}.safetensors", path,
+                                            {"version": 1, "rules": [rule]}, layout=layout, on=on)
+                    files.append(path.read_bytes())
+                self.assertEqual(*files)
+
+    @unittest.skipIf(torch.cuda.is_available(), "there is a GPU")
+    def test_no_gpu(self):
+        with self.assertRaisesRegex(blockscale.ArgumentError, "expected a GPU for on='cuda'"):
+            checkpoint.quantize("a", "b", {"version": 1, "rules": []}, on="cuda")
 
 
 class TablesTest(unittest.TestCase):

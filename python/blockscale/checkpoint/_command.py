@@ -182,7 +182,7 @@ def run_quantize(options: argparse.Namespace) -> int:
     with _watch(options) as progress:
         summary = quantize(
             options.source, options.destination, _make_policy(options), layout=options.layout,
-            amaxes=options.amaxes, resume=options.resume, threads=options.threads,
+            on=options.on, amaxes=options.amaxes, resume=options.resume, threads=options.threads,
             sync=options.sync, progress=progress, measured=options.measured,
             shard_bytes=options.shard_size, cluster=options.cluster)
     _write_reports(options, summary)
@@ -298,6 +298,8 @@ def _make_parser() -> argparse.ArgumentParser:
                            default="modelopt", help="how the result is stored (modelopt)")
     quantized.add_argument("--amaxes", metavar="FILE",
                            help="JSON with the amaxes of activations by the names of layers")
+    quantized.add_argument("--on", choices=("cpu", "cuda"), default="cpu",
+                           help="where numbers are quantized, with the same bytes (cpu)")
     quantized.add_argument("--measured", type=_parse_count, default=MEASURED, metavar="N",
                            help=f"measure the error of one row of N ({MEASURED}); 1 for all")
     quantized.add_argument("--json", metavar="FILE", help="write what became of each layer")

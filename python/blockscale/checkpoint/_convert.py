@@ -311,7 +311,8 @@ class Planner:
             _, weight, layout = group[0]
             kind = "quantize"
             arguments.update({
-                "scaling": "dynamic" if layout.format == "nvfp4" else "none", "amax": None,
+                "on": "cpu", "amax": None,
+                "scaling": "dynamic" if layout.format == "nvfp4" else "none",
                 "recipe": layout.recipe, "is_swept": False, "cast": None,
                 "dtype": get_dtype(weight), "measured": 1,
                 "counts_blocks": True})

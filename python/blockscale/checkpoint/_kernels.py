@@ -17,7 +17,7 @@ from blockscale._compile import Compiled, compile as compile_module
 from blockscale._errors import check
 from blockscale._native import _checkpoint as _bytes
 from blockscale._ops import FORMATS
-from blockscale._trace import Value, jit
+from blockscale._trace import Module, Value, jit
 from blockscale._types import Spec
 from blockscale.checkpoint._layouts import PLAIN_DTYPES
 
@@ -40,19 +40,26 @@ def _once(function: Any) -> Any:
     return get
 
 
-@_once
-def _get_quantizer(format: str, recipe: str, dtype: str, is_swept: bool,
-                   has_amax: bool) -> Compiled:
+def trace_quantizer(format: str, recipe: str, dtype: str, is_swept: bool, has_amax: bool,
+                    cols: int | None = None) -> Module:
+    """The module of a quantizer of rows of a dtype, of any number of columns without `cols`; its
+    second argument is the amax of the tensor, where it has one."""
     def quantize_by_amax(x: Value, amax: Value) -> Any:
         best = _ops.scale_sweep(x, amax) if is_swept else None
         return _ops.quantize(x, format=format, recipe=recipe, global_amax=amax, block_amax=best)
 
     def quantize(x: Value) -> Any:
         return _ops.quantize(x, format=format, recipe=recipe)
-    rows = Spec((None, None), dtype)
+    rows = Spec((None, cols), dtype)
     if has_amax:
-        return compile_module(jit(quantize_by_amax).trace(rows, Spec((), "f32")))
-    return compile_module(jit(quantize).trace(rows))
+        return jit(quantize_by_amax).trace(rows, Spec((), "f32"))
+    return jit(quantize).trace(rows)
+
+
+@_once
+def _get_quantizer(format: str, recipe: str, dtype: str, is_swept: bool,
+                   has_amax: bool) -> Compiled:
+    return compile_module(trace_quantizer(format, recipe, dtype, is_swept, has_amax))
 
 
 @_once
@@ -108,8 +115,3 @@ def get_global_scale(recipe: str, amax: float, dtype: str | None) -> np.float32:
     one."""
     scale: np.float32 = check(_native.get_global_scale(recipe, amax, dtype))[0]
     return scale
-
-
-def warm(format: str, recipe: str, dtype: str, is_swept: bool, has_amax: bool) -> None:
-    """Compiles a quantizer before it is needed."""
-    _get_quantizer(format, recipe, dtype, is_swept, has_amax)

@@ -150,7 +150,9 @@ def _identify(source: Checkpoint, tasks: Sequence[Task], shards: Sequence[Shard]
         "version": _native.version,
         "source": [(os.path.abspath(path), state.st_size, state.st_mtime_ns)
                    for path, state in states],
-        "tasks": [(task.kind, task.name, task.arguments) for task in tasks],
+        # Bytes are the same wherever they are made.
+        "tasks": [(task.kind, task.name, {name: value for name, value in task.arguments.items()
+                                          if name != "on"}) for task in tasks],
         "shards": [(shard.name, hashlib.sha256(shard.header).hexdigest()) for shard in shards],
         "files": [(name, hashlib.sha256(data).hexdigest()) for name, data in files.items()],
         "copied": list(copied),

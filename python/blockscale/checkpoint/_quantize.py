@@ -19,6 +19,7 @@ from blockscale.checkpoint._config_write import (Quantized, describe_torchao, ma
                                                  make_torchao_metadata, write_configs)
 from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded
 from blockscale.checkpoint._files import ENDINGS, read_json
+from blockscale.checkpoint._gpu import check_gpu
 from blockscale.checkpoint._layouts import (FAMILIES, GLOBAL, INPUT, LAYOUTS, Layout,
                                             find_layout)
 from blockscale.checkpoint._order import sort_tasks
@@ -183,12 +184,13 @@ class Planner:
     """
 
     def __init__(self, checkpoint: Checkpoint, choices: Sequence[Choice], family: str,
-                 amaxes: Mapping[str, float], measured: int):
+                 amaxes: Mapping[str, float], measured: int, on: str):
         self._checkpoint = checkpoint
         self._choices = choices
         self._family = family
         self._amaxes = amaxes
         self._measured = measured
+        self._on = on
         self.layers: dict[str, Quantized] = {}
         self.used: set[str] = set()
         self.metadata: dict[str, dict[str, str]] = {}
@@ -280,6 +282,7 @@ class Planner:
             "members": members, "scaling": weight.scaling, "amax": weight.amax,
             "recipe": weight.recipe or choice.layout.recipe, "is_swept": weight.is_swept,
             "cast": cast, "dtype": cast or dtype, "measured": self._measured,
+            "on": self._on,
             "counts_blocks": False,
         }, tuple(outputs), nbytes)
 
@@ -314,7 +317,7 @@ class Planner:
 
 def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
                   layout: str = "modelopt", amaxes: Mapping[str, float] | Path | None = None,
-                  measured: int = MEASURED, shard_bytes: int = SHARD_BYTES
+                  on: str = "cpu", measured: int = MEASURED, shard_bytes: int = SHARD_BYTES
                   ) -> tuple[Job, Planner, list[Choice], dict[str, float]]:
     """The job that quantizes a checkpoint, and what it is made of.
 
@@ -325,7 +328,7 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
                             f"{layout!r}")
     given = read_amaxes(amaxes)
     choices = choose(checkpoint, Rules(policy), layout)
-    planner = Planner(checkpoint, choices, layout, given, measured)
+    planner = Planner(checkpoint, choices, layout, given, measured, on)
     tasks = planner.plan()
     if not planner.layers:
         reasons = {choice.weight.name: choice.reason for choice in choices}
@@ -386,10 +389,10 @@ def summarize(planner: Planner, choices: Sequence[Choice], job: Job, results: Se
 
 
 def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "modelopt",
-             amaxes: Mapping[str, float] | Path | None = None, resume: bool = False,
-             threads: int | None = None, sync: bool = False, progress: Progress | None = None,
-             measured: int = MEASURED, shard_bytes: int = SHARD_BYTES,
-             cluster: ClusterLike | None = None) -> Summary:
+             amaxes: Mapping[str, float] | Path | None = None, on: str = "cpu",
+             resume: bool = False, threads: int | None = None, sync: bool = False,
+             progress: Progress | None = None, measured: int = MEASURED,
+             shard_bytes: int = SHARD_BYTES, cluster: ClusterLike | None = None) -> Summary:
     """Quantizes a plain checkpoint by a policy (docs/Policy.md): the location of a layer is its
     name in the checkpoint.
 
@@ -400,6 +403,7 @@ def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "
       policy: the path of a policy, or a dict with its members.
       layout: "modelopt", "compressed-tensors", "gpt-oss", "torchao" or "gguf".
       amaxes: of activations by the names of layers, or a file of JSON with them.
+      on: "cpu", or "cuda" for a GPU, which needs PyTorch. The bytes are the same.
       resume: goes on with a job of the same arguments that did not end.
       threads: that work; None for one for each core.
       sync: waits until all is on the disk before the result takes its name.
@@ -417,9 +421,13 @@ def quantize(source: Path, destination: Path, policy: Policy, *, layout: str = "
     """
     if isinstance(measured, bool) or not isinstance(measured, int) or measured < 1:
         raise ArgumentError(f"expected measured to be 1 or more, but got {measured!r}")
+    if on not in ("cpu", "cuda"):
+        raise ArgumentError(f"expected on to be cpu or cuda, but got {on!r}")
+    if on == "cuda" and cluster is None:
+        check_gpu()
     how = How(resume, threads, sync, progress, cluster)
     with open_place(source, destination, how) as place:
         job, planner, choices, given = plan_quantize(
             place.checkpoint, place.destination, policy, layout=layout, amaxes=amaxes,
-            measured=measured, shard_bytes=shard_bytes)
+            on=on, measured=measured, shard_bytes=shard_bytes)
         return summarize(planner, choices, job, place.run(job), given)

@@ -14,7 +14,7 @@ from blockscale import _native
 from blockscale._errors import ArgumentError, check
 from blockscale._native import _checkpoint as _bytes
 from blockscale._ops import FORMATS
-from blockscale.checkpoint import _kernels
+from blockscale.checkpoint import _gpu, _kernels
 from blockscale.checkpoint._checkpoint import Checkpoint
 from blockscale.checkpoint._layouts import (DATA, GLOBAL, INPUT, SCALES, Layout, get_layout)
 from blockscale.checkpoint._measure import Error
@@ -70,8 +70,8 @@ def _write_member(member: Mapping[str, Any], rows: Rows, layout: Layout, how: Ma
     for begin, end in list_chunks(rows.count, rows.row_bytes):
         x = rows.read(begin, end)
         codes, scales = _get_buffers(end - begin, columns, blocks)
-        _kernels.quantize(x, rows.dtype, format, how["recipe"], amax, how["is_swept"],
-                          [codes, scales])
+        run = _gpu.quantize if how["on"] == "cuda" else _kernels.quantize
+        run(x, rows.dtype, format, how["recipe"], amax, how["is_swept"], [codes, scales])
         at = matrix * rows.count + begin
         if SCALES not in names:
             packed, _ = _bytes.pack_gguf(format.upper(), end - begin, rows.cols, codes, scales)
@@ -110,6 +110,7 @@ def quantize_group(arguments: Mapping[str, Any], source: Checkpoint, sink: Any) 
       members: each with `weight` and `matrix` of the source, `first`, `count` and `step` of its
         rows, `layout`, `outputs` by role, `target_matrix`, `input_amax` and `is_swizzled`.
       scaling: "none", "dynamic" or "amax", which is that of `amax`.
+      on: "cpu" or "cuda", which give the same bytes.
       recipe, is_swept, cast, dtype: as forms of layers have them.
       measured: one of so many rows is dequantized to measure the error, and `counts_blocks` whether
         blocks are counted that have other numbers.
