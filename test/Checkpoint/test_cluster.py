@@ -97,15 +97,15 @@ class TestCluster(unittest.TestCase):
                                               in_flight=100))), 2)
 
     def test_lost_workers_lose_nothing(self):
-        shares = [Share(f"s{number}", number, (f"s{number}", number % 3)) for number in range(6)]
+        shares = [Share(f"s{number}", number, (f"s{number}", number % 3)) for number in range(4)]
         results = dict(CLUSTER.run(cluster_functions.die, self.folder, shares))
         self.assertEqual(results, {share: share.key for share in shares})
 
     def test_a_share_that_ends_each_worker_is_an_error(self):
         shares = [Share("layer", 1, ("layer", 9))]
         with self.assertRaisesRegex(blockscale.DeviceError, "layer: expected a worker to end it, "
-                                                            "but 3 were lost"):
-            list(CLUSTER.run(cluster_functions.die, self.folder, shares, retries=2))
+                                                            "but 2 were lost"):
+            list(CLUSTER.run(cluster_functions.die, self.folder, shares, retries=1))
 
     def test_errors_of_functions(self):
         with self.assertRaisesRegex(blockscale.ArgumentError, "expected another argument"):

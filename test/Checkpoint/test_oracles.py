@@ -64,7 +64,7 @@ class TestOracles(unittest.TestCase):
         source = decoders.write_decoder(self.folder / oracle.family, oracle.family, shards)
         target, found = self.quantize(self.folder / oracle.family, oracle,
                                       *SETTINGS[f"{oracle.package}__{oracle.scheme}"],
-                                      shard_bytes=200_000)
+                                      shard_bytes=80_000)
         self.assertEqual(set(found), set(oracle.tensors))
         self.expect_equal(oracle, found, source)
         return target
@@ -103,6 +103,22 @@ class TestOracles(unittest.TestCase):
                     members = ("num_bits", "type", "strategy", "group_size", "symmetric", "dynamic")
                     self.assertEqual([found[operand][member] for member in members],
                                      [group[operand][member] for member in members])
+
+        else:
+            self.check_torchao_metadata(oracle, target)
+
+    def check_torchao_metadata(self, oracle, target):
+        """Each file says of all tensors what the package says."""
+        paths = list(target.glob("*.safetensors"))
+        self.assertGreater(len(paths), 1)
+        for path in paths:
+            _, found = decoders.read_file(path)
+            self.assertEqual(found.pop("format"), "pt")
+            names = json.loads(found.pop("tensor_names"))
+            expected = dict(oracle.metadata)
+            self.assertEqual(sorted(names), sorted(json.loads(expected.pop("tensor_names"))))
+            self.assertEqual({name: json.loads(text) for name, text in found.items()},
+                             {name: json.loads(text) for name, text in expected.items()})
 
     def test_stacks_become_the_experts_that_modelopt_writes(self):
         """From experts in three dimensions [E, N, K], in which transformers holds them."""

@@ -9,6 +9,7 @@ from typing import Any, Iterator, Mapping, Sequence
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import TRANSFORM, Candidate
 from blockscale.checkpoint._checkpoint import Checkpoint
+from blockscale.checkpoint._config import TORCHAO_NAMES
 from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, SCALES, Layout
 from blockscale.checkpoint._report import Finding, find
 
@@ -115,6 +116,9 @@ def _check_described(checkpoint: Checkpoint, candidate: Candidate, found: int, l
         yield find("described-tensors", candidate.name, "expected metadata of the file for "
                    f"'{candidate.name}.weight', but got none")
         return
+    if f"{candidate.name}.weight" not in checkpoint.torchao_names:
+        yield find("described-tensors", candidate.name, f"expected '{candidate.name}.weight' among "
+                   f"the {TORCHAO_NAMES} of the files' metadata, but it is not there")
     is_swizzled = bool(data.get("is_swizzled_scales"))
     wanted = tiles if is_swizzled else linear
     if found != wanted:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -18,7 +19,7 @@ import numpy as np
 from blockscale._errors import ArgumentError
 from blockscale._native._checkpoint import TensorFile
 from blockscale.checkpoint import _names
-from blockscale.checkpoint._config import Scheme, read_config, read_scheme
+from blockscale.checkpoint._config import TORCHAO_NAMES, Scheme, read_config, read_scheme
 from blockscale.checkpoint._files import find_files, read_json
 from blockscale.checkpoint._layouts import (DATA, GLOBAL, INPUT, LAYOUTS, PLAIN_DTYPES, SCALES,
                                             Layout)
@@ -261,6 +262,17 @@ class Checkpoint:
                 if isinstance(each, dict) and "_type" in each:
                     found[entry.key.removesuffix(".weight")] = each
         return found
+
+    @functools.cached_property
+    def torchao_names(self) -> frozenset[str]:
+        """The tensors that the metadata of files name for torchao."""
+        found: set[str] = set()
+        for mapped in self.files.values():
+            for entry in mapped.metadata:
+                if entry.key == TORCHAO_NAMES and entry.type == "string":
+                    with contextlib.suppress(ValueError, TypeError):
+                        found.update(map(str, json.loads(entry.value)))
+        return frozenset(found)
 
     def _find_quantized(self, name: str) -> Iterator[Weight]:
         """The weight whose data a tensor is, if its scales are there."""

@@ -94,8 +94,10 @@ class Cluster:
     def __exit__(self, *_: Any) -> None:
         if self._is_ours:
             self.ray.shutdown()
-        else:
-            self._end_workers({})
+            return
+        for worker in self.workers:
+            self.ray.kill(worker)
+        self.workers.clear()
 
     @property
     def is_local(self) -> bool:
@@ -122,7 +124,7 @@ class Cluster:
         one share.
 
         Raises: what the function raises; DeviceError for a share whose workers were lost more than
-          `retries` times. No worker works any more then, and neither when the generator is closed.
+          `retries` times. No worker works any more then, nor when the generator is closed.
         """
         run = _Run(self, (function, state, self.threads), shares,
                    self._get_in_flight() if in_flight is None else in_flight, retries)
@@ -139,11 +141,12 @@ class Cluster:
         self.workers.append(worker)
         return worker
 
-    def _end_workers(self, running: Mapping[Any, Any]) -> None:
-        """Ends all workers, and waits until those that work at something are gone."""
-        for worker in self.workers:
+    def _end_workers(self, running: Mapping[Any, tuple[Any, Any]]) -> None:
+        """Ends the workers that do something, and waits until they are gone."""
+        for worker in {worker for worker, _ in running.values()}:
             self.ray.kill(worker)
-        self.workers.clear()
+            if worker in self.workers:
+                self.workers.remove(worker)
         if running:
             self.ray.wait(list(running), num_returns=len(running), timeout=_END_SECONDS)
 

@@ -24,6 +24,8 @@ MODELOPT_ALGORITHMS = {
 #: Formats of compressed-tensors that have a layout here.
 PACKED_FORMATS = {"nvfp4-pack-quantized": "nvfp4", "mxfp4-pack-quantized": "mxfp4",
                   "mxfp8-quantized": "mxfp8"}
+#: The key of torchao's metadata that names all tensors.
+TORCHAO_NAMES = "tensor_names"
 #: Types of torchao's configurations: format, and whether activations are quantized.
 TORCHAO_TYPES = {
     "NVFP4WeightOnlyConfig": ("nvfp4", False),

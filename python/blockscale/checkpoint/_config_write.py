@@ -10,12 +10,13 @@ import dataclasses
 import json
 import os
 import re
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from blockscale import _native
 from blockscale._native._checkpoint import Metadata
 from blockscale.checkpoint._checkpoint import GGUF_CONFIG
-from blockscale.checkpoint._config import CONFIG, MODELOPT_CONFIG, TORCHAO_ELEMENTS
+from blockscale.checkpoint._config import (CONFIG, MODELOPT_CONFIG, TORCHAO_ELEMENTS,
+                                           TORCHAO_NAMES)
 from blockscale.checkpoint._layouts import Layout
 from blockscale.checkpoint._plan import write_json
 
@@ -160,6 +161,21 @@ def describe_torchao(layer: Quantized, dtype: str, has_global: bool,
         "kernel_preference": preference,
         "act_quant_kwargs": activation if layer.quantizes_activations else None,
         "is_swizzled_scales": True}, "_tensor_data_names": ["qdata", "scale"]}
+
+
+def make_torchao_metadata(described: Mapping[str, Mapping[str, str]],
+                          names: Iterable[str]) -> dict[str, str]:
+    """What every file says of the tensors of all files, by which torchao's loaders find those that
+    they make of several.
+
+    Args:
+      described: what is said of the tensors that weights consist of, by their names.
+      names: of all tensors of the result, in order.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        found.update(described.get(name, {name: json.dumps({"_type": "Tensor"})}))
+    return {**found, TORCHAO_NAMES: json.dumps(list(found))}
 
 
 def write_configs(config: Mapping[str, Any], family: str, layers: Mapping[str, Quantized],

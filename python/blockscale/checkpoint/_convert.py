@@ -15,7 +15,7 @@ from blockscale.checkpoint import _names
 from blockscale.checkpoint._candidates import TRANSFORM
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight
 from blockscale.checkpoint._config_write import (Quantized, describe_torchao, make_gguf_metadata,
-                                                 write_configs)
+                                                 make_torchao_metadata, write_configs)
 from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded, plan_stack_bias
 from blockscale.checkpoint._files import ENDINGS
 from blockscale.checkpoint._layouts import (FAMILIES, GLOBAL, INPUT, LAYOUTS, PLAIN_DTYPES,
@@ -320,6 +320,11 @@ class Planner:
             arguments["how"] = way
         return Task(kind, members[0]["name"], arguments, tuple(outputs), nbytes)
 
+    def make_metadata(self, tasks: Sequence[Task]) -> dict[str, str]:
+        """Of the files of the result."""
+        names = [output.name for task in tasks for output in task.outputs]
+        return make_torchao_metadata(self.metadata, names) if self.metadata else {}
+
     def plan(self) -> list[Task]:
         """All tasks, in the order of the source."""
         checkpoint = self._checkpoint
@@ -378,7 +383,7 @@ def plan_convert(checkpoint: Checkpoint, destination: str, to: str, *, format: s
                           checkpoint.scheme.kv_cache)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
     gguf = make_gguf_metadata(checkpoint.config, destination) if to == "gguf" else None
-    job = make_job(checkpoint, tasks, files, file_name=file_name, metadata=planner.metadata,
+    job = make_job(checkpoint, tasks, files, file_name=file_name, metadata=planner.make_metadata(tasks),
                    gguf=gguf, shard_bytes=shard_bytes)
     return job, planner
 

@@ -161,7 +161,7 @@ def _identify(source: Checkpoint, tasks: Sequence[Task], shards: Sequence[Shard]
 
 
 def make_job(source: Checkpoint, tasks: Sequence[Task], files: Mapping[str, bytes], *,
-             file_name: str = "", metadata: Mapping[str, Mapping[str, str]] | None = None,
+             file_name: str = "", metadata: Mapping[str, str] | None = None,
              gguf: Sequence[Metadata] | None = None,
              shard_bytes: int = SHARD_BYTES) -> Job:
     """A job of tasks.
@@ -169,7 +169,7 @@ def make_job(source: Checkpoint, tasks: Sequence[Task], files: Mapping[str, byte
     Args:
       files: configurations that are written, by name.
       file_name: of the one file that is the result; "" for a folder.
-      metadata: of each tensor that has some, for the header of its shard of safetensors.
+      metadata: of each file of safetensors.
       gguf: metadata of a result that is one file of GGUF.
 
     Raises: ArgumentError for two tensors of one name.
@@ -191,11 +191,9 @@ def make_job(source: Checkpoint, tasks: Sequence[Task], files: Mapping[str, byte
                              f"model-{number + 1:05}-of-{len(parts):05}{ending}")
         if not name.endswith(ending):
             raise ArgumentError(f"expected a file that ends in {ending}, but got '{name}'")
-        found = {"format": "pt"}
-        for output in outputs:
-            found.update((metadata or {}).get(output.name, {}))
         shards.append(_make_shard(name, outputs, gguf if gguf is not None else [
-            Metadata(key, "string", value) for key, value in found.items()]))
+            Metadata(key, "string", value)
+            for key, value in {"format": "pt", **(metadata or {})}.items()]))
     places = {name: number for number, shard in enumerate(shards) for name in shard.offsets}
     if file_name:
         written: dict[str, bytes] = {}

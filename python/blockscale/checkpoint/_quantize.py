@@ -16,7 +16,7 @@ from blockscale._policy import Decision, Layer, Policy, Rules
 from blockscale.checkpoint import _kernels, _names
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight
 from blockscale.checkpoint._config_write import (Quantized, describe_torchao, make_gguf_metadata,
-                                                 write_configs)
+                                                 make_torchao_metadata, write_configs)
 from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded
 from blockscale.checkpoint._files import ENDINGS, read_json
 from blockscale.checkpoint._gpu import check_gpu
@@ -286,6 +286,11 @@ class Planner:
             "counts_blocks": False,
         }, tuple(outputs), nbytes)
 
+    def make_metadata(self, tasks: Sequence[Task]) -> dict[str, str]:
+        """Of the files of the result."""
+        names = [output.name for task in tasks for output in task.outputs]
+        return make_torchao_metadata(self.metadata, names) if self.metadata else {}
+
     def plan(self) -> list[Task]:
         """All tasks, in the order of the source."""
         tasks = [self._plan_group(group) for group in self._list_groups()]
@@ -337,7 +342,7 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
         left.append("lm_head")
     files = write_configs(checkpoint.config, layout, planner.layers, left)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
-    job = make_job(checkpoint, tasks, files, file_name=file_name, metadata=planner.metadata,
+    job = make_job(checkpoint, tasks, files, file_name=file_name, metadata=planner.make_metadata(tasks),
                    gguf=make_gguf_metadata(checkpoint.config, destination) if layout == "gguf"
                    else None, shard_bytes=shard_bytes)
     return job, planner, choices, given
