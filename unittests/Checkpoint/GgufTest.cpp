@@ -84,7 +84,8 @@ TEST(Gguf, Values) {
             std::string(3 * sizes[type], '\1');
     keys += 2;
   }
-  Result<FileContents> contents = readContents(makeHeader(0, keys) + file);
+  file = makeHeader(0, keys) + file;
+  Result<FileContents> contents = readContents(file);
   ASSERT_TRUE(contents.ok()) << contents.message();
   ASSERT_EQ(contents->metadata.size(), keys);
   for (const Metadata &entry : contents->metadata) {
@@ -171,7 +172,8 @@ TEST(Gguf, NestedArrays) {
       file += u32(9) + u64(1);
     return file + u32(2) + u64(2) + "abcd";
   };
-  Result<FileContents> contents = readContents(getFile(3));
+  std::string file = getFile(3);
+  Result<FileContents> contents = readContents(file);
   ASSERT_TRUE(contents.ok()) << contents.message();
   EXPECT_EQ(contents->metadata[0].elementType, MetadataType::Array);
   EXPECT_EQ(contents->metadata[0].count, 1u);
