@@ -15,8 +15,8 @@
 //
 // The sizes of a tensor begin with that of a row. Offsets count from the begin
 // of the data. The alignment is the key general.alignment, or 32. The rules are
-// those of ggml, but for these: arrays may have arrays in them, and tensors may
-// be named in any order.
+// those of ggml, but for these: arrays may have arrays in them, tensors may be
+// named in any order, and headers have limits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +44,11 @@ static constexpr uint64_t kMaxAlignment = uint64_t(1) << 30;
 static constexpr int kMaxDepth = 8;
 /// ggml has no room for longer names, the NUL behind them counted.
 static constexpr size_t kMaxNameBytes = 63;
+/// The longest key that the format allows; names are no longer either.
+static constexpr size_t kMaxKeyBytes = (1 << 16) - 1;
+/// Longer headers are refused, so that memory and time have a limit whatever
+/// the size of the file. Vocabularies are a tenth of it.
+static constexpr uint64_t kMaxHeaderLength = uint64_t(1) << 28;
 /// The least that a key, an array in an array and a tensor take, by which their
 /// number is checked before there is room for them.
 static constexpr uint64_t kLeastKeyBytes = 8 + 4 + 1;
@@ -90,7 +95,9 @@ namespace {
 /// Goes through bytes; nothing behind their end is read.
 class ByteReader {
 public:
-  explicit ByteReader(std::string_view bytes) : bytes(bytes) {}
+  explicit ByteReader(std::string_view bytes)
+      : bytes(bytes.substr(0, kMaxHeaderLength)),
+        isCut(bytes.size() > kMaxHeaderLength) {}
 
   uint64_t getPosition() const { return position; }
   uint64_t getRest() const { return bytes.size() - position; }
@@ -118,6 +125,16 @@ public:
     position += status.ok() ? count : 0;
     return status;
   }
+  /// A string that is a name.
+  Status readName(std::string_view what, std::string_view &name) {
+    Status status = readString(what, name);
+    if (status.ok() && name.size() > kMaxKeyBytes)
+      return Status::failure("expected " + std::string(what) +
+                             " to have at most " +
+                             std::to_string(kMaxKeyBytes) + " bytes, but got " +
+                             std::to_string(name.size()));
+    return status.ok() ? checkName(what, name) : status;
+  }
   /// A value, whose rules are checked. Of an array, the type of the elements
   /// and their number are set.
   Status readValue(Metadata &entry);
@@ -128,14 +145,19 @@ private:
   Status checkRest(std::string_view what, uint64_t count) const {
     if (count <= getRest())
       return Status::success();
-    return Status::failure("expected " + std::string(what) + " to have " +
-                           std::to_string(count) + " bytes, but only " +
-                           std::to_string(getRest()) + " are left");
+    return Status::failure(
+        "expected " + std::string(what) + " to have " + std::to_string(count) +
+        " bytes, but only " + std::to_string(getRest()) + " are left" +
+        (isCut ? " of the " + std::to_string(kMaxHeaderLength) +
+                     " that a header may have"
+               : ""));
   }
   Status readType(MetadataType &type);
   Status readArrayHead(MetadataType &type, uint64_t &count);
 
   std::string_view bytes;
+  /// Whether there are more bytes than are read.
+  bool isCut;
   uint64_t position = 0;
 };
 
@@ -290,9 +312,7 @@ Status GgufReader::readStart() {
 Status GgufReader::readKey() {
   uint64_t offset = reader.getPosition();
   std::string_view key;
-  Status status = reader.readString("a key", key);
-  if (status.ok())
-    status = checkName("a key", key);
+  Status status = reader.readName("a key", key);
   if (!status.ok())
     return failAt(offset, status.message());
   Metadata &entry = contents.metadata.emplace_back();
@@ -364,9 +384,7 @@ Status GgufReader::readPlace(StoredTensor &tensor) {
 Status GgufReader::readTensor() {
   uint64_t offset = reader.getPosition();
   std::string_view name;
-  Status status = reader.readString("the name of a tensor", name);
-  if (status.ok())
-    status = checkName("the name of a tensor", name);
+  Status status = reader.readName("the name of a tensor", name);
   if (!status.ok())
     return failAt(offset, status.message());
   StoredTensor tensor = {};
@@ -489,6 +507,10 @@ static Result<uint64_t> checkMetadata(const std::vector<Metadata> &metadata) {
   for (const Metadata &entry : metadata) {
     std::string where = "key '" + entry.key + "': ";
     Status status = checkName("a key of metadata", entry.key);
+    if (status.ok() && entry.key.size() > kMaxKeyBytes)
+      status = Status::failure(
+          "expected a key of at most " + std::to_string(kMaxKeyBytes) +
+          " bytes, but got " + std::to_string(entry.key.size()));
     if (status.ok() && !keys.insert(entry.key).second)
       status = Status::failure("expected different keys, but got it twice");
     if (status.ok())
@@ -555,6 +577,10 @@ Result<FileLayout> blockscale::checkpoint::layOutGguf(
     if (end > static_cast<uint64_t>(kMaxDataBytes))
       return Status::failure(where + expectDataBytes());
   }
+  if (writer.text.size() > kMaxHeaderLength)
+    return Status::failure(
+        "expected a header of at most " + std::to_string(kMaxHeaderLength) +
+        " bytes, but got " + std::to_string(writer.text.size()));
   writer.align(*alignment);
   layout.header = std::move(writer.text);
   for (uint64_t &offset : layout.offsets)

@@ -17,6 +17,11 @@
 using namespace blockscale::checkpoint;
 using namespace blockscale::numerics;
 
+static_assert(kGgufMxfp4.getBlockBytes() ==
+                  findStorageType("MXFP4")->blockBytes &&
+              kGgufNvfp4.getBlockBytes() ==
+                  findStorageType("NVFP4")->blockBytes);
+
 /// Vectors of bytes, which every target has, if only as several instructions.
 using Bytes16 = uint8_t __attribute__((vector_size(16)));
 using Bytes8 = uint8_t __attribute__((vector_size(8)));
@@ -193,48 +198,56 @@ uint64_t blockscale::checkpoint::unpackGgufBlocks(const GgufBlockFormat &format,
 //===----------------------------------------------------------------------===//
 
 /// The largest magnitude of a group, NaN not counted.
-static float findGroupAmax(const float *x, int64_t count) {
-  // As integers, for vectors.
-  int32_t largest = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    auto bits = static_cast<int32_t>(magnitudeBits(x[i]));
-    bits = bits > static_cast<int32_t>(kFloatInfinityBits) ? 0 : bits;
-    largest = std::max(largest, bits);
-  }
-  return fromBits(static_cast<uint32_t>(largest));
+template <int64_t Count>
+static float findGroupAmax(const float *x) {
+  // As integers, and several side by side, for vectors.
+  constexpr int64_t lanes = 8;
+  int32_t largest[lanes] = {};
+  for (int64_t i = 0; i < Count; i += lanes)
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      auto bits = static_cast<int32_t>(magnitudeBits(x[i + lane]));
+      bits = bits > static_cast<int32_t>(kFloatInfinityBits) ? 0 : bits;
+      largest[lane] = std::max(largest[lane], bits);
+    }
+  int32_t found = 0;
+  for (int32_t bits : largest)
+    found = std::max(found, bits);
+  return fromBits(static_cast<uint32_t>(found));
 }
 
 /// The codes of a group under its scale.
-static void encodeGroup(const float *x, int64_t count, float amax, float scale,
+template <int64_t Count>
+static void encodeGroup(const float *x, float amax, float scale,
                         uint32_t *codes) {
   if (amax <= kGgmlNearestLimit * scale && amax <= kFloatMax) {
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < Count; ++i)
       codes[i] = encodeGgmlE2M1(x[i], scale);
     return;
   }
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0; i < Count; ++i)
     codes[i] = searchGgmlE2M1(x[i], scale);
 }
 
-static void quantizeRange(const GgufBlockFormat &format, ElementType type,
-                          int64_t begin, int64_t end, const void *x,
-                          uint8_t *packed) {
-  int64_t size = format.groupElements, half = size / 2;
+/// Quantizes blocks of MXFP4 or, if not, of NVFP4.
+template <bool IsMxfp4>
+static void quantizeRange(ElementType type, int64_t begin, int64_t end,
+                          const void *x, uint8_t *packed) {
+  constexpr GgufBlockFormat format = IsMxfp4 ? kGgufMxfp4 : kGgufNvfp4;
+  constexpr int64_t size = format.groupElements, half = size / 2;
   packed += begin * format.getBlockBytes();
   for (int64_t block = begin; block < end; ++block) {
-    float values[kGgufNvfp4.blockElements];
+    float values[format.blockElements];
     loadElements(type, x, block * format.blockElements, format.blockElements,
                  values);
     uint8_t *bytes = packed + format.getScaleCount();
     for (const float *group = values; group < values + format.blockElements;
          group += size) {
-      float amax = findGroupAmax(group, size);
-      uint8_t scale = format.scale == ScaleFormat::E8M0
-                          ? getGgmlE8M0ScaleByte(amax)
-                          : getGgmlE4M3ScaleByte(amax);
+      float amax = findGroupAmax<size>(group);
+      uint8_t scale =
+          IsMxfp4 ? getGgmlE8M0ScaleByte(amax) : getGgmlE4M3ScaleByte(amax);
       *packed++ = scale;
-      uint32_t codes[kGgufMxfp4.groupElements];
-      encodeGroup(group, size, amax, decodeScale(format.scale, scale), codes);
+      uint32_t codes[size];
+      encodeGroup<size>(group, amax, decodeScale(format.scale, scale), codes);
       for (int64_t i = 0; i < half; ++i)
         bytes[i] = static_cast<uint8_t>(codes[i] | codes[i + half] << 4);
       bytes += half;
@@ -251,6 +264,9 @@ void blockscale::checkpoint::quantizeToGgufBlocks(const GgufBlockFormat &format,
                      : input == InputFormat::F16 ? ElementType::F16
                                                  : ElementType::F32;
   forEachChunk(blocks, kBlockGrain, [&](int64_t, int64_t begin, int64_t end) {
-    quantizeRange(format, type, begin, end, x, packed);
+    if (format.scale == ScaleFormat::E8M0)
+      quantizeRange<true>(type, begin, end, x, packed);
+    else
+      quantizeRange<false>(type, begin, end, x, packed);
   });
 }

@@ -8,7 +8,7 @@
 #include "blockscale/Runtime/JsonCursor.h"
 
 #include <charconv>
-#include <set>
+#include <unordered_set>
 
 using namespace blockscale::runtime;
 
@@ -213,7 +213,7 @@ Status JsonCursor::parseMembers(
     return Status::success();
   ++depth;
   // An object may have as many keys as the text has room for.
-  std::set<std::string> keys;
+  std::unordered_set<std::string> keys;
   while (true) {
     skipSpace();
     if (peek() != '"')
@@ -240,6 +240,11 @@ Status JsonCursor::parseMembers(
   }
 }
 
+/// Whether a character of a string stands for itself.
+static bool isPlain(char c) {
+  return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\';
+}
+
 Status JsonCursor::parseString(std::string &string) {
   ++position; // the quote
   while (!consume('"')) {
@@ -251,7 +256,10 @@ Status JsonCursor::parseString(std::string &string) {
         return status;
       continue;
     }
-    string += text[position++];
+    size_t begin = position;
+    while (!atEnd() && isPlain(text[position]))
+      ++position;
+    string += text.substr(begin, position - begin);
   }
   return Status::success();
 }

@@ -9,9 +9,13 @@ import unittest
 from pathlib import Path
 
 import blockscale as bs
+import ml_dtypes
 import numpy as np
 from blockscale._native import _checkpoint
 from blockscale._native._checkpoint import Array, Metadata, TensorFile, lay_out
+
+
+INPUTS = Path(__file__).parent / "Inputs"
 
 
 class FilesTest(unittest.TestCase):
@@ -117,6 +121,51 @@ class SafetensorsTest(FilesTest):
         self.assertEqual(_checkpoint.STORAGE_TYPES["NVFP4"], ("NVFP4", 64, 36, False, 40))
 
 
+class OtherWritersTest(unittest.TestCase):
+    """Files that the packages of the formats wrote (make_tensor_files.py)."""
+
+    def read(self, name):
+        file = TensorFile(INPUTS / name)
+        layout = lay_out(file.format, [(tensor.name, tensor.type.name, tensor.shape)
+                                       for tensor in file.tensors], file.metadata)
+        # The same tensors, laid out here, are the same file.
+        data = file.data.tobytes()
+        self.assertEqual(layout.header, data[:len(layout.header)])
+        self.assertEqual(layout.nbytes, len(data))
+        self.assertEqual(layout.offsets, tuple(tensor.offset for tensor in file.tensors))
+        return file, {tensor.name: (tensor.type.name, tensor.shape, file.view(tensor))
+                      for tensor in file.tensors}
+
+    def test_safetensors(self):
+        file, tensors = self.read("written.safetensors")
+        self.assertEqual(sorted((entry.key, entry.value) for entry in file.metadata),
+                         [("format", "pt"), ("quote", '"\n\u00e9')])
+        self.assertEqual({name: found[:2] for name, found in tensors.items()},
+                         {"weight": ("BF16", (2, 8)), "scale": ("F8_E4M3", (4,)),
+                          "codes": ("U8", (3, 2)), "empty": ("F32", (0, 3)), "global": ("F32", ())})
+        self.assertEqual(tensors["weight"][2].view(ml_dtypes.bfloat16).astype(float).tolist(),
+                         (np.arange(-8, 8) / 4).tolist())
+        self.assertEqual(tensors["scale"][2].tolist(), [0x38, 0x30, 0x7E, 0x01])
+        self.assertEqual(tensors["codes"][2].tolist(), list(range(6)))
+
+    def test_gguf(self):
+        file, tensors = self.read("written.gguf")
+        self.assertEqual([(entry.key, entry.type) for entry in file.metadata],
+                         [("general.architecture", "string"), ("llama.block_count", "u32"),
+                          ("llama.rope.freq_base", "f32"), ("tokenizer.ggml.add_bos_token", "bool"),
+                          ("tokenizer.ggml.tokens", "array"), ("tokenizer.ggml.scores", "array")])
+        self.assertEqual(file.metadata[2].value, 10000.0)
+        self.assertEqual(file.metadata[4].value, Array("string", ["a", "\u00e9", ""]))
+        self.assertEqual(file.metadata[5].value.elements.tolist(), [0.5, -1.5, 0.0])
+        self.assertEqual(tensors["half"][:2], ("F16", (1, 64)))
+        kind, shape, x = tensors["x"]
+        self.assertEqual((kind, shape, tensors["x.mxfp4"][:2]),
+                         ("F32", (4, 64), ("MXFP4", (4, 64))))
+        # Quantized by that package.
+        self.assertEqual(_checkpoint.quantize_gguf("MXFP4", "F32", 4, 64, x).tobytes(),
+                         tensors["x.mxfp4"][2].tobytes())
+
+
 class GgufTest(FilesTest):
     METADATA = (
         Metadata("general.architecture", "string", "llama"),
@@ -161,7 +210,8 @@ class GgufTest(FilesTest):
     def test_values_of_other_types(self):
         for kind, value in (("u8", 256), ("u8", -1), ("i32", 0.5), ("bool", 2), ("f32", "a")):
             with self.subTest(kind=kind, value=value):
-                with self.assertRaisesRegex(bs.ArgumentError, f"expected numbers of {kind}, but got"):
+                with self.assertRaisesRegex(bs.ArgumentError,
+                                            f"expected numbers of {kind}, but got"):
                     lay_out("gguf", [], [Metadata("k", kind, value)])
         with self.assertRaisesRegex(bs.ArgumentError, "one of u8, .*, but got 'f16'"):
             lay_out("gguf", [], [Metadata("k", "f16", 1)])

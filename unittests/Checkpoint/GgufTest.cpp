@@ -84,7 +84,8 @@ TEST(Gguf, Values) {
             std::string(3 * sizes[type], '\1');
     keys += 2;
   }
-  Result<FileContents> contents = readContents(makeHeader(0, keys) + file);
+  file = makeHeader(0, keys) + file;
+  Result<FileContents> contents = readContents(file);
   ASSERT_TRUE(contents.ok()) << contents.message();
   ASSERT_EQ(contents->metadata.size(), keys);
   for (const Metadata &entry : contents->metadata) {
@@ -129,6 +130,12 @@ TEST(Gguf, Keys) {
   EXPECT_EQ(reject(getFile(text("\xC0"))),
             "byte 24 of the file: expected a key to be UTF-8, but byte 0 of it "
             "is not");
+  EXPECT_TRUE(readContents(makeHeader(0, 1) + text(std::string(65535, 'k')) +
+                           u32(0) + "1")
+                  .ok());
+  EXPECT_EQ(reject(getFile(text(std::string(65536, 'k')))),
+            "byte 24 of the file: expected a key to have at most 65535 bytes, "
+            "but got 65536");
   EXPECT_EQ(reject(makeHeader(0, 2) + text("k") + u32(0) + "1" + text("k") +
                    u32(0) + "1"),
             "key 'k' (byte 38 of the file): expected different keys, but got "
@@ -171,7 +178,8 @@ TEST(Gguf, NestedArrays) {
       file += u32(9) + u64(1);
     return file + u32(2) + u64(2) + "abcd";
   };
-  Result<FileContents> contents = readContents(getFile(3));
+  std::string file = getFile(3);
+  Result<FileContents> contents = readContents(file);
   ASSERT_TRUE(contents.ok()) << contents.message();
   EXPECT_EQ(contents->metadata[0].elementType, MetadataType::Array);
   EXPECT_EQ(contents->metadata[0].count, 1u);
@@ -330,7 +338,12 @@ TEST(Gguf, LayoutErrors) {
   EXPECT_EQ(rejectLayout(FileFormat::Gguf, {describe("w", "I8", {INT64_MAX})}),
             "tensor 'w': expected a file of at most 2^62 bytes of data, but "
             "got more");
-  Metadata entry = {"k", MetadataType::U32, MetadataType::U8, 0, "1234"};
+  Metadata entry = {std::string(65536, 'k'), MetadataType::U32,
+                    MetadataType::U8, 0, "1234"};
+  EXPECT_EQ(rejectLayout(FileFormat::Gguf, {}, {entry}),
+            "key '" + entry.key +
+                "': expected a key of at most 65535 bytes, but got 65536");
+  entry.key = "k";
   EXPECT_EQ(rejectLayout(FileFormat::Gguf, {}, {entry}), "accepted");
   EXPECT_EQ(rejectLayout(FileFormat::Gguf, {}, {entry, entry}),
             "key 'k': expected different keys, but got it twice");

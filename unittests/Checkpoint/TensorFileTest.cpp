@@ -82,6 +82,23 @@ TEST_F(TensorFileTest, Errors) {
                                   "0 bytes");
 }
 
+// A header has a limit, so that a file of any size takes no more memory.
+TEST_F(TensorFileTest, LargeHeader) {
+  std::string header("GGUF\3\0\0\0"                     // version
+                     "\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0" // one key
+                     "\1\0\0\0\0\0\0\0k\10\0\0\0"       // of a string
+                     "\0\0\0\20\0\0\0\0",               // 2^28 bytes
+                     45);
+  std::string name = create("f", header);
+  std::filesystem::resize_file(name, (1 << 28) + 100);
+  Result<std::unique_ptr<TensorFile>> file = TensorFile::open(name);
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.message(),
+            name + ": key 'k' (byte 24 of the file): expected a string to have "
+                   "268435456 bytes, but only 268435411 are left of the "
+                   "268435456 that a header may have");
+}
+
 // Pages that were read leave the process, and come back when they are read
 // again.
 TEST_F(TensorFileTest, Release) {

@@ -201,6 +201,16 @@ TEST(TensorScan, ColumnSquares) {
   }
 }
 
+// The high half of the last byte of an odd row is no element.
+TEST(TensorScan, ColumnSquaresOfOddRows) {
+  const uint8_t codes[] = {0x42, 0x71, 0x24, 0x75}, scales[] = {0x38, 0x40};
+  double squares[3];
+  sumColumnSquares(ScaleFormat::E4M3, 2, 3, 4, codes, scales, squares);
+  EXPECT_EQ(squares[0], 1.0 + 4 * 4);
+  EXPECT_EQ(squares[1], 4.0 + 4 * 1);
+  EXPECT_EQ(squares[2], 0.25 + 4 * 9);
+}
+
 //===----------------------------------------------------------------------===//
 // Comparison
 //===----------------------------------------------------------------------===//

@@ -80,7 +80,8 @@ struct FileContents {
 };
 
 /// Reads the header of a whole file of either format: GGUF begins with its
-/// name. A failure has the rule, and the byte of the file that breaks it.
+/// name. The bytes must be there as long as the contents. A failure has the
+/// rule, and the byte of the file that breaks it.
 runtime::Result<FileContents> readContents(std::string_view file);
 
 /// A file that was read, in memory as far as it is looked at. Any thread may

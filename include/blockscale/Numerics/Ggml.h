@@ -25,16 +25,20 @@ namespace blockscale::numerics {
 /// The E8M0 byte of a block with this amax, in which NaN does not count:
 /// floor(log2(amax)) - 2 + 127; 0 for 0. The logarithm is that of the C
 /// library, rounded to f32, which makes it a whole number for what is just
-/// below a power of two.
+/// below a power of two. Elsewhere its floor is the exponent.
 inline uint8_t getGgmlE8M0ScaleByte(float amax) {
-  if (!(amax > 0.0f))
-    return 0;
-  int maxExponent = getFormatInfo(ElementFormat::E2M1).maxExponent;
-  float exponent =
-      std::floor(std::log2(amax)) - static_cast<float>(maxExponent - kE8M0Bias);
-  float limited =
-      minOrSecond(exponent, static_cast<float>(uint32_t{kE8M0MaxFinite}));
-  return limited > 0.0f ? static_cast<uint8_t>(limited) : uint8_t{0};
+  // Its logarithm is 2^-14 below a whole number, several last places of the
+  // largest logarithm.
+  constexpr uint32_t nearNextPower = kFloatMantissaMask & ~0x1FFu;
+  if (amax > kFloatMax)
+    return kE8M0MaxFinite;
+  uint32_t bits = toBits(amax);
+  int exponent = static_cast<int>(bits >> kFloatMantissaBits) - kFloatBias;
+  if ((bits & kFloatMantissaMask) >= nearNextPower)
+    exponent = static_cast<int>(std::floor(std::log2(amax)));
+  int byte =
+      exponent - getFormatInfo(ElementFormat::E2M1).maxExponent + kE8M0Bias;
+  return byte > 0 ? static_cast<uint8_t>(byte) : uint8_t{0};
 }
 
 /// A number as E4M3, half up, without a sign: 0 for what is not positive, and

@@ -355,21 +355,27 @@ class _Call:
 
 
 def _make(out: Any, shape: tuple[int, ...], dtype: Any = np.uint8) -> Any:
-    return np.empty(shape, dtype) if out is None else out
+    """`out`, or room for a result; the library refuses sizes that are negative."""
+    return np.empty([max(size, 0) for size in shape], dtype) if out is None else out
 
 
 # --- Orders -------------------------------------------------------------------------------------
 
-#: By the type of blocks: elements that share a scale, and elements and bytes of a block.
-GGUF_BLOCKS = {"MXFP4": (32, 32, 17), "NVFP4": (16, 64, 36)}
+# Elements that share a scale, by the type of blocks.
+_GROUPS = {"MXFP4": 32, "NVFP4": 16}
+
+
+def _make_blocks(type: str, rows: int, cols: int, out: Any) -> Any:
+    """Room for blocks; of a type that the library refuses, nothing."""
+    elements, size = STORAGE_TYPES[type][1:3] if type in _GROUPS else (1, 0)
+    return _make(out, (rows, cols // elements * size))
 
 
 def pack_gguf(type: str, rows: int, cols: int, codes: Any, scales: Any,
               out: Any = None) -> tuple[Any, int]:
     """Brings row-major codes and scales into blocks of GGUF, uint8 [rows, bytes of a row]. Returns
     them, and the number of scales that mean something else there."""
-    _, elements, size = GGUF_BLOCKS.get(type, (1, 1, 1))
-    out, changed = _make(out, (rows, cols // elements * size)), ctypes.c_uint64()
+    out, changed = _make_blocks(type, rows, cols, out), ctypes.c_uint64()
     _Call().add(type, rows, cols).read("codes", codes).read("scales", scales).write(
         "out", out).add(changed).run(LIBRARY.blockscale_gguf_pack)
     return out, changed.value
@@ -379,8 +385,8 @@ def unpack_gguf(type: str, rows: int, cols: int, blocks: Any, codes: Any = None,
                 scales: Any = None) -> tuple[Any, Any, int]:
     """The inverse: uint8 [rows, cols / 2] and [rows, cols / elements of a scale], and the number
     of scales that are other bytes, or that mean something else, since ggml reads them otherwise."""
-    group = GGUF_BLOCKS.get(type, (1, 1, 1))[0]
-    codes, scales = _make(codes, (rows, cols // 2)), _make(scales, (rows, cols // group))
+    codes = _make(codes, (rows, cols // 2))
+    scales = _make(scales, (rows, cols // _GROUPS.get(type, 1)))
     changed = ctypes.c_uint64()
     _Call().add(type, rows, cols).read("blocks", blocks).write("codes", codes).write(
         "scales", scales).add(changed).run(LIBRARY.blockscale_gguf_unpack)
@@ -415,8 +421,7 @@ def alternate_rows(count: int, rows: int, row_bytes: int, array: Any, out: Any =
 def quantize_gguf(type: str, input_type: str, rows: int, cols: int, x: Any,
                   out: Any = None) -> Any:
     """Quantizes x, of the storage type F32, BF16 or F16, to blocks of GGUF as ggml does."""
-    _, elements, size = GGUF_BLOCKS.get(type, (1, 1, 1))
-    out = _make(out, (rows, cols // elements * size))
+    out = _make_blocks(type, rows, cols, out)
     _Call().add(type, input_type, rows, cols).read("x", x).write("out", out).run(
         LIBRARY.blockscale_gguf_quantize)
     return out
