@@ -20,6 +20,8 @@ python=$root/.venv/bin/python
   >"$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')/project.pth"
 library=BlockScale_DIR=$build/cmake
 if [ -e "$build/standalone/libBlockScaleC.so" ]; then
+  # Sources may be newer than what was built.
+  cmake --build "$build" --target BlockScaleStandalone BlockScaleStandaloneTool
   library=BLOCKSCALE_STANDALONE=$build/standalone
 fi
 "$python" -m pip --python "$venv/bin/python" install --disable-pip-version-check --no-input \

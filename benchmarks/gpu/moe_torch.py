@@ -122,6 +122,7 @@ def run(name, options, flush):
             seconds = attempt(f"{way}, {count} tokens", call)
             if seconds is not None:
                 plain.setdefault(count, []).append((seconds, way))
+    config._experts_implementation = "grouped_mm"
     with torch.no_grad():
         wanted = {count: block(x) for count, x in inputs.items()}
     summary = blockscale.torch.quantize_(model, weights_only(FORMATS[name], head=True))

@@ -11,6 +11,7 @@ Needs torch, transformers and the package blockscale with its extra for torch. P
   bytes     weights that the GPU quantizes, and activations, have the CPU's bytes
   encoder   an encoder of MiniLM's shape, both operands NVFP4 and MXFP8, by the backend
   decoder   a decoder of Llama's kind, weights alone, in a CUDA graph, too
+  steps     steps of decoding with a cache
   experts   Mixtral and gpt-oss of small sizes
   lengths   50 random lengths compile once; graphs have no breaks
   threads   10 threads call 1,000 times each, with the right results and no growth of memory
@@ -37,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks/gpu"))
 from torch_models import print_head, weights_only  # noqa: E402
 
 OPS = torch.ops.blockscale
-PARTS = ("bytes", "encoder", "decoder", "experts", "lengths", "threads", "refused",
+PARTS = ("bytes", "encoder", "decoder", "steps", "experts", "lengths", "threads", "refused",
          "checkpoints")
 
 
@@ -193,6 +194,50 @@ def check_decoder(checks, device):
             checks.check(f"{fmt}, {count} tokens: reduce-overhead", distance(found, here) < 0.02,
                          f"{distance(found, here):.4f}")
         torch._dynamo.reset()
+
+
+def check_steps(checks, device):
+    """Steps of decoding by the backend, whose attentions are products, beside steps of the model."""
+    import inspect
+
+    import blockscale.torch
+    from transformers import StaticCache
+    model = make("decoder", **DECODER)
+    blockscale.torch.quantize_(model, weights_only("nvfp4"))
+    model.to(device)
+    needs_position = "cache_position" in inspect.signature(model.forward).parameters
+    heard = []
+
+    def decode(compile):
+        cache = StaticCache(config=model.config, max_cache_len=96)
+
+        def step(ids, position):
+            more = {"cache_position": position} if needs_position else {}
+            return model(ids, past_key_values=cache, use_cache=True, **more).logits[:, -1]
+        torch.manual_seed(0)
+        found = [step(torch.randint(0, 1000, (2, 50), device=device),
+                      torch.arange(50, device=device))]
+        step = compile(step)
+        for number in range(50, 60):
+            found.append(step(torch.randint(0, 1000, (2, 1), device=device),
+                              torch.tensor([number], device=device)))
+        return torch.stack(found)
+
+    def compile(function):
+        import blockscale.torch._backend as backend
+        compiled = torch.compile(function, backend="blockscale", fullgraph=True)
+
+        def call(*args):
+            with backend._listen() as explanations:
+                found = compiled(*args)
+            heard.extend(explanations)
+            return found.clone()
+        return call
+    wanted, found = decode(lambda function: function), decode(compile)
+    taken = [what for explanation in heard for what, _ in explanation.taken]
+    is_rewritten = device == "cpu" or taken.count("products in place of") == 2
+    checks.check("10 steps of decoding", distance(found, wanted) < 0.02 and is_rewritten,
+                 f"{distance(found, wanted):.4f}; took {taken}")
 
 
 def check_experts(checks, device):

@@ -2,8 +2,10 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The GPU tables of docs/Performance.md, computed from logs (docs_pages.py): of what
-benchmarks/gpu/bench.py printed on a GPU, and of what benchmarks/gpu/static.py printed.
+the programs of benchmarks/gpu printed.
 """
+
+import re
 
 from docs_pages import ROOT, main, table
 from log_tables import find_tables, read_rows, read_tables
@@ -98,6 +100,62 @@ def hopper_both():
     kept = ("TFLOP/s", "speed of cuBLAS bf16", "speed of dequantize", "speed of dot_scaled")
     return table(["both operands, MxNxK", *kept],
                  [[name, *(row[key] for key in kept)] for name, row in log.items()])
+
+
+def _find(pattern, text):
+    """All numbers that a pattern with one group finds in the text of a log."""
+    return [float(each) for each in re.findall(pattern, text)]
+
+
+def torch_decoder():
+    """The parts of benchmarks/gpu/llama.py, the best way of each."""
+    log = (ROOT / "docs/logs/llama-h100.txt").read_text(encoding="utf-8")
+    names = {"bf16": "bf16", "nvfp4, weights only": "NVFP4 weights",
+             "nvfp4, weights only, with the head": "with the head",
+             "mxfp8, weights only": "MXFP8 weights",
+             "mxfp8, weights only, with the head": "with the head",
+             "both operands NVFP4": "both operands NVFP4"}
+    # Of the second run, bf16 is the reference of both operands only.
+    first, second = log.split("bf16\n  weights ")[1:]
+    rows = []
+    for run in (first, second):
+        parts = re.split(r"(?m)^(\S.*)$\n(?=  )", "bf16\n  weights " + run)
+        found = dict(zip(parts[1::2], parts[2::2]))
+        plain = {what: best(_find(pattern, found["bf16"]) or [0]) for what, (best, pattern)
+                 in _WAYS.items()}
+        for name, text in found.items():
+            if name not in names or (run is second and name == "bf16"):
+                continue
+            speed, prefill = (best(_find(pattern, text) or [0]) for best, pattern in
+                              _WAYS.values())
+            peak = _find(r"peak memory ([\d.]+)", text)
+            rows.append([names[name], f"{speed:.0f}" if speed else "",
+                         f"{speed / plain['decode']:.2f}" if speed else "", f"{prefill:.0f}",
+                         f"{plain['prefill'] / prefill:.2f}",
+                         *(f"{each:.1f}" for each in (_find(r"weights ([\d.]+) GB", text) or [""])
+                           if each), *([""] if "weights" not in text else []),
+                         f"{peak[0]:.1f}" if peak else ""])
+    return table(["Llama-3-8B", "tokens/s", "of bf16", "prefill, ms", "of bf16", "weights, GB",
+                  "peak, GiB"], rows)
+
+
+#: How the log of benchmarks/gpu/llama.py says what a way reaches, and which way is best.
+_WAYS = {"decode": (max, r"decode, .*: ([\d.]+) tokens/s"),
+         "prefill": (min, r"prefill of 4096, (?!torchao).*: ([\d.]+) ms")}
+
+
+def torch_experts():
+    """The bars of benchmarks/gpu/moe_torch.py."""
+    log = (ROOT / "docs/logs/moe-torch-h100.txt").read_text(encoding="utf-8")
+    found = re.findall(r"(?m)^(?:met   |MISSED) (\S+), (\d+) tokens: .*: ([\d.]+), bar ([\d.]+)$",
+                       log)
+    tokens = list(dict.fromkeys(count for _, count, _, _ in found))
+    names = dict.fromkeys(name for name, _, _, _ in found)
+    value = {(name, count): ratio for name, count, ratio, _ in found}
+    bars = {count: bar for _, count, _, bar in found}
+    return table(["experts of", *(f"{count} tokens" for count in tokens)],
+                 [[name, *(value[name, count] for count in tokens)] for name in names]
+                 + [["bar", *(bars[count] for count in tokens)]])
 
 
 def instructions():

@@ -41,7 +41,7 @@ class Experts(nn.Module):
     def __init__(self, experts, hidden, inner, has_bias, is_transposed):
         super().__init__()
         self.num_experts, self.has_bias, self.is_transposed = experts, has_bias, is_transposed
-        self.has_gate, self.has_post_expert_norm = True, False
+        self.has_gate = True
         shapes = {"gate_up_proj": (2 * inner, hidden), "down_proj": (hidden, inner)}
         for name, shape in shapes.items():
             shape = shape[::-1] if is_transposed else shape

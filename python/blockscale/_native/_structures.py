@@ -99,3 +99,10 @@ class Difference(ctypes.Structure):
     _fields_ = [("count", c_uint64), ("different", c_uint64), ("incomparable", c_uint64),
                 ("reference_squares", c_double), ("difference_squares", c_double),
                 ("largest", c_double), ("largest_index", c_int64)]
+
+
+class CallArgument(ctypes.Structure):
+    """blockscale_argument of Runtime.h."""
+
+    _fields_ = [("dtype", c_int), ("rank", c_size_t), ("shape", POINTER(c_int64)),
+                ("scalar", c_void_p)]

@@ -27,14 +27,15 @@ _HEARD: contextvars.ContextVar[list[Explanation] | None] = contextvars.ContextVa
 
 #: What decides how a graph is rewritten: its results are no results of other versions of these.
 _SOURCES = tuple(os.path.join(os.path.dirname(os.path.abspath(__file__)), name) for name in (
-    "_backend.py", "_partition.py", "_regions.py", "_region_module.py", "_products_kernels.py"))
+    "_attention.py", "_backend.py", "_partition.py", "_regions.py", "_region_module.py",
+    "_products_kernels.py"))
 
 
 class _Pass(CustomGraphPass):
     """The rewriting of a graph, as Inductor runs it and knows what it has of it in its cache."""
 
-    def __init__(self, pairs: bool, merges: bool):
-        self._options = pairs, merges
+    def __init__(self, pairs: bool, merges: bool, attention: bool):
+        self._options = pairs, merges, attention
 
     def __call__(self, graph: fx.Graph) -> None:
         explanation = Partition(graph, *self._options).run()
@@ -66,13 +67,15 @@ def blockscale_backend(graph_module: fx.GraphModule, inputs: Sequence[Any], *,
       options: those of Inductor, and
         "rest": "inductor", or "eager" to run all other ops one by one;
         "pairs": False keeps the product of a gate and an up projection out of one kernel;
-        "merges": False keeps layers that read the same activations apart.
+        "merges": False keeps layers that read the same activations apart;
+        "attention": False leaves attentions of one query to Inductor.
     """
     given = dict(options or {})
     rest = _read_choice(given, "rest", "inductor", _RESTS)
     pairs = _read_choice(given, "pairs", True, (True, False))
     merges = _read_choice(given, "merges", True, (True, False))
-    rewrite = _Pass(pairs, merges)
+    attention = _read_choice(given, "attention", True, (True, False))
+    rewrite = _Pass(pairs, merges, attention)
     if rest == "eager":
         if given or mode not in (None, "default"):
             raise ArgumentError("expected no options of Inductor with rest='eager', but got "

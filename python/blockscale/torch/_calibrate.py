@@ -54,7 +54,7 @@ def _run_experts(experts: Any, recorder: _Recorder, names: Sequence[str], hidden
     inner = multiply(rows, first, names[0])
     inner = experts._apply_gate(inner) if experts.has_gate else experts.act_fn(inner)
     out = multiply(inner, second, names[1])
-    if experts.has_post_expert_norm:
+    if getattr(experts, "has_post_expert_norm", False):
         out = experts.post_expert_norm(out)
     out = out * top_k_weights.reshape(-1)[order, None]
     total = torch.zeros(tokens, out.shape[-1], dtype=out.dtype, device=out.device)

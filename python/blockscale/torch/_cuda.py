@@ -9,11 +9,10 @@ loaded: the first call of each kernel loads them, which a capture does not allow
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import threading
 import weakref
-from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import byref, c_int64, c_uint64, c_void_p
 from typing import Any, Sequence
 
 import torch
@@ -21,7 +20,9 @@ from torch import Tensor
 
 from blockscale._compile import refuse_capture
 from blockscale._errors import fail
-from blockscale._native._library import LIBRARY
+from blockscale._native import status_name
+from blockscale._native._library import LIBRARY, get_error
+from blockscale._native._structures import CallArgument
 
 #: Chips by compute capability: what PTX for one runs on. Others have no kernels of ours.
 CHIPS = {(8, 0): "sm_80", (8, 9): "sm_89", (9, 0): "sm_90a", (10, 0): "sm_100a",
@@ -34,65 +35,22 @@ _RESULT = 1
 _MAX_CALLS = 4096
 
 
-class _Argument(ctypes.Structure):
-    _fields_ = [("dtype", c_int), ("rank", c_size_t), ("shape", POINTER(c_int64)),
-                ("scalar", c_void_p)]
+def _check(status: int) -> None:
+    if status:
+        fail(status_name(status), get_error(status))
 
 
-_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
-    "status_name": (c_char_p, [c_int]),
-    "last_error": (c_char_p, []),
-    "bundle_open_memory": (c_int, [c_char_p, c_size_t, POINTER(c_void_p)]),
-    "function_find": (c_int, [c_void_p, c_size_t, c_char_p, POINTER(c_void_p)]),
-    "function_buffer_count": (c_size_t, [c_void_p, c_int]),
-    "function_buffer": (c_void_p, [c_void_p, c_int, c_size_t]),
-    "buffer_rank": (c_size_t, [c_void_p]),
-    "call_create": (c_int, [c_void_p, POINTER(_Argument), c_size_t, POINTER(c_void_p)]),
-    "call_destroy": (None, [c_void_p]),
-    "call_shape": (POINTER(c_int64), [c_void_p, c_int, c_size_t]),
-    "call_workspace_bytes": (c_uint64, [c_void_p]),
-    "device_open": (c_int, [c_int, c_char_p, POINTER(c_void_p)]),
-    "module_load": (c_int, [c_void_p, c_void_p, POINTER(c_void_p)]),
-    "module_target": (c_size_t, [c_void_p]),
-    "launch": (c_int, [c_void_p, c_void_p, POINTER(c_uint64), c_size_t, POINTER(c_uint64),
-                       c_size_t, c_uint64, c_uint64, c_void_p]),
-}
-
-
-class _Library:
-    """Runtime.h of the C library that the package has, each function without its prefix."""
-
-    def __init__(self) -> None:
-        # The library that the package has loaded, with other prototypes.
-        library = ctypes.CDLL(LIBRARY._name)
-        for name, (result, arguments) in _SIGNATURES.items():
-            function = getattr(library, f"blockscale_{name}")
-            function.restype, function.argtypes = result, arguments
-            setattr(self, name, function)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(name)
-
-    def check(self, status: int) -> None:
-        if status:
-            fail(self.status_name(status).decode(), self.last_error().decode(errors="replace"))
-
-    def make(self, create: Any, *arguments: Any) -> int:
-        made = c_void_p()
-        self.check(create(*arguments, byref(made)))
-        return made.value or 0
-
-
-@functools.lru_cache(maxsize=None)
-def _get_library() -> _Library:
-    return _Library()
+def _make(create: Any, *arguments: Any) -> int:
+    """The pointer that a function gives through its last parameter."""
+    made = c_void_p()
+    _check(create(*arguments, byref(made)))
+    return made.value or 0
 
 
 @functools.lru_cache(maxsize=None)
 def _open_device(index: int) -> int:
     torch.cuda.init()
-    library = _get_library()
-    return library.make(library.device_open, index, None)
+    return _make(LIBRARY.blockscale_device_open, index, None)
 
 
 @functools.lru_cache(maxsize=None)
@@ -104,17 +62,16 @@ def get_chip(index: int) -> str | None:
 class _Call:
     """A function for arguments of certain sizes."""
 
-    def __init__(self, library: _Library, function: int, tensors: Sequence[Tensor],
-                 ranks: Sequence[int]):
-        arguments = (_Argument * len(tensors))()
+    def __init__(self, function: int, tensors: Sequence[Tensor], ranks: Sequence[int]):
+        arguments = (CallArgument * len(tensors))()
         for slot, tensor in zip(arguments, tensors):
             slot.dtype = _DTYPES[tensor.dtype]
             slot.rank = tensor.dim()
             slot.shape = (c_int64 * max(tensor.dim(), 1))(*tensor.shape)
-        self.handle = library.make(library.call_create, function, arguments, len(tensors))
-        weakref.finalize(self, library.call_destroy, self.handle)
-        self.workspace = library.call_workspace_bytes(self.handle)
-        self.shapes = [tuple(library.call_shape(self.handle, _RESULT, number)[:rank])
+        self.handle = _make(LIBRARY.blockscale_call_create, function, arguments, len(tensors))
+        weakref.finalize(self, LIBRARY.blockscale_call_destroy, self.handle)
+        self.workspace = LIBRARY.blockscale_call_workspace_bytes(self.handle)
+        self.shapes = [tuple(LIBRARY.blockscale_call_shape(self.handle, _RESULT, number)[:rank])
                        for number, rank in enumerate(ranks)]
 
 
@@ -123,16 +80,16 @@ class Function:
 
     def __init__(self, bundle: bytes, name: str, device: int, results: Sequence[torch.dtype]):
         refuse_capture(f"the kernels of @{name}", "run the model once before")
-        self._library = library = _get_library()
         self._device = torch.device("cuda", device)
-        opened = library.make(library.bundle_open_memory, bundle, len(bundle))
+        opened = _make(LIBRARY.blockscale_bundle_open_memory, bundle, len(bundle))
         # Kernels stay loaded as long as the process: work on any stream may use them.
-        self._module = library.make(library.module_load, opened, _open_device(device))
-        self._function = library.make(library.function_find, opened,
-                                      library.module_target(self._module), name.encode())
-        count = library.function_buffer_count(self._function, _RESULT)
-        self._ranks = [library.buffer_rank(library.function_buffer(self._function, _RESULT, i))
-                       for i in range(count)]
+        self._module = _make(LIBRARY.blockscale_module_load, opened, _open_device(device))
+        target = LIBRARY.blockscale_module_target(self._module)
+        self._function = _make(LIBRARY.blockscale_function_find, opened, target, name.encode())
+        count = LIBRARY.blockscale_function_buffer_count(self._function, _RESULT)
+        buffers = [LIBRARY.blockscale_function_buffer(self._function, _RESULT, number)
+                   for number in range(count)]
+        self._ranks = [LIBRARY.blockscale_buffer_rank(buffer) for buffer in buffers]
         self._results = list(results)
         self._calls: dict[Any, _Call] = {}
         self._lock = threading.Lock()
@@ -141,7 +98,7 @@ class Function:
         key = tuple(tensor.shape for tensor in tensors)
         call = self._calls.get(key)
         if call is None:
-            call = _Call(self._library, self._function, tensors, self._ranks)
+            call = _Call(self._function, tensors, self._ranks)
             with self._lock:
                 if len(self._calls) >= _MAX_CALLS:
                     self._calls.clear()
@@ -161,9 +118,7 @@ class Function:
         addresses = (c_uint64 * len(tensors))(*[each.data_ptr() for each in tensors])
         made = (c_uint64 * len(results))(*[each.data_ptr() for each in results])
         stream = torch.cuda.current_stream(self._device).cuda_stream
-        status = self._library.launch(
+        _check(LIBRARY.blockscale_launch(
             self._module, call.handle, addresses, len(tensors), made, len(results),
-            0 if workspace is None else workspace.data_ptr(), call.workspace, stream)
-        if status:
-            self._library.check(status)
+            0 if workspace is None else workspace.data_ptr(), call.workspace, stream))
         return results

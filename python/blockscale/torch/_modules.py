@@ -297,7 +297,8 @@ class QuantizedExperts(nn.Module):
         else:
             inner = self.act_fn(self.up_proj(rows, offsets))
         out = self.down_proj(inner, offsets)
-        if self.has_post_expert_norm:
+        # Some versions of transformers have no such attribute.
+        if getattr(self, "has_post_expert_norm", False):
             out = self.post_expert_norm(out)
         out = out * top_k_weights.reshape(-1)[order, None]
         back = torch.empty_like(order)

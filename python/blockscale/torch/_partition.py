@@ -12,6 +12,8 @@ Around our layers a region takes
 
 Layers with plain activations that read the same tensor, as of queries, keys and values, and that no
 region has, become one product, if their weights lie behind one another in memory.
+
+Beside them, attentions of one query become batched products (_attention.py).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import torch
 from torch import fx
 
 from blockscale._errors import Error
+from blockscale.torch._attention import Rewriter, is_attention
 from blockscale.torch._kernels import ROW_BUCKETS
 from blockscale.torch._regions import Key, get_name, is_rows, read_region, write_region
 
@@ -153,14 +156,17 @@ def _has_inputs_of_floats(node: fx.Node) -> bool:
 class Partition:
     """Rewrites a graph in place; `explanation` says how."""
 
-    def __init__(self, graph: fx.Graph, pairs: bool = True, merges: bool = True):
+    def __init__(self, graph: fx.Graph, pairs: bool = True, merges: bool = True,
+                 attention: bool = True):
         self._graph = graph
-        self._pairs, self._merges = pairs, merges
+        self._pairs, self._merges, self._attention = pairs, merges, attention
         self.explanation = Explanation()
 
     def run(self) -> Explanation:
-        self._number()
         self.explanation.count = sum(node.op == "call_function" for node in self._graph.nodes)
+        if self._attention:
+            self._rewrite_attentions()
+        self._number()
         self._pending = [node for node in self._graph.nodes
                          if _name(node) in (WEIGHT_ONLY, QUANTIZED) and _is_tensor(_get_x(node))]
         while self._pending:
@@ -174,6 +180,15 @@ class Partition:
         self._graph.eliminate_dead_code()
         self._graph.lint()
         return self.explanation
+
+    def _rewrite_attentions(self) -> None:
+        rewriter = Rewriter(self._graph)
+        for node in filter(is_attention, list(self._graph.nodes)):
+            reason = rewriter.rewrite(node)
+            if reason:
+                self._leave(node, reason)
+            else:
+                self.explanation.taken.append(("products in place of", (node.name,)))
 
     def _number(self) -> None:
         self._order = {node: number for number, node in enumerate(self._graph.nodes)}
