@@ -83,9 +83,22 @@ class TestGguf(unittest.TestCase):
                 blocks = decoders.blank_tiny_blocks(blocks, values)
                 self.assertEqual(oracle.describe_difference(name, blocks), "")
 
-    def test_mxfp4_differs_from_ggml_at_ties_alone(self):
-        """Files have the recipe `floor`, whose ties go to even codes."""
-        path = self.quantize("dense", "dense-mxfp4.gguf", make_policy("mxfp4"), layout="gguf")
+    def test_files_of_mxfp4_are_those_of_ggml(self):
+        oracle = oracles.Oracle("gguf__mxfp4__dense")
+        path = self.quantize("dense", "dense-ggml.gguf", make_policy("mxfp4"), layout="gguf")
+        tensors = checkpoint.open(path).tensors
+        names = [name for name, tensor in tensors.items() if tensor.dtype == "MXFP4"]
+        self.assertGreater(len(names), 10)
+        for name in names:
+            found = tensors[name].bytes().reshape(oracle.tensors[name][1])
+            found = decoders.blank_tiny_blocks(found, self.sources["dense"][name])
+            self.assertEqual(oracle.describe_difference(name, found), "")
+
+    def test_floor_differs_from_ggml_at_ties_alone(self):
+        """The ties of this recipe go to even codes."""
+        policy = make_policy("mxfp4")
+        policy["rules"][-1]["recipe"] = "floor"
+        path = self.quantize("dense", "dense-mxfp4.gguf", policy, layout="gguf")
         oracle = oracles.Oracle("gguf__mxfp4__dense")
         name = "model.layers.1.self_attn.k_proj.weight"
         found = checkpoint.open(path).tensors[name].bytes().reshape(oracle.whole[name].shape)

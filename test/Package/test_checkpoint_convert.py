@@ -214,6 +214,19 @@ class ConvertTest(CheckpointTest):
         stack = checkpoint.open(path).weights["model.layers.1.mlp.experts.gate_up_proj"]
         self.assertEqual((stack.shape, stack.parts["global_scale"].shape), ((3, 256, 64), (3,)))
 
+    def test_quantized_by_ggml(self):
+        """MXFP4 of GGUF is that of ggml's encoder: the exponent of the amax, and of two numbers
+        that are as near the one with the lower index."""
+        x = np.zeros((1, 32), np.float32)
+        x[0, :4] = 6, 2.5, -0.25, 5
+        source, path = self.folder / "x.safetensors", self.folder / "x.gguf"
+        checkpoints.save(source, {"a.weight": x})
+        checkpoint.quantize(source, path, {"version": 1, "leave_narrow": False, "rules": [
+            {"format": "mxfp4", "cast": "bf16", "weight_only": True}]}, layout="gguf")
+        block = checkpoint.open(path).tensors["a.weight"].bytes()
+        self.assertEqual((block[0], list(block[1:5] & 15)), (127, [7, 4, 0, 6]))
+        self.assertFalse(block[5:].any() or (block[1:5] >> 4).any())
+
     def test_mxfp4_to_nvfp4(self):
         """Powers of two: exact within 2^17 of the largest scale, and counted where it is not."""
         source, tensors = self.make_gpt_oss(spread=17)

@@ -16,6 +16,8 @@ DATA, SCALES, GLOBAL, INPUT = ROLES = ("data", "scales", "global_scale", "input_
 FAMILIES = ("modelopt", "compressed-tensors", "gpt-oss", "torchao", "gguf", "plain")
 #: Rows and columns of a block of FP8 sources.
 FP8_BLOCK = 128
+#: The recipe of ggml's own encoder, which is one of blocks of GGUF alone: no policy has it.
+GGML = "ggml"
 #: The dtypes of plain weights, by our names of them.
 PLAIN_DTYPES = {"F32": "f32", "BF16": "bf16", "F16": "f16"}
 
@@ -145,7 +147,7 @@ LAYOUTS = (
     Layout("GGUF NVFP4", "gguf", "nvfp4", "modelopt", "", (".weight", "NVFP4"),
            global_scale=".scale", input_scale=".input_scale", scalar_shape=(1,),
            shares_global=True),
-    Layout("GGUF MXFP4", "gguf", "mxfp4", "floor", "", (".weight", "MXFP4"), activations="plain"),
+    Layout("GGUF MXFP4", "gguf", "mxfp4", GGML, "", (".weight", "MXFP4"), activations="plain"),
     Layout("FP8 in blocks of 128 x 128", "fp8-blocks", "fp8_blocks", "", "",
            (".weight", "F8_E4M3"), (".weight_scale_inv", "F32")),
     *(Layout(f"plain {name}", "plain", "", data=(".weight", dtype))

@@ -16,7 +16,8 @@ from blockscale._native import _checkpoint as _bytes
 from blockscale._ops import FORMATS
 from blockscale.checkpoint import _gpu, _kernels
 from blockscale.checkpoint._checkpoint import Checkpoint
-from blockscale.checkpoint._layouts import (DATA, GLOBAL, INPUT, SCALES, Layout, get_layout)
+from blockscale.checkpoint._layouts import (DATA, GGML, GLOBAL, INPUT, SCALES, Layout,
+                                            get_layout)
 from blockscale.checkpoint._measure import Error
 from blockscale.checkpoint._values import Rows, list_chunks
 
@@ -58,6 +59,22 @@ def _find_amax(members: list[Rows], is_large: bool) -> float:
     return largest
 
 
+def _quantize_rows(x: np.ndarray, dtype: str, layout: Layout, how: Mapping[str, Any],
+                   amax: float | None, codes: np.ndarray, scales: np.ndarray) -> np.ndarray | None:
+    """Quantizes rows, and gives the blocks of GGUF that both become, where the layout has these."""
+    count, cols = x.shape
+    kind = layout.format.upper()
+    if how["recipe"] == GGML:
+        packed = _bytes.quantize_gguf(kind, _kernels.STORED[dtype], count, cols, x)
+        _bytes.unpack_gguf(kind, count, cols, packed, codes, scales)
+        return packed
+    run = _gpu.quantize if how["on"] == "cuda" else _kernels.quantize
+    run(x, dtype, layout.format, how["recipe"], amax, how["is_swept"], [codes, scales])
+    if layout.family == "gguf":
+        return _bytes.pack_gguf(kind, count, cols, codes, scales)[0]
+    return None
+
+
 def _write_member(member: Mapping[str, Any], rows: Rows, layout: Layout, how: Mapping[str, Any],
                   amax: float | None, scale: np.float32 | None, sink: Any) -> dict[str, Any]:
     """Quantizes rows of a weight, and measures the error of some of them."""
@@ -70,17 +87,15 @@ def _write_member(member: Mapping[str, Any], rows: Rows, layout: Layout, how: Ma
     for begin, end in list_chunks(rows.count, rows.row_bytes):
         x = rows.read(begin, end)
         codes, scales = _get_buffers(end - begin, columns, blocks)
-        run = _gpu.quantize if how["on"] == "cuda" else _kernels.quantize
-        run(x, rows.dtype, format, how["recipe"], amax, how["is_swept"], [codes, scales])
+        packed = _quantize_rows(x, rows.dtype, layout, how, amax, codes, scales)
         at = matrix * rows.count + begin
-        if SCALES not in names:
-            packed, _ = _bytes.pack_gguf(format.upper(), end - begin, rows.cols, codes, scales)
+        if packed is not None:
             sink.write(names[DATA], packed, at * packed.shape[1])
         else:
             sink.write(names[DATA], codes, at * columns)
-        if tiles is None and SCALES in names:
-            sink.write(names[SCALES], scales, at * blocks)
-        elif tiles is not None:
+            if tiles is None:
+                sink.write(names[SCALES], scales, at * blocks)
+        if tiles is not None:
             tiles[begin:end] = scales
         measured = min(max((end - begin) // how["measured"], 1), end - begin)
         if measured:
