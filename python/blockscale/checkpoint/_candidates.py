@@ -8,8 +8,7 @@ import dataclasses
 from typing import Iterator, Mapping
 
 from blockscale.checkpoint._checkpoint import Checkpoint, Tensor
-from blockscale.checkpoint._layouts import (DATA, GLOBAL, INPUT, LAYOUTS, SCALES, Layout,
-                                            find_layout)
+from blockscale.checkpoint._layouts import DATA, GLOBAL, INPUT, LAYOUTS, Layout, find_layout
 
 #: Ends of names of what is beside a weight in no layout's table.
 TRANSFORM = ".pre_quant_scale"
@@ -130,6 +129,3 @@ def list_scalars(candidate: Candidate) -> Iterator[tuple[str, Tensor]]:
         tensor = candidate.get(role)
         if tensor is not None:
             yield role, tensor
-
-
-__all__ = ["Candidate", "SCALES", "TRANSFORM", "find_candidates", "list_scalars"]

@@ -20,9 +20,8 @@ from blockscale._errors import ArgumentError
 from blockscale._native._checkpoint import TensorFile
 from blockscale.checkpoint import _names
 from blockscale.checkpoint._config import TORCHAO_NAMES, Scheme, read_config, read_scheme
-from blockscale.checkpoint._files import find_files, read_json
-from blockscale.checkpoint._layouts import (DATA, GLOBAL, INPUT, LAYOUTS, PLAIN_DTYPES, SCALES,
-                                            Layout)
+from blockscale.checkpoint._files import find_files
+from blockscale.checkpoint._layouts import DATA, LAYOUTS, PLAIN_DTYPES, SCALES, Layout
 
 #: The key of GGUF files that has the text of config.json.
 GGUF_CONFIG = "blockscale.config"
@@ -371,6 +370,3 @@ def open(path: Path | Sequence[Path]) -> Checkpoint:
       not there; FileError.
     """
     return Checkpoint(path)
-
-
-__all__ = ["Checkpoint", "GLOBAL", "INPUT", "Tensor", "Weight", "open", "read_json"]
