@@ -17,7 +17,8 @@ from blockscale.checkpoint._calibrate import calibrate
 from blockscale.checkpoint._check import check
 from blockscale.checkpoint._checkpoint import Checkpoint, Tensor, Weight, open
 from blockscale.checkpoint._cluster import Cluster
-from blockscale.checkpoint._convert import Conversion, ConvertedLayer, convert
+from blockscale.checkpoint._conversion import Conversion, ConvertedLayer
+from blockscale.checkpoint._convert import convert
 from blockscale.checkpoint._diff import Difference, TensorDifference, diff
 from blockscale.checkpoint._layouts import FAMILIES, LAYOUTS, Layout
 from blockscale.checkpoint._quantize import quantize

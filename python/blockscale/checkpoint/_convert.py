@@ -16,6 +16,7 @@ from blockscale.checkpoint._candidates import TRANSFORM
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, Weight
 from blockscale.checkpoint._config_write import (Quantized, describe_torchao, make_gguf_metadata,
                                                  make_torchao_metadata, write_configs)
+from blockscale.checkpoint._conversion import Conversion, ConvertedLayer
 from blockscale.checkpoint._copies import plan_biases, plan_copies, plan_decoded, plan_stack_bias
 from blockscale.checkpoint._files import ENDINGS
 from blockscale.checkpoint._layouts import (FAMILIES, GLOBAL, INPUT, LAYOUTS, PLAIN_DTYPES,
@@ -26,7 +27,6 @@ from blockscale.checkpoint._places import ClusterLike, How, open_place
 from blockscale.checkpoint._plan import SHARD_BYTES, Job, Output, Task, make_job
 from blockscale.checkpoint._run import Progress
 from blockscale.checkpoint._split import KEEPS_STACKS, Part, split_weight
-from blockscale.checkpoint._summary import make_table, to_json
 from blockscale.checkpoint._values import get_dtype
 
 #: What can be written: FAMILIES, and E4M3 with a scale for each 128 x 128.
@@ -36,96 +36,6 @@ _WAYS = {"same": "codes and scales stay", "stack": "codes and scales stay",
          "mxfp4_to_nvfp4": "MXFP4 to NVFP4 by powers of two", "mxfp4_to_fp8": "MXFP4 to FP8",
          "quantize": "quantized again", "decode": "plain numbers"}
 _DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
-
-
-@dataclasses.dataclass(frozen=True)
-class ConvertedLayer:
-    """A layer of the result.
-
-    Attributes:
-      name: of the layer.
-      before, after: the layouts.
-      way: how it was converted.
-      blocks: that it has.
-      lost: blocks of which numbers change.
-      comes_back: whether the way back gives the bits of its scalars.
-      sqnr: of numbers that were quantized again, in decibels.
-    """
-
-    name: str
-    before: str
-    after: str
-    way: str
-    blocks: int
-    lost: int
-    comes_back: bool
-    sqnr: float | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Conversion:
-    """What became of the weights of a checkpoint.
-
-    Attributes:
-      layers: of the result.
-      dropped: names of scalars that the layout has no place for.
-      other_activations: weights whose activations were quantized and are not, or the reverse,
-        since the layout has no other way.
-    """
-
-    layers: tuple[ConvertedLayer, ...]
-    dropped: tuple[str, ...]
-    other_activations: tuple[str, ...] = ()
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether all numbers are the same, but for an ulp where a reciprocal is stored."""
-        return all(layer.lost == 0 for layer in self.layers)
-
-    @property
-    def comes_back(self) -> bool:
-        """Whether converting back gives the same bits."""
-        return self.is_exact and all(layer.comes_back for layer in self.layers)
-
-    def __str__(self) -> str:
-        ways: dict[tuple[str, str, str], list[ConvertedLayer]] = {}
-        for layer in self.layers:
-            ways.setdefault((layer.before, layer.after, layer.way), []).append(layer)
-        rows = [("from", "to", "layers", "blocks", "changed", "")]
-        for (before, after, way), layers in ways.items():
-            ulps = sum(not layer.comes_back for layer in layers)
-            note = way if not ulps else (f"{way}; the reciprocals of {ulps} scalars have other "
-                                         "reciprocals")
-            rows.append((before, after, str(len(layers)), str(sum(layer.blocks
-                                                                  for layer in layers)),
-                         str(sum(layer.lost for layer in layers)), note))
-        lines = [make_table(rows, (2, 3, 4))]
-        changed = [layer for layer in self.layers if layer.lost]
-        lines += [f"'{layer.name}': {layer.lost} of {layer.blocks} blocks change"
-                  for layer in changed[:8]]
-        if len(changed) > 8:
-            lines.append(f"and {len(changed) - 8} more")
-        if self.dropped:
-            lines.append("the layout has no place for " + ", ".join(self.dropped[:8]) + (
-                f" and {len(self.dropped) - 8} more" if len(self.dropped) > 8 else ""))
-        if self.other_activations:
-            names = tuple(dict.fromkeys(self.other_activations))
-            lines.append("activations are quantized where they were not, or the reverse, as the "
-                         "layout has no other way: " + ", ".join(map(repr, names[:8])) + (
-                             f" and {len(names) - 8} more" if len(names) > 8 else ""))
-        return "\n".join(lines)
-
-    def to_dict(self) -> Mapping[str, Any]:
-        """What --json writes."""
-        return {"layers": [{**dataclasses.asdict(layer),
-                            "sqnr": None if layer.sqnr is None else to_json(layer.sqnr)}
-                           for layer in self.layers],
-                "dropped": list(self.dropped),
-                "other_activations": list(self.other_activations), "is_exact": self.is_exact,
-                "comes_back": self.comes_back}
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=1)
 
 
 def _choose_way(weight: Weight, to: str, format: str | None) -> tuple[str, Layout]:
