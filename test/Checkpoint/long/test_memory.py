@@ -1,13 +1,12 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A checkpoint of 20 GiB in less than 2 GiB of memory, by each command: anonymous memory, and all of
-it with the pages of files that the process has mapped.
+"""A checkpoint of 20 GiB in less than 2 GiB of memory, by each command: anonymous memory, and all
+of it with the pages of files that the process has mapped.
 
 The source is sparse: 1 MiB of each tensor are numbers, the rest are zeros that no disk has."""
 
 import json
 import os
-import struct
 import subprocess
 import sys
 import tempfile
@@ -70,8 +69,8 @@ def write_sparse(folder, shards=4):
 
 
 def measure(arguments):
-    """Runs the command; its exit status, output, seconds, and peaks of RssAnon and of all memory, in
-    bytes."""
+    """Runs the command; its exit status, output, seconds, and peaks of RssAnon and of all memory,
+    in bytes."""
     begin = time.monotonic()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(

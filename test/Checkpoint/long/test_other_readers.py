@@ -1,8 +1,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Our files in the packages that they are for: transformers computes with them what it computes with
-the numbers that they stand for, torchao and compressed-tensors read these numbers, and check() finds
-no fault in what the packages write.
+"""Our files in the packages that they are for: transformers computes with them what it computes
+with the numbers that they stand for, torchao and compressed-tensors read these numbers, and check()
+finds no fault in what the packages write.
 
 transformers 5.24 reads the experts of compressed-tensors' MXFP4 alone: those of NVFP4 without their
 global scale, also from files that compressed-tensors wrote, and those of MXFP8 not at all."""
