@@ -239,20 +239,25 @@ static void quantizeRange(ElementType type, int64_t begin, int64_t end,
     float values[format.blockElements];
     loadElements(type, x, block * format.blockElements, format.blockElements,
                  values);
-    uint8_t *bytes = packed + format.getScaleCount();
-    for (const float *group = values; group < values + format.blockElements;
-         group += size) {
-      float amax = findGroupAmax<size>(group);
-      uint8_t scale =
-          IsMxfp4 ? getGgmlE8M0ScaleByte(amax) : getGgmlE4M3ScaleByte(amax);
-      *packed++ = scale;
-      uint32_t codes[size];
-      encodeGroup<size>(group, amax, decodeScale(format.scale, scale), codes);
-      for (int64_t i = 0; i < half; ++i)
-        bytes[i] = static_cast<uint8_t>(codes[i] | codes[i + half] << 4);
-      bytes += half;
+    // All scales first: each waits for a division, and the next one does not
+    // wait for it.
+    constexpr int64_t groups = format.getScaleCount();
+    float amaxes[groups], scales[groups];
+    for (int64_t group = 0; group < groups; ++group) {
+      amaxes[group] = findGroupAmax<size>(values + group * size);
+      uint8_t byte = IsMxfp4 ? getGgmlE8M0ScaleByte(amaxes[group])
+                             : getGgmlE4M3ScaleByte(amaxes[group]);
+      *packed++ = byte;
+      scales[group] = decodeScale(format.scale, byte);
     }
-    packed = bytes;
+    for (int64_t group = 0; group < groups; ++group) {
+      uint32_t codes[size];
+      encodeGroup<size>(values + group * size, amaxes[group], scales[group],
+                        codes);
+      for (int64_t i = 0; i < half; ++i)
+        packed[i] = static_cast<uint8_t>(codes[i] | codes[i + half] << 4);
+      packed += half;
+    }
   }
 }
 

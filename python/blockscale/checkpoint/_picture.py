@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import math
+from html import escape
 from typing import Sequence
-from xml.sax.saxutils import escape
 
 _ROW, _NAMES, _BARS, _MARGIN = 16, 420, 380, 40
 _FONT = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
