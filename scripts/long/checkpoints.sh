@@ -5,8 +5,8 @@
 # Checkpoints beside the packages of others, which are installed where they are missing (5.4 GB):
 # every stored result computed again, our files read by transformers, torchao,
 # compressed-tensors and gguf, 20 kills at random times and one at each step, a checkpoint of
-# 20 GiB in 2 GiB of memory, and a second worker of a cluster (test/Checkpoint/long/run.py). It
-# needs 18 GiB of disk; MiniLM is left out where scripts/run-example.sh did not fetch it. The
+# 20 GiB in 2 GiB of memory, a second worker of a cluster, and the times of ModelOpt and
+# compressed-tensors (test/Checkpoint/long/run.py). It needs 18 GiB of disk; MiniLM is left out where scripts/run-example.sh did not fetch it. The
 # last line is `N passed, N failed`.
 
 set -euo pipefail

@@ -2,8 +2,8 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What scripts/long/checkpoints.sh runs: the stored results of other packages against the packages,
-the tests of test/Checkpoint with more kills and more random weights, those of this folder, and the
-gain of a second worker. The last line is `N passed, N failed, N skipped`."""
+the tests of test/Checkpoint with more kills and more random weights, those of this folder, the gain
+of a second worker, and the packages' times. The last line is `N passed, N failed, N skipped`."""
 
 import os
 import re
@@ -45,6 +45,8 @@ def main():
         "test/Checkpoint": run_tests(here.parent),
         "test/Checkpoint/long": run_tests(here),
         "a second worker": run_program(ROOT / "benchmarks/checkpoint_cluster.py", "--check"),
+        "times of packages": run_program(ROOT / "benchmarks/checkpoint_peers.py", "--gib", "1.5",
+                                         "--runs", "1", "--check"),
     }
     print()
     for name, counts in rows.items():
