@@ -186,8 +186,8 @@ def blank_codes(codes, values):
 
 
 def blank_tiny_blocks(blocks, values):
-    """MXFP4 of GGUF with zeros for blocks of 32 values below 2^-125: the package gguf has a byte for
-    their exponents that has wrapped around."""
+    """MXFP4 of GGUF with zeros for blocks of 32 values below 2^-125: the package gguf has a byte
+    for their exponents that has wrapped around."""
     amaxes = np.abs(values.astype(np.float32)).reshape(*values.shape[:-1], -1, 32).max(-1)
     parts = blocks.reshape(*amaxes.shape, 17)
     return np.where((amaxes < 2.0 ** -125)[..., None], 0, parts).astype(np.uint8).reshape(

@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Faults that are planted into checkpoints without faults: each is a function that changes one, with
-the one rule that it breaks."""
+"""Faults that are planted into checkpoints without faults: each is a function that changes one,
+with the one rule that it breaks."""
 
 import copy
 import dataclasses
@@ -191,7 +191,7 @@ def one_of_a_fused_group_is_plain(files):
 
 @fault("modelopt-mxfp8", "all-experts")
 def no_expert_in_the_middle(files):
-    for name in [name for name in files.tensors if name.startswith("model.layers.1.mlp.experts.1.")]:
+    for name in [name for name in files.tensors if ".mlp.experts.1." in name]:
         del files.tensors[name]
 
 
@@ -245,6 +245,28 @@ def scales_in_tiles(files):
     padded = np.pad(files.tensors[name].view(np.uint8), [(0, 64), (0, 0)])
     tiles = padded.reshape(2, 4, 32, 2, 4).transpose(0, 3, 2, 1, 4)
     files.tensors[name] = np.ascontiguousarray(tiles).reshape(256, 8).view(F8)
+
+
+def to_tiles(scales):
+    """A matrix of scales of whole tiles, in their order and in the shape that it had."""
+    rows, columns = scales.shape
+    tiles = scales.reshape(rows // 128, 4, 32, columns // 4, 4).transpose(0, 3, 2, 1, 4)
+    return np.ascontiguousarray(tiles).reshape(rows, columns)
+
+
+@fault("modelopt-nvfp4", "place-of-scales")
+def scales_in_full_tiles(files):
+    """Of the shape that rows have."""
+    name = f"{Q}.weight_scale"
+    files.tensors[name] = to_tiles(files.tensors[name])
+
+
+@fault("torchao-nvfp4", "place-of-scales")
+def scales_in_rows_that_tiles_are_expected_of(files):
+    """128 x 8 scales whose tiles were undone, while the metadata say that they are swizzled."""
+    name = f"{Q}._weight_scale"
+    tiles = files.tensors[name].reshape(1, 2, 32, 4, 4).transpose(0, 3, 2, 1, 4)
+    files.tensors[name] = np.ascontiguousarray(tiles).reshape(files.tensors[name].shape)
 
 
 @fault("modelopt-mxfp8", "orientation")

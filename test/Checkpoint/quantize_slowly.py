@@ -15,7 +15,8 @@ import time
 
 import blockscale.checkpoint as checkpoint
 
-EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.truncate", "shutil.copyfile", "os.mkdir"}
+EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.truncate", "os.mkdir",
+          "shutil.copyfile"}
 
 
 def main():

@@ -208,7 +208,8 @@ class TestJobs(unittest.TestCase):
         for source, target, options, error in (
                 (self.source, f"local://{self.folder}/expected", {}, "to be a new or empty folder"),
                 (self.source, f"local://{self.folder}/one.safetensors", {}, "the URL of a folder"),
-                (self.source, f"local://{self.folder}/none", {"resume": True}, "of a job to resume"),
+                (self.source, f"local://{self.folder}/none", {"resume": True},
+                 "of a job to resume"),
                 (f"local://{self.folder}/none", self.folder / "x", {}, "expected files of tensors"),
                 ("nothing://x", self.folder / "x", {}, "a path or a URL of fsspec"),
                 (self.source, self.folder / "expected", {}, "something is there")):
@@ -250,8 +251,8 @@ class TestWithout(unittest.TestCase):
     """What is said where there is no cluster, or no package for it."""
 
     def test_urls_need_a_cluster(self):
-        with self.assertRaisesRegex(blockscale.ArgumentError, "expected a cluster for what is behind "
-                                                              "a URL, but got none for 's3://m'"):
+        with self.assertRaisesRegex(blockscale.ArgumentError,
+                                    "what is behind a URL, but got none for 's3://m'"):
             checkpoint.quantize("s3://m", "/tmp/never", POLICY)
 
     def test_missing_packages(self):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import decoders
 import faults
+import numpy as np
 
 import blockscale.checkpoint as checkpoint
 
@@ -69,6 +70,25 @@ class TestFaults(unittest.TestCase):
                 report = checkpoint.check(self.folder / name, **options)
                 self.assertEqual({finding.rule.name for finding in report.findings}, {rule},
                                  "\n".join(map(str, report.findings[:6])))
+
+    def test_what_scales_tell_of_their_order(self):
+        """Of E8M0, too; and nothing where rows and columns are alike."""
+        random = np.random.default_rng(1)
+        values = random.standard_normal((256, 1024), np.float32)
+        gains = np.exp(random.standard_normal(1024)).astype(np.float32)
+        for name, weight, expected in (("channels", values * gains, {"place-of-scales"}),
+                                       ("alike", values, set())):
+            decoders.write_folder(self.folder / f"{name}-plain", {
+                "model.layers.0.mlp.down_proj.weight": decoders.bf16(weight)}, {})
+            checkpoint.quantize(self.folder / f"{name}-plain", self.folder / f"{name}-mxfp8",
+                                {"version": 1, "rules": [{"format": "mxfp8"}]})
+            files = faults.Files.read(self.folder / f"{name}-mxfp8")
+            self.assertTrue(checkpoint.check(self.folder / f"{name}-mxfp8").is_clean)
+            scales = "model.layers.0.mlp.down_proj.weight_scale"
+            files.tensors[scales] = faults.to_tiles(files.tensors[scales])
+            files.write(self.folder / f"{name}-tiles")
+            report = checkpoint.check(self.folder / f"{name}-tiles")
+            self.assertEqual({finding.rule.name for finding in report.findings}, expected, report)
 
     def test_how_many_there_are(self):
         """Faults of all kinds, and of every rule but those that say why not."""

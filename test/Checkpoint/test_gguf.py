@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Files of GGUF: their blocks by formulas of their own, by the package gguf's quantizer (stored), and
-by its reader where it is installed."""
+"""Files of GGUF: their blocks by formulas of their own, by the package gguf's quantizer (stored),
+and by its reader where it is installed."""
 
 import importlib.util
 import tempfile

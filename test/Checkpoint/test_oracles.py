@@ -72,7 +72,8 @@ class TestOracles(unittest.TestCase):
     def test_every_tensor(self):
         for name in CASES:
             oracle = oracles.Oracle(name)
-            if oracle.family in ("dense", "moe") and f"{oracle.package}__{oracle.scheme}" in SETTINGS:
+            settings = f"{oracle.package}__{oracle.scheme}"
+            if oracle.family in ("dense", "moe") and settings in SETTINGS:
                 with self.subTest(name):
                     self.check_config(oracle, self.check_whole(oracle))
 
@@ -134,8 +135,8 @@ class TestOracles(unittest.TestCase):
                 self.expect_equal(oracle, found, source)
 
     def test_stacks_of_gpt_oss(self):
-        """From [E, K, N] with alternating rows of gate and up. ModelOpt and torchao give a stack one
-        global scale, which a policy gives its experts here."""
+        """From [E, K, N] with alternating rows of gate and up. ModelOpt and torchao give a stack
+        one global scale, which a policy gives its experts here."""
         source = decoders.write_decoder(self.folder / "gptoss", "gptoss")
         amaxes = {name: float(np.abs(array.astype(np.float32)).max())
                   for name, array in source.items()}

@@ -1,7 +1,7 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Processes that are killed while they write a checkpoint: nothing is there that looks like a result,
-and going on gives the same bytes."""
+"""Processes that are killed while they write a checkpoint: nothing is there that looks like a
+result, and going on gives the same bytes."""
 
 import os
 import random

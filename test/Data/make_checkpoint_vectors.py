@@ -18,11 +18,10 @@ The last line of --check is `N passed, N failed`: tensors and members of configu
 `--write FOLDER` writes the checkpoints themselves instead. MiniLM is left out where its weights
 are not in .cache/minilm (scripts/run-example.sh fetches them).
 
-ModelOpt's are what `export_hf_checkpoint` writes after `quantize`; its sweep and 4over6 need a GPU. compressed-tensors' are what
-`ModelCompressor` makes of a model with observers' results; what llm-compressor adds, amaxes that
-are shared between projections of one input, stands here. Experts, which the compressor does not
-know as they are in transformers, are compressed one by one. torchao's are what `quantize_` and
-`flatten_tensor_state_dict` give.
+ModelOpt's are what `export_hf_checkpoint` writes after `quantize`; its sweep and 4over6 need a
+GPU. compressed-tensors' are what its compressors make of each layer; what llm-compressor adds,
+amaxes that layers of one input share, stands here. torchao's are what `quantize_` and
+`flatten_tensor_state_dict` give; stacks of experts become NVFP4Tensor and MXTensor as they are.
 
 Codes that have no meaning are zeros here (decoders.blank_codes, decoders.blank_tiny_blocks).
 
@@ -205,9 +204,10 @@ def modelopt_case(scheme, family, source):
         dtype = torch.float32 if family == "minilm" else torch.bfloat16
         export_hf_checkpoint(model, dtype=dtype, export_dir=folder)
         tensors = decoders.read_folder(Path(folder))
-        config = {"hf_quant_config": json.loads((Path(folder) / "hf_quant_config.json").read_text()),
-                  "quantization_config": json.loads(
-                      (Path(folder) / "config.json").read_text()).get("quantization_config")}
+        beside, inside = (json.loads((Path(folder) / name).read_text())
+                          for name in ("hf_quant_config.json", "config.json"))
+        config = {"hf_quant_config": beside,
+                  "quantization_config": inside.get("quantization_config")}
     return Case("modelopt", scheme, family, {n: t.copy() for n, t in tensors.items()}, config,
                 amaxes)
 

@@ -335,7 +335,7 @@ class CheckTest(unittest.TestCase):
         tested = {rule for _, rule, _ in FAULTS}
         self.assertEqual({rule.name for rule in RULES} - tested, {
             "has-index", "tensor-parallel-blocks", "tensor-parallel-rows", "exponents-in-range",
-            "has-tensor-scale", "described-tensors"})
+            "has-tensor-scale", "described-tensors", "place-of-scales"})
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Sequence
 from blockscale._errors import ArgumentError
 from blockscale.checkpoint import (_check_config, _check_order, _check_parts, _check_values)
 from blockscale.checkpoint._candidates import find_candidates
+from blockscale.checkpoint._check_tiles import check_tiles
 from blockscale.checkpoint._checkpoint import Checkpoint, Path, open as open_checkpoint
 from blockscale.checkpoint._report import Finding, Report, make_report
 from blockscale.checkpoint._rules import LOADERS
@@ -66,6 +67,8 @@ def check(path: Path | Checkpoint, *, tensor_parallel: Sequence[int] = (),
     findings += _check_values.check_cache(checkpoint)
     if not any(finding.rule.name in _NOT_READ for finding in findings):
         findings += _check_order.check_order(checkpoint)
+        for weight in checkpoint.weights.values():
+            findings += check_tiles(weight)
     families = collections.Counter(weight.layout.family for weight in checkpoint.weights.values())
     chosen = [by_name[str(loader).lower()] for loader in loaders]
     return make_report(checkpoint.path, dict(families), findings, chosen,

@@ -127,22 +127,34 @@ def _check_codes(candidate: Candidate, zeros: bool) -> Iterator[Finding]:
     if data is None or shape is None or candidate.layout is None:
         return
     mask = np.uint8(0x77 if candidate.layout.is_fp4 else 0x7F)
-    any_code = any((data.bytes(begin, min(begin + _CHUNK, data.nbytes)) & mask).any()
-                   for begin in range(0, data.nbytes, _CHUNK))
-    if not any_code and data.nbytes:
+    if data.nbytes and not _has_code(data, mask):
         yield find("codes-are-there", data.name, "expected codes other than 0, but got none in "
                    f"{data.nbytes} bytes")
     elif zeros and scales is not None and not candidate.layout.holds_swizzled:
         width = candidate.layout.block // (2 if candidate.layout.is_fp4 else 1)
         if data.nbytes != scales.nbytes * width:
             return
-        lost = np.flatnonzero(scales.bytes() & 0x7F == 0)
-        blocks = data.bytes().reshape(-1, width)
-        count = int(((blocks[lost] & mask) != 0).any(-1).sum())
+        count, step = 0, _CHUNK // width
+        for begin in range(0, scales.nbytes, step):
+            end = min(begin + step, scales.nbytes)
+            lost = np.flatnonzero(scales.bytes(begin, end) & 0x7F == 0)
+            blocks = data.bytes(begin * width, end * width).reshape(-1, width)
+            count += int(((blocks[lost] & mask) != 0).any(-1).sum())
+            data.release(begin * width, end * width)
         if count:
             yield find("no-lost-blocks", scales.name, "expected a scale above 0 of blocks with "
                        f"codes, but got 0 for {count} of {scales.nbytes}")
-    data.release()
+
+
+def _has_code(data: Tensor, mask: np.uint8) -> bool:
+    """Whether a code is not zero."""
+    for begin in range(0, data.nbytes, _CHUNK):
+        end = min(begin + _CHUNK, data.nbytes)
+        found = bool((data.bytes(begin, end) & mask).any())
+        data.release(begin, end)
+        if found:
+            return True
+    return False
 
 
 def _check_interleaved(candidate: Candidate) -> Iterator[Finding]:
@@ -230,9 +242,9 @@ def check_plain(checkpoint: Checkpoint, used: set[str]) -> Iterator[Finding]:
         amax = 0.0
         for begin in range(0, flat.shape[1], step):
             amax = _kernels.compute_amax(flat[:, begin:begin + step], dtype)
+            tensor.release(begin * flat.itemsize, min(begin + step, flat.size) * flat.itemsize)
             if not math.isfinite(amax):
                 break
-        tensor.release()
         if not math.isfinite(amax):
             yield find("plain-numbers", name, f"expected finite numbers, but got {amax}")
 

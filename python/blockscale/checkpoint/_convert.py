@@ -293,7 +293,8 @@ def plan_convert(checkpoint: Checkpoint, destination: str, to: str, *, format: s
                           checkpoint.scheme.kv_cache)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
     gguf = make_gguf_metadata(checkpoint.config, destination) if to == "gguf" else None
-    job = make_job(checkpoint, tasks, files, file_name=file_name, metadata=planner.make_metadata(tasks),
+    job = make_job(checkpoint, tasks, files, file_name=file_name,
+                   metadata=planner.make_metadata(tasks),
                    gguf=gguf, shard_bytes=shard_bytes)
     return job, planner
 

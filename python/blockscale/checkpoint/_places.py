@@ -136,8 +136,8 @@ def _check_remote(url: str, resume: bool) -> None:
     if resume and JOURNAL not in names:
         raise ArgumentError(f"expected '{url}/{JOURNAL}' of a job to resume, but it is not there")
     if not resume and JOURNAL in names:
-        raise ArgumentError(f"expected no '{url}/{JOURNAL}', but there is one of a job that did not "
-                            "end; resume it, or remove its folder")
+        raise ArgumentError(f"expected no '{url}/{JOURNAL}', but there is one of a job that "
+                            "did not end; resume it, or remove its folder")
     if not resume and names:
         raise ArgumentError(f"expected '{url}' to be a new or empty folder, but something is there")
 
@@ -152,8 +152,8 @@ def open_place(source: Path, destination: Path, how: How) -> Iterator[Place]:
     if how.cluster is None:
         for url in (from_path, to):
             if is_remote(url):
-                raise ArgumentError(f"expected a cluster for what is behind a URL, but got none for "
-                                    f"'{url}'")
+                raise ArgumentError("expected a cluster for what is behind a URL, but got none "
+                                    f"for '{url}'")
         check_destination(to, how.resume)
         yield Place(open_checkpoint(from_path), to, how)
         return

@@ -233,7 +233,8 @@ def plan_quantize(checkpoint: Checkpoint, destination: str, policy: Policy, *,
         left.append("lm_head")
     files = write_configs(checkpoint.config, layout, planner.layers, left)
     file_name = os.path.basename(destination) if destination.endswith(ENDINGS) else ""
-    job = make_job(checkpoint, tasks, files, file_name=file_name, metadata=planner.make_metadata(tasks),
+    job = make_job(checkpoint, tasks, files, file_name=file_name,
+                   metadata=planner.make_metadata(tasks),
                    gguf=make_gguf_metadata(checkpoint.config, destination) if layout == "gguf"
                    else None, shard_bytes=shard_bytes)
     return job, planner, choices, given

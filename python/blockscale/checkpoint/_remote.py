@@ -97,8 +97,8 @@ class Remote:
     def read(self, name: str, begin: int, end: int) -> bytes:
         data: bytes = self._call("read", name, self._files.cat_file, self._path(name), begin, end)
         if len(data) != end - begin:
-            fail("BLOCKSCALE_FILE", f"cannot read '{self.url}/{name}': expected {end - begin} bytes "
-                                    f"at {begin}, but got {len(data)}")
+            fail("BLOCKSCALE_FILE", f"cannot read '{self.url}/{name}': expected {end - begin} "
+                                    f"bytes at {begin}, but got {len(data)}")
         return data
 
     def put(self, path: str, name: str) -> None:

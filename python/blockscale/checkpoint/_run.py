@@ -165,8 +165,8 @@ def _report_os_errors(folder: str) -> Iterator[None]:
         fail("BLOCKSCALE_FILE", f"cannot write '{error.filename or folder}': {error.strerror}")
 
 
-#: Runs the tasks of these numbers, which write into the job's shards in a folder, and yields numbers
-#: with what tasks found, when they end.
+#: Runs the tasks of these numbers, which write into the job's shards in a folder, and yields
+#: numbers with what tasks found, when they end.
 Runner = Callable[[Job, Sequence[int], str], Generator[tuple[int, Any], None, None]]
 
 
@@ -221,8 +221,8 @@ def _list_left(job: Job, journal: Journal) -> list[int]:
     return [number for number in range(len(job.tasks)) if number not in journal.done]
 
 
-def _run_tasks(job: Job, sink: Sink, journal: Journal, tasks: Generator[tuple[int, Any], None, None],
-               progress: Progress | None) -> None:
+def _run_tasks(job: Job, sink: Sink, journal: Journal,
+               tasks: Generator[tuple[int, Any], None, None], progress: Progress | None) -> None:
     """Takes the results of tasks, while what they wrote goes to the disk."""
     lock = threading.Lock()
     syncer = _Syncer(sink, journal, lock)

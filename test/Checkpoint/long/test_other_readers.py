@@ -1,17 +1,20 @@
 # Part of the BlockScale project, under the Apache License v2.0 with LLVM
 # Exceptions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Our files in the packages that they are for: transformers computes with them what it computes with
-the numbers that they stand for, torchao and compressed-tensors read these numbers, and check() finds
-no fault in what the packages write.
+"""Our files in the packages that they are for: transformers computes with them what it computes
+with the numbers that they stand for, torchao and compressed-tensors read these numbers, and check()
+finds no fault in what the packages write.
 
 transformers 5.24 reads the experts of compressed-tensors' MXFP4 alone: those of NVFP4 without their
 global scale, also from files that compressed-tensors wrote, and those of MXFP8 not at all."""
 
 import os
+import sys
 import tempfile
 import unittest
 import warnings
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "Data"))
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -19,6 +22,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 warnings.simplefilter("ignore")
 
 import decoders
+import make_checkpoint_vectors
 import numpy as np
 import torch
 from compressed_tensors.compressors import BaseCompressor
@@ -153,6 +157,22 @@ class TestReaders(unittest.TestCase):
                     np.testing.assert_array_equal(values.bfloat16().float().numpy(), expected)
                     count += 1
             self.assertEqual(count, 23)
+
+    def test_files_of_packages_have_no_faults(self):
+        """But for an expert of zeros alone, whose scales are NaN in some of them."""
+        count = 0
+        with tempfile.TemporaryDirectory() as scratch:
+            for case, source in make_checkpoint_vectors.make_cases(
+                    Path(scratch), "modelopt|compressed_tensors|torchao"):
+                target = self.folder / case.name
+                make_checkpoint_vectors.write_checkpoint(case, source, target)
+                count += 1
+                with self.subTest(case.name):
+                    report = checkpoint.check(target)
+                    self.assertEqual([str(finding) for finding in report.findings
+                                      if "layers.1.mlp.experts.3.down_proj" not in finding.name
+                                      or case.family != "moe"], [])
+        self.assertGreater(count, 20)
 
 
 if __name__ == "__main__":
