@@ -180,8 +180,8 @@ RULES = (
          {"transformers": "does not make quantized tensors of them",
           "vLLM": "does not make quantized tensors of them"}),
     Rule(44, "place-of-scales", "suspicion",
-         "scales are in rows, or in torchao's tiles, as the layout says: those of one row or column "
-         "of a weight are alike", True, _PAIR),
+         "scales are in rows, or in torchao's tiles, as the layout says: those of one row or "
+         "column of a weight are alike", True, _PAIR),
 )
 BY_NAME = {rule.name: rule for rule in RULES}
 #: The families that a loader reads; llama.cpp reads them of GGUF files alone, the others of
